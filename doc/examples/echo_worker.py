@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""echo_worker: the least that a worker has to do, in Python.
+
+Reads one JSON object per line from stdin and answers each request with its own process id and
+the request itself. Diagnostics go to stderr, never to stdout. Ends at the end of its input or on
+SIGTERM.
+"""
+
+import json
+import os
+import signal
+import sys
+
+
+def answer_to(request):
+    answer = {"jsonrpc": "2.0", "id": request["id"]}
+    if "sessionId" in request:
+        answer["sessionId"] = request["sessionId"]
+    answer["result"] = {"pid": os.getpid(), "echo": request}
+    return answer
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda signo, frame: sys.exit(0))
+    print(f"echo_worker.py[{os.getpid()}]: ready", file=sys.stderr, flush=True)
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        # A request has an id and a method; all else asks for no answer.
+        if message.get("id") is not None and "method" in message:
+            text = json.dumps(answer_to(message), separators=(",", ":"))
+            sys.stdout.buffer.write(text.encode() + b"\n")
+            sys.stdout.buffer.flush()
+
+
+main()

@@ -1,0 +1,34 @@
+/* The resource limits of spec 8 and their defaults, in one place. */
+#ifndef STDIO_BUS_BASE_LIMITS_H
+#define STDIO_BUS_BASE_LIMITS_H
+
+#include <stddef.h>
+
+/* Spec 8.2: fixed. */
+#define STDIO_BUS_MAX_SESSION_ID_LEN 256 /* bytes of a sessionId, escapes decoded */
+#define STDIO_BUS_MAX_REQUEST_ID_LEN 128 /* bytes of an id: decoded string, or number text */
+
+/* Depth of nested objects and arrays that the scanner follows; deeper is malformed. */
+#define STDIO_BUS_MAX_DEPTH 1024
+
+/* Limits that the configuration can set. */
+struct limits {
+    size_t max_input_buffer;      /* bytes of one message, its newline included (spec 8.1) */
+    size_t max_output_queue;      /* bytes waiting for one connection (spec 8.1) */
+    unsigned max_restarts;        /* of one worker within restart_window_sec; 0 = never restart */
+    unsigned restart_window_sec;
+    unsigned drain_timeout_sec;
+    unsigned backpressure_timeout_sec;
+    size_t max_connections;       /* clients connected at once (spec 8.2 default) */
+    size_t max_sessions;
+    size_t max_pending_requests;
+};
+
+#define LIMITS_DEFAULT                                                                             \
+    {                                                                                              \
+        .max_input_buffer = 1048576, .max_output_queue = 4194304, .max_restarts = 5,               \
+        .restart_window_sec = 60, .drain_timeout_sec = 30, .backpressure_timeout_sec = 60,         \
+        .max_connections = 1024, .max_sessions = 1024, .max_pending_requests = 4096                \
+    }
+
+#endif

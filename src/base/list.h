@@ -1,0 +1,87 @@
+/* Intrusive doubly linked list. A node that is on no list is zeroed; list_remove is idempotent. */
+#ifndef STDIO_BUS_BASE_LIST_H
+#define STDIO_BUS_BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list_node {
+    struct list_node *next, *prev;
+};
+
+/* The head is a node too: an empty list points at itself. */
+struct list {
+    struct list_node head;
+};
+
+/* The struct that contains this node. */
+#define list_entry(node, type, member) ((type *)(void *)((char *)(node)-offsetof(type, member)))
+
+/* Every node in turn; the current one may be removed. */
+#define list_each(list, node, following)                                                           \
+    for ((node) = (list)->head.next, (following) = (node)->next; (node) != &(list)->head;          \
+         (node) = (following), (following) = (node)->next)
+
+static inline void list_init(struct list *list)
+{
+    list->head.next = list->head.prev = &list->head;
+}
+
+static inline bool list_empty(const struct list *list)
+{
+    return list->head.next == &list->head;
+}
+
+static inline bool list_linked(const struct list_node *node)
+{
+    return node->next != NULL;
+}
+
+static inline void list_append(struct list *list, struct list_node *node)
+{
+    node->prev = list->head.prev;
+    node->next = &list->head;
+    node->prev->next = node;
+    list->head.prev = node;
+}
+
+static inline void list_prepend(struct list *list, struct list_node *node)
+{
+    node->next = list->head.next;
+    node->prev = &list->head;
+    node->next->prev = node;
+    list->head.next = node;
+}
+
+static inline void list_remove(struct list_node *node)
+{
+    if (node->next == NULL)
+        return;
+    node->prev->next = node->next;
+    node->next->prev = node->prev;
+    node->next = node->prev = NULL;
+}
+
+/* Takes the first node off, or returns NULL. */
+static inline struct list_node *list_take_first(struct list *list)
+{
+    struct list_node *node = list->head.next;
+    if (node == &list->head)
+        return NULL;
+    list_remove(node);
+    return node;
+}
+
+/* Moves every node of `from` behind those of `to`, keeping their order. */
+static inline void list_move_all(struct list *to, struct list *from)
+{
+    if (list_empty(from))
+        return;
+    from->head.next->prev = to->head.prev;
+    to->head.prev->next = from->head.next;
+    from->head.prev->next = &to->head;
+    to->head.prev = from->head.prev;
+    list_init(from);
+}
+
+#endif

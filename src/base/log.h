@@ -1,0 +1,79 @@
+/* The log: one line each, on stderr and nowhere else (spec Appendix C).
+ *
+ *     2026-01-02T03:04:05.678Z WARN  [worker=2 pid=71] text
+ *
+ * Writing never blocks: a line that does not fit into a full pipe is dropped and counted, and the
+ * count is told with the next line that fits. A WARN or ERROR that repeats is limited to
+ * LOG_BURST lines per LOG_WINDOW_MS and call site; the number left out is told afterwards. */
+#ifndef STDIO_BUS_BASE_LOG_H
+#define STDIO_BUS_BASE_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+
+enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
+
+#define LOG_BURST 10
+#define LOG_WINDOW_MS 5000
+#define LOG_LINE_MAX 1024 /* bytes of a line with its newline; longer text is cut, ends in "..." */
+#define LOG_KINDS 16      /* call sites whose repetition is watched at once */
+
+struct log_kind { /* one watched call site */
+    const char *format; /* the call site's format string, by address; NULL: a free place */
+    enum log_level level;
+    int64_t window_start_ms;
+    unsigned count;      /* lines in this window */
+    unsigned suppressed; /* lines not written and not yet told */
+};
+
+/* All members but level are log.c's. */
+struct log {
+    enum log_level level;
+    int fd;
+    bool fd_is_ours; /* fd is a description of our own, opened by log_open, and non-blocking */
+    bool fd_is_socket;
+    bool torn;        /* the last line was written in part: the next one starts with a newline */
+    uint64_t dropped; /* lines that did not fit since the last one that did */
+    struct log_kind kinds[LOG_KINDS];
+};
+
+/* Starts logging to `fd` (borrowed, stays open and its flags untouched). Never fails: where a
+ * non-blocking description of its own cannot be had, readiness is asked before each write. For a
+ * pipe without a reader SIGPIPE has to be ignored; a socket does not raise it. */
+void log_open(struct log *log, int fd, enum log_level level);
+
+/* Tells what is still suppressed or dropped and frees what log_open took. */
+void log_close(struct log *log);
+
+/* Writes one line. `context` is "" or the text between the brackets ("worker=2 pid=71").
+ * Bytes below 0x20 and 0x7f are written escaped, so no line can be forged. `format` is a literal: a
+ * call site is known by its address. errno stays as it was. */
+void log_write(struct log *log, enum log_level level, const char *context, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* True when lines of this level are written at all. Ask before doing work for a line. */
+static inline bool log_enabled(const struct log *log, enum log_level level)
+{
+    return level >= log->level;
+}
+
+/* Bytes from outside as printable text: at most `size - 1` characters, NUL-terminated; control
+ * bytes, quotes, backslashes and non-ASCII become \xNN, and a cut text ends in "...". Returns
+ * `to`. */
+const char *log_escape(char *to, size_t size, struct slice bytes);
+
+/* "debug", "info", "warn", "error" (any case) to a level. Returns false for anything else. */
+bool log_level_from_name(const char *name, enum log_level *level);
+
+#define log_debug(log, context, ...)                                                               \
+    do {                                                                                           \
+        if (log_enabled((log), LOG_LEVEL_DEBUG))                                                   \
+            log_write((log), LOG_LEVEL_DEBUG, (context), __VA_ARGS__);                             \
+    } while (0)
+#define log_info(log, context, ...) log_write((log), LOG_LEVEL_INFO, (context), __VA_ARGS__)
+#define log_warn(log, context, ...) log_write((log), LOG_LEVEL_WARN, (context), __VA_ARGS__)
+#define log_error(log, context, ...) log_write((log), LOG_LEVEL_ERROR, (context), __VA_ARGS__)
+
+#endif

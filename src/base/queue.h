@@ -1,0 +1,33 @@
+/* Bytes waiting to be written: a chain of buffers. */
+#ifndef STDIO_BUS_BASE_QUEUE_H
+#define STDIO_BUS_BASE_QUEUE_H
+
+#include <stddef.h>
+#include <sys/uio.h>
+
+#include "base/buffer.h"
+#include "base/slice.h"
+
+/* A zeroed one is empty. */
+struct queue {
+    struct buffer *first, *last;
+    size_t bytes; /* all that waits */
+};
+
+/* Appends a copy of the bytes. STDIO_BUS_ERR when memory is out, and then nothing was appended. */
+int queue_append(struct queue *queue, struct buffer_pool *pool, struct slice bytes);
+
+/* Appends the buffer itself, which belongs to the queue from then on. Never fails. */
+void queue_append_buffer(struct queue *queue, struct buffer *buffer);
+
+/* Describes the first bytes for writev: at most `max` pieces. They live until the queue changes.
+ * Returns the number of pieces. */
+int queue_pieces(const struct queue *queue, struct iovec *pieces, int max);
+
+/* Forgets the first `len` bytes, which have been written; len is at most queue->bytes. */
+void queue_consume(struct queue *queue, struct buffer_pool *pool, size_t len);
+
+/* Forgets everything. */
+void queue_clear(struct queue *queue, struct buffer_pool *pool);
+
+#endif

@@ -1,0 +1,19 @@
+/* SipHash-1-3: keyed hashing, so that nobody outside can choose colliding ids. */
+#ifndef STDIO_BUS_BASE_SIPHASH_H
+#define STDIO_BUS_BASE_SIPHASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct siphash_key {
+    uint64_t k0, k1;
+};
+
+/* A key nobody can guess: from the system's random source; where there is none, from time, pid and
+ * addresses, which is no worse than no key. Never fails. */
+struct siphash_key siphash_random_key(void);
+
+/* The hash of `len` bytes. `data` may be NULL when len is 0. */
+uint64_t siphash(const struct siphash_key *key, const void *data, size_t len);
+
+#endif

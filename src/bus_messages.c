@@ -1,0 +1,115 @@
+#include "build_config.h"
+
+#include "bus_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+
+#define STARVED_RETRY_MS 100
+
+void bus_send_error(struct stdio_bus *bus, struct endpoint *to, struct message_id id, int code,
+                    const char *text)
+{
+    char line[MESSAGE_ERROR_MAX];
+    size_t len;
+
+    if (bus->options.config->strict)
+        return;
+    len = message_write_error(line, sizeof line, id, code, text);
+    if (connection_send(&to->connection, slice_of(line, len)) != STDIO_BUS_OK)
+        log_error(bus->log, to->connection.context, "out of memory: an error reply was lost");
+}
+
+void bus_starve(struct stdio_bus *bus, struct endpoint *endpoint)
+{
+    log_error(bus->log, endpoint->connection.context, "out of memory: trying again in %d ms",
+              STARVED_RETRY_MS);
+    router_hold(&bus->starved, &endpoint->peer);
+    if (!timer_started(&bus->starved_retry))
+        timers_start(stdio_bus_event_loop_timers(bus->loop), &bus->starved_retry,
+                     stdio_bus_event_loop_now_ms(bus->loop) + STARVED_RETRY_MS);
+}
+
+/* The id in a log line. */
+static const char *id_text(char *to, size_t size, struct message_id id)
+{
+    if (id.type == ID_NONE) {
+        snprintf(to, size, "none");
+        return to;
+    }
+    return log_escape(to, size, id.text);
+}
+
+static void log_undelivered(struct stdio_bus *bus, const struct endpoint *from,
+                            const struct message *message, const char *text)
+{
+    char id[64], session[64];
+
+    log_warn(bus->log, from->connection.context, "discarded a message (id %s, sessionId %s): %s",
+             id_text(id, sizeof id, message->id),
+             message->session_id.data != NULL
+                 ? log_escape(session, sizeof session, message->session_id)
+                 : "none",
+             text);
+}
+
+/* A request gets an error, so that whoever sent it does not wait in vain. */
+static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct message *message,
+                   const struct route *route)
+{
+    bool is_reply = message_is_response(message) && message->method.data == NULL;
+
+    log_undelivered(bus, from, message, route->text);
+    if (message->id.type != ID_NONE && !is_reply)
+        bus_send_error(bus, from, message->id, route->code, route->text);
+}
+
+static void start_hold_timer(struct stdio_bus *bus, struct endpoint *endpoint)
+{
+    timers_start(stdio_bus_event_loop_timers(bus->loop), &endpoint->hold,
+                 stdio_bus_event_loop_now_ms(bus->loop) +
+                     (int64_t)bus->options.config->limits.backpressure_timeout_sec * 1000);
+}
+
+enum connection_verdict bus_carry_out(struct stdio_bus *bus, struct endpoint *from,
+                                      const struct message *message, const struct route *route)
+{
+    switch (route->action) {
+    case ROUTE_FORWARD:
+        if (connection_forward(&endpoint_of_peer(route->to)->connection, &from->connection,
+                               message->bytes) == STDIO_BUS_OK) {
+            router_forwarded(&bus->router, route);
+            return CONNECTION_NEXT;
+        }
+        router_forward_failed(&bus->router, route);
+        bus_starve(bus, from);
+        return CONNECTION_HELD;
+    case ROUTE_HOLD:
+        if (route->waits_for_id)
+            start_hold_timer(bus, from);
+        return CONNECTION_HELD;
+    case ROUTE_REFUSE:
+        refuse(bus, from, message, route);
+        return CONNECTION_NEXT;
+    case ROUTE_DISCARD:
+        log_undelivered(bus, from, message, route->text);
+        return CONNECTION_NEXT;
+    case ROUTE_NO_MEMORY:
+        break;
+    }
+    bus_starve(bus, from);
+    return CONNECTION_HELD;
+}
+
+void bus_resume(struct stdio_bus *bus, struct peer *peer)
+{
+    struct endpoint *endpoint = endpoint_of_peer(peer);
+
+    timers_stop(stdio_bus_event_loop_timers(bus->loop), &endpoint->hold);
+    /* A worker may have stopped reading because we stopped reading from it. */
+    if (endpoint->is_worker)
+        connection_renew_stall(&endpoint->connection);
+    connection_resume(&endpoint->connection);
+}

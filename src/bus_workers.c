@@ -1,0 +1,309 @@
+#include "build_config.h"
+
+#include "bus_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+static struct stdio_bus *bus_of(const struct worker *worker)
+{
+    return worker->bus;
+}
+
+static const char *context(const struct worker *worker)
+{
+    return worker->endpoint.connection.context;
+}
+
+/* --- what the connection of a worker tells --- */
+
+/* Spec 5.3. */
+static void worker_malformed(struct connection *connection, int code, const char *problem)
+{
+    struct worker *worker = worker_of(connection);
+
+    (void)code;
+    log_error(bus_of(worker)->log, context(worker), "malformed output: %s; terminating it",
+              problem);
+    worker_handle(worker, WORKER_MISBEHAVED);
+}
+
+/* A client that had sent everything and waited for this answer is done now. */
+static void check_asker_done(const struct route *route)
+{
+    if (route->action == ROUTE_FORWARD && route->answered != NULL)
+        bus_check_client_done(list_entry(endpoint_of_peer(route->to), struct client, endpoint));
+}
+
+static enum connection_verdict worker_message(struct connection *connection,
+                                              const struct message *message,
+                                              enum message_problem problem)
+{
+    struct worker *worker = worker_of(connection);
+    struct stdio_bus *bus = bus_of(worker);
+    enum connection_verdict verdict;
+    struct route route;
+
+    if (problem != MESSAGE_OK) {
+        worker_malformed(connection, 0, message_problem_text(problem));
+        return CONNECTION_NEXT;
+    }
+    router_from_worker(&bus->router, &worker->endpoint.peer, message, &route);
+    verdict = bus_carry_out(bus, &worker->endpoint, message, &route);
+    if (verdict == CONNECTION_NEXT)
+        check_asker_done(&route);
+    return verdict;
+}
+
+static void worker_ended(struct connection *connection, size_t cut)
+{
+    struct worker *worker = worker_of(connection);
+
+    if (cut > 0)
+        log_warn(bus_of(worker)->log, context(worker),
+                 "its output ended in the middle of a message; %zu bytes were dropped", cut);
+    worker_handle(worker, WORKER_OUTPUT_ENDED);
+}
+
+static void worker_full(struct connection *connection, bool full)
+{
+    struct worker *worker = worker_of(connection);
+
+    log_debug(bus_of(worker)->log, context(worker), full ? "backpressure: its queue is full"
+                                                         : "backpressure released");
+    router_set_full(&bus_of(worker)->router, &worker->endpoint.peer, full);
+}
+
+static void worker_flushed(struct connection *connection)
+{
+    (void)connection;
+}
+
+static void worker_connection_failed(struct connection *connection,
+                                     enum connection_failure failure, int error)
+{
+    struct worker *worker = worker_of(connection);
+    struct log *log = bus_of(worker)->log;
+
+    if (failure == CONNECTION_BROKEN) {
+        log_warn(log, context(worker), "its stdin is closed (%s); %zu bytes for it were dropped",
+                 strerror(error), connection->output.bytes);
+        worker_handle(worker, WORKER_INPUT_BROKEN);
+        return;
+    }
+    if (connection->held) {
+        /* We are not reading from it, so that it may well be unable to read from us. Whoever it
+         * is held for has a time limit too. */
+        connection_renew_stall(connection);
+        return;
+    }
+    log_error(log, context(worker),
+              "did not read for backpressure_timeout_sec; %zu bytes for it were dropped; "
+              "terminating it",
+              connection->output.bytes);
+    worker_handle(worker, WORKER_MISBEHAVED);
+}
+
+static void worker_starved(struct connection *connection)
+{
+    struct worker *worker = worker_of(connection);
+
+    bus_starve(bus_of(worker), &worker->endpoint);
+}
+
+static const struct connection_handler connection_handler = {
+    worker_message, worker_malformed,         worker_ended,   worker_full,
+    worker_flushed, worker_connection_failed, worker_starved,
+};
+
+/* --- what a worker itself tells --- */
+
+static void worker_available(struct worker *worker, enum peer_availability availability)
+{
+    struct stdio_bus *bus = bus_of(worker);
+
+    if (availability == PEER_HERE && bus->phase >= BUS_PHASE_DRAINING)
+        return;
+    router_worker_available(&bus->router, &worker->endpoint.peer, availability);
+}
+
+/* A client's request will not be answered by the worker that had it (spec 7.1.2). */
+static void tell_client(void *user_data, struct peer *asker, struct message_id id)
+{
+    struct stdio_bus *bus = user_data;
+    struct endpoint *to = endpoint_of_peer(asker);
+    char text[64];
+
+    log_warn(bus->log, to->connection.context,
+             "its pending request (id %s) is discarded: the worker exited",
+             log_escape(text, sizeof text, id.text));
+    bus_send_error(bus, to, id, JSONRPC_SERVER_ERROR, "worker exited before answering");
+}
+
+/* Clients that had sent everything and waited for this worker's answers alone are done now. */
+static void check_clients_done(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->clients, node, following)
+        bus_check_client_done(list_entry(node, struct client, link));
+}
+
+static void worker_gone(struct worker *worker)
+{
+    struct stdio_bus *bus = bus_of(worker);
+
+    timers_stop(stdio_bus_event_loop_timers(bus->loop), &worker->endpoint.hold);
+    router_worker_gone(&bus->router, &worker->endpoint.peer, tell_client, bus);
+    check_clients_done(bus);
+}
+
+static bool all_failed(const struct stdio_bus *bus)
+{
+    size_t i;
+
+    for (i = 0; i < bus->worker_count; i++) {
+        if (bus->workers[i].state != WORKER_FAILED)
+            return false;
+    }
+    return true;
+}
+
+static void worker_over(struct worker *worker)
+{
+    struct stdio_bus *bus = bus_of(worker);
+
+    listener_descriptor_freed(&bus->listener);
+    if (bus->phase < BUS_PHASE_DRAINING && all_failed(bus)) {
+        log_error(bus->log, "", "no worker is left");
+        bus_begin_stop(bus, BUS_NO_WORKER_LEFT);
+    }
+    bus_check_stopped(bus);
+}
+
+static void worker_first_exec(struct worker *worker, bool succeeded)
+{
+    struct stdio_bus *bus = bus_of(worker);
+
+    if (!succeeded)
+        bus_begin_stop(bus, BUS_BAD_COMMAND);
+    else if (--bus->starting_count == 0 && bus->phase == BUS_PHASE_STARTING)
+        bus_serve(bus);
+}
+
+static const struct worker_host worker_host = {
+    &connection_handler, worker_available, worker_gone, worker_over, worker_first_exec,
+};
+
+/* --- all of them --- */
+
+static void hold_expired(void *user_data)
+{
+    struct worker *worker = user_data;
+
+    router_hold_expired(&bus_of(worker)->router, &worker->endpoint.peer);
+}
+
+static int create_worker(struct stdio_bus *bus, const struct pool_config *pool, size_t pool_index)
+{
+    struct worker *worker = &bus->workers[bus->worker_count];
+
+    worker->bus = bus;
+    worker->number = (unsigned)bus->worker_count + 1;
+    worker->pool = pool->id;
+    worker->argv = pool->argv;
+    worker->nofile = &bus->nofile;
+    worker->endpoint.is_worker = true;
+    timer_init(&worker->endpoint.hold, hold_expired, worker);
+    if (worker_init(worker, &bus->transport, &worker_host) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    bus->worker_count++;
+    return router_add_worker(&bus->router, &worker->endpoint.peer, pool_index);
+}
+
+int bus_create_workers(struct stdio_bus *bus)
+{
+    const struct config *config = bus->options.config;
+    size_t total = 0, i;
+    unsigned instance;
+
+    for (i = 0; i < config->pool_count; i++)
+        total += config->pools[i].instances;
+    bus->workers = calloc(total, sizeof *bus->workers);
+    if (bus->workers == NULL)
+        return STDIO_BUS_ERR;
+    for (i = 0; i < config->pool_count; i++) {
+        const struct pool_config *pool = &config->pools[i];
+
+        if (router_add_pool(&bus->router, slice_of(pool->id, strlen(pool->id))) < 0)
+            return STDIO_BUS_ERR;
+        for (instance = 0; instance < pool->instances; instance++) {
+            if (create_worker(bus, pool, i) != STDIO_BUS_OK)
+                return STDIO_BUS_ERR;
+        }
+    }
+    return STDIO_BUS_OK;
+}
+
+int bus_start_workers(struct stdio_bus *bus)
+{
+    size_t i;
+
+    bus->starting_count = bus->worker_count;
+    for (i = 0; i < bus->worker_count; i++) {
+        if (worker_start(&bus->workers[i]) != STDIO_BUS_OK) {
+            log_error(bus->log, context(&bus->workers[i]), "cannot start: %s", strerror(errno));
+            return STDIO_BUS_ERR;
+        }
+    }
+    return STDIO_BUS_OK;
+}
+
+void bus_reap_workers(struct stdio_bus *bus)
+{
+    size_t i;
+
+    for (i = 0; i < bus->worker_count; i++)
+        worker_check_exit(&bus->workers[i]);
+}
+
+void bus_stop_workers(struct stdio_bus *bus)
+{
+    size_t i;
+
+    for (i = 0; i < bus->worker_count; i++)
+        worker_handle(&bus->workers[i], WORKER_STOP);
+}
+
+void bus_kill_workers(struct stdio_bus *bus)
+{
+    size_t i;
+
+    for (i = 0; i < bus->worker_count; i++)
+        worker_kill(&bus->workers[i]);
+}
+
+bool bus_workers_finished(const struct stdio_bus *bus)
+{
+    size_t i;
+
+    for (i = 0; i < bus->worker_count; i++) {
+        if (!worker_finished(&bus->workers[i]))
+            return false;
+    }
+    return true;
+}
+
+void bus_destroy_workers(struct stdio_bus *bus)
+{
+    size_t i;
+
+    for (i = 0; i < bus->worker_count; i++)
+        worker_destroy(&bus->workers[i]);
+    free(bus->workers);
+    bus->workers = NULL;
+    bus->worker_count = 0;
+}

@@ -1,0 +1,270 @@
+#include "build_config.h"
+
+#include "config/rules.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "config/command.h"
+#include "config/keys.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- what all values share ------------------------------------------------------------------ */
+
+/* `wanted` is the type in words; "or" may stand in it. */
+static bool check_type(struct config_report *report, const struct json_value *value,
+                       enum json_type type, const char *wanted)
+{
+    if (value->type == type)
+        return true;
+    config_report_value(report, value, "must be %s, not %s", wanted, json_type_name(value->type));
+    return false;
+}
+
+/* A string that becomes one of C. */
+static bool check_string(struct config_report *report, const struct json_value *value)
+{
+    if (!check_type(report, value, JSON_STRING, "a string"))
+        return false;
+    if (memchr(value->text.data, '\0', value->text.len) == NULL)
+        return true;
+    config_report_value(report, value, "must not contain the character \\u0000");
+    return false;
+}
+
+static bool check_filled_string(struct config_report *report, const struct json_value *value)
+{
+    if (!check_string(report, value))
+        return false;
+    if (value->text.len > 0)
+        return true;
+    config_report_value(report, value, "must not be empty");
+    return false;
+}
+
+static bool check_integer(struct config_report *report, const struct json_value *value, int64_t min,
+                          int64_t max)
+{
+    int64_t integer;
+
+    if (value->type != JSON_NUMBER)
+        config_report_value(report, value, "must be an integer >= %lld, not %s", (long long)min,
+                            json_type_name(value->type));
+    else if (!json_integer(value, &integer) || integer < min)
+        config_report_value(report, value, "must be an integer >= %lld", (long long)min);
+    else if (integer > max)
+        config_report_value(report, value, "must be an integer <= %lld", (long long)max);
+    else
+        return true;
+    return false;
+}
+
+/* ---- pools ---------------------------------------------------------------------------------- */
+
+/* The id that a pool before this one has as well, or NULL. */
+static const struct json_value *earlier_id(const struct json_value *id)
+{
+    const struct json_value *pool = id->parent, *other, *other_id;
+
+    for (other = pool->parent->first; other != pool; other = other->next) {
+        other_id = other->type == JSON_OBJECT ? json_member(other, "id") : NULL;
+        if (other_id != NULL && other_id->type == JSON_STRING &&
+            slice_equal(other_id->text, id->text))
+            return other_id;
+    }
+    return NULL;
+}
+
+static void check_id(struct config_report *report, const struct json_value *id)
+{
+    const struct json_value *earlier;
+    char shown[64], path[JSON_PATH_MAX];
+
+    if (!check_filled_string(report, id))
+        return;
+    if (id->text.len > CONFIG_POOL_ID_MAX) {
+        config_report_value(report, id, "must be at most %d bytes long", CONFIG_POOL_ID_MAX);
+        return;
+    }
+    earlier = earlier_id(id);
+    if (earlier == NULL)
+        return;
+    json_path(path, sizeof(path), earlier->parent);
+    config_report_value(report, id, "\"%s\" is the id of %s already, at %zu:%zu",
+                        log_escape(shown, sizeof(shown), id->text), path, earlier->at.line,
+                        earlier->at.column);
+}
+
+static void check_command(struct config_report *report, const struct json_value *command)
+{
+    char shown[512];
+    int error;
+
+    if (!check_filled_string(report, command))
+        return;
+    error = command_check(command->text.data);
+    if (error == 0)
+        return;
+    log_escape(shown, sizeof(shown), command->text);
+    config_report_value(report, command, "cannot run \"%s\"%s: %s", shown,
+                        strchr(command->text.data, '/') == NULL ? ", looked up in PATH" : "",
+                        strerror(error));
+}
+
+static void check_args(struct config_report *report, const struct json_value *args)
+{
+    const struct json_value *arg;
+
+    if (!check_type(report, args, JSON_ARRAY, "an array of strings"))
+        return;
+    for (arg = args->first; arg != NULL; arg = arg->next)
+        check_string(report, arg);
+}
+
+static void check_instances(struct config_report *report, const struct json_value *instances)
+{
+    check_integer(report, instances, 1, CONFIG_INSTANCES_MAX);
+}
+
+static const struct pool_rule {
+    const char *key;
+    bool required;
+    void (*check)(struct config_report *report, const struct json_value *value);
+} pool_rules[] = {
+    {"id", true, check_id},
+    {"command", true, check_command},
+    {"args", false, check_args},
+    {"instances", true, check_instances},
+};
+
+static void check_pool(struct config_report *report, const struct json_value *pool)
+{
+    const char *known[COUNT(pool_rules)];
+    const struct json_value *value;
+    size_t i;
+
+    if (!check_type(report, pool, JSON_OBJECT, "an object"))
+        return;
+    for (i = 0; i < COUNT(pool_rules); i++) {
+        known[i] = pool_rules[i].key;
+        value = json_member(pool, known[i]);
+        if (value != NULL)
+            pool_rules[i].check(report, value);
+        else if (pool_rules[i].required)
+            config_report_missing(report, pool, known[i]);
+    }
+    config_warn_unknown_keys(report, pool, known, COUNT(known));
+}
+
+/* Workers of the pool; 0 when its rules are broken. */
+static int64_t count_instances(const struct json_value *pool)
+{
+    const struct json_value *value =
+        pool->type == JSON_OBJECT ? json_member(pool, "instances") : NULL;
+    int64_t count;
+
+    if (value == NULL || !json_integer(value, &count) || count < 1 || count > CONFIG_INSTANCES_MAX)
+        return 0;
+    return count;
+}
+
+static void check_pools(struct config_report *report, const struct json_value *pools)
+{
+    const struct json_value *pool;
+    int64_t workers = 0;
+
+    if (!check_type(report, pools, JSON_ARRAY, "an array"))
+        return;
+    if (pools->first == NULL)
+        config_report_value(report, pools, "must contain at least one pool");
+    for (pool = pools->first; pool != NULL; pool = pool->next) {
+        check_pool(report, pool);
+        workers += count_instances(pool);
+    }
+    if (workers > CONFIG_WORKERS_MAX)
+        config_report_value(report, pools, "the instances of all pools must be <= %d, not %lld",
+                            CONFIG_WORKERS_MAX, (long long)workers);
+}
+
+/* ---- limits --------------------------------------------------------------------------------- */
+
+#define GIB 1073741824
+
+static const struct limit_rule {
+    const char *key;
+    enum { OF_SIZE_T, OF_UNSIGNED } type;
+    int64_t min, max;
+    size_t offset;
+} limit_rules[] = {
+#define LIMIT(field, type, min, max) {#field, type, min, max, offsetof(struct limits, field)}
+    LIMIT(max_input_buffer, OF_SIZE_T, 1024, GIB),
+    LIMIT(max_output_queue, OF_SIZE_T, 1024, GIB),
+    LIMIT(max_restarts, OF_UNSIGNED, 0, 1000),
+    LIMIT(restart_window_sec, OF_UNSIGNED, 1, 86400),
+    LIMIT(drain_timeout_sec, OF_UNSIGNED, 0, 86400),
+    LIMIT(backpressure_timeout_sec, OF_UNSIGNED, 1, 86400),
+    LIMIT(max_connections, OF_SIZE_T, 1, 1000000),
+    LIMIT(max_sessions, OF_SIZE_T, 1, 1000000),
+    LIMIT(max_pending_requests, OF_SIZE_T, 1, 1000000),
+#undef LIMIT
+};
+
+static void check_limits(struct config_report *report, const struct json_value *limits)
+{
+    const char *known[COUNT(limit_rules)];
+    const struct json_value *value;
+    size_t i;
+
+    if (!check_type(report, limits, JSON_OBJECT, "an object"))
+        return;
+    for (i = 0; i < COUNT(limit_rules); i++) {
+        known[i] = limit_rules[i].key;
+        value = json_member(limits, known[i]);
+        if (value != NULL)
+            check_integer(report, value, limit_rules[i].min, limit_rules[i].max);
+    }
+    config_warn_unknown_keys(report, limits, known, COUNT(known));
+}
+
+void rules_apply_limits(struct limits *limits, const struct json_value *object)
+{
+    const struct json_value *value;
+    int64_t integer;
+    size_t i;
+
+    for (i = 0; i < COUNT(limit_rules); i++) {
+        char *field = (char *)limits + limit_rules[i].offset;
+
+        value = json_member(object, limit_rules[i].key);
+        if (value == NULL || !json_integer(value, &integer))
+            continue;
+        if (limit_rules[i].type == OF_SIZE_T)
+            *(size_t *)(void *)field = (size_t)integer;
+        else
+            *(unsigned *)(void *)field = (unsigned)integer;
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+void rules_check(struct config_report *report, const struct json_value *root)
+{
+    static const char *const known[] = {"pools", "limits", "strict"};
+    const struct json_value *pools, *limits, *strict;
+
+    if (!check_type(report, root, JSON_OBJECT, "an object"))
+        return;
+    pools = json_member(root, "pools");
+    limits = json_member(root, "limits");
+    strict = json_member(root, "strict");
+    if (pools != NULL)
+        check_pools(report, pools);
+    else
+        config_report_missing(report, root, "pools");
+    if (limits != NULL)
+        check_limits(report, limits);
+    if (strict != NULL)
+        check_type(report, strict, JSON_BOOLEAN, "true or false");
+    config_warn_unknown_keys(report, root, known, COUNT(known));
+}

@@ -1,0 +1,247 @@
+/* Runs of bytes of one kind, looked at 64 at a time.
+ *
+ * A window holds a bit for each of 64 bytes, set where the byte is not of the kind. Whatever the
+ * length of a run, its end is then found with a shift and a count, without a branch that depends on
+ * the length. The bits are made 16 at a time with SSE2 or NEON and 8 at a time elsewhere. */
+#ifndef STDIO_BUS_FORMAT_BYTE_RUNS_H
+#define STDIO_BUS_FORMAT_BYTE_RUNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* BYTE_RUNS_PORTABLE leaves the vector instructions out, so that the other way is tested too. */
+#if !defined(BYTE_RUNS_PORTABLE) && defined(__SSE2__)
+#include <emmintrin.h>
+#define BYTE_RUNS_SSE2 1
+#elif !defined(BYTE_RUNS_PORTABLE) && defined(__aarch64__) && defined(__ARM_NEON)
+#include <arm_neon.h>
+#define BYTE_RUNS_NEON 1
+#endif
+
+#define WINDOW_BYTES 64
+
+/* A window on the bytes from `start` to `end`; its place moves on with the asker. */
+struct window {
+    const unsigned char *start, *end;
+    uintptr_t base; /* where its 64 bytes begin */
+    uintptr_t last; /* asked for bits behind this address it moves first */
+    uint64_t stops; /* never set for a byte at or behind `end` */
+};
+
+static inline void window_open(struct window *w, const unsigned char *start,
+                               const unsigned char *end)
+{
+    w->start = start;
+    w->end = end;
+    w->base = w->last = 0;
+    w->stops = 0;
+}
+
+static inline bool is_digit(unsigned char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* 1 or 0. Without || and &&, which would be branches that nobody can predict. */
+static inline unsigned is_hex_digit(unsigned char c)
+{
+    unsigned digit = c - (unsigned)'0', letter = (c | 0x20u) - 'a';
+
+    return (unsigned)(digit < 10) | (unsigned)(letter < 6);
+}
+
+/* The four bytes at p. */
+static inline bool are_hex_digits(const unsigned char *p)
+{
+    return (is_hex_digit(p[0]) & is_hex_digit(p[1]) & is_hex_digit(p[2]) & is_hex_digit(p[3])) == 1;
+}
+
+#if defined(BYTE_RUNS_SSE2)
+
+static inline __m128i load_block(const unsigned char *p)
+{
+    return _mm_loadu_si128((const __m128i *)(const void *)p);
+}
+
+/* Plain bytes mean nothing inside a string: neither quote nor backslash, control or non-ASCII byte.
+ * As signed numbers, the last two are the ones below ' '. */
+static inline uint64_t not_plain_16(const unsigned char *p)
+{
+    __m128i bytes = load_block(p);
+    __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+    __m128i backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
+    __m128i others = _mm_cmplt_epi8(bytes, _mm_set1_epi8(' '));
+
+    return (uint64_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), others));
+}
+
+static inline uint64_t not_digit_16(const unsigned char *p)
+{
+    __m128i value = _mm_sub_epi8(load_block(p), _mm_set1_epi8('0'));
+    __m128i digit = _mm_cmpeq_epi8(_mm_min_epu8(value, _mm_set1_epi8(9)), value);
+
+    return (uint64_t)_mm_movemask_epi8(digit) ^ 0xFFFF;
+}
+
+#elif defined(BYTE_RUNS_NEON)
+
+/* One bit for each byte of `lanes`, which are all ones or all zeros. */
+static inline uint64_t lane_bits(uint8x16_t lanes)
+{
+    static const uint8_t bit[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    uint8x16_t bits = vandq_u8(lanes, vld1q_u8(bit));
+
+    return (uint64_t)vaddv_u8(vget_low_u8(bits)) | (uint64_t)vaddv_u8(vget_high_u8(bits)) << 8;
+}
+
+static inline uint64_t not_plain_16(const unsigned char *p)
+{
+    uint8x16_t bytes = vld1q_u8(p);
+    uint8x16_t quote = vceqq_u8(bytes, vdupq_n_u8('"'));
+    uint8x16_t backslash = vceqq_u8(bytes, vdupq_n_u8('\\'));
+    uint8x16_t others = vcltq_s8(vreinterpretq_s8_u8(bytes), vdupq_n_s8(' '));
+
+    return lane_bits(vorrq_u8(vorrq_u8(quote, backslash), others));
+}
+
+static inline uint64_t not_digit_16(const unsigned char *p)
+{
+    uint8x16_t value = vsubq_u8(vld1q_u8(p), vdupq_n_u8('0'));
+
+    return lane_bits(vcgtq_u8(value, vdupq_n_u8(9)));
+}
+
+#else
+
+#define EACH_BYTE(c) (UINT64_C(0x0101010101010101) * (c))
+
+/* The first byte lowest, whatever the machine's order. */
+static inline uint64_t load_block(const unsigned char *p)
+{
+    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 |
+           (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 |
+           (uint64_t)p[7] << 56;
+}
+
+/* The high bit of each byte of `x`, gathered in the lowest byte. */
+static inline uint64_t high_bits(uint64_t x)
+{
+    return ((x & EACH_BYTE(0x80)) >> 7) * UINT64_C(0x0102040810204080) >> 56;
+}
+
+/* In the sums and differences below each byte stays within 0 to 0xFF, so nothing is carried. */
+static inline uint64_t not_plain_8(const unsigned char *p)
+{
+    uint64_t bytes = load_block(p), ascii = bytes & EACH_BYTE(0x7F);
+    uint64_t quote = EACH_BYTE(0x80) - (ascii ^ EACH_BYTE('"'));
+    uint64_t backslash = EACH_BYTE(0x80) - (ascii ^ EACH_BYTE('\\'));
+    uint64_t not_control = ascii + EACH_BYTE(0x80 - ' ');
+
+    return high_bits(bytes | quote | backslash | ~not_control);
+}
+
+static inline uint64_t not_digit_8(const unsigned char *p)
+{
+    uint64_t bytes = load_block(p), ascii = bytes & EACH_BYTE(0x7F);
+    uint64_t from_0 = ascii + EACH_BYTE(0x80 - '0');
+    uint64_t above_9 = ascii + EACH_BYTE(0x80 - '9' - 1);
+
+    return high_bits(bytes | ~from_0 | above_9);
+}
+
+static inline uint64_t not_plain_16(const unsigned char *p)
+{
+    return not_plain_8(p) | not_plain_8(p + 8) << 8;
+}
+
+static inline uint64_t not_digit_16(const unsigned char *p)
+{
+    return not_digit_8(p) | not_digit_8(p + 8) << 8;
+}
+
+#endif
+
+static inline uint64_t not_plain_64(const unsigned char *p)
+{
+    return not_plain_16(p) | not_plain_16(p + 16) << 16 | not_plain_16(p + 32) << 32 |
+           not_plain_16(p + 48) << 48;
+}
+
+static inline uint64_t not_digit_64(const unsigned char *p)
+{
+    return not_digit_16(p) | not_digit_16(p + 16) << 16 | not_digit_16(p + 32) << 32 |
+           not_digit_16(p + 48) << 48;
+}
+
+/* Puts the window where it sees 64 bytes from p on or, where fewer are left, the last 64, or a copy
+ * of the whole input where that is shorter. */
+static inline void window_move(struct window *w, const unsigned char *p,
+                               uint64_t (*stops_of)(const unsigned char *))
+{
+    size_t len = (size_t)(w->end - w->start);
+
+    if (w->end - p >= WINDOW_BYTES) {
+        w->base = (uintptr_t)p;
+        w->last = w->base + WINDOW_BYTES / 2;
+        w->stops = stops_of(p);
+    } else if (len >= WINDOW_BYTES) {
+        w->base = (uintptr_t)(w->end - WINDOW_BYTES);
+        w->last = (uintptr_t)w->end;
+        w->stops = stops_of(w->end - WINDOW_BYTES);
+    } else {
+        unsigned char copy[WINDOW_BYTES] = {0};
+        memcpy(copy, w->start, len);
+        w->base = (uintptr_t)w->start;
+        w->last = (uintptr_t)w->end;
+        w->stops = stops_of(copy) & ((UINT64_C(1) << len) - 1);
+    }
+}
+
+/* Bit i of the result is set where p[i] is not plain. p is before the end, and not before that of
+ * an earlier call. No bit set: all bytes in sight are, which are at least 32 or all there are. */
+static inline uint64_t plain_stops(struct window *w, const unsigned char *p)
+{
+    if ((uintptr_t)p > w->last)
+        window_move(w, p, not_plain_64);
+    return w->stops >> ((uintptr_t)p - w->base);
+}
+
+/* The same for digits. A window is for one kind only. */
+static inline uint64_t digit_stops(struct window *w, const unsigned char *p)
+{
+    if ((uintptr_t)p > w->last)
+        window_move(w, p, not_digit_64);
+    return w->stops >> ((uintptr_t)p - w->base);
+}
+
+/* The number of the lowest bit that is set in `bits`, which is not 0. */
+static inline unsigned lowest_bit(uint64_t bits)
+{
+#if defined(__GNUC__)
+    return (unsigned)__builtin_ctzll(bits);
+#else
+    unsigned n = 0;
+
+    for (; (bits & 1) == 0; bits >>= 1)
+        n++;
+    return n;
+#endif
+}
+
+/* Returns the first byte from p on that is not plain, or the end. */
+static inline const unsigned char *skip_plain(struct window *w, const unsigned char *p)
+{
+    while (p < w->end) {
+        uint64_t stops = plain_stops(w, p);
+        if (stops != 0)
+            return p + lowest_bit(stops);
+        if (w->last == (uintptr_t)w->end)
+            return w->end;
+        p += w->base + WINDOW_BYTES - (uintptr_t)p;
+    }
+    return p;
+}
+
+#endif

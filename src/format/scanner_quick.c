@@ -1,0 +1,156 @@
+#include "build_config.h"
+
+#include "format/scanner_internal.h"
+
+#include <string.h>
+
+/* A token is looked at only where so many bytes are left: "false" and the byte behind it. */
+#define QUICK_BYTES 6
+
+/* These return what follows the token at p, or NULL, and nothing has happened, when it is unusual,
+ * wrong or not all in sight: that is left to the state machine. What they return can be read. */
+
+/* A key and its colon. */
+static inline position quick_key(struct scanner *s, struct input *in, position p)
+{
+    uint64_t stops;
+    position quote;
+
+    if (*p != '"' || (stops = plain_stops(&in->plain, p + 1)) == 0)
+        return NULL;
+    quote = p + 1 + lowest_bit(stops);
+    if (*quote != '"' || in->end - quote < QUICK_BYTES || quote[1] != ':')
+        return NULL;
+    token_start(s, in, p + 1);
+    key_end(s, in, quote);
+    s->state = VALUE;
+    return skip_space(in, quote + 2);
+}
+
+static inline position quick_string(struct scanner *s, struct input *in, position p)
+{
+    uint64_t stops = plain_stops(&in->plain, p + 1);
+    position quote;
+
+    if (stops == 0)
+        return NULL;
+    quote = p + 1 + lowest_bit(stops);
+    if (*quote != '"' || in->end - quote < 2)
+        return NULL;
+    token_start(s, in, p + 1);
+    value_end(s, in, quote, SCAN_STRING);
+    return quote + 1;
+}
+
+/* `stops` has the bits of the bytes that are no digits, *at is the lowest of them. Takes that one
+ * away and sets *at to the next, which must be in sight and have a digit before it. */
+static inline bool digits_follow(uint64_t *stops, unsigned *at)
+{
+    unsigned before = *at;
+
+    *stops &= *stops - 1;
+    if (*stops == 0)
+        return false;
+    *at = lowest_bit(*stops);
+    return *at > before + 1;
+}
+
+static inline bool exponent_follows(position p, uint64_t *stops, unsigned *at)
+{
+    if ((*stops >> *at & 2) != 0) { /* no digit behind the letter: a sign */
+        ++*at;
+        *stops &= *stops - 1;
+        if (p[*at] != '+' && p[*at] != '-')
+            return false;
+    }
+    return digits_follow(stops, at);
+}
+
+static inline position quick_number(struct scanner *s, struct input *in, position p)
+{
+    uint64_t stops = digit_stops(&in->digits, p);
+    unsigned first = stops & 1, at; /* first digit: 1 behind a minus sign */
+
+    stops ^= first;
+    if (stops == 0)
+        return NULL;
+    at = lowest_bit(stops);
+    if (at == first || (p[first] == '0' && at > first + 1))
+        return NULL;
+    if (p[at] == '.' && !digits_follow(&stops, &at))
+        return NULL;
+    if ((p[at] | 0x20) == 'e' && !exponent_follows(p, &stops, &at))
+        return NULL;
+    if (p[at] != ',' && p[at] != ']' && p[at] != '}')
+        return NULL;
+    token_start(s, in, p);
+    value_end(s, in, p + at, SCAN_NUMBER);
+    return p + at;
+}
+
+static inline position quick_literal(struct scanner *s, const struct input *in, position p)
+{
+    size_t len = *p == 'f' ? 5 : 4;
+
+    if (memcmp(p, "true", 4) != 0 && memcmp(p, "null", 4) != 0 && memcmp(p, "false", 5) != 0)
+        return NULL;
+    token_start(s, in, p);
+    value_end(s, in, p + len, *p == 'n' ? SCAN_NULL : SCAN_OTHER);
+    return p + len;
+}
+
+static inline position quick_scalar(struct scanner *s, struct input *in, position p)
+{
+    if (*p == '"')
+        return quick_string(s, in, p);
+    if (is_digit(*p) || *p == '-')
+        return quick_number(s, in, p);
+    return quick_literal(s, in, p);
+}
+
+/* Behind a value, or at the end of an empty level: goes over the ends of levels and a comma. */
+static inline position quick_end(struct scanner *s, const struct input *in, position p)
+{
+    while (closes_level(s, p) && s->depth > 1) {
+        p = close_level(s, in, p);
+        if (p == in->end)
+            return p;
+    }
+    if (*p != ',')
+        return p;
+    s->state = in_object(s) ? KEY : VALUE;
+    return skip_space(in, p + 1);
+}
+
+position scanner_quick(struct scanner *s, struct input *in, position p)
+{
+    position next;
+
+    while (in->end - p >= QUICK_BYTES) {
+        if (in_object(s)) {
+            next = quick_key(s, in, p);
+            if (next == NULL)
+                return p;
+            p = next;
+            if (in->end - p < QUICK_BYTES)
+                return p;
+        }
+        if (*p == '{' || *p == '[') {
+            token_start(s, in, p);
+            p = open_level(s, p);
+            if (s->state == FAILED)
+                return p;
+            if (!closes_level(s, p))
+                continue;
+        } else {
+            next = quick_scalar(s, in, p);
+            if (next == NULL)
+                return p;
+            p = next;
+        }
+        p = quick_end(s, in, p);
+        if (s->state == AFTER_VALUE)
+            return p;
+    }
+    return p;
+}

@@ -1,0 +1,130 @@
+#include "build_config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "bus.h"
+#include "options.h"
+
+#define VERSION_LINE PACKAGE_NAME " " PACKAGE_VERSION "\n"
+
+/* A descriptor of 0 to 2 that our parent has closed would be taken by the next file that is opened,
+ * and then written to or read from as if it were stdin, stdout or stderr. */
+static int fill_standard_descriptors(void)
+{
+    int fd;
+
+    do
+        fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd < 0)
+        return -1;
+    close(fd);
+    return 0;
+}
+
+static void report_problem(void *user_data, bool is_error, const char *text)
+{
+    log_write(user_data, is_error ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "", "%s", text);
+}
+
+static int read_config(struct config *config, const struct options *options, struct log *log)
+{
+    char name[32];
+
+    if (options->config_path != NULL)
+        return config_read_file(config, options->config_path, report_problem, log);
+    snprintf(name, sizeof name, "fd %d", options->config_fd);
+    return config_read_fd(config, options->config_fd, name, report_problem, log);
+}
+
+static int exit_status(enum bus_outcome outcome)
+{
+    switch (outcome) {
+    case BUS_CLIENT_MALFORMED:
+        return EXIT_DATA_ERROR;
+    case BUS_NO_WORKER_LEFT:
+        return EXIT_NO_WORKER_LEFT;
+    case BUS_BAD_COMMAND:
+        return EXIT_CONFIG_ERROR;
+    case BUS_SYSTEM_ERROR:
+        return EXIT_OS_ERROR;
+    case BUS_RUNNING:
+    case BUS_DONE:
+        break;
+    }
+    return EXIT_DONE;
+}
+
+static enum bus_listen_mode listen_mode(enum options_mode mode)
+{
+    return mode == MODE_UNIX ? BUS_LISTEN_UNIX : mode == MODE_TCP ? BUS_LISTEN_TCP
+                                                                  : BUS_LISTEN_STDIO;
+}
+
+static int serve(const struct options *options, const struct config *config, struct log *log)
+{
+    struct bus_options bus_options = {
+        .config = config,
+        .log = log,
+        .mode = listen_mode(options->mode),
+        .unix_path = options->unix_path,
+        .tcp_host = options->tcp_host,
+        .tcp_port = options->tcp_port,
+        .handle_signals = true,
+    };
+    enum bus_outcome outcome = BUS_SYSTEM_ERROR;
+    struct stdio_bus *bus = bus_create(&bus_options);
+
+    if (bus != NULL && bus_start(bus) == STDIO_BUS_OK) {
+        do
+            outcome = bus_step(bus, -1);
+        while (outcome == BUS_RUNNING);
+    }
+    bus_destroy(bus);
+    return exit_status(outcome);
+}
+
+static int run(const struct options *options, struct log *log)
+{
+    struct config config;
+    int status;
+
+    if (read_config(&config, options, log) != STDIO_BUS_OK)
+        return EXIT_CONFIG_ERROR;
+    if (options->action == ACTION_CHECK_CONFIG) {
+        log_info(log, "", "the configuration is valid: %zu pool%s", config.pool_count,
+                 config.pool_count == 1 ? "" : "s");
+        status = EXIT_DONE;
+    } else {
+        status = serve(options, &config, log);
+    }
+    config_free(&config);
+    return status;
+}
+
+int main(int argc, char *argv[])
+{
+    struct options options;
+    struct log log;
+    char problem[512];
+    int status;
+
+    if (fill_standard_descriptors() < 0)
+        return EXIT_OS_ERROR;
+    if (options_parse(&options, argc, argv, problem, sizeof problem) != STDIO_BUS_OK) {
+        fprintf(stderr, "stdio_bus: %s\n", problem);
+        return EXIT_USAGE_ERROR;
+    }
+    if (options.action == ACTION_HELP || options.action == ACTION_VERSION) {
+        fputs(options.action == ACTION_HELP ? options_help() : VERSION_LINE, stdout);
+        return fflush(stdout) == 0 ? EXIT_DONE : EXIT_OS_ERROR;
+    }
+    log_open(&log, STDERR_FILENO, options.log_level);
+    status = run(&options, &log);
+    log_close(&log);
+    return status;
+}

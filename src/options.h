@@ -1,0 +1,44 @@
+/* The command line of stdio_bus(1). */
+#ifndef STDIO_BUS_OPTIONS_H
+#define STDIO_BUS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+
+enum options_mode { MODE_STDIO, MODE_UNIX, MODE_TCP }; /* spec 4.1.1 */
+
+enum options_action { ACTION_RUN, ACTION_CHECK_CONFIG, ACTION_HELP, ACTION_VERSION };
+
+struct options {
+    enum options_action action;
+    enum options_mode mode;
+    const char *config_path; /* points into argv, or NULL */
+    int config_fd;           /* -1: none */
+    const char *unix_path;   /* points into argv */
+    char tcp_host[256];      /* "" stands for loopback; brackets of [v6] removed */
+    uint16_t tcp_port;       /* 0: the system picks one */
+    enum log_level log_level;
+};
+
+/* Exit statuses of the daemon (sysexits.h's numbers where they have one). */
+enum {
+    EXIT_DONE = 0,
+    EXIT_USAGE_ERROR = 64,
+    EXIT_DATA_ERROR = 65,     /* stdio mode: the client sent something malformed */
+    EXIT_NO_WORKER_LEFT = 69,
+    EXIT_OS_ERROR = 71,
+    EXIT_CONFIG_ERROR = 78
+};
+
+/* Reads the command line: "--name value" and "--name=value"; no abbreviations; an option given
+ * twice, or two modes, is an error. Returns STDIO_BUS_OK, or STDIO_BUS_EINVAL with a line of
+ * explanation in `problem`. */
+int options_parse(struct options *options, int argc, char *const argv[], char *problem,
+                  size_t problem_size);
+
+/* The text of --help. Static. */
+const char *options_help(void);
+
+#endif

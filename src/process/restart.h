@@ -1,0 +1,30 @@
+/* The restart policy (spec 7.1.3): when may a worker that exited come back? Reads no clock. */
+#ifndef STDIO_BUS_PROCESS_RESTART_H
+#define STDIO_BUS_PROCESS_RESTART_H
+
+#include <stdint.h>
+
+#define RESTART_DELAY_FIRST_MS 100
+#define RESTART_DELAY_FACTOR 4
+#define RESTART_DELAY_MAX_MS 30000
+
+struct restart_policy {
+    unsigned max; /* restarts allowed within the window */
+    int64_t window_ms;
+    int64_t *times; /* of the last `max` restarts, a ring */
+    unsigned next;  /* the oldest one's place */
+    unsigned count;
+    unsigned streak; /* exits since the last quiet window */
+    int64_t last_exit_ms;
+};
+
+/* STDIO_BUS_ERR when memory is out. */
+int restart_init(struct restart_policy *policy, unsigned max_restarts, unsigned window_sec);
+void restart_free(struct restart_policy *policy);
+
+/* The worker exited unexpectedly: the delay in milliseconds before its restart, or -1 when there
+ * have been `max` within the window already. Delays grow by RESTART_DELAY_FACTOR from exit to exit
+ * and start over after a window without one. */
+int64_t restart_after_exit(struct restart_policy *policy, int64_t now_ms);
+
+#endif

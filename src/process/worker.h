@@ -1,0 +1,101 @@
+/* A worker: one process after the other in the same slot, and its states (spec 3.3, 5, 7.1,
+ * Appendix B). A table of state and event says what happens; the event loop only turns
+ * descriptors, signals and deadlines into events. */
+#ifndef STDIO_BUS_PROCESS_WORKER_H
+#define STDIO_BUS_PROCESS_WORKER_H
+
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "event/event_loop.h"
+#include "process/restart.h"
+#include "transport/endpoint.h"
+
+enum worker_state {
+    WORKER_STARTING, /* forked; exec has not been heard of yet */
+    WORKER_RUNNING,  /* takes messages */
+    WORKER_STOPPING, /* told to go, or gone and not read to the end yet */
+    WORKER_STOPPED,  /* finished: reaped, and its output read to the end */
+    WORKER_FAILED    /* finished, and not to be restarted any more */
+};
+
+enum worker_event {
+    WORKER_EXECUTED,      /* exec has succeeded */
+    WORKER_EXEC_FAILED,
+    WORKER_EXITED,        /* it was reaped */
+    WORKER_OUTPUT_ENDED,  /* its stdout was read to the end */
+    WORKER_INPUT_BROKEN,  /* its stdin is closed or broken */
+    WORKER_MISBEHAVED,    /* what it sends is malformed, or it does not read (spec 5.3, 7.3.1) */
+    WORKER_DEADLINE,      /* the state's time is up */
+    WORKER_STOP           /* we are shutting down */
+};
+
+struct worker;
+
+/* What a worker tells its host. None of them may free it. */
+struct worker_host {
+    const struct connection_handler *connection; /* for the messages it sends */
+    void (*available)(struct worker *worker, enum peer_availability availability);
+    /* No answer will come any more from the process there was. */
+    void (*gone)(struct worker *worker);
+    /* STOPPED or FAILED was reached. */
+    void (*finished)(struct worker *worker);
+    /* How the very first exec went; if it failed, the configuration names a command that cannot be
+     * run. */
+    void (*first_exec)(struct worker *worker, bool succeeded);
+};
+
+struct worker {
+    struct endpoint endpoint;
+    void *bus;
+    const struct worker_host *host;
+    struct transport *transport;
+    unsigned number; /* the Worker ID (spec 3.3.6), from 1 on */
+    const char *pool;
+    char *const *argv;
+    const struct rlimit *nofile; /* the descriptor limit for the process; NULL: ours */
+    enum worker_state state;
+    pid_t pid; /* 0: none, or reaped */
+    int fd_exec;
+    bool executed; /* exec has succeeded at least once */
+    bool output_ended;
+    bool killed;   /* SIGKILL was sent */
+    bool stopping; /* for good */
+    struct restart_policy restart;
+    struct timer deadline;
+    pid_t orphans; /* the process group of a process that was reaped; 0: none is left */
+    struct timer orphans_deadline;
+};
+
+/* Prepares a zeroed worker whose number, pool, argv, bus and nofile are set: STOPPED.
+ * STDIO_BUS_ERR when memory is out. */
+int worker_init(struct worker *worker, struct transport *transport,
+                const struct worker_host *host);
+
+/* Kills what is left and frees everything. */
+void worker_destroy(struct worker *worker);
+
+/* Starts the process for the first time. STDIO_BUS_ERR with errno set when it cannot be forked. */
+int worker_start(struct worker *worker);
+
+/* Reaps the process if it has exited. To be called on SIGCHLD. */
+void worker_check_exit(struct worker *worker);
+
+/* Something has happened. */
+void worker_handle(struct worker *worker, enum worker_event event);
+
+/* Ends the wait for a worker that was told to stop. */
+void worker_kill(struct worker *worker);
+
+static inline bool worker_finished(const struct worker *worker)
+{
+    return worker->state == WORKER_STOPPED || worker->state == WORKER_FAILED;
+}
+
+static inline struct worker *worker_of(struct connection *connection)
+{
+    return list_entry(endpoint_of_connection(connection), struct worker, endpoint);
+}
+
+#endif

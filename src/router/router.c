@@ -1,0 +1,376 @@
+#include "build_config.h"
+
+#include "router/router.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "router/holds.h"
+
+/* What the functions of one decision share. */
+struct offer {
+    struct router *router;
+    struct peer *from;
+    const struct message *message;
+    uint64_t id_hash;
+    bool asks; /* it will be recorded as a pending request */
+    struct route *route;
+};
+
+static void forward(const struct offer *offer, struct peer *to)
+{
+    offer->route->action = ROUTE_FORWARD;
+    offer->route->to = to;
+}
+
+static void refuse(const struct offer *offer, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void refuse(const struct offer *offer, int code, const char *format, ...)
+{
+    va_list args;
+
+    offer->route->action = ROUTE_REFUSE;
+    offer->route->code = code;
+    va_start(args, format);
+    vsnprintf(offer->route->text, sizeof offer->route->text, format, args);
+    va_end(args);
+}
+
+static void discard(const struct offer *offer, const char *text)
+{
+    offer->route->action = ROUTE_DISCARD;
+    snprintf(offer->route->text, sizeof offer->route->text, "%s", text);
+}
+
+/* Held until `list`'s owner changes. */
+static void hold_on(const struct offer *offer, struct list *list)
+{
+    offer->route->action = ROUTE_HOLD;
+    list_append(list, &offer->from->hold);
+}
+
+/* Held until the id is free. */
+static void hold_on_id(const struct offer *offer, struct request *busy, struct router_group *group)
+{
+    hold_on(offer, &busy->waiters);
+    offer->route->waits_for_id = true;
+    offer->from->hold_hash = offer->id_hash;
+    if (group != NULL) {
+        offer->from->group = group;
+        list_append(&offer->router->roaming, &offer->from->roam);
+    }
+}
+
+/* True when the answerer could take the id from this sender now; *busy is then NULL or the entry
+ * that was reserved for it, otherwise the request that has the id. */
+static bool id_free_at(const struct offer *offer, const struct requests *requests,
+                       const struct peer *answerer, struct request **busy)
+{
+    *busy = requests_by_answerer(requests, answerer, offer->message->id, offer->id_hash);
+    return *busy == NULL || *busy == offer->from->reserved;
+}
+
+/* Enters the request into the pending table (spec 6.2). */
+static int record(const struct offer *offer, struct requests *requests, struct peer *answerer)
+{
+    struct request *request = offer->from->reserved;
+
+    if (request != NULL && request->answerer == answerer &&
+        message_id_equal(request->answerer_id, offer->message->id)) {
+        if (request_activate(request) != STDIO_BUS_OK)
+            return STDIO_BUS_ERR;
+        offer->from->reserved = NULL;
+    } else {
+        request = requests_add(requests, offer->from, answerer, offer->message->id,
+                               offer->id_hash);
+        if (request == NULL)
+            return STDIO_BUS_ERR;
+    }
+    offer->route->recorded = request;
+    return STDIO_BUS_OK;
+}
+
+/* What keeps any request from being recorded, wherever it would go. */
+static bool refused_at_once(const struct offer *offer, const struct requests *requests)
+{
+    if (requests_by_asker(requests, offer->from, offer->message->id, offer->id_hash) != NULL) {
+        refuse(offer, JSONRPC_INVALID_REQUEST,
+               "id is already in use by a request of yours that is still in flight");
+    } else if (requests_full(requests)) {
+        refuse(offer, JSONRPC_SERVER_ERROR, "too many pending requests (max_pending_requests %zu)",
+               requests->max);
+    } else if (offer->from->hold_expired) {
+        refuse(offer, JSONRPC_SERVER_ERROR,
+               "id is still in use by another request that is in flight");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* A reply (result or error, no method) to what a worker asked. False: nobody asked. */
+static bool route_reply(const struct offer *offer)
+{
+    struct request *request = requests_by_answerer(&offer->router->from_workers, offer->from,
+                                                   offer->message->id, offer->id_hash);
+
+    if (request == NULL || request->state == REQUEST_RESERVED)
+        return false;
+    if (request->state == REQUEST_ABANDONED) {
+        discard(offer, "reply to a request of a worker that is gone");
+        holds_id_free(offer->router, request);
+    } else if (request->asker->full) {
+        hold_on(offer, &request->asker->waiting);
+    } else {
+        offer->route->answered = request;
+        forward(offer, request->asker);
+    }
+    return true;
+}
+
+static struct router_group *find_group(struct router *router, struct slice pool)
+{
+    size_t i;
+
+    if (pool.data == NULL)
+        return &router->all;
+    for (i = 0; i < router->pool_count; i++) {
+        if (slice_equal(router->pools[i].id, pool))
+            return &router->pools[i];
+    }
+    return NULL;
+}
+
+/* How a group looks to a message that any of its workers may get. */
+struct choice {
+    struct peer *worker;  /* the one to take, or NULL: */
+    struct request *busy; /* a worker would take it if this id were free there */
+    bool may_come;        /* some worker will take messages again */
+};
+
+/* Whose turn is it (spec 6.1.1, 6.1.3: round-robin)? Passes over those that cannot take it now. */
+static struct choice choose_worker(const struct offer *offer, struct router_group *group)
+{
+    struct choice choice = {NULL, NULL, false};
+    size_t at = group->turn, i;
+
+    for (i = 0; i < group->count; i++, at++) {
+        struct peer *worker;
+        struct request *busy = NULL;
+
+        if (at >= group->count)
+            at = 0;
+        worker = group->workers[at];
+        if (worker->availability != PEER_FAILED)
+            choice.may_come = true;
+        if (worker->availability != PEER_HERE || worker->full)
+            continue;
+        if (!offer->asks || id_free_at(offer, &offer->router->from_clients, worker, &busy)) {
+            choice.worker = worker;
+            group->turn = at + 1;
+            break;
+        }
+        if (choice.busy == NULL)
+            choice.busy = busy;
+    }
+    return choice;
+}
+
+/* The worker for a message that is bound to none yet, or NULL: it was held or refused. */
+static struct peer *find_worker(const struct offer *offer)
+{
+    struct router_group *group = find_group(offer->router, offer->message->pool);
+    struct peer *reserved = offer->from->reserved != NULL ? offer->from->reserved->answerer : NULL;
+    struct choice choice;
+
+    if (group == NULL) {
+        refuse(offer, JSONRPC_INVALID_PARAMS, "no such pool");
+        return NULL;
+    }
+    if (reserved != NULL && reserved->availability == PEER_HERE && !reserved->full &&
+        router_group_has(group, reserved))
+        return reserved;
+    choice = choose_worker(offer, group);
+    if (choice.worker != NULL)
+        return choice.worker;
+    if (choice.busy != NULL)
+        hold_on_id(offer, choice.busy, group);
+    else if (choice.may_come)
+        hold_on(offer, &offer->router->waiting_for_worker);
+    else
+        refuse(offer, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
+    return NULL;
+}
+
+/* The worker of an existing session (spec 6.1.2), or NULL: the message was held. */
+static struct peer *session_worker(const struct offer *offer, const struct session *session)
+{
+    struct peer *worker = session->worker;
+    struct request *busy;
+
+    if (worker->availability != PEER_HERE)
+        hold_on(offer, &offer->router->waiting_for_worker);
+    else if (worker->full)
+        hold_on(offer, &worker->waiting);
+    else if (offer->asks && !id_free_at(offer, &offer->router->from_clients, worker, &busy))
+        hold_on_id(offer, busy, NULL);
+    else
+        return worker;
+    return NULL;
+}
+
+/* Records what the message changes: a pending request, a new session. */
+static void commit(const struct offer *offer, struct peer *worker, bool new_session)
+{
+    struct router *router = offer->router;
+
+    if (offer->asks && record(offer, &router->from_clients, worker) != STDIO_BUS_OK)
+        return;
+    if (new_session && sessions_add(&router->sessions, offer->message->session_id, worker,
+                                    offer->from) == NULL) {
+        if (offer->route->recorded != NULL)
+            holds_id_free(router, offer->route->recorded);
+        offer->route->recorded = NULL;
+        return;
+    }
+    forward(offer, worker);
+}
+
+static void route_to_worker(const struct offer *offer)
+{
+    struct router *router = offer->router;
+    struct slice id = offer->message->session_id;
+    struct session *session = id.data != NULL ? sessions_find(&router->sessions, id) : NULL;
+    bool new_session = id.data != NULL && session == NULL;
+    struct peer *worker;
+
+    if (offer->asks && refused_at_once(offer, &router->from_clients))
+        return;
+    if (new_session && sessions_full(&router->sessions)) {
+        refuse(offer, JSONRPC_SERVER_ERROR, "too many sessions (max_sessions %zu)",
+               router->sessions.max);
+        return;
+    }
+    worker = session != NULL ? session_worker(offer, session) : find_worker(offer);
+    if (worker != NULL)
+        commit(offer, worker, new_session);
+}
+
+static struct offer begin(struct router *router, struct peer *from, const struct message *message,
+                          struct route *route)
+{
+    struct offer offer = {router, from, message, 0, false, route};
+
+    route->action = ROUTE_NO_MEMORY;
+    route->to = NULL;
+    route->recorded = route->answered = NULL;
+    route->waits_for_id = false;
+    if (message->id.type != ID_NONE)
+        offer.id_hash = requests_hash(&router->from_clients, message->id);
+    return offer;
+}
+
+static void finish(const struct offer *offer)
+{
+    /* An id that was kept free and then not used goes to the next in line. */
+    if (offer->from->reserved != NULL)
+        holds_id_free(offer->router, offer->from->reserved);
+    if (offer->route->action != ROUTE_HOLD)
+        offer->from->hold_expired = false;
+}
+
+void router_from_client(struct router *router, struct peer *client, const struct message *message,
+                        struct route *route)
+{
+    struct offer offer = begin(router, client, message, route);
+    bool is_reply = message_is_response(message) && message->method.data == NULL;
+
+    offer.asks = message->id.type != ID_NONE && !is_reply;
+    if (!is_reply || message->id.type == ID_NONE || !route_reply(&offer))
+        route_to_worker(&offer);
+    finish(&offer);
+}
+
+/* Spec 6.3.1. */
+static void route_response(const struct offer *offer)
+{
+    struct request *request = NULL;
+
+    if (offer->message->id.type != ID_NONE)
+        request = requests_by_answerer(&offer->router->from_clients, offer->from,
+                                       offer->message->id, offer->id_hash);
+    if (request == NULL || request->state == REQUEST_RESERVED) {
+        discard(offer, "response to no pending request");
+    } else if (request->state == REQUEST_ABANDONED) {
+        discard(offer, "response to a request of a client that is gone");
+        holds_id_free(offer->router, request);
+    } else if (request->asker->full) {
+        hold_on(offer, &request->asker->waiting);
+    } else {
+        offer->route->answered = request;
+        forward(offer, request->asker);
+    }
+}
+
+/* A worker asks the session's owner something. */
+static void route_question(const struct offer *offer, struct peer *owner)
+{
+    struct requests *requests = &offer->router->from_workers;
+    struct request *busy;
+
+    if (owner->input_ended)
+        refuse(offer, JSONRPC_SERVER_ERROR, "the client cannot answer: it has closed its input");
+    else if (refused_at_once(offer, requests))
+        return;
+    else if (!id_free_at(offer, requests, owner, &busy))
+        hold_on_id(offer, busy, NULL);
+    else if (record(offer, requests, owner) == STDIO_BUS_OK)
+        forward(offer, owner);
+}
+
+/* Spec 6.3.2, 6.3.3. */
+static void route_to_owner(const struct offer *offer)
+{
+    const struct message *message = offer->message;
+    struct session *session = NULL;
+
+    if (message->session_id.data != NULL)
+        session = sessions_find(&offer->router->sessions, message->session_id);
+    if (session == NULL && message->session_id.data == NULL)
+        refuse(offer, JSONRPC_SERVER_ERROR, "unroutable: no sessionId to tell which client");
+    else if (session == NULL)
+        refuse(offer, JSONRPC_SERVER_ERROR, "unroutable: no such session");
+    else if (session->owner->full)
+        hold_on(offer, &session->owner->waiting);
+    else if (offer->asks)
+        route_question(offer, session->owner);
+    else
+        forward(offer, session->owner);
+}
+
+void router_from_worker(struct router *router, struct peer *worker, const struct message *message,
+                        struct route *route)
+{
+    struct offer offer = begin(router, worker, message, route);
+
+    offer.asks = message->id.type != ID_NONE && message->method.data != NULL;
+    if (message_is_response(message))
+        route_response(&offer);
+    else
+        route_to_owner(&offer);
+    finish(&offer);
+}
+
+void router_forwarded(struct router *router, const struct route *route)
+{
+    if (route->answered != NULL)
+        holds_id_free(router, route->answered);
+}
+
+void router_forward_failed(struct router *router, const struct route *route)
+{
+    if (route->recorded != NULL)
+        holds_id_free(router, route->recorded);
+}

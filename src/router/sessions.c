@@ -1,0 +1,68 @@
+#include "build_config.h"
+
+#include "router/sessions.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+void sessions_init(struct sessions *sessions, const struct siphash_key *key, size_t max)
+{
+    memset(sessions, 0, sizeof *sessions);
+    sessions->key = *key;
+    sessions->max = max;
+}
+
+void sessions_free(struct sessions *sessions)
+{
+    size_t i;
+
+    for (i = 0; i < sessions->table.capacity; i++)
+        free(sessions->table.slots[i].item);
+    hash_table_free(&sessions->table);
+}
+
+static bool session_equal(const void *item, const void *key)
+{
+    const struct session *session = item;
+    const struct slice *id = key;
+
+    return slice_equal(slice_of(session->id, session->id_len), *id);
+}
+
+struct session *sessions_find(const struct sessions *sessions, struct slice id)
+{
+    return hash_table_find(&sessions->table, siphash(&sessions->key, id.data, id.len),
+                           session_equal, &id);
+}
+
+struct session *sessions_add(struct sessions *sessions, struct slice id, struct peer *worker,
+                             struct peer *owner)
+{
+    struct session *session = calloc(1, sizeof *session + id.len);
+
+    if (session == NULL)
+        return NULL;
+    if (id.len > 0)
+        memcpy(session->id, id.data, id.len);
+    session->id_len = id.len;
+    session->hash = siphash(&sessions->key, id.data, id.len);
+    if (hash_table_insert(&sessions->table, session->hash, session) != STDIO_BUS_OK) {
+        free(session);
+        return NULL;
+    }
+    session->worker = worker;
+    session->owner = owner;
+    list_append(&worker->sessions, &session->in_worker);
+    list_append(&owner->sessions, &session->in_owner);
+    return session;
+}
+
+void session_remove(struct sessions *sessions, struct session *session)
+{
+    hash_table_remove(&sessions->table, session->hash, session);
+    list_remove(&session->in_worker);
+    list_remove(&session->in_owner);
+    free(session);
+}

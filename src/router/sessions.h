@@ -1,0 +1,47 @@
+/* The session table (spec 3.4, 6.1): sessionId to its one worker and its one owner. */
+#ifndef STDIO_BUS_ROUTER_SESSIONS_H
+#define STDIO_BUS_ROUTER_SESSIONS_H
+
+#include "base/hash_table.h"
+#include "base/list.h"
+#include "base/siphash.h"
+#include "base/slice.h"
+#include "router/peer.h"
+
+struct session {
+    struct peer *worker;        /* bound to it until it exits (spec 3.4.2) */
+    struct peer *owner;         /* the client that named it first (spec 3.4.3) */
+    struct list_node in_worker; /* worker->sessions */
+    struct list_node in_owner;  /* owner->sessions */
+    uint64_t hash;
+    size_t id_len;
+    char id[];
+};
+
+struct sessions {
+    struct hash_table table;
+    struct siphash_key key;
+    size_t max;
+};
+
+void sessions_init(struct sessions *sessions, const struct siphash_key *key, size_t max);
+
+/* Forgets every session. */
+void sessions_free(struct sessions *sessions);
+
+/* The session with this id, or NULL. */
+struct session *sessions_find(const struct sessions *sessions, struct slice id);
+
+static inline bool sessions_full(const struct sessions *sessions)
+{
+    return sessions->table.count >= sessions->max;
+}
+
+/* Adds a session that is not there yet. NULL when memory is out. */
+struct session *sessions_add(struct sessions *sessions, struct slice id, struct peer *worker,
+                             struct peer *owner);
+
+/* Invalidates one session. */
+void session_remove(struct sessions *sessions, struct session *session);
+
+#endif

@@ -1,0 +1,189 @@
+#include "build_config.h"
+
+#include "transport/address.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+const char *address_text(char *to, size_t size, const struct sockaddr_storage *address)
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+
+    if (address->ss_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+
+        inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host);
+        snprintf(to, size, "%s:%u", host, (unsigned)ntohs(v4->sin_port));
+    } else if (address->ss_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+
+        inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host);
+        snprintf(to, size, "[%s]:%u", host, (unsigned)ntohs(v6->sin6_port));
+    } else {
+        snprintf(to, size, "unix");
+    }
+    return to;
+}
+
+bool address_is_loopback(const struct sockaddr_storage *address)
+{
+    if (address->ss_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+    if (address->ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+    return true;
+}
+
+struct addrinfo *address_resolve(const char *host, uint16_t port, char *reason, size_t reason_size)
+{
+    struct addrinfo hints, *found = NULL;
+    char service[8];
+    int status;
+
+    memset(&hints, 0, sizeof hints);
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+    snprintf(service, sizeof service, "%u", (unsigned)port);
+    status = getaddrinfo(host[0] != '\0' ? host : "127.0.0.1", service, &hints, &found);
+    if (status == 0)
+        return found;
+    snprintf(reason, reason_size, "%s",
+             status == EAI_SYSTEM ? strerror(errno) : gai_strerror(status));
+    return NULL;
+}
+
+static int set_flags(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+        fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+        return STDIO_BUS_ERR;
+    return STDIO_BUS_OK;
+}
+
+/* Close-on-exec from birth where the system can: somebody else's fork may come at any time in a
+ * host with threads. */
+static int new_socket(int family)
+{
+#ifdef SOCK_CLOEXEC
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+#else
+    int fd = socket(family, SOCK_STREAM, 0);
+#endif
+    int error;
+
+    if (fd >= 0 && set_flags(fd) != STDIO_BUS_OK) {
+        error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+static int fail(int fd, char *reason, size_t reason_size, const char *what)
+{
+    snprintf(reason, reason_size, "%s: %s", what, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+int address_bind_tcp(const struct addrinfo *info, char *reason, size_t reason_size)
+{
+    struct sockaddr_storage address;
+    char text[ADDRESS_TEXT_MAX];
+    int on = 1;
+    int fd;
+
+    memset(&address, 0, sizeof address);
+    memcpy(&address, info->ai_addr, info->ai_addrlen);
+    address_text(text, sizeof text, &address);
+    fd = new_socket(info->ai_family);
+    if (fd < 0)
+        return fail(fd, reason, reason_size, text);
+    /* A restart must not wait for the old connections to be forgotten. */
+    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0)
+        return fail(fd, reason, reason_size, text);
+    /* The IPv4 address of a name has a socket of its own. */
+    if (info->ai_family == AF_INET6 &&
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) < 0)
+        return fail(fd, reason, reason_size, text);
+    if (bind(fd, info->ai_addr, info->ai_addrlen) < 0)
+        return fail(fd, reason, reason_size, text);
+    return fd;
+}
+
+/* True when nobody accepts connections at the socket any more. */
+static bool is_stale(const struct sockaddr_un *address)
+{
+    int fd = new_socket(AF_UNIX);
+    bool stale;
+
+    if (fd < 0)
+        return false;
+    stale = connect(fd, (const struct sockaddr *)address, sizeof *address) < 0 &&
+            errno == ECONNREFUSED;
+    close(fd);
+    return stale;
+}
+
+static int remove_stale(const struct sockaddr_un *address, char *reason, size_t reason_size)
+{
+    struct stat status;
+
+    if (lstat(address->sun_path, &status) < 0)
+        return STDIO_BUS_OK; /* nothing there, or bind will say what is wrong */
+    if (!S_ISSOCK(status.st_mode)) {
+        snprintf(reason, reason_size, "it exists and is not a socket");
+        return STDIO_BUS_ERR;
+    }
+    if (!is_stale(address)) {
+        snprintf(reason, reason_size, "another process listens there");
+        return STDIO_BUS_ERR;
+    }
+    if (unlink(address->sun_path) < 0 && errno != ENOENT) {
+        snprintf(reason, reason_size, "cannot remove the stale socket: %s", strerror(errno));
+        return STDIO_BUS_ERR;
+    }
+    return STDIO_BUS_OK;
+}
+
+int address_bind_unix(const char *path, char *reason, size_t reason_size)
+{
+    struct sockaddr_un address;
+    mode_t mask;
+    int fd, status;
+
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof address.sun_path) {
+        snprintf(reason, reason_size, "the path is longer than %zu bytes",
+                 sizeof address.sun_path - 1);
+        return -1;
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    if (remove_stale(&address, reason, reason_size) != STDIO_BUS_OK)
+        return -1;
+    fd = new_socket(AF_UNIX);
+    if (fd < 0)
+        return fail(fd, reason, reason_size, "socket");
+    mask = umask(0177);
+    status = bind(fd, (const struct sockaddr *)&address, sizeof address);
+    umask(mask);
+    if (status < 0)
+        return fail(fd, reason, reason_size, "bind");
+    return fd;
+}

@@ -1,0 +1,249 @@
+#include "build_config.h"
+
+#include "transport/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "transport/address.h"
+
+#define ACCEPTS_PER_ROUND 16 /* a fair share for those who are connected already */
+#define REST_MS 1000         /* a descriptor may also be freed by another process */
+
+static int accept_one(int fd, struct sockaddr_storage *address)
+{
+    socklen_t len = sizeof *address;
+#ifdef HAVE_ACCEPT4
+    return accept4(fd, (struct sockaddr *)address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+#else
+    int accepted = accept(fd, (struct sockaddr *)address, &len);
+
+    if (accepted >= 0) {
+        fcntl(accepted, F_SETFD, FD_CLOEXEC);
+        fcntl(accepted, F_SETFL, O_NONBLOCK);
+    }
+    return accepted;
+#endif
+}
+
+static bool is_passing(int error)
+{
+    return error == EINTR || error == ECONNABORTED || error == EAGAIN || error == EWOULDBLOCK;
+}
+
+static void start_rest(struct listener *listener)
+{
+    timers_start(stdio_bus_event_loop_timers(listener->loop), &listener->rest,
+                 stdio_bus_event_loop_now_ms(listener->loop) + REST_MS);
+}
+
+/* Out of descriptors or memory: the waiting connections stay in the backlog, and nothing spins. */
+static void rest(struct listener *listener, int error)
+{
+    int i;
+
+    if (!listener->told)
+        log_error(listener->log, "", "cannot accept a connection: %s; resting until it can go on",
+                  strerror(error));
+    listener->told = true;
+    for (i = 0; i < listener->count; i++)
+        stdio_bus_event_loop_modify(listener->loop, listener->sockets[i].fd, 0);
+    start_rest(listener);
+}
+
+static void go_on(void *user_data)
+{
+    struct listener *listener = user_data;
+    bool resting = false;
+    int i;
+
+    for (i = 0; i < listener->count; i++) {
+        if (stdio_bus_event_loop_modify(listener->loop, listener->sockets[i].fd,
+                                        STDIO_BUS_EVENT_READ) != STDIO_BUS_OK)
+            resting = true;
+    }
+    if (resting)
+        start_rest(listener);
+}
+
+void listener_descriptor_freed(struct listener *listener)
+{
+    if (listener->loop == NULL || !timer_started(&listener->rest))
+        return;
+    timers_stop(stdio_bus_event_loop_timers(listener->loop), &listener->rest);
+    go_on(listener);
+}
+
+void listener_set_fd_max(struct listener *listener, int fd_max)
+{
+    listener->fd_max = fd_max;
+}
+
+static void acceptable(void *user_data, unsigned events)
+{
+    struct listener_socket *socket = user_data;
+    struct listener *listener = socket->listener;
+    int i;
+
+    (void)events;
+    for (i = 0; i < ACCEPTS_PER_ROUND && socket->fd >= 0; i++) {
+        struct sockaddr_storage address;
+        char peer[ADDRESS_TEXT_MAX];
+        int fd = accept_one(socket->fd, &address);
+
+        if (fd < 0) {
+            if (!is_passing(errno))
+                rest(listener, errno);
+            else if (errno != EINTR && errno != ECONNABORTED)
+                listener->told = false;
+            return;
+        }
+        address_text(peer, sizeof peer, &address);
+        listener->fn(listener->user_data, fd, peer);
+        if (fd > listener->fd_max) {
+            rest(listener, EMFILE);
+            return;
+        }
+    }
+}
+
+static void set_up(struct listener *listener, struct stdio_bus_event_loop *loop, struct log *log,
+                   listener_fn *fn, void *user_data)
+{
+    memset(listener, 0, sizeof *listener);
+    listener->loop = loop;
+    listener->log = log;
+    listener->fn = fn;
+    listener->user_data = user_data;
+    listener->fd_max = INT_MAX;
+    timer_init(&listener->rest, go_on, listener);
+}
+
+static int add_socket(struct listener *listener, int fd)
+{
+    struct listener_socket *socket = &listener->sockets[listener->count];
+
+    if (listen(fd, SOMAXCONN) < 0)
+        return STDIO_BUS_ERR;
+    socket->listener = listener;
+    socket->fd = fd;
+    if (stdio_bus_event_loop_add(listener->loop, fd, STDIO_BUS_EVENT_READ, acceptable, socket) !=
+        STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    listener->count++;
+    return STDIO_BUS_OK;
+}
+
+int listener_open_unix(struct listener *listener, struct stdio_bus_event_loop *loop,
+                       struct log *log, const char *path, listener_fn *fn, void *user_data)
+{
+    struct stat status;
+    char reason[ADDRESS_REASON_MAX];
+    int fd;
+
+    set_up(listener, loop, log, fn, user_data);
+    fd = address_bind_unix(path, reason, sizeof reason);
+    if (fd < 0) {
+        log_error(log, "", "cannot listen on %s: %s", path, reason);
+        return STDIO_BUS_ERR;
+    }
+    if (stat(path, &status) < 0 || add_socket(listener, fd) != STDIO_BUS_OK) {
+        log_error(log, "", "cannot listen on %s: %s", path, strerror(errno));
+        close(fd);
+        unlink(path);
+        return STDIO_BUS_ERR;
+    }
+    listener->path = path;
+    listener->device = status.st_dev;
+    listener->inode = status.st_ino;
+    log_info(log, "", "listening on %s", path);
+    return STDIO_BUS_OK;
+}
+
+static void tell_tcp(struct listener *listener, int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t len = sizeof address;
+    char text[ADDRESS_TEXT_MAX] = "?";
+
+    if (getsockname(fd, (struct sockaddr *)&address, &len) == 0)
+        address_text(text, sizeof text, &address);
+    log_info(listener->log, "", "listening on %s", text);
+    if (!address_is_loopback(&address))
+        log_warn(listener->log, "",
+                 "%s can be reached from other machines, and there is no authentication", text);
+}
+
+static int listen_on(struct listener *listener, const struct addrinfo *info)
+{
+    char reason[ADDRESS_REASON_MAX];
+    int fd = address_bind_tcp(info, reason, sizeof reason);
+
+    if (fd < 0) {
+        log_error(listener->log, "", "cannot listen: %s", reason);
+        return STDIO_BUS_ERR;
+    }
+    if (add_socket(listener, fd) != STDIO_BUS_OK) {
+        log_error(listener->log, "", "cannot listen: %s", strerror(errno));
+        close(fd);
+        return STDIO_BUS_ERR;
+    }
+    tell_tcp(listener, fd);
+    return STDIO_BUS_OK;
+}
+
+int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *loop,
+                      struct log *log, const char *host, uint16_t port, listener_fn *fn,
+                      void *user_data)
+{
+    struct addrinfo *found, *info;
+    int status = STDIO_BUS_OK;
+    char reason[ADDRESS_REASON_MAX];
+
+    set_up(listener, loop, log, fn, user_data);
+    found = address_resolve(host, port, reason, sizeof reason);
+    if (found == NULL) {
+        log_error(log, "", "cannot listen on %s: %s", host, reason);
+        return STDIO_BUS_ERR;
+    }
+    for (info = found; info != NULL && status == STDIO_BUS_OK; info = info->ai_next) {
+        /* With a port that the system picks, a second address would get another one. */
+        if (listener->count == LISTENER_SOCKETS_MAX || (port == 0 && listener->count > 0))
+            break;
+        status = listen_on(listener, info);
+    }
+    freeaddrinfo(found);
+    if (status != STDIO_BUS_OK)
+        listener_close(listener);
+    return status;
+}
+
+void listener_close(struct listener *listener)
+{
+    struct stat status;
+    int i;
+
+    if (listener->loop == NULL)
+        return;
+    timers_stop(stdio_bus_event_loop_timers(listener->loop), &listener->rest);
+    for (i = 0; i < listener->count; i++) {
+        stdio_bus_event_loop_remove(listener->loop, listener->sockets[i].fd);
+        close(listener->sockets[i].fd);
+        listener->sockets[i].fd = -1;
+    }
+    listener->count = 0;
+    if (listener->path != NULL && lstat(listener->path, &status) == 0 &&
+        status.st_dev == listener->device && status.st_ino == listener->inode)
+        unlink(listener->path);
+    listener->path = NULL;
+}

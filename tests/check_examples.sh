@@ -1,0 +1,71 @@
+#!/bin/sh
+# check_examples.sh: each example worker runs behind the daemon with its configuration and answers
+# as it should, ends on SIGTERM, and the demonstration reaches its end.
+
+examples=$SOURCE_DIR/doc/examples
+dir=$(mktemp -d "${TMPDIR:-/tmp}/check_examples.XXXXXX") || exit 99
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+fail() {
+    printf 'FAILED: %s\n' "$*"
+    failures=$((failures + 1))
+}
+
+cat >"$dir/requests" <<'END'
+{"jsonrpc":"2.0","id":1,"method":"first"}
+{"jsonrpc":"2.0","method":"a notification, not answered"}
+{"jsonrpc":"2.0","id":"s\"2","method":"second","sessionId":"s"}
+END
+cat >"$dir/expected" <<'END'
+{"jsonrpc":"2.0","id":"s\"2","sessionId":"s","result":{"pid":N,"echo":SECOND}}
+{"jsonrpc":"2.0","id":1,"result":{"pid":N,"echo":FIRST}}
+END
+
+# check_answers CONFIGURATION DIRECTORY: from DIRECTORY, where the worker is. The two workers may
+# answer in either order.
+check_answers() {
+    (cd "$2" && "$STDIO_BUS" --config "$examples/$1") <"$dir/requests" >"$dir/out" 2>"$dir/log" ||
+        fail "$1: exit status $?"
+    sed -e 's/"pid":[0-9]*/"pid":N/' -e 's/"echo":{.*"first"}/"echo":FIRST/' \
+        -e 's/"echo":{.*"id":"s\\"2","method":"second","sessionId":"s"}/"echo":SECOND/' \
+        "$dir/out" | LC_ALL=C sort >"$dir/answers"
+    diff "$dir/expected" "$dir/answers" || { fail "$1: other answers"; cat "$dir/log"; }
+}
+
+# check_sigterm COMMAND...: answers a request, then ends at once on SIGTERM, with status 0.
+check_sigterm() {
+    mkfifo "$dir/stdin" "$dir/stdout"
+    "$@" <"$dir/stdin" >"$dir/stdout" 2>/dev/null &
+    worker=$!
+    exec 3>"$dir/stdin" 4<"$dir/stdout"
+    head -n 1 "$dir/requests" >&3
+    read -r _ <&4 || fail "$*: no answer"
+    kill "$worker"
+    wait "$worker" || fail "$*: SIGTERM: status $?"
+    exec 3>&- 4<&-
+    rm "$dir/stdin" "$dir/stdout"
+}
+
+check_answers echo_c.json "$BUILD_DIR/doc/examples"
+check_sigterm "$BUILD_DIR/doc/examples/echo_worker"
+if command -v python3 >/dev/null; then
+    check_answers echo_python.json "$examples"
+    check_sigterm python3 "$examples/echo_worker.py"
+else
+    echo 'python3 is not installed: echo_worker.py was not checked'
+fi
+if command -v node >/dev/null; then
+    check_answers echo_javascript.json "$examples"
+    check_sigterm node "$examples/echo_worker.js"
+else
+    echo 'node is not installed: echo_worker.js was not checked'
+fi
+
+if command -v npx >/dev/null; then
+    "$STDIO_BUS" --check-config --config "$examples/mcp_server.json" || fail 'mcp_server.json'
+fi
+sh "$examples/demo.sh" >"$dir/demo" 2>&1 || { fail 'demo.sh'; cat "$dir/demo"; }
+
+echo "check_examples: $failures failures"
+[ $failures -eq 0 ]

@@ -1,0 +1,10 @@
+#!/bin/sh
+# check_manual.sh: the manual pages are correct mdoc(7), as mandoc sees it.
+
+mandoc=${MANDOC:-$(command -v mandoc)}
+if [ -z "$mandoc" ]; then
+    echo 'mandoc is not installed: the manual pages were not checked'
+    exit 77
+fi
+cd "${SOURCE_DIR:-$(dirname "$0")/..}/doc" || exit 99
+"$mandoc" -T lint -W warning stdio_bus.1 stdio_bus.conf.5 && echo 'check_manual: 2 pages'

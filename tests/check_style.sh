@@ -1,0 +1,162 @@
+#!/bin/sh
+# check_style.sh: the rules of the house that a machine can check. Prints each breach as
+# FILE:LINE: what, and fails if there was one.
+#
+#   - no strcpy, strcat, sprintf, vsprintf, gets, atoi, atol, strtok, alloca
+#   - a function has at most 60 lines, a file in src/ at most 450, any other C file at most 900
+#   - includes point down the list of modules below, or stay in a module, never up
+#   - each .c file includes build_config.h before anything else
+#   - lines of at most 100 columns, no tabs (but in makefiles), no blanks at a line's end
+#   - nothing is left "to do"
+#   - each C file is listed in Makefile.am
+
+cd "${SOURCE_DIR:-$(dirname "$0")/..}" || exit 99
+
+c_files=$(find src tests doc fuzz -name '*.[ch]' -type f 2>/dev/null | sort)
+other_files=$(find bootstrap configure.ac Makefile.am README NEWS CONTRIBUTING .ci/run doc tests \
+    contrib -type f ! -path 'tests/interop/work/*' ! -name package-lock.json \
+    \( -name '*.sh' -o -name '*.json' -o -name '*.js' -o -name '*.mjs' -o -name '*.py' \
+    -o -name '*.md' -o -name '*.[1-8]' -o ! -path '*/*' -o -path .ci/run -o -name README \) \
+    2>/dev/null | sort)
+
+# The script itself names what it looks for.
+other_files=$(printf '%s\n' "$other_files" | grep -v '^tests/check_style\.sh$')
+
+status=0
+for file in $c_files; do
+    grep -qwF "${file%.c}" Makefile.am || { echo "$file: not in Makefile.am"; status=1; }
+done
+
+# File names here have no blanks, so that the lists may be split.
+# shellcheck disable=SC2086
+awk '
+function breach(text) {
+    printf "%s:%d: %s\n", FILENAME, FNR, text
+    breaches++
+}
+
+function end_of_file() {
+    if (file == "")
+        return
+    if (lines > max_lines) {
+        printf "%s: %d lines, %d are allowed\n", file, lines, max_lines
+        breaches++
+    }
+    if (is_c_file && !seen_include) {
+        printf "%s: does not include build_config.h\n", file
+        breaches++
+    }
+    checked++
+}
+
+# What is left of a line of C without comments and the insides of strings.
+function code_of(line,   out, two) {
+    gsub(/\\\\/, "", line)
+    gsub(/\\"/, "", line)
+    gsub(/"[^"]*"/, "\"\"", line)
+    out = ""
+    while (line != "") {
+        if (in_comment) {
+            two = index(line, "*/")
+            if (two == 0)
+                return out
+            line = substr(line, two + 2)
+            in_comment = 0
+        }
+        two = index(line, "/*")
+        if (two == 0)
+            return out line
+        out = out substr(line, 1, two - 1)
+        line = substr(line, two + 2)
+        in_comment = 1
+    }
+    return out
+}
+
+# The module that a path below src/ belongs to: its folder, or its name up to "." or "_".
+function module_of(path) {
+    if (index(path, "/"))
+        sub(/\/.*/, "", path)
+    else
+        sub(/[._].*/, "", path)
+    return path
+}
+
+function check_include(line,   path, target) {
+    path = line
+    sub(/^[ \t]*#[ \t]*include[ \t]*/, "", path)
+    if (is_c_file && !seen_include && path !~ /^"build_config.h"/)
+        breach("build_config.h is not included first")
+    seen_include = 1
+    if (own == "" || path !~ /^"/)
+        return
+    gsub(/"/, "", path)
+    sub(/[ \t].*/, "", path)
+    target = module_of(path)
+    if (path == "build_config.h")
+        return
+    if (!(target in rank))
+        breach("includes \"" path "\", which is in no module that check_style.sh knows")
+    else if (rank[target] < rank[own])
+        breach("includes \"" path "\": " own " must not know of " target)
+}
+
+function check_c_line(line,   code) {
+    if (line ~ /^[ \t]*#[ \t]*include/)
+        check_include(line)
+    code = code_of(line)
+    if (code ~ banned)
+        breach("a banned function: " code)
+    if (line == "{")
+        function_start = FNR
+    else if (line == "}" && function_start) {
+        if (FNR - function_start + 1 > 60)
+            breach("a function of " FNR - function_start + 1 " lines, 60 are allowed")
+        function_start = 0
+    }
+}
+
+BEGIN {
+    modules = "main options bus process transport router rmp config format event base"
+    count = split(modules, names, " ")
+    for (i = 1; i <= count; i++)
+        rank[names[i]] = i
+    banned = "(^|[^A-Za-z0-9_])(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|strtok|alloca)[ \t]*[(]"
+}
+
+FNR == 1 {
+    end_of_file()
+    file = FILENAME
+    is_c = file ~ /\.[ch]$/
+    is_c_file = file ~ /\.c$/
+    is_source = file ~ /^src\//
+    max_lines = is_source ? 450 : is_c ? 900 : 100000
+    own = ""
+    if (is_source) {
+        own = module_of(substr(file, 5))
+        if (!(own in rank))
+            breach("in no module that check_style.sh knows")
+    }
+    seen_include = function_start = in_comment = 0
+}
+
+{
+    lines = FNR
+    if (length($0) > 100)
+        breach(length($0) " columns, 100 are allowed")
+    if (/[ \t]$/)
+        breach("blank at the end of the line")
+    if (/\t/ && file !~ /(^|\/)Makefile\.am$/)
+        breach("a tab")
+    if (/(^|[^A-Za-z])(TODO|FIXME|XXX)([^A-Za-z]|$)/)
+        breach("left to do")
+    if (is_c)
+        check_c_line($0)
+}
+
+END {
+    end_of_file()
+    printf "check_style: %d files, %d breaches\n", checked, breaches
+    exit (breaches > 0 || checked == 0)
+}
+' $c_files $other_files && exit "$status"

@@ -1,0 +1,391 @@
+#include "build_config.h"
+
+#include "client.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "deadline.h"
+#include "proc.h"
+
+#define READ_SIZE 65536
+
+void client_adopt(struct client *client, int in, int out)
+{
+    memset(client, 0, sizeof *client);
+    client->in = in;
+    client->out = out;
+    fcntl(in, F_SETFL, fcntl(in, F_GETFL) | O_NONBLOCK);
+    fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
+    fcntl(in, F_SETFD, FD_CLOEXEC);
+    fcntl(out, F_SETFD, FD_CLOEXEC);
+}
+
+static int open_socket(int family, bool small)
+{
+    int fd = socket(family, SOCK_STREAM, 0), size = 4096, on = 1;
+    ck_assert_msg(fd >= 0, "socket: %s", strerror(errno));
+    if (small) {
+        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    }
+    if (family != AF_UNIX)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return fd;
+}
+
+static socklen_t unix_address(struct sockaddr_storage *storage, const char *path)
+{
+    struct sockaddr_un *address = (struct sockaddr_un *)storage;
+    address->sun_family = AF_UNIX;
+    ck_assert_uint_lt(strlen(path), sizeof address->sun_path);
+    memcpy(address->sun_path, path, strlen(path) + 1);
+    return sizeof *address;
+}
+
+static socklen_t inet_address(struct sockaddr_storage *storage, const struct daemon *daemon)
+{
+    struct sockaddr_in *v4 = (struct sockaddr_in *)storage;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)storage;
+    if (inet_pton(AF_INET6, daemon->host, &v6->sin6_addr) == 1) {
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons((uint16_t)daemon->port);
+        return sizeof *v6;
+    }
+    ck_assert_int_eq(inet_pton(AF_INET, daemon->host, &v4->sin_addr), 1);
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons((uint16_t)daemon->port);
+    return sizeof *v4;
+}
+
+static bool connect_to(struct client *client, const struct daemon *daemon, bool small)
+{
+    struct sockaddr_storage address;
+    memset(&address, 0, sizeof address);
+    socklen_t len = daemon->port == 0 ? unix_address(&address, daemon->socket_path)
+                                      : inet_address(&address, daemon);
+    int fd = open_socket(address.ss_family, small);
+    if (connect(fd, (struct sockaddr *)&address, len) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return false;
+    }
+    client_adopt(client, fd, fd);
+    return true;
+}
+
+bool client_try_connect(struct client *client, const struct daemon *daemon)
+{
+    return connect_to(client, daemon, false);
+}
+
+void client_connect(struct client *client, const struct daemon *daemon)
+{
+    ck_assert_msg(connect_to(client, daemon, false), "connect: %s", strerror(errno));
+}
+
+void client_connect_small(struct client *client, const struct daemon *daemon)
+{
+    ck_assert_msg(connect_to(client, daemon, true), "connect: %s", strerror(errno));
+}
+
+void client_stdio(struct client *client, struct daemon *daemon)
+{
+    client_adopt(client, daemon->stdout_fd, daemon->stdin_fd);
+    daemon->stdin_fd = daemon->stdout_fd = -1;
+}
+
+/* Writes some; 0 when it would have to wait. What the daemon does not want to read any more is
+ * gone: the test will see the end when it reads. */
+static size_t write_some(struct client *client, const char *bytes, size_t len)
+{
+    ssize_t n;
+    do
+        n = write(client->out, bytes, len);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        return 0;
+    if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
+        return len;
+    ck_assert_msg(n > 0, "write: %s", strerror(errno));
+    return (size_t)n;
+}
+
+void client_send_bytes(struct client *client, const void *bytes, size_t len)
+{
+    const char *at = bytes;
+    int64_t deadline = deadline_usual();
+    while (len > 0) {
+        size_t n = write_some(client, at, len);
+        if (n == 0)
+            ck_assert_msg(wait_fd(client->out, POLLOUT, deadline), "the daemon does not read");
+        at += n;
+        len -= n;
+    }
+}
+
+void client_send_chunks(struct client *client, const void *bytes, size_t len, size_t chunk)
+{
+    const char *at = bytes;
+    while (len > 0) {
+        size_t n = chunk < len ? chunk : len;
+        client_send_bytes(client, at, n);
+        at += n;
+        len -= n;
+    }
+}
+
+size_t client_offer(struct client *client, const void *bytes, size_t len)
+{
+    const char *at = bytes;
+    size_t done = 0;
+    while (done < len) {
+        size_t n = write_some(client, at + done, len - done);
+        if (n == 0)
+            break;
+        done += n;
+    }
+    return done;
+}
+
+void client_send(struct client *client, const char *format, ...)
+{
+    struct text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    text_vprintf(&text, format, arguments);
+    va_end(arguments);
+    text_quote(&text, 0);
+    text_add(&text, "\n", 1);
+    client_send_bytes(client, text.data, text.len);
+    text_free(&text);
+}
+
+void client_request(struct client *client, const char *id, const char *session,
+                    const char *method, const char *params)
+{
+    struct text text = {0};
+    text_printf(&text, "{'jsonrpc':'2.0'");
+    if (id != NULL)
+        text_printf(&text, ",'id':%s", id);
+    if (session != NULL)
+        text_printf(&text, ",'sessionId':'%s'", session);
+    text_printf(&text, ",'method':'%s'", method);
+    if (params != NULL)
+        text_printf(&text, ",'params':%s", params);
+    text_printf(&text, "}\n");
+    text_quote(&text, 0);
+    client_send_bytes(client, text.data, text.len);
+    text_free(&text);
+}
+
+/* Takes in what is there. Returns false when there is nothing now. */
+static bool read_some(struct client *client)
+{
+    ssize_t n = read(client->in, text_room(&client->input, READ_SIZE), READ_SIZE);
+    if (n > 0) {
+        client->input.len += (size_t)n;
+        return true;
+    }
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return false;
+    ck_assert_msg(n == 0 || errno == ECONNRESET || errno == EPIPE, "read: %s", strerror(errno));
+    client->eof = true;
+    return true;
+}
+
+static bool take_line(struct client *client, struct span *line)
+{
+    if (client->input.len == client->consumed)
+        return false;
+    const char *start = client->input.data + client->consumed;
+    const char *newline = memchr(start, '\n', client->input.len - client->consumed);
+    if (newline == NULL)
+        return false;
+    line->data = start;
+    line->len = (size_t)(newline - start);
+    client->consumed += line->len + 1;
+    return true;
+}
+
+/* What was given out is done with: makes room. */
+static void drop_consumed(struct client *client)
+{
+    if (client->consumed == 0 || client->consumed < client->input.len / 2)
+        return;
+    client->input.len -= client->consumed;
+    memmove(client->input.data, client->input.data + client->consumed, client->input.len);
+    client->consumed = 0;
+}
+
+bool client_line_before(struct client *client, int64_t deadline, struct span *line)
+{
+    if (take_line(client, line))
+        return true;
+    drop_consumed(client);
+    while (!take_line(client, line)) {
+        if (client->eof)
+            return false;
+        if (!read_some(client) && !wait_fd(client->in, POLLIN, deadline))
+            return false;
+    }
+    return true;
+}
+
+struct span client_line(struct client *client)
+{
+    struct span line = {NULL, 0};
+    if (!client_line_before(client, deadline_usual(), &line)) {
+        ck_assert_msg(!client->eof, "the end instead of a line");
+        ck_abort_msg("no line came");
+    }
+    return line;
+}
+
+/* How much of a line is shown in a message. */
+static int shown(struct span span)
+{
+    return span.len < 300 ? (int)span.len : 300;
+}
+
+struct span client_result(struct client *client, const char *id)
+{
+    struct text raw = {0};
+    struct span line = client_line(client);
+    text_printf(&raw, "%s", id);
+    text_quote(&raw, 0);
+    struct span result = json_get(line, "result");
+    ck_assert_msg(span_is(json_get(line, "id"), raw.data) && result.data != NULL,
+                  "not the answer to %s: %.*s", raw.data, shown(line), line.data);
+    text_free(&raw);
+    return result;
+}
+
+void client_error(struct client *client, const char *id, int code, const char *word)
+{
+    struct text head = {0};
+    struct span line = client_line(client);
+    text_printf(&head, "{'jsonrpc':'2.0','id':%s,'error':{'code':%d,'message':'", id, code);
+    text_quote(&head, 0);
+    bool same = line.len > head.len && memcmp(line.data, head.data, head.len) == 0;
+    struct text message = {0};
+    struct span words = json_text(json_get(line, "error.message"));
+    if (words.data != NULL)
+        text_add(&message, words.data, words.len);
+    ck_assert_msg(same && message.len > 0 && strstr(message.data, word) != NULL,
+                  "not error %d for %s naming \"%s\": %.*s", code, id, word, shown(line),
+                  line.data);
+    text_free(&head);
+    text_free(&message);
+}
+
+struct span client_ask(struct client *client, const char *id, const char *session,
+                       const char *method, const char *params)
+{
+    client_request(client, id, session, method, params);
+    return client_result(client, id);
+}
+
+void client_expect(struct client *client, const char *format, ...)
+{
+    struct text text = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    text_vprintf(&text, format, arguments);
+    va_end(arguments);
+    text_quote(&text, 0);
+    struct span line = client_line(client);
+    ck_assert_msg(span_is(line, text.data), "instead of %.300s\n%.*s", text.data, shown(line),
+                  line.data);
+    text_free(&text);
+}
+
+void client_expect_eof(struct client *client)
+{
+    int64_t deadline = deadline_usual();
+    while (!client->eof) {
+        if (!read_some(client))
+            ck_assert_msg(wait_fd(client->in, POLLIN, deadline), "no end of input");
+    }
+    size_t rest = client->input.len - client->consumed;
+    struct span left = {client->input.data + client->consumed, rest};
+    ck_assert_msg(rest == 0, "before the end: %.*s", shown(left), left.data);
+}
+
+long client_pid(struct client *client, const char *id, const char *session)
+{
+    long pid = json_long(json_get(client_ask(client, id, session, "echo", NULL), "pid"), -1);
+    ck_assert_int_gt(pid, 0);
+    return pid;
+}
+
+void client_meet_workers(struct client *client, size_t count, long *pids)
+{
+    int64_t deadline = deadline_usual();
+    size_t known = 0, next = 0;
+    while (next < count) {
+        long pid = client_pid(client, "'meet'", NULL);
+        for (known = 0; known < next && pids[known] != pid; known++)
+            continue;
+        if (known == next)
+            pids[next++] = pid;
+        ck_assert_msg(!deadline_over(deadline), "met %zu of %zu workers", next, count);
+    }
+}
+
+int client_settled_fds(const struct daemon *daemon, size_t workers)
+{
+    struct client client;
+    long pids[16];
+    ck_assert_uint_le(workers, 16);
+    client_connect(&client, daemon);
+    client_meet_workers(&client, workers, pids);
+    int fds = proc_fd_count(daemon->pid) - 1;
+    client_close(&client);
+    daemon_wait_fds(daemon, fds);
+    return fds;
+}
+
+void client_expect_quiet(struct client *client)
+{
+    client_ask(client, "'quiet?'", NULL, "plain", NULL);
+}
+
+void client_half_close(struct client *client)
+{
+    if (client->in == client->out) {
+        shutdown(client->out, SHUT_WR);
+    } else {
+        close(client->out);
+        client->out = -1;
+    }
+}
+
+void client_abort(struct client *client)
+{
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(client->in, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    client_close(client);
+}
+
+void client_close(struct client *client)
+{
+    if (client->out >= 0 && client->out != client->in)
+        close(client->out);
+    if (client->in >= 0)
+        close(client->in);
+    client->in = client->out = -1;
+    text_free(&client->input);
+    client->consumed = 0;
+}

@@ -1,0 +1,340 @@
+#include "build_config.h"
+
+#include "daemon.h"
+
+#include <check.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "deadline.h"
+#include "log.h"
+#include "proc.h"
+#include "setup.h"
+#include "suite.h"
+
+#define MAX_WORKERS 64
+
+const char *daemon_path(const struct daemon *daemon, char *path, const char *name)
+{
+    snprintf(path, 256, "%s/%s", daemon->dir, name);
+    return path;
+}
+
+static int open_file(const char *path, int flags)
+{
+    int fd = open(path, flags | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_msg(fd >= 0, "%s: %s", path, strerror(errno));
+    return fd;
+}
+
+static void write_config(const struct setup *setup, const struct daemon *daemon)
+{
+    struct text text = {0};
+    setup_config(setup, daemon, &text);
+    int fd = open_file(daemon->config_path, O_WRONLY | O_TRUNC);
+    ck_assert_int_eq(write(fd, text.data, text.len), (ssize_t)text.len);
+    close(fd);
+    text_free(&text);
+}
+
+static void make_pipe(int fds[2])
+{
+    ck_assert_int_eq(pipe(fds), 0);
+    fcntl(fds[0], F_SETFD, FD_CLOEXEC);
+    fcntl(fds[1], F_SETFD, FD_CLOEXEC);
+}
+
+/* Descriptors that the daemon gets; ours of the same pipes are in the daemon struct. */
+struct endpoints {
+    int fds[3];
+    bool ours[3]; /* to be closed after the fork */
+};
+
+static void open_endpoints(struct endpoints *ends, const struct setup *setup,
+                           struct daemon *daemon)
+{
+    int fds[2];
+    bool stdio = setup->mode == SETUP_STDIO;
+    memset(ends, 0, sizeof *ends);
+    ends->fds[0] = setup->stdin_fd;
+    ends->fds[1] = setup->stdout_fd;
+    ends->fds[2] = setup->stderr_fd;
+    for (int i = 0; i < 3; i++)
+        ends->ours[i] = ends->fds[i] == 0;
+    if (ends->ours[0] && stdio) {
+        make_pipe(fds);
+        ends->fds[0] = fds[0];
+        daemon->stdin_fd = fds[1];
+    } else if (ends->ours[0]) {
+        ends->fds[0] = open_file("/dev/null", O_RDONLY);
+    }
+    if (ends->ours[1] && stdio) {
+        make_pipe(fds);
+        ends->fds[1] = fds[1];
+        daemon->stdout_fd = fds[0];
+    } else if (ends->ours[1]) {
+        char path[256];
+        ends->fds[1] = open_file(daemon_path(daemon, path, "out"), O_WRONLY | O_APPEND);
+    }
+    if (ends->ours[2])
+        ends->fds[2] = open_file(daemon->log_path, O_WRONLY | O_APPEND);
+}
+
+static void close_endpoints(const struct endpoints *ends)
+{
+    for (int i = 0; i < 3; i++) {
+        if (ends->ours[i])
+            close(ends->fds[i]);
+    }
+}
+
+static void read_port(struct daemon *daemon)
+{
+    const char *line = daemon_wait_log(daemon, "listening on .*:[0-9]+$");
+    const char *address = strstr(line, "listening on ") + strlen("listening on ");
+    const char *colon = strrchr(address, ':');
+    size_t len = (size_t)(colon - address);
+    if (address[0] == '[') {
+        address++;
+        len -= 2;
+    }
+    snprintf(daemon->host, sizeof daemon->host, "%.*s", (int)len, address);
+    daemon->port = (unsigned)strtoul(colon + 1, NULL, 10);
+}
+
+void daemon_start(struct daemon *daemon, const struct setup *setup)
+{
+    struct endpoints ends;
+    sigset_t all, mask;
+    memset(daemon, 0, sizeof *daemon);
+    daemon->stdin_fd = daemon->stdout_fd = -1;
+    harness_adopt_orphans();
+    harness_make_dir(daemon->dir, sizeof daemon->dir);
+    snprintf(daemon->config_path, sizeof daemon->config_path, "%s/config.json", daemon->dir);
+    snprintf(daemon->log_path, sizeof daemon->log_path, "%s/log", daemon->dir);
+    if (setup->mode == SETUP_UNIX)
+        snprintf(daemon->socket_path, sizeof daemon->socket_path, "%s/socket", daemon->dir);
+    write_config(setup, daemon);
+    open_endpoints(&ends, setup, daemon);
+    /* libcheck's handler of SIGTERM, which would end the whole test, must not run in the child. */
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &mask);
+    daemon->pid = fork();
+    if (daemon->pid == 0)
+        setup_exec(setup, daemon, ends.fds[0], ends.fds[1], ends.fds[2]);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+    ck_assert_int_ge(daemon->pid, 0);
+    close_endpoints(&ends);
+    if (setup->no_wait || setup->mode == SETUP_STDIO)
+        return;
+    if (setup->mode == SETUP_UNIX)
+        daemon_wait_log(daemon, "listening on ");
+    else
+        read_port(daemon);
+}
+
+void daemon_signal(struct daemon *daemon, int signo)
+{
+    ck_assert_int_gt(daemon->pid, 0);
+    kill(daemon->pid, signo);
+}
+
+static void wait_end(struct daemon *daemon)
+{
+    int64_t deadline = deadline_usual();
+    while (waitpid(daemon->pid, &daemon->status, WNOHANG) == 0) {
+        ck_assert_msg(!deadline_over(deadline), "the daemon does not exit");
+        nap();
+    }
+}
+
+/* Orphans came to us when the daemon ended. They must be dying; those that were its own children
+ * must have been reaped by it. */
+static void check_processes(const pid_t *workers, size_t count)
+{
+    int64_t deadline = deadline_in(5);
+    for (;;) {
+        pid_t pid = waitpid(-1, NULL, WNOHANG);
+        if (pid < 0)
+            return;
+        for (size_t i = 0; pid > 0 && i < count; i++)
+            ck_assert_msg(pid != workers[i], "worker %ld was not reaped", (long)pid);
+        ck_assert_msg(!deadline_over(deadline), "a process is left");
+        if (pid == 0)
+            nap();
+    }
+}
+
+static bool expected_name(const char *name)
+{
+    static const char *const names[] = {".", "..", "config.json", "log", "out"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    }
+    return strncmp(name, "test-", 5) == 0;
+}
+
+static void check_files(const struct daemon *daemon)
+{
+    DIR *dir = opendir(daemon->dir);
+    struct dirent *entry;
+    ck_assert_ptr_nonnull(dir);
+    while ((entry = readdir(dir)) != NULL)
+        ck_assert_msg(expected_name(entry->d_name), "%s was left behind", entry->d_name);
+    closedir(dir);
+}
+
+static void release(struct daemon *daemon)
+{
+    if (daemon->stdin_fd >= 0)
+        close(daemon->stdin_fd);
+    if (daemon->stdout_fd >= 0)
+        close(daemon->stdout_fd);
+    daemon->stdin_fd = daemon->stdout_fd = -1;
+    daemon->pid = 0;
+    text_free(&daemon->log);
+    text_free(&daemon->line);
+    harness_remove_dir(daemon->dir);
+}
+
+/* Returns the exit status; `clean`: no worker may have to be killed. */
+static int wait_and_check(struct daemon *daemon, bool clean)
+{
+    pid_t workers[MAX_WORKERS];
+    size_t count = daemon_workers(daemon, workers, MAX_WORKERS);
+    wait_end(daemon);
+    ck_assert_msg(WIFEXITED(daemon->status), "the daemon died of signal %d",
+                  WTERMSIG(daemon->status));
+    ck_assert_msg(!clean || !daemon_logged(daemon, "killing it"), "%s", daemon->line.data);
+    check_processes(workers, count);
+    if (!daemon->leaves_files)
+        check_files(daemon);
+    release(daemon);
+    return WEXITSTATUS(daemon->status);
+}
+
+int daemon_wait(struct daemon *daemon)
+{
+    return wait_and_check(daemon, false);
+}
+
+void daemon_stop(struct daemon *daemon)
+{
+    daemon_mark_log(daemon);
+    daemon_signal(daemon, SIGTERM);
+    ck_assert_int_eq(wait_and_check(daemon, true), 0);
+}
+
+void daemon_kill(struct daemon *daemon)
+{
+    daemon_signal(daemon, SIGKILL);
+    wait_end(daemon);
+    check_processes(NULL, 0);
+    release(daemon);
+}
+
+size_t daemon_workers(const struct daemon *daemon, pid_t *workers, size_t max)
+{
+    pid_t children[MAX_WORKERS];
+    size_t alive = 0, count = proc_children(daemon->pid, children, MAX_WORKERS);
+    ck_assert_uint_le(count, MAX_WORKERS);
+    for (size_t i = 0; i < count; i++) {
+        if (!proc_alive(children[i]))
+            continue;
+        if (alive < max)
+            workers[alive] = children[i];
+        alive++;
+    }
+    return alive;
+}
+
+void daemon_wait_workers(const struct daemon *daemon, size_t wanted)
+{
+    int64_t deadline = deadline_usual();
+    for (;;) {
+        pid_t children[MAX_WORKERS];
+        size_t count = proc_children(daemon->pid, children, MAX_WORKERS);
+        if (count == wanted && daemon_workers(daemon, children, MAX_WORKERS) == wanted)
+            return;
+        ck_assert_msg(!deadline_over(deadline), "%zu children instead of %zu", count, wanted);
+        nap();
+    }
+}
+
+void daemon_wait_fds(const struct daemon *daemon, int wanted)
+{
+    int64_t deadline = deadline_usual();
+    int count;
+    while ((count = proc_fd_count(daemon->pid)) != wanted) {
+        ck_assert_msg(!deadline_over(deadline), "%d descriptors instead of %d", count, wanted);
+        nap();
+    }
+}
+
+void wait_gone(long pid)
+{
+    int64_t deadline = deadline_usual();
+    while (proc_state((pid_t)pid) != 0) {
+        ck_assert_msg(!deadline_over(deadline), "process %ld is still there", pid);
+        nap();
+    }
+}
+
+void daemon_check_memory(const struct daemon *daemon, long max_kib)
+{
+    if (harness_skips_memory() || !proc_available())
+        return;
+    ck_assert_int_le(proc_status(daemon->pid, "VmHWM"), max_kib);
+}
+
+/* Everything that comes until the other side is closed. */
+static void read_to_end(int fd, struct text *out)
+{
+    int64_t deadline = deadline_usual();
+    ssize_t n;
+    do {
+        ck_assert_msg(wait_fd(fd, POLLIN, deadline), "stdout is not closed");
+        n = read(fd, text_room(out, 65536), 65536);
+        if (n > 0)
+            out->len += (size_t)n;
+    } while (n > 0);
+    *text_room(out, 1) = '\0';
+}
+
+int daemon_run(const struct setup *setup, struct text *out, struct text *err)
+{
+    struct daemon daemon;
+    struct setup once = *setup;
+    struct text ignored = {0};
+    char path[256];
+    int status, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    once.no_wait = true;
+    if (once.stdin_fd == 0)
+        once.stdin_fd = null;
+    daemon_start(&daemon, &once);
+    if (daemon.stdout_fd >= 0)
+        read_to_end(daemon.stdout_fd, out != NULL ? out : &ignored);
+    wait_end(&daemon);
+    if (daemon.stdout_fd < 0 && out != NULL)
+        read_file(out, daemon_path(&daemon, path, "out"));
+    if (err != NULL)
+        read_file(err, daemon.log_path);
+    status = daemon.status;
+    check_processes(NULL, 0);
+    check_files(&daemon);
+    release(&daemon);
+    text_free(&ignored);
+    close(null);
+    ck_assert_msg(WIFEXITED(status), "the daemon died of signal %d", WTERMSIG(status));
+    return WEXITSTATUS(status);
+}

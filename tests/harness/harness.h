@@ -1,0 +1,16 @@
+/* Everything that an end-to-end test needs. */
+#ifndef TESTS_HARNESS_HARNESS_H
+#define TESTS_HARNESS_HARNESS_H
+
+#include <check.h>
+
+#include "client.h"
+#include "daemon.h"
+#include "deadline.h"
+#include "json.h"
+#include "load.h"
+#include "proc.h"
+#include "suite.h"
+#include "text.h"
+
+#endif

@@ -1,0 +1,127 @@
+#include "build_config.h"
+
+#include "suite.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef HAVE_PRCTL
+#include <sys/prctl.h>
+#endif
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "deadline.h"
+#include "proc.h"
+
+#define CASE_SECONDS 90
+
+TCase *harness_case(Suite *suite, const char *name)
+{
+    TCase *tcase = tcase_create(name);
+    tcase_set_timeout(tcase, CASE_SECONDS * timeout_factor());
+    suite_add_tcase(suite, tcase);
+    return tcase;
+}
+
+void harness_adopt_orphans(void)
+{
+#if defined(HAVE_PRCTL) && defined(PR_SET_CHILD_SUBREAPER)
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+#endif
+}
+
+bool harness_skips_memory(void)
+{
+    return getenv("TEST_NO_RSS") != NULL;
+}
+
+void harness_make_dir(char *path, size_t size)
+{
+    const char *parent = getenv("TEST_DIR");
+    if (parent == NULL)
+        parent = "/tmp";
+    snprintf(path, size, "%s/XXXXXX", parent);
+    ck_assert_msg(mkdtemp(path) != NULL, "mkdtemp %s: %s", path, strerror(errno));
+}
+
+/* Calls `fn` with the path of each entry. */
+static void each_entry(const char *path, void (*fn)(const char *path))
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        char name[4096];
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+        fn(name);
+    }
+    if (dir != NULL)
+        closedir(dir);
+}
+
+static void remove_file(const char *path)
+{
+    if (unlink(path) != 0)
+        rmdir(path);
+}
+
+void harness_remove_dir(const char *path)
+{
+    each_entry(path, remove_file);
+    rmdir(path);
+}
+
+/* What a failed test left: its log is worth reading, its files are not worth keeping. */
+static void show_remains(const char *path)
+{
+    char name[4200];
+    struct text log = {0};
+    snprintf(name, sizeof name, "%s/log", path);
+    if (read_file(&log, name) && log.len > 0) {
+        const char *tail = log.len > 4000 ? log.data + (log.len - 4000) : log.data;
+        fprintf(stderr, "---- the daemon's log in %s, its end:\n%s----\n", path, tail);
+    }
+    text_free(&log);
+    if (getenv("TEST_KEEP") == NULL)
+        harness_remove_dir(path);
+}
+
+/* Ends processes that failed tests left behind; they are children of ours by now. */
+static void end_orphans(void)
+{
+    pid_t children[64];
+    for (;;) {
+        size_t count = proc_children(getpid(), children, 64);
+        for (size_t i = 0; i < count && i < 64; i++)
+            kill(children[i], SIGKILL);
+        if (count == 0 || waitpid(-1, NULL, 0) < 0)
+            break;
+    }
+}
+
+int harness_run(Suite *suite)
+{
+    char path[256];
+    const char *parent = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/sbt-XXXXXX", parent != NULL ? parent : "/tmp");
+    if (mkdtemp(path) == NULL || setenv("TEST_DIR", path, 1) != 0) {
+        perror(path);
+        return 99;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    harness_adopt_orphans();
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    end_orphans();
+    each_entry(path, show_remains);
+    rmdir(path);
+    return failed == 0 ? 0 : 1;
+}

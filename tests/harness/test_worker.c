@@ -1,0 +1,170 @@
+#include "build_config.h"
+
+#include "test_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define READ_SIZE 65536
+#define FLUSH_SIZE 131072
+
+void worker_flush(struct worker *worker)
+{
+    size_t done = 0;
+    while (done < worker->output.len) {
+        ssize_t n = write(STDOUT_FILENO, worker->output.data + done, worker->output.len - done);
+        if (n < 0 && errno != EINTR)
+            _exit(3);
+        if (n > 0)
+            done += (size_t)n;
+    }
+    worker->output.len = 0;
+}
+
+/* Handles every whole line that is there. */
+static void handle_lines(struct worker *worker)
+{
+    for (;;) {
+        const char *start = worker->input.data + worker->consumed;
+        size_t len = worker->input.len - worker->consumed;
+        const char *newline = len > 0 ? memchr(start, '\n', len) : NULL;
+        if (newline == NULL)
+            break;
+        struct span line = {start, (size_t)(newline - start) + 1};
+        worker->consumed += line.len;
+        worker_handle(worker, line);
+        if (worker->output.len >= FLUSH_SIZE)
+            worker_flush(worker);
+    }
+    size_t rest = worker->input.len - worker->consumed;
+    if (rest > 0)
+        memmove(worker->input.data, worker->input.data + worker->consumed, rest);
+    worker->input.len = rest;
+    worker->consumed = 0;
+}
+
+/* Reads what is there. Returns false at the end of the input. */
+static bool read_input(struct worker *worker)
+{
+    if (worker->wait_with_signals)
+        worker_wait_input(worker);
+    char *to = text_room(&worker->input, READ_SIZE);
+    ssize_t n;
+    do
+        n = read(STDIN_FILENO, to, READ_SIZE);
+    while (n < 0 && errno == EINTR);
+    if (n > 0)
+        worker->input.len += (size_t)n;
+    return n > 0;
+}
+
+static void record_start(const char *path)
+{
+    struct timespec now;
+    char line[64];
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int len = snprintf(line, sizeof line, "%ld %lld\n", (long)getpid(),
+                       (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    if (fd < 0 || write(fd, line, (size_t)len) != len)
+        _exit(4);
+    close(fd);
+}
+
+static void crash_once(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        _exit(1);
+}
+
+static void crash_unless(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        _exit(1);
+}
+
+static void wait_fifo(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void fill_stderr(long count)
+{
+    for (; count > 0; count -= 64) {
+        const char *line = "test worker: these words are here to fill the standard error\n";
+        if (write(STDERR_FILENO, line, strlen(line)) < 0)
+            return;
+    }
+}
+
+static void say_hex(struct worker *worker, const char *hex)
+{
+    char digits[3] = "";
+    for (; hex[0] != '\0' && hex[1] != '\0'; hex += 2) {
+        memcpy(digits, hex, 2);
+        char byte = (char)strtol(digits, NULL, 16);
+        text_add(&worker->output, &byte, 1);
+    }
+    worker_flush(worker);
+}
+
+bool worker_options(struct worker *worker, int argc, char *const argv[])
+{
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i], *value = argv[i + 1] != NULL ? argv[i + 1] : "";
+        i++;
+        if (strcmp(word, "--name") == 0) {
+            worker->name = value;
+        } else if (strcmp(word, "--record") == 0) {
+            record_start(value);
+        } else if (strcmp(word, "--exit") == 0) {
+            _exit((int)strtol(value, NULL, 10));
+        } else if (strcmp(word, "--crash-once") == 0) {
+            crash_once(value);
+        } else if (strcmp(word, "--crash-unless") == 0) {
+            crash_unless(value);
+        } else if (strcmp(word, "--wait-fifo") == 0) {
+            wait_fifo(value);
+        } else if (strcmp(word, "--on-sigterm") == 0) {
+            worker_on_sigterm(worker, span_of(value), 0);
+        } else if (strcmp(word, "--say") == 0) {
+            say_hex(worker, value);
+        } else if (strcmp(word, "--stderr") == 0) {
+            fill_stderr(strtol(value, NULL, 10));
+        } else if (strcmp(word, "--stay") == 0) {
+            worker->stay = true;
+            i--;
+        } else {
+            fprintf(stderr, "test_worker: unknown option %s\n", word);
+            return false;
+        }
+    }
+    return true;
+}
+
+int main(int argc, char *argv[])
+{
+    struct worker worker = {.name = "worker", .pid = getpid()};
+    worker_birth(&worker.birth, argc, argv);
+    if (!worker_options(&worker, argc, argv))
+        return 64;
+    do {
+        handle_lines(&worker);
+        worker_flush(&worker);
+    } while (read_input(&worker));
+    handle_lines(&worker);
+    worker_flush(&worker);
+    while (worker.stay)
+        worker_wait_signal(&worker);
+    _exit(0);
+}

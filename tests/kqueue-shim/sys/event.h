@@ -1,0 +1,34 @@
+/* As much of <sys/event.h> as src/event/kqueue.c uses, for compiling and testing it on Linux. */
+#ifndef KQUEUE_SHIM_SYS_EVENT_H
+#define KQUEUE_SHIM_SYS_EVENT_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define EVFILT_READ (-1)
+#define EVFILT_WRITE (-2)
+
+#define EV_ADD 0x0001
+#define EV_DELETE 0x0002
+#define EV_EOF 0x8000
+
+struct kevent {
+    uintptr_t ident;
+    short filter;
+    unsigned short flags;
+    unsigned int fflags;
+    intptr_t data;
+    void *udata;
+};
+
+/* A new queue: a close-on-exec descriptor that poll sees readable when events wait. To be closed
+ * with close. -1 with errno set. */
+int kqueue(void);
+
+/* Applies the changes (EV_ADD and EV_DELETE, level-triggered), then, if nevents > 0, waits for
+ * events. timeout NULL: without end. A change that fails ends the call: -1 with errno set, whether
+ * there is room for an EV_ERROR event or not. Returns the number of events. */
+int kevent(int kq, const struct kevent *changes, int nchanges, struct kevent *events, int nevents,
+           const struct timespec *timeout);
+
+#endif

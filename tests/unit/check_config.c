@@ -1,0 +1,751 @@
+#include "build_config.h"
+
+#include "config/config.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define MINIMAL "{\"pools\": [{\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 1}]}"
+#define LARGEST ((size_t)16 << 20)
+
+static struct config config;
+static char told[16384]; /* the reports, one line each: 'E' or 'W', a blank, the text */
+static char dir[64];     /* a directory of this test's own, and the working directory */
+
+static void note(void *user_data, bool is_error, const char *text)
+{
+    size_t used = strlen(told);
+
+    ck_assert_ptr_eq(user_data, told);
+    ck_assert_ptr_null(strchr(text, '\n'));
+    snprintf(told + used, sizeof(told) - used, "%c %s\n", is_error ? 'E' : 'W', text);
+}
+
+static void enter_directory(void)
+{
+    snprintf(dir, sizeof(dir), "/tmp/check_config.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert_int_eq(chdir(dir), 0);
+    told[0] = '\0';
+}
+
+static void leave_directory(void)
+{
+    static const char *const names[] = {"c.json", "file", "fifo", "one/tool", "two/tool"};
+    static const char *const dirs[] = {"one/dir", "one", "two"};
+    size_t i;
+
+    config_free(&config);
+    for (i = 0; i < COUNT(names); i++)
+        unlink(names[i]);
+    for (i = 0; i < COUNT(dirs); i++)
+        rmdir(dirs[i]);
+    ck_assert_int_eq(chdir("/"), 0);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+
+static void expect_nothing(void)
+{
+    static const struct config nothing;
+
+    ck_assert_ptr_null(config.pools);
+    ck_assert_uint_eq(config.pool_count, 0);
+    ck_assert_mem_eq(&config.limits, &nothing.limits, sizeof(nothing.limits));
+    ck_assert(!config.strict);
+}
+
+static void expect(int code, const char *expected)
+{
+    ck_assert_str_eq(told, expected);
+    if (strncmp(expected, "E ", 2) == 0 || strstr(expected, "\nE ") != NULL) {
+        ck_assert_int_eq(code, STDIO_BUS_EINVAL);
+        expect_nothing();
+    } else {
+        ck_assert_int_eq(code, STDIO_BUS_OK);
+    }
+}
+
+static void expect_text(const char *text, const char *expected)
+{
+    config_free(&config);
+    told[0] = '\0';
+    expect(config_read_text(&config, text, strlen(text), "c.json", note, told), expected);
+}
+
+/* One pool with these members, from line 2 column 3 on; its bracket is 1:12. */
+static void expect_pool(const char *members, const char *expected)
+{
+    char text[4096];
+
+    snprintf(text, sizeof(text), "{\"pools\": [{\n  %s}]}", members);
+    expect_text(text, expected);
+}
+
+/* ---- what is read ---------------------------------------------------------------------------- */
+
+START_TEST(test_full)
+{
+    expect_text("{\"pools\": ["
+                "{\"id\": \"first\", \"command\": \"/bin/sh\", \"instances\": 3,"
+                " \"args\": [\"-c\", \"\", \"z\\u00fc \\\"\"]},"
+                "{\"instances\": 1024, \"command\": \"cat\", \"id\": \"z\xc3\xbc\", \"args\": []}],"
+                "\"limits\": {\"max_input_buffer\": 2048, \"max_output_queue\": 4096,"
+                " \"max_restarts\": 7, \"restart_window_sec\": 8, \"drain_timeout_sec\": 9,"
+                " \"backpressure_timeout_sec\": 10, \"max_connections\": 11, \"max_sessions\": 12,"
+                " \"max_pending_requests\": 13}, \"strict\": true}",
+                "");
+    ck_assert_uint_eq(config.pool_count, 2);
+    ck_assert_str_eq(config.pools[0].id, "first");
+    ck_assert_str_eq(config.pools[0].command, "/bin/sh");
+    ck_assert_str_eq(config.pools[0].argv[0], "/bin/sh");
+    ck_assert_str_eq(config.pools[0].argv[1], "-c");
+    ck_assert_str_eq(config.pools[0].argv[2], "");
+    ck_assert_str_eq(config.pools[0].argv[3], "z\xc3\xbc \"");
+    ck_assert_ptr_null(config.pools[0].argv[4]);
+    ck_assert_uint_eq(config.pools[0].instances, 3);
+    ck_assert_str_eq(config.pools[1].id, "z\xc3\xbc");
+    ck_assert_str_eq(config.pools[1].command, "cat");
+    ck_assert_str_eq(config.pools[1].argv[0], "cat");
+    ck_assert_ptr_null(config.pools[1].argv[1]);
+    ck_assert_uint_eq(config.pools[1].instances, 1024);
+    ck_assert_uint_eq(config.limits.max_input_buffer, 2048);
+    ck_assert_uint_eq(config.limits.max_output_queue, 4096);
+    ck_assert_uint_eq(config.limits.max_restarts, 7);
+    ck_assert_uint_eq(config.limits.restart_window_sec, 8);
+    ck_assert_uint_eq(config.limits.drain_timeout_sec, 9);
+    ck_assert_uint_eq(config.limits.backpressure_timeout_sec, 10);
+    ck_assert_uint_eq(config.limits.max_connections, 11);
+    ck_assert_uint_eq(config.limits.max_sessions, 12);
+    ck_assert_uint_eq(config.limits.max_pending_requests, 13);
+    ck_assert(config.strict);
+}
+END_TEST
+
+static void expect_defaults(void)
+{
+    ck_assert_uint_eq(config.limits.max_input_buffer, 1048576);
+    ck_assert_uint_eq(config.limits.max_output_queue, 4194304);
+    ck_assert_uint_eq(config.limits.restart_window_sec, 60);
+    ck_assert_uint_eq(config.limits.drain_timeout_sec, 30);
+    ck_assert_uint_eq(config.limits.backpressure_timeout_sec, 60);
+    ck_assert_uint_eq(config.limits.max_connections, 1024);
+    ck_assert_uint_eq(config.limits.max_sessions, 1024);
+    ck_assert_uint_eq(config.limits.max_pending_requests, 4096);
+}
+
+/* spec 9.3.5, 9.3.6 */
+START_TEST(test_defaults)
+{
+    expect_text(MINIMAL, "");
+    expect_defaults();
+    ck_assert_uint_eq(config.limits.max_restarts, 5);
+    ck_assert(!config.strict);
+    ck_assert_ptr_null(config.pools[0].argv[1]);
+
+    expect_text("{\"limits\": {}, \"strict\": false, \"pools\": [{\"id\": \"a\", \"command\": "
+                "\"/bin/cat\", \"instances\": 1}]}",
+                "");
+    expect_defaults();
+    ck_assert_uint_eq(config.limits.max_restarts, 5);
+    ck_assert(!config.strict);
+
+    expect_text("{\"limits\": {\"max_restarts\": 0}, \"pools\": [{\"id\": \"a\", \"command\": "
+                "\"/bin/cat\", \"instances\": 1}]}",
+                "");
+    expect_defaults();
+    ck_assert_uint_eq(config.limits.max_restarts, 0);
+}
+END_TEST
+
+START_TEST(test_integral_numbers)
+{
+    expect_text("{\"pools\": [{\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 2.0}],"
+                " \"limits\": {\"max_input_buffer\": 1e6, \"max_restarts\": 0.5e1}}",
+                "");
+    ck_assert_uint_eq(config.pools[0].instances, 2);
+    ck_assert_uint_eq(config.limits.max_input_buffer, 1000000);
+    ck_assert_uint_eq(config.limits.max_restarts, 5);
+}
+END_TEST
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+START_TEST(test_syntax_error)
+{
+    expect_text("{\"pools\": [\n  {\"id\": }]}",
+                "E c.json:2:10: pools[0].id: expected a value, found '}'\n");
+    expect_text("", "E c.json:1:1: expected a value, found the end of the file\n");
+    expect_text(MINIMAL "\nx", "E c.json:2:1: expected the end of the file, found 'x'\n");
+    /* alone, though rules are broken too */
+    expect_text("{\"pools\": [], \"strict\": 1, \"strict\": 2}",
+                "E c.json:1:28: duplicate key \"strict\", first at 1:15\n");
+}
+END_TEST
+
+START_TEST(test_root)
+{
+    expect_text("[]", "E c.json:1:1: must be an object, not an array\n");
+    expect_text("\n null", "E c.json:2:2: must be an object, not null\n");
+    expect_text(" {}", "E c.json:1:2: pools: is required\n");
+}
+END_TEST
+
+START_TEST(test_pools)
+{
+    expect_text("{\"pools\": {}}", "E c.json:1:11: pools: must be an array, not an object\n");
+    expect_text("{\"pools\": []}", "E c.json:1:11: pools: must contain at least one pool\n");
+    expect_text("{\"pools\": [\n[], null, 1]}",
+                "E c.json:2:1: pools[0]: must be an object, not an array\n"
+                "E c.json:2:5: pools[1]: must be an object, not null\n"
+                "E c.json:2:11: pools[2]: must be an object, not a number\n");
+    expect_pool("", "E c.json:1:12: pools[0].id: is required\n"
+                    "E c.json:1:12: pools[0].command: is required\n"
+                    "E c.json:1:12: pools[0].instances: is required\n");
+}
+END_TEST
+
+#define REST ", \"command\": \"/bin/cat\", \"instances\": 1"
+
+START_TEST(test_pool_id)
+{
+    char members[1024], id[300];
+
+    expect_pool("\"id\": 7" REST, "E c.json:2:9: pools[0].id: must be a string, not a number\n");
+    expect_pool("\"id\": true" REST,
+                "E c.json:2:9: pools[0].id: must be a string, not a boolean\n");
+    expect_pool("\"id\": \"\"" REST, "E c.json:2:9: pools[0].id: must not be empty\n");
+    expect_pool("\"id\": \"a\\u0000\"" REST,
+                "E c.json:2:9: pools[0].id: must not contain the character \\u0000\n");
+    memset(id, 'x', 257);
+    id[257] = '\0';
+    snprintf(members, sizeof(members), "\"id\": \"%s\"" REST, id);
+    expect_pool(members, "E c.json:2:9: pools[0].id: must be at most 256 bytes long\n");
+    id[256] = '\0';
+    snprintf(members, sizeof(members), "\"id\": \"%s\"" REST, id);
+    expect_pool(members, "");
+    ck_assert_uint_eq(strlen(config.pools[0].id), 256);
+}
+END_TEST
+
+/* spec 9.3.2 */
+START_TEST(test_pool_id_unique)
+{
+    expect_text("{\"pools\": [{\"id\": \"ab\"" REST "},\n"
+                "{\"id\": \"b\"" REST "},\n"
+                "{\"id\": \"a\\u0062\"" REST "},\n"
+                "{\"id\": \"ab\"" REST "}]}",
+                "E c.json:3:8: pools[2].id: \"ab\" is the id of pools[0] already, at 1:19\n"
+                "E c.json:4:8: pools[3].id: \"ab\" is the id of pools[0] already, at 1:19\n");
+    expect_text("{\"pools\": [{\"id\": \"\"" REST "}, {\"id\": \"\"" REST "}]}",
+                "E c.json:1:19: pools[0].id: must not be empty\n"
+                "E c.json:1:70: pools[1].id: must not be empty\n");
+}
+END_TEST
+
+#undef REST
+#define FIRST "\"id\": \"a\", \"instances\": 1,\n"
+
+/* spec 9.3.3 */
+START_TEST(test_command)
+{
+    expect_pool(FIRST "\"command\": []",
+                "E c.json:3:12: pools[0].command: must be a string, not an array\n");
+    expect_pool(FIRST "\"command\": \"\"", "E c.json:3:12: pools[0].command: must not be empty\n");
+    expect_pool(FIRST "\"command\": \"/bin/cat\\u0000\"",
+                "E c.json:3:12: pools[0].command: must not contain the character \\u0000\n");
+    expect_pool(FIRST "\"command\": \"/no/such\\n\"",
+                "E c.json:3:12: pools[0].command: cannot run \"/no/such\\x0a\": "
+                "No such file or directory\n");
+    expect_pool(FIRST "\"command\": \"/\"",
+                "E c.json:3:12: pools[0].command: cannot run \"/\": Is a directory\n");
+    expect_pool(FIRST "\"command\": \"/dev/null\"",
+                "E c.json:3:12: pools[0].command: cannot run \"/dev/null\": Permission denied\n");
+    expect_pool(FIRST "\"command\": \"/bin/cat/x\"",
+                "E c.json:3:12: pools[0].command: cannot run \"/bin/cat/x\": Not a directory\n");
+}
+END_TEST
+
+static void make_file(const char *name, mode_t mode)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(fchmod(fd, mode), 0);
+    close(fd);
+}
+
+START_TEST(test_command_mode)
+{
+    make_file("file", 0600);
+    expect_pool(FIRST "\"command\": \"./file\"",
+                "E c.json:3:12: pools[0].command: cannot run \"./file\": Permission denied\n");
+    ck_assert_int_eq(chmod("file", 0700), 0);
+    expect_pool(FIRST "\"command\": \"./file\"", "");
+    ck_assert_str_eq(config.pools[0].command, "./file");
+}
+END_TEST
+
+/* As execvp looks: past what is missing or may not be run; an empty part is the working
+ * directory. */
+START_TEST(test_command_in_path)
+{
+    static const char refused[] = "E c.json:3:12: pools[0].command: cannot run \"tool\", "
+                                  "looked up in PATH: Permission denied\n";
+    static const char missing[] = "E c.json:3:12: pools[0].command: cannot run \"tool\", "
+                                  "looked up in PATH: No such file or directory\n";
+
+    ck_assert_int_eq(mkdir("one", 0700), 0);
+    ck_assert_int_eq(mkdir("two", 0700), 0);
+    ck_assert_int_eq(mkdir("one/dir", 0700), 0);
+    make_file("one/tool", 0600);
+    setenv("PATH", "none:one:two", 1);
+    expect_pool(FIRST "\"command\": \"tool\"", refused);
+    expect_pool(FIRST "\"command\": \"dir\"",
+                "E c.json:3:12: pools[0].command: cannot run \"dir\", looked up in PATH: "
+                "Permission denied\n");
+    setenv("PATH", "none:two:", 1);
+    expect_pool(FIRST "\"command\": \"tool\"", missing);
+        make_file("two/tool", 0700);
+    setenv("PATH", "none:one:two", 1);
+    expect_pool(FIRST "\"command\": \"tool\"", "");
+    ck_assert_str_eq(config.pools[0].command, "tool");
+    ck_assert_int_eq(chdir("two"), 0);
+    setenv("PATH", "/none::/none", 1);
+    expect_pool(FIRST "\"command\": \"tool\"", "");
+    setenv("PATH", "/none:/none", 1);
+    expect_pool(FIRST "\"command\": \"tool\"", missing);
+    setenv("PATH", "", 1);
+    expect_pool(FIRST "\"command\": \"tool\"", "");
+    unsetenv("PATH");
+    expect_pool(FIRST "\"command\": \"sh\"", "");
+    ck_assert_int_eq(chdir(".."), 0);
+}
+END_TEST
+
+/* A directory name too long for any path is passed over, as execvp does. */
+START_TEST(test_command_path_too_long)
+{
+    char *path = malloc(6001);
+
+    ck_assert_ptr_nonnull(path);
+    memset(path, 'p', 6000);
+    memcpy(path + 5000, ":/bin", 6);
+    setenv("PATH", path, 1);
+    expect_pool(FIRST "\"command\": \"cat\"", "");
+    path[5000] = '\0';
+    setenv("PATH", path, 1);
+    expect_pool(FIRST "\"command\": \"cat\"",
+                "E c.json:3:12: pools[0].command: cannot run \"cat\", looked up in PATH: "
+                "No such file or directory\n");
+    free(path);
+}
+END_TEST
+
+START_TEST(test_args)
+{
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"args\": \"-u\"",
+                "E c.json:3:32: pools[0].args: must be an array of strings, not a string\n");
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"args\": null",
+                "E c.json:3:32: pools[0].args: must be an array of strings, not null\n");
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"args\": [\"-u\", 1, \"\\u0000\", {}]",
+                "E c.json:3:39: pools[0].args[1]: must be a string, not a number\n"
+                "E c.json:3:42: pools[0].args[2]: must not contain the character \\u0000\n"
+                "E c.json:3:52: pools[0].args[3]: must be a string, not an object\n");
+}
+END_TEST
+
+#undef FIRST
+#define FIRST "\"id\": \"a\", \"command\": \"/bin/cat\",\n"
+
+/* spec 9.3.4 */
+START_TEST(test_instances)
+{
+    static const char too_few[] = "E c.json:3:14: pools[0].instances: must be an integer >= 1\n";
+
+    expect_pool(FIRST "\"instances\": 0", too_few);
+    expect_pool(FIRST "\"instances\": -1", too_few);
+    expect_pool(FIRST "\"instances\": 1.5", too_few);
+    expect_pool(FIRST "\"instances\": -1e999", too_few);
+    expect_pool(FIRST "\"instances\": \"1\"", "E c.json:3:14: pools[0].instances: "
+                                             "must be an integer >= 1, not a string\n");
+    expect_pool(FIRST "\"instances\": 1025",
+                "E c.json:3:14: pools[0].instances: must be an integer <= 1024\n");
+    expect_pool(FIRST "\"instances\": 1e999",
+                "E c.json:3:14: pools[0].instances: must be an integer <= 1024\n");
+    expect_pool(FIRST "\"instances\": 1024", "");
+}
+END_TEST
+
+START_TEST(test_all_instances)
+{
+    char text[1024] = "{\"pools\": [";
+    size_t used, i;
+
+    for (i = 0; i < 5; i++) {
+        used = strlen(text);
+        snprintf(text + used, sizeof(text) - used,
+                 "%s\n{\"id\": \"%zu\", \"command\": \"/bin/cat\", \"instances\": %d}",
+                 i > 0 ? "," : "", i, i < 4 ? 1023 : 4);
+    }
+    used = strlen(text);
+    snprintf(text + used, sizeof(text) - used, "]}");
+    expect_text(text, "");
+    ck_assert_uint_eq(config.pool_count, 5);
+    snprintf(text + used - 2, sizeof(text) - used, "5}]}");
+    expect_text(text, "E c.json:1:11: pools: the instances of all pools must be <= 4096, "
+                      "not 4097\n");
+}
+END_TEST
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+static void expect_limit(const char *key, const char *value, const char *expected)
+{
+    char text[512];
+
+    snprintf(text, sizeof(text),
+             "{\"pools\": [{\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 1}],\n"
+             "\"limits\": {\n\"%s\":\n%s}}",
+             key, value);
+    expect_text(text, expected);
+}
+
+#define SIZE_LIMIT(field, min, max) {#field, min, max, offsetof(struct limits, field), true}
+#define COUNT_LIMIT(field, min, max) {#field, min, max, offsetof(struct limits, field), false}
+static const struct limit_case {
+    const char *key;
+    long min, max;
+    size_t offset;
+    bool is_size;
+} limit_cases[] = {
+    SIZE_LIMIT(max_input_buffer, 1024, 1073741824),
+    SIZE_LIMIT(max_output_queue, 1024, 1073741824),
+    COUNT_LIMIT(max_restarts, 0, 1000),
+    COUNT_LIMIT(restart_window_sec, 1, 86400),
+    COUNT_LIMIT(drain_timeout_sec, 0, 86400),
+    COUNT_LIMIT(backpressure_timeout_sec, 1, 86400),
+    SIZE_LIMIT(max_connections, 1, 1000000),
+    SIZE_LIMIT(max_sessions, 1, 1000000),
+    SIZE_LIMIT(max_pending_requests, 1, 1000000),
+};
+
+static unsigned long limit_value(const struct limit_case *limit)
+{
+    const char *field = (const char *)&config.limits + limit->offset;
+
+    return limit->is_size ? *(const size_t *)(const void *)field
+                          : *(const unsigned *)(const void *)field;
+}
+
+START_TEST(test_limit)
+{
+    const struct limit_case *limit = &limit_cases[_i];
+    char value[32], expected[256];
+
+    snprintf(value, sizeof(value), "%ld", limit->min);
+    expect_limit(limit->key, value, "");
+    ck_assert_uint_eq(limit_value(limit), (unsigned long)limit->min);
+    snprintf(value, sizeof(value), "%ld", limit->max);
+    expect_limit(limit->key, value, "");
+    ck_assert_uint_eq(limit_value(limit), (unsigned long)limit->max);
+
+    snprintf(value, sizeof(value), "%ld", limit->max + 1);
+    snprintf(expected, sizeof(expected), "E c.json:4:1: limits.%s: must be an integer <= %ld\n",
+             limit->key, limit->max);
+    expect_limit(limit->key, value, expected);
+    expect_limit(limit->key, "18446744073709551617", expected);
+    snprintf(value, sizeof(value), "%ld", limit->min - 1);
+    snprintf(expected, sizeof(expected), "E c.json:4:1: limits.%s: must be an integer >= %ld\n",
+             limit->key, limit->min);
+    expect_limit(limit->key, value, expected);
+    expect_limit(limit->key, "2000.5", expected);
+    snprintf(expected, sizeof(expected),
+             "E c.json:4:1: limits.%s: must be an integer >= %ld, not null\n", limit->key,
+             limit->min);
+    expect_limit(limit->key, "null", expected);
+}
+END_TEST
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+START_TEST(test_other_types)
+{
+    expect_text("{\"pools\": [{\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 1}],\n"
+                "\"limits\": [], \"strict\": \"yes\"}",
+                "E c.json:2:11: limits: must be an object, not an array\n"
+                "E c.json:2:25: strict: must be true or false, not a string\n");
+}
+END_TEST
+
+START_TEST(test_unknown_keys)
+{
+    expect_text("{\"pool\": 1, \"Strict\": true, \"$schema\": \"x\",\n"
+                "\"pools\": [{\"ID\": \"b\", \"id\": \"a\", \"command\": \"/bin/cat\","
+                " \"arg\": [],\n"
+                "\"instnaces\": 2, \"instances\": 1, \"x\": {\"y\": 1}, \"\": 0}],\n"
+                "\"limits\": {\"maxRestarts\": 1, \"max restarts\": 2, \"max\": 3}}",
+                "W c.json:2:12: pools[0].ID: unknown key, did you mean \"id\"?\n"
+                "W c.json:2:57: pools[0].arg: unknown key, did you mean \"args\"?\n"
+                "W c.json:3:1: pools[0].instnaces: unknown key, did you mean \"instances\"?\n"
+                "W c.json:3:33: pools[0].x: unknown key\n"
+                "W c.json:3:48: pools[0][\"\"]: unknown key\n"
+                "W c.json:4:12: limits.maxRestarts: unknown key, did you mean \"max_restarts\"?\n"
+                "W c.json:4:30: limits[\"max restarts\"]: unknown key, did you mean "
+                "\"max_restarts\"?\n"
+                "W c.json:4:49: limits.max: unknown key\n"
+                "W c.json:1:2: pool: unknown key, did you mean \"pools\"?\n"
+                "W c.json:1:13: Strict: unknown key, did you mean \"strict\"?\n"
+                "W c.json:1:29: [\"$schema\"]: unknown key\n");
+    ck_assert_uint_eq(config.pool_count, 1);
+    ck_assert_uint_eq(config.limits.max_restarts, 5);
+    ck_assert(!config.strict);
+}
+END_TEST
+
+START_TEST(test_long_unknown_key)
+{
+    char key[101], text[512], expected[512];
+
+    memset(key, 'k', 100);
+    key[100] = '\0';
+    snprintf(text, sizeof(text), "{\"%s\": 1, %s", key, &MINIMAL[1]);
+    snprintf(expected, sizeof(expected), "W c.json:1:2: %.60s...: unknown key\n", key);
+    expect_text(text, expected);
+}
+END_TEST
+
+/* Every broken rule, each once, and the warnings. */
+START_TEST(test_everything_at_once)
+{
+    expect_text("{\"pools\": [\n"
+                "  {\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 0},\n"
+                "  {\"id\": \"a\", \"command\": \"\", \"args\": 1}\n"
+                "], \"limits\": {\"max_sessions\": 0, \"max_session\": 1},\n"
+                "\"strict\": 0}",
+                "E c.json:2:51: pools[0].instances: must be an integer >= 1\n"
+                "E c.json:3:10: pools[1].id: \"a\" is the id of pools[0] already, at 2:10\n"
+                "E c.json:3:26: pools[1].command: must not be empty\n"
+                "E c.json:3:38: pools[1].args: must be an array of strings, not a number\n"
+                "E c.json:3:3: pools[1].instances: is required\n"
+                "E c.json:4:31: limits.max_sessions: must be an integer >= 1\n"
+                "W c.json:4:34: limits.max_session: unknown key, did you mean \"max_sessions\"?\n"
+                "E c.json:5:11: strict: must be true or false, not a number\n");
+}
+END_TEST
+
+/* ---- files and descriptors ------------------------------------------------------------------- */
+
+static void write_bytes(int fd, const char *bytes, size_t len, size_t piece)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, bytes, len < piece ? len : piece);
+        if (n < 0 && errno != EINTR)
+            _exit(1);
+        if (n > 0) {
+            bytes += n;
+            len -= (size_t)n;
+        }
+    }
+}
+
+/* MINIMAL and blanks behind it, `size` bytes in all. */
+static char *padded(size_t size)
+{
+    char *text = malloc(size + 1);
+
+    ck_assert_ptr_nonnull(text);
+    memset(text, ' ', size);
+    memcpy(text, MINIMAL, strlen(MINIMAL));
+    text[size] = '\0';
+    return text;
+}
+
+static void make_config(const char *text, size_t len)
+{
+    int fd = open("c.json", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+    ck_assert_int_ge(fd, 0);
+    write_bytes(fd, text, len, len);
+    close(fd);
+}
+
+static void expect_file(const char *path, const char *expected)
+{
+    config_free(&config);
+    told[0] = '\0';
+    expect(config_read_file(&config, path, note, told), expected);
+}
+
+START_TEST(test_file)
+{
+    make_config(MINIMAL "\n", strlen(MINIMAL) + 1);
+    expect_file("c.json", "");
+    ck_assert_str_eq(config.pools[0].command, "/bin/cat");
+    expect_file("missing.json", "E missing.json: cannot open: No such file or directory\n");
+    expect_file("bad\nname", "E bad?name: cannot open: No such file or directory\n");
+    expect_file("/", "E /: cannot read: Is a directory\n");
+    make_config("{", 1);
+    expect_file("./c.json", "E ./c.json:1:2: expected a key in double quotes or '}', "
+                            "found the end of the file\n");
+}
+END_TEST
+
+START_TEST(test_file_size)
+{
+    char *text = padded(LARGEST + 1);
+
+    make_config(text, LARGEST);
+    expect_file("c.json", "");
+    ck_assert_uint_eq(config.pool_count, 1);
+    make_config(text, LARGEST + 1);
+    expect_file("c.json", "E c.json: larger than 16 MiB\n");
+    free(text);
+}
+END_TEST
+
+/* A child that writes `len` bytes, `piece` at a time; returns the descriptor to read. */
+static int start_writer(const char *text, size_t len, size_t piece, pid_t *child)
+{
+    int ends[2];
+
+    ck_assert_int_eq(pipe(ends), 0);
+    *child = fork();
+    ck_assert_int_ge(*child, 0);
+    if (*child == 0) {
+        close(ends[0]);
+        write_bytes(ends[1], text, len, piece);
+        _exit(0);
+    }
+    close(ends[1]);
+    return ends[0];
+}
+
+static const size_t pieces[] = {1, 2, 7, 4096, 1000000};
+
+START_TEST(test_pipe)
+{
+    const size_t size = 50000; /* more than the first reads hold */
+    char *text = padded(size);
+    int fd, flags, status, nonblocking;
+    pid_t child;
+
+    for (nonblocking = 0; nonblocking < 2; nonblocking++) {
+        fd = start_writer(text, size, pieces[_i], &child);
+        flags = fcntl(fd, F_GETFL);
+        ck_assert_int_eq(fcntl(fd, F_SETFL, nonblocking ? flags | O_NONBLOCK : flags), 0);
+        config_free(&config);
+        expect(config_read_fd(&config, fd, "fd 5", note, told), "");
+        ck_assert_str_eq(config.pools[0].id, "a");
+        ck_assert_int_eq(close(fd), 0); /* still open: it was not ours to close */
+        ck_assert_int_eq(waitpid(child, &status, 0), child);
+        ck_assert_int_eq(status, 0);
+    }
+    free(text);
+}
+END_TEST
+
+START_TEST(test_pipe_errors)
+{
+    int fd, status;
+    pid_t child;
+
+    fd = start_writer("[\n1,]", 5, 1, &child);
+    expect(config_read_fd(&config, fd, "fd 5", note, told),
+           "E fd 5:2:3: [1]: expected a value, found ']'\n");
+    close(fd);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    told[0] = '\0';
+    expect(config_read_fd(&config, fd, "fd 5", note, told),
+           "E fd 5: cannot read: Bad file descriptor\n");
+}
+END_TEST
+
+START_TEST(test_fifo)
+{
+    int status, fd;
+    pid_t child;
+
+    ck_assert_int_eq(mkfifo("fifo", 0600), 0);
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        fd = open("fifo", O_WRONLY);
+        write_bytes(fd, MINIMAL, strlen(MINIMAL), 5);
+        _exit(0);
+    }
+    expect_file("fifo", "");
+    ck_assert_str_eq(config.pools[0].id, "a");
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+END_TEST
+
+START_TEST(test_free_twice)
+{
+    expect_text(MINIMAL, "");
+    config_free(&config);
+    expect_nothing();
+    config_free(&config);
+    expect_nothing();
+}
+END_TEST
+
+/* ---- suite ----------------------------------------------------------------------------------- */
+
+static void add_rule_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, test_full);
+    tcase_add_test(tcase, test_defaults);
+    tcase_add_test(tcase, test_integral_numbers);
+    tcase_add_test(tcase, test_syntax_error);
+    tcase_add_test(tcase, test_root);
+    tcase_add_test(tcase, test_pools);
+    tcase_add_test(tcase, test_pool_id);
+    tcase_add_test(tcase, test_pool_id_unique);
+    tcase_add_test(tcase, test_command);
+    tcase_add_test(tcase, test_command_mode);
+    tcase_add_test(tcase, test_command_in_path);
+    tcase_add_test(tcase, test_command_path_too_long);
+    tcase_add_test(tcase, test_args);
+    tcase_add_test(tcase, test_instances);
+    tcase_add_test(tcase, test_all_instances);
+    tcase_add_loop_test(tcase, test_limit, 0, COUNT(limit_cases));
+    tcase_add_test(tcase, test_other_types);
+    tcase_add_test(tcase, test_unknown_keys);
+    tcase_add_test(tcase, test_long_unknown_key);
+    tcase_add_test(tcase, test_everything_at_once);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("config");
+    TCase *tcase = tcase_create("config");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, tcase);
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, enter_directory, leave_directory);
+    add_rule_tests(tcase);
+    tcase_add_test(tcase, test_file);
+    tcase_add_test(tcase, test_file_size);
+    tcase_add_loop_test(tcase, test_pipe, 0, COUNT(pieces));
+    tcase_add_test(tcase, test_pipe_errors);
+    tcase_add_test(tcase, test_fifo);
+    tcase_add_test(tcase, test_free_twice);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,221 @@
+/* The NDJSON framing: a stream of lines, however it is cut, gives the same frames. */
+#include "build_config.h"
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/json_texts.h"
+#include "format/framing.h"
+#include "format/message.h"
+
+struct stream {
+    char *bytes;
+    size_t len;
+};
+
+static void append(struct stream *stream, const char *bytes, size_t len)
+{
+    char *grown = realloc(stream->bytes, stream->len + len);
+
+    ck_assert_ptr_nonnull(grown);
+    memcpy(grown + stream->len, bytes, len);
+    stream->bytes = grown;
+    stream->len += len;
+}
+
+/* Looks for a frame in an exact copy of stream[begin, there). */
+static enum frame_status next_frame(struct framing_state *state, const struct stream *stream,
+                                    size_t begin, size_t there, struct frame *frame)
+{
+    size_t len = there - begin;
+    char *copy = malloc(len + (len == 0));
+    enum frame_status status;
+
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, stream->bytes + begin, len);
+    status = framing_ndjson.next(state, slice_of(copy, len), frame);
+    if (status == FRAME_MESSAGE) {
+        ck_assert(frame->body.data == copy);
+        ck_assert_uint_eq(frame->body.len, frame->consumed);
+        ck_assert_int_eq(copy[frame->consumed - 1], '\n');
+        frame->body.data = stream->bytes + begin;
+    }
+    free(copy);
+    return status;
+}
+
+static const char *const lines[] = {
+    "{\"id\":0,\"method\":\"ping\"}\n",
+    "\n",
+    "{}\r\n",
+    " \t\r\n",
+    "{\"id\":1,\"result\":[1,2,3]}\n",
+    " {\"id\":2} \n",
+    "{\"id\":3,\"x\":\"a rather long string that is cut into many pieces: \\u00e9 \xC3\xA9\"}\n",
+    "\r\n",
+    "{\"id\":4,\"error\":null}\n",
+};
+
+#define LINE_COUNT (sizeof lines / sizeof lines[0])
+
+START_TEST(frames_are_the_same_at_all_chunk_sizes)
+{
+    struct stream stream = {NULL, 0};
+    struct framing_state state;
+    struct frame frame;
+    size_t begin = 0, there = 0, line = 0, size = (size_t)_i;
+
+    for (size_t i = 0; i < LINE_COUNT; i++)
+        append(&stream, lines[i], strlen(lines[i]));
+    framing_ndjson.reset(&state);
+    while (there < stream.len) {
+        enum frame_status status;
+        there = stream.len - there < size ? stream.len : there + size;
+        while ((status = next_frame(&state, &stream, begin, there, &frame)) != FRAME_MORE) {
+            bool blank = strchr(lines[line], '{') == NULL;
+            ck_assert_int_eq(status, blank ? FRAME_SKIP : FRAME_MESSAGE);
+            ck_assert_uint_eq(frame.consumed, strlen(lines[line]));
+            if (!blank)
+                ck_assert_mem_eq(frame.body.data, lines[line], frame.consumed);
+            begin += frame.consumed;
+            line++;
+        }
+    }
+    ck_assert_uint_eq(line, LINE_COUNT);
+    ck_assert_uint_eq(begin, stream.len);
+    free(stream.bytes);
+}
+END_TEST
+
+START_TEST(fields_are_those_of_the_message)
+{
+    struct framing_state state;
+    struct frame frame;
+    struct message message;
+    struct message_scratch scratch;
+    struct slice input;
+    int ids = 0;
+
+    framing_ndjson.reset(&state);
+    for (size_t i = 0; i < LINE_COUNT; i++) {
+        input = slice_of(lines[i], strlen(lines[i]));
+        if (framing_ndjson.next(&state, input, &frame) != FRAME_MESSAGE)
+            continue;
+        ck_assert_int_eq(message_from_scan(&message, frame.body, &state.scanner.fields, &scratch),
+                         MESSAGE_OK);
+        if (message.id.type == ID_NONE)
+            continue;
+        ck_assert_uint_eq(message.id.text.len, 1);
+        ck_assert_int_eq(message.id.text.data[0], '0' + ids);
+        ck_assert_int_eq(message_is_response(&message), ids == 1 || ids == 4);
+        ids++;
+    }
+    ck_assert_int_eq(ids, 5);
+}
+END_TEST
+
+START_TEST(a_stream_of_all_accepted_texts_gives_all_of_them)
+{
+    struct stream stream = {NULL, 0};
+    struct framing_state state;
+    struct frame frame;
+    size_t begin = 0, there = 0, text = 0;
+
+    for (size_t i = 0; i < JSON_TEXT_COUNT; i++) {
+        if (json_texts[i].error == SCAN_ERROR_NONE)
+            append(&stream, json_texts[i].text, json_texts[i].len);
+    }
+    framing_ndjson.reset(&state);
+    while (there < stream.len) {
+        there = stream.len - there < (size_t)_i ? stream.len : there + (size_t)_i;
+        while (next_frame(&state, &stream, begin, there, &frame) == FRAME_MESSAGE) {
+            while (json_texts[text].error != SCAN_ERROR_NONE)
+                text++;
+            ck_assert_uint_eq(frame.body.len, json_texts[text].len);
+            ck_assert_mem_eq(frame.body.data, json_texts[text].text, frame.body.len);
+            begin += frame.consumed;
+            text++;
+        }
+    }
+    ck_assert_uint_eq(begin, stream.len);
+    free(stream.bytes);
+}
+END_TEST
+
+START_TEST(a_wrong_text_ends_the_stream_with_its_reason)
+{
+    const struct json_text *text = &json_texts[_i];
+    struct stream stream = {NULL, 0};
+    struct framing_state state;
+    struct frame frame;
+    size_t begin;
+
+    append(&stream, "\n{\"id\":1}\n", 10);
+    append(&stream, text->text, text->len);
+    append(&stream, "{}\n", 3);
+    for (size_t size = 1; size <= 64; size *= 2) {
+        enum frame_status status = FRAME_MORE;
+        framing_ndjson.reset(&state);
+        begin = 0;
+        for (size_t there = 0; status != FRAME_MALFORMED && there < stream.len;) {
+            there = stream.len - there < size ? stream.len : there + size;
+            do {
+                status = next_frame(&state, &stream, begin, there, &frame);
+                if (status == FRAME_MESSAGE || status == FRAME_SKIP)
+                    begin += frame.consumed;
+            } while (status == FRAME_MESSAGE || status == FRAME_SKIP);
+        }
+        if (text->error == SCAN_ERROR_NONE) {
+            ck_assert_int_eq(status, FRAME_MORE);
+            ck_assert_uint_eq(begin, stream.len);
+            continue;
+        }
+        ck_assert_int_eq(status, FRAME_MALFORMED);
+        ck_assert_str_eq(frame.problem, scan_error_text(text->error));
+        ck_assert_uint_eq(begin, 10);
+        ck_assert_uint_eq(state.scanner.position, text->at);
+    }
+    free(stream.bytes);
+}
+END_TEST
+
+START_TEST(a_reset_forgets_what_was_begun)
+{
+    struct framing_state state;
+    struct frame frame;
+
+    framing_ndjson.reset(&state);
+    ck_assert_int_eq(framing_ndjson.next(&state, slice_of("{\"id\":[", 7), &frame), FRAME_MORE);
+    framing_ndjson.reset(&state);
+    ck_assert_int_eq(framing_ndjson.next(&state, slice_of("{}\n", 3), &frame), FRAME_MESSAGE);
+    ck_assert_uint_eq(frame.consumed, 3);
+    ck_assert_int_eq(framing_ndjson.next(&state, slice_of(NULL, 0), &frame), FRAME_MORE);
+    ck_assert_int_eq(framing_ndjson.next(&state, slice_of("[", 1), &frame), FRAME_MALFORMED);
+    framing_ndjson.reset(&state);
+    ck_assert_int_eq(framing_ndjson.next(&state, slice_of("\n", 1), &frame), FRAME_SKIP);
+    ck_assert_uint_eq(frame.consumed, 1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("ndjson");
+    TCase *tcase = tcase_create("frames");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, frames_are_the_same_at_all_chunk_sizes, 1, 40);
+    tcase_add_test(tcase, fields_are_those_of_the_message);
+    tcase_add_loop_test(tcase, a_stream_of_all_accepted_texts_gives_all_of_them, 1, 18);
+    tcase_add_loop_test(tcase, a_wrong_text_ends_the_stream_with_its_reason, 0, JSON_TEXT_COUNT);
+    tcase_add_test(tcase, a_reset_forgets_what_was_begun);
+    suite_add_tcase(suite, tcase);
+
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,488 @@
+#include "build_config.h"
+
+#include "base/queue.h"
+
+#include <check.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+/* The buffers with an allocator that counts and fails on demand: this object's functions take the
+ * place of the library's. */
+static bool out_of_memory;
+static unsigned allocated, freed;
+
+static void *counting_malloc(size_t size)
+{
+    if (out_of_memory)
+        return NULL;
+    allocated++;
+    return malloc(size);
+}
+
+static void counting_free(void *memory)
+{
+    freed += memory != NULL;
+    free(memory);
+}
+
+#define malloc counting_malloc
+#define free counting_free
+#include "base/buffer.c"
+#undef malloc
+#undef free
+
+#define STEPS 4000
+#define BYTES_MAX ((size_t)1 << 20)
+
+static struct buffer_pool pool; /* zeroed: each test runs in a process of its own, or cleans up */
+
+static void tear_down(void)
+{
+    out_of_memory = false;
+    buffer_pool_free(&pool);
+    ck_assert_uint_eq(allocated, freed); /* nothing leaked, nothing freed twice */
+    allocated = freed = 0;
+}
+
+/* --- buffers --- */
+
+static const struct {
+    size_t asked, capacity;
+} takes[] = {
+    {0, BUFFER_SMALL},
+    {1, BUFFER_SMALL},
+    {BUFFER_SMALL, BUFFER_SMALL},
+    {BUFFER_SMALL + 1, BUFFER_LARGE},
+    {BUFFER_LARGE, BUFFER_LARGE},
+    {BUFFER_LARGE + 1, BUFFER_LARGE + 1},
+    {1000000, 1000000},
+};
+
+#define TAKES (int)(sizeof takes / sizeof takes[0])
+
+static void check_fresh(const struct buffer *buffer, size_t capacity)
+{
+    ck_assert_ptr_nonnull(buffer);
+    ck_assert_uint_eq(buffer->capacity, capacity);
+    ck_assert_uint_eq(buffer_len(buffer), 0);
+    ck_assert_uint_eq(buffer_room(buffer), capacity);
+    ck_assert_ptr_null(buffer->next);
+}
+
+START_TEST(buffer_has_the_capacity_asked_for)
+{
+    struct buffer *buffer = buffer_take(&pool, takes[_i].asked);
+
+    check_fresh(buffer, takes[_i].capacity);
+    memset(buffer->data, 'x', buffer->capacity); /* all of it may be used */
+    buffer->start = 1;
+    buffer->end = buffer->capacity;
+    buffer_give(&pool, buffer);
+    buffer = buffer_take(&pool, takes[_i].asked);
+    check_fresh(buffer, takes[_i].capacity); /* a recycled one too */
+    buffer_give(&pool, buffer);
+    ck_assert_uint_eq(allocated, takes[_i].capacity > BUFFER_LARGE ? 2 : 1);
+    tear_down();
+}
+END_TEST
+
+/* The pool keeps `max` buffers of this capacity and frees the rest. */
+static void check_cap(size_t capacity, unsigned max)
+{
+    static struct buffer *buffers[BUFFER_POOL_SMALL_MAX + 10];
+    unsigned count = max + 10, i;
+
+    for (i = 0; i < count; i++) {
+        buffers[i] = buffer_take(&pool, capacity);
+        ck_assert_ptr_nonnull(buffers[i]);
+    }
+    ck_assert_uint_eq(allocated, count);
+    for (i = 0; i < count; i++)
+        buffer_give(&pool, buffers[i]);
+    ck_assert_uint_eq(freed, 10);
+    for (i = 0; i < count; i++) {
+        buffers[i] = buffer_take(&pool, capacity);
+        ck_assert_ptr_nonnull(buffers[i]);
+    }
+    ck_assert_uint_eq(allocated, count + 10); /* the others came from the pool */
+    for (i = 0; i < count; i++)
+        buffer_give(&pool, buffers[i]);
+    tear_down();
+}
+
+START_TEST(pool_is_bounded)
+{
+    check_cap(BUFFER_SMALL, BUFFER_POOL_SMALL_MAX);
+    check_cap(BUFFER_LARGE, BUFFER_POOL_LARGE_MAX);
+    check_cap(BUFFER_LARGE + 1, 0);
+    buffer_give(&pool, NULL);
+    tear_down();
+}
+END_TEST
+
+static void fill_ramp(struct buffer *buffer, size_t start, size_t end)
+{
+    size_t i;
+
+    buffer->start = start;
+    buffer->end = end;
+    for (i = start; i < end; i++)
+        buffer->data[i] = (char)(i * 7);
+}
+
+static void check_ramp(const struct buffer *buffer, size_t start, size_t end)
+{
+    size_t i;
+
+    ck_assert_uint_eq(buffer->start, 0);
+    ck_assert_uint_eq(buffer_len(buffer), end - start);
+    for (i = start; i < end; i++)
+        ck_assert_int_eq(buffer->data[i - start], (char)(i * 7));
+}
+
+static const struct {
+    size_t start, end, room;
+    bool same; /* the buffer itself has the room, once its content stands at its front */
+} rooms[] = {
+    {0, 0, BUFFER_SMALL, true},
+    {0, 100, BUFFER_SMALL - 100, true},
+    {1500, 2000, BUFFER_SMALL - 500, true},
+    {100, BUFFER_SMALL, 100, true},
+    {100, BUFFER_SMALL, 101, false},
+    {0, BUFFER_SMALL, 1, false},
+    {10, 11, BUFFER_LARGE, false},
+    {10, 2000, 1000000, false},
+};
+
+#define ROOMS (int)(sizeof rooms / sizeof rooms[0])
+
+START_TEST(buffer_gets_room_and_keeps_its_content)
+{
+    size_t start = rooms[_i].start, end = rooms[_i].end, room = rooms[_i].room;
+    struct buffer *buffer = buffer_take(&pool, 1), *other;
+
+    fill_ramp(buffer, start, end);
+    out_of_memory = true;
+    other = buffer_with_room(&pool, buffer, room);
+    if (!rooms[_i].same) {
+        ck_assert_ptr_null(other);
+        ck_assert_uint_eq(buffer->start, start);
+        ck_assert_uint_eq(buffer->end, end);
+        out_of_memory = false;
+        other = buffer_with_room(&pool, buffer, room);
+    }
+    ck_assert_int_eq(other == buffer, rooms[_i].same);
+    check_ramp(other, start, end);
+    ck_assert_uint_ge(buffer_room(other), room);
+    buffer_give(&pool, other);
+    tear_down();
+}
+END_TEST
+
+/* --- queues: the content is always the numbers from `gone` to `come`, as bytes --- */
+
+struct stream {
+    struct queue queue;
+    size_t gone, come;
+    uint64_t random;
+};
+
+static char byte_at(size_t position)
+{
+    return (char)(position * 31 + position / 251);
+}
+
+static size_t next_random(struct stream *stream, size_t below)
+{
+    stream->random ^= stream->random << 13;
+    stream->random ^= stream->random >> 7;
+    stream->random ^= stream->random << 17;
+    return (size_t)(stream->random % below);
+}
+
+/* Appends the next `len` bytes as a copy. */
+static int append(struct stream *stream, size_t len)
+{
+    static char bytes[BYTES_MAX];
+    size_t i;
+    int status;
+
+    for (i = 0; i < len; i++)
+        bytes[i] = byte_at(stream->come + i);
+    status = queue_append(&stream->queue, &pool, slice_of(len > 0 ? bytes : NULL, len));
+    memset(bytes, '#', len); /* it must have been a copy */
+    if (status == STDIO_BUS_OK)
+        stream->come += len;
+    return status;
+}
+
+/* Appends the next `len` bytes in a buffer of their own, behind `start` bytes that do not count. */
+static void append_buffer(struct stream *stream, size_t start, size_t len)
+{
+    struct buffer *buffer = buffer_take(&pool, start + len);
+    size_t i;
+
+    ck_assert_ptr_nonnull(buffer);
+    memset(buffer->data, '#', buffer->capacity);
+    for (i = 0; i < len; i++)
+        buffer->data[start + i] = byte_at(stream->come + i);
+    buffer->start = start;
+    buffer->end = start + len;
+    queue_append_buffer(&stream->queue, buffer);
+    stream->come += len;
+}
+
+/* The first pieces are the first bytes; looks at no more than `max` pieces. */
+static void check_pieces(const struct stream *stream, int max)
+{
+    struct iovec pieces[32];
+    int count = queue_pieces(&stream->queue, pieces, max);
+    size_t at = stream->gone;
+    int i;
+
+    ck_assert_uint_eq(stream->queue.bytes, stream->come - stream->gone);
+    ck_assert_int_le(count, max);
+    for (i = 0; i < count; i++) {
+        const char *bytes = pieces[i].iov_base;
+        size_t k;
+
+        ck_assert_uint_gt(pieces[i].iov_len, 0);
+        for (k = 0; k < pieces[i].iov_len; k++, at++) {
+            if (bytes[k] != byte_at(at))
+                ck_abort_msg("byte %zu is wrong", at);
+        }
+    }
+    ck_assert_uint_le(at, stream->come);
+    if (count < max)
+        ck_assert_uint_eq(at, stream->come);
+}
+
+static void consume(struct stream *stream, size_t len)
+{
+    queue_consume(&stream->queue, &pool, len);
+    stream->gone += len;
+    ck_assert_uint_eq(stream->queue.bytes, stream->come - stream->gone);
+}
+
+static void check_empty(const struct queue *queue)
+{
+    ck_assert_uint_eq(queue->bytes, 0);
+    ck_assert_ptr_null(queue->first);
+    ck_assert_ptr_null(queue->last);
+}
+
+static const size_t sizes[] = {
+    0,           1,   2,          100, BUFFER_SMALL - 1, BUFFER_SMALL, BUFFER_SMALL + 1,
+    BUFFER_LARGE - 1, BUFFER_LARGE, BUFFER_LARGE + 1,   200000,
+};
+
+#define SIZES (sizeof sizes / sizeof sizes[0])
+
+START_TEST(any_size_behind_any_size)
+{
+    size_t first, second;
+
+    for (first = 0; first < SIZES; first++) {
+        for (second = 0; second < SIZES; second++) {
+            struct stream stream = {{NULL, NULL, 0}, 0, 0, 1};
+
+            ck_assert_int_eq(append(&stream, sizes[first]), STDIO_BUS_OK);
+            check_pieces(&stream, 8);
+            ck_assert_int_eq(append(&stream, sizes[second]), STDIO_BUS_OK);
+            check_pieces(&stream, 8);
+            consume(&stream, sizes[first]);
+            check_pieces(&stream, 8);
+            consume(&stream, sizes[second]);
+            check_empty(&stream.queue);
+        }
+    }
+    tear_down();
+}
+END_TEST
+
+static void random_step(struct stream *stream)
+{
+    size_t size = sizes[next_random(stream, SIZES)];
+    size_t len = next_random(stream, 2) == 0 ? size : next_random(stream, size + 1);
+
+    if (stream->queue.bytes + len > BYTES_MAX)
+        consume(stream, stream->queue.bytes - stream->queue.bytes / 4);
+    switch (next_random(stream, 4)) {
+    case 0:
+        ck_assert_int_eq(append(stream, len), STDIO_BUS_OK);
+        break;
+    case 1:
+        append_buffer(stream, next_random(stream, 100), len + 1);
+        break;
+    default:
+        consume(stream, len < stream->queue.bytes ? len : stream->queue.bytes);
+        break;
+    }
+    if (stream->queue.bytes == 0)
+        check_empty(&stream->queue);
+}
+
+START_TEST(bytes_come_out_as_they_went_in)
+{
+    struct stream stream = {{NULL, NULL, 0}, 0, 0, 0x2545f4914f6cdd1d + (unsigned)_i};
+    int i;
+
+    for (i = 0; i < STEPS; i++) {
+        random_step(&stream);
+        check_pieces(&stream, 1 + (int)next_random(&stream, 3));
+        if (i % 100 == 0)
+            check_pieces(&stream, 32);
+    }
+    while (stream.queue.bytes > 0) {
+        check_pieces(&stream, 2);
+        consume(&stream, 1 + next_random(&stream, stream.queue.bytes));
+    }
+    check_empty(&stream.queue);
+    tear_down();
+}
+END_TEST
+
+START_TEST(byte_by_byte_over_every_edge)
+{
+    struct stream stream = {{NULL, NULL, 0}, 0, 0, 1};
+
+    ck_assert_int_eq(append(&stream, BUFFER_SMALL + 3), STDIO_BUS_OK);
+    append_buffer(&stream, 5, 1);
+    append_buffer(&stream, 0, 700);
+    while (stream.queue.bytes > 0) {
+        check_pieces(&stream, 2);
+        consume(&stream, 1);
+    }
+    check_empty(&stream.queue);
+    tear_down();
+}
+END_TEST
+
+START_TEST(handed_over_buffer_is_not_copied)
+{
+    struct stream stream = {{NULL, NULL, 0}, 0, 0, 1};
+    struct iovec piece;
+    struct buffer *buffer;
+
+    append_buffer(&stream, 17, 100000);
+    buffer = stream.queue.last;
+    ck_assert_int_eq(queue_pieces(&stream.queue, &piece, 1), 1);
+    ck_assert_ptr_eq(piece.iov_base, buffer->data + 17);
+    ck_assert_uint_eq(piece.iov_len, 100000);
+    ck_assert_uint_eq(allocated, 1);
+    consume(&stream, 100000);
+    ck_assert_uint_eq(freed, 1);
+    tear_down();
+}
+END_TEST
+
+START_TEST(failed_append_appends_nothing)
+{
+    struct stream stream = {{NULL, NULL, 0}, 0, 0, 1};
+
+    out_of_memory = true;
+    ck_assert_int_eq(append(&stream, 1), STDIO_BUS_ERR);
+    check_empty(&stream.queue);
+    out_of_memory = false;
+    ck_assert_int_eq(append(&stream, BUFFER_SMALL - 10), STDIO_BUS_OK);
+    out_of_memory = true;
+    ck_assert_int_eq(append(&stream, 11), STDIO_BUS_ERR); /* ten of them would have fitted */
+    check_pieces(&stream, 8);
+    ck_assert_int_eq(append(&stream, 10), STDIO_BUS_OK); /* needs no memory */
+    check_pieces(&stream, 8);
+    ck_assert_int_eq(append(&stream, 1), STDIO_BUS_ERR);
+    check_pieces(&stream, 8);
+    out_of_memory = false;
+    ck_assert_int_eq(append(&stream, 1), STDIO_BUS_OK);
+    check_pieces(&stream, 8);
+    queue_clear(&stream.queue, &pool);
+    tear_down();
+}
+END_TEST
+
+START_TEST(clear_forgets_everything)
+{
+    struct stream stream = {{NULL, NULL, 0}, 0, 0, 1};
+
+    queue_clear(&stream.queue, &pool);
+    check_empty(&stream.queue);
+    ck_assert_int_eq(append(&stream, 300000), STDIO_BUS_OK);
+    append_buffer(&stream, 1, 5000);
+    ck_assert_int_eq(append(&stream, 100), STDIO_BUS_OK);
+    queue_clear(&stream.queue, &pool);
+    check_empty(&stream.queue);
+    stream.gone = stream.come;
+    ck_assert_int_eq(append(&stream, 10), STDIO_BUS_OK); /* and is usable still */
+    check_pieces(&stream, 8);
+    queue_clear(&stream.queue, &pool);
+    tear_down();
+}
+END_TEST
+
+START_TEST(short_messages_share_buffers)
+{
+    struct stream stream = {{NULL, NULL, 0}, 0, 0, 1};
+    size_t i;
+
+    for (i = 0; i < BUFFER_SMALL / 10; i++)
+        ck_assert_int_eq(append(&stream, 10), STDIO_BUS_OK);
+    ck_assert_uint_eq(allocated, 1);
+    while (stream.queue.bytes + 100 < BYTES_MAX)
+        ck_assert_int_eq(append(&stream, 100), STDIO_BUS_OK);
+    /* What a long queue occupies is little more than its bytes. */
+    ck_assert_uint_le(allocated, 2 + BYTES_MAX / BUFFER_LARGE);
+    queue_clear(&stream.queue, &pool);
+    tear_down();
+}
+END_TEST
+
+START_TEST(steady_traffic_allocates_nothing)
+{
+    struct stream stream = {{NULL, NULL, 0}, 0, 0, 1};
+    unsigned warm = 0;
+    int i;
+
+    for (i = 0; i < 1000; i++) {
+        if (i == 10)
+            warm = allocated;
+        if (i > 10)
+            ck_assert_uint_eq(allocated, warm);
+        ck_assert_int_eq(append(&stream, 100), STDIO_BUS_OK);
+        ck_assert_int_eq(append(&stream, 10000), STDIO_BUS_OK);
+        consume(&stream, i % 2 == 0 ? 5000 : 15200);
+    }
+    queue_clear(&stream.queue, &pool);
+    tear_down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("queue");
+    TCase *tcase = tcase_create("queue");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, buffer_has_the_capacity_asked_for, 0, TAKES);
+    tcase_add_test(tcase, pool_is_bounded);
+    tcase_add_loop_test(tcase, buffer_gets_room_and_keeps_its_content, 0, ROOMS);
+    tcase_add_test(tcase, any_size_behind_any_size);
+    tcase_add_loop_test(tcase, bytes_come_out_as_they_went_in, 0, 4);
+    tcase_add_test(tcase, byte_by_byte_over_every_edge);
+    tcase_add_test(tcase, handed_over_buffer_is_not_copied);
+    tcase_add_test(tcase, failed_append_appends_nothing);
+    tcase_add_test(tcase, clear_forgets_everything);
+    tcase_add_test(tcase, short_messages_share_buffers);
+    tcase_add_test(tcase, steady_traffic_allocates_nothing);
+    suite_add_tcase(suite, tcase);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,871 @@
+#include "build_config.h"
+
+#include "router_fixture.h"
+
+/* --- abandoned ids: late answers to who is gone reach nobody --- */
+
+START_TEST(late_answer_to_a_client_that_is_gone)
+{
+    struct peer *gone = add_client(), *next = add_client();
+
+    add_pool("a", 1);
+    expect_forward(give(gone, request("1")), &workers[0]);
+    client_gone(gone);
+    ck_assert_uint_eq(router.from_clients.active_count, 0); /* 7.2 */
+    expect_hold_for_id(give(next, request("1")));
+    expect_discard(give(&workers[0], response("1")));
+    expect_released(next);
+    expect_forward(retry(next), &workers[0]);
+    expect_forward(give(&workers[0], response("1")), next);
+    expect_discard(give(&workers[0], response("1")));
+}
+END_TEST
+
+START_TEST(abandoned_id_is_avoided_where_another_worker_is)
+{
+    struct peer *gone = add_client(), *next = add_client();
+
+    add_pool("a", 2);
+    expect_forward(give(gone, request("1")), &workers[0]);
+    client_gone(gone);
+    give(next, notification());
+    expect_forward(give(next, request("1")), &workers[1]);
+    expect_discard(give(&workers[0], response("1")));
+    expect_forward(give(&workers[1], response("1")), next);
+}
+END_TEST
+
+START_TEST(abandoned_id_is_free_when_its_worker_is_gone)
+{
+    struct peer *gone = add_client(), *next = add_client();
+
+    add_pool("a", 1);
+    give(gone, request("1"));
+    client_gone(gone);
+    expect_hold_for_id(give(next, request("1")));
+    worker_gone(&workers[0]);
+    ck_assert_int_eq(told_count, 0); /* nobody is left to be told */
+    worker_is(&workers[0], PEER_HERE);
+    expect_released(next);
+    expect_forward(retry(next), &workers[0]);
+    expect_forward(give(&workers[0], response("1")), next);
+}
+END_TEST
+
+START_TEST(late_reply_to_a_worker_that_is_gone)
+{
+    struct peer *client = add_client();
+
+    add_pool("a", 1);
+    give(client, in_session(notification(), "s"));
+    expect_forward(give(&workers[0], in_session(request("1"), "s")), client);
+    worker_gone(&workers[0]);
+    worker_is(&workers[0], PEER_HERE);
+    expect_forward(give(client, in_session(notification(), "s")), &workers[0]);
+    /* The new process counts from 1 again. */
+    expect_hold_for_id(give(&workers[0], in_session(request("1"), "s")));
+    expect_discard(give(client, response("1")));
+    expect_released(&workers[0]);
+    expect_forward(retry(&workers[0]), client);
+    expect_forward(give(client, response("1")), &workers[0]);
+}
+END_TEST
+
+START_TEST(abandoned_ids_are_bounded)
+{
+    struct peer *client;
+    char id[16];
+    int i;
+
+    limit_to(8, 4);
+    add_pool("a", 1);
+    for (i = 0; i < 12; i++) {
+        client = add_client();
+        snprintf(id, sizeof id, "%d", i);
+        expect_forward(give(client, request(id)), &workers[0]); /* they take no place */
+        client_gone(client);
+        ck_assert_uint_le(router.from_clients.abandoned_count, 4);
+        ck_assert_uint_le(router.from_clients.by_answerer.count, 4);
+    }
+    /* The oldest were forgotten. */
+    expect_discard(give(&workers[0], response("11")));
+    ck_assert_uint_eq(router.from_clients.by_answerer.count, 3);
+    expect_discard(give(&workers[0], response("0")));
+    ck_assert_uint_eq(router.from_clients.by_answerer.count, 3);
+}
+END_TEST
+
+/* Many ids of one client: the entries that are forgotten are not those yet to be visited. */
+START_TEST(client_that_goes_with_many_ids)
+{
+    struct peer *gone, *next, *client;
+    char id[16];
+    int i;
+
+    limit_to(8, 4);
+    add_pool("a", 1);
+    gone = add_client();
+    next = add_client();
+    client = add_client();
+    for (i = 0; i < 4; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        expect_forward(give(gone, request(id)), &workers[0]);
+    }
+    client_gone(gone);
+    for (i = 0; i < 3; i++) {
+        snprintf(id, sizeof id, "n%d", i);
+        expect_forward(give(next, request(id)), &workers[0]);
+    }
+    expect_hold_for_id(give(client, request("0")));
+    client_gone(next); /* one too many: id 0 is the oldest, and somebody waits for it */
+    expect_released(client);
+    expect_forward(retry(client), &workers[0]);
+    ck_assert_uint_le(router.from_clients.abandoned_count, 4);
+    expect_forward(give(&workers[0], response("0")), client);
+    expect_discard(give(&workers[0], response("n0")));
+}
+END_TEST
+
+/* --- a hold has an end --- */
+
+START_TEST(expired_hold_is_refused)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client();
+
+    add_pool("a", 1);
+    give(a, request("1"));
+    expect_hold_for_id(give(b, request("1")));
+    expect_hold_for_id(give(c, request("1")));
+    router_hold_expired(&router, b);
+    expect_released(b);
+    expect_refuse(retry(b), JSONRPC_SERVER_ERROR);
+    expect_none_released();
+    expect_forward(give(b, request("2")), &workers[0]); /* that was it */
+    expect_hold_for_id(give(b, request("1")));
+    expect_forward(give(&workers[0], response("1")), a);
+    expect_released(c); /* has waited longer now */
+    expect_forward(retry(c), &workers[0]);
+    expect_forward(give(&workers[0], response("1")), c);
+    expect_released(b);
+    expect_forward(retry(b), &workers[0]);
+}
+END_TEST
+
+START_TEST(expired_hold_of_a_roaming_client)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client();
+
+    add_pool("a", 2);
+    give(a, request("1"));
+    give(b, request("1"));
+    expect_hold_for_id(give(c, request("1")));
+    router_hold_expired(&router, c);
+    expect_released(c);
+    expect_refuse(retry(c), JSONRPC_SERVER_ERROR);
+    expect_forward(give(&workers[1], response("1")), b);
+    expect_forward(give(&workers[0], response("1")), a);
+    expect_none_released();
+    ck_assert_uint_eq(router.from_clients.by_answerer.count, 0);
+}
+END_TEST
+
+START_TEST(expired_hold_of_a_worker)
+{
+    struct peer *client = add_client();
+
+    add_pool("a", 2);
+    give(client, in_session(notification(), "s"));
+    give(client, in_session(notification(), "t"));
+    give(&workers[0], in_session(request("1"), "s"));
+    expect_hold_for_id(give(&workers[1], in_session(request("1"), "t")));
+    router_hold_expired(&router, &workers[1]);
+    expect_released(&workers[1]);
+    expect_refuse(retry(&workers[1]), JSONRPC_SERVER_ERROR);
+    expect_forward(give(client, response("1")), &workers[0]);
+    expect_none_released();
+}
+END_TEST
+
+/* --- a worker is gone --- */
+
+START_TEST(each_asker_of_a_dead_worker_is_told_once)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    add_pool("a", 2);
+    give(a, in_session(request("1"), "s")); /* at worker 0 */
+    give(a, in_session(request("2"), "t")); /* at worker 1 */
+    give(b, in_session(request("3"), "s"));
+    give(a, in_session(request("x"), "s"));
+    worker_gone(&workers[0]);
+    ck_assert_int_eq(told_count, 3);
+    expect_told(0, a, "1");
+    expect_told(1, b, "3");
+    expect_told(2, a, "x");
+    ck_assert_uint_eq(router.from_clients.active_count, 1);
+    ck_assert_int_eq(workers[0].availability, PEER_AWAY);
+    expect_forward(give(&workers[1], response("2")), a); /* the other one's are left alone */
+    /* The ids may be used again at once, and what was asked of the dead is no longer answered. */
+    expect_forward(give(a, request("1")), &workers[1]);
+    worker_is(&workers[0], PEER_HERE);
+    expect_discard(give(&workers[0], response("3")));
+}
+END_TEST
+
+START_TEST(sessions_of_a_dead_worker_start_anew_elsewhere)
+{
+    struct peer *owner = add_client(), *guest = add_client();
+    uint64_t number;
+
+    add_pool("a", 2);
+    expect_forward(give(owner, in_session(notification(), "s")), &workers[0]);
+    expect_forward(give(owner, in_session(notification(), "t")), &workers[1]);
+    worker_is(&workers[0], PEER_AWAY); /* stopping: it may still answer, so the session waits */
+    expect_hold(give(owner, in_session(notification(), "s")));
+    number = workers[0].number;
+    worker_gone(&workers[0]);
+    ck_assert_uint_ne(workers[0].number, number);
+    expect_released(owner);
+    expect_forward(retry(owner), &workers[1]);
+    expect_forward(give(guest, in_session(notification(), "s")), &workers[1]);
+    expect_forward(give(&workers[1], in_session(notification(), "s")), owner);
+    ck_assert_uint_eq(router.sessions.table.count, 2);
+}
+END_TEST
+
+START_TEST(new_owner_after_the_session_was_invalidated)
+{
+    struct peer *owner = add_client(), *guest = add_client();
+
+    add_pool("a", 2);
+    give(owner, in_session(notification(), "s"));
+    give(guest, in_session(notification(), "s"));
+    if (_i == 0)
+        worker_gone(&workers[0]);
+    else
+        client_gone(owner);
+    expect_forward(give(guest, in_session(notification(), "s")), &workers[1]);
+    expect_forward(give(&workers[1], in_session(notification(), "s")), guest);
+}
+END_TEST
+
+START_TEST(who_waits_for_a_dead_workers_id_goes_elsewhere)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client();
+
+    add_pool("a", 2);
+    give(a, in_session(request("1"), "s"));
+    give(b, request("1")); /* at worker 1 */
+    expect_hold_for_id(give(c, in_session(request("1"), "s")));
+    expect_forward(give(&workers[1], response("1")), b);
+    expect_none_released();
+    worker_gone(&workers[0]);
+    ck_assert_int_eq(told_count, 1);
+    expect_told(0, a, "1");
+    expect_released(c);
+    expect_forward(retry(c), &workers[1]);
+}
+END_TEST
+
+START_TEST(worker_is_gone_while_it_is_held)
+{
+    struct peer *client = add_client();
+
+    add_pool("a", 2);
+    give(client, in_session(request("1"), "s"));
+    give(client, in_session(request("2"), "t"));
+    if (_i == 0) { /* for a client that does not read */
+        set_full(client, true);
+        expect_hold(give(&workers[0], response("1")));
+    } else if (_i == 1) { /* for an id of the client's */
+        give(&workers[1], in_session(request("5"), "t"));
+        expect_hold_for_id(give(&workers[0], in_session(request("5"), "s")));
+    } else { /* with the id kept free for it */
+        give(&workers[1], in_session(request("5"), "t"));
+        expect_hold_for_id(give(&workers[0], in_session(request("5"), "s")));
+        expect_forward(give(client, response("5")), &workers[1]);
+        ck_assert_ptr_nonnull(workers[0].reserved);
+    }
+    worker_gone(&workers[0]);
+    ck_assert(!peer_held(&workers[0]));
+    ck_assert_ptr_null(workers[0].reserved);
+    set_full(client, false);
+    if (_i == 1)
+        expect_forward(give(client, response("5")), &workers[1]);
+    expect_none_released(); /* neither it nor anybody else */
+    expect_told(0, client, "1");
+    ck_assert_uint_eq(router.from_workers.by_answerer.count, 0);
+}
+END_TEST
+
+/* --- no worker takes messages --- */
+
+START_TEST(held_until_a_worker_is_here)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    add_pool("a", 2);
+    worker_is(&workers[0], PEER_AWAY);
+    worker_is(&workers[1], _i == 0 ? PEER_AWAY : PEER_FAILED);
+    expect_hold(give(a, request("1")));
+    expect_hold(give(b, in_session(notification(), "s")));
+    ck_assert(!a->reserved && !b->reserved);
+    expect_none_released();
+    worker_is(&workers[0], PEER_HERE);
+    expect_released(a);
+    expect_forward(retry(a), &workers[0]);
+    expect_released(b);
+    expect_forward(retry(b), &workers[0]);
+    expect_none_released();
+}
+END_TEST
+
+START_TEST(waiting_is_not_refused_for_an_id)
+{
+    struct peer *client = add_client();
+    struct route route;
+
+    add_pool("a", 1);
+    worker_is(&workers[0], PEER_AWAY);
+    route = give(client, request("1"));
+    expect_hold(route);
+    ck_assert(!route.waits_for_id); /* bounded by the worker's restart, not by the clock */
+}
+END_TEST
+
+START_TEST(refused_when_no_worker_will_come)
+{
+    struct peer *client = add_client(), *waiting = add_client();
+
+    add_pool("a", 2);
+    add_pool("b", 1);
+    worker_is(&workers[0], PEER_FAILED);
+    worker_is(&workers[1], PEER_AWAY);
+    expect_hold(give(waiting, in_pool(request("1"), "a")));
+    worker_is(&workers[1], PEER_FAILED);
+    expect_released(waiting);
+    expect_refuse(retry(waiting), JSONRPC_SERVER_ERROR);
+    expect_refuse(give(client, in_pool(in_session(notification(), "s"), "a")),
+                  JSONRPC_SERVER_ERROR);
+    ck_assert_uint_eq(router.sessions.table.count, 0);
+    expect_forward(give(client, request("1")), &workers[2]); /* the other pool serves the rest */
+    worker_gone(&workers[2]);
+    worker_is(&workers[2], PEER_FAILED);
+    expect_refuse(give(client, request("2")), JSONRPC_SERVER_ERROR);
+}
+END_TEST
+
+START_TEST(pool_without_workers_is_refused)
+{
+    struct peer *client = add_client();
+
+    add_pool("a", 0);
+    expect_refuse(give(client, in_pool(request("1"), "a")), JSONRPC_SERVER_ERROR);
+    expect_refuse(give(client, request("1")), JSONRPC_SERVER_ERROR);
+}
+END_TEST
+
+/* --- queues are full (spec 7.3.1) --- */
+
+START_TEST(full_worker_holds_its_sessions)
+{
+    struct peer *client = add_client(), *other = add_client();
+
+    add_pool("a", 2);
+    give(client, in_session(notification(), "s"));
+    set_full(&workers[0], true);
+    expect_hold(give(client, in_session(request("1"), "s")));
+    expect_forward(give(other, request("1")), &workers[1]); /* the rest passes it over */
+    set_full(&workers[1], true);
+    expect_hold(give(other, notification()));
+    set_full(&workers[1], false);
+    expect_released(other);
+    expect_none_released();
+    expect_forward(retry(other), &workers[1]);
+    set_full(&workers[0], false);
+    expect_released(client);
+    expect_none_released();
+    expect_forward(retry(client), &workers[0]);
+}
+END_TEST
+
+START_TEST(all_workers_full)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    add_pool("a", 2);
+    set_full(&workers[0], true);
+    set_full(&workers[1], true);
+    expect_hold(give(a, request("1")));
+    expect_hold(give(b, in_session(request("1"), "s")));
+    expect_none_released();
+    set_full(&workers[_i], false);
+    settle();
+    ck_assert(!peer_held(a));
+    ck_assert(peer_held(b)); /* the id is taken there, and the other one is full */
+    set_full(&workers[1 - _i], false);
+    expect_released(b);
+    expect_forward(retry(b), &workers[1 - _i]);
+}
+END_TEST
+
+START_TEST(full_client_holds_who_sends_to_it)
+{
+    struct peer *client = add_client(), *other = add_client();
+
+    add_pool("a", 3);
+    give(client, in_session(request("1"), "s"));
+    give(client, in_session(request("2"), "t"));
+    give(other, in_session(request("3"), "u"));
+    give(client, in_session(notification(), "u"));
+    set_full(client, true);
+    expect_hold(give(&workers[0], response("1")));
+    expect_hold(give(&workers[1], in_session(notification(), "t")));
+    expect_forward(give(&workers[2], response("3")), other);
+    expect_none_released();
+    set_full(client, false);
+    expect_released(&workers[0]);
+    expect_forward(retry(&workers[0]), client);
+    expect_released(&workers[1]);
+    expect_forward(retry(&workers[1]), client);
+    expect_none_released();
+}
+END_TEST
+
+START_TEST(question_to_a_full_client_is_held)
+{
+    struct peer *client = add_client();
+
+    add_pool("a", 1);
+    give(client, in_session(notification(), "s"));
+    set_full(client, true);
+    expect_hold(give(&workers[0], in_session(request("1"), "s")));
+    ck_assert_uint_eq(router.from_workers.active_count, 0);
+    set_full(client, false);
+    expect_released(&workers[0]);
+    expect_forward(retry(&workers[0]), client);
+    ck_assert_uint_eq(router.from_workers.active_count, 1);
+}
+END_TEST
+
+START_TEST(reply_to_a_full_worker_is_held)
+{
+    struct peer *client = add_client();
+
+    add_pool("a", 2);
+    give(client, in_session(notification(), "s"));
+    give(&workers[0], in_session(request("1"), "s"));
+    set_full(&workers[0], true);
+    expect_hold(give(client, response("1"))); /* for that worker, whoever else is free */
+    if (_i == 0) {
+        set_full(&workers[0], false);
+        expect_released(client);
+        expect_forward(retry(client), &workers[0]);
+    } else {
+        worker_gone(&workers[0]);
+        expect_released(client);
+        expect_discard(retry(client));
+    }
+    ck_assert_uint_eq(router.from_workers.by_answerer.count, 0);
+}
+END_TEST
+
+/* --- a client is gone --- */
+
+START_TEST(client_gone_releases_who_waits_for_it)
+{
+    struct peer *client = add_client();
+
+    add_pool("a", 2);
+    give(client, in_session(request("1"), "s"));
+    give(client, in_session(notification(), "t"));
+    set_full(client, true);
+    expect_hold(give(&workers[0], response("1")));
+    expect_hold(give(&workers[1], in_session(notification(), "t")));
+    client_gone(client);
+    expect_released(&workers[0]);
+    expect_discard(retry(&workers[0]));
+    expect_released(&workers[1]);
+    expect_dropped(retry(&workers[1]));
+    expect_none_released();
+    ck_assert_uint_eq(router.sessions.table.count, 0);
+    ck_assert_uint_eq(router.from_clients.by_answerer.count, 0);
+}
+END_TEST
+
+START_TEST(worker_is_told_of_a_client_that_is_gone)
+{
+    struct peer *client = add_client();
+
+    add_pool("a", 2);
+    give(client, in_session(notification(), "s"));
+    give(client, in_session(notification(), "t"));
+    give(&workers[0], in_session(request("1"), "s"));
+    give(&workers[1], in_session(request("2"), "t"));
+    expect_hold_for_id(give(&workers[1], in_session(request("1"), "t")));
+    client_gone(client);
+    ck_assert_int_eq(told_count, 2);
+    expect_told(0, &workers[0], "1");
+    expect_told(1, &workers[1], "2");
+    expect_released(&workers[1]);
+    expect_refuse(retry(&workers[1]), JSONRPC_SERVER_ERROR); /* no such session any more */
+    ck_assert_uint_eq(router.from_workers.by_answerer.count, 0);
+}
+END_TEST
+
+/* The ways for a client to be held; 0 to HELD_WAYS - 1. */
+#define HELD_WAYS 6
+
+static void hold_somehow(int way, struct peer *client, struct peer *other)
+{
+    give(client, in_session(notification(), "s")); /* at worker 0 */
+    give(client, in_session(notification(), "t")); /* at worker 1 */
+    switch (way) {
+    case 0: /* for an id at its session's worker */
+        give(other, in_session(request("1"), "s"));
+        expect_hold(give(client, in_session(request("1"), "s")));
+        return;
+    case 1: /* for an id at any worker */
+        give(other, in_session(request("1"), "s"));
+        worker_is(&workers[1], PEER_AWAY);
+        expect_hold(give(client, request("1")));
+        return;
+    case 2: /* for its session's worker to read */
+        set_full(&workers[0], true);
+        expect_hold(give(client, in_session(request("1"), "s")));
+        return;
+    case 3: /* for any worker */
+        worker_is(&workers[0], PEER_AWAY);
+        worker_is(&workers[1], PEER_AWAY);
+        expect_hold(give(client, request("1")));
+        return;
+    case 4: /* with a reply, for the worker to read */
+        give(&workers[0], in_session(request("1"), "s"));
+        set_full(&workers[0], true);
+        expect_hold(give(client, response("1")));
+        return;
+    default: /* as in 0, and expired */
+        give(other, in_session(request("1"), "s"));
+        expect_hold(give(client, in_session(request("1"), "s")));
+        router_hold_expired(&router, client);
+        return;
+    }
+}
+
+START_TEST(client_gone_while_held_is_on_no_list)
+{
+    struct peer *client = add_client(), *other = add_client();
+
+    add_pool("a", 2);
+    hold_somehow(_i, client, other);
+    client_gone(client); /* overwrites it: whoever still knows it crashes */
+    worker_is(&workers[0], PEER_HERE);
+    worker_is(&workers[1], PEER_HERE);
+    set_full(&workers[0], false);
+    set_full(&workers[1], false);
+    give(&workers[0], response("1"));
+    expect_none_released();
+    ck_assert(list_empty(&router.roaming));
+    ck_assert(list_empty(&router.waiting_for_worker));
+    give(other, request("1"));
+    give(other, request("2"));
+    worker_gone(&workers[0]);
+    worker_gone(&workers[1]);
+    expect_none_released();
+}
+END_TEST
+
+/* --- tables are full --- */
+
+START_TEST(full_pending_table_refuses_requests)
+{
+    struct peer *client, *other;
+
+    limit_to(8, 3);
+    client = add_client();
+    other = add_client();
+    add_pool("a", 2);
+    give(client, request("1"));
+    give(client, request("2"));
+    give(other, request("3"));
+    expect_refuse_naming(give(client, request("4")), JSONRPC_SERVER_ERROR,
+                         "max_pending_requests 3");
+    expect_refuse_naming(give(other, in_session(request("5"), "s")), JSONRPC_SERVER_ERROR,
+                         "max_pending_requests 3");
+    ck_assert_uint_eq(router.sessions.table.count, 0);
+    expect_forward(give(client, notification()), &workers[1]); /* takes no place */
+    expect_forward(give(&workers[0], response("1")), client);
+    expect_forward(give(client, request("4")), &workers[0]);
+}
+END_TEST
+
+START_TEST(full_session_table_refuses_new_sessions)
+{
+    struct peer *a, *b;
+
+    limit_to(2, 8);
+    a = add_client();
+    b = add_client();
+    add_pool("a", 1);
+    give(a, in_session(request("1"), "s"));
+    give(b, in_session(request("2"), "t"));
+    expect_refuse_naming(give(a, in_session(request("3"), "u")), JSONRPC_SERVER_ERROR,
+                         "max_sessions 2");
+    expect_dropped(give(a, in_session(notification(), "u")));
+    ck_assert_uint_eq(router.from_clients.active_count, 2);
+    expect_forward(give(a, in_session(request("3"), "s")), &workers[0]);
+    expect_forward(give(a, request("4")), &workers[0]);
+    client_gone(b);
+    expect_forward(give(a, in_session(request("5"), "u")), &workers[0]);
+}
+END_TEST
+
+START_TEST(full_table_of_questions_refuses_questions)
+{
+    struct peer *client;
+
+    limit_to(8, 2);
+    client = add_client();
+    add_pool("a", 1);
+    give(client, in_session(request("1"), "s"));
+    give(client, in_session(request("2"), "s"));
+    expect_forward(give(&workers[0], in_session(request("a"), "s")), client);
+    expect_forward(give(&workers[0], in_session(request("b"), "s")), client);
+    expect_refuse_naming(give(&workers[0], in_session(request("c"), "s")), JSONRPC_SERVER_ERROR,
+                         "max_pending_requests 2");
+    expect_forward(give(&workers[0], in_session(notification(), "s")), client);
+    expect_forward(give(client, response("a")), &workers[0]);
+    expect_forward(give(&workers[0], in_session(request("c"), "s")), client);
+}
+END_TEST
+
+/* --- memory is out --- */
+
+START_TEST(failed_forward_of_a_request)
+{
+    struct peer *client = add_client(), *other = add_client();
+    struct route route;
+
+    add_pool("a", 1);
+    route = offer_message(client, in_session(request("1"), "s"));
+    expect_forward(route, &workers[0]);
+    expect_hold_for_id(give(other, in_session(request("1"), "s")));
+    router_forward_failed(&router, &route);
+    ck_assert_uint_eq(router.from_clients.active_count, 0);
+    expect_released(other); /* the id is free for the next */
+    expect_forward(retry(other), &workers[0]);
+    expect_hold_for_id(retry(client)); /* no duplicate of its own */
+    expect_forward(give(&workers[0], response("1")), other);
+    expect_released(client);
+    expect_forward(retry(client), &workers[0]);
+    expect_forward(give(&workers[0], response("1")), client);
+}
+END_TEST
+
+START_TEST(failed_forward_of_an_answer)
+{
+    struct peer *client = add_client();
+    struct route route;
+
+    add_pool("a", 1);
+    give(client, in_session(request("1"), "s"));
+    give(&workers[0], in_session(request("2"), "s"));
+    route = offer_message(&workers[0], response("1"));
+    expect_forward(route, client);
+    router_forward_failed(&router, &route);
+    expect_forward(give(&workers[0], response("1")), client); /* it is still waited for */
+    route = offer_message(client, response("2"));
+    expect_forward(route, &workers[0]);
+    router_forward_failed(&router, &route);
+    expect_forward(give(client, response("2")), &workers[0]);
+}
+END_TEST
+
+START_TEST(failed_forward_of_a_notification)
+{
+    struct peer *client = add_client();
+    struct route route;
+
+    add_pool("a", 1);
+    route = offer_message(client, in_session(notification(), "s"));
+    router_forward_failed(&router, &route);
+    expect_forward(give(client, in_session(notification(), "s")), &workers[0]);
+    route = offer_message(&workers[0], in_session(notification(), "s"));
+    expect_forward(route, client);
+    router_forward_failed(&router, &route);
+    expect_forward(give(&workers[0], in_session(notification(), "s")), client);
+}
+END_TEST
+
+/* Offers the message with one allocation more each time, until the router has enough. Nothing may
+ * have changed before. Returns the number of failures. */
+static long offer_while_memory_grows(struct peer *from, struct message message, struct peer *to)
+{
+    struct requests *table = is_client(from) ? &router.from_clients : &router.from_workers;
+    size_t sessions = router.sessions.table.count;
+    size_t requests = table->by_answerer.count;
+    struct route route;
+    long limit;
+
+    for (limit = 0;; limit++) {
+        allocations_left = limit;
+        route = offer_message(from, message);
+        allocations_left = -1;
+        if (route.action != ROUTE_NO_MEMORY)
+            break;
+        ck_assert_uint_eq(router.sessions.table.count, sessions);
+        ck_assert_uint_eq(table->by_answerer.count, requests);
+        ck_assert_uint_eq(table->by_asker.count, requests);
+        ck_assert_uint_eq(table->active_count, requests);
+        ck_assert(list_empty(&to->answering));
+    }
+    expect_forward(route, to);
+    router_forwarded(&router, &route);
+    return limit;
+}
+
+START_TEST(without_memory_nothing_happens)
+{
+    struct peer *client = add_client();
+
+    add_pool("a", 1);
+    /* The entry, its tables, the session and its table: some of them fail on the way. */
+    ck_assert_int_ge(offer_while_memory_grows(client, in_session(request("1"), "s"), &workers[0]),
+                     2);
+    ck_assert_int_ge(
+        offer_while_memory_grows(&workers[0], in_session(request("1"), "s"), client), 2);
+}
+END_TEST
+
+START_TEST(reservation_survives_no_memory)
+{
+    struct peer *a = add_client(), *b = add_client();
+    struct route route;
+    char id[16];
+    int i;
+
+    add_pool("a", 1);
+    give(a, request("1"));
+    expect_hold_for_id(give(b, request("1")));
+    expect_forward(give(&workers[0], response("1")), a);
+    for (i = 0; router.from_clients.by_asker.count < 48; i++) { /* full but for growth */
+        snprintf(id, sizeof id, "x%d", i);
+        give(a, request(id));
+    }
+    expect_released(b);
+    allocations_left = 0;
+    route = offer_message(b, request("1"));
+    ck_assert_int_eq(route.action, ROUTE_NO_MEMORY);
+    allocations_left = -1;
+    expect_none_released();
+    expect_forward(retry(b), &workers[0]);
+    expect_forward(give(&workers[0], response("1")), b);
+}
+END_TEST
+
+START_TEST(pools_and_workers_without_memory)
+{
+    struct peer *client = add_client();
+    long limit;
+    int status;
+
+    allocations_left = 0;
+    ck_assert_int_eq(router_add_pool(&router, text("a")), STDIO_BUS_ERR);
+    allocations_left = -1;
+    add_pool("a", 0);
+    for (limit = 0;; limit++) {
+        allocations_left = limit;
+        status = router_add_worker(&router, &workers[0], 0);
+        allocations_left = -1;
+        if (status == STDIO_BUS_OK)
+            break;
+        ck_assert_int_eq(status, STDIO_BUS_ERR);
+        expect_refuse(give(client, request("1")), JSONRPC_SERVER_ERROR); /* it is in no group */
+        expect_refuse(give(client, in_pool(request("1"), "a")), JSONRPC_SERVER_ERROR);
+    }
+    ck_assert_int_eq(limit, 2);
+    worker_is(&workers[0], PEER_HERE);
+    expect_forward(give(client, request("1")), &workers[0]);
+}
+END_TEST
+
+/* The owner's own list, for peers that wait for memory. */
+START_TEST(hold_and_release_by_the_owner)
+{
+    struct peer *a = add_client(), *b = add_client();
+    struct list starved;
+
+    list_init(&starved);
+    add_pool("a", 1);
+    router_hold(&starved, a);
+    router_hold(&starved, b);
+    ck_assert(peer_held(a) && peer_held(b));
+    set_full(&workers[0], false);
+    worker_is(&workers[0], PEER_HERE);
+    expect_none_released();
+    client_gone(b);
+    router_release(&router, a);
+    ck_assert(list_empty(&starved));
+    expect_released(a);
+    ck_assert(!peer_held(a));
+    expect_forward(give(a, request("1")), &workers[0]);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, late_answer_to_a_client_that_is_gone);
+    tcase_add_test(tcase, abandoned_id_is_avoided_where_another_worker_is);
+    tcase_add_test(tcase, abandoned_id_is_free_when_its_worker_is_gone);
+    tcase_add_test(tcase, late_reply_to_a_worker_that_is_gone);
+    tcase_add_test(tcase, abandoned_ids_are_bounded);
+    tcase_add_test(tcase, client_that_goes_with_many_ids);
+    tcase_add_test(tcase, expired_hold_is_refused);
+    tcase_add_test(tcase, expired_hold_of_a_roaming_client);
+    tcase_add_test(tcase, expired_hold_of_a_worker);
+    tcase_add_test(tcase, each_asker_of_a_dead_worker_is_told_once);
+    tcase_add_test(tcase, sessions_of_a_dead_worker_start_anew_elsewhere);
+    tcase_add_loop_test(tcase, new_owner_after_the_session_was_invalidated, 0, 2);
+    tcase_add_test(tcase, who_waits_for_a_dead_workers_id_goes_elsewhere);
+    tcase_add_loop_test(tcase, worker_is_gone_while_it_is_held, 0, 3);
+    tcase_add_loop_test(tcase, held_until_a_worker_is_here, 0, 2);
+    tcase_add_test(tcase, waiting_is_not_refused_for_an_id);
+    tcase_add_test(tcase, refused_when_no_worker_will_come);
+    tcase_add_test(tcase, pool_without_workers_is_refused);
+    tcase_add_test(tcase, full_worker_holds_its_sessions);
+    tcase_add_loop_test(tcase, all_workers_full, 0, 2);
+    tcase_add_test(tcase, full_client_holds_who_sends_to_it);
+    tcase_add_test(tcase, question_to_a_full_client_is_held);
+    tcase_add_loop_test(tcase, reply_to_a_full_worker_is_held, 0, 2);
+    tcase_add_test(tcase, client_gone_releases_who_waits_for_it);
+    tcase_add_test(tcase, worker_is_told_of_a_client_that_is_gone);
+    tcase_add_loop_test(tcase, client_gone_while_held_is_on_no_list, 0, HELD_WAYS);
+    tcase_add_test(tcase, full_pending_table_refuses_requests);
+    tcase_add_test(tcase, full_session_table_refuses_new_sessions);
+    tcase_add_test(tcase, full_table_of_questions_refuses_questions);
+    tcase_add_test(tcase, failed_forward_of_a_request);
+    tcase_add_test(tcase, failed_forward_of_an_answer);
+    tcase_add_test(tcase, failed_forward_of_a_notification);
+    tcase_add_test(tcase, without_memory_nothing_happens);
+    tcase_add_test(tcase, reservation_survives_no_memory);
+    tcase_add_test(tcase, pools_and_workers_without_memory);
+    tcase_add_test(tcase, hold_and_release_by_the_owner);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("router_failures");
+    TCase *tcase = tcase_create("router_failures");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
+    add_tests(tcase);
+    suite_add_tcase(suite, tcase);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

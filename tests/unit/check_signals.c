@@ -1,0 +1,351 @@
+#include "build_config.h"
+
+#include "event/signals.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+#define MANY 70000 /* more than a pipe holds */
+#define WAIT_MS 5000
+
+struct fixture {
+    struct stdio_bus_event_loop *loop;
+    struct signals signals;
+    int counts[128]; /* by signal */
+    bool close_in_callback;
+};
+
+static void on_signal(void *user_data, int signo)
+{
+    struct fixture *fixture = user_data;
+
+    fixture->counts[signo]++;
+    if (fixture->close_in_callback)
+        signals_close(&fixture->signals);
+}
+
+static void open_fixture(struct fixture *fixture)
+{
+    *fixture = (struct fixture){.loop = stdio_bus_event_loop_create()};
+    ck_assert_ptr_nonnull(fixture->loop);
+    ck_assert_int_eq(signals_open(&fixture->signals, fixture->loop, on_signal, fixture),
+                     STDIO_BUS_OK);
+}
+
+static void close_fixture(struct fixture *fixture)
+{
+    signals_close(&fixture->signals);
+    stdio_bus_event_loop_destroy(fixture->loop);
+}
+
+/* Rounds until `signo` has come. */
+static void wait_for(struct fixture *fixture, int signo)
+{
+    for (int i = 0; i < 1000 && fixture->counts[signo] == 0; i++)
+        ck_assert_int_ge(stdio_bus_event_loop_run_once(fixture->loop, WAIT_MS), 0);
+    ck_assert_int_gt(fixture->counts[signo], 0);
+}
+
+static bool is_ignored(int signo)
+{
+    struct sigaction action;
+
+    ck_assert_int_eq(sigaction(signo, NULL, &action), 0);
+    return action.sa_handler == SIG_IGN;
+}
+
+static bool is_default(int signo)
+{
+    struct sigaction action;
+
+    ck_assert_int_eq(sigaction(signo, NULL, &action), 0);
+    return action.sa_handler == SIG_DFL;
+}
+
+static void set_disposition(int signo, void (*handler)(int))
+{
+    struct sigaction action = {.sa_handler = handler};
+
+    ck_assert_int_eq(sigemptyset(&action.sa_mask), 0);
+    ck_assert_int_eq(sigaction(signo, &action, NULL), 0);
+}
+
+START_TEST(each_kind_arrives)
+{
+    static const int kinds[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
+    struct fixture fixture;
+
+    set_disposition(SIGHUP, SIG_DFL);
+    open_fixture(&fixture);
+    ck_assert_int_eq(raise(kinds[_i]), 0);
+    wait_for(&fixture, kinds[_i]);
+    for (int signo = 1; signo < 128; signo++)
+        ck_assert_int_eq(fixture.counts[signo], signo == kinds[_i] ? 1 : 0);
+    ck_assert_int_eq(stdio_bus_event_loop_run_once(fixture.loop, 0), 0);
+    close_fixture(&fixture);
+}
+END_TEST
+
+START_TEST(different_kinds_do_not_merge)
+{
+    struct fixture fixture;
+
+    open_fixture(&fixture);
+    for (int i = 0; i < 1000; i++)
+        ck_assert_int_eq(raise(SIGCHLD), 0);
+    ck_assert_int_eq(raise(SIGTERM), 0);
+    ck_assert_int_eq(raise(SIGINT), 0);
+    wait_for(&fixture, SIGCHLD);
+    wait_for(&fixture, SIGTERM);
+    wait_for(&fixture, SIGINT);
+    ck_assert_int_eq(fixture.counts[SIGTERM], 1);
+    ck_assert_int_eq(fixture.counts[SIGINT], 1);
+    close_fixture(&fixture);
+}
+END_TEST
+
+START_TEST(child_death_wakes_the_loop)
+{
+    struct fixture fixture;
+    pid_t pid;
+
+    open_fixture(&fixture);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        _exit(7);
+    wait_for(&fixture, SIGCHLD);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+    close_fixture(&fixture);
+}
+END_TEST
+
+START_TEST(full_pipe_neither_blocks_nor_touches_errno)
+{
+    struct fixture fixture;
+
+    open_fixture(&fixture);
+    errno = 1234;
+    for (int i = 0; i < MANY; i++)
+        (void)raise(SIGCHLD);
+    ck_assert_int_eq(errno, 1234);
+    wait_for(&fixture, SIGCHLD);
+    ck_assert_int_eq(raise(SIGTERM), 0);
+    wait_for(&fixture, SIGTERM);
+    close_fixture(&fixture);
+}
+END_TEST
+
+START_TEST(one_at_a_time)
+{
+    struct fixture fixture;
+    struct signals second;
+
+    open_fixture(&fixture);
+    ck_assert_int_eq(signals_open(&second, fixture.loop, on_signal, &fixture), STDIO_BUS_EINVAL);
+    ck_assert_int_eq(raise(SIGTERM), 0);
+    wait_for(&fixture, SIGTERM);
+    signals_close(&fixture.signals);
+    signals_close(&fixture.signals);
+    ck_assert_int_eq(signals_open(&second, fixture.loop, on_signal, &fixture), STDIO_BUS_OK);
+    signals_close(&second);
+    stdio_bus_event_loop_destroy(fixture.loop);
+}
+END_TEST
+
+START_TEST(close_restores_everything)
+{
+    struct fixture fixture;
+    sigset_t mask;
+
+    set_disposition(SIGTERM, SIG_DFL);
+    set_disposition(SIGINT, SIG_IGN);
+    set_disposition(SIGCHLD, SIG_IGN);
+    set_disposition(SIGPIPE, SIG_DFL);
+    ck_assert_int_eq(sigemptyset(&mask), 0);
+    ck_assert_int_eq(sigaddset(&mask, SIGCHLD), 0);
+    ck_assert_int_eq(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
+    open_fixture(&fixture);
+    ck_assert(is_ignored(SIGPIPE));
+    ck_assert(!is_ignored(SIGINT) && !is_default(SIGTERM));
+    ck_assert_int_eq(raise(SIGCHLD), 0);
+    wait_for(&fixture, SIGCHLD);
+    close_fixture(&fixture);
+    ck_assert(is_default(SIGTERM) && is_default(SIGPIPE));
+    ck_assert(is_ignored(SIGINT) && is_ignored(SIGCHLD));
+    ck_assert_int_eq(sigprocmask(SIG_SETMASK, NULL, &mask), 0);
+    ck_assert_int_eq(sigismember(&mask, SIGCHLD), 1);
+    ck_assert_int_eq(sigismember(&mask, SIGTERM), 0);
+}
+END_TEST
+
+START_TEST(ignored_hangup_stays_ignored)
+{
+    struct fixture fixture;
+
+    set_disposition(SIGHUP, SIG_IGN);
+    open_fixture(&fixture);
+    ck_assert(is_ignored(SIGHUP));
+    close_fixture(&fixture);
+    ck_assert(is_ignored(SIGHUP));
+}
+END_TEST
+
+#define FDS 256
+
+static void find_open_fds(bool open[FDS])
+{
+    for (int fd = 0; fd < FDS; fd++)
+        open[fd] = fcntl(fd, F_GETFD) >= 0;
+}
+
+START_TEST(pipe_is_not_inherited)
+{
+    struct fixture fixture = {.loop = stdio_bus_event_loop_create()};
+    bool before[FDS], after[FDS];
+    int found = 0;
+
+    find_open_fds(before);
+    ck_assert_int_eq(signals_open(&fixture.signals, fixture.loop, on_signal, &fixture),
+                     STDIO_BUS_OK);
+    find_open_fds(after);
+    for (int fd = 0; fd < FDS; fd++) {
+        if (!after[fd] || before[fd])
+            continue;
+        found++;
+        ck_assert_int_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+        ck_assert_int_eq(fcntl(fd, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+    }
+    ck_assert_int_eq(found, 2);
+    signals_close(&fixture.signals);
+    find_open_fds(after);
+    ck_assert_mem_eq(before, after, sizeof(before));
+    stdio_bus_event_loop_destroy(fixture.loop);
+}
+END_TEST
+
+START_TEST(open_without_descriptors_changes_nothing)
+{
+    struct fixture fixture = {.loop = stdio_bus_event_loop_create()};
+    struct rlimit limit = {0, 0}, old;
+
+    ck_assert_ptr_nonnull(fixture.loop);
+    set_disposition(SIGTERM, SIG_DFL);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+    limit.rlim_max = old.rlim_max;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    errno = 0;
+    ck_assert_int_eq(signals_open(&fixture.signals, fixture.loop, on_signal, &fixture),
+                     STDIO_BUS_ERR);
+    ck_assert_int_eq(errno, EMFILE);
+    ck_assert(is_default(SIGTERM));
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+    ck_assert_int_eq(signals_open(&fixture.signals, fixture.loop, on_signal, &fixture),
+                     STDIO_BUS_OK);
+    close_fixture(&fixture);
+}
+END_TEST
+
+START_TEST(callback_may_close)
+{
+    struct fixture fixture;
+
+    open_fixture(&fixture);
+    fixture.close_in_callback = true;
+    ck_assert_int_eq(raise(SIGINT), 0);
+    ck_assert_int_eq(raise(SIGCHLD), 0);
+    ck_assert_int_eq(stdio_bus_event_loop_run_once(fixture.loop, WAIT_MS), 1);
+    ck_assert_int_eq(fixture.counts[SIGINT] + fixture.counts[SIGCHLD], 1);
+    close_fixture(&fixture);
+}
+END_TEST
+
+START_TEST(blocked_signals_come_afterwards)
+{
+    struct fixture fixture;
+    sigset_t saved;
+
+    open_fixture(&fixture);
+    signals_block_all(&saved);
+    ck_assert_int_eq(raise(SIGTERM), 0);
+    ck_assert_int_eq(stdio_bus_event_loop_run_once(fixture.loop, 0), 0);
+    signals_restore(&saved);
+    wait_for(&fixture, SIGTERM);
+    close_fixture(&fixture);
+}
+END_TEST
+
+/* What a worker starts with. Returns the child's exit status: 0 when all is as it should be. */
+static int child_after_reset(void)
+{
+    sigset_t mask;
+
+    signals_reset_in_child();
+    if (sigprocmask(SIG_SETMASK, NULL, &mask) != 0)
+        return 1;
+    for (int signo = 1; signo < 32; signo++) {
+        struct sigaction action;
+        if (sigaction(signo, NULL, &action) != 0 || action.sa_handler != SIG_DFL)
+            return 2;
+        if (sigismember(&mask, signo) != 0)
+            return 3;
+    }
+    return 0;
+}
+
+START_TEST(child_starts_afresh)
+{
+    struct fixture fixture;
+    sigset_t saved;
+    int status = 0;
+    pid_t pid;
+
+    set_disposition(SIGUSR1, SIG_IGN);
+    set_disposition(SIGHUP, SIG_IGN);
+    open_fixture(&fixture);
+    signals_block_all(&saved);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        _exit(child_after_reset());
+    signals_restore(&saved);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), 0);
+    close_fixture(&fixture);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("signals");
+    TCase *tcase = tcase_create("signals");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, each_kind_arrives, 0, 4);
+    tcase_add_test(tcase, different_kinds_do_not_merge);
+    tcase_add_test(tcase, child_death_wakes_the_loop);
+    tcase_add_test(tcase, full_pipe_neither_blocks_nor_touches_errno);
+    tcase_add_test(tcase, one_at_a_time);
+    tcase_add_test(tcase, close_restores_everything);
+    tcase_add_test(tcase, ignored_hangup_stays_ignored);
+    tcase_add_test(tcase, pipe_is_not_inherited);
+    tcase_add_test(tcase, open_without_descriptors_changes_nothing);
+    tcase_add_test(tcase, callback_may_close);
+    tcase_add_test(tcase, blocked_signals_come_afterwards);
+    tcase_add_test(tcase, child_starts_afresh);
+    suite_add_tcase(suite, tcase);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}

@@ -1,0 +1,306 @@
+#include "build_config.h"
+
+#include "event/timers.h"
+
+#include <check.h>
+#include <limits.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define TIMERS 64
+#define ROUNDS 20000
+
+/* The naive model: an array that is searched from end to end. */
+struct model;
+
+struct entry {
+    struct timer timer;
+    struct model *model;
+    int64_t deadline_ms;
+    bool running;
+    bool due; /* has to be called by the timers_run that goes on */
+};
+
+struct model {
+    struct timers timers;
+    struct entry entries[TIMERS];
+    int64_t now_ms;
+    int64_t last_ms; /* deadline of the last call of this timers_run */
+    uint64_t random;
+    int called;
+};
+
+static uint64_t next_random(struct model *model)
+{
+    model->random ^= model->random << 13;
+    model->random ^= model->random >> 7;
+    model->random ^= model->random << 17;
+    return model->random;
+}
+
+static struct entry *any_entry(struct model *model)
+{
+    return &model->entries[next_random(model) % TIMERS];
+}
+
+static void start_any(struct model *model)
+{
+    struct entry *entry = any_entry(model);
+
+    entry->deadline_ms = model->now_ms - 20 + (int64_t)(next_random(model) % 100);
+    entry->running = true;
+    entry->due = false;
+    timers_start(&model->timers, &entry->timer, entry->deadline_ms);
+}
+
+static void stop_any(struct model *model)
+{
+    struct entry *entry = any_entry(model);
+
+    entry->running = entry->due = false;
+    timers_stop(&model->timers, &entry->timer);
+}
+
+/* Also changes others: those that are due, those that are not, itself. */
+static void on_model_timer(void *user_data)
+{
+    struct entry *entry = user_data;
+    struct model *model = entry->model;
+
+    ck_assert(entry->due);
+    ck_assert(!timer_started(&entry->timer));
+    ck_assert_int_ge(entry->deadline_ms, model->last_ms);
+    model->last_ms = entry->deadline_ms;
+    entry->running = entry->due = false;
+    model->called++;
+    for (uint64_t i = next_random(model) % 4; i > 0; i--) {
+        if (next_random(model) % 2 == 0)
+            start_any(model);
+        else
+            stop_any(model);
+    }
+}
+
+static int model_wait_ms(const struct model *model)
+{
+    int64_t earliest_ms = INT64_MAX;
+    bool any = false;
+
+    for (size_t i = 0; i < TIMERS; i++) {
+        const struct entry *entry = &model->entries[i];
+        ck_assert(timer_started(&entry->timer) == entry->running);
+        if (entry->running) {
+            any = true;
+            if (entry->deadline_ms < earliest_ms)
+                earliest_ms = entry->deadline_ms;
+        }
+    }
+    if (!any)
+        return -1;
+    return earliest_ms <= model->now_ms ? 0 : (int)(earliest_ms - model->now_ms);
+}
+
+static void run_model(struct model *model)
+{
+    model->called = 0;
+    model->last_ms = INT64_MIN;
+    for (size_t i = 0; i < TIMERS; i++) {
+        struct entry *entry = &model->entries[i];
+        entry->due = entry->running && entry->deadline_ms <= model->now_ms;
+    }
+    ck_assert_int_eq(timers_run(&model->timers, model->now_ms), model->called);
+    for (size_t i = 0; i < TIMERS; i++)
+        ck_assert(!model->entries[i].due);
+}
+
+START_TEST(same_as_a_naive_model)
+{
+    static const uint64_t seeds[] = {1, 0x9e3779b97f4a7c15u, 88172645463325252u, 42};
+    struct model model = {.random = seeds[_i]};
+    int total = 0;
+
+    for (size_t i = 0; i < TIMERS; i++) {
+        model.entries[i].model = &model;
+        timer_init(&model.entries[i].timer, on_model_timer, &model.entries[i]);
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t choice = next_random(&model) % 10;
+        if (choice < 6)
+            start_any(&model);
+        else if (choice < 9)
+            stop_any(&model);
+        else
+            model.now_ms += (int64_t)(next_random(&model) % 20);
+        if (choice == 9) {
+            run_model(&model);
+            total += model.called;
+        }
+        ck_assert_int_eq(timers_wait_ms(&model.timers, model.now_ms), model_wait_ms(&model));
+    }
+    ck_assert_int_gt(total, ROUNDS / 20);
+}
+END_TEST
+
+struct trace {
+    struct timers timers;
+    struct timer a, b;
+    int calls_a, calls_b;
+};
+
+static void count_a(void *user_data)
+{
+    struct trace *trace = user_data;
+    trace->calls_a++;
+}
+
+static void count_b(void *user_data)
+{
+    struct trace *trace = user_data;
+    trace->calls_b++;
+}
+
+START_TEST(wait_is_capped_and_never_negative)
+{
+    struct trace trace = {{NULL}, .calls_a = 0};
+
+    timer_init(&trace.a, count_a, &trace);
+    ck_assert_int_eq(timers_wait_ms(&trace.timers, 5), -1);
+    timers_start(&trace.timers, &trace.a, INT64_MAX);
+    ck_assert_int_eq(timers_wait_ms(&trace.timers, 0), INT_MAX);
+    ck_assert_int_eq(timers_wait_ms(&trace.timers, INT64_MIN), INT_MAX);
+    ck_assert_int_eq(timers_wait_ms(&trace.timers, INT64_MAX - 1), 1);
+    ck_assert_int_eq(timers_wait_ms(&trace.timers, INT64_MAX), 0);
+    timers_start(&trace.timers, &trace.a, INT64_MIN);
+    ck_assert_int_eq(timers_wait_ms(&trace.timers, INT64_MAX), 0);
+}
+END_TEST
+
+START_TEST(runs_at_its_deadline_and_not_before)
+{
+    struct trace trace = {{NULL}, .calls_a = 0};
+
+    timer_init(&trace.a, count_a, &trace);
+    timers_start(&trace.timers, &trace.a, 100);
+    ck_assert_int_eq(timers_run(&trace.timers, 99), 0);
+    ck_assert(timer_started(&trace.a));
+    ck_assert_int_eq(timers_run(&trace.timers, 100), 1);
+    ck_assert(!timer_started(&trace.a));
+    ck_assert_int_eq(timers_run(&trace.timers, 200), 0);
+    ck_assert_int_eq(trace.calls_a, 1);
+}
+END_TEST
+
+START_TEST(stop_of_a_stopped_timer_is_nothing)
+{
+    struct trace trace = {{NULL}, .calls_a = 0};
+
+    timer_init(&trace.a, count_a, &trace);
+    timer_init(&trace.b, count_b, &trace);
+    timers_stop(&trace.timers, &trace.a);
+    timers_start(&trace.timers, &trace.b, 1);
+    timers_stop(&trace.timers, &trace.a);
+    timers_stop(&trace.timers, &trace.b);
+    timers_stop(&trace.timers, &trace.b);
+    ck_assert_int_eq(timers_wait_ms(&trace.timers, 0), -1);
+    ck_assert_int_eq(timers_run(&trace.timers, 10), 0);
+}
+END_TEST
+
+static void restart_itself(void *user_data)
+{
+    struct trace *trace = user_data;
+    trace->calls_a++;
+    timers_start(&trace->timers, &trace->a, 0);
+}
+
+START_TEST(restarted_for_now_waits_for_the_next_run)
+{
+    struct trace trace = {{NULL}, .calls_a = 0};
+
+    timer_init(&trace.a, restart_itself, &trace);
+    timers_start(&trace.timers, &trace.a, 0);
+    ck_assert_int_eq(timers_run(&trace.timers, 10), 1);
+    ck_assert_int_eq(timers_wait_ms(&trace.timers, 10), 0);
+    ck_assert_int_eq(timers_run(&trace.timers, 10), 1);
+    ck_assert_int_eq(trace.calls_a, 2);
+}
+END_TEST
+
+static void restart_the_due_b(void *user_data)
+{
+    struct trace *trace = user_data;
+    trace->calls_a++;
+    timers_start(&trace->timers, &trace->b, 2);
+}
+
+START_TEST(due_timer_restarted_by_another_waits_for_the_next_run)
+{
+    struct trace trace = {{NULL}, .calls_a = 0};
+
+    timer_init(&trace.a, restart_the_due_b, &trace);
+    timer_init(&trace.b, count_b, &trace);
+    timers_start(&trace.timers, &trace.b, 2);
+    timers_start(&trace.timers, &trace.a, 1);
+    ck_assert_int_eq(timers_run(&trace.timers, 10), 1);
+    ck_assert_int_eq(trace.calls_b, 0);
+    ck_assert_int_eq(timers_run(&trace.timers, 10), 1);
+    ck_assert_int_eq(trace.calls_b, 1);
+}
+END_TEST
+
+struct owner {
+    struct timers *timers;
+    struct owner *other;
+    struct timer timer;
+};
+
+static void free_both(void *user_data)
+{
+    struct owner *owner = user_data;
+
+    timers_stop(owner->timers, &owner->other->timer);
+    free(owner->other);
+    free(owner);
+}
+
+/* Under valgrind or ASan: nothing is touched after its owner is gone. */
+START_TEST(callback_frees_itself_and_another_due_timer)
+{
+    struct timers timers = {NULL};
+    struct owner *a = calloc(1, sizeof(*a));
+    struct owner *b = calloc(1, sizeof(*b));
+
+    ck_assert(a != NULL && b != NULL);
+    *a = (struct owner){.timers = &timers, .other = b};
+    *b = (struct owner){.timers = &timers, .other = a};
+    timer_init(&a->timer, free_both, a);
+    timer_init(&b->timer, free_both, b);
+    timers_start(&timers, &a->timer, 1);
+    timers_start(&timers, &b->timer, 1 + _i);
+    ck_assert_int_eq(timers_run(&timers, 1), 1);
+    ck_assert_int_eq(timers_wait_ms(&timers, 1), -1);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("timers");
+    TCase *tcase = tcase_create("timers");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, same_as_a_naive_model, 0, 4);
+    tcase_add_test(tcase, wait_is_capped_and_never_negative);
+    tcase_add_test(tcase, runs_at_its_deadline_and_not_before);
+    tcase_add_test(tcase, stop_of_a_stopped_timer_is_nothing);
+    tcase_add_test(tcase, restarted_for_now_waits_for_the_next_run);
+    tcase_add_test(tcase, due_timer_restarted_by_another_waits_for_the_next_run);
+    tcase_add_loop_test(tcase, callback_frees_itself_and_another_due_timer, 0, 2);
+    suite_add_tcase(suite, tcase);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
