@@ -275,7 +275,7 @@ static void running_output_ended(struct worker *worker)
     worker_check_exit(worker); /* mostly its end, and SIGCHLD is on its way */
     if (worker->pid == 0)
         return;
-    log_info(log_of(worker), context(worker), "its stdout has ended; telling it to exit");
+    log_info(log_of(worker), context(worker), "its stdout has ended");
     terminate(worker);
 }
 

@@ -116,8 +116,10 @@ static size_t write_some(struct client *client, const char *bytes, size_t len)
     while (n < 0 && errno == EINTR);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return 0;
-    if (n < 0 && (errno == EPIPE || errno == ECONNRESET))
-        return len;
+    if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
+        client->broken = true;
+        return 0;
+    }
     ck_assert_msg(n > 0, "write: %s", strerror(errno));
     return (size_t)n;
 }
@@ -126,9 +128,9 @@ void client_send_bytes(struct client *client, const void *bytes, size_t len)
 {
     const char *at = bytes;
     int64_t deadline = deadline_usual();
-    while (len > 0) {
+    while (len > 0 && !client->broken) {
         size_t n = write_some(client, at, len);
-        if (n == 0)
+        if (n == 0 && !client->broken)
             ck_assert_msg(wait_fd(client->out, POLLOUT, deadline), "the daemon does not read");
         at += n;
         len -= n;

@@ -14,6 +14,7 @@ struct client {
     int in, out;      /* the same descriptor for a socket; -1: closed */
     struct text input;
     size_t consumed;  /* bytes of input that were given out */
+    bool broken;      /* what we write does not arrive any more; it is thrown away */
     bool eof;         /* the daemon closed its side, or the connection was reset */
 };
 

@@ -22,6 +22,7 @@
 #include "suite.h"
 
 #define MAX_WORKERS 64
+#define ASLEEP_WATCH_MS 250
 
 const char *daemon_path(const struct daemon *daemon, char *path, const char *name)
 {
@@ -295,6 +296,17 @@ void daemon_check_memory(const struct daemon *daemon, long max_kib)
     if (harness_skips_memory() || !proc_available())
         return;
     ck_assert_int_le(proc_status(daemon->pid, "VmHWM"), max_kib);
+}
+
+void daemon_check_asleep(const struct daemon *daemon)
+{
+    int64_t until = now_ms() + ASLEEP_WATCH_MS;
+    long before = proc_cpu_ms(daemon->pid);
+    if (!proc_available() || getenv("STDIO_BUS_WRAPPER") != NULL)
+        return;
+    while (now_ms() < until)
+        nap();
+    ck_assert_int_le(proc_cpu_ms(daemon->pid) - before, ASLEEP_WATCH_MS / 5);
 }
 
 /* Everything that comes until the other side is closed. */

@@ -25,9 +25,11 @@ struct setup {
     const char *limits;   /* members of "limits" */
     const char *members;  /* further members at the top: "'strict':true" */
     const char *arguments[8]; /* further command line words, up to a NULL */
+    const char *config_path; /* --config names this instead of the file with all that */
     bool config_by_fd;    /* --config-fd instead of --config */
     bool default_mode;    /* no --stdio */
     bool no_wait;         /* do not wait until the daemon listens */
+    bool closed;          /* start it with stdin and stdout closed */
     bool dirty;           /* start it with ignored and blocked signals and a descriptor too many */
     int stdin_fd;         /* stdio mode: use this instead of a pipe; 0: a pipe */
     int stdout_fd;
@@ -107,6 +109,10 @@ void wait_gone(long pid);
 
 /* Fails the test when peak memory is over the limit; does nothing where memory is not measured. */
 void daemon_check_memory(const struct daemon *daemon, long max_kib);
+
+/* Fails the test when it is busy although nothing happens: watches it for a while. Does nothing
+ * under a wrapper. */
+void daemon_check_asleep(const struct daemon *daemon);
 
 /* Runs it to its end with nothing on stdin; returns the exit status. stdout and stderr are put into
  * `out` and `err`, which may be NULL. For command line and configuration errors. */

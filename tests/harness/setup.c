@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define CONFIG_FD 9
+#define MAX_FDS 512
 
 static const char *program(const char *variable, const char *fallback)
 {
@@ -104,7 +105,7 @@ void setup_command(const struct setup *setup, const struct daemon *daemon,
         add_word(command, number);
     } else {
         add_word(command, "--config");
-        add_word(command, daemon->config_path);
+        add_word(command, setup->config_path != NULL ? setup->config_path : daemon->config_path);
     }
     add_mode(command, setup, daemon);
     for (size_t i = 0; i < 8 && setup->arguments[i] != NULL; i++)
@@ -151,6 +152,12 @@ void setup_exec(const struct setup *setup, const struct daemon *daemon, int stdi
     place(stdin_fd, STDIN_FILENO);
     place(stdout_fd, STDOUT_FILENO);
     place(stderr_fd, STDERR_FILENO);
+    if (setup->closed) {
+        close(STDIN_FILENO);
+        close(STDOUT_FILENO);
+    }
+    for (int fd = STDERR_FILENO + 1; fd < MAX_FDS; fd++)
+        close(fd); /* libcheck's, and whoever's started the tests */
     if (setup->config_by_fd) {
         int fd = open(daemon->config_path, O_RDONLY);
         place(fd, CONFIG_FD);

@@ -36,6 +36,7 @@
  *   die              with params.answer answers first, with params.cut leaving out the newline;
  *                    then exits with params.code, or by params.signal
  *   close_stdout     with params.answer answers first; closes stdout and goes on reading
+ *   close_stdin      closes stdin, answers, and goes on living
  *   stop_reading     answers, then reads nothing until SIGUSR1
  *   on_sigterm       params.do: "ignore", "exit" (params.code), "release" (gives out what was kept,
  *                    exits with 0), "default"; answers as echo when done

@@ -301,6 +301,15 @@ static void do_close_stdout(struct worker *worker, const struct request *request
     close(STDOUT_FILENO);
 }
 
+static void do_close_stdin(struct worker *worker, const struct request *request)
+{
+    do_echo(worker, request);
+    close(STDIN_FILENO);
+    worker_flush(worker);
+    for (;;)
+        worker_wait_signal(worker);
+}
+
 static void do_stop_reading(struct worker *worker, const struct request *request)
 {
     do_echo(worker, request);
@@ -383,6 +392,7 @@ static const struct method {
     {"reply_text", do_reply_text},
     {"die", do_die},
     {"close_stdout", do_close_stdout},
+    {"close_stdin", do_close_stdin},
     {"stop_reading", do_stop_reading},
     {"on_sigterm", do_on_sigterm},
     {"grandchild", do_grandchild},

@@ -208,6 +208,50 @@ START_TEST(design_held_client_is_released_when_the_worker_dies)
 }
 END_TEST
 
+/* An id that stays in flight: whoever waits for it is told after backpressure_timeout_sec, and
+ * goes on. */
+START_TEST(design_held_client_is_refused_after_the_timeout)
+{
+    struct daemon daemon;
+    struct client first, second;
+    START(&daemon, .instances = 1, .limits = "'backpressure_timeout_sec':1");
+    client_connect(&first, &daemon);
+    client_connect(&second, &daemon);
+    client_request(&first, "1", "s", "no_answer", NULL);
+    client_pid(&first, "'barrier'", "s");
+    client_request(&second, "1", NULL, "plain", "'second'");
+    client_request(&second, "2", NULL, "plain", "'third'");
+    daemon_check_asleep(&daemon);
+    client_error(&second, "1", -32000, "id");
+    client_expect(&second, "{'jsonrpc':'2.0','id':2,'result':'third'}");
+    client_expect_quiet(&first);
+    stop_both(&daemon, &first, &second);
+}
+END_TEST
+
+/* The client that asked is gone, and the worker never answers: its answer could come at any time,
+ * so nobody else may have the id. They are told; and a fresh worker has every id free. */
+START_TEST(design_id_of_a_gone_client_stays_taken)
+{
+    struct daemon daemon;
+    struct client gone, client;
+    START(&daemon, .mode = SETUP_TCP, .instances = 1, .limits = "'backpressure_timeout_sec':1");
+    client_connect(&gone, &daemon);
+    client_request(&gone, "1", "s", "no_answer", NULL);
+    client_pid(&gone, "'barrier'", "s");
+    client_abort(&gone);
+    client_connect(&client, &daemon);
+    client_request(&client, "1", NULL, "plain", "'mine'");
+    client_error(&client, "1", -32000, "still in use");
+    client_ask(&client, "2", NULL, "plain", "'mine'");
+    client_request(&client, "3", NULL, "die", NULL);
+    client_error(&client, "3", -32000, "exited");
+    client_ask(&client, "1", NULL, "plain", "'mine'");
+    client_close(&client);
+    daemon_stop(&daemon);
+}
+END_TEST
+
 START_TEST(design_own_id_twice_in_flight)
 {
     struct daemon daemon;
@@ -387,6 +431,8 @@ int main(void)
     tcase_add_test(pending, design_same_id_of_two_clients_at_one_worker);
     tcase_add_test(pending, design_same_id_goes_to_another_worker);
     tcase_add_test(pending, design_held_client_is_released_when_the_worker_dies);
+    tcase_add_test(pending, design_held_client_is_refused_after_the_timeout);
+    tcase_add_test(pending, design_id_of_a_gone_client_stays_taken);
     tcase_add_test(pending, design_own_id_twice_in_flight);
     add_reply_tests(suite);
     return harness_run(suite);

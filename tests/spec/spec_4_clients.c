@@ -196,6 +196,32 @@ START_TEST(spec_4_2_1_1_messages_cut_anywhere)
 }
 END_TEST
 
+/* Message lengths around the sizes in which a daemon may read. */
+START_TEST(spec_4_2_1_1_messages_of_awkward_lengths)
+{
+    static const size_t lengths[] = {4095, 4096, 4097, 65535, 65536, 65537, 131071, 131072, 131073};
+    struct daemon daemon;
+    struct client client;
+    START(&daemon, .instances = 1);
+    client_connect(&client, &daemon);
+    for (int i = 0; i < 2 * (int)(sizeof lengths / sizeof lengths[0]); i++) {
+        struct text line = {0};
+        text_printf(&line, "{\"id\":%d,\"method\":\"plain\",\"params\":\"", i);
+        size_t pad = lengths[i / 2] - line.len - 3;
+        text_fill(&line, (char)('a' + i), pad);
+        text_printf(&line, "\"}\n%s", i % 2 ? "{\"method\":\"no_answer\"}\n" : "");
+        client_send_bytes(&client, line.data, line.len);
+        struct span result = json_text(json_get(client_line(&client), "result"));
+        ck_assert_uint_eq(result.len, pad);
+        for (size_t at = 0; at < pad; at++)
+            ck_assert(result.data[at] == 'a' + i);
+        text_free(&line);
+    }
+    client_close(&client);
+    daemon_stop(&daemon);
+}
+END_TEST
+
 START_TEST(spec_4_2_1_1_blank_lines_and_crlf)
 {
     struct daemon daemon;
@@ -482,6 +508,7 @@ static void add_message_tests(Suite *suite)
 {
     TCase *messages = harness_case(suite, "4.2 messages");
     tcase_add_test(messages, spec_4_2_1_1_messages_cut_anywhere);
+    tcase_add_test(messages, spec_4_2_1_1_messages_of_awkward_lengths);
     tcase_add_test(messages, spec_4_2_1_1_blank_lines_and_crlf);
     tcase_add_test(messages, spec_4_2_1_3_newline_ends_a_message);
     tcase_add_test(messages, spec_4_2_1_3_unterminated_last_line_is_dropped);

@@ -19,6 +19,7 @@ static void check_load(struct load load, const struct setup *setup)
     struct daemon daemon;
     daemon_start(&daemon, setup);
     load_run(&load, &daemon);
+    daemon_check_asleep(&daemon);
     daemon_check_memory(&daemon, 32768);
     daemon_stop(&daemon);
 }

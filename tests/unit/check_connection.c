@@ -1,0 +1,642 @@
+/* Connections: their input, their beginning and their end. */
+#include "build_config.h"
+
+#include "connection_fixture.h"
+
+#include "transport/connection_io.h"
+
+static const size_t chunks[] = {1, 2, 3, 7, 64, 1000, 4096, 65536, SIZE_MAX};
+
+#define CHUNKS (int)(sizeof chunks / sizeof chunks[0])
+
+/* --- messages --- */
+
+/* Lines of all kinds, and in `messages` those that are messages. */
+static void add_small_script(struct bytes *script, struct bytes *messages)
+{
+    static const char *const lines[] = {
+        "{\"id\":1,\"method\":\"a\"}\n",
+        "\n",
+        "{}\n",
+        " \r\n",
+        "{\"id\":\"\\u0061\",\"sessionId\":\"s\",\"params\":[1,2,{\"x\":\"}\\n\"}]}\r\n",
+        "\n\n\n",
+        "  {\"k\":\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"}\n",
+        "{\"id\":-1.5e3}\n",
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        bytes_add(script, lines[i], strlen(lines[i]));
+        if (strchr(lines[i], '{') != NULL)
+            bytes_add(messages, lines[i], strlen(lines[i]));
+    }
+}
+
+static void add_large_script(struct bytes *script)
+{
+    static const size_t lengths[] = {100, 65535, 20,    65536, 65537, 30,    300000, 2000,
+                                     2016, 2048, 16384, 131072, 50,   49152, 16383,  1048576};
+    unsigned i;
+
+    for (i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+        add_message(script, lengths[i], i);
+}
+
+/* Sends the script in chunks and expects the messages, then the end. */
+static void run_script(struct owner *owner, const struct bytes *script,
+                       const struct bytes *messages, size_t chunk)
+{
+    owner->other.send_chunk = chunk;
+    bytes_add(&owner->other.to_send, script->data, script->len);
+    run_until(owner, other_sent_all(&owner->other));
+    ck_assert_int_eq(owner->ended_count, 0);
+    if (owner->other.fd_in == owner->other.fd_out)
+        ck_assert_int_eq(shutdown(owner->other.fd_out, SHUT_WR), 0);
+    else
+        ck_assert_int_eq(close(owner->other.fd_out), 0);
+    run_until(owner, owner->ended_count > 0);
+    ck_assert_uint_eq(owner->cut, 0);
+    ck_assert_int_eq(owner->malformed_count, 0);
+    expect_same_bytes(&owner->taken, messages);
+    run_some(owner);
+    ck_assert_int_eq(owner->ended_count, 1);
+    if (owner->other.fd_in != owner->other.fd_out)
+        owner->other.fd_out = -1;
+}
+
+/* _i: chunk size, held or not, socket or pipes. */
+START_TEST(small_messages_in_chunks)
+{
+    struct bytes script = {NULL, 0, 0}, messages = {NULL, 0, 0};
+    struct owner owner;
+
+    add_small_script(&script, &messages);
+    open_either(&owner, _i % 2);
+    owner.hold_mode = _i / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
+    run_script(&owner, &script, &messages, chunks[_i / 4]);
+    ck_assert_int_eq(owner.messages, 5);
+    ck_assert_int_eq(owner.offers, owner.hold_mode == HOLD_NEVER ? 5 : 10);
+    close_owner(&owner);
+    bytes_free(&script);
+    bytes_free(&messages);
+}
+END_TEST
+
+START_TEST(large_messages_in_chunks)
+{
+    static const size_t large_chunks[] = {1000, 30000, 65536, SIZE_MAX};
+    struct bytes script = {NULL, 0, 0};
+    struct owner owner;
+
+    add_large_script(&script);
+    open_either(&owner, _i % 2);
+    owner.hold_mode = _i / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
+    run_script(&owner, &script, &script, large_chunks[_i / 4]);
+    ck_assert_int_eq(owner.messages, 16);
+    close_owner(&owner);
+    bytes_free(&script);
+}
+END_TEST
+
+START_TEST(many_messages_in_one_read)
+{
+    struct bytes script = {NULL, 0, 0};
+    struct owner owner;
+    unsigned i;
+
+    limits.max_input_buffer = 100; /* of one message, not of a read */
+    for (i = 0; i < 5000; i++)
+        add_message(&script, 25 + i % 76, i);
+    open_socket(&owner);
+    run_script(&owner, &script, &script, SIZE_MAX);
+    ck_assert_int_eq(owner.messages, 5000);
+    close_owner(&owner);
+    bytes_free(&script);
+}
+END_TEST
+
+START_TEST(fields_are_there_when_offered_again)
+{
+    struct owner owner;
+
+    open_socket(&owner);
+    owner.hold_mode = HOLD_ALWAYS;
+    other_send(&owner.other, "{\"id\":\"\\u0061b\",\"method\":\"m\"}\n{\"id\":2}\n{\"id\":");
+    run_until(&owner, owner.offers == 1);
+    ck_assert_str_eq(owner.id, "ab");
+    owner.id[0] = '\0';
+    connection_resume(&owner.connection); /* still no */
+    ck_assert_int_eq(owner.offers, 2);
+    ck_assert_str_eq(owner.id, "ab");
+    run_some(&owner);
+    ck_assert_int_eq(owner.offers, 2);
+    owner.id[0] = '\0';
+    owner.hold_mode = HOLD_NEVER;
+    connection_resume(&owner.connection);
+    ck_assert_int_eq(owner.messages, 2);
+    ck_assert_str_eq(owner.id, "2");
+    other_send(&owner.other, "3}\n");
+    run_until(&owner, owner.messages == 3);
+    ck_assert_str_eq(owner.id, "3");
+    close_owner(&owner);
+}
+END_TEST
+
+START_TEST(problem_of_a_field_is_told_with_the_message)
+{
+    struct owner owner;
+
+    open_socket(&owner);
+    other_send(&owner.other, "{\"id\":true}\n");
+    run_until(&owner, owner.messages == 1);
+    ck_assert_int_eq(owner.problem, MESSAGE_ID_TYPE);
+    other_send(&owner.other, "{\"id\":1}\n");
+    run_until(&owner, owner.messages == 2);
+    ck_assert_int_eq(owner.problem, MESSAGE_OK);
+    ck_assert_int_eq(owner.malformed_count, 0); /* it is the owner's to decide */
+    close_owner(&owner);
+}
+END_TEST
+
+START_TEST(held_connection_reads_nothing_more)
+{
+    struct owner owner;
+    size_t sent;
+    int i;
+
+    open_either(&owner, _i);
+    owner.hold_mode = HOLD_ALWAYS;
+    for (i = 0; i < 40000; i++)
+        other_send(&owner.other, "{\"id\":1,\"padding\":\"xxxxxxxxxxxxxxxxxxxxxxx\"}\n");
+    run_until(&owner, owner.offers == 1);
+    for (i = 0; i < 20; i++)
+        run_some(&owner);
+    sent = owner.other.sent;
+    ck_assert_uint_lt(sent, owner.other.to_send.len);
+    run_some(&owner);
+    ck_assert_uint_eq(owner.other.sent, sent); /* the peer cannot go on */
+    ck_assert_int_eq(owner.offers, 1);
+    ck_assert_uint_le(buffer_len(owner.connection.input), BUFFER_LARGE);
+    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}\n", 3)), STDIO_BUS_OK);
+    run_until(&owner, owner.other.received.len == 3); /* but it is sent to */
+    owner.hold_mode = HOLD_NEVER;
+    connection_resume(&owner.connection);
+    run_until(&owner, owner.messages == 40000);
+    expect_same_bytes(&owner.taken, &owner.other.to_send);
+    close_owner(&owner);
+}
+END_TEST
+
+START_TEST(idle_connection_holds_no_buffer)
+{
+    struct owner owner;
+
+    open_socket(&owner);
+    ck_assert_ptr_null(owner.connection.input);
+    other_send(&owner.other, "{}\n");
+    run_until(&owner, owner.messages == 1);
+    ck_assert_ptr_null(owner.connection.input);
+    other_send(&owner.other, "{\"id\":");
+    run_until(&owner, other_sent_all(&owner.other) && owner.connection.input != NULL);
+    ck_assert_uint_eq(owner.connection.input->capacity, BUFFER_SMALL);
+    other_send(&owner.other, "1}\n");
+    run_until(&owner, owner.messages == 2);
+    ck_assert_ptr_null(owner.connection.input);
+    ck_assert_ptr_null(owner.connection.output.first);
+    close_owner(&owner);
+}
+END_TEST
+
+/* --- input that cannot go on --- */
+
+START_TEST(malformed_input_ends_it)
+{
+    struct owner owner;
+
+    open_socket(&owner);
+    owner.other.send_chunk = chunks[_i];
+    other_send(&owner.other, "{\"id\":1}\n{\"id\":2]\n{\"id\":3}\n");
+    run_until(&owner, owner.malformed_count == 1 && other_sent_all(&owner.other));
+    ck_assert_int_eq(owner.malformed_code, JSONRPC_PARSE_ERROR);
+    ck_assert_uint_gt(strlen(owner.malformed_text), 0);
+    other_send(&owner.other, "{\"id\":4}\nmore\n");
+    run_some(&owner);
+    ck_assert_int_eq(owner.messages, 1); /* nothing behind it is looked at */
+    ck_assert_int_eq(owner.malformed_count, 1);
+    ck_assert_ptr_null(owner.connection.input);
+    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}\n", 3)), STDIO_BUS_OK);
+    run_until(&owner, owner.other.received.len == 3);
+    connection_resume(&owner.connection); /* changes nothing */
+    run_some(&owner);
+    ck_assert_int_eq(owner.messages, 1);
+    close_owner(&owner);
+}
+END_TEST
+
+static const size_t edge_chunks[] = {1, 10, 99, 100, 101, SIZE_MAX};
+
+#define EDGE_CHUNKS (int)(sizeof edge_chunks / sizeof edge_chunks[0])
+
+START_TEST(longest_message_is_accepted)
+{
+    struct owner owner;
+
+    limits.max_input_buffer = 100;
+    open_socket(&owner);
+    owner.other.send_chunk = edge_chunks[_i];
+    add_message(&owner.other.to_send, 100, 1);
+    add_message(&owner.other.to_send, 99, 2);
+    add_message(&owner.other.to_send, 100, 3);
+    run_until(&owner, owner.messages == 3);
+    expect_same_bytes(&owner.taken, &owner.other.to_send);
+    close_owner(&owner);
+}
+END_TEST
+
+START_TEST(longer_message_is_not_accepted)
+{
+    struct owner owner;
+
+    limits.max_input_buffer = 100;
+    open_socket(&owner);
+    owner.other.send_chunk = edge_chunks[_i];
+    add_message(&owner.other.to_send, 100, 1);
+    add_message(&owner.other.to_send, 101, 2);
+    add_message(&owner.other.to_send, 100, 3);
+    run_until(&owner, owner.malformed_count == 1 && other_sent_all(&owner.other));
+    ck_assert_int_eq(owner.malformed_code, JSONRPC_INVALID_REQUEST);
+    ck_assert_ptr_nonnull(strstr(owner.malformed_text, "max_input_buffer"));
+    run_some(&owner);
+    ck_assert_int_eq(owner.messages, 1);
+    close_owner(&owner);
+}
+END_TEST
+
+START_TEST(line_without_end_is_not_accepted)
+{
+    struct owner owner;
+    struct bytes line = {NULL, 0, 0};
+
+    limits.max_input_buffer = 100000;
+    add_message(&line, 100001, 1);
+    open_socket(&owner);
+    owner.other.send_chunk = _i == 0 ? 9999 : SIZE_MAX;
+    bytes_add(&owner.other.to_send, line.data, 99999);
+    run_until(&owner, other_sent_all(&owner.other));
+    run_some(&owner);
+    ck_assert_int_eq(owner.malformed_count, 0); /* the newline may come still */
+    bytes_add(&owner.other.to_send, line.data + 99999, 1);
+    run_until(&owner, owner.malformed_count == 1);
+    ck_assert_int_eq(owner.malformed_code, JSONRPC_INVALID_REQUEST);
+    ck_assert_int_eq(owner.messages, 0);
+    bytes_free(&line);
+    close_owner(&owner);
+}
+END_TEST
+
+/* --- the end of input --- */
+
+static void end_of_input(struct owner *owner)
+{
+    if (owner->other.fd_in == owner->other.fd_out) {
+        ck_assert_int_eq(shutdown(owner->other.fd_out, SHUT_WR), 0);
+    } else {
+        ck_assert_int_eq(close(owner->other.fd_out), 0);
+        owner->other.fd_out = -1;
+    }
+}
+
+START_TEST(unterminated_last_line_is_cut)
+{
+    static const char rest[] = "{\"id\":2,\"method\":\"m\"}";
+    struct owner owner;
+
+    open_either(&owner, _i % 2);
+    owner.other.send_chunk = chunks[_i / 2];
+    other_send(&owner.other, "{\"id\":1}\n");
+    other_send(&owner.other, rest);
+    run_until(&owner, other_sent_all(&owner.other));
+    end_of_input(&owner);
+    run_until(&owner, owner.ended_count == 1);
+    ck_assert_uint_eq(owner.cut, strlen(rest));
+    ck_assert_int_eq(owner.messages, 1); /* even though it is whole but for its newline */
+    ck_assert_ptr_null(owner.connection.input);
+    close_owner(&owner);
+}
+END_TEST
+
+START_TEST(end_comes_after_the_last_message)
+{
+    struct owner owner;
+
+    open_either(&owner, _i);
+    owner.hold_mode = HOLD_ALWAYS;
+    other_send(&owner.other, "{\"id\":1}\n{\"id\":2}\n{\"id\":3");
+    run_until(&owner, owner.offers == 1);
+    end_of_input(&owner);
+    run_some(&owner);
+    ck_assert_int_eq(owner.ended_count, 0);
+    connection_resume(&owner.connection);
+    run_some(&owner);
+    ck_assert_int_eq(owner.ended_count, 0);
+    owner.hold_mode = HOLD_NEVER;
+    connection_resume(&owner.connection);
+    run_until(&owner, owner.ended_count == 1);
+    ck_assert_int_eq(owner.messages, 2);
+    ck_assert_uint_eq(owner.cut, 7);
+    close_owner(&owner);
+}
+END_TEST
+
+START_TEST(end_of_an_empty_input)
+{
+    struct owner owner;
+
+    open_either(&owner, _i);
+    end_of_input(&owner);
+    run_until(&owner, owner.ended_count == 1);
+    ck_assert_uint_eq(owner.cut, 0);
+    ck_assert_int_eq(owner.failed_count, 0);
+    close_owner(&owner);
+}
+END_TEST
+
+/* Its answers still go out, and then the loop is at rest: no spinning on the end of input. */
+START_TEST(half_closed_connection_is_sent_to)
+{
+    struct owner owner;
+    int i, calls = 0;
+
+    open_either(&owner, _i);
+    end_of_input(&owner);
+    run_until(&owner, owner.ended_count == 1);
+    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{\"a\":1}\n", 8)), STDIO_BUS_OK);
+    run_until(&owner, owner.other.received.len == 8);
+    for (i = 0; i < 5; i++)
+        calls += stdio_bus_event_loop_run_once(loop, 5);
+    ck_assert_int_eq(calls, 0);
+    check_open(&owner);
+    close_owner(&owner);
+}
+END_TEST
+
+START_TEST(half_closed_socket_that_goes_is_broken)
+{
+    struct owner owner;
+
+    open_socket(&owner);
+    end_of_input(&owner);
+    run_until(&owner, owner.ended_count == 1);
+    check_open(&owner);
+    other_close(&owner.other);
+    if (strcmp(stdio_bus_event_loop_backend_name(loop), "kqueue") == 0)
+        ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}\n", 3)), STDIO_BUS_OK);
+    run_until(&owner, owner.failed_count == 1); /* kqueue finds it by writing only */
+    ck_assert_int_eq(owner.failure, CONNECTION_BROKEN);
+    close_owner(&owner);
+}
+END_TEST
+
+START_TEST(what_was_sent_before_a_close_is_read)
+{
+    struct bytes script = {NULL, 0, 0};
+    struct owner owner;
+
+    add_message(&script, 150000, 1);
+    add_message(&script, 30, 2);
+    open_either(&owner, _i % 2);
+    owner.hold_mode = _i / 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
+    bytes_add(&owner.other.to_send, script.data, script.len);
+    run_until(&owner, other_sent_all(&owner.other));
+    other_close(&owner.other); /* altogether, while it is in the kernel's buffers */
+    run_until(&owner, owner.ended_count == 1 || owner.failed_count == 1);
+    expect_same_bytes(&owner.taken, &script);
+    ck_assert_int_eq(owner.ended_count, 1);
+    close_owner(&owner);
+    bytes_free(&script);
+}
+END_TEST
+
+START_TEST(stopped_input_is_thrown_away)
+{
+    struct owner owner;
+
+    open_either(&owner, _i % 2);
+    owner.hold_mode = _i / 2 == 0 ? HOLD_ALWAYS : HOLD_NEVER;
+    other_send(&owner.other, "{\"id\":1}\n{\"id\":");
+    run_until(&owner, owner.offers == 1);
+    connection_stop_input(&owner.connection);
+    ck_assert_ptr_null(owner.connection.input);
+    owner.hold_mode = HOLD_NEVER;
+    connection_resume(&owner.connection);
+    other_send(&owner.other, "2}\n{\"id\":3}\n");
+    run_some(&owner);
+    end_of_input(&owner);
+    run_some(&owner);
+    ck_assert_int_eq(owner.offers, 1);
+    ck_assert_int_eq(owner.ended_count, 0);
+    ck_assert_int_eq(owner.malformed_count, 0);
+    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}\n", 3)), STDIO_BUS_OK);
+    run_until(&owner, owner.other.received.len == 3);
+    close_owner(&owner);
+}
+END_TEST
+
+/* --- out of memory --- */
+
+START_TEST(starved_connection_goes_on)
+{
+    struct bytes script = {NULL, 0, 0};
+    struct owner owner;
+
+    add_large_script(&script);
+    open_socket(&owner);
+    owner.other.send_chunk = 40000;
+    bytes_add(&owner.other.to_send, script.data, script.len);
+    while (owner.taken.len < script.len) {
+        int starved = owner.starved_count;
+        size_t sent = owner.other.sent + 200000;
+
+        run_until(&owner, owner.other.sent >= sent || owner.taken.len == script.len);
+        if (owner.taken.len == script.len)
+            break;
+        buffer_pool_free(&transport.pool); /* or it would do with what it has */
+        out_of_memory = true;
+        run_until(&owner, owner.starved_count > starved || other_sent_all(&owner.other));
+        out_of_memory = false;
+        if (other_sent_all(&owner.other))
+            run_until(&owner, owner.taken.len == script.len);
+    }
+    ck_assert_int_gt(owner.starved_count, 0);
+    expect_same_bytes(&owner.taken, &script);
+    close_owner(&owner);
+    bytes_free(&script);
+}
+END_TEST
+
+/* --- opening and closing --- */
+
+START_TEST(closed_in_its_own_callback)
+{
+    static const enum closing_at points[] = {CLOSE_AT_MESSAGE, CLOSE_AT_MALFORMED, CLOSE_AT_ENDED,
+                                             CLOSE_AT_FULL, CLOSE_AT_DRAINED, CLOSE_AT_FLUSHED};
+    struct owner owner;
+    int i;
+
+    limits.max_output_queue = 10;
+    open_either(&owner, _i % 2);
+    owner.closing_at = points[_i / 2];
+    other_send(&owner.other, "{\"id\":1}\n");
+    if (owner.closing_at == CLOSE_AT_ENDED) {
+        run_until(&owner, owner.messages == 1);
+        end_of_input(&owner);
+    } else if (owner.closing_at == CLOSE_AT_MALFORMED) {
+        other_send(&owner.other, "]\n");
+    } else if (owner.closing_at != CLOSE_AT_MESSAGE) {
+        for (i = 0; i < 5 && owner.connection.open; i++)
+            ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}    \n", 7)),
+                             STDIO_BUS_OK);
+    }
+    other_send(&owner.other, "{\"id\":2}\n");
+    run_until(&owner, !owner.connection.open);
+    run_some(&owner); /* the callbacks check that they are not called any more */
+    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}\n", 3)), STDIO_BUS_OK);
+    connection_resume(&owner.connection);
+    connection_stop_input(&owner.connection);
+    connection_close(&owner.connection);
+    close_owner(&owner);
+}
+END_TEST
+
+START_TEST(close_is_idempotent)
+{
+    struct connection zeroed;
+    struct owner owner;
+    int fd;
+
+    memset(&zeroed, 0, sizeof zeroed);
+    connection_close(&zeroed);
+    open_socket(&owner);
+    fd = owner.connection.fd_in;
+    other_send(&owner.other, "{\"id\":");
+    run_until(&owner, owner.connection.input != NULL);
+    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}\n", 3)), STDIO_BUS_OK);
+    connection_close(&owner.connection);
+    ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
+    ck_assert_int_eq(stdio_bus_event_loop_remove(loop, fd), STDIO_BUS_ENOTFOUND);
+    connection_close(&owner.connection);
+    run_some(&owner);
+    close_owner(&owner);
+}
+END_TEST
+
+static int flags_of(int fd)
+{
+    return fcntl(fd, F_GETFL);
+}
+
+/* The descriptors are lent: in and out the same, of one description, or of two. */
+START_TEST(borrowed_descriptors_get_their_flags_back)
+{
+    struct connection connection;
+    bool nonblocking = _i >= 3;
+    int ends[2], in, out, flags_in, flags_out;
+
+    memset(&connection, 0, sizeof connection);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    in = ends[0];
+    out = _i % 3 == 0 ? in : _i % 3 == 1 ? dup(in) : ends[1];
+    ck_assert_int_ge(out, 0);
+    if (nonblocking)
+        ck_assert_int_eq(fcntl(in, F_SETFL, flags_of(in) | O_NONBLOCK), 0);
+    flags_in = flags_of(in);
+    flags_out = flags_of(out);
+    ck_assert_int_eq(connection_open(&connection, &transport, &handler, in, out, true),
+                     STDIO_BUS_OK);
+    ck_assert_int_ne(flags_of(in) & O_NONBLOCK, 0);
+    ck_assert_int_ne(flags_of(out) & O_NONBLOCK, 0);
+    connection_close(&connection);
+    ck_assert_int_eq(flags_of(in), flags_in); /* and it is open */
+    ck_assert_int_eq(flags_of(out), flags_out);
+}
+END_TEST
+
+START_TEST(failed_open_leaves_nothing)
+{
+    struct connection connection;
+    int ends[2], flags, closed;
+
+    memset(&connection, 0, sizeof connection);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    flags = flags_of(ends[0]);
+    closed = dup(ends[0]);
+    ck_assert_int_eq(close(closed), 0);
+    errno = 0;
+    ck_assert_int_eq(connection_open(&connection, &transport, &handler, _i == 0 ? ends[0] : closed,
+                                     _i == 0 ? closed : ends[0], _i == 0),
+                     STDIO_BUS_ERR);
+    ck_assert_int_eq(errno, EBADF);
+    ck_assert_int_eq(flags_of(ends[0]), flags); /* open, and as it was */
+    ck_assert_int_eq(stdio_bus_event_loop_remove(loop, ends[0]), STDIO_BUS_ENOTFOUND);
+    connection_close(&connection);
+    ck_assert_int_eq(flags_of(ends[0]), flags);
+}
+END_TEST
+
+/* A file, which epoll refuses, as standard input has it in: stdio_bus < requests. */
+START_TEST(input_from_a_file)
+{
+    struct bytes script = {NULL, 0, 0};
+    struct owner owner;
+    FILE *file = tmpfile();
+    int out[2];
+
+    ck_assert_ptr_nonnull(file);
+    add_large_script(&script);
+    ck_assert_uint_eq(fwrite(script.data, 1, script.len, file), script.len);
+    ck_assert_int_eq(fflush(file), 0);
+    ck_assert_int_eq(lseek(fileno(file), 0, SEEK_SET), 0);
+    ck_assert_int_eq(pipe(out), 0);
+    open_owner(&owner, dup(fileno(file)), out[1], out[0], dup(out[0]));
+    run_until(&owner, owner.ended_count == 1);
+    expect_same_bytes(&owner.taken, &script);
+    ck_assert_int_eq(stdio_bus_event_loop_run_once(loop, 0), 0); /* it is at rest */
+    close_owner(&owner);
+    fclose(file);
+    bytes_free(&script);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_loop_test(tcase, small_messages_in_chunks, 0, 4 * CHUNKS);
+    tcase_add_loop_test(tcase, large_messages_in_chunks, 0, 16);
+    tcase_add_test(tcase, many_messages_in_one_read);
+    tcase_add_test(tcase, fields_are_there_when_offered_again);
+    tcase_add_test(tcase, problem_of_a_field_is_told_with_the_message);
+    tcase_add_loop_test(tcase, held_connection_reads_nothing_more, 0, 2);
+    tcase_add_test(tcase, idle_connection_holds_no_buffer);
+    tcase_add_loop_test(tcase, malformed_input_ends_it, 0, CHUNKS);
+    tcase_add_loop_test(tcase, longest_message_is_accepted, 0, EDGE_CHUNKS);
+    tcase_add_loop_test(tcase, longer_message_is_not_accepted, 0, EDGE_CHUNKS);
+    tcase_add_loop_test(tcase, line_without_end_is_not_accepted, 0, 2);
+    tcase_add_loop_test(tcase, unterminated_last_line_is_cut, 0, 2 * CHUNKS);
+    tcase_add_loop_test(tcase, end_comes_after_the_last_message, 0, 2);
+    tcase_add_loop_test(tcase, end_of_an_empty_input, 0, 2);
+    tcase_add_loop_test(tcase, half_closed_connection_is_sent_to, 0, 2);
+    tcase_add_test(tcase, half_closed_socket_that_goes_is_broken);
+    tcase_add_loop_test(tcase, what_was_sent_before_a_close_is_read, 0, 4);
+    tcase_add_loop_test(tcase, stopped_input_is_thrown_away, 0, 4);
+    tcase_add_test(tcase, starved_connection_goes_on);
+    tcase_add_loop_test(tcase, closed_in_its_own_callback, 0, 12);
+    tcase_add_test(tcase, close_is_idempotent);
+    tcase_add_loop_test(tcase, borrowed_descriptors_get_their_flags_back, 0, 6);
+    tcase_add_loop_test(tcase, failed_open_leaves_nothing, 0, 2);
+    tcase_add_test(tcase, input_from_a_file);
+}
+
+int main(void)
+{
+    return run_suite("connection", add_tests);
+}

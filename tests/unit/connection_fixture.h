@@ -1,0 +1,526 @@
+/* For the tests of connections: an event loop, connections that note what they tell, and peers at
+ * the other end of the descriptors that write and read as much per round as the test says. Buffers
+ * are compiled into the test with an allocator that fails on demand: they take the place of the
+ * library's. Every test runs over every event backend. */
+#ifndef CHECK_CONNECTION_FIXTURE_H
+#define CHECK_CONNECTION_FIXTURE_H
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "event/backend.h"
+#include "transport/connection.h"
+
+static bool out_of_memory;
+
+static inline void *failing_malloc(size_t size)
+{
+    return out_of_memory ? NULL : malloc(size);
+}
+
+#define malloc failing_malloc
+#include "base/buffer.c"
+#undef malloc
+
+#define DEADLINE_MS 20000 /* longer than anything that is waited for */
+#define ROUND_MS 1        /* a round without events */
+
+static struct stdio_bus_event_loop *loop;
+static struct limits limits;
+static struct log test_log;
+static struct transport transport;
+
+static inline void set_up_over(const struct event_backend *backend)
+{
+    const struct limits defaults = LIMITS_DEFAULT;
+
+    signal(SIGPIPE, SIG_IGN);
+    limits = defaults;
+    loop = event_loop_create_with(backend);
+    ck_assert_ptr_nonnull(loop);
+    log_open(&test_log, STDERR_FILENO, LOG_LEVEL_ERROR);
+    transport_init(&transport, loop, &test_log, &limits);
+}
+
+#ifdef HAVE_SYS_EPOLL_H
+static inline void set_up_epoll(void)
+{
+    set_up_over(&event_backend_epoll);
+}
+#endif
+
+#if defined(HAVE_KQUEUE) || defined(TEST_KQUEUE)
+static inline void set_up_kqueue(void)
+{
+    set_up_over(&event_backend_kqueue);
+}
+#endif
+
+static inline void set_up_poll(void)
+{
+    set_up_over(&event_backend_poll);
+}
+
+static inline void tear_down(void)
+{
+    out_of_memory = false;
+    transport_free(&transport);
+    log_close(&test_log);
+    stdio_bus_event_loop_destroy(loop);
+}
+
+/* --- bytes that grow --- */
+
+struct bytes {
+    char *data;
+    size_t len, capacity;
+};
+
+static inline void bytes_add(struct bytes *bytes, const char *data, size_t len)
+{
+    if (bytes->len + len > bytes->capacity) {
+        bytes->capacity = 2 * (bytes->len + len);
+        bytes->data = realloc(bytes->data, bytes->capacity);
+        ck_assert_ptr_nonnull(bytes->data);
+    }
+    if (len > 0)
+        memcpy(bytes->data + bytes->len, data, len);
+    bytes->len += len;
+}
+
+static inline void bytes_free(struct bytes *bytes)
+{
+    free(bytes->data);
+    memset(bytes, 0, sizeof *bytes);
+}
+
+static inline void expect_same_bytes(const struct bytes *a, const struct bytes *b)
+{
+    ck_assert_uint_eq(a->len, b->len);
+    ck_assert(a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
+}
+
+/* A message of exactly `len` bytes, newline included (at least 20), that differs from number to
+ * number. */
+static inline void add_message(struct bytes *to, size_t len, unsigned number)
+{
+    char head[32];
+    size_t head_len, i;
+
+    snprintf(head, sizeof head, "{\"id\":%u,\"p\":\"", number);
+    head_len = strlen(head);
+    ck_assert_uint_ge(len, head_len + 3);
+    bytes_add(to, head, head_len);
+    for (i = head_len; i < len - 3; i++) {
+        char c = (char)('a' + (i * 7 + number) % 26);
+
+        bytes_add(to, &c, 1);
+    }
+    bytes_add(to, "\"}\n", 3);
+}
+
+/* --- the other end --- */
+
+struct other_end {
+    int fd_in, fd_out; /* -1: closed */
+    struct bytes to_send, received;
+    size_t sent;
+    size_t send_chunk, read_chunk; /* bytes per round at most; 0: it does not */
+    bool eof;
+    int error; /* errno's value of a failed read or write */
+};
+
+static inline void other_send_some(struct other_end *other)
+{
+    size_t len = other->to_send.len - other->sent;
+    ssize_t written;
+
+    if (len > other->send_chunk)
+        len = other->send_chunk;
+    if (other->fd_out < 0 || len == 0)
+        return;
+    written = write(other->fd_out, other->to_send.data + other->sent, len);
+    if (written >= 0)
+        other->sent += (size_t)written;
+    else if (errno != EAGAIN)
+        other->error = errno;
+}
+
+static inline void other_read_some(struct other_end *other)
+{
+    static char buffer[1 << 20];
+    size_t room = other->read_chunk < sizeof buffer ? other->read_chunk : sizeof buffer;
+    ssize_t got;
+
+    if (other->fd_in < 0 || room == 0 || other->eof)
+        return;
+    got = read(other->fd_in, buffer, room);
+    if (got > 0)
+        bytes_add(&other->received, buffer, (size_t)got);
+    else if (got == 0)
+        other->eof = true;
+    else if (errno != EAGAIN)
+        other->error = errno;
+}
+
+static inline bool other_sent_all(const struct other_end *other)
+{
+    return other->sent == other->to_send.len;
+}
+
+static inline void other_close(struct other_end *other)
+{
+    if (other->fd_in >= 0)
+        close(other->fd_in);
+    if (other->fd_out >= 0 && other->fd_out != other->fd_in)
+        close(other->fd_out);
+    other->fd_in = other->fd_out = -1;
+}
+
+static inline void other_send(struct other_end *other, const char *text)
+{
+    bytes_add(&other->to_send, text, strlen(text));
+}
+
+/* --- the connection's owner --- */
+
+enum hold_mode {
+    HOLD_NEVER,
+    HOLD_ONCE,   /* each message is held when it comes, and taken when it is offered again */
+    HOLD_ALWAYS  /* until hold_mode is changed */
+};
+
+/* What the owner does when it is told something. */
+enum closing_at {
+    CLOSE_NEVER,
+    CLOSE_AT_MESSAGE,
+    CLOSE_AT_MALFORMED,
+    CLOSE_AT_ENDED,
+    CLOSE_AT_FULL,
+    CLOSE_AT_DRAINED,
+    CLOSE_AT_FLUSHED
+};
+
+struct owner {
+    struct connection connection;
+    struct other_end other;
+    enum hold_mode hold_mode;
+    enum closing_at closing_at;
+    struct owner *forward_to; /* messages go there; NULL: they are taken */
+    bool was_held;            /* the message that is offered next */
+    int resume_in;            /* rounds until connection_resume; 0: none is due */
+    struct bytes taken;       /* messages */
+    int messages, offers, handed_over, forward_failures;
+    enum message_problem problem; /* the last one's */
+    char id[64];                  /* the last one's */
+    int malformed_count, malformed_code;
+    char malformed_text[128];
+    int ended_count;
+    size_t cut;
+    int full_count, drained_count, flushed_count;
+    int failed_count, failure, error;
+    int starved_count;
+};
+
+static inline struct owner *owner_of(struct connection *connection)
+{
+    return list_entry(connection, struct owner, connection);
+}
+
+/* After this nothing may be told any more. */
+static inline void close_at(struct owner *owner, enum closing_at event)
+{
+    if (owner->closing_at == event)
+        connection_close(&owner->connection);
+}
+
+static inline void check_open(const struct owner *owner)
+{
+    ck_assert(owner->connection.open);
+    ck_assert_int_eq(owner->failed_count, 0);
+}
+
+static inline bool hold_this(struct owner *owner)
+{
+    if (owner->hold_mode == HOLD_NEVER || (owner->hold_mode == HOLD_ONCE && owner->was_held))
+        return false;
+    owner->was_held = true;
+    owner->resume_in = owner->hold_mode == HOLD_ONCE ? 1 + owner->messages % 3 : 0;
+    return true;
+}
+
+static inline enum connection_verdict on_message(struct connection *connection,
+                                                 const struct message *message,
+                                                 enum message_problem problem)
+{
+    struct owner *owner = owner_of(connection);
+
+    check_open(owner);
+    ck_assert_int_eq(owner->malformed_count, 0);
+    ck_assert_int_eq(owner->ended_count, 0);
+    owner->offers++;
+    owner->problem = problem;
+    if (message->id.text.len < sizeof owner->id) {
+        memset(owner->id, 0, sizeof owner->id);
+        memcpy(owner->id, message->id.text.len > 0 ? message->id.text.data : "",
+               message->id.text.len);
+    }
+    if (hold_this(owner))
+        return CONNECTION_HELD;
+    bytes_add(&owner->taken, message->bytes.data, message->bytes.len);
+    if (owner->forward_to != NULL) {
+        if (connection_forward(&owner->forward_to->connection, connection, message->bytes) !=
+            STDIO_BUS_OK) {
+            owner->forward_failures++;
+            owner->taken.len -= message->bytes.len;
+            owner->resume_in = 3;
+            return CONNECTION_HELD;
+        }
+        owner->handed_over += connection->handed_over;
+    }
+    owner->was_held = false;
+    owner->messages++;
+    close_at(owner, CLOSE_AT_MESSAGE);
+    return CONNECTION_NEXT;
+}
+
+static inline void on_malformed(struct connection *connection, int code, const char *problem)
+{
+    struct owner *owner = owner_of(connection);
+
+    check_open(owner);
+    owner->malformed_count++;
+    owner->malformed_code = code;
+    snprintf(owner->malformed_text, sizeof owner->malformed_text, "%s", problem);
+    close_at(owner, CLOSE_AT_MALFORMED);
+}
+
+static inline void on_ended(struct connection *connection, size_t cut)
+{
+    struct owner *owner = owner_of(connection);
+
+    check_open(owner);
+    owner->ended_count++;
+    owner->cut = cut;
+    close_at(owner, CLOSE_AT_ENDED);
+}
+
+static inline void on_full(struct connection *connection, bool full)
+{
+    struct owner *owner = owner_of(connection);
+    size_t bytes = connection->output.bytes;
+
+    check_open(owner);
+    if (full) {
+        ck_assert_int_eq(owner->full_count, owner->drained_count);
+        ck_assert_uint_gt(bytes, limits.max_output_queue);
+        owner->full_count++;
+        close_at(owner, CLOSE_AT_FULL);
+    } else {
+        ck_assert_int_eq(owner->full_count, owner->drained_count + 1);
+        ck_assert_uint_lt(2 * bytes, limits.max_output_queue);
+        owner->drained_count++;
+        close_at(owner, CLOSE_AT_DRAINED);
+    }
+}
+
+static inline void on_flushed(struct connection *connection)
+{
+    struct owner *owner = owner_of(connection);
+
+    check_open(owner);
+    ck_assert_uint_eq(connection->output.bytes, 0);
+    owner->flushed_count++;
+    close_at(owner, CLOSE_AT_FLUSHED);
+}
+
+static inline void on_failed(struct connection *connection, enum connection_failure failure,
+                             int error)
+{
+    struct owner *owner = owner_of(connection);
+
+    check_open(owner);
+    owner->failed_count++;
+    owner->failure = (int)failure;
+    owner->error = error;
+    connection_close(connection);
+}
+
+static inline void on_starved(struct connection *connection)
+{
+    struct owner *owner = owner_of(connection);
+
+    check_open(owner);
+    owner->starved_count++;
+    owner->resume_in = 3;
+}
+
+static const struct connection_handler handler = {
+    on_message, on_malformed, on_ended, on_full, on_flushed, on_failed, on_starved,
+};
+
+static inline void open_owner(struct owner *owner, int fd_in, int fd_out, int other_in,
+                              int other_out)
+{
+    memset(owner, 0, sizeof *owner);
+    owner->other.fd_in = other_in;
+    owner->other.fd_out = other_out;
+    owner->other.send_chunk = owner->other.read_chunk = SIZE_MAX;
+    ck_assert_int_eq(fcntl(other_in, F_SETFL, O_NONBLOCK), 0);
+    ck_assert_int_eq(fcntl(other_out, F_SETFL, O_NONBLOCK), 0);
+    ck_assert_int_eq(
+        connection_open(&owner->connection, &transport, &handler, fd_in, fd_out, false),
+        STDIO_BUS_OK);
+}
+
+static inline void open_socket(struct owner *owner)
+{
+    int ends[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    open_owner(owner, ends[0], ends[0], ends[1], ends[1]);
+}
+
+static inline void open_pipes(struct owner *owner)
+{
+    int in[2], out[2];
+
+    ck_assert_int_eq(pipe(in), 0);
+    ck_assert_int_eq(pipe(out), 0);
+    open_owner(owner, in[0], out[1], out[0], in[1]);
+}
+
+/* Over one or the other; 0 and 1. */
+static inline void open_either(struct owner *owner, int which)
+{
+    if (which == 0)
+        open_socket(owner);
+    else
+        open_pipes(owner);
+}
+
+static inline void close_owner(struct owner *owner)
+{
+    connection_close(&owner->connection);
+    other_close(&owner->other);
+    ck_assert_ptr_null(owner->connection.input);
+    ck_assert_ptr_null(owner->connection.output.first);
+    ck_assert(!timer_started(&owner->connection.stall));
+    ck_assert(!list_linked(&owner->connection.dirty));
+    bytes_free(&owner->taken);
+    bytes_free(&owner->other.to_send);
+    bytes_free(&owner->other.received);
+}
+
+/* What holds between two rounds. */
+static inline void check_between_rounds(const struct owner *owner)
+{
+    const struct connection *connection = &owner->connection;
+
+    if (!connection->open)
+        return;
+    ck_assert_int_eq(connection->is_full, owner->full_count > owner->drained_count);
+    if (connection->is_full)
+        ck_assert_uint_ge(2 * connection->output.bytes, limits.max_output_queue);
+    else
+        ck_assert_uint_le(connection->output.bytes, limits.max_output_queue);
+    /* One message, and what came in the same read. */
+    if (connection->input != NULL)
+        ck_assert_uint_lt(buffer_len(connection->input),
+                          limits.max_input_buffer + BUFFER_LARGE);
+}
+
+/* One round of the event loop, and of everybody around it. */
+static inline void run_round(struct owner **owners, int count)
+{
+    int i;
+
+    for (i = 0; i < count; i++) {
+        struct owner *owner = owners[i];
+
+        other_send_some(&owner->other);
+        other_read_some(&owner->other);
+        if (owner->resume_in > 0 && --owner->resume_in == 0)
+            connection_resume(&owner->connection);
+    }
+    transport_flush(&transport);
+    ck_assert_int_ge(stdio_bus_event_loop_run_once(loop, list_empty(&transport.dirty) ? ROUND_MS
+                                                                                      : 0),
+                     0);
+    transport_flush(&transport);
+    for (i = 0; i < count; i++)
+        check_between_rounds(owners[i]);
+}
+
+/* Runs rounds until the condition holds. */
+#define run_owners_until(owners_, count_, condition_)                                              \
+    do {                                                                                           \
+        int64_t deadline_ = clock_now_ms() + DEADLINE_MS;                                          \
+        while (!(condition_)) {                                                                    \
+            if (clock_now_ms() > deadline_)                                                        \
+                ck_abort_msg("waited in vain for " #condition_);                                   \
+            run_round((owners_), (count_));                                                        \
+        }                                                                                          \
+    } while (0)
+
+#define run_until(owner_, condition_)                                                              \
+    do {                                                                                           \
+        struct owner *only_ = (owner_);                                                            \
+        run_owners_until(&only_, 1, condition_);                                                   \
+    } while (0)
+
+/* Some rounds in which something must not happen. */
+static inline void run_some(struct owner *owner)
+{
+    int i;
+
+    for (i = 0; i < 5; i++)
+        run_round(&owner, 1);
+}
+
+/* Runs the tests that `add_tests` adds over every backend that is compiled in. Returns the exit
+ * status. */
+static inline int run_suite(const char *name, void (*add_tests)(TCase *tcase))
+{
+    static const struct {
+        const char *name;
+        void (*set_up)(void);
+    } backends[] = {
+#ifdef HAVE_SYS_EPOLL_H
+        {"epoll", set_up_epoll},
+#endif
+#if defined(HAVE_KQUEUE) || defined(TEST_KQUEUE)
+        {"kqueue", set_up_kqueue},
+#endif
+        {"poll", set_up_poll},
+    };
+    Suite *suite = suite_create(name);
+    SRunner *runner;
+    int failed;
+    size_t i;
+
+    for (i = 0; i < sizeof backends / sizeof backends[0]; i++) {
+        TCase *tcase = tcase_create(backends[i].name);
+
+        tcase_set_timeout(tcase, 120);
+        tcase_add_checked_fixture(tcase, backends[i].set_up, tear_down);
+        add_tests(tcase);
+        suite_add_tcase(suite, tcase);
+    }
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
+
+#endif
