@@ -55,15 +55,23 @@ static void log_undelivered(struct stdio_bus *bus, const struct endpoint *from,
              text);
 }
 
-/* A request gets an error, so that whoever sent it does not wait in vain. */
-static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct message *message,
-                   const struct route *route)
+/* A request gets an error, so that whoever sent it does not wait in vain. Who does not read the
+ * errors cannot go on asking for more of them: their queue has the limit that every queue has. */
+static enum connection_verdict refuse(struct stdio_bus *bus, struct endpoint *from,
+                                      const struct message *message, const struct route *route)
 {
     bool is_reply = message_is_response(message) && message->method.data == NULL;
+    bool told = message->id.type != ID_NONE && !is_reply && !bus->options.config->strict;
 
+    if (told && from->peer.full) {
+        from->blocks_itself = true;
+        router_hold(&from->peer.waiting, &from->peer);
+        return CONNECTION_HELD;
+    }
     log_undelivered(bus, from, message, route->text);
-    if (message->id.type != ID_NONE && !is_reply)
+    if (told)
         bus_send_error(bus, from, message->id, route->code, route->text);
+    return CONNECTION_NEXT;
 }
 
 static void start_hold_timer(struct stdio_bus *bus, struct endpoint *endpoint)
@@ -91,8 +99,7 @@ enum connection_verdict bus_carry_out(struct stdio_bus *bus, struct endpoint *fr
             start_hold_timer(bus, from);
         return CONNECTION_HELD;
     case ROUTE_REFUSE:
-        refuse(bus, from, message, route);
-        return CONNECTION_NEXT;
+        return refuse(bus, from, message, route);
     case ROUTE_DISCARD:
         log_undelivered(bus, from, message, route->text);
         return CONNECTION_NEXT;
@@ -108,6 +115,7 @@ void bus_resume(struct stdio_bus *bus, struct peer *peer)
     struct endpoint *endpoint = endpoint_of_peer(peer);
 
     timers_stop(stdio_bus_event_loop_timers(bus->loop), &endpoint->hold);
+    endpoint->blocks_itself = false;
     /* A worker may have stopped reading because we stopped reading from it. */
     if (endpoint->is_worker)
         connection_renew_stall(&endpoint->connection);

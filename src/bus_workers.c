@@ -94,7 +94,7 @@ static void worker_connection_failed(struct connection *connection,
         worker_handle(worker, WORKER_INPUT_BROKEN);
         return;
     }
-    if (connection->held) {
+    if (connection->held && !worker->endpoint.blocks_itself) {
         /* We are not reading from it, so that it may well be unable to read from us. Whoever it
          * is held for has a time limit too. */
         connection_renew_stall(connection);

@@ -95,9 +95,12 @@ static int new_socket(int family)
 
 static int fail(int fd, char *reason, size_t reason_size, const char *what)
 {
-    snprintf(reason, reason_size, "%s: %s", what, strerror(errno));
+    int error = errno;
+
+    snprintf(reason, reason_size, "%s: %s", what, strerror(error));
     if (fd >= 0)
         close(fd);
+    errno = error;
     return -1;
 }
 

@@ -21,7 +21,7 @@ bool address_is_loopback(const struct sockaddr_storage *address);
  * `reason` filled when there are none. */
 struct addrinfo *address_resolve(const char *host, uint16_t port, char *reason, size_t reason_size);
 
-/* A bound, non-blocking, close-on-exec TCP socket, or -1 with `reason` filled. */
+/* A bound, non-blocking, close-on-exec TCP socket, or -1 with `reason` filled and errno set. */
 int address_bind_tcp(const struct addrinfo *info, char *reason, size_t reason_size);
 
 /* The same for a Unix socket, created with mode 0600. A stale one at the path (nobody accepts

@@ -104,6 +104,11 @@ void connection_close_output(struct connection *connection)
     queue_clear(&connection->output, &connection->transport->pool);
     list_remove(&connection->dirty);
     timers_stop(stdio_bus_event_loop_timers(connection->transport->loop), &connection->stall);
+    if (!connection->is_full)
+        return;
+    connection->is_full = false;
+    if (connection->open) /* else the owner knows, and lets those go who wait for this queue */
+        connection->handler->full(connection, false);
 }
 
 void connection_close(struct connection *connection)
@@ -116,6 +121,7 @@ void connection_close(struct connection *connection)
     if (connection->fd_in == connection->fd_out)
         connection->fd_in = -1;
     connection_close_output(connection);
+    timers_stop(stdio_bus_event_loop_timers(transport->loop), &connection->stall);
     if (connection->fd_in >= 0) {
         stdio_bus_event_loop_remove(transport->loop, connection->fd_in);
         release_fd(connection, connection->fd_in, connection->flags_in);
@@ -133,7 +139,7 @@ static void start_backpressure(struct connection *connection)
 
 void connection_renew_stall(struct connection *connection)
 {
-    if (connection->open && connection->is_full && !connection->lingering)
+    if (connection->is_full && !connection->lingering)
         start_backpressure(connection);
 }
 

@@ -11,6 +11,7 @@ struct endpoint {
     struct peer peer;
     struct timer hold; /* started while it is held for an id */
     bool is_worker;
+    bool blocks_itself; /* held until its own queue drains: we owe it an error reply */
 };
 
 static inline struct endpoint *endpoint_of_peer(struct peer *peer)

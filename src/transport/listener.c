@@ -110,7 +110,7 @@ static void acceptable(void *user_data, unsigned events)
         }
         address_text(peer, sizeof peer, &address);
         listener->fn(listener->user_data, fd, peer);
-        if (fd > listener->fd_max) {
+        if (socket->fd >= 0 && fd > listener->fd_max) {
             rest(listener, EMFILE);
             return;
         }
@@ -184,11 +184,16 @@ static void tell_tcp(struct listener *listener, int fd)
                  "%s can be reached from other machines, and there is no authentication", text);
 }
 
+/* STDIO_BUS_ENOTFOUND, after a warning: the machine does not have this address. */
 static int listen_on(struct listener *listener, const struct addrinfo *info)
 {
     char reason[ADDRESS_REASON_MAX];
     int fd = address_bind_tcp(info, reason, sizeof reason);
 
+    if (fd < 0 && (errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL)) {
+        log_warn(listener->log, "", "not listening on %s", reason);
+        return STDIO_BUS_ENOTFOUND;
+    }
     if (fd < 0) {
         log_error(listener->log, "", "cannot listen: %s", reason);
         return STDIO_BUS_ERR;
@@ -216,16 +221,20 @@ int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *lo
         log_error(log, "", "cannot listen on %s: %s", host, reason);
         return STDIO_BUS_ERR;
     }
-    for (info = found; info != NULL && status == STDIO_BUS_OK; info = info->ai_next) {
+    for (info = found; info != NULL && status != STDIO_BUS_ERR; info = info->ai_next) {
         /* With a port that the system picks, a second address would get another one. */
         if (listener->count == LISTENER_SOCKETS_MAX || (port == 0 && listener->count > 0))
             break;
         status = listen_on(listener, info);
     }
     freeaddrinfo(found);
-    if (status != STDIO_BUS_OK)
-        listener_close(listener);
-    return status;
+    /* A name may stand for an IPv6 address where there is no IPv6: one address is enough. */
+    if (status != STDIO_BUS_ERR && listener->count > 0)
+        return STDIO_BUS_OK;
+    if (status != STDIO_BUS_ERR)
+        log_error(log, "", "cannot listen on %s: none of its addresses is this machine's", host);
+    listener_close(listener);
+    return STDIO_BUS_ERR;
 }
 
 void listener_close(struct listener *listener)

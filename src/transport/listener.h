@@ -41,8 +41,8 @@ struct listener {
 int listener_open_unix(struct listener *listener, struct stdio_bus_event_loop *loop,
                        struct log *log, const char *path, listener_fn *fn, void *user_data);
 
-/* Listens on every address of host ("" is loopback, 127.0.0.1). Port 0: the system picks one, which
- * the log tells. STDIO_BUS_ERR after the reason was logged. */
+/* Listens on every address of host ("" is loopback, 127.0.0.1) that the machine has. Port 0: the
+ * system picks one, which the log tells. STDIO_BUS_ERR after the reason was logged. */
 int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *loop,
                       struct log *log, const char *host, uint16_t port, listener_fn *fn,
                       void *user_data);

@@ -1,0 +1,630 @@
+#include "build_config.h"
+
+#include "process/process.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+
+#define DEADLINE_MS 20000 /* longer than anything that is waited for */
+#define FDS_MAX 2000      /* descriptors that are looked at */
+
+static char *self; /* this program, which is also the child: "check_process report" */
+
+/* --- the child's side --- */
+
+static int report(void)
+{
+    struct stat status;
+    struct rlimit nofile;
+    sigset_t mask;
+    struct sigaction action;
+    int i;
+
+    for (i = 0; i < FDS_MAX; i++) {
+        if (fcntl(i, F_GETFD) >= 0)
+            printf("fd=%d\n", i);
+    }
+    sigprocmask(SIG_SETMASK, NULL, &mask);
+    for (i = 1; i < 65; i++) {
+        if (sigismember(&mask, i) == 1)
+            printf("blocked=%d\n", i);
+        /* A caught signal is back to its default after exec; only an ignored one is not. */
+        if (sigaction(i, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            printf("ignored=%d\n", i);
+    }
+    if (getrlimit(RLIMIT_NOFILE, &nofile) == 0)
+        printf("nofile=%llu\n", (unsigned long long)nofile.rlim_cur);
+    if (fstat(STDERR_FILENO, &status) == 0)
+        printf("stderr=%llu:%llu\n", (unsigned long long)status.st_dev,
+               (unsigned long long)status.st_ino);
+    printf("pid=%ld\ngroup=%ld\nparent=%ld\n", (long)getpid(), (long)getpgrp(), (long)getppid());
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
+/* --- the parent's side --- */
+
+static void wait_readable(int fd)
+{
+    struct pollfd wanted = {fd, POLLIN, 0};
+    int ready;
+
+    do
+        ready = poll(&wanted, 1, DEADLINE_MS);
+    while (ready < 0 && errno == EINTR);
+    ck_assert_int_eq(ready, 1);
+}
+
+static int exec_result(const struct process *process, int *error)
+{
+    int64_t deadline = clock_now_ms() + DEADLINE_MS;
+    int result;
+
+    while ((result = process_exec_result(process->fd_exec, error)) == STDIO_BUS_EAGAIN) {
+        ck_assert_int_lt(clock_now_ms(), deadline);
+        wait_readable(process->fd_exec);
+    }
+    return result;
+}
+
+static struct process spawn_with(char *const argv[], const struct rlimit *nofile)
+{
+    struct process process = {0, -1, -1, -1};
+    int error = 0;
+
+    ck_assert_int_eq(process_spawn(&process, argv, nofile), STDIO_BUS_OK);
+    ck_assert_int_gt(process.pid, 0);
+    ck_assert_int_eq(exec_result(&process, &error), STDIO_BUS_OK);
+    return process;
+}
+
+static struct process spawn_shell(const char *script)
+{
+    char shell[] = "/bin/sh", flag[] = "-c", copy[256];
+    char *argv[] = {shell, flag, copy, NULL};
+
+    snprintf(copy, sizeof copy, "%s", script);
+    return spawn_with(argv, NULL);
+}
+
+/* What it writes until the end. */
+static char *read_all(int fd)
+{
+    static char text[65536];
+    size_t len = 0;
+    ssize_t got;
+
+    for (;;) {
+        wait_readable(fd);
+        got = read(fd, text + len, sizeof text - 1 - len);
+        ck_assert_int_ge(got, 0);
+        if (got == 0)
+            break;
+        len += (size_t)got;
+        ck_assert_uint_lt(len, sizeof text - 1);
+    }
+    text[len] = '\0';
+    return text;
+}
+
+static int wait_status(pid_t pid)
+{
+    int64_t deadline = clock_now_ms() + DEADLINE_MS;
+    int status = -1;
+
+    while (!process_reap(pid, &status)) {
+        ck_assert_int_lt(clock_now_ms(), deadline);
+        poll(NULL, 0, 1);
+    }
+    return status;
+}
+
+static void close_process(struct process *process)
+{
+    close(process->fd_to);
+    close(process->fd_from);
+    close(process->fd_exec);
+}
+
+static int count_fds(void)
+{
+    int count = 0, i;
+
+    for (i = 0; i < FDS_MAX; i++)
+        count += fcntl(i, F_GETFD) >= 0;
+    return count;
+}
+
+static void expect_line(const char *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void expect_line(const char *text, const char *format, ...)
+{
+    char line[128];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    ck_assert_msg(strstr(text, line) != NULL, "no line %s in:\n%s", line, text);
+}
+
+/* Runs this program as a child that tells about itself. */
+static char *reported(const struct rlimit *nofile, struct process *process)
+{
+    char word[] = "report";
+    char *argv[] = {self, word, NULL};
+    char *text;
+
+    *process = spawn_with(argv, nofile);
+    text = read_all(process->fd_from);
+    ck_assert_int_eq(wait_status(process->pid), 0);
+    close_process(process);
+    return text;
+}
+
+/* --- what the child gets --- */
+
+START_TEST(nothing_is_inherited_but_three_descriptors)
+{
+    struct process process;
+    const char *text, *at;
+    int count = 0;
+
+    /* As a careless parent of ours may have left them. */
+    ck_assert_int_eq(dup2(STDERR_FILENO, 50), 50);
+    ck_assert_int_eq(dup2(STDERR_FILENO, 900), 900);
+    text = reported(NULL, &process);
+    for (at = text; (at = strstr(at, "fd=")) != NULL; at++)
+        count++;
+    expect_line(text, "fd=0\n");
+    expect_line(text, "fd=1\n");
+    expect_line(text, "fd=2\n");
+    ck_assert_msg(count == 3, "%s", text);
+    ck_assert_int_ge(fcntl(50, F_GETFD), 0); /* ours are left alone */
+    ck_assert_int_eq(fcntl(50, F_GETFD) & FD_CLOEXEC, 0);
+}
+END_TEST
+
+START_TEST(signals_are_as_new)
+{
+    struct process process;
+    struct sigaction action;
+    sigset_t blocked, after;
+    const char *text;
+    int i;
+
+    for (i = 1; i < 32; i++) {
+        if (i != SIGKILL && i != SIGSTOP && i != SIGCHLD)
+            signal(i, SIG_IGN);
+    }
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGUSR1);
+    sigaddset(&blocked, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
+    text = reported(NULL, &process);
+    ck_assert_ptr_null(strstr(text, "blocked="));
+    ck_assert_ptr_null(strstr(text, "ignored="));
+    /* Ours stay as they are. */
+    sigprocmask(SIG_SETMASK, NULL, &after);
+    for (i = 1; i < 32; i++)
+        ck_assert_int_eq(sigismember(&after, i), sigismember(&blocked, i));
+    ck_assert_int_eq(sigaction(SIGTERM, NULL, &action), 0);
+    ck_assert(action.sa_handler == SIG_IGN);
+}
+END_TEST
+
+START_TEST(group_and_stderr)
+{
+    struct process process;
+    struct stat status;
+    const char *text = reported(NULL, &process);
+
+    expect_line(text, "pid=%ld\n", (long)process.pid);
+    expect_line(text, "group=%ld\n", (long)process.pid);
+    expect_line(text, "parent=%ld\n", (long)getpid());
+    ck_assert_int_eq(fstat(STDERR_FILENO, &status), 0);
+    expect_line(text, "stderr=%llu:%llu\n", (unsigned long long)status.st_dev,
+                (unsigned long long)status.st_ino);
+}
+END_TEST
+
+START_TEST(descriptor_limit)
+{
+    struct process process;
+    struct rlimit ours, given;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &ours), 0);
+    given = ours;
+    given.rlim_cur = 77;
+    expect_line(reported(&given, &process), "nofile=77\n");
+    expect_line(reported(NULL, &process), "nofile=%llu\n", (unsigned long long)ours.rlim_cur);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &given), 0);
+    ck_assert(given.rlim_cur == ours.rlim_cur);
+}
+END_TEST
+
+START_TEST(stdin_and_stdout_are_pipes_of_ours)
+{
+    char cat[] = "cat"; /* found by PATH */
+    char *argv[] = {cat, NULL};
+    struct process process = spawn_with(argv, NULL);
+
+    ck_assert_int_ne(fcntl(process.fd_to, F_GETFD) & FD_CLOEXEC, 0);
+    ck_assert_int_ne(fcntl(process.fd_from, F_GETFD) & FD_CLOEXEC, 0);
+    ck_assert_int_ne(fcntl(process.fd_exec, F_GETFD) & FD_CLOEXEC, 0);
+    ck_assert_int_ne(fcntl(process.fd_exec, F_GETFL) & O_NONBLOCK, 0);
+    ck_assert_int_eq(getpgid(process.pid), process.pid);
+    ck_assert_int_eq(write(process.fd_to, "hello\n", 6), 6);
+    close(process.fd_to);
+    ck_assert_str_eq(read_all(process.fd_from), "hello\n");
+    ck_assert_int_eq(wait_status(process.pid), 0);
+    close(process.fd_from);
+    close(process.fd_exec);
+}
+END_TEST
+
+/* Its group can be signalled from the moment that process_spawn returns. */
+START_TEST(group_is_there_at_once)
+{
+    char cat[] = "/bin/cat";
+    char *argv[] = {cat, NULL};
+    int i;
+
+    for (i = 0; i < 50; i++) {
+        struct process process;
+
+        ck_assert_int_eq(process_spawn(&process, argv, NULL), STDIO_BUS_OK);
+        ck_assert_int_eq(getpgid(process.pid), process.pid);
+        process_destroy(process.pid);
+        close_process(&process);
+    }
+}
+END_TEST
+
+static volatile sig_atomic_t caught;
+
+static void catch_signal(int signo)
+{
+    static const char byte = 'x';
+    ssize_t written;
+
+    (void)signo;
+    caught = 1;
+    /* Were it called in the child between fork and exec, we would hear of it. */
+    written = write(60, &byte, 1);
+    (void)written;
+}
+
+/* A signal that meets the child between fork and exec is neither lost nor taken by our handler. */
+START_TEST(signal_right_after_the_fork)
+{
+    char cat[] = "/bin/cat";
+    char *argv[] = {cat, NULL};
+    int pipe_ends[2], i;
+
+    ck_assert_int_eq(pipe(pipe_ends), 0);
+    ck_assert_int_eq(fcntl(pipe_ends[0], F_SETFL, O_NONBLOCK), 0);
+    ck_assert_int_eq(dup2(pipe_ends[1], 60), 60);
+    signal(SIGTERM, catch_signal);
+    for (i = 0; i < 100; i++) {
+        struct process process;
+        char byte;
+        int status;
+
+        ck_assert_int_eq(process_spawn(&process, argv, NULL), STDIO_BUS_OK);
+        ck_assert(process_signal_group(process.pid, SIGTERM));
+        status = wait_status(process.pid);
+        ck_assert(WIFSIGNALED(status));
+        ck_assert_int_eq(WTERMSIG(status), SIGTERM);
+        ck_assert_int_eq(read(pipe_ends[0], &byte, 1), -1);
+        close_process(&process);
+    }
+    ck_assert_int_eq(caught, 0);
+}
+END_TEST
+
+#if defined(__linux__) && defined(HAVE_PRCTL)
+/* Spawned by a process in between that is killed: it holds the write end of our pipe as its stderr,
+ * so the pipe's end is its death. */
+START_TEST(child_dies_with_its_parent)
+{
+    char sleep_path[] = "/bin/sleep", seconds[] = "1000";
+    char *argv[] = {sleep_path, seconds, NULL};
+    int ends[2];
+    pid_t between;
+    char byte;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    between = fork();
+    ck_assert_int_ge(between, 0);
+    if (between == 0) {
+        struct process process;
+        int error;
+
+        dup2(ends[1], STDERR_FILENO);
+        if (process_spawn(&process, argv, NULL) != STDIO_BUS_OK)
+            _exit(1);
+        while (process_exec_result(process.fd_exec, &error) == STDIO_BUS_EAGAIN)
+            poll(NULL, 0, 1);
+        if (write(STDERR_FILENO, "r", 1) != 1)
+            _exit(1);
+        pause();
+        _exit(1);
+    }
+    close(ends[1]);
+    wait_readable(ends[0]);
+    ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+    ck_assert_int_eq(kill(between, SIGKILL), 0);
+    wait_readable(ends[0]);
+    ck_assert_int_eq(read(ends[0], &byte, 1), 0);
+    ck_assert_int_eq(waitpid(between, NULL, 0), between);
+}
+END_TEST
+#endif
+
+START_TEST(works_with_standard_descriptors_closed)
+{
+    char cat[] = "/bin/cat";
+    char *argv[] = {cat, NULL};
+    struct process process;
+
+    close(STDIN_FILENO);
+    close(STDOUT_FILENO);
+    if (_i == 1)
+        close(STDERR_FILENO);
+    process = spawn_with(argv, NULL);
+    ck_assert_int_gt(process.fd_to, STDERR_FILENO);
+    ck_assert_int_gt(process.fd_from, STDERR_FILENO);
+    ck_assert_int_eq(write(process.fd_to, "hello\n", 6), 6);
+    close(process.fd_to);
+    ck_assert_str_eq(read_all(process.fd_from), "hello\n");
+    ck_assert_int_eq(wait_status(process.pid), 0);
+}
+END_TEST
+
+/* --- exec and its failure --- */
+
+static void expect_exec_error(char *path, int expected)
+{
+    char *argv[] = {path, NULL};
+    struct process process;
+    int error = 0, status;
+
+    ck_assert_int_eq(process_spawn(&process, argv, NULL), STDIO_BUS_OK);
+    ck_assert_int_eq(exec_result(&process, &error), STDIO_BUS_ERR);
+    ck_assert_int_eq(error, expected);
+    status = wait_status(process.pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) != 0);
+    ck_assert_str_eq(read_all(process.fd_from), ""); /* it has said nothing */
+    close_process(&process);
+}
+
+START_TEST(exec_error_is_told)
+{
+    char nowhere[] = "/nonexistent/program", unknown[] = "no-such-program-in-the-path";
+    char directory[] = "/", path[] = "/tmp/check_process_XXXXXX", below[64];
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    expect_exec_error(nowhere, ENOENT);
+    expect_exec_error(unknown, ENOENT);
+    expect_exec_error(directory, EACCES);
+    expect_exec_error(path, EACCES); /* not executable */
+    snprintf(below, sizeof below, "%s/x", path);
+    expect_exec_error(below, ENOTDIR);
+    ck_assert_int_eq(unlink(path), 0);
+}
+END_TEST
+
+START_TEST(exec_result_is_not_waited_for)
+{
+    int ends[2], error = 0, number = EPERM;
+
+    ck_assert_int_eq(pipe(ends), 0);
+    ck_assert_int_eq(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+    ck_assert_int_eq(process_exec_result(ends[0], &error), STDIO_BUS_EAGAIN);
+    ck_assert_int_eq(write(ends[1], &number, sizeof number), sizeof number);
+    ck_assert_int_eq(process_exec_result(ends[0], &error), STDIO_BUS_ERR);
+    ck_assert_int_eq(error, EPERM);
+    close(ends[1]);
+    ck_assert_int_eq(process_exec_result(ends[0], &error), STDIO_BUS_OK);
+    close(ends[0]);
+    ck_assert_int_eq(process_exec_result(ends[0], &error), STDIO_BUS_ERR);
+    ck_assert_int_eq(error, EBADF);
+}
+END_TEST
+
+START_TEST(failed_spawn_leaves_nothing)
+{
+    char cat[] = "/bin/cat";
+    char *argv[] = {cat, NULL};
+    struct rlimit limit;
+    struct process process;
+    int fds = count_fds(), failures = 0;
+    int lowest = dup(STDERR_FILENO);
+
+    ck_assert_int_ge(lowest, 0);
+    close(lowest);
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    for (limit.rlim_cur = (rlim_t)lowest;; limit.rlim_cur++) { /* one more each time */
+        int status;
+
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+        errno = 0;
+        status = process_spawn(&process, argv, NULL);
+        if (status == STDIO_BUS_OK)
+            break;
+        ck_assert_int_eq(status, STDIO_BUS_ERR);
+        ck_assert_int_eq(errno, EMFILE);
+        ck_assert_int_eq(count_fds(), fds);
+        failures++;
+    }
+    ck_assert_int_ge(failures, 5); /* it needs six */
+    process_destroy(process.pid);
+    close_process(&process);
+    ck_assert_int_eq(count_fds(), fds);
+    ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no child, no zombie */
+}
+END_TEST
+
+START_TEST(spawn_and_exit_leave_no_descriptor)
+{
+    int fds = count_fds(), i;
+
+    for (i = 0; i < 20; i++) {
+        struct process process = spawn_shell("exit 3");
+        int status = wait_status(process.pid);
+
+        ck_assert(WIFEXITED(status));
+        ck_assert_int_eq(WEXITSTATUS(status), 3);
+        close_process(&process);
+    }
+    ck_assert_int_eq(count_fds(), fds);
+}
+END_TEST
+
+/* --- reaping, signalling, killing --- */
+
+START_TEST(reaped_once_it_has_exited)
+{
+    char cat[] = "/bin/cat";
+    char *argv[] = {cat, NULL};
+    struct process process = spawn_with(argv, NULL);
+    int status = -1;
+
+    ck_assert(!process_reap(process.pid, &status));
+    close(process.fd_to);
+    ck_assert_int_eq(wait_status(process.pid), 0);
+    status = -1;
+    ck_assert(process_reap(process.pid, &status)); /* somebody else reaped it: gone all the same */
+    ck_assert_int_eq(status, 0);
+    close(process.fd_from);
+    close(process.fd_exec);
+}
+END_TEST
+
+START_TEST(signal_reaches_the_whole_group)
+{
+    struct process process = spawn_shell("sleep 1000 & echo ready; wait");
+    char byte[16];
+    int status;
+
+    wait_readable(process.fd_from);
+    ck_assert_int_eq(read(process.fd_from, byte, sizeof byte), 6);
+    ck_assert(process_signal_group(process.pid, SIGTERM));
+    /* The pipe comes to its end when the grandchild is gone too. */
+    ck_assert_str_eq(read_all(process.fd_from), "");
+    status = wait_status(process.pid);
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(WTERMSIG(status), SIGTERM);
+    close_process(&process);
+}
+END_TEST
+
+START_TEST(group_without_members)
+{
+    struct process process = spawn_shell("exit 0");
+
+    wait_status(process.pid);
+    ck_assert(!process_signal_group(process.pid, SIGTERM));
+    ck_assert(!process_signal_group(0, 0)); /* not our own; signal 0 only asks */
+    ck_assert(!process_signal_group(-1, 0)); /* not everybody's */
+    close_process(&process);
+}
+END_TEST
+
+START_TEST(destroyed_although_it_refuses)
+{
+    struct process process =
+        spawn_shell("trap '' TERM INT HUP; echo ready; while :; do sleep 1000; done");
+    char byte[16];
+
+    wait_readable(process.fd_from);
+    ck_assert_int_eq(read(process.fd_from, byte, sizeof byte), 6);
+    if (_i == 1)
+        ck_assert(process_signal_group(process.pid, SIGSTOP));
+    process_destroy(process.pid);
+    ck_assert_int_eq(waitpid(process.pid, NULL, WNOHANG), -1);
+    ck_assert_int_eq(errno, ECHILD);
+    ck_assert_str_eq(read_all(process.fd_from), ""); /* with its children */
+    close_process(&process);
+}
+END_TEST
+
+START_TEST(status_in_words)
+{
+    struct process process = spawn_shell("exit 3");
+    char text[80], tiny[8];
+
+    ck_assert_str_eq(process_status_text(text, sizeof text, wait_status(process.pid)),
+                     "exited with status 3");
+    close_process(&process);
+    process = spawn_shell("kill -9 $$");
+    process_status_text(text, sizeof text, wait_status(process.pid));
+    ck_assert_ptr_nonnull(strstr(text, "was killed by signal 9 ("));
+    close_process(&process);
+    ck_assert_str_eq(process_status_text(tiny, sizeof tiny, 0), "exited "); /* cut, and ended */
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, nothing_is_inherited_but_three_descriptors);
+    tcase_add_test(tcase, signals_are_as_new);
+    tcase_add_test(tcase, group_and_stderr);
+    tcase_add_test(tcase, descriptor_limit);
+    tcase_add_test(tcase, stdin_and_stdout_are_pipes_of_ours);
+    tcase_add_test(tcase, group_is_there_at_once);
+    tcase_add_test(tcase, signal_right_after_the_fork);
+#if defined(__linux__) && defined(HAVE_PRCTL)
+    tcase_add_test(tcase, child_dies_with_its_parent);
+#endif
+    tcase_add_loop_test(tcase, works_with_standard_descriptors_closed, 0, 2);
+    tcase_add_test(tcase, exec_error_is_told);
+    tcase_add_test(tcase, exec_result_is_not_waited_for);
+    tcase_add_test(tcase, failed_spawn_leaves_nothing);
+    tcase_add_test(tcase, spawn_and_exit_leave_no_descriptor);
+    tcase_add_test(tcase, reaped_once_it_has_exited);
+    tcase_add_test(tcase, signal_reaches_the_whole_group);
+    tcase_add_test(tcase, group_without_members);
+    tcase_add_loop_test(tcase, destroyed_although_it_refuses, 0, 2);
+    tcase_add_test(tcase, status_in_words);
+}
+
+int main(int argc, char **argv)
+{
+    Suite *suite;
+    TCase *tcase;
+    SRunner *runner;
+    int failed;
+
+    if (argc == 2 && strcmp(argv[1], "report") == 0)
+        return report();
+    self = argv[0];
+    suite = suite_create("process");
+    tcase = tcase_create("process");
+    tcase_set_timeout(tcase, 60);
+    add_tests(tcase);
+    suite_add_tcase(suite, tcase);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
