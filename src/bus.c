@@ -164,6 +164,7 @@ static int open_listener(struct stdio_bus *bus)
 void bus_serve(struct stdio_bus *bus)
 {
     bus->phase = BUS_PHASE_SERVING;
+    bus_serve_workers(bus);
     if (bus->options.mode == BUS_LISTEN_STDIO &&
         bus_add_client(bus, STDIN_FILENO, STDOUT_FILENO, true, "stdin and stdout") != STDIO_BUS_OK)
         bus_begin_stop(bus, BUS_SYSTEM_ERROR);

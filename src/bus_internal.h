@@ -107,6 +107,10 @@ void bus_close_clients(struct stdio_bus *bus, bool now);
 
 int bus_create_workers(struct stdio_bus *bus);
 int bus_start_workers(struct stdio_bus *bus);
+
+/* Lets the running workers take messages, now that all have been started. */
+void bus_serve_workers(struct stdio_bus *bus);
+
 void bus_reap_workers(struct stdio_bus *bus);
 void bus_stop_workers(struct stdio_bus *bus);
 void bus_kill_workers(struct stdio_bus *bus);

@@ -42,17 +42,24 @@ static const char *id_text(char *to, size_t size, struct message_id id)
     return log_escape(to, size, id.text);
 }
 
-static void log_undelivered(struct stdio_bus *bus, const struct endpoint *from,
-                            const struct message *message, const char *text)
+/* "discarded a message (id 7, sessionId none): TEXT", at the level of what was done with it. */
+static void log_message(struct stdio_bus *bus, enum log_level level, const struct endpoint *from,
+                        const struct message *message, const char *done, const char *text)
 {
     char id[64], session[64];
 
-    log_warn(bus->log, from->connection.context, "discarded a message (id %s, sessionId %s): %s",
-             id_text(id, sizeof id, message->id),
-             message->session_id.data != NULL
-                 ? log_escape(session, sizeof session, message->session_id)
-                 : "none",
-             text);
+    log_write(bus->log, level, from->connection.context, "%s a message (id %s, sessionId %s)%s%s",
+              done, id_text(id, sizeof id, message->id),
+              message->session_id.data != NULL
+                  ? log_escape(session, sizeof session, message->session_id)
+                  : "none",
+              level == LOG_LEVEL_DEBUG ? " to " : ": ", text);
+}
+
+static void log_undelivered(struct stdio_bus *bus, const struct endpoint *from,
+                            const struct message *message, const char *text)
+{
+    log_message(bus, LOG_LEVEL_WARN, from, message, "discarded", text);
 }
 
 /* A request gets an error, so that whoever sent it does not wait in vain. Who does not read the
@@ -86,6 +93,9 @@ enum connection_verdict bus_carry_out(struct stdio_bus *bus, struct endpoint *fr
 {
     switch (route->action) {
     case ROUTE_FORWARD:
+        if (log_enabled(bus->log, LOG_LEVEL_DEBUG))
+            log_message(bus, LOG_LEVEL_DEBUG, from, message, "forwarding",
+                        endpoint_of_peer(route->to)->connection.context);
         if (connection_forward(&endpoint_of_peer(route->to)->connection, &from->connection,
                                message->bytes) == STDIO_BUS_OK) {
             router_forwarded(&bus->router, route);

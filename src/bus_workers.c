@@ -125,7 +125,9 @@ static void worker_available(struct worker *worker, enum peer_availability avail
 {
     struct stdio_bus *bus = bus_of(worker);
 
-    if (availability == PEER_HERE && bus->phase >= BUS_PHASE_DRAINING)
+    /* While starting, the first to be up would get everything; afterwards, nobody gets anything. */
+    if (availability == PEER_HERE &&
+        (bus->phase == BUS_PHASE_STARTING || bus->phase >= BUS_PHASE_DRAINING))
         return;
     router_worker_available(&bus->router, &worker->endpoint.peer, availability);
 }
@@ -260,6 +262,16 @@ int bus_start_workers(struct stdio_bus *bus)
         }
     }
     return STDIO_BUS_OK;
+}
+
+void bus_serve_workers(struct stdio_bus *bus)
+{
+    size_t i;
+
+    for (i = 0; i < bus->worker_count; i++) {
+        if (bus->workers[i].state == WORKER_RUNNING)
+            router_worker_available(&bus->router, &bus->workers[i].endpoint.peer, PEER_HERE);
+    }
 }
 
 void bus_reap_workers(struct stdio_bus *bus)
