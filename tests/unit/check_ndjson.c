@@ -214,6 +214,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
 
     runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* thousands of forks are slow under a sanitizer */
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
