@@ -1,0 +1,67 @@
+#!/bin/sh
+# instructions.sh: how many instructions the daemon itself (not the kernel for it) spends on a
+# request, counted by valgrind in scenarios that always take the same course. Run by
+# `make bench-instructions`, which sets STDIO_BUS, SOURCE_DIR and BUILD_DIR. Compares with
+# instructions.record and fails when a figure is more than 5 % above it. After a change that is
+# worth it, the new figures go there: BENCH_RECORD=yes writes them. They are of one machine type,
+# compiler and libc, those of CI; elsewhere they differ by more than that.
+
+programs=${BENCH_PROGRAMS:-$BUILD_DIR/tests/bench}
+record=$SOURCE_DIR/tests/bench/instructions.record
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+if ! command -v valgrind >/dev/null; then
+    echo 'skipped: valgrind is not installed'
+    exit 77
+fi
+for workers in 1 2; do
+    printf '{"pools":[{"id":"echo","command":"%s","instances":%d}]}\n' \
+        "$programs/echo_worker" $workers >"$work/$workers.json"
+done
+
+# count REQUESTS WORKERS OPTION...: the instructions of a run with so many requests.
+count() {
+    requests=$1 workers=$2
+    shift 2
+    case " $* " in
+    *' --unix '*) where="--unix $work/socket" ;;
+    *) where=--stdio ;;
+    esac
+    rm -f "$work"/callgrind.*
+    "$programs/load" --lockstep --one-cpu --workers "$workers" --requests "$requests" "$@" -- \
+        valgrind -q --tool=callgrind --callgrind-out-file="$work/callgrind.%p" \
+        "$STDIO_BUS" --config "$work/$workers.json" $where --log-level error \
+        >"$work/out" 2>&1 || { cat "$work/out" >&2; exit 1; }
+    awk '$1 == "summary:" { print $2 }' "$work"/callgrind.*
+}
+
+# scenario NAME REQUESTS WORKERS OPTION...: the difference of two runs leaves out start and end.
+scenario() {
+    name=$1 few=$2 workers=$3
+    shift 3
+    first=$(count "$few" "$workers" "$@") && second=$(count $((few * 3)) "$workers" "$@") || exit 1
+    # load makes a tenth more, to warm up.
+    echo "$name $(((second - first) * 10 / (few * 22)))" >>"$work/figures"
+}
+
+scenario small-64-in-flight 6400 1 --window 64
+scenario small-1-in-flight 2000 1 --window 1
+scenario sessions-16-clients 6400 2 --unix "$work/socket" --clients 16 --window 16 --sessions
+scenario 4KiB-16-in-flight 1600 1 --window 16 --payload 4096
+scenario 64KiB-4-in-flight 200 1 --window 4 --payload 65536
+scenario 900KiB-1-in-flight 40 1 --window 1 --payload 921600
+
+[ "$BENCH_RECORD" = yes ] && cp "$work/figures" "$record"
+awk '
+    NR == FNR { recorded[$1] = $2; next }
+    {
+        change = recorded[$1] > 0 ? ($2 / recorded[$1] - 1) * 100 : 0
+        printf "%-22s %10d instructions a request, recorded %10d: %+.1f %%\n", $1, $2,
+               recorded[$1], change
+        if (recorded[$1] == 0 || change > 5)
+            failed = 1
+    }
+    END { exit failed }
+' "$record" "$work/figures"

@@ -1,0 +1,306 @@
+#include "build_config.h"
+
+#include "load_client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "messages.h"
+
+#define TEXT_START "{\"text\":\""
+#define TEXT_END "\"}}\n"
+#define REQUEST_MAX_START 64 /* MESSAGE_START and the longest id */
+#define OUT_MIN ((size_t)65536)
+
+uint64_t clock_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void fail(const struct client *client, const char *what)
+{
+    fprintf(stderr, "load: client %u: %s\n", client->number, what);
+    exit(1);
+}
+
+static void *allocate(const struct client *client, size_t size)
+{
+    void *memory = malloc(size);
+
+    if (memory == NULL)
+        fail(client, "out of memory");
+    return memory;
+}
+
+/* Words, different for each client; every eleventh ends a line. */
+static void write_text(char *to, size_t len, unsigned number, bool plain)
+{
+    static const char *const words[] = {"the ", "message ", "of ", "a ", "worker ", "and ",
+                                        "its ", "answer ", "is ", "between ", "pipes.\\n"};
+    uint32_t state = number * 2654435761u + 1;
+
+    while (len > 0) {
+        const char *word;
+        size_t word_len;
+
+        state = state * 1664525u + 1013904223u;
+        word = words[(state >> 16) % (sizeof words / sizeof words[0])];
+        word_len = strlen(word) - (plain && strchr(word, '\\') != NULL ? 2 : 0);
+        if (word_len > len) {
+            memset(to, '.', len);
+            return;
+        }
+        memcpy(to, word, word_len);
+        to += word_len;
+        len -= word_len;
+    }
+}
+
+/* What follows the id in a request, or in its answer; they differ in `kind` alone. */
+static char *message_end(const struct client *client, const char *kind, size_t *len)
+{
+    size_t size = client->options.payload + 256;
+    char *text = allocate(client, size);
+    int at = 0;
+
+    if (client->options.session)
+        at = snprintf(text, size, "%ssess_%016x\"", MESSAGE_SESSION, client->number);
+    at += snprintf(text + at, size - (size_t)at, "%s%s", kind, TEXT_START);
+    write_text(text + at, client->options.payload, client->number,
+               client->options.plain);
+    memcpy(text + at + client->options.payload, TEXT_END, LENGTH(TEXT_END));
+    *len = (size_t)at + client->options.payload + LENGTH(TEXT_END);
+    return text;
+}
+
+static void make_texts(struct client *client)
+{
+    bool push = client->options.push;
+    size_t size = 128;
+
+    client->request_end = message_end(client, push ? MESSAGE_PUSH : MESSAGE_ECHO,
+                                      &client->request_end_len);
+    client->answer_end = message_end(client, push ? MESSAGE_PUSHED : MESSAGE_ECHOED,
+                                     &client->answer_end_len);
+    client->note_start = allocate(client, size);
+    client->note_start_len = (size_t)snprintf(client->note_start, size, "%ssess_%016x%s",
+                                              NOTE_START, client->number, NOTE_MIDDLE);
+}
+
+/* Room for four windows: answers of several workers may come out of order. */
+static void make_window(struct client *client)
+{
+    size_t slots = 4;
+
+    while (slots < (size_t)client->options.window * 4)
+        slots *= 2;
+    client->slot_mask = slots - 1;
+    client->sent_ns = calloc(slots, sizeof *client->sent_ns);
+    if (client->sent_ns == NULL)
+        fail(client, "out of memory");
+}
+
+static void make_buffers(struct client *client)
+{
+    size_t line = REQUEST_MAX_START + client->request_end_len;
+
+    client->out_capacity = line * client->options.window;
+    if (client->out_capacity < OUT_MIN)
+        client->out_capacity = OUT_MIN;
+    if (client->out_capacity > 16 * line && client->out_capacity > 4 * OUT_MIN)
+        client->out_capacity = 16 * line > 4 * OUT_MIN ? 16 * line : 4 * OUT_MIN;
+    client->in_capacity = line + 2 * CLIENT_READ_SIZE;
+    client->out = allocate(client, client->out_capacity);
+    client->in = allocate(client, client->in_capacity);
+}
+
+void client_open(struct client *client, unsigned number, const struct client_options *options,
+                 int fd_in, int fd_out)
+{
+    memset(client, 0, sizeof *client);
+    client->number = number;
+    client->options = *options;
+    client->fd_in = fd_in;
+    client->fd_out = fd_out;
+    make_texts(client);
+    make_window(client);
+    make_buffers(client);
+    if (fcntl(fd_in, F_SETFL, fcntl(fd_in, F_GETFL) | O_NONBLOCK) < 0 ||
+        fcntl(fd_out, F_SETFL, fcntl(fd_out, F_GETFL) | O_NONBLOCK) < 0)
+        fail(client, "cannot make its descriptors non-blocking");
+}
+
+static size_t put_id(char *to, uint64_t id)
+{
+    char digits[20];
+    size_t len = 0, at = sizeof digits;
+
+    do
+        digits[--at] = (char)('0' + id % 10);
+    while ((id /= 10) > 0);
+    len = sizeof digits - at;
+    memcpy(to, digits + at, len);
+    return len;
+}
+
+bool client_request(struct client *client, uint64_t now_ns)
+{
+    uint64_t *sent = &client->sent_ns[client->next_id & client->slot_mask];
+    size_t need = REQUEST_MAX_START + client->request_end_len;
+    char *to;
+
+    if (client->in_flight >= client->options.window || *sent != 0)
+        return false;
+    if (client->out_capacity - client->out_end < need) {
+        memmove(client->out, client->out + client->out_start, client->out_end - client->out_start);
+        client->out_end -= client->out_start;
+        client->out_start = 0;
+        if (client->out_capacity - client->out_end < need)
+            return false;
+    }
+    to = client->out + client->out_end;
+    memcpy(to, MESSAGE_START, LENGTH(MESSAGE_START));
+    to += LENGTH(MESSAGE_START);
+    to += put_id(to, client->next_id);
+    memcpy(to, client->request_end, client->request_end_len);
+    client->out_end = (size_t)(to - client->out) + client->request_end_len;
+    *sent = now_ns;
+    client->next_id++;
+    client->in_flight++;
+    return true;
+}
+
+/* Everything written before has been read by the other side. */
+static bool was_read(const struct client *client)
+{
+    int waiting = 0;
+
+    if (client->fd_in == client->fd_out)
+        ioctl(client->fd_out, SIOCOUTQ, &waiting);
+    else
+        ioctl(client->fd_out, FIONREAD, &waiting);
+    return waiting == 0;
+}
+
+void client_write(struct client *client)
+{
+    size_t len = client->out_end - client->out_start;
+    ssize_t n;
+
+    if (client->options.dribble > 0 && len > client->options.dribble)
+        len = client->options.dribble;
+    if (len == 0 || (client->options.dribble > 0 && !was_read(client)))
+        return;
+    n = write(client->fd_out, client->out + client->out_start, len);
+    if (n < 0 && errno != EAGAIN && errno != EINTR)
+        fail(client, strerror(errno));
+    if (n > 0)
+        client->out_start += (size_t)n;
+    if (client->out_start == client->out_end)
+        client->out_start = client->out_end = 0;
+    client->wants_write = client->out_end > 0 && client->options.dribble == 0;
+}
+
+static void fail_at(const struct client *client, const char *at, const char *what)
+{
+    size_t len = (size_t)(client->in + client->in_end - at);
+
+    fprintf(stderr, "load: client %u: %s: %.*s\n", client->number, what,
+            (int)(len < 300 ? len : 300), at);
+    exit(1);
+}
+
+static void count_answer(struct client *client, const char *at, uint64_t id, uint64_t now_ns)
+{
+    uint64_t *sent = &client->sent_ns[id & client->slot_mask];
+
+    if (id >= client->next_id || client->next_id - id > client->slot_mask + 1 || *sent == 0)
+        fail_at(client, at, "an answer to nothing that is in flight");
+    if (client->latencies != NULL)
+        histogram_add(client->latencies, now_ns - *sent);
+    *sent = 0;
+    client->in_flight--;
+}
+
+/* Takes one answer from the input. Returns false when it is not all there. */
+static bool take_answer(struct client *client, uint64_t now_ns)
+{
+    const char *start = client->in + client->in_start, *end = client->in + client->in_end;
+    const char *at = start + LENGTH(MESSAGE_START);
+    uint64_t id = 0;
+
+    if ((size_t)(end - start) <= REQUEST_MAX_START) /* no line of ours is that short */
+        return false;
+    if (memcmp(start, MESSAGE_START, LENGTH(MESSAGE_START)) != 0)
+        fail_at(client, start, "not an answer");
+    for (; *at >= '0' && *at <= '9'; at++)
+        id = id * 10 + (uint64_t)(*at - '0');
+    if ((size_t)(end - at) < client->answer_end_len) {
+        if (end[-1] == '\n')
+            fail_at(client, start, "a wrong answer");
+        return false;
+    }
+    if (memcmp(at, client->answer_end, client->answer_end_len) != 0)
+        fail_at(client, start, "a wrong answer");
+    count_answer(client, start, id, now_ns);
+    client->in_start = (size_t)(at - client->in) + client->answer_end_len;
+    return true;
+}
+
+/* The same with a notification. Their numbers have no gaps. */
+static bool take_note(struct client *client)
+{
+    const char *at = client->in + client->in_start, *digits = at + client->note_start_len;
+    size_t len = client->note_start_len + NOTE_DIGITS + LENGTH(NOTE_END);
+    uint64_t number = 0;
+
+    if (client->in_end - client->in_start < len)
+        return false;
+    for (int i = 0; i < NOTE_DIGITS; i++)
+        number = number * 10 + (uint64_t)(digits[i] - '0');
+    if (memcmp(at, client->note_start, client->note_start_len) != 0 ||
+        memcmp(digits + NOTE_DIGITS, NOTE_END, LENGTH(NOTE_END)) != 0 ||
+        number != NOTE_FIRST + client->notes)
+        fail_at(client, at, "not the notification that should come next");
+    client->notes++;
+    client->in_start += len;
+    return true;
+}
+
+unsigned client_read(struct client *client, size_t max)
+{
+    size_t room = client->in_capacity - client->in_end;
+    bool pushed = client->options.push && client->next_id > 0 && client->in_flight == 0;
+    unsigned answers = 0;
+    uint64_t now_ns;
+    ssize_t n;
+
+    n = read(client->fd_in, client->in + client->in_end, room < max ? room : max);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n <= 0)
+        fail(client, n == 0 ? "the connection was closed" : strerror(errno));
+    now_ns = clock_ns();
+    client->in_end += (size_t)n;
+    while (!pushed && take_answer(client, now_ns)) {
+        answers++;
+        pushed = client->options.push;
+    }
+    while (pushed && take_note(client))
+        ;
+    if (client->in_start > 0)
+        memmove(client->in, client->in + client->in_start, client->in_end - client->in_start);
+    client->in_end -= client->in_start;
+    client->in_start = 0;
+    return answers;
+}
