@@ -62,15 +62,25 @@ static void log_undelivered(struct stdio_bus *bus, const struct endpoint *from,
     log_message(bus, LOG_LEVEL_WARN, from, message, "discarded", text);
 }
 
-/* A request gets an error, so that whoever sent it does not wait in vain. Who does not read the
- * errors cannot go on asking for more of them: their queue has the limit that every queue has. */
+/* Who does not read their errors cannot go on asking for more of them. A worker has more room for
+ * them than its queue has for messages: it may be unable to read just because we hold its output,
+ * and would never be released if it were held for its own queue. */
+static bool owed_too_much(const struct stdio_bus *bus, const struct endpoint *endpoint)
+{
+    size_t max = bus->options.config->limits.max_output_queue;
+
+    return endpoint->peer.full &&
+           (!endpoint->is_worker || endpoint->connection.output.bytes / 2 > max);
+}
+
+/* A request gets an error, so that whoever sent it does not wait in vain. */
 static enum connection_verdict refuse(struct stdio_bus *bus, struct endpoint *from,
                                       const struct message *message, const struct route *route)
 {
     bool is_reply = message_is_response(message) && message->method.data == NULL;
     bool told = message->id.type != ID_NONE && !is_reply && !bus->options.config->strict;
 
-    if (told && from->peer.full) {
+    if (told && owed_too_much(bus, from)) {
         from->blocks_itself = true;
         router_hold(&from->peer.waiting, &from->peer);
         return CONNECTION_HELD;

@@ -339,6 +339,34 @@ START_TEST(design_log_is_not_flooded)
 }
 END_TEST
 
+/* Who asks for one error after the other and reads none is not read any more, and gets each of them
+ * once it reads. */
+START_TEST(design_refusals_have_to_be_read)
+{
+    struct daemon daemon;
+    struct client client;
+    struct text lines = {0};
+    size_t sent = 0, taken;
+    long refused = 0;
+    START(&daemon, .instances = 1, .limits = "'max_output_queue':65536");
+    client_connect_small(&client, &daemon);
+    for (int i = 0; i < 1000; i++)
+        text_printf(&lines, "{\"id\":%d,\"pool\":\"none\",\"method\":\"m\"}\n", i);
+    do { /* until the daemon sleeps with everything between us full */
+        taken = client_offer(&client, lines.data + sent % lines.len, lines.len - sent % lines.len);
+        sent += taken;
+        if (taken == 0)
+            daemon_check_asleep(&daemon);
+        ck_assert_msg(sent < 50 * lines.len, "%zu bytes were taken, and there is no end", sent);
+    } while (taken > 0 || wait_fd(client.out, POLLOUT, now_ms()));
+    for (size_t whole = sent / lines.len * 1000; refused < (long)whole; refused++)
+        ck_assert_int_eq(json_long(json_get(client_line(&client), "id"), -1), refused % 1000);
+    text_free(&lines);
+    client_close(&client);
+    daemon_stop(&daemon);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("design: failures");
@@ -354,6 +382,7 @@ int main(void)
     tcase_add_test(workers, design_command_that_is_gone_at_the_restart);
     TCase *clients = harness_case(suite, "clients");
     tcase_add_test(clients, design_flood_does_not_starve_others);
+    tcase_add_test(clients, design_refusals_have_to_be_read);
     tcase_add_test(clients, design_hundreds_of_short_connections);
     TCase *daemon = harness_case(suite, "the daemon");
     tcase_add_test(daemon, design_requests_in_flight_at_the_end_are_told);
