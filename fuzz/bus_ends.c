@@ -1,0 +1,571 @@
+#include "build_config.h"
+
+#include "bus_ends.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+
+#define PADDING_MAX 70000
+
+/* In groups of equal value; each is an id of its own kind to who only compares texts. */
+static const char *const ids[] = {
+    "1", "1.0", "100e-2", "\"1\"", "\"\\u0031\"", "0", "-0.0", "1000", "1e3", "\"a\\\"b\"", "1.5",
+    "\"an id that does not fit into what a pending request keeps inside of itself\"",
+};
+
+static const char *const sessions[ENDS_SESSIONS] = {"a", "b", "\\u0063", "\\n"};
+static const char *const pools[] = {"p", "q", "none"};
+
+/* --- the error lines of doc/protocol.md --- */
+
+#define WORKER_EXITED "worker exited before answering"
+
+static const struct error_line {
+    bool to_client, has_id, farewell;
+    int code;
+    const char *text; /* %zu: one of the limits */
+} error_lines[] = {
+    {true, false, true, -32700, "not valid JSON"},
+    {true, false, true, -32700, "not a JSON object"},
+    {true, false, true, -32700, "the line ends inside the JSON object"},
+    {true, false, true, -32700, "more text behind the JSON object"},
+    {true, false, true, -32700, "invalid UTF-8"},
+    {true, false, true, -32700, "a control character inside a string"},
+    {true, false, true, -32700, "an invalid escape sequence"},
+    {true, false, true, -32700, "an invalid number"},
+    {true, false, true, -32600, "message exceeds max_input_buffer"},
+    {true, false, true, -32600, "id must be a string or a number"},
+    {true, false, true, -32600, "sessionId must be a string"},
+    {true, false, true, -32000, "too many connections (max_connections %zu)"},
+    {true, true, false, -32602, "no such pool"},
+    {true, true, false, -32000, WORKER_EXITED},
+    {true, true, false, -32000, "no worker left to serve this request"},
+    {true, true, false, -32000, "too many sessions (max_sessions %zu)"},
+    {true, true, false, -32000, "too many pending requests (max_pending_requests %zu)"},
+    {true, true, false, -32000, "id is still in use by another request that is in flight"},
+    {true, true, false, -32600,
+     "id is already in use by a request of yours that is still in flight"},
+    {false, true, false, -32600,
+     "id is already in use by a request of yours that is still in flight"},
+    {false, true, false, -32000, "unroutable: no sessionId to tell which client"},
+    {false, true, false, -32000, "unroutable: no such session"},
+    {false, true, false, -32000, "client disconnected before answering"},
+    {false, true, false, -32000, "the client cannot answer: it has closed its input"},
+    {false, true, false, -32000, "too many pending requests (max_pending_requests %zu)"},
+    {false, true, false, -32000, "id is still in use by another request that is in flight"},
+};
+
+/* --- small things --- */
+
+void ends_init(struct ends *ends, const struct limits *limits)
+{
+    int i;
+
+    memset(ends, 0, sizeof *ends);
+    ends->limits = limits;
+    ends->traces = fuzz_traces();
+    for (i = 0; i < ENDS_MAX; i++)
+        ends->ends[i].owed = NOBODY;
+}
+
+void ends_free(struct ends *ends)
+{
+    int i;
+
+    for (i = 0; i < ends->sent_count; i++)
+        free(ends->sent[i].line);
+    for (i = ends_next(ends, ENDS_NONE); i < ENDS_MAX; i = ends_next(ends, i)) {
+        struct end *end = &ends->ends[i];
+
+        if (end->there && !ends_is_worker(i) && end->fd_in >= 0)
+            ends_vanish(ends, i);
+        free(end->outgoing.data);
+        free(end->incoming.data);
+    }
+}
+
+static void trace(int end, const char *what, struct slice line)
+{
+    fprintf(stderr, "%d %s %.*s (%zu)\n", end, what, line.len < 100 ? (int)line.len - 1 : 100,
+            line.data, line.len);
+}
+
+static void add_bytes(struct bytes *bytes, const void *data, size_t len)
+{
+    if (bytes->end + len > bytes->capacity) {
+        bytes->capacity = (bytes->end + len) * 2;
+        bytes->data = realloc(bytes->data, bytes->capacity);
+        EXPECT(bytes->data != NULL, "memory");
+    }
+    memcpy(bytes->data + bytes->end, data, len);
+    bytes->end += len;
+}
+
+/* -1: there is none (any more). */
+static int fd_in_of(const struct ends *ends, int end)
+{
+    if (ends_is_worker(end))
+        return end < world.child_count ? world.children[end].fd_stdin : -1;
+    return ends->ends[end].there ? ends->ends[end].fd_in : -1;
+}
+
+static int fd_out_of(const struct ends *ends, int end)
+{
+    if (ends_is_worker(end))
+        return end < world.child_count ? world.children[end].fd_stdout : -1;
+    return ends->ends[end].there ? ends->ends[end].fd_out : -1;
+}
+
+bool ends_lives(const struct ends *ends, int end)
+{
+    if (ends_is_worker(end))
+        return end < world.child_count && world.children[end].running;
+    return ends->ends[end].there && ends->ends[end].fd_in >= 0 && !ends->ends[end].ended;
+}
+
+int ends_connect(struct ends *ends, int fd_in, int fd_out)
+{
+    int number = WORLD_CHILDREN_MAX + ends->client_count++;
+    struct end *end = &ends->ends[number];
+
+    end->there = true;
+    end->fd_in = fd_in;
+    end->fd_out = fd_out;
+    return number;
+}
+
+/* --- sending --- */
+
+/* The line that a letter is, read again by the daemon's own means for the value of its id. */
+static void write_line(struct sent *sent, const struct letter *letter, int place)
+{
+    const char *id = ids[letter->id % (sizeof ids / sizeof *ids)];
+    size_t size = 600 + letter->padding;
+    struct message_scratch scratch;
+    struct scanner scanner;
+    struct message message;
+    int len = 0;
+
+    sent->line = malloc(size);
+    EXPECT(sent->line != NULL, "memory");
+#define PUT(...) len += snprintf(sent->line + len, size - (size_t)len, __VA_ARGS__)
+    PUT("{\"n\":%d", place);
+    if (letter->kind != NOTIFICATION)
+        PUT(",\"id\":%s", id);
+    PUT(letter->kind == ANSWER ? ",\"result\":[]" : ",\"method\":\"m\"");
+    if (letter->session != NOBODY)
+        PUT(",\"sessionId\":\"%s\"", sessions[letter->session]);
+    if (letter->pool != NOBODY)
+        PUT(",\"pool\":\"%s\"", pools[letter->pool]);
+    if (letter->padding > 0)
+        PUT(",\"padding\":\"%0*d\"", (int)letter->padding, 0);
+    PUT("}\n");
+#undef PUT
+    sent->len = (size_t)len;
+    scanner_reset(&scanner);
+    EXPECT(scanner_run(&scanner, sent->line, sent->len) == SCAN_MESSAGE, "a letter");
+    message_from_scan(&message, slice_of(sent->line, sent->len), &scanner.fields, &scratch);
+    sent->id = message.id;
+    if (message.id.text.len > 0)
+        memcpy(sent->id_text, message.id.text.data, message.id.text.len);
+    sent->id.text.data = sent->id_text;
+}
+
+bool ends_send(struct ends *ends, int from, const struct letter *letter)
+{
+    int place = ends->sent_count;
+    struct sent *sent = &ends->sent[place];
+    struct end *end = &ends->ends[from];
+
+    if (!ends_lives(ends, from) || end->half_closed || letter->padding > PADDING_MAX)
+        return false;
+    if (letter->kind != ANSWER && place - ends->answer_count == ENDS_SENT_MAX / 2)
+        return false; /* the rest is for the answers */
+    ends->answer_count += letter->kind == ANSWER;
+    ends->sent_count++;
+    sent->from = from;
+    sent->kind = letter->kind;
+    sent->answers = letter->answers;
+    sent->session = letter->session;
+    sent->pool = letter->session == NOBODY ? letter->pool : NOBODY;
+    sent->delivered_to = NOBODY;
+    write_line(sent, letter, place);
+    if (letter->session != NOBODY)
+        end->sessions |= 1u << letter->session;
+    if (sent->len > ends->limits->max_input_buffer)
+        end->poisoned = true;
+    add_bytes(&end->outgoing, sent->line, sent->len);
+    sent->stream_end = end->written + (end->outgoing.end - end->outgoing.start);
+    if (ends->traces)
+        trace(from, "sends", slice_of(sent->line, sent->len));
+    return true;
+}
+
+bool ends_send_raw(struct ends *ends, int from, const void *bytes, size_t len, bool poison)
+{
+    struct end *end = &ends->ends[from];
+
+    if (!ends_lives(ends, from) || end->half_closed)
+        return false;
+    end->poisoned |= poison;
+    add_bytes(&end->outgoing, bytes, len);
+    return true;
+}
+
+/* An id that is written in another way, where there is one, and has the same value. */
+static unsigned write_otherwise(const struct sent *request, unsigned start)
+{
+    struct letter letter = {ANSWER, NOBODY, start, NOBODY, NOBODY, 0};
+
+    for (;; letter.id++) {
+        struct sent written = {0};
+
+        write_line(&written, &letter, 0);
+        free(written.line);
+        written.id.text.data = written.id_text;
+        if (message_id_equal(written.id, request->id))
+            return letter.id;
+    }
+}
+
+bool ends_answer(struct ends *ends, int end, unsigned which, size_t padding)
+{
+    struct letter letter = {ANSWER, NOBODY, 0, NOBODY, NOBODY, padding};
+    int *link = &ends->ends[end].owed;
+
+    if (*link == NOBODY)
+        return false;
+    while (which-- > 0 && ends->sent[*link].next_owed != NOBODY)
+        link = &ends->sent[*link].next_owed;
+    letter.answers = *link;
+    letter.id = write_otherwise(&ends->sent[*link], (unsigned)letter.answers % 5 * 3);
+    if (!ends_send(ends, end, &letter))
+        return false;
+    ends->sent[letter.answers].answer_sent = true;
+    *link = ends->sent[letter.answers].next_owed;
+    return true;
+}
+
+size_t ends_write(struct ends *ends, int number, size_t max)
+{
+    struct bytes *bytes = &ends->ends[number].outgoing;
+    size_t len = bytes->end - bytes->start;
+    int fd = fd_out_of(ends, number);
+    ssize_t written;
+
+    if (fd < 0 || len == 0 || !ends_lives(ends, number))
+        return 0;
+    written = write(fd, bytes->data + bytes->start, len < max ? len : max);
+    if (written < 0) {
+        EXPECT(errno == EAGAIN || errno == EPIPE || errno == ECONNRESET, "%s", strerror(errno));
+        return 0;
+    }
+    ends->ends[number].written += (size_t)written;
+    bytes->start += (size_t)written;
+    if (bytes->start == bytes->end)
+        bytes->start = bytes->end = 0;
+    return (size_t)written;
+}
+
+/* --- going --- */
+
+void ends_excuse(struct ends *ends, int end)
+{
+    int i;
+
+    for (i = 0; i < ends->sent_count; i++) {
+        struct sent *sent = &ends->sent[i];
+
+        if (sent->from != end || sent->kind != REQUEST || sent->fate == ANSWERED)
+            continue;
+        if (sent->fate == OPEN)
+            sent->fate = EXCUSED;
+        ends->deserted++; /* or one that was told instead of another with the same id */
+    }
+}
+
+void ends_excuse_dead(struct ends *ends)
+{
+    int i;
+
+    for (i = 0; i < world.child_count; i++) {
+        if (world.children[i].running || ends->ends[i].excused)
+            continue;
+        ends->ends[i].excused = true;
+        ends_excuse(ends, i);
+    }
+}
+
+void ends_vanish(struct ends *ends, int number)
+{
+    struct end *end = &ends->ends[number];
+
+    if (end->fd_out != end->fd_in)
+        world_close_fd(&end->fd_out);
+    world_close_fd(&end->fd_in);
+    end->fd_out = -1;
+    ends_excuse(ends, number);
+}
+
+void ends_half_close(struct ends *ends, int number)
+{
+    struct end *end = &ends->ends[number];
+
+    if (!ends_lives(ends, number) || end->half_closed)
+        return;
+    if (end->outgoing.end > end->outgoing.start) { /* what it has not written was never sent */
+        end->poisoned = true;
+        end->outgoing.start = end->outgoing.end = 0;
+    }
+    end->half_closed = true;
+    if (end->fd_in != end->fd_out)
+        world_close_fd(&end->fd_out);
+    else
+        shutdown(end->fd_out, SHUT_WR);
+}
+
+/* --- receiving --- */
+
+/* The bus has parted with it, or has told it to go. */
+static bool is_leaving(const struct ends *ends, int end)
+{
+    return !ends_lives(ends, end) || (ends_is_worker(end) && world.children[end].terminated);
+}
+
+/* The first open request of this end with this id, or NOBODY. */
+static int find_open(const struct ends *ends, int end, struct message_id id)
+{
+    int i;
+
+    for (i = 0; i < ends->sent_count; i++) {
+        const struct sent *sent = &ends->sent[i];
+
+        if (sent->from == end && sent->kind == REQUEST && sent->fate == OPEN &&
+            message_id_equal(sent->id, id))
+            return i;
+    }
+    return NOBODY;
+}
+
+static size_t limit_in(const struct limits *limits, const char *text)
+{
+    if (strstr(text, "max_connections") != NULL)
+        return limits->max_connections;
+    return strstr(text, "max_sessions") != NULL ? limits->max_sessions
+                                                : limits->max_pending_requests;
+}
+
+static bool is_error_line(const struct error_line *known, const struct limits *limits,
+                          struct message_id id, struct slice line)
+{
+    const char *percent = strchr(known->text, '%');
+    char text[200], written[MESSAGE_ERROR_MAX];
+    size_t len;
+
+    snprintf(text, sizeof text, "%s", known->text);
+    if (percent != NULL)
+        snprintf(text + (percent - known->text), 40, "%zu)", limit_in(limits, known->text));
+    len = message_write_error(written, sizeof written, id, known->code, text);
+    return slice_equal(slice_of(written, len), line);
+}
+
+/* What a worker had written when it exited is read first. */
+static void check_last_words(const struct ends *ends, int request)
+{
+    int i;
+
+    for (i = request; i < ends->sent_count && !ends->patience_lost; i++) {
+        const struct sent *sent = &ends->sent[i];
+
+        EXPECT(sent->kind != ANSWER || sent->answers != request ||
+                   sent->stream_end > ends->ends[sent->from].written ||
+                   ends->ends[sent->from].poisoned,
+               "request %d was answered by %d", request, i);
+    }
+}
+
+/* A line that nobody sent: the daemon's own. */
+static void read_error_line(struct ends *ends, int number, struct slice line)
+{
+    size_t count = sizeof error_lines / sizeof *error_lines, i;
+    struct message_scratch scratch;
+    struct scanner scanner;
+    struct message message;
+    int about;
+
+    scanner_reset(&scanner);
+    EXPECT(scanner_run(&scanner, line.data, line.len) == SCAN_MESSAGE, "%.*s", (int)line.len,
+           line.data);
+    message_from_scan(&message, line, &scanner.fields, &scratch);
+    for (i = 0; i < count; i++) {
+        if (error_lines[i].to_client != ends_is_worker(number) &&
+            error_lines[i].has_id == (message.id.type != ID_NONE) &&
+            is_error_line(&error_lines[i], ends->limits, message.id, line))
+            break;
+    }
+    EXPECT(i < count && !ends->strict, "%d reads what nobody sent: %.*s", number,
+           (int)line.len, line.data);
+    ends->ends[number].farewell |= error_lines[i].farewell;
+    if (!error_lines[i].has_id)
+        return;
+    about = find_open(ends, number, message.id);
+    EXPECT(about != NOBODY || ends->ends[number].poisoned, "%d did not ask: %.*s", number,
+           (int)line.len, line.data);
+    if (about == NOBODY)
+        return;
+    ends->sent[about].fate = TOLD;
+    if (strcmp(error_lines[i].text, WORKER_EXITED) == 0)
+        check_last_words(ends, about);
+}
+
+/* The request is answered, though it was taken to be the one that an error line was about: that was
+ * about another one with the same id then. */
+static void tell_another(struct ends *ends, int place)
+{
+    int other = find_open(ends, ends->sent[place].from, ends->sent[place].id);
+
+    EXPECT(other != NOBODY, "request %d ends twice", place);
+    ends->sent[other].fate = TOLD;
+}
+
+static void check_answer(struct ends *ends, int number, const struct sent *sent)
+{
+    struct sent *request = &ends->sent[sent->answers];
+    int asked;
+
+    if (request->from == number) {
+        EXPECT(request->fate != ANSWERED, "request %d is answered twice", sent->answers);
+        if (request->fate == TOLD)
+            tell_another(ends, sent->answers);
+        request->fate = ANSWERED;
+        return;
+    }
+    /* The late answer to somebody who is gone: it may only be taken for another one's when more of
+     * these were to be remembered than the limit allows; or, as a message like any other, go to a
+     * worker. */
+    EXPECT(is_leaving(ends, request->from), "%d reads what answers %d", number, sent->answers);
+    if (ends_is_worker(number))
+        return;
+    EXPECT(ends->deserted > ends->limits->max_pending_requests, "%d reads the answer to %d", number,
+           sent->answers);
+    asked = find_open(ends, number, request->id);
+    EXPECT(asked != NOBODY, "%d did not ask", number);
+    ends->sent[asked].fate = ANSWERED;
+}
+
+/* The end has one more to answer. It never has two with one id, but when an asker is gone. */
+static void owe(struct ends *ends, int number, int place)
+{
+    struct sent *new = &ends->sent[place];
+    int *link = &ends->ends[number].owed;
+
+    for (; *link != NOBODY; link = &ends->sent[*link].next_owed) {
+        const struct sent *old = &ends->sent[*link];
+
+        EXPECT(is_leaving(ends, old->from) || !message_id_equal(old->id, new->id),
+               "requests %d and %d at %d have one id", *link, place, number);
+    }
+    *link = place;
+    new->next_owed = NOBODY;
+}
+
+static void read_line(struct ends *ends, int number, struct slice line)
+{
+    struct end *end = &ends->ends[number];
+    int place = NOBODY;
+    struct sent *sent;
+
+    if (ends->traces)
+        trace(number, "reads", line);
+    if (line.len <= 5 || memcmp(line.data, "{\"n\":", 5) != 0) {
+        read_error_line(ends, number, line);
+        return;
+    }
+    place = (int)strtol(line.data + 5, NULL, 10); /* a newline ends the line */
+    EXPECT(place >= 0 && place < ends->sent_count, "%d reads message %d", number, place);
+    sent = &ends->sent[place];
+    EXPECT(slice_equal(line, slice_of(sent->line, sent->len)), "message %d is changed", place);
+    EXPECT(ends_is_worker(sent->from) != ends_is_worker(number), "%d to %d", sent->from, number);
+    EXPECT(sent->delivered_to == NOBODY, "message %d is delivered twice", place);
+    EXPECT(place >= end->last_from[sent->from], "message %d comes behind %d", place,
+           end->last_from[sent->from]);
+    sent->delivered_to = number;
+    end->last_from[sent->from] = place;
+    if (sent->kind == ANSWER) {
+        check_answer(ends, number, sent);
+    } else if (ends_is_worker(number)) {
+        EXPECT(sent->pool == NOBODY || sent->pool == world.children[number].pool,
+               "message %d is in the wrong pool", place);
+    } else {
+        EXPECT(sent->session != NOBODY && (end->sessions & 1u << sent->session) != 0,
+               "%d never named the session of message %d", number, place);
+    }
+    if (sent->kind == REQUEST)
+        owe(ends, number, place);
+}
+
+static void read_lines(struct ends *ends, int number)
+{
+    struct bytes *bytes = &ends->ends[number].incoming;
+    char *newline;
+
+    while (bytes->end > bytes->start &&
+           (newline = memchr(bytes->data + bytes->start, '\n',
+                             bytes->end - bytes->start)) != NULL) {
+        size_t len = (size_t)(newline + 1 - (bytes->data + bytes->start));
+
+        read_line(ends, number, slice_of(bytes->data + bytes->start, len));
+        bytes->start += len;
+    }
+    if (bytes->start == bytes->end)
+        bytes->start = bytes->end = 0;
+}
+
+size_t ends_read(struct ends *ends, int number, size_t max)
+{
+    struct end *end = &ends->ends[number];
+    int fd = fd_in_of(ends, number);
+    char data[4096];
+    ssize_t got;
+
+    if (fd < 0 || end->ended)
+        return 0;
+    got = read(fd, data, max < sizeof data ? max : sizeof data);
+    if (got > 0) {
+        add_bytes(&end->incoming, data, (size_t)got);
+        read_lines(ends, number);
+        return (size_t)got;
+    }
+    if (got < 0 && errno == EAGAIN)
+        return 0;
+    EXPECT(got == 0 || errno == ECONNRESET, "%s", strerror(errno));
+    end->ended = true;
+    return 1;
+}
+
+int ends_lingering(const struct ends *ends)
+{
+    int i;
+
+    for (i = WORLD_CHILDREN_MAX; i < WORLD_CHILDREN_MAX + ends->client_count; i++) {
+        const struct end *end = &ends->ends[i];
+
+        if (end->fd_in >= 0 && !end->ended && (end->half_closed || end->farewell))
+            return i;
+    }
+    return NOBODY;
+}
+
+int ends_unsettled(const struct ends *ends)
+{
+    int i;
+
+    for (i = 0; i < ends->sent_count; i++) {
+        const struct sent *sent = &ends->sent[i];
+
+        if (sent->kind == REQUEST && sent->fate == OPEN && !ends->strict &&
+            !ends->ends[sent->from].poisoned)
+            return i;
+    }
+    return NOBODY;
+}

@@ -1,0 +1,141 @@
+/* The far ends of a bus that is being fuzzed, clients and workers, and a ledger of all that they
+ * send. What an end reads must be in the ledger, sent by the other side, not delivered before, in
+ * order, byte for byte; or it is one of the error lines of doc/protocol.md for something that this
+ * end asked. */
+#ifndef STDIO_BUS_FUZZ_BUS_ENDS_H
+#define STDIO_BUS_FUZZ_BUS_ENDS_H
+
+#include "base/limits.h"
+#include "bus_world.h"
+#include "format/message.h"
+
+#define ENDS_CLIENTS_MAX 16
+#define ENDS_MAX (WORLD_CHILDREN_MAX + ENDS_CLIENTS_MAX) /* end i is child i; then come clients */
+#define ENDS_SENT_MAX 512
+#define ENDS_SESSIONS 4
+#define ENDS_LINE_MAX 80000
+#define NOBODY (-1)
+
+enum kind { NOTIFICATION, REQUEST, ANSWER };
+
+enum fate {
+    OPEN,    /* of a request: nothing has come back yet */
+    ANSWERED,
+    TOLD,    /* that there will be no answer */
+    EXCUSED  /* whoever asked is gone */
+};
+
+struct sent {
+    int from; /* end */
+    enum kind kind;
+    int answers; /* ANSWER: which request */
+    int pool;    /* NOBODY: none is named, or a session decides */
+    int session; /* NOBODY: none */
+    char *line;
+    size_t len;
+    struct message_id id;
+    char id_text[MESSAGE_ID_TEXT_MAX];
+    uint64_t stream_end; /* where it ends, of all that its sender has to write */
+    int delivered_to; /* end; NOBODY: not yet */
+    int next_owed;    /* REQUEST: the next one that its reader has to answer; NOBODY: none */
+    bool answer_sent;
+    enum fate fate;
+};
+
+struct bytes {
+    char *data;
+    size_t start, end, capacity;
+};
+
+struct end {
+    bool there;       /* it was connected */
+    int fd_in, fd_out; /* of a client; -1: closed. A worker's are its child's */
+    bool half_closed;
+    bool poisoned;    /* it sent what is not acceptable, and everything is possible now */
+    bool farewell;    /* it was told that it will be closed */
+    bool ended;       /* the bus has closed the connection */
+    bool excused;     /* its process has exited */
+    unsigned sessions; /* a bit for each that it named */
+    struct bytes outgoing, incoming;
+    uint64_t written; /* of all that it has had to write */
+    int owed; /* the first request that it has read and not answered; NOBODY: none */
+    int last_from[ENDS_MAX]; /* what it read last from each */
+};
+
+struct ends {
+    const struct limits *limits;
+    struct end ends[ENDS_MAX];
+    int client_count;
+    struct sent sent[ENDS_SENT_MAX];
+    int sent_count, answer_count;
+    size_t deserted; /* requests whose asker is gone, at most */
+    bool patience_lost; /* so much time has passed that the bus may not have waited for more */
+    bool strict; /* no error line is ever sent */
+    bool traces;
+};
+
+/* What a letter says, by choice. */
+struct letter {
+    enum kind kind;
+    int answers;
+    unsigned id;      /* which of a few */
+    int session, pool;
+    size_t padding;
+};
+
+void ends_init(struct ends *ends, const struct limits *limits);
+void ends_free(struct ends *ends);
+
+static inline bool ends_is_worker(int end)
+{
+    return end < WORLD_CHILDREN_MAX;
+}
+
+/* The ends that there are, in order: the one behind `end`, or ENDS_MAX. Begin with ENDS_NONE. */
+#define ENDS_NONE (-1)
+static inline int ends_next(const struct ends *ends, int end)
+{
+    end++;
+    if (end >= world.child_count && end < WORLD_CHILDREN_MAX)
+        end = WORLD_CHILDREN_MAX;
+    return end < WORLD_CHILDREN_MAX + ends->client_count ? end : ENDS_MAX;
+}
+
+/* True when the end is there and has not been closed by either side. */
+bool ends_lives(const struct ends *ends, int end);
+
+/* A new client; its end's number. There must be room. */
+int ends_connect(struct ends *ends, int fd_in, int fd_out);
+
+/* Puts a letter, or any bytes, behind what the end has to write. Bytes that are not acceptable are
+ * `poison`. False when there is no room for it in the ledger, or the end writes no more. */
+bool ends_send(struct ends *ends, int from, const struct letter *letter);
+bool ends_send_raw(struct ends *ends, int from, const void *bytes, size_t len,
+                   bool poison);
+
+/* Answers one of the requests that the end has read. False when there is none. */
+bool ends_answer(struct ends *ends, int end, unsigned which, size_t padding);
+
+/* Writes at most `max` bytes of what the end has to write. Returns how many. */
+size_t ends_write(struct ends *ends, int end, size_t max);
+
+/* Reads at most `max` bytes and checks each line that is whole now. Returns how many. */
+size_t ends_read(struct ends *ends, int end, size_t max);
+
+/* A client goes: without a word, or after its last word. */
+void ends_vanish(struct ends *ends, int end);
+void ends_half_close(struct ends *ends, int end);
+
+/* What the end asked is of no interest any more. */
+void ends_excuse(struct ends *ends, int end);
+
+/* The same for all whose process has exited. */
+void ends_excuse_dead(struct ends *ends);
+
+/* A client that is not closed though it has said, or was told, that it ends; or NOBODY. */
+int ends_lingering(const struct ends *ends);
+
+/* A request that is still open, of somebody who behaved, or NOBODY. */
+int ends_unsettled(const struct ends *ends);
+
+#endif

@@ -1,0 +1,108 @@
+/* What chapter 6 of the specification and the decisions about equal ids, limits and holding say
+ * about a handful of workers and clients, written down as plainly as possible: arrays, searched
+ * from end to end. The router is compared with it. */
+#ifndef STDIO_BUS_FUZZ_ROUTER_MODEL_H
+#define STDIO_BUS_FUZZ_ROUTER_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "router/router.h"
+
+/* Workers come first; 0 and 1 are pool 0, 2 is pool 1. */
+#define MODEL_WORKERS 3
+#define MODEL_CLIENTS 6
+#define MODEL_ACTORS (MODEL_WORKERS + MODEL_CLIENTS)
+#define MODEL_IDS 5
+#define MODEL_SESSIONS 4
+#define MODEL_POOLS 2
+#define MODEL_LIMIT_MAX 8    /* of requests and sessions */
+#define MODEL_REQUESTS_MAX (4 * MODEL_LIMIT_MAX + 2)
+
+#define NOBODY (-1) /* NONE, as an id, a session, a pool */
+
+struct model_message {
+    int id, session;
+    int pool; /* MODEL_POOLS: one that does not exist */
+    bool has_method, has_result;
+};
+
+struct model_actor {
+    bool here;  /* a client that is connected, a worker that has a process */
+    enum peer_availability availability;
+    bool full, input_ended;
+    bool expired; /* it has been held too long for an id */
+    int kept_at, kept_id; /* the id kept free for it, and where; NOBODY: none */
+};
+
+/* In the order of asking. */
+struct model_request {
+    int asker; /* NOBODY: it has vanished, the id stays taken until the answer came */
+    int answerer, id;
+    unsigned abandoned; /* when: counts up */
+};
+
+struct model_session {
+    int owner, worker; /* NOBODY: there is no such session */
+};
+
+struct model {
+    size_t max_pending, max_sessions;
+    struct model_actor actors[MODEL_ACTORS];
+    struct model_request requests[MODEL_REQUESTS_MAX];
+    size_t request_count;
+    struct model_session sessions[MODEL_SESSIONS];
+    size_t turns[MODEL_POOLS + 1]; /* whose turn it is; the last one is for all workers */
+    unsigned abandonments;
+};
+
+struct prediction {
+    enum route_action action;
+    int to;   /* FORWARD */
+    int code; /* REFUSE */
+    bool asks;
+    int answered; /* FORWARD or DISCARD: the place of the request that it ends, or NOBODY */
+    bool new_session;
+    int waits_at;      /* HOLD: for whom; NOBODY: for any worker of a group */
+    bool waits_for_id; /* HOLD: until the id is free there, too */
+    int took_turn;     /* FORWARD: the group whose turn has moved on, or NOBODY */
+};
+
+static inline bool model_is_worker(int actor)
+{
+    return actor < MODEL_WORKERS;
+}
+
+void model_init(struct model *model, size_t max_pending, size_t max_sessions);
+
+/* What has to become of a message. */
+struct prediction model_predict(const struct model *model, int from,
+                                const struct model_message *message);
+
+/* True when what a message is held for, as predicted then, is so still. */
+bool model_still_waits(const struct model *model, int from, const struct model_message *message,
+                       const struct prediction *hold);
+
+/* A message was forwarded (`queued`), or could not be queued. */
+void model_forwarded(struct model *model, int from, const struct model_message *message,
+                     const struct prediction *prediction, bool queued);
+
+/* A request was ended by an answer. */
+void model_end_request(struct model *model, int place);
+
+/* The first request that this one has to answer with this id (NOBODY: any), or NOBODY. */
+int model_find_to_answer(const struct model *model, int answerer, int id);
+
+size_t model_count_sessions(const struct model *model);
+
+/* Requests asked by clients (or by workers) and not abandoned (or abandoned). */
+size_t model_count_requests(const struct model *model, bool of_clients, bool abandoned);
+
+/* The actor is gone, or will at least answer no more: takes what it had to answer out of the model
+ * and notes those that are to be told of it in `told`, which has room for all. Returns how many. */
+size_t model_stop_answering(struct model *model, int actor, struct model_request *told);
+
+/* The actor asks no more: its sessions end, its requests are abandoned. */
+void model_stop_asking(struct model *model, int actor);
+
+#endif

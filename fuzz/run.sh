@@ -1,0 +1,19 @@
+#!/bin/sh
+# run.sh FUZZER ...: runs each for $FUZZ_SECONDS, from its committed corpus, and stops at the first
+# finding. What is found stays in fuzz/work/NAME below the build directory. Run by `make fuzz`.
+
+for fuzzer in "$@"; do
+    name=${fuzzer##*/fuzz_}
+    work=fuzz/work/$name
+    mkdir -p "$work/corpus" || exit 1
+    set -- -max_total_time="${FUZZ_SECONDS:-60}" -timeout=10 -artifact_prefix="$work/"
+    if [ -f "$SOURCE_DIR/fuzz/fuzz_$name.dict" ]; then
+        set -- "$@" -dict="$SOURCE_DIR/fuzz/fuzz_$name.dict"
+    fi
+    echo "==> $name"
+    "$fuzzer" "$@" "$work/corpus" "$SOURCE_DIR/fuzz/corpora/$name" >"$work/log" 2>&1 || {
+        tail -n 40 "$work/log"
+        exit 1
+    }
+    tail -n 1 "$work/log"
+done
