@@ -1,0 +1,174 @@
+#include "build_config.h"
+
+#include "chaos_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "deadline.h"
+
+/* Written by the handler, read in every round. */
+static volatile sig_atomic_t term_arrived;
+
+static void note_term(int signo)
+{
+    (void)signo;
+    term_arrived = 1;
+}
+
+static void die(const char *what)
+{
+    fprintf(stderr, "chaos_worker: %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static void set_signals(void)
+{
+    struct sigaction action;
+    struct rlimit no_core = {0, 0};
+
+    memset(&action, 0, sizeof action);
+    sigemptyset(&action.sa_mask);
+    action.sa_handler = note_term;
+    sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
+    setrlimit(RLIMIT_CORE, &no_core);
+}
+
+static void set_nonblocking(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0)
+        die("fcntl");
+}
+
+/* Unique as long as no two processes with one pid start within the same microsecond. */
+static uint64_t make_origin(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000) << 22 |
+           ((uint64_t)getpid() & 0x3fffff);
+}
+
+static void set_up(struct worker *worker, char *const argv[])
+{
+    int fd = open(argv[2], O_RDONLY | O_CLOEXEC);
+    struct record hello;
+
+    worker->journal = open(argv[1], O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || worker->journal < 0)
+        die("open");
+    worker->board = mmap(NULL, sizeof *worker->board, PROT_READ, MAP_SHARED, fd, 0);
+    if (worker->board == MAP_FAILED)
+        die("mmap");
+    close(fd);
+    worker->origin = make_origin();
+    worker->pool = (uint8_t)strtoul(argv[4], NULL, 10);
+    dice_seed(&worker->dice, strtoull(argv[3], NULL, 10) ^ worker->origin);
+    worker->out_max = dice_chance(&worker->dice, 500) ? 65536 : 4 << 20;
+    set_nonblocking(STDIN_FILENO);
+    set_nonblocking(STDOUT_FILENO);
+    memset(&hello, 0, sizeof hello);
+    hello.type = RECORD_HELLO;
+    worker_note(worker, hello);
+    worker_write_journal(worker);
+}
+
+static void heed_term(struct worker *worker)
+{
+    struct record record;
+
+    if (!term_arrived || worker->term_seen)
+        return;
+    worker->term_seen = true;
+    memset(&record, 0, sizeof record);
+    record.type = RECORD_TERM;
+    worker_note(worker, record);
+    if (!worker->ignores_term && worker->dying_at_ms == 0)
+        worker->dying_at_ms = worker->now_ms + worker->slow_ms + 1;
+}
+
+static bool all_written(const struct worker *worker)
+{
+    return worker->out_at == worker->out.len;
+}
+
+static void leave_in_time(struct worker *worker)
+{
+    struct record record;
+
+    if (worker->dying_at_ms != 0 && worker->now_ms >= worker->dying_at_ms)
+        worker_leave(worker, 0);
+    if (!worker->leaving || (!all_written(worker) && worker->now_ms < worker->leave_by_ms))
+        return;
+    memset(&record, 0, sizeof record);
+    record.type = RECORD_EXIT;
+    record.detail = all_written(worker) && !worker->out_closed;
+    worker_note(worker, record);
+    worker_write_journal(worker);
+    _exit(worker->exit_status);
+}
+
+static bool wants_input(const struct worker *worker)
+{
+    return !worker->in_closed && !worker->leaving && worker->now_ms >= worker->stalled_until_ms &&
+           worker->out.len - worker->out_at <= worker->out_max;
+}
+
+static void wait_for_work(struct worker *worker)
+{
+    struct pollfd fds[2];
+    int64_t left = worker_next_due(worker) - worker->now_ms;
+    int timeout = worker_behaves(worker) ? 40 : 15;
+
+    if (left < timeout)
+        timeout = left > 0 ? (int)left : 0;
+    memset(fds, 0, sizeof fds);
+    fds[0].fd = wants_input(worker) ? STDIN_FILENO : -1;
+    fds[0].events = POLLIN;
+    fds[1].fd = all_written(worker) || worker->out_closed ? -1 : STDOUT_FILENO;
+    fds[1].events = POLLOUT;
+    if (poll(fds, 2, timeout) <= 0)
+        return;
+    worker->now_ms = now_ms();
+    heed_term(worker);
+    if (fds[0].fd >= 0 && fds[0].revents != 0)
+        worker_read(worker);
+}
+
+int main(int argc, char *argv[])
+{
+    static struct worker worker; /* zeroed, and too large for a stack */
+
+    if (argc != 5) {
+        fprintf(stderr, "usage: chaos_worker JOURNAL BOARD SEED POOL\n");
+        return 64;
+    }
+    set_signals();
+    set_up(&worker, argv);
+    for (;;) {
+        worker.now_ms = now_ms();
+        if (worker_behaves(&worker))
+            worker.stalled_until_ms = 0;
+        heed_term(&worker);
+        worker_answer_due(&worker);
+        worker_throw_dice(&worker);
+        worker_write_journal(&worker);
+        worker_write(&worker);
+        leave_in_time(&worker);
+        wait_for_work(&worker);
+    }
+}

@@ -1,0 +1,289 @@
+#include "build_config.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "chaos.h"
+#include "chaos_client.h"
+#include "orders.h"
+
+#define SMALL_NUMBERS 6
+#define SMALL_STRINGS 4
+#define SHARED_SESSIONS 6
+#define CALM_SESSIONS 4
+#define ID_MAX 128
+
+/* --- ids and sessions --- */
+
+static bool in_flight(const struct client *client, const char *key)
+{
+    uint64_t hash = wire_key_hash(key);
+    struct list_node *node, *following;
+
+    list_each(&client->in_flight, node, following) {
+        if (list_entry(node, struct entry, in_flight)->key == hash)
+            return true;
+    }
+    return false;
+}
+
+static void unique_key(struct chaos *chaos, const struct client *client, char *key)
+{
+    int len;
+
+    if (dice_chance(&chaos->dice, 500)) {
+        snprintf(key, WIRE_KEY_MAX, "n%" PRIu64, UINT64_C(1000000000) + chaos->last_serial);
+        return;
+    }
+    len = snprintf(key, WIRE_KEY_MAX, "su%" PRIx64 "-%" PRIx64, client->conn, chaos->last_serial);
+    if (dice_chance(&chaos->dice, 100)) {
+        memset(key + len, 'x', (size_t)(ID_MAX + 1 - len));
+        key[ID_MAX + 1] = '\0';
+    }
+}
+
+/* True: nobody else uses the id, now or ever. */
+static bool choose_key(struct chaos *chaos, const struct client *client, char *key)
+{
+    struct dice *dice = &chaos->dice;
+
+    if (dice_chance(dice, client->profile.small_ids)) {
+        uint32_t which = dice_below(dice, SMALL_NUMBERS + SMALL_STRINGS);
+
+        if (which < SMALL_NUMBERS)
+            snprintf(key, WIRE_KEY_MAX, "n%u", which);
+        else
+            snprintf(key, WIRE_KEY_MAX, "s%u", which - SMALL_NUMBERS);
+        if (!in_flight(client, key) ||
+            (client->profile.repeats_ids && chaos->phase == PHASE_STORM))
+            return false;
+    }
+    unique_key(chaos, client, key);
+    return true;
+}
+
+/* NULL when it knows too many already. */
+static struct session *use_session(struct chaos *chaos, struct client *client, const char *name)
+{
+    struct session *session;
+    size_t i;
+
+    for (i = 0; i < client->session_count; i++) {
+        if (strcmp(client->sessions[i]->name, name) == 0)
+            return client->sessions[i];
+    }
+    if (client->session_count == CLIENT_SESSIONS_MAX)
+        return NULL;
+    session = ledger_session(&chaos->ledger, name);
+    session->users++;
+    if (client->profile.loose)
+        session->loose = true;
+    client->sessions[client->session_count++] = session;
+    return session;
+}
+
+static struct session *choose_session(struct chaos *chaos, struct client *client)
+{
+    struct dice *dice = &chaos->dice;
+    unsigned own = client->profile.own_sessions;
+    char name[WIRE_NAME_MAX];
+
+    if (dice_chance(dice, 400))
+        return NULL;
+    if (dice_chance(dice, 400))
+        own = 0;
+    if (own > 0)
+        snprintf(name, sizeof name, "o%" PRIx64 ".%u", client->conn, dice_below(dice, own));
+    else if (client->profile.calm)
+        snprintf(name, sizeof name, "c%u.%u", chaos->calm_number,
+                 dice_below(dice, CALM_SESSIONS));
+    else
+        snprintf(name, sizeof name, "%c%u", client->profile.loose ? 'l' : 's',
+                 dice_below(dice, SHARED_SESSIONS));
+    return use_session(chaos, client, name);
+}
+
+/* --- messages --- */
+
+static size_t throw_size(struct chaos *chaos, const struct client *client)
+{
+    struct dice *dice = &chaos->dice;
+
+    if (dice_chance(dice, 880))
+        return dice_between(dice, 100, 400);
+    if (dice_chance(dice, 800))
+        return dice_between(dice, 400, 8000);
+    if (dice_chance(dice, 700))
+        return dice_between(dice, 8000, 70000);
+    if (client->profile.dribbles)
+        return 1000;
+    return orders_huge(chaos);
+}
+
+/* Puts the message into the output and its entry into the ledger. */
+static struct entry *send_message(struct chaos *chaos, struct client *client,
+                                  struct wire_header *header, struct session *session,
+                                  const char *pool, size_t size)
+{
+    struct entry *entry;
+    size_t start;
+
+    header->serial.number = chaos->last_serial;
+    if (session != NULL)
+        memcpy(header->session, session->name, sizeof header->session);
+    start = wire_compose(&client->out, header, pool, size, &chaos->dice);
+    entry = ledger_add(&chaos->ledger, header->serial, header->kind,
+                       chaos->phase == PHASE_CALM);
+    entry->ref = header->ref;
+    entry->len = client->out.len - start;
+    entry->hash = wire_hash(client->out.data + start, entry->len);
+    entry->key = wire_key_hash(header->key);
+    entry->conn = client->conn;
+    entry->session = session;
+    entry->sent_ms = chaos->now_ms;
+    chaos->stats.sent++;
+    return entry;
+}
+
+/* The pool to ask for, as text and as in struct entry. */
+static uint8_t choose_pool(struct chaos *chaos, const struct client *client, char *pool,
+                           size_t size)
+{
+    uint32_t index = dice_below(&chaos->dice, chaos->options.pools);
+
+    pool[0] = '\0';
+    if (!client->profile.calm && dice_chance(&chaos->dice, 5)) {
+        snprintf(pool, size, "nobody's");
+        return POOL_UNKNOWN;
+    }
+    if (dice_chance(&chaos->dice, 700))
+        return POOL_ANY;
+    snprintf(pool, size, "p%u", index);
+    return (uint8_t)(index + 1);
+}
+
+void client_say(struct chaos *chaos, struct client *client)
+{
+    struct session *session = choose_session(chaos, client);
+    bool asks = client->in_flight_count < client->profile.window;
+    bool unique = false;
+    struct wire_header header;
+    struct entry *entry;
+    char pool[16] = "";
+    uint8_t pool_number = POOL_ANY;
+
+    if (!asks && dice_chance(&chaos->dice, 900))
+        return;
+    if (dice_chance(&chaos->dice, 150))
+        asks = false;
+    memset(&header, 0, sizeof header);
+    chaos->last_serial++;
+    if (asks)
+        unique = choose_key(chaos, client, header.key);
+    if (session == NULL)
+        pool_number = choose_pool(chaos, client, pool, sizeof pool);
+    header.kind = asks ? WIRE_REQUEST : WIRE_NOTE;
+    orders_write(chaos, &header, session != NULL, unique);
+    entry = send_message(chaos, client, &header, session, pool, throw_size(chaos, client));
+    entry->pool = pool_number;
+    if (!asks)
+        return;
+    list_append(&client->in_flight, &entry->in_flight);
+    client->in_flight_count++;
+    chaos->stats.requests++;
+}
+
+void client_say_reply(struct chaos *chaos, struct client *client, const struct reply *reply)
+{
+    struct wire_header header;
+
+    memset(&header, 0, sizeof header);
+    chaos->last_serial++;
+    header.kind = WIRE_REPLY;
+    header.ref = reply->question;
+    memcpy(header.key, reply->key, sizeof header.key);
+    send_message(chaos, client, &header, NULL, "", throw_size(chaos, client));
+    if (client->profile.calm || !dice_chance(&chaos->dice, 20))
+        return;
+    /* A reply to a question that nobody asked. */
+    memset(&header, 0, sizeof header);
+    chaos->last_serial++;
+    header.kind = WIRE_STRAY;
+    snprintf(header.key, sizeof header.key, "sy%" PRIu64, chaos->last_serial);
+    send_message(chaos, client, &header, NULL, "", 150);
+}
+
+/* --- what is no message --- */
+
+/* Composes a message of which the ledger does not know: wherever it arrives it is one too many. */
+static void say_unknown(struct chaos *chaos, struct client *client)
+{
+    struct wire_header header;
+
+    memset(&header, 0, sizeof header);
+    header.kind = WIRE_NOTE;
+    header.serial.number = ++chaos->last_serial;
+    wire_compose(&client->out, &header, "", 300, &chaos->dice);
+}
+
+void client_say_half(struct chaos *chaos, struct client *client)
+{
+    size_t before = client->out.len;
+
+    say_unknown(chaos, client);
+    client->out.len -= (client->out.len - before) / 2;
+}
+
+struct bad_line {
+    const char *line;
+    int code;
+    const char *text;
+};
+
+static const struct bad_line bad_lines[] = {
+    {"this is no JSON\n", -32700, "not a JSON object"},
+    {"[1,2,3]\n", -32700, "not a JSON object"},
+    {"{\"id\":1,\"method\":\"m\"\n", -32700, "the line ends inside the JSON object"},
+    {"{\"id\":1,\"method\":\"m\"} {}\n", -32700, "more text behind the JSON object"},
+    {"{\"id\":1,\"method\":\"\xc3\x28\"}\n", -32700, "invalid UTF-8"},
+    {"{\"id\":1,\"method\":\"a\tb\"}\n", -32700, "a control character inside a string"},
+    {"{\"id\":1,\"method\":\"\\x\"}\n", -32700, "an invalid escape sequence"},
+    {"{\"id\":01,\"method\":\"m\"}\n", -32700, "an invalid number"},
+    {"{\"id\":1,\"method\":nul}\n", -32700, "not valid JSON"},
+    {"{\"id\":{},\"method\":\"m\"}\n", -32600, "id must be a string or a number"},
+    {"{\"id\":[1],\"method\":\"m\"}\n", -32600, "id must be a string or a number"},
+    {"{\"id\":true,\"method\":\"m\"}\n", -32600, "id must be a string or a number"},
+    {"{\"id\":1,\"method\":\"m\",\"sessionId\":3}\n", -32600, "sessionId must be a string"},
+    {"{\"id\":1,\"method\":\"m\",\"pool\":{}}\n", -32600, "pool must be a string"},
+};
+
+static const struct bad_line oversize = {NULL, -32600, "message exceeds max_input_buffer"};
+
+static void expect_rejection(struct client *client, const struct bad_line *line)
+{
+    client->wanted_code = line->code;
+    client->wanted_text = line->text;
+}
+
+void client_say_bad(struct chaos *chaos, struct client *client)
+{
+    const struct bad_line *line =
+        &bad_lines[dice_below(&chaos->dice, sizeof bad_lines / sizeof bad_lines[0])];
+
+    expect_rejection(client, line);
+    text_add(&client->out, line->line, strlen(line->line));
+    say_unknown(chaos, client);
+    chaos->stats.rejected++;
+}
+
+void client_say_oversize(struct chaos *chaos, struct client *client)
+{
+    expect_rejection(client, &oversize);
+    text_printf(&client->out, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":\"");
+    text_fill(&client->out, 'x', LIMIT_INPUT);
+    text_printf(&client->out, "\"}\n");
+    say_unknown(chaos, client);
+    chaos->stats.rejected++;
+}

@@ -1,0 +1,328 @@
+#include "build_config.h"
+
+#include "phases.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "chaos.h"
+#include "check_up.h"
+#include "deadline.h"
+
+#define CALM_CLIENTS 10
+#define SURVIVORS 3 /* connections that last from a storm into the calm */
+#define SETTLE_SEC 40
+
+const char *phase_name(enum phase phase)
+{
+    static const char *const names[] = {"start", "calm", "quiet", "storm", "settle", "end"};
+
+    return names[phase];
+}
+
+/* --- one round --- */
+
+static void wait_for_clients(struct chaos *chaos, struct pollfd *fds, int timeout_ms)
+{
+    nfds_t count = 0;
+    size_t i;
+
+    fds[count++] = (struct pollfd){chaos->journal, POLLIN, 0};
+    for (i = 0; i < CLIENTS_MAX; i++) {
+        const struct client *client = &chaos->clients[i];
+        short events = 0;
+
+        if (client_is_open(client) && client_wants_read(chaos, client))
+            events |= POLLIN;
+        if (client_is_open(client) && client_wants_write(chaos, client))
+            events |= POLLOUT;
+        fds[count++] = (struct pollfd){events != 0 ? client->fd : -1, events, 0};
+    }
+    poll(fds, count, timeout_ms);
+}
+
+void chaos_step(struct chaos *chaos, int timeout_ms)
+{
+    struct pollfd fds[1 + CLIENTS_MAX];
+    size_t i;
+
+    wait_for_clients(chaos, fds, timeout_ms);
+    chaos->now_ms = now_ms();
+    check_up_drain(chaos);
+    for (i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &chaos->clients[i];
+        const struct pollfd *ready = &fds[1 + i];
+
+        if (ready->fd >= 0 && (ready->revents & (POLLIN | POLLHUP | POLLERR)) != 0 &&
+            client_wants_read(chaos, client))
+            client_read(chaos, client);
+        if (client_is_open(client) && (ready->revents & POLLOUT) != 0 &&
+            client_wants_write(chaos, client))
+            client_write(chaos, client);
+        client_tick(chaos, client);
+    }
+    if (chaos->phase == PHASE_STORM)
+        fleet_torment(chaos);
+    if (chaos->now_ms >= chaos->next_look_ms) {
+        chaos->next_look_ms = chaos->now_ms + 200;
+        subject_reap(chaos);
+        subject_read_log(chaos);
+    }
+}
+
+static bool alive(const struct chaos *chaos)
+{
+    return chaos->subject.pid != 0;
+}
+
+static void enter(struct chaos *chaos, enum phase phase)
+{
+    chaos->phase = phase;
+    chaos->board->mode = phase == PHASE_STORM ? BOARD_STORM : BOARD_BEHAVE;
+    note_event(chaos, "begins");
+}
+
+static void begin_storm(struct chaos *chaos)
+{
+    enter(chaos, PHASE_STORM);
+    mood_throw(chaos);
+    chaos->next_torment_ms = chaos->next_harm_ms = chaos->now_ms;
+}
+
+static void steps_for(struct chaos *chaos, int64_t ms)
+{
+    int64_t end = now_ms() + ms;
+
+    while (now_ms() < end && alive(chaos))
+        chaos_step(chaos, 2);
+}
+
+/* --- settling --- */
+
+static bool done_pair(void *user_data, const struct pair *pair)
+{
+    const struct chaos *chaos = user_data;
+    size_t i;
+
+    if (fleet_words_lost(chaos, pair->worker))
+        return true;
+    for (i = 0; i < CLIENTS_MAX; i++) {
+        if (client_is_open(&chaos->clients[i]) && chaos->clients[i].conn == pair->conn)
+            return chaos->clients[i].going;
+    }
+    return true;
+}
+
+static bool clients_settled(const struct chaos *chaos)
+{
+    size_t i;
+
+    for (i = 0; i < CLIENTS_MAX; i++) {
+        if (!client_settled(&chaos->clients[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool all_settled(struct chaos *chaos)
+{
+    return clients_settled(chaos) && fleet_complete(chaos, true) &&
+           ledger_any_expected(&chaos->ledger, done_pair, chaos) == NULL;
+}
+
+static void tell_unsettled_client(struct chaos *chaos, const struct client *client)
+{
+    const struct entry *request = NULL;
+
+    if (!list_empty(&client->in_flight))
+        request = list_entry(client->in_flight.head.next, struct entry, in_flight);
+    violation(chaos,
+              "client %" PRIu64 " did not come to an end: %zu requests in flight (first %" PRIu64
+              " %s%s), %zu bytes unsent, ending %d%s",
+              client->conn, client->in_flight_count, request != NULL ? request->serial.number : 0,
+              request == NULL ? "" : request->got ? "at a worker" : "at no worker",
+              request != NULL && request->answer != 0 ? ", answered" : "",
+              client->out.len - client->out_at, (int)client->profile.ending,
+              client->going ? ", going" : "");
+}
+
+static void tell_unsettled(struct chaos *chaos)
+{
+    const struct entry *lost = ledger_any_expected(&chaos->ledger, done_pair, chaos);
+    size_t i;
+
+    fleet_note_all(chaos);
+    for (i = 0; i < CLIENTS_MAX; i++) {
+        if (!client_settled(&chaos->clients[i]))
+            tell_unsettled_client(chaos, &chaos->clients[i]);
+    }
+    if (lost != NULL)
+        violation(chaos, "lost: '%c' %" PRIu64 " of a worker never reached client %" PRIu64,
+                  lost->kind, lost->serial.number, lost->conn);
+    if (!fleet_complete(chaos, true))
+        violation(chaos, "the workers did not come back, or have open requests");
+}
+
+/* Leaves only a few of the connections. */
+static void thin_out(struct chaos *chaos, unsigned left)
+{
+    size_t i;
+
+    for (i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &chaos->clients[i];
+
+        if (!client_is_open(client))
+            continue;
+        if (left == 0 || client->going || client->profile.loose) {
+            client_close(chaos, client, false);
+            continue;
+        }
+        client->profile.ending = ENDING_NONE;
+        left--;
+    }
+}
+
+/* Everybody stops doing harm; all that was begun has to come to its end. */
+static void settle(struct chaos *chaos)
+{
+    int64_t deadline = deadline_in(SETTLE_SEC);
+    int64_t next_look_ms = 0;
+    bool settled = false;
+    size_t i;
+
+    enter(chaos, PHASE_SETTLE);
+    fleet_continue_all(chaos);
+    for (i = 0; i < CLIENTS_MAX; i++)
+        client_settle(chaos, &chaos->clients[i]);
+    while (!settled && !deadline_over(deadline) && alive(chaos)) {
+        chaos_step(chaos, 5);
+        if (chaos->now_ms < next_look_ms)
+            continue;
+        next_look_ms = chaos->now_ms + 50;
+        settled = all_settled(chaos);
+    }
+    if (!settled && alive(chaos))
+        tell_unsettled(chaos);
+    thin_out(chaos, dice_below(&chaos->dice, SURVIVORS + 1));
+}
+
+/* --- calm and quiet --- */
+
+static unsigned count_open(const struct chaos *chaos)
+{
+    unsigned count = 0;
+    size_t i;
+
+    for (i = 0; i < CLIENTS_MAX; i++)
+        count += client_is_open(&chaos->clients[i]);
+    return count;
+}
+
+/* The daemon has seen all those go who went: only then there is room for those who come. */
+static void wait_until_seen(struct chaos *chaos)
+{
+    subject_check_baseline(chaos, count_open(chaos));
+    fleet_purge(chaos);
+    ledger_purge(&chaos->ledger, done_pair, chaos);
+}
+
+static void tell_lost(struct chaos *chaos)
+{
+    const struct entry *lost = ledger_any_calm(&chaos->ledger);
+    uint64_t left = chaos->ledger.calm_open;
+
+    if (lost == NULL)
+        return;
+    violation(chaos, "%" PRIu64 " messages of a calm phase got lost, one is '%c' %" PRIu64
+              " of %s, %s%s%s", left, lost->kind, lost->serial.number,
+              lost->serial.origin == 0 ? "a client" : "a worker",
+              lost->got ? "arrived" : "not arrived", lost->answer != 0 ? ", answered" : "",
+              lost->session != NULL ? ", in a session" : "");
+}
+
+/* Everything behaves: nothing may be lost, refused or late. */
+static void calm(struct chaos *chaos, int64_t ms)
+{
+    int64_t deadline = deadline_in(20);
+    struct profile profile;
+    size_t i, open = count_open(chaos);
+
+    chaos->calm_number++;
+    enter(chaos, PHASE_CALM);
+    for (i = 0; i < CLIENTS_MAX; i++) {
+        profile_calm(chaos, &profile);
+        if (client_is_open(&chaos->clients[i]))
+            chaos->clients[i].profile = profile;
+        else if (open++ < CALM_CLIENTS)
+            client_open(chaos, &chaos->clients[i], &profile);
+    }
+    steps_for(chaos, ms);
+    for (i = 0; i < CLIENTS_MAX; i++)
+        chaos->clients[i].silent = true;
+    while (chaos->ledger.calm_open > 0 && !deadline_over(deadline) && alive(chaos))
+        chaos_step(chaos, 5);
+    tell_lost(chaos);
+    for (i = 0; i < CLIENTS_MAX; i++)
+        chaos->clients[i].silent = false;
+}
+
+static void quiet(struct chaos *chaos, unsigned connections)
+{
+    enter(chaos, PHASE_QUIET);
+    thin_out(chaos, connections);
+    wait_until_seen(chaos);
+    if (!alive(chaos))
+        return;
+    if (chaos->baseline_fds == 0)
+        subject_take_baseline(chaos);
+    subject_check_idle(chaos);
+}
+
+/* --- the whole --- */
+
+/* The first calm fills the daemon's pools and tables; what it has then it must have later. */
+static void warm_up(struct chaos *chaos)
+{
+    int64_t deadline = deadline_usual();
+
+    while (!fleet_complete(chaos, true) && !deadline_over(deadline) && alive(chaos))
+        chaos_step(chaos, 5);
+    calm(chaos, 700);
+    thin_out(chaos, 0);
+    steps_for(chaos, 200);
+    subject_take_baseline(chaos);
+    quiet(chaos, 0);
+}
+
+static void finish(struct chaos *chaos)
+{
+    if (dice_chance(&chaos->dice, 700) && alive(chaos)) {
+        begin_storm(chaos);
+        steps_for(chaos, dice_between(&chaos->dice, 200, 1200));
+    }
+    enter(chaos, PHASE_END);
+    subject_stop(chaos);
+}
+
+void phases_run(struct chaos *chaos)
+{
+    int64_t end = now_ms() + (int64_t)chaos->options.seconds * 1000;
+
+    warm_up(chaos);
+    while (now_ms() < end - 4000 && alive(chaos)) {
+        int64_t left = end - now_ms();
+
+        begin_storm(chaos);
+        steps_for(chaos, left > 12000 ? dice_between(&chaos->dice, 3000, 7000) : 2000);
+        settle(chaos);
+        if (!alive(chaos))
+            break;
+        wait_until_seen(chaos);
+        calm(chaos, dice_between(&chaos->dice, 800, 2000));
+        quiet(chaos, dice_below(&chaos->dice, 3));
+        chaos->stats.rounds++;
+    }
+    finish(chaos);
+}

@@ -1,0 +1,325 @@
+#include "build_config.h"
+
+#include "subject.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "chaos.h"
+#include "deadline.h"
+#include "proc.h"
+
+#define JOURNAL_PIPE_BYTES (1 << 20)
+
+static bool failed(const char *what)
+{
+    fprintf(stderr, "chaos: %s: %s\n", what, strerror(errno));
+    return false;
+}
+
+static void set_paths(struct subject *subject)
+{
+    snprintf(subject->config_path, sizeof subject->config_path, "%s/config.json", subject->dir);
+    snprintf(subject->log_path, sizeof subject->log_path, "%s/log", subject->dir);
+    snprintf(subject->socket_path, sizeof subject->socket_path, "%s/socket", subject->dir);
+    snprintf(subject->journal_path, sizeof subject->journal_path, "%s/journal", subject->dir);
+    snprintf(subject->board_path, sizeof subject->board_path, "%s/board", subject->dir);
+}
+
+static bool write_config(const struct chaos *chaos)
+{
+    const struct subject *subject = &chaos->subject;
+    FILE *file = fopen(subject->config_path, "w");
+    unsigned i;
+
+    if (file == NULL)
+        return failed(subject->config_path);
+    fprintf(file, "{\"pools\":[");
+    for (i = 0; i < chaos->options.pools; i++) {
+        fprintf(file,
+                "%s\n {\"id\":\"p%u\",\"command\":\"%s\",\"instances\":%u,"
+                "\"args\":[\"%s\",\"%s\",\"%llu\",\"%u\"]}",
+                i > 0 ? "," : "", i, chaos->options.worker, chaos->options.workers,
+                subject->journal_path, subject->board_path,
+                (unsigned long long)chaos->options.seed, i);
+    }
+    fprintf(file,
+            "],\n\"limits\":{\"max_input_buffer\":%d,\"max_output_queue\":%d,"
+            "\"max_restarts\":1000,\"restart_window_sec\":1,\"drain_timeout_sec\":%d,"
+            "\"backpressure_timeout_sec\":%d,\"max_connections\":%d,\"max_sessions\":%d,"
+            "\"max_pending_requests\":%d}}\n",
+            LIMIT_INPUT, LIMIT_QUEUE, LIMIT_DRAIN_SEC, LIMIT_BACKPRESSURE_SEC, LIMIT_CONNECTIONS,
+            LIMIT_SESSIONS, LIMIT_PENDING);
+    return fclose(file) == 0 || failed(subject->config_path);
+}
+
+static bool make_board(struct chaos *chaos)
+{
+    int fd = open(chaos->subject.board_path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0 || ftruncate(fd, sizeof *chaos->board) < 0)
+        return failed(chaos->subject.board_path);
+    chaos->board = mmap(NULL, sizeof *chaos->board, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (chaos->board == MAP_FAILED)
+        return failed("mmap");
+    chaos->board->mode = BOARD_BEHAVE;
+    return true;
+}
+
+static bool make_journal(struct chaos *chaos)
+{
+    const char *path = chaos->subject.journal_path;
+
+    if (mkfifo(path, 0600) < 0)
+        return failed(path);
+    chaos->journal = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC); /* never at its end */
+    if (chaos->journal < 0)
+        return failed(path);
+#ifdef F_SETPIPE_SZ
+    fcntl(chaos->journal, F_SETPIPE_SZ, JOURNAL_PIPE_BYTES);
+#endif
+    return true;
+}
+
+static void become_daemon(const struct chaos *chaos, int log)
+{
+    const struct subject *subject = &chaos->subject;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const char *mode = chaos->options.tcp ? "--tcp" : "--unix";
+    const char *address = chaos->options.tcp ? "127.0.0.1:0" : subject->socket_path;
+    const char *level = getenv("CHAOS_LOG_LEVEL");
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGPIPE, SIG_DFL);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+        dup2(log, STDERR_FILENO) < 0)
+        _exit(126);
+    execl(chaos->options.daemon, chaos->options.daemon, "--config", subject->config_path, mode,
+          address, "--log-level", level != NULL ? level : "info", (char *)NULL);
+    _exit(127);
+}
+
+static bool spawn(struct chaos *chaos)
+{
+    struct subject *subject = &chaos->subject;
+    int log = open(subject->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    subject->log = open(subject->log_path, O_RDONLY | O_CLOEXEC);
+    if (log < 0 || subject->log < 0)
+        return failed(subject->log_path);
+    subject->pid = fork();
+    if (subject->pid == 0)
+        become_daemon(chaos, log);
+    close(log);
+    return subject->pid > 0 || failed("fork");
+}
+
+/* The port of "listening on 127.0.0.1:PORT", or 0. */
+static uint16_t find_port(const struct subject *subject)
+{
+    static const char words[] = "listening on 127.0.0.1:";
+    struct text log = {0};
+    const char *at = NULL;
+    uint16_t port = 0;
+
+    if (read_file(&log, subject->log_path) && log.len > 0)
+        at = strstr(log.data, words);
+    if (at != NULL && strchr(at, '\n') != NULL)
+        port = (uint16_t)strtoul(at + sizeof words - 1, NULL, 10);
+    text_free(&log);
+    return port;
+}
+
+static bool listens(struct chaos *chaos)
+{
+    int fd;
+
+    if (chaos->options.tcp && chaos->subject.port == 0)
+        chaos->subject.port = find_port(&chaos->subject);
+    if (chaos->options.tcp)
+        return chaos->subject.port != 0;
+    fd = subject_connect(chaos);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+bool subject_start(struct chaos *chaos)
+{
+    struct subject *subject = &chaos->subject;
+    int64_t deadline = deadline_usual();
+
+    snprintf(subject->dir, sizeof subject->dir, "/tmp/chaos-XXXXXX");
+    if (mkdtemp(subject->dir) == NULL)
+        return failed(subject->dir);
+    set_paths(subject);
+    if (!write_config(chaos) || !make_board(chaos) || !make_journal(chaos) || !spawn(chaos))
+        return false;
+    while (!listens(chaos)) {
+        if (!subject_reap(chaos) || deadline_over(deadline)) {
+            fprintf(stderr, "chaos: %s does not listen; its log is %s\n", chaos->options.daemon,
+                    subject->log_path);
+            return false;
+        }
+        nap();
+    }
+    return true;
+}
+
+static int connect_unix(const struct subject *subject)
+{
+    struct sockaddr_un address;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", subject->socket_path);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int connect_tcp(const struct subject *subject)
+{
+    struct sockaddr_in address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    memset(&address, 0, sizeof address);
+    address.sin_family = AF_INET;
+    address.sin_port = htons(subject->port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int subject_connect(const struct chaos *chaos)
+{
+    int fd = chaos->options.tcp ? connect_tcp(&chaos->subject) : connect_unix(&chaos->subject);
+
+    if (fd >= 0)
+        fcntl(fd, F_SETFL, O_NONBLOCK);
+    return fd;
+}
+
+bool subject_reap(struct chaos *chaos)
+{
+    struct subject *subject = &chaos->subject;
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == subject->pid) {
+            subject->pid = 0;
+            subject->status = status;
+        } else {
+            subject->orphans++;
+            if (fleet_has_pid(&chaos->fleet, pid))
+                violation(chaos, "the daemon did not wait for its worker %ld", (long)pid);
+        }
+    }
+    return subject->pid != 0;
+}
+
+/* --- the end --- */
+
+/* Whoever is a child of ours now was left behind. What the daemon killed may take a moment. */
+static void check_nobody_left(struct chaos *chaos)
+{
+    int64_t deadline = deadline_in(1);
+    pid_t left[64];
+    size_t count, i;
+
+    while (proc_children(getpid(), left, 64) > 0 && !deadline_over(deadline)) {
+        subject_reap(chaos);
+        nap();
+    }
+    count = proc_children(getpid(), left, 64);
+    for (i = 0; i < count && i < 64; i++) {
+        violation(chaos, "process %ld was left behind, in state %c", (long)left[i],
+                  proc_state(left[i]));
+        kill(left[i], SIGKILL);
+    }
+}
+
+static void check_status(struct chaos *chaos)
+{
+    int status = chaos->subject.status;
+
+    if (WIFSIGNALED(status))
+        violation(chaos, "the daemon was killed by signal %d", WTERMSIG(status));
+    else if (WEXITSTATUS(status) != 0)
+        violation(chaos, "the daemon exited with status %d", WEXITSTATUS(status));
+}
+
+void subject_stop(struct chaos *chaos)
+{
+    struct subject *subject = &chaos->subject;
+    int64_t limit_ms = (int64_t)((LIMIT_DRAIN_SEC * 1000 + 1500) * timeout_factor());
+    int64_t start = now_ms();
+    uint64_t orphans;
+
+    if (subject->pid == 0) {
+        violation(chaos, "the daemon is gone");
+        check_status(chaos);
+        return;
+    }
+    orphans = subject->orphans;
+    note_event(chaos, "SIGTERM to the daemon");
+    kill(subject->pid, SIGTERM);
+    while (subject_reap(chaos) && now_ms() - start < limit_ms + 20000)
+        chaos_step(chaos, 5);
+    if (subject->pid != 0) {
+        violation(chaos, "the daemon did not exit after SIGTERM");
+        kill(subject->pid, SIGKILL);
+        waitpid(subject->pid, &subject->status, 0);
+        return;
+    }
+    if (now_ms() - start > limit_ms)
+        violation(chaos, "the daemon took %lld ms to exit after SIGTERM, drain_timeout_sec is %d",
+                  (long long)(now_ms() - start), LIMIT_DRAIN_SEC);
+    check_status(chaos);
+    check_nobody_left(chaos);
+    if (subject->orphans - orphans > 0)
+        note_event(chaos, "%llu grandchildren ended with the daemon",
+                   (unsigned long long)(subject->orphans - orphans));
+    if (access(subject->socket_path, F_OK) == 0)
+        violation(chaos, "the socket file is still there");
+    subject_read_log(chaos);
+}
+
+void subject_clean_up(struct chaos *chaos)
+{
+    const struct subject *subject = &chaos->subject;
+
+    if (chaos->journal >= 0)
+        close(chaos->journal);
+    if (subject->log >= 0)
+        close(subject->log);
+    if (subject->dir[0] == '\0' || chaos->verdict.violations > 0)
+        return;
+    unlink(subject->config_path);
+    unlink(subject->log_path);
+    unlink(subject->journal_path);
+    unlink(subject->board_path);
+    unlink(subject->socket_path);
+    rmdir(subject->dir);
+}

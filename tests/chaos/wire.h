@@ -1,0 +1,73 @@
+/* The messages that clients and workers of a chaos run exchange. Each is one line of JSON in one of
+ * many spellings, and carries a header:
+ *
+ *     "chaos":"KIND SERIAL REF KEY SESSION ORDERS SUM"
+ *
+ * with a serial that no other message has, and a checksum over all bytes of the line. */
+#ifndef TESTS_CHAOS_WIRE_H
+#define TESTS_CHAOS_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "dice.h"
+#include "text.h"
+
+/* Who made a message (0: the clients' side; else a worker's process) and which of its it is. */
+struct serial {
+    uint64_t origin, number;
+};
+
+enum wire_kind {
+    WIRE_REQUEST = 'r',   /* client: a request */
+    WIRE_NOTE = 'n',      /* client: a notification */
+    WIRE_REPLY = 'p',     /* client: answers the question `ref` */
+    WIRE_STRAY = 'y',     /* client: a reply that nobody waits for */
+    WIRE_ANSWER = 'a',    /* worker: answers the request `ref` */
+    WIRE_EVENT = 'e',     /* worker: a notification in a session */
+    WIRE_QUESTION = 'q',  /* worker: a request to the session's owner */
+    WIRE_NOWHERE = 'x'    /* worker: what must not reach anybody */
+};
+
+#define WIRE_KEY_MAX 144
+#define WIRE_NAME_MAX 24
+#define WIRE_ORDERS_MAX 96
+
+struct wire_header {
+    char kind;
+    struct serial serial, ref;
+    char key[WIRE_KEY_MAX];       /* the id: "n5" is the number 5, "s5" the string; "": none */
+    char session[WIRE_NAME_MAX];  /* "": none */
+    char orders[WIRE_ORDERS_MAX]; /* for the worker; "": none */
+};
+
+/* Appends the line to `out`, about `size` bytes long, spelled as the dice want. `pool`: "" or the
+ * pool to ask for. Returns where in `out` the line starts. */
+size_t wire_compose(struct text *out, const struct wire_header *header, const char *pool,
+                    size_t size, struct dice *dice);
+
+/* Reads the header of a line. False: it has none. */
+bool wire_parse(struct wire_header *header, const char *line, size_t len);
+
+/* True when the checksum in the line is that of its bytes. */
+bool wire_sum_ok(const char *line, size_t len);
+
+/* Puts the checksum where a composed line has WIRE_NO_SUM. */
+#define WIRE_NO_SUM "0000000000000000"
+void wire_enter_sum(char *line, size_t len);
+
+uint64_t wire_hash(const void *bytes, size_t len);
+uint64_t wire_key_hash(const char *key);
+
+/* A line of the daemon's own. */
+struct wire_error {
+    char key[WIRE_KEY_MAX]; /* as in the header; "": null */
+    int code;
+    char text[160];
+};
+
+/* Reads an error line, which must have exactly the form of doc/protocol.md. */
+bool wire_parse_error(struct wire_error *error, const char *line, size_t len);
+
+#endif

@@ -1,0 +1,231 @@
+#include "build_config.h"
+
+#include "wire.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Sixteen bytes each, whole in UTF-8 and in the escapes of JSON. */
+#define PADDING_BYTES 16
+static const char paddings[][PADDING_BYTES + 1] = {
+    "0123456789abcdef",
+    "the quick brown ",
+    "\\\"quoted\\\" text.",
+    "{[()]},:{}[]null",
+    "caf\xc3\xa9 na\xc3\xafve....",
+    "\\u00e9\\u6f22....",
+    "\\ud83d\\ude00 ...",
+    "\xe6\xbc\xa2\xe5\xad\x97 kanji....",
+    "\xf0\x9f\x98\x80\xf0\x9f\x98\x81\xf0\x9f\x98\x82\xf0\x9f\x98\x83",
+    "\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\\",
+    "\\n\\r\\t\\b\\f\\/....",
+    "                ",
+    "\\u0000\\u001f....",
+    "\x7f\x7f\x7f\x7f~~~~}}}}{{{{",
+};
+#define PADDINGS (sizeof paddings / sizeof paddings[0])
+
+enum member { JSONRPC, ID, METHOD, SESSION, POOL, BODY, MEMBERS };
+
+struct line {
+    struct text *out;
+    size_t start, size;
+    const struct wire_header *header;
+    const char *pool;
+    struct dice *dice;
+    bool spaced;    /* blanks wherever JSON allows them */
+    bool escaped;   /* keys and ids with escapes in them */
+    bool pad_first; /* the padding stands before what matters */
+    bool any;       /* there is a member already */
+};
+
+static void add(struct line *line, const char *text)
+{
+    text_add(line->out, text, strlen(text));
+}
+
+static void add_padding(struct line *line)
+{
+    size_t so_far = line->out->len - line->start + (line->pad_first ? 200 : 8);
+    size_t count = line->size > so_far ? (line->size - so_far) / PADDING_BYTES : 0;
+    size_t at = dice_below(line->dice, PADDINGS), step = dice_below(line->dice, PADDINGS);
+    char *to = text_room(line->out, count * PADDING_BYTES);
+    size_t i;
+
+    for (i = 0; i < count; i++, at = (at + step) % PADDINGS)
+        memcpy(to + i * PADDING_BYTES, paddings[at], PADDING_BYTES);
+    to[count * PADDING_BYTES] = '\0';
+    line->out->len += count * PADDING_BYTES;
+}
+
+static void add_key(struct line *line, const char *key)
+{
+    if (line->any)
+        add(line, line->spaced ? " ,\t" : ",");
+    line->any = true;
+    if (line->escaped)
+        text_printf(line->out, "\"\\u%04x%s\"", (unsigned)key[0], key + 1);
+    else
+        text_printf(line->out, "\"%s\"", key);
+    add(line, line->spaced ? "\r: " : ":");
+}
+
+/* The same integer in one of the ways that JSON has for it. */
+static void add_number(struct line *line, const char *digits)
+{
+    static const char *const endings[] = {"", "", "", ".0", "e0", "0e-1", ".000", "E+0"};
+    size_t which = dice_below(line->dice, sizeof endings / sizeof endings[0]);
+
+    if (digits[0] == '0' && endings[which][0] == '0') /* no number begins with 00 */
+        which = 0;
+    text_printf(line->out, "%s%s", digits, endings[which]);
+}
+
+static void add_id(struct line *line)
+{
+    const char *key = line->header->key;
+
+    if (key[0] == 'n')
+        add_number(line, key + 1);
+    else if (line->escaped)
+        text_printf(line->out, "\"\\u%04x%s\"", (unsigned)key[1], key + 2);
+    else
+        text_printf(line->out, "\"%s\"", key + 1);
+}
+
+static void add_header(struct line *line)
+{
+    const struct wire_header *header = line->header;
+
+    text_printf(line->out,
+                "\"chaos\":\"%c %" PRIx64 ".%" PRIx64 " %" PRIx64 ".%" PRIx64 " %s %s %s %s\"",
+                header->kind, header->serial.origin, header->serial.number, header->ref.origin,
+                header->ref.number, header->key[0] != '\0' ? header->key : "-",
+                header->session[0] != '\0' ? header->session : "-",
+                header->orders[0] != '\0' ? header->orders : "-", WIRE_NO_SUM);
+}
+
+/* What looks like routing fields, but is not at the top. */
+static void add_decoys(struct line *line)
+{
+    if (dice_chance(line->dice, 800))
+        return;
+    add(line, "\"id\":0,\"sessionId\":\"nested\",\"method\":\"nested\",\"result\":[{\"id\":1}],"
+              "\"error\":null,\"pool\":\"nested\",");
+}
+
+static void add_payload(struct line *line)
+{
+    add(line, "{");
+    add_decoys(line);
+    if (line->pad_first) {
+        add(line, "\"pad\":\"");
+        add_padding(line);
+        add(line, "\",");
+        add_header(line);
+    } else {
+        add_header(line);
+        add(line, ",\"pad\":\"");
+        add_padding(line);
+        add(line, "\"");
+    }
+    add(line, "}");
+}
+
+static bool is_response(const struct line *line)
+{
+    char kind = line->header->kind;
+
+    return kind == WIRE_REPLY || kind == WIRE_STRAY || kind == WIRE_ANSWER;
+}
+
+static void add_body(struct line *line)
+{
+    if (!is_response(line)) {
+        add_key(line, "params");
+        add_payload(line);
+    } else if (dice_chance(line->dice, 100)) {
+        add_key(line, "error");
+        add(line, "{\"code\":-1,\"message\":\"worse\",\"data\":");
+        add_payload(line);
+        add(line, "}");
+    } else {
+        add_key(line, "result");
+        add_payload(line);
+    }
+}
+
+/* With duplicate keys the last one counts. */
+static void add_overruled(struct line *line, const char *key, const char *value)
+{
+    if (dice_chance(line->dice, 970))
+        return;
+    add_key(line, key);
+    add(line, value);
+}
+
+static void add_member(struct line *line, enum member member)
+{
+    switch (member) {
+    case JSONRPC:
+        add_key(line, "jsonrpc");
+        add(line, "\"2.0\"");
+        break;
+    case ID:
+        if (line->header->key[0] == '\0')
+            break;
+        add_overruled(line, "id", "4711");
+        add_key(line, "id");
+        add_id(line);
+        break;
+    case METHOD:
+        if (is_response(line))
+            break;
+        add_key(line, "method");
+        add(line, "\"do\"");
+        break;
+    case SESSION:
+        if (line->header->session[0] == '\0')
+            break;
+        add_overruled(line, "sessionId", "\"overruled\"");
+        add_key(line, "sessionId");
+        text_printf(line->out, "\"%s\"", line->header->session);
+        break;
+    case POOL:
+        if (line->pool[0] == '\0')
+            break;
+        add_key(line, "pool");
+        text_printf(line->out, "\"%s\"", line->pool);
+        break;
+    case BODY:
+        add_body(line);
+        break;
+    case MEMBERS:
+        break;
+    }
+}
+
+size_t wire_compose(struct text *out, const struct wire_header *header, const char *pool,
+                    size_t size, struct dice *dice)
+{
+    struct line line = {.out = out, .size = size, .header = header, .pool = pool, .dice = dice};
+    unsigned first = 0, step = 1, i;
+
+    if (dice_chance(dice, 300)) { /* the members in another order: 1 and 5 have no factor of 6 */
+        first = dice_below(dice, MEMBERS);
+        step = dice_chance(dice, 500) ? 1 : MEMBERS - 1;
+    }
+    line.spaced = dice_chance(dice, 50);
+    line.escaped = dice_chance(dice, 50);
+    line.pad_first = dice_chance(dice, 100);
+    if (dice_chance(dice, 20))
+        add(&line, dice_chance(dice, 500) ? "\n \t\r\n" : "\r\n");
+    line.start = out->len;
+    add(&line, line.spaced ? " { " : "{");
+    for (i = 0; i < MEMBERS; i++)
+        add_member(&line, (enum member)((first + i * step) % MEMBERS));
+    add(&line, line.spaced ? "\r} \r\n" : "}\n");
+    wire_enter_sum(out->data + line.start, out->len - line.start);
+    return line.start;
+}

@@ -1,0 +1,441 @@
+#include "build_config.h"
+
+#include "chaos_worker.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THROW_MS 20
+#define OUT_CROWDED ((size_t)8 << 20) /* unwritten bytes beyond which nothing optional is said */
+#define OVERSIZE_BYTES 1100000
+
+static void copy_name(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from);
+}
+
+/* --- what harms nobody but us --- */
+
+void worker_leave(struct worker *worker, int status)
+{
+    if (worker->leaving)
+        return;
+    worker->leaving = true;
+    worker->exit_status = status;
+    worker->leave_by_ms = worker->now_ms + 1000;
+}
+
+static const char *garbage(struct worker *worker)
+{
+    static const char *const lines[] = {
+        "this is no JSON\n",
+        "{\"a\":\n",
+        "{\"a\":\"\xff\xfe\"}\n",
+        "[1,2,3]\n",
+        "{\"id\":{},\"result\":1}\n",
+        "{\"sessionId\":7,\"method\":\"m\"}\n",
+        "{\"id\":1,\"result\":1} {\"id\":2,\"result\":2}\n",
+        "{\"a\":\"\x01\"}\n",
+    };
+
+    return lines[dice_below(&worker->dice, sizeof lines / sizeof lines[0])];
+}
+
+static void say_garbage(struct worker *worker)
+{
+    if (dice_chance(&worker->dice, 150)) {
+        text_printf(&worker->out, "{\"id\":\"");
+        text_fill(&worker->out, 'x', OVERSIZE_BYTES);
+    } else if (dice_chance(&worker->dice, 100)) {
+        text_printf(&worker->out, "{\"a\":");
+        text_fill(&worker->out, '[', 1100);
+        text_fill(&worker->out, ']', 1100);
+        text_printf(&worker->out, "}\n");
+    } else {
+        text_printf(&worker->out, "%s", garbage(worker));
+    }
+}
+
+static void crash(void)
+{
+    signal(SIGSEGV, SIG_DFL);
+    kill(getpid(), SIGSEGV);
+}
+
+/* A process of our group that outlives us, unless somebody sees to it. */
+static void leave_child(struct worker *worker, bool holds_stdout, bool ignores_term)
+{
+    pid_t pid = fork();
+
+    worker->shares_stdout |= holds_stdout;
+    if (pid != 0)
+        return;
+    signal(SIGTERM, ignores_term ? SIG_IGN : SIG_DFL);
+    close(STDIN_FILENO);
+    if (!holds_stdout)
+        close(STDOUT_FILENO);
+    execlp("sleep", "sleep", "60", (char *)NULL);
+    _exit(127);
+}
+
+static void doom(struct worker *worker, char act)
+{
+    struct record record;
+
+    if (act == 'c' && worker->shares_stdout)
+        act = 'X'; /* nobody could see that it is closed */
+    memset(&record, 0, sizeof record);
+    record.type = RECORD_DOOM;
+    record.detail = (uint8_t)act;
+    worker_note(worker, record);
+    worker_write_journal(worker);
+    switch (act) {
+    case 'g':
+        say_garbage(worker);
+        break;
+    case 'c':
+        worker->out_closed = true;
+        close(STDOUT_FILENO);
+        break;
+    case 'i':
+        worker->in_closed = true;
+        close(STDIN_FILENO);
+        break;
+    case 'p':
+        text_printf(&worker->out, "{\"jsonrpc\":\"2.0\",\"id\":1,\"resu");
+        worker_leave(worker, 3);
+        break;
+    case 'x':
+        worker_leave(worker, (int)dice_below(&worker->dice, 2));
+        break;
+    case 'X':
+        _exit(2);
+    default:
+        crash();
+    }
+}
+
+static void stall(struct worker *worker, uint32_t ms)
+{
+    struct record record;
+
+    memset(&record, 0, sizeof record);
+    record.type = RECORD_STALL;
+    record.len = ms;
+    worker_note(worker, record);
+    worker->stalled_until_ms = worker->now_ms + ms;
+}
+
+static bool crowded(const struct worker *worker)
+{
+    return worker->out.len - worker->out_at > OUT_CROWDED;
+}
+
+/* --- what we say --- */
+
+static void say_event(struct worker *worker, const char *session, size_t size)
+{
+    struct wire_header header;
+
+    if (session[0] == '\0' || crowded(worker))
+        return;
+    memset(&header, 0, sizeof header);
+    header.kind = WIRE_EVENT;
+    copy_name(header.session, sizeof header.session, session);
+    worker_say(worker, &header, size);
+}
+
+static bool asks_already(const struct worker *worker, const char *key)
+{
+    size_t i;
+
+    for (i = 0; i < WORKER_QUESTIONS_MAX; i++) {
+        if (worker->questions[i].number != 0 && strcmp(worker->questions[i].key, key) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Small ids are everybody's; those of a worker's own are never in anybody's way. */
+static void choose_key(struct worker *worker, char *key)
+{
+    if (!worker_behaves(worker) && dice_chance(&worker->dice, 500))
+        snprintf(key, WIRE_KEY_MAX, "n%u", dice_below(&worker->dice, 4));
+    else
+        snprintf(key, WIRE_KEY_MAX, "sq%" PRIx64 "-%" PRIu64, worker->origin, worker->said);
+}
+
+static void ask(struct worker *worker, const char *session, char kind, size_t size)
+{
+    struct wire_header header;
+    struct question *free_place = NULL;
+    size_t i;
+
+    for (i = 0; i < WORKER_QUESTIONS_MAX && free_place == NULL; i++) {
+        if (worker->questions[i].number == 0)
+            free_place = &worker->questions[i];
+    }
+    memset(&header, 0, sizeof header);
+    choose_key(worker, header.key);
+    if (free_place == NULL || crowded(worker) || asks_already(worker, header.key) ||
+        (session[0] == '\0' && kind == WIRE_QUESTION) || worker->out_closed || worker->leaving)
+        return;
+    header.kind = kind;
+    copy_name(header.session, sizeof header.session, session);
+    worker_say(worker, &header, size);
+    free_place->number = worker->said;
+    free_place->kind = kind;
+    copy_name(free_place->key, sizeof free_place->key, header.key);
+}
+
+static void say_nowhere(struct worker *worker)
+{
+    struct wire_header header;
+    const char *session = dice_chance(&worker->dice, 500) ? "nobody's" : "";
+
+    memset(&header, 0, sizeof header);
+    if (dice_chance(&worker->dice, 300)) {
+        header.kind = WIRE_ANSWER; /* to a request that there never was: ref is 0 */
+        snprintf(header.key, sizeof header.key, "snever-%" PRIu64, worker->said);
+        worker_say(worker, &header, 200);
+    } else if (dice_chance(&worker->dice, 500)) {
+        ask(worker, session, WIRE_NOWHERE, 200);
+    } else {
+        header.kind = WIRE_NOWHERE;
+        copy_name(header.session, sizeof header.session, session);
+        worker_say(worker, &header, 200);
+    }
+}
+
+static void answer(struct worker *worker, const struct task *task)
+{
+    struct wire_header header;
+
+    memset(&header, 0, sizeof header);
+    header.kind = WIRE_ANSWER;
+    header.ref.number = task->number;
+    copy_name(header.key, sizeof header.key, task->key);
+    if (dice_chance(&worker->dice, 300)) /* says nothing about who gets it */
+        copy_name(header.session, sizeof header.session, task->session);
+    worker_say(worker, &header, task->size);
+    if (!task->twice)
+        return;
+    header.ref.number = 0; /* to nobody, this time */
+    worker_say(worker, &header, task->size);
+}
+
+static bool is_due(const struct worker *worker, const struct task *task)
+{
+    return task->due_ms <= worker->now_ms || worker->dying_at_ms != 0 ||
+           (worker_behaves(worker) && task->due_ms > worker->now_ms + 25);
+}
+
+void worker_answer_due(struct worker *worker)
+{
+    size_t i = 0;
+
+    while (i < worker->task_count && !crowded(worker) && !worker->leaving) {
+        if (is_due(worker, &worker->tasks[i])) {
+            answer(worker, &worker->tasks[i]);
+            worker->tasks[i] = worker->tasks[--worker->task_count];
+        } else {
+            i++;
+        }
+    }
+}
+
+int64_t worker_next_due(const struct worker *worker)
+{
+    int64_t due = INT64_MAX;
+    size_t i;
+
+    for (i = 0; i < worker->task_count && !crowded(worker); i++) {
+        if (worker->tasks[i].due_ms < due)
+            due = worker->tasks[i].due_ms;
+    }
+    return due;
+}
+
+/* --- what we are told --- */
+
+static struct task *add_task(struct worker *worker, const struct wire_header *header)
+{
+    struct task *task;
+
+    if (worker->task_count == worker->task_room) {
+        worker->task_room = worker->task_room * 2 + 64;
+        worker->tasks = realloc(worker->tasks, worker->task_room * sizeof *worker->tasks);
+        if (worker->tasks == NULL)
+            abort();
+    }
+    task = &worker->tasks[worker->task_count++];
+    memset(task, 0, sizeof *task);
+    task->number = header->serial.number;
+    task->size = 120;
+    copy_name(task->key, sizeof task->key, header->key);
+    copy_name(task->session, sizeof task->session, header->session);
+    return task;
+}
+
+/* The orders that concern the answer; a notification has none. */
+static void order_task(struct worker *worker, struct task *task, char order, uint32_t number)
+{
+    if (task == NULL)
+        return;
+    if (order == 'd')
+        task->due_ms = worker->now_ms + number;
+    else if (order == 'u')
+        task->due_ms = INT64_MAX;
+    else if (order == 's')
+        task->size = number;
+    else if (order == 'v')
+        task->twice = true;
+}
+
+static void order_harm(struct worker *worker, char order, uint32_t number)
+{
+    if (worker_behaves(worker))
+        return;
+    if (order == 't')
+        worker->ignores_term = true;
+    else if (order == 'w')
+        worker->slow_ms = number;
+    else if (order == 'z')
+        stall(worker, number);
+    else if (order == 'b' || order == 'B')
+        leave_child(worker, order == 'B', number > 0);
+    else
+        doom(worker, order);
+}
+
+static void obey_order(struct worker *worker, const struct wire_header *header,
+                       struct task *task, char order, uint32_t number)
+{
+    uint32_t i;
+
+    if (strchr("dusv", order) != NULL) {
+        order_task(worker, task, order, number);
+    } else if (order == 'n') {
+        for (i = 0; i < number; i++)
+            say_event(worker, header->session, dice_chance(&worker->dice, 900) ? 150 : 3000);
+    } else if (order == 'N') {
+        say_event(worker, header->session, number);
+    } else if (order == 'q') {
+        for (i = 0; i < number; i++)
+            ask(worker, header->session, WIRE_QUESTION, 150);
+    } else {
+        order_harm(worker, order, number);
+    }
+}
+
+static void remember_session(struct worker *worker, const char *session)
+{
+    if (session[0] == '\0')
+        return;
+    copy_name(worker->sessions[worker->session_count++ % WORKER_SESSIONS_MAX], WIRE_NAME_MAX,
+              session);
+}
+
+static void forget_question(struct worker *worker, uint64_t number)
+{
+    size_t i;
+
+    for (i = 0; i < WORKER_QUESTIONS_MAX; i++) {
+        if (worker->questions[i].number == number)
+            worker->questions[i].number = 0;
+    }
+}
+
+void worker_obey(struct worker *worker, const struct wire_header *header)
+{
+    const char *at = header->orders;
+    struct task *task = NULL;
+
+    remember_session(worker, header->session);
+    if (header->kind == WIRE_REQUEST)
+        task = add_task(worker, header);
+    else if (header->kind == WIRE_REPLY && header->ref.origin == worker->origin)
+        forget_question(worker, header->ref.number);
+    while (*at != '\0') {
+        char order = *at, *rest;
+        uint32_t number = (uint32_t)strtoul(at + 1, &rest, 10);
+
+        obey_order(worker, header, task, order, number);
+        at = *rest == ',' ? rest + 1 : rest;
+    }
+}
+
+static enum question_error error_of_text(const char *text)
+{
+    static const char *const texts[] = {
+        [QUESTION_DUPLICATE] =
+            "id is already in use by a request of yours that is still in flight",
+        [QUESTION_UNROUTABLE] = "unroutable: no sessionId to tell which client",
+        [QUESTION_NO_SESSION] = "unroutable: no such session",
+        [QUESTION_DISCONNECTED] = "client disconnected before answering",
+        [QUESTION_INPUT_CLOSED] = "the client cannot answer: it has closed its input",
+        [QUESTION_TOO_MANY] = "too many pending requests (max_pending_requests ",
+        [QUESTION_ID_BUSY] = "id is still in use by another request that is in flight",
+    };
+    unsigned i;
+
+    for (i = 0; i < QUESTION_UNKNOWN_TEXT; i++) {
+        if (strncmp(text, texts[i], strlen(texts[i])) == 0)
+            break;
+    }
+    return (enum question_error)i;
+}
+
+bool worker_refused(struct worker *worker, const struct wire_error *error)
+{
+    struct record record;
+    size_t i;
+
+    for (i = 0; i < WORKER_QUESTIONS_MAX; i++) {
+        struct question *question = &worker->questions[i];
+
+        if (question->number == 0 || strcmp(question->key, error->key) != 0)
+            continue;
+        memset(&record, 0, sizeof record);
+        record.type = RECORD_GOT_ERROR;
+        record.kind = (uint8_t)question->kind;
+        record.detail = (uint8_t)error_of_text(error->text);
+        record.serial.origin = worker->origin;
+        record.serial.number = question->number;
+        worker_note(worker, record);
+        question->number = 0;
+        return true;
+    }
+    return false;
+}
+
+/* --- our own dice --- */
+
+static void throw_once(struct worker *worker)
+{
+    struct dice *dice = &worker->dice;
+    const char *session = worker->sessions[dice_below(dice, WORKER_SESSIONS_MAX)];
+
+    if (dice_chance(dice, 50))
+        say_event(worker, session, 300);
+    if (dice_chance(dice, 20))
+        ask(worker, session, WIRE_QUESTION, 200);
+    if (dice_chance(dice, 20))
+        say_nowhere(worker);
+    if (dice_chance(dice, 3))
+        stall(worker, dice_between(dice, 50, 900));
+    if (dice_chance(dice, 2))
+        doom(worker, "gcixXkp"[dice_below(dice, 7)]);
+}
+
+void worker_throw_dice(struct worker *worker)
+{
+    if (worker_behaves(worker) || worker->now_ms < worker->next_throw_ms || worker->leaving)
+        return;
+    worker->next_throw_ms = worker->now_ms + THROW_MS;
+    throw_once(worker);
+}
