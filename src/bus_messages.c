@@ -62,15 +62,16 @@ static void log_undelivered(struct stdio_bus *bus, const struct endpoint *from,
     log_message(bus, LOG_LEVEL_WARN, from, message, "discarded", text);
 }
 
-/* Who does not read their errors cannot go on asking for more of them. A worker has more room for
- * them than its queue has for messages: it may be unable to read just because we hold its output,
- * and would never be released if it were held for its own queue. */
+/* Who does not read their errors cannot go on asking for more of them. A worker may be unable to
+ * read just because we hold its output, and would never be released if it were held for its own
+ * queue: it has as much room for errors again, beside all that the queue may hold of messages, the
+ * last of which may exceed it. */
 static bool owed_too_much(const struct stdio_bus *bus, const struct endpoint *endpoint)
 {
-    size_t max = bus->options.config->limits.max_output_queue;
+    const struct limits *limits = &bus->options.config->limits;
+    size_t max = 2 * limits->max_output_queue + limits->max_input_buffer;
 
-    return endpoint->peer.full &&
-           (!endpoint->is_worker || endpoint->connection.output.bytes / 2 > max);
+    return endpoint->peer.full && (!endpoint->is_worker || endpoint->connection.output.bytes > max);
 }
 
 /* A request gets an error, so that whoever sent it does not wait in vain. */

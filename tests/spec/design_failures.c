@@ -367,6 +367,37 @@ START_TEST(design_refusals_have_to_be_read)
 }
 END_TEST
 
+/* A worker that reads nothing while it writes, as single-threaded ones do: with a long message on
+ * its way to it, all that it writes is taken nevertheless, the refused included. */
+START_TEST(design_worker_with_a_full_queue_can_be_refused)
+{
+    struct daemon daemon;
+    struct client client;
+    struct text lines = {0}, refused = {0};
+    START(&daemon, .instances = 1,
+          .limits = "'max_output_queue':65536,'backpressure_timeout_sec':2");
+    client_connect(&client, &daemon);
+    pid_t worker = (pid_t)client_pid(&client, "1", NULL);
+    client_request(&client, "2", NULL, "stop_reading", NULL);
+    client_result(&client, "2");
+    text_printf(&refused, "{\"id\":1,\"method\":\"m\",\"params\":\"%0400d\"}\n", 0);
+    text_printf(&lines, "{\"id\":3,\"method\":\"garbage\",\"params\":{\"times\":500,\"hex\":\"");
+    for (size_t i = 0; i < refused.len; i++)
+        text_printf(&lines, "%02x", (unsigned char)refused.data[i]);
+    text_printf(&lines, "\"}}\n{\"id\":4,\"method\":\"no_answer\",\"params\":\"");
+    text_fill(&lines, 'x', 900000);
+    text_printf(&lines, "\"}\n");
+    client_send_bytes(&client, lines.data, lines.len);
+    daemon_check_asleep(&daemon); /* with most of it in the worker's queue */
+    kill(worker, SIGUSR1);
+    ck_assert_int_eq(client_pid(&client, "5", NULL), worker);
+    text_free(&lines);
+    text_free(&refused);
+    client_close(&client);
+    daemon_stop(&daemon);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("design: failures");
@@ -380,6 +411,7 @@ int main(void)
     tcase_add_test(workers, design_worker_killed_with_full_queues_on_both_sides);
     tcase_add_test(workers, design_command_that_exec_refuses);
     tcase_add_test(workers, design_command_that_is_gone_at_the_restart);
+    tcase_add_test(workers, design_worker_with_a_full_queue_can_be_refused);
     TCase *clients = harness_case(suite, "clients");
     tcase_add_test(clients, design_flood_does_not_starve_others);
     tcase_add_test(clients, design_refusals_have_to_be_read);
