@@ -43,7 +43,8 @@ static bool is_stopping(const struct run *run)
 
 /* --- what must hold after every round --- */
 
-static void check_queue(const struct run *run, const struct connection *connection)
+static void check_queue(const struct run *run, const struct connection *connection,
+                        bool is_worker)
 {
     const struct limits *limits = &run->config.limits;
     const struct buffer *buffer;
@@ -53,9 +54,12 @@ static void check_queue(const struct run *run, const struct connection *connecti
         bytes += buffer_len(buffer);
     EXPECT(bytes == connection->output.bytes, "%zu bytes are queued, %zu are counted", bytes,
            connection->output.bytes);
-    /* A message more than the limit; and when a worker exits, a line for each request it had. */
+    /* A message more than the limit; as much again for errors, at a worker; and when a worker
+     * exits, a line for each request it had. */
     most = limits->max_output_queue + limits->max_input_buffer +
            300 * (2 * limits->max_pending_requests + 2);
+    if (is_worker)
+        most += limits->max_output_queue;
     EXPECT(bytes <= most, "%zu bytes are queued for %s", bytes, connection->context);
 }
 
@@ -65,9 +69,9 @@ static void check_queues(const struct run *run)
     size_t i;
 
     list_each(&run->bus->clients, node, following)
-        check_queue(run, &list_entry(node, struct client, link)->endpoint.connection);
+        check_queue(run, &list_entry(node, struct client, link)->endpoint.connection, false);
     for (i = 0; i < run->bus->worker_count; i++)
-        check_queue(run, &run->bus->workers[i].endpoint.connection);
+        check_queue(run, &run->bus->workers[i].endpoint.connection, true);
 }
 
 /* Why the bus may have closed a client's connection. */
