@@ -1,6 +1,7 @@
 #!/bin/sh
-# check_conformance.sh: doc/conformance.md holds what it says. Fails when a test that it names does
-# not exist, when a clause of its index has no test, and when an end-to-end test is never run.
+# check_conformance.sh: doc/conformance.md and doc/security.md hold what they say. Fails when a test
+# that they name does not exist, when a clause of the index has no test, when an end-to-end test is
+# never run, and when one of tests/spec/security.c is not named in doc/security.md.
 
 cd "${SOURCE_DIR:-$(dirname "$0")/..}" || exit 99
 
@@ -35,13 +36,30 @@ clauses=$(awk '
     END { print clause ":" tests }
 ' "$doc")
 
+# all_exist DOC NAME...
+all_exist() {
+    named_in=$1
+    shift
+    for name; do
+        case $name in
+        *:*) files=tests/unit/${name%%:*}.c ;;
+        *) files='tests/spec/*.c' ;;
+        esac
+        exists "$files" "${name#*:}" || breach "$named_in: there is no test $name"
+    done
+}
+
 names=$(printf '%s\n' "$clauses" | sed 's/^[^:]*://' | tr -s ' ' '\n' | sort -u | sed '/^$/d')
-for name in $names; do
-    case $name in
-    *:*) files=tests/unit/${name%%:*}.c ;;
-    *) files='tests/spec/*.c' ;;
-    esac
-    exists "$files" "${name#*:}" || breach "$doc: there is no test $name"
+all_exist "$doc" $names
+
+# In doc/security.md every word like this is a test's name.
+security=doc/security.md
+pattern='`(check_[a-z_]+:|spec_|design_|stress_|security_|contract_)[a-z0-9_]+`'
+harm=$(grep -oE "$pattern" "$security" | tr -d '`' | sort -u)
+[ -n "$harm" ] || breach "$security names no test"
+all_exist "$security" $harm
+for name in $(sed -n 's/^START_TEST(\(.*\))$/\1/p' tests/spec/security.c); do
+    printf '%s\n' "$harm" | grep -qx "$name" || breach "$security does not name $name"
 done
 
 index=$(sed '1,/^## Index/d' "$doc" | tr ';' '\n' | sed 's/^ *//; s/ *$//; /^$/d')
@@ -61,7 +79,7 @@ for file in tests/spec/*.c; do
 done
 
 count=$(printf '%s\n' "$index" | wc -l)
-printf 'check_conformance: %d clauses, %d tests named\n' "$count" \
-    "$(printf '%s\n' "$names" | wc -l)"
+printf 'check_conformance: %d clauses, %d tests named; %d for security\n' "$count" \
+    "$(printf '%s\n' "$names" | wc -l)" "$(printf '%s\n' "$harm" | wc -l)"
 [ "$count" -gt 0 ] || status=1
 exit "$status"
