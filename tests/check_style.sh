@@ -16,8 +16,8 @@ c_files=$(find src tests doc fuzz -name '*.[ch]' -type f 2>/dev/null | sort)
 other_files=$(find bootstrap configure.ac Makefile.am README NEWS CONTRIBUTING .ci/run doc tests \
     contrib -type f ! -path 'tests/interop/work/*' ! -name package-lock.json \
     \( -name '*.sh' -o -name '*.json' -o -name '*.js' -o -name '*.mjs' -o -name '*.py' \
-    -o -name '*.md' -o -name '*.[1-8]' -o ! -path '*/*' -o -path .ci/run -o -name README \) \
-    2>/dev/null | sort)
+    -o -name '*.md' -o -name '*.[1-8]' -o ! -path '*/*' -o -path .ci/run -o -path 'contrib/*' \
+    -o -name README \) 2>/dev/null | sort)
 
 # The script itself names what it looks for.
 other_files=$(printf '%s\n' "$other_files" | grep -v '^tests/check_style\.sh$')
