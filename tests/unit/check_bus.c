@@ -1,0 +1,243 @@
+#include "build_config.h"
+
+#include "bus.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "client.h"
+#include "deadline.h"
+#include "suite.h"
+
+#define FDS_MAX 256 /* descriptors that are looked at */
+
+/* A bus as a part of a program. The worker answers each line with its own name. */
+struct host {
+    char path[128], worker[200];
+    char *argv[4];
+    struct pool_config pool;
+    struct config config;
+    struct stdio_bus *bus;
+};
+
+static struct host hosts[2];
+static struct log test_log;
+static FILE *log_file;
+static char folder[64];
+
+static int open_descriptors(void)
+{
+    int fd, count = 0;
+
+    for (fd = 0; fd < FDS_MAX; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+static bool has_children(void)
+{
+    return waitpid(-1, NULL, WNOHANG) >= 0 || errno != ECHILD;
+}
+
+static bool log_has(const char *text)
+{
+    static char log[65536];
+    size_t len;
+
+    rewind(log_file);
+    len = fread(log, 1, sizeof log - 1, log_file);
+    log[len] = '\0';
+    return strstr(log, text) != NULL;
+}
+
+static void set_up(void)
+{
+    harness_make_dir(folder, sizeof folder);
+    log_file = tmpfile();
+    ck_assert_ptr_nonnull(log_file);
+    log_open(&test_log, fileno(log_file), LOG_LEVEL_DEBUG);
+}
+
+static void tear_down(void)
+{
+    log_close(&test_log);
+    fclose(log_file);
+    harness_remove_dir(folder);
+}
+
+static void create(struct host *host, const char *name, bool handle_signals)
+{
+    struct bus_options options = {.config = &host->config, .log = &test_log};
+
+    snprintf(host->path, sizeof host->path, "%s/%s", folder, name);
+    snprintf(host->worker, sizeof host->worker,
+             "while read -r line; do echo '{\"id\":1,\"sessionId\":\"s\",\"result\":\"%s\"}'; done",
+             name);
+    host->argv[0] = (char *)"sh";
+    host->argv[1] = (char *)"-c";
+    host->argv[2] = host->worker;
+    host->pool = (struct pool_config){(char *)"pool", host->argv[0], host->argv, 1};
+    host->config = (struct config){&host->pool, 1, .limits = LIMITS_DEFAULT};
+    options.mode = BUS_LISTEN_UNIX;
+    options.unix_path = host->path;
+    options.handle_signals = handle_signals;
+    host->bus = bus_create(&options);
+    ck_assert_ptr_nonnull(host->bus);
+}
+
+static void start(struct host *host, const char *name, bool handle_signals)
+{
+    create(host, name, handle_signals);
+    ck_assert_int_eq(bus_start(host->bus), STDIO_BUS_OK);
+}
+
+static void connect_to(struct client *client, const struct host *host)
+{
+    struct daemon daemon = {.port = 0};
+
+    snprintf(daemon.socket_path, sizeof daemon.socket_path, "%s", host->path);
+    client_connect(client, &daemon);
+}
+
+/* Turns both buses until a line for the client is there. */
+static void expect(struct client *client, const char *name)
+{
+    int64_t deadline = deadline_usual();
+    struct span line;
+    char wanted[100];
+    size_t i;
+
+    while (!client_line_before(client, now_ms(), &line)) {
+        ck_assert(!deadline_over(deadline) && !client->eof);
+        for (i = 0; i < 2; i++)
+            ck_assert(hosts[i].bus == NULL || bus_step(hosts[i].bus, 5) == BUS_RUNNING);
+    }
+    snprintf(wanted, sizeof wanted, "{\"id\":1,\"sessionId\":\"s\",\"result\":\"%s\"}", name);
+    ck_assert_uint_eq(line.len, strlen(wanted));
+    ck_assert_mem_eq(line.data, wanted, line.len);
+}
+
+static void destroy(struct host *host)
+{
+    bus_destroy(host->bus);
+    host->bus = NULL;
+}
+
+/* The same id and the same session: each bus has tables of its own. */
+START_TEST(two_buses_live_in_one_process)
+{
+    struct client clients[2];
+    int before = open_descriptors(), round;
+
+    start(&hosts[0], "first", true);
+    start(&hosts[1], "second", false);
+    connect_to(&clients[0], &hosts[0]);
+    connect_to(&clients[1], &hosts[1]);
+    for (round = 0; round < 3; round++) {
+        client_request(&clients[0], "1", "s", "echo", NULL);
+        client_request(&clients[1], "1", "s", "echo", NULL);
+        expect(&clients[1], "second");
+        expect(&clients[0], "first");
+    }
+    client_request(&clients[1], "1", "s", "echo", NULL);
+    destroy(&hosts[0]);
+    expect(&clients[1], "second");
+    destroy(&hosts[1]);
+    client_expect_eof(&clients[0]);
+    client_expect_eof(&clients[1]);
+    client_close(&clients[0]);
+    client_close(&clients[1]);
+    ck_assert(!has_children());
+    ck_assert_int_eq(open_descriptors(), before);
+}
+END_TEST
+
+START_TEST(what_was_never_started_leaves_nothing)
+{
+    int before = open_descriptors();
+
+    create(&hosts[0], "bus", true);
+    destroy(&hosts[0]);
+    bus_destroy(NULL);
+    ck_assert_int_eq(open_descriptors(), before);
+    ck_assert_int_ne(access(hosts[0].path, F_OK), 0);
+}
+END_TEST
+
+START_TEST(address_that_cannot_be_had_starts_no_worker)
+{
+    int before = open_descriptors(), fd;
+
+    create(&hosts[0], "bus", true);
+    fd = open(hosts[0].path, O_WRONLY | O_CREAT, 0600);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert_int_eq(bus_start(hosts[0].bus), STDIO_BUS_ERR);
+    ck_assert(!has_children());
+    destroy(&hosts[0]);
+    ck_assert(log_has("it exists and is not a socket"));
+    ck_assert_int_eq(open_descriptors(), before);
+    ck_assert_int_eq(access(hosts[0].path, F_OK), 0);
+}
+END_TEST
+
+static enum bus_outcome step_to_the_end(struct host *host)
+{
+    int64_t deadline = deadline_usual();
+    enum bus_outcome outcome;
+
+    do
+        outcome = bus_step(host->bus, deadline_left_ms(deadline));
+    while (outcome == BUS_RUNNING && !deadline_over(deadline));
+    return outcome;
+}
+
+START_TEST(stopped_bus_stays_stopped)
+{
+    start(&hosts[0], "bus", true);
+    bus_stop(hosts[0].bus);
+    ck_assert_int_eq(step_to_the_end(&hosts[0]), BUS_DONE);
+    ck_assert(!has_children());
+    bus_stop(hosts[0].bus);
+    ck_assert_int_eq(bus_step(hosts[0].bus, -1), BUS_DONE);
+    destroy(&hosts[0]);
+}
+END_TEST
+
+/* For the bus the worker is still there, as long as no step looks. It is killed, yet not waited
+ * for: that is left to the host. */
+START_TEST(third_stop_waits_for_nobody)
+{
+    start(&hosts[0], "bus", true);
+    bus_stop(hosts[0].bus);
+    bus_stop(hosts[0].bus);
+    ck_assert(!log_has("not waiting for it"));
+    bus_stop(hosts[0].bus);
+    ck_assert_int_eq(bus_step(hosts[0].bus, -1), BUS_DONE);
+    ck_assert(log_has("ERROR a worker does not go although it was killed; not waiting for it"));
+    destroy(&hosts[0]);
+    ck_assert_int_gt(waitpid(-1, NULL, 0), 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("bus");
+    TCase *tests = harness_case(suite, "bus");
+
+    tcase_add_checked_fixture(tests, set_up, tear_down);
+    tcase_add_test(tests, two_buses_live_in_one_process);
+    tcase_add_test(tests, what_was_never_started_leaves_nothing);
+    tcase_add_test(tests, address_that_cannot_be_had_starts_no_worker);
+    tcase_add_test(tests, stopped_bus_stays_stopped);
+    tcase_add_test(tests, third_stop_waits_for_nobody);
+    return harness_run(suite);
+}
