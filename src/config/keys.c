@@ -6,9 +6,9 @@
 
 #define KEY_MAX 64 /* longer ones resemble nothing */
 
-static char lower(char c)
+static int lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
 }
 
 /* How many characters to insert, remove or replace to make one of the other; case is no matter. */

@@ -1,0 +1,62 @@
+#!/bin/sh
+# analyze.sh: gcc -fanalyzer, clang-tidy and cppcheck over src/, several files at a time. Prints
+# what they find, and fails if that is anything. Run by `make analyze`.
+#
+# What is not asked for: of clang-tidy in .clang-tidy, of cppcheck in cppcheck.suppressions beside
+# this file, of gcc in gcc_exceptions below.
+
+# The shim lets kqueue.c be read anywhere.
+includes="-I$SOURCE_DIR/src -I$BUILD_DIR -I$SOURCE_DIR/tests/kqueue-shim"
+
+gcc_exceptions() {
+    case $1 in
+    # It loses track of memory whose only pointer is a field of a struct in an array, or in a list:
+    # the pools that config_free frees, the requests that requests_free does.
+    */config/config.c | */router/requests.c) echo -Wno-analyzer-malloc-leak ;;
+    esac
+}
+
+# The includes and exceptions are lists of words.
+# shellcheck disable=SC2046,SC2086
+examine() {
+    case $1 in
+    gcc)
+        gcc -std=c99 -O2 -Wall -Wextra -fanalyzer -Werror $(gcc_exceptions "$2") $includes \
+            -c -o /dev/null "$2"
+        ;;
+    clang-tidy)
+        clang-tidy --quiet --config-file="$SOURCE_DIR/.clang-tidy" "$2" -- -std=c99 $includes
+        ;;
+    cppcheck)
+        # Without build_config.h, it tries each of the ways in which that may be.
+        cppcheck --quiet --std=c99 --library=posix --force --error-exitcode=1 \
+            --enable=warning,style,performance,portability --inline-suppr \
+            --suppressions-list="$SOURCE_DIR/tests/analysis/cppcheck.suppressions" \
+            -I"$SOURCE_DIR/src" "$2"
+        ;;
+    esac
+}
+
+# One tool and one file: its words are shown only if there is a finding, and all at once.
+if [ $# -eq 2 ]; then
+    output=$(examine "$@" 2>&1) && exit
+    printf '%s\n' "$output"
+    exit 1
+fi
+
+for tool in gcc clang-tidy cppcheck; do
+    command -v "$tool" >/dev/null || {
+        echo "make analyze needs $tool (Debian: apt-get install $tool)" >&2
+        exit 1
+    }
+done
+
+files=$(find "$SOURCE_DIR/src" -name '*.c' | sort)
+status=0
+for tool in gcc clang-tidy cppcheck; do
+    printf '%s\n' "$files" |
+        xargs -n 1 -P "$(getconf _NPROCESSORS_ONLN)" sh "$0" "$tool" || status=1
+    echo "$tool: $(printf '%s\n' "$files" | wc -l) files"
+done
+[ "$status" -eq 0 ] || echo 'There are findings: see above.' >&2
+exit "$status"
