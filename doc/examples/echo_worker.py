@@ -10,6 +10,9 @@ import json
 import os
 import signal
 import sys
+import threading
+
+answering = threading.Lock()
 
 
 def answer_to(request):
@@ -20,16 +23,25 @@ def answer_to(request):
     return answer
 
 
+def end_on_sigterm():
+    signal.sigwait({signal.SIGTERM})
+    with answering:  # no answer is cut
+        os._exit(0)
+
+
 def main():
-    signal.signal(signal.SIGTERM, lambda signo, frame: sys.exit(0))
+    # A handler would wait for the next line if the signal came just before the read began.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    threading.Thread(target=end_on_sigterm, daemon=True).start()
     print(f"echo_worker.py[{os.getpid()}]: ready", file=sys.stderr, flush=True)
     for line in sys.stdin.buffer:
         message = json.loads(line)
         # A request has an id and a method; all else asks for no answer.
         if message.get("id") is not None and "method" in message:
             text = json.dumps(answer_to(message), separators=(",", ":"))
-            sys.stdout.buffer.write(text.encode() + b"\n")
-            sys.stdout.buffer.flush()
+            with answering:
+                sys.stdout.buffer.write(text.encode() + b"\n")
+                sys.stdout.buffer.flush()
 
 
 main()
