@@ -133,6 +133,7 @@ START_TEST(full_and_drained_by_turns)
     unsigned round;
 
     limits.max_output_queue = 30000;
+    round_ms = 0;
     open_either(&owner, _i % 2);
     for (round = 0; round < 600; round++) {
         owner.other.read_chunk = round / 50 % 2 == 0 ? 0 : random_below(&random, 40000);

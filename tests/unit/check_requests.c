@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quick_assert.h"
+
 /* The table with an allocator that fails on demand: this object's functions take the place of the
  * library's. */
 static long allocations_left = -1; /* negative: no limit */
@@ -460,16 +462,15 @@ static void check_place(int answerer, unsigned id, size_t counts[3])
     struct request *found = at_answerer(&answerers[answerer], id_of(id));
 
     if (place->state < 0) {
-        ck_assert_ptr_null(found);
+        QUICK_ASSERT(found == NULL);
         return;
     }
     counts[place->state]++;
-    ck_assert_ptr_eq(found, place->request);
-    ck_assert_int_eq((int)found->state, place->state);
-    if (place->state == REQUEST_ACTIVE)
-        ck_assert_ptr_eq(at_asker(&askers[place->asker], id_of(id)), found);
-    if (place->state == REQUEST_RESERVED)
-        ck_assert_ptr_eq(askers[place->asker].reserved, found);
+    QUICK_ASSERT(found == place->request);
+    QUICK_ASSERT((int)found->state == place->state);
+    QUICK_ASSERT(place->state != REQUEST_ACTIVE ||
+                 at_asker(&askers[place->asker], id_of(id)) == found);
+    QUICK_ASSERT(place->state != REQUEST_RESERVED || askers[place->asker].reserved == found);
 }
 
 static void check_model(void)
@@ -482,8 +483,7 @@ static void check_model(void)
     for (i = 0; i < PEERS; i++) {
         for (id = 0; id < IDS; id++) {
             check_place(i, id, counts);
-            if (!asked_by(i, id))
-                ck_assert_ptr_null(at_asker(&askers[i], id_of(id)));
+            QUICK_ASSERT(asked_by(i, id) || at_asker(&askers[i], id_of(id)) == NULL);
         }
         asked += length(&askers[i].asked);
         answering += length(&answerers[i].answering);

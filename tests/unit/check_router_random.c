@@ -108,7 +108,7 @@ static void note_session(struct peer *from, const struct message *message, struc
     if (s < 0 || !is_client(from))
         return;
     if (sessions[s].present) {
-        ck_assert_int_eq(sessions[s].worker, peer_index(to)); /* 6.1.2 */
+        QUICK_ASSERT(sessions[s].worker == peer_index(to)); /* 6.1.2 */
         return;
     }
     sessions[s].present = true;
@@ -123,22 +123,22 @@ static void note_forward(struct peer *from, const struct message *message,
     int id = id_index(message), me = peer_index(from), to = peer_index(route->to);
 
     if (route->answered != NULL) {
-        ck_assert(is_answer(message));
-        ck_assert(boxes[me][id].present);
-        ck_assert_int_eq(boxes[me][id].asker, to);
+        QUICK_ASSERT(is_answer(message));
+        QUICK_ASSERT(boxes[me][id].present);
+        QUICK_ASSERT(boxes[me][id].asker == to);
         boxes[me][id].present = false;
         answered++;
         return;
     }
-    ck_assert_int_eq(route->recorded != NULL, asks(message));
+    QUICK_ASSERT((route->recorded != NULL) == asks(message));
     if (asks(message)) {
-        ck_assert(!boxes[to][id].present); /* its answer could be meant for either */
-        ck_assert(!in_flight(me, id));
+        QUICK_ASSERT(!boxes[to][id].present); /* its answer could be meant for either */
+        QUICK_ASSERT(!in_flight(me, id));
         boxes[to][id].present = true;
         boxes[to][id].asker = me;
     }
     if (!is_client(from))
-        ck_assert_int_eq(sessions[session_index(message)].owner, to); /* 6.3.2 */
+        QUICK_ASSERT(sessions[session_index(message)].owner == to); /* 6.3.2 */
     else
         note_session(from, message, route->to);
 }
@@ -149,14 +149,14 @@ static void note_dropped(struct peer *from, const struct message *message,
     int id = id_index(message), me = peer_index(from);
 
     if (asks(message)) {
-        ck_assert_int_eq(route->action, ROUTE_REFUSE);
+        QUICK_ASSERT(route->action == ROUTE_REFUSE);
         if (route->code == JSONRPC_INVALID_REQUEST)
-            ck_assert(in_flight(me, id));
+            QUICK_ASSERT(in_flight(me, id));
         else
-            ck_assert(!is_client(from) || !in_flight(me, id));
+            QUICK_ASSERT(!is_client(from) || !in_flight(me, id));
     } else if (is_answer(message) && boxes[me][id].present) {
-        ck_assert_int_eq(route->action, ROUTE_DISCARD);
-        ck_assert_int_eq(boxes[me][id].asker, GONE);
+        QUICK_ASSERT(route->action == ROUTE_DISCARD);
+        QUICK_ASSERT(boxes[me][id].asker == GONE);
         boxes[me][id].present = false;
     }
 }

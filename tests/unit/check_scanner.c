@@ -9,6 +9,7 @@
 
 #include "data/json_texts.h"
 #include "format/scanner.h"
+#include "quick_assert.h"
 
 struct result {
     enum scan_status status;
@@ -24,7 +25,7 @@ static enum scan_status run_copy(struct scanner *scanner, const char *text, size
     char *copy = malloc(len + shift + (len + shift == 0));
     enum scan_status status;
 
-    ck_assert_ptr_nonnull(copy);
+    QUICK_ASSERT(copy != NULL);
     memcpy(copy + shift, text, len);
     status = scanner_run(scanner, copy + shift, len);
     free(copy);
@@ -64,32 +65,32 @@ static struct result scan_pieces(const char *text, size_t len, size_t first, siz
         status = run_copy(&scanner, text, there, calls++ % 16);
         if (status != SCAN_MORE || there == len)
             return result_of(&scanner, status);
-        ck_assert_uint_eq(scanner.position, there);
+        QUICK_ASSERT(scanner.position == there);
         there = len - there < step ? len : there + step;
     }
 }
 
 static void assert_same_field(const char *name, struct scan_field a, struct scan_field b)
 {
-    ck_assert_msg(a.type == b.type && a.offset == b.offset && a.len == b.len &&
-                      a.escaped == b.escaped,
-                  "%s: fields differ", name);
+    QUICK_ASSERT_MSG(a.type == b.type && a.offset == b.offset && a.len == b.len &&
+                         a.escaped == b.escaped,
+                     "%s: fields differ", name);
 }
 
 static void assert_same(const char *name, struct result a, struct result b)
 {
-    ck_assert_msg(a.status == b.status, "%s: status %d, not %d", name, (int)a.status,
-                  (int)b.status);
-    ck_assert_msg(a.position == b.position, "%s: position %zu, not %zu", name, a.position,
-                  b.position);
-    ck_assert_msg(a.error == b.error, "%s: %s, not %s", name, scan_error_text(a.error),
-                  scan_error_text(b.error));
+    QUICK_ASSERT_MSG(a.status == b.status, "%s: status %d, not %d", name, (int)a.status,
+                     (int)b.status);
+    QUICK_ASSERT_MSG(a.position == b.position, "%s: position %zu, not %zu", name, a.position,
+                     b.position);
+    QUICK_ASSERT_MSG(a.error == b.error, "%s: %s, not %s", name, scan_error_text(a.error),
+                     scan_error_text(b.error));
     assert_same_field(name, a.fields.id, b.fields.id);
     assert_same_field(name, a.fields.session_id, b.fields.session_id);
     assert_same_field(name, a.fields.method, b.fields.method);
     assert_same_field(name, a.fields.pool, b.fields.pool);
-    ck_assert_int_eq(a.fields.has_result, b.fields.has_result);
-    ck_assert_int_eq(a.fields.has_error, b.fields.has_error);
+    QUICK_ASSERT(a.fields.has_result == b.fields.has_result);
+    QUICK_ASSERT(a.fields.has_error == b.fields.has_error);
 }
 
 static void assert_same_in_two_pieces(const char *name, const char *text, size_t len)
@@ -186,7 +187,7 @@ static void build(struct builder *builder, const char *part, size_t times)
     size_t len = strlen(part);
 
     for (; times > 0; times--) {
-        ck_assert(builder->len + len <= sizeof builder->text);
+        QUICK_ASSERT(builder->len + len <= sizeof builder->text);
         memcpy(builder->text + builder->len, part, len);
         builder->len += len;
     }

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "quick_assert.h"
+
 #define TIMERS 64
 #define ROUNDS 20000
 
@@ -67,9 +69,9 @@ static void on_model_timer(void *user_data)
     struct entry *entry = user_data;
     struct model *model = entry->model;
 
-    ck_assert(entry->due);
-    ck_assert(!timer_started(&entry->timer));
-    ck_assert_int_ge(entry->deadline_ms, model->last_ms);
+    QUICK_ASSERT(entry->due);
+    QUICK_ASSERT(!timer_started(&entry->timer));
+    QUICK_ASSERT(entry->deadline_ms >= model->last_ms);
     model->last_ms = entry->deadline_ms;
     entry->running = entry->due = false;
     model->called++;
@@ -88,7 +90,7 @@ static int model_wait_ms(const struct model *model)
 
     for (size_t i = 0; i < TIMERS; i++) {
         const struct entry *entry = &model->entries[i];
-        ck_assert(timer_started(&entry->timer) == entry->running);
+        QUICK_ASSERT(timer_started(&entry->timer) == entry->running);
         if (entry->running) {
             any = true;
             if (entry->deadline_ms < earliest_ms)
@@ -110,7 +112,7 @@ static void run_model(struct model *model)
     }
     ck_assert_int_eq(timers_run(&model->timers, model->now_ms), model->called);
     for (size_t i = 0; i < TIMERS; i++)
-        ck_assert(!model->entries[i].due);
+        QUICK_ASSERT(!model->entries[i].due);
 }
 
 START_TEST(same_as_a_naive_model)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "quick_assert.h"
 #include "router/router.h"
 
 static long allocations_left = -1; /* negative: no limit */
@@ -128,7 +129,7 @@ static inline int peer_index(const struct peer *peer)
 {
     if (peer >= clients && peer < clients + PEERS_MAX)
         return (int)(peer - clients);
-    ck_assert(peer >= workers && peer < workers + PEERS_MAX);
+    QUICK_ASSERT(peer >= workers && peer < workers + PEERS_MAX);
     return PEERS_MAX + (int)(peer - workers);
 }
 
@@ -187,26 +188,26 @@ static inline struct message in_pool(struct message message, const char *pool)
 /* What holds after each decision. */
 static inline void check_decision(struct peer *from, const struct route *route)
 {
-    ck_assert_int_eq(route->action == ROUTE_HOLD, peer_held(from));
+    QUICK_ASSERT((route->action == ROUTE_HOLD) == peer_held(from));
     if (route->action != ROUTE_HOLD) {
-        ck_assert_ptr_null(from->reserved);
-        ck_assert(!list_linked(&from->roam));
-        ck_assert(!from->hold_expired);
-        ck_assert(!route->waits_for_id);
+        QUICK_ASSERT(from->reserved == NULL);
+        QUICK_ASSERT(!list_linked(&from->roam));
+        QUICK_ASSERT(!from->hold_expired);
+        QUICK_ASSERT(!route->waits_for_id);
     }
     if (route->action == ROUTE_FORWARD) {
-        ck_assert_ptr_nonnull(route->to);
-        ck_assert_int_ne(is_client(from), is_client(route->to));
-        ck_assert(!route->to->full);
+        QUICK_ASSERT(route->to != NULL);
+        QUICK_ASSERT(is_client(from) != is_client(route->to));
+        QUICK_ASSERT(!route->to->full);
         /* A worker that is stopping may still get what it asked for. */
-        ck_assert(route->answered != NULL || route->to->availability == PEER_HERE);
+        QUICK_ASSERT(route->answered != NULL || route->to->availability == PEER_HERE);
     } else {
-        ck_assert_ptr_null(route->recorded);
-        ck_assert_ptr_null(route->answered);
+        QUICK_ASSERT(route->recorded == NULL);
+        QUICK_ASSERT(route->answered == NULL);
     }
     if (route->action == ROUTE_REFUSE || route->action == ROUTE_DISCARD) {
-        ck_assert_uint_gt(strlen(route->text), 0);
-        ck_assert_uint_lt(strlen(route->text), sizeof route->text - 1); /* not cut */
+        QUICK_ASSERT(strlen(route->text) > 0);
+        QUICK_ASSERT(strlen(route->text) < sizeof route->text - 1); /* not cut */
     }
 }
 
@@ -215,7 +216,7 @@ static inline struct route offer_message(struct peer *from, struct message messa
 {
     struct route route;
 
-    ck_assert(!peer_held(from)); /* or it could not offer anything */
+    QUICK_ASSERT(!peer_held(from)); /* or it could not offer anything */
     memset(&route, 0xa5, sizeof route);
     last_offered[peer_index(from)] = message;
     if (is_client(from))
