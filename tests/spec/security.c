@@ -27,6 +27,48 @@ START_TEST(security_log_lines_cannot_be_forged)
 }
 END_TEST
 
+/* Whoever reads the log sees ids and sessions, and nothing of what messages say. */
+START_TEST(security_log_holds_no_contents)
+{
+    struct daemon daemon;
+    struct client client, broken;
+    START(&daemon, .instances = 1, .arguments = {"--log-level", "debug"});
+    client_connect(&client, &daemon);
+    client_connect(&broken, &daemon);
+    client_send(&client, "{'id':1,'sessionId':'s','method':'plain','params':'secret'}");
+    client_result(&client, "1");
+    client_send(&client, "{'id':2,'pool':'none','method':'plain','params':'secret'}");
+    client_line(&client);
+    client_request(&client, "3", "s", "say", "{'message':{'id':4,'result':'secret'}}");
+    client_result(&client, "3");
+    client_send(&broken, "{'id':5,'params':'secret'");
+    client_line(&broken);
+    client_expect_eof(&broken);
+    client_request(&client, "6", "s", "garbage", "{'hex':'736563726574'}");
+    client_error(&client, "6", -32000, "worker exited before answering");
+    daemon_wait_log(&daemon, "forwarding a message \\(id 1, sessionId s\\)");
+    daemon_wait_log(&daemon, "malformed output");
+    ck_assert(!daemon_logged(&daemon, "secret"));
+    client_close(&broken);
+    client_close(&client);
+    daemon_stop(&daemon);
+}
+END_TEST
+
+/* Nothing that stands in the configuration is given to a shell. */
+START_TEST(security_args_reach_no_shell)
+{
+    struct daemon daemon;
+    struct client client;
+    START(&daemon, .instances = 1, .args = "'--name','$HOME;`id`|exit 1 #*'");
+    client_connect(&client, &daemon);
+    struct span born = client_ask(&client, "1", NULL, "environment", NULL);
+    ck_assert(span_is(json_get(born, "args.2"), "\"$HOME;`id`|exit 1 #*\""));
+    client_close(&client);
+    daemon_stop(&daemon);
+}
+END_TEST
+
 /* A web page can make a browser send this to a port of the machine that it runs on. */
 START_TEST(security_http_request_is_refused)
 {
@@ -108,6 +150,25 @@ START_TEST(security_any_worker_reaches_any_session)
 }
 END_TEST
 
+/* Not prevented: spec 4.3.3, what nobody asked for is routed like anything else. */
+START_TEST(security_client_can_answer_for_another)
+{
+    struct daemon daemon;
+    struct client owner, other;
+    START(&daemon, .instances = 1);
+    client_connect(&owner, &daemon);
+    client_connect(&other, &daemon);
+    client_request(&owner, "'a'", "s", "ask", "{'id':7}");
+    client_line(&owner);
+    client_send(&other, "{'id':7,'sessionId':'s','result':'forged'}");
+    client_expect(&owner, "{'jsonrpc':'2.0','id':'a','sessionId':'s','result':"
+                          "{'id':7,'sessionId':'s','result':'forged'}}");
+    client_close(&owner);
+    client_close(&other);
+    daemon_stop(&daemon);
+}
+END_TEST
+
 /* Not prevented: what must stay secret has to be taken out before the daemon starts. */
 START_TEST(security_workers_inherit_the_environment)
 {
@@ -129,11 +190,14 @@ int main(void)
     Suite *suite = suite_create("security");
     TCase *prevented = harness_case(suite, "prevented");
     tcase_add_test(prevented, security_log_lines_cannot_be_forged);
+    tcase_add_test(prevented, security_log_holds_no_contents);
+    tcase_add_test(prevented, security_args_reach_no_shell);
     tcase_add_test(prevented, security_http_request_is_refused);
     tcase_add_test(prevented, security_unfinished_messages_hold_nobody_up);
     TCase *open = harness_case(suite, "not prevented");
     tcase_add_test(open, security_client_can_use_up_the_restarts);
     tcase_add_test(open, security_any_worker_reaches_any_session);
+    tcase_add_test(open, security_client_can_answer_for_another);
     tcase_add_test(open, security_workers_inherit_the_environment);
     return harness_run(suite);
 }
