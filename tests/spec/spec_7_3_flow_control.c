@@ -9,7 +9,7 @@
 
 #include "harness.h"
 
-#define NOTES 12000
+#define NOTES 24000
 #define NOTE_SIZE 1024
 
 static void expect_notes(struct client *client, long from, long to)
@@ -28,7 +28,7 @@ static void ask_for_notes(struct client *client, const char *session, long count
     client_request(client, "'n'", session, "notify", params);
 }
 
-/* A client that does not read, and a worker with twelve megabytes for it: the worker is not read
+/* A client that does not read, and a worker with 24 megabytes for it: the worker is not read
  * from any more, memory stays within bounds, and nothing is lost once the client reads. */
 static void check_stalled_client(const char *limits, enum setup_mode mode)
 {
