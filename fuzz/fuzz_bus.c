@@ -20,7 +20,8 @@
 
 #define EVERYTHING ((size_t)1 << 20)
 #define DESCRIPTORS_MAX 256
-#define SETTLE_ROUNDS_MAX 5000
+/* Many: the messages of a long queue may wait for an id one by one, each for the hold time. */
+#define SETTLE_ROUNDS_MAX 50000
 
 struct run {
     struct tape tape;
