@@ -94,6 +94,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     list_init(&bus->starved);
     timer_init(&bus->starved_retry, release_starved, bus);
     timer_init(&bus->drain, drain_expired, bus);
+    bus->has_nofile = getrlimit(RLIMIT_NOFILE, &bus->nofile) == 0;
     router_init(&bus->router, &options->config->limits, &key);
     bus->loop = stdio_bus_event_loop_create();
     if (bus->loop == NULL)
@@ -121,7 +122,7 @@ static void raise_descriptor_limit(struct stdio_bus *bus)
 
     if (bus->options.mode != BUS_LISTEN_STDIO)
         need += (rlim_t)bus->options.config->limits.max_connections;
-    if (getrlimit(RLIMIT_NOFILE, &bus->nofile) < 0)
+    if (!bus->has_nofile)
         return;
     wanted = bus->nofile;
     if (wanted.rlim_cur == RLIM_INFINITY || wanted.rlim_cur >= need)

@@ -55,6 +55,7 @@ struct stdio_bus {
     enum bus_phase phase;
     bool killed; /* the drain is over: what was left got SIGKILL */
     enum bus_outcome reason; /* what the outcome will be */
+    bool has_nofile;
     struct rlimit nofile;    /* the descriptor limit that we were started with, for the workers */
 };
 
