@@ -116,7 +116,8 @@ static void run_child(const struct child_setup *setup)
 {
     int error;
 
-    setpgid(0, 0);
+    if (setpgid(0, 0) < 0)
+        goto fail; /* signals to the group would not reach it */
     die_with_parent(setup->parent);
     if (dup2(setup->in.read_end, STDIN_FILENO) < 0 || dup2(setup->out.write_end, STDOUT_FILENO) < 0)
         goto fail;
