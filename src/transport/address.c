@@ -129,18 +129,24 @@ int address_bind_tcp(const struct addrinfo *info, char *reason, size_t reason_si
     return fd;
 }
 
-/* True when nobody accepts connections at the socket any more. */
-static bool is_stale(const struct sockaddr_un *address)
+/* Whether nobody accepts connections at the socket any more; if not, the reason says what is. */
+static bool is_stale(const struct sockaddr_un *address, char *reason, size_t reason_size)
 {
     int fd = new_socket(AF_UNIX);
-    bool stale;
+    int status;
 
-    if (fd < 0)
+    if (fd < 0) {
+        fail(fd, reason, reason_size, "socket");
         return false;
-    stale = connect(fd, (const struct sockaddr *)address, sizeof *address) < 0 &&
-            errno == ECONNREFUSED;
+    }
+    status = connect(fd, (const struct sockaddr *)address, sizeof *address);
+    if (status < 0 && errno != ECONNREFUSED) {
+        fail(fd, reason, reason_size, "cannot find out whether another process listens there");
+        return false;
+    }
+    snprintf(reason, reason_size, "another process listens there");
     close(fd);
-    return stale;
+    return status < 0;
 }
 
 static int remove_stale(const struct sockaddr_un *address, char *reason, size_t reason_size)
@@ -153,10 +159,8 @@ static int remove_stale(const struct sockaddr_un *address, char *reason, size_t 
         snprintf(reason, reason_size, "it exists and is not a socket");
         return STDIO_BUS_ERR;
     }
-    if (!is_stale(address)) {
-        snprintf(reason, reason_size, "another process listens there");
+    if (!is_stale(address, reason, reason_size))
         return STDIO_BUS_ERR;
-    }
     if (unlink(address->sun_path) < 0 && errno != ENOENT) {
         snprintf(reason, reason_size, "cannot remove the stale socket: %s", strerror(errno));
         return STDIO_BUS_ERR;

@@ -237,9 +237,21 @@ int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *lo
     return STDIO_BUS_ERR;
 }
 
-void listener_close(struct listener *listener)
+/* Unless another process has put a socket of its own in the place of ours. */
+static void remove_path(struct listener *listener)
 {
     struct stat status;
+    int failed = lstat(listener->path, &status);
+
+    if (failed == 0 && status.st_dev == listener->device && status.st_ino == listener->inode)
+        failed = unlink(listener->path);
+    if (failed != 0 && errno != ENOENT)
+        log_warn(listener->log, "", "cannot remove %s: %s", listener->path, strerror(errno));
+    listener->path = NULL;
+}
+
+void listener_close(struct listener *listener)
+{
     int i;
 
     if (listener->loop == NULL)
@@ -251,8 +263,6 @@ void listener_close(struct listener *listener)
         listener->sockets[i].fd = -1;
     }
     listener->count = 0;
-    if (listener->path != NULL && lstat(listener->path, &status) == 0 &&
-        status.st_dev == listener->device && status.st_ino == listener->inode)
-        unlink(listener->path);
-    listener->path = NULL;
+    if (listener->path != NULL)
+        remove_path(listener);
 }
