@@ -1,5 +1,6 @@
 #include "build_config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,21 @@ static int fill_standard_descriptors(void)
         return -1;
     close(fd);
     return 0;
+}
+
+/* For what fails before or without a log. */
+static int system_error(const char *what)
+{
+    fprintf(stderr, "stdio_bus: %s: %s\n", what, strerror(errno));
+    return EXIT_OS_ERROR;
+}
+
+/* stdout may be a full disk. */
+static int print(const char *text)
+{
+    if (fputs(text, stdout) == EOF || fflush(stdout) == EOF)
+        return system_error("cannot write to stdout");
+    return EXIT_DONE;
 }
 
 static void report_problem(void *user_data, bool is_error, const char *text)
@@ -114,15 +130,13 @@ int main(int argc, char *argv[])
     int status;
 
     if (fill_standard_descriptors() < 0)
-        return EXIT_OS_ERROR;
+        return system_error("cannot open /dev/null");
     if (options_parse(&options, argc, argv, problem, sizeof problem) != STDIO_BUS_OK) {
         fprintf(stderr, "stdio_bus: %s\n", problem);
         return EXIT_USAGE_ERROR;
     }
-    if (options.action == ACTION_HELP || options.action == ACTION_VERSION) {
-        fputs(options.action == ACTION_HELP ? options_help() : VERSION_LINE, stdout);
-        return fflush(stdout) == 0 ? EXIT_DONE : EXIT_OS_ERROR;
-    }
+    if (options.action == ACTION_HELP || options.action == ACTION_VERSION)
+        return print(options.action == ACTION_HELP ? options_help() : VERSION_LINE);
     log_open(&log, STDERR_FILENO, options.log_level);
     status = run(&options, &log);
     log_close(&log);
