@@ -146,7 +146,7 @@ static int adopt(struct worker *worker, const struct process *process)
                            process->fd_from, process->fd_to, false);
 }
 
-static int spawn(struct worker *worker)
+int worker_start(struct worker *worker)
 {
     struct process process;
     int error;
@@ -170,11 +170,6 @@ static int spawn(struct worker *worker)
     close(process.fd_to);
     errno = error;
     return STDIO_BUS_ERR;
-}
-
-int worker_start(struct worker *worker)
-{
-    return spawn(worker);
 }
 
 /* --- finishing --- */
@@ -328,6 +323,9 @@ static void stopping_deadline(struct worker *worker)
     struct connection *connection = &worker->endpoint.connection;
 
     if (worker->pid > 0) {
+        worker_check_exit(worker); /* its SIGCHLD may have been lost */
+        if (worker->pid == 0)
+            return;
         if (!worker->killed)
             log_warn(log_of(worker), context(worker), "did not exit in time; killing it");
         worker->killed = true;
@@ -353,7 +351,7 @@ static void stopping_stop(struct worker *worker)
 
 static void stopped_deadline(struct worker *worker)
 {
-    if (spawn(worker) == STDIO_BUS_OK)
+    if (worker_start(worker) == STDIO_BUS_OK)
         return;
     log_error(log_of(worker), context(worker), "cannot start %s: %s", worker->argv[0],
               strerror(errno));
