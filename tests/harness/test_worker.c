@@ -31,9 +31,11 @@ void worker_flush(struct worker *worker)
 static void handle_lines(struct worker *worker)
 {
     for (;;) {
-        const char *start = worker->input.data + worker->consumed;
         size_t len = worker->input.len - worker->consumed;
-        const char *newline = len > 0 ? memchr(start, '\n', len) : NULL;
+        if (len == 0)
+            break;
+        const char *start = worker->input.data + worker->consumed;
+        const char *newline = memchr(start, '\n', len);
         if (newline == NULL)
             break;
         struct span line = {start, (size_t)(newline - start) + 1};
