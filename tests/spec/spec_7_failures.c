@@ -16,12 +16,13 @@
 
 static const char *const died = "worker exited before answering";
 
-/* An idle worker's death is noticed without any message; no zombie stays. */
+/* An idle worker's death is noticed without any message, and not only when its time is over; no
+ * zombie stays. */
 START_TEST(spec_7_1_1_exit_is_detected_and_reaped)
 {
     struct daemon daemon;
     pid_t worker;
-    START(&daemon, .instances = 1);
+    START(&daemon, .instances = 1, .limits = "'drain_timeout_sec':600");
     for (int i = 0; i < 2; i++) {
         daemon_wait_workers(&daemon, 1);
         ck_assert_uint_eq(daemon_workers(&daemon, &worker, 1), 1);
