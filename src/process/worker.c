@@ -430,6 +430,7 @@ void worker_check_exit(struct worker *worker)
     check_exec(worker); /* the child's word comes before its end, also when the signal came first */
     tell_exit(worker, status);
     worker->pid = 0;
+    kill_orphans(worker); /* those of the process before it have had their time */
     /* Its children must not outlive it. While one does, the group's number cannot be used again. */
     if (process_signal_group(pid, SIGTERM)) {
         worker->orphans = pid;

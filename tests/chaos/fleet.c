@@ -78,6 +78,17 @@ static unsigned healthy_in_pool(const struct chaos *chaos, uint8_t pool)
     return count;
 }
 
+static bool was_killed_as_newborn(const struct fleet *fleet, pid_t pid)
+{
+    size_t i;
+
+    for (i = 0; i < FLEET_NEWBORNS; i++) {
+        if (fleet->newborns_killed[i] == pid)
+            return true;
+    }
+    return false;
+}
+
 struct incarnation *fleet_add(struct chaos *chaos, const struct record *hello)
 {
     struct incarnation *incarnation = calloc(1, sizeof *incarnation);
@@ -92,6 +103,8 @@ struct incarnation *fleet_add(struct chaos *chaos, const struct record *hello)
     list_append(&chaos->fleet.incarnations, &incarnation->link);
     chaos->stats.processes++;
     note_event(chaos, "worker %ld of pool %u started", (long)hello->pid, hello->pool);
+    if (was_killed_as_newborn(&chaos->fleet, incarnation->pid))
+        fleet_doom(chaos, incarnation, 'N', true);
     if (healthy_in_pool(chaos, hello->pool) > chaos->options.workers)
         violation(chaos, "worker %ld was started although all others of pool %u are well",
                   (long)hello->pid, hello->pool);
@@ -226,6 +239,8 @@ static void kill_newborn(struct chaos *chaos)
         if (known)
             continue;
         note_event(chaos, "newborn %ld: SIGKILL", (long)children[i]);
+        chaos->fleet.newborns_killed[chaos->fleet.newborns_killed_count++ % FLEET_NEWBORNS] =
+            children[i];
         chaos->fleet.last_doom_ms = chaos->now_ms;
         chaos->fleet.dooms++;
         chaos->stats.kills++;

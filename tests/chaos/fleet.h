@@ -27,9 +27,13 @@ struct incarnation {
     struct list_node link;
 };
 
+#define FLEET_NEWBORNS 16
+
 struct fleet {
     struct list incarnations;
     uint64_t dooms;
+    pid_t newborns_killed[FLEET_NEWBORNS]; /* the last ones; what they said may be yet to come */
+    size_t newborns_killed_count;
     int64_t last_doom_ms;
 };
 

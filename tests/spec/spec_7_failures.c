@@ -399,6 +399,32 @@ START_TEST(design_grandchild_that_holds_the_pipe)
 }
 END_TEST
 
+/* Its process and the next one end at once, each leaving a child that ignores SIGTERM. */
+START_TEST(design_grandchildren_of_processes_that_end_one_after_the_other)
+{
+    struct daemon daemon;
+    struct client client;
+    pid_t grandchildren[3];
+    START(&daemon, .instances = 1);
+    client_connect(&client, &daemon);
+    for (size_t i = 0; i < 3; i++) {
+        struct span result = client_ask(&client, "1", NULL, "grandchild", "{'ignore':true}");
+        grandchildren[i] = (pid_t)json_long(json_get(result, "pid"), -1);
+        client_request(&client, "2", NULL, "die", NULL);
+        client_error(&client, "2", -32000, died);
+    }
+    int64_t deadline = deadline_usual();
+    for (size_t i = 0; i < 3; i++) {
+        while (proc_alive(grandchildren[i])) {
+            ck_assert_msg(!deadline_over(deadline), "grandchild %zu lives on", i);
+            nap();
+        }
+    }
+    client_close(&client);
+    daemon_stop(&daemon);
+}
+END_TEST
+
 START_TEST(spec_7_2_sessions_of_a_gone_client_end)
 {
     struct daemon daemon;
@@ -693,6 +719,7 @@ static void add_restart_tests(Suite *suite)
     tcase_add_test(restart, design_worker_that_closes_stdout_is_replaced);
     tcase_add_test(restart, design_worker_that_closes_stdout_and_ignores_sigterm_is_killed);
     tcase_add_test(restart, design_grandchild_that_holds_the_pipe);
+    tcase_add_test(restart, design_grandchildren_of_processes_that_end_one_after_the_other);
 }
 
 static void add_client_tests(Suite *suite)
