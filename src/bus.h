@@ -36,7 +36,7 @@ enum bus_outcome {
 /* A bus that has started nothing yet. NULL when memory or descriptors are out, after saying so. */
 struct stdio_bus *bus_create(const struct bus_options *options);
 
-/* Starts the workers, then the listener or stdin (architecture, "Startup Sequence").
+/* Opens the listener, starts the workers; clients are served when all were executed once.
  * STDIO_BUS_ERR after the reason was logged; then only bus_destroy is left to call. */
 int bus_start(struct stdio_bus *bus);
 
