@@ -4,56 +4,12 @@
 
 #include <string.h>
 
-#include "format/json_string.h"
 #include "format/scanner_internal.h"
 #include "format/utf8.h"
 
 enum literal { LITERAL_TRUE, LITERAL_FALSE, LITERAL_NULL };
 
 static const char *const literals[] = {"true", "false", "null"};
-
-static enum key key_named(struct scanner *s, const char *name, size_t len)
-{
-    if (len == 2 && memcmp(name, "id", 2) == 0)
-        return KEY_ID;
-    if (len == 4 && memcmp(name, "pool", 4) == 0)
-        return KEY_POOL;
-    if (len == 5 && memcmp(name, "error", 5) == 0)
-        s->fields.has_error = true;
-    else if (len == 6 && memcmp(name, "method", 6) == 0)
-        return KEY_METHOD;
-    else if (len == 6 && memcmp(name, "result", 6) == 0)
-        s->fields.has_result = true;
-    else if (len == 9 && memcmp(name, "sessionId", 9) == 0)
-        return KEY_SESSION_ID;
-    return KEY_OTHER;
-}
-
-void scanner_note_key(struct scanner *s, const struct input *in, position p)
-{
-    const char *name = (const char *)in->start + s->token_start;
-    size_t len = (size_t)(p - in->start) - s->token_start;
-    char decoded[sizeof "sessionId"];
-
-    if (s->token_escaped) {
-        len = json_string_decode(decoded, sizeof decoded, slice_of(name, len));
-        name = decoded;
-    }
-    s->key = (unsigned char)key_named(s, name, len);
-}
-
-void scanner_note_value(struct scanner *s, const struct input *in, position p, enum scan_type type)
-{
-    struct scan_field *field = s->key == KEY_ID           ? &s->fields.id
-                               : s->key == KEY_SESSION_ID ? &s->fields.session_id
-                               : s->key == KEY_METHOD     ? &s->fields.method
-                                                          : &s->fields.pool;
-
-    field->offset = s->token_start;
-    field->len = (size_t)(p - in->start) - s->token_start;
-    field->type = type;
-    field->escaped = s->token_escaped;
-}
 
 /* The byte at p cannot stand there: that is `error`, unless the byte itself is a better reason. */
 static position unexpected(struct scanner *s, position p, enum scan_error error)

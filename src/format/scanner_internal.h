@@ -1,4 +1,4 @@
-/* What scanner.c and scanner_quick.c share. Of no use to anybody else. */
+/* What the three files of the scanner share. Of no use to anybody else. */
 #ifndef STDIO_BUS_FORMAT_SCANNER_INTERNAL_H
 #define STDIO_BUS_FORMAT_SCANNER_INTERNAL_H
 
