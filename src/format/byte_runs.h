@@ -230,18 +230,14 @@ static inline unsigned lowest_bit(uint64_t bits)
 #endif
 }
 
-/* Returns the first byte from p on that is not plain, or the end. */
-static inline const unsigned char *skip_plain(struct window *w, const unsigned char *p)
+/* Where to ask on, when no bit is left of those asked for at p or before: behind all in sight. */
+static inline const unsigned char *window_pass(const struct window *w, const unsigned char *p)
 {
-    while (p < w->end) {
-        uint64_t stops = plain_stops(w, p);
-        if (stops != 0)
-            return p + lowest_bit(stops);
-        if (w->last == (uintptr_t)w->end)
-            return w->end;
-        p += w->base + WINDOW_BYTES - (uintptr_t)p;
-    }
-    return p;
+    uintptr_t behind = w->base + WINDOW_BYTES;
+
+    if (w->last == (uintptr_t)w->end)
+        return w->end;
+    return (uintptr_t)p < behind ? p + (behind - (uintptr_t)p) : p;
 }
 
 #endif

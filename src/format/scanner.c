@@ -73,30 +73,24 @@ static position string_hex(struct scanner *s, position p)
     return p + 1;
 }
 
+/* What may stand behind a backslash, and is the whole escape then. */
+static const bool escape_letters[256] = {
+    ['"'] = true, ['\\'] = true, ['/'] = true, ['b'] = true,
+    ['f'] = true, ['n'] = true,  ['r'] = true, ['t'] = true,
+};
+
 static position string_escape(struct scanner *s, const struct input *in, position p)
 {
-    switch (*p) {
-    case '"':
-    case '\\':
-    case '/':
-    case 'b':
-    case 'f':
-    case 'n':
-    case 'r':
-    case 't':
-        s->state = STRING;
+    s->state = STRING;
+    if (escape_letters[*p])
         return p + 1;
-    case 'u':
-        if (in->end - p > 4 && are_hex_digits(p + 1)) {
-            s->state = STRING;
-            return p + 5;
-        }
-        s->state = STRING_HEX;
-        s->partial = 4;
-        return p + 1;
-    default:
+    if (*p != 'u')
         return unexpected_in_string(s, p, SCAN_ERROR_ESCAPE);
-    }
+    if (in->end - p > 4 && are_hex_digits(p + 1))
+        return p + 5;
+    s->state = STRING_HEX;
+    s->partial = 4;
+    return p + 1;
 }
 
 /* A run of non-ASCII characters. One that isn't correct, or not all there, is gone through byte by
@@ -138,10 +132,30 @@ static position string_end(struct scanner *s, const struct input *in, position p
     return p + 1;
 }
 
+/* Goes over plain bytes and over escapes of one letter, which are all that is in most texts. */
+static position skip_text(struct scanner *s, struct input *in, position p)
+{
+    while (p < in->end) {
+        uint64_t stops = plain_stops(&in->plain, p);
+
+        for (; stops != 0; p += 2) {
+            unsigned plain = lowest_bit(stops);
+
+            p += plain;
+            if (*p != '\\' || in->end - p < 2 || !escape_letters[p[1]])
+                return p;
+            s->token_escaped = true;
+            stops = stops >> plain >> 2;
+        }
+        p = window_pass(&in->plain, p);
+    }
+    return p;
+}
+
 static position string(struct scanner *s, struct input *in, position p)
 {
     while (s->state == STRING) {
-        p = skip_plain(&in->plain, p);
+        p = skip_text(s, in, p);
         if (p == in->end)
             return p;
         if (*p == '"')
