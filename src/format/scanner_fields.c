@@ -8,19 +8,22 @@
 
 static enum key key_named(struct scanner *s, const char *name, size_t len)
 {
-    if (len == 2 && memcmp(name, "id", 2) == 0)
-        return KEY_ID;
-    if (len == 4 && memcmp(name, "pool", 4) == 0)
-        return KEY_POOL;
-    if (len == 5 && memcmp(name, "error", 5) == 0)
-        s->fields.has_error = true;
-    else if (len == 6 && memcmp(name, "method", 6) == 0)
-        return KEY_METHOD;
-    else if (len == 6 && memcmp(name, "result", 6) == 0)
-        s->fields.has_result = true;
-    else if (len == 9 && memcmp(name, "sessionId", 9) == 0)
-        return KEY_SESSION_ID;
-    return KEY_OTHER;
+    switch (len) {
+    case 2:
+        return memcmp(name, "id", 2) == 0 ? KEY_ID : KEY_OTHER;
+    case 4:
+        return memcmp(name, "pool", 4) == 0 ? KEY_POOL : KEY_OTHER;
+    case 5:
+        s->fields.has_error |= memcmp(name, "error", 5) == 0;
+        return KEY_OTHER;
+    case 6:
+        s->fields.has_result |= memcmp(name, "result", 6) == 0;
+        return memcmp(name, "method", 6) == 0 ? KEY_METHOD : KEY_OTHER;
+    case 9:
+        return memcmp(name, "sessionId", 9) == 0 ? KEY_SESSION_ID : KEY_OTHER;
+    default:
+        return KEY_OTHER;
+    }
 }
 
 void scanner_note_key(struct scanner *s, const struct input *in, position p)

@@ -66,7 +66,8 @@ static inline position fail(struct scanner *s, position p, enum scan_error error
 /* White space within a line: that of RFC 8259 but the newline. */
 static inline position skip_space(const struct input *in, position p)
 {
-    while (p < in->end && (*p == ' ' || *p == '\t' || *p == '\r'))
+    /* Mostly there is none: one comparison tells. */
+    while (p < in->end && *p <= ' ' && (*p == ' ' || *p == '\t' || *p == '\r'))
         p++;
     return p;
 }
