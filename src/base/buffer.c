@@ -2,35 +2,63 @@
 
 #include "base/buffer.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct buffer *take_first(struct buffer **list, unsigned *count)
+/* The recycled size that has room for *capacity, which is rounded up to it; BUFFER_SIZES: none. */
+static unsigned round_up(size_t *capacity)
 {
-    struct buffer *buffer = *list;
+    size_t rounded = BUFFER_LARGE;
+    unsigned size;
 
-    if (buffer != NULL) {
-        *list = buffer->next;
-        (*count)--;
+    if (*capacity <= BUFFER_SMALL) {
+        *capacity = BUFFER_SMALL;
+        return 0;
     }
+    for (size = 1; size < BUFFER_SIZES && rounded < *capacity; size++)
+        rounded *= 2;
+    if (size < BUFFER_SIZES)
+        *capacity = rounded;
+    return size;
+}
+
+static struct buffer *take_kept(struct buffer_pool *pool, unsigned size)
+{
+    struct buffer *buffer = size < BUFFER_SIZES ? pool->kept[size] : NULL;
+
+    if (buffer == NULL)
+        return NULL;
+    pool->kept[size] = buffer->next;
+    if (size == 0)
+        pool->small_count--;
+    else
+        pool->bytes -= buffer->capacity;
     return buffer;
+}
+
+/* What is asked for now is worth keeping more than sizes that nobody asked for lately. */
+static void make_way(struct buffer_pool *pool, size_t capacity)
+{
+    unsigned size;
+
+    for (size = 1; size < BUFFER_SIZES; size++)
+        while (pool->bytes + capacity > BUFFER_POOL_MAX_BYTES && pool->kept[size] != NULL)
+            free(take_kept(pool, size));
 }
 
 struct buffer *buffer_take(struct buffer_pool *pool, size_t capacity)
 {
-    struct buffer *buffer = NULL;
+    unsigned size = round_up(&capacity);
+    struct buffer *buffer = take_kept(pool, size);
 
-    if (capacity <= BUFFER_SMALL) {
-        capacity = BUFFER_SMALL;
-        buffer = take_first(&pool->small, &pool->small_count);
-    } else if (capacity <= BUFFER_LARGE) {
-        capacity = BUFFER_LARGE;
-        buffer = take_first(&pool->large, &pool->large_count);
-    }
     if (buffer == NULL) {
+        if (size != 0)
+            make_way(pool, capacity);
         buffer = malloc(sizeof *buffer + capacity);
         if (buffer == NULL)
             return NULL;
+        buffer->size = size;
         buffer->capacity = capacity;
     }
     buffer->next = NULL;
@@ -38,21 +66,28 @@ struct buffer *buffer_take(struct buffer_pool *pool, size_t capacity)
     return buffer;
 }
 
+static bool worth_keeping(const struct buffer_pool *pool, const struct buffer *buffer)
+{
+    if (buffer->size == 0)
+        return pool->small_count < BUFFER_POOL_SMALL_MAX;
+    return buffer->size < BUFFER_SIZES &&
+           pool->bytes + buffer->capacity <= BUFFER_POOL_MAX_BYTES;
+}
+
 void buffer_give(struct buffer_pool *pool, struct buffer *buffer)
 {
     if (buffer == NULL)
         return;
-    if (buffer->capacity == BUFFER_SMALL && pool->small_count < BUFFER_POOL_SMALL_MAX) {
-        buffer->next = pool->small;
-        pool->small = buffer;
-        pool->small_count++;
-    } else if (buffer->capacity == BUFFER_LARGE && pool->large_count < BUFFER_POOL_LARGE_MAX) {
-        buffer->next = pool->large;
-        pool->large = buffer;
-        pool->large_count++;
-    } else {
+    if (!worth_keeping(pool, buffer)) {
         free(buffer);
+        return;
     }
+    buffer->next = pool->kept[buffer->size];
+    pool->kept[buffer->size] = buffer;
+    if (buffer->size == 0)
+        pool->small_count++;
+    else
+        pool->bytes += buffer->capacity;
 }
 
 struct buffer *buffer_with_room(struct buffer_pool *pool, struct buffer *buffer, size_t room)
@@ -75,20 +110,11 @@ struct buffer *buffer_with_room(struct buffer_pool *pool, struct buffer *buffer,
     return bigger;
 }
 
-static void free_all(struct buffer *buffer)
-{
-    while (buffer != NULL) {
-        struct buffer *next = buffer->next;
-
-        free(buffer);
-        buffer = next;
-    }
-}
-
 void buffer_pool_free(struct buffer_pool *pool)
 {
-    free_all(pool->small);
-    free_all(pool->large);
-    pool->small = pool->large = NULL;
-    pool->small_count = pool->large_count = 0;
+    unsigned size;
+
+    for (size = 0; size < BUFFER_SIZES; size++)
+        while (pool->kept[size] != NULL)
+            free(take_kept(pool, size));
 }

@@ -1,4 +1,4 @@
-/* Buffers: one allocation with its bytes behind it, recycled through a pool in two sizes, so that
+/* Buffers: one allocation with its bytes behind it, recycled through a pool by its size, so that
  * steady traffic allocates nothing. Input is read into them; output waits in chains of them. */
 #ifndef STDIO_BUS_BASE_BUFFER_H
 #define STDIO_BUS_BASE_BUFFER_H
@@ -7,6 +7,7 @@
 
 struct buffer {
     struct buffer *next; /* in a queue or in the pool */
+    unsigned size;       /* the pool's: which of the recycled sizes it has, if any */
     size_t capacity;     /* bytes of data */
     size_t start, end;   /* the content is data[start] to data[end - 1] */
     char data[];
@@ -15,13 +16,16 @@ struct buffer {
 #define BUFFER_SMALL ((size_t)2048 - sizeof(struct buffer)) /* capacity of a few messages */
 #define BUFFER_LARGE ((size_t)65536)                        /* capacity of one read */
 
-#define BUFFER_POOL_SMALL_MAX 512 /* recycled buffers kept of each size */
-#define BUFFER_POOL_LARGE_MAX 4
+#define BUFFER_SIZES 7 /* recycled: these two, and the doubles of the large one up to 2 MiB */
+
+#define BUFFER_POOL_SMALL_MAX 512              /* small ones that the pool keeps */
+#define BUFFER_POOL_MAX_BYTES ((size_t)2 << 20) /* capacity of all the others that it keeps */
 
 /* A zeroed one is an empty pool. */
 struct buffer_pool {
-    struct buffer *small, *large;
-    unsigned small_count, large_count;
+    struct buffer *kept[BUFFER_SIZES];
+    unsigned small_count;
+    size_t bytes; /* capacity of what is kept, the small ones left out */
 };
 
 static inline size_t buffer_len(const struct buffer *buffer)
@@ -34,8 +38,8 @@ static inline size_t buffer_room(const struct buffer *buffer)
     return buffer->capacity - buffer->end;
 }
 
-/* An empty buffer with at least this capacity: BUFFER_SMALL, BUFFER_LARGE, or, above, exactly what
- * was asked for. NULL when memory is out. */
+/* An empty buffer with at least this capacity: of the next larger of the recycled sizes, or, above
+ * them, of exactly what was asked for. NULL when memory is out. */
 struct buffer *buffer_take(struct buffer_pool *pool, size_t capacity);
 
 /* Gives a buffer back. NULL is fine. */

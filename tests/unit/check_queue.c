@@ -35,6 +35,7 @@ static void counting_free(void *memory)
 #undef malloc
 #undef free
 
+#define RECYCLED_MAX (BUFFER_LARGE << (BUFFER_SIZES - 2)) /* the largest size that is kept */
 #define STEPS 4000
 #define BYTES_MAX ((size_t)1 << 20)
 #define PERIOD ((size_t)251 * 256) /* of the bytes that the tests append */
@@ -59,8 +60,10 @@ static const struct {
     {BUFFER_SMALL, BUFFER_SMALL},
     {BUFFER_SMALL + 1, BUFFER_LARGE},
     {BUFFER_LARGE, BUFFER_LARGE},
-    {BUFFER_LARGE + 1, BUFFER_LARGE + 1},
-    {1000000, 1000000},
+    {BUFFER_LARGE + 1, 2 * BUFFER_LARGE},
+    {1000000, 16 * BUFFER_LARGE},
+    {RECYCLED_MAX, RECYCLED_MAX},
+    {RECYCLED_MAX + 1, RECYCLED_MAX + 1},
 };
 
 #define TAKES (int)(sizeof takes / sizeof takes[0])
@@ -86,7 +89,7 @@ START_TEST(buffer_has_the_capacity_asked_for)
     buffer = buffer_take(&pool, takes[_i].asked);
     check_fresh(buffer, takes[_i].capacity); /* a recycled one too */
     buffer_give(&pool, buffer);
-    ck_assert_uint_eq(allocated, takes[_i].capacity > BUFFER_LARGE ? 2 : 1);
+    ck_assert_uint_eq(allocated, takes[_i].capacity > RECYCLED_MAX ? 2 : 1);
     tear_down();
 }
 END_TEST
@@ -118,9 +121,33 @@ static void check_cap(size_t capacity, unsigned max)
 START_TEST(pool_is_bounded)
 {
     check_cap(BUFFER_SMALL, BUFFER_POOL_SMALL_MAX);
-    check_cap(BUFFER_LARGE, BUFFER_POOL_LARGE_MAX);
-    check_cap(BUFFER_LARGE + 1, 0);
+    check_cap(BUFFER_LARGE, BUFFER_POOL_MAX_BYTES / BUFFER_LARGE);
+    check_cap(BUFFER_LARGE + 1, BUFFER_POOL_MAX_BYTES / (2 * BUFFER_LARGE));
+    check_cap(RECYCLED_MAX, 1);
+    check_cap(RECYCLED_MAX + 1, 0);
     buffer_give(&pool, NULL);
+    tear_down();
+}
+END_TEST
+
+START_TEST(pool_keeps_the_sizes_that_are_in_use)
+{
+    enum { COUNT = BUFFER_POOL_MAX_BYTES / BUFFER_LARGE };
+    struct buffer *buffers[COUNT], *longer;
+    int i;
+
+    for (i = 0; i < COUNT; i++)
+        buffers[i] = buffer_take(&pool, BUFFER_LARGE);
+    for (i = 0; i < COUNT; i++)
+        buffer_give(&pool, buffers[i]);
+    ck_assert_uint_eq(freed, 0);
+    ck_assert_uint_eq(pool.bytes, BUFFER_POOL_MAX_BYTES);
+    longer = buffer_take(&pool, 4 * BUFFER_LARGE);
+    ck_assert_uint_eq(freed, 4); /* room for it when it comes back */
+    buffer_give(&pool, longer);
+    ck_assert_uint_eq(freed, 4);
+    ck_assert_ptr_eq(buffer_take(&pool, 4 * BUFFER_LARGE), longer);
+    buffer_give(&pool, longer);
     tear_down();
 }
 END_TEST
@@ -378,7 +405,8 @@ START_TEST(handed_over_buffer_is_not_copied)
     ck_assert_uint_eq(piece.iov_len, 100000);
     ck_assert_uint_eq(allocated, 1);
     consume(&stream, 100000);
-    ck_assert_uint_eq(freed, 1);
+    ck_assert_ptr_eq(buffer_take(&pool, 100000), buffer); /* given back as a whole */
+    buffer_give(&pool, buffer);
     tear_down();
 }
 END_TEST
@@ -473,6 +501,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, buffer_has_the_capacity_asked_for, 0, TAKES);
     tcase_add_test(tcase, pool_is_bounded);
+    tcase_add_test(tcase, pool_keeps_the_sizes_that_are_in_use);
     tcase_add_loop_test(tcase, buffer_gets_room_and_keeps_its_content, 0, ROOMS);
     tcase_add_test(tcase, any_size_behind_any_size);
     tcase_add_loop_test(tcase, bytes_come_out_as_they_went_in, 0, 4);
