@@ -176,8 +176,11 @@ static struct buffer *detach_message(struct connection *from, struct slice bytes
     size_t rest_len = whole->end - rest_start;
     struct buffer *rest = NULL;
 
+    if (bytes.len > BUFFER_LARGE)
+        from->expected = bytes.len;
     if (rest_len > 0) {
-        rest = buffer_take(&from->transport->pool, rest_len);
+        rest = buffer_take(&from->transport->pool,
+                           rest_len > from->expected ? rest_len : from->expected);
         if (rest == NULL)
             return NULL;
         memcpy(rest->data, whole->data + rest_start, rest_len);
@@ -190,12 +193,14 @@ static struct buffer *detach_message(struct connection *from, struct slice bytes
     return whole;
 }
 
-/* Handing a buffer over costs a copy of what stands behind the message instead of the message. */
+/* Handing a buffer over costs a copy of what stands behind the message instead of the message. A
+ * buffer that is mostly empty would occupy more in a queue than the queue counts. */
 static bool worth_moving(const struct connection *from, struct slice bytes)
 {
     size_t rest = buffer_len(from->input) - from->offered.consumed;
 
-    return bytes.len >= BUFFER_LARGE / 4 && rest <= bytes.len / 2;
+    return bytes.len >= BUFFER_LARGE / 4 && bytes.len >= from->input->capacity / 4 &&
+           rest <= bytes.len / 2;
 }
 
 int connection_forward(struct connection *to, struct connection *from, struct slice bytes)

@@ -69,6 +69,7 @@ struct connection {
     bool borrowed;         /* the descriptors are not closed, and get their flags back */
     int flags_in, flags_out;
     struct buffer *input;  /* bytes not yet consumed; NULL: none */
+    size_t expected;       /* length of a recent message that was longer than a read; 0: none */
     struct frame offered;  /* the held message, body relative to input; consumed 0: none */
     struct queue output;
     struct list_node dirty;

@@ -11,7 +11,8 @@
 
 #define PIECES_MAX 64      /* buffers described in one writev */
 #define WRITES_PER_FLUSH 4 /* a fair share for a fast reader with a long queue */
-#define ROOM_MIN ((size_t)16384)
+#define ROOM_MIN ((size_t)16384)      /* with less, reading would cost more than room does */
+#define ROOM_CHEAP ((size_t)49152)    /* with less, room that costs little is made */
 
 static void set_interest(struct connection *connection)
 {
@@ -69,25 +70,38 @@ void connection_drop_input(struct connection *connection)
 
 /* --- input --- */
 
+/* A buffer for a message of which nothing is here: for one as long as the last long one, lest it
+ * has to move from buffer to buffer while it comes in. */
+static bool take_input(struct connection *connection)
+{
+    size_t expected = connection->expected;
+
+    connection->input = buffer_take(&connection->transport->pool,
+                                    expected > BUFFER_LARGE ? expected : BUFFER_LARGE);
+    connection->expected = expected / 2 > BUFFER_LARGE ? expected / 2 : 0;
+    return connection->input != NULL;
+}
+
 static bool make_room(struct connection *connection)
 {
-    struct buffer_pool *pool = &connection->transport->pool;
     struct buffer *input = connection->input;
+    size_t len, wanted;
 
-    if (input == NULL) {
-        connection->input = buffer_take(pool, BUFFER_LARGE);
-        return connection->input != NULL;
-    }
-    if (buffer_room(input) < ROOM_MIN) {
-        /* Doubling keeps the copying linear in the message's length. */
-        size_t len = buffer_len(input);
-        size_t room = len <= BUFFER_LARGE / 2 ? BUFFER_LARGE - len : len;
-
-        input = buffer_with_room(pool, input, room > BUFFER_LARGE / 2 ? room : BUFFER_LARGE / 2);
-        if (input == NULL)
-            return false;
-        connection->input = input;
-    }
+    if (input == NULL)
+        return take_input(connection);
+    if (buffer_room(input) >= ROOM_CHEAP)
+        return true;
+    len = buffer_len(input);
+    wanted = len <= BUFFER_LARGE / 2 ? BUFFER_LARGE : 2 * len;
+    if (wanted < connection->expected)
+        wanted = connection->expected;
+    /* Moving no more than was consumed, and doubling, keep the copying linear. */
+    if ((input->start == 0 || input->start < len) && buffer_room(input) >= ROOM_MIN)
+        return true;
+    input = buffer_with_room(&connection->transport->pool, input, wanted - len);
+    if (input == NULL)
+        return false;
+    connection->input = input;
     return true;
 }
 
