@@ -331,7 +331,7 @@ static void all_written(struct connection *connection)
         connection->handler->flushed(connection);
 }
 
-/* One writev. STDIO_BUS_OK: all that was offered went; EAGAIN: not all; ERR: errno says why. */
+/* One write. STDIO_BUS_OK: all that was offered went; EAGAIN: not all; ERR: errno says why. */
 static int write_some(struct connection *connection)
 {
     struct iovec pieces[PIECES_MAX];
@@ -342,7 +342,8 @@ static int write_some(struct connection *connection)
 
     for (i = 0; i < count; i++)
         offered += pieces[i].iov_len;
-    written = writev(connection->fd_out, pieces, count);
+    written = count == 1 ? write(connection->fd_out, pieces[0].iov_base, pieces[0].iov_len)
+                         : writev(connection->fd_out, pieces, count); /* costs more */
     if (written < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? STDIO_BUS_EAGAIN
                                                                         : STDIO_BUS_ERR;
