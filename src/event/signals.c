@@ -89,12 +89,21 @@ static int open_pipe(int ends[2])
 #endif
 }
 
-/* Sets the dispositions and saves the former ones. sigaction and sigprocmask fail on wrong numbers
- * only, and these are right. */
-static void catch_signals(struct signals *signals)
+/* Puts back what catch_signals replaced. */
+static void restore_signals(const struct signals *signals)
+{
+    (void)sigprocmask(SIG_SETMASK, &signals->old_mask, NULL);
+    for (size_t i = 0; i < SIGNALS_CAUGHT; i++)
+        (void)sigaction(caught[i], &signals->old_caught[i], NULL);
+    (void)sigaction(SIGPIPE, &signals->old_pipe, NULL);
+}
+
+/* Saves the dispositions and the mask, then sets ours. 0, or -1 with errno set. */
+static int catch_signals(struct signals *signals)
 {
     struct sigaction action = {0};
     sigset_t mask;
+    int error;
 
     (void)sigemptyset(&mask);
     (void)sigfillset(&action.sa_mask);
@@ -102,14 +111,27 @@ static void catch_signals(struct signals *signals)
     action.sa_flags = SA_RESTART | SA_NOCLDSTOP;
     for (size_t i = 0; i < SIGNALS_CAUGHT; i++) {
         (void)sigaddset(&mask, caught[i]);
-        (void)sigaction(caught[i], NULL, &signals->old_caught[i]);
-        if (caught[i] == SIGHUP && signals->old_caught[i].sa_handler == SIG_IGN)
-            continue;
-        (void)sigaction(caught[i], &action, NULL);
+        if (sigaction(caught[i], NULL, &signals->old_caught[i]) != 0)
+            return -1;
+    }
+    if (sigaction(SIGPIPE, NULL, &signals->old_pipe) != 0 ||
+        sigprocmask(SIG_SETMASK, NULL, &signals->old_mask) != 0)
+        return -1;
+    for (size_t i = 0; i < SIGNALS_CAUGHT; i++) {
+        bool ignored = signals->old_caught[i].sa_handler == SIG_IGN;
+
+        if ((caught[i] != SIGHUP || !ignored) && sigaction(caught[i], &action, NULL) != 0)
+            goto fail;
     }
     action.sa_handler = SIG_IGN;
-    (void)sigaction(SIGPIPE, &action, &signals->old_pipe);
-    (void)sigprocmask(SIG_UNBLOCK, &mask, &signals->old_mask);
+    if (sigaction(SIGPIPE, &action, NULL) == 0 && sigprocmask(SIG_UNBLOCK, &mask, NULL) == 0)
+        return 0;
+
+fail:
+    error = errno;
+    restore_signals(signals);
+    errno = error;
+    return -1;
 }
 
 int signals_open(struct signals *signals, struct stdio_bus_event_loop *loop, signals_fn *fn,
@@ -129,8 +151,11 @@ int signals_open(struct signals *signals, struct stdio_bus_event_loop *loop, sig
     signals->fn = fn;
     signals->user_data = user_data;
     pipe_write_fd = ends[1];
-    catch_signals(signals);
-    return STDIO_BUS_OK;
+    if (catch_signals(signals) == 0)
+        return STDIO_BUS_OK;
+    pipe_write_fd = -1;
+    signals->fd = -1;
+    (void)stdio_bus_event_loop_remove(loop, ends[0]);
 
 fail:
     close_pipe(ends);
@@ -143,22 +168,19 @@ void signals_close(struct signals *signals)
 
     if (signals->fd < 0)
         return;
-    (void)sigprocmask(SIG_SETMASK, &signals->old_mask, NULL);
-    for (size_t i = 0; i < SIGNALS_CAUGHT; i++)
-        (void)sigaction(caught[i], &signals->old_caught[i], NULL);
-    (void)sigaction(SIGPIPE, &signals->old_pipe, NULL);
+    restore_signals(signals);
     pipe_write_fd = -1;
     (void)stdio_bus_event_loop_remove(signals->loop, signals->fd);
     close_pipe(ends);
     signals->fd = -1;
 }
 
-void signals_block_all(sigset_t *saved)
+int signals_block_all(sigset_t *saved)
 {
     sigset_t all;
 
     (void)sigfillset(&all);
-    (void)sigprocmask(SIG_SETMASK, &all, saved);
+    return sigprocmask(SIG_SETMASK, &all, saved) == 0 ? STDIO_BUS_OK : STDIO_BUS_ERR;
 }
 
 void signals_restore(const sigset_t *saved)

@@ -33,8 +33,9 @@ int signals_open(struct signals *signals, struct stdio_bus_event_loop *loop, sig
 /* Restores the former mask and dispositions and closes the pipe. Once more does nothing. */
 void signals_close(struct signals *signals);
 
-/* Blocks every signal and saves the mask; around fork, so that none is lost in the child. */
-void signals_block_all(sigset_t *saved);
+/* Blocks every signal and saves the mask; around fork, so that none is lost in the child.
+ * STDIO_BUS_ERR: errno tells why, and nothing is blocked. */
+int signals_block_all(sigset_t *saved);
 
 /* Puts the saved mask back. */
 void signals_restore(const sigset_t *saved);

@@ -141,7 +141,8 @@ static pid_t fork_child(const struct child_setup *setup)
 
     /* Between fork and exec the child has our handlers: a signal caught there would be written to
      * our own self-pipe, and be lost to the child. */
-    signals_block_all(&saved);
+    if (signals_block_all(&saved) != STDIO_BUS_OK)
+        return -1;
     pid = fork();
     if (pid == 0)
         run_child(setup);
