@@ -153,8 +153,12 @@ static int remove_stale(const struct sockaddr_un *address, char *reason, size_t 
 {
     struct stat status;
 
-    if (lstat(address->sun_path, &status) < 0)
-        return STDIO_BUS_OK; /* nothing there, or bind will say what is wrong */
+    if (lstat(address->sun_path, &status) < 0) {
+        if (errno == ENOENT)
+            return STDIO_BUS_OK;
+        snprintf(reason, reason_size, "%s", strerror(errno));
+        return STDIO_BUS_ERR;
+    }
     if (!S_ISSOCK(status.st_mode)) {
         snprintf(reason, reason_size, "it exists and is not a socket");
         return STDIO_BUS_ERR;
