@@ -44,6 +44,9 @@ static void release_starved(void *user_data)
 
 static void stop_now(struct stdio_bus *bus)
 {
+    bus_reap_workers(bus); /* a SIGCHLD may have been lost */
+    if (bus->phase == BUS_PHASE_STOPPED)
+        return;
     if (bus->killed) {
         log_error(bus->log, "", "a worker does not go although it was killed; not waiting for it");
         bus->phase = BUS_PHASE_STOPPED;
