@@ -1,0 +1,79 @@
+/* What the faulty daemon and the sweep share: a file that both map. The daemon counts on it, call
+ * site by call site, what it asks the C library for, and looks up which of these calls is to fail.
+ * Its children count on it too until they execute something. */
+#ifndef TESTS_FAULTS_BOARD_H
+#define TESTS_FAULTS_BOARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define BOARD_VARIABLE "STDIO_BUS_FAULT_BOARD" /* the environment variable with the file's path */
+#define BOARD_SITES 1024                       /* a power of two */
+#define BOARD_SPEED 20                         /* how much faster the daemon's clock runs */
+
+#define FAULTS_MAX 3 /* the first fault, one on the way out of that, and one more */
+
+#define FAULT_SHORT (-1) /* instead of an error: the call does one byte's work */
+
+enum board_role {
+    ROLE_DAEMON,
+    ROLE_CHILD, /* between fork and exec */
+    ROLE_COUNT
+};
+
+/* A call instruction. Its address is counted from the program's start: the same in each run. */
+struct site {
+    uint64_t key;  /* site_key(); 0: nothing here */
+    uint32_t calls;
+};
+
+struct fault {
+    uint64_t key;
+    uint32_t number;   /* of the site's call that fails */
+    int error;         /* errno, or what the function returns instead, or FAULT_SHORT */
+    bool lasting;      /* every call of the function fails, wherever it stands, while armed */
+};
+
+struct board {
+    struct fault faults[FAULTS_MAX];
+    uint32_t fault_count;
+    uint32_t hits[FAULTS_MAX]; /* calls that failed on purpose */
+    uint32_t armed;       /* a lasting fault may begin */
+    uint32_t lifted;      /* nothing fails any more */
+    uint32_t waits;       /* for events */
+    struct sockaddr_storage address; /* that the daemon listens on */
+    uint32_t address_len;            /* 0: none so far */
+    uint32_t ended;       /* the daemon ended by itself; then what follows is true */
+    int32_t allocations;  /* not freed */
+    int32_t descriptors;  /* not closed */
+    struct site sites[BOARD_SITES];
+};
+
+static inline uint64_t site_key(enum board_role role, unsigned name, uint64_t offset)
+{
+    return offset << 16 | (uint64_t)name << 8 | (uint64_t)role << 1 | 1;
+}
+
+/* Role and function: the same for all sites of a function. */
+static inline uint64_t site_kind(uint64_t key)
+{
+    return key & 0xffff;
+}
+
+static inline enum board_role site_role(uint64_t key)
+{
+    return (enum board_role)(key >> 1 & 1);
+}
+
+static inline unsigned site_name(uint64_t key)
+{
+    return key >> 8 & 0xff;
+}
+
+static inline uint64_t site_offset(uint64_t key)
+{
+    return key >> 16;
+}
+
+#endif

@@ -1,0 +1,62 @@
+#!/bin/sh
+# check_faults.sh [--all] [--only TEXT]: the fault sweep, see sweep.c. Before it, a comparison: each
+# function of the C library that the daemon imports is failed by faults.c or, if it cannot fail, in
+# sure.txt; and none is failed that the daemon does not import.
+
+if [ -n "$FAULTS_MISSING" ]; then
+    echo "skipped: the fault sweep cannot be done in this build: $FAULTS_MISSING"
+    exit 77
+fi
+faults=$SOURCE_DIR/tests/faults
+FAULTY_BUS=$BUILD_DIR/tests/faults/faulty_bus
+FAULTS_DIR=$(mktemp -d "${TMPDIR:-/tmp}/faults.XXXXXX") || exit 99
+export FAULTY_BUS FAULTS_DIR
+trap 'rm -rf "$FAULTS_DIR"' EXIT
+trap 'exit 1' HUP INT TERM
+status=0
+
+"$NM" "$BUILD_DIR/tests/faults/faults.o" | sed -n 's/.* T faulty_//p' | sort >"$FAULTS_DIR/failed"
+sed -n 's/^\([a-z0-9_]*\): ..*/\1/p' "$faults/sure.txt" | sort >"$FAULTS_DIR/sure"
+
+# Asked for by the daemon's objects, and not defined by one of them. (The program that is linked
+# from them imports more, if a sanitizer is in it, or nothing, if it is static.)
+"$NM" -g "$BUILD_DIR/src/main.o" "$BUILD_DIR/libstdio_bus_core.a" | awk '
+    /^[^ ]*:$/ { shim = /kqueue_shim/; next }
+    shim || NF < 2 { next }
+    $(NF - 1) != "U" { defined[$NF]; next }
+    $NF !~ /^__(asan|ubsan|lsan|sanitizer|gcov)_|^_GLOBAL_OFFSET_TABLE_$/ { asked[$NF] }
+    END { for (name in asked) if (!(name in defined)) print name }
+' | sed 's/^__\(.*\)_chk$/\1/' | sort -u >"$FAULTS_DIR/imported"
+unknown=$(sort -u "$FAULTS_DIR/failed" "$FAULTS_DIR/sure" | comm -13 - "$FAULTS_DIR/imported")
+if [ -n "$unknown" ]; then
+    echo 'FAILED: the daemon imports what is neither in names.def nor in sure.txt:'
+    echo "$unknown"
+    status=1
+fi
+
+# Each call in the faulty daemon, by where it returns to: "NAME OFFSET FUNCTION".
+start=$("$NM" "$FAULTY_BUS" | awk '$3 == "__executable_start" { print $1 }')
+"$OBJDUMP" -d --no-show-raw-insn "$FAULTY_BUS" | awk '
+    /^[0-9a-f]+ <.*>:$/ { at = $2; gsub(/[<>:]/, "", at); next }
+    name != "" && /^ *[0-9a-f]+:/ { sub(":", "", $1); print name, $1, within; name = "" }
+    match($0, /<faulty_[a-z0-9_]+>$/) && at !~ /^faulty_/ {
+        name = substr($0, RSTART + 8, RLENGTH - 9)
+        within = at
+    }
+' | while read -r name address within; do
+    printf '%s %x %s\n' "$name" $((0x$address - 0x$start)) "$within"
+done >"$FAULTS_DIR/sites"
+
+# Of the event backends only one is linked.
+{
+    cut -d ' ' -f 1 "$FAULTS_DIR/sites"
+    "$NM" -u "$BUILD_DIR"/src/event/epoll.o "$BUILD_DIR"/src/event/poll.o | awk '{ print $2 }'
+} | sort -u | comm -23 "$FAULTS_DIR/failed" - >"$FAULTS_DIR/uncalled"
+if [ -s "$FAULTS_DIR/uncalled" ]; then
+    echo 'FAILED: in names.def is what the daemon does not call:'
+    cat "$FAULTS_DIR/uncalled"
+    status=1
+fi
+
+"$BUILD_DIR/tests/faults/sweep" --sites "$FAULTS_DIR/sites" "$@" || status=1
+exit "$status"

@@ -1,0 +1,405 @@
+/* Stands between the daemon and the C library: in the daemon's objects each NAME of names.def is
+ * renamed to faulty_NAME. Without a board it does nothing. */
+#include "build_config.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef HAVE_KQUEUE
+#include <sys/event.h>
+#endif
+
+#include "names.h"
+
+#define DESCRIPTORS_MAX 256
+
+extern const char __executable_start[]; /* the linker's */
+
+static struct board *board;
+static enum board_role role;
+static int32_t allocations;
+static bool open_at_start[DESCRIPTORS_MAX];
+
+/* FAULTY(type, name, (parameters)): what the daemon calls in place of NAME. */
+#define FAULTY(type, name, parameters)                                                             \
+    type faulty_##name parameters;                                                                 \
+    type faulty_##name parameters
+
+/* ---- the board ------------------------------------------------------------------------------ */
+
+static void __attribute__((constructor)) begin(void)
+{
+    const char *path = getenv(BOARD_VARIABLE);
+    int fd = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
+
+    if (fd < 0)
+        return;
+    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (board == MAP_FAILED)
+        abort();
+    close(fd);
+    for (fd = 0; fd < DESCRIPTORS_MAX; fd++)
+        open_at_start[fd] = fcntl(fd, F_GETFD) >= 0;
+}
+
+/* main has returned. */
+static void __attribute__((destructor)) end(void)
+{
+    if (board == NULL || role != ROLE_DAEMON)
+        return;
+    board->allocations = allocations;
+    for (int fd = STDERR_FILENO + 1; fd < DESCRIPTORS_MAX; fd++)
+        board->descriptors += fcntl(fd, F_GETFD) >= 0 && !open_at_start[fd];
+    board->ended = 1;
+}
+
+/* Counts a call, and returns its number at this site. Several children may count at once. */
+static uint32_t count(uint64_t key)
+{
+    size_t at = (key >> 16 ^ key >> 8 ^ key) * 2654435761u;
+
+    for (;; at++) {
+        struct site *site = &board->sites[at % BOARD_SITES];
+        uint64_t empty = 0;
+
+        if (__atomic_load_n(&site->key, __ATOMIC_SEQ_CST) == key ||
+            __atomic_compare_exchange_n(&site->key, &empty, key, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_SEQ_CST) ||
+            empty == key)
+            return __atomic_add_fetch(&site->calls, 1, __ATOMIC_SEQ_CST);
+    }
+}
+
+/* Whether the call that has this number at this site is meant. */
+static bool is_meant(const struct fault *fault, uint64_t key, uint32_t number)
+{
+    if (fault->lasting)
+        return site_kind(key) == site_kind(fault->key) &&
+               __atomic_load_n(&board->armed, __ATOMIC_SEQ_CST) != 0 &&
+               __atomic_load_n(&board->lifted, __ATOMIC_SEQ_CST) == 0;
+    return key == fault->key && number == fault->number;
+}
+
+/* Whether this call is to fail: 0 or with what. */
+static int fails(enum fault_name_index name, const void *caller)
+{
+    uint64_t key;
+    uint32_t number;
+
+    if (board == NULL)
+        return 0;
+    key = site_key(role, name, (uint64_t)((const char *)caller - __executable_start));
+    number = count(key);
+    for (uint32_t i = 0; i < board->fault_count; i++) {
+        if (!is_meant(&board->faults[i], key, number))
+            continue;
+        __atomic_add_fetch(&board->hits[i], 1, __ATOMIC_SEQ_CST);
+        if (board->faults[i].error != FAULT_SHORT)
+            errno = board->faults[i].error;
+        return board->faults[i].error;
+    }
+    return 0;
+}
+
+#define FAILS(name) fails(FAULT_##name, __builtin_return_address(0))
+
+/* PLAIN(type, name, failure, (parameters), (arguments)): fails or calls. */
+#define PLAIN(type, name, failure, parameters, arguments)                                          \
+    FAULTY(type, name, parameters)                                                                 \
+    {                                                                                              \
+        return FAILS(name) ? (failure) : name arguments;                                           \
+    }
+
+PLAIN(int, access, -1, (const char *path, int mode), (path, mode))
+PLAIN(int, accept4, -1, (int fd, struct sockaddr *to, socklen_t *len, int flags),
+      (fd, to, len, flags))
+PLAIN(int, bind, -1, (int fd, const struct sockaddr *address, socklen_t len), (fd, address, len))
+PLAIN(size_t, confstr, 0, (int name, char *to, size_t size), (name, to, size))
+PLAIN(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len))
+PLAIN(int, dup2, -1, (int from, int to), (from, to))
+PLAIN(int, epoll_create1, -1, (int flags), (flags))
+PLAIN(int, execvp, -1, (const char *file, char *const *argv), (file, argv))
+PLAIN(int, fflush, -1, (FILE *file), (file))
+PLAIN(int, fputs, EOF, (const char *text, FILE *file), (text, file))
+PLAIN(int, fstat, -1, (int fd, struct stat *to), (fd, to))
+PLAIN(int, getentropy, -1, (void *to, size_t len), (to, len))
+PLAIN(int, getrlimit, -1, (unsigned what, struct rlimit *to), (what, to))
+PLAIN(int, getsockname, -1, (int fd, struct sockaddr *to, socklen_t *len), (fd, to, len))
+PLAIN(struct tm *, gmtime_r, NULL, (const time_t *when, struct tm *to), (when, to))
+PLAIN(const char *, inet_ntop, NULL, (int family, const void *from, char *to, socklen_t size),
+      (family, from, to, size))
+PLAIN(int, isatty, 0, (int fd), (fd))
+PLAIN(int, kill, -1, (pid_t pid, int signo), (pid, signo))
+PLAIN(int, lstat, -1, (const char *path, struct stat *to), (path, to))
+PLAIN(int, pipe2, -1, (int *fds, int flags), (fds, flags))
+PLAIN(int, setpgid, -1, (pid_t pid, pid_t group), (pid, group))
+PLAIN(int, setrlimit, -1, (unsigned what, const struct rlimit *to), (what, to))
+PLAIN(int, setsockopt, -1, (int fd, int level, int name, const void *value, socklen_t len),
+      (fd, level, name, value, len))
+PLAIN(int, shutdown, -1, (int fd, int how), (fd, how))
+PLAIN(int, sigaction, -1, (int signo, const struct sigaction *to, struct sigaction *old),
+      (signo, to, old))
+PLAIN(int, sigprocmask, -1, (int how, const sigset_t *to, sigset_t *old), (how, to, old))
+PLAIN(int, socket, -1, (int family, int type, int protocol), (family, type, protocol))
+PLAIN(int, stat, -1, (const char *path, struct stat *to), (path, to))
+PLAIN(long, sysconf, -1, (int name), (name))
+PLAIN(int, unlink, -1, (const char *path), (path))
+PLAIN(pid_t, waitpid, -1, (pid_t pid, int *status, int options), (pid, status, options))
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+static void *counted(void *memory)
+{
+    allocations += memory != NULL;
+    return memory;
+}
+
+FAULTY(void *, malloc, (size_t size))
+{
+    return FAILS(malloc) ? NULL : counted(malloc(size));
+}
+
+FAULTY(void *, calloc, (size_t count_, size_t size))
+{
+    return FAILS(calloc) ? NULL : counted(calloc(count_, size));
+}
+
+FAULTY(void *, realloc, (void *memory, size_t size))
+{
+    bool fresh = memory == NULL;
+    void *moved = FAILS(realloc) ? NULL : realloc(memory, size);
+
+    return fresh ? counted(moved) : moved;
+}
+
+FAULTY(void, free, (void *memory))
+{
+    allocations -= memory != NULL;
+    free(memory);
+}
+
+/* ---- time ----------------------------------------------------------------------------------- */
+
+FAULTY(int, clock_gettime, (clockid_t clock, struct timespec *to))
+{
+    int64_t ns;
+
+    if (FAILS(clock_gettime))
+        return -1;
+    if (clock_gettime(clock, to) != 0 || board == NULL || clock != CLOCK_MONOTONIC)
+        return 0;
+    ns = ((int64_t)to->tv_sec * 1000000000 + to->tv_nsec) * BOARD_SPEED;
+    to->tv_sec = (time_t)(ns / 1000000000);
+    to->tv_nsec = (long)(ns % 1000000000);
+    return 0;
+}
+
+/* What a wait of the daemon's time takes in ours. */
+static int shortened(int timeout_ms)
+{
+    if (board == NULL)
+        return timeout_ms;
+    __atomic_add_fetch(&board->waits, 1, __ATOMIC_SEQ_CST);
+    return timeout_ms > 0 ? (timeout_ms - 1) / BOARD_SPEED + 1 : timeout_ms;
+}
+
+FAULTY(int, epoll_wait, (int fd, struct epoll_event *events, int max, int timeout_ms))
+{
+    timeout_ms = shortened(timeout_ms);
+    return FAILS(epoll_wait) ? -1 : epoll_wait(fd, events, max, timeout_ms);
+}
+
+FAULTY(int, poll, (struct pollfd *fds, nfds_t len, int timeout_ms))
+{
+    timeout_ms = shortened(timeout_ms);
+    return FAILS(poll) ? -1 : poll(fds, len, timeout_ms);
+}
+
+#ifdef HAVE_KQUEUE
+PLAIN(int, kqueue, -1, (void), ())
+
+FAULTY(int, kevent, (int fd, const struct kevent *changes, int change_count, struct kevent *events,
+                     int event_count, const struct timespec *timeout))
+{
+    bool removes = change_count > 0 && (changes->flags & EV_DELETE) != 0;
+    struct timespec sooner = {0};
+
+    if (event_count > 0 && timeout == NULL)
+        shortened(-1);
+    if (event_count > 0 && timeout != NULL) {
+        int ms = shortened((int)(timeout->tv_sec * 1000 + timeout->tv_nsec / 1000000));
+
+        sooner.tv_sec = ms / 1000;
+        sooner.tv_nsec = (long)(ms % 1000) * 1000000;
+        timeout = &sooner;
+    }
+    if (!removes && FAILS(kevent))
+        return -1;
+    return kevent(fd, changes, change_count, events, event_count, timeout);
+}
+#endif
+
+/* ---- what comes back short ------------------------------------------------------------------ */
+
+#define SHORTENED(type, name, parameters, short_call, whole_call)                                  \
+    FAULTY(type, name, parameters)                                                                 \
+    {                                                                                              \
+        int error = FAILS(name);                                                                   \
+                                                                                                   \
+        if (error == FAULT_SHORT)                                                                  \
+            return short_call;                                                                     \
+        return error != 0 ? -1 : whole_call;                                                       \
+    }
+
+SHORTENED(ssize_t, read, (int fd, void *to, size_t len), read(fd, to, len > 0),
+          read(fd, to, len))
+SHORTENED(ssize_t, send, (int fd, const void *from, size_t len, int flags),
+          send(fd, from, len > 0, flags), send(fd, from, len, flags))
+SHORTENED(ssize_t, writev, (int fd, const struct iovec *from, int count_),
+          write(fd, from->iov_base, 1), writev(fd, from, count_))
+
+/* A disk can be full, a pipe only for a while. */
+static bool is_pipe(int fd)
+{
+    struct stat status;
+
+    return fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+FAULTY(ssize_t, write, (int fd, const void *from, size_t len))
+{
+    int error = FAILS(write);
+
+    if (error == FAULT_SHORT)
+        return write(fd, from, len > 0);
+    if (error == 0 || (error == ENOSPC && is_pipe(fd)))
+        return write(fd, from, len);
+    return -1;
+}
+
+/* ---- the rest ------------------------------------------------------------------------------- */
+
+FAULTY(int, close, (int fd))
+{
+    int error = FAILS(close), status = close(fd);
+
+    if (error == 0)
+        return status;
+    errno = error;
+    return -1;
+}
+
+FAULTY(int, epoll_ctl, (int fd, int operation, int of, struct epoll_event *event))
+{
+    if (operation != EPOLL_CTL_DEL && FAILS(epoll_ctl))
+        return -1;
+    return epoll_ctl(fd, operation, of, event);
+}
+
+FAULTY(pid_t, fork, (void))
+{
+    pid_t pid = FAILS(fork) ? -1 : fork();
+
+    if (pid == 0)
+        role = ROLE_CHILD;
+    return pid;
+}
+
+FAULTY(int, getaddrinfo, (const char *host, const char *service, const struct addrinfo *hints,
+                       struct addrinfo **found))
+{
+    int error = FAILS(getaddrinfo);
+
+    if (error == EAI_SYSTEM)
+        errno = ENOMEM;
+    return error != 0 ? error : getaddrinfo(host, service, hints, found);
+}
+
+FAULTY(int, listen, (int fd, int backlog))
+{
+    socklen_t len = sizeof(struct sockaddr_storage);
+    int status = FAILS(listen) ? -1 : listen(fd, backlog);
+    int error = errno;
+
+    if (board != NULL &&
+        getsockname(fd, (struct sockaddr *)&board->address, &len) == 0)
+        __atomic_store_n(&board->address_len, len, __ATOMIC_SEQ_CST);
+    errno = error;
+    return status;
+}
+
+/* ---- with any number of arguments: the C library looks at none that is not given ------------- */
+
+FAULTY(int, fcntl, (int fd, int command, ...))
+{
+    va_list arguments;
+    long argument;
+
+    va_start(arguments, command);
+    argument = va_arg(arguments, long);
+    va_end(arguments);
+    return FAILS(fcntl) ? -1 : fcntl(fd, command, argument);
+}
+
+FAULTY(int, fprintf, (FILE *file, const char *format, ...))
+{
+    va_list arguments;
+    int status;
+
+    if (FAILS(fprintf))
+        return -1;
+    va_start(arguments, format);
+    status = vfprintf(file, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+FAULTY(int, open, (const char *path, int flags, ...))
+{
+    va_list arguments;
+    unsigned mode;
+
+    va_start(arguments, flags);
+    mode = va_arg(arguments, unsigned);
+    va_end(arguments);
+    return FAILS(open) ? -1 : open(path, flags, mode);
+}
+
+FAULTY(int, prctl, (int option, ...))
+{
+    va_list arguments;
+    unsigned long argument;
+
+    va_start(arguments, option);
+    argument = va_arg(arguments, unsigned long);
+    va_end(arguments);
+    return FAILS(prctl) ? -1 : prctl(option, argument);
+}
+
+FAULTY(long, syscall, (long number, ...))
+{
+    va_list arguments;
+    unsigned values[3];
+
+    va_start(arguments, number);
+    for (size_t i = 0; i < 3; i++)
+        values[i] = va_arg(arguments, unsigned);
+    va_end(arguments);
+    return FAILS(syscall) ? -1 : syscall(number, values[0], values[1], values[2]);
+}

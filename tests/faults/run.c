@@ -1,0 +1,409 @@
+#include "build_config.h"
+
+#include "run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "deadline.h"
+#include "names.h"
+#include "proc.h"
+
+#define ARGUMENTS_MAX 12
+#define WAITS_MAX 3000 /* for events: a run makes some hundreds, a loop that spins many thousands */
+#define TERM_AGAIN_MS 500
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+static void take_log(struct run *run)
+{
+    ssize_t n;
+
+    if (run->log < 0)
+        return;
+    do {
+        n = read(run->log, text_room(&run->log_text, 65536), 65536);
+        if (n > 0)
+            run->log_text.len += (size_t)n;
+    } while (n > 0);
+    text_add(&run->log_text, "", 1);
+    run->log_text.len--;
+}
+
+static void finish(struct run *run) __attribute__((noreturn));
+static void finish(struct run *run)
+{
+    static const char *const files[] = {"board", "broken", "config", "input", "log", "socket"};
+    char path[160];
+
+    run->outcome->board = *run->board;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        snprintf(path, sizeof path, "%s/%s", run->dir, files[i]);
+        unlink(path);
+    }
+    rmdir(run->dir);
+    _exit(0);
+}
+
+void run_fail(struct run *run, const char *format, ...)
+{
+    char *to = run->outcome->text;
+    pid_t left[64];
+    size_t count, start;
+    va_list arguments;
+    int len;
+
+    va_start(arguments, format);
+    len = vsnprintf(to, RUN_TEXT_MAX, format, arguments);
+    va_end(arguments);
+    if (run->daemon > 0)
+        kill(run->daemon, SIGKILL);
+    count = proc_children(getpid(), left, 64);
+    while (count > 0 && count <= 64)
+        kill(left[--count], SIGKILL);
+    take_log(run);
+    start = run->log_text.len > 3000 ? run->log_text.len - 3000 : 0;
+    if (len > 0 && len < RUN_TEXT_MAX)
+        snprintf(to + len, (size_t)(RUN_TEXT_MAX - len), "\n%s",
+                 run->log_text.data != NULL ? run->log_text.data + start : "");
+    finish(run);
+}
+
+void run_arm(struct run *run)
+{
+    __atomic_store_n(&run->board->armed, 1, __ATOMIC_SEQ_CST);
+}
+
+void run_lift(struct run *run)
+{
+    if (run->board->fault_count > 0 && run->board->faults[0].lasting)
+        __atomic_store_n(&run->board->lifted, 1, __ATOMIC_SEQ_CST);
+}
+
+bool run_alive(struct run *run)
+{
+    if (run->daemon > 0 && waitpid(run->daemon, &run->status, WNOHANG) == run->daemon)
+        run->daemon = 0;
+    return run->daemon > 0;
+}
+
+void run_terminate(struct run *run)
+{
+    run->terminated = now_ms();
+    if (run->daemon > 0)
+        kill(run->daemon, SIGTERM);
+}
+
+void run_insist(struct run *run)
+{
+    if (run->terminated > 0 && now_ms() - run->terminated > TERM_AGAIN_MS)
+        run_terminate(run);
+}
+
+void run_await_wait(struct run *run)
+{
+    int64_t deadline = deadline_usual();
+
+    while (__atomic_load_n(&run->board->waits, __ATOMIC_SEQ_CST) == 0 && run_alive(run)) {
+        if (deadline_over(deadline))
+            run_fail(run, "the daemon waits for nothing");
+        nap();
+    }
+}
+
+static void await_end(struct run *run)
+{
+    int64_t deadline = deadline_usual();
+
+    while (run_alive(run)) {
+        if (deadline_over(deadline))
+            run_fail(run, "the daemon does not end");
+        run_insist(run);
+        nap();
+    }
+}
+
+/* ---- the beginning -------------------------------------------------------------------------- */
+
+static void must(bool done, const char *what)
+{
+    if (done)
+        return;
+    perror(what);
+    abort();
+}
+
+/* The child's side of stdin, stdout and stderr is put into `theirs`. */
+static void open_ends(struct run *run, int theirs[3])
+{
+    int in[2], out[2], log[2];
+
+    must(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0, "pipe2");
+    if (run->scene->input != NULL) {
+        char path[160] = "/dev/null";
+
+        close(in[0]);
+        if (run->scene->input[0] != '\0')
+            snprintf(path, sizeof path, "%s/input", run->dir);
+        in[0] = open(path, O_RDONLY | O_CLOEXEC);
+    }
+    if (run->scene->log == STDERR_SOCKET) {
+        must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, log) == 0, "socketpair");
+    } else if (run->scene->log == STDERR_PIPE) {
+        must(pipe2(log, O_CLOEXEC) == 0, "pipe2");
+    } else {
+        log[1] = open(run->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+        log[0] = open(run->log_path, O_RDONLY | O_CLOEXEC);
+        must(log[0] >= 0 && log[1] >= 0, run->log_path);
+    }
+    must(fcntl(log[0], F_SETFL, O_NONBLOCK) == 0, "fcntl");
+    if (run->scene->stdin_nonblocking)
+        must(fcntl(in[0], F_SETFL, O_NONBLOCK) == 0, "fcntl");
+    theirs[0] = in[0];
+    theirs[1] = out[1];
+    theirs[2] = log[1];
+    run->to = in[1];
+    run->from = out[0];
+    run->log = log[0];
+}
+
+static void expand(const struct run *run, struct text *to, const char *from)
+{
+    text_add(to, from, strlen(from));
+    text_replace(to, "@DIR@", run->dir);
+    text_replace(to, "@WORKER@", getenv("TEST_WORKER"));
+}
+
+static void write_text(const struct run *run, const char *name, const char *from, mode_t mode)
+{
+    struct text text = {0};
+    char path[160];
+    int fd;
+
+    if (from == NULL)
+        return;
+    snprintf(path, sizeof path, "%s/%s", run->dir, name);
+    expand(run, &text, from);
+    text_quote(&text, 0);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
+    must(fd >= 0 && write(fd, text.data, text.len) == (ssize_t)text.len, path);
+    close(fd);
+    text_free(&text);
+}
+
+void run_write_stdin(struct run *run, const char *from)
+{
+    struct text text = {0};
+
+    expand(run, &text, from);
+    text_quote(&text, 0);
+    if (write(run->to, text.data, text.len) < 0 && errno != EPIPE) /* the daemon may have ended */
+        run_fail(run, "its stdin cannot be written to: %s", strerror(errno));
+    close(run->to);
+    run->to = -1;
+    text_free(&text);
+}
+
+/* A socket that nobody listens on any more. */
+static void make_stale_socket(struct run *run)
+{
+    struct sockaddr_un *address = &run->address;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    address->sun_family = AF_UNIX;
+    snprintf(address->sun_path, sizeof address->sun_path, "%s/socket", run->dir);
+    must(fd >= 0 && bind(fd, (struct sockaddr *)address, sizeof *address) == 0, "bind");
+    close(fd);
+}
+
+static void make_board(struct run *run, const struct test *test)
+{
+    char path[160];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/board", run->dir);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    must(fd >= 0 && ftruncate(fd, sizeof *run->board) == 0, path);
+    run->board = mmap(NULL, sizeof *run->board, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    must(run->board != MAP_FAILED, "mmap");
+    close(fd);
+    memcpy(run->board->faults, test->faults, sizeof test->faults);
+    run->board->fault_count = test->fault_count;
+    setenv(BOARD_VARIABLE, path, 1);
+}
+
+static void limit_descriptors(rlim_t count)
+{
+    struct rlimit limit;
+
+    if (count == 0)
+        return;
+    must(getrlimit(RLIMIT_NOFILE, &limit) == 0, "getrlimit");
+    limit.rlim_cur = count;
+    must(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+}
+
+static void start(struct run *run)
+{
+    const char *program = getenv("FAULTY_BUS");
+    struct text words[ARGUMENTS_MAX] = {{0}};
+    char *argv[ARGUMENTS_MAX + 1] = {(char *)(uintptr_t)program};
+    int theirs[3];
+    size_t i;
+
+    for (i = 0; run->scene->arguments[i] != NULL && i + 1 < ARGUMENTS_MAX; i++) {
+        expand(run, &words[i], run->scene->arguments[i]);
+        argv[i + 1] = words[i].data;
+    }
+    open_ends(run, theirs);
+    if (run->scene->no_path)
+        unsetenv("PATH");
+    run->daemon = fork();
+    must(run->daemon >= 0, "fork");
+    if (run->daemon == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        limit_descriptors(run->scene->descriptors);
+        for (int fd = 0; fd < 3; fd++)
+            dup2(theirs[fd], fd);
+        execv(program, argv);
+        _exit(125);
+    }
+    for (int fd = 0; fd < 3; fd++)
+        close(theirs[fd]);
+    for (i = 0; i < ARGUMENTS_MAX; i++)
+        text_free(&words[i]);
+}
+
+/* ---- the verdict ---------------------------------------------------------------------------- */
+
+static bool is_documented(int status)
+{
+    static const int documented[] = {0, 64, 65, 69, 71, 78};
+
+    for (size_t i = 0; i < sizeof documented / sizeof documented[0]; i++) {
+        if (status == documented[i])
+            return true;
+    }
+    return false;
+}
+
+/* Whether the log names this fault. */
+static bool is_named(const char *log, const struct fault *fault)
+{
+    switch (site_name(fault->key)) {
+    case FAULT_getaddrinfo:
+        return strstr(log, fault->error == EAI_SYSTEM ? strerror(ENOMEM)
+                                                       : gai_strerror(fault->error)) != NULL;
+    case FAULT_confstr: /* no standard path, so no command in it */
+        return strstr(log, strerror(ENOENT)) != NULL;
+    case FAULT_lstat: /* it is there all the same, as bind sees */
+    case FAULT_unlink:
+        if (fault->error == ENOENT && strstr(log, strerror(EADDRINUSE)) != NULL)
+            return true;
+        break;
+    case FAULT_fprintf: /* nothing can be told */
+        return true;
+    case FAULT_write: /* the child could not say why it cannot execute */
+        if (site_role(fault->key) == ROLE_CHILD && strstr(log, "exited with status 126") != NULL)
+            return true;
+        break;
+    }
+    if (fault->error == FAULT_SHORT)
+        return strstr(log, "ERROR") != NULL || strstr(log, "WARN") != NULL;
+    return strstr(log, strerror(fault->error)) != NULL ||
+           (fault->error == ENOMEM && strstr(log, "out of memory") != NULL);
+}
+
+static bool is_told(const struct run *run)
+{
+    for (uint32_t i = 0; i < run->board->fault_count; i++) {
+        if (is_named(run->log_text.data, &run->board->faults[i]))
+            return true;
+    }
+    return false;
+}
+
+/* Whether calls of this function were to fail; with this error, or with any for 0. */
+static bool has_fault(const struct board *board, unsigned name, int error)
+{
+    for (uint32_t i = 0; i < board->fault_count; i++) {
+        if (site_name(board->faults[i].key) == name &&
+            (error == 0 || board->faults[i].error == error))
+            return true;
+    }
+    return false;
+}
+
+/* No process may be left: each should have been reaped by the daemon. */
+static void check_children(struct run *run)
+{
+    pid_t pid = waitpid(-1, NULL, 0);
+
+    while (waitpid(-1, NULL, 0) > 0)
+        continue;
+    if (pid > 0 && !has_fault(run->board, FAULT_waitpid, 0))
+        run_fail(run, "the daemon left process %ld behind", (long)pid);
+}
+
+static void judge(struct run *run)
+{
+    struct board *board = run->board;
+    int status = WEXITSTATUS(run->status);
+
+    take_log(run);
+    if (WIFSIGNALED(run->status))
+        run_fail(run, "the daemon was killed by signal %d", WTERMSIG(run->status));
+    if (!is_documented(status))
+        run_fail(run, "exit status %d", status);
+    if (board->fault_count == 0 && (status != run->scene->exit_status || run->client_lost))
+        run_fail(run, "exit status %d%s", status, run->client_lost ? ", a client was lost" : "");
+    if ((status != run->scene->exit_status || run->client_lost) && !is_told(run))
+        run_fail(run, "exit status %d%s, and the log does not say why", status,
+                 run->client_lost ? ", a client was lost" : "");
+    if (!board->ended)
+        run_fail(run, "main did not return");
+    if (board->allocations != 0 || board->descriptors != 0)
+        run_fail(run, "left: %d allocations, %d descriptors", board->allocations,
+                 board->descriptors);
+    if (board->waits > WAITS_MAX)
+        run_fail(run, "it waited %u times for events: it spins", board->waits);
+    check_children(run);
+    if (run->scene->socket && access(run->address.sun_path, F_OK) == 0 && !is_told(run) &&
+        !has_fault(board, FAULT_lstat, ENOENT) && !has_fault(board, FAULT_unlink, ENOENT))
+        run_fail(run, "the socket is left, and the log does not say why");
+}
+
+void run_test(const struct test *test, unsigned number, struct outcome *outcome)
+{
+    const struct scene *scene = test->scene;
+    struct run run = {.scene = scene, .outcome = outcome, .to = -1, .from = -1, .log = -1};
+
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    snprintf(run.dir, sizeof run.dir, "%s/%u", getenv("FAULTS_DIR"), number);
+    must(mkdir(run.dir, 0700) == 0, run.dir);
+    snprintf(run.log_path, sizeof run.log_path, "%s/log", run.dir);
+    make_board(&run, test);
+    write_text(&run, "config", scene->config, 0600);
+    write_text(&run, "input", scene->input, 0600);
+    write_text(&run, "broken", "#!/dev/null/nothing\n", 0700);
+    if (scene->socket)
+        make_stale_socket(&run);
+    start(&run);
+    scene->play(&run);
+    await_end(&run);
+    judge(&run);
+    outcome->passed = true;
+    finish(&run);
+}

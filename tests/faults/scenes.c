@@ -1,0 +1,315 @@
+#include "build_config.h"
+
+#include "scenes.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "deadline.h"
+
+#define PAD_SIZE 100000
+#define WAITING 56 /* of 64 places in the first table */
+
+/* Padding that is longer than a buffer, a pipe and max_output_queue. */
+#define LIMITS(more)                                                                               \
+    "'limits':{'drain_timeout_sec':20,'max_output_queue':65536,'max_restarts':20" more "}"
+
+#define POOL(id, instances, command)                                                               \
+    "{'id':'" id "','command':'" command "','args':['--name','" id "'],'instances':" #instances "}"
+
+/* A client that was lost may have left a hold behind. */
+static void release_workers(struct peer *peer)
+{
+    for (int i = 0; i < 4; i++) {
+        peer_send(peer, "{'jsonrpc':'2.0','method':'release'}");
+        peer_send(peer, "{'jsonrpc':'2.0','method':'release','pool':'b'}");
+    }
+}
+
+/* Lets the workers go on, and sees that they serve. A connection may be lost, and a worker may yet
+ * die of what happened to it, so there is a second and a third try. */
+static bool is_served(struct run *run)
+{
+    struct peer zoe;
+    bool served = false;
+
+    for (int i = 0; i < 3 && !served && run_alive(run); i++) {
+        peer_connect(&zoe, run, "Zoe");
+        release_workers(&zoe);
+        peer_ask(&zoe, 100, "", "");
+        peer_ask(&zoe, 101, "", ",'pool':'b'");
+        peer_await(&zoe);
+        served = !peer_gone(&zoe) && zoe.errors == 0;
+        peer_close(&zoe);
+    }
+    return served;
+}
+
+/* Whatever happened before: who comes now is served, unless the daemon has ended. */
+static void check_recovery(struct run *run)
+{
+    run_lift(run);
+    if (!is_served(run) && run_alive(run))
+        run_fail(run, "the daemon lives, but does not serve any more");
+}
+
+static void talk(struct peer *ann)
+{
+    peer_ask(ann, 1, "", "");
+    peer_ask(ann, 2, "", ",'sessionId':'Ann'");
+    peer_send(ann, "{'jsonrpc':'2.0','method':'note','sessionId':'Ann'}");
+    peer_await(ann);
+    run_arm(ann->run);
+    for (unsigned id = 10; id < 30; id++)
+        peer_ask(ann, id, "", id % 2 ? ",'pool':'b'" : "");
+    peer_await(ann);
+    peer_ask(ann, 3, ",'n':3", ",'method':'notify','sessionId':'Ann'");
+    peer_ask(ann, 4, ",'id':77,'params':{}", ",'method':'ask','sessionId':'Ann'");
+    peer_await(ann);
+}
+
+static void send_much(struct peer *peer)
+{
+    struct text pad = {0};
+
+    text_printf(&pad, ",'pad':'");
+    text_fill(&pad, 'x', PAD_SIZE);
+    text_printf(&pad, "'");
+    for (unsigned id = 1; id <= 3; id++)
+        peer_ask(peer, id, pad.data, ",'pool':'b'");
+    peer_await(peer);
+    text_free(&pad);
+}
+
+/* Ben's requests wait with the worker, so many that a table grows, and Ann wants the same id.
+ * Whoever of them is held cannot say that the worker is to go on. */
+static void same_ids(struct peer *ann, struct peer *ben)
+{
+    peer_ask(ben, 40, "", ",'method':'hold','pool':'b'");
+    peer_await(ben);
+    for (unsigned id = 44; id < 44 + WAITING; id++)
+        peer_ask(ben, id, "", ",'pool':'b'");
+    peer_ask(ben, 41, "", ",'pool':'b'");
+    peer_ask(ann, 41, "", ",'pool':'b'");
+    peer_ask(ann, 42, "", ",'pool':'b'");
+    is_served(ann->run);
+    peer_await(ben);
+    peer_await(ann);
+}
+
+static void crash(struct peer *peer)
+{
+    peer_ask(peer, 50, "", ",'method':'no_answer','pool':'b'");
+    peer_ask(peer, 51, "", ",'method':'die','pool':'b'");
+    peer_await(peer);
+    peer_ask(peer, 52, "", ",'pool':'b'");
+    peer_await(peer);
+}
+
+static void misbehave(struct run *run)
+{
+    struct peer peer;
+
+    peer_connect(&peer, run, "Mia"); /* vanishes */
+    peer_ask(&peer, 1, "", ",'sessionId':'Mia'");
+    peer_ask(&peer, 2, "", ",'method':'no_answer'");
+    peer_send(&peer, "{'id':'%064d','method':'no_answer'}", 3);
+    peer_close(&peer);
+    peer_connect(&peer, run, "Tim");
+    peer_send(&peer, "{nonsense");
+    peer_await_end(&peer);
+    peer_connect(&peer, run, "Eve"); /* half-closes */
+    peer_ask(&peer, 1, "", "");
+    if (!peer_gone(&peer))
+        shutdown(peer.out, SHUT_WR);
+    peer_await(&peer);
+    peer_await_end(&peer);
+}
+
+static void play_unix(struct run *run)
+{
+    struct peer ann, ben;
+
+    peer_connect(&ann, run, "Ann");
+    talk(&ann);
+    peer_connect(&ben, run, "Ben");
+    send_much(&ben);
+    same_ids(&ann, &ben);
+    crash(&ben);
+    misbehave(run);
+    check_recovery(run);
+    run_terminate(run);
+    peer_await_end(&ann);
+    peer_await_end(&ben);
+}
+
+/* Unless one of those before did not get in. */
+static void be_refused(struct run *run)
+{
+    bool client_lost = run->client_lost;
+    struct peer tim;
+
+    peer_connect(&tim, run, "Tim");
+    peer_ask(&tim, 1, "", "");
+    peer_await(&tim);
+    peer_close(&tim);
+    run->client_lost = client_lost;
+}
+
+/* Workers that misbehave, and more connections than there may be. */
+static void play_tcp(struct run *run)
+{
+    struct peer ann, ben, idle[2];
+    const char *config = "{'pools':[" POOL("a", 1, "@WORKER@") "," POOL("b", 2, "@WORKER@") "],"
+                         LIMITS(",'max_connections':4") "}";
+
+    run_await_wait(run);
+    run_write_stdin(run, config);
+    peer_connect(&ann, run, "Ann");
+    peer_ask(&ann, 1, "", "");
+    peer_await(&ann);
+    run_arm(run);
+    peer_connect(&ben, run, "Ben");
+    peer_ask(&ben, 1, "", ",'sessionId':'Ben'");
+    peer_await(&ben);
+    peer_connect(&idle[0], run, "Mia");
+    peer_connect(&idle[1], run, "Eve");
+    be_refused(run);
+    peer_close(&idle[0]);
+    peer_close(&idle[1]);
+    peer_ask(&ann, 2, "", ",'method':'close_stdin','pool':'b'");
+    peer_ask(&ann, 3, ",'hex':'0a7b7d7d0a'", ",'method':'garbage','pool':'b'");
+    peer_ask(&ann, 4, "", ",'method':'close_stdout','pool':'a'");
+    peer_await(&ann);
+    peer_ask(&ann, 5, "", ",'pool':'b'");
+    peer_ask(&ann, 6, "", ",'pool':'b'");
+    peer_ask(&ann, 7, "", ",'pool':'a'");
+    peer_await(&ann);
+    peer_close(&ben);
+    peer_close(&ann);
+    check_recovery(run);
+    run_terminate(run);
+}
+
+static void play_listening(struct run *run)
+{
+    struct peer ann;
+
+    peer_connect(&ann, run, "Ann");
+    run_arm(run);
+    peer_ask(&ann, 1, "", "");
+    peer_await(&ann);
+    peer_close(&ann);
+    check_recovery(run);
+    run_terminate(run);
+}
+
+/* To the end of the input. */
+static void play_stdio(struct run *run)
+{
+    struct peer ann;
+
+    peer_stdio(&ann, run, "Ann");
+    talk(&ann);
+    send_much(&ann);
+    peer_ask(&ann, 60, "", "");
+    close(ann.out);
+    ann.out = ann.in;
+    run_lift(run);
+    peer_await(&ann);
+    peer_await_end(&ann);
+}
+
+static void play_file(struct run *run)
+{
+    struct peer ann;
+
+    peer_stdio(&ann, run, "Ann");
+    ann.asked[ann.asked_count++] = 1;
+    ann.asked[ann.asked_count++] = 2;
+    run_arm(run);
+    peer_await(&ann);
+    peer_await_end(&ann);
+}
+
+/* Everything comes by itself. */
+static void play_nothing(struct run *run)
+{
+    (void)run;
+}
+
+/* The daemon ends by itself: a command cannot be executed. Had the child no way to say so, that
+ * worker fails some day and the other one goes on. */
+static void play_broken(struct run *run)
+{
+    int64_t deadline = now_ms() + 3000;
+
+    if (run->board->fault_count == 0)
+        return;
+    while (run_alive(run) && !deadline_over(deadline))
+        nap();
+    run_terminate(run);
+}
+
+#define WORDS(...) (const char *const[]) {__VA_ARGS__, NULL}
+
+const struct scene scenes[SCENES] = {
+    {.name = "unix",
+     .arguments = WORDS("--config", "@DIR@/config", "--unix", "@DIR@/socket", "--log-level",
+                        "debug"),
+     .config = "{'pools':[" POOL("a", 2, "@WORKER@") "," POOL("b", 1, "@WORKER@") "]," LIMITS("")
+               "}",
+     .play = play_unix,
+     .socket = true,
+     .log = STDERR_PIPE},
+    {.name = "tcp",
+     .arguments = WORDS("--config-fd", "0", "--tcp", "127.0.0.1:0", "--log-level", "debug"),
+     .play = play_tcp,
+     .stdin_nonblocking = true,
+     .repeats = true,
+     .log = STDERR_FILE},
+    {.name = "IPv6",
+     .arguments = WORDS("--config", "@DIR@/config", "--tcp", "[::1]:0", "--log-level", "debug"),
+     .config = "{'pools':[" POOL("b", 1, "@WORKER@") "]}",
+     .play = play_listening,
+     .descriptors = 64,
+     .log = STDERR_FILE},
+    {.name = "stdio",
+     .arguments = WORDS("--config", "@DIR@/config", "--log-level", "debug"),
+     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "," POOL("b", 1, "@WORKER@") "]," LIMITS("")
+               "}",
+     .play = play_stdio,
+     .log = STDERR_SOCKET},
+    {.name = "file",
+     .arguments = WORDS("--config", "@DIR@/config", "--log-level", "debug"),
+     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "]}",
+     .input = "{'id':1,'params':{'who':'Ann'}}\n{'id':2,'params':{'who':'Ann'}}\n",
+     .play = play_file,
+     .log = STDERR_FILE},
+    {.name = "null",
+     .arguments = WORDS("--config", "@DIR@/config", "--log-level", "debug"),
+     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "]}",
+     .input = "",
+     .play = play_nothing,
+     .log = STDERR_FILE},
+    {.name = "broken",
+     .arguments = WORDS("--config", "@DIR@/config"),
+     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "," POOL("b", 1, "@DIR@/broken") "]}",
+     .play = play_broken,
+     .exit_status = 78,
+     .log = STDERR_FILE},
+    {.name = "check",
+     .arguments = WORDS("--config", "@DIR@/config", "--check-config"),
+     .config = "{'pools':[{'id':'a','command':'sh','instances':1}]}",
+     .play = play_nothing,
+     .no_path = true,
+     .log = STDERR_FILE},
+    {.name = "version", .arguments = WORDS("--version"), .play = play_nothing, .log = STDERR_FILE},
+    {.name = "usage",
+     .arguments = WORDS("--nonsense"),
+     .play = play_nothing,
+     .exit_status = 64,
+     .log = STDERR_FILE},
+};

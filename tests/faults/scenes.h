@@ -1,0 +1,11 @@
+/* What the faulty daemon goes through in a run. */
+#ifndef TESTS_FAULTS_SCENES_H
+#define TESTS_FAULTS_SCENES_H
+
+#include "run.h"
+
+#define SCENES 10
+
+extern const struct scene scenes[SCENES];
+
+#endif

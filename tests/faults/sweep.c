@@ -1,0 +1,530 @@
+/* The fault sweep: plays each scene once without a fault, to learn which functions the daemon calls
+ * from where; then again and again, with one call failing each time.
+ *
+ *     sweep --sites FILE [--all] [--only TEXT]
+ *
+ * FILE has a line "NAME OFFSET FUNCTION" for each call instruction in the program. Every one has to
+ * be reached and to fail with every error of its function, but for those in unreached.txt. --all
+ * fails not only a few of the calls of a site; --only those cases whose names contain TEXT. */
+#include "build_config.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "deadline.h"
+#include "names.h"
+#include "scenes.h"
+#include "text.h"
+
+#define JOBS_MAX 16
+#define CASES_MAX 32768
+#define STATIC_MAX 512
+#define RUN_SECONDS 120
+#define FEW 2 /* calls of a site that fail, without --all */
+#define MANY 16 /* with --all; then every second or third */
+#define REPEATS 3
+
+struct known_site { /* a line of the file */
+    unsigned name;
+    uint64_t offset;
+    char function[64];
+    uint64_t failed; /* bits: errors of the name */
+};
+
+struct job {
+    pid_t pid;
+    size_t test;
+    int64_t started_ms;
+};
+
+struct sweep {
+    struct known_site known[STATIC_MAX];
+    size_t known_count;
+    struct board explored[SCENES];
+    struct test tests[CASES_MAX];
+    size_t test_count;
+    struct job jobs[JOBS_MAX];
+    struct outcome *outcomes; /* of the jobs; shared */
+    size_t job_count;
+    struct {
+        uint64_t key;
+        size_t test; /* that reached it first */
+    } seen[BOARD_SITES];
+    size_t seen_count;
+    unsigned runs, hits, failures;
+    int64_t slowest_ms;
+    size_t slowest;
+    bool all;
+    const char *only;
+};
+
+static void die(const char *what)
+{
+    perror(what);
+    exit(2);
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+static struct known_site *known_site(struct sweep *sweep, uint64_t key)
+{
+    for (size_t i = 0; i < sweep->known_count; i++) {
+        struct known_site *known = &sweep->known[i];
+
+        if (known->offset == site_offset(key) && known->name == site_name(key))
+            return known;
+    }
+    return NULL;
+}
+
+static const char *error_text(unsigned name, int error)
+{
+    if (error == FAULT_SHORT)
+        return "short";
+    return name == FAULT_getaddrinfo ? gai_strerror(error) : strerror(error);
+}
+
+static void describe_fault(struct sweep *sweep, const struct fault *fault, struct text *to)
+{
+    const struct known_site *known = known_site(sweep, fault->key);
+    unsigned name = site_name(fault->key);
+
+    text_printf(to, "%s%s%s", site_role(fault->key) == ROLE_CHILD ? "child " : "",
+                fault->lasting ? "every " : "", fault_names[name].name);
+    if (!fault->lasting)
+        text_printf(to, " in %s+%#llx, call %u", known != NULL ? known->function : "?",
+                    (unsigned long long)site_offset(fault->key), fault->number);
+    text_printf(to, ": %s", error_text(name, fault->error));
+}
+
+/* "unix: read in read_some+0x12, call 2: Input/output error" */
+static void describe(struct sweep *sweep, const struct test *test, struct text *to)
+{
+    text_printf(to, "%s: ", test->scene->name);
+    if (test->fault_count == 0)
+        text_printf(to, "no fault");
+    for (unsigned i = 0; i < test->fault_count; i++) {
+        if (i > 0)
+            text_printf(to, "; then ");
+        describe_fault(sweep, &test->faults[i], to);
+    }
+}
+
+static unsigned name_index(const char *name)
+{
+    unsigned i;
+
+    for (i = 0; i < FAULT_NAMES && strcmp(fault_names[i].name, name) != 0; i++)
+        continue;
+    return i;
+}
+
+static void read_sites(struct sweep *sweep, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char name[32], function[64];
+    unsigned long long offset;
+
+    if (file == NULL)
+        die(path);
+    while (fscanf(file, "%31s %llx %63s", name, &offset, function) == 3) {
+        struct known_site *known = &sweep->known[sweep->known_count];
+
+        if (strcmp(name, "free") == 0) /* counted, but never failed */
+            continue;
+        if (++sweep->known_count == STATIC_MAX)
+            die("STATIC_MAX");
+        known->name = name_index(name);
+        known->offset = offset;
+        snprintf(known->function, sizeof known->function, "%s", function);
+    }
+    fclose(file);
+}
+
+/* "NAME FUNCTION: why" stands in unreached.txt: this is not failed. */
+static bool is_excused(const struct known_site *known)
+{
+    char path[512], line[256], want[128];
+    FILE *file;
+    bool found = false;
+
+    snprintf(path, sizeof path, "%s/tests/faults/unreached.txt", getenv("SOURCE_DIR"));
+    file = fopen(path, "r");
+    if (file == NULL)
+        die(path);
+    snprintf(want, sizeof want, "%s %s: ", fault_names[known->name].name, known->function);
+    while (!found && fgets(line, sizeof line, file) != NULL)
+        found = strncmp(line, want, strlen(want)) == 0;
+    fclose(file);
+    return found;
+}
+
+/* ---- running -------------------------------------------------------------------------------- */
+
+static void begin(struct sweep *sweep, struct job *job, size_t test)
+{
+    struct outcome *outcome = &sweep->outcomes[job - sweep->jobs];
+
+    memset(outcome, 0, sizeof *outcome);
+    snprintf(outcome->text, sizeof outcome->text, "the run did not come to its end");
+    fflush(stdout);
+    job->test = test;
+    job->started_ms = now_ms();
+    job->pid = fork();
+    if (job->pid < 0)
+        die("fork");
+    if (job->pid == 0) {
+        alarm(RUN_SECONDS);
+        run_test(&sweep->tests[test], sweep->runs, outcome);
+    }
+    sweep->runs++;
+}
+
+static void note_failed_site(struct sweep *sweep, const struct fault *fault)
+{
+    struct known_site *known = known_site(sweep, fault->key);
+    const int *errors = fault_names[site_name(fault->key)].errors;
+
+    for (unsigned i = 0; known != NULL && i < ERRORS_MAX && errors[i] != 0; i++)
+        known->failed |= (uint64_t)(errors[i] == fault->error) << i;
+}
+
+static bool has_failed(struct sweep *sweep, const struct fault *fault)
+{
+    const struct known_site *known = known_site(sweep, fault->key);
+    const int *errors = fault_names[site_name(fault->key)].errors;
+
+    for (unsigned i = 0; known != NULL && i < ERRORS_MAX && errors[i] != 0; i++) {
+        if (errors[i] == fault->error)
+            return (known->failed >> i & 1) != 0;
+    }
+    return true;
+}
+
+/* Sites that are only reached on the way out of a fault. */
+static void note_new_sites(struct sweep *sweep, const struct outcome *outcome, size_t test)
+{
+    for (size_t i = 0; i < BOARD_SITES; i++) {
+        uint64_t key = outcome->board.sites[i].key;
+        size_t at;
+
+        for (at = 0; at < sweep->seen_count && sweep->seen[at].key != key; at++)
+            continue;
+        if (key == 0 || at < sweep->seen_count || at == BOARD_SITES)
+            continue;
+        sweep->seen[at].key = key;
+        sweep->seen[at].test = test;
+        sweep->seen_count++;
+    }
+}
+
+static void take_outcome(struct sweep *sweep, const struct job *job)
+{
+    const struct outcome *outcome = &sweep->outcomes[job - sweep->jobs];
+    const struct test *test = &sweep->tests[job->test];
+    int64_t took_ms = now_ms() - job->started_ms;
+    struct text name = {0};
+
+    if (took_ms > sweep->slowest_ms) {
+        sweep->slowest_ms = took_ms;
+        sweep->slowest = job->test;
+    }
+    for (unsigned i = 0; i < test->fault_count; i++) {
+        sweep->hits += outcome->board.hits[i] > 0;
+        if (outcome->board.hits[i] > 0 && !test->faults[i].lasting)
+            note_failed_site(sweep, &test->faults[i]);
+    }
+    if (outcome->passed) {
+        note_new_sites(sweep, outcome, job->test);
+        return;
+    }
+    describe(sweep, test, &name);
+    printf("FAILED: %s\n%s\n", name.data, outcome->text);
+    text_free(&name);
+    sweep->failures++;
+}
+
+static struct job *await_job(struct sweep *sweep)
+{
+    for (;;) {
+        pid_t pid = wait(NULL);
+
+        if (pid < 0)
+            die("wait");
+        for (size_t i = 0; i < sweep->job_count; i++) {
+            if (sweep->jobs[i].pid == pid) {
+                sweep->jobs[i].pid = 0;
+                return &sweep->jobs[i];
+            }
+        }
+    }
+}
+
+/* Runs the tests from `first` on. */
+static void run_tests(struct sweep *sweep, size_t first)
+{
+    size_t next = first, busy = 0, i;
+
+    for (i = 0; i < sweep->job_count && next < sweep->test_count; i++, busy++)
+        begin(sweep, &sweep->jobs[i], next++);
+    while (busy > 0) {
+        struct job *job = await_job(sweep);
+
+        take_outcome(sweep, job);
+        if (next < sweep->test_count)
+            begin(sweep, job, next++);
+        else
+            busy--;
+    }
+}
+
+/* ---- what to fail --------------------------------------------------------------------------- */
+
+static void add_test(struct sweep *sweep, const struct test *test)
+{
+    struct text name = {0};
+
+    if (sweep->test_count == CASES_MAX)
+        die("CASES_MAX");
+    describe(sweep, test, &name);
+    if (test->fault_count == 0 || sweep->only == NULL || strstr(name.data, sweep->only) != NULL)
+        sweep->tests[sweep->test_count++] = *test;
+    text_free(&name);
+}
+
+/* One fault more than in `test`. */
+static void add_fault(struct sweep *sweep, const struct test *test, struct fault fault)
+{
+    const struct known_site *known = known_site(sweep, fault.key);
+    struct test more = *test;
+
+    if (known != NULL && is_excused(known))
+        return;
+    more.faults[more.fault_count++] = fault;
+    add_test(sweep, &more);
+}
+
+static bool is_allocation(unsigned name)
+{
+    return name == FAULT_malloc || name == FAULT_calloc || name == FAULT_realloc;
+}
+
+/* The first calls, then fewer and fewer of them. */
+static uint32_t following(const struct sweep *sweep, unsigned name, uint32_t number)
+{
+    uint32_t all = is_allocation(name) ? 1000 : sweep->all ? MANY : FEW;
+
+    return number < all ? number + 1 : number + number / 2;
+}
+
+static void add_site(struct sweep *sweep, const struct test *test, const struct site *site)
+{
+    unsigned name = site_name(site->key);
+    uint32_t number, max = sweep->all || is_allocation(name) ? site->calls : FEW;
+
+    for (unsigned i = 0; i < ERRORS_MAX && fault_names[name].errors[i] != 0; i++) {
+        struct fault fault = {.key = site->key, .error = fault_names[name].errors[i]};
+
+        for (number = 1; number <= site->calls && number <= max;
+             number = following(sweep, name, number)) {
+            fault.number = number;
+            add_fault(sweep, test, fault);
+        }
+    }
+}
+
+/* An error that comes to stay: the system has run out of something. */
+static bool can_last(unsigned name, int error)
+{
+    switch (error) {
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case ENOSPC:
+        return name != FAULT_getaddrinfo;
+    case EAGAIN:
+        return name == FAULT_fork;
+    case EINVAL:
+        return name == FAULT_clock_gettime;
+    }
+    return false;
+}
+
+static void add_lasting(struct sweep *sweep, const struct test *test, const struct board *board)
+{
+    for (unsigned kind = 0; kind < FAULT_NAMES * ROLE_COUNT; kind++) {
+        enum board_role role = kind % ROLE_COUNT == 0 ? ROLE_DAEMON : ROLE_CHILD;
+        unsigned name = kind / ROLE_COUNT;
+        struct fault fault = {.key = site_key(role, name, 0), .lasting = true};
+        bool called = false;
+
+        for (size_t i = 0; i < BOARD_SITES; i++)
+            called = called || site_kind(board->sites[i].key) == fault.key;
+        for (unsigned i = 0; called && i < ERRORS_MAX && fault_names[name].errors[i] != 0; i++) {
+            fault.error = fault_names[name].errors[i];
+            if (can_last(name, fault.error))
+                add_fault(sweep, test, fault);
+        }
+    }
+}
+
+/* Plays each scene without a fault. Returns whether all went well. */
+static bool explore(struct sweep *sweep)
+{
+    for (size_t i = 0; i < SCENES; i++) {
+        add_test(sweep, &(struct test){.scene = &scenes[i]});
+        run_tests(sweep, i);
+        sweep->explored[i] = sweep->outcomes[0].board;
+    }
+    return sweep->failures == 0;
+}
+
+static int last_error(unsigned name)
+{
+    const int *errors = fault_names[name].errors;
+    int last = 0;
+
+    for (unsigned i = 0; i < ERRORS_MAX && errors[i] != 0; i++)
+        last = errors[i];
+    return last;
+}
+
+/* Makes tests of what a scene calls; without --all only of what no scene before it does, or of one
+ * call of each site. */
+static void add_scene(struct sweep *sweep, size_t scene)
+{
+    struct test test = {.scene = &scenes[scene]};
+
+    for (size_t i = 0; i < BOARD_SITES; i++) {
+        const struct site *site = &sweep->explored[scene].sites[i];
+        bool fresh = true;
+
+        for (size_t before = 0; before < scene && !sweep->all; before++) {
+            for (size_t at = 0; at < BOARD_SITES; at++)
+                fresh = fresh && sweep->explored[before].sites[at].key != site->key;
+        }
+        if (site->key != 0 && fresh)
+            add_site(sweep, &test, site);
+        else if (site->key != 0 && scenes[scene].repeats)
+            add_fault(sweep, &test,
+                      (struct fault){.key = site->key,
+                                     .number = 1,
+                                     .error = last_error(site_name(site->key))});
+    }
+    if (sweep->all || scene == 0)
+        add_lasting(sweep, &test, &sweep->explored[scene]);
+}
+
+/* The sites seen since `first`: each of them in the test that reached it. */
+static void add_seen(struct sweep *sweep, size_t first)
+{
+    size_t end = sweep->seen_count;
+
+    for (size_t i = first; i < end; i++) {
+        const struct test *test = &sweep->tests[sweep->seen[i].test];
+
+        if (test->fault_count < FAULTS_MAX && !test->faults[0].lasting)
+            add_site(sweep, test, &(struct site){sweep->seen[i].key, 1});
+    }
+}
+
+/* What depends on who comes first may not come at all: those tests get another chance. */
+static void repeat_missed(struct sweep *sweep)
+{
+    size_t end = sweep->test_count;
+
+    for (size_t i = SCENES; i < end; i++) {
+        const struct test *test = &sweep->tests[i];
+        const struct fault *last = &test->faults[test->fault_count - 1];
+
+        if (!last->lasting && !has_failed(sweep, last))
+            add_test(sweep, test);
+    }
+    run_tests(sweep, end);
+}
+
+/* ---- what was not failed -------------------------------------------------------------------- */
+
+static void check_sites(struct sweep *sweep)
+{
+    for (size_t i = 0; i < sweep->known_count; i++) {
+        const struct known_site *known = &sweep->known[i];
+        const int *errors = fault_names[known->name].errors;
+
+        for (unsigned e = 0; e < ERRORS_MAX && errors[e] != 0; e++) {
+            if (is_excused(known) || (known->failed >> e & 1) != 0)
+                continue;
+            printf("FAILED: %s in %s+%#llx was never failed with: %s\n",
+                   fault_names[known->name].name, known->function,
+                   (unsigned long long)known->offset, error_text(known->name, errors[e]));
+            sweep->failures++;
+        }
+    }
+}
+
+static void read_options(struct sweep *sweep, int argc, char *argv[])
+{
+    const char *jobs = getenv("FAULT_JOBS");
+
+    sweep->job_count = jobs != NULL ? strtoul(jobs, NULL, 10) : 4;
+    if (sweep->job_count < 1 || sweep->job_count > JOBS_MAX)
+        sweep->job_count = JOBS_MAX;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--all") == 0)
+            sweep->all = true;
+        else if (strcmp(argv[i], "--sites") == 0 && i + 1 < argc)
+            read_sites(sweep, argv[++i]);
+        else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+            sweep->only = argv[++i];
+    }
+}
+
+/* First one fault at a time; then what only those have reached, and once more so. */
+static void run_all(struct sweep *sweep)
+{
+    size_t seen = sweep->seen_count;
+
+    for (size_t i = 0; i < SCENES; i++)
+        add_scene(sweep, i);
+    run_tests(sweep, SCENES);
+    for (int round = 1; round < FAULTS_MAX; round++) {
+        size_t first = sweep->test_count, seen_now = sweep->seen_count;
+
+        add_seen(sweep, seen);
+        seen = seen_now;
+        run_tests(sweep, first);
+    }
+    for (int round = 0; round < REPEATS; round++)
+        repeat_missed(sweep);
+    if (sweep->only != NULL)
+        return;
+    check_sites(sweep);
+}
+
+int main(int argc, char *argv[])
+{
+    static struct sweep sweep;
+    struct text slowest = {0};
+
+    read_options(&sweep, argc, argv);
+    sweep.outcomes = mmap(NULL, sizeof(struct outcome) * JOBS_MAX, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (sweep.outcomes == MAP_FAILED)
+        die("mmap");
+    if (!explore(&sweep))
+        return 1;
+    run_all(&sweep);
+    describe(&sweep, &sweep.tests[sweep.slowest], &slowest);
+    printf("the slowest took %lld ms: %s\n", (long long)sweep.slowest_ms, slowest.data);
+    text_free(&slowest);
+    printf("%zu call sites; %u runs, %u calls failed on purpose; %u failures\n",
+           sweep.known_count, sweep.runs, sweep.hits, sweep.failures);
+    return sweep.failures == 0 ? 0 : 1;
+}
