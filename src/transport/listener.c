@@ -170,14 +170,17 @@ int listener_open_unix(struct listener *listener, struct stdio_bus_event_loop *l
     return STDIO_BUS_OK;
 }
 
-static void tell_tcp(struct listener *listener, int fd)
+static void tell_tcp(struct listener *listener, int fd, const struct addrinfo *info)
 {
     struct sockaddr_storage address;
     socklen_t len = sizeof address;
-    char text[ADDRESS_TEXT_MAX] = "?";
+    char text[ADDRESS_TEXT_MAX];
 
-    if (getsockname(fd, (struct sockaddr *)&address, &len) == 0)
-        address_text(text, sizeof text, &address);
+    memset(&address, 0, sizeof address);
+    memcpy(&address, info->ai_addr, info->ai_addrlen);
+    if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+        log_warn(listener->log, "", "cannot find out which port it is: %s", strerror(errno));
+    address_text(text, sizeof text, &address);
     log_info(listener->log, "", "listening on %s", text);
     if (!address_is_loopback(&address))
         log_warn(listener->log, "",
@@ -203,7 +206,7 @@ static int listen_on(struct listener *listener, const struct addrinfo *info)
         close(fd);
         return STDIO_BUS_ERR;
     }
-    tell_tcp(listener, fd);
+    tell_tcp(listener, fd, info);
     return STDIO_BUS_OK;
 }
 
