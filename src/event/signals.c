@@ -188,7 +188,7 @@ void signals_restore(const sigset_t *saved)
     (void)sigprocmask(SIG_SETMASK, saved, NULL);
 }
 
-void signals_reset_in_child(void)
+int signals_reset_in_child(void)
 {
     struct sigaction action = {0};
     sigset_t none;
@@ -200,5 +200,5 @@ void signals_reset_in_child(void)
             (void)sigaction(signo, &action, NULL);
     }
     (void)sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    return sigprocmask(SIG_SETMASK, &none, NULL) == 0 ? STDIO_BUS_OK : STDIO_BUS_ERR;
 }

@@ -42,7 +42,7 @@ void signals_restore(const sigset_t *saved);
 
 /* In a forked child, before exec: every signal that can be changed to its default disposition, then
  * an empty mask. To be called with all signals blocked, or a handler of the parent's may still run.
- * Async-signal-safe. */
-void signals_reset_in_child(void);
+ * STDIO_BUS_ERR: the mask is as it was, errno tells why. Async-signal-safe. */
+int signals_reset_in_child(void);
 
 #endif

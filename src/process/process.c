@@ -124,8 +124,8 @@ static void run_child(const struct child_setup *setup)
     close_others_on_exec();
     if (setup->nofile != NULL)
         setrlimit(RLIMIT_NOFILE, setup->nofile);
-    signals_reset_in_child();
-    execvp(setup->argv[0], setup->argv);
+    if (signals_reset_in_child() == STDIO_BUS_OK) /* or it could not be asked to end */
+        execvp(setup->argv[0], setup->argv);
 fail:
     error = errno;
     if (write(setup->exec.write_end, &error, sizeof error) != (ssize_t)sizeof error)
