@@ -133,7 +133,11 @@ static void raise_descriptor_limit(struct stdio_bus *bus)
     wanted.rlim_cur = need;
     if (wanted.rlim_max != RLIM_INFINITY && wanted.rlim_max < need)
         wanted.rlim_cur = wanted.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &wanted) < 0 || wanted.rlim_cur < need)
+    if (setrlimit(RLIMIT_NOFILE, &wanted) < 0)
+        log_warn(bus->log, "", "the limit of %llu open files cannot be raised to %llu: %s",
+                 (unsigned long long)bus->nofile.rlim_cur, (unsigned long long)wanted.rlim_cur,
+                 strerror(errno));
+    else if (wanted.rlim_cur < need)
         log_warn(bus->log, "", "the limit of %llu open files may be too low: %llu may be needed",
                  (unsigned long long)wanted.rlim_cur, (unsigned long long)need);
 }
