@@ -58,5 +58,15 @@ if [ -s "$FAULTS_DIR/uncalled" ]; then
     status=1
 fi
 
+cat "$faults/silent.txt" "$faults/unreached.txt" |
+    sed -n 's/^\([a-z0-9_]*\) \([a-z0-9_*]*\): ..*/\1 \2/p' |
+    awk 'NR == FNR { site[$1, $3]; site[$1, "*"]; next } !(($1, $2) in site)' \
+        "$FAULTS_DIR/sites" - >"$FAULTS_DIR/gone"
+if [ -s "$FAULTS_DIR/gone" ]; then
+    echo 'FAILED: in silent.txt or unreached.txt is a call that there is not (any more):'
+    cat "$FAULTS_DIR/gone"
+    status=1
+fi
+
 "$BUILD_DIR/tests/faults/sweep" --sites "$FAULTS_DIR/sites" "$@" || status=1
 exit "$status"

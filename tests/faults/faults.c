@@ -274,12 +274,12 @@ SHORTENED(ssize_t, send, (int fd, const void *from, size_t len, int flags),
 SHORTENED(ssize_t, writev, (int fd, const struct iovec *from, int count_),
           write(fd, from->iov_base, 1), writev(fd, from, count_))
 
-/* A disk can be full, a pipe only for a while. */
-static bool is_pipe(int fd)
+/* A disk can be full, a pipe or socket only for a while. */
+static bool is_on_disk(int fd)
 {
     struct stat status;
 
-    return fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode);
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 FAULTY(ssize_t, write, (int fd, const void *from, size_t len))
@@ -288,7 +288,7 @@ FAULTY(ssize_t, write, (int fd, const void *from, size_t len))
 
     if (error == FAULT_SHORT)
         return write(fd, from, len > 0);
-    if (error == 0 || (error == ENOSPC && is_pipe(fd)))
+    if (error == 0 || (error == ENOSPC && !is_on_disk(fd)))
         return write(fd, from, len);
     return -1;
 }

@@ -311,8 +311,6 @@ static bool is_named(const char *log, const struct fault *fault)
         if (fault->error == ENOENT && strstr(log, strerror(EADDRINUSE)) != NULL)
             return true;
         break;
-    case FAULT_fprintf: /* nothing can be told */
-        return true;
     case FAULT_write: /* the child could not say why it cannot execute */
         if (site_role(fault->key) == ROLE_CHILD && strstr(log, "exited with status 126") != NULL)
             return true;
@@ -324,15 +322,6 @@ static bool is_named(const char *log, const struct fault *fault)
            (fault->error == ENOMEM && strstr(log, "out of memory") != NULL);
 }
 
-static bool is_told(const struct run *run)
-{
-    for (uint32_t i = 0; i < run->board->fault_count; i++) {
-        if (is_named(run->log_text.data, &run->board->faults[i]))
-            return true;
-    }
-    return false;
-}
-
 /* Whether calls of this function were to fail; with this error, or with any for 0. */
 static bool has_fault(const struct board *board, unsigned name, int error)
 {
@@ -342,6 +331,18 @@ static bool has_fault(const struct board *board, unsigned name, int error)
             return true;
     }
     return false;
+}
+
+/* Whether it names one of them, or nothing can be told. */
+static bool is_told(const struct run *run)
+{
+    bool mute = has_fault(run->board, FAULT_fprintf, 0), told = false;
+
+    for (uint32_t i = 0; i < run->board->fault_count; i++) {
+        run->outcome->told[i] = mute || is_named(run->log_text.data, &run->board->faults[i]);
+        told = told || run->outcome->told[i];
+    }
+    return told;
 }
 
 /* No process may be left: each should have been reaped by the daemon. */
@@ -359,15 +360,17 @@ static void judge(struct run *run)
 {
     struct board *board = run->board;
     int status = WEXITSTATUS(run->status);
+    bool told;
 
     take_log(run);
+    told = is_told(run);
     if (WIFSIGNALED(run->status))
         run_fail(run, "the daemon was killed by signal %d", WTERMSIG(run->status));
     if (!is_documented(status))
         run_fail(run, "exit status %d", status);
     if (board->fault_count == 0 && (status != run->scene->exit_status || run->client_lost))
         run_fail(run, "exit status %d%s", status, run->client_lost ? ", a client was lost" : "");
-    if ((status != run->scene->exit_status || run->client_lost) && !is_told(run))
+    if ((status != run->scene->exit_status || run->client_lost) && !told)
         run_fail(run, "exit status %d%s, and the log does not say why", status,
                  run->client_lost ? ", a client was lost" : "");
     if (!board->ended)
@@ -378,7 +381,7 @@ static void judge(struct run *run)
     if (board->waits > WAITS_MAX)
         run_fail(run, "it waited %u times for events: it spins", board->waits);
     check_children(run);
-    if (run->scene->socket && access(run->address.sun_path, F_OK) == 0 && !is_told(run) &&
+    if (run->scene->socket && access(run->address.sun_path, F_OK) == 0 && !told &&
         !has_fault(board, FAULT_lstat, ENOENT) && !has_fault(board, FAULT_unlink, ENOENT))
         run_fail(run, "the socket is left, and the log does not say why");
 }

@@ -21,6 +21,7 @@ struct scene;
 /* What a run leaves behind; in memory that is shared with the sweep. */
 struct outcome {
     bool passed;
+    bool told[FAULTS_MAX];   /* the log names this fault */
     char text[RUN_TEXT_MAX]; /* what was wrong, and the end of the log */
     struct board board;
 };

@@ -180,6 +180,7 @@ static void play_tcp(struct run *run)
     peer_close(&idle[0]);
     peer_close(&idle[1]);
     peer_ask(&ann, 2, "", ",'method':'close_stdin','pool':'b'");
+    peer_await(&ann); /* what comes behind it to the same worker is never read */
     peer_ask(&ann, 3, ",'hex':'0a7b7d7d0a'", ",'method':'garbage','pool':'b'");
     peer_ask(&ann, 4, "", ",'method':'close_stdout','pool':'a'");
     peer_await(&ann);

@@ -147,22 +147,41 @@ static void read_sites(struct sweep *sweep, const char *path)
     fclose(file);
 }
 
-/* "NAME FUNCTION: why" stands in unreached.txt: this is not failed. */
-static bool is_excused(const struct known_site *known)
+/* Whether "NAME FUNCTION: why" stands in a file beside this one. FUNCTION may be * there; and for
+ * NULL here, it may be any. */
+static bool is_listed(const char *list, unsigned name, const char *function)
 {
-    char path[512], line[256], want[128];
+    char path[512], line[256], want[128], any[128];
     FILE *file;
     bool found = false;
 
-    snprintf(path, sizeof path, "%s/tests/faults/unreached.txt", getenv("SOURCE_DIR"));
+    snprintf(path, sizeof path, "%s/tests/faults/%s", getenv("SOURCE_DIR"), list);
     file = fopen(path, "r");
     if (file == NULL)
         die(path);
-    snprintf(want, sizeof want, "%s %s: ", fault_names[known->name].name, known->function);
+    snprintf(want, sizeof want, "%s %s%s", fault_names[name].name, function != NULL ? function : "",
+             function != NULL ? ": " : "");
+    snprintf(any, sizeof any, "%s *: ", fault_names[name].name);
     while (!found && fgets(line, sizeof line, file) != NULL)
-        found = strncmp(line, want, strlen(want)) == 0;
+        found = strncmp(line, want, strlen(want)) == 0 || strncmp(line, any, strlen(any)) == 0;
     fclose(file);
     return found;
+}
+
+/* This is not failed. */
+static bool is_excused(const struct known_site *known)
+{
+    return is_listed("unreached.txt", known->name, known->function);
+}
+
+/* This need not be told. */
+static bool is_silent(struct sweep *sweep, const struct fault *fault)
+{
+    const struct known_site *known = known_site(sweep, fault->key);
+
+    if (fault->error == EINTR || fault->error == EAGAIN || fault->error == FAULT_SHORT)
+        return true; /* once more, then */
+    return is_listed("silent.txt", site_name(fault->key), known != NULL ? known->function : NULL);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
@@ -224,6 +243,17 @@ static void note_new_sites(struct sweep *sweep, const struct outcome *outcome, s
     }
 }
 
+/* Whether each fault that came is told, or need not be. */
+static bool check_told(struct sweep *sweep, const struct outcome *outcome, const struct test *test)
+{
+    bool all_told = true;
+
+    for (unsigned i = 0; i < test->fault_count && all_told; i++)
+        all_told = outcome->board.hits[i] == 0 || outcome->told[i] ||
+                   is_silent(sweep, &test->faults[i]);
+    return all_told;
+}
+
 static void take_outcome(struct sweep *sweep, const struct job *job)
 {
     const struct outcome *outcome = &sweep->outcomes[job - sweep->jobs];
@@ -240,12 +270,13 @@ static void take_outcome(struct sweep *sweep, const struct job *job)
         if (outcome->board.hits[i] > 0 && !test->faults[i].lasting)
             note_failed_site(sweep, &test->faults[i]);
     }
-    if (outcome->passed) {
+    if (outcome->passed)
         note_new_sites(sweep, outcome, job->test);
+    if (outcome->passed && check_told(sweep, outcome, test))
         return;
-    }
     describe(sweep, test, &name);
-    printf("FAILED: %s\n%s\n", name.data, outcome->text);
+    printf("FAILED: %s\n%s\n", name.data,
+           outcome->passed ? "it is neither told in the log nor in silent.txt" : outcome->text);
     text_free(&name);
     sweep->failures++;
 }
