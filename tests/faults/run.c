@@ -110,6 +110,12 @@ void run_insist(struct run *run)
         run_terminate(run);
 }
 
+bool run_logged(struct run *run, const char *text)
+{
+    take_log(run);
+    return run->log_text.data != NULL && strstr(run->log_text.data, text) != NULL;
+}
+
 void run_await_wait(struct run *run)
 {
     int64_t deadline = deadline_usual();

@@ -104,6 +104,9 @@ void run_insist(struct run *run);
 /* Whether the daemon is still there. */
 bool run_alive(struct run *run);
 
+/* Whether this is in its log by now. */
+bool run_logged(struct run *run, const char *text);
+
 /* Connects. What is not possible (the daemon has ended) makes a peer that is gone. */
 void peer_connect(struct peer *peer, struct run *run, const char *name);
 

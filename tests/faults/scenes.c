@@ -242,16 +242,15 @@ static void play_nothing(struct run *run)
 }
 
 /* The daemon ends by itself: a command cannot be executed. Had the child no way to say so, that
- * worker fails some day and the other one goes on. */
+ * worker is started again and the other one goes on. */
 static void play_broken(struct run *run)
 {
-    int64_t deadline = now_ms() + 3000;
+    int64_t deadline = deadline_usual();
 
-    if (run->board->fault_count == 0)
-        return;
-    while (run_alive(run) && !deadline_over(deadline))
+    while (run_alive(run) && !run_logged(run, "exited with status 126") && !deadline_over(deadline))
         nap();
-    run_terminate(run);
+    if (!deadline_over(deadline))
+        run_terminate(run);
 }
 
 #define WORDS(...) (const char *const[]) {__VA_ARGS__, NULL}

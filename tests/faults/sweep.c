@@ -354,6 +354,16 @@ static uint32_t following(const struct sweep *sweep, unsigned name, uint32_t num
     return number < all ? number + 1 : number + number / 2;
 }
 
+static int last_error(unsigned name)
+{
+    const int *errors = fault_names[name].errors;
+    int last = 0;
+
+    for (unsigned i = 0; i < ERRORS_MAX && errors[i] != 0; i++)
+        last = errors[i];
+    return last;
+}
+
 static void add_site(struct sweep *sweep, const struct test *test, const struct site *site)
 {
     unsigned name = site_name(site->key);
@@ -367,6 +377,11 @@ static void add_site(struct sweep *sweep, const struct test *test, const struct 
             fault.number = number;
             add_fault(sweep, test, fault);
         }
+    }
+    if (site->calls > max) { /* the last one: what is done at the end */
+        struct fault fault = {.key = site->key, .number = site->calls, .error = last_error(name)};
+
+        add_fault(sweep, test, fault);
     }
 }
 
@@ -415,16 +430,6 @@ static bool explore(struct sweep *sweep)
         sweep->explored[i] = sweep->outcomes[0].board;
     }
     return sweep->failures == 0;
-}
-
-static int last_error(unsigned name)
-{
-    const int *errors = fault_names[name].errors;
-    int last = 0;
-
-    for (unsigned i = 0; i < ERRORS_MAX && errors[i] != 0; i++)
-        last = errors[i];
-    return last;
 }
 
 /* Makes tests of what a scene calls; without --all only of what no scene before it does, or of one
