@@ -35,8 +35,8 @@ static size_t count_matches(struct daemon *daemon, const char *pattern, bool fir
     size_t count = 0;
     log_refresh(daemon);
     ck_assert_int_eq(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), 0);
-    const char *at = daemon->log.data + daemon->log_mark, *newline;
-    while (daemon->log.len > 0 && (newline = strchr(at, '\n')) != NULL) {
+    const char *at = daemon->log.len > 0 ? daemon->log.data + daemon->log_mark : "", *newline;
+    while ((newline = strchr(at, '\n')) != NULL) {
         daemon->line.len = 0;
         text_add(&daemon->line, at, (size_t)(newline - at));
         at = newline + 1;
