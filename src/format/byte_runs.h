@@ -77,6 +77,21 @@ static inline uint64_t not_plain_16(const unsigned char *p)
     return (uint64_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), others));
 }
 
+static inline uint64_t backslashes_16(const unsigned char *p)
+{
+    return (uint64_t)_mm_movemask_epi8(_mm_cmpeq_epi8(load_block(p), _mm_set1_epi8('\\')));
+}
+
+static inline uint64_t usual_16(const unsigned char *p)
+{
+    __m128i bytes = load_block(p);
+    __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
+    __m128i newline = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('n'));
+    __m128i tab = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('t'));
+
+    return (uint64_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(newline, tab), quote));
+}
+
 static inline uint64_t not_digit_16(const unsigned char *p)
 {
     __m128i value = _mm_sub_epi8(load_block(p), _mm_set1_epi8('0'));
@@ -104,6 +119,21 @@ static inline uint64_t not_plain_16(const unsigned char *p)
     uint8x16_t others = vcltq_s8(vreinterpretq_s8_u8(bytes), vdupq_n_s8(' '));
 
     return lane_bits(vorrq_u8(vorrq_u8(quote, backslash), others));
+}
+
+static inline uint64_t backslashes_16(const unsigned char *p)
+{
+    return lane_bits(vceqq_u8(vld1q_u8(p), vdupq_n_u8('\\')));
+}
+
+static inline uint64_t usual_16(const unsigned char *p)
+{
+    uint8x16_t bytes = vld1q_u8(p);
+    uint8x16_t quote = vceqq_u8(bytes, vdupq_n_u8('"'));
+    uint8x16_t newline = vceqq_u8(bytes, vdupq_n_u8('n'));
+    uint8x16_t tab = vceqq_u8(bytes, vdupq_n_u8('t'));
+
+    return lane_bits(vorrq_u8(vorrq_u8(newline, tab), quote));
 }
 
 static inline uint64_t not_digit_16(const unsigned char *p)
@@ -151,6 +181,35 @@ static inline uint64_t not_digit_8(const unsigned char *p)
     return high_bits(bytes | ~from_0 | above_9);
 }
 
+/* The high bit is set in the bytes of `x` that are 0. */
+static inline uint64_t zero_bytes(uint64_t x)
+{
+    return ~(((x & EACH_BYTE(0x7F)) + EACH_BYTE(0x7F)) | x) & EACH_BYTE(0x80);
+}
+
+static inline uint64_t backslashes_8(const unsigned char *p)
+{
+    return high_bits(zero_bytes(load_block(p) ^ EACH_BYTE('\\')));
+}
+
+static inline uint64_t usual_8(const unsigned char *p)
+{
+    uint64_t bytes = load_block(p);
+
+    return high_bits(zero_bytes(bytes ^ EACH_BYTE('"')) | zero_bytes(bytes ^ EACH_BYTE('n')) |
+                     zero_bytes(bytes ^ EACH_BYTE('t')));
+}
+
+static inline uint64_t backslashes_16(const unsigned char *p)
+{
+    return backslashes_8(p) | backslashes_8(p + 8) << 8;
+}
+
+static inline uint64_t usual_16(const unsigned char *p)
+{
+    return usual_8(p) | usual_8(p + 8) << 8;
+}
+
 static inline uint64_t not_plain_16(const unsigned char *p)
 {
     return not_plain_8(p) | not_plain_8(p + 8) << 8;
@@ -173,6 +232,24 @@ static inline uint64_t not_digit_64(const unsigned char *p)
 {
     return not_digit_16(p) | not_digit_16(p + 16) << 16 | not_digit_16(p + 32) << 32 |
            not_digit_16(p + 48) << 48;
+}
+
+static inline uint64_t backslashes_64(const unsigned char *p)
+{
+    return backslashes_16(p) | backslashes_16(p + 16) << 16 | backslashes_16(p + 32) << 32 |
+           backslashes_16(p + 48) << 48;
+}
+
+/* What usually stands behind a backslash. */
+static inline bool is_usual(unsigned char c)
+{
+    return c == 'n' || c == 't' || c == '"';
+}
+
+static inline uint64_t usual_64(const unsigned char *p)
+{
+    return usual_16(p) | usual_16(p + 16) << 16 | usual_16(p + 32) << 32 |
+           usual_16(p + 48) << 48;
 }
 
 /* Puts the window where it sees 64 bytes from p on or, where fewer are left, the last 64, or a copy
@@ -230,14 +307,18 @@ static inline unsigned lowest_bit(uint64_t bits)
 #endif
 }
 
-/* Where to ask on, when no bit is left of those asked for at p or before: behind all in sight. */
-static inline const unsigned char *window_pass(const struct window *w, const unsigned char *p)
+/* Returns the first byte from p on that is not plain, or the end. */
+static inline const unsigned char *skip_plain(struct window *w, const unsigned char *p)
 {
-    uintptr_t behind = w->base + WINDOW_BYTES;
-
-    if (w->last == (uintptr_t)w->end)
-        return w->end;
-    return (uintptr_t)p < behind ? p + (behind - (uintptr_t)p) : p;
+    while (p < w->end) {
+        uint64_t stops = plain_stops(w, p);
+        if (stops != 0)
+            return p + lowest_bit(stops);
+        if (w->last == (uintptr_t)w->end)
+            return w->end;
+        p += w->base + WINDOW_BYTES - (uintptr_t)p;
+    }
+    return p;
 }
 
 #endif

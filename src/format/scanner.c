@@ -132,24 +132,38 @@ static position string_end(struct scanner *s, const struct input *in, position p
     return p + 1;
 }
 
-/* Goes over plain bytes and over escapes of one letter, which are all that is in most texts. */
+/* Goes over plain bytes and the usual escapes a block at a time, as long as whole ones are there:
+ * no branch depends on where in its block an escape stands, or how many there are. */
+static position skip_blocks(struct scanner *s, const struct input *in, position p)
+{
+    uint64_t escaped_next = 0; /* the lowest bit: the last block ended with a backslash */
+
+    for (; in->end - p > WINDOW_BYTES; p += WINDOW_BYTES) {
+        uint64_t stops = not_plain_64(p), backslashes, escaped, unusual;
+
+        if ((stops | escaped_next) == 0)
+            continue;
+        backslashes = backslashes_64(p);
+        escaped = backslashes << 1 | escaped_next;
+        unusual = (escaped & ~usual_64(p)) | (stops & ~(backslashes | escaped));
+        if (unusual != 0) {
+            uint64_t first = unusual & (~unusual + 1);
+
+            s->token_escaped |= (backslashes & (first - 1)) != 0;
+            return p + lowest_bit(first) - ((escaped & first) != 0);
+        }
+        s->token_escaped |= backslashes != 0;
+        escaped_next = backslashes >> (WINDOW_BYTES - 1);
+    }
+    return p - escaped_next;
+}
+
 static position skip_text(struct scanner *s, struct input *in, position p)
 {
-    while (p < in->end) {
-        uint64_t stops = plain_stops(&in->plain, p);
-
-        for (; stops != 0; p += 2) {
-            unsigned plain = lowest_bit(stops);
-
-            p += plain;
-            if (*p != '\\' || in->end - p < 2 || !escape_letters[p[1]])
-                return p;
-            s->token_escaped = true;
-            stops = stops >> plain >> 2;
-        }
-        p = window_pass(&in->plain, p);
-    }
-    return p;
+    p = skip_plain(&in->plain, p);
+    if (in->end - p <= WINDOW_BYTES || *p != '\\' || !is_usual(p[1]))
+        return p;
+    return skip_plain(&in->plain, skip_blocks(s, in, p));
 }
 
 static position string(struct scanner *s, struct input *in, position p)

@@ -176,6 +176,12 @@ START_TEST(the_first_wrong_byte_is_reported_when_it_is_there)
 }
 END_TEST
 
+static unsigned next_random(unsigned *state, unsigned limit)
+{
+    *state = *state * 1103515245 + 12345;
+    return (*state >> 8) % limit;
+}
+
 /* A text of repeated parts. */
 struct builder {
     char text[16384];
@@ -268,6 +274,9 @@ START_TEST(special_bytes_are_found_at_every_place_of_a_string)
         enum scan_error error;
     } special[] = {
         {"\\n", 0xFF, SCAN_ERROR_NONE},
+        {"\\\\", 0xFF, SCAN_ERROR_NONE},
+        {"\\\"", 0xFF, SCAN_ERROR_NONE},
+        {"\\/", 0xFF, SCAN_ERROR_NONE},
         {"\\u20aC", 0xFF, SCAN_ERROR_NONE},
         {"\xC3\xA9", 0xFF, SCAN_ERROR_NONE},
         {"\xE2\x82\xAC", 0xFF, SCAN_ERROR_NONE},
@@ -278,6 +287,7 @@ START_TEST(special_bytes_are_found_at_every_place_of_a_string)
         {"]", 0xFF, SCAN_ERROR_NONE},
         {"#", 0xFF, SCAN_ERROR_NONE},
         {"\\q", 1, SCAN_ERROR_ESCAPE},
+        {"\\\n", 1, SCAN_ERROR_CUT},
         {"\x01", 0, SCAN_ERROR_CONTROL},
         {"\x1F", 0, SCAN_ERROR_CONTROL},
         {"\n", 0, SCAN_ERROR_CUT},
@@ -304,6 +314,36 @@ START_TEST(special_bytes_are_found_at_every_place_of_a_string)
                           whole.status == SCAN_MESSAGE ? b.len : from + special[_i].wrong);
         assert_same_at_some_chunk_sizes("special", b.text, b.len);
         assert_same("special", scan_pieces(b.text, b.len, from, 1), whole);
+    }
+}
+END_TEST
+
+/* Long texts of all that escapes may be, with something wrong now and then. They begin with an
+ * escape, so that what is special for long texts begins with the first byte. */
+START_TEST(texts_with_escapes_are_the_same_however_they_are_cut)
+{
+    static const char *const parts[] = {
+        "\\n", "\\n",  "\\t", "\\\"", "\\n\\n",  "\\\\",     "\\\\\\\"", "\\/",  "\\r\\n",
+        "\\b", "nnn",  "ttt", "[{",  "\\u00e9", "\xC3\xA9", ",",        "",    "0"};
+    static const char *const wrong[] = {"\\q", "\\", "\"", "\x01", "\n", "\xFF", "\\u12", "\\N"};
+    unsigned random = (unsigned)_i;
+
+    for (int round = 0; round < 200; round++) {
+        struct builder b = {{0}, 0};
+        unsigned flaw = next_random(&random, 60);
+        build(&b, "{\"id\":\"\\n", 1);
+        for (unsigned n = next_random(&random, 40); n > 0; n--) {
+            build(&b, "x", next_random(&random, 4) ? next_random(&random, 70) : 0);
+            build(&b, parts[next_random(&random, sizeof parts / sizeof parts[0])], 1);
+            if (n == flaw)
+                build(&b, wrong[next_random(&random, sizeof wrong / sizeof wrong[0])], 1);
+        }
+        build(&b, "\",\"method\":\"", 1);
+        build(&b, "x", next_random(&random, 100));
+        build(&b, "\"}\n", 1);
+        assert_same("escapes", scan_pieces(b.text, b.len, 1, 1), scan_whole(b.text, b.len));
+        assert_same("escapes", scan_pieces(b.text, b.len, next_random(&random, 200), 100),
+                    scan_whole(b.text, b.len));
     }
 }
 END_TEST
@@ -502,12 +542,6 @@ START_TEST(a_reset_scanner_knows_nothing_of_an_error)
 }
 END_TEST
 
-static unsigned next_random(unsigned *state, unsigned limit)
-{
-    *state = *state * 1103515245 + 12345;
-    return (*state >> 8) % limit;
-}
-
 /* Texts that nobody thought of: whole and cut, they must be the same. */
 START_TEST(damaged_texts_are_the_same_however_they_are_cut)
 {
@@ -570,7 +604,8 @@ int main(void)
     tcase_set_timeout(others, 60);
     tcase_add_loop_test(others, depth_is_limited_for_objects_and_arrays, 0, 4);
     tcase_add_test(others, each_level_is_closed_by_its_own_kind);
-    tcase_add_loop_test(others, special_bytes_are_found_at_every_place_of_a_string, 0, 19);
+    tcase_add_loop_test(others, special_bytes_are_found_at_every_place_of_a_string, 0, 23);
+    tcase_add_loop_test(others, texts_with_escapes_are_the_same_however_they_are_cut, 0, 16);
     tcase_add_test(others, strings_of_every_length_are_accepted);
     tcase_add_loop_test(others, numbers_of_every_length_are_told_from_wrong_ones, 0, 28);
     tcase_add_loop_test(others, routing_fields_are_found, 0,
