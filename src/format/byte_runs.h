@@ -58,6 +58,20 @@ static inline bool are_hex_digits(const unsigned char *p)
     return (is_hex_digit(p[0]) & is_hex_digit(p[1]) & is_hex_digit(p[2]) & is_hex_digit(p[3])) == 1;
 }
 
+/* What usually stands behind a backslash. */
+static inline bool is_usual(unsigned char c)
+{
+    return c == 'n' || c == 't' || c == '"';
+}
+
+/* For each kind of machine:
+ *
+ * not_plain_16 has a bit for each of 16 bytes, set where one means something inside a string: quote,
+ * backslash, control or non-ASCII byte. not_digit_16 is the same for what is no digit.
+ *
+ * odd_64 has a bit for each of 64 bytes, set where one is unusual behind a backslash, or means
+ * something and does not stand behind a backslash nor is one. It looks at the byte before p too. */
+
 #if defined(BYTE_RUNS_SSE2)
 
 static inline __m128i load_block(const unsigned char *p)
@@ -65,31 +79,45 @@ static inline __m128i load_block(const unsigned char *p)
     return _mm_loadu_si128((const __m128i *)(const void *)p);
 }
 
-/* Plain bytes mean nothing inside a string: neither quote nor backslash, control or non-ASCII byte.
- * As signed numbers, the last two are the ones below ' '. */
+/* Quotes, control and non-ASCII bytes. With that bit turned over, the quote is next to the control
+ * bytes, and nothing else is; the non-ASCII bytes are below, as signed numbers. */
+static inline __m128i special_lanes(__m128i bytes)
+{
+    __m128i turned = _mm_xor_si128(bytes, _mm_set1_epi8('"' ^ ' '));
+
+    return _mm_cmplt_epi8(turned, _mm_set1_epi8(' ' + 1));
+}
+
 static inline uint64_t not_plain_16(const unsigned char *p)
 {
     __m128i bytes = load_block(p);
-    __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
     __m128i backslash = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'));
-    __m128i others = _mm_cmplt_epi8(bytes, _mm_set1_epi8(' '));
 
-    return (uint64_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(quote, backslash), others));
+    return (uint64_t)_mm_movemask_epi8(_mm_or_si128(special_lanes(bytes), backslash));
 }
 
-static inline uint64_t backslashes_16(const unsigned char *p)
-{
-    return (uint64_t)_mm_movemask_epi8(_mm_cmpeq_epi8(load_block(p), _mm_set1_epi8('\\')));
-}
-
-static inline uint64_t usual_16(const unsigned char *p)
+static inline __m128i odd_lanes(const unsigned char *p)
 {
     __m128i bytes = load_block(p);
+    __m128i escaped = _mm_cmpeq_epi8(load_block(p - 1), _mm_set1_epi8('\\'));
     __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
     __m128i newline = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('n'));
     __m128i tab = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('t'));
+    __m128i usual = _mm_or_si128(_mm_or_si128(newline, tab), quote);
 
-    return (uint64_t)_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(newline, tab), quote));
+    return _mm_or_si128(_mm_andnot_si128(escaped, special_lanes(bytes)),
+                        _mm_andnot_si128(usual, escaped));
+}
+
+static inline uint64_t odd_64(const unsigned char *p)
+{
+    __m128i a = odd_lanes(p), b = odd_lanes(p + 16);
+    __m128i c = odd_lanes(p + 32), d = odd_lanes(p + 48);
+
+    if (_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d))) == 0)
+        return 0;
+    return (uint64_t)_mm_movemask_epi8(a) | (uint64_t)_mm_movemask_epi8(b) << 16 |
+           (uint64_t)_mm_movemask_epi8(c) << 32 | (uint64_t)_mm_movemask_epi8(d) << 48;
 }
 
 static inline uint64_t not_digit_16(const unsigned char *p)
@@ -111,29 +139,40 @@ static inline uint64_t lane_bits(uint8x16_t lanes)
     return (uint64_t)vaddv_u8(vget_low_u8(bits)) | (uint64_t)vaddv_u8(vget_high_u8(bits)) << 8;
 }
 
+static inline uint8x16_t special_lanes(uint8x16_t bytes)
+{
+    uint8x16_t turned = veorq_u8(bytes, vdupq_n_u8('"' ^ ' '));
+
+    return vcltq_s8(vreinterpretq_s8_u8(turned), vdupq_n_s8(' ' + 1));
+}
+
 static inline uint64_t not_plain_16(const unsigned char *p)
 {
     uint8x16_t bytes = vld1q_u8(p);
-    uint8x16_t quote = vceqq_u8(bytes, vdupq_n_u8('"'));
-    uint8x16_t backslash = vceqq_u8(bytes, vdupq_n_u8('\\'));
-    uint8x16_t others = vcltq_s8(vreinterpretq_s8_u8(bytes), vdupq_n_s8(' '));
 
-    return lane_bits(vorrq_u8(vorrq_u8(quote, backslash), others));
+    return lane_bits(vorrq_u8(special_lanes(bytes), vceqq_u8(bytes, vdupq_n_u8('\\'))));
 }
 
-static inline uint64_t backslashes_16(const unsigned char *p)
-{
-    return lane_bits(vceqq_u8(vld1q_u8(p), vdupq_n_u8('\\')));
-}
-
-static inline uint64_t usual_16(const unsigned char *p)
+static inline uint8x16_t odd_lanes(const unsigned char *p)
 {
     uint8x16_t bytes = vld1q_u8(p);
+    uint8x16_t escaped = vceqq_u8(vld1q_u8(p - 1), vdupq_n_u8('\\'));
     uint8x16_t quote = vceqq_u8(bytes, vdupq_n_u8('"'));
     uint8x16_t newline = vceqq_u8(bytes, vdupq_n_u8('n'));
     uint8x16_t tab = vceqq_u8(bytes, vdupq_n_u8('t'));
+    uint8x16_t usual = vorrq_u8(vorrq_u8(newline, tab), quote);
 
-    return lane_bits(vorrq_u8(vorrq_u8(newline, tab), quote));
+    return vbslq_u8(escaped, vmvnq_u8(usual), special_lanes(bytes));
+}
+
+static inline uint64_t odd_64(const unsigned char *p)
+{
+    uint8x16_t a = odd_lanes(p), b = odd_lanes(p + 16);
+    uint8x16_t c = odd_lanes(p + 32), d = odd_lanes(p + 48);
+
+    if (vmaxvq_u8(vorrq_u8(vorrq_u8(a, b), vorrq_u8(c, d))) == 0)
+        return 0;
+    return lane_bits(a) | lane_bits(b) << 16 | lane_bits(c) << 32 | lane_bits(d) << 48;
 }
 
 static inline uint64_t not_digit_16(const unsigned char *p)
@@ -161,15 +200,25 @@ static inline uint64_t high_bits(uint64_t x)
     return ((x & EACH_BYTE(0x80)) >> 7) * UINT64_C(0x0102040810204080) >> 56;
 }
 
-/* In the sums and differences below each byte stays within 0 to 0xFF, so nothing is carried. */
+/* In the sums and differences below each byte stays within 0 to 0xFF, so nothing is carried. In the
+ * results only the high bits of the bytes count. */
+static inline uint64_t differs(uint64_t bytes, unsigned char c)
+{
+    return bytes | (((bytes & EACH_BYTE(0x7F)) ^ EACH_BYTE(c)) + EACH_BYTE(0x7F));
+}
+
+static inline uint64_t special_8(uint64_t bytes)
+{
+    uint64_t turned = (bytes ^ EACH_BYTE('"' ^ ' ')) & EACH_BYTE(0x7F);
+
+    return bytes | ~(turned + EACH_BYTE(0x80 - (' ' + 1)));
+}
+
 static inline uint64_t not_plain_8(const unsigned char *p)
 {
-    uint64_t bytes = load_block(p), ascii = bytes & EACH_BYTE(0x7F);
-    uint64_t quote = EACH_BYTE(0x80) - (ascii ^ EACH_BYTE('"'));
-    uint64_t backslash = EACH_BYTE(0x80) - (ascii ^ EACH_BYTE('\\'));
-    uint64_t not_control = ascii + EACH_BYTE(0x80 - ' ');
+    uint64_t bytes = load_block(p);
 
-    return high_bits(bytes | quote | backslash | ~not_control);
+    return high_bits(special_8(bytes) | ~differs(bytes, '\\'));
 }
 
 static inline uint64_t not_digit_8(const unsigned char *p)
@@ -181,35 +230,6 @@ static inline uint64_t not_digit_8(const unsigned char *p)
     return high_bits(bytes | ~from_0 | above_9);
 }
 
-/* The high bit is set in the bytes of `x` that are 0. */
-static inline uint64_t zero_bytes(uint64_t x)
-{
-    return ~(((x & EACH_BYTE(0x7F)) + EACH_BYTE(0x7F)) | x) & EACH_BYTE(0x80);
-}
-
-static inline uint64_t backslashes_8(const unsigned char *p)
-{
-    return high_bits(zero_bytes(load_block(p) ^ EACH_BYTE('\\')));
-}
-
-static inline uint64_t usual_8(const unsigned char *p)
-{
-    uint64_t bytes = load_block(p);
-
-    return high_bits(zero_bytes(bytes ^ EACH_BYTE('"')) | zero_bytes(bytes ^ EACH_BYTE('n')) |
-                     zero_bytes(bytes ^ EACH_BYTE('t')));
-}
-
-static inline uint64_t backslashes_16(const unsigned char *p)
-{
-    return backslashes_8(p) | backslashes_8(p + 8) << 8;
-}
-
-static inline uint64_t usual_16(const unsigned char *p)
-{
-    return usual_8(p) | usual_8(p + 8) << 8;
-}
-
 static inline uint64_t not_plain_16(const unsigned char *p)
 {
     return not_plain_8(p) | not_plain_8(p + 8) << 8;
@@ -218,6 +238,23 @@ static inline uint64_t not_plain_16(const unsigned char *p)
 static inline uint64_t not_digit_16(const unsigned char *p)
 {
     return not_digit_8(p) | not_digit_8(p + 8) << 8;
+}
+
+static inline uint64_t odd_8(const unsigned char *p)
+{
+    uint64_t bytes = load_block(p), escaped = ~differs(load_block(p - 1), '\\');
+    uint64_t unusual = differs(bytes, 'n') & differs(bytes, 't') & differs(bytes, '"');
+
+    return high_bits((escaped & unusual) | (~escaped & special_8(bytes)));
+}
+
+static inline uint64_t odd_64(const unsigned char *p)
+{
+    uint64_t odd = 0;
+
+    for (unsigned i = 0; i < 64; i += 8)
+        odd |= odd_8(p + i) << i;
+    return odd;
 }
 
 #endif
@@ -232,24 +269,6 @@ static inline uint64_t not_digit_64(const unsigned char *p)
 {
     return not_digit_16(p) | not_digit_16(p + 16) << 16 | not_digit_16(p + 32) << 32 |
            not_digit_16(p + 48) << 48;
-}
-
-static inline uint64_t backslashes_64(const unsigned char *p)
-{
-    return backslashes_16(p) | backslashes_16(p + 16) << 16 | backslashes_16(p + 32) << 32 |
-           backslashes_16(p + 48) << 48;
-}
-
-/* What usually stands behind a backslash. */
-static inline bool is_usual(unsigned char c)
-{
-    return c == 'n' || c == 't' || c == '"';
-}
-
-static inline uint64_t usual_64(const unsigned char *p)
-{
-    return usual_16(p) | usual_16(p + 16) << 16 | usual_16(p + 32) << 32 |
-           usual_16(p + 48) << 48;
 }
 
 /* Puts the window where it sees 64 bytes from p on or, where fewer are left, the last 64, or a copy

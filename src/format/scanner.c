@@ -133,29 +133,17 @@ static position string_end(struct scanner *s, const struct input *in, position p
 }
 
 /* Goes over plain bytes and the usual escapes a block at a time, as long as whole ones are there:
- * no branch depends on where in its block an escape stands, or how many there are. */
-static position skip_blocks(struct scanner *s, const struct input *in, position p)
+ * no branch depends on where in its block an escape stands, or how many there are. The byte before
+ * p is no backslash. */
+static position skip_blocks(const struct input *in, position p)
 {
-    uint64_t escaped_next = 0; /* the lowest bit: the last block ended with a backslash */
+    uint64_t odd = 0;
 
-    for (; in->end - p > WINDOW_BYTES; p += WINDOW_BYTES) {
-        uint64_t stops = not_plain_64(p), backslashes, escaped, unusual;
-
-        if ((stops | escaped_next) == 0)
-            continue;
-        backslashes = backslashes_64(p);
-        escaped = backslashes << 1 | escaped_next;
-        unusual = (escaped & ~usual_64(p)) | (stops & ~(backslashes | escaped));
-        if (unusual != 0) {
-            uint64_t first = unusual & (~unusual + 1);
-
-            s->token_escaped |= (backslashes & (first - 1)) != 0;
-            return p + lowest_bit(first) - ((escaped & first) != 0);
-        }
-        s->token_escaped |= backslashes != 0;
-        escaped_next = backslashes >> (WINDOW_BYTES - 1);
+    while (odd == 0 && in->end - p >= WINDOW_BYTES) {
+        odd = odd_64(p);
+        p += odd != 0 ? lowest_bit(odd) : WINDOW_BYTES;
     }
-    return p - escaped_next;
+    return p[-1] == '\\' ? p - 1 : p; /* one that is escaped itself is odd, so this one is not */
 }
 
 static position skip_text(struct scanner *s, struct input *in, position p)
@@ -163,7 +151,8 @@ static position skip_text(struct scanner *s, struct input *in, position p)
     p = skip_plain(&in->plain, p);
     if (in->end - p <= WINDOW_BYTES || *p != '\\' || !is_usual(p[1]))
         return p;
-    return skip_plain(&in->plain, skip_blocks(s, in, p));
+    s->token_escaped = true;
+    return skip_plain(&in->plain, skip_blocks(in, p + 2));
 }
 
 static position string(struct scanner *s, struct input *in, position p)
