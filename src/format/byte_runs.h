@@ -66,8 +66,8 @@ static inline bool is_usual(unsigned char c)
 
 /* For each kind of machine:
  *
- * not_plain_16 has a bit for each of 16 bytes, set where one means something inside a string: quote,
- * backslash, control or non-ASCII byte. not_digit_16 is the same for what is no digit.
+ * not_plain_16 has a bit for each of 16 bytes, set where one means something inside a string: a
+ * quote, backslash, control or non-ASCII byte. not_digit_16 is the same for what is no digit.
  *
  * odd_64 has a bit for each of 64 bytes, set where one is unusual behind a backslash, or means
  * something and does not stand behind a backslash nor is one. It looks at the byte before p too. */

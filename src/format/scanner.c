@@ -132,33 +132,10 @@ static position string_end(struct scanner *s, const struct input *in, position p
     return p + 1;
 }
 
-/* Goes over plain bytes and the usual escapes a block at a time, as long as whole ones are there:
- * no branch depends on where in its block an escape stands, or how many there are. The byte before
- * p is no backslash. */
-static position skip_blocks(const struct input *in, position p)
-{
-    uint64_t odd = 0;
-
-    while (odd == 0 && in->end - p >= WINDOW_BYTES) {
-        odd = odd_64(p);
-        p += odd != 0 ? lowest_bit(odd) : WINDOW_BYTES;
-    }
-    return p[-1] == '\\' ? p - 1 : p; /* one that is escaped itself is odd, so this one is not */
-}
-
-static position skip_text(struct scanner *s, struct input *in, position p)
-{
-    p = skip_plain(&in->plain, p);
-    if (in->end - p <= WINDOW_BYTES || *p != '\\' || !is_usual(p[1]))
-        return p;
-    s->token_escaped = true;
-    return skip_plain(&in->plain, skip_blocks(in, p + 2));
-}
-
 static position string(struct scanner *s, struct input *in, position p)
 {
     while (s->state == STRING) {
-        p = skip_text(s, in, p);
+        p = scanner_text(s, in, p);
         if (p == in->end)
             return p;
         if (*p == '"')

@@ -1,4 +1,4 @@
-/* What the three files of the scanner share. Of no use to anybody else. */
+/* What the files of the scanner share. Of no use to anybody else. */
 #ifndef STDIO_BUS_FORMAT_SCANNER_INTERNAL_H
 #define STDIO_BUS_FORMAT_SCANNER_INTERNAL_H
 
@@ -48,6 +48,9 @@ struct input {
 /* Consumes whole tokens at once as long as nothing unusual comes. To be called in the states
  * FIRST_KEY and KEY, and FIRST_VALUE and VALUE of an array. Returns p when there are none. */
 position scanner_quick(struct scanner *s, struct input *in, position p);
+
+/* Inside a string: goes over what is plain, and over the usual escapes behind the first of them. */
+position scanner_text(struct scanner *s, struct input *in, position p);
 
 /* Notes the top-level key that started at the last token_start and ends before p. */
 void scanner_note_key(struct scanner *s, const struct input *in, position p);
