@@ -38,6 +38,7 @@ struct stdio_bus_event_loop {
     void *after_user_data;
     bool again; /* the after-hook has more to do */
     int64_t now_ms;
+    bool now_is_old; /* of an earlier round */
     uint64_t round;
     struct event_ready ready[EVENT_BACKEND_ROUND_MAX + ALWAYS_ROUND_MAX];
 };
@@ -294,16 +295,21 @@ int stdio_bus_event_loop_run_once(struct stdio_bus_event_loop *loop, int timeout
             return STDIO_BUS_ERR;
         count = 0;
     }
-    loop->now_ms = clock_now_ms();
+    loop->now_is_old = true;
     called = serve_ready(loop, collect_always(loop, count));
-    called += timers_run(&loop->timers, loop->now_ms);
+    if (loop->timers.root != NULL)
+        called += timers_run(&loop->timers, stdio_bus_event_loop_now_ms(loop));
     loop->again = loop->after != NULL && loop->after(loop->after_user_data);
     run_deferred(loop);
     return called;
 }
 
-int64_t stdio_bus_event_loop_now_ms(const struct stdio_bus_event_loop *loop)
+int64_t stdio_bus_event_loop_now_ms(struct stdio_bus_event_loop *loop)
 {
+    if (loop->now_is_old) {
+        loop->now_ms = clock_now_ms();
+        loop->now_is_old = false;
+    }
     return loop->now_ms;
 }
 

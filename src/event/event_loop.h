@@ -66,8 +66,9 @@ int stdio_bus_event_loop_remove(struct stdio_bus_event_loop *loop, int fd);
  * or STDIO_BUS_ERR with errno set when the backend fails. */
 int stdio_bus_event_loop_run_once(struct stdio_bus_event_loop *loop, int timeout_ms);
 
-/* Monotonic time, read once per round after the wait (and by create). */
-int64_t stdio_bus_event_loop_now_ms(const struct stdio_bus_event_loop *loop);
+/* Monotonic time, read once per round, by the first who asks after the wait (and by create): rounds
+ * that only pass messages on do without. */
+int64_t stdio_bus_event_loop_now_ms(struct stdio_bus_event_loop *loop);
 
 /* The loop's timers, for timers_start and timers_stop. Deadlines are in now_ms's time. */
 struct timers *stdio_bus_event_loop_timers(struct stdio_bus_event_loop *loop);
