@@ -1,0 +1,242 @@
+/* What a message must not cost once traffic is steady: an allocation, a change of what the event
+ * loop waits for, a look at the clock, a line of log. A whole bus runs in this process; the linker
+ * puts counters between it and what it calls. */
+#include "build_config.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "bus.h"
+#include "client.h"
+#include "deadline.h"
+#include "event/event_loop.h"
+#include "suite.h"
+
+enum cost { ALLOCATIONS, INTERESTS, CLOCKS, LOG_LINES, COSTS };
+
+static unsigned counts[COSTS];
+static bool in_bus; /* what the client's side of this process does is not counted */
+
+static void count(enum cost cost)
+{
+    counts[cost] += in_bus;
+}
+
+/* The linker turns calls of NAME into calls of __wrap_NAME. */
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t number, size_t size);
+void *__real_realloc(void *memory, size_t size);
+int64_t __real_clock_now_ms(void);
+int __real_stdio_bus_event_loop_modify(struct stdio_bus_event_loop *, int, unsigned);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t number, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+int64_t __wrap_clock_now_ms(void);
+int __wrap_stdio_bus_event_loop_modify(struct stdio_bus_event_loop *, int, unsigned);
+void __wrap_log_write(struct log *log, enum log_level level, const char *context,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+void *__wrap_malloc(size_t size)
+{
+    count(ALLOCATIONS);
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t number, size_t size)
+{
+    count(ALLOCATIONS);
+    return __real_calloc(number, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    count(ALLOCATIONS);
+    return __real_realloc(memory, size);
+}
+
+int64_t __wrap_clock_now_ms(void)
+{
+    count(CLOCKS);
+    return __real_clock_now_ms();
+}
+
+int __wrap_stdio_bus_event_loop_modify(struct stdio_bus_event_loop *loop, int fd, unsigned events)
+{
+    count(INTERESTS);
+    return __real_stdio_bus_event_loop_modify(loop, fd, events);
+}
+
+void __wrap_log_write(struct log *log, enum log_level level, const char *context,
+                      const char *format, ...)
+{
+    (void)log, (void)level, (void)context, (void)format;
+    count(LOG_LINES);
+}
+
+#define CLIENTS_MAX 16
+#define WARM_UP 20
+#define ROUNDS 200
+
+static char folder[64], path[128];
+static struct log test_log;
+static struct stdio_bus *bus;
+static struct client clients[CLIENTS_MAX];
+
+static void step(void)
+{
+    enum bus_outcome outcome;
+
+    in_bus = true;
+    outcome = bus_step(bus, 100);
+    in_bus = false;
+    ck_assert_int_eq(outcome, BUS_RUNNING);
+}
+
+static void start(unsigned workers)
+{
+    static char *argv[2];
+    static struct pool_config pool;
+    static struct config config;
+    struct bus_options options = {.config = &config, .log = &test_log, .mode = BUS_LISTEN_UNIX};
+    int started;
+
+    harness_make_dir(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/bus", folder);
+    options.unix_path = path;
+    argv[0] = getenv("TEST_WORKER");
+    ck_assert_ptr_nonnull(argv[0]);
+    pool = (struct pool_config){(char *)"pool", argv[0], argv, workers};
+    config = (struct config){&pool, 1, .limits = LIMITS_DEFAULT};
+    log_open(&test_log, 2, LOG_LEVEL_INFO);
+    in_bus = true;
+    bus = bus_create(&options);
+    started = bus != NULL ? bus_start(bus) : STDIO_BUS_ERR;
+    in_bus = false;
+    ck_assert_int_eq(started, STDIO_BUS_OK);
+}
+
+static void stop(void)
+{
+    bus_destroy(bus);
+    log_close(&test_log);
+    harness_remove_dir(folder);
+}
+
+static const struct traffic {
+    const char *name;
+    unsigned clients, window, workers;
+    size_t size; /* of a payload */
+    bool sessions;
+    bool fits; /* into pipes and sockets: nobody ever waits for room */
+} traffics[] = {
+    {"one at a time", 1, 1, 1, 64, false, true},
+    {"64 in flight", 1, 64, 1, 64, false, true},
+    {"16 clients with sessions", 16, 16, 2, 64, true, true},
+    {"8 in flight of 4 KiB", 1, 8, 1, 4096, false, true},
+    {"4 in flight of 64 KiB", 1, 4, 1, 65536, false, false},
+    {"900 KiB", 1, 1, 1, 921600, false, false},
+};
+
+#define TRAFFICS (int)(sizeof traffics / sizeof traffics[0])
+
+static void connect_clients(const struct traffic *traffic)
+{
+    struct daemon daemon = {.port = 0};
+    unsigned i;
+
+    snprintf(daemon.socket_path, sizeof daemon.socket_path, "%s", path);
+    for (i = 0; i < traffic->clients; i++)
+        client_connect(&clients[i], &daemon);
+}
+
+/* The requests of one client for one round. */
+static void compose(const struct traffic *traffic, unsigned client, struct text *text)
+{
+    unsigned id;
+
+    for (id = 0; id < traffic->window; id++) {
+        text_printf(text, "{\"jsonrpc\":\"2.0\",\"id\":%u,", client * 100 + id);
+        if (traffic->sessions)
+            text_printf(text, "\"sessionId\":\"s%u\",", client);
+        text_printf(text, "\"method\":\"plain\",\"params\":\"");
+        text_fill(text, 'x', traffic->size);
+        text_printf(text, "\"}\n");
+    }
+}
+
+/* Sends what there is room for and takes the answers that are there; true when it is done. */
+static bool turn(struct client *client, const struct text *requests, size_t *sent,
+                 unsigned *missing)
+{
+    struct span line;
+
+    *sent += client_offer(client, requests->data + *sent, requests->len - *sent);
+    while (*missing > 0 && client_line_before(client, 0, &line))
+        --*missing;
+    return *missing == 0;
+}
+
+static void exchange(const struct traffic *traffic, const struct text *requests)
+{
+    size_t sent[CLIENTS_MAX] = {0};
+    unsigned missing[CLIENTS_MAX], i, done;
+    int64_t deadline = deadline_usual();
+
+    for (i = 0; i < traffic->clients; i++)
+        missing[i] = traffic->window;
+    for (;;) {
+        for (i = 0, done = 0; i < traffic->clients; i++)
+            done += turn(&clients[i], &requests[i], &sent[i], &missing[i]);
+        if (done == traffic->clients)
+            return;
+        ck_assert(!deadline_over(deadline));
+        step();
+    }
+}
+
+START_TEST(a_message_costs_nothing_but_its_way)
+{
+    const struct traffic *traffic = &traffics[_i];
+    struct text requests[CLIENTS_MAX] = {{0}};
+    unsigned i, messages = 2 * ROUNDS * traffic->clients * traffic->window;
+
+    start(traffic->workers);
+    ck_assert_uint_gt(counts[ALLOCATIONS], 0);
+    ck_assert_uint_gt(counts[CLOCKS], 0);
+    connect_clients(traffic);
+    for (i = 0; i < traffic->clients; i++)
+        compose(traffic, i, &requests[i]);
+    for (i = 0; i < WARM_UP; i++)
+        exchange(traffic, requests);
+    ck_assert_uint_gt(counts[LOG_LINES], 0);
+    memset(counts, 0, sizeof counts);
+    for (i = 0; i < ROUNDS; i++)
+        exchange(traffic, requests);
+    ck_assert_msg(counts[LOG_LINES] == 0, "%s: %u lines", traffic->name, counts[LOG_LINES]);
+    ck_assert_msg(counts[CLOCKS] == 0, "%s: %u clocks", traffic->name, counts[CLOCKS]);
+    /* How messages are cut is by chance; long ones may once need a buffer more than before. */
+    ck_assert_msg(counts[ALLOCATIONS] <= (traffic->fits ? 0 : messages / 50),
+                  "%s: %u allocations for %u messages", traffic->name, counts[ALLOCATIONS],
+                  messages);
+    ck_assert_msg(counts[INTERESTS] == 0 || !traffic->fits, "%s: %u changes of interest",
+                  traffic->name, counts[INTERESTS]);
+    for (i = 0; i < traffic->clients; i++) {
+        text_free(&requests[i]);
+        client_close(&clients[i]);
+    }
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("steady");
+    TCase *tests = harness_case(suite, "steady");
+
+    tcase_add_loop_test(tests, a_message_costs_nothing_but_its_way, 0, TRAFFICS);
+    return harness_run(suite);
+}
