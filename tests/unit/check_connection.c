@@ -188,6 +188,48 @@ START_TEST(held_connection_reads_nothing_more)
 }
 END_TEST
 
+static size_t bytes_read(const struct owner *owner)
+{
+    const struct buffer *input = owner->connection.input;
+
+    return owner->taken.len + (input != NULL ? buffer_len(input) : 0);
+}
+
+/* Beside a flood of the shortest messages and one of long ones a third connection gets its turn in
+ * every round, and the others no more than one read each: what it waits is bounded. */
+START_TEST(nobody_takes_more_than_a_turn)
+{
+    enum { SHORT, LONG, POLITE, COUNT };
+    struct owner owners[COUNT], *all[COUNT] = {&owners[SHORT], &owners[LONG], &owners[POLITE]};
+    size_t before[2];
+    unsigned i;
+    int round;
+
+    for (i = 0; i < COUNT; i++)
+        open_socket(&owners[i]);
+    for (i = 0; i < 500000; i++)
+        other_send(&owners[SHORT].other, "{}\n");
+    for (i = 0; i < 6; i++)
+        add_message(&owners[LONG].other.to_send, 256 * 1024, i);
+    for (round = 1; round <= 10; round++) {
+        for (i = 0; i < POLITE; i++)
+            before[i] = bytes_read(&owners[i]);
+        add_message(&owners[POLITE].other.to_send, 100, i);
+        run_round(all, COUNT);
+        ck_assert_int_eq(owners[POLITE].messages, round);
+        for (i = 0; i < POLITE; i++) {
+            ck_assert_uint_gt(bytes_read(&owners[i]), before[i]);
+            ck_assert_uint_le(bytes_read(&owners[i]), before[i] + BUFFER_LARGE);
+        }
+    }
+    run_owners_until(all, COUNT, owners[SHORT].messages == 500000 && owners[LONG].messages == 6);
+    for (i = 0; i < COUNT; i++) {
+        expect_same_bytes(&owners[i].taken, &owners[i].other.to_send);
+        close_owner(&owners[i]);
+    }
+}
+END_TEST
+
 START_TEST(idle_connection_holds_no_buffer)
 {
     struct owner owner;
@@ -616,6 +658,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, fields_are_there_when_offered_again);
     tcase_add_test(tcase, problem_of_a_field_is_told_with_the_message);
     tcase_add_loop_test(tcase, held_connection_reads_nothing_more, 0, 2);
+    tcase_add_test(tcase, nobody_takes_more_than_a_turn);
     tcase_add_test(tcase, idle_connection_holds_no_buffer);
     tcase_add_loop_test(tcase, malformed_input_ends_it, 0, CHUNKS);
     tcase_add_loop_test(tcase, longest_message_is_accepted, 0, EDGE_CHUNKS);
