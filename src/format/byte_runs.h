@@ -26,6 +26,7 @@
 struct window {
     const unsigned char *start, *end;
     uintptr_t base; /* where its 64 bytes begin */
+    const unsigned char *behind; /* the end of what is in sight */
     uintptr_t last; /* asked for bits behind this address it moves first */
     uint64_t stops; /* never set for a byte at or behind `end` */
 };
@@ -278,8 +279,10 @@ static inline void window_move(struct window *w, const unsigned char *p,
 {
     size_t len = (size_t)(w->end - w->start);
 
+    w->behind = w->end;
     if (w->end - p >= WINDOW_BYTES) {
         w->base = (uintptr_t)p;
+        w->behind = p + WINDOW_BYTES;
         w->last = w->base + WINDOW_BYTES / 2;
         w->stops = stops_of(p);
     } else if (len >= WINDOW_BYTES) {
@@ -333,9 +336,7 @@ static inline const unsigned char *skip_plain(struct window *w, const unsigned c
         uint64_t stops = plain_stops(w, p);
         if (stops != 0)
             return p + lowest_bit(stops);
-        if (w->last == (uintptr_t)w->end)
-            return w->end;
-        p += w->base + WINDOW_BYTES - (uintptr_t)p;
+        p = w->behind;
     }
     return p;
 }

@@ -6,6 +6,7 @@
 
 /* A token is looked at only where so many bytes are left: "false" and the byte behind it. */
 #define QUICK_BYTES 6
+#define QUICK_STRING_BYTES 256
 
 /* These return what follows the token at p, or NULL, and nothing has happened, when it is unusual,
  * wrong or not all in sight: that is left to the state machine. What they return can be read. */
@@ -27,19 +28,32 @@ static inline position quick_key(struct scanner *s, struct input *in, position p
     return skip_space(in, quote + 2);
 }
 
+/* A string that is long, unusual or not all in sight is left in the state STRING. */
 static inline position quick_string(struct scanner *s, struct input *in, position p)
 {
-    uint64_t stops = plain_stops(&in->plain, p + 1);
-    position quote;
+    position at = p + 1;
 
-    if (stops == 0)
-        return NULL;
-    quote = p + 1 + lowest_bit(stops);
-    if (*quote != '"' || in->end - quote < 2)
-        return NULL;
-    token_start(s, in, p + 1);
-    value_end(s, in, quote, SCAN_STRING);
-    return quote + 1;
+    token_start(s, in, at);
+    while (at - p < QUICK_STRING_BYTES && in->end - at >= 2) {
+        uint64_t stops = plain_stops(&in->plain, at);
+
+        if (stops == 0) {
+            at = in->plain.behind;
+            continue;
+        }
+        at += lowest_bit(stops);
+        if (*at == '"' && in->end - at >= 2) {
+            value_end(s, in, at, SCAN_STRING);
+            return at + 1;
+        }
+        if (*at != '\\' || in->end - at < 2 || !is_usual(at[1]))
+            break;
+        s->token_escaped = true;
+        at += 2;
+    }
+    s->in_key = false;
+    s->state = STRING;
+    return at;
 }
 
 /* `stops` has the bits of the bytes that are no digits, *at is the lowest of them. Takes that one
@@ -147,6 +161,8 @@ position scanner_quick(struct scanner *s, struct input *in, position p)
             if (next == NULL)
                 return p;
             p = next;
+            if (s->state == STRING)
+                return p;
         }
         p = quick_end(s, in, p);
         if (s->state == AFTER_VALUE)

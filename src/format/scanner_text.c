@@ -21,60 +21,50 @@ AVX2 static inline __m256i odd_lanes_32(const unsigned char *p)
     return _mm256_blendv_epi8(special, _mm256_xor_si256(usual, escaped), escaped);
 }
 
-/* Goes over the blocks that have nothing odd. */
-AVX2 static position skip_even_blocks(position p, position end)
+AVX2 static position skip_blocks_32(position p, position end, uint64_t *odd)
 {
-    while (end - p >= WINDOW_BYTES) {
-        __m256i odd = _mm256_or_si256(odd_lanes_32(p), odd_lanes_32(p + 32));
+    for (; end - p >= WINDOW_BYTES; p += WINDOW_BYTES) {
+        __m256i a = odd_lanes_32(p), b = odd_lanes_32(p + 32), both = _mm256_or_si256(a, b);
 
-        if (!_mm256_testz_si256(odd, odd))
-            break;
-        p += WINDOW_BYTES;
+        if (_mm256_testz_si256(both, both))
+            continue;
+        *odd = (uint32_t)_mm256_movemask_epi8(a);
+        *odd |= (uint64_t)(uint32_t)_mm256_movemask_epi8(b) << 32;
+        return p + lowest_bit(*odd);
     }
     return p;
 }
 
-static inline bool has_wide_lanes(void)
-{
-    return __builtin_cpu_supports("avx2");
-}
+#define SKIP_BLOCKS(p, end, odd)                                                                   \
+    (__builtin_cpu_supports("avx2") ? skip_blocks_32(p, end, odd) : skip_blocks(p, end, odd))
 
 #else
-
-static inline position skip_even_blocks(position p, position end)
-{
-    (void)end;
-    return p;
-}
-
-static inline bool has_wide_lanes(void)
-{
-    return false;
-}
-
+#define SKIP_BLOCKS skip_blocks
 #endif
 
 /* Goes over plain bytes and the usual escapes a block at a time, as long as whole ones are there:
  * no branch depends on where in its block an escape stands, or how many there are. The byte before
- * p is no backslash. */
-static position skip_blocks(position p, position end)
+ * p is no backslash. Stops at the first byte that is odd, and *odd is not 0 then. */
+static position skip_blocks(position p, position end, uint64_t *odd)
 {
-    uint64_t odd = 0;
-
-    if (has_wide_lanes())
-        p = skip_even_blocks(p, end);
-    while (odd == 0 && end - p >= WINDOW_BYTES) {
-        odd = odd_64(p);
-        p += odd != 0 ? lowest_bit(odd) : WINDOW_BYTES;
+    for (; end - p >= WINDOW_BYTES; p += WINDOW_BYTES) {
+        *odd = odd_64(p);
+        if (*odd != 0)
+            return p + lowest_bit(*odd);
     }
-    return p[-1] == '\\' ? p - 1 : p; /* one that is escaped itself is odd, so this one is not */
+    return p;
 }
 
 position scanner_text(struct scanner *s, struct input *in, position p)
 {
+    uint64_t odd = 0;
+
     p = skip_plain(&in->plain, p);
     if (in->end - p <= WINDOW_BYTES || *p != '\\' || !is_usual(p[1]))
         return p;
     s->token_escaped = true;
-    return skip_plain(&in->plain, skip_blocks(p + 2, in->end));
+    p = SKIP_BLOCKS(p + 2, in->end, &odd);
+    if (p[-1] == '\\')
+        return p - 1; /* were it escaped itself, it would be odd */
+    return odd != 0 ? p : skip_plain(&in->plain, p);
 }
