@@ -129,8 +129,10 @@ static void add_client(struct load *load)
     struct client_options its = options->client;
     int in = load->subject.out, out = load->subject.in;
 
-    if (options->greedy > 0 && load->client_count == 0)
+    if (options->greedy > 0 && load->client_count == 0) {
         its.window = options->greedy;
+        its.payload = options->greedy_payload > 0 ? options->greedy_payload : its.payload;
+    }
     if (options->unix_path != NULL || options->tcp != NULL)
         in = out = connect_patiently(options);
     client_open(client, load->client_count, &its, in, out);

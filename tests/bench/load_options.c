@@ -26,6 +26,7 @@ static const char usage[] =
     "  --lockstep       makes its next requests when all are answered\n"
     "  --dribble BYTES  sends so many at a time, each when the last have been read\n"
     "  --greedy N       client 0 has so many in flight, and is not measured\n"
+    "  --greedy-payload BYTES  its requests have so much text (as the others' have)\n"
     "How long:\n"
     "  --requests N     so many are measured, after a tenth as many to warm up\n"
     "  --seconds S      or for so long                                (1)\n"
@@ -54,8 +55,8 @@ static double number(const char *text, double min)
     return value;
 }
 
-enum { CLIENTS, WINDOW, PAYLOAD, PLAIN, SESSIONS, EACH, LOCKSTEP, DRIBBLE, GREEDY, REQUESTS,
-       SECONDS, WARMUP, RATE, PUSH, SLOW, IDLE, WORKERS, ONE_CPU, UNIX, TCP };
+enum { CLIENTS, WINDOW, PAYLOAD, PLAIN, SESSIONS, EACH, LOCKSTEP, DRIBBLE, GREEDY, GREEDY_PAYLOAD,
+       REQUESTS, SECONDS, WARMUP, RATE, PUSH, SLOW, IDLE, WORKERS, ONE_CPU, UNIX, TCP };
 
 static const struct option long_options[] = {
     {"clients", required_argument, NULL, CLIENTS},   {"window", required_argument, NULL, WINDOW},
@@ -68,6 +69,7 @@ static const struct option long_options[] = {
     {"tcp", required_argument, NULL, TCP},           {"lockstep", no_argument, NULL, LOCKSTEP},
     {"workers", required_argument, NULL, WORKERS},   {"one-cpu", no_argument, NULL, ONE_CPU},
     {"greedy", required_argument, NULL, GREEDY},     {"plain", no_argument, NULL, PLAIN},
+    {"greedy-payload", required_argument, NULL, GREEDY_PAYLOAD},
     {NULL, 0, NULL, 0},
 };
 
@@ -81,6 +83,7 @@ static void take(struct load_options *options, int option)
     case SESSIONS: options->client.session = true; break;
     case EACH: options->each = true; break;
     case GREEDY: options->greedy = (unsigned)number(optarg, 1); break;
+    case GREEDY_PAYLOAD: options->greedy_payload = (size_t)number(optarg, 16); break;
     case LOCKSTEP: options->lockstep = true; break;
     case DRIBBLE: options->client.dribble = (size_t)number(optarg, 1); break;
     case REQUESTS: options->requests = (uint64_t)number(optarg, 1); break;

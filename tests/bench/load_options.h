@@ -17,6 +17,7 @@ struct load_options {
     double rate;            /* requests a second, all clients together; 0: as fast as they can */
     bool each;              /* a request is a write of its own */
     unsigned greedy;        /* window of client 0, which is not measured; 0: like the others */
+    size_t greedy_payload;  /* its payload; 0: like the others */
     bool lockstep;          /* a window is filled when all of the one before is answered */
     unsigned workers;       /* wait for so many to be there */
     bool one_cpu;           /* for all processes together */

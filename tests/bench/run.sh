@@ -107,6 +107,8 @@ while [ $run -lt "$runs" ]; do
     many push-alone 11 --warmup 0.5 --clients 11 --push --slow 0
     many push-beside-slow 11 --warmup 0.5 --clients 11 --push --slow 1000000
     many greedy 2 --clients 11 --window 1 --payload 4096 --greedy 256
+    many greedy-small 2 --clients 11 --window 1 --greedy 256
+    many greedy-large 2 --clients 11 --window 1 --greedy 2 --greedy-payload 1000000
     one start --window 1 --requests 1
     many idle 1 --clients 1000 --idle
 done

@@ -183,7 +183,9 @@ END {
     compare("notifications/s to 10, beside a slow one*", "push-beside-slow", "rate", ">= 0.95",
             "push-alone")
     plain("  peak memory KiB", "push-beside-slow", "peak_kib")
-    plain("10 x 1 beside one with 256 in flight: p99.9 us", "greedy", "p999_us", "<= 10000")
+    plain("10 x 1 beside 256 in flight, 4 KiB: p99.9 us", "greedy", "p999_us", "<= 10000")
+    plain("  beside 256 in flight, 64 B: p99.9 us", "greedy-small", "p999_us", "<= 10000")
+    plain("  beside 2 in flight, 1 MB: p99.9 us", "greedy-large", "p999_us", "<= 10000")
     plain("start to the first answer, ms", "start", "first_ms", "<= 5")
     plain("idle: resident KiB", "idle", "resident_kib", "<= 2048")
     plain("  bytes for a client that said nothing", "idle", "silent_client_bytes", "<= 1024")
