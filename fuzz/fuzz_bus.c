@@ -421,8 +421,10 @@ static void begin(struct run *run, unsigned script, unsigned rarely)
     static char *argv_p[] = {"w", "0", NULL}, *argv_q[] = {"w", "1", NULL};
     struct bus_options options = {&run->config, &run->log, BUS_LISTEN_UNIX, "", "", 0, false};
 
-    run->pools[0] = (struct pool_config){"p", "w", argv_p, script & 64 ? 1 : 2};
-    run->pools[1] = (struct pool_config){"q", "w", argv_q, 1};
+    run->pools[0] = (struct pool_config){
+        .id = "p", .command = "w", .argv = argv_p, .instances = script & 64 ? 1 : 2};
+    run->pools[1] =
+        (struct pool_config){.id = "q", .command = "w", .argv = argv_q, .instances = 1};
     run->config.pools = run->pools;
     run->config.pool_count = 2;
     run->config.strict = run->ends->strict = rarely % 8 == 7;

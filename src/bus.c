@@ -97,6 +97,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     list_init(&bus->starved);
     timer_init(&bus->starved_retry, release_starved, bus);
     timer_init(&bus->drain, drain_expired, bus);
+    timer_init(&bus->requests_timer, bus_expire_requests, bus);
     bus->has_nofile = getrlimit(RLIMIT_NOFILE, &bus->nofile) == 0;
     router_init(&bus->router, &options->config->limits, &key);
     bus->loop = stdio_bus_event_loop_create();
@@ -173,6 +174,7 @@ void bus_serve(struct stdio_bus *bus)
 {
     bus->phase = BUS_PHASE_SERVING;
     bus_serve_workers(bus);
+    bus_supply_workers(bus);
     if (bus->options.mode == BUS_LISTEN_STDIO &&
         bus_add_client(bus, STDIN_FILENO, STDOUT_FILENO, true, "stdin and stdout") != STDIO_BUS_OK)
         bus_begin_stop(bus, BUS_SYSTEM_ERROR);
@@ -191,7 +193,11 @@ int bus_start(struct stdio_bus *bus)
     if (open_listener(bus) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     reserve_descriptors(bus);
-    return bus_start_workers(bus);
+    if (bus_start_workers(bus) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    if (bus->starting_count == 0) /* exclusive pools without spare workers */
+        bus_serve(bus);
+    return STDIO_BUS_OK;
 }
 
 enum bus_outcome bus_step(struct stdio_bus *bus, int timeout_ms)

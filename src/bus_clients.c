@@ -55,6 +55,10 @@ static void remove_client(struct client *client, const char *reason)
         bus->refused_count--;
     else
         bus->client_count--;
+    if (bus->sharing) {
+        bus_cancel_requests_of(client);
+        bus_retire_workers_of(client);
+    }
     router_client_gone(&bus->router, &client->endpoint.peer, tell_worker, bus);
     timers_stop(stdio_bus_event_loop_timers(bus->loop), &client->endpoint.hold);
     connection_close(connection);
@@ -100,12 +104,30 @@ static enum connection_verdict client_message(struct connection *connection,
     return bus_carry_out(client->bus, &client->endpoint, message, &route);
 }
 
+/* The same where some pool has keys of its own. */
+static enum connection_verdict sharing_message(struct connection *connection,
+                                               const struct message *message,
+                                               enum message_problem problem)
+{
+    if (problem != MESSAGE_OK)
+        return client_message(connection, message, problem);
+    return bus_sharing_client_message(client_of(connection), message);
+}
+
 void bus_check_client_done(struct client *client)
 {
     struct connection *connection = &client->endpoint.connection;
 
     if (connection->ended_told && list_empty(&client->endpoint.peer.asked))
         connection_linger(connection);
+}
+
+void bus_check_clients_done(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->clients, node, following)
+        bus_check_client_done(list_entry(node, struct client, link));
 }
 
 /* It has shut down its sending side, and still gets the answers to what it asked. */
@@ -172,6 +194,11 @@ static const struct connection_handler client_handler = {
     client_flushed, client_failed,    client_starved,
 };
 
+static const struct connection_handler sharing_handler = {
+    sharing_message, client_malformed, client_ended,  client_full,
+    client_flushed,  client_failed,    client_starved,
+};
+
 /* It waited long enough for an id that somebody else's request has. */
 static void hold_expired(void *user_data)
 {
@@ -200,8 +227,9 @@ int bus_add_client(struct stdio_bus *bus, int fd_in, int fd_out, bool on_stdio, 
     struct client *client = new_client(bus, on_stdio);
 
     if (client == NULL ||
-        connection_open(&client->endpoint.connection, &bus->transport, &client_handler, fd_in,
-                        fd_out, on_stdio) != STDIO_BUS_OK) {
+        connection_open(&client->endpoint.connection, &bus->transport,
+                        bus->sharing ? &sharing_handler : &client_handler, fd_in, fd_out,
+                        on_stdio) != STDIO_BUS_OK) {
         log_error(bus->log, "", "cannot serve %s: %s", peer, strerror(errno));
         free(client);
         return STDIO_BUS_ERR;

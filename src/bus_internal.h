@@ -52,6 +52,9 @@ struct stdio_bus {
     struct list starved; /* peers held for want of memory */
     struct timer starved_retry;
     struct timer drain;
+    bool sharing; /* some pool has keys of its own */
+    struct timer requests_timer; /* at the first deadline of a request */
+    int64_t requests_deadline_ms;
     enum bus_phase phase;
     bool killed; /* the drain is over: what was left got SIGKILL */
     enum bus_outcome reason; /* what the outcome will be */
@@ -76,6 +79,12 @@ void bus_check_stopped(struct stdio_bus *bus);
 enum connection_verdict bus_carry_out(struct stdio_bus *bus, struct endpoint *from,
                                       const struct message *message, const struct route *route);
 
+/* Says in the log what becomes of a message. */
+void bus_log_forwarding(struct stdio_bus *bus, const struct endpoint *from,
+                        const struct message *message, const struct route *route);
+void bus_log_discarded(struct stdio_bus *bus, enum log_level level, const struct endpoint *from,
+                       const struct message *message, const char *text);
+
 /* Offers a released peer's message again. */
 void bus_resume(struct stdio_bus *bus, struct peer *peer);
 
@@ -86,6 +95,28 @@ void bus_starve(struct stdio_bus *bus, struct endpoint *endpoint);
 void bus_send_error(struct stdio_bus *bus, struct endpoint *to, struct message_id id, int code,
                     const char *text);
 
+/* --- bus_sharing.c --- */
+
+/* A message of a client, where some pool has keys of its own. */
+enum connection_verdict bus_sharing_client_message(struct client *client,
+                                                   const struct message *message);
+
+/* A message of a worker in a pool with keys of its own; *route is what became of it. */
+enum connection_verdict bus_sharing_worker_message(struct worker *worker,
+                                                   const struct message *message,
+                                                   struct route *route);
+
+/* The client leaves: what it waits for is cancelled where the worker goes on, and the workers that
+ * it had alone are done. */
+void bus_cancel_requests_of(struct client *client);
+void bus_retire_workers_of(struct client *client);
+
+/* timer_fn: requests whose time is over get an error. */
+void bus_expire_requests(void *user_data);
+
+/* Starts the processes that exclusive pools need now. */
+void bus_supply_workers(struct stdio_bus *bus);
+
 /* --- bus_clients.c --- */
 
 /* Serves the descriptors as a new client; `peer` is for the log. STDIO_BUS_ERR when it could not,
@@ -94,6 +125,9 @@ int bus_add_client(struct stdio_bus *bus, int fd_in, int fd_out, bool on_stdio, 
 
 /* listener_fn. */
 void bus_accepted(void *user_data, int fd, const char *peer);
+
+/* bus_check_client_done for all. */
+void bus_check_clients_done(struct stdio_bus *bus);
 
 /* The client has sent everything: ends it when nothing is in flight for it any more. */
 void bus_check_client_done(struct client *client);

@@ -44,7 +44,8 @@ static const char *id_text(char *to, size_t size, struct message_id id)
 
 /* "discarded a message (id 7, sessionId none): TEXT", at the level of what was done with it. */
 static void log_message(struct stdio_bus *bus, enum log_level level, const struct endpoint *from,
-                        const struct message *message, const char *done, const char *text)
+                        const struct message *message, const char *done, const char *between,
+                        const char *text)
 {
     char id[64], session[64];
 
@@ -53,13 +54,20 @@ static void log_message(struct stdio_bus *bus, enum log_level level, const struc
               message->session_id.data != NULL
                   ? log_escape(session, sizeof session, message->session_id)
                   : "none",
-              level == LOG_LEVEL_DEBUG ? " to " : ": ", text);
+              between, text);
 }
 
-static void log_undelivered(struct stdio_bus *bus, const struct endpoint *from,
-                            const struct message *message, const char *text)
+void bus_log_forwarding(struct stdio_bus *bus, const struct endpoint *from,
+                        const struct message *message, const struct route *route)
 {
-    log_message(bus, LOG_LEVEL_WARN, from, message, "discarded", text);
+    log_message(bus, LOG_LEVEL_DEBUG, from, message, "forwarding", " to ",
+                endpoint_of_peer(route->to)->connection.context);
+}
+
+void bus_log_discarded(struct stdio_bus *bus, enum log_level level, const struct endpoint *from,
+                       const struct message *message, const char *text)
+{
+    log_message(bus, level, from, message, "discarded", ": ", text);
 }
 
 /* Who does not read their errors cannot go on asking for more of them. A worker may be unable to
@@ -86,7 +94,7 @@ static enum connection_verdict refuse(struct stdio_bus *bus, struct endpoint *fr
         router_hold(&from->peer.waiting, &from->peer);
         return CONNECTION_HELD;
     }
-    log_undelivered(bus, from, message, route->text);
+    bus_log_discarded(bus, LOG_LEVEL_WARN, from, message, route->text);
     if (told)
         bus_send_error(bus, from, message->id, route->code, route->text);
     return CONNECTION_NEXT;
@@ -105,8 +113,7 @@ enum connection_verdict bus_carry_out(struct stdio_bus *bus, struct endpoint *fr
     switch (route->action) {
     case ROUTE_FORWARD:
         if (log_enabled(bus->log, LOG_LEVEL_DEBUG))
-            log_message(bus, LOG_LEVEL_DEBUG, from, message, "forwarding",
-                        endpoint_of_peer(route->to)->connection.context);
+            bus_log_forwarding(bus, from, message, route);
         if (connection_forward(&endpoint_of_peer(route->to)->connection, &from->connection,
                                message->bytes) == STDIO_BUS_OK) {
             router_forwarded(&bus->router, route);
@@ -122,9 +129,13 @@ enum connection_verdict bus_carry_out(struct stdio_bus *bus, struct endpoint *fr
     case ROUTE_REFUSE:
         return refuse(bus, from, message, route);
     case ROUTE_DISCARD:
-        log_undelivered(bus, from, message, route->text);
+        bus_log_discarded(bus, LOG_LEVEL_WARN, from, message, route->text);
         return CONNECTION_NEXT;
     case ROUTE_NO_MEMORY:
+    case ROUTE_FORWARD_EDITED: /* these are bus_sharing.c's */
+    case ROUTE_BROADCAST:
+    case ROUTE_HOLD_UNTIL:
+    case ROUTE_DROP:
         break;
     }
     bus_starve(bus, from);

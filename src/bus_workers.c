@@ -34,7 +34,8 @@ static void worker_malformed(struct connection *connection, int code, const char
 /* A client that had sent everything and waited for this answer is done now. */
 static void check_asker_done(const struct route *route)
 {
-    if (route->action == ROUTE_FORWARD && route->answered != NULL)
+    if ((route->action == ROUTE_FORWARD || route->action == ROUTE_FORWARD_EDITED) &&
+        route->answered != NULL)
         bus_check_client_done(list_entry(endpoint_of_peer(route->to), struct client, endpoint));
 }
 
@@ -53,6 +54,25 @@ static enum connection_verdict worker_message(struct connection *connection,
     }
     router_from_worker(&bus->router, &worker->endpoint.peer, message, &route);
     verdict = bus_carry_out(bus, &worker->endpoint, message, &route);
+    if (verdict == CONNECTION_NEXT)
+        check_asker_done(&route);
+    return verdict;
+}
+
+/* The same in a pool with keys of its own. */
+static enum connection_verdict sharing_message(struct connection *connection,
+                                               const struct message *message,
+                                               enum message_problem problem)
+{
+    struct worker *worker = worker_of(connection);
+    enum connection_verdict verdict;
+    struct route route;
+
+    if (problem != MESSAGE_OK) {
+        worker_malformed(connection, 0, message_problem_text(problem));
+        return CONNECTION_NEXT;
+    }
+    verdict = bus_sharing_worker_message(worker, message, &route);
     if (verdict == CONNECTION_NEXT)
         check_asker_done(&route);
     return verdict;
@@ -119,6 +139,16 @@ static const struct connection_handler connection_handler = {
     worker_flushed, worker_connection_failed, worker_starved,
 };
 
+static void sharing_flushed(struct connection *connection)
+{
+    worker_end_input(worker_of(connection));
+}
+
+static const struct connection_handler sharing_handler = {
+    sharing_message, worker_malformed,         worker_ended,   worker_full,
+    sharing_flushed, worker_connection_failed, worker_starved,
+};
+
 /* --- what a worker itself tells --- */
 
 static void worker_available(struct worker *worker, enum peer_availability availability)
@@ -145,22 +175,13 @@ static void tell_client(void *user_data, struct peer *asker, struct message_id i
     bus_send_error(bus, to, id, JSONRPC_SERVER_ERROR, "worker exited before answering");
 }
 
-/* Clients that had sent everything and waited for this worker's answers alone are done now. */
-static void check_clients_done(struct stdio_bus *bus)
-{
-    struct list_node *node, *following;
-
-    list_each(&bus->clients, node, following)
-        bus_check_client_done(list_entry(node, struct client, link));
-}
-
 static void worker_gone(struct worker *worker)
 {
     struct stdio_bus *bus = bus_of(worker);
 
     timers_stop(stdio_bus_event_loop_timers(bus->loop), &worker->endpoint.hold);
     router_worker_gone(&bus->router, &worker->endpoint.peer, tell_client, bus);
-    check_clients_done(bus);
+    bus_check_clients_done(bus);
 }
 
 static bool all_failed(const struct stdio_bus *bus)
@@ -179,6 +200,8 @@ static void worker_over(struct worker *worker)
     struct stdio_bus *bus = bus_of(worker);
 
     listener_descriptor_freed(&bus->listener);
+    if (bus->sharing)
+        bus_supply_workers(bus);
     if (bus->phase < BUS_PHASE_DRAINING && all_failed(bus)) {
         log_error(bus->log, "", "no worker is left");
         bus_begin_stop(bus, BUS_NO_WORKER_LEFT);
@@ -190,14 +213,20 @@ static void worker_first_exec(struct worker *worker, bool succeeded)
 {
     struct stdio_bus *bus = bus_of(worker);
 
+    if (bus->phase != BUS_PHASE_STARTING)
+        return; /* one that was started for a client: its restarts will tell */
     if (!succeeded)
         bus_begin_stop(bus, BUS_BAD_COMMAND);
-    else if (--bus->starting_count == 0 && bus->phase == BUS_PHASE_STARTING)
+    else if (--bus->starting_count == 0)
         bus_serve(bus);
 }
 
 static const struct worker_host worker_host = {
     &connection_handler, worker_available, worker_gone, worker_over, worker_first_exec,
+};
+
+static const struct worker_host sharing_host = {
+    &sharing_handler, worker_available, worker_gone, worker_over, worker_first_exec,
 };
 
 /* --- all of them --- */
@@ -220,7 +249,9 @@ static int create_worker(struct stdio_bus *bus, const struct pool_config *pool, 
     worker->nofile = bus->has_nofile ? &bus->nofile : NULL;
     worker->endpoint.is_worker = true;
     timer_init(&worker->endpoint.hold, hold_expired, worker);
-    if (worker_init(worker, &bus->transport, &worker_host) != STDIO_BUS_OK)
+    if (worker_init(worker, &bus->transport,
+                    sharing_is_plain(&pool->sharing) ? &worker_host : &sharing_host) !=
+        STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     bus->worker_count++;
     return router_add_worker(&bus->router, &worker->endpoint.peer, pool_index);
@@ -242,6 +273,8 @@ int bus_create_workers(struct stdio_bus *bus)
 
         if (router_add_pool(&bus->router, slice_of(pool->id, strlen(pool->id))) < 0)
             return STDIO_BUS_ERR;
+        router_set_sharing(&bus->router, i, &pool->sharing);
+        bus->sharing = bus->sharing || !sharing_is_plain(&pool->sharing);
         for (instance = 0; instance < pool->instances; instance++) {
             if (create_worker(bus, pool, i) != STDIO_BUS_OK)
                 return STDIO_BUS_ERR;
@@ -250,12 +283,31 @@ int bus_create_workers(struct stdio_bus *bus)
     return STDIO_BUS_OK;
 }
 
+/* Of an exclusive pool only the spare ones: the others are for clients that come. */
+static bool starts_at_once(const struct stdio_bus *bus, const struct worker *worker)
+{
+    const struct router_group *pool = &bus->router.pools[worker->endpoint.peer.pool];
+
+    size_t i;
+
+    if (pool->sharing.clients != CLIENTS_EXCLUSIVE)
+        return true;
+    for (i = 0; i < pool->sharing.spare && i < pool->count; i++) {
+        if (pool->workers[i] == &worker->endpoint.peer)
+            return true;
+    }
+    return false;
+}
+
 int bus_start_workers(struct stdio_bus *bus)
 {
     size_t i;
 
-    bus->starting_count = bus->worker_count;
+    for (i = 0; i < bus->worker_count; i++)
+        bus->starting_count += starts_at_once(bus, &bus->workers[i]);
     for (i = 0; i < bus->worker_count; i++) {
+        if (!starts_at_once(bus, &bus->workers[i]))
+            continue;
         if (worker_start(&bus->workers[i]) != STDIO_BUS_OK) {
             log_error(bus->log, context(&bus->workers[i]), "cannot start: %s", strerror(errno));
             return STDIO_BUS_ERR;

@@ -39,6 +39,21 @@ int queue_append(struct queue *queue, struct buffer_pool *pool, struct slice byt
     return STDIO_BUS_OK;
 }
 
+char *queue_reserve(struct queue *queue, struct buffer_pool *pool, size_t len)
+{
+    struct buffer *last = queue->last;
+
+    if (last == NULL || buffer_room(last) < len) {
+        last = buffer_take(pool, last != NULL && len < BUFFER_LARGE ? BUFFER_LARGE : len);
+        if (last == NULL)
+            return NULL;
+        queue_append_buffer(queue, last);
+    }
+    last->end += len;
+    queue->bytes += len;
+    return last->data + last->end - len;
+}
+
 void queue_append_buffer(struct queue *queue, struct buffer *buffer)
 {
     buffer->next = NULL;

@@ -17,6 +17,10 @@ struct queue {
 /* Appends a copy of the bytes. STDIO_BUS_ERR when memory is out, and then nothing was appended. */
 int queue_append(struct queue *queue, struct buffer_pool *pool, struct slice bytes);
 
+/* Appends room for `len` bytes in one piece, to be filled at once. NULL when memory is out, and
+ * then nothing was appended. */
+char *queue_reserve(struct queue *queue, struct buffer_pool *pool, size_t len);
+
 /* Appends the buffer itself, which belongs to the queue from then on. Never fails. */
 void queue_append_buffer(struct queue *queue, struct buffer *buffer);
 

@@ -53,6 +53,7 @@ static bool build_pool(struct pool_config *pool, const struct json_value *object
     pool->command = copy_string(json_member(object, "command"));
     json_integer(json_member(object, "instances"), &instances);
     pool->instances = (unsigned)instances;
+    sharing_read(&pool->sharing, object);
     return pool->id != NULL && pool->command != NULL &&
            build_argv(pool, json_member(object, "args"));
 }

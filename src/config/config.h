@@ -6,12 +6,14 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "config/sharing.h"
 
 struct pool_config {
     char *id;
     char *command; /* as written: a path, or a name to be found in PATH (execvp's rules) */
     char **argv;   /* argv[0] is command; NULL-terminated */
     unsigned instances;
+    struct sharing sharing;
 };
 
 struct config {

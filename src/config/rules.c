@@ -2,6 +2,7 @@
 
 #include "config/rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -127,6 +128,54 @@ static void check_instances(struct config_report *report, const struct json_valu
     check_integer(report, instances, 1, CONFIG_INSTANCES_MAX);
 }
 
+static void check_word(struct config_report *report, const struct json_value *value,
+                       const char *const *words)
+{
+    char list[100];
+    size_t len = 0;
+    int i;
+
+    if (!check_type(report, value, JSON_STRING, "a string") || sharing_word(value, words) >= 0)
+        return;
+    for (i = 0; words[i] != NULL; i++)
+        len += (size_t)snprintf(list + len, sizeof list - len, "%s\"%s\"",
+                                i == 0                 ? ""
+                                : words[i + 1] == NULL ? " or "
+                                                       : ", ",
+                                words[i]);
+    config_report_value(report, value, "must be %s", list);
+}
+
+static void check_clients(struct config_report *report, const struct json_value *value)
+{
+    check_word(report, value, sharing_clients_words);
+}
+
+static void check_session(struct config_report *report, const struct json_value *value)
+{
+    check_word(report, value, sharing_session_words);
+}
+
+static void check_ids(struct config_report *report, const struct json_value *value)
+{
+    check_word(report, value, sharing_ids_words);
+}
+
+static void check_protocol(struct config_report *report, const struct json_value *value)
+{
+    check_word(report, value, sharing_protocol_words);
+}
+
+static void check_spare(struct config_report *report, const struct json_value *value)
+{
+    check_integer(report, value, 0, SHARING_SPARE_MAX);
+}
+
+static void check_timeout(struct config_report *report, const struct json_value *value)
+{
+    check_integer(report, value, 0, SHARING_TIMEOUT_MAX);
+}
+
 static const struct pool_rule {
     const char *key;
     bool required;
@@ -136,6 +185,13 @@ static const struct pool_rule {
     {"command", true, check_command},
     {"args", false, check_args},
     {"instances", true, check_instances},
+    {"clients", false, check_clients},
+    {"session", false, check_session},
+    {"ids", false, check_ids},
+    {"protocol", false, check_protocol},
+    {"spare", false, check_spare},
+    {"busy_timeout_sec", false, check_timeout},
+    {"request_timeout_sec", false, check_timeout},
 };
 
 static void check_pool(struct config_report *report, const struct json_value *pool)

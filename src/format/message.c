@@ -198,6 +198,18 @@ enum message_problem message_from_scan(struct message *message, struct slice byt
     return problem;
 }
 
+enum message_problem message_read_id(struct message_id *id, struct slice bytes,
+                                     const struct scan_field *field,
+                                     struct message_scratch *scratch)
+{
+    struct scan_fields fields = {.id = *field};
+    struct message message;
+    enum message_problem problem = message_from_scan(&message, bytes, &fields, scratch);
+
+    *id = message.id;
+    return problem;
+}
+
 const char *message_problem_text(enum message_problem problem)
 {
     switch (problem) {
@@ -256,18 +268,34 @@ static void add_string(struct line *line, struct slice text)
     add(line, "\"");
 }
 
+static void add_id(struct line *line, struct message_id id)
+{
+    if (id.type == ID_STRING)
+        add_string(line, id.text);
+    else if (id.type == ID_NUMBER)
+        add_raw(line, id.text);
+    else
+        add(line, "null");
+}
+
+size_t message_write_around(char *to, size_t size, const char *before, struct message_id id,
+                            const char *behind)
+{
+    struct line line = {to, size, 0, false};
+
+    add(&line, before);
+    add_id(&line, id);
+    add(&line, behind);
+    return line.full ? 0 : line.len;
+}
+
 size_t message_write_error(char *to, size_t size, struct message_id id, int code, const char *text)
 {
     struct line line = {to, size, 0, false};
     char number[16];
 
     add(&line, "{\"jsonrpc\":\"2.0\",\"id\":");
-    if (id.type == ID_STRING)
-        add_string(&line, id.text);
-    else if (id.type == ID_NUMBER)
-        add_raw(&line, id.text);
-    else
-        add(&line, "null");
+    add_id(&line, id);
     snprintf(number, sizeof number, "%d", code);
     add(&line, ",\"error\":{\"code\":");
     add(&line, number);

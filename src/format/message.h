@@ -60,6 +60,12 @@ enum message_problem message_from_scan(struct message *message, struct slice byt
                                        const struct scan_fields *fields,
                                        struct message_scratch *scratch);
 
+/* Reads a value of the scanned bytes as an id: ID_NONE where it is absent or null. The text points
+ * into `bytes` or `scratch`. Returns as message_from_scan does. */
+enum message_problem message_read_id(struct message_id *id, struct slice bytes,
+                                     const struct scan_field *field,
+                                     struct message_scratch *scratch);
+
 /* The problem in words ("id must be a string or a number"). Static. */
 const char *message_problem_text(enum message_problem problem);
 
@@ -83,12 +89,17 @@ static inline bool message_id_equal(struct message_id a, struct message_id b)
 #define MESSAGE_ERROR_MAX 4096
 size_t message_write_error(char *to, size_t size, struct message_id id, int code, const char *text);
 
+/* Writes `before`, the id as JSON and `behind` into `to`. Returns as message_write_error. */
+size_t message_write_around(char *to, size_t size, const char *before, struct message_id id,
+                            const char *behind);
+
 /* JSON-RPC error codes that the daemon itself sends. */
 enum {
     JSONRPC_PARSE_ERROR = -32700,
     JSONRPC_INVALID_REQUEST = -32600,
     JSONRPC_INVALID_PARAMS = -32602,
-    JSONRPC_SERVER_ERROR = -32000
+    JSONRPC_SERVER_ERROR = -32000,
+    JSONRPC_TIMED_OUT = -32001
 };
 
 #endif

@@ -10,20 +10,7 @@
 
 #include "base/error.h"
 #include "process/process.h"
-
-/* How long a grandchild may hold the output of a process that has exited, and how long the rest of
- * its process group may take to follow it. */
-#define GRACE_MS 2000
-
-static struct log *log_of(const struct worker *worker)
-{
-    return worker->transport->log;
-}
-
-static const char *context(const struct worker *worker)
-{
-    return worker->endpoint.connection.context;
-}
+#include "process/worker_internal.h"
 
 static void set_context(struct worker *worker)
 {
@@ -36,14 +23,6 @@ static void set_context(struct worker *worker)
         snprintf(to, size, "worker=%u", worker->number);
 }
 
-static void start_timer(struct worker *worker, struct timer *timer, int64_t delay_ms)
-{
-    struct stdio_bus_event_loop *loop = worker->transport->loop;
-
-    timers_start(stdio_bus_event_loop_timers(loop), timer,
-                 stdio_bus_event_loop_now_ms(loop) + delay_ms);
-}
-
 static void stop_timer(struct worker *worker, struct timer *timer)
 {
     timers_stop(stdio_bus_event_loop_timers(worker->transport->loop), timer);
@@ -54,16 +33,6 @@ static void deadline(void *user_data)
     worker_handle(user_data, WORKER_DEADLINE);
 }
 
-/* What is left of the process group of a process that has exited long ago. */
-static void kill_orphans(void *user_data)
-{
-    struct worker *worker = user_data;
-
-    if (worker->orphans > 0)
-        process_signal_group(worker->orphans, SIGKILL);
-    worker->orphans = 0;
-}
-
 int worker_init(struct worker *worker, struct transport *transport,
                 const struct worker_host *host)
 {
@@ -72,7 +41,7 @@ int worker_init(struct worker *worker, struct transport *transport,
     worker->state = WORKER_STOPPED;
     worker->fd_exec = -1;
     timer_init(&worker->deadline, deadline, worker);
-    timer_init(&worker->orphans_deadline, kill_orphans, worker);
+    timer_init(&worker->orphans_deadline, worker_kill_orphans, worker);
     set_context(worker);
     return restart_init(&worker->restart, transport->limits->max_restarts,
                         transport->limits->restart_window_sec);
@@ -92,7 +61,7 @@ void worker_destroy(struct worker *worker)
     if (worker->pid > 0 && !worker->killed) /* else stuck in the kernel: not waiting for that */
         process_destroy(worker->pid);
     worker->pid = 0;
-    kill_orphans(worker);
+    worker_kill_orphans(worker);
     stop_timer(worker, &worker->deadline);
     stop_timer(worker, &worker->orphans_deadline);
     close_exec(worker);
@@ -102,7 +71,7 @@ void worker_destroy(struct worker *worker)
 
 /* --- starting --- */
 
-static void check_exec(struct worker *worker)
+void worker_check_exec(struct worker *worker)
 {
     int error = 0;
     int result;
@@ -127,7 +96,7 @@ static void check_exec(struct worker *worker)
 static void exec_readable(void *user_data, unsigned events)
 {
     (void)events;
-    check_exec(user_data);
+    worker_check_exec(user_data);
 }
 
 /* Puts the fresh process under the event loop's eyes. */
@@ -153,7 +122,7 @@ int worker_start(struct worker *worker)
 
     if (process_spawn(&process, worker->argv, worker->nofile) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
-    worker->output_ended = worker->killed = false;
+    worker->output_ended = worker->killed = worker->retiring = worker->terminated = false;
     if (adopt(worker, &process) == STDIO_BUS_OK) {
         worker->state = WORKER_STARTING;
         log_info(log_of(worker), context(worker), "started %s for pool %s", worker->argv[0],
@@ -192,7 +161,7 @@ static void plan_restart(struct worker *worker)
     int64_t delay;
 
     worker->state = WORKER_STOPPED;
-    if (worker->stopping)
+    if (worker->stopping || worker->retiring)
         return;
     delay = restart_after_exit(&worker->restart,
                                stdio_bus_event_loop_now_ms(worker->transport->loop));
@@ -229,6 +198,7 @@ static void end_output(struct worker *worker)
 static void terminate(struct worker *worker)
 {
     worker->state = WORKER_STOPPING;
+    worker->terminated = true;
     worker->host->available(worker, PEER_AWAY);
     process_signal_group(worker->pid, SIGTERM);
     start_timer(worker, &worker->deadline,
@@ -293,6 +263,17 @@ static void running_stop(struct worker *worker)
     terminate(worker);
 }
 
+/* Its client has left: the end of its input tells it, once it has been sent everything. */
+static void running_retire(struct worker *worker)
+{
+    log_debug(log_of(worker), context(worker), "its client has left: ending it");
+    worker->retiring = true;
+    worker->state = WORKER_STOPPING;
+    worker->host->available(worker, PEER_AWAY);
+    worker_end_input(worker);
+    start_timer(worker, &worker->deadline, GRACE_MS);
+}
+
 static void stopping_exited(struct worker *worker)
 {
     if (!worker->output_ended)
@@ -326,6 +307,10 @@ static void stopping_deadline(struct worker *worker)
         worker_check_exit(worker); /* its SIGCHLD may have been lost */
         if (worker->pid == 0)
             return;
+        if (worker->retiring && !worker->terminated) {
+            terminate(worker);
+            return;
+        }
         if (!worker->killed)
             log_warn(log_of(worker), context(worker), "did not exit in time; killing it");
         worker->killed = true;
@@ -337,7 +322,7 @@ static void stopping_deadline(struct worker *worker)
     } else {
         log_warn(log_of(worker), context(worker),
                  "exited, but another process holds its stdout; not waiting for it");
-        kill_orphans(worker);
+        worker_kill_orphans(worker);
         connection_close(connection);
         end_output(worker);
         finish_if_over(worker);
@@ -347,6 +332,8 @@ static void stopping_deadline(struct worker *worker)
 static void stopping_stop(struct worker *worker)
 {
     worker->stopping = true;
+    if (worker->retiring && !worker->terminated && worker->pid > 0)
+        terminate(worker);
 }
 
 static void stopped_deadline(struct worker *worker)
@@ -368,7 +355,7 @@ static void stopped_stop(struct worker *worker)
 typedef void worker_action(struct worker *worker);
 
 /* What is not here does not concern that state. */
-static worker_action *const actions[WORKER_FAILED + 1][WORKER_STOP + 1] = {
+static worker_action *const actions[WORKER_FAILED + 1][WORKER_RETIRE + 1] = {
     [WORKER_STARTING] = {
         [WORKER_EXECUTED] = starting_executed,
         [WORKER_EXEC_FAILED] = starting_exec_failed,
@@ -377,6 +364,7 @@ static worker_action *const actions[WORKER_FAILED + 1][WORKER_STOP + 1] = {
         [WORKER_INPUT_BROKEN] = running_input_broken,
         [WORKER_MISBEHAVED] = running_misbehaved,
         [WORKER_STOP] = running_stop,
+        [WORKER_RETIRE] = running_retire,
     },
     [WORKER_RUNNING] = {
         [WORKER_EXITED] = running_exited,
@@ -384,6 +372,7 @@ static worker_action *const actions[WORKER_FAILED + 1][WORKER_STOP + 1] = {
         [WORKER_INPUT_BROKEN] = running_input_broken,
         [WORKER_MISBEHAVED] = running_misbehaved,
         [WORKER_STOP] = running_stop,
+        [WORKER_RETIRE] = running_retire,
     },
     [WORKER_STOPPING] = {
         [WORKER_EXITED] = stopping_exited,
@@ -405,45 +394,4 @@ void worker_handle(struct worker *worker, enum worker_event event)
 
     if (action != NULL)
         action(worker);
-}
-
-/* --- events from outside --- */
-
-static void tell_exit(struct worker *worker, int status)
-{
-    char text[80];
-
-    process_status_text(text, sizeof text, status);
-    if (worker->stopping)
-        log_info(log_of(worker), context(worker), "%s", text);
-    else
-        log_warn(log_of(worker), context(worker), "%s", text);
-}
-
-void worker_check_exit(struct worker *worker)
-{
-    pid_t pid = worker->pid;
-    int status;
-
-    if (pid == 0 || !process_reap(pid, &status))
-        return;
-    check_exec(worker); /* the child's word comes before its end, also when the signal came first */
-    tell_exit(worker, status);
-    worker->pid = 0;
-    kill_orphans(worker); /* those of the process before it have had their time */
-    /* Its children must not outlive it. While one does, the group's number cannot be used again. */
-    if (process_signal_group(pid, SIGTERM)) {
-        worker->orphans = pid;
-        start_timer(worker, &worker->orphans_deadline, GRACE_MS);
-    }
-    worker_handle(worker, WORKER_EXITED);
-}
-
-void worker_kill(struct worker *worker)
-{
-    if (worker->pid > 0) {
-        worker->killed = true;
-        process_signal_group(worker->pid, SIGKILL);
-    }
-    kill_orphans(worker);
 }

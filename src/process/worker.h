@@ -28,7 +28,8 @@ enum worker_event {
     WORKER_INPUT_BROKEN,  /* its stdin is closed or broken */
     WORKER_MISBEHAVED,    /* what it sends is malformed, or it does not read (spec 5.3, 7.3.1) */
     WORKER_DEADLINE,      /* the state's time is up */
-    WORKER_STOP           /* we are shutting down */
+    WORKER_STOP,          /* we are shutting down */
+    WORKER_RETIRE         /* the client that it served alone has left: not restarted by itself */
 };
 
 struct worker;
@@ -62,6 +63,8 @@ struct worker {
     bool output_ended;
     bool killed;   /* SIGKILL was sent */
     bool stopping; /* for good */
+    bool retiring;   /* it has been told by the end of its input, so this is no crash */
+    bool terminated; /* SIGTERM was sent */
     struct restart_policy restart;
     struct timer deadline;
     pid_t orphans; /* the process group of a process that was reaped; 0: none is left */
@@ -84,6 +87,9 @@ void worker_check_exit(struct worker *worker);
 
 /* Something has happened. */
 void worker_handle(struct worker *worker, enum worker_event event);
+
+/* A worker that was told to retire has been sent everything: closes its input. */
+void worker_end_input(struct worker *worker);
 
 /* Ends the wait for a worker that was told to stop. */
 void worker_kill(struct worker *worker);

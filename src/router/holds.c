@@ -3,6 +3,7 @@
 #include "router/holds.h"
 
 #include "base/error.h"
+#include "router/bindings.h"
 
 static struct peer *peer_of_hold(struct list_node *node)
 {
@@ -42,7 +43,8 @@ static struct peer *find_roaming(struct router *router, const struct request *re
 {
     struct list_node *node, *following;
 
-    if (request->answerer->availability != PEER_HERE || request->answerer->full)
+    if (request->answerer->availability != PEER_HERE || request->answerer->full ||
+        request->rewritten)
         return NULL;
     list_each(&router->roaming, node, following) {
         struct peer *peer = list_entry(node, struct peer, roam);
@@ -93,8 +95,11 @@ void router_worker_available(struct router *router, struct peer *worker,
 {
     worker->availability = availability;
     release_all(router, &router->waiting_for_worker);
+    release_all(router, &router->pools[worker->pool].waiting);
     if (availability == PEER_HERE)
         release_roaming(router, worker);
+    if (availability == PEER_FAILED)
+        bindings_clear_worker(worker);
 }
 
 void router_set_full(struct router *router, struct peer *peer, bool full)
@@ -124,20 +129,22 @@ static void leave_hold(struct router *router, struct peer *peer)
         holds_id_free(router, peer->reserved);
 }
 
+void holds_abandon(struct router *router, struct request *request)
+{
+    struct requests *requests = request->table;
+
+    request_abandon(request);
+    if (requests->abandoned_count > requests->max)
+        holds_id_free(router, list_entry(requests->abandoned.head.next, struct request, in_asker));
+}
+
 /* What it asked will be answered to nobody, but the ids stay taken until the answers came. */
 static void abandon_asked(struct router *router, struct peer *peer)
 {
     struct list_node *node, *following;
 
-    list_each(&peer->asked, node, following) {
-        struct request *request = list_entry(node, struct request, in_asker);
-        struct requests *requests = request->table;
-
-        request_abandon(request);
-        if (requests->abandoned_count > requests->max)
-            holds_id_free(router, list_entry(requests->abandoned.head.next, struct request,
-                                             in_asker));
-    }
+    list_each(&peer->asked, node, following)
+        holds_abandon(router, list_entry(node, struct request, in_asker));
 }
 
 static void fail_answering(struct router *router, struct peer *peer,
@@ -165,6 +172,7 @@ void router_worker_gone(struct router *router, struct peer *worker,
     abandon_asked(router, worker);
     fail_answering(router, worker, unanswered, user_data);
     worker->number = ++router->next_number;
+    worker->broadcast = 0;
     router_set_full(router, worker, false);
     router_worker_available(router, worker, PEER_AWAY);
 }
@@ -186,5 +194,6 @@ void router_client_gone(struct router *router, struct peer *client,
         session_remove(&router->sessions, list_entry(node, struct session, in_owner));
     abandon_asked(router, client);
     fail_answering(router, client, unanswered, user_data);
+    bindings_clear_client(client);
     router_set_full(router, client, false);
 }

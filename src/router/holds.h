@@ -12,4 +12,8 @@ void holds_id_free(struct router *router, struct request *request);
  * removed. */
 void holds_forget_request(struct router *router, struct request *request);
 
+/* Nobody waits for the answer of an active request any more; of too many such, the oldest is
+ * forgotten. */
+void holds_abandon(struct router *router, struct request *request);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "router/number.h"
 
 struct request;
 struct router_group;
@@ -28,6 +29,13 @@ struct peer {
     struct list answering; /* requests it was sent and still has to answer */
     struct list sessions;  /* a client: that it owns; a worker: that are bound to it */
     struct list waiting;   /* peers held until its output queue drains */
+
+    /* Of use in pools with keys of their own (config/sharing.h) alone: */
+    size_t pool;           /* a worker's: its pool's number */
+    struct list bindings;  /* a client: to its workers; a worker: to its clients */
+    uint64_t broadcast;    /* the last binding that has a message which is offered again */
+    struct number last_id; /* the last that a request it has to answer got as its id */
+    int64_t hold_until_ms; /* when it gives up waiting for a worker; 0: it does not wait */
 
     /* While it is held itself: */
     struct list_node hold;     /* on the list that will release it, or on router->released */

@@ -26,6 +26,7 @@ void requests_init(struct requests *requests, const struct siphash_key *key, siz
     requests->max = max;
     list_init(&requests->abandoned);
     list_init(&requests->free);
+    list_init(&requests->free_details);
 }
 
 void requests_free(struct requests *requests)
@@ -44,6 +45,7 @@ void requests_free(struct requests *requests)
     hash_table_free(&requests->by_answerer);
     hash_table_free(&requests->by_asker);
     requests->blocks = NULL;
+    details_free_all(requests);
 }
 
 uint64_t requests_hash(const struct requests *requests, struct message_id id)
@@ -106,7 +108,7 @@ static int add_block(struct requests *requests)
     return STDIO_BUS_OK;
 }
 
-static struct request *take_free(struct requests *requests)
+static inline struct request *take_free(struct requests *requests)
 {
     if (list_empty(&requests->free) && add_block(requests) != STDIO_BUS_OK)
         return NULL;
@@ -130,10 +132,15 @@ static int set_id(struct request *request, struct message_id id)
     return STDIO_BUS_OK;
 }
 
-static void give_back(struct request *request)
+static inline void give_back(struct request *request)
 {
-    free(request->long_text);
+    if (request->long_text != NULL)
+        free(request->long_text);
     request->long_text = NULL;
+    if (request->details != NULL)
+        details_free(request->table, request->details);
+    request->details = NULL;
+    request->rewritten = false;
     list_prepend(&request->table->free, &request->in_asker); /* the warmest is used next */
 }
 
@@ -150,6 +157,76 @@ struct request *requests_add(struct requests *requests, struct peer *asker, stru
     request->answerer = answerer;
     request->id_hash = id_hash;
     request->answerer_hash = mix(id_hash, answerer);
+    if (hash_table_insert(&requests->by_answerer, request->answerer_hash, request) != STDIO_BUS_OK)
+        goto fail;
+    if (request_activate(request) != STDIO_BUS_OK)
+        goto fail_activate;
+    list_append(&answerer->answering, &request->in_answerer);
+    return request;
+
+fail_activate:
+    hash_table_remove(&requests->by_answerer, request->answerer_hash, request);
+fail:
+    give_back(request);
+    return NULL;
+}
+
+struct message_id requests_number_id(char text[NUMBER_DIGITS], uint32_t number)
+{
+    char digits[NUMBER_DIGITS];
+    size_t at = sizeof digits;
+
+    do
+        digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    memcpy(text, digits + at, sizeof digits - at);
+    return (struct message_id){ID_NUMBER, slice_of(text, sizeof digits - at)};
+}
+
+/* The id's text is mostly a part of its spelling. */
+static int set_raw_id(struct request *request, struct message_id id, struct slice raw)
+{
+    size_t offset = (size_t)((uintptr_t)id.text.data - (uintptr_t)raw.data);
+    bool inside = offset < raw.len && id.text.len <= raw.len - offset;
+    size_t len = inside ? raw.len : raw.len + id.text.len;
+    char *text = request->text;
+
+    if (len > sizeof request->text) {
+        text = request->long_text = malloc(len);
+        if (text == NULL)
+            return STDIO_BUS_ERR;
+    }
+    memcpy(text, raw.data, raw.len);
+    if (!inside) {
+        offset = raw.len;
+        if (id.text.len > 0)
+            memcpy(text + offset, id.text.data, id.text.len);
+    }
+    request->raw_id = slice_of(text, raw.len);
+    request->asker_id.type = id.type;
+    request->asker_id.text = slice_of(text + offset, id.text.len);
+    return STDIO_BUS_OK;
+}
+
+struct request *requests_add_rewritten(struct requests *requests, struct peer *asker,
+                                       struct peer *answerer, struct message_id id,
+                                       uint64_t id_hash, struct slice raw, uint64_t number_hash)
+{
+    struct request *request = take_free(requests);
+
+    if (request == NULL)
+        return NULL;
+    if (set_raw_id(request, id, raw) != STDIO_BUS_OK)
+        goto fail;
+    request->asker = asker;
+    request->answerer = answerer;
+    request->rewritten = true;
+    request->number = answerer->last_id.value;
+    memcpy(request->number_text, answerer->last_id.digits, NUMBER_DIGITS);
+    request->answerer_id.type = ID_NUMBER;
+    request->answerer_id.text = slice_of(request->number_text, answerer->last_id.len);
+    request->id_hash = id_hash;
+    request->answerer_hash = mix(number_hash, answerer);
     if (hash_table_insert(&requests->by_answerer, request->answerer_hash, request) != STDIO_BUS_OK)
         goto fail;
     if (request_activate(request) != STDIO_BUS_OK)
@@ -200,6 +277,9 @@ static void leave_asker(struct request *request)
 
 void request_reserve(struct request *request, struct peer *next)
 {
+    if (request->details != NULL)
+        details_free(request->table, request->details);
+    request->details = NULL;
     leave_asker(request);
     request->state = REQUEST_RESERVED;
     request->asker = next;
@@ -210,6 +290,8 @@ void request_abandon(struct request *request)
 {
     struct requests *requests = request->table;
 
+    if (request->details != NULL)
+        list_remove(&request->details->timed);
     leave_asker(request);
     request->state = REQUEST_ABANDONED;
     list_append(&requests->abandoned, &request->in_asker);

@@ -10,6 +10,7 @@
 #include "base/list.h"
 #include "base/siphash.h"
 #include "format/message.h"
+#include "router/details.h"
 #include "router/peer.h"
 
 enum request_state {
@@ -26,12 +27,17 @@ struct request {
     enum request_state state;
     struct peer *asker;    /* RESERVED: whom it is kept for; ABANDONED: NULL */
     struct peer *answerer;
-    /* The id on either side. Both point at the same text as long as ids pass unchanged. */
+    /* The id on either side. Both point at the same text where ids pass unchanged. */
     struct message_id asker_id, answerer_id;
     uint64_t asker_hash, answerer_hash, id_hash;
     struct list_node in_asker;    /* asker->asked; ABANDONED: table->abandoned; in the free list */
     struct list_node in_answerer; /* answerer->answering */
     struct list waiters;          /* peers held until this id is free at the answerer */
+    struct request_details *details; /* NULL: none, as always in a plain pool */
+    bool rewritten;       /* the answerer knows it by a number of ours: */
+    uint32_t number;      /* even, so that the next one is free for a second token */
+    char number_text[NUMBER_DIGITS];
+    struct slice raw_id;  /* as the asker spelled it, with its quotes */
     char *long_text;              /* the id's text when it does not fit below */
     char text[REQUEST_TEXT_INLINE];
 };
@@ -44,6 +50,8 @@ struct requests {
     struct list abandoned;  /* oldest first */
     struct list free;       /* recycled */
     struct request_block *blocks;
+    struct list free_details;
+    struct details_block *details_blocks;
 };
 
 void requests_init(struct requests *requests, const struct siphash_key *key, size_t max);
@@ -69,6 +77,22 @@ static inline bool requests_full(const struct requests *requests)
  * sides. NULL when memory is out. */
 struct request *requests_add(struct requests *requests, struct peer *asker, struct peer *answerer,
                              struct message_id id, uint64_t id_hash);
+
+/* The same for a request that its answerer knows by its last number; `raw` is the id as it was
+ * spelled. The hash is requests_number_hash or that of requests_number_id: for one answerer,
+ * always the same. */
+struct request *requests_add_rewritten(struct requests *requests, struct peer *asker,
+                                       struct peer *answerer, struct message_id id,
+                                       uint64_t id_hash, struct slice raw, uint64_t number_hash);
+
+/* The id that a number is; `text` lives as long as it. */
+struct message_id requests_number_id(char text[NUMBER_DIGITS], uint32_t number);
+
+/* Numbers are ours, so nobody can choose them to collide. */
+static inline uint64_t requests_number_hash(uint32_t number)
+{
+    return (number >> 1) * UINT64_C(0xd6e8feb86659fd93);
+}
 
 /* Makes a reserved request active for the peer that it was kept for. STDIO_BUS_ERR when memory is
  * out, and then it is reserved still. */

@@ -7,27 +7,9 @@
 
 #include "base/error.h"
 #include "router/holds.h"
+#include "router/offer.h"
 
-/* What the functions of one decision share. */
-struct offer {
-    struct router *router;
-    struct peer *from;
-    const struct message *message;
-    uint64_t id_hash;
-    bool asks; /* it will be recorded as a pending request */
-    struct route *route;
-};
-
-static void forward(const struct offer *offer, struct peer *to)
-{
-    offer->route->action = ROUTE_FORWARD;
-    offer->route->to = to;
-}
-
-static void refuse(const struct offer *offer, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void refuse(const struct offer *offer, int code, const char *format, ...)
+void offer_refuse(const struct offer *offer, int code, const char *format, ...)
 {
     va_list args;
 
@@ -38,42 +20,8 @@ static void refuse(const struct offer *offer, int code, const char *format, ...)
     va_end(args);
 }
 
-static void discard(const struct offer *offer, const char *text)
-{
-    offer->route->action = ROUTE_DISCARD;
-    snprintf(offer->route->text, sizeof offer->route->text, "%s", text);
-}
-
-/* Held until `list`'s owner changes. */
-static void hold_on(const struct offer *offer, struct list *list)
-{
-    offer->route->action = ROUTE_HOLD;
-    list_append(list, &offer->from->hold);
-}
-
-/* Held until the id is free. */
-static void hold_on_id(const struct offer *offer, struct request *busy, struct router_group *group)
-{
-    hold_on(offer, &busy->waiters);
-    offer->route->waits_for_id = true;
-    offer->from->hold_hash = offer->id_hash;
-    if (group != NULL) {
-        offer->from->group = group;
-        list_append(&offer->router->roaming, &offer->from->roam);
-    }
-}
-
-/* True when the answerer could take the id from this sender now; *busy is then NULL or the entry
- * that was reserved for it, otherwise the request that has the id. */
-static bool id_free_at(const struct offer *offer, const struct requests *requests,
-                       const struct peer *answerer, struct request **busy)
-{
-    *busy = requests_by_answerer(requests, answerer, offer->message->id, offer->id_hash);
-    return *busy == NULL || *busy == offer->from->reserved;
-}
-
 /* Enters the request into the pending table (spec 6.2). */
-static int record(const struct offer *offer, struct requests *requests, struct peer *answerer)
+int offer_record(const struct offer *offer, struct requests *requests, struct peer *answerer)
 {
     struct request *request = offer->from->reserved;
 
@@ -93,17 +41,17 @@ static int record(const struct offer *offer, struct requests *requests, struct p
 }
 
 /* What keeps any request from being recorded, wherever it would go. */
-static bool refused_at_once(const struct offer *offer, const struct requests *requests)
+bool offer_refused_at_once(const struct offer *offer, const struct requests *requests)
 {
     if (requests_by_asker(requests, offer->from, offer->message->id, offer->id_hash) != NULL) {
-        refuse(offer, JSONRPC_INVALID_REQUEST,
-               "id is already in use by a request of yours that is still in flight");
+        offer_refuse(offer, JSONRPC_INVALID_REQUEST,
+                     "id is already in use by a request of yours that is still in flight");
     } else if (requests_full(requests)) {
-        refuse(offer, JSONRPC_SERVER_ERROR, "too many pending requests (max_pending_requests %zu)",
-               requests->max);
+        offer_refuse(offer, JSONRPC_SERVER_ERROR,
+                     "too many pending requests (max_pending_requests %zu)", requests->max);
     } else if (offer->from->hold_expired) {
-        refuse(offer, JSONRPC_SERVER_ERROR,
-               "id is still in use by another request that is in flight");
+        offer_refuse(offer, JSONRPC_SERVER_ERROR,
+                     "id is still in use by another request that is in flight");
     } else {
         return false;
     }
@@ -111,7 +59,7 @@ static bool refused_at_once(const struct offer *offer, const struct requests *re
 }
 
 /* A reply (result or error, no method) to what a worker asked. False: nobody asked. */
-static bool route_reply(const struct offer *offer)
+bool offer_reply(const struct offer *offer)
 {
     struct request *request = requests_by_answerer(&offer->router->from_workers, offer->from,
                                                    offer->message->id, offer->id_hash);
@@ -119,18 +67,18 @@ static bool route_reply(const struct offer *offer)
     if (request == NULL || request->state == REQUEST_RESERVED)
         return false;
     if (request->state == REQUEST_ABANDONED) {
-        discard(offer, "reply to a request of a worker that is gone");
+        offer_discard(offer, "reply to a request of a worker that is gone");
         holds_id_free(offer->router, request);
     } else if (request->asker->full) {
-        hold_on(offer, &request->asker->waiting);
+        offer_hold_on(offer, &request->asker->waiting);
     } else {
         offer->route->answered = request;
-        forward(offer, request->asker);
+        offer_forward(offer, request->asker);
     }
     return true;
 }
 
-static struct router_group *find_group(struct router *router, struct slice pool)
+struct router_group *offer_find_group(struct router *router, struct slice pool)
 {
     size_t i;
 
@@ -167,7 +115,7 @@ static struct choice choose_worker(const struct offer *offer, struct router_grou
             choice.may_come = true;
         if (worker->availability != PEER_HERE || worker->full)
             continue;
-        if (!offer->asks || id_free_at(offer, &offer->router->from_clients, worker, &busy)) {
+        if (!offer->asks || offer_id_free_at(offer, &offer->router->from_clients, worker, &busy)) {
             choice.worker = worker;
             group->turn = at + 1;
             break;
@@ -181,12 +129,12 @@ static struct choice choose_worker(const struct offer *offer, struct router_grou
 /* The worker for a message that is bound to none yet, or NULL: it was held or refused. */
 static struct peer *find_worker(const struct offer *offer)
 {
-    struct router_group *group = find_group(offer->router, offer->message->pool);
+    struct router_group *group = offer_find_group(offer->router, offer->message->pool);
     struct peer *reserved = offer->from->reserved != NULL ? offer->from->reserved->answerer : NULL;
     struct choice choice;
 
     if (group == NULL) {
-        refuse(offer, JSONRPC_INVALID_PARAMS, "no such pool");
+        offer_refuse(offer, JSONRPC_INVALID_PARAMS, "no such pool");
         return NULL;
     }
     if (reserved != NULL && reserved->availability == PEER_HERE && !reserved->full &&
@@ -196,11 +144,11 @@ static struct peer *find_worker(const struct offer *offer)
     if (choice.worker != NULL)
         return choice.worker;
     if (choice.busy != NULL)
-        hold_on_id(offer, choice.busy, group);
+        offer_hold_on_id(offer, choice.busy, group);
     else if (choice.may_come)
-        hold_on(offer, &offer->router->waiting_for_worker);
+        offer_hold_on(offer, &offer->router->waiting_for_worker);
     else
-        refuse(offer, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
+        offer_refuse(offer, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
     return NULL;
 }
 
@@ -211,11 +159,11 @@ static struct peer *session_worker(const struct offer *offer, const struct sessi
     struct request *busy;
 
     if (worker->availability != PEER_HERE)
-        hold_on(offer, &offer->router->waiting_for_worker);
+        offer_hold_on(offer, &offer->router->waiting_for_worker);
     else if (worker->full)
-        hold_on(offer, &worker->waiting);
-    else if (offer->asks && !id_free_at(offer, &offer->router->from_clients, worker, &busy))
-        hold_on_id(offer, busy, NULL);
+        offer_hold_on(offer, &worker->waiting);
+    else if (offer->asks && !offer_id_free_at(offer, &offer->router->from_clients, worker, &busy))
+        offer_hold_on_id(offer, busy, NULL);
     else
         return worker;
     return NULL;
@@ -226,7 +174,7 @@ static void commit(const struct offer *offer, struct peer *worker, bool new_sess
 {
     struct router *router = offer->router;
 
-    if (offer->asks && record(offer, &router->from_clients, worker) != STDIO_BUS_OK)
+    if (offer->asks && offer_record(offer, &router->from_clients, worker) != STDIO_BUS_OK)
         return;
     if (new_session && sessions_add(&router->sessions, offer->message->session_id, worker,
                                     offer->from) == NULL) {
@@ -235,10 +183,10 @@ static void commit(const struct offer *offer, struct peer *worker, bool new_sess
         offer->route->recorded = NULL;
         return;
     }
-    forward(offer, worker);
+    offer_forward(offer, worker);
 }
 
-static void route_to_worker(const struct offer *offer)
+void offer_to_worker(const struct offer *offer)
 {
     struct router *router = offer->router;
     struct slice id = offer->message->session_id;
@@ -246,11 +194,11 @@ static void route_to_worker(const struct offer *offer)
     bool new_session = id.data != NULL && session == NULL;
     struct peer *worker;
 
-    if (offer->asks && refused_at_once(offer, &router->from_clients))
+    if (offer->asks && offer_refused_at_once(offer, &router->from_clients))
         return;
     if (new_session && sessions_full(&router->sessions)) {
-        refuse(offer, JSONRPC_SERVER_ERROR, "too many sessions (max_sessions %zu)",
-               router->sessions.max);
+        offer_refuse(offer, JSONRPC_SERVER_ERROR, "too many sessions (max_sessions %zu)",
+                     router->sessions.max);
         return;
     }
     worker = session != NULL ? session_worker(offer, session) : find_worker(offer);
@@ -272,15 +220,6 @@ static struct offer begin(struct router *router, struct peer *from, const struct
     return offer;
 }
 
-static void finish(const struct offer *offer)
-{
-    /* An id that was kept free and then not used goes to the next in line. */
-    if (offer->from->reserved != NULL)
-        holds_id_free(offer->router, offer->from->reserved);
-    if (offer->route->action != ROUTE_HOLD)
-        offer->from->hold_expired = false;
-}
-
 void router_from_client(struct router *router, struct peer *client, const struct message *message,
                         struct route *route)
 {
@@ -288,9 +227,9 @@ void router_from_client(struct router *router, struct peer *client, const struct
     bool is_reply = message_is_response(message) && message->method.data == NULL;
 
     offer.asks = message->id.type != ID_NONE && !is_reply;
-    if (!is_reply || message->id.type == ID_NONE || !route_reply(&offer))
-        route_to_worker(&offer);
-    finish(&offer);
+    if (!is_reply || message->id.type == ID_NONE || !offer_reply(&offer))
+        offer_to_worker(&offer);
+    offer_finish(&offer);
 }
 
 /* Spec 6.3.1. */
@@ -302,15 +241,15 @@ static void route_response(const struct offer *offer)
         request = requests_by_answerer(&offer->router->from_clients, offer->from,
                                        offer->message->id, offer->id_hash);
     if (request == NULL || request->state == REQUEST_RESERVED) {
-        discard(offer, "response to no pending request");
+        offer_discard(offer, "response to no pending request");
     } else if (request->state == REQUEST_ABANDONED) {
-        discard(offer, "response to a request of a client that is gone");
+        offer_discard(offer, "response to a request of a client that is gone");
         holds_id_free(offer->router, request);
     } else if (request->asker->full) {
-        hold_on(offer, &request->asker->waiting);
+        offer_hold_on(offer, &request->asker->waiting);
     } else {
         offer->route->answered = request;
-        forward(offer, request->asker);
+        offer_forward(offer, request->asker);
     }
 }
 
@@ -321,13 +260,14 @@ static void route_question(const struct offer *offer, struct peer *owner)
     struct request *busy;
 
     if (owner->input_ended)
-        refuse(offer, JSONRPC_SERVER_ERROR, "the client cannot answer: it has closed its input");
-    else if (refused_at_once(offer, requests))
+        offer_refuse(offer, JSONRPC_SERVER_ERROR,
+                     "the client cannot answer: it has closed its input");
+    else if (offer_refused_at_once(offer, requests))
         return;
-    else if (!id_free_at(offer, requests, owner, &busy))
-        hold_on_id(offer, busy, NULL);
-    else if (record(offer, requests, owner) == STDIO_BUS_OK)
-        forward(offer, owner);
+    else if (!offer_id_free_at(offer, requests, owner, &busy))
+        offer_hold_on_id(offer, busy, NULL);
+    else if (offer_record(offer, requests, owner) == STDIO_BUS_OK)
+        offer_forward(offer, owner);
 }
 
 /* Spec 6.3.2, 6.3.3. */
@@ -339,15 +279,15 @@ static void route_to_owner(const struct offer *offer)
     if (message->session_id.data != NULL)
         session = sessions_find(&offer->router->sessions, message->session_id);
     if (session == NULL && message->session_id.data == NULL)
-        refuse(offer, JSONRPC_SERVER_ERROR, "unroutable: no sessionId to tell which client");
+        offer_refuse(offer, JSONRPC_SERVER_ERROR, "unroutable: no sessionId to tell which client");
     else if (session == NULL)
-        refuse(offer, JSONRPC_SERVER_ERROR, "unroutable: no such session");
+        offer_refuse(offer, JSONRPC_SERVER_ERROR, "unroutable: no such session");
     else if (session->owner->full)
-        hold_on(offer, &session->owner->waiting);
+        offer_hold_on(offer, &session->owner->waiting);
     else if (offer->asks)
         route_question(offer, session->owner);
     else
-        forward(offer, session->owner);
+        offer_forward(offer, session->owner);
 }
 
 void router_from_worker(struct router *router, struct peer *worker, const struct message *message,
@@ -360,7 +300,7 @@ void router_from_worker(struct router *router, struct peer *worker, const struct
         route_response(&offer);
     else
         route_to_owner(&offer);
-    finish(&offer);
+    offer_finish(&offer);
 }
 
 void router_forwarded(struct router *router, const struct route *route)

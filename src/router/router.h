@@ -10,17 +10,24 @@
 #include "base/limits.h"
 #include "base/list.h"
 #include "base/siphash.h"
+#include "base/splice.h"
+#include "config/sharing.h"
 #include "format/message.h"
 #include "router/peer.h"
 #include "router/requests.h"
 #include "router/sessions.h"
 
-/* Workers that take turns: those of one pool, or all. */
+/* Workers that take turns: those of one pool, or of all shared pools. */
 struct router_group {
     struct slice id; /* the pool's; data NULL for the group of all */
     struct peer **workers;
     size_t count;
     size_t turn; /* whose turn it is next */
+
+    bool plain; /* nothing of what follows is of use: as the specification has it */
+    struct sharing sharing;
+    struct list waiting; /* peers held until a worker has no client */
+    struct list timed;   /* details of requests with a deadline, the first one first */
 };
 
 struct router {
@@ -32,6 +39,8 @@ struct router {
     struct router_group *pools;
     size_t pool_count;
     uint64_t next_number;
+    int64_t now_ms; /* set by the owner, for what has a deadline */
+    bool demand;    /* an exclusive pool may need another process; the owner looks, and resets it */
     struct list waiting_for_worker; /* peers held until some worker takes messages */
     struct list roaming;            /* held peers that any free worker of their group would serve */
     struct list released;           /* peers that may try again */
@@ -42,8 +51,16 @@ enum route_action {
     ROUTE_HOLD,      /* the sender is held; offer the message again when it is released */
     ROUTE_REFUSE,    /* not delivered: tell the sender code and text if it asked something */
     ROUTE_DISCARD,   /* not delivered: log the text */
-    ROUTE_NO_MEMORY  /* nothing happened: offer the message again later */
+    ROUTE_NO_MEMORY, /* nothing happened: offer the message again later */
+
+    /* In pools with keys of their own alone: */
+    ROUTE_FORWARD_EDITED, /* as FORWARD, with values in the message replaced: route->edits */
+    ROUTE_BROADCAST,      /* to all clients that the sender is bound to */
+    ROUTE_HOLD_UNTIL,     /* as HOLD, but call router_hold_expired at route->hold_until_ms */
+    ROUTE_DROP            /* not delivered, and that is nothing to worry about */
 };
+
+#define ROUTE_EDITS_MAX 3
 
 struct route {
     enum route_action action;
@@ -53,6 +70,11 @@ struct route {
     bool waits_for_id;        /* HOLD: until an id is free, which nothing else bounds */
     int code;
     char text[160];
+    int64_t hold_until_ms;
+    struct request *cancelled; /* FORWARD: the message gives this request up for good */
+    unsigned edit_count;
+    struct splice_edit edits[ROUTE_EDITS_MAX]; /* live as long as the route and route->answered */
+    char numbers[ROUTE_EDITS_MAX][NUMBER_DIGITS]; /* texts of edits */
 };
 
 /* Told of each request that will not be answered because its answerer has gone. Must not call the
@@ -68,6 +90,9 @@ void router_free(struct router *router);
 
 /* Adds a pool; the id is borrowed. Its number (0, 1, ...) or STDIO_BUS_ERR when memory is out. */
 int router_add_pool(struct router *router, struct slice id);
+
+/* Gives a pool without workers, and nothing routed yet, keys of its own. */
+void router_set_sharing(struct router *router, size_t pool, const struct sharing *sharing);
 
 /* Makes a zeroed peer known as a client. */
 void router_add_client(struct router *router, struct peer *client);
@@ -86,8 +111,28 @@ void router_from_client(struct router *router, struct peer *client, const struct
 void router_from_worker(struct router *router, struct peer *worker, const struct message *message,
                         struct route *route);
 
+/* The same where some pool has keys of its own: a client's message, and that of a worker of such a
+ * pool. `fields` is what the scanner found. */
+void router_share_from_client(struct router *router, struct peer *client,
+                              const struct message *message, const struct scan_fields *fields,
+                              struct route *route);
+void router_share_from_worker(struct router *router, struct peer *worker,
+                              const struct message *message, const struct scan_fields *fields,
+                              struct route *route);
+
+/* Told of each request whose time is over; it is abandoned after the call. Must not call the
+ * router. */
+typedef void router_expired_fn(void *user_data, struct request *request);
+
+/* Gives up the requests whose deadline (request_timeout_sec) is at or before router->now_ms.
+ * Returns the next deadline, or -1. */
+int64_t router_expire(struct router *router, router_expired_fn *expired, void *user_data);
+
 /* The forwarded message is in the destination's queue: an answered request is done with. */
 void router_forwarded(struct router *router, const struct route *route);
+
+/* After router_forwarded, where route->cancelled is set: it will be answered to nobody. */
+void router_cancelled(struct router *router, const struct route *route);
 
 /* It could not be queued (memory): as if it had never been offered. */
 void router_forward_failed(struct router *router, const struct route *route);

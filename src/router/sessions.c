@@ -59,6 +59,16 @@ struct session *sessions_add(struct sessions *sessions, struct slice id, struct 
     return session;
 }
 
+struct slice sessions_scoped_key(char key[SESSIONS_KEY_MAX], const struct peer *worker,
+                                 struct slice id)
+{
+    key[0] = '\xff';
+    memcpy(key + 1, &worker->number, sizeof worker->number);
+    if (id.len > 0)
+        memcpy(key + 1 + sizeof worker->number, id.data, id.len);
+    return slice_of(key, 1 + sizeof worker->number + id.len);
+}
+
 void session_remove(struct sessions *sessions, struct session *session)
 {
     hash_table_remove(&sessions->table, session->hash, session);

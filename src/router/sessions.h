@@ -3,6 +3,7 @@
 #define STDIO_BUS_ROUTER_SESSIONS_H
 
 #include "base/hash_table.h"
+#include "base/limits.h"
 #include "base/list.h"
 #include "base/siphash.h"
 #include "base/slice.h"
@@ -40,6 +41,12 @@ static inline bool sessions_full(const struct sessions *sessions)
 /* Adds a session that is not there yet. NULL when memory is out. */
 struct session *sessions_add(struct sessions *sessions, struct slice id, struct peer *worker,
                              struct peer *owner);
+
+/* The id of a session that is told apart from others of its name by its worker, written into `key`.
+ * It is that of no other session, since its first byte stands in no text. */
+#define SESSIONS_KEY_MAX (1 + sizeof(uint64_t) + STDIO_BUS_MAX_SESSION_ID_LEN)
+struct slice sessions_scoped_key(char key[SESSIONS_KEY_MAX], const struct peer *worker,
+                                 struct slice id);
 
 /* Invalidates one session. */
 void session_remove(struct sessions *sessions, struct session *session);

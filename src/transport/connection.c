@@ -217,6 +217,68 @@ int connection_forward(struct connection *to, struct connection *from, struct sl
     return STDIO_BUS_OK;
 }
 
+/* What is before the first edit or behind the last one moves with the message's buffer, the rest is
+ * copied. */
+static int move_edited(struct connection *to, struct connection *from, struct slice bytes,
+                       const struct splice_edit *edits, unsigned count)
+{
+    size_t first = edits[0].offset, last = edits[count - 1].offset + edits[count - 1].len;
+    bool keeps_head = first > bytes.len - last;
+    size_t kept = keeps_head ? first : bytes.len - last;
+    size_t len = splice_len(bytes.len, edits, count) - kept;
+    struct buffer *copy = buffer_take(&to->transport->pool, len);
+    struct buffer *buffer = copy != NULL ? detach_message(from, bytes) : NULL;
+
+    if (buffer == NULL) {
+        buffer_give(&to->transport->pool, copy);
+        return STDIO_BUS_ERR;
+    }
+    copy->end = len;
+    if (keeps_head) {
+        splice_write(copy->data, bytes.data, first, bytes.len, edits, count);
+        buffer->end = buffer->start + first;
+        queue_append_buffer(&to->output, buffer);
+        queue_append_buffer(&to->output, copy);
+    } else {
+        splice_write(copy->data, bytes.data, 0, last, edits, count);
+        buffer->start += last;
+        queue_append_buffer(&to->output, copy);
+        queue_append_buffer(&to->output, buffer);
+    }
+    return STDIO_BUS_OK;
+}
+
+/* Most of the message is in one piece. */
+static bool worth_moving_edited(const struct connection *from, struct slice bytes,
+                                const struct splice_edit *edits, unsigned count)
+{
+    const struct splice_edit *last = &edits[count - 1];
+
+    return bytes.len >= BUFFER_LARGE / 4 && worth_moving(from, bytes) &&
+           (edits[0].offset > bytes.len / 2 || last->offset + last->len < bytes.len / 2);
+}
+
+int connection_forward_edited(struct connection *to, struct connection *from, struct slice bytes,
+                              const struct splice_edit *edits, unsigned count)
+{
+    char *room;
+
+    if (to->fd_out < 0 || to->shut)
+        return STDIO_BUS_OK;
+    if (worth_moving_edited(from, bytes, edits, count)) {
+        if (move_edited(to, from, bytes, edits, count) != STDIO_BUS_OK)
+            return STDIO_BUS_ERR;
+    } else {
+        room = queue_reserve(&to->output, &to->transport->pool,
+                             splice_len(bytes.len, edits, count));
+        if (room == NULL)
+            return STDIO_BUS_ERR;
+        splice_write(room, bytes.data, 0, bytes.len, edits, count);
+    }
+    queued(to);
+    return STDIO_BUS_OK;
+}
+
 void connection_stop_input(struct connection *connection)
 {
     connection->deaf = true;

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/queue.h"
+#include "base/splice.h"
 #include "event/event_loop.h"
 #include "format/framing.h"
 #include "format/message.h"
@@ -113,6 +114,10 @@ int connection_send(struct connection *to, struct slice bytes);
 /* Queues the message that `from` is offering; a large one moves with its buffer. On success the
  * message's slices are dead. STDIO_BUS_ERR when memory is out, and then nothing has changed. */
 int connection_forward(struct connection *to, struct connection *from, struct slice bytes);
+
+/* The same with parts of the message replaced. */
+int connection_forward_edited(struct connection *to, struct connection *from, struct slice bytes,
+                              const struct splice_edit *edits, unsigned count);
 
 /* Goes on after a CONNECTION_HELD. */
 void connection_resume(struct connection *connection);

@@ -84,7 +84,8 @@ static void create(struct host *host, const char *name, bool handle_signals)
     host->argv[0] = (char *)"sh";
     host->argv[1] = (char *)"-c";
     host->argv[2] = host->worker;
-    host->pool = (struct pool_config){(char *)"pool", host->argv[0], host->argv, 1};
+    host->pool = (struct pool_config){
+        .id = (char *)"pool", .command = host->argv[0], .argv = host->argv, .instances = 1};
     host->config = (struct config){&host->pool, 1, .limits = LIMITS_DEFAULT};
     options.mode = BUS_LISTEN_UNIX;
     options.unix_path = host->path;

@@ -1,0 +1,311 @@
+/* From client to worker where pools have keys of their own (config/sharing.h). */
+#include "build_config.h"
+
+#include "router/router.h"
+
+#include "base/error.h"
+#include "router/bindings.h"
+#include "router/holds.h"
+#include "router/translation.h"
+
+static const struct sharing *sharing_of(const struct share *share, const struct peer *worker)
+{
+    return &share->offer.router->pools[worker->pool].sharing;
+}
+
+static bool id_free_at(const struct share *share, const struct peer *worker, struct request **busy)
+{
+    *busy = NULL;
+    return !share->offer.asks || sharing_of(share, worker)->rewrite_ids ||
+           offer_id_free_at(&share->offer, &share->offer.router->from_clients, worker, busy);
+}
+
+/* The worker takes the message now, or the client is held. */
+static bool is_ready(const struct share *share, struct peer *worker)
+{
+    struct request *busy;
+
+    if (worker->availability != PEER_HERE)
+        offer_hold_on(&share->offer, &share->offer.router->waiting_for_worker);
+    else if (worker->full)
+        offer_hold_on(&share->offer, &worker->waiting);
+    else if (!id_free_at(share, worker, &busy))
+        offer_hold_on_id(&share->offer, busy, NULL);
+    else
+        return true;
+    return false;
+}
+
+/* --- a shared pool: by turns --- */
+
+/* NULL: it was held or refused. */
+static struct peer *next_in_turn(const struct share *share, struct router_group *group)
+{
+    struct request *busy, *first_busy = NULL;
+    bool may_come = false;
+    size_t at = group->turn, i;
+
+    for (i = 0; i < group->count; i++, at++) {
+        struct peer *worker = group->workers[at < group->count ? at : (at = 0)];
+
+        if (worker->availability != PEER_FAILED)
+            may_come = true;
+        if (worker->availability != PEER_HERE || worker->full)
+            continue;
+        if (id_free_at(share, worker, &busy)) {
+            group->turn = at + 1;
+            return worker;
+        }
+        if (first_busy == NULL)
+            first_busy = busy;
+    }
+    if (first_busy != NULL)
+        offer_hold_on_id(&share->offer, first_busy, group);
+    else if (may_come)
+        offer_hold_on(&share->offer, &share->offer.router->waiting_for_worker);
+    else
+        offer_refuse(&share->offer, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
+    return NULL;
+}
+
+/* --- a sticky or exclusive pool: bound at the first message --- */
+
+/* Among those that take messages, the one with the fewest clients, and none for an exclusive pool.
+ * NULL: *may_come says that there may be one without waiting for a client to leave. */
+static struct peer *find_unbound(const struct router_group *group, bool *may_come, bool *any_left)
+{
+    bool exclusive = group->sharing.clients == CLIENTS_EXCLUSIVE;
+    size_t fewest = SIZE_MAX, count, i;
+    struct peer *found = NULL;
+
+    *may_come = *any_left = false;
+    for (i = 0; i < group->count; i++) {
+        struct peer *worker = group->workers[i];
+
+        if (worker->availability == PEER_FAILED)
+            continue;
+        *any_left = true;
+        count = bindings_count(worker);
+        if (exclusive && count > 0)
+            continue;
+        *may_come = true;
+        if (worker->availability == PEER_HERE && count < fewest) {
+            found = worker;
+            fewest = count;
+        }
+    }
+    return found;
+}
+
+/* All workers of the pool have their clients. */
+static void wait_for_leave(const struct share *share, struct router_group *group)
+{
+    struct peer *client = share->offer.from;
+
+    if (client->hold_expired) {
+        offer_refuse(&share->offer, JSONRPC_SERVER_ERROR,
+                     "every worker serves another client (busy_timeout_sec %u)",
+                     group->sharing.busy_timeout_sec);
+        return;
+    }
+    if (client->hold_until_ms == 0)
+        client->hold_until_ms = share->offer.router->now_ms +
+                                (int64_t)group->sharing.busy_timeout_sec * 1000;
+    offer_hold_on(&share->offer, &group->waiting);
+    share->offer.route->action = ROUTE_HOLD_UNTIL;
+    share->offer.route->hold_until_ms = client->hold_until_ms;
+}
+
+static struct peer *bind(const struct share *share, struct router_group *group)
+{
+    bool may_come, any_left;
+    struct peer *worker = find_unbound(group, &may_come, &any_left);
+
+    share->offer.router->demand = true;
+    if (worker != NULL)
+        return bindings_add(share->offer.from, worker) == STDIO_BUS_OK ? worker : NULL;
+    if (!any_left)
+        offer_refuse(&share->offer, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
+    else if (may_come)
+        offer_hold_on(&share->offer, &group->waiting);
+    else
+        wait_for_leave(share, group);
+    return NULL;
+}
+
+static struct peer *bound_worker(const struct share *share, struct router_group *group)
+{
+    struct peer *worker =
+        bindings_worker(share->offer.from, (size_t)(group - share->offer.router->pools));
+
+    if (worker == NULL)
+        worker = bind(share, group);
+    if (worker == NULL ||
+        (share->offer.asks &&
+         offer_refused_at_once(&share->offer, &share->offer.router->from_clients)))
+        return NULL;
+    return worker;
+}
+
+/* --- sessions --- */
+
+/* The sessions of a sticky pool's worker are its own affair, so that two workers may use one id;
+ * who has a worker alone needs none. */
+static struct slice session_key(const struct share *share, const struct peer *worker,
+                                char key[SESSIONS_KEY_MAX])
+{
+    if (worker == NULL || sharing_of(share, worker)->clients == CLIENTS_SHARED)
+        return share->session_id;
+    return sessions_scoped_key(key, worker, share->session_id);
+}
+
+static bool sessions_left(const struct share *share)
+{
+    const struct sessions *sessions = &share->offer.router->sessions;
+
+    if (!sessions_full(sessions))
+        return true;
+    offer_refuse(&share->offer, JSONRPC_SERVER_ERROR, "too many sessions (max_sessions %zu)",
+                 sessions->max);
+    return false;
+}
+
+/* --- the decision --- */
+
+/* Records what the message changes; session_id is the key of a new session, if it starts one. */
+static void commit(struct share *share, struct peer *worker, struct slice session_id)
+{
+    struct router *router = share->offer.router;
+
+    if (share->offer.asks &&
+        translation_record(share, &router->from_clients, worker) != STDIO_BUS_OK)
+        return;
+    if (session_id.data != NULL &&
+        sessions_add(&router->sessions, session_id, worker, share->offer.from) == NULL) {
+        if (share->offer.route->recorded != NULL)
+            holds_id_free(router, share->offer.route->recorded);
+        share->offer.route->recorded = NULL;
+        return;
+    }
+    translation_forward(share, worker);
+}
+
+static void to_shared(struct share *share, struct router_group *group)
+{
+    struct router *router = share->offer.router;
+    struct slice id = share->session_id, none = {NULL, 0};
+    struct session *session = id.data != NULL ? sessions_find(&router->sessions, id) : NULL;
+    struct peer *worker;
+
+    if (share->offer.asks && offer_refused_at_once(&share->offer, &router->from_clients))
+        return;
+    if (session == NULL && id.data != NULL && !sessions_left(share))
+        return;
+    if (session != NULL)
+        worker = is_ready(share, session->worker) ? session->worker : NULL;
+    else
+        worker = next_in_turn(share, group);
+    if (worker == NULL)
+        return;
+    share->sharing = sharing_of(share, worker);
+    commit(share, worker, session == NULL ? id : none);
+}
+
+static void to_bound(struct share *share, struct router_group *group)
+{
+    struct peer *worker = bound_worker(share, group);
+    char buffer[SESSIONS_KEY_MAX];
+    struct slice key = {NULL, 0};
+
+    if (worker == NULL || !is_ready(share, worker))
+        return;
+    if (share->session_id.data != NULL && group->sharing.clients == CLIENTS_STICKY) {
+        key = session_key(share, worker, buffer);
+        if (sessions_find(&share->offer.router->sessions, key) != NULL)
+            key.data = NULL;
+        else if (!sessions_left(share))
+            return;
+    }
+    commit(share, worker, key);
+}
+
+/* A notification that names a request goes where that is. False: it names none. */
+static bool to_subject(struct share *share)
+{
+    struct router *router = share->offer.router;
+    struct request *request = NULL;
+    struct peer *worker = NULL;
+    bool stale = false;
+
+    if (share->subject == ABOUT_PROGRESS) {
+        request = translation_progress(share, &router->from_workers, &stale);
+        worker = request != NULL ? request->asker : NULL;
+    } else if (share->subject != ABOUT_NOTHING) {
+        request = translation_own_request(share, &router->from_clients);
+        worker = request != NULL ? request->answerer : NULL;
+        stale = request == NULL && share->subject != ABOUT_OWN_TOKEN &&
+                share->sharing->rewrite_ids;
+    }
+    if (request == NULL && !stale)
+        return false;
+    if (worker == NULL || worker->availability != PEER_HERE) {
+        offer_drop(&share->offer, "it names a request that is over");
+    } else if (worker->full) {
+        offer_hold_on(&share->offer, &worker->waiting);
+    } else {
+        if (share->subject == ABOUT_CANCELLED)
+            share->offer.route->cancelled = request;
+        translation_forward(share, worker);
+    }
+    return true;
+}
+
+/* A reply that nobody waits for could be taken for one to another request, whose id is the same at
+ * the worker. */
+static void to_pool(struct share *share, bool is_reply)
+{
+    struct router *router = share->offer.router;
+    struct slice pool = share->offer.message->pool;
+    struct router_group *group = pool.data == NULL && router->all.count == 0
+                                     ? &router->pools[0]
+                                     : offer_find_group(router, pool);
+
+    if (group == NULL || group->plain) {
+        offer_to_worker(&share->offer);
+        return;
+    }
+    if (is_reply) {
+        offer_discard(&share->offer, "reply to no pending request");
+        return;
+    }
+    share->sharing = &group->sharing;
+    translation_read(share, sharing_reads_tokens(&group->sharing));
+    if (to_subject(share))
+        return;
+    if (group->sharing.clients == CLIENTS_SHARED)
+        to_shared(share, group);
+    else
+        to_bound(share, group);
+}
+
+void router_share_from_client(struct router *router, struct peer *client,
+                              const struct message *message, const struct scan_fields *fields,
+                              struct route *route)
+{
+    struct share share;
+    bool is_reply = message_is_response(message) && message->method.data == NULL;
+
+    translation_begin(&share, router, client, message, fields, route);
+    share.offer.asks = message->id.type != ID_NONE && !is_reply;
+    if (message->id.type != ID_NONE)
+        share.offer.id_hash = requests_hash(&router->from_clients, message->id);
+    if (!is_reply || message->id.type == ID_NONE || !offer_reply(&share.offer)) {
+        to_pool(&share, is_reply);
+    } else if (route->answered != NULL) {
+        translation_answer(&share, route->answered);
+        translation_forward(&share, route->to);
+    }
+    offer_finish(&share.offer);
+    if (route->action != ROUTE_HOLD && route->action != ROUTE_HOLD_UNTIL)
+        client->hold_until_ms = 0;
+}
