@@ -39,8 +39,8 @@ static enum connection_verdict forward_edited(struct stdio_bus *bus, struct endp
     return CONNECTION_HELD;
 }
 
-/* Sends a worker's message to all of its clients. When memory runs out in between, those who have it
- * already are left out the next time. */
+/* Sends a worker's message to all of its clients. When memory runs out in between, those who have
+ * it already are left out the next time. */
 static enum connection_verdict broadcast(struct stdio_bus *bus, struct endpoint *from,
                                          const struct message *message)
 {
