@@ -33,6 +33,7 @@
  *   ask              sends the session a request with the raw id params.id and the raw
  *                    params.params; its answer is R = the reply as it came
  *   reply_text       R = the last reply or error that came without an ask waiting for it, or null
+ *   last_note        R = the last notification whose method is none of these, as it came, or null
  *   die              with params.answer answers first, with params.cut leaving out the newline;
  *                    then exits with params.code, or by params.signal
  *   close_stdout     with params.answer answers first; closes stdout and goes on reading
@@ -76,7 +77,7 @@ struct worker {
     size_t consumed; /* bytes of input done with */
     struct text output;
     struct text birth; /* JSON: descriptors, signals and so on at the start of main */
-    struct text stray_reply;
+    struct text stray_reply, last_note;
     struct held_answer *held; /* in order of arrival */
     struct asked *asked;
     bool holding, stay;

@@ -280,6 +280,14 @@ static void do_reply_text(struct worker *worker, const struct request *request)
         worker_answer(worker, request, "null", 4);
 }
 
+static void do_last_note(struct worker *worker, const struct request *request)
+{
+    if (worker->last_note.len > 0)
+        worker_answer(worker, request, worker->last_note.data, worker->last_note.len);
+    else
+        worker_answer(worker, request, "null", 4);
+}
+
 static void do_die(struct worker *worker, const struct request *request)
 {
     long signal_number = param_long(request, "signal", 0);
@@ -390,6 +398,7 @@ static const struct method {
     {"release", do_release},
     {"ask", do_ask},
     {"reply_text", do_reply_text},
+    {"last_note", do_last_note},
     {"die", do_die},
     {"close_stdout", do_close_stdout},
     {"close_stdin", do_close_stdin},
@@ -437,6 +446,10 @@ void worker_handle(struct worker *worker, struct span line)
             methods[i].run(worker, &request);
             return;
         }
+    }
+    if (request.id.data == NULL) {
+        worker->last_note.len = 0;
+        add_span(&worker->last_note, (struct span){line.data, line.len - 1});
     }
     do_echo(worker, &request);
 }
