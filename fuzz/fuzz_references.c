@@ -129,6 +129,11 @@ static void check(const char *text, size_t len, size_t hint)
     unsigned i;
 
     memset(&found, 0xA5, sizeof found);
+    EXPECT(references_may_have_token(slice_of(text, len)) ||
+               (wanted(text, REFERENCE_META_TOKEN).start == NULL &&
+                wanted(text, REFERENCE_WORK_TOKEN).start == NULL &&
+                wanted(text, REFERENCE_PARTIAL_TOKEN).start == NULL),
+           "a token was overlooked");
     references_find(&found, slice_of(text, len), hint);
     for (i = 0; i < REFERENCES_COUNT; i++) {
         struct value value = wanted(text, (enum reference)i);

@@ -322,6 +322,20 @@ void references_find(struct references *found, struct slice message, size_t hint
     walk_from(&walk, found, skip_blanks(walk.start) + 1);
 }
 
+bool references_may_have_token(struct slice message)
+{
+    const char *end = message.data + message.len, *p = message.data;
+
+    if (memchr(p, '\\', message.len) != NULL) /* a key could be spelled with it */
+        return true;
+    while ((p = memchr(p, 'k', (size_t)(end - p))) != NULL) { /* all of them end in "oken" */
+        if (p[-1] == 'o' && p[1] == 'e')
+            return true;
+        p++;
+    }
+    return false;
+}
+
 bool references_string(const struct references *found, enum reference reference,
                        struct slice message, char *to, size_t max, struct slice *text)
 {

@@ -36,6 +36,9 @@ static inline bool references_has(const struct references *found, enum reference
     return (found->present >> reference & 1) != 0;
 }
 
+/* False only when a message surely has no progress token: the quick look before the long one. */
+bool references_may_have_token(struct slice message);
+
 /* Finds them in `message`, which is an accepted message with or without its newline. `hint` is 0 or
  * an offset behind a value at its top level: params that stand behind it are found without a look
  * at what is before. */

@@ -68,7 +68,8 @@ void translation_read(struct share *share, bool tokens)
     share->subject = ABOUT_NOTHING;
     if (message->id.type == ID_NONE && message->method.data != NULL)
         method = method_named(message->method);
-    if (method == NULL && !share->sharing->session_in_params && !(tokens && share->offer.asks)) {
+    if (method == NULL && !share->sharing->session_in_params &&
+        !(tokens && share->offer.asks && references_may_have_token(message->bytes))) {
         share->session_id = message->session_id;
         return;
     }

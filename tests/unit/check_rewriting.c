@@ -137,11 +137,13 @@ END_TEST
 
 START_TEST(cancelling_names_the_right_request)
 {
-    static const char *const forms[] = {
-        "{'method':'notifications/cancelled','params':{'requestId':%s}}",
-        "{'method':'$/cancelRequest','params':{'id':%s}}",
-        "{'method':'$/cancel_request','params':{'requestId':%s}}",
+    static const char form[] = "{'method':'%s','params':{'%s':%s}}";
+    static const char *const forms[][2] = {
+        {"notifications/cancelled", "requestId"},
+        {"$/cancelRequest", "id"},
+        {"$/cancel_request", "requestId"},
     };
+    const char *method = forms[_i][0], *key = forms[_i][1];
     struct peer *a = add_client(), *b = add_client();
     char text[200], expected[200];
 
@@ -149,11 +151,11 @@ START_TEST(cancelling_names_the_right_request)
     give(a, "{'id':'x','method':'m'}");
     give(b, "{'id':'x','method':'m'}");
     give(a, "{'id':'y','method':'m'}");
-    snprintf(text, sizeof text, forms[_i], "'x'");
-    snprintf(expected, sizeof expected, forms[_i], "2");
+    snprintf(text, sizeof text, form, method, key, "'x'");
+    snprintf(expected, sizeof expected, form, method, key, "2");
     expect(give(b, text), &workers[1], expected);
     expect(give(a, text), &workers[0], expected);
-    snprintf(text, sizeof text, forms[_i], "'z'");
+    snprintf(text, sizeof text, form, method, key, "'z'");
     expect_action(give(a, text), ROUTE_DROP);
     /* MCP's are not answered any more, and nobody waits. */
     ck_assert_uint_eq(router.from_clients.active_count, _i == 0 ? 1 : 3);
