@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "bus.h"
+#include "connect.h"
 #include "options.h"
 
 #define VERSION_LINE PACKAGE_NAME " " PACKAGE_VERSION "\n"
@@ -104,6 +106,21 @@ static int serve(const struct options *options, const struct config *config, str
     return exit_status(outcome);
 }
 
+static int run_client(const struct options *options)
+{
+    char reason[512];
+    int status = EXIT_CANNOT_CONNECT;
+    int fd;
+
+    signal(SIGPIPE, SIG_IGN); /* a closed stdout is an exit status */
+    fd = connect_open(options, reason, sizeof reason);
+    if (fd >= 0)
+        status = connect_copy(fd, STDIN_FILENO, STDOUT_FILENO, reason, sizeof reason);
+    if (status != EXIT_DONE)
+        fprintf(stderr, "stdio_bus: %s\n", reason);
+    return status;
+}
+
 static int run(const struct options *options, struct log *log)
 {
     struct config config;
@@ -137,6 +154,8 @@ int main(int argc, char *argv[])
     }
     if (options.action == ACTION_HELP || options.action == ACTION_VERSION)
         return print(options.action == ACTION_HELP ? options_help() : VERSION_LINE);
+    if (options.action == ACTION_CONNECT)
+        return run_client(&options);
     log_open(&log, STDERR_FILENO, options.log_level);
     status = run(&options, &log);
     log_close(&log);

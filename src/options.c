@@ -88,55 +88,74 @@ static bool apply_stdio(struct parser *parser, const char *value)
     return true;
 }
 
-static bool apply_unix(struct parser *parser, const char *value)
+static bool set_path(struct parser *parser, const char *option, const char *path)
 {
     size_t max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
 
     parser->options->mode = MODE_UNIX;
-    parser->options->unix_path = value;
-    if (*value == '\0')
-        return fail(parser, "--unix: the path must not be empty");
-    if (strlen(value) > max)
-        return fail(parser, "--unix: the path is %zu bytes long, a socket's may have %zu",
-                    strlen(value), max);
+    parser->options->unix_path = path;
+    if (*path == '\0')
+        return fail(parser, "--%s: the path must not be empty", option);
+    if (strlen(path) > max)
+        return fail(parser, "--%s: the path is %zu bytes long, a socket's may have %zu", option,
+                    strlen(path), max);
     return true;
 }
 
+static bool apply_unix(struct parser *parser, const char *value)
+{
+    return set_path(parser, "unix", value);
+}
+
 /* The part before the port, brackets taken off. */
-static bool set_host(struct parser *parser, const char *host, size_t len)
+static bool set_host(struct parser *parser, const char *option, const char *host, size_t len)
 {
     struct options *options = parser->options;
 
     if (len > 0 && host[0] == '[') {
         if (len < 3 || host[len - 1] != ']')
-            return fail(parser, "--tcp: expected an address between [ and ]");
+            return fail(parser, "--%s: expected an address between [ and ]", option);
         host++;
         len -= 2;
     } else if (memchr(host, ':', len) != NULL) {
-        return fail(parser, "--tcp: an IPv6 address needs brackets, as in [::1]:8080");
+        return fail(parser, "--%s: an IPv6 address needs brackets, as in [::1]:8080", option);
     }
     if (len >= sizeof(options->tcp_host))
-        return fail(parser, "--tcp: the host is %zu bytes long, it may have %zu", len,
+        return fail(parser, "--%s: the host is %zu bytes long, it may have %zu", option, len,
                     sizeof(options->tcp_host) - 1);
     memcpy(options->tcp_host, host, len);
     options->tcp_host[len] = '\0';
     return true;
 }
 
-static bool apply_tcp(struct parser *parser, const char *value)
+static bool set_address(struct parser *parser, const char *option, const char *address,
+                        long port_min)
 {
-    const char *colon = strrchr(value, ':');
+    const char *colon = strrchr(address, ':');
     long port;
 
     parser->options->mode = MODE_TCP;
     if (colon == NULL || strchr(colon, ']') != NULL)
-        return fail(parser, "--tcp: expected HOST:PORT, [IPV6]:PORT or :PORT");
-    if (!set_host(parser, value, (size_t)(colon - value)))
+        return fail(parser, "--%s: expected HOST:PORT, [IPV6]:PORT or :PORT", option);
+    if (!set_host(parser, option, address, (size_t)(colon - address)))
         return false;
-    if (!read_number(colon + 1, UINT16_MAX, &port))
-        return fail(parser, "--tcp: port must be 0 to 65535");
+    if (!read_number(colon + 1, UINT16_MAX, &port) || port < port_min)
+        return fail(parser, "--%s: port must be %ld to 65535", option, port_min);
     parser->options->tcp_port = (uint16_t)port;
     return true;
+}
+
+static bool apply_tcp(struct parser *parser, const char *value)
+{
+    return set_address(parser, "tcp", value, 0);
+}
+
+/* No host has a slash in its name, and no address is without a colon. */
+static bool apply_connect(struct parser *parser, const char *value)
+{
+    if (strchr(value, '/') != NULL || strchr(value, ':') == NULL)
+        return set_path(parser, "connect", value);
+    return set_address(parser, "connect", value, 1);
 }
 
 static bool apply_check_config(struct parser *parser, const char *value)
@@ -172,6 +191,7 @@ static const struct option_spec option_specs[] = {
     {"stdio", '\0', NULL, true, apply_stdio},
     {"unix", '\0', "PATH", true, apply_unix},
     {"tcp", '\0', "HOST:PORT", true, apply_tcp},
+    {"connect", '\0', "PATH|HOST:PORT", true, apply_connect},
     {"check-config", '\0', NULL, false, apply_check_config},
     {"log-level", '\0', "LEVEL", false, apply_log_level},
     {"help", 'h', NULL, false, apply_help},
@@ -244,9 +264,16 @@ static bool read_option(struct parser *parser, int argc, char *const argv[], int
 /* What the options must be together. */
 static bool check_options(struct parser *parser)
 {
-    const struct options *options = parser->options;
+    struct options *options = parser->options;
+    bool configured = options->config_path != NULL || options->config_fd >= 0;
 
-    if (options->config_path == NULL && options->config_fd < 0)
+    if (parser->mode != NULL && parser->mode->apply == apply_connect) {
+        if (configured || options->action == ACTION_CHECK_CONFIG)
+            return fail(parser, "--connect takes no configuration, the daemon has one");
+        options->action = ACTION_CONNECT;
+        return true;
+    }
+    if (!configured)
         return fail(parser, "--config PATH or --config-fd N is required" SEE_HELP);
     if (options->config_path != NULL && options->config_fd >= 0)
         return fail(parser, "--config and --config-fd exclude each other");
@@ -274,6 +301,7 @@ int options_parse(struct options *options, int argc, char *const argv[], char *p
 const char *options_help(void)
 {
     return "usage: stdio_bus --config PATH [--stdio | --unix PATH | --tcp HOST:PORT]\n"
+           "       stdio_bus --connect PATH|HOST:PORT\n"
            "\n"
            "Starts pools of programs that talk JSON over stdin and stdout, keeps them\n"
            "running, and routes messages between them and many clients.\n"
@@ -290,6 +318,10 @@ const char *options_help(void)
            "  --tcp HOST:PORT    many clients, on TCP; [IPV6]:PORT; :PORT for loopback;\n"
            "                     port 0 lets the system choose. No authentication.\n"
            "\n"
+           "client of a running daemon, without a configuration:\n"
+           "  --connect PATH|HOST:PORT\n"
+           "                     copies stdin and stdout to and from its socket\n"
+           "\n"
            "other:\n"
            "  --log-level LEVEL  debug, info (default), warn or error; logs go to stderr\n"
            "  -h, --help         print this text\n"
@@ -302,5 +334,6 @@ const char *options_help(void)
            "  $ stdio_bus --config bus.json --unix /tmp/bus.sock\n"
            "\n"
            "exit status: 0 done, 64 usage, 65 malformed input in stdio mode, 69 no worker\n"
-           "left, 71 system error, 78 configuration\n";
+           "left, 71 system error, 78 configuration; of --connect: 69 cannot connect, 74\n"
+           "stdout is closed, 75 the daemon went first, 76 the connection broke\n";
 }

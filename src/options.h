@@ -9,7 +9,13 @@
 
 enum options_mode { MODE_STDIO, MODE_UNIX, MODE_TCP }; /* spec 4.1.1 */
 
-enum options_action { ACTION_RUN, ACTION_CHECK_CONFIG, ACTION_HELP, ACTION_VERSION };
+enum options_action {
+    ACTION_RUN,
+    ACTION_CHECK_CONFIG,
+    ACTION_CONNECT, /* to the socket that mode (never stdio), path, host and port name */
+    ACTION_HELP,
+    ACTION_VERSION
+};
 
 struct options {
     enum options_action action;
@@ -22,7 +28,7 @@ struct options {
     enum log_level log_level;
 };
 
-/* Exit statuses of the daemon (sysexits.h's numbers where they have one). */
+/* Exit statuses (sysexits.h's numbers where they have one); the ones of connect.h are there. */
 enum {
     EXIT_DONE = 0,
     EXIT_USAGE_ERROR = 64,

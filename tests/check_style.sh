@@ -117,7 +117,7 @@ function check_c_line(line,   code) {
 }
 
 BEGIN {
-    modules = "main options bus process transport router rmp config format event base"
+    modules = "main connect options bus process transport router rmp config format event base"
     count = split(modules, names, " ")
     for (i = 1; i <= count; i++)
         rank[names[i]] = i

@@ -246,6 +246,48 @@ START_TEST(test_tcp_refused)
 }
 END_TEST
 
+START_TEST(test_connect)
+{
+    static const char *const paths[] = {"/run/bus.sock", "./a:80", "bus.sock", "/[::1]:80"};
+    size_t i;
+
+    for (i = 0; i < COUNT(paths); i++) {
+        EXPECT_OK("--connect", paths[i]);
+        ck_assert_int_eq(options.action, ACTION_CONNECT);
+        ck_assert_int_eq(options.mode, MODE_UNIX);
+        ck_assert_str_eq(options.unix_path, paths[i]);
+    }
+    EXPECT_OK("--connect=[::1]:80", "--log-level", "debug");
+    ck_assert_int_eq(options.action, ACTION_CONNECT);
+    ck_assert_int_eq(options.mode, MODE_TCP);
+    ck_assert_str_eq(options.tcp_host, "::1");
+    ck_assert_uint_eq(options.tcp_port, 80);
+    EXPECT_OK("--connect", ":8080");
+    ck_assert_str_eq(options.tcp_host, "");
+}
+END_TEST
+
+START_TEST(test_connect_refused)
+{
+    static const char configured[] = "--connect takes no configuration, the daemon has one";
+    char path[300];
+
+    EXPECT_PROBLEM("--connect needs a value: --connect PATH|HOST:PORT", "--connect");
+    EXPECT_PROBLEM("--connect: the path must not be empty", "--connect", "");
+    EXPECT_PROBLEM("--connect: port must be 1 to 65535", "--connect", "localhost:0");
+    EXPECT_PROBLEM("--connect: port must be 1 to 65535", "--connect", ":");
+    EXPECT_PROBLEM("--connect: expected an address between [ and ]", "--connect", "[]:80");
+    EXPECT_PROBLEM(configured, "--connect", "a", "--config", "c");
+    EXPECT_PROBLEM(configured, "--config-fd", "3", "--connect", "a");
+    EXPECT_PROBLEM(configured, "--connect", "a", "--check-config");
+    EXPECT_PROBLEM("--unix and --connect exclude each other", "--unix", "a", "--connect", "a");
+    memset(path, '/', sizeof(path));
+    path[sizeof(path) - 1] = '\0';
+    ck_assert_int_eq(PARSE("--connect", path), STDIO_BUS_EINVAL);
+    ck_assert_msg(strstr(problem, "--connect: the path is 299 bytes long") != NULL, "%s", problem);
+}
+END_TEST
+
 START_TEST(test_tcp_host_length)
 {
     char value[300];
@@ -303,7 +345,8 @@ START_TEST(test_help)
 {
     static const char *const names[] = {"--config PATH", "--config-fd N", "--stdio",
                                         "--unix PATH",   "--tcp HOST",    "--check-config",
-                                        "--log-level",   "-h, --help",    "-V, --version"};
+                                        "--log-level",   "-h, --help",    "-V, --version",
+                                        "--connect PATH|HOST:PORT"};
     const char *line = options_help(), *end;
     size_t i;
 
@@ -335,6 +378,8 @@ int main(void)
     tcase_add_test(tcase, test_unix);
     tcase_add_test(tcase, test_tcp);
     tcase_add_test(tcase, test_tcp_refused);
+    tcase_add_test(tcase, test_connect);
+    tcase_add_test(tcase, test_connect_refused);
     tcase_add_test(tcase, test_tcp_host_length);
     tcase_add_test(tcase, test_log_level);
     tcase_add_test(tcase, test_values_point_into_argv);

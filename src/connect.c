@@ -1,0 +1,264 @@
+#include "build_config.h"
+
+#include "connect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "transport/address.h"
+
+#define CAPACITY 65536
+
+/* A pipe that is ready takes this much without blocking, so that stdout, which is not ours alone,
+ * need not become non-blocking. */
+#ifdef PIPE_BUF
+#define PIECE PIPE_BUF
+#else
+#define PIECE 512
+#endif
+
+/* ---- connecting ----------------------------------------------------------------------------- */
+
+static int connected_socket(int family, const struct sockaddr *address, socklen_t len)
+{
+    int fd = socket(family, SOCK_STREAM, 0);
+    int on = 1, status, error;
+
+    if (fd < 0)
+        return -1;
+    do
+        status = connect(fd, address, len);
+    while (status < 0 && errno == EINTR);
+    if (status == 0 || errno == EISCONN) { /* the latter after an interruption */
+        if (family != AF_UNIX)
+            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+            return fd;
+    }
+    error = errno;
+    close(fd);
+    errno = error;
+    return -1;
+}
+
+static int open_unix(const char *path, char *reason, size_t reason_size)
+{
+    struct sockaddr_un address;
+    int fd;
+
+    memset(&address, 0, sizeof address);
+    address.sun_family = AF_UNIX;
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    fd = connected_socket(AF_UNIX, (const struct sockaddr *)&address, sizeof address);
+    if (fd < 0)
+        snprintf(reason, reason_size, "cannot connect to %s: %s", path, strerror(errno));
+    return fd;
+}
+
+static int open_tcp(const struct options *options, char *reason, size_t reason_size)
+{
+    char why[ADDRESS_REASON_MAX];
+    const char *host = options->tcp_host;
+    struct addrinfo *found = address_resolve(host, options->tcp_port, why, sizeof why), *each;
+    int fd = -1;
+
+    for (each = found; each != NULL && fd < 0; each = each->ai_next) {
+        fd = connected_socket(each->ai_family, each->ai_addr, each->ai_addrlen);
+        if (fd < 0)
+            snprintf(why, sizeof why, "%s", strerror(errno));
+    }
+    if (fd < 0)
+        snprintf(reason, reason_size, "cannot connect to %s, port %u: %s",
+                 host[0] != '\0' ? host : "127.0.0.1", (unsigned)options->tcp_port, why);
+    if (found != NULL)
+        freeaddrinfo(found);
+    return fd;
+}
+
+int connect_open(const struct options *options, char *reason, size_t reason_size)
+{
+    return options->mode == MODE_UNIX ? open_unix(options->unix_path, reason, reason_size)
+                                      : open_tcp(options, reason, reason_size);
+}
+
+/* ---- copying -------------------------------------------------------------------------------- */
+
+/* One direction: filled when it is empty, emptied when it is not. */
+struct stream {
+    int from, to;
+    size_t start, end;
+    bool ended; /* nothing more comes from `from` */
+    char last;  /* byte that came */
+    char bytes[CAPACITY];
+};
+
+struct copying {
+    struct stream up, down; /* to the daemon, to stdout */
+    bool shut;              /* the daemon has got everything, and was told that there is no more */
+    bool refused;           /* it does not read any more */
+    int error;              /* that broke the connection; 0: none */
+    int status;             /* EXIT_DONE: go on */
+    char *reason;
+    size_t reason_size;
+};
+
+static bool passes(int error)
+{
+    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+static bool is_empty(const struct stream *stream)
+{
+    return stream->start == stream->end;
+}
+
+static void stop(struct copying *copying, int status, const char *what, int error)
+{
+    copying->status = status;
+    snprintf(copying->reason, copying->reason_size, "%s%s%s", what, error != 0 ? ": " : "",
+             error != 0 ? strerror(error) : "");
+}
+
+/* Returns 0 or the errno of an error that will not pass. */
+static int fill(struct stream *stream)
+{
+    ssize_t got = read(stream->from, stream->bytes, CAPACITY);
+
+    if (got < 0)
+        return passes(errno) ? 0 : errno;
+    stream->start = 0;
+    stream->end = (size_t)got;
+    if (got == 0)
+        stream->ended = true;
+    else
+        stream->last = stream->bytes[got - 1];
+    return 0;
+}
+
+static int drain(struct stream *stream, size_t piece)
+{
+    size_t len = stream->end - stream->start;
+    ssize_t written = write(stream->to, stream->bytes + stream->start, len < piece ? len : piece);
+
+    if (written < 0)
+        return passes(errno) ? 0 : errno;
+    stream->start += (size_t)written;
+    return 0;
+}
+
+static void from_stdin(struct copying *copying)
+{
+    int error = fill(&copying->up);
+
+    if (error != 0)
+        stop(copying, EXIT_OS_ERROR, "cannot read stdin", error);
+}
+
+static void from_daemon(struct copying *copying)
+{
+    copying->error = fill(&copying->down);
+    if (copying->error != 0)
+        copying->down.ended = true;
+}
+
+/* A daemon that reads no more may have told us why: what it sent is still to be read. */
+static void to_daemon(struct copying *copying)
+{
+    struct stream *up = &copying->up;
+
+    if (drain(up, CAPACITY) != 0) {
+        up->end = up->start;
+        up->ended = copying->refused = true;
+    }
+}
+
+static void to_stdout(struct copying *copying)
+{
+    int error = drain(&copying->down, PIECE);
+
+    if (error != 0)
+        stop(copying, EXIT_STDOUT_CLOSED, "cannot write to stdout", error);
+}
+
+/* What each end is waited for; an end that is waited for nothing is left out, or its hang-up would
+ * end each wait. But stdout's is an end of all. */
+static void wait_ready(struct copying *copying, struct pollfd ready[3])
+{
+    const struct stream *up = &copying->up, *down = &copying->down;
+    int in = up->from, out = down->to, daemon = down->from;
+    short daemon_events = 0;
+
+    if (is_empty(down) && !down->ended)
+        daemon_events |= POLLIN;
+    if (!is_empty(up))
+        daemon_events |= POLLOUT;
+    ready[0] = (struct pollfd){is_empty(up) && !up->ended ? in : -1, POLLIN, 0};
+    ready[1] = (struct pollfd){out, is_empty(down) ? 0 : POLLOUT, 0};
+    ready[2] = (struct pollfd){daemon_events != 0 ? daemon : -1, daemon_events, 0};
+    if (poll(ready, 3, -1) < 0 && errno != EINTR)
+        stop(copying, EXIT_OS_ERROR, "poll", errno);
+}
+
+static void copy_ready(struct copying *copying, const struct pollfd ready[3])
+{
+    const short gone = POLLERR | POLLHUP | POLLNVAL;
+
+    if (ready[1].revents & POLLOUT)
+        to_stdout(copying);
+    else if (ready[1].revents & gone)
+        stop(copying, EXIT_STDOUT_CLOSED, "stdout is closed", 0);
+    if (ready[0].revents != 0)
+        from_stdin(copying);
+    if ((ready[2].events & POLLOUT) && (ready[2].revents & (POLLOUT | gone)))
+        to_daemon(copying);
+    if ((ready[2].events & POLLIN) && (ready[2].revents & (POLLIN | gone)))
+        from_daemon(copying);
+}
+
+/* The connection is at its end, and all that came over it was written. A message ends with a
+ * newline, or where its length was told before, with a brace. */
+static void judge(struct copying *copying)
+{
+    const struct stream *down = &copying->down;
+
+    if (copying->error != 0)
+        stop(copying, EXIT_CONNECTION_LOST, "the connection broke", copying->error);
+    else if (down->last != '\n' && down->last != '}' && down->last != '\0')
+        stop(copying, EXIT_CONNECTION_LOST, "the connection ended within a message", 0);
+    else if (!copying->shut)
+        stop(copying, EXIT_DAEMON_LEFT, "the daemon ended the connection", 0);
+}
+
+int connect_copy(int socket, int in, int out, char *reason, size_t reason_size)
+{
+    struct copying copying = {.up = {.from = in, .to = socket},
+                              .down = {.from = socket, .to = out},
+                              .reason = reason,
+                              .reason_size = reason_size};
+
+    while (!copying.down.ended || !is_empty(&copying.down)) {
+        struct pollfd ready[3];
+
+        wait_ready(&copying, ready);
+        if (copying.status == EXIT_DONE)
+            copy_ready(&copying, ready);
+        if (copying.status != EXIT_DONE)
+            return copying.status;
+        if (copying.up.ended && is_empty(&copying.up) && !copying.shut && !copying.refused)
+            copying.shut = shutdown(socket, SHUT_WR) == 0;
+    }
+    judge(&copying);
+    return copying.status;
+}

@@ -1,0 +1,541 @@
+#include "build_config.h"
+
+#include "connect.h"
+
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "deadline.h"
+
+#define BIG ((size_t)3 << 20)
+
+/* A process that copies, and our ends of what it copies between. */
+static struct {
+    pid_t pid;
+    int in, out; /* what it reads and writes */
+    int daemon;
+} copier;
+
+static char reason[256];
+
+static void ignore_signal(int signo)
+{
+    (void)signo;
+}
+
+/* The child's ends are 0 and 1 of each pair. Its status is connect_copy's, or 1. */
+static void start_copier(const int in[2], const int out[2], const int sockets[2])
+{
+    struct sigaction action;
+    int status;
+
+    copier.pid = fork();
+    ck_assert_int_ge(copier.pid, 0);
+    if (copier.pid == 0) {
+        close(in[1]);
+        close(out[0]);
+        close(sockets[1]);
+        signal(SIGPIPE, SIG_IGN);
+        memset(&action, 0, sizeof action);
+        action.sa_handler = ignore_signal;
+        sigaction(SIGUSR1, &action, NULL); /* no SA_RESTART */
+        status = connect_copy(sockets[0], in[0], out[1], reason, sizeof reason);
+        _exit((status == 0) == (reason[0] == '\0') ? status : 1);
+    }
+    close(in[0]);
+    close(out[1]);
+    close(sockets[0]);
+    copier.in = in[1];
+    copier.out = out[0];
+    copier.daemon = sockets[1];
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static void open_sockets(int sockets[2])
+{
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    ck_assert_int_eq(fcntl(sockets[0], F_SETFL, O_NONBLOCK), 0);
+}
+
+static void start(void)
+{
+    int in[2], out[2], sockets[2];
+
+    ck_assert_int_eq(pipe(in), 0);
+    ck_assert_int_eq(pipe(out), 0);
+    open_sockets(sockets);
+    start_copier(in, out, sockets);
+}
+
+static void end_of(int *fd)
+{
+    close(*fd);
+    *fd = -1;
+}
+
+static void expect_status(int expected)
+{
+    int64_t deadline = deadline_usual();
+    int status = 0;
+
+    while (waitpid(copier.pid, &status, WNOHANG) == 0) {
+        ck_assert_msg(!deadline_over(deadline), "it does not end");
+        nap();
+    }
+    ck_assert(WIFEXITED(status));
+    ck_assert_int_eq(WEXITSTATUS(status), expected);
+}
+
+static void put(int fd, const char *text)
+{
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static void expect_text(int fd, const char *text)
+{
+    char got[256];
+    size_t len = 0;
+    ssize_t n;
+
+    while (len < strlen(text)) {
+        ck_assert(wait_fd(fd, POLLIN, deadline_usual()));
+        n = read(fd, got + len, sizeof got - 1 - len);
+        ck_assert_int_gt(n, 0);
+        len += (size_t)n;
+    }
+    got[len] = '\0';
+    ck_assert_str_eq(got, text);
+}
+
+static void expect_end(int fd)
+{
+    char byte;
+
+    ck_assert(wait_fd(fd, POLLIN, deadline_usual()));
+    ck_assert_int_eq(read(fd, &byte, 1), 0);
+}
+
+static char byte_at(size_t i)
+{
+    return (char)(i % 251);
+}
+
+/* As much as goes, at most BIG bytes in all, of which `done` went before. */
+static size_t feed(int fd, size_t done)
+{
+    char bytes[4000];
+    size_t i, len = BIG - done < sizeof bytes ? BIG - done : sizeof bytes;
+    ssize_t n;
+
+    for (i = 0; i < len; i++)
+        bytes[i] = byte_at(done + i);
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    n = write(fd, bytes, len);
+    return n > 0 ? (size_t)n : 0;
+}
+
+static size_t take_at_most(int fd, size_t done, size_t max)
+{
+    static char bytes[65536];
+    ssize_t n, i;
+
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    n = read(fd, bytes, max);
+    for (i = 0; i < n; i++)
+        ck_assert_int_eq(bytes[i], byte_at(done + (size_t)i));
+    return n > 0 ? (size_t)n : 0;
+}
+
+static size_t take(int fd, size_t done)
+{
+    return take_at_most(fd, done, 65536);
+}
+
+/* BIG bytes from one descriptor to the other. */
+static void pass(int from, int to)
+{
+    int64_t deadline = deadline_usual();
+    size_t fed = 0, taken = 0;
+
+    while (taken < BIG) {
+        size_t more = feed(from, fed), got = take(to, taken);
+
+        ck_assert_msg(!deadline_over(deadline), "%zu of %zu bytes arrived", taken, BIG);
+        fed += more;
+        taken += got;
+        if (more == 0 && got == 0)
+            nap();
+    }
+}
+
+/* Until nothing has gone for a while. */
+static size_t fill_up(int fd)
+{
+    size_t fed = 0, more;
+
+    do {
+        more = feed(fd, fed);
+        fed += more;
+    } while (more > 0 || wait_fd(fd, POLLOUT, now_ms() + 200));
+    ck_assert_uint_lt(fed, BIG); /* memory is bounded */
+    return fed;
+}
+
+/* ---- copying -------------------------------------------------------------------------------- */
+
+START_TEST(end_of_input_is_passed_on)
+{
+    start();
+    put(copier.in, "question\n");
+    expect_text(copier.daemon, "question\n");
+    put(copier.in, "last words");
+    end_of(&copier.in);
+    expect_text(copier.daemon, "last words");
+    expect_end(copier.daemon);
+    put(copier.daemon, "answer"); /* it goes on in the other direction */
+    expect_text(copier.out, "answer");
+    put(copier.daemon, "\n");
+    end_of(&copier.daemon);
+    expect_text(copier.out, "\n");
+    expect_end(copier.out);
+    expect_status(EXIT_DONE);
+}
+END_TEST
+
+START_TEST(nothing_at_all_is_orderly)
+{
+    start();
+    end_of(&copier.in);
+    expect_end(copier.daemon);
+    end_of(&copier.daemon);
+    expect_status(EXIT_DONE);
+}
+END_TEST
+
+START_TEST(input_from_a_file)
+{
+    int in[2] = {-1, -1}, out[2], sockets[2];
+    char path[] = "/tmp/check_connect_XXXXXX";
+
+    in[0] = mkstemp(path);
+    ck_assert_int_ge(in[0], 0);
+    put(in[0], "line\n");
+    ck_assert_int_eq(lseek(in[0], 0, SEEK_SET), 0);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(pipe(out), 0);
+    open_sockets(sockets);
+    start_copier(in, out, sockets);
+    expect_text(copier.daemon, "line\n");
+    expect_end(copier.daemon);
+    end_of(&copier.daemon);
+    expect_status(EXIT_DONE);
+}
+END_TEST
+
+START_TEST(input_that_cannot_be_read)
+{
+    int in[2] = {-1, -1}, out[2], sockets[2];
+
+    in[0] = open("/", O_RDONLY);
+    ck_assert_int_eq(pipe(out), 0);
+    open_sockets(sockets);
+    start_copier(in, out, sockets);
+    expect_status(EXIT_OS_ERROR);
+}
+END_TEST
+
+/* Each direction goes on while the other is stuck, and nothing is lost in either. */
+START_TEST(a_reader_that_stalls_holds_its_direction_alone)
+{
+    size_t fed, taken = 0;
+
+    start();
+    fed = fill_up(copier.daemon); /* our side of stdout does not read */
+    taken += take_at_most(copier.out, taken, 10000); /* there is room, but not for all */
+    pass(copier.in, copier.daemon);
+    while (taken < fed) {
+        ck_assert(wait_fd(copier.out, POLLIN, deadline_usual()));
+        taken += take(copier.out, taken);
+    }
+    fed = fill_up(copier.in); /* the daemon does not read */
+    pass(copier.daemon, copier.out);
+    for (taken = 0; taken < fed;) {
+        ck_assert(wait_fd(copier.daemon, POLLIN, deadline_usual()));
+        taken += take(copier.daemon, taken);
+    }
+    end_of(&copier.in);
+    expect_end(copier.daemon);
+    put(copier.daemon, "\n");
+    end_of(&copier.daemon);
+    expect_status(EXIT_DONE);
+}
+END_TEST
+
+START_TEST(signals_are_no_end)
+{
+    size_t fed = 0, taken = 0;
+
+    start();
+    put(copier.in, "it runs");
+    expect_text(copier.daemon, "it runs");
+    while (taken < BIG) {
+        fed += feed(copier.daemon, fed);
+        taken += take(copier.out, taken);
+        ck_assert_int_eq(kill(copier.pid, SIGUSR1), 0);
+    }
+    put(copier.daemon, "\n");
+    end_of(&copier.in);
+    expect_end(copier.daemon);
+    end_of(&copier.daemon);
+    expect_status(EXIT_DONE);
+}
+END_TEST
+
+/* They may be those of the shell that we were started from. */
+START_TEST(flags_of_others_are_left_alone)
+{
+    int in[2], out[2], sockets[2], kept_in, kept_out;
+
+    ck_assert_int_eq(pipe(in), 0);
+    ck_assert_int_eq(pipe(out), 0);
+    open_sockets(sockets);
+    kept_in = dup(in[0]);
+    kept_out = dup(out[1]);
+    start_copier(in, out, sockets);
+    put(copier.in, "a\n");
+    expect_text(copier.daemon, "a\n");
+    put(copier.daemon, "b\n");
+    expect_text(copier.out, "b\n");
+    ck_assert_int_eq(fcntl(kept_in, F_GETFL) & O_NONBLOCK, 0);
+    ck_assert_int_eq(fcntl(kept_out, F_GETFL) & O_NONBLOCK, 0);
+    ck_assert_int_eq(kill(copier.pid, SIGKILL), 0);
+}
+END_TEST
+
+/* ---- why it ends ---------------------------------------------------------------------------- */
+
+START_TEST(closed_stdout_is_noticed_at_once)
+{
+    int in[2], out[2], sockets[2];
+
+    ck_assert_int_eq(pipe(in), 0);
+    ck_assert_int_eq(_i == 0 ? pipe(out) : socketpair(AF_UNIX, SOCK_STREAM, 0, out), 0);
+    open_sockets(sockets);
+    start_copier(in, out, sockets);
+    put(copier.daemon, "a\n");
+    expect_text(copier.out, "a\n");
+    end_of(&copier.out);
+    expect_status(EXIT_STDOUT_CLOSED);
+}
+END_TEST
+
+START_TEST(stdout_closed_while_it_is_full)
+{
+    start();
+    fill_up(copier.daemon);
+    end_of(&copier.out);
+    expect_status(EXIT_STDOUT_CLOSED);
+}
+END_TEST
+
+START_TEST(daemon_goes_first)
+{
+    static const char *const last[] = {"{}\n", "Content-Length: 2\r\n\r\n{}", ""};
+
+    start();
+    put(copier.daemon, last[_i]);
+    end_of(&copier.daemon);
+    expect_text(copier.out, last[_i]);
+    expect_end(copier.out);
+    expect_status(EXIT_DAEMON_LEFT);
+}
+END_TEST
+
+START_TEST(daemon_goes_within_a_message)
+{
+    start();
+    if (_i == 1)
+        end_of(&copier.in);
+    put(copier.daemon, "{}\n{\"id\"");
+    end_of(&copier.daemon);
+    expect_text(copier.out, "{}\n{\"id\"");
+    expect_end(copier.out);
+    expect_status(EXIT_CONNECTION_LOST);
+}
+END_TEST
+
+/* What it said before is delivered. */
+START_TEST(daemon_goes_with_our_words_unread)
+{
+    start();
+    put(copier.in, "unread\n");
+    ck_assert(wait_fd(copier.daemon, POLLIN, deadline_usual()));
+    put(copier.daemon, "bye\n");
+    end_of(&copier.daemon);
+    expect_text(copier.out, "bye\n");
+    expect_end(copier.out);
+    expect_status(EXIT_CONNECTION_LOST);
+}
+END_TEST
+
+/* It reads no more, but has not said all. */
+START_TEST(daemon_that_stopped_reading_is_listened_to)
+{
+    start();
+    ck_assert_int_eq(shutdown(copier.daemon, SHUT_RD), 0);
+    put(copier.in, "refused\n");
+    put(copier.daemon, "why\n");
+    expect_text(copier.out, "why\n");
+    end_of(&copier.in);
+    end_of(&copier.daemon);
+    expect_status(EXIT_DAEMON_LEFT);
+}
+END_TEST
+
+/* The hang-up is there all the time, but stdout has no room for what came before it. */
+START_TEST(waiting_is_not_busy)
+{
+    struct rusage used;
+    size_t fed, taken = 0;
+
+    start();
+    fed = fill_up(copier.daemon);
+    end_of(&copier.daemon);
+    end_of(&copier.in);
+    poll(NULL, 0, 500);
+    while (taken < fed) {
+        ck_assert(wait_fd(copier.out, POLLIN, deadline_usual()));
+        taken += take(copier.out, taken);
+    }
+    expect_status(byte_at(fed - 1) == '\n' || byte_at(fed - 1) == '}' ? EXIT_DONE
+                                                                      : EXIT_CONNECTION_LOST);
+    ck_assert_int_eq(getrusage(RUSAGE_CHILDREN, &used), 0);
+    ck_assert_int_eq(used.ru_utime.tv_sec + used.ru_stime.tv_sec, 0);
+    ck_assert_int_lt(used.ru_utime.tv_usec + used.ru_stime.tv_usec, 250000);
+}
+END_TEST
+
+/* ---- connecting ----------------------------------------------------------------------------- */
+
+static int listen_at(const char *host, uint16_t *port)
+{
+    struct sockaddr_storage address;
+    struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
+    struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&address;
+    socklen_t len = sizeof address;
+    bool is_v6 = strchr(host, ':') != NULL;
+    int fd = socket(is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0);
+
+    memset(&address, 0, sizeof address);
+    address.ss_family = is_v6 ? AF_INET6 : AF_INET;
+    inet_pton(address.ss_family, host,
+              is_v6 ? (void *)&v6->sin6_addr : (void *)&v4->sin_addr);
+    if (fd < 0 || bind(fd, (struct sockaddr *)&address, is_v6 ? sizeof *v6 : sizeof *v4) < 0) {
+        ck_assert(is_v6); /* there may be no IPv6 here */
+        return -1;
+    }
+    ck_assert_int_eq(listen(fd, 5), 0);
+    ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &len), 0);
+    *port = ntohs(is_v6 ? v6->sin6_port : v4->sin_port);
+    return fd;
+}
+
+START_TEST(tcp_without_delays)
+{
+    static const char *const hosts[] = {"127.0.0.1", "", "::1", "localhost"};
+    struct options options = {.mode = MODE_TCP};
+    socklen_t len = sizeof(int);
+    int on = 0, fd, listener;
+
+    snprintf(options.tcp_host, sizeof options.tcp_host, "%s", hosts[_i]);
+    listener = listen_at(_i == 2 ? "::1" : "127.0.0.1", &options.tcp_port);
+    if (listener < 0)
+        return;
+    fd = connect_open(&options, reason, sizeof reason);
+    ck_assert_msg(fd >= 0, "%s", reason);
+    ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
+    ck_assert_int_ne(on, 0);
+    ck_assert_int_ne(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    close(fd);
+    close(listener);
+}
+END_TEST
+
+static void expect_refusal(const struct options *options, const char *text)
+{
+    int fd = dup(STDERR_FILENO), lowest = fd;
+
+    close(fd);
+    reason[0] = '\0';
+    ck_assert_int_eq(connect_open(options, reason, sizeof reason), -1);
+    ck_assert_msg(strstr(reason, text) == reason, "%s", reason);
+    fd = dup(STDERR_FILENO);
+    ck_assert_int_eq(fd, lowest); /* nothing is left open */
+    close(fd);
+}
+
+START_TEST(nobody_there)
+{
+    struct options options = {.mode = MODE_TCP, .tcp_host = "127.0.0.1"};
+
+    close(listen_at("127.0.0.1", &options.tcp_port));
+    expect_refusal(&options, "cannot connect to 127.0.0.1, port ");
+    ck_assert_msg(strstr(reason, ": Connection refused") != NULL, "%s", reason);
+    snprintf(options.tcp_host, sizeof options.tcp_host, "nobody.invalid");
+    expect_refusal(&options, "cannot connect to nobody.invalid, port ");
+    options.mode = MODE_UNIX;
+    options.unix_path = "/nowhere/at/all";
+    expect_refusal(&options, "cannot connect to /nowhere/at/all: No such file or directory");
+    options.unix_path = "/";
+    expect_refusal(&options, "cannot connect to /: ");
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_set_timeout(tcase, 60 * timeout_factor());
+    tcase_add_test(tcase, end_of_input_is_passed_on);
+    tcase_add_test(tcase, nothing_at_all_is_orderly);
+    tcase_add_test(tcase, input_from_a_file);
+    tcase_add_test(tcase, input_that_cannot_be_read);
+    tcase_add_test(tcase, a_reader_that_stalls_holds_its_direction_alone);
+    tcase_add_test(tcase, signals_are_no_end);
+    tcase_add_test(tcase, flags_of_others_are_left_alone);
+    tcase_add_loop_test(tcase, closed_stdout_is_noticed_at_once, 0, 2);
+    tcase_add_test(tcase, stdout_closed_while_it_is_full);
+    tcase_add_loop_test(tcase, daemon_goes_first, 0, 3);
+    tcase_add_loop_test(tcase, daemon_goes_within_a_message, 0, 2);
+    tcase_add_test(tcase, daemon_goes_with_our_words_unread);
+    tcase_add_test(tcase, daemon_that_stopped_reading_is_listened_to);
+    tcase_add_test(tcase, waiting_is_not_busy);
+    tcase_add_loop_test(tcase, tcp_without_delays, 0, 4);
+    tcase_add_test(tcase, nobody_there);
+}
+
+int main(void)
+{
+    Suite *suite = suite_create("connect");
+    TCase *tcase = tcase_create("connect");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, tcase);
+    add_tests(tcase);
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
