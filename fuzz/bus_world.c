@@ -166,12 +166,12 @@ static void open_pipe(int *read_end, int *write_end)
 #endif
 }
 
-int process_spawn(struct process *process, char *const argv[], const struct rlimit *nofile)
+int process_spawn(struct process *process, const struct program *program)
 {
     unsigned script = world.honest ? 0 : tape_byte(world.tape);
+    char *const *argv = program->argv;
     struct child *child;
 
-    (void)nofile;
     EXPECT(argv[0] != NULL && argv[1] != NULL, "not the program of the configuration");
     if (world.child_count == WORLD_CHILDREN_MAX || script == 0xFF) {
         errno = EAGAIN;

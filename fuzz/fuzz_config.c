@@ -46,6 +46,9 @@ static void check_pool(const struct config *config, size_t index)
            pool->instances);
     for (i = 0; pool->argv[i] != NULL; i++)
         EXPECT(strlen(pool->argv[i]) < ((size_t)1 << 24), "an argument");
+    EXPECT(pool->envp != NULL, "pool %zu has no environment", index);
+    for (i = 0; pool->envp[i] != NULL; i++)
+        EXPECT(strlen(pool->envp[i]) > 0, "a variable");
     for (i = 0; i < index; i++)
         EXPECT(strcmp(config->pools[i].id, pool->id) != 0, "two pools have the id %s", pool->id);
 }

@@ -245,8 +245,8 @@ static int create_worker(struct stdio_bus *bus, const struct pool_config *pool, 
     worker->bus = bus;
     worker->number = (unsigned)bus->worker_count + 1;
     worker->pool = pool->id;
-    worker->argv = pool->argv;
-    worker->nofile = bus->has_nofile ? &bus->nofile : NULL;
+    worker->program = (struct program){pool->argv, pool->envp, pool->cwd,
+                                       bus->has_nofile ? &bus->nofile : NULL};
     worker->endpoint.is_worker = true;
     timer_init(&worker->endpoint.hold, hold_expired, worker);
     if (worker_init(worker, &bus->transport,

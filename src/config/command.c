@@ -4,17 +4,22 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define CANDIDATE_MAX 4096
 
-static int check_file(const char *path)
+static int check_file(const char *path, const char *cwd)
 {
+    char moved[CANDIDATE_MAX];
     struct stat status;
 
+    if (cwd != NULL && path[0] != '/') {
+        if (snprintf(moved, sizeof(moved), "%s/%s", cwd, path) >= (int)sizeof(moved))
+            return ENAMETOOLONG;
+        path = moved;
+    }
     if (stat(path, &status) != 0)
         return errno;
     if (S_ISDIR(status.st_mode))
@@ -25,7 +30,7 @@ static int check_file(const char *path)
 }
 
 /* execvp goes on after a file that it may not execute, and then says EACCES rather than ENOENT. */
-static int check_in_path(const char *path, const char *name)
+static int check_in_path(const char *path, const char *name, const char *cwd)
 {
     char candidate[CANDIDATE_MAX];
     int result = ENOENT;
@@ -36,7 +41,7 @@ static int check_in_path(const char *path, const char *name)
                                                    (int)len, path, len > 0 ? "/" : "", name)
                                         : -1;
         if (n > 0 && (size_t)n < sizeof(candidate)) {
-            int error = check_file(candidate);
+            int error = check_file(candidate, cwd);
             if (error == 0)
                 return 0;
             if (error == EACCES || error == EISDIR)
@@ -48,19 +53,17 @@ static int check_in_path(const char *path, const char *name)
     }
 }
 
-int command_check(const char *command)
+int command_check(const char *command, const char *path, const char *cwd)
 {
     char standard[256];
-    const char *path;
 
     if (strchr(command, '/') != NULL)
-        return check_file(command);
-    path = getenv("PATH");
+        return check_file(command, cwd);
     if (path == NULL) {
         size_t len = confstr(_CS_PATH, standard, sizeof(standard));
         if (len == 0 || len > sizeof(standard))
             return ENOENT;
         path = standard;
     }
-    return check_in_path(path, command);
+    return check_in_path(path, command, cwd);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "config/environment.h"
 #include "config/report.h"
 #include "config/rules.h"
 #include "format/json.h"
@@ -45,6 +46,17 @@ static bool build_argv(struct pool_config *pool, const struct json_value *args)
     return true;
 }
 
+/* Where and among what the workers run. */
+static bool build_surroundings(struct pool_config *pool, const struct json_value *object)
+{
+    const struct json_value *cwd = json_member(object, "cwd");
+
+    pool->envp = environment_build(object);
+    if (cwd != NULL)
+        pool->cwd = copy_string(cwd);
+    return pool->envp != NULL && (cwd == NULL || pool->cwd != NULL);
+}
+
 static bool build_pool(struct pool_config *pool, const struct json_value *object)
 {
     int64_t instances = 0;
@@ -55,7 +67,7 @@ static bool build_pool(struct pool_config *pool, const struct json_value *object
     pool->instances = (unsigned)instances;
     sharing_read(&pool->sharing, object);
     return pool->id != NULL && pool->command != NULL &&
-           build_argv(pool, json_member(object, "args"));
+           build_argv(pool, json_member(object, "args")) && build_surroundings(pool, object);
 }
 
 /* The rules were kept. What was allocated before a failure is config_free's. */
@@ -86,6 +98,8 @@ static void free_pool(struct pool_config *pool)
     for (i = 1; pool->argv != NULL && pool->argv[i] != NULL; i++)
         free(pool->argv[i]);
     free(pool->argv);
+    environment_free(pool->envp);
+    free(pool->cwd);
     free(pool->command);
     free(pool->id);
 }

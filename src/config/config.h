@@ -12,6 +12,8 @@ struct pool_config {
     char *id;
     char *command; /* as written: a path, or a name to be found in PATH (execvp's rules) */
     char **argv;   /* argv[0] is command; NULL-terminated */
+    char **envp;   /* the workers' whole environment; NULL: ours */
+    char *cwd;     /* their working directory, relative to ours; NULL: ours */
     unsigned instances;
     struct sharing sharing;
 };

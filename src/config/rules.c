@@ -2,11 +2,15 @@
 
 #include "config/rules.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "config/command.h"
+#include "config/environment.h"
 #include "config/keys.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -99,18 +103,52 @@ static void check_id(struct config_report *report, const struct json_value *id)
 
 static void check_command(struct config_report *report, const struct json_value *command)
 {
-    char shown[512];
-    int error;
+    check_filled_string(report, command);
+}
 
-    if (!check_filled_string(report, command))
-        return;
-    error = command_check(command->text.data);
+/* That there is something to run, looked for as the workers will. What that depends on is right. */
+static void check_runnable(struct config_report *report, const struct json_value *pool)
+{
+    const struct json_value *command = json_member(pool, "command");
+    const struct json_value *cwd = json_member(pool, "cwd");
+    char **envp = environment_build(pool);
+    char shown[512];
+    int error = ENOMEM;
+
+    if (envp != NULL)
+        error = command_check(command->text.data, environment_get(envp, "PATH"),
+                              cwd != NULL ? cwd->text.data : NULL);
+    environment_free(envp);
     if (error == 0)
         return;
     log_escape(shown, sizeof(shown), command->text);
     config_report_value(report, command, "cannot run \"%s\"%s: %s", shown,
                         strchr(command->text.data, '/') == NULL ? ", looked up in PATH" : "",
                         strerror(error));
+}
+
+static void check_boolean(struct config_report *report, const struct json_value *value)
+{
+    check_type(report, value, JSON_BOOLEAN, "true or false");
+}
+
+static void check_cwd(struct config_report *report, const struct json_value *cwd)
+{
+    struct stat status;
+    char shown[512];
+    int error = 0;
+
+    if (!check_filled_string(report, cwd))
+        return;
+    if (stat(cwd->text.data, &status) != 0)
+        error = errno;
+    else if (!S_ISDIR(status.st_mode))
+        error = ENOTDIR;
+    else if (access(cwd->text.data, X_OK) != 0)
+        error = errno;
+    if (error != 0)
+        config_report_value(report, cwd, "cannot work in \"%s\": %s",
+                            log_escape(shown, sizeof(shown), cwd->text), strerror(error));
 }
 
 static void check_args(struct config_report *report, const struct json_value *args)
@@ -184,6 +222,9 @@ static const struct pool_rule {
     {"id", true, check_id},
     {"command", true, check_command},
     {"args", false, check_args},
+    {"env", false, environment_check},
+    {"clear_env", false, check_boolean},
+    {"cwd", false, check_cwd},
     {"instances", true, check_instances},
     {"clients", false, check_clients},
     {"session", false, check_session},
@@ -194,22 +235,42 @@ static const struct pool_rule {
     {"request_timeout_sec", false, check_timeout},
 };
 
+/* Whether what is run depends on this key. */
+static bool is_to_run(const char *key)
+{
+    static const char *const keys[] = {"command", "env", "clear_env", "cwd"};
+    size_t i;
+
+    for (i = 0; i < COUNT(keys); i++) {
+        if (strcmp(keys[i], key) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void check_pool(struct config_report *report, const struct json_value *pool)
 {
     const char *known[COUNT(pool_rules)];
     const struct json_value *value;
+    bool runnable = true;
     size_t i;
 
     if (!check_type(report, pool, JSON_OBJECT, "an object"))
         return;
     for (i = 0; i < COUNT(pool_rules); i++) {
+        size_t before = report->errors;
+
         known[i] = pool_rules[i].key;
         value = json_member(pool, known[i]);
         if (value != NULL)
             pool_rules[i].check(report, value);
         else if (pool_rules[i].required)
             config_report_missing(report, pool, known[i]);
+        if (report->errors > before && is_to_run(known[i]))
+            runnable = false;
     }
+    if (runnable)
+        check_runnable(report, pool);
     config_warn_unknown_keys(report, pool, known, COUNT(known));
 }
 

@@ -19,6 +19,8 @@
 #include "base/error.h"
 #include "event/signals.h"
 
+extern char **environ;
+
 #define EXIT_EXEC_FAILED 127 /* as the shell has it */
 #define DESCRIPTORS_MAX 65536
 #ifndef CLOSE_RANGE_CLOEXEC
@@ -106,14 +108,14 @@ static void die_with_parent(pid_t parent)
 }
 
 struct child_setup {
-    char *const *argv;
-    const struct rlimit *nofile;
+    const struct program *program;
     pid_t parent;
     struct pipe_ends in, out, exec;
 };
 
 static void run_child(const struct child_setup *setup)
 {
+    const struct program *program = setup->program;
     int error;
 
     if (setpgid(0, 0) < 0)
@@ -122,10 +124,15 @@ static void run_child(const struct child_setup *setup)
     if (dup2(setup->in.read_end, STDIN_FILENO) < 0 || dup2(setup->out.write_end, STDOUT_FILENO) < 0)
         goto fail;
     close_others_on_exec();
-    if (setup->nofile != NULL)
-        setrlimit(RLIMIT_NOFILE, setup->nofile);
-    if (signals_reset_in_child() == STDIO_BUS_OK) /* or it could not be asked to end */
-        execvp(setup->argv[0], setup->argv);
+    if (program->nofile != NULL)
+        setrlimit(RLIMIT_NOFILE, program->nofile);
+    if (signals_reset_in_child() != STDIO_BUS_OK)
+        goto fail; /* it could not be asked to end */
+    if (program->cwd != NULL && chdir(program->cwd) < 0)
+        goto fail;
+    if (program->envp != NULL)
+        environ = (char **)(void *)program->envp; /* execvp takes PATH from there */
+    execvp(program->argv[0], program->argv);
 fail:
     error = errno;
     if (write(setup->exec.write_end, &error, sizeof error) != (ssize_t)sizeof error)
@@ -152,9 +159,9 @@ static pid_t fork_child(const struct child_setup *setup)
     return pid;
 }
 
-int process_spawn(struct process *process, char *const argv[], const struct rlimit *nofile)
+int process_spawn(struct process *process, const struct program *program)
 {
-    struct child_setup setup = {argv, nofile, getpid(), {-1, -1}, {-1, -1}, {-1, -1}};
+    struct child_setup setup = {program, getpid(), {-1, -1}, {-1, -1}, {-1, -1}};
     int error;
 
     if (open_pipe(&setup.in) != STDIO_BUS_OK || open_pipe(&setup.out) != STDIO_BUS_OK ||

@@ -14,13 +14,22 @@ struct process {
     int fd_exec; /* ends without a byte when the program runs, or yields the errno of exec */
 };
 
-/* Starts a program in a process group of its own, with pipes at 0 and 1, our own 2, nothing else
- * inherited, default signal dispositions and an empty mask; on Linux it dies with us. `nofile`: the
- * descriptor limit it gets, or NULL for ours. The descriptors are the caller's, close-on-exec.
- * STDIO_BUS_ERR with errno set, and then nothing is left. */
-int process_spawn(struct process *process, char *const argv[], const struct rlimit *nofile);
+struct program {
+    char *const *argv;
+    char *const *envp;           /* NULL: our environment */
+    const char *cwd;             /* NULL: our working directory */
+    const struct rlimit *nofile; /* the descriptor limit; NULL: ours */
+};
 
-/* What exec said: STDIO_BUS_OK, it runs; STDIO_BUS_ERR, it could not, *error is errno's value;
+/* Starts a program in a process group of its own, with pipes at 0 and 1, our own 2, nothing else
+ * inherited, default signal dispositions and an empty mask; on Linux it dies with us. A
+ * command without a slash is looked up in the PATH that the program gets, a relative one in its
+ * working directory. The descriptors are the caller's, close-on-exec. STDIO_BUS_ERR with errno set,
+ * and then nothing is left. */
+int process_spawn(struct process *process, const struct program *program);
+
+/* What exec said: STDIO_BUS_OK, it runs; STDIO_BUS_ERR, it could not, or the working directory is
+ * not to be had, *error is errno's value;
  * STDIO_BUS_EAGAIN, not known yet. fd_exec is non-blocking. */
 int process_exec_result(int fd_exec, int *error);
 

@@ -73,6 +73,7 @@ void worker_destroy(struct worker *worker)
 
 void worker_check_exec(struct worker *worker)
 {
+    const char *cwd = worker->program.cwd;
     int error = 0;
     int result;
 
@@ -86,8 +87,8 @@ void worker_check_exec(struct worker *worker)
         worker_handle(worker, WORKER_EXECUTED);
         return;
     }
-    log_error(log_of(worker), context(worker), "cannot execute %s: %s", worker->argv[0],
-              strerror(error));
+    log_error(log_of(worker), context(worker), "cannot execute %s%s%s: %s", worker->program.argv[0],
+              cwd != NULL ? " in " : "", cwd != NULL ? cwd : "", strerror(error));
     worker_handle(worker, WORKER_EXEC_FAILED);
     if (!worker->executed)
         worker->host->first_exec(worker, false);
@@ -120,12 +121,12 @@ int worker_start(struct worker *worker)
     struct process process;
     int error;
 
-    if (process_spawn(&process, worker->argv, worker->nofile) != STDIO_BUS_OK)
+    if (process_spawn(&process, &worker->program) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     worker->output_ended = worker->killed = worker->retiring = worker->terminated = false;
     if (adopt(worker, &process) == STDIO_BUS_OK) {
         worker->state = WORKER_STARTING;
-        log_info(log_of(worker), context(worker), "started %s for pool %s", worker->argv[0],
+        log_info(log_of(worker), context(worker), "started %s for pool %s", worker->program.argv[0],
                  worker->pool);
         return STDIO_BUS_OK;
     }
@@ -340,7 +341,7 @@ static void stopped_deadline(struct worker *worker)
 {
     if (worker_start(worker) == STDIO_BUS_OK)
         return;
-    log_error(log_of(worker), context(worker), "cannot start %s: %s", worker->argv[0],
+    log_error(log_of(worker), context(worker), "cannot start %s: %s", worker->program.argv[0],
               strerror(errno));
     plan_restart(worker);
     worker->host->finished(worker);

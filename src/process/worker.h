@@ -5,10 +5,10 @@
 #define STDIO_BUS_PROCESS_WORKER_H
 
 #include <stdbool.h>
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "event/event_loop.h"
+#include "process/process.h"
 #include "process/restart.h"
 #include "transport/endpoint.h"
 
@@ -54,8 +54,7 @@ struct worker {
     struct transport *transport;
     unsigned number; /* the Worker ID (spec 3.3.6), from 1 on */
     const char *pool;
-    char *const *argv;
-    const struct rlimit *nofile; /* the descriptor limit for the process; NULL: ours */
+    struct program program;
     enum worker_state state;
     pid_t pid; /* 0: none, or reaped */
     int fd_exec;
@@ -71,7 +70,7 @@ struct worker {
     struct timer orphans_deadline;
 };
 
-/* Prepares a zeroed worker whose number, pool, argv, bus and nofile are set: STOPPED.
+/* Prepares a zeroed worker whose number, pool, program and bus are set: STOPPED.
  * STDIO_BUS_ERR when memory is out. */
 int worker_init(struct worker *worker, struct transport *transport,
                 const struct worker_host *host);

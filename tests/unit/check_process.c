@@ -80,15 +80,20 @@ static int exec_result(const struct process *process, int *error)
     return result;
 }
 
-static struct process spawn_with(char *const argv[], const struct rlimit *nofile)
+static struct process spawn_program(const struct program *program)
 {
     struct process process = {0, -1, -1, -1};
     int error = 0;
 
-    ck_assert_int_eq(process_spawn(&process, argv, nofile), STDIO_BUS_OK);
+    ck_assert_int_eq(process_spawn(&process, program), STDIO_BUS_OK);
     ck_assert_int_gt(process.pid, 0);
     ck_assert_int_eq(exec_result(&process, &error), STDIO_BUS_OK);
     return process;
+}
+
+static struct process spawn_with(char *const argv[], const struct rlimit *nofile)
+{
+    return spawn_program(&(struct program){.argv = argv, .nofile = nofile});
 }
 
 static struct process spawn_shell(const char *script)
@@ -100,24 +105,25 @@ static struct process spawn_shell(const char *script)
     return spawn_with(argv, NULL);
 }
 
+static char read_text[65536];
+
 /* What it writes until the end. */
 static char *read_all(int fd)
 {
-    static char text[65536];
     size_t len = 0;
     ssize_t got;
 
     for (;;) {
         wait_readable(fd);
-        got = read(fd, text + len, sizeof text - 1 - len);
+        got = read(fd, read_text + len, sizeof read_text - 1 - len);
         ck_assert_int_ge(got, 0);
         if (got == 0)
             break;
         len += (size_t)got;
-        ck_assert_uint_lt(len, sizeof text - 1);
+        ck_assert_uint_lt(len, sizeof read_text - 1);
     }
-    text[len] = '\0';
-    return text;
+    read_text[len] = '\0';
+    return read_text;
 }
 
 static int wait_status(pid_t pid)
@@ -259,6 +265,69 @@ START_TEST(descriptor_limit)
 }
 END_TEST
 
+static void expect_error_of(const struct program *program, int expected)
+{
+    struct process process;
+    int error = 0, status;
+
+    ck_assert_int_eq(process_spawn(&process, program), STDIO_BUS_OK);
+    ck_assert_int_eq(exec_result(&process, &error), STDIO_BUS_ERR);
+    ck_assert_int_eq(error, expected);
+    status = wait_status(process.pid);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) != 0);
+    ck_assert_str_eq(read_all(process.fd_from), ""); /* it has said nothing */
+    close_process(&process);
+}
+
+static char *output_of(const struct program *program)
+{
+    struct process process = spawn_program(program);
+    char *text = read_all(process.fd_from);
+
+    ck_assert_int_eq(wait_status(process.pid), 0);
+    close_process(&process);
+    return text;
+}
+
+/* It is all that the program gets, and ours stays. */
+START_TEST(environment)
+{
+    char env[] = "/usr/bin/env", one[] = "ONE=1", two[] = "TWO=a=b c", *argv[] = {env, NULL};
+    char *envp[] = {one, two, NULL};
+
+    setenv("CHECK_PROCESS", "ours", 1);
+    ck_assert_str_eq(output_of(&(struct program){.argv = argv, .envp = envp}),
+                     "ONE=1\nTWO=a=b c\n");
+    ck_assert_str_eq(output_of(&(struct program){.argv = argv, .envp = envp + 2}), "");
+    expect_line(output_of(&(struct program){.argv = argv}), "CHECK_PROCESS=ours\n");
+    ck_assert_str_eq(getenv("CHECK_PROCESS"), "ours");
+}
+END_TEST
+
+/* Also the one that the command is looked up in. */
+START_TEST(working_directory)
+{
+    char folder[] = "/tmp/check_process_XXXXXX", link[64], pwd[] = "pwd", slash_pwd[] = "./pwd";
+    char here[] = "PATH=.", *argv[] = {pwd, NULL}, *slash[] = {slash_pwd, NULL};
+    char *envp[] = {here, NULL};
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(link, sizeof link, "%s/pwd", folder);
+    ck_assert_int_eq(symlink("/bin/pwd", link), 0);
+    ck_assert_ptr_eq(strstr(output_of(&(struct program){.argv = argv, .cwd = folder}), folder),
+                     read_text);
+    ck_assert_ptr_eq(strstr(output_of(&(struct program){argv, envp, folder, NULL}), folder),
+                     read_text);
+    ck_assert_ptr_eq(strstr(output_of(&(struct program){slash, envp, folder, NULL}), folder),
+                     read_text);
+    ck_assert_int_eq(unlink(link), 0);
+    expect_error_of(&(struct program){argv, envp, folder, NULL}, ENOENT);
+    ck_assert_int_eq(rmdir(folder), 0);
+    expect_error_of(&(struct program){.argv = argv, .cwd = folder}, ENOENT);
+    expect_error_of(&(struct program){.argv = argv, .cwd = "/dev/null"}, ENOTDIR);
+}
+END_TEST
+
 START_TEST(stdin_and_stdout_are_pipes_of_ours)
 {
     char cat[] = "cat"; /* found by PATH */
@@ -289,7 +358,7 @@ START_TEST(group_is_there_at_once)
     for (i = 0; i < 50; i++) {
         struct process process;
 
-        ck_assert_int_eq(process_spawn(&process, argv, NULL), STDIO_BUS_OK);
+        ck_assert_int_eq(process_spawn(&process, &(struct program){.argv = argv}), STDIO_BUS_OK);
         ck_assert_int_eq(getpgid(process.pid), process.pid);
         process_destroy(process.pid);
         close_process(&process);
@@ -327,7 +396,7 @@ START_TEST(signal_right_after_the_fork)
         char byte;
         int status;
 
-        ck_assert_int_eq(process_spawn(&process, argv, NULL), STDIO_BUS_OK);
+        ck_assert_int_eq(process_spawn(&process, &(struct program){.argv = argv}), STDIO_BUS_OK);
         ck_assert(process_signal_group(process.pid, SIGTERM));
         status = wait_status(process.pid);
         ck_assert(WIFSIGNALED(status));
@@ -358,7 +427,7 @@ START_TEST(child_dies_with_its_parent)
         int error;
 
         dup2(ends[1], STDERR_FILENO);
-        if (process_spawn(&process, argv, NULL) != STDIO_BUS_OK)
+        if (process_spawn(&process, &(struct program){.argv = argv}) != STDIO_BUS_OK)
             _exit(1);
         while (process_exec_result(process.fd_exec, &error) == STDIO_BUS_EAGAIN)
             poll(NULL, 0, 1);
@@ -403,16 +472,8 @@ END_TEST
 static void expect_exec_error(char *path, int expected)
 {
     char *argv[] = {path, NULL};
-    struct process process;
-    int error = 0, status;
 
-    ck_assert_int_eq(process_spawn(&process, argv, NULL), STDIO_BUS_OK);
-    ck_assert_int_eq(exec_result(&process, &error), STDIO_BUS_ERR);
-    ck_assert_int_eq(error, expected);
-    status = wait_status(process.pid);
-    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) != 0);
-    ck_assert_str_eq(read_all(process.fd_from), ""); /* it has said nothing */
-    close_process(&process);
+    expect_error_of(&(struct program){.argv = argv}, expected);
 }
 
 START_TEST(exec_error_is_told)
@@ -468,7 +529,7 @@ START_TEST(failed_spawn_leaves_nothing)
 
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
         errno = 0;
-        status = process_spawn(&process, argv, NULL);
+        status = process_spawn(&process, &(struct program){.argv = argv});
         if (status == STDIO_BUS_OK)
             break;
         ck_assert_int_eq(status, STDIO_BUS_ERR);
@@ -590,6 +651,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, signals_are_as_new);
     tcase_add_test(tcase, group_and_stderr);
     tcase_add_test(tcase, descriptor_limit);
+    tcase_add_test(tcase, environment);
+    tcase_add_test(tcase, working_directory);
     tcase_add_test(tcase, stdin_and_stdout_are_pipes_of_ours);
     tcase_add_test(tcase, group_is_there_at_once);
     tcase_add_test(tcase, signal_right_after_the_fork);

@@ -1,0 +1,219 @@
+#include "build_config.h"
+
+#include "config/environment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+
+#define NAME_MAX_LEN 255 /* of a variable that a value names */
+
+extern char **environ;
+
+/* ---- values --------------------------------------------------------------------------------- */
+
+enum fault { FAULT_NONE, FAULT_UNCLOSED, FAULT_NAME, FAULT_UNSET };
+
+static bool is_name(struct slice name)
+{
+    size_t i;
+
+    for (i = 0; i < name.len; i++) {
+        char c = name.data[i];
+        bool letter = c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+
+        if (!letter && (i == 0 || c < '0' || c > '9'))
+            return false;
+    }
+    return name.len > 0 && name.len <= NAME_MAX_LEN;
+}
+
+/* Finds what "${NAME}" at `at` stands for, and how long that is; `name` is set in any case. */
+static enum fault look_up(const char *at, struct slice *name, const char **value)
+{
+    char copy[NAME_MAX_LEN + 1];
+    const char *end = strchr(at, '}');
+
+    *name = slice_of(at + 2, end != NULL ? (size_t)(end - at) - 2 : strlen(at + 2));
+    if (end == NULL)
+        return FAULT_UNCLOSED;
+    if (!is_name(*name))
+        return FAULT_NAME;
+    memcpy(copy, name->data, name->len);
+    copy[name->len] = '\0';
+    *value = getenv(copy);
+    return *value != NULL ? FAULT_NONE : FAULT_UNSET;
+}
+
+/* Writes the value with all names replaced to `to`, unless that is NULL. Returns the length, or 0
+ * with *fault and *name set. */
+static size_t expand(const char *value, char *to, enum fault *fault, struct slice *name)
+{
+    size_t len = 0;
+
+    *fault = FAULT_NONE;
+    while (*value != '\0') {
+        const char *part = value;
+        size_t part_len = 1;
+
+        if (value[0] == '$' && value[1] == '{') {
+            *fault = look_up(value, name, &part);
+            if (*fault != FAULT_NONE)
+                return 0;
+            part_len = strlen(part);
+            value = name->data + name->len;
+        } else if (value[0] == '$' && value[1] == '$') {
+            value++;
+        }
+        if (to != NULL)
+            memcpy(to + len, part, part_len);
+        len += part_len;
+        value++;
+    }
+    return len;
+}
+
+/* ---- the rules ------------------------------------------------------------------------------ */
+
+static void check_value(struct config_report *report, const struct json_value *value)
+{
+    enum fault fault;
+    struct slice name;
+    char shown[64];
+
+    if (value->type != JSON_STRING) {
+        config_report_value(report, value, "must be a string, not %s", json_type_name(value->type));
+        return;
+    }
+    if (memchr(value->text.data, '\0', value->text.len) != NULL) {
+        config_report_value(report, value, "must not contain the character \\u0000");
+        return;
+    }
+    expand(value->text.data, NULL, &fault, &name);
+    if (fault == FAULT_UNCLOSED)
+        config_report_value(report, value, "\"${\" without a \"}\"; \"$$\" stands for a \"$\"");
+    else if (fault != FAULT_NONE)
+        config_report_value(report, value, "%s: \"%s\"",
+                            fault == FAULT_NAME ? "not the name of a variable"
+                                                : "not set in the environment",
+                            log_escape(shown, sizeof shown, name));
+}
+
+void environment_check(struct config_report *report, const struct json_value *env)
+{
+    const struct json_value *value;
+
+    if (env->type != JSON_OBJECT) {
+        config_report_value(report, env, "must be an object, not %s", json_type_name(env->type));
+        return;
+    }
+    for (value = env->first; value != NULL; value = value->next) {
+        if (value->key.len == 0 || memchr(value->key.data, '=', value->key.len) != NULL ||
+            memchr(value->key.data, '\0', value->key.len) != NULL)
+            config_report_value(report, value, "no variable can have this name");
+        check_value(report, value);
+    }
+}
+
+/* ---- building ------------------------------------------------------------------------------- */
+
+/* Whether `name` with a '=' behind it is what the entry begins with. */
+static bool is_entry_of(const char *entry, struct slice name)
+{
+    return strncmp(entry, name.data, name.len) == 0 && entry[name.len] == '=';
+}
+
+/* What whoever started us said to us alone. */
+static bool is_ours(const char *entry)
+{
+    static const char *const names[] = {"NOTIFY_SOCKET",   "LISTEN_FDS",    "LISTEN_PID",
+                                        "LISTEN_FDNAMES",  "WATCHDOG_USEC", "WATCHDOG_PID"};
+    static const char prefix[] = "STDIO_BUS_";
+    size_t i;
+
+    for (i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (is_entry_of(entry, slice_of(names[i], strlen(names[i]))))
+            return true;
+    }
+    return strncmp(entry, prefix, sizeof prefix - 1) == 0;
+}
+
+static bool is_set_by(const struct json_value *env, const char *entry)
+{
+    const struct json_value *value;
+
+    for (value = env != NULL ? env->first : NULL; value != NULL; value = value->next) {
+        if (is_entry_of(entry, value->key))
+            return true;
+    }
+    return false;
+}
+
+static char *make_entry(const struct json_value *value)
+{
+    enum fault fault;
+    struct slice name;
+    size_t key_len = value->key.len, len = expand(value->text.data, NULL, &fault, &name);
+    char *entry = malloc(key_len + 1 + len + 1);
+
+    if (entry == NULL)
+        return NULL;
+    memcpy(entry, value->key.data, key_len);
+    entry[key_len] = '=';
+    expand(value->text.data, entry + key_len + 1, &fault, &name);
+    entry[key_len + 1 + len] = '\0';
+    return entry;
+}
+
+char **environment_build(const struct json_value *pool)
+{
+    const struct json_value *env = json_member(pool, "env"), *value;
+    const struct json_value *clear_env = json_member(pool, "clear_env");
+    bool inherit = clear_env == NULL || !clear_env->boolean;
+    size_t count = env != NULL ? env->count : 0, i;
+    char **envp, **next;
+
+    for (i = 0; inherit && environ != NULL && environ[i] != NULL; i++)
+        count++;
+    envp = next = calloc(count + 1, sizeof *envp);
+    if (envp == NULL)
+        return NULL;
+    for (i = 0; inherit && environ != NULL && environ[i] != NULL; i++) {
+        if (is_ours(environ[i]) || is_set_by(env, environ[i]))
+            continue;
+        *next = strdup(environ[i]);
+        if (*next++ == NULL)
+            goto fail;
+    }
+    for (value = env != NULL ? env->first : NULL; value != NULL; value = value->next) {
+        *next = make_entry(value);
+        if (*next++ == NULL)
+            goto fail;
+    }
+    return envp;
+
+fail:
+    environment_free(envp);
+    return NULL;
+}
+
+void environment_free(char **envp)
+{
+    size_t i;
+
+    for (i = 0; envp != NULL && envp[i] != NULL; i++)
+        free(envp[i]);
+    free(envp);
+}
+
+const char *environment_get(char *const *envp, const char *name)
+{
+    size_t i, len = strlen(name);
+
+    for (i = 0; envp[i] != NULL; i++) {
+        if (is_entry_of(envp[i], slice_of(name, len)))
+            return envp[i] + len + 1;
+    }
+    return NULL;
+}
