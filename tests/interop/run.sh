@@ -1,7 +1,7 @@
 #!/bin/sh
-# run.sh: real MCP programs around the daemon. Run by `make check-interop`, which sets STDIO_BUS
-# (the daemon), SOURCE_DIR and BUILD_DIR. Installs the packages of package-lock.json in the build
-# directory. Ends with status 77 where node or npm is missing.
+# run.sh: real MCP and ACP programs around the daemon. Run by `make check-interop`, which sets
+# STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the packages of package-lock.json in
+# the build directory. Ends with status 77 where node or npm is missing.
 
 for program in node npm; do
     if ! command -v $program >/dev/null; then
@@ -13,8 +13,7 @@ done
 here=$SOURCE_DIR/tests/interop
 work=$BUILD_DIR/tests/interop/work
 mkdir -p "$work" && cd "$work" || exit 99
-cp "$here/package.json" "$here/interop.test.mjs" "$here/raw_client.mjs" "$here/processes.mjs" . ||
-    exit 99
+cp "$here/package.json" "$here"/*.mjs . || exit 99
 
 # The copy of the lock file is made when its packages are there, so it says which those are.
 if ! cmp -s "$here/package-lock.json" installed-lock.json; then
@@ -24,4 +23,5 @@ if ! cmp -s "$here/package-lock.json" installed-lock.json; then
         { tail -n 20 npm.log; exit 1; }
     cp package-lock.json installed-lock.json || exit 99
 fi
-exec node --test --test-reporter=spec interop.test.mjs </dev/null
+exec node --test --test-concurrency=1 --test-reporter=spec interop.test.mjs mcp.test.mjs \
+    mcp_servers.test.mjs acp.test.mjs </dev/null

@@ -1,0 +1,96 @@
+// An ACP agent, made with the official library: does as the text of a prompt, JSON, tells it.
+//
+//   {"say": TEXT, "chunks": N}     streams "TEXT 0", "TEXT 1" ...
+//   {"permission": TEXT}           asks for permission for TEXT, says what was chosen
+//   {"read": PATH}                 has the client read the file, says what is in it
+//   {"wait": true}                 goes on only when it is cancelled
+//
+// in this order. Sessions are kept as files in the directory that ACP_STATE names, so that they
+// outlive the process, and session/load plays them again.
+
+import { randomUUID } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { Readable, Writable } from 'node:stream';
+
+import * as acp from '@agentclientprotocol/sdk';
+
+const turns = new Map(); // session -> AbortController of its prompt
+
+function file(sessionId) {
+    return path.join(process.env.ACP_STATE, `${sessionId}.ndjson`);
+}
+
+async function say(client, sessionId, text) {
+    const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } };
+    fs.appendFileSync(file(sessionId), `${JSON.stringify(update)}\n`);
+    await client.notify(acp.methods.client.session.update, { sessionId, update });
+}
+
+async function askPermission(client, sessionId, title, signal) {
+    const { outcome } = await client.request(acp.methods.client.session.requestPermission, {
+        sessionId,
+        toolCall: { toolCallId: 'call-1', title },
+        options: [{ kind: 'allow_once', name: 'Allow', optionId: `allow ${title}` },
+            { kind: 'reject_once', name: 'Reject', optionId: 'reject' }],
+    }, { cancellationSignal: signal });
+    return outcome.outcome === 'selected' ? outcome.optionId : outcome.outcome;
+}
+
+function aborted(signal) {
+    return new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+}
+
+async function turn(client, sessionId, script, signal) {
+    for (let i = 0; i < (script.chunks ?? 0); i++) {
+        await say(client, sessionId, `${script.say} ${i}`);
+        await new Promise((resolve) => setImmediate(resolve));
+    }
+    if (script.permission)
+        await say(client, sessionId, await askPermission(client, sessionId, script.permission,
+            signal));
+    if (script.read) {
+        const { content } = await client.request(acp.methods.client.fs.readTextFile,
+            { sessionId, path: script.read });
+        await say(client, sessionId, content);
+    }
+    if (script.wait && !signal.aborted)
+        await aborted(signal);
+}
+
+async function prompt({ params, client, signal }) {
+    const { sessionId, prompt: [{ text }] } = params;
+    const controller = new AbortController();
+    turns.set(sessionId, controller);
+    signal.addEventListener('abort', () => controller.abort());
+    await turn(client, sessionId, JSON.parse(text), controller.signal);
+    turns.delete(sessionId);
+    if (signal.aborted)
+        throw acp.RequestError.requestCancelled();
+    return { stopReason: controller.signal.aborted ? 'cancelled' : 'end_turn' };
+}
+
+async function load({ params, client }) {
+    const lines = fs.readFileSync(file(params.sessionId), 'utf8').trim().split('\n');
+    for (const line of lines.filter((line) => line !== '')) {
+        await client.notify(acp.methods.client.session.update,
+            { sessionId: params.sessionId, update: JSON.parse(line) });
+    }
+    return {};
+}
+
+const { initialize, session } = acp.methods.agent;
+const connection = acp.agent({ name: 'interop-agent' })
+    .onRequest(initialize, () => ({ protocolVersion: acp.PROTOCOL_VERSION,
+        agentCapabilities: { loadSession: true }, _meta: { pid: process.pid } }))
+    .onRequest(session.new, () => {
+        const sessionId = randomUUID();
+        fs.writeFileSync(file(sessionId), '');
+        return { sessionId };
+    })
+    .onRequest(session.load, load)
+    .onRequest(session.prompt, prompt)
+    .onNotification(session.cancel, ({ params }) => turns.get(params.sessionId)?.abort())
+    .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
+
+await connection.closed;

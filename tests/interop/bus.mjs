@@ -1,0 +1,91 @@
+// The daemon as the interop tests start it: from a configuration in a directory of the test's own,
+// and at the end nothing of it may be left.
+
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+import { leftOf, processTree } from './processes.mjs';
+
+export const daemon = process.env.STDIO_BUS;
+
+// Large enough for the largest messages here.
+const limits = { max_input_buffer: 1 << 24, max_output_queue: 1 << 25 };
+
+// A directory that is gone when the test ends.
+export function workplace(t) {
+    const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'stdio_bus_interop.'));
+    t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
+    return dir;
+}
+
+// The path of a configuration with this pool.
+export function configure(dir, pool) {
+    const config = path.join(dir, 'config.json');
+    fs.writeFileSync(config, JSON.stringify({ pools: [{ id: 'pool', instances: 1, ...pool }],
+        limits }));
+    return config;
+}
+
+export class Bus {
+    // `mode` is unix or tcp. Resolves when it listens.
+    static async start(t, pool, mode) {
+        const bus = new Bus();
+        const dir = workplace(t);
+        const at = mode === 'tcp' ? ':0' : path.join(dir, 'bus.sock');
+
+        bus.log = '';
+        bus.process = spawn(daemon, ['--config', configure(dir, pool), `--${mode}`, at],
+            { stdio: ['ignore', 'inherit', 'pipe'] });
+        bus.exit = once(bus.process, 'exit');
+        t.after(() => bus.process.kill('SIGKILL'));
+        await new Promise((resolve, reject) => {
+            bus.process.stderr.on('data', (chunk) => {
+                bus.log += chunk;
+                const port = bus.log.match(/listening on 127\.0\.0\.1:(\d+)/);
+                bus.address = port ? `127.0.0.1:${port[1]}` : at;
+                if (/listening on /.test(bus.log))
+                    resolve();
+            });
+            bus.exit.then(() => reject(new Error(`the daemon has ended:\n${bus.log}`)));
+        });
+        return bus;
+    }
+
+    workers() {
+        return processTree(this.process.pid).slice(1);
+    }
+
+    // Resolves when a line of the log matches.
+    async logged(pattern, deadline_ms = 20000) {
+        const end = Date.now() + deadline_ms;
+        while (!pattern.test(this.log)) {
+            assert.ok(Date.now() < end, `not in the log: ${pattern}\n${this.log}`);
+            await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+    }
+
+    async stop() {
+        const pids = processTree(this.process.pid);
+
+        this.process.kill('SIGTERM');
+        assert.deepEqual(await this.exit, [0, null], 'exit status and signal');
+        assert.deepEqual(await leftOf(pids), [], 'processes left');
+        assert.ok(!this.address.includes('/') || !fs.existsSync(this.address), 'a socket is left');
+    }
+}
+
+// Runs the test with the daemon's log shown if it fails.
+export async function withBus(t, pool, mode, run) {
+    const bus = await Bus.start(t, pool, mode);
+    try {
+        await run(bus);
+        await bus.stop();
+    } catch (error) {
+        console.error(bus.log.split('\n').slice(-60).join('\n'));
+        throw error;
+    }
+}

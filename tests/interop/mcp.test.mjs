@@ -1,0 +1,84 @@
+// server-everything with the official client: what passes without the daemon has to pass through
+// it, by every way there is, alone and with many clients at once.
+
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+
+import { configure, daemon, withBus, workplace } from './bus.mjs';
+import { checks } from './everything_checks.mjs';
+import { Person } from './mcp_person.mjs';
+import { SocketTransport } from './socket_transport.mjs';
+
+const server = path.resolve('node_modules/@modelcontextprotocol/server-everything/dist/index.js');
+const command = { command: process.execPath, args: [server, 'stdio'] };
+const mcp = { ...command, protocol: 'mcp', instances: 24 };
+const MANY = 20;
+const timeout = 240000;
+
+function started(program, args) {
+    return new StdioClientTransport({ command: program, args, env: process.env, stderr: 'ignore',
+        maxBufferSize: 1 << 26 });
+}
+
+const ways = {
+    socket: (bus) => new SocketTransport(bus.address),
+    connect: (bus) => started(daemon, ['--connect', bus.address]),
+};
+
+async function runChecks(person, chosen) {
+    for (const { name, run } of chosen) {
+        try {
+            await run(person);
+        } catch (error) {
+            error.message = `${person.name}, ${name}: ${error.message}`;
+            throw error;
+        }
+    }
+}
+
+// One client, each check a test of its own.
+async function alone(t, transport) {
+    const person = await new Person('alice').connect(transport);
+    for (const { name, run } of checks)
+        await t.test(name, () => run(person));
+    await person.close();
+}
+
+function people(count, bus, way) {
+    return Promise.all(Array.from({ length: count },
+        (_, i) => new Person(`person${i}`).connect(ways[way](bus))));
+}
+
+test('without the daemon', { timeout },
+    (t) => alone(t, started(command.command, command.args)));
+
+test('stdio', { timeout },
+    (t) => alone(t, started(daemon, ['--config', configure(workplace(t), mcp)])));
+
+for (const mode of ['unix', 'tcp']) {
+    for (const way of ['socket', 'connect']) {
+        test(`${mode}, ${way}`, { timeout },
+            (t) => withBus(t, mcp, mode, (bus) => alone(t, ways[way](bus))));
+    }
+
+    test(`${mode}: ${MANY} clients at once, each with a server of its own`, { timeout },
+        (t) => withBus(t, mcp, mode, async (bus) => {
+            const all = await people(MANY, bus, 'socket');
+            await Promise.all(all.map((person) => runChecks(person, checks)));
+            await Promise.all(all.map((person) => person.close()));
+        }));
+
+    test(`${mode}: ${MANY} clients on one server`, { timeout },
+        (t) => withBus(t, { ...mcp, instances: 1, clients: 'sticky', ids: 'rewrite' }, mode,
+            async (bus) => {
+                const all = await people(MANY, bus, 'socket');
+                assert.equal(bus.workers().length, 1);
+                await Promise.all(all.map((person) => runChecks(person,
+                    checks.filter(({ apart }) => !apart))));
+                assert.equal(bus.workers().length, 1);
+                await Promise.all(all.map((person) => person.close()));
+            }));
+}

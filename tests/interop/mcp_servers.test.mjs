@@ -1,0 +1,174 @@
+// server-filesystem and server-memory with the official client: without the daemon, then through
+// it, each client with a server of its own, then all of them on one.
+
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import path from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+
+import { daemon, withBus, workplace } from './bus.mjs';
+import { Person } from './mcp_person.mjs';
+import { SocketTransport } from './socket_transport.mjs';
+
+const MANY = 20;
+const timeout = 120000;
+
+function script(server) {
+    return path.resolve(`node_modules/@modelcontextprotocol/${server}/dist/index.js`);
+}
+
+function started(command, args, env = {}) {
+    return new StdioClientTransport({ command, args, env: { ...process.env, ...env },
+        stderr: 'ignore' });
+}
+
+// A directory for each, with the person's name in it.
+function homes(t, count) {
+    const base = fs.realpathSync(workplace(t));
+    return Array.from({ length: count }, (_, i) => {
+        const home = path.join(base, `person${i}`);
+        fs.mkdirSync(home);
+        return home;
+    });
+}
+
+// Until the server has asked where it may work, if it does.
+async function settled(person, allowed) {
+    for (let i = 0; i < 200; i++) {
+        if ((await person.text('list_allowed_directories')).includes(allowed))
+            return;
+        await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    assert.fail(`${person.name} may not work in ${allowed}`);
+}
+
+async function useFiles(person, home, allowed = home) {
+    const file = path.join(home, 'notes.txt'), moved = path.join(home, 'sub', 'moved.txt');
+    const content = `${person.name} äöü\n`.repeat(1000);
+
+    await settled(person, allowed);
+    await person.call('write_file', { path: file, content });
+    assert.equal(await person.text('read_text_file', { path: file }), content);
+    await person.call('edit_file', { path: file,
+        edits: [{ oldText: content, newText: `${person.name} was here\n` }] });
+    await person.call('create_directory', { path: path.dirname(moved) });
+    await person.call('move_file', { source: file, destination: moved });
+    assert.equal(fs.readFileSync(moved, 'utf8'), `${person.name} was here\n`);
+    assert.match(await person.text('directory_tree', { path: home }), /moved\.txt/);
+    const texts = await Promise.all(Array.from({ length: 64 },
+        () => person.text('read_multiple_files', { paths: [moved] })));
+    assert.ok(texts.every((text) => text.includes(`${person.name} was here`)));
+    const refused = await person.client.callTool({ name: 'read_text_file',
+        arguments: { path: '/etc/hostname' } });
+    assert.equal(refused.isError, true);
+}
+
+function rooted(home) {
+    return new Person(path.basename(home), [{ uri: pathToFileURL(home).href, name: 'home' }]);
+}
+
+test('server-filesystem without the daemon', { timeout }, async (t) => {
+    const [home] = homes(t, 1);
+    const person = await rooted(home).connect(
+        started(process.execPath, [script('server-filesystem')]));
+    await useFiles(person, home);
+    await person.close();
+});
+
+// Each server asks its own client for the directory that it may work in.
+test('server-filesystem, a server for each client', { timeout }, async (t) => {
+    const pool = { command: process.execPath, args: [script('server-filesystem')],
+        protocol: 'mcp', instances: 6 };
+    await withBus(t, pool, 'unix', async (bus) => {
+        await Promise.all(homes(t, 5).map(async (home, i) => {
+            const person = await rooted(home).connect(i % 2 === 0 ?
+                new SocketTransport(bus.address) : started(daemon, ['--connect', bus.address]));
+            await useFiles(person, home);
+            for (const other of ['person0', 'person1'].filter((name) => name !== person.name)) {
+                const stolen = await person.client.callTool({ name: 'list_directory',
+                    arguments: { path: path.join(path.dirname(home), other) } });
+                assert.equal(stolen.isError, true);
+            }
+            await person.close();
+        }));
+    });
+});
+
+test(`server-filesystem, ${MANY} clients on one server`, { timeout }, async (t) => {
+    const all = homes(t, MANY);
+    const pool = { command: process.execPath,
+        args: [script('server-filesystem'), path.dirname(all[0])],
+        protocol: 'mcp', clients: 'sticky', ids: 'rewrite' };
+    await withBus(t, pool, 'tcp', async (bus) => {
+        await Promise.all(all.map(async (home) => {
+            const person = await new Person(path.basename(home), null)
+                .connect(new SocketTransport(bus.address));
+            await useFiles(person, home, path.dirname(home));
+            await person.close();
+        }));
+    });
+});
+
+async function remember(person) {
+    await person.call('create_entities', { entities: [
+        { name: person.name, entityType: 'person', observations: [`${person.name} exists`] },
+        { name: `${person.name}'s cat`, entityType: 'cat', observations: [] }] });
+    await person.call('create_relations', { relations: [
+        { from: person.name, to: `${person.name}'s cat`, relationType: 'keeps' }] });
+    await person.call('add_observations', { observations: [
+        { entityName: person.name, contents: ['äöü €'] }] });
+}
+
+async function recall(person, count) {
+    const { structuredContent: graph } = await person.call('read_graph');
+    assert.equal(graph.entities.length, 2 * count);
+    assert.equal(graph.relations.length, count);
+    const { structuredContent: found } = await person.call('open_nodes', { names: [person.name] });
+    assert.deepEqual(found.entities, [{ name: person.name, entityType: 'person',
+        observations: [`${person.name} exists`, 'äöü €'] }]);
+}
+
+function memory(file) {
+    return { command: process.execPath, args: [script('server-memory')],
+        env: { MEMORY_FILE_PATH: file }, protocol: 'mcp' };
+}
+
+test('server-memory without the daemon', { timeout }, async (t) => {
+    const file = path.join(workplace(t), 'memory.jsonl');
+    const person = await new Person('alice').connect(
+        started(process.execPath, [script('server-memory')], { MEMORY_FILE_PATH: file }));
+    await remember(person);
+    await recall(person, 1);
+    await person.close();
+});
+
+// One after the other, and each has a fresh server: what they share is the file of the pool's env.
+test('server-memory, a server for each client', { timeout }, async (t) => {
+    const file = path.join(workplace(t), 'memory.jsonl');
+    await withBus(t, { ...memory(file), instances: 2 }, 'unix', async (bus) => {
+        for (let i = 0; i < 4; i++) {
+            const person = await new Person(`person${i}`).connect(
+                new SocketTransport(bus.address));
+            await remember(person);
+            await recall(person, i + 1);
+            await person.close();
+        }
+    });
+});
+
+// The server does not mind its own manners when two write at once, so they take turns at that.
+test(`server-memory, ${MANY} clients on one server`, { timeout }, async (t) => {
+    const file = path.join(workplace(t), 'memory.jsonl');
+    const pool = { ...memory(file), clients: 'sticky', ids: 'rewrite' };
+    await withBus(t, pool, 'tcp', async (bus) => {
+        const people = await Promise.all(Array.from({ length: MANY },
+            (_, i) => new Person(`person${i}`).connect(new SocketTransport(bus.address))));
+        for (const person of people)
+            await remember(person);
+        await Promise.all(people.map((person) => recall(person, MANY)));
+        await Promise.all(people.map((person) => person.close()));
+    });
+});
