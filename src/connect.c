@@ -106,10 +106,10 @@ struct stream {
 
 struct copying {
     struct stream up, down; /* to the daemon, to stdout */
-    bool shut;              /* the daemon has got everything, and was told that there is no more */
-    bool refused;           /* it does not read any more */
-    int error;              /* that broke the connection; 0: none */
-    int status;             /* EXIT_DONE: go on */
+    bool shut;   /* the daemon was told that there is no more */
+    int refused; /* the error since which it does not read any more; 0: none */
+    int error;   /* that broke the connection; 0: none */
+    int status;  /* EXIT_DONE: go on */
     char *reason;
     size_t reason_size;
 };
@@ -166,11 +166,10 @@ static void from_stdin(struct copying *copying)
         stop(copying, EXIT_OS_ERROR, "cannot read stdin", error);
 }
 
-static void from_daemon(struct copying *copying)
+static void break_off(struct copying *copying, int error)
 {
-    copying->error = fill(&copying->down);
-    if (copying->error != 0)
-        copying->down.ended = true;
+    copying->error = error;
+    copying->down.ended = true;
 }
 
 /* A daemon that reads no more may have told us why: what it sent is still to be read. */
@@ -178,10 +177,18 @@ static void to_daemon(struct copying *copying)
 {
     struct stream *up = &copying->up;
 
-    if (drain(up, CAPACITY) != 0) {
+    copying->refused = drain(up, CAPACITY);
+    if (copying->refused != 0) {
         up->end = up->start;
-        up->ended = copying->refused = true;
+        up->ended = true;
     }
+}
+
+static void end_sending(struct copying *copying)
+{
+    copying->shut = true;
+    if (shutdown(copying->up.to, SHUT_WR) < 0)
+        break_off(copying, errno);
 }
 
 static void to_stdout(struct copying *copying)
@@ -190,6 +197,14 @@ static void to_stdout(struct copying *copying)
 
     if (error != 0)
         stop(copying, EXIT_STDOUT_CLOSED, "cannot write to stdout", error);
+}
+
+static void from_daemon(struct copying *copying)
+{
+    int error = fill(&copying->down);
+
+    if (error != 0)
+        break_off(copying, error);
 }
 
 /* What each end is waited for; an end that is waited for nothing is left out, or its hang-up would
@@ -234,11 +249,12 @@ static void judge(struct copying *copying)
     const struct stream *down = &copying->down;
 
     if (copying->error != 0)
-        stop(copying, EXIT_CONNECTION_LOST, "the connection broke", copying->error);
+        stop(copying, EXIT_CONNECTION_LOST, "the connection broke",
+             copying->refused != 0 ? copying->refused : copying->error);
     else if (down->last != '\n' && down->last != '}' && down->last != '\0')
         stop(copying, EXIT_CONNECTION_LOST, "the connection ended within a message", 0);
-    else if (!copying->shut)
-        stop(copying, EXIT_DAEMON_LEFT, "the daemon ended the connection", 0);
+    else if (!copying->shut || copying->refused != 0)
+        stop(copying, EXIT_DAEMON_LEFT, "the daemon ended the connection", copying->refused);
 }
 
 int connect_copy(int socket, int in, int out, char *reason, size_t reason_size)
@@ -256,8 +272,8 @@ int connect_copy(int socket, int in, int out, char *reason, size_t reason_size)
             copy_ready(&copying, ready);
         if (copying.status != EXIT_DONE)
             return copying.status;
-        if (copying.up.ended && is_empty(&copying.up) && !copying.shut && !copying.refused)
-            copying.shut = shutdown(socket, SHUT_WR) == 0;
+        if (copying.up.ended && is_empty(&copying.up) && !copying.shut)
+            end_sending(&copying);
     }
     judge(&copying);
     return copying.status;

@@ -114,8 +114,10 @@ static int run_client(const struct options *options)
 
     signal(SIGPIPE, SIG_IGN); /* a closed stdout is an exit status */
     fd = connect_open(options, reason, sizeof reason);
-    if (fd >= 0)
+    if (fd >= 0) {
         status = connect_copy(fd, STDIN_FILENO, STDOUT_FILENO, reason, sizeof reason);
+        close(fd);
+    }
     if (status != EXIT_DONE)
         fprintf(stderr, "stdio_bus: %s\n", reason);
     return status;

@@ -98,7 +98,7 @@ static void free_pool(struct pool_config *pool)
     for (i = 1; pool->argv != NULL && pool->argv[i] != NULL; i++)
         free(pool->argv[i]);
     free(pool->argv);
-    environment_free(pool->envp);
+    free(pool->envp);
     free(pool->cwd);
     free(pool->command);
     free(pool->id);

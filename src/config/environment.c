@@ -150,61 +150,78 @@ static bool is_set_by(const struct json_value *env, const char *entry)
     return false;
 }
 
-static char *make_entry(const struct json_value *value)
+/* The variables in one piece of memory, the pointers in front. A first round only counts. */
+struct block {
+    char **entries; /* NULL in the first round */
+    char *bytes;
+    size_t count, size;
+};
+
+/* Where an entry of this length goes, or NULL. */
+static char *place(struct block *block, size_t len)
+{
+    char *to = NULL;
+
+    if (block->entries != NULL)
+        to = block->entries[block->count] = block->bytes + block->size;
+    block->count++;
+    block->size += len + 1;
+    return to;
+}
+
+static void add_inherited(struct block *block, const char *entry)
+{
+    size_t len = strlen(entry);
+    char *to = place(block, len);
+
+    if (to != NULL)
+        memcpy(to, entry, len + 1);
+}
+
+static void add_set(struct block *block, const struct json_value *value)
 {
     enum fault fault;
     struct slice name;
     size_t key_len = value->key.len, len = expand(value->text.data, NULL, &fault, &name);
-    char *entry = malloc(key_len + 1 + len + 1);
+    char *to = place(block, key_len + 1 + len);
 
-    if (entry == NULL)
-        return NULL;
-    memcpy(entry, value->key.data, key_len);
-    entry[key_len] = '=';
-    expand(value->text.data, entry + key_len + 1, &fault, &name);
-    entry[key_len + 1 + len] = '\0';
-    return entry;
+    if (to == NULL)
+        return;
+    memcpy(to, value->key.data, key_len);
+    to[key_len] = '=';
+    expand(value->text.data, to + key_len + 1, &fault, &name);
+    to[key_len + 1 + len] = '\0';
+}
+
+static void fill(struct block *block, const struct json_value *pool)
+{
+    const struct json_value *env = json_member(pool, "env"), *value;
+    const struct json_value *clear_env = json_member(pool, "clear_env");
+    char **inherited = clear_env != NULL && clear_env->boolean ? NULL : environ;
+
+    for (; inherited != NULL && *inherited != NULL; inherited++) {
+        if (!is_ours(*inherited) && !is_set_by(env, *inherited))
+            add_inherited(block, *inherited);
+    }
+    for (value = env != NULL ? env->first : NULL; value != NULL; value = value->next)
+        add_set(block, value);
 }
 
 char **environment_build(const struct json_value *pool)
 {
-    const struct json_value *env = json_member(pool, "env"), *value;
-    const struct json_value *clear_env = json_member(pool, "clear_env");
-    bool inherit = clear_env == NULL || !clear_env->boolean;
-    size_t count = env != NULL ? env->count : 0, i;
-    char **envp, **next;
+    struct block block = {NULL, NULL, 0, 0};
+    size_t count;
 
-    for (i = 0; inherit && environ != NULL && environ[i] != NULL; i++)
-        count++;
-    envp = next = calloc(count + 1, sizeof *envp);
-    if (envp == NULL)
+    fill(&block, pool);
+    count = block.count;
+    block.entries = malloc((count + 1) * sizeof(*block.entries) + block.size);
+    if (block.entries == NULL)
         return NULL;
-    for (i = 0; inherit && environ != NULL && environ[i] != NULL; i++) {
-        if (is_ours(environ[i]) || is_set_by(env, environ[i]))
-            continue;
-        *next = strdup(environ[i]);
-        if (*next++ == NULL)
-            goto fail;
-    }
-    for (value = env != NULL ? env->first : NULL; value != NULL; value = value->next) {
-        *next = make_entry(value);
-        if (*next++ == NULL)
-            goto fail;
-    }
-    return envp;
-
-fail:
-    environment_free(envp);
-    return NULL;
-}
-
-void environment_free(char **envp)
-{
-    size_t i;
-
-    for (i = 0; envp != NULL && envp[i] != NULL; i++)
-        free(envp[i]);
-    free(envp);
+    block.bytes = (char *)(block.entries + count + 1);
+    block.count = block.size = 0;
+    fill(&block, pool);
+    block.entries[count] = NULL;
+    return block.entries;
 }
 
 const char *environment_get(char *const *envp, const char *name)

@@ -9,10 +9,8 @@ void environment_check(struct config_report *report, const struct json_value *en
 
 /* What the workers of a pool get: our own environment, without what was meant for us alone
  * (NOTIFY_SOCKET and its like) and, with clear_env, without the rest; and what env sets. The rules
- * were kept. NULL when out of memory; to be freed with environment_free. */
+ * were kept. One piece of memory, to be freed with free; NULL when there is none. */
 char **environment_build(const struct json_value *pool);
-
-void environment_free(char **envp);
 
 /* The value of a variable, or NULL. */
 const char *environment_get(char *const *envp, const char *name);

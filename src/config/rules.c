@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -118,7 +119,7 @@ static void check_runnable(struct config_report *report, const struct json_value
     if (envp != NULL)
         error = command_check(command->text.data, environment_get(envp, "PATH"),
                               cwd != NULL ? cwd->text.data : NULL);
-    environment_free(envp);
+    free(envp);
     if (error == 0)
         return;
     log_escape(shown, sizeof(shown), command->text);

@@ -130,6 +130,7 @@ PLAIN(int, access, -1, (const char *path, int mode), (path, mode))
 PLAIN(int, accept4, -1, (int fd, struct sockaddr *to, socklen_t *len, int flags),
       (fd, to, len, flags))
 PLAIN(int, bind, -1, (int fd, const struct sockaddr *address, socklen_t len), (fd, address, len))
+PLAIN(int, chdir, -1, (const char *path), (path))
 PLAIN(size_t, confstr, 0, (int name, char *to, size_t size), (name, to, size))
 PLAIN(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len))
 PLAIN(int, dup2, -1, (int from, int to), (from, to))

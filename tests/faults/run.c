@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -185,7 +186,11 @@ static void open_ends(struct run *run, int theirs[3])
 
 static void expand(const struct run *run, struct text *to, const char *from)
 {
+    char port[16];
+
+    snprintf(port, sizeof port, "%u", run->port);
     text_add(to, from, strlen(from));
+    text_replace(to, "@PORT@", port);
     text_replace(to, "@DIR@", run->dir);
     text_replace(to, "@WORKER@", getenv("TEST_WORKER"));
 }
@@ -220,8 +225,8 @@ void run_write_stdin(struct run *run, const char *from)
     text_free(&text);
 }
 
-/* A socket that nobody listens on any more. */
-static void make_stale_socket(struct run *run)
+/* A socket that nobody listens on. */
+static int make_socket(struct run *run)
 {
     struct sockaddr_un *address = &run->address;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -229,7 +234,28 @@ static void make_stale_socket(struct run *run)
     address->sun_family = AF_UNIX;
     snprintf(address->sun_path, sizeof address->sun_path, "%s/socket", run->dir);
     must(fd >= 0 && bind(fd, (struct sockaddr *)address, sizeof *address) == 0, "bind");
-    close(fd);
+    return fd;
+}
+
+static int make_tcp_socket(struct run *run)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t len = sizeof address;
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    must(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0, "bind");
+    must(getsockname(fd, (struct sockaddr *)&address, &len) == 0, "getsockname");
+    run->port = ntohs(address.sin_port);
+    return fd;
+}
+
+static void make_listener(struct run *run)
+{
+    if (run->scene->listener == NO_LISTENER)
+        return;
+    run->listener = run->scene->listener == UNIX_LISTENER ? make_socket(run) : make_tcp_socket(run);
+    must(listen(run->listener, 5) == 0, "listen");
 }
 
 static void make_board(struct run *run, const struct test *test)
@@ -294,7 +320,7 @@ static void start(struct run *run)
 
 static bool is_documented(int status)
 {
-    static const int documented[] = {0, 64, 65, 69, 71, 78};
+    static const int documented[] = {0, 64, 65, 69, 71, 74, 75, 76, 78};
 
     for (size_t i = 0; i < sizeof documented / sizeof documented[0]; i++) {
         if (status == documented[i])
@@ -395,7 +421,8 @@ static void judge(struct run *run)
 void run_test(const struct test *test, unsigned number, struct outcome *outcome)
 {
     const struct scene *scene = test->scene;
-    struct run run = {.scene = scene, .outcome = outcome, .to = -1, .from = -1, .log = -1};
+    struct run run = {.scene = scene, .outcome = outcome, .to = -1, .from = -1, .log = -1,
+                      .listener = -1};
 
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -408,7 +435,8 @@ void run_test(const struct test *test, unsigned number, struct outcome *outcome)
     write_text(&run, "input", scene->input, 0600);
     write_text(&run, "broken", "#!/dev/null/nothing\n", 0700);
     if (scene->socket)
-        make_stale_socket(&run);
+        close(make_socket(&run));
+    make_listener(&run);
     start(&run);
     scene->play(&run);
     await_end(&run);

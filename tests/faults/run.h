@@ -32,6 +32,8 @@ struct run {
     struct board *board;
     char dir[64], log_path[160];
     struct sockaddr_un address; /* of its socket; sun_path is "" when there is none */
+    int listener;        /* of scene->listener; -1: none */
+    unsigned port;
     pid_t daemon;        /* 0: it has ended */
     int status;
     int64_t terminated;  /* when it was sent the last SIGTERM; 0: never */
@@ -53,6 +55,9 @@ struct peer { /* a client */
 /* How a scene starts its daemon. */
 enum scene_stderr { STDERR_FILE, STDERR_PIPE, STDERR_SOCKET };
 
+/* What there is for a client, before the daemon is one: a listener at DIR/socket, or at @PORT@. */
+enum scene_listener { NO_LISTENER, UNIX_LISTENER, TCP_LISTENER };
+
 struct scene {
     const char *name;
     const char *const *arguments; /* @DIR@ and @WORKER@ are spelled out, up to a NULL */
@@ -62,6 +67,7 @@ struct scene {
     void (*play)(struct run *run);
     enum scene_stderr log;
     int exit_status;              /* when nothing fails */
+    enum scene_listener listener;
     bool socket;                  /* it listens on DIR/socket, where a stale one is */
     bool no_path;                 /* PATH is not set */
     bool stdin_nonblocking;

@@ -2,6 +2,8 @@
 
 #include "scenes.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -253,6 +255,68 @@ static void play_broken(struct run *run)
         run_terminate(run);
 }
 
+/* What the daemon, a client here, is joined to. */
+struct server {
+    int fd;            /* -1: closed */
+    bool heard_all;    /* the end of what it sends */
+    size_t left, size; /* of the answer, to be sent */
+    char answer[PAD_SIZE];
+};
+
+static void serve(struct server *server)
+{
+    char bytes[1000];
+    ssize_t n = read(server->fd, bytes, sizeof bytes);
+
+    server->heard_all = server->heard_all || n == 0 || (n < 0 && errno != EAGAIN);
+    n = send(server->fd, server->answer + server->size - server->left, server->left,
+             MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n > 0)
+        server->left -= (size_t)n;
+    if (server->heard_all && (server->left == 0 || (n < 0 && errno != EAGAIN))) {
+        close(server->fd);
+        server->fd = -1;
+    }
+}
+
+static void meet(struct run *run, struct server *server)
+{
+    server->fd = accept(run->listener, NULL, NULL);
+    if (server->fd >= 0)
+        fcntl(server->fd, F_SETFL, O_NONBLOCK);
+}
+
+/* It says something and has no more to say; what comes back has to come out of it. */
+static void play_connect(struct run *run)
+{
+    static struct server server;
+    static char bytes[65536];
+    int64_t deadline = deadline_usual();
+    size_t got = 0;
+    ssize_t n = -1;
+
+    server = (struct server){.fd = -1, .left = PAD_SIZE, .size = PAD_SIZE};
+    memset(server.answer, '\n', PAD_SIZE);
+    fcntl(run->listener, F_SETFL, O_NONBLOCK);
+    fcntl(run->from, F_SETFL, O_NONBLOCK);
+    run_write_stdin(run, "question\n");
+    while (n != 0) {
+        if (deadline_over(deadline))
+            run_fail(run, "its stdout does not end");
+        if (server.fd >= 0)
+            serve(&server);
+        else if (server.left == PAD_SIZE)
+            meet(run, &server);
+        n = read(run->from, bytes, sizeof bytes);
+        got += n > 0 ? (size_t)n : 0;
+        if (n < 0)
+            nap();
+    }
+    if (server.fd >= 0)
+        close(server.fd);
+    run->client_lost = got < PAD_SIZE;
+}
+
 #define WORDS(...) (const char *const[]) {__VA_ARGS__, NULL}
 
 const struct scene scenes[SCENES] = {
@@ -272,7 +336,8 @@ const struct scene scenes[SCENES] = {
      .log = STDERR_FILE},
     {.name = "IPv6",
      .arguments = WORDS("--config", "@DIR@/config", "--tcp", "[::1]:0", "--log-level", "debug"),
-     .config = "{'pools':[" POOL("b", 1, "@WORKER@") "]}",
+     .config = "{'pools':[{'id':'b','command':'@WORKER@','args':['--name','b'],'instances':1,"
+               "'env':{'A':'${FAULTS_DIR}'},'cwd':'@DIR@'}]}",
      .play = play_listening,
      .descriptors = 64,
      .log = STDERR_FILE},
@@ -302,10 +367,21 @@ const struct scene scenes[SCENES] = {
      .log = STDERR_FILE},
     {.name = "check",
      .arguments = WORDS("--config", "@DIR@/config", "--check-config"),
-     .config = "{'pools':[{'id':'a','command':'sh','instances':1}]}",
+     .config = "{'pools':[{'id':'a','command':'sh','instances':1},"
+               "{'id':'b','command':'./broken','cwd':'@DIR@','instances':1}]}",
      .play = play_nothing,
      .no_path = true,
      .log = STDERR_FILE},
+    {.name = "connect",
+     .arguments = WORDS("--connect", "@DIR@/socket"),
+     .play = play_connect,
+     .listener = UNIX_LISTENER,
+     .log = STDERR_FILE},
+    {.name = "connect to TCP",
+     .arguments = WORDS("--connect", "127.0.0.1:@PORT@"),
+     .play = play_connect,
+     .listener = TCP_LISTENER,
+     .log = STDERR_PIPE},
     {.name = "version", .arguments = WORDS("--version"), .play = play_nothing, .log = STDERR_FILE},
     {.name = "usage",
      .arguments = WORDS("--nonsense"),

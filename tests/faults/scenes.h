@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 10
+#define SCENES 12
 
 extern const struct scene scenes[SCENES];
 
