@@ -82,7 +82,7 @@ static inline position find_mark(struct window *w, position p)
         stops = w->stops >> ((uintptr_t)p - w->base);
         if (stops != 0)
             return p + lowest_bit(stops);
-        p = window_pass(w, p);
+        p = w->behind;
     }
 }
 

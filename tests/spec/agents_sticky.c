@@ -76,18 +76,19 @@ START_TEST(agents_equal_ids_and_tokens_of_many_clients)
         client_connect(&clients[i], &daemon);
         client_request(&clients[i], "1", NULL, i == 0 ? "hold" : "echo",
                        "{'_meta':{'progressToken':'t'}}");
-        if (i == 0)
+        if (i == 0) {
             client_result(&clients[0], "1");
-    }
-    for (int i = 1; i < COUNT; i++) /* their ids at the worker are 4, 6 and so on */
-        client_send(&clients[0],
+            continue;
+        }
+        /* Their ids at the worker are 4, 6 and so on. */
+        client_send(&clients[i],
             SAY("{'method':'notifications/progress','params':{'progressToken':%d,'progress':%d}}"),
             2 * i + 2, i);
-    for (int i = 1; i < COUNT; i++)
         client_expect(&clients[i],
                       "{'method':'notifications/progress','params':"
                       "{'progressToken':'t','progress':%d}}",
                       i);
+    }
     client_ask(&clients[0], "2", NULL, "release", "{'reverse':true}");
     for (int i = 1; i < COUNT; i++) {
         struct span result = client_result(&clients[i], "1");

@@ -109,7 +109,8 @@ static void start(unsigned workers)
     options.unix_path = path;
     argv[0] = getenv("TEST_WORKER");
     ck_assert_ptr_nonnull(argv[0]);
-    pool = (struct pool_config){(char *)"pool", argv[0], argv, workers};
+    pool = (struct pool_config){.id = (char *)"pool", .command = argv[0], .argv = argv,
+                                .instances = workers};
     config = (struct config){&pool, 1, .limits = LIMITS_DEFAULT};
     log_open(&test_log, 2, LOG_LEVEL_INFO);
     in_bus = true;
