@@ -44,6 +44,7 @@ struct board {
     uint32_t waits;       /* for events */
     struct sockaddr_storage address; /* that the daemon listens on */
     uint32_t address_len;            /* 0: none so far */
+    uint32_t deaf;        /* it is about to end, and would die of SIGTERM */
     uint32_t ended;       /* the daemon ended by itself; then what follows is true */
     int32_t allocations;  /* not freed */
     int32_t descriptors;  /* not closed */

@@ -154,8 +154,6 @@ PLAIN(int, setrlimit, -1, (unsigned what, const struct rlimit *to), (what, to))
 PLAIN(int, setsockopt, -1, (int fd, int level, int name, const void *value, socklen_t len),
       (fd, level, name, value, len))
 PLAIN(int, shutdown, -1, (int fd, int how), (fd, how))
-PLAIN(int, sigaction, -1, (int signo, const struct sigaction *to, struct sigaction *old),
-      (signo, to, old))
 PLAIN(int, sigprocmask, -1, (int how, const sigset_t *to, sigset_t *old), (how, to, old))
 PLAIN(int, socket, -1, (int family, int type, int protocol), (family, type, protocol))
 PLAIN(int, stat, -1, (const char *path, struct stat *to), (path, to))
@@ -311,6 +309,16 @@ FAULTY(int, epoll_ctl, (int fd, int operation, int of, struct epoll_event *event
     if (operation != EPOLL_CTL_DEL && FAILS(epoll_ctl))
         return -1;
     return epoll_ctl(fd, operation, of, event);
+}
+
+FAULTY(int, sigaction, (int signo, const struct sigaction *to, struct sigaction *old))
+{
+    if (FAILS(sigaction))
+        return -1;
+    if (board != NULL && role == ROLE_DAEMON && signo == SIGTERM && to != NULL &&
+        to->sa_handler == SIG_DFL)
+        __atomic_store_n(&board->deaf, 1, __ATOMIC_SEQ_CST);
+    return sigaction(signo, to, old);
 }
 
 FAULTY(pid_t, fork, (void))

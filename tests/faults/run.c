@@ -101,7 +101,7 @@ bool run_alive(struct run *run)
 void run_terminate(struct run *run)
 {
     run->terminated = now_ms();
-    if (run->daemon > 0)
+    if (run->daemon > 0 && __atomic_load_n(&run->board->deaf, __ATOMIC_SEQ_CST) == 0)
         kill(run->daemon, SIGTERM);
 }
 

@@ -249,7 +249,7 @@ static void play_broken(struct run *run)
 {
     int64_t deadline = deadline_usual();
 
-    while (run_alive(run) && !run_logged(run, "exited with status 126") && !deadline_over(deadline))
+    while (run_alive(run) && !run_logged(run, "restarting in") && !deadline_over(deadline))
         nap();
     if (!deadline_over(deadline))
         run_terminate(run);
