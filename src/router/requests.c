@@ -275,12 +275,22 @@ static void leave_asker(struct request *request)
     request->asker = NULL;
 }
 
+/* Whoever waits for the number wants it as its own id. */
+static void end_rewriting(struct request *request)
+{
+    request->rewritten = false;
+    request->asker_id = request->answerer_id;
+    request->id_hash = requests_hash(request->table, request->answerer_id);
+}
+
 void request_reserve(struct request *request, struct peer *next)
 {
     if (request->details != NULL)
         details_free(request->table, request->details);
     request->details = NULL;
     leave_asker(request);
+    if (request->rewritten)
+        end_rewriting(request);
     request->state = REQUEST_RESERVED;
     request->asker = next;
     next->reserved = request;

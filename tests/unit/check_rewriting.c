@@ -194,6 +194,25 @@ START_TEST(requests_of_workers)
 }
 END_TEST
 
+/* Who waits for a number as an id of its own gets it, and its reply comes back under it. */
+START_TEST(number_that_is_free_is_an_id_again)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 1, STICKY, REWRITE);
+    POOL("q", 1, STICKY);
+    give(a, "{'method':'m','pool':'p'}");
+    give(a, "{'method':'m','pool':'q'}");
+    expect(give(&workers[0], "{'id':'x','method':'q'}"), a, "{'id':2,'method':'q'}");
+    expect_action(give(&workers[1], "{'id':2,'method':'q'}"), ROUTE_HOLD);
+    expect(give(a, "{'id':2,'result':1}"), &workers[0], "{'id':'x','result':1}");
+    expect_released(&workers[1]);
+    expect(give(&workers[1], "{'id':2,'method':'q'}"), a, "{'id':2,'method':'q'}");
+    expect_refused(give(&workers[1], "{'id':2,'method':'q'}"), "still in flight");
+    expect(give(a, "{'id':2,'result':1}"), &workers[1], "{'id':2,'result':1}");
+}
+END_TEST
+
 START_TEST(numbers_begin_again)
 {
     struct peer *a = add_client();
@@ -394,6 +413,7 @@ int main(void)
     tcase_add_test(tcase, both_tokens_of_lsp);
     tcase_add_loop_test(tcase, cancelling_names_the_right_request, 0, 3);
     tcase_add_test(tcase, requests_of_workers);
+    tcase_add_test(tcase, number_that_is_free_is_an_id_again);
     tcase_add_test(tcase, numbers_begin_again);
     tcase_add_test(tcase, numbers_count_up);
     tcase_add_loop_test(tcase, every_other_byte_is_as_it_was, 0, 3);
