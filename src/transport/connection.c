@@ -200,7 +200,7 @@ static bool worth_moving(const struct connection *from, struct slice bytes)
     size_t rest = buffer_len(from->input) - from->offered.consumed;
 
     return bytes.len >= BUFFER_LARGE / 4 && bytes.len >= from->input->capacity / 4 &&
-           rest <= bytes.len / 2;
+           rest <= bytes.len;
 }
 
 int connection_forward(struct connection *to, struct connection *from, struct slice bytes)
