@@ -23,6 +23,7 @@ extern char **environ;
 
 #define EXIT_EXEC_FAILED 127 /* as the shell has it */
 #define DESCRIPTORS_MAX 65536
+#define PIPE_BYTES 131072
 #ifndef CLOSE_RANGE_CLOEXEC
 #define CLOSE_RANGE_CLOEXEC 4U /* not every libc has a name for it */
 #endif
@@ -140,6 +141,17 @@ fail:
     _exit(EXIT_EXEC_FAILED);
 }
 
+/* 64 KiB, as pipes are on Linux, are full with one long message: the next has to wait until the
+ * worker comes to read. What the system does not grant is done without. */
+static void widen(int fd)
+{
+#ifdef F_SETPIPE_SZ
+    (void)fcntl(fd, F_SETPIPE_SZ, PIPE_BYTES);
+#else
+    (void)fd;
+#endif
+}
+
 static pid_t fork_child(const struct child_setup *setup)
 {
     sigset_t saved;
@@ -176,6 +188,8 @@ int process_spawn(struct process *process, const struct program *program)
     close_end(&setup.in.read_end);
     close_end(&setup.out.write_end);
     close_end(&setup.exec.write_end);
+    widen(setup.in.write_end);
+    widen(setup.out.read_end);
     process->fd_to = setup.in.write_end;
     process->fd_from = setup.out.read_end;
     process->fd_exec = setup.exec.read_end;
