@@ -6,7 +6,7 @@
 
 /* A token is looked at only where so many bytes are left: "false" and the byte behind it. */
 #define QUICK_BYTES 6
-#define QUICK_STRING_BYTES 256
+#define QUICK_STRING_BYTES 128
 
 /* These return what follows the token at p, or NULL, and nothing has happened, when it is unusual,
  * wrong or not all in sight: that is left to the state machine. What they return can be read. */
