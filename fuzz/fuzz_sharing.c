@@ -2,9 +2,9 @@
  * cancellations of clients and workers that come, fall silent and vanish.
  *
  * Whatever happens: an answer goes to who asked, under the id that it wrote, and to nobody else; so
- * does progress, under its token; every other byte is as it was. A client stays with its worker, and
- * an exclusive worker with its client. No two requests have one id at a worker. In the end, when all
- * is well, nobody is held, and when all have left, nothing is left. */
+ * does progress, under its token; every other byte is as it was. A client stays with its worker,
+ * and an exclusive worker with its client. No two requests have one id at a worker. In the end,
+ * when all is well, nobody is held, and when all have left, nothing is left. */
 #include "build_config.h"
 
 #include "router/router.h"
@@ -459,7 +459,7 @@ static void worker_dies(struct run *run, struct actor *worker, bool for_good)
 
 static void say(struct run *run, struct actor *from, const char *text)
 {
-    snprintf(from->text, sizeof from->text, "%s\n", text);
+    snprintf(from->text, sizeof from->text, "%.*s\n", TEXT_MAX - 2, text);
     offer(run, from);
 }
 
