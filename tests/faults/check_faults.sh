@@ -24,7 +24,8 @@ sed -n 's/^\([a-z0-9_]*\): ..*/\1/p' "$faults/sure.txt" | sort >"$FAULTS_DIR/sur
     /^[^ ]*:$/ { shim = /kqueue_shim/; next }
     shim || NF < 2 { next }
     $(NF - 1) != "U" { defined[$NF]; next }
-    $NF !~ /^__(asan|ubsan|lsan|sanitizer)_|^__gcov_(init|exit|merge)|^_GLOBAL_OFFSET_TABLE_$/ { asked[$NF] }
+    $NF ~ /^__(asan|ubsan|lsan|sanitizer)_|^__gcov_(init|exit|merge)/ { next }
+    $NF != "_GLOBAL_OFFSET_TABLE_" { asked[$NF] }
     END { for (name in asked) if (!(name in defined)) print name }
 ' | sed 's/^__\(.*\)_chk$/\1/; s/^__gcov_//' | sort -u >"$FAULTS_DIR/imported"
 unknown=$(sort -u "$FAULTS_DIR/failed" "$FAULTS_DIR/sure" | comm -13 - "$FAULTS_DIR/imported")
