@@ -105,7 +105,7 @@ static void ask(struct share *share, struct peer *client)
         translation_forward(share, client);
 }
 
-static void send(struct share *share, struct peer *client)
+static void send_to(struct share *share, struct peer *client)
 {
     if (client->full)
         offer_hold_on(&share->offer, &client->waiting);
@@ -159,7 +159,7 @@ static bool to_subject(struct share *share)
         offer_drop(&share->offer, "it names a request that is over");
         return true;
     }
-    send(share, client);
+    send_to(share, client);
     if (share->subject == ABOUT_CANCELLED && share->offer.route->to != NULL)
         share->offer.route->cancelled = request;
     return true;
@@ -173,7 +173,7 @@ static void to_session(struct share *share)
     struct peer *client = session != NULL ? session->owner : lone_client(share->offer.from);
 
     if (client != NULL)
-        send(share, client);
+        send_to(share, client);
     else
         offer_refuse(&share->offer, JSONRPC_SERVER_ERROR, "unroutable: no such session");
 }
@@ -195,7 +195,7 @@ static void to_client(struct share *share)
     }
     client = lone_client(share->offer.from);
     if (client != NULL)
-        send(share, client);
+        send_to(share, client);
     else if (exclusive && !share->offer.asks)
         offer_drop(&share->offer, "the worker has no client");
     else

@@ -116,7 +116,7 @@ static void wait_for_leave(const struct share *share, struct router_group *group
     share->offer.route->hold_until_ms = client->hold_until_ms;
 }
 
-static struct peer *bind(const struct share *share, struct router_group *group)
+static struct peer *bind_client(const struct share *share, struct router_group *group)
 {
     bool may_come, any_left;
     struct peer *worker = find_unbound(group, &may_come, &any_left);
@@ -139,7 +139,7 @@ static struct peer *bound_worker(const struct share *share, struct router_group 
         bindings_worker(share->offer.from, (size_t)(group - share->offer.router->pools));
 
     if (worker == NULL)
-        worker = bind(share, group);
+        worker = bind_client(share, group);
     if (worker == NULL ||
         (share->offer.asks &&
          offer_refused_at_once(&share->offer, &share->offer.router->from_clients)))
