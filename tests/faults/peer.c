@@ -82,6 +82,8 @@ static void take_answer(struct peer *peer, struct span line, struct span id)
         return; /* not an answer to anything: the connection will be closed */
     for (i = 0; i < peer->asked_count && peer->asked[i] != (unsigned)number; i++)
         continue;
+    if (i == peer->asked_count && number == (long)peer->cancelled && number > 0)
+        return;
     if (i == peer->asked_count)
         run_fail(peer->run, "%s got an answer that it did not wait for: %.*s", peer->name,
                  (int)(line.len < 200 ? line.len : 200), line.data);
@@ -92,18 +94,32 @@ static void take_answer(struct peer *peer, struct span line, struct span id)
                  (int)(line.len < 200 ? line.len : 200), line.data);
 }
 
+/* A message that the peer did not ask for says whom it is meant for. */
+static bool is_for(const struct peer *peer, struct span line)
+{
+    static const char *const places[] = {"sessionId", "params.sessionId", "params.progressToken",
+                                         "params.who"};
+    struct span who = {NULL, 0};
+
+    for (size_t i = 0; i < sizeof places / sizeof places[0] && who.data == NULL; i++)
+        who = json_text(json_get(line, places[i]));
+    return who.data != NULL && (span_is(who, peer->name) || span_is(who, "all"));
+}
+
 static void take_line(struct peer *peer, struct span line)
 {
     struct span id = json_get(line, "id");
-    struct span session = json_text(json_get(line, "sessionId"));
 
     if (json_get(line, "method").data == NULL) {
         take_answer(peer, line, id);
         return;
     }
-    if (session.data == NULL || !span_is(session, peer->name))
-        run_fail(peer->run, "%s got a message of somebody else's session", peer->name);
-    if (id.data != NULL)
+    if (!is_for(peer, line))
+        run_fail(peer->run, "%s got a message for somebody else: %.*s", peer->name,
+                 (int)(line.len < 200 ? line.len : 200), line.data);
+    if (id.data == NULL)
+        peer->notes++;
+    else
         peer_send(peer, "{'jsonrpc':'2.0','id':%.*s,'sessionId':'%s','result':'%s'}", (int)id.len,
                   id.data, peer->name, peer->name);
 }
@@ -147,8 +163,8 @@ static bool ready(struct peer *peer, int fd, short events, int64_t deadline)
     run_lift(peer->run);
     run_insist(peer->run);
     if (deadline_over(deadline))
-        run_fail(peer->run, "%s waits in vain; %zu of its requests have no answer", peer->name,
-                 peer->asked_count);
+        run_fail(peer->run, "%s waits in vain; %zu of its requests have no answer; %zu notes came",
+                 peer->name, peer->asked_count, peer->notes);
     return false;
 }
 
@@ -208,6 +224,18 @@ void peer_await(struct peer *peer)
 
     take_lines(peer);
     while (!peer_gone(peer) && peer->asked_count > 0) {
+        if (ready(peer, peer->in, POLLIN, deadline))
+            take_input(peer);
+        take_lines(peer);
+    }
+}
+
+void peer_await_notes(struct peer *peer, size_t count)
+{
+    int64_t deadline = deadline_usual();
+
+    take_lines(peer);
+    while (!peer_gone(peer) && peer->notes < count) {
         if (ready(peer, peer->in, POLLIN, deadline))
             take_input(peer);
         take_lines(peer);

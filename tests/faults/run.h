@@ -49,7 +49,9 @@ struct peer { /* a client */
     struct text input;
     unsigned asked[PEER_ASKED_MAX]; /* ids without an answer so far */
     size_t asked_count;
+    unsigned cancelled;  /* an id: its answer may come or not; 0: none */
     size_t errors;       /* answers that were errors */
+    size_t notes;        /* what came without being asked */
 };
 
 /* How a scene starts its daemon. */
@@ -130,6 +132,9 @@ void peer_ask(struct peer *peer, unsigned id, const char *params, const char *me
 
 /* Waits until all is answered, or the connection has ended; the latter is noted. */
 void peer_await(struct peer *peer);
+
+/* Waits until so many notes have come, or the connection has ended; the latter is noted. */
+void peer_await_notes(struct peer *peer, size_t count);
 
 /* Waits until the daemon has closed the connection. */
 void peer_await_end(struct peer *peer);

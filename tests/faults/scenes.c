@@ -317,6 +317,145 @@ static void play_connect(struct run *run)
     run->client_lost = got < PAD_SIZE;
 }
 
+/* ---- pools for programs that know nothing of the bus ---------------------------------------- */
+
+/* Its worker says something; the answer comes behind that. */
+static void have_said(struct peer *peer, unsigned id, const char *message)
+{
+    struct text params = {0};
+
+    text_printf(&params, ",'message':{'method':'note','params':{%s}}", message);
+    peer_ask(peer, id, params.data, ",'method':'say'");
+    peer_await(peer);
+    text_free(&params);
+}
+
+static void tell(struct peer *ann, struct peer *ben)
+{
+    size_t errors = ann->errors, notes;
+
+    notes = ann->notes;
+    have_said(ann, 4, "'who':'all'");
+    if (!peer_gone(ann) && ann->errors == errors) {
+        peer_await_notes(ben, ben->notes + 1);
+        if (ann->notes != notes + 1)
+            run_fail(ann->run, "what was for all came %zu times", ann->notes - notes);
+    }
+    notes = ann->notes;
+    have_said(ann, 5, "'sessionId':'Ann'");
+    if (!peer_gone(ann) && ann->errors == errors && ann->notes != notes + 1 &&
+        !run_logged(ann->run, "unroutable"))
+        run_fail(ann->run, "what was for a session is lost");
+}
+
+/* Sessions, some that the client names and one that the worker does; tokens, short and long. */
+static void share(struct peer *ann, struct peer *ben)
+{
+    peer_ask(ann, 1, ",'result':{'sessionId':'Ann'}", ",'method':'plain'");
+    peer_ask(ben, 1, ",'sessionId':'Ben'", "");
+    peer_await(ann);
+    peer_await(ben);
+    for (unsigned id = 2; id < 22; id++)
+        peer_ask(ben, id, ",'sessionId':'Ben','_meta':{'progressToken':'Ben'}",
+                 ",'method':'progress'");
+    peer_await(ben);
+    peer_ask(ann, 3, ",'_meta':{'progressToken':'an Ann whose name is longer than what there is"
+                     " room for in a request that is like most of them'}", "");
+    tell(ann, ben);
+    peer_ask(ann, 6, ",'id':77,'params':{'sessionId':'Ann'}", ",'method':'ask'");
+    peer_ask(ben, 6, ",'id':78,'params':{'sessionId':'Ben'}", ",'method':'ask'");
+    peer_await(ann);
+    peer_await(ben);
+}
+
+/* The id before the padding, and behind it. */
+static void share_much(struct peer *peer)
+{
+    struct text pad = {0};
+
+    text_printf(&pad, ",'pad':'");
+    text_fill(&pad, 'x', PAD_SIZE);
+    text_printf(&pad, "'");
+    peer_ask(peer, 30, pad.data, "");
+    peer_await(peer);
+    if (!peer_gone(peer)) {
+        peer->asked[peer->asked_count++] = 31;
+        peer_send(peer, "{'params':{'who':'%s'%s},'id':31}", peer->name, pad.data);
+        peer_await(peer);
+    }
+    text_free(&pad);
+}
+
+/* Requests that are cancelled, or whose time is over, or whose client goes. */
+static void give_up(struct peer *ann)
+{
+    struct peer mia;
+
+    peer_ask(ann, 40, "", ",'method':'hold'");
+    peer_await(ann);
+    ann->cancelled = 41;
+    peer_send(ann, "{'id':41,'params':{'who':'Ann'}}");
+    peer_send(ann, "{'method':'notifications/cancelled','params':{'requestId':41}}");
+    peer_send(ann, "{'method':'release'}");
+    peer_ask(ann, 42, "", "");
+    peer_ask(ann, 43, "", ",'method':'no_answer','pool':'c'");
+    peer_await(ann);
+    peer_connect(&mia, ann->run, "Mia");
+    peer_ask(&mia, 1, "", "");
+    peer_await(&mia);
+    peer_send(&mia, "{'id':'%0100d','params':{'who':'Mia'},'method':'no_answer'}", 2);
+    peer_close(&mia);
+    for (unsigned id = 50; id < 53; id++) { /* time to see that she has gone */
+        peer_ask(ann, id, "", "");
+        peer_await(ann);
+    }
+    peer_ask(ann, 44, "", ",'method':'die'");
+    peer_await(ann);
+    peer_ask(ann, 45, "", "");
+    peer_await(ann);
+}
+
+/* There are two processes at most: the third waits until one of the others has left. */
+static void take_turns(struct run *run)
+{
+    static const char *const names[] = {"Tim", "Eve", "Kim"};
+    struct peer peers[3];
+
+    for (int i = 0; i < 3; i++)
+        peer_connect(&peers[i], run, names[i]);
+    for (int i = 0; i < 2; i++) {
+        peer_ask(&peers[i], 1, ",'message':{'method':'note','params':{'who':'all'}}",
+                 ",'method':'say','pool':'b'");
+        peer_await(&peers[i]);
+    }
+    peer_ask(&peers[2], 1, "", ",'pool':'b'");
+    peer_close(&peers[0]);
+    peer_await(&peers[2]);
+    peer_close(&peers[1]);
+    peer_close(&peers[2]);
+}
+
+static void play_sharing(struct run *run)
+{
+    struct peer ann, ben;
+
+    peer_connect(&ann, run, "Ann");
+    peer_connect(&ben, run, "Ben");
+    peer_ask(&ann, 1, "", "");
+    peer_ask(&ben, 1, "", "");
+    peer_await(&ann);
+    peer_await(&ben);
+    run_arm(run);
+    share(&ann, &ben);
+    share_much(&ann);
+    give_up(&ann);
+    take_turns(run);
+    check_recovery(run);
+    run_terminate(run);
+    peer_await_end(&ann);
+    peer_await_end(&ben);
+}
+
 #define WORDS(...) (const char *const[]) {__VA_ARGS__, NULL}
 
 const struct scene scenes[SCENES] = {
@@ -382,6 +521,17 @@ const struct scene scenes[SCENES] = {
      .play = play_connect,
      .listener = TCP_LISTENER,
      .log = STDERR_PIPE},
+    {.name = "sharing",
+     .arguments = WORDS("--config", "@DIR@/config", "--unix", "@DIR@/socket", "--log-level",
+                        "debug"),
+     .config = "{'pools':["
+               "{'id':'a','command':'@WORKER@','instances':1,'protocol':'acp'},"
+               "{'id':'b','command':'@WORKER@','instances':2,'protocol':'mcp'},"
+               "{'id':'c','command':'@WORKER@','instances':1,'protocol':'lsp','clients':'sticky',"
+               "'request_timeout_sec':1}],"
+               LIMITS("") "}",
+     .play = play_sharing,
+     .log = STDERR_FILE},
     {.name = "version", .arguments = WORDS("--version"), .play = play_nothing, .log = STDERR_FILE},
     {.name = "usage",
      .arguments = WORDS("--nonsense"),

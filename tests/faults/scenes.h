@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 12
+#define SCENES 13
 
 extern const struct scene scenes[SCENES];
 

@@ -107,7 +107,9 @@ static void do_echo(struct worker *worker, const struct request *request)
 
 static void do_plain(struct worker *worker, const struct request *request)
 {
-    struct span result = request->params.data != NULL ? request->params : span_of("null");
+    struct span result = param(request, "result");
+    if (result.data == NULL)
+        result = request->params.data != NULL ? request->params : span_of("null");
     worker_answer(worker, request, result.data, result.len);
 }
 
@@ -196,6 +198,15 @@ static void do_notify(struct worker *worker, const struct request *request)
         if (worker->output.len >= 65536)
             worker_flush(worker);
     }
+    do_echo(worker, request);
+}
+
+static void do_progress(struct worker *worker, const struct request *request)
+{
+    text_printf(&worker->output, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
+                                 "\"params\":{\"progressToken\":");
+    add_span(&worker->output, param(request, "_meta.progressToken"));
+    text_printf(&worker->output, "}}\n");
     do_echo(worker, request);
 }
 
@@ -393,6 +404,7 @@ static const struct method {
     {"say", do_say},
     {"say_only", do_say_only},
     {"notify", do_notify},
+    {"progress", do_progress},
     {"garbage", do_garbage},
     {"hold", do_hold},
     {"release", do_release},
