@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 
 /* Systems without it have no other way either that leaves the shared socket's options alone. */
 #ifndef MSG_NOSIGNAL
@@ -71,6 +72,56 @@ void log_open(struct log *log, int fd, enum log_level level)
         log->fd = own;
         log->fd_is_ours = true;
     }
+}
+
+/* A pipe without a reader is not waited for. */
+static int open_path(const char *path)
+{
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, fd;
+
+    do
+        fd = open(path, flags, 0640);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+int log_open_file(struct log *log, const char *path, enum log_level level)
+{
+    int fd = open_path(path);
+
+    if (fd < 0)
+        return STDIO_BUS_ERR;
+    memset(log, 0, sizeof(*log));
+    log->level = level;
+    log->path = path;
+    log->fd = fd;
+    log->fd_is_ours = true;
+    return STDIO_BUS_OK;
+}
+
+int log_reopen(struct log *log)
+{
+    int fd;
+
+    if (log->path == NULL)
+        return STDIO_BUS_OK;
+    fd = open_path(log->path);
+    if (fd < 0)
+        return STDIO_BUS_ERR;
+    (void)close(log->fd);
+    log->fd = fd;
+    log->torn = false;
+    return STDIO_BUS_OK;
+}
+
+int log_shares(const struct log *log, int fd, bool *shares)
+{
+    struct stat ours, other;
+
+    if (fstat(log->fd, &ours) != 0 || fstat(fd, &other) != 0)
+        return STDIO_BUS_ERR;
+    *shares = !S_ISCHR(ours.st_mode) && ours.st_dev == other.st_dev && ours.st_ino == other.st_ino;
+    return STDIO_BUS_OK;
 }
 
 /* The byte as it is, or escaped. Returns how many it became. */
@@ -211,8 +262,8 @@ static bool tell_dropped(struct log *log)
 
     if (log->dropped == 0)
         return true;
-    (void)snprintf(text, sizeof(text), "%" PRIu64 " log lines dropped: stderr did not take them",
-                   log->dropped);
+    (void)snprintf(text, sizeof(text), "%" PRIu64 " log lines dropped: %s did not take them",
+                   log->dropped, log->path != NULL ? "the log file" : "stderr");
     if (!write_text(log, LOG_LEVEL_WARN, "", text, false))
         return false;
     log->dropped = 0;

@@ -31,8 +31,9 @@ struct log_kind { /* one watched call site */
 /* All members but level are log.c's. */
 struct log {
     enum log_level level;
+    const char *path; /* NULL: none */
     int fd;
-    bool fd_is_ours; /* fd is a description of our own, opened by log_open, and non-blocking */
+    bool fd_is_ours; /* fd is a description of our own, opened by us, and non-blocking */
     bool fd_is_socket;
     bool torn;        /* the last line was written in part: the next one starts with a newline */
     uint64_t dropped; /* lines that did not fit since the last one that did */
@@ -44,7 +45,19 @@ struct log {
  * pipe without a reader SIGPIPE has to be ignored; a socket does not raise it. */
 void log_open(struct log *log, int fd, enum log_level level);
 
-/* Tells what is still suppressed or dropped and frees what log_open took. */
+/* Starts logging to the end of the file, which is created if there is none; the path is borrowed
+ * until log_close. STDIO_BUS_ERR with errno set when it cannot be opened. */
+int log_open_file(struct log *log, const char *path, enum log_level level);
+
+/* Opens the file of log_open_file anew, which somebody may have moved away. STDIO_BUS_ERR with
+ * errno set when it cannot be opened; then the log goes on as it was. Without a path, nothing. */
+int log_reopen(struct log *log);
+
+/* Whether the log is written to the same file, pipe or socket as what is written to `fd`; devices,
+ * such as a terminal, do not count. STDIO_BUS_ERR with errno set when that cannot be told. */
+int log_shares(const struct log *log, int fd, bool *shares);
+
+/* Tells what is still suppressed or dropped and frees what log_open or log_open_file took. */
 void log_close(struct log *log);
 
 /* Writes one line. `context` is "" or the text between the brackets ("worker=2 pid=71").

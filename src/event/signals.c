@@ -16,7 +16,7 @@
 #define SIGNAL_END 129
 #endif
 
-static const int caught[SIGNALS_CAUGHT] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
+static const int caught[SIGNALS_CAUGHT] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD};
 
 /* The write end of the self-pipe: a handler is given nothing but the signal's number. */
 static volatile sig_atomic_t pipe_write_fd = -1;

@@ -8,7 +8,7 @@
 
 typedef void signals_fn(void *user_data, int signo);
 
-#define SIGNALS_CAUGHT 4
+#define SIGNALS_CAUGHT 5
 
 /* All members are signals.c's. */
 struct signals {
@@ -21,12 +21,12 @@ struct signals {
     struct sigaction old_pipe;
 };
 
-/* Catches SIGTERM, SIGINT, SIGCHLD, and SIGHUP unless it was ignored (nohup); ignores SIGPIPE.
- * Unblocks the four, in case the parent left them blocked. Each caught signal reaches fn from
- * inside run_once; arrivals of one kind between two rounds may merge. fn may call signals_close
- * (the struct itself stays until the end of the round). One per process at a time: the pipe's write
- * end is the one global. STDIO_BUS_EINVAL when there is one already; STDIO_BUS_ERR with errno set,
- * and then nothing has changed. */
+/* Catches SIGTERM, SIGINT, SIGUSR1, SIGCHLD, and SIGHUP unless it was ignored (nohup); ignores
+ * SIGPIPE. Unblocks the five, in case the parent left them blocked. Each caught signal reaches fn
+ * from inside run_once; arrivals of one kind between two rounds may merge. fn may call
+ * signals_close (the struct itself stays until the end of the round). One per process at a time:
+ * the pipe's write end is the one global. STDIO_BUS_EINVAL when there is one already;
+ * STDIO_BUS_ERR with errno set, and then nothing has changed. */
 int signals_open(struct signals *signals, struct stdio_bus_event_loop *loop, signals_fn *fn,
                  void *user_data);
 

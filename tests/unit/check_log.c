@@ -11,8 +11,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/error.h"
 
 #define PREFIX_LEN (sizeof("2026-01-02T03:04:05.678Z ") - 1)
 #define OUTPUT_MAX (1u << 21)
@@ -458,6 +461,92 @@ START_TEST(only_warnings_and_errors_are_limited)
 }
 END_TEST
 
+/* --- files --- */
+
+/* What the file holds; it lives until the next call. */
+static const char *contents(const char *path)
+{
+    static char text[4096];
+    FILE *file = fopen(path, "r");
+    size_t len;
+
+    ck_assert_ptr_nonnull(file);
+    len = fread(text, 1, sizeof(text) - 1, file);
+    text[len] = '\0';
+    fclose(file);
+    return text;
+}
+
+START_TEST(file_is_appended_to_and_reopened)
+{
+    char dir[] = "/tmp/check_log.XXXXXX", path[64], moved[64];
+    struct log log;
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/log", dir);
+    snprintf(moved, sizeof(moved), "%s/log.1", dir);
+    ck_assert_int_eq(log_open_file(&log, path, LOG_LEVEL_INFO), STDIO_BUS_OK);
+    log_info(&log, "", "first");
+    log_debug(&log, "", "silent");
+    log_close(&log);
+    ck_assert_int_eq(log_open_file(&log, path, LOG_LEVEL_INFO), STDIO_BUS_OK);
+    log_info(&log, "", "second");
+    ck_assert(has(contents(path), "first\n") && has(contents(path), "second\n"));
+    ck_assert(!has(contents(path), "silent"));
+    ck_assert_int_eq(rename(path, moved), 0);
+    log_info(&log, "", "third");
+    ck_assert_int_eq(log_reopen(&log), STDIO_BUS_OK);
+    log_info(&log, "", "fourth");
+    ck_assert(has(contents(moved), "third\n") && !has(contents(moved), "fourth"));
+    ck_assert(!has(contents(path), "third") && has(contents(path), "fourth\n"));
+
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(mkdir(path, 0700), 0); /* cannot be opened: goes on where it was */
+    ck_assert_int_eq(log_reopen(&log), STDIO_BUS_ERR);
+    ck_assert_int_eq(errno, EISDIR);
+    log_info(&log, "", "fifth");
+    log_close(&log);
+    ck_assert_int_eq(log_open_file(&log, path, LOG_LEVEL_INFO), STDIO_BUS_ERR);
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(unlink(moved), 0);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
+START_TEST(without_a_path_nothing_is_reopened)
+{
+    struct fixture fixture;
+    bool shares;
+
+    open_over_pipe(&fixture, LOG_LEVEL_INFO);
+    ck_assert_int_eq(log_reopen(&fixture.log), STDIO_BUS_OK);
+    log_info(&fixture.log, "", "still there");
+    ck_assert(has(read_output(&fixture), "still there\n"));
+    ck_assert_int_eq(log_shares(&fixture.log, fixture.ends[1], &shares), STDIO_BUS_OK);
+    ck_assert(shares);
+    ck_assert_int_eq(log_shares(&fixture.log, STDIN_FILENO, &shares), STDIO_BUS_OK);
+    ck_assert(!shares);
+    ck_assert_int_eq(log_shares(&fixture.log, -1, &shares), STDIO_BUS_ERR);
+    close_fixture(&fixture);
+}
+END_TEST
+
+/* A fifo that nobody reads is not waited for. */
+START_TEST(fifo_without_reader_is_refused)
+{
+    char dir[] = "/tmp/check_log.XXXXXX", path[64];
+    struct log log;
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/fifo", dir);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_eq(log_open_file(&log, path, LOG_LEVEL_INFO), STDIO_BUS_ERR);
+    ck_assert_int_eq(errno, ENXIO);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
 START_TEST(close_tells_what_is_left)
 {
     struct fixture fixture;
@@ -591,6 +680,9 @@ int main(void)
     tcase_add_loop_test(tcase, torn_line_does_not_garble_the_next, 0, (int)FIRST_LINE_LEN);
     tcase_add_test(tcase, repeated_warning_is_limited_and_summed_up);
     tcase_add_test(tcase, only_warnings_and_errors_are_limited);
+    tcase_add_test(tcase, file_is_appended_to_and_reopened);
+    tcase_add_test(tcase, without_a_path_nothing_is_reopened);
+    tcase_add_test(tcase, fifo_without_reader_is_refused);
     tcase_add_test(tcase, close_tells_what_is_left);
     tcase_add_test(tcase, more_kinds_than_places);
     tcase_add_test(tcase, escape_shows_any_byte);

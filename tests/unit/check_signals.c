@@ -78,7 +78,7 @@ static void set_disposition(int signo, void (*handler)(int))
 
 START_TEST(each_kind_arrives)
 {
-    static const int kinds[] = {SIGTERM, SIGINT, SIGHUP, SIGCHLD};
+    static const int kinds[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD};
     struct fixture fixture;
 
     set_disposition(SIGHUP, SIG_DFL);
@@ -330,7 +330,7 @@ int main(void)
     int failed;
 
     tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, each_kind_arrives, 0, 4);
+    tcase_add_loop_test(tcase, each_kind_arrives, 0, 5);
     tcase_add_test(tcase, different_kinds_do_not_merge);
     tcase_add_test(tcase, child_death_wakes_the_loop);
     tcase_add_test(tcase, full_pipe_neither_blocks_nor_touches_errno);
