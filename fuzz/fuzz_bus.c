@@ -419,8 +419,10 @@ static void give_stdio_back(const struct run *run)
 static void begin(struct run *run, unsigned script, unsigned rarely)
 {
     static char *argv_p[] = {"w", "0", NULL}, *argv_q[] = {"w", "1", NULL};
-    struct bus_options options = {&run->config, &run->log, BUS_LISTEN_UNIX, "", "", 0, false};
+    struct bus_options options = {
+        .config = &run->config, .log = &run->log, .mode = BUS_LISTEN_UNIX, .unix_path = ""};
 
+    options.tcp_host = "";
     run->pools[0] = (struct pool_config){
         .id = "p", .command = "w", .argv = argv_p, .instances = script & 64 ? 1 : 2};
     run->pools[1] =

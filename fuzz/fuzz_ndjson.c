@@ -173,7 +173,7 @@ static bool read_frames(struct framing_state *state, const char *buffer, size_t 
                         struct verdicts *verdicts, bool check)
 {
     for (;;) {
-        struct frame frame = {{NULL, 0}, 0, NULL};
+        struct frame frame = {.body = {NULL, 0}};
         struct slice input = slice_of(buffer + *start, end - *start);
         struct message_scratch scratch;
         struct message message;
@@ -196,6 +196,8 @@ static bool read_frames(struct framing_state *state, const char *buffer, size_t 
             break;
         case FRAME_SKIP:
             break;
+        default:
+            EXPECT(false, "a verdict of another framing");
         }
         EXPECT(frame.consumed > 0 && frame.consumed <= input.len, "consumed %zu", frame.consumed);
         *start += frame.consumed;

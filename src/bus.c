@@ -72,12 +72,23 @@ static void drain_expired(void *user_data)
     }
 }
 
+/* Whoever rotates the log has moved the file away. */
+static void reopen_log(struct stdio_bus *bus)
+{
+    if (log_reopen(bus->log) != STDIO_BUS_OK)
+        log_error(bus->log, "", "cannot open the log file anew: %s", strerror(errno));
+}
+
 static void caught_signal(void *user_data, int signo)
 {
     struct stdio_bus *bus = user_data;
 
     if (signo == SIGCHLD) {
         bus_reap_workers(bus);
+        return;
+    }
+    if (signo == SIGUSR1) {
+        reopen_log(bus);
         return;
     }
     log_info(bus->log, "", "received %s", strsignal(signo));

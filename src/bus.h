@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
+#include "format/framing.h"
 
 struct stdio_bus;
 
@@ -20,7 +21,9 @@ struct bus_options {
     const char *unix_path; /* borrowed until bus_destroy */
     const char *tcp_host;  /* "": loopback */
     uint16_t tcp_port;     /* 0: the system picks one */
-    bool handle_signals;   /* SIGTERM, SIGINT and SIGHUP stop it; for one bus per process */
+    const struct framing *framing; /* of the clients; NULL: NDJSON */
+    bool handle_signals;   /* SIGTERM, SIGINT and SIGHUP stop it, SIGUSR1 reopens the log;
+                            * for one bus per process */
 };
 
 /* Why the bus has stopped. */

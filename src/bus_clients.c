@@ -89,6 +89,26 @@ static void client_malformed(struct connection *connection, int code, const char
            code, problem);
 }
 
+/* ADR-010: the client gets an error, and goes on. */
+static void refuse(struct client *client, int code, const char *problem)
+{
+    struct message_id none = {ID_NONE, {NULL, 0}};
+
+    log_warn(client->bus->log, context(client), "refused a frame: %s", problem);
+    bus_send_error(client->bus, &client->endpoint, none, code, problem);
+}
+
+static enum connection_verdict client_refused(struct connection *connection, int code,
+                                              const char *problem)
+{
+    struct client *client = client_of(connection);
+
+    refuse(client, code, problem);
+    if (connection->ended_told || !bus_hold_debtor(client->bus, &client->endpoint))
+        return CONNECTION_NEXT;
+    return CONNECTION_HELD;
+}
+
 static enum connection_verdict client_message(struct connection *connection,
                                               const struct message *message,
                                               enum message_problem problem)
@@ -96,6 +116,12 @@ static enum connection_verdict client_message(struct connection *connection,
     struct client *client = client_of(connection);
     struct route route;
 
+    if (problem != MESSAGE_OK && connection->framed) {
+        if (bus_hold_debtor(client->bus, &client->endpoint))
+            return CONNECTION_HELD;
+        refuse(client, JSONRPC_INVALID_REQUEST, message_problem_text(problem));
+        return CONNECTION_NEXT;
+    }
     if (problem != MESSAGE_OK) {
         reject(client, LOG_LEVEL_WARN, JSONRPC_INVALID_REQUEST, message_problem_text(problem));
         return CONNECTION_NEXT;
@@ -190,13 +216,13 @@ static void client_starved(struct connection *connection)
 }
 
 static const struct connection_handler client_handler = {
-    client_message, client_malformed, client_ended,  client_full,
-    client_flushed, client_failed,    client_starved,
+    client_message, client_malformed, client_refused, client_ended,
+    client_full,    client_flushed,   client_failed,  client_starved,
 };
 
 static const struct connection_handler sharing_handler = {
-    sharing_message, client_malformed, client_ended,  client_full,
-    client_flushed,  client_failed,    client_starved,
+    sharing_message, client_malformed, client_refused, client_ended,
+    client_full,     client_flushed,   client_failed,  client_starved,
 };
 
 /* It waited long enough for an id that somebody else's request has. */
@@ -217,6 +243,7 @@ static struct client *new_client(struct stdio_bus *bus, bool on_stdio)
     connection = &client->endpoint.connection;
     client->bus = bus;
     client->on_stdio = on_stdio;
+    connection->framing = bus->options.framing;
     timer_init(&client->endpoint.hold, hold_expired, client);
     snprintf(connection->context, sizeof connection->context, "client=%u", ++bus->next_client);
     return client;

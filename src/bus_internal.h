@@ -95,6 +95,10 @@ void bus_starve(struct stdio_bus *bus, struct endpoint *endpoint);
 void bus_send_error(struct stdio_bus *bus, struct endpoint *to, struct message_id id, int code,
                     const char *text);
 
+/* Whether the endpoint goes on asking for errors that it does not read: it is held then until it
+ * has read some. */
+bool bus_hold_debtor(struct stdio_bus *bus, struct endpoint *endpoint);
+
 /* --- bus_sharing.c --- */
 
 /* A message of a client, where some pool has keys of its own. */

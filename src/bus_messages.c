@@ -70,6 +70,18 @@ void bus_log_discarded(struct stdio_bus *bus, enum log_level level, const struct
     log_message(bus, level, from, message, "discarded", ": ", text);
 }
 
+/* How long a message may be that is put into a queue. */
+static size_t longest_message(const struct stdio_bus *bus)
+{
+    const struct config *config = bus->options.config;
+    bool framed = bus->options.framing != NULL;
+    size_t i;
+
+    for (i = 0; i < config->pool_count; i++)
+        framed = framed || config->pools[i].framing != NULL;
+    return framed ? config->limits.max_frame_body : config->limits.max_input_buffer;
+}
+
 /* Who does not read their errors cannot go on asking for more of them. A worker may be unable to
  * read just because we hold its output, and would never be released if it were held for its own
  * queue: it has as much room for errors again, beside all that the queue may hold of messages, the
@@ -77,9 +89,18 @@ void bus_log_discarded(struct stdio_bus *bus, enum log_level level, const struct
 static bool owed_too_much(const struct stdio_bus *bus, const struct endpoint *endpoint)
 {
     const struct limits *limits = &bus->options.config->limits;
-    size_t max = 2 * limits->max_output_queue + limits->max_input_buffer;
+    size_t max = 2 * limits->max_output_queue + longest_message(bus);
 
     return endpoint->peer.full && (!endpoint->is_worker || endpoint->connection.output.bytes > max);
+}
+
+bool bus_hold_debtor(struct stdio_bus *bus, struct endpoint *endpoint)
+{
+    if (!owed_too_much(bus, endpoint))
+        return false;
+    endpoint->blocks_itself = true;
+    router_hold(&endpoint->peer.waiting, &endpoint->peer);
+    return true;
 }
 
 /* A request gets an error, so that whoever sent it does not wait in vain. */
@@ -89,11 +110,8 @@ static enum connection_verdict refuse(struct stdio_bus *bus, struct endpoint *fr
     bool is_reply = message_is_response(message) && message->method.data == NULL;
     bool told = message->id.type != ID_NONE && !is_reply && !bus->options.config->strict;
 
-    if (told && owed_too_much(bus, from)) {
-        from->blocks_itself = true;
-        router_hold(&from->peer.waiting, &from->peer);
+    if (told && bus_hold_debtor(bus, from))
         return CONNECTION_HELD;
-    }
     bus_log_discarded(bus, LOG_LEVEL_WARN, from, message, route->text);
     if (told)
         bus_send_error(bus, from, message->id, route->code, route->text);

@@ -51,8 +51,8 @@ static enum connection_verdict broadcast(struct stdio_bus *bus, struct endpoint 
 
         if (binding->order <= from->peer.broadcast)
             continue;
-        if (connection_send(&endpoint_of_peer(binding->client)->connection, message->bytes) !=
-            STDIO_BUS_OK) {
+        if (connection_copy(&endpoint_of_peer(binding->client)->connection, &from->connection,
+                            message->bytes) != STDIO_BUS_OK) {
             bus_starve(bus, from);
             return CONNECTION_HELD;
         }

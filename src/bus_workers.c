@@ -31,6 +31,17 @@ static void worker_malformed(struct connection *connection, int code, const char
     worker_handle(worker, WORKER_MISBEHAVED);
 }
 
+/* ADR-010: it goes on. Whoever waits for what was in the frame waits in vain. */
+static enum connection_verdict worker_refused(struct connection *connection, int code,
+                                              const char *problem)
+{
+    struct worker *worker = worker_of(connection);
+
+    (void)code;
+    log_error(bus_of(worker)->log, context(worker), "refused a frame of its output: %s", problem);
+    return CONNECTION_NEXT;
+}
+
 /* A client that had sent everything and waited for this answer is done now. */
 static void check_asker_done(const struct route *route)
 {
@@ -48,6 +59,8 @@ static enum connection_verdict worker_message(struct connection *connection,
     enum connection_verdict verdict;
     struct route route;
 
+    if (problem != MESSAGE_OK && connection->framed)
+        return worker_refused(connection, 0, message_problem_text(problem));
     if (problem != MESSAGE_OK) {
         worker_malformed(connection, 0, message_problem_text(problem));
         return CONNECTION_NEXT;
@@ -135,8 +148,8 @@ static void worker_starved(struct connection *connection)
 }
 
 static const struct connection_handler connection_handler = {
-    worker_message, worker_malformed,         worker_ended,   worker_full,
-    worker_flushed, worker_connection_failed, worker_starved,
+    worker_message, worker_malformed, worker_refused,           worker_ended,
+    worker_full,    worker_flushed,   worker_connection_failed, worker_starved,
 };
 
 static void sharing_flushed(struct connection *connection)
@@ -145,8 +158,8 @@ static void sharing_flushed(struct connection *connection)
 }
 
 static const struct connection_handler sharing_handler = {
-    sharing_message, worker_malformed,         worker_ended,   worker_full,
-    sharing_flushed, worker_connection_failed, worker_starved,
+    sharing_message, worker_malformed, worker_refused,           worker_ended,
+    worker_full,     sharing_flushed,  worker_connection_failed, worker_starved,
 };
 
 /* --- what a worker itself tells --- */
@@ -247,6 +260,7 @@ static int create_worker(struct stdio_bus *bus, const struct pool_config *pool, 
     worker->pool = pool->id;
     worker->program = (struct program){pool->argv, pool->envp, pool->cwd,
                                        bus->has_nofile ? &bus->nofile : NULL};
+    worker->framing = pool->framing;
     worker->endpoint.is_worker = true;
     timer_init(&worker->endpoint.hold, hold_expired, worker);
     if (worker_init(worker, &bus->transport,

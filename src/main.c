@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -92,6 +93,7 @@ static int serve(const struct options *options, const struct config *config, str
         .unix_path = options->unix_path,
         .tcp_host = options->tcp_host,
         .tcp_port = options->tcp_port,
+        .framing = options->framing != NULL ? options->framing : config->client_framing,
         .handle_signals = true,
     };
     enum bus_outcome outcome = BUS_SYSTEM_ERROR;
@@ -141,6 +143,44 @@ static int run(const struct options *options, struct log *log)
     return status;
 }
 
+/* The option, or else the environment; NULL: stderr. What --check-config finds is for whoever asks
+ * for it. */
+static const char *log_path(const struct options *options)
+{
+    const char *path = options->log_file != NULL ? options->log_file : getenv("STDIO_BUS_LOG");
+
+    if (options->action == ACTION_CHECK_CONFIG || path == NULL || *path == '\0')
+        return NULL;
+    return path;
+}
+
+/* Returns EXIT_DONE, or another exit status after saying why. */
+static int start_log(struct log *log, const struct options *options)
+{
+    const char *path = log_path(options);
+    int status = EXIT_DONE;
+    bool is_stdout = false;
+
+    if (path == NULL) {
+        log_open(log, STDERR_FILENO, options->log_level);
+        return EXIT_DONE;
+    }
+    if (log_open_file(log, path, options->log_level) != STDIO_BUS_OK) {
+        fprintf(stderr, "stdio_bus: cannot open the log file %s: %s\n", path, strerror(errno));
+        return EXIT_CONFIG_ERROR;
+    }
+    if (options->mode == MODE_STDIO && log_shares(log, STDOUT_FILENO, &is_stdout) != STDIO_BUS_OK)
+        status = system_error("cannot look at stdout and the log file");
+    if (is_stdout) {
+        fprintf(stderr, "stdio_bus: the log file %s is stdout, which is for messages alone\n",
+                path);
+        status = EXIT_CONFIG_ERROR;
+    }
+    if (status != EXIT_DONE)
+        log_close(log);
+    return status;
+}
+
 int main(int argc, char *argv[])
 {
     struct options options;
@@ -158,7 +198,9 @@ int main(int argc, char *argv[])
         return print(options.action == ACTION_HELP ? options_help() : VERSION_LINE);
     if (options.action == ACTION_CONNECT)
         return run_client(&options);
-    log_open(&log, STDERR_FILENO, options.log_level);
+    status = start_log(&log, &options);
+    if (status != EXIT_DONE)
+        return status;
     status = run(&options, &log);
     log_close(&log);
     return status;

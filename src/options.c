@@ -158,6 +158,18 @@ static bool apply_connect(struct parser *parser, const char *value)
     return set_address(parser, "connect", value, 1);
 }
 
+static bool apply_framing(struct parser *parser, const char *value)
+{
+    parser->options->framing = framing_named(value);
+    return parser->options->framing != NULL || fail(parser, "--framing: must be " FRAMING_NAMES);
+}
+
+static bool apply_log_file(struct parser *parser, const char *value)
+{
+    parser->options->log_file = value;
+    return *value != '\0' || fail(parser, "--log-file: the path must not be empty");
+}
+
 static bool apply_check_config(struct parser *parser, const char *value)
 {
     (void)value;
@@ -192,7 +204,9 @@ static const struct option_spec option_specs[] = {
     {"unix", '\0', "PATH", true, apply_unix},
     {"tcp", '\0', "HOST:PORT", true, apply_tcp},
     {"connect", '\0', "PATH|HOST:PORT", true, apply_connect},
+    {"framing", '\0', "NAME", false, apply_framing},
     {"check-config", '\0', NULL, false, apply_check_config},
+    {"log-file", '\0', "PATH", false, apply_log_file},
     {"log-level", '\0', "LEVEL", false, apply_log_level},
     {"help", 'h', NULL, false, apply_help},
     {"version", 'V', NULL, false, apply_version},
@@ -318,12 +332,18 @@ const char *options_help(void)
            "  --tcp HOST:PORT    many clients, on TCP; [IPV6]:PORT; :PORT for loopback;\n"
            "                     port 0 lets the system choose. No authentication.\n"
            "\n"
+           "  --framing NAME     how clients mark where messages begin and end: ndjson\n"
+           "                     (default), content-length or length\n"
+           "\n"
            "client of a running daemon, without a configuration:\n"
            "  --connect PATH|HOST:PORT\n"
            "                     copies stdin and stdout to and from its socket\n"
            "\n"
+           "log:\n"
+           "  --log-level LEVEL  debug, info (default), warn or error\n"
+           "  --log-file PATH    append it to this file, not to stderr; SIGUSR1 reopens it\n"
+           "\n"
            "other:\n"
-           "  --log-level LEVEL  debug, info (default), warn or error; logs go to stderr\n"
            "  -h, --help         print this text\n"
            "  -V, --version      print the version\n"
            "\n"

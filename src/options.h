@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "format/framing.h"
 
 enum options_mode { MODE_STDIO, MODE_UNIX, MODE_TCP }; /* spec 4.1.1 */
 
@@ -25,6 +26,8 @@ struct options {
     const char *unix_path;   /* points into argv */
     char tcp_host[256];      /* "" stands for loopback; brackets of [v6] removed */
     uint16_t tcp_port;       /* 0: the system picks one */
+    const struct framing *framing; /* of the clients; NULL: as configured */
+    const char *log_file;    /* points into argv, or NULL: stderr, or as the environment says */
     enum log_level log_level;
 };
 

@@ -46,6 +46,12 @@ static bool build_argv(struct pool_config *pool, const struct json_value *args)
     return true;
 }
 
+/* The framing of this name; NULL when none is named. */
+static const struct framing *framing_of(const struct json_value *name)
+{
+    return name != NULL ? framing_named(name->text.data) : NULL;
+}
+
 /* Where and among what the workers run. */
 static bool build_surroundings(struct pool_config *pool, const struct json_value *object)
 {
@@ -65,6 +71,7 @@ static bool build_pool(struct pool_config *pool, const struct json_value *object
     pool->command = copy_string(json_member(object, "command"));
     json_integer(json_member(object, "instances"), &instances);
     pool->instances = (unsigned)instances;
+    pool->framing = framing_of(json_member(object, "framing"));
     sharing_read(&pool->sharing, object);
     return pool->id != NULL && pool->command != NULL &&
            build_argv(pool, json_member(object, "args")) && build_surroundings(pool, object);
@@ -76,10 +83,13 @@ static bool build(struct config *config, const struct json_value *root)
     const struct json_value *pools = json_member(root, "pools");
     const struct json_value *limits = json_member(root, "limits");
     const struct json_value *strict = json_member(root, "strict");
+    const struct json_value *listen = json_member(root, "listen");
     const struct json_value *pool;
 
     if (limits != NULL)
         rules_apply_limits(&config->limits, limits);
+    if (listen != NULL)
+        config->client_framing = framing_of(json_member(listen, "framing"));
     config->strict = strict != NULL && strict->boolean;
     config->pools = calloc(pools->count, sizeof(*config->pools));
     if (config->pools == NULL)

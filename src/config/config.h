@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "config/sharing.h"
+#include "format/framing.h"
 
 struct pool_config {
     char *id;
@@ -15,6 +16,7 @@ struct pool_config {
     char **envp;   /* the workers' whole environment; NULL: ours */
     char *cwd;     /* their working directory, relative to ours; NULL: ours */
     unsigned instances;
+    const struct framing *framing; /* NULL: NDJSON */
     struct sharing sharing;
 };
 
@@ -22,6 +24,7 @@ struct config {
     struct pool_config *pools;
     size_t pool_count;
     struct limits limits;
+    const struct framing *client_framing; /* NULL: NDJSON */
     bool strict; /* no message is ever made up by the daemon */
 };
 

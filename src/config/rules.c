@@ -162,6 +162,12 @@ static void check_args(struct config_report *report, const struct json_value *ar
         check_string(report, arg);
 }
 
+static void check_framing(struct config_report *report, const struct json_value *framing)
+{
+    if (check_string(report, framing) && framing_named(framing->text.data) == NULL)
+        config_report_value(report, framing, "must be " FRAMING_NAMES);
+}
+
 static void check_instances(struct config_report *report, const struct json_value *instances)
 {
     check_integer(report, instances, 1, CONFIG_INSTANCES_MAX);
@@ -227,6 +233,7 @@ static const struct pool_rule {
     {"clear_env", false, check_boolean},
     {"cwd", false, check_cwd},
     {"instances", true, check_instances},
+    {"framing", false, check_framing},
     {"clients", false, check_clients},
     {"session", false, check_session},
     {"ids", false, check_ids},
@@ -322,6 +329,7 @@ static const struct limit_rule {
     LIMIT(restart_window_sec, OF_UNSIGNED, 1, 86400),
     LIMIT(drain_timeout_sec, OF_UNSIGNED, 0, 86400),
     LIMIT(backpressure_timeout_sec, OF_UNSIGNED, 1, 86400),
+    LIMIT(frame_timeout_sec, OF_UNSIGNED, 1, 86400),
     LIMIT(max_connections, OF_SIZE_T, 1, 1000000),
     LIMIT(max_sessions, OF_SIZE_T, 1, 1000000),
     LIMIT(max_pending_requests, OF_SIZE_T, 1, 1000000),
@@ -362,19 +370,37 @@ void rules_apply_limits(struct limits *limits, const struct json_value *object)
         else
             *(unsigned *)(void *)field = (unsigned)integer;
     }
+    if (json_member(object, "max_input_buffer") != NULL)
+        limits->max_frame_body = limits->max_input_buffer;
+}
+
+/* ---- clients ------------------------------------------------------------------------------- */
+
+static void check_listen(struct config_report *report, const struct json_value *listen)
+{
+    static const char *const known[] = {"framing"};
+    const struct json_value *framing;
+
+    if (!check_type(report, listen, JSON_OBJECT, "an object"))
+        return;
+    framing = json_member(listen, "framing");
+    if (framing != NULL)
+        check_framing(report, framing);
+    config_warn_unknown_keys(report, listen, known, COUNT(known));
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 void rules_check(struct config_report *report, const struct json_value *root)
 {
-    static const char *const known[] = {"pools", "limits", "strict"};
-    const struct json_value *pools, *limits, *strict;
+    static const char *const known[] = {"pools", "limits", "listen", "strict"};
+    const struct json_value *pools, *limits, *listen, *strict;
 
     if (!check_type(report, root, JSON_OBJECT, "an object"))
         return;
     pools = json_member(root, "pools");
     limits = json_member(root, "limits");
+    listen = json_member(root, "listen");
     strict = json_member(root, "strict");
     if (pools != NULL)
         check_pools(report, pools);
@@ -382,6 +408,8 @@ void rules_check(struct config_report *report, const struct json_value *root)
         config_report_missing(report, root, "pools");
     if (limits != NULL)
         check_limits(report, limits);
+    if (listen != NULL)
+        check_listen(report, listen);
     if (strict != NULL)
         check_type(report, strict, JSON_BOOLEAN, "true or false");
     config_warn_unknown_keys(report, root, known, COUNT(known));

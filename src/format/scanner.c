@@ -12,13 +12,21 @@ enum literal { LITERAL_TRUE, LITERAL_FALSE, LITERAL_NULL };
 static const char *const literals[] = {"true", "false", "null"};
 
 /* The byte at p cannot stand there: that is `error`, unless the byte itself is a better reason. */
-static position unexpected(struct scanner *s, position p, enum scan_error error)
+__attribute__((cold)) static position unexpected_in_token(struct scanner *s, position p,
+                                                          enum scan_error error)
 {
     if (*p == '\n')
         error = SCAN_ERROR_CUT;
     else if (*p < ' ' && *p != '\t' && *p != '\r')
         error = SCAN_ERROR_SYNTAX;
     return fail(s, p, error);
+}
+
+/* The same between tokens, where a newline may be white space. */
+__attribute__((cold)) static position unexpected(struct scanner *s, position p,
+                                                 enum scan_error error)
+{
+    return *p == '\n' && s->multiline ? p + 1 : unexpected_in_token(s, p, error);
 }
 
 static position unexpected_in_string(struct scanner *s, position p, enum scan_error error)
@@ -35,7 +43,7 @@ static position before_object(struct scanner *s, const struct input *in, positio
     p = skip_space(in, p);
     if (p == in->end)
         return p;
-    if (*p == '\n') {
+    if (*p == '\n' && !s->multiline) {
         s->state = AT_BLANK_END;
         return p;
     }
@@ -50,7 +58,7 @@ static position after_object(struct scanner *s, const struct input *in, position
     p = skip_space(in, p);
     if (p == in->end)
         return p;
-    if (*p != '\n')
+    if (*p != '\n' || s->multiline)
         return unexpected(s, p, SCAN_ERROR_TRAILING);
     s->state = AT_MESSAGE_END;
     return p;
@@ -194,7 +202,7 @@ static position literal(struct scanner *s, const struct input *in, position p)
     const char *rest = literals[s->literal] + s->partial;
 
     if (*p != (unsigned char)*rest)
-        return unexpected(s, p, SCAN_ERROR_SYNTAX);
+        return unexpected_in_token(s, p, SCAN_ERROR_SYNTAX);
     s->partial++;
     if (rest[1] == '\0')
         value_end(s, in, p + 1, s->literal == LITERAL_NULL ? SCAN_NULL : SCAN_OTHER);
@@ -204,7 +212,7 @@ static position literal(struct scanner *s, const struct input *in, position p)
 static position digit(struct scanner *s, position p, enum state after)
 {
     if (!is_digit(*p))
-        return unexpected(s, p, SCAN_ERROR_NUMBER);
+        return unexpected_in_token(s, p, SCAN_ERROR_NUMBER);
     s->state = (unsigned char)after;
     return p + 1;
 }
@@ -344,7 +352,16 @@ void scanner_reset(struct scanner *scanner)
     scanner->position = 0;
     scanner->error = SCAN_ERROR_NONE;
     scanner->state = BEFORE_OBJECT;
+    scanner->multiline = false;
     scanner->depth = 0;
+}
+
+enum scan_status scanner_end(struct scanner *scanner)
+{
+    if (scanner->state == AFTER_OBJECT)
+        return SCAN_MESSAGE;
+    scanner->error = SCAN_ERROR_CUT;
+    return SCAN_INVALID;
 }
 
 enum scan_status scanner_run(struct scanner *scanner, const char *message, size_t len)

@@ -66,6 +66,7 @@ struct scanner {
     unsigned char utf8_low, utf8_high; /* bounds of the next byte of a UTF-8 sequence */
     bool in_key;        /* the string being read is a key */
     bool token_escaped; /* the string being read contains a backslash */
+    bool multiline;     /* the framing's, after a reset: newlines end nothing */
     unsigned depth;     /* open levels */
     size_t token_start; /* of the key or value being read at the top level */
     uint64_t levels;    /* the innermost 64 of them, the lowest bit first; 1 = object, 0 = array */
@@ -80,6 +81,10 @@ void scanner_reset(struct scanner *scanner);
  * belong to other messages. Reads nothing behind them. The first wrong byte is reported as soon as
  * it is there. After MESSAGE, BLANK or INVALID call scanner_reset before the next one. */
 enum scan_status scanner_run(struct scanner *scanner, const char *message, size_t len);
+
+/* A multiline message ends where the bytes given to scanner_run end, which returned SCAN_MORE:
+ * SCAN_MESSAGE, or SCAN_INVALID if it is not whole. */
+enum scan_status scanner_end(struct scanner *scanner);
 
 /* The reason of SCAN_INVALID in words ("invalid UTF-8"). Static. */
 const char *scan_error_text(enum scan_error error);

@@ -106,6 +106,7 @@ static int adopt(struct worker *worker, const struct process *process)
     struct connection *connection = &worker->endpoint.connection;
 
     memset(connection, 0, sizeof *connection);
+    connection->framing = worker->framing;
     worker->pid = process->pid;
     set_context(worker);
     if (stdio_bus_event_loop_add(worker->transport->loop, process->fd_exec, STDIO_BUS_EVENT_READ,

@@ -55,6 +55,7 @@ struct worker {
     unsigned number; /* the Worker ID (spec 3.3.6), from 1 on */
     const char *pool;
     struct program program;
+    const struct framing *framing; /* NULL: NDJSON */
     enum worker_state state;
     pid_t pid; /* 0: none, or reaped */
     int fd_exec;
@@ -70,7 +71,7 @@ struct worker {
     struct timer orphans_deadline;
 };
 
-/* Prepares a zeroed worker whose number, pool, program and bus are set: STOPPED.
+/* Prepares a zeroed worker whose number, pool, program, framing and bus are set: STOPPED.
  * STDIO_BUS_ERR when memory is out. */
 int worker_init(struct worker *worker, struct transport *transport,
                 const struct worker_host *host);

@@ -69,17 +69,23 @@ int connection_open(struct connection *connection, struct transport *transport,
 {
     connection->transport = transport;
     connection->handler = handler;
-    connection->framing = &framing_ndjson;
+    if (connection->framing == NULL)
+        connection->framing = &framing_ndjson;
+    connection->framed = connection->framing != &framing_ndjson;
+    connection->framing_state.max_body = connection->framed ? transport->limits->max_frame_body
+                                                            : transport->limits->max_input_buffer;
     connection->framing->reset(&connection->framing_state);
     connection->fd_in = fd_in;
     connection->fd_out = fd_out;
     connection->borrowed = borrowed;
     timer_init(&connection->stall, stalled, connection);
+    timer_init(&connection->frame_time, connection_frame_time_over, connection);
     if (set_nonblocking(connection) != STDIO_BUS_OK || add_to_loop(connection) != STDIO_BUS_OK) {
         restore_flags(connection);
         return STDIO_BUS_ERR;
     }
     connection->reading = true;
+    connection->takes_lines = !connection->framed;
     connection->open = true;
     return STDIO_BUS_OK;
 }
@@ -100,7 +106,7 @@ void connection_close_output(struct connection *connection)
     stdio_bus_event_loop_remove(connection->transport->loop, connection->fd_out);
     release_fd(connection, connection->fd_out, connection->flags_out);
     connection->fd_out = -1;
-    connection->writing = false;
+    connection->takes_lines = connection->writing = false;
     queue_clear(&connection->output, &connection->transport->pool);
     list_remove(&connection->dirty);
     timers_stop(stdio_bus_event_loop_timers(connection->transport->loop), &connection->stall);
@@ -122,6 +128,7 @@ void connection_close(struct connection *connection)
         connection->fd_in = -1;
     connection_close_output(connection);
     timers_stop(stdio_bus_event_loop_timers(transport->loop), &connection->stall);
+    timers_stop(stdio_bus_event_loop_timers(transport->loop), &connection->frame_time);
     if (connection->fd_in >= 0) {
         stdio_bus_event_loop_remove(transport->loop, connection->fd_in);
         release_fd(connection, connection->fd_in, connection->flags_in);
@@ -130,7 +137,7 @@ void connection_close(struct connection *connection)
     connection_drop_input(connection);
 }
 
-static void start_backpressure(struct connection *connection)
+void connection_start_backpressure(struct connection *connection)
 {
     connection_start_stall(
         connection,
@@ -140,143 +147,7 @@ static void start_backpressure(struct connection *connection)
 void connection_renew_stall(struct connection *connection)
 {
     if (connection->is_full && !connection->lingering)
-        start_backpressure(connection);
-}
-
-static void queued(struct connection *to)
-{
-    struct transport *transport = to->transport;
-
-    if (!list_linked(&to->dirty))
-        list_append(&transport->dirty, &to->dirty);
-    if (to->is_full || to->output.bytes <= transport->limits->max_output_queue)
-        return;
-    to->is_full = true;
-    start_backpressure(to);
-    to->handler->full(to, true);
-}
-
-int connection_send(struct connection *to, struct slice bytes)
-{
-    if (to->fd_out < 0 || to->shut)
-        return STDIO_BUS_OK; /* as if it had been sent and then lost with the connection */
-    if (queue_append(&to->output, &to->transport->pool, bytes) != STDIO_BUS_OK)
-        return STDIO_BUS_ERR;
-    queued(to);
-    return STDIO_BUS_OK;
-}
-
-/* Takes the message's buffer away from `from`, leaving it the bytes behind the message. NULL when
- * memory is out. */
-static struct buffer *detach_message(struct connection *from, struct slice bytes)
-{
-    struct buffer *whole = from->input;
-    size_t start = (size_t)(bytes.data - whole->data);
-    size_t rest_start = whole->start + from->offered.consumed;
-    size_t rest_len = whole->end - rest_start;
-    struct buffer *rest = NULL;
-
-    if (bytes.len > BUFFER_LARGE)
-        from->expected = bytes.len;
-    if (rest_len > 0) {
-        rest = buffer_take(&from->transport->pool,
-                           rest_len > from->expected ? rest_len : from->expected);
-        if (rest == NULL)
-            return NULL;
-        memcpy(rest->data, whole->data + rest_start, rest_len);
-        rest->end = rest_len;
-    }
-    whole->start = start;
-    whole->end = start + bytes.len;
-    from->input = rest;
-    from->handed_over = true;
-    return whole;
-}
-
-/* Handing a buffer over costs a copy of what stands behind the message instead of the message. A
- * buffer that is mostly empty would occupy more in a queue than the queue counts. */
-static bool worth_moving(const struct connection *from, struct slice bytes)
-{
-    size_t rest = buffer_len(from->input) - from->offered.consumed;
-
-    return bytes.len >= BUFFER_LARGE / 4 && bytes.len >= from->input->capacity / 4 &&
-           rest <= bytes.len;
-}
-
-int connection_forward(struct connection *to, struct connection *from, struct slice bytes)
-{
-    struct buffer *buffer;
-
-    if (to->fd_out < 0 || to->shut || !worth_moving(from, bytes))
-        return connection_send(to, bytes);
-    buffer = detach_message(from, bytes);
-    if (buffer == NULL)
-        return STDIO_BUS_ERR;
-    queue_append_buffer(&to->output, buffer);
-    queued(to);
-    return STDIO_BUS_OK;
-}
-
-/* What is before the first edit or behind the last one moves with the message's buffer, the rest is
- * copied. */
-static int move_edited(struct connection *to, struct connection *from, struct slice bytes,
-                       const struct splice_edit *edits, unsigned count)
-{
-    size_t first = edits[0].offset, last = edits[count - 1].offset + edits[count - 1].len;
-    bool keeps_head = first > bytes.len - last;
-    size_t kept = keeps_head ? first : bytes.len - last;
-    size_t len = splice_len(bytes.len, edits, count) - kept;
-    struct buffer *copy = buffer_take(&to->transport->pool, len);
-    struct buffer *buffer = copy != NULL ? detach_message(from, bytes) : NULL;
-
-    if (buffer == NULL) {
-        buffer_give(&to->transport->pool, copy);
-        return STDIO_BUS_ERR;
-    }
-    copy->end = len;
-    if (keeps_head) {
-        splice_write(copy->data, bytes.data, first, bytes.len, edits, count);
-        buffer->end = buffer->start + first;
-        queue_append_buffer(&to->output, buffer);
-        queue_append_buffer(&to->output, copy);
-    } else {
-        splice_write(copy->data, bytes.data, 0, last, edits, count);
-        buffer->start += last;
-        queue_append_buffer(&to->output, copy);
-        queue_append_buffer(&to->output, buffer);
-    }
-    return STDIO_BUS_OK;
-}
-
-/* Most of the message is in one piece. */
-static bool worth_moving_edited(const struct connection *from, struct slice bytes,
-                                const struct splice_edit *edits, unsigned count)
-{
-    const struct splice_edit *last = &edits[count - 1];
-
-    return bytes.len >= BUFFER_LARGE / 4 && worth_moving(from, bytes) &&
-           (edits[0].offset > bytes.len / 2 || last->offset + last->len < bytes.len / 2);
-}
-
-int connection_forward_edited(struct connection *to, struct connection *from, struct slice bytes,
-                              const struct splice_edit *edits, unsigned count)
-{
-    char *room;
-
-    if (to->fd_out < 0 || to->shut)
-        return STDIO_BUS_OK;
-    if (worth_moving_edited(from, bytes, edits, count)) {
-        if (move_edited(to, from, bytes, edits, count) != STDIO_BUS_OK)
-            return STDIO_BUS_ERR;
-    } else {
-        room = queue_reserve(&to->output, &to->transport->pool,
-                             splice_len(bytes.len, edits, count));
-        if (room == NULL)
-            return STDIO_BUS_ERR;
-        splice_write(room, bytes.data, 0, bytes.len, edits, count);
-    }
-    queued(to);
-    return STDIO_BUS_OK;
+        connection_start_backpressure(connection);
 }
 
 void connection_stop_input(struct connection *connection)
@@ -300,7 +171,7 @@ void connection_linger(struct connection *connection)
     if (!connection->open)
         return;
     if (!timer_started(&connection->stall))
-        start_backpressure(connection);
+        connection_start_backpressure(connection);
     if (!list_linked(&connection->dirty))
         list_append(&connection->transport->dirty, &connection->dirty);
 }

@@ -49,6 +49,10 @@ struct connection_handler {
     /* The input cannot go on (spec 4.3.1, 5.3, 7.3.2): no more of it is looked at. `code` is the
      * JSON-RPC error that fits. */
     void (*malformed)(struct connection *connection, int code, const char *problem);
+    /* A frame was refused and is skipped, and the input goes on (ADR-010). CONNECTION_HELD: nothing
+     * more of it is looked at until connection_resume. */
+    enum connection_verdict (*refused)(struct connection *connection, int code,
+                                       const char *problem);
     /* End of input, after its last message. `cut`: bytes of an unterminated line, dropped. */
     void (*ended)(struct connection *connection, size_t cut);
     /* The output queue exceeds max_output_queue, or is below half of it again. */
@@ -64,7 +68,7 @@ struct connection_handler {
 struct connection {
     struct transport *transport;
     const struct connection_handler *handler;
-    const struct framing *framing;
+    const struct framing *framing; /* of both directions; before connection_open NULL: NDJSON */
     struct framing_state framing_state;
     int fd_in, fd_out;     /* -1: closed */
     bool borrowed;         /* the descriptors are not closed, and get their flags back */
@@ -75,6 +79,7 @@ struct connection {
     struct queue output;
     struct list_node dirty;
     struct timer stall;
+    struct timer frame_time; /* started while part of a frame is here and not held */
     bool open;
     bool reading;      /* interest in input is registered */
     bool writing;      /* interest in output is registered */
@@ -84,6 +89,8 @@ struct connection {
     bool deaf;         /* input is thrown away */
     bool lingering, shut;
     bool is_full;
+    bool framed;       /* the framing is not NDJSON */
+    bool takes_lines;  /* output is open, and in NDJSON */
     bool handed_over;  /* the message at hand went away with its buffer */
     char context[48];  /* for the log: "client=3" */
 };
@@ -95,9 +102,9 @@ void transport_free(struct transport *transport);
 /* Writes what was queued in this round, each connection once. */
 void transport_flush(struct transport *transport);
 
-/* Opens a zeroed connection over two descriptors, which become non-blocking, and starts reading.
- * They belong to the connection then, unless `borrowed`. STDIO_BUS_ERR with errno set, and then
- * they are the caller's still. */
+/* Opens a connection, zeroed but for its framing, over two descriptors, which become non-blocking,
+ * and starts reading. They belong to the connection then, unless `borrowed`. STDIO_BUS_ERR with
+ * errno set, and then they are the caller's still. */
 int connection_open(struct connection *connection, struct transport *transport,
                     const struct connection_handler *handler, int fd_in, int fd_out,
                     bool borrowed);
@@ -108,14 +115,20 @@ void connection_close(struct connection *connection);
 /* Closes the output descriptor alone (which is not the input's), so that the peer sees its end. */
 void connection_close_output(struct connection *connection);
 
-/* Queues a copy of the bytes. STDIO_BUS_ERR when memory is out, and then nothing was queued. */
-int connection_send(struct connection *to, struct slice bytes);
+/* Queues a copy of the message, a line with its newline, in the framing of the connection.
+ * STDIO_BUS_ERR when memory is out, and then nothing was queued. */
+int connection_send(struct connection *to, struct slice line);
 
-/* Queues the message that `from` is offering; a large one moves with its buffer. On success the
- * message's slices are dead. STDIO_BUS_ERR when memory is out, and then nothing has changed. */
+/* Queues the message that `from` is offering, in the framing of `to`; a large one moves with its
+ * buffer. On success the message's slices are dead. Where a body becomes a line, spaces take the
+ * place of its newlines, which a body can have between its tokens only. STDIO_BUS_ERR when memory
+ * is out, and then nothing was queued. */
 int connection_forward(struct connection *to, struct connection *from, struct slice bytes);
 
-/* The same with parts of the message replaced. */
+/* The same, and the message stays: for one that goes to several. */
+int connection_copy(struct connection *to, struct connection *from, struct slice bytes);
+
+/* As connection_forward, with parts of the message replaced. */
 int connection_forward_edited(struct connection *to, struct connection *from, struct slice bytes,
                               const struct splice_edit *edits, unsigned count);
 

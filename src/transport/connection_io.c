@@ -139,13 +139,14 @@ static void malformed(struct connection *connection, int code, const char *probl
 static bool next_message(struct connection *connection)
 {
     struct buffer *input = connection->input;
-    size_t max = connection->transport->limits->max_input_buffer;
+    size_t max = connection->framing_state.max_body;
 
     for (;;) {
         struct slice bytes = slice_of(input->data + input->start, buffer_len(input));
+        enum frame_status status = connection->framing->next(&connection->framing_state, bytes,
+                                                             &connection->offered);
 
-        switch (connection->framing->next(&connection->framing_state, bytes,
-                                          &connection->offered)) {
+        switch (status) {
         case FRAME_MESSAGE:
             if (connection->offered.body.len <= max)
                 return true;
@@ -158,6 +159,10 @@ static bool next_message(struct connection *connection)
         case FRAME_MALFORMED:
             malformed(connection, JSONRPC_PARSE_ERROR, connection->offered.problem);
             return false;
+        default:
+            if (!connection_look_at_frame(connection, status))
+                return false;
+            break;
         case FRAME_MORE:
             connection->offered.consumed = 0;
             if (bytes.len >= max)
@@ -206,7 +211,10 @@ static void tell_end(struct connection *connection)
 
     connection->ended_told = true;
     connection_drop_input(connection);
-    connection->handler->ended(connection, cut);
+    if (connection->framed)
+        cut = connection_end_frames(connection, cut);
+    if (connection->open)
+        connection->handler->ended(connection, cut);
 }
 
 static void go_on(struct connection *connection)
@@ -317,6 +325,7 @@ static void finish_lingering(struct connection *connection)
         return;
     }
     connection->shut = true;
+    connection->takes_lines = false;
     connection_start_stall(connection, CONNECTION_LINGER_MS);
 }
 

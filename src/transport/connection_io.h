@@ -21,7 +21,22 @@ void connection_set_reading(struct connection *connection, bool reading);
 /* Frees the input buffer. */
 void connection_drop_input(struct connection *connection);
 
+/* The output queue is full: starts its time. */
+void connection_start_backpressure(struct connection *connection);
+
 /* Starts the timer that ends in failed(CONNECTION_STALLED), or, once shut, LINGERED. */
 void connection_start_stall(struct connection *connection, int64_t delay_ms);
+
+/* --- connection_frames.c: what NDJSON does without --- */
+
+/* The framing wants more, or has refused a frame. True: there may be another one in the input. */
+bool connection_look_at_frame(struct connection *connection, enum frame_status status);
+
+/* That time is over: a timer's function. */
+void connection_frame_time_over(void *user_data);
+
+/* The input has ended: nothing is waited for any more, and a frame that is cut is refused. Returns
+ * how many bytes are dropped without a word. */
+size_t connection_end_frames(struct connection *connection, size_t cut);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -222,6 +223,24 @@ static void play_stdio(struct run *run)
     ann.out = ann.in;
     run_lift(run);
     peer_await(&ann);
+    peer_await_end(&ann);
+}
+
+/* The log is in a file, which is opened anew. */
+static void play_log(struct run *run)
+{
+    struct peer ann;
+
+    peer_stdio(&ann, run, "Ann");
+    peer_ask(&ann, 1, "", "");
+    peer_await(&ann);
+    run_arm(run);
+    if (run_alive(run))
+        kill(run->daemon, SIGUSR1);
+    peer_ask(&ann, 2, "", "");
+    peer_await(&ann);
+    close(ann.out);
+    ann.out = ann.in;
     peer_await_end(&ann);
 }
 
@@ -491,6 +510,18 @@ const struct scene scenes[SCENES] = {
      .config = "{'pools':[" POOL("a", 1, "@WORKER@") "]}",
      .input = "{'id':1,'params':{'who':'Ann'}}\n{'id':2,'params':{'who':'Ann'}}\n",
      .play = play_file,
+     .log = STDERR_FILE},
+    {.name = "log file",
+     .arguments = WORDS("--config", "@DIR@/config", "--log-file", "@DIR@/log", "--log-level",
+                        "debug"),
+     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "]}",
+     .play = play_log,
+     .log = STDERR_FILE},
+    {.name = "log on stdout",
+     .arguments = WORDS("--config", "@DIR@/config", "--log-file", "/dev/stdout"),
+     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "]}",
+     .play = play_nothing,
+     .exit_status = 78,
      .log = STDERR_FILE},
     {.name = "null",
      .arguments = WORDS("--config", "@DIR@/config", "--log-level", "debug"),

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 13
+#define SCENES 15
 
 extern const struct scene scenes[SCENES];
 

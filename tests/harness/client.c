@@ -231,15 +231,22 @@ static void drop_consumed(struct client *client)
     client->consumed = 0;
 }
 
+bool client_read_before(struct client *client, int64_t deadline)
+{
+    drop_consumed(client);
+    while (!client->eof) {
+        if (read_some(client))
+            return !client->eof;
+        if (!wait_fd(client->in, POLLIN, deadline))
+            return false;
+    }
+    return false;
+}
+
 bool client_line_before(struct client *client, int64_t deadline, struct span *line)
 {
-    if (take_line(client, line))
-        return true;
-    drop_consumed(client);
     while (!take_line(client, line)) {
-        if (client->eof)
-            return false;
-        if (!read_some(client) && !wait_fd(client->in, POLLIN, deadline))
+        if (!client_read_before(client, deadline))
             return false;
     }
     return true;

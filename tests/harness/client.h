@@ -55,6 +55,9 @@ struct span client_line(struct client *client);
 /* True when a whole line is there or comes before `deadline`; false at the end or deadline. */
 bool client_line_before(struct client *client, int64_t deadline, struct span *line);
 
+/* Takes in more bytes behind those in `input`; false at the end or deadline. */
+bool client_read_before(struct client *client, int64_t deadline);
+
 /* The next line must be an answer with this raw id (' for ") and a result. Returns the result. */
 struct span client_result(struct client *client, const char *id);
 

@@ -7,6 +7,7 @@
 #include "client.h"
 #include "daemon.h"
 #include "deadline.h"
+#include "frames.h"
 #include "json.h"
 #include "load.h"
 #include "proc.h"

@@ -65,6 +65,14 @@ static void add_word(struct command *command, const char *word)
     text_add(&command->storage, word, strlen(word) + 1);
 }
 
+static void add_expanded(struct command *command, const struct daemon *daemon, const char *word)
+{
+    struct text expanded = {0};
+    daemon_expand(daemon, &expanded, word);
+    add_word(command, expanded.data);
+    text_free(&expanded);
+}
+
 static void add_wrapper(struct command *command)
 {
     const char *rest = program("STDIO_BUS_WRAPPER", "");
@@ -109,7 +117,7 @@ void setup_command(const struct setup *setup, const struct daemon *daemon,
     }
     add_mode(command, setup, daemon);
     for (size_t i = 0; i < 8 && setup->arguments[i] != NULL; i++)
-        add_word(command, setup->arguments[i]);
+        add_expanded(command, daemon, setup->arguments[i]);
 
     size_t count = 0;
     char *at = command->storage.data, *end = at + command->storage.len;

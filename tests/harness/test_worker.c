@@ -14,32 +14,45 @@
 #define READ_SIZE 65536
 #define FLUSH_SIZE 131072
 
-void worker_flush(struct worker *worker)
+void worker_write(const char *bytes, size_t len)
 {
     size_t done = 0;
-    while (done < worker->output.len) {
-        ssize_t n = write(STDOUT_FILENO, worker->output.data + done, worker->output.len - done);
+    while (done < len) {
+        ssize_t n = write(STDOUT_FILENO, bytes + done, len - done);
         if (n < 0 && errno != EINTR)
             _exit(3);
         if (n > 0)
             done += (size_t)n;
     }
+}
+
+void worker_flush(struct worker *worker)
+{
+    if (worker->framing != NULL)
+        worker_frame_lines(worker);
+    worker_write(worker->output.data, worker->output.len);
     worker->output.len = 0;
 }
 
-/* Handles every whole line that is there. */
-static void handle_lines(struct worker *worker)
+static bool next_line(struct worker *worker, struct span *line)
 {
-    for (;;) {
-        size_t len = worker->input.len - worker->consumed;
-        if (len == 0)
-            break;
-        const char *start = worker->input.data + worker->consumed;
-        const char *newline = memchr(start, '\n', len);
-        if (newline == NULL)
-            break;
-        struct span line = {start, (size_t)(newline - start) + 1};
-        worker->consumed += line.len;
+    size_t len = worker->input.len - worker->consumed;
+    if (len == 0)
+        return false;
+    const char *start = worker->input.data + worker->consumed;
+    const char *newline = memchr(start, '\n', len);
+    if (newline == NULL)
+        return false;
+    *line = (struct span){start, (size_t)(newline - start) + 1};
+    worker->consumed += line->len;
+    return true;
+}
+
+/* Handles every whole message that is there. */
+static void handle_messages(struct worker *worker)
+{
+    struct span line;
+    while (worker->framing != NULL ? worker_next_body(worker, &line) : next_line(worker, &line)) {
         worker_handle(worker, line);
         if (worker->output.len >= FLUSH_SIZE)
             worker_flush(worker);
@@ -109,15 +122,14 @@ static void fill_stderr(long count)
     }
 }
 
-static void say_hex(struct worker *worker, const char *hex)
+static void say_hex(const char *hex)
 {
     char digits[3] = "";
     for (; hex[0] != '\0' && hex[1] != '\0'; hex += 2) {
         memcpy(digits, hex, 2);
         char byte = (char)strtol(digits, NULL, 16);
-        text_add(&worker->output, &byte, 1);
+        worker_write(&byte, 1);
     }
-    worker_flush(worker);
 }
 
 bool worker_options(struct worker *worker, int argc, char *const argv[])
@@ -140,7 +152,9 @@ bool worker_options(struct worker *worker, int argc, char *const argv[])
         } else if (strcmp(word, "--on-sigterm") == 0) {
             worker_on_sigterm(worker, span_of(value), 0);
         } else if (strcmp(word, "--say") == 0) {
-            say_hex(worker, value);
+            say_hex(value);
+        } else if (strcmp(word, "--framing") == 0) {
+            worker->framing = value;
         } else if (strcmp(word, "--stderr") == 0) {
             fill_stderr(strtol(value, NULL, 10));
         } else if (strcmp(word, "--stay") == 0) {
@@ -161,10 +175,10 @@ int main(int argc, char *argv[])
     if (!worker_options(&worker, argc, argv))
         return 64;
     do {
-        handle_lines(&worker);
+        handle_messages(&worker);
         worker_flush(&worker);
     } while (read_input(&worker));
-    handle_lines(&worker);
+    handle_messages(&worker);
     worker_flush(&worker);
     while (worker.stay)
         worker_wait_signal(&worker);

@@ -11,11 +11,14 @@
  *   --stay               does not exit at the end of its input
  *   --say HEX            writes these bytes at start
  *   --stderr BYTES       writes so many bytes to stderr at start, in lines
+ *   --framing NAME       content-length or length: what it reads and writes is framed so, but for
+ *                        the bytes of --say and of the method garbage
  *
  * Methods; "answer" means {"jsonrpc":"2.0","id":ID,"sessionId":S,"result":R}, raw id and session of
  * the request, and nothing at all for a notification:
  *   (none), echo     R = {"worker":NAME,"pid":PID,"params":PARAMS}
  *   plain            R = PARAMS
+ *   length           R = the bytes of the request, newline included
  *   mirror           R = {"line":"the request in hex, newline included"}
  *   big              R = "xxx..." of params.size bytes
  *   split            as echo, written byte by byte
@@ -72,6 +75,7 @@ struct asked { /* a question of ours that waits for its reply */
 
 struct worker {
     const char *name;
+    const char *framing; /* NULL: lines */
     pid_t pid;
     struct text input;
     size_t consumed; /* bytes of input done with */
@@ -96,6 +100,15 @@ bool worker_options(struct worker *worker, int argc, char *const argv[]);
 
 /* Handles one line. */
 void worker_handle(struct worker *worker, struct span line);
+
+/* Moves what was written as lines into frames. */
+void worker_frame_lines(struct worker *worker);
+
+/* The next whole frame's body; false when there is none yet. */
+bool worker_next_body(struct worker *worker, struct span *body);
+
+/* Writes these bytes as they are, or ends the process when nobody reads. */
+void worker_write(const char *bytes, size_t len);
 
 /* Writes out everything, or ends the process when nobody reads. */
 void worker_flush(struct worker *worker);

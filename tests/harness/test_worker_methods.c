@@ -113,6 +113,13 @@ static void do_plain(struct worker *worker, const struct request *request)
     worker_answer(worker, request, result.data, result.len);
 }
 
+static void do_length(struct worker *worker, const struct request *request)
+{
+    char number[24];
+    int len = snprintf(number, sizeof number, "%zu", request->line.len);
+    worker_answer(worker, request, number, (size_t)len);
+}
+
 static void do_mirror(struct worker *worker, const struct request *request)
 {
     struct text result = {0};
@@ -220,13 +227,17 @@ static void do_garbage(struct worker *worker, const struct request *request)
         char byte = (char)strtol(digits, NULL, 16);
         text_add(&bytes, &byte, 1);
     }
-    for (; times != 0; times--) {
-        text_add(&worker->output, bytes.data, bytes.len);
-        if (worker->output.len >= 65536)
-            worker_flush(worker);
-    }
-    text_free(&bytes);
+    struct text many = {0};
     worker_flush(worker);
+    for (; times != 0; times--) {
+        text_add(&many, bytes.data, bytes.len);
+        if (many.len >= 65536 || times == 1) {
+            worker_write(many.data, many.len);
+            many.len = 0;
+        }
+    }
+    text_free(&many);
+    text_free(&bytes);
 }
 
 static void do_hold(struct worker *worker, const struct request *request)
@@ -262,7 +273,7 @@ static void do_ask(struct worker *worker, const struct request *request)
 /* A reply from a client, to something that we asked. */
 static void handle_reply(struct worker *worker, const struct request *reply)
 {
-    struct span line = {reply->line.data, reply->line.len - 1};
+    struct span line = {reply->line.data, reply->line.len - (worker->framing == NULL)};
     struct asked **link = &worker->asked;
     while (*link != NULL && !span_is(reply->id, (*link)->id.data))
         link = &(*link)->next;
@@ -394,6 +405,7 @@ static const struct method {
 } methods[] = {
     {"echo", do_echo},
     {"plain", do_plain},
+    {"length", do_length},
     {"mirror", do_mirror},
     {"big", do_big},
     {"split", do_split},

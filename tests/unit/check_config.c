@@ -142,6 +142,10 @@ static void expect_defaults(void)
     ck_assert_uint_eq(config.limits.max_connections, 1024);
     ck_assert_uint_eq(config.limits.max_sessions, 1024);
     ck_assert_uint_eq(config.limits.max_pending_requests, 4096);
+    ck_assert_uint_eq(config.limits.max_frame_body, 10485760);
+    ck_assert_uint_eq(config.limits.frame_timeout_sec, 30);
+    ck_assert_ptr_null(config.client_framing);
+    ck_assert_ptr_null(config.pools[0].framing);
 }
 
 /* spec 9.3.5, 9.3.6 */
@@ -435,6 +439,7 @@ static const struct limit_case {
     COUNT_LIMIT(restart_window_sec, 1, 86400),
     COUNT_LIMIT(drain_timeout_sec, 0, 86400),
     COUNT_LIMIT(backpressure_timeout_sec, 1, 86400),
+    COUNT_LIMIT(frame_timeout_sec, 1, 86400),
     SIZE_LIMIT(max_connections, 1, 1000000),
     SIZE_LIMIT(max_sessions, 1, 1000000),
     SIZE_LIMIT(max_pending_requests, 1, 1000000),
@@ -474,6 +479,33 @@ START_TEST(test_limit)
              "E c.json:4:1: limits.%s: must be an integer >= %ld, not null\n", limit->key,
              limit->min);
     expect_limit(limit->key, "null", expected);
+}
+END_TEST
+
+/* ---- framing --------------------------------------------------------------------------------- */
+
+START_TEST(test_framing)
+{
+    expect_text("{\"listen\": {\"framing\": \"content-length\"}, \"pools\": ["
+                "{\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 1,"
+                " \"framing\": \"length\"},"
+                "{\"id\": \"b\", \"command\": \"/bin/cat\", \"instances\": 1,"
+                " \"framing\": \"ndjson\"}], \"limits\": {\"max_input_buffer\": 5000}}",
+                "");
+    ck_assert_ptr_eq(config.client_framing, &framing_content_length);
+    ck_assert_ptr_eq(config.pools[0].framing, &framing_length);
+    ck_assert_ptr_eq(config.pools[1].framing, &framing_ndjson);
+    ck_assert_uint_eq(config.limits.max_frame_body, 5000); /* one limit for all framings */
+
+    expect_text("{\"listen\": {\"framing\": \"lsp\", \"port\": 1}, \"pools\": [\n"
+                "{\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 1,\n"
+                "\"framing\": 5}]}",
+                "E c.json:3:12: pools[0].framing: must be a string, not a number\n"
+                "E c.json:1:24: listen.framing: must be ndjson, content-length or length\n"
+                "W c.json:1:31: listen.port: unknown key\n");
+    expect_text("{\"listen\": \"lsp\", \"pools\": [\n"
+                "{\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 1}]}",
+                "E c.json:1:12: listen: must be an object, not a string\n");
 }
 END_TEST
 
@@ -721,6 +753,7 @@ static void add_rule_tests(TCase *tcase)
     tcase_add_test(tcase, test_instances);
     tcase_add_test(tcase, test_all_instances);
     tcase_add_loop_test(tcase, test_limit, 0, COUNT(limit_cases));
+    tcase_add_test(tcase, test_framing);
     tcase_add_test(tcase, test_other_types);
     tcase_add_test(tcase, test_unknown_keys);
     tcase_add_test(tcase, test_long_unknown_key);

@@ -58,6 +58,8 @@ START_TEST(test_defaults)
     ck_assert_str_eq(options.tcp_host, "");
     ck_assert_uint_eq(options.tcp_port, 0);
     ck_assert_int_eq(options.log_level, LOG_LEVEL_INFO);
+    ck_assert_ptr_null(options.framing);
+    ck_assert_ptr_null(options.log_file);
 }
 END_TEST
 
@@ -341,11 +343,33 @@ START_TEST(test_small_problem)
 }
 END_TEST
 
+START_TEST(test_framing)
+{
+    EXPECT_OK("--config=c", "--framing", "content-length");
+    ck_assert_ptr_eq(options.framing, &framing_content_length);
+    EXPECT_OK("--config=c", "--framing=length");
+    ck_assert_ptr_eq(options.framing, &framing_length);
+    EXPECT_OK("--config=c", "--framing=ndjson");
+    ck_assert_ptr_eq(options.framing, &framing_ndjson);
+    EXPECT_PROBLEM("--framing: must be ndjson, content-length or length", "--config=c",
+                   "--framing=lsp");
+}
+END_TEST
+
+START_TEST(test_log_file)
+{
+    EXPECT_OK("--config=c", "--log-file", "/var/log/bus");
+    ck_assert_str_eq(options.log_file, "/var/log/bus");
+    EXPECT_PROBLEM("--log-file: the path must not be empty", "--config=c", "--log-file=");
+}
+END_TEST
+
 START_TEST(test_help)
 {
     static const char *const names[] = {"--config PATH", "--config-fd N", "--stdio",
                                         "--unix PATH",   "--tcp HOST",    "--check-config",
                                         "--log-level",   "-h, --help",    "-V, --version",
+                                        "--framing NAME", "--log-file PATH",
                                         "--connect PATH|HOST:PORT"};
     const char *line = options_help(), *end;
     size_t i;
@@ -384,6 +408,8 @@ int main(void)
     tcase_add_test(tcase, test_log_level);
     tcase_add_test(tcase, test_values_point_into_argv);
     tcase_add_test(tcase, test_small_problem);
+    tcase_add_test(tcase, test_framing);
+    tcase_add_test(tcase, test_log_file);
     tcase_add_test(tcase, test_help);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);

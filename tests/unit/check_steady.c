@@ -1,6 +1,6 @@
 /* What a message must not cost once traffic is steady: an allocation, a change of what the event
- * loop waits for, a look at the clock, a line of log. A whole bus runs in this process; the linker
- * puts counters between it and what it calls. */
+ * loop waits for, a look at the clock, a timer, a line of log. A whole bus runs in this process;
+ * the linker puts counters between it and what it calls. */
 #include "build_config.h"
 
 #include <check.h>
@@ -14,9 +14,10 @@
 #include "client.h"
 #include "deadline.h"
 #include "event/event_loop.h"
+#include "frames.h"
 #include "suite.h"
 
-enum cost { ALLOCATIONS, INTERESTS, CLOCKS, LOG_LINES, COSTS };
+enum cost { ALLOCATIONS, INTERESTS, CLOCKS, TIMERS, LOG_LINES, COSTS };
 
 static unsigned counts[COSTS];
 static bool in_bus; /* what the client's side of this process does is not counted */
@@ -36,6 +37,8 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t number, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 int64_t __wrap_clock_now_ms(void);
+void __real_timers_start(struct timers *timers, struct timer *timer, int64_t deadline_ms);
+void __wrap_timers_start(struct timers *timers, struct timer *timer, int64_t deadline_ms);
 int __wrap_stdio_bus_event_loop_modify(struct stdio_bus_event_loop *, int, unsigned);
 void __wrap_log_write(struct log *log, enum log_level level, const char *context,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -62,6 +65,12 @@ int64_t __wrap_clock_now_ms(void)
 {
     count(CLOCKS);
     return __real_clock_now_ms();
+}
+
+void __wrap_timers_start(struct timers *timers, struct timer *timer, int64_t deadline_ms)
+{
+    count(TIMERS);
+    __real_timers_start(timers, timer, deadline_ms);
 }
 
 int __wrap_stdio_bus_event_loop_modify(struct stdio_bus_event_loop *loop, int fd, unsigned events)
@@ -96,30 +105,6 @@ static void step(void)
     ck_assert_int_eq(outcome, BUS_RUNNING);
 }
 
-static void start(unsigned workers)
-{
-    static char *argv[2];
-    static struct pool_config pool;
-    static struct config config;
-    struct bus_options options = {.config = &config, .log = &test_log, .mode = BUS_LISTEN_UNIX};
-    int started;
-
-    harness_make_dir(folder, sizeof folder);
-    snprintf(path, sizeof path, "%s/bus", folder);
-    options.unix_path = path;
-    argv[0] = getenv("TEST_WORKER");
-    ck_assert_ptr_nonnull(argv[0]);
-    pool = (struct pool_config){.id = (char *)"pool", .command = argv[0], .argv = argv,
-                                .instances = workers};
-    config = (struct config){&pool, 1, .limits = LIMITS_DEFAULT};
-    log_open(&test_log, 2, LOG_LEVEL_INFO);
-    in_bus = true;
-    bus = bus_create(&options);
-    started = bus != NULL ? bus_start(bus) : STDIO_BUS_ERR;
-    in_bus = false;
-    ck_assert_int_eq(started, STDIO_BUS_OK);
-}
-
 static void stop(void)
 {
     bus_destroy(bus);
@@ -132,17 +117,50 @@ static const struct traffic {
     unsigned clients, window, workers;
     size_t size; /* of a payload */
     bool sessions;
-    bool fits; /* into pipes and sockets: nobody ever waits for room */
+    bool fits;   /* into pipes and sockets: nobody ever waits for room */
+    bool framed; /* by Content-Length, on both sides */
 } traffics[] = {
-    {"one at a time", 1, 1, 1, 64, false, true},
-    {"64 in flight", 1, 64, 1, 64, false, true},
-    {"16 clients with sessions", 16, 16, 2, 64, true, true},
-    {"8 in flight of 4 KiB", 1, 8, 1, 4096, false, true},
-    {"4 in flight of 64 KiB", 1, 4, 1, 65536, false, false},
-    {"900 KiB", 1, 1, 1, 921600, false, false},
+    {"one at a time", 1, 1, 1, 64, false, true, false},
+    {"64 in flight", 1, 64, 1, 64, false, true, false},
+    {"16 clients with sessions", 16, 16, 2, 64, true, true, false},
+    {"8 in flight of 4 KiB", 1, 8, 1, 4096, false, true, false},
+    {"4 in flight of 64 KiB", 1, 4, 1, 65536, false, false, false},
+    {"900 KiB", 1, 1, 1, 921600, false, false, false},
+    {"64 framed in flight", 1, 64, 1, 64, false, true, true},
+    {"16 clients with sessions, framed", 16, 16, 2, 64, true, true, true},
 };
 
 #define TRAFFICS (int)(sizeof traffics / sizeof traffics[0])
+
+static void start(const struct traffic *traffic)
+{
+    static char *argv[4];
+    static struct pool_config pool;
+    static struct config config;
+    struct bus_options options = {.config = &config, .log = &test_log, .mode = BUS_LISTEN_UNIX};
+    int started;
+
+    harness_make_dir(folder, sizeof folder);
+    snprintf(path, sizeof path, "%s/bus", folder);
+    options.unix_path = path;
+    argv[0] = getenv("TEST_WORKER");
+    ck_assert_ptr_nonnull(argv[0]);
+    pool = (struct pool_config){
+        .id = (char *)"pool", .command = argv[0], .argv = argv, .instances = traffic->workers};
+    argv[1] = NULL;
+    if (traffic->framed) {
+        options.framing = pool.framing = &framing_content_length;
+        argv[1] = (char *)"--framing";
+        argv[2] = (char *)"content-length";
+    }
+    config = (struct config){&pool, 1, .limits = LIMITS_DEFAULT};
+    log_open(&test_log, 2, LOG_LEVEL_INFO);
+    in_bus = true;
+    bus = bus_create(&options);
+    started = bus != NULL ? bus_start(bus) : STDIO_BUS_ERR;
+    in_bus = false;
+    ck_assert_int_eq(started, STDIO_BUS_OK);
+}
 
 static void connect_clients(const struct traffic *traffic)
 {
@@ -157,9 +175,17 @@ static void connect_clients(const struct traffic *traffic)
 /* The requests of one client for one round. */
 static void compose(const struct traffic *traffic, unsigned client, struct text *text)
 {
+    struct text body = {0};
     unsigned id;
 
-    for (id = 0; id < traffic->window; id++) {
+    for (id = 0; id < traffic->window && traffic->framed; id++) {
+        body.len = 0;
+        text_printf(&body, "{\"id\":%u,\"sessionId\":\"s%u\",\"method\":\"plain\"}",
+                    client * 100 + id, client);
+        frames_add(text, body.data, body.len);
+    }
+    text_free(&body);
+    for (id = 0; id < traffic->window && !traffic->framed; id++) {
         text_printf(text, "{\"jsonrpc\":\"2.0\",\"id\":%u,", client * 100 + id);
         if (traffic->sessions)
             text_printf(text, "\"sessionId\":\"s%u\",", client);
@@ -188,7 +214,7 @@ static void exchange(const struct traffic *traffic, const struct text *requests)
     int64_t deadline = deadline_usual();
 
     for (i = 0; i < traffic->clients; i++)
-        missing[i] = traffic->window;
+        missing[i] = traffic->window * (traffic->framed ? 2 : 1); /* lines; two in a head */
     for (;;) {
         for (i = 0, done = 0; i < traffic->clients; i++)
             done += turn(&clients[i], &requests[i], &sent[i], &missing[i]);
@@ -205,7 +231,7 @@ START_TEST(a_message_costs_nothing_but_its_way)
     struct text requests[CLIENTS_MAX] = {{0}};
     unsigned i, messages = 2 * ROUNDS * traffic->clients * traffic->window;
 
-    start(traffic->workers);
+    start(traffic);
     ck_assert_uint_gt(counts[ALLOCATIONS], 0);
     ck_assert_uint_gt(counts[CLOCKS], 0);
     connect_clients(traffic);
@@ -219,6 +245,8 @@ START_TEST(a_message_costs_nothing_but_its_way)
         exchange(traffic, requests);
     ck_assert_msg(counts[LOG_LINES] == 0, "%s: %u lines", traffic->name, counts[LOG_LINES]);
     ck_assert_msg(counts[CLOCKS] == 0, "%s: %u clocks", traffic->name, counts[CLOCKS]);
+    ck_assert_msg(counts[TIMERS] == 0 || !traffic->fits, "%s: %u timers", traffic->name,
+                  counts[TIMERS]);
     /* How messages are cut is by chance; long ones may once need a buffer more than before. */
     ck_assert_msg(counts[ALLOCATIONS] <= (traffic->fits ? 0 : messages / 50),
                   "%s: %u allocations for %u messages", traffic->name, counts[ALLOCATIONS],

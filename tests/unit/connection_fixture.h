@@ -38,6 +38,7 @@ static struct stdio_bus_event_loop *loop;
 static struct limits limits;
 static struct log test_log;
 static struct transport transport;
+static const struct framing *framing; /* of the connections that are opened from now on */
 static int round_ms; /* how long a round may wait; 0 where the test itself makes all that happens */
 
 static inline void set_up_over(const struct event_backend *backend)
@@ -46,6 +47,7 @@ static inline void set_up_over(const struct event_backend *backend)
 
     signal(SIGPIPE, SIG_IGN);
     limits = defaults;
+    framing = NULL;
     round_ms = ROUND_MS;
     loop = event_loop_create_with(backend);
     ck_assert_ptr_nonnull(loop);
@@ -198,6 +200,15 @@ static inline void other_send(struct other_end *other, const char *text)
 
 /* --- the connection's owner --- */
 
+/* How messages go to `forward_to`. */
+enum sending {
+    SENDING_FORWARD,
+    SENDING_COPY,
+    SENDING_EDITED /* with EDIT behind their first byte, twice */
+};
+
+#define EDIT "\"e\":[],"
+
 enum hold_mode {
     HOLD_NEVER,
     HOLD_ONCE,   /* each message is held when it comes, and taken when it is offered again */
@@ -209,6 +220,7 @@ enum closing_at {
     CLOSE_NEVER,
     CLOSE_AT_MESSAGE,
     CLOSE_AT_MALFORMED,
+    CLOSE_AT_REFUSED,
     CLOSE_AT_ENDED,
     CLOSE_AT_FULL,
     CLOSE_AT_DRAINED,
@@ -220,6 +232,7 @@ struct owner {
     struct other_end other;
     enum hold_mode hold_mode;
     enum closing_at closing_at;
+    enum sending sending;
     struct owner *forward_to; /* messages go there; NULL: they are taken */
     bool was_held;            /* the message that is offered next */
     int resume_in;            /* rounds until connection_resume; 0: none is due */
@@ -228,7 +241,9 @@ struct owner {
     enum message_problem problem; /* the last one's */
     char id[64];                  /* the last one's */
     int malformed_count, malformed_code;
-    char malformed_text[128];
+    char malformed_text[128]; /* of what was refused too */
+    int refused_count, refused_code;
+    bool hold_refused; /* frames: each holds the connection for some rounds */
     int ended_count;
     size_t cut;
     int full_count, drained_count, flushed_count;
@@ -263,6 +278,23 @@ static inline bool hold_this(struct owner *owner)
     return true;
 }
 
+static inline int send_on(struct owner *owner, struct slice bytes)
+{
+    static const struct splice_edit edits[] = {{1, 0, {EDIT, sizeof EDIT - 1}},
+                                               {1, 0, {EDIT, sizeof EDIT - 1}}};
+    struct connection *to = &owner->forward_to->connection, *from = &owner->connection;
+
+    switch (owner->sending) {
+    case SENDING_FORWARD:
+        break;
+    case SENDING_COPY:
+        return connection_copy(to, from, bytes);
+    case SENDING_EDITED:
+        return connection_forward_edited(to, from, bytes, edits, 2);
+    }
+    return connection_forward(to, from, bytes);
+}
+
 static inline enum connection_verdict on_message(struct connection *connection,
                                                  const struct message *message,
                                                  enum message_problem problem)
@@ -283,8 +315,7 @@ static inline enum connection_verdict on_message(struct connection *connection,
         return CONNECTION_HELD;
     bytes_add(&owner->taken, message->bytes.data, message->bytes.len);
     if (owner->forward_to != NULL) {
-        if (connection_forward(&owner->forward_to->connection, connection, message->bytes) !=
-            STDIO_BUS_OK) {
+        if (send_on(owner, message->bytes) != STDIO_BUS_OK) {
             owner->forward_failures++;
             owner->taken.len -= message->bytes.len;
             owner->resume_in = 3;
@@ -307,6 +338,21 @@ static inline void on_malformed(struct connection *connection, int code, const c
     owner->malformed_code = code;
     snprintf(owner->malformed_text, sizeof owner->malformed_text, "%s", problem);
     close_at(owner, CLOSE_AT_MALFORMED);
+}
+
+static inline enum connection_verdict on_refused(struct connection *connection, int code,
+                                                 const char *problem)
+{
+    struct owner *owner = owner_of(connection);
+
+    check_open(owner);
+    owner->refused_count++;
+    owner->refused_code = code;
+    snprintf(owner->malformed_text, sizeof owner->malformed_text, "%s", problem);
+    if (owner->hold_refused)
+        owner->resume_in = 2;
+    close_at(owner, CLOSE_AT_REFUSED);
+    return owner->hold_refused ? CONNECTION_HELD : CONNECTION_NEXT;
 }
 
 static inline void on_ended(struct connection *connection, size_t cut)
@@ -370,13 +416,14 @@ static inline void on_starved(struct connection *connection)
 }
 
 static const struct connection_handler handler = {
-    on_message, on_malformed, on_ended, on_full, on_flushed, on_failed, on_starved,
+    on_message, on_malformed, on_refused, on_ended, on_full, on_flushed, on_failed, on_starved,
 };
 
 static inline void open_owner(struct owner *owner, int fd_in, int fd_out, int other_in,
                               int other_out)
 {
     memset(owner, 0, sizeof *owner);
+    owner->connection.framing = framing;
     owner->other.fd_in = other_in;
     owner->other.fd_out = other_out;
     owner->other.send_chunk = owner->other.read_chunk = SIZE_MAX;
@@ -420,6 +467,7 @@ static inline void close_owner(struct owner *owner)
     ck_assert_ptr_null(owner->connection.input);
     ck_assert_ptr_null(owner->connection.output.first);
     ck_assert(!timer_started(&owner->connection.stall));
+    ck_assert(!timer_started(&owner->connection.frame_time));
     ck_assert(!list_linked(&owner->connection.dirty));
     bytes_free(&owner->taken);
     bytes_free(&owner->other.to_send);
@@ -441,7 +489,8 @@ static inline void check_between_rounds(const struct owner *owner)
     /* One message, and what came in the same read. */
     if (connection->input != NULL)
         ck_assert_uint_lt(buffer_len(connection->input),
-                          limits.max_input_buffer + BUFFER_LARGE);
+                          (connection->framed ? limits.max_frame_body : limits.max_input_buffer) +
+                              BUFFER_LARGE);
 }
 
 /* One round of the event loop, and of everybody around it. */

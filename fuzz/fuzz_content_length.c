@@ -1,0 +1,188 @@
+/* The framings that announce lengths: a stream gives the same messages and the same complaints
+ * however it is cut; every body becomes one line with the same fields; and whatever came before,
+ * the next good frame is found. The third byte of an input says which framing, and how long a body
+ * may be. */
+#include "build_config.h"
+
+#include "format/framing.h"
+#include "format/message.h"
+
+#include "common.h"
+#include "reference_json.h"
+
+#define OPTION_BYTES (CUTTER_BYTES + 1)
+
+/* What a stream came to, in order: equal for equal streams. */
+struct verdicts {
+    uint64_t digest;
+    size_t messages, refused;
+    struct framing_state state; /* at the end */
+};
+
+struct stream {
+    const struct framing *framing;
+    size_t max_body;
+    const uint8_t *data;
+    size_t size;
+};
+
+static void add_bytes(uint64_t *digest, const void *data, size_t len)
+{
+    const unsigned char *bytes = data;
+    size_t i;
+
+    for (i = 0; i < len; i++)
+        *digest = (*digest ^ bytes[i]) * UINT64_C(0x100000001b3);
+    *digest = (*digest ^ len) * UINT64_C(0x100000001b3);
+}
+
+static bool same_field(const struct scan_field *a, const struct scan_field *b)
+{
+    return a->type == b->type &&
+           (a->type == SCAN_ABSENT || (a->offset == b->offset && a->len == b->len));
+}
+
+/* To whoever reads lines, the body with spaces for its newlines is one, and says the same. */
+static void check_line(struct slice body, const struct scan_fields *fields)
+{
+    char *line = malloc(body.len + 1);
+    struct reference_result is;
+    size_t i;
+
+    for (i = 0; i < body.len; i++)
+        line[i] = body.data[i] == '\n' || body.data[i] == '\r' ? ' ' : body.data[i];
+    line[body.len] = '\n';
+    reference_line(&is, line, body.len + 1);
+    EXPECT(is.status == SCAN_MESSAGE && is.position == body.len + 1, "not one line: %.*s",
+           (int)body.len, line);
+    EXPECT(same_field(&is.fields.id, &fields->id) &&
+               same_field(&is.fields.session_id, &fields->session_id) &&
+               same_field(&is.fields.method, &fields->method) &&
+               same_field(&is.fields.pool, &fields->pool),
+           "other fields: %.*s", (int)body.len, line);
+    EXPECT(is.fields.has_result == fields->has_result && is.fields.has_error == fields->has_error,
+           "result and error: %.*s", (int)body.len, line);
+    free(line);
+}
+
+/* One frame after the other until more is wanted. */
+static void read_frames(const struct framing *framing, struct verdicts *verdicts,
+                        const char *buffer, size_t *start, size_t end)
+{
+    struct framing_state *state = &verdicts->state;
+    size_t idle = 0;
+
+    for (;;) {
+        struct frame frame = {.consumed = 0};
+        struct slice input = slice_of(buffer + *start, end - *start);
+
+        switch (framing->next(state, input, &frame)) {
+        case FRAME_WAIT:
+            return;
+        case FRAME_MESSAGE:
+            EXPECT(frame.body.data == input.data && frame.body.len == frame.consumed, "the body");
+            EXPECT(frame.body.len <= state->max_body, "%zu bytes", frame.body.len);
+            EXPECT(!state->begun, "a frame goes on behind its end");
+            check_line(frame.body, &state->scanner.fields);
+            add_bytes(&verdicts->digest, frame.body.data, frame.body.len);
+            verdicts->messages++;
+            break;
+        case FRAME_REFUSED:
+            EXPECT(frame.problem != NULL && frame.problem[0] != '\0', "no words for it");
+            EXPECT(frame.code == JSONRPC_PARSE_ERROR || frame.code == JSONRPC_INVALID_REQUEST,
+                   "code %d", frame.code);
+            EXPECT(!state->begun || state->told, "it will be told again");
+            add_bytes(&verdicts->digest, frame.problem, strlen(frame.problem));
+            verdicts->refused++;
+            break;
+        case FRAME_SKIP:
+            break;
+        default:
+            EXPECT(false, "a verdict of another framing");
+        }
+        EXPECT(frame.consumed <= input.len, "consumed %zu", frame.consumed);
+        idle = frame.consumed > 0 ? 0 : idle + 1;
+        EXPECT(idle < 10, "no progress");
+        *start += frame.consumed;
+    }
+}
+
+/* Whatever came before, a frame that follows is found. */
+static void check_next(const struct framing *framing, struct verdicts *verdicts, struct slice rest)
+{
+    static const char body[] = "{\"id\":\"the next\"}";
+    size_t messages = verdicts->messages, start = 0, len;
+    char prefix[FRAME_PREFIX_MAX], *stream;
+
+    if (framing == &framing_length && verdicts->state.begun)
+        return; /* it is behind the rest of the frame that has begun */
+    if (verdicts->state.begun) {
+        framing->give_up(&verdicts->state, rest.len);
+        rest.len = 0;
+    }
+    verdicts->state.max_body = 100;
+    len = framing->prefix(prefix, sizeof body - 1);
+    stream = malloc(rest.len + len + sizeof body - 1);
+    memcpy(stream, rest.data, rest.len);
+    memcpy(stream + rest.len, prefix, len);
+    memcpy(stream + rest.len + len, body, sizeof body - 1);
+    len += rest.len + sizeof body - 1;
+    read_frames(framing, verdicts, stream, &start, len);
+    EXPECT(verdicts->messages == messages + 1 && start == len, "%zu messages, %zu bytes left",
+           verdicts->messages - messages, len - start);
+    free(stream);
+}
+
+/* As a connection does it: what is not consumed waits, elsewhere in memory, for more. */
+static void read_stream(const struct stream *stream, struct cutter *cutter,
+                        struct verdicts *verdicts)
+{
+    char *buffer = fuzz_copy("", 0);
+    size_t start = 0, have = 0, read = 0;
+
+    memset(verdicts, 0, sizeof *verdicts);
+    memset(&verdicts->state, 0x5A, sizeof verdicts->state);
+    verdicts->state.max_body = stream->max_body;
+    stream->framing->reset(&verdicts->state);
+    while (read < stream->size) {
+        size_t left = stream->size - read;
+        size_t piece = cutter != NULL ? cutter_next(cutter, left) : left;
+        char *next = malloc(have - start + piece);
+
+        memcpy(next, buffer + start, have - start);
+        memcpy(next + have - start, stream->data + read, piece);
+        free(buffer);
+        buffer = next;
+        have += piece - start;
+        start = 0;
+        read += piece;
+        read_frames(stream->framing, verdicts, buffer, &start, have);
+    }
+    EXPECT(have - start <= FRAME_MAX_HEADER_BYTES + stream->max_body, "%zu bytes are kept",
+           have - start);
+    add_bytes(&verdicts->digest, &verdicts->state.begun, 1);
+    add_bytes(&verdicts->digest, &verdicts->state.told, 1);
+    check_next(stream->framing, verdicts, slice_of(buffer + start, have - start));
+    free(buffer);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct cutter cutter;
+    struct verdicts whole, cut;
+    struct stream stream;
+
+    if (size < OPTION_BYTES)
+        return 0;
+    cutter = cutter_of(data);
+    stream.framing = data[CUTTER_BYTES] & 1 ? &framing_length : &framing_content_length;
+    stream.max_body = (size_t)data[CUTTER_BYTES] * 4;
+    stream.data = data + OPTION_BYTES;
+    stream.size = size - OPTION_BYTES;
+    read_stream(&stream, NULL, &whole);
+    read_stream(&stream, &cutter, &cut);
+    EXPECT(whole.messages == cut.messages, "%zu and %zu messages", whole.messages, cut.messages);
+    EXPECT(whole.refused == cut.refused, "%zu and %zu complaints", whole.refused, cut.refused);
+    EXPECT(whole.digest == cut.digest, "other messages or complaints");
+    return 0;
+}

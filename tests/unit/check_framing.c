@@ -1,0 +1,554 @@
+/* The framings that announce lengths: a stream gives the same messages and the same complaints
+ * however it is cut, and goes on after each of them (ADR-010). */
+#include "build_config.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "data/json_texts.h"
+#include "format/content_type.h"
+#include "format/framing.h"
+#include "format/message.h"
+
+#define MAX_BODY 1000
+
+struct bytes {
+    char *data;
+    size_t len;
+};
+
+static void append(struct bytes *to, const char *data, size_t len)
+{
+    to->data = realloc(to->data, to->len + len + 1);
+    ck_assert_ptr_nonnull(to->data);
+    memcpy(to->data + to->len, data, len);
+    to->len += len;
+    to->data[to->len] = '\0';
+}
+
+static void append_text(struct bytes *to, const char *text)
+{
+    append(to, text, strlen(text));
+}
+
+static void append_frame(struct bytes *to, const struct framing *framing, const char *body,
+                         size_t len)
+{
+    char prefix[FRAME_PREFIX_MAX];
+
+    append(to, prefix, framing->prefix(prefix, len));
+    append(to, body, len);
+}
+
+/* The stream that `text` describes: what stands between < and > is framed. */
+static void append_stream(struct bytes *to, const struct framing *framing, const char *text)
+{
+    const char *end;
+
+    for (; *text != '\0'; text = end) {
+        end = strchr(text, '<');
+        if (end == NULL)
+            end = text + strlen(text);
+        append(to, text, (size_t)(end - text));
+        if (*end == '<') {
+            text = end + 1;
+            end = strchr(text, '>');
+            append_frame(to, framing, text, (size_t)(end - text));
+            end++;
+        }
+    }
+}
+
+/* Puts down what `next` says of an exact copy of stream[begin, there), and moves `begin`. */
+static enum frame_status note_next(const struct framing *framing, struct framing_state *state,
+                                   const struct bytes *stream, size_t *begin, size_t there,
+                                   struct bytes *notes)
+{
+    size_t len = there - *begin;
+    char *copy = malloc(len + (len == 0));
+    struct frame frame = {.consumed = 0};
+    enum frame_status status;
+    char text[200];
+
+    ck_assert_ptr_nonnull(copy);
+    memcpy(copy, stream->data + *begin, len);
+    status = framing->next(state, slice_of(copy, len), &frame);
+    if (status == FRAME_MESSAGE) {
+        ck_assert(frame.body.data == copy);
+        ck_assert_uint_eq(frame.body.len, frame.consumed);
+        append(notes, copy, frame.body.len);
+        append_text(notes, ";");
+    } else if (status == FRAME_REFUSED) {
+        ck_assert(state->told || !state->begun);
+        snprintf(text, sizeof text, "%d %s;", frame.code, frame.problem);
+        append_text(notes, text);
+    }
+    ck_assert_uint_le(frame.consumed, len);
+    *begin += status == FRAME_WAIT ? 0 : frame.consumed;
+    free(copy);
+    return status;
+}
+
+/* Reads the stream in pieces of `size` bytes. Returns how many are left. */
+static size_t read_stream(const struct framing *framing, const struct bytes *stream, size_t size,
+                          struct bytes *notes, struct framing_state *state)
+{
+    size_t begin = 0, there = 0;
+    enum frame_status status;
+
+    memset(state, 0x5A, sizeof *state);
+    state->max_body = MAX_BODY;
+    framing->reset(state);
+    append_text(notes, "");
+    do {
+        there = stream->len - there < size ? stream->len : there + size;
+        do {
+            status = note_next(framing, state, stream, &begin, there, notes);
+            ck_assert_int_ne(status, FRAME_MORE);
+            ck_assert_int_ne(status, FRAME_MALFORMED);
+        } while (status != FRAME_WAIT);
+    } while (there < stream->len);
+    return stream->len - begin;
+}
+
+#define PARSE_ERROR "-32700 "
+#define INVALID "-32600 "
+#define SHORT PARSE_ERROR "the body ends inside the JSON object;"
+#define STRAY PARSE_ERROR "not a header;"
+#define NO_LENGTH PARSE_ERROR "no Content-Length;"
+#define BAD_TYPE INVALID "Content-Type is not application/vscode-jsonrpc in UTF-8;"
+#define TOO_LONG INVALID "message exceeds max_input_buffer;"
+
+static const struct {
+    const char *stream, *notes;
+    bool begun; /* at the end, part of a frame has come */
+} conversations[] = {
+    {"", "", false},
+    {"<{}>", "{};", false},
+    {"<{\"id\":1}><{\"id\":2}>", "{\"id\":1};{\"id\":2};", false},
+    {"< {\n\"id\"\r\n:\n[ 1\n,\n2 ] \n} \r\n>", " {\n\"id\"\r\n:\n[ 1\n,\n2 ] \n} \r\n;", false},
+    {"<{\"a\":\"\\n\"}>", "{\"a\":\"\\n\"};", false},
+    /* headers */
+    {"content-LENGTH:2\r\n\r\n{}", "{};", false},
+    {"Content-Length: \t 0002 \t \r\n\r\n{}", "{};", false},
+    {"X-Other: \xC3\xA9 : {\r\nContent-Length: 2\r\nY:\r\n\r\n{}<{}>", "{};{};", false},
+    {"Content-Type: application/vscode-jsonrpc; charset=utf-8\r\n<{}>", "{};", false},
+    {"Content-Length: 2\r\ncontent-type:application/json\r\n\r\n{}", "{};", false},
+    {"Content-Type: text/plain\r\n<{\"id\":1}><{}>", BAD_TYPE "{};", false},
+    {"Content-Length: 2\r\nContent-Type: application/json; charset=latin1\r\n\r\n{}<{}>",
+     BAD_TYPE "{};", false},
+    {"Content-Type: a/b\r\nContent-Type: application/json\r\n<{}><{}>", BAD_TYPE "{};", false},
+    {"\r\n{}<{}>", NO_LENGTH "{};", false},
+    {"X: y\r\n\r\n{}<{}>", NO_LENGTH "{};", false},
+    {"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}<{}>",
+     PARSE_ERROR "more than one Content-Length;{};", false},
+    {"Content-Length: \r\n\r\n{}<{}>", PARSE_ERROR "Content-Length is not a number;{};", false},
+    {"Content-Length: 2x\r\n\r\n{}<{}>", PARSE_ERROR "Content-Length is not a number;{};", false},
+    {"Content-Length: -2\r\n\r\n{}<{}>", PARSE_ERROR "Content-Length is not a number;{};", false},
+    {"Content-Length: +2\r\n\r\n{}<{}>", PARSE_ERROR "Content-Length is not a number;{};", false},
+    {"Content-Length: 2.0\r\n\r\n{}<{}>", PARSE_ERROR "Content-Length is not a number;{};", false},
+    {"Content-Length: 1 1\r\n\r\n{}<{}>", PARSE_ERROR "Content-Length is not a number;{};", false},
+    {"Content-Length 2\r\n\r\n{}<{}>", STRAY "{};", false},
+    {"Content-Length : 2\r\n\r\n{}<{}>", STRAY "{};", false},
+    {": 2\r\n\r\n{}<{}>", STRAY "{};", false},
+    {"Content-Length: 2\n\n{}<{}>", STRAY "{};", false},
+    {"Content-Length: 2\r\r\n{}<{}>", STRAY "{};", false},
+    {"Content-Length: 2\x7F\r\n\r\n{}<{}>", STRAY "{};", false},
+    {"Content-Length: 2\r\n folded\r\n\r\n{}<{}>", STRAY "{};", false},
+    {"{\"id\":1}\n<{}>", STRAY "{};", false},
+    {"{\"id\":1}\n{\"id\":2}\n", STRAY "", false},
+    /* bodies */
+    {"<><{}>", SHORT "{};", false},
+    {"< \r\n><{}>", SHORT "{};", false},
+    {"<[]><{}>", PARSE_ERROR "not a JSON object;{};", false},
+    {"<{\"id\":1,}><{}>", PARSE_ERROR "not valid JSON;{};", false},
+    {"<{\"id\":tr\nue}><{}>", PARSE_ERROR "not valid JSON;{};", false},
+    {"<{\"id\":1.\n}><{}>", PARSE_ERROR "not valid JSON;{};", false},
+    {"<{\"id\":\"a\nb\"}><{}>", PARSE_ERROR "not valid JSON;{};", false},
+    {"<{\"id\":\"\xFF\"}><{}>", PARSE_ERROR "invalid UTF-8;{};", false},
+    {"<{}{}><{}>", PARSE_ERROR "more text behind the JSON object;{};", false},
+    {"<{}\n{}><{}>", PARSE_ERROR "more text behind the JSON object;{};", false},
+    {"<{x><{y><{}>", PARSE_ERROR "not valid JSON;" PARSE_ERROR "not valid JSON;{};", false},
+    /* lengths that are wrong */
+    {"Content-Length: 5\r\n\r\n{\"a\":1}<{}>", SHORT "{};", false},
+    {"Content-Length: 1\r\n\r\n{}<{}><[]>", SHORT "{};" PARSE_ERROR "not a JSON object;", false},
+    {"Content-Length: 2\r\n\r\n{} <{}>", "{};" STRAY "{};", false},
+    {"Content-Length: 2\r\n\r\n{}\n<{}>", "{};" STRAY "{};", false},
+    {"Content-Length: 2\r\n\r\n{}\r\n<{}>", "{};" NO_LENGTH "{};", false},
+    {"Content-Length: 2\r\n\r\n{}abc<{}>", "{};" NO_LENGTH "{};", false},
+    {"Content-Length: 40\r\n\r\n{}<{}><{}>", PARSE_ERROR "more text behind the JSON object;{};{};",
+     false},
+    {"Content-Length: 40\r\n\r\n{}", "", true},
+    {"Content-Length: 40\r\n", "", true},
+    {"C", "", true},
+    /* lengths that are too large */
+    {"Content-Length: 1001\r\n\r\n", TOO_LONG, true},
+    {"Content-Length: 18446744073709551616\r\n\r\n{}", TOO_LONG, true},
+    {"Content-Length: 99999999999999999999999\r\n\r\n{}", TOO_LONG, true},
+    /* what looks like the beginning of a header */
+    {"\ncontent-cocontent-lengtcontent-length:2\r\n\r\n{}", STRAY "{};", false},
+    {"\nccccccccc<{}>", STRAY "{};", false},
+};
+
+#define CONVERSATIONS (int)(sizeof conversations / sizeof conversations[0])
+
+START_TEST(conversations_at_all_chunk_sizes)
+{
+    struct bytes stream = {NULL, 0};
+    struct framing_state state;
+    size_t size;
+
+    append_stream(&stream, &framing_content_length, conversations[_i].stream);
+    append_text(&stream, "");
+    for (size = 1; size <= 70; size++) {
+        struct bytes notes = {NULL, 0};
+
+        read_stream(&framing_content_length, &stream, size, &notes, &state);
+        ck_assert_msg(strcmp(notes.data, conversations[_i].notes) == 0, "in pieces of %zu: %s",
+                      size, notes.data);
+        ck_assert_int_eq(state.begun, conversations[_i].begun);
+        free(notes.data);
+    }
+    free(stream.data);
+}
+END_TEST
+
+static const struct framing *const framings[] = {&framing_content_length, &framing_length};
+
+static void append_complaint(struct bytes *to, const char *text)
+{
+    append_text(to, PARSE_ERROR);
+    append_text(to, text);
+}
+
+/* Every text that NDJSON accepts is accepted here, newline and all; of the others, each costs one
+ * complaint. With its newline inside a string or word it is wrong in the same place. */
+START_TEST(json_texts_in_frames)
+{
+    const struct framing *framing = framings[_i];
+    struct bytes stream = {NULL, 0}, expected = {NULL, 0};
+    struct framing_state state;
+    size_t size, i;
+
+    for (i = 0; i < JSON_TEXT_COUNT; i++) {
+        const struct json_text *text = &json_texts[i];
+        if (text->len > MAX_BODY || text->error == SCAN_ERROR_CUT)
+            continue;
+        append_frame(&stream, framing, text->text, text->len);
+        if (text->error == SCAN_ERROR_NONE)
+            append(&expected, text->text, text->len);
+        else
+            append_complaint(&expected, scan_error_text(text->error));
+        append_text(&expected, ";");
+    }
+    for (size = 1; size <= 4096; size = size * 3 + 1) {
+        struct bytes notes = {NULL, 0};
+
+        ck_assert_uint_eq(read_stream(framing, &stream, size, &notes, &state), 0);
+        ck_assert_uint_eq(notes.len, expected.len);
+        ck_assert_mem_eq(notes.data, expected.data, notes.len);
+        free(notes.data);
+    }
+    free(stream.data);
+    free(expected.data);
+}
+END_TEST
+
+/* A body of this length, in spaces but for the object at its start. */
+static void append_body(struct bytes *to, const struct framing *framing, size_t len)
+{
+    char *body = malloc(len);
+
+    ck_assert_ptr_nonnull(body);
+    memset(body, ' ', len);
+    memcpy(body, "{}", 2);
+    append_frame(to, framing, body, len);
+    free(body);
+}
+
+START_TEST(bodies_at_the_limit)
+{
+    const struct framing *framing = framings[_i];
+    struct bytes stream = {NULL, 0}, notes = {NULL, 0};
+    struct framing_state state;
+    size_t size;
+
+    append_body(&stream, framing, MAX_BODY);
+    append_body(&stream, framing, MAX_BODY + 1);
+    append_body(&stream, framing, 3);
+    for (size = 1; size <= 3000; size = size * 3 + 1) {
+        notes.len = 0;
+        ck_assert_uint_eq(read_stream(framing, &stream, size, &notes, &state), 0);
+        ck_assert_uint_eq(notes.len, MAX_BODY + 1 + strlen(TOO_LONG) + 4);
+        ck_assert_str_eq(notes.data + MAX_BODY, ";" TOO_LONG "{} ;");
+    }
+    free(stream.data);
+    free(notes.data);
+}
+END_TEST
+
+/* What is too long is not kept: each piece of it is done with as it comes. */
+START_TEST(skipped_bytes_are_not_kept)
+{
+    const struct framing *framing = framings[_i];
+    struct framing_state state = {.max_body = MAX_BODY};
+    struct frame frame;
+    char prefix[FRAME_PREFIX_MAX], bytes[1000] = "";
+    size_t len = framing->prefix(prefix, 100000), left;
+
+    framing->reset(&state);
+    ck_assert_int_eq(framing->next(&state, slice_of(prefix, len), &frame), FRAME_REFUSED);
+    ck_assert_uint_eq(frame.consumed, len);
+    ck_assert(state.begun && state.told);
+    for (left = 100000; left > 0; left -= 1000) {
+        ck_assert(state.begun);
+        ck_assert_int_eq(framing->next(&state, slice_of(bytes, sizeof bytes), &frame), FRAME_SKIP);
+        ck_assert_uint_eq(frame.consumed, 1000);
+    }
+    ck_assert(!state.begun);
+}
+END_TEST
+
+/* `count` headers, `len` bytes together, with the Content-Length and the empty line. */
+static void append_headers(struct bytes *to, unsigned count, size_t len)
+{
+    static const char last[] = "Content-Length: 2\r\n\r\n";
+    size_t end = to->len + len - strlen(last);
+
+    for (; count > 2; count--)
+        append_text(to, "X: y\r\n");
+    if (count == 2) {
+        append_text(to, "Y: ");
+        while (to->len < end - 2)
+            append_text(to, "y");
+        append_text(to, "\r\n");
+    }
+    append_text(to, last);
+}
+
+START_TEST(headers_at_their_limits)
+{
+    static const struct {
+        unsigned count;
+        size_t len;
+        const char *notes;
+    } heads[] = {
+        {FRAME_MAX_HEADERS, 2000, "{};{};"},
+        {FRAME_MAX_HEADERS + 1, 2000, PARSE_ERROR "too many headers;{};"},
+        {2, FRAME_MAX_HEADER_BYTES, "{};{};"},
+        {2, FRAME_MAX_HEADER_BYTES + 1, INVALID "headers are too long;{};"},
+        {2, 3 * FRAME_MAX_HEADER_BYTES, INVALID "headers are too long;{};{};"},
+    };
+    struct bytes stream = {NULL, 0}, notes = {NULL, 0};
+    struct framing_state state;
+
+    append_headers(&stream, heads[_i / 3].count, heads[_i / 3].len);
+    append_text(&stream, "{}");
+    append_stream(&stream, &framing_content_length, "<{}>");
+    read_stream(&framing_content_length, &stream, _i % 3 == 0   ? 1
+                                                  : _i % 3 == 1 ? 1000
+                                                                : SIZE_MAX,
+                &notes, &state);
+    ck_assert_str_eq(notes.data, heads[_i / 3].notes);
+    free(stream.data);
+    free(notes.data);
+}
+END_TEST
+
+START_TEST(length_framing_stays_in_step)
+{
+    struct bytes stream = {NULL, 0};
+    struct framing_state state;
+    size_t size;
+
+    append_stream(&stream, &framing_length, "<{\"id\":1}><><{\n}><{\"id\":><x><[]{}><{\"id\":2}>");
+    append(&stream, "\xFF\xFF\xFF\xFF{}", 6);
+    for (size = 1; size <= stream.len; size++) {
+        struct bytes notes = {NULL, 0};
+
+        read_stream(&framing_length, &stream, size, &notes, &state);
+        ck_assert_str_eq(notes.data, "{\"id\":1};" SHORT "{\n};" SHORT PARSE_ERROR
+                                     "not a JSON object;" PARSE_ERROR
+                                     "not a JSON object;{\"id\":2};" TOO_LONG);
+        ck_assert(state.begun && state.told);
+        ck_assert_uint_eq(state.left, 0xFFFFFFFF - 2);
+        free(notes.data);
+    }
+    free(stream.data);
+}
+END_TEST
+
+/* Gives up a frame of which the first _i bytes are there, then sends the rest and another one. */
+static void check_give_up(const struct framing *framing, const char *stream_text, size_t cut,
+                          const char *expected)
+{
+    struct bytes stream = {NULL, 0}, notes = {NULL, 0};
+    struct framing_state state = {.max_body = MAX_BODY};
+    size_t begin = 0;
+
+    append_stream(&stream, framing, stream_text);
+    framing->reset(&state);
+    append_text(&notes, "");
+    while (note_next(framing, &state, &stream, &begin, cut, &notes) != FRAME_WAIT)
+        continue;
+    ck_assert(state.begun);
+    state.timed = true;
+    framing->give_up(&state, cut - begin);
+    ck_assert(!state.begun);
+    ck_assert(!state.timed);
+    begin = cut;
+    while (note_next(framing, &state, &stream, &begin, stream.len, &notes) != FRAME_WAIT)
+        continue;
+    ck_assert_msg(strcmp(notes.data, expected) == 0, "cut at %zu: %s", cut, notes.data);
+    ck_assert(!state.begun);
+    free(stream.data);
+    free(notes.data);
+}
+
+START_TEST(frames_are_given_up)
+{
+    size_t cut;
+
+    for (cut = 1; cut < strlen("Content-Length: 8\r\n\r\n{\"id\":1}"); cut++)
+        check_give_up(&framing_content_length, "<{\"id\":1}><{}>", cut, "{};");
+    for (cut = 1; cut < 12; cut++)
+        check_give_up(&framing_length, "<{\"id\":1}><{}>", cut, "{};");
+    for (cut = 1; cut < 4; cut++)
+        check_give_up(&framing_length, "<><{}>", cut, "{};");
+    check_give_up(&framing_content_length, "Content-Length: 2000\r\n\r\n{}{}<{}>", 25,
+                  TOO_LONG "{};");
+}
+END_TEST
+
+START_TEST(prefixes)
+{
+    static const struct {
+        size_t len;
+        const char *text, bytes[4];
+    } known[] = {
+        {0, "Content-Length: 0\r\n\r\n", {0, 0, 0, 0}},
+        {9, "Content-Length: 9\r\n\r\n", {0, 0, 0, 9}},
+        {10485760, "Content-Length: 10485760\r\n\r\n", {0, '\xA0', 0, 0}},
+        {1073741824, "Content-Length: 1073741824\r\n\r\n", {'\x40', 0, 0, 0}},
+        {4294967295u, "Content-Length: 4294967295\r\n\r\n", {'\xFF', '\xFF', '\xFF', '\xFF'}},
+    };
+    char to[FRAME_PREFIX_MAX];
+    size_t i;
+
+    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+        ck_assert_uint_eq(framing_content_length.prefix(to, known[i].len), strlen(known[i].text));
+        ck_assert_mem_eq(to, known[i].text, strlen(known[i].text));
+        ck_assert_uint_eq(framing_length.prefix(to, known[i].len), 4);
+        ck_assert_mem_eq(to, known[i].bytes, 4);
+    }
+    ck_assert_uint_le(framing_content_length.prefix(to, SIZE_MAX), FRAME_PREFIX_MAX);
+}
+END_TEST
+
+START_TEST(names)
+{
+    ck_assert_ptr_eq(framing_named("ndjson"), &framing_ndjson);
+    ck_assert_ptr_eq(framing_named("content-length"), &framing_content_length);
+    ck_assert_ptr_eq(framing_named("length"), &framing_length);
+    ck_assert_ptr_null(framing_named("Content-Length"));
+    ck_assert_ptr_null(framing_named(""));
+}
+END_TEST
+
+START_TEST(content_types)
+{
+    static const char *const accepted[] = {
+        "application/vscode-jsonrpc; charset=utf-8",
+        "application/vscode-jsonrpc;charset=utf8",
+        "Application/VSCode-JsonRPC; CHARSET=UTF-8",
+        "application/json",
+        "application/json; charset=\"Utf-8\"",
+        "application/vscode-jsonrpc; a=b; charset=utf-8; c=\"d;\\\"e\"",
+        "application/vscode-jsonrpc ; charset = utf-8 ; x=y",
+        "\t application/vscode-jsonrpc;",
+    };
+    static const char *const refused[] = {
+        "",
+        "application",
+        "application/",
+        "text/vscode-jsonrpc",
+        "application/vscode-jsonrpcs",
+        "application /json",
+        "application/json charset=utf-8",
+        "application/json; charset=utf-16",
+        "application/json; charset=latin1; charset=utf-8",
+        "application/json; charset=",
+        "application/json; charset",
+        "application/json; charset=\"utf-8",
+        "application/json; charset=\"utf-8\"x",
+        "application/json; =utf-8",
+        "application/json; x=\"\\",
+        "application/json, application/json",
+        "application/json; charset=utf-8, x",
+    };
+    size_t i;
+
+    for (i = 0; i < sizeof accepted / sizeof accepted[0]; i++)
+        ck_assert_msg(content_type_accepted(slice_of(accepted[i], strlen(accepted[i]))), "%s",
+                      accepted[i]);
+    for (i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        ck_assert_msg(!content_type_accepted(slice_of(refused[i], strlen(refused[i]))), "%s",
+                      refused[i]);
+}
+END_TEST
+
+START_TEST(fields_are_those_of_the_message)
+{
+    struct framing_state state = {.max_body = MAX_BODY};
+    struct bytes stream = {NULL, 0};
+    struct frame frame;
+    struct message message;
+    struct message_scratch scratch;
+    struct slice input;
+
+    append_stream(&stream, &framing_content_length,
+                  "<\n{\"method\":\"m\",\n\"id\":\n\"x\",\r\n\"sessionId\":\"s\"\n}>");
+    framing_content_length.reset(&state);
+    input = slice_of(stream.data, stream.len);
+    ck_assert_int_eq(framing_content_length.next(&state, input, &frame), FRAME_SKIP);
+    input = slice_of(input.data + frame.consumed, input.len - frame.consumed);
+    ck_assert_int_eq(framing_content_length.next(&state, input, &frame), FRAME_MESSAGE);
+    ck_assert_int_eq(message_from_scan(&message, frame.body, &state.scanner.fields, &scratch),
+                     MESSAGE_OK);
+    ck_assert(message.id.type == ID_STRING && slice_equal(message.id.text, slice_of("x", 1)));
+    ck_assert(slice_equal(message.session_id, slice_of("s", 1)));
+    ck_assert(slice_equal(message.method, slice_of("m", 1)));
+    free(stream.data);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("framing");
+    TCase *tcase = tcase_create("frames");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_loop_test(tcase, conversations_at_all_chunk_sizes, 0, CONVERSATIONS);
+    tcase_add_loop_test(tcase, json_texts_in_frames, 0, 2);
+    tcase_add_loop_test(tcase, bodies_at_the_limit, 0, 2);
+    tcase_add_loop_test(tcase, skipped_bytes_are_not_kept, 0, 2);
+    tcase_add_loop_test(tcase, headers_at_their_limits, 0, 15);
+    tcase_add_test(tcase, length_framing_stays_in_step);
+    tcase_add_test(tcase, frames_are_given_up);
+    tcase_add_test(tcase, prefixes);
+    tcase_add_test(tcase, names);
+    tcase_add_test(tcase, content_types);
+    tcase_add_test(tcase, fields_are_those_of_the_message);
+    suite_add_tcase(suite, tcase);
+
+    runner = srunner_create(suite);
+    srunner_set_fork_status(runner, CK_NOFORK); /* hundreds of forks are slow under a sanitizer */
+    srunner_run_all(runner, CK_ENV);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed == 0 ? 0 : 1;
+}
