@@ -1,0 +1,27 @@
+#!/bin/sh
+# run.sh: an editor in front of the daemon, a language server behind. Run by `make check-editors`,
+# which sets STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the packages of
+# package-lock.json in the build directory. Ends with status 77 where node or npm is missing.
+
+for program in node npm; do
+    if ! command -v $program >/dev/null; then
+        echo "skipped: $program is not installed"
+        exit 77
+    fi
+done
+
+INTEROP_DIR=$SOURCE_DIR/tests/interop/editors
+export INTEROP_DIR
+work=$BUILD_DIR/tests/interop/work/editors
+mkdir -p "$work" && cd "$work" || exit 99
+cp "$INTEROP_DIR/package.json" "$INTEROP_DIR/editors.test.mjs" . || exit 99
+
+# The copy of the lock file is made when its packages are there, so it says which those are.
+if ! cmp -s "$INTEROP_DIR/package-lock.json" installed-lock.json; then
+    cp "$INTEROP_DIR/package-lock.json" package-lock.json || exit 99
+    echo 'Installing the npm packages of package-lock.json'
+    npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1 </dev/null ||
+        { tail -n 20 npm.log; exit 1; }
+    cp package-lock.json installed-lock.json || exit 99
+fi
+exec node --test --test-reporter=spec editors.test.mjs </dev/null
