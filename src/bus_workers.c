@@ -61,6 +61,10 @@ static enum connection_verdict worker_message(struct connection *connection,
 
     if (problem != MESSAGE_OK && connection->framed)
         return worker_refused(connection, 0, message_problem_text(problem));
+    if (problem != MESSAGE_OK && worker->skips_bad_output) {
+        connection_tell_skipped(connection, message->bytes, message_problem_text(problem));
+        return CONNECTION_NEXT;
+    }
     if (problem != MESSAGE_OK) {
         worker_malformed(connection, 0, message_problem_text(problem));
         return CONNECTION_NEXT;
@@ -261,6 +265,7 @@ static int create_worker(struct stdio_bus *bus, const struct pool_config *pool, 
     worker->program = (struct program){pool->argv, pool->envp, pool->cwd,
                                        bus->has_nofile ? &bus->nofile : NULL};
     worker->framing = pool->framing;
+    worker->skips_bad_output = pool->skip_bad_output;
     worker->endpoint.is_worker = true;
     timer_init(&worker->endpoint.hold, hold_expired, worker);
     if (worker_init(worker, &bus->transport,

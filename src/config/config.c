@@ -52,6 +52,11 @@ static const struct framing *framing_of(const struct json_value *name)
     return name != NULL ? framing_named(name->text.data) : NULL;
 }
 
+static bool is_word(const struct json_value *value, const char *word)
+{
+    return value != NULL && slice_equal(value->text, slice_of(word, strlen(word)));
+}
+
 /* Where and among what the workers run. */
 static bool build_surroundings(struct pool_config *pool, const struct json_value *object)
 {
@@ -73,6 +78,7 @@ static bool build_pool(struct pool_config *pool, const struct json_value *object
     pool->instances = (unsigned)instances;
     pool->framing = framing_of(json_member(object, "framing"));
     sharing_read(&pool->sharing, object);
+    pool->skip_bad_output = is_word(json_member(object, "on_bad_output"), "skip");
     return pool->id != NULL && pool->command != NULL &&
            build_argv(pool, json_member(object, "args")) && build_surroundings(pool, object);
 }

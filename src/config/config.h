@@ -17,6 +17,7 @@ struct pool_config {
     char *cwd;     /* their working directory, relative to ours; NULL: ours */
     unsigned instances;
     const struct framing *framing; /* NULL: NDJSON */
+    bool skip_bad_output; /* what a worker writes that is no message is skipped */
     struct sharing sharing;
 };
 

@@ -152,6 +152,13 @@ static void check_cwd(struct config_report *report, const struct json_value *cwd
                             log_escape(shown, sizeof(shown), cwd->text), strerror(error));
 }
 
+static void check_on_bad_output(struct config_report *report, const struct json_value *value)
+{
+    if (check_string(report, value) && strcmp(value->text.data, "terminate") != 0 &&
+        strcmp(value->text.data, "skip") != 0)
+        config_report_value(report, value, "must be \"terminate\" or \"skip\"");
+}
+
 static void check_args(struct config_report *report, const struct json_value *args)
 {
     const struct json_value *arg;
@@ -232,6 +239,7 @@ static const struct pool_rule {
     {"env", false, environment_check},
     {"clear_env", false, check_boolean},
     {"cwd", false, check_cwd},
+    {"on_bad_output", false, check_on_bad_output},
     {"instances", true, check_instances},
     {"framing", false, check_framing},
     {"clients", false, check_clients},

@@ -73,6 +73,10 @@ struct framing {
 /* One JSON object per line (spec 4.2.1, 5.1; transport contract). */
 extern const struct framing framing_ndjson;
 
+/* The rest of a line of which enough was seen: FRAME_SKIP for what is here of it, its newline
+ * included, FRAME_MORE when nothing is. */
+extern const struct framing framing_rest_of_line;
+
 /* Content-Length: N, other headers, an empty line, the body (ADR-010). */
 extern const struct framing framing_content_length;
 

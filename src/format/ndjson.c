@@ -30,3 +30,19 @@ const struct framing framing_ndjson = {
     .reset = ndjson_reset,
     .next = ndjson_next,
 };
+
+static enum frame_status rest_next(struct framing_state *state, struct slice input,
+                                   struct frame *frame)
+{
+    const char *newline = input.len > 0 ? memchr(input.data, '\n', input.len) : NULL;
+
+    (void)state;
+    frame->consumed = newline != NULL ? (size_t)(newline - input.data) + 1 : input.len;
+    return input.len > 0 ? FRAME_SKIP : FRAME_MORE;
+}
+
+const struct framing framing_rest_of_line = {
+    .name = "rest of a line",
+    .reset = ndjson_reset,
+    .next = rest_next,
+};

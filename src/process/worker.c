@@ -105,8 +105,8 @@ static int adopt(struct worker *worker, const struct process *process)
 {
     struct connection *connection = &worker->endpoint.connection;
 
-    memset(connection, 0, sizeof *connection);
-    connection->framing = worker->framing;
+    *connection = (struct connection){.framing = worker->framing,
+                                      .skips_bad_lines = worker->skips_bad_output};
     worker->pid = process->pid;
     set_context(worker);
     if (stdio_bus_event_loop_add(worker->transport->loop, process->fd_exec, STDIO_BUS_EVENT_READ,

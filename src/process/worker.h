@@ -56,6 +56,7 @@ struct worker {
     const char *pool;
     struct program program;
     const struct framing *framing; /* NULL: NDJSON */
+    bool skips_bad_output; /* "on_bad_output": "skip" */
     enum worker_state state;
     pid_t pid; /* 0: none, or reaped */
     int fd_exec;
@@ -71,8 +72,8 @@ struct worker {
     struct timer orphans_deadline;
 };
 
-/* Prepares a zeroed worker whose number, pool, program, framing and bus are set: STOPPED.
- * STDIO_BUS_ERR when memory is out. */
+/* Prepares a zeroed worker whose number, pool, program, framing, skips_bad_output and bus are
+ * set: STOPPED. STDIO_BUS_ERR when memory is out. */
 int worker_init(struct worker *worker, struct transport *transport,
                 const struct worker_host *host);
 

@@ -47,7 +47,7 @@ struct connection_handler {
                                        const struct message *message,
                                        enum message_problem problem);
     /* The input cannot go on (spec 4.3.1, 5.3, 7.3.2): no more of it is looked at. `code` is the
-     * JSON-RPC error that fits. */
+     * JSON-RPC error that fits. Not told where bad lines are skipped. */
     void (*malformed)(struct connection *connection, int code, const char *problem);
     /* A frame was refused and is skipped, and the input goes on (ADR-010). CONNECTION_HELD: nothing
      * more of it is looked at until connection_resume. */
@@ -92,6 +92,8 @@ struct connection {
     bool framed;       /* the framing is not NDJSON */
     bool takes_lines;  /* output is open, and in NDJSON */
     bool handed_over;  /* the message at hand went away with its buffer */
+    bool skips_bad_lines; /* the owner's: instead of calling them malformed; lines only */
+    unsigned long skipped; /* bad lines so far */
     char context[48];  /* for the log: "client=3" */
 };
 
@@ -131,6 +133,10 @@ int connection_copy(struct connection *to, struct connection *from, struct slice
 /* As connection_forward, with parts of the message replaced. */
 int connection_forward_edited(struct connection *to, struct connection *from, struct slice bytes,
                               const struct splice_edit *edits, unsigned count);
+
+/* Tells that a line is skipped, or a message that the owner has no use for, and counts it. */
+void connection_tell_skipped(struct connection *connection, struct slice line,
+                             const char *problem);
 
 /* Goes on after a CONNECTION_HELD. */
 void connection_resume(struct connection *connection);

@@ -129,15 +129,22 @@ static void trim_input(struct connection *connection)
     }
 }
 
-static void malformed(struct connection *connection, int code, const char *problem)
+/* True: a later message may be none the worse for it. */
+static bool malformed(struct connection *connection, int code, const char *problem)
 {
+    if (connection->skips_bad_lines) {
+        connection_skip_line(connection, problem);
+        return true;
+    }
     connection->deaf = true;
     connection->handler->malformed(connection, code, problem);
+    return false;
 }
 
 /* Finds the next message in the input. False: there is none to offer now. */
 static bool next_message(struct connection *connection)
 {
+    static const char too_long[] = "message exceeds max_input_buffer";
     struct buffer *input = connection->input;
     size_t max = connection->framing_state.max_body;
 
@@ -150,24 +157,28 @@ static bool next_message(struct connection *connection)
         case FRAME_MESSAGE:
             if (connection->offered.body.len <= max)
                 return true;
-            malformed(connection, JSONRPC_INVALID_REQUEST, "message exceeds max_input_buffer");
-            return false;
+            if (!malformed(connection, JSONRPC_INVALID_REQUEST, too_long))
+                return false;
+            break;
         case FRAME_SKIP:
             input->start += connection->offered.consumed;
             connection->offered.consumed = 0;
+            if (connection->framing == &framing_rest_of_line)
+                connection_skipped_to(connection, input->data + input->start);
             break;
         case FRAME_MALFORMED:
-            malformed(connection, JSONRPC_PARSE_ERROR, connection->offered.problem);
-            return false;
+            if (!malformed(connection, JSONRPC_PARSE_ERROR, connection->offered.problem))
+                return false;
+            break;
         default:
             if (!connection_look_at_frame(connection, status))
                 return false;
             break;
         case FRAME_MORE:
             connection->offered.consumed = 0;
-            if (bytes.len >= max)
-                malformed(connection, JSONRPC_INVALID_REQUEST, "message exceeds max_input_buffer");
-            return false;
+            if (bytes.len < max || !malformed(connection, JSONRPC_INVALID_REQUEST, too_long))
+                return false;
+            break;
         }
     }
 }

@@ -18,6 +18,12 @@ void connection_flush(struct connection *connection);
 /* Registers or withdraws interest in input. */
 void connection_set_reading(struct connection *connection, bool reading);
 
+/* Begins to skip the line that the input starts with. */
+void connection_skip_line(struct connection *connection, const char *problem);
+
+/* What was skipped went to here: when that is the line's end, messages may follow. */
+void connection_skipped_to(struct connection *connection, const char *end);
+
 /* Frees the input buffer. */
 void connection_drop_input(struct connection *connection);
 

@@ -135,6 +135,80 @@ START_TEST(design_env_that_is_not_set)
 }
 END_TEST
 
+/* "Hello!\n" before anything else, as many programs do. */
+#define BANNER "'--say','48656c6c6f210a'"
+#define SKIPPING(args)                                                                             \
+    "{'id':'p','command':'@WORKER@','args':[" args "],'instances':1,'on_bad_output':'skip'}"
+
+START_TEST(design_banner_is_skipped)
+{
+    struct daemon daemon;
+    struct client client;
+    START(&daemon, .pools = SKIPPING(BANNER));
+    daemon_wait_log(&daemon, "WARN .*worker=1 .*skipped output that is no message "
+                             "\\(1 so far\\): .*\"Hello!\"$");
+    client_connect(&client, &daemon);
+    long pid = client_pid(&client, "1", NULL);
+    client_request(&client, NULL, NULL, "die", "{'code':1}");
+    ck_assert_int_ne(client_pid(&client, "2", NULL), pid); /* and that of the next process too */
+    client_close(&client);
+    daemon_stop(&daemon);
+}
+END_TEST
+
+START_TEST(design_banner_is_fatal_by_default)
+{
+    struct daemon daemon;
+    START(&daemon, .no_wait = true, .limits = "'max_restarts':0",
+          .pools = "{'id':'p','command':'@WORKER@','args':[" BANNER "],'instances':1,"
+                   "'on_bad_output':'terminate'}");
+    daemon_wait_log(&daemon, "ERROR .*malformed output: .*; terminating it");
+    ck_assert_int_eq(daemon_wait(&daemon), 69);
+}
+END_TEST
+
+/* Between, before and behind messages; and nobody but the log hears of it. */
+START_TEST(design_bad_output_is_skipped)
+{
+    static const char *const bad[] = {
+        "{'hex':'7b226964223a5b5d7d0a'}", /* {"id":[]}: JSON, but no id */
+        "{'hex':'7b7d7d0a5b5d0a0aff0a','times':100}",
+        "{'hex':'7b2278223a22','times':1}", /* {"x":", and behind it comes the answer */
+    };
+    struct daemon daemon;
+    struct client client;
+    START(&daemon, .pools = SKIPPING(""), .limits = "'max_input_buffer':1024");
+    client_connect(&client, &daemon);
+    long pid = client_pid(&client, "1", NULL);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        client_request(&client, NULL, NULL, "garbage", bad[i]);
+        client_request(&client, NULL, NULL, "echo", NULL);
+        client_request(&client, NULL, NULL, "say_only", "{'message':{}}");
+        ck_assert_int_eq(client_pid(&client, "2", NULL), pid);
+    }
+    client_request(&client, NULL, NULL, "say_only", "{'message':'line feed'}");
+    client_request(&client, NULL, NULL, "big", "{'size':100000}");
+    client_expect_quiet(&client);
+    client_close(&client);
+    daemon_stop(&daemon);
+}
+END_TEST
+
+START_TEST(design_long_output_is_skipped)
+{
+    struct daemon daemon;
+    struct client client;
+    START(&daemon, .pools = SKIPPING(""), .limits = "'max_input_buffer':1024");
+    client_connect(&client, &daemon);
+    long pid = client_pid(&client, "1", NULL);
+    client_request(&client, "2", NULL, "big", "{'size':5000000}"); /* its answer is lost */
+    ck_assert_int_eq(client_pid(&client, "3", NULL), pid);
+    daemon_wait_log(&daemon, "skipped .*: message exceeds max_input_buffer: ");
+    client_close(&client);
+    daemon_stop(&daemon);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("design_pools");
@@ -146,5 +220,10 @@ int main(void)
     tcase_add_test(surroundings, design_cwd_of_the_workers);
     tcase_add_test(surroundings, design_cwd_that_is_gone);
     tcase_add_test(surroundings, design_cwd_that_is_not_there);
+    TCase *output = harness_case(suite, "on_bad_output");
+    tcase_add_test(output, design_banner_is_skipped);
+    tcase_add_test(output, design_banner_is_fatal_by_default);
+    tcase_add_test(output, design_bad_output_is_skipped);
+    tcase_add_test(output, design_long_output_is_skipped);
     return harness_run(suite);
 }

@@ -356,6 +356,21 @@ START_TEST(test_command_path_too_long)
 }
 END_TEST
 
+START_TEST(test_on_bad_output)
+{
+    expect_pool(FIRST "\"command\": \"/bin/cat\"", "");
+    ck_assert(!config.pools[0].skip_bad_output);
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"on_bad_output\": \"terminate\"", "");
+    ck_assert(!config.pools[0].skip_bad_output);
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"on_bad_output\": \"skip\"", "");
+    ck_assert(config.pools[0].skip_bad_output);
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"on_bad_output\": \"ski\"",
+                "E c.json:3:41: pools[0].on_bad_output: must be \"terminate\" or \"skip\"\n");
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"on_bad_output\": true",
+                "E c.json:3:41: pools[0].on_bad_output: must be a string, not a boolean\n");
+}
+END_TEST
+
 START_TEST(test_args)
 {
     expect_pool(FIRST "\"command\": \"/bin/cat\", \"args\": \"-u\"",
@@ -749,6 +764,7 @@ static void add_rule_tests(TCase *tcase)
     tcase_add_test(tcase, test_command_mode);
     tcase_add_test(tcase, test_command_in_path);
     tcase_add_test(tcase, test_command_path_too_long);
+    tcase_add_test(tcase, test_on_bad_output);
     tcase_add_test(tcase, test_args);
     tcase_add_test(tcase, test_instances);
     tcase_add_test(tcase, test_all_instances);

@@ -337,6 +337,74 @@ START_TEST(line_without_end_is_not_accepted)
 }
 END_TEST
 
+/* --- input that goes on all the same --- */
+
+static void add_bad_line(struct bytes *script, const char *line)
+{
+    bytes_add(script, line, strlen(line));
+    bytes_add(script, "\n", 1);
+}
+
+/* _i: chunk size, held or not, socket or pipes. */
+START_TEST(bad_lines_are_skipped)
+{
+    static const char *const bad[] = {
+        "Starting: {\"id\":9}", "[]", "}", "{\"id\":1", "{\"id\":2}}", "\x01\xff\xfe",
+        "{\"k\":\"\xc3\"}",      "7",  "\"", "{\"id\":3,}\r",
+    };
+    struct bytes script = {NULL, 0, 0}, messages = {NULL, 0, 0};
+    struct owner owner;
+    unsigned i, count = sizeof bad / sizeof bad[0];
+
+    limits.max_input_buffer = 2000;
+    for (i = 0; i < count; i++) {
+        add_bad_line(&script, bad[i]);
+        add_message(&script, 20 + i * 200, i);
+        add_message(&messages, 20 + i * 200, i);
+        if (i % 3 == 0)
+            add_message(&script, 2001 + i * 1000, i); /* too long */
+        bytes_add(&script, "\n", i % 2); /* blank lines are none */
+    }
+    bytes_add(&script, "nothing behind this", 19);
+    open_either(&owner, _i % 2);
+    owner.connection.skips_bad_lines = true;
+    owner.hold_mode = _i / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
+    run_script(&owner, &script, &messages, chunks[_i / 4]);
+    ck_assert_uint_eq(owner.connection.skipped, count + 4 + 1);
+    close_owner(&owner);
+    bytes_free(&script);
+    bytes_free(&messages);
+}
+END_TEST
+
+/* However long it is, no more than its beginning is kept. */
+START_TEST(long_line_is_skipped_as_it_comes)
+{
+    struct owner owner;
+    struct bytes line = {NULL, 0, 0};
+
+    limits.max_input_buffer = 100000;
+    add_message(&line, 3000000, 1);
+    open_socket(&owner);
+    owner.connection.skips_bad_lines = true;
+    owner.other.send_chunk = _i == 0 ? 9999 : SIZE_MAX;
+    bytes_add(&owner.other.to_send, line.data, line.len - 1);
+    while (!other_sent_all(&owner.other)) {
+        run_some(&owner);
+        ck_assert(owner.connection.input == NULL ||
+                  owner.connection.input->capacity <= 4 * limits.max_input_buffer);
+    }
+    run_some(&owner);
+    ck_assert_ptr_null(owner.connection.input);
+    ck_assert_uint_eq(owner.connection.skipped, 1);
+    other_send(&owner.other, "\n{\"id\":1}\n");
+    run_until(&owner, owner.messages == 1);
+    ck_assert_uint_eq(owner.connection.skipped, 1);
+    bytes_free(&line);
+    close_owner(&owner);
+}
+END_TEST
+
 /* --- the end of input --- */
 
 static void end_of_input(struct owner *owner)
@@ -664,6 +732,8 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, longest_message_is_accepted, 0, EDGE_CHUNKS);
     tcase_add_loop_test(tcase, longer_message_is_not_accepted, 0, EDGE_CHUNKS);
     tcase_add_loop_test(tcase, line_without_end_is_not_accepted, 0, 2);
+    tcase_add_loop_test(tcase, bad_lines_are_skipped, 0, 4 * CHUNKS);
+    tcase_add_loop_test(tcase, long_line_is_skipped_as_it_comes, 0, 2);
     tcase_add_loop_test(tcase, unterminated_last_line_is_cut, 0, 2 * CHUNKS);
     tcase_add_loop_test(tcase, end_comes_after_the_last_message, 0, 2);
     tcase_add_loop_test(tcase, end_of_an_empty_input, 0, 2);
