@@ -107,9 +107,11 @@ static void do_echo(struct worker *worker, const struct request *request)
 
 static void do_plain(struct worker *worker, const struct request *request)
 {
-    struct span result = param(request, "result");
+    struct span params = request->params, result = {0};
+    if (params.data != NULL && params.data[0] == '{')
+        result = json_get(params, "result");
     if (result.data == NULL)
-        result = request->params.data != NULL ? request->params : span_of("null");
+        result = params.data != NULL ? params : span_of("null");
     worker_answer(worker, request, result.data, result.len);
 }
 
