@@ -35,6 +35,14 @@ if [ -n "$unknown" ]; then
     status=1
 fi
 
+# A function of the daemon's own with the name of one that is failed is renamed like that one.
+"$NM" "$BUILD_DIR/tests/faults/renamed.a" | sed -n 's/.* [Tt] faulty_//p' >"$FAULTS_DIR/shadows"
+if [ -s "$FAULTS_DIR/shadows" ]; then
+    echo 'FAILED: the daemon has a function of its own with a name of the C library:'
+    cat "$FAULTS_DIR/shadows"
+    status=1
+fi
+
 # Each call in the faulty daemon, by where it returns to: "NAME OFFSET FUNCTION".
 start=$("$NM" "$FAULTY_BUS" | awk '$3 == "__executable_start" { print $1 }')
 "$OBJDUMP" -d --no-show-raw-insn "$FAULTY_BUS" | awk '
