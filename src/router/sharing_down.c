@@ -222,6 +222,8 @@ void router_share_from_worker(struct router *router, struct peer *worker,
         to_client(&share);
     }
     offer_finish(&share.offer);
+    if (route->action != ROUTE_BROADCAST && route->action != ROUTE_HOLD)
+        worker->broadcast = 0; /* those who should have got the rest have gone */
 }
 
 void router_cancelled(struct router *router, const struct route *route)

@@ -75,6 +75,26 @@ START_TEST(sticky_notifications_go_to_all_its_clients)
 }
 END_TEST
 
+START_TEST(sticky_notification_that_only_some_got)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY);
+    give(a, "{'method':'m'}");
+    give(b, "{'method':'m'}");
+    expect_action(give(&workers[0], "{'method':'n'}"), ROUTE_BROADCAST);
+    workers[0].broadcast = 1; /* there was no memory for b's */
+    router_set_full(&router, b, true);
+    expect_action(give(&workers[0], "{'method':'n'}"), ROUTE_HOLD);
+    ck_assert_uint_eq(workers[0].broadcast, 1);
+    leave(a);
+    leave(b);
+    expect_released(&workers[0]);
+    expect_action(give(&workers[0], "{'method':'n'}"), ROUTE_DROP);
+    ck_assert_uint_eq(workers[0].broadcast, 0); /* the next one is for whoever comes */
+}
+END_TEST
+
 START_TEST(sticky_requests_go_to_whom_they_can_belong)
 {
     struct peer *a = add_client(), *b = add_client();
@@ -392,6 +412,7 @@ int main(void)
     tcase_add_test(tcase, or_to_the_first_where_none_is_shared);
     tcase_add_test(tcase, sticky_clients_go_where_there_are_fewest_and_stay);
     tcase_add_test(tcase, sticky_notifications_go_to_all_its_clients);
+    tcase_add_test(tcase, sticky_notification_that_only_some_got);
     tcase_add_test(tcase, sticky_requests_go_to_whom_they_can_belong);
     tcase_add_test(tcase, sticky_without_rewriting_holds_equal_ids);
     tcase_add_test(tcase, sticky_clients_stay_when_the_worker_restarts);
