@@ -226,7 +226,9 @@ static void delivered_progress(struct run *run, struct actor *from, struct actor
         if (asked->answerer != from || asked->token[0] == '\0' ||
             !same_id(asked->seen_token, token))
             continue;
-        known = true;
+        /* Who has a worker alone is found without. */
+        if (asked->asker == NULL || sharing_reads_tokens(sharing_of(run, asked->asker, from)))
+            known = true;
         with_value(expected, from->text, PROGRESS,
                    strcmp(asked->seen_token, asked->token) == 0 ? token : asked->token);
         if (asked->asker == to && strcmp(text, expected) == 0)

@@ -304,6 +304,30 @@ static void do_reply_text(struct worker *worker, const struct request *request)
         worker_answer(worker, request, "null", 4);
 }
 
+static void add_note(struct worker *worker, const struct request *request, const char *method,
+                     const char *key, struct span value)
+{
+    text_printf(&worker->output, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"%s\":",
+                method, key);
+    add_span(&worker->output, value);
+    text_printf(&worker->output, ",\"n\":");
+    add_span(&worker->output, param(request, "n"));
+    text_printf(&worker->output, "}}\n");
+}
+
+static void do_progress(struct worker *worker, const struct request *request)
+{
+    add_note(worker, request, "notifications/progress", "progressToken",
+             param(request, "_meta.progressToken"));
+    do_echo(worker, request);
+}
+
+static void do_update(struct worker *worker, const struct request *request)
+{
+    add_note(worker, request, "session/update", "sessionId", param(request, "sessionId"));
+    do_echo(worker, request);
+}
+
 static void do_last_note(struct worker *worker, const struct request *request)
 {
     if (worker->last_note.len > 0)
@@ -424,6 +448,8 @@ static const struct method {
     {"release", do_release},
     {"ask", do_ask},
     {"reply_text", do_reply_text},
+    {"progress", do_progress},
+    {"update", do_update},
     {"last_note", do_last_note},
     {"die", do_die},
     {"close_stdout", do_close_stdout},

@@ -233,12 +233,12 @@ END_TEST
 /* Clients come and go; a process never has two, and nothing is left over. */
 START_TEST(agents_clients_come_and_go)
 {
-    enum { SLOTS = 12, ROUNDS = 400 };
+    enum { SLOTS = 100, ROUNDS = 1200 };
     struct daemon daemon;
     struct client clients[SLOTS];
     long pids[SLOTS] = {0};
     unsigned random = 1;
-    START(&daemon, .pools = AGENTS(16, ",'spare':2"), .limits = "'max_restarts':0");
+    START(&daemon, .pools = AGENTS(104, ",'spare':2"), .limits = "'max_restarts':0");
     for (int round = 0; round < ROUNDS; round++) {
         random = random * 1664525u + 1013904223u;
         unsigned i = (random >> 16) % SLOTS;
@@ -262,6 +262,7 @@ START_TEST(agents_clients_come_and_go)
             client_close(&clients[i]);
     }
     daemon_wait_workers(&daemon, 2);
+    daemon_check_memory(&daemon, 8192);
     daemon_stop(&daemon);
 }
 END_TEST
