@@ -1,6 +1,6 @@
-/* Many clients that use the same ids, tokens and few processes (protocol.md, "Pools for MCP, ACP and
- * LSP"), at random, while processes die and clients leave: each sees what is its own and nothing
- * else, and every request has an end. */
+/* Many clients that use the same ids, tokens and few processes (protocol.md, "Pools for MCP, ACP
+ * and LSP"), at random, while processes die and clients leave: each sees what is its own and
+ * nothing else, and every request has an end. */
 #include "build_config.h"
 
 #include <stdio.h>

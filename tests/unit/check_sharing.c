@@ -119,6 +119,24 @@ START_TEST(sticky_requests_go_to_whom_they_can_belong)
 }
 END_TEST
 
+/* Nobody waits for what a client that has left had asked. */
+START_TEST(sticky_requests_that_were_given_up_do_not_count)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client();
+
+    POOL("p", 1, STICKY);
+    give(a, "{'method':'m'}");
+    give(b, "{'id':1,'method':'m'}");
+    give(c, "{'id':2,'method':'m'}");
+    expect_refused(give(&workers[0], "{'id':1,'method':'q'}"), "unroutable");
+    leave(c);
+    expect(give(&workers[0], "{'id':1,'method':'q'}"), b, "{'id':1,'method':'q'}");
+    give(a, "{'id':3,'method':'m'}");
+    give(b, "{'method':'notifications/cancelled','params':{'requestId':1}}");
+    expect(give(&workers[0], "{'id':2,'method':'q'}"), a, "{'id':2,'method':'q'}");
+}
+END_TEST
+
 START_TEST(sticky_without_rewriting_holds_equal_ids)
 {
     struct peer *a = add_client(), *b = add_client();
@@ -414,6 +432,7 @@ int main(void)
     tcase_add_test(tcase, sticky_notifications_go_to_all_its_clients);
     tcase_add_test(tcase, sticky_notification_that_only_some_got);
     tcase_add_test(tcase, sticky_requests_go_to_whom_they_can_belong);
+    tcase_add_test(tcase, sticky_requests_that_were_given_up_do_not_count);
     tcase_add_test(tcase, sticky_without_rewriting_holds_equal_ids);
     tcase_add_test(tcase, sticky_clients_stay_when_the_worker_restarts);
     tcase_add_test(tcase, sessions_in_params);
