@@ -17,6 +17,9 @@
 #define TEXT_START "{\"text\":\""
 #define TEXT_END "\"}}\n"
 #define REQUEST_MAX_START 64 /* MESSAGE_START and the longest id */
+#define HEAD "Content-Length: "
+#define HEAD_END "\r\n\r\n"
+#define HEAD_MAX 32
 #define OUT_MIN ((size_t)65536)
 
 uint64_t clock_ns(void)
@@ -71,6 +74,7 @@ static char *message_end(const struct client *client, const char *kind, size_t *
 {
     size_t size = client->options.payload + 256;
     char *text = allocate(client, size);
+    size_t end_len = LENGTH(TEXT_END) - client->options.framed; /* without its newline */
     int at = 0;
 
     if (client->options.session)
@@ -78,8 +82,8 @@ static char *message_end(const struct client *client, const char *kind, size_t *
     at += snprintf(text + at, size - (size_t)at, "%s%s", kind, TEXT_START);
     write_text(text + at, client->options.payload, client->number,
                client->options.plain);
-    memcpy(text + at + client->options.payload, TEXT_END, LENGTH(TEXT_END));
-    *len = (size_t)at + client->options.payload + LENGTH(TEXT_END);
+    memcpy(text + at + client->options.payload, TEXT_END, end_len);
+    *len = (size_t)at + client->options.payload + end_len;
     return text;
 }
 
@@ -112,7 +116,7 @@ static void make_window(struct client *client)
 
 static void make_buffers(struct client *client)
 {
-    size_t line = REQUEST_MAX_START + client->request_end_len;
+    size_t line = HEAD_MAX + REQUEST_MAX_START + client->request_end_len;
 
     client->out_capacity = line * client->options.window;
     if (client->out_capacity < OUT_MIN)
@@ -153,11 +157,21 @@ static size_t put_id(char *to, uint64_t id)
     return len;
 }
 
+static size_t put_head(char *to, size_t len)
+{
+    size_t at = LENGTH(HEAD);
+
+    memcpy(to, HEAD, at);
+    at += put_id(to + at, len);
+    memcpy(to + at, HEAD_END, LENGTH(HEAD_END));
+    return at + LENGTH(HEAD_END);
+}
+
 bool client_request(struct client *client, uint64_t now_ns)
 {
     uint64_t *sent = &client->sent_ns[client->next_id & client->slot_mask];
-    size_t need = REQUEST_MAX_START + client->request_end_len;
-    char *to;
+    size_t need = HEAD_MAX + REQUEST_MAX_START + client->request_end_len, id_len;
+    char *to, id[20];
 
     if (client->in_flight >= client->options.window || *sent != 0)
         return false;
@@ -169,9 +183,13 @@ bool client_request(struct client *client, uint64_t now_ns)
             return false;
     }
     to = client->out + client->out_end;
+    id_len = put_id(id, client->next_id);
+    if (client->options.framed)
+        to += put_head(to, LENGTH(MESSAGE_START) + id_len + client->request_end_len);
     memcpy(to, MESSAGE_START, LENGTH(MESSAGE_START));
     to += LENGTH(MESSAGE_START);
-    to += put_id(to, client->next_id);
+    memcpy(to, id, id_len);
+    to += id_len;
     memcpy(to, client->request_end, client->request_end_len);
     client->out_end = (size_t)(to - client->out) + client->request_end_len;
     *sent = now_ns;
@@ -232,15 +250,32 @@ static void count_answer(struct client *client, const char *at, uint64_t id, uin
     client->in_flight--;
 }
 
+/* Behind the head of a frame; *len is what it announces. */
+static const char *read_head(const struct client *client, const char *at, size_t *len)
+{
+    char *end;
+
+    if (memcmp(at, HEAD, LENGTH(HEAD)) != 0)
+        fail_at(client, at, "not a head");
+    *len = strtoul(at + LENGTH(HEAD), &end, 10);
+    if (memcmp(end, HEAD_END, LENGTH(HEAD_END)) != 0)
+        fail_at(client, at, "not a head");
+    return end + LENGTH(HEAD_END);
+}
+
 /* Takes one answer from the input. Returns false when it is not all there. */
 static bool take_answer(struct client *client, uint64_t now_ns)
 {
     const char *start = client->in + client->in_start, *end = client->in + client->in_end;
-    const char *at = start + LENGTH(MESSAGE_START);
+    const char *at;
     uint64_t id = 0;
+    size_t len = 0;
 
-    if ((size_t)(end - start) <= REQUEST_MAX_START) /* no line of ours is that short */
+    if ((size_t)(end - start) <= REQUEST_MAX_START) /* no message of ours is that short */
         return false;
+    if (client->options.framed)
+        start = read_head(client, start, &len);
+    at = start + LENGTH(MESSAGE_START);
     if (memcmp(start, MESSAGE_START, LENGTH(MESSAGE_START)) != 0)
         fail_at(client, start, "not an answer");
     for (; *at >= '0' && *at <= '9'; at++)
@@ -250,7 +285,8 @@ static bool take_answer(struct client *client, uint64_t now_ns)
             fail_at(client, start, "a wrong answer");
         return false;
     }
-    if (memcmp(at, client->answer_end, client->answer_end_len) != 0)
+    if (memcmp(at, client->answer_end, client->answer_end_len) != 0 ||
+        (client->options.framed && (size_t)(at - start) + client->answer_end_len != len))
         fail_at(client, start, "a wrong answer");
     count_answer(client, start, id, now_ns);
     client->in_start = (size_t)(at - client->in) + client->answer_end_len;

@@ -12,6 +12,7 @@ struct client_options {
     unsigned window;  /* requests in flight, at most */
     size_t payload;   /* bytes of text in each */
     bool plain;       /* no escapes in the text */
+    bool framed;      /* by Content-Length, instead of lines */
     bool session;     /* a session of its own */
     bool push;        /* its requests ask for notifications */
     size_t dribble;   /* bytes of one write, each when the one before was read; 0: all there is */

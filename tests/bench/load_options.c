@@ -21,6 +21,7 @@ static const char usage[] =
     "  --window N       requests in flight                            (1)\n"
     "  --payload BYTES  text in a request and in its answer           (64)\n"
     "  --plain          a text that is one line: no escapes in it\n"
+    "  --framed         frames messages by Content-Length, instead of lines\n"
     "  --sessions       each has a session\n"
     "  --each           writes each request by itself, not all that can be made at once\n"
     "  --lockstep       makes its next requests when all are answered\n"
@@ -55,8 +56,9 @@ static double number(const char *text, double min)
     return value;
 }
 
-enum { CLIENTS, WINDOW, PAYLOAD, PLAIN, SESSIONS, EACH, LOCKSTEP, DRIBBLE, GREEDY, GREEDY_PAYLOAD,
-       REQUESTS, SECONDS, WARMUP, RATE, PUSH, SLOW, IDLE, WORKERS, ONE_CPU, UNIX, TCP };
+enum { CLIENTS, WINDOW, PAYLOAD, PLAIN, FRAMED, SESSIONS, EACH, LOCKSTEP, DRIBBLE, GREEDY,
+       GREEDY_PAYLOAD, REQUESTS, SECONDS, WARMUP, RATE, PUSH, SLOW, IDLE, WORKERS, ONE_CPU, UNIX,
+       TCP };
 
 static const struct option long_options[] = {
     {"clients", required_argument, NULL, CLIENTS},   {"window", required_argument, NULL, WINDOW},
@@ -69,6 +71,7 @@ static const struct option long_options[] = {
     {"tcp", required_argument, NULL, TCP},           {"lockstep", no_argument, NULL, LOCKSTEP},
     {"workers", required_argument, NULL, WORKERS},   {"one-cpu", no_argument, NULL, ONE_CPU},
     {"greedy", required_argument, NULL, GREEDY},     {"plain", no_argument, NULL, PLAIN},
+    {"framed", no_argument, NULL, FRAMED},
     {"greedy-payload", required_argument, NULL, GREEDY_PAYLOAD},
     {NULL, 0, NULL, 0},
 };
@@ -80,6 +83,7 @@ static void take(struct load_options *options, int option)
     case WINDOW: options->client.window = (unsigned)number(optarg, 1); break;
     case PAYLOAD: options->client.payload = (size_t)number(optarg, 16); break;
     case PLAIN: options->client.plain = true; break;
+    case FRAMED: options->client.framed = true; break;
     case SESSIONS: options->client.session = true; break;
     case EACH: options->each = true; break;
     case GREEDY: options->greedy = (unsigned)number(optarg, 1); break;

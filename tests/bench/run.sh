@@ -68,6 +68,18 @@ one() {
     done
 }
 
+# framed SCENARIO OPTION...: as one, but for the bus with frames at the client's side and lines at
+# the worker's; the floor looks at nothing, so it has lines at both.
+framed() {
+    scenario=$1
+    shift
+    wanted "$scenario" || return 0
+    keep "$scenario" floor "$programs/load" --seconds "$seconds" $cpus --each "$@" -- \
+        "$programs/relay" "$programs/echo_worker" --each
+    keep "$scenario" bus "$programs/load" --seconds "$seconds" $cpus --each --framed "$@" -- \
+        "$STDIO_BUS" --config "$work/1.json" --stdio --framing content-length
+}
+
 many() {
     scenario=$1 workers=$2
     shift 2
@@ -93,6 +105,8 @@ while [ $run -lt "$runs" ]; do
     (cpus=; one one-64-any-cpu --window 64)
     one one-64-batched --window 64
     one one-1 --window 1
+    framed one-64-framed --window 64
+    framed 64KiB-framed --window 4 --payload 65536
     many 16x16 2 --clients 16 --window 16 --sessions
     many 16x16-batched 2 --clients 16 --window 16 --sessions
     many 16x1 8 --clients 16 --window 1 --sessions

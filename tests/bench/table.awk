@@ -168,6 +168,7 @@ END {
     compare("  p99 us", "one-64", "p99_us")
     compare("  both ends batching: CPU ns/request", "one-64-batched", "cpu_ns", "<= 2.5")
     compare("  both ends batching: requests/s", "one-64-batched", "rate", ">= 0.75")
+    compare("  framed client, worker of lines: CPU ns/request", "one-64-framed", "cpu_ns", "<= 3")
     compare("1 client, 1 in flight: p50 us", "one-1", "p50_us", "<= 1.10")
     compare("  CPU ns/request", "one-1", "cpu_ns", "<= 1.15")
     compare("16 x 16, sessions, 2 workers: CPU ns/request*", "16x16", "cpu_ns", "<= 1.5", "one-64")
@@ -176,6 +177,7 @@ END {
     plain("  peak memory KiB", "1000x1", "peak_kib", "<= 12288")
     large("1 client, 16 in flight, 4 KiB", "4KiB", "<= 1.5")
     large("1 client, 4 in flight, 64 KiB", "64KiB", "<= 1.3")
+    compare("  framed client, worker of lines: CPU ns/request", "64KiB-framed", "cpu_ns")
     large("1 client, 1 in flight, 900 KiB", "900KiB", "<= 1.3")
     compare("900 KiB in pieces of 100 B: CPU ns/message*", "dribble-900KiB", "cpu_ns", "<= 1.5",
             "dribble-90KiB", 10)
