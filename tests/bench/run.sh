@@ -35,6 +35,11 @@ for workers in 1 2 8 11; do
     config "$workers-batched" $workers
 done
 
+# Reads all and answers nothing, with its stdout open all the same.
+cat >"$work/sink.json" <<'END'
+{"pools":[{"id":"sink","command":"sh","args":["-c","exec cat 3>&1 >/dev/null"],"instances":1}]}
+END
+
 # keep SCENARIO SUBJECT COMMAND...: keeps what load prints, or that it failed.
 keep() {
     scenario=$1 subject=$2
@@ -97,6 +102,23 @@ daemon() {
     if [ "$1" = peer ]; then echo "$PEER"; else echo "$STDIO_BUS"; fi
 }
 
+# turn SCENARIO LINE: the processor time for 64 KiB of this line, which is what a client gets before
+# the others have their turn; from a file, so that every read brings as much as there may be.
+turn() {
+    wanted "$1" || return 0
+    yes "$2" | head -c $((64 * 256 * 1024)) >"$work/lines"
+    for subject in bus ${PEER:+peer}; do
+        if ("$(daemon $subject)" --config "$work/sink.json" --stdio <"$work/lines" 2>/dev/null &&
+            times >"$work/times"); then
+            sed -n '$s/[ms]/ /gp' "$work/times" | awk -v what="$1 $subject" '{
+                print what, "turn_ms=" (60 * ($1 + $3) + $2 + $4) * 1000 / 256
+            }' >>"$data"
+        else
+            echo "$1 $subject failed with status $?" >>"$data"
+        fi
+    done
+}
+
 run=0
 while [ $run -lt "$runs" ]; do
     run=$((run + 1))
@@ -123,6 +145,7 @@ while [ $run -lt "$runs" ]; do
     many greedy 2 --clients 11 --window 1 --payload 4096 --greedy 256
     many greedy-small 2 --clients 11 --window 1 --greedy 256
     many greedy-large 2 --clients 11 --window 1 --greedy 2 --greedy-payload 1000000
+    turn turn '{}'
     one start --window 1 --requests 1
     many idle 1 --clients 1000 --idle
 done

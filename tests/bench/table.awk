@@ -188,6 +188,7 @@ END {
     plain("10 x 1 beside 256 in flight, 4 KiB: p99.9 us", "greedy", "p999_us", "<= 10000")
     plain("  beside 256 in flight, 64 B: p99.9 us", "greedy-small", "p999_us", "<= 10000")
     plain("  beside 2 in flight, 1 MB: p99.9 us", "greedy-large", "p999_us", "<= 10000")
+    plain("a turn: 64 KiB of {}, CPU ms", "turn", "turn_ms", "<= 10")
     plain("start to the first answer, ms", "start", "first_ms", "<= 5")
     plain("idle: resident KiB", "idle", "resident_kib", "<= 2048")
     plain("  bytes for a client that said nothing", "idle", "silent_client_bytes", "<= 1024")
