@@ -210,15 +210,6 @@ static void do_notify(struct worker *worker, const struct request *request)
     do_echo(worker, request);
 }
 
-static void do_progress(struct worker *worker, const struct request *request)
-{
-    text_printf(&worker->output, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
-                                 "\"params\":{\"progressToken\":");
-    add_span(&worker->output, param(request, "_meta.progressToken"));
-    text_printf(&worker->output, "}}\n");
-    do_echo(worker, request);
-}
-
 static void do_garbage(struct worker *worker, const struct request *request)
 {
     struct span hex = json_text(param(request, "hex"));
@@ -310,8 +301,10 @@ static void add_note(struct worker *worker, const struct request *request, const
     text_printf(&worker->output, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"%s\":",
                 method, key);
     add_span(&worker->output, value);
-    text_printf(&worker->output, ",\"n\":");
-    add_span(&worker->output, param(request, "n"));
+    if (param(request, "n").data != NULL) {
+        text_printf(&worker->output, ",\"n\":");
+        add_span(&worker->output, param(request, "n"));
+    }
     text_printf(&worker->output, "}}\n");
 }
 
@@ -442,7 +435,6 @@ static const struct method {
     {"say", do_say},
     {"say_only", do_say_only},
     {"notify", do_notify},
-    {"progress", do_progress},
     {"garbage", do_garbage},
     {"hold", do_hold},
     {"release", do_release},
