@@ -36,8 +36,8 @@
  *   ask              sends the session a request with the raw id params.id and the raw
  *                    params.params; its answer is R = the reply as it came
  *   reply_text       R = the last reply or error that came without an ask waiting for it, or null
- *   progress         reports progress under the raw params._meta.progressToken, with the raw params.n,
- *                    then answers as echo
+ *   progress         reports progress under the raw params._meta.progressToken, with the raw
+ *                    params.n, then answers as echo
  *   update           tells the raw params.sessionId the raw params.n, then answers as echo
  *   last_note        R = the last notification whose method is none of these, as it came, or null
  *   die              with params.answer answers first, with params.cut leaving out the newline;
