@@ -1,7 +1,10 @@
 /* relay: the floor that the bus is measured against. One client on stdin and stdout, one worker
  * behind pipes; bytes are copied both ways, 64 KiB at a time, and not looked at.
  *
- *     relay PROGRAM [ARGUMENT]...
+ *     relay [--lines] PROGRAM [ARGUMENT]...
+ *
+ * With --lines it passes nothing on before the end of its line has come, which is what every bus has
+ * to do: the floor under the floor, for long messages. Lines are shorter than 2 MiB then.
  *
  * One thread, never blocked by one direction while the other could go on. The descriptors are
  * registered once, edge-triggered, so that in steady state there is one wait for what is ready,
@@ -14,16 +17,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BUFFER_SIZE 65536
+#define READ_SIZE 65536
+#define BUFFER_SIZE (2 << 20)
 
 struct direction {
     int from, to;
-    bool readable, ended, closed;
-    size_t start, end; /* what waits to be written */
+    bool lines, readable, ended, closed;
+    size_t start, ready, end; /* what may be written ends at `ready`, what was read at `end` */
     char data[BUFFER_SIZE];
 };
 
@@ -42,9 +47,9 @@ static bool passes(void)
 /* Returns true when everything was written. */
 static bool write_rest(struct direction *direction)
 {
-    while (direction->start < direction->end) {
+    while (direction->start < direction->ready) {
         ssize_t n = write(direction->to, direction->data + direction->start,
-                          direction->end - direction->start);
+                          direction->ready - direction->start);
 
         if (n < 0 && passes())
             return false;
@@ -52,23 +57,34 @@ static bool write_rest(struct direction *direction)
             fail("write");
         direction->start += (size_t)n;
     }
-    direction->start = direction->end = 0;
+    if (direction->start > 0) {
+        direction->end -= direction->start;
+        memmove(direction->data, direction->data + direction->start, direction->end);
+    }
+    direction->start = direction->ready = 0;
     return true;
 }
 
 static void read_more(struct direction *direction)
 {
-    ssize_t n = read(direction->from, direction->data, BUFFER_SIZE);
+    char *to = direction->data + direction->end, *line_end;
+    size_t room = BUFFER_SIZE - direction->end;
+    ssize_t n = read(direction->from, to, room < READ_SIZE ? room : READ_SIZE);
 
     if (n < 0 && !passes())
         fail("read");
     if (n == 0)
         direction->ended = true;
     /* After less than was asked for there is nothing left, and what comes later is a new edge. */
-    if (n < BUFFER_SIZE)
+    if (n < READ_SIZE)
         direction->readable = false;
-    if (n > 0)
-        direction->end = (size_t)n;
+    if (n <= 0)
+        return;
+    direction->end += (size_t)n;
+    if (!direction->lines)
+        direction->ready = direction->end;
+    else if ((line_end = memrchr(to, '\n', (size_t)n)) != NULL)
+        direction->ready = (size_t)(line_end + 1 - direction->data);
 }
 
 /* One piece at most. Returns true when there may be more. */
@@ -156,8 +172,12 @@ int main(int argc, char **argv)
     int epoll = epoll_create1(EPOLL_CLOEXEC), status;
     pid_t pid;
 
+    if (argc > 1 && strcmp(argv[1], "--lines") == 0) {
+        to_worker.lines = to_client.lines = true;
+        argv++, argc--;
+    }
     if (argc < 2 || epoll < 0) {
-        fprintf(stderr, "usage: relay PROGRAM [ARGUMENT]...\n");
+        fprintf(stderr, "usage: relay [--lines] PROGRAM [ARGUMENT]...\n");
         return 64;
     }
     pid = start_worker(argv + 1, &to_worker.to, &to_client.from);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # run.sh: the benchmarks of doc/performance.md: each scenario for the daemon and, where there is but
-# one client, for the floor (tests/bench/relay), in turn; prints a table. Run by `make bench`, which
+# one client, for the floor (tests/bench/relay), in turn, and with long messages for a relay that
+# waits for whole lines; prints a table. Run by `make bench`, which
 # sets STDIO_BUS (the daemon) and BUILD_DIR. More in the environment:
 #
 #   PEER           another daemon with the same command line: one more column
@@ -67,6 +68,10 @@ one() {
     case $scenario in *-batched) each='' config=1-batched ;; esac
     keep "$scenario" floor "$programs/load" --seconds "$seconds" $cpus $each "$@" -- \
         "$programs/relay" "$programs/echo_worker" $each
+    case $scenario in *KiB)
+        keep "$scenario" lines "$programs/load" --seconds "$seconds" $cpus $each "$@" -- \
+            "$programs/relay" --lines "$programs/echo_worker" $each
+    esac
     for subject in bus ${PEER:+peer}; do
         keep "$scenario" $subject "$programs/load" --seconds "$seconds" $cpus $each "$@" -- \
             "$(daemon $subject)" --config "$work/$config.json" --stdio

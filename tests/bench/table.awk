@@ -106,8 +106,18 @@ function plain(what, scenario, name, goal,   value, spread) {
          short(median(scenario, "peer", name)), verdict(value, goal))
 }
 
+# The relay that passes on whole lines only: below it no bus can be.
+function lines_row(scenario,   value, spread) {
+    value = ratio(scenario, "lines", "cpu_ns", scenario, "floor", 1)
+    spread = spread_of(value)
+    if (value != "")
+        line("  a relay of whole lines: CPU ns/request", short(median(scenario, "floor", "cpu_ns")),
+             short(median(scenario, "lines", "cpu_ns")), short(value), spread)
+}
+
 function large(what, scenario, goal) {
     compare(what ": CPU ns/request", scenario, "cpu_ns", goal)
+    lines_row(scenario)
     compare("  requests/s", scenario, "rate")
     compare("  text without line ends: CPU ns/request", scenario "-plain", "cpu_ns", goal)
 }
