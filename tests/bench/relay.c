@@ -3,8 +3,8 @@
  *
  *     relay [--lines] PROGRAM [ARGUMENT]...
  *
- * With --lines it passes nothing on before the end of its line has come, which is what every bus has
- * to do: the floor under the floor, for long messages. Lines are shorter than 2 MiB then.
+ * With --lines it passes nothing on before the end of its line has come, as every bus has to: the
+ * floor of long messages. Lines are shorter than 2 MiB then.
  *
  * One thread, never blocked by one direction while the other could go on. The descriptors are
  * registered once, edge-triggered, so that in steady state there is one wait for what is ready,
