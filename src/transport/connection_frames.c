@@ -7,12 +7,19 @@ static void stop_watching(struct connection *connection)
     timers_stop(stdio_bus_event_loop_timers(connection->transport->loop), &connection->frame_time);
 }
 
+static void start_time(struct connection *connection)
+{
+    struct stdio_bus_event_loop *loop = connection->transport->loop;
+    int64_t ms = (int64_t)connection->transport->limits->frame_timeout_sec * 1000;
+
+    timers_start(stdio_bus_event_loop_timers(loop), &connection->frame_time,
+                 stdio_bus_event_loop_now_ms(loop) + ms);
+}
+
 /* Sees to the time that the frame may take of which part is here, if any. */
 static void watch_frame(struct connection *connection)
 {
-    struct stdio_bus_event_loop *loop = connection->transport->loop;
     struct framing_state *state = &connection->framing_state;
-    const struct limits *limits = connection->transport->limits;
 
     if (!state->begun) {
         stop_watching(connection);
@@ -21,8 +28,7 @@ static void watch_frame(struct connection *connection)
     if (timer_started(&connection->frame_time) && state->timed)
         return;
     state->timed = true;
-    timers_start(stdio_bus_event_loop_timers(loop), &connection->frame_time,
-                 stdio_bus_event_loop_now_ms(loop) + (int64_t)limits->frame_timeout_sec * 1000);
+    start_time(connection);
 }
 
 bool connection_look_at_frame(struct connection *connection, enum frame_status status)
@@ -46,9 +52,12 @@ void connection_frame_time_over(void *user_data)
     struct connection *connection = user_data;
     size_t dropped = connection->input != NULL ? buffer_len(connection->input) : 0;
 
-    /* While the input is held, the frame waits for us; its time starts anew when we go on. */
-    if (connection->held || connection->deaf || !connection->framing_state.begun)
+    if (connection->deaf || !connection->framing_state.begun)
         return;
+    if (connection->held) { /* it waits for us: its time starts anew */
+        start_time(connection);
+        return;
+    }
     log_warn(connection->transport->log, connection->context,
              "a frame was not complete after frame_timeout_sec: it is skipped, "
              "%zu bytes of it were dropped",

@@ -446,6 +446,30 @@ START_TEST(held_frames_are_not_late)
 }
 END_TEST
 
+/* Nor is what is skipped while we wait for the peer to read. */
+START_TEST(held_rest_is_not_late)
+{
+    struct owner owner;
+
+    open_in(&owner, &framing_content_length);
+    owner.hold_refused = true;
+    send_part(&owner, "Content-Length: 20000000\r\n");
+    ck_assert(is_timed(&owner));
+    other_send(&owner.other, "\r\n");
+    run_until(&owner, owner.refused_count == 1);
+    ck_assert(owner.connection.held);
+    pass_ms(60000);
+    ck_assert(owner.connection.framing_state.begun);
+    ck_assert(is_timed(&owner));
+    run_until(&owner, !owner.connection.held);
+    timers_run(stdio_bus_event_loop_timers(loop), owner.connection.frame_time.deadline_ms);
+    ck_assert(!owner.connection.framing_state.begun);
+    send_framed_text(&owner, "{}");
+    run_until(&owner, owner.messages == 1);
+    close_owner(&owner);
+}
+END_TEST
+
 START_TEST(stopped_input_is_not_late)
 {
     struct owner owner;
@@ -478,6 +502,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, whole_frames_start_no_timer, 0, 2);
     tcase_add_test(tcase, each_frame_has_its_own_time);
     tcase_add_test(tcase, held_frames_are_not_late);
+    tcase_add_test(tcase, held_rest_is_not_late);
     tcase_add_loop_test(tcase, stopped_input_is_not_late, 0, 2);
 }
 
