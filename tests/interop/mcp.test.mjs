@@ -16,7 +16,7 @@ const server = path.resolve('node_modules/@modelcontextprotocol/server-everythin
 const command = { command: process.execPath, args: [server, 'stdio'] };
 const mcp = { ...command, protocol: 'mcp', instances: 24 };
 const MANY = 20;
-const timeout = 240000;
+const timeout = 300000;
 
 function started(program, args) {
     return new StdioClientTransport({ command: program, args, env: process.env, stderr: 'ignore',

@@ -150,6 +150,7 @@ START_TEST(design_banner_is_skipped)
     client_connect(&client, &daemon);
     long pid = client_pid(&client, "1", NULL);
     client_request(&client, NULL, NULL, "die", "{'code':1}");
+    daemon_wait_log(&daemon, "exited with status 1");
     ck_assert_int_ne(client_pid(&client, "2", NULL), pid); /* and that of the next process too */
     client_close(&client);
     daemon_stop(&daemon);
