@@ -58,6 +58,33 @@ test('without the daemon', { timeout },
 test('stdio', { timeout },
     (t) => alone(t, started(daemon, ['--config', configure(workplace(t), mcp)])));
 
+const shared = { ...mcp, instances: 1, clients: 'sticky', ids: 'rewrite' };
+
+// The server does not say whom it asks: the only one that it can be is asked, or nobody.
+test('one server asks the client whose request it works on', { timeout },
+    (t) => withBus(t, shared, 'unix', async (bus) => {
+        const all = await people(3, bus, 'socket');
+        // It asks for roots by itself, a while after the first has come, and gets an error.
+        await bus.logged(/discarded a message/);
+        for (const person of all) {
+            assert.match(await person.text('trigger-sampling-request',
+                { prompt: 'p', maxTokens: 9 }), new RegExp(`${person.name} samples`));
+            assert.match(await person.text('trigger-elicitation-request'),
+                new RegExp(`${person.name} fills in`));
+        }
+        assert.deepEqual(all.map(({ asked }) => asked.map(({ method }) => method)),
+            Array(3).fill(['sampling/createMessage', 'elicitation/create']));
+
+        const other = all[1].call('trigger-long-running-operation', { duration: 1, steps: 1 });
+        const refused = await all[0].client.callTool({ name: 'trigger-sampling-request',
+            arguments: { prompt: 'p', maxTokens: 9 } });
+        assert.equal(refused.isError, true);
+        assert.match(refused.content[0].text, /-32000/);
+        await other;
+        assert.deepEqual(all.map(({ asked }) => asked.length), [2, 2, 2]);
+        await Promise.all(all.map((person) => person.close()));
+    }));
+
 for (const mode of ['unix', 'tcp']) {
     for (const way of ['socket', 'connect']) {
         test(`${mode}, ${way}`, { timeout },
@@ -72,7 +99,7 @@ for (const mode of ['unix', 'tcp']) {
         }));
 
     test(`${mode}: ${MANY} clients on one server`, { timeout },
-        (t) => withBus(t, { ...mcp, instances: 1, clients: 'sticky', ids: 'rewrite' }, mode,
+        (t) => withBus(t, shared, mode,
             async (bus) => {
                 const all = await people(MANY, bus, 'socket');
                 assert.equal(bus.workers().length, 1);
