@@ -381,8 +381,10 @@ static void share(struct peer *ann, struct peer *ben)
     peer_ask(ann, 3, ",'_meta':{'progressToken':'an Ann whose name is longer than what there is"
                      " room for in a request that is like most of them'}", "");
     tell(ann, ben);
-    peer_ask(ann, 6, ",'id':77,'params':{'sessionId':'Ann'}", ",'method':'ask'");
-    peer_ask(ben, 6, ",'id':78,'params':{'sessionId':'Ben'}", ",'method':'ask'");
+    peer_ask(ann, 6, ",'sessionId':'Ann','id':77,'params':{'sessionId':'Ann'}",
+             ",'method':'ask'");
+    peer_ask(ben, 6, ",'sessionId':'Ben','id':78,'params':{'sessionId':'Ben'}",
+             ",'method':'ask'");
     peer_await(ann);
     peer_await(ben);
 }
@@ -420,6 +422,7 @@ static void give_up(struct peer *ann)
     peer_ask(ann, 43, "", ",'method':'no_answer','pool':'c'");
     peer_await(ann);
     peer_connect(&mia, ann->run, "Mia");
+    peer_send(&mia, "{'method':'release'}"); /* should Ann be lost */
     peer_ask(&mia, 1, "", "");
     peer_await(&mia);
     peer_send(&mia, "{'id':'%0100d','params':{'who':'Mia'},'method':'no_answer'}", 2);
@@ -562,6 +565,7 @@ const struct scene scenes[SCENES] = {
                "'request_timeout_sec':1}],"
                LIMITS("") "}",
      .play = play_sharing,
+     .socket = true,
      .log = STDERR_FILE},
     {.name = "version", .arguments = WORDS("--version"), .play = play_nothing, .log = STDERR_FILE},
     {.name = "usage",
