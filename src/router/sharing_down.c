@@ -199,8 +199,9 @@ static void to_client(struct share *share)
     else if (exclusive && !share->offer.asks)
         offer_drop(&share->offer, "the worker has no client");
     else
-        offer_refuse(&share->offer, JSONRPC_SERVER_ERROR,
-                     "unroutable: nothing tells which client");
+        offer_refuse(&share->offer, JSONRPC_SERVER_ERROR, "unroutable: %s",
+                     share->sharing->clients == CLIENTS_SHARED ? "no sessionId to tell which client"
+                                                               : "nothing tells which client");
 }
 
 void router_share_from_worker(struct router *router, struct peer *worker,

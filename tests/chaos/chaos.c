@@ -1,4 +1,5 @@
 /* chaos [--seconds N] [--seed S] [--daemon PATH] [--mode unix|tcp] [--workers N] [--pools N]
+ *       [--ids preserve|rewrite]
  *
  * Runs a daemon (default: $STDIO_BUS, or ./stdio_bus) with small limits, random clients and random
  * workers (chaos_worker beside this program, or $CHAOS_WORKER), and checks all that both ends see.
@@ -27,7 +28,7 @@
 
 #define USAGE                                                                                      \
     "usage: chaos [--seconds N] [--seed S] [--daemon PATH] [--mode unix|tcp]\n"                    \
-    "             [--workers N] [--pools N]\n"
+    "             [--workers N] [--pools N] [--ids preserve|rewrite]\n"
 
 static bool read_number(const char *text, uint64_t min, uint64_t max, uint64_t *number)
 {
@@ -49,6 +50,10 @@ static bool read_option(struct options *options, const char *name, const char *v
     if (strcmp(name, "--mode") == 0) {
         options->tcp = strcmp(value, "tcp") == 0;
         return options->tcp || strcmp(value, "unix") == 0;
+    }
+    if (strcmp(name, "--ids") == 0) {
+        options->rewrite = strcmp(value, "rewrite") == 0;
+        return options->rewrite || strcmp(value, "preserve") == 0;
     }
     if (strcmp(name, "--seed") == 0)
         return read_number(value, 0, UINT64_MAX, &options->seed);
@@ -104,6 +109,7 @@ static void read_options(struct options *options, int argc, char *argv[])
         }
     }
     find_worker(options, argv[0]);
+    wire_ids_rewritten = options->rewrite;
 }
 
 static void print_summary(const struct chaos *chaos)
@@ -162,9 +168,10 @@ int main(int argc, char *argv[])
         puts("chaos: there is no /proc");
         return 77;
     }
-    printf("chaos: seed %" PRIu64 ", %u s, %s, %u pools of %u workers, %s\n", chaos.options.seed,
-           chaos.options.seconds, chaos.options.tcp ? "tcp" : "unix", chaos.options.pools,
-           chaos.options.workers, chaos.options.daemon);
+    printf("chaos: seed %" PRIu64 ", %u s, %s, %u pools of %u workers, ids %s, %s\n",
+           chaos.options.seed, chaos.options.seconds, chaos.options.tcp ? "tcp" : "unix",
+           chaos.options.pools, chaos.options.workers,
+           chaos.options.rewrite ? "rewritten" : "preserved", chaos.options.daemon);
     fflush(stdout);
     set_up(&chaos);
     if (!subject_start(&chaos))

@@ -42,6 +42,7 @@ struct options {
     const char *daemon;
     char worker[4096];
     bool tcp;
+    bool rewrite; /* the pools have their ids rewritten */
     unsigned pools, workers; /* workers of each pool */
 };
 

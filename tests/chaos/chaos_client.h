@@ -61,6 +61,7 @@ struct profile {
 struct reply { /* that it owes */
     struct serial question;
     char key[WIRE_KEY_MAX];
+    char raw_id[WIRE_KEY_MAX + 16];
     int64_t due_ms;
 };
 

@@ -72,6 +72,8 @@ static void set_up(struct worker *worker, char *const argv[])
     if (fd < 0 || worker->journal < 0)
         die("open");
     worker->board = mmap(NULL, sizeof *worker->board, PROT_READ, MAP_SHARED, fd, 0);
+    if (worker->board != MAP_FAILED)
+        wire_ids_rewritten = worker->board->ids_rewritten;
     if (worker->board == MAP_FAILED)
         die("mmap");
     close(fd);

@@ -20,7 +20,8 @@ static void resolve(struct client *client, struct entry *request)
 
 /* --- answers --- */
 
-static void check_answer(struct chaos *chaos, struct client *client, struct entry *answer)
+static void check_answer(struct chaos *chaos, struct client *client, struct entry *answer,
+                         const char *raw_id)
 {
     struct entry *request = ledger_find(&chaos->ledger, answer->ref);
 
@@ -34,7 +35,8 @@ static void check_answer(struct chaos *chaos, struct client *client, struct entr
                   " after it was told that there is none", client->conn, answer->ref.number);
         return;
     }
-    if (request->key != answer->key)
+    if (request->key != answer->key ||
+        (wire_ids_rewritten && request->raw_id != wire_key_hash(raw_id)))
         violation(chaos, "the answer to request %" PRIu64 " has another id", answer->ref.number);
     chaos->stats.answered++;
     resolve(client, request);
@@ -109,6 +111,7 @@ static void owe_reply(struct chaos *chaos, struct client *client, const struct w
     reply->question = header->serial;
     reply->due_ms = chaos->now_ms + reply_delay(chaos, client);
     memcpy(reply->key, header->key, sizeof reply->key);
+    memcpy(reply->raw_id, header->raw_id, sizeof reply->raw_id);
 }
 
 /* --- what came from a worker --- */
@@ -138,6 +141,7 @@ static void check_message(struct chaos *chaos, struct client *client, const char
                           const struct wire_header *header)
 {
     struct entry *entry = ledger_find(&chaos->ledger, header->serial);
+    size_t counted;
 
     if (entry == NULL || header->serial.origin == 0 || entry->got) {
         violation(chaos, "client %" PRIu64 " got message '%c' %" PRIx64 ".%" PRIx64
@@ -145,7 +149,8 @@ static void check_message(struct chaos *chaos, struct client *client, const char
                   header->serial.origin, header->serial.number);
         return;
     }
-    if (entry->hash != wire_hash(line, len) || entry->len != len || !wire_sum_ok(line, len))
+    if (entry->hash != wire_line_hash(line, len, &counted) || entry->len != counted ||
+        !wire_sum_ok(line, len))
         violation(chaos, "client %" PRIu64 " got message '%c' %" PRIu64 " not as it was sent",
                   client->conn, entry->kind, entry->serial.number);
     if (entry->conn != client->conn && stays(chaos, entry->conn))
@@ -156,7 +161,7 @@ static void check_message(struct chaos *chaos, struct client *client, const char
     entry->got = true;
     list_remove(&entry->expected);
     if (entry->kind == WIRE_ANSWER)
-        check_answer(chaos, client, entry);
+        check_answer(chaos, client, entry, header->raw_id);
     else
         check_owner(chaos, client, entry);
     if (entry->kind == WIRE_QUESTION && !client->going && !entry->resolved)

@@ -79,7 +79,7 @@ static void check_binding(struct chaos *chaos, struct session *session,
 
 static bool same_id(const struct list_node *node, const struct entry *entry)
 {
-    return list_entry(node, struct entry, at_worker)->key == entry->key;
+    return list_entry(node, struct entry, at_worker)->seen_id == entry->seen_id;
 }
 
 static void open_request(struct chaos *chaos, struct incarnation *worker, struct entry *entry)
@@ -135,6 +135,7 @@ static void got(struct chaos *chaos, struct incarnation *worker, const struct re
     check_order(chaos, worker, entry);
     entry->got = true;
     entry->worker = worker->origin;
+    entry->seen_id = record->key;
     if (entry->session != NULL)
         check_binding(chaos, entry->session, worker, entry);
     if (entry->kind == WIRE_REQUEST) {

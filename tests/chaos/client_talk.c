@@ -127,6 +127,7 @@ static struct entry *send_message(struct chaos *chaos, struct client *client,
                                   struct wire_header *header, struct session *session,
                                   const char *pool, size_t size)
 {
+    char raw_id[sizeof header->raw_id];
     struct entry *entry;
     size_t start;
 
@@ -137,8 +138,9 @@ static struct entry *send_message(struct chaos *chaos, struct client *client,
     entry = ledger_add(&chaos->ledger, header->serial, header->kind,
                        chaos->phase == PHASE_CALM);
     entry->ref = header->ref;
-    entry->len = client->out.len - start;
-    entry->hash = wire_hash(client->out.data + start, entry->len);
+    entry->hash = wire_line_hash(client->out.data + start, client->out.len - start, &entry->len);
+    wire_raw_id(raw_id, sizeof raw_id, client->out.data + start, client->out.len - start);
+    entry->raw_id = wire_key_hash(raw_id);
     entry->key = wire_key_hash(header->key);
     entry->conn = client->conn;
     entry->session = session;
@@ -204,10 +206,11 @@ void client_say_reply(struct chaos *chaos, struct client *client, const struct r
     header.kind = WIRE_REPLY;
     header.ref = reply->question;
     memcpy(header.key, reply->key, sizeof header.key);
+    memcpy(header.raw_id, reply->raw_id, sizeof header.raw_id);
     send_message(chaos, client, &header, NULL, "", throw_size(chaos, client));
-    if (client->profile.calm || !dice_chance(&chaos->dice, 20))
+    if (client->profile.calm || wire_ids_rewritten || !dice_chance(&chaos->dice, 20))
         return;
-    /* A reply to a question that nobody asked. */
+    /* A reply to a question that nobody asked: a worker gets it, unless it could mistake it. */
     memset(&header, 0, sizeof header);
     chaos->last_serial++;
     header.kind = WIRE_STRAY;

@@ -49,6 +49,7 @@ enum board_mode {
 
 struct board {
     uint32_t mode;
+    uint32_t ids_rewritten; /* from the start on */
 };
 
 #endif

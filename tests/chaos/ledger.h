@@ -13,6 +13,8 @@
 struct entry {
     struct serial serial, ref;
     uint64_t hash, key;
+    uint64_t raw_id; /* where ids are rewritten: the hash of its id as it was spelled */
+    uint64_t seen_id; /* a request: the hash of its id as the worker saw it */
     size_t len;
     char kind;
     bool calm;     /* sent while everything behaved */

@@ -51,10 +51,11 @@ static bool write_config(const struct chaos *chaos)
     for (i = 0; i < chaos->options.pools; i++) {
         fprintf(file,
                 "%s\n {\"id\":\"p%u\",\"command\":\"%s\",\"instances\":%u,"
-                "\"args\":[\"%s\",\"%s\",\"%llu\",\"%u\"]}",
+                "\"args\":[\"%s\",\"%s\",\"%llu\",\"%u\"]%s}",
                 i > 0 ? "," : "", i, chaos->options.worker, chaos->options.workers,
                 subject->journal_path, subject->board_path,
-                (unsigned long long)chaos->options.seed, i);
+                (unsigned long long)chaos->options.seed, i,
+                chaos->options.rewrite ? ",\"ids\":\"rewrite\"" : "");
     }
     fprintf(file,
             "],\n\"limits\":{\"max_input_buffer\":%d,\"max_output_queue\":%d,"
@@ -77,6 +78,7 @@ static bool make_board(struct chaos *chaos)
     if (chaos->board == MAP_FAILED)
         return failed("mmap");
     chaos->board->mode = BOARD_BEHAVE;
+    chaos->board->ids_rewritten = chaos->options.rewrite;
     return true;
 }
 

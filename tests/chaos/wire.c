@@ -86,6 +86,7 @@ bool wire_parse(struct wire_header *header, const char *line, size_t len)
     if (at == NULL || !next_word(&at, end, kind, sizeof kind))
         return false;
     header->kind = kind[0];
+    wire_raw_id(header->raw_id, sizeof header->raw_id, line, len);
     return next_serial(&at, end, &header->serial) && next_serial(&at, end, &header->ref) &&
            next_word(&at, end, header->key, sizeof header->key) &&
            next_word(&at, end, header->session, sizeof header->session) &&
@@ -99,14 +100,16 @@ static const char *compute_sum(const char *line, size_t len, char digits[SUM_DIG
 {
     const char *end, *behind;
     const char *at = find_header(line, len, &end);
+    size_t id_start, id_end;
     uint64_t sum;
 
     if (at == NULL || end - at < SUM_DIGITS)
         return NULL;
     behind = end;
     at = end - SUM_DIGITS;
-    sum = wire_hash(line, (size_t)(at - line)) * 31 +
-          wire_hash(behind, (size_t)(line + len - behind));
+    wire_find_id(line, len, &id_start, &id_end);
+    sum = wire_part_hash(line, 0, (size_t)(at - line), id_start, id_end) * 31 +
+          wire_part_hash(line, (size_t)(behind - line), len, id_start, id_end);
     snprintf(digits, SUM_DIGITS + 1, "%016" PRIx64, sum);
     return at;
 }

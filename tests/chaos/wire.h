@@ -30,6 +30,9 @@ enum wire_kind {
     WIRE_NOWHERE = 'x'    /* worker: what must not reach anybody */
 };
 
+/* Set at the start where the daemon rewrites ids: sums and hashes then leave them out. */
+extern bool wire_ids_rewritten;
+
 #define WIRE_KEY_MAX 144
 #define WIRE_NAME_MAX 24
 #define WIRE_ORDERS_MAX 96
@@ -40,6 +43,8 @@ struct wire_header {
     char key[WIRE_KEY_MAX];       /* the id: "n5" is the number 5, "s5" the string; "": none */
     char session[WIRE_NAME_MAX];  /* "": none */
     char orders[WIRE_ORDERS_MAX]; /* for the worker; "": none */
+    char raw_id[WIRE_KEY_MAX + 16]; /* no part of the header: the id as it is, or is to be, spelled;
+                                     * "": none, or spelled as the dice want */
 };
 
 /* Appends the line to `out`, about `size` bytes long, spelled as the dice want. `pool`: "" or the
@@ -58,6 +63,17 @@ bool wire_sum_ok(const char *line, size_t len);
 void wire_enter_sum(char *line, size_t len);
 
 uint64_t wire_hash(const void *bytes, size_t len);
+
+/* Of a whole line. *counted: how many of its bytes that are. */
+uint64_t wire_line_hash(const char *line, size_t len, size_t *counted);
+
+/* Where the id's value is, quotes included; both 0 where there is none, or where ids are not
+ * rewritten. And the hash of a part of the line without it. */
+void wire_find_id(const char *line, size_t len, size_t *start, size_t *end);
+uint64_t wire_part_hash(const char *line, size_t from, size_t to, size_t id_start, size_t id_end);
+
+/* The id of a line as it is spelled; "" where there is none, or where ids are not rewritten. */
+void wire_raw_id(char *to, size_t size, const char *line, size_t len);
 uint64_t wire_key_hash(const char *key);
 
 /* A line of the daemon's own. */

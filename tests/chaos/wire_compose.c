@@ -86,7 +86,9 @@ static void add_id(struct line *line)
 {
     const char *key = line->header->key;
 
-    if (key[0] == 'n')
+    if (line->header->raw_id[0] != '\0')
+        add(line, line->header->raw_id);
+    else if (key[0] == 'n')
         add_number(line, key + 1);
     else if (line->escaped)
         text_printf(line->out, "\"\\u%04x%s\"", (unsigned)key[1], key + 2);

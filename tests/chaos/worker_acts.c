@@ -219,6 +219,7 @@ static void answer(struct worker *worker, const struct task *task)
     header.kind = WIRE_ANSWER;
     header.ref.number = task->number;
     copy_name(header.key, sizeof header.key, task->key);
+    copy_name(header.raw_id, sizeof header.raw_id, task->raw_id);
     if (dice_chance(&worker->dice, 300)) /* says nothing about who gets it */
         copy_name(header.session, sizeof header.session, task->session);
     worker_say(worker, &header, task->size);
@@ -277,6 +278,7 @@ static struct task *add_task(struct worker *worker, const struct wire_header *he
     task->number = header->serial.number;
     task->size = 120;
     copy_name(task->key, sizeof task->key, header->key);
+    copy_name(task->raw_id, sizeof task->raw_id, header->raw_id);
     copy_name(task->session, sizeof task->session, header->session);
     return task;
 }

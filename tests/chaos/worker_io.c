@@ -65,7 +65,7 @@ void worker_write(struct worker *worker)
 void worker_say(struct worker *worker, struct wire_header *header, size_t size)
 {
     struct record record;
-    size_t start;
+    size_t start, len;
 
     if (worker->out_closed || worker->leaving)
         return;
@@ -77,8 +77,8 @@ void worker_say(struct worker *worker, struct wire_header *header, size_t size)
     record.kind = (uint8_t)header->kind;
     record.serial = header->serial;
     record.ref = header->ref;
-    record.len = (uint32_t)(worker->out.len - start);
-    record.hash = wire_hash(worker->out.data + start, record.len);
+    record.hash = wire_line_hash(worker->out.data + start, worker->out.len - start, &len);
+    record.len = (uint32_t)len;
     record.key = wire_key_hash(header->key);
     memcpy(record.name, header->session, sizeof record.name);
     worker_note(worker, record);
@@ -108,9 +108,10 @@ static void note_got(struct worker *worker, const struct wire_header *header, co
     record.kind = (uint8_t)header->kind;
     record.serial = header->serial;
     record.ref = header->ref;
-    record.hash = wire_hash(line, len);
+    record.hash = wire_line_hash(line, len, &len);
     record.len = (uint32_t)len;
-    record.key = wire_key_hash(header->key);
+    /* The id as it is here: no two requests at a time may have the same. */
+    record.key = wire_key_hash(header->raw_id[0] != '\0' ? header->raw_id : header->key);
     memcpy(record.name, header->session, sizeof record.name);
     worker_note(worker, record);
 }
