@@ -15,7 +15,8 @@ trap 'exit 130' INT TERM
 
 # What else decides about the figures.
 made_with() {
-    echo "# $(uname -m), $("${CC:-cc}" --version | sed 1q), $(getconf GNU_LIBC_VERSION 2>/dev/null)," \
+    echo "# $(uname -m), $("${CC:-cc}" --version | sed 1q)," \
+        "$(getconf GNU_LIBC_VERSION 2>/dev/null)," \
         "$(valgrind --version), $(grep -m 1 -o -w avx2 /proc/cpuinfo)"
 }
 
