@@ -74,6 +74,7 @@ struct scene {
     bool no_path;                 /* PATH is not set */
     bool stdin_nonblocking;
     bool repeats;                 /* fails the calls that scenes before it make, too: once each */
+    bool forgets;                 /* fails all of its allocations, even without --all */
     rlim_t descriptors;           /* the soft limit; 0: as it is */
 };
 

@@ -19,6 +19,8 @@
 #define LIMITS(more)                                                                               \
     "'limits':{'drain_timeout_sec':20,'max_output_queue':65536,'max_restarts':20" more "}"
 
+#define FRAMED "'framing':'content-length','args':['--framing','content-length']"
+
 #define POOL(id, instances, command)                                                               \
     "{'id':'" id "','command':'" command "','args':['--name','" id "'],'instances':" #instances "}"
 
@@ -73,13 +75,19 @@ static void talk(struct peer *ann)
     peer_await(ann);
 }
 
+/* A member of a message that makes it longer than PAD_SIZE. */
+static void add_pad(struct text *to)
+{
+    text_printf(to, ",'pad':'");
+    text_fill(to, 'x', PAD_SIZE);
+    text_printf(to, "'");
+}
+
 static void send_much(struct peer *peer)
 {
     struct text pad = {0};
 
-    text_printf(&pad, ",'pad':'");
-    text_fill(&pad, 'x', PAD_SIZE);
-    text_printf(&pad, "'");
+    add_pad(&pad);
     for (unsigned id = 1; id <= 3; id++)
         peer_ask(peer, id, pad.data, ",'pool':'b'");
     peer_await(peer);
@@ -351,10 +359,13 @@ static void have_said(struct peer *peer, unsigned id, const char *message)
 
 static void tell(struct peer *ann, struct peer *ben)
 {
-    size_t errors = ann->errors, notes;
+    size_t errors = ann->errors, notes = ann->notes;
+    struct text message = {0};
 
-    notes = ann->notes;
-    have_said(ann, 4, "'who':'all'");
+    text_printf(&message, "'who':'all'");
+    add_pad(&message); /* each of them needs a buffer of its own */
+    have_said(ann, 4, message.data);
+    text_free(&message);
     if (!peer_gone(ann) && ann->errors == errors) {
         peer_await_notes(ben, ben->notes + 1);
         if (ann->notes != notes + 1)
@@ -394,9 +405,7 @@ static void share_much(struct peer *peer)
 {
     struct text pad = {0};
 
-    text_printf(&pad, ",'pad':'");
-    text_fill(&pad, 'x', PAD_SIZE);
-    text_printf(&pad, "'");
+    add_pad(&pad);
     peer_ask(peer, 30, pad.data, "");
     peer_await(peer);
     if (!peer_gone(peer)) {
@@ -504,9 +513,10 @@ const struct scene scenes[SCENES] = {
      .log = STDERR_FILE},
     {.name = "stdio",
      .arguments = WORDS("--config", "@DIR@/config", "--log-level", "debug"),
-     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "," POOL("b", 1, "@WORKER@") "]," LIMITS("")
-               "}",
+     .config = "{'pools':[" POOL("a", 1, "@WORKER@")
+               ",{'id':'b','command':'@WORKER@','instances':1," FRAMED "}]," LIMITS("") "}",
      .play = play_stdio,
+     .forgets = true,
      .log = STDERR_SOCKET},
     {.name = "file",
      .arguments = WORDS("--config", "@DIR@/config", "--log-level", "debug"),
@@ -562,10 +572,11 @@ const struct scene scenes[SCENES] = {
                "{'id':'a','command':'@WORKER@','instances':1,'protocol':'acp'},"
                "{'id':'b','command':'@WORKER@','instances':2,'protocol':'mcp'},"
                "{'id':'c','command':'@WORKER@','instances':1,'protocol':'lsp','clients':'sticky',"
-               "'request_timeout_sec':1}],"
+               "'request_timeout_sec':1," FRAMED "}],"
                LIMITS("") "}",
      .play = play_sharing,
      .socket = true,
+     .forgets = true,
      .log = STDERR_FILE},
     {.name = "version", .arguments = WORDS("--version"), .play = play_nothing, .log = STDERR_FILE},
     {.name = "usage",

@@ -446,6 +446,7 @@ static void add_scene(struct sweep *sweep, size_t scene)
             for (size_t at = 0; at < BOARD_SITES; at++)
                 fresh = fresh && sweep->explored[before].sites[at].key != site->key;
         }
+        fresh = fresh || (scenes[scene].forgets && is_allocation(site_name(site->key)));
         if (site->key != 0 && fresh)
             add_site(sweep, &test, site);
         else if (site->key != 0 && scenes[scene].repeats)
