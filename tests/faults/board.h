@@ -10,7 +10,8 @@
 
 #define BOARD_VARIABLE "STDIO_BUS_FAULT_BOARD" /* the environment variable with the file's path */
 #define BOARD_SITES 1024                       /* a power of two */
-#define BOARD_SPEED 20                         /* how much faster the daemon's clock runs */
+#define BOARD_SPEED 20                         /* how much faster the daemon's clock runs, and */
+#define BOARD_SPEED_LOW 4                      /* when a run is repeated */
 
 #define FAULTS_MAX 3 /* the first fault, one on the way out of that, and one more */
 
@@ -38,6 +39,7 @@ struct fault {
 struct board {
     struct fault faults[FAULTS_MAX];
     uint32_t fault_count;
+    uint32_t speed;       /* BOARD_SPEED or BOARD_SPEED_LOW */
     uint32_t hits[FAULTS_MAX]; /* calls that failed on purpose */
     uint32_t armed;       /* a lasting fault may begin */
     uint32_t lifted;      /* nothing fails any more */

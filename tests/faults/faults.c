@@ -203,7 +203,7 @@ FAULTY(int, clock_gettime, (clockid_t clock, struct timespec *to))
         return -1;
     if (clock_gettime(clock, to) != 0 || board == NULL || clock != CLOCK_MONOTONIC)
         return 0;
-    ns = ((int64_t)to->tv_sec * 1000000000 + to->tv_nsec) * BOARD_SPEED;
+    ns = ((int64_t)to->tv_sec * 1000000000 + to->tv_nsec) * board->speed;
     to->tv_sec = (time_t)(ns / 1000000000);
     to->tv_nsec = (long)(ns % 1000000000);
     return 0;
@@ -215,7 +215,7 @@ static int shortened(int timeout_ms)
     if (board == NULL)
         return timeout_ms;
     __atomic_add_fetch(&board->waits, 1, __ATOMIC_SEQ_CST);
-    return timeout_ms > 0 ? (timeout_ms - 1) / BOARD_SPEED + 1 : timeout_ms;
+    return timeout_ms > 0 ? (timeout_ms - 1) / (int)board->speed + 1 : timeout_ms;
 }
 
 FAULTY(int, epoll_wait, (int fd, struct epoll_event *events, int max, int timeout_ms))

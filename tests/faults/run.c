@@ -271,6 +271,7 @@ static void make_board(struct run *run, const struct test *test)
     close(fd);
     memcpy(run->board->faults, test->faults, sizeof test->faults);
     run->board->fault_count = test->fault_count;
+    run->board->speed = test->repeated ? BOARD_SPEED_LOW : BOARD_SPEED;
     setenv(BOARD_VARIABLE, path, 1);
 }
 

@@ -82,6 +82,7 @@ struct test {
     const struct scene *scene;
     struct fault faults[FAULTS_MAX];
     unsigned fault_count;
+    bool repeated; /* with a slower clock: a busy machine may not keep up with the fast one */
 };
 
 /* Runs the test; `number` makes the directory's name. Does not return. */
