@@ -50,6 +50,21 @@ static void check_asker_done(const struct route *route)
         bus_check_client_done(list_entry(endpoint_of_peer(route->to), struct client, endpoint));
 }
 
+/* It is JSON, but no message. */
+static enum connection_verdict unacceptable(struct worker *worker, const struct message *message,
+                                            const char *problem)
+{
+    struct connection *connection = &worker->endpoint.connection;
+
+    if (connection->framed)
+        return worker_refused(connection, 0, problem);
+    if (worker->skips_bad_output)
+        connection_tell_skipped(connection, message->bytes, problem);
+    else
+        worker_malformed(connection, 0, problem);
+    return CONNECTION_NEXT;
+}
+
 static enum connection_verdict worker_message(struct connection *connection,
                                               const struct message *message,
                                               enum message_problem problem)
@@ -59,16 +74,8 @@ static enum connection_verdict worker_message(struct connection *connection,
     enum connection_verdict verdict;
     struct route route;
 
-    if (problem != MESSAGE_OK && connection->framed)
-        return worker_refused(connection, 0, message_problem_text(problem));
-    if (problem != MESSAGE_OK && worker->skips_bad_output) {
-        connection_tell_skipped(connection, message->bytes, message_problem_text(problem));
-        return CONNECTION_NEXT;
-    }
-    if (problem != MESSAGE_OK) {
-        worker_malformed(connection, 0, message_problem_text(problem));
-        return CONNECTION_NEXT;
-    }
+    if (problem != MESSAGE_OK)
+        return unacceptable(worker, message, message_problem_text(problem));
     router_from_worker(&bus->router, &worker->endpoint.peer, message, &route);
     verdict = bus_carry_out(bus, &worker->endpoint, message, &route);
     if (verdict == CONNECTION_NEXT)
@@ -85,10 +92,8 @@ static enum connection_verdict sharing_message(struct connection *connection,
     enum connection_verdict verdict;
     struct route route;
 
-    if (problem != MESSAGE_OK) {
-        worker_malformed(connection, 0, message_problem_text(problem));
-        return CONNECTION_NEXT;
-    }
+    if (problem != MESSAGE_OK)
+        return unacceptable(worker, message, message_problem_text(problem));
     verdict = bus_sharing_worker_message(worker, message, &route);
     if (verdict == CONNECTION_NEXT)
         check_asker_done(&route);

@@ -18,6 +18,11 @@ int restart_init(struct restart_policy *policy, unsigned max_restarts, unsigned 
     return policy->times != NULL ? STDIO_BUS_OK : STDIO_BUS_ERR;
 }
 
+void restart_forget(struct restart_policy *policy)
+{
+    policy->count = policy->next = policy->streak = 0;
+}
+
 void restart_free(struct restart_policy *policy)
 {
     free(policy->times);

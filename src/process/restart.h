@@ -20,6 +20,10 @@ struct restart_policy {
 
 /* STDIO_BUS_ERR when memory is out. */
 int restart_init(struct restart_policy *policy, unsigned max_restarts, unsigned window_sec);
+
+/* Forgets the restarts: those to come have nothing to do with them. */
+void restart_forget(struct restart_policy *policy);
+
 void restart_free(struct restart_policy *policy);
 
 /* The worker exited unexpectedly: the delay in milliseconds before its restart, or -1 when there

@@ -270,10 +270,23 @@ static void running_retire(struct worker *worker)
 {
     log_debug(log_of(worker), context(worker), "its client has left: ending it");
     worker->retiring = true;
+    restart_forget(&worker->restart);
     worker->state = WORKER_STOPPING;
     worker->host->available(worker, PEER_AWAY);
     worker_end_input(worker);
     start_timer(worker, &worker->deadline, GRACE_MS);
+}
+
+/* Its end was its client's (LSP exit), or nobody's concern any more. */
+static void stopping_retire(struct worker *worker)
+{
+    worker->retiring = true;
+    restart_forget(&worker->restart);
+}
+
+static void stopped_retire(struct worker *worker)
+{
+    restart_forget(&worker->restart);
 }
 
 static void stopping_exited(struct worker *worker)
@@ -340,6 +353,7 @@ static void stopping_stop(struct worker *worker)
 
 static void stopped_deadline(struct worker *worker)
 {
+    worker->retiring = false; /* what fails to start now is tried again, after a while */
     if (worker_start(worker) == STDIO_BUS_OK)
         return;
     log_error(log_of(worker), context(worker), "cannot start %s: %s", worker->program.argv[0],
@@ -383,10 +397,12 @@ static worker_action *const actions[WORKER_FAILED + 1][WORKER_RETIRE + 1] = {
         [WORKER_MISBEHAVED] = stopping_misbehaved,
         [WORKER_DEADLINE] = stopping_deadline,
         [WORKER_STOP] = stopping_stop,
+        [WORKER_RETIRE] = stopping_retire,
     },
     [WORKER_STOPPED] = {
         [WORKER_DEADLINE] = stopped_deadline,
         [WORKER_STOP] = stopped_stop,
+        [WORKER_RETIRE] = stopped_retire,
     },
 };
 

@@ -69,6 +69,7 @@ void router_set_sharing(struct router *router, size_t pool, const struct sharing
     if (sharing->clients != CLIENTS_SHARED)
         return;
     all->plain = all->plain && group->plain;
+    all->top_sessions |= !sharing->session_in_params;
     all->sharing.session_in_params |= sharing->session_in_params;
     all->sharing.rewrite_ids |= sharing->rewrite_ids;
 }

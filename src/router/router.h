@@ -24,6 +24,7 @@ struct router_group {
     size_t count;
     size_t turn; /* whose turn it is next */
 
+    bool top_sessions; /* all: the session ids of some of its pools stand at the top level */
     bool plain; /* nothing of what follows is of use: as the specification has it */
     struct sharing sharing;
     struct list waiting; /* peers held until a worker has no client */

@@ -122,8 +122,10 @@ static struct peer *bind_client(const struct share *share, struct router_group *
     struct peer *worker = find_unbound(group, &may_come, &any_left);
 
     share->offer.router->demand = true;
-    if (worker != NULL)
+    if (worker != NULL) {
+        share->offer.from->hold_expired = false; /* the wait for a worker is over, in time */
         return bindings_add(share->offer.from, worker) == STDIO_BUS_OK ? worker : NULL;
+    }
     if (!any_left)
         offer_refuse(&share->offer, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
     else if (may_come)
@@ -240,6 +242,7 @@ static bool to_subject(struct share *share)
     if (share->subject == ABOUT_PROGRESS) {
         request = translation_progress(share, &router->from_workers, &stale);
         worker = request != NULL ? request->asker : NULL;
+        stale = stale || share->sharing->rewrite_ids; /* each token that it was given is known */
     } else if (share->subject != ABOUT_NOTHING) {
         request = translation_own_request(share, &router->from_clients);
         worker = request != NULL ? request->answerer : NULL;
@@ -280,6 +283,8 @@ static void to_pool(struct share *share, bool is_reply)
     }
     share->sharing = &group->sharing;
     translation_read(share, sharing_reads_tokens(&group->sharing));
+    if (group->top_sessions && share->offer.message->session_id.data != NULL)
+        share->session_id = share->offer.message->session_id;
     if (to_subject(share))
         return;
     if (group->sharing.clients == CLIENTS_SHARED)

@@ -312,18 +312,23 @@ static uint32_t number_of(struct message_id id)
     return number <= NUMBER_LAST + 1 ? (uint32_t)number : 0;
 }
 
-/* Of a request whose tokens passed unchanged. */
+/* Of a request whose tokens passed unchanged. One that was given up may never be answered, and its
+ * token is used anew. */
 static struct request *by_token(const struct peer *answerer, struct message_id token)
 {
     struct list_node *node, *following;
+    struct request *given_up = NULL;
 
     list_each(&answerer->answering, node, following) {
         struct request *request = list_entry(node, struct request, in_answerer);
 
-        if (!request->rewritten && token_of(request, token) < DETAILS_TOKENS)
+        if (request->rewritten || token_of(request, token) == DETAILS_TOKENS)
+            continue;
+        if (request->state == REQUEST_ACTIVE)
             return request;
+        given_up = request;
     }
-    return NULL;
+    return given_up;
 }
 
 struct request *translation_progress(struct share *share, struct requests *requests, bool *stale)

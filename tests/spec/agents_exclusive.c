@@ -196,6 +196,26 @@ START_TEST(agents_crash_is_a_crash)
 }
 END_TEST
 
+/* As language servers do when they are told to. */
+START_TEST(agents_process_that_ends_with_its_client_is_no_crash)
+{
+    struct daemon daemon;
+    struct client client;
+    START(&daemon, .pools = AGENTS(1, ""), .limits = "'max_restarts':1");
+    for (int i = 0; i < 4; i++) {
+        client_connect(&client, &daemon);
+        client_request(&client, "1", NULL, "die", "{'code':0}");
+        client_error(&client, "1", -32000, "worker exited");
+        client_close(&client);
+        client_connect(&client, &daemon);
+        client_pid(&client, "2", NULL);
+        client_close(&client);
+    }
+    ck_assert(!daemon_logged(&daemon, "failed"));
+    daemon_stop(&daemon);
+}
+END_TEST
+
 START_TEST(agents_command_that_fails_later)
 {
     struct daemon daemon;
@@ -280,6 +300,7 @@ int main(void)
     tcase_add_test(tcase, agents_process_of_a_gone_client_is_ended);
     tcase_add_test(tcase, agents_last_words_of_a_client_arrive);
     tcase_add_test(tcase, agents_crash_is_a_crash);
+    tcase_add_test(tcase, agents_process_that_ends_with_its_client_is_no_crash);
     tcase_add_test(tcase, agents_command_that_fails_later);
     tcase_add_test(tcase, agents_shutdown_with_clients_and_spares);
     tcase_add_test(tcase, agents_clients_come_and_go);

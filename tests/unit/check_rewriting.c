@@ -194,6 +194,19 @@ START_TEST(requests_of_workers)
 }
 END_TEST
 
+START_TEST(progress_of_what_a_client_was_not_asked_goes_nowhere)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, REWRITE);
+    give(a, "{'id':1,'method':'m'}");
+    give(b, "{'method':'m'}");
+    give(&workers[0], "{'id':'q','method':'m','params':{'_meta':{'progressToken':'t'}}}");
+    expect_action(give(b, "{'method':'notifications/progress','params':{'progressToken':'t'}}"),
+                  ROUTE_DROP);
+}
+END_TEST
+
 /* Who waits for a number as an id of its own gets it, and its reply comes back under it. */
 START_TEST(number_that_is_free_is_an_id_again)
 {
@@ -413,6 +426,7 @@ int main(void)
     tcase_add_test(tcase, both_tokens_of_lsp);
     tcase_add_loop_test(tcase, cancelling_names_the_right_request, 0, 3);
     tcase_add_test(tcase, requests_of_workers);
+    tcase_add_test(tcase, progress_of_what_a_client_was_not_asked_goes_nowhere);
     tcase_add_test(tcase, number_that_is_free_is_an_id_again);
     tcase_add_test(tcase, numbers_begin_again);
     tcase_add_test(tcase, numbers_count_up);

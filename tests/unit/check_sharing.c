@@ -261,6 +261,18 @@ START_TEST(shared_sessions_stay_with_their_worker)
 }
 END_TEST
 
+START_TEST(sessions_of_plain_pools_do_not_mind_the_others)
+{
+    static const char text[] = "{'sessionId':'s','method':'m'}";
+    struct peer *a = add_client();
+
+    POOL("p", 2, .clients = CLIENTS_SHARED);
+    POOL("q", 1, NESTED);
+    expect(give(a, text), &workers[0], text);
+    expect(give(a, text), &workers[0], text);
+}
+END_TEST
+
 START_TEST(sessions_have_their_limit)
 {
     struct peer *a = add_client();
@@ -334,6 +346,22 @@ START_TEST(exclusive_clients_wait_no_longer_than_allowed)
 }
 END_TEST
 
+START_TEST(exclusive_worker_that_comes_in_the_last_moment_is_taken)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, EXCLUSIVE, .busy_timeout_sec = 10);
+    give(a, "{'id':1,'method':'m'}");
+    expect_action(give(b, "{'id':1,'method':'m'}"), ROUTE_HOLD_UNTIL);
+    router_hold_expired(&router, b);
+    leave(a);
+    router_worker_gone(&router, &workers[0], note_told, NULL);
+    router_worker_available(&router, &workers[0], PEER_HERE);
+    expect_released(b);
+    expect(give(b, "{'id':1,'method':'m'}"), &workers[0], "{'id':1,'method':'m'}");
+}
+END_TEST
+
 START_TEST(exclusive_client_stays_when_its_worker_crashes)
 {
     struct peer *a = add_client(), *b = add_client();
@@ -400,6 +428,19 @@ START_TEST(requests_time_out)
 }
 END_TEST
 
+START_TEST(token_of_a_request_that_was_given_up_is_used_anew)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 1, EXCLUSIVE, .request_timeout_sec = 10);
+    give(a, "{'id':1,'method':'m','params':{'_meta':{'progressToken':'t'}}}");
+    expire(20000);
+    give(a, "{'id':2,'method':'m','params':{'_meta':{'progressToken':'t'}}}");
+    expect(give(&workers[0], "{'method':'notifications/progress','params':{'progressToken':'t'}}"),
+           a, "{'method':'notifications/progress','params':{'progressToken':'t'}}");
+}
+END_TEST
+
 START_TEST(progress_restarts_the_clock)
 {
     struct peer *a = add_client();
@@ -440,9 +481,12 @@ int main(void)
     tcase_add_test(tcase, two_sticky_workers_may_use_one_session_id);
     tcase_add_test(tcase, shared_sessions_stay_with_their_worker);
     tcase_add_test(tcase, sessions_have_their_limit);
+    tcase_add_test(tcase, sessions_of_plain_pools_do_not_mind_the_others);
     tcase_add_test(tcase, exclusive_workers_have_one_client);
     tcase_add_test(tcase, exclusive_clients_wait_no_longer_than_allowed);
+    tcase_add_test(tcase, exclusive_worker_that_comes_in_the_last_moment_is_taken);
     tcase_add_test(tcase, exclusive_client_stays_when_its_worker_crashes);
+    tcase_add_test(tcase, token_of_a_request_that_was_given_up_is_used_anew);
     tcase_add_test(tcase, requests_time_out);
     tcase_add_test(tcase, progress_restarts_the_clock);
     suite_add_tcase(suite, tcase);
