@@ -132,10 +132,8 @@ static void trim_input(struct connection *connection)
 /* True: a later message may be none the worse for it. */
 static bool malformed(struct connection *connection, int code, const char *problem)
 {
-    if (connection->skips_bad_lines) {
-        connection_skip_line(connection, problem);
-        return true;
-    }
+    if (connection->skips_bad_lines)
+        return connection_skip_line(connection, problem);
     connection->deaf = true;
     connection->handler->malformed(connection, code, problem);
     return false;

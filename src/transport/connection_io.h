@@ -18,8 +18,8 @@ void connection_flush(struct connection *connection);
 /* Registers or withdraws interest in input. */
 void connection_set_reading(struct connection *connection, bool reading);
 
-/* Begins to skip the line that the input starts with. */
-void connection_skip_line(struct connection *connection, const char *problem);
+/* Begins to skip the line that the input starts with. False: only when more of it is here. */
+bool connection_skip_line(struct connection *connection, const char *problem);
 
 /* What was skipped went to here: when that is the line's end, messages may follow. */
 void connection_skipped_to(struct connection *connection, const char *end);

@@ -17,17 +17,22 @@ void connection_tell_skipped(struct connection *connection, struct slice line,
              problem, log_escape(shown, sizeof shown, line));
 }
 
-void connection_skip_line(struct connection *connection, const char *problem)
+bool connection_skip_line(struct connection *connection, const char *problem)
 {
     const struct buffer *input = connection->input;
     struct slice line = slice_of(input->data + input->start, buffer_len(input));
     const char *newline = memchr(line.data, '\n', line.len);
 
-    if (newline != NULL)
-        line.len = (size_t)(newline - line.data);
-    connection_tell_skipped(connection, line, problem);
     connection->offered.consumed = 0;
+    if (newline != NULL) {
+        line.len = (size_t)(newline - line.data);
+    } else if (line.len < SHOWN_MAX) { /* more of it is worth showing: looked at anew then */
+        connection->framing->reset(&connection->framing_state);
+        return false;
+    }
+    connection_tell_skipped(connection, line, problem);
     connection->framing = &framing_rest_of_line;
+    return true;
 }
 
 void connection_skipped_to(struct connection *connection, const char *end)

@@ -365,15 +365,45 @@ START_TEST(bad_lines_are_skipped)
             add_message(&script, 2001 + i * 1000, i); /* too long */
         bytes_add(&script, "\n", i % 2); /* blank lines are none */
     }
-    bytes_add(&script, "nothing behind this", 19);
     open_either(&owner, _i % 2);
     owner.connection.skips_bad_lines = true;
     owner.hold_mode = _i / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
     run_script(&owner, &script, &messages, chunks[_i / 4]);
-    ck_assert_uint_eq(owner.connection.skipped, count + 4 + 1);
+    ck_assert_uint_eq(owner.connection.skipped, count + 4);
     close_owner(&owner);
     bytes_free(&script);
     bytes_free(&messages);
+}
+END_TEST
+
+/* However it comes. */
+START_TEST(skipped_line_is_shown)
+{
+    char shown[1000] = "";
+    FILE *file = tmpfile();
+    struct owner owner;
+    struct log log;
+
+    ck_assert_ptr_nonnull(file);
+    log_open(&log, fileno(file), LOG_LEVEL_WARN);
+    transport.log = &log;
+    open_socket(&owner);
+    owner.connection.skips_bad_lines = true;
+    owner.other.send_chunk = chunks[_i];
+    other_send(&owner.other, "Hello, world\r\n");
+    bytes_reserve(&owner.other.to_send, 3000);
+    memset(owner.other.to_send.data + owner.other.to_send.len, 'x', 3000);
+    owner.other.to_send.len += 3000;
+    run_until(&owner, owner.connection.skipped == 2);
+    rewind(file);
+    ck_assert_uint_gt(fread(shown, 1, sizeof shown - 1, file), 0);
+    ck_assert_msg(strstr(shown, "\"Hello, world\"\n") != NULL, "%s", shown);
+    ck_assert_msg(strstr(shown, ": \"xxxxxxxx") != NULL, "%s", shown);
+    ck_assert_msg(strstr(shown, "xxxxxxxx...\"\n") != NULL, "%s", shown);
+    close_owner(&owner);
+    log_close(&log);
+    transport.log = &test_log;
+    fclose(file);
 }
 END_TEST
 
@@ -733,6 +763,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, longer_message_is_not_accepted, 0, EDGE_CHUNKS);
     tcase_add_loop_test(tcase, line_without_end_is_not_accepted, 0, 2);
     tcase_add_loop_test(tcase, bad_lines_are_skipped, 0, 4 * CHUNKS);
+    tcase_add_loop_test(tcase, skipped_line_is_shown, 0, CHUNKS);
     tcase_add_loop_test(tcase, long_line_is_skipped_as_it_comes, 0, 2);
     tcase_add_loop_test(tcase, unterminated_last_line_is_cut, 0, 2 * CHUNKS);
     tcase_add_loop_test(tcase, end_comes_after_the_last_message, 0, 2);
