@@ -26,7 +26,7 @@ static void start_search(struct framing_state *state)
 static enum frame_status refuse_head(struct framing_state *state, struct frame *frame,
                                      size_t consumed, int code, const char *problem)
 {
-    bool excused = state->excused;
+    bool excused = state->excused && !state->has_length; /* a rest of a body has none */
 
     state->left = 0;
     framed_refuse(state, frame, consumed, code, problem);

@@ -99,6 +99,25 @@ START_TEST(adr_010_errors_keep_the_connection)
 }
 END_TEST
 
+/* Only the rest of a body is passed over in silence, not the next frame when that is wrong too. */
+START_TEST(adr_010_each_of_two_wrong_frames_is_told)
+{
+    static const char bytes[] = LENGTH(0) "\r\n" LENGTH(x) "\r\n" GOOD LENGTH(8) "\r\n{\"id\":1,"
+                                LENGTH(8) LENGTH(8) "\r\n" GOOD;
+    struct daemon daemon;
+    struct client client;
+    START(&daemon, FRAMED);
+    client_connect(&client, &daemon);
+    client_send_chunks(&client, bytes, sizeof bytes - 1, 1 + (size_t)_i * 1000);
+    frames_error(&client, "null", PARSE_ERROR, "ends inside");
+    frames_error(&client, "null", PARSE_ERROR, "not a number");
+    frames_error(&client, "null", PARSE_ERROR, "ends inside");
+    frames_error(&client, "null", PARSE_ERROR, "more than one");
+    client_close(&client);
+    daemon_stop(&daemon);
+}
+END_TEST
+
 /* Bytes behind a body that are no header. */
 START_TEST(adr_010_excess_behind_the_body)
 {
@@ -225,13 +244,17 @@ static void say_hex(struct client *client, const char *bytes, size_t len)
     text_free(&hex);
 }
 
-/* A worker's errors are logged; it gets no answer, and goes on. */
+#define WORKER_POOL(clients)                                                                       \
+    "{'id':'pool','command':'@WORKER@','instances':1,'clients':'" clients "',"                     \
+    "'framing':'content-length','args':['--framing','content-length']}"
+
+/* A worker's errors are logged; it gets no answer, and goes on: in pools of all kinds. */
 START_TEST(adr_010_worker_errors_are_logged)
 {
+    static const char *const pools[] = {WORKER_POOL("shared"), WORKER_POOL("sticky")};
     struct daemon daemon;
     struct client client;
-    START(&daemon, .pools = "{'id':'pool','command':'@WORKER@','instances':1,"
-                            "'framing':'content-length','args':['--framing','content-length']}");
+    START(&daemon, .pools = pools[_i]);
     client_connect(&client, &daemon);
     long pid = client_pid(&client, "1", NULL);
     for (int i = 0; i < WRONG; i++) {
@@ -253,11 +276,12 @@ int main(void)
     Suite *suite = suite_create("ADR-010: errors");
     TCase *clients = harness_case(suite, "clients"), *workers = harness_case(suite, "workers");
     tcase_add_loop_test(clients, adr_010_errors_keep_the_connection, 0, 4);
+    tcase_add_loop_test(clients, adr_010_each_of_two_wrong_frames_is_told, 0, 2);
     tcase_add_test(clients, adr_010_excess_behind_the_body);
     tcase_add_test(clients, adr_010_end_inside_a_frame);
     tcase_add_test(clients, adr_010_stdio_mode_survives_errors);
     tcase_add_test(clients, adr_010_strict_sends_no_errors);
     tcase_add_test(clients, adr_010_errors_do_not_pile_up);
-    tcase_add_test(workers, adr_010_worker_errors_are_logged);
+    tcase_add_loop_test(workers, adr_010_worker_errors_are_logged, 0, 2);
     return harness_run(suite);
 }
