@@ -139,6 +139,8 @@ END_TEST
 #define BANNER "'--say','48656c6c6f210a'"
 #define SKIPPING(args)                                                                             \
     "{'id':'p','command':'@WORKER@','args':[" args "],'instances':1,'on_bad_output':'skip'}"
+#define SKIPPING_STICKY                                                                            \
+    "{'id':'p','command':'@WORKER@','instances':1,'on_bad_output':'skip','clients':'sticky'}"
 
 START_TEST(design_banner_is_skipped)
 {
@@ -178,13 +180,16 @@ START_TEST(design_bad_output_is_skipped)
     };
     struct daemon daemon;
     struct client client;
-    START(&daemon, .pools = SKIPPING(""), .limits = "'max_input_buffer':1024");
+    START(&daemon, .pools = _i == 0 ? SKIPPING("") : SKIPPING_STICKY,
+          .limits = "'max_input_buffer':1024");
     client_connect(&client, &daemon);
     long pid = client_pid(&client, "1", NULL);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         client_request(&client, NULL, NULL, "garbage", bad[i]);
         client_request(&client, NULL, NULL, "echo", NULL);
-        client_request(&client, NULL, NULL, "say_only", "{'message':{}}");
+        /* A sticky pool would send {} to all its clients. */
+        client_request(&client, NULL, NULL, "say_only",
+                       _i == 0 ? "{'message':{}}" : "{'message':'x'}");
         ck_assert_int_eq(client_pid(&client, "2", NULL), pid);
     }
     client_request(&client, NULL, NULL, "say_only", "{'message':'line feed'}");
@@ -224,7 +229,7 @@ int main(void)
     TCase *output = harness_case(suite, "on_bad_output");
     tcase_add_test(output, design_banner_is_skipped);
     tcase_add_test(output, design_banner_is_fatal_by_default);
-    tcase_add_test(output, design_bad_output_is_skipped);
+    tcase_add_loop_test(output, design_bad_output_is_skipped, 0, 2);
     tcase_add_test(output, design_long_output_is_skipped);
     return harness_run(suite);
 }
