@@ -29,7 +29,8 @@ static inline void splice_write(char *to, const char *bytes, size_t start, size_
     for (edit = edits; edit < edits + count; edit++) {
         memcpy(to, bytes + start, edit->offset - start);
         to += edit->offset - start;
-        memcpy(to, edit->text.data, edit->text.len);
+        if (edit->text.len > 0)
+            memcpy(to, edit->text.data, edit->text.len);
         to += edit->text.len;
         start = edit->offset + edit->len;
     }

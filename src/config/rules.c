@@ -133,20 +133,24 @@ static void check_boolean(struct config_report *report, const struct json_value 
     check_type(report, value, JSON_BOOLEAN, "true or false");
 }
 
-static void check_cwd(struct config_report *report, const struct json_value *cwd)
+/* Why nothing can run there; 0: it can. */
+static int why_not_in(const char *path)
 {
     struct stat status;
+
+    if (stat(path, &status) != 0 || (S_ISDIR(status.st_mode) && access(path, X_OK) != 0))
+        return errno;
+    return S_ISDIR(status.st_mode) ? 0 : ENOTDIR;
+}
+
+static void check_cwd(struct config_report *report, const struct json_value *cwd)
+{
     char shown[512];
-    int error = 0;
+    int error;
 
     if (!check_filled_string(report, cwd))
         return;
-    if (stat(cwd->text.data, &status) != 0)
-        error = errno;
-    else if (!S_ISDIR(status.st_mode))
-        error = ENOTDIR;
-    else if (access(cwd->text.data, X_OK) != 0)
-        error = errno;
+    error = why_not_in(cwd->text.data);
     if (error != 0)
         config_report_value(report, cwd, "cannot work in \"%s\": %s",
                             log_escape(shown, sizeof(shown), cwd->text), strerror(error));

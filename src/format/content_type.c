@@ -24,7 +24,7 @@ struct slice trim_blanks(struct slice text)
 
 static char lower_case(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+    return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
 bool same_but_case(struct slice text, const char *lower)
