@@ -8,7 +8,7 @@ int64_t clock_now_ms(void)
 {
     struct timespec now = {0, 0};
 
-    /* Fails only on a system without a monotonic clock; there time stands still, it never jumps. */
+    /* Fails only on a system without a monotonic clock. */
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }

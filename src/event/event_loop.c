@@ -231,6 +231,14 @@ int stdio_bus_event_loop_remove(struct stdio_bus_event_loop *loop, int fd)
     return STDIO_BUS_OK;
 }
 
+/* A clock that fails says 0. Whatever started then, and waits, would be due when it goes again. */
+static int64_t clock_of(const struct stdio_bus_event_loop *loop)
+{
+    int64_t now_ms = clock_now_ms();
+
+    return now_ms > loop->now_ms ? now_ms : loop->now_ms;
+}
+
 /* How long this round may wait: -1 without end. */
 static int wait_limit_ms(const struct stdio_bus_event_loop *loop, int timeout_ms)
 {
@@ -245,7 +253,7 @@ static int wait_limit_ms(const struct stdio_bus_event_loop *loop, int timeout_ms
     /* Not now_ms: the callbacks since then, or the host between two steps, took their time too. The
      * clock is cut to whole milliseconds, so a wait of the difference never ends before the
      * deadline and no round is made in vain. */
-    deadline_ms = timers_wait_ms(&loop->timers, clock_now_ms());
+    deadline_ms = timers_wait_ms(&loop->timers, clock_of(loop));
     return timeout_ms < 0 || deadline_ms < timeout_ms ? deadline_ms : timeout_ms;
 }
 
@@ -307,7 +315,7 @@ int stdio_bus_event_loop_run_once(struct stdio_bus_event_loop *loop, int timeout
 int64_t stdio_bus_event_loop_now_ms(struct stdio_bus_event_loop *loop)
 {
     if (loop->now_is_old) {
-        loop->now_ms = clock_now_ms();
+        loop->now_ms = clock_of(loop);
         loop->now_is_old = false;
     }
     return loop->now_ms;

@@ -16,6 +16,19 @@
 #include "event/backend.h"
 #include "event_fixture.h"
 
+#ifdef HAVE_WRAP
+static bool clock_fails;
+
+/* The linker turns calls of clock_now_ms into calls of this. */
+int64_t __real_clock_now_ms(void);
+int64_t __wrap_clock_now_ms(void);
+
+int64_t __wrap_clock_now_ms(void)
+{
+    return clock_fails ? 0 : __real_clock_now_ms();
+}
+#endif
+
 /* An object that frees itself, and what was freed in which order. */
 struct object {
     struct stdio_bus_event_deferred deferred;
@@ -137,6 +150,37 @@ START_TEST(deadline_ends_the_wait_and_not_too_early)
     tear_down();
 }
 END_TEST
+
+#ifdef HAVE_WRAP
+START_TEST(time_stands_still_while_the_clock_fails)
+{
+    struct alarm alarm;
+    struct watched reader;
+    int64_t before_ms;
+
+    set_up(_i);
+    rung_len = 0;
+    open_reader(&reader, READ);
+    put(&reader);
+    ck_assert_int_eq(run(WAIT_MS), 1);
+    before_ms = stdio_bus_event_loop_now_ms(loop);
+    clock_fails = true;
+    ck_assert_int_eq(run(WAIT_MS), 1);
+    ck_assert_int_eq(stdio_bus_event_loop_now_ms(loop), before_ms);
+    start_alarm(&alarm, 1, 0);
+    timers_start(stdio_bus_event_loop_timers(loop), &alarm.timer, before_ms + 100000);
+    ck_assert_int_eq(run(-1), 1);
+    ck_assert_int_eq(spy.wait_ms, 100000);
+    clock_fails = false;
+    ck_assert_int_eq(run(WAIT_MS), 1);
+    ck_assert_int_ge(stdio_bus_event_loop_now_ms(loop), before_ms);
+    ck_assert_int_eq(rung_len, 0);
+    timers_stop(stdio_bus_event_loop_timers(loop), &alarm.timer);
+    close_watched(&reader);
+    tear_down();
+}
+END_TEST
+#endif
 
 START_TEST(wait_is_the_shorter_of_timeout_and_deadline)
 {
@@ -290,6 +334,9 @@ static void add_tests(TCase *tcase)
     static const TTest *const *const tests[] = {
         &deferred_memory_goes_at_the_end_of_the_round,
         &deadline_ends_the_wait_and_not_too_early,
+#ifdef HAVE_WRAP
+        &time_stands_still_while_the_clock_fails,
+#endif
         &wait_is_the_shorter_of_timeout_and_deadline,
         &timers_run_in_order_after_descriptors,
         &after_hook_asks_for_another_round,
