@@ -79,6 +79,10 @@ void bus_check_stopped(struct stdio_bus *bus);
 enum connection_verdict bus_carry_out(struct stdio_bus *bus, struct endpoint *from,
                                       const struct message *message, const struct route *route);
 
+/* After a message was offered to its destination's queue, with this result. */
+enum connection_verdict bus_end_forward(struct stdio_bus *bus, struct endpoint *from,
+                                        const struct route *route, int status);
+
 /* Says in the log what becomes of a message. */
 void bus_log_forwarding(struct stdio_bus *bus, const struct endpoint *from,
                         const struct message *message, const struct route *route);

@@ -125,6 +125,18 @@ static void start_hold_timer(struct stdio_bus *bus, struct endpoint *endpoint)
                      (int64_t)bus->options.config->limits.backpressure_timeout_sec * 1000);
 }
 
+enum connection_verdict bus_end_forward(struct stdio_bus *bus, struct endpoint *from,
+                                        const struct route *route, int status)
+{
+    if (status == STDIO_BUS_OK) {
+        router_forwarded(&bus->router, route);
+        return CONNECTION_NEXT;
+    }
+    router_forward_failed(&bus->router, route);
+    bus_starve(bus, from);
+    return CONNECTION_HELD;
+}
+
 enum connection_verdict bus_carry_out(struct stdio_bus *bus, struct endpoint *from,
                                       const struct message *message, const struct route *route)
 {
@@ -132,14 +144,9 @@ enum connection_verdict bus_carry_out(struct stdio_bus *bus, struct endpoint *fr
     case ROUTE_FORWARD:
         if (log_enabled(bus->log, LOG_LEVEL_DEBUG))
             bus_log_forwarding(bus, from, message, route);
-        if (connection_forward(&endpoint_of_peer(route->to)->connection, &from->connection,
-                               message->bytes) == STDIO_BUS_OK) {
-            router_forwarded(&bus->router, route);
-            return CONNECTION_NEXT;
-        }
-        router_forward_failed(&bus->router, route);
-        bus_starve(bus, from);
-        return CONNECTION_HELD;
+        return bus_end_forward(bus, from, route,
+                               connection_forward(&endpoint_of_peer(route->to)->connection,
+                                                  &from->connection, message->bytes));
     case ROUTE_HOLD:
         if (route->waits_for_id)
             start_hold_timer(bus, from);

@@ -28,15 +28,10 @@ static enum connection_verdict forward_edited(struct stdio_bus *bus, struct endp
 {
     if (log_enabled(bus->log, LOG_LEVEL_DEBUG))
         bus_log_forwarding(bus, from, message, route);
-    if (connection_forward_edited(&endpoint_of_peer(route->to)->connection, &from->connection,
-                                  message->bytes, route->edits, route->edit_count) ==
-        STDIO_BUS_OK) {
-        router_forwarded(&bus->router, route);
-        return CONNECTION_NEXT;
-    }
-    router_forward_failed(&bus->router, route);
-    bus_starve(bus, from);
-    return CONNECTION_HELD;
+    return bus_end_forward(bus, from, route,
+                           connection_forward_edited(&endpoint_of_peer(route->to)->connection,
+                                                     &from->connection, message->bytes,
+                                                     route->edits, route->edit_count));
 }
 
 /* Sends a worker's message to all of its clients. When memory runs out in between, those who have

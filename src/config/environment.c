@@ -82,14 +82,8 @@ static void check_value(struct config_report *report, const struct json_value *v
     struct slice name;
     char shown[64];
 
-    if (value->type != JSON_STRING) {
-        config_report_value(report, value, "must be a string, not %s", json_type_name(value->type));
+    if (!config_check_string(report, value))
         return;
-    }
-    if (memchr(value->text.data, '\0', value->text.len) != NULL) {
-        config_report_value(report, value, "must not contain the character \\u0000");
-        return;
-    }
     expand(value->text.data, NULL, &fault, &name);
     if (fault == FAULT_UNCLOSED)
         config_report_value(report, value, "\"${\" without a \"}\"; \"$$\" stands for a \"$\"");
@@ -104,10 +98,8 @@ void environment_check(struct config_report *report, const struct json_value *en
 {
     const struct json_value *value;
 
-    if (env->type != JSON_OBJECT) {
-        config_report_value(report, env, "must be an object, not %s", json_type_name(env->type));
+    if (!config_check_type(report, env, JSON_OBJECT, "an object"))
         return;
-    }
     for (value = env->first; value != NULL; value = value->next) {
         if (value->key.len == 0 || memchr(value->key.data, '=', value->key.len) != NULL ||
             memchr(value->key.data, '\0', value->key.len) != NULL)

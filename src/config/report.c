@@ -3,6 +3,7 @@
 #include "config/report.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define TEXT_MAX 5120 /* a path as long as systems allow, and the rest */
 
@@ -75,4 +76,23 @@ void config_warn_key(struct config_report *report, const struct json_value *memb
     vsnprintf(problem, sizeof(problem), format, args);
     va_end(args);
     tell(report, false, member->key_at, path, problem);
+}
+
+bool config_check_type(struct config_report *report, const struct json_value *value,
+                       enum json_type type, const char *wanted)
+{
+    if (value->type == type)
+        return true;
+    config_report_value(report, value, "must be %s, not %s", wanted, json_type_name(value->type));
+    return false;
+}
+
+bool config_check_string(struct config_report *report, const struct json_value *value)
+{
+    if (!config_check_type(report, value, JSON_STRING, "a string"))
+        return false;
+    if (memchr(value->text.data, '\0', value->text.len) == NULL)
+        return true;
+    config_report_value(report, value, "must not contain the character \\u0000");
+    return false;
 }

@@ -3,6 +3,7 @@
 #define STDIO_BUS_CONFIG_REPORT_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 #include "config/config.h"
 #include "format/json.h"
@@ -32,5 +33,13 @@ void config_report_missing(struct config_report *report, const struct json_value
 /* A warning about a key, `member` being its value. */
 void config_warn_key(struct config_report *report, const struct json_value *member,
                      const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Whether the value is of this type; if not, that is reported. `wanted` is the type in words; "or"
+ * may stand in it. */
+bool config_check_type(struct config_report *report, const struct json_value *value,
+                       enum json_type type, const char *wanted);
+
+/* The same for a string that becomes one of C. */
+bool config_check_string(struct config_report *report, const struct json_value *value);
 
 #endif

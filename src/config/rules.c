@@ -18,30 +18,9 @@
 
 /* ---- what all values share ------------------------------------------------------------------ */
 
-/* `wanted` is the type in words; "or" may stand in it. */
-static bool check_type(struct config_report *report, const struct json_value *value,
-                       enum json_type type, const char *wanted)
-{
-    if (value->type == type)
-        return true;
-    config_report_value(report, value, "must be %s, not %s", wanted, json_type_name(value->type));
-    return false;
-}
-
-/* A string that becomes one of C. */
-static bool check_string(struct config_report *report, const struct json_value *value)
-{
-    if (!check_type(report, value, JSON_STRING, "a string"))
-        return false;
-    if (memchr(value->text.data, '\0', value->text.len) == NULL)
-        return true;
-    config_report_value(report, value, "must not contain the character \\u0000");
-    return false;
-}
-
 static bool check_filled_string(struct config_report *report, const struct json_value *value)
 {
-    if (!check_string(report, value))
+    if (!config_check_string(report, value))
         return false;
     if (value->text.len > 0)
         return true;
@@ -130,7 +109,7 @@ static void check_runnable(struct config_report *report, const struct json_value
 
 static void check_boolean(struct config_report *report, const struct json_value *value)
 {
-    check_type(report, value, JSON_BOOLEAN, "true or false");
+    config_check_type(report, value, JSON_BOOLEAN, "true or false");
 }
 
 /* Why nothing can run there; 0: it can. */
@@ -156,26 +135,19 @@ static void check_cwd(struct config_report *report, const struct json_value *cwd
                             log_escape(shown, sizeof(shown), cwd->text), strerror(error));
 }
 
-static void check_on_bad_output(struct config_report *report, const struct json_value *value)
-{
-    if (check_string(report, value) && strcmp(value->text.data, "terminate") != 0 &&
-        strcmp(value->text.data, "skip") != 0)
-        config_report_value(report, value, "must be \"terminate\" or \"skip\"");
-}
-
 static void check_args(struct config_report *report, const struct json_value *args)
 {
     const struct json_value *arg;
 
-    if (!check_type(report, args, JSON_ARRAY, "an array of strings"))
+    if (!config_check_type(report, args, JSON_ARRAY, "an array of strings"))
         return;
     for (arg = args->first; arg != NULL; arg = arg->next)
-        check_string(report, arg);
+        config_check_string(report, arg);
 }
 
 static void check_framing(struct config_report *report, const struct json_value *framing)
 {
-    if (check_string(report, framing) && framing_named(framing->text.data) == NULL)
+    if (config_check_string(report, framing) && framing_named(framing->text.data) == NULL)
         config_report_value(report, framing, "must be " FRAMING_NAMES);
 }
 
@@ -191,7 +163,8 @@ static void check_word(struct config_report *report, const struct json_value *va
     size_t len = 0;
     int i;
 
-    if (!check_type(report, value, JSON_STRING, "a string") || sharing_word(value, words) >= 0)
+    if (!config_check_type(report, value, JSON_STRING, "a string") ||
+        sharing_word(value, words) >= 0)
         return;
     for (i = 0; words[i] != NULL; i++)
         len += (size_t)snprintf(list + len, sizeof list - len, "%s\"%s\"",
@@ -200,6 +173,14 @@ static void check_word(struct config_report *report, const struct json_value *va
                                                        : ", ",
                                 words[i]);
     config_report_value(report, value, "must be %s", list);
+}
+
+static void check_on_bad_output(struct config_report *report, const struct json_value *value)
+{
+    static const char *const words[] = {"terminate", "skip", NULL};
+
+    if (config_check_string(report, value))
+        check_word(report, value, words);
 }
 
 static void check_clients(struct config_report *report, const struct json_value *value)
@@ -275,7 +256,7 @@ static void check_pool(struct config_report *report, const struct json_value *po
     bool runnable = true;
     size_t i;
 
-    if (!check_type(report, pool, JSON_OBJECT, "an object"))
+    if (!config_check_type(report, pool, JSON_OBJECT, "an object"))
         return;
     for (i = 0; i < COUNT(pool_rules); i++) {
         size_t before = report->errors;
@@ -311,7 +292,7 @@ static void check_pools(struct config_report *report, const struct json_value *p
     const struct json_value *pool;
     int64_t workers = 0;
 
-    if (!check_type(report, pools, JSON_ARRAY, "an array"))
+    if (!config_check_type(report, pools, JSON_ARRAY, "an array"))
         return;
     if (pools->first == NULL)
         config_report_value(report, pools, "must contain at least one pool");
@@ -354,7 +335,7 @@ static void check_limits(struct config_report *report, const struct json_value *
     const struct json_value *value;
     size_t i;
 
-    if (!check_type(report, limits, JSON_OBJECT, "an object"))
+    if (!config_check_type(report, limits, JSON_OBJECT, "an object"))
         return;
     for (i = 0; i < COUNT(limit_rules); i++) {
         known[i] = limit_rules[i].key;
@@ -393,7 +374,7 @@ static void check_listen(struct config_report *report, const struct json_value *
     static const char *const known[] = {"framing"};
     const struct json_value *framing;
 
-    if (!check_type(report, listen, JSON_OBJECT, "an object"))
+    if (!config_check_type(report, listen, JSON_OBJECT, "an object"))
         return;
     framing = json_member(listen, "framing");
     if (framing != NULL)
@@ -408,7 +389,7 @@ void rules_check(struct config_report *report, const struct json_value *root)
     static const char *const known[] = {"pools", "limits", "listen", "strict"};
     const struct json_value *pools, *limits, *listen, *strict;
 
-    if (!check_type(report, root, JSON_OBJECT, "an object"))
+    if (!config_check_type(report, root, JSON_OBJECT, "an object"))
         return;
     pools = json_member(root, "pools");
     limits = json_member(root, "limits");
@@ -423,6 +404,6 @@ void rules_check(struct config_report *report, const struct json_value *root)
     if (listen != NULL)
         check_listen(report, listen);
     if (strict != NULL)
-        check_type(report, strict, JSON_BOOLEAN, "true or false");
+        config_check_type(report, strict, JSON_BOOLEAN, "true or false");
     config_warn_unknown_keys(report, root, known, COUNT(known));
 }

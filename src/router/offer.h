@@ -92,4 +92,73 @@ static inline bool offer_id_free_at(const struct offer *offer, const struct requ
     return *busy == NULL || *busy == offer->from->reserved;
 }
 
+/* False: the message would start a session too many, and was refused. */
+static inline bool offer_session_left(const struct offer *offer)
+{
+    const struct sessions *sessions = &offer->router->sessions;
+
+    if (!sessions_full(sessions))
+        return true;
+    offer_refuse(offer, JSONRPC_SERVER_ERROR, "too many sessions (max_sessions %zu)",
+                 sessions->max);
+    return false;
+}
+
+/* True when the worker could take the message's id now, with *busy as above. */
+typedef bool offer_id_free_fn(const struct offer *offer, const struct peer *worker,
+                              struct request **busy);
+
+/* A worker that the message is bound to takes it now, or the sender is held. */
+static inline bool offer_is_ready(const struct offer *offer, struct peer *worker,
+                                  offer_id_free_fn *id_free)
+{
+    struct request *busy = NULL;
+
+    if (worker->availability != PEER_HERE)
+        offer_hold_on(offer, &offer->router->waiting_for_worker);
+    else if (worker->full)
+        offer_hold_on(offer, &worker->waiting);
+    else if (!id_free(offer, worker, &busy))
+        offer_hold_on_id(offer, busy, NULL);
+    else
+        return true;
+    return false;
+}
+
+/* Whose turn is it (spec 6.1.1, 6.1.3: round-robin)? Passes over those that cannot take the message
+ * now. NULL: nobody can, and the sender was held or refused. */
+static inline struct peer *offer_take_turn(const struct offer *offer, struct router_group *group,
+                                           offer_id_free_fn *id_free)
+{
+    struct request *first_busy = NULL; /* a worker would take it if this id were free there */
+    bool may_come = false;             /* some worker will take messages again */
+    size_t at = group->turn, i;
+
+    for (i = 0; i < group->count; i++, at++) {
+        struct peer *worker;
+        struct request *busy = NULL;
+
+        if (at >= group->count)
+            at = 0;
+        worker = group->workers[at];
+        if (worker->availability != PEER_FAILED)
+            may_come = true;
+        if (worker->availability != PEER_HERE || worker->full)
+            continue;
+        if (id_free(offer, worker, &busy)) {
+            group->turn = at + 1;
+            return worker;
+        }
+        if (first_busy == NULL)
+            first_busy = busy;
+    }
+    if (first_busy != NULL)
+        offer_hold_on_id(offer, first_busy, group);
+    else if (may_come)
+        offer_hold_on(offer, &offer->router->waiting_for_worker);
+    else
+        offer_refuse(offer, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
+    return NULL;
+}
+
 #endif

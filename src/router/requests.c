@@ -144,6 +144,26 @@ static inline void give_back(struct request *request)
     list_prepend(&request->table->free, &request->in_asker); /* the warmest is used next */
 }
 
+/* Into both tables, its ids and hashes being known. NULL: memory is out, and it was given back. */
+static inline struct request *enter(struct request *request, struct peer *asker,
+                                    struct peer *answerer)
+{
+    struct requests *requests = request->table;
+
+    request->asker = asker;
+    request->answerer = answerer;
+    if (hash_table_insert(&requests->by_answerer, request->answerer_hash, request) != STDIO_BUS_OK)
+        goto fail;
+    if (request_activate(request) == STDIO_BUS_OK) {
+        list_append(&answerer->answering, &request->in_answerer);
+        return request;
+    }
+    hash_table_remove(&requests->by_answerer, request->answerer_hash, request);
+fail:
+    give_back(request);
+    return NULL;
+}
+
 struct request *requests_add(struct requests *requests, struct peer *asker, struct peer *answerer,
                              struct message_id id, uint64_t id_hash)
 {
@@ -151,24 +171,13 @@ struct request *requests_add(struct requests *requests, struct peer *asker, stru
 
     if (request == NULL)
         return NULL;
-    if (set_id(request, id) != STDIO_BUS_OK)
-        goto fail;
-    request->asker = asker;
-    request->answerer = answerer;
+    if (set_id(request, id) != STDIO_BUS_OK) {
+        give_back(request);
+        return NULL;
+    }
     request->id_hash = id_hash;
     request->answerer_hash = mix(id_hash, answerer);
-    if (hash_table_insert(&requests->by_answerer, request->answerer_hash, request) != STDIO_BUS_OK)
-        goto fail;
-    if (request_activate(request) != STDIO_BUS_OK)
-        goto fail_activate;
-    list_append(&answerer->answering, &request->in_answerer);
-    return request;
-
-fail_activate:
-    hash_table_remove(&requests->by_answerer, request->answerer_hash, request);
-fail:
-    give_back(request);
-    return NULL;
+    return enter(request, asker, answerer);
 }
 
 struct message_id requests_number_id(char text[NUMBER_DIGITS], uint32_t number)
@@ -216,10 +225,10 @@ struct request *requests_add_rewritten(struct requests *requests, struct peer *a
 
     if (request == NULL)
         return NULL;
-    if (set_raw_id(request, id, raw) != STDIO_BUS_OK)
-        goto fail;
-    request->asker = asker;
-    request->answerer = answerer;
+    if (set_raw_id(request, id, raw) != STDIO_BUS_OK) {
+        give_back(request);
+        return NULL;
+    }
     request->rewritten = true;
     request->number = answerer->last_id.value;
     memcpy(request->number_text, answerer->last_id.digits, NUMBER_DIGITS);
@@ -227,18 +236,7 @@ struct request *requests_add_rewritten(struct requests *requests, struct peer *a
     request->answerer_id.text = slice_of(request->number_text, answerer->last_id.len);
     request->id_hash = id_hash;
     request->answerer_hash = mix(number_hash, answerer);
-    if (hash_table_insert(&requests->by_answerer, request->answerer_hash, request) != STDIO_BUS_OK)
-        goto fail;
-    if (request_activate(request) != STDIO_BUS_OK)
-        goto fail_activate;
-    list_append(&answerer->answering, &request->in_answerer);
-    return request;
-
-fail_activate:
-    hash_table_remove(&requests->by_answerer, request->answerer_hash, request);
-fail:
-    give_back(request);
-    return NULL;
+    return enter(request, asker, answerer);
 }
 
 int request_activate(struct request *request)

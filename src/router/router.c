@@ -91,39 +91,10 @@ struct router_group *offer_find_group(struct router *router, struct slice pool)
     return NULL;
 }
 
-/* How a group looks to a message that any of its workers may get. */
-struct choice {
-    struct peer *worker;  /* the one to take, or NULL: */
-    struct request *busy; /* a worker would take it if this id were free there */
-    bool may_come;        /* some worker will take messages again */
-};
-
-/* Whose turn is it (spec 6.1.1, 6.1.3: round-robin)? Passes over those that cannot take it now. */
-static struct choice choose_worker(const struct offer *offer, struct router_group *group)
+static inline bool id_free_at(const struct offer *offer, const struct peer *worker,
+                              struct request **busy)
 {
-    struct choice choice = {NULL, NULL, false};
-    size_t at = group->turn, i;
-
-    for (i = 0; i < group->count; i++, at++) {
-        struct peer *worker;
-        struct request *busy = NULL;
-
-        if (at >= group->count)
-            at = 0;
-        worker = group->workers[at];
-        if (worker->availability != PEER_FAILED)
-            choice.may_come = true;
-        if (worker->availability != PEER_HERE || worker->full)
-            continue;
-        if (!offer->asks || offer_id_free_at(offer, &offer->router->from_clients, worker, &busy)) {
-            choice.worker = worker;
-            group->turn = at + 1;
-            break;
-        }
-        if (choice.busy == NULL)
-            choice.busy = busy;
-    }
-    return choice;
+    return !offer->asks || offer_id_free_at(offer, &offer->router->from_clients, worker, busy);
 }
 
 /* The worker for a message that is bound to none yet, or NULL: it was held or refused. */
@@ -131,7 +102,6 @@ static struct peer *find_worker(const struct offer *offer)
 {
     struct router_group *group = offer_find_group(offer->router, offer->message->pool);
     struct peer *reserved = offer->from->reserved != NULL ? offer->from->reserved->answerer : NULL;
-    struct choice choice;
 
     if (group == NULL) {
         offer_refuse(offer, JSONRPC_INVALID_PARAMS, "no such pool");
@@ -140,33 +110,7 @@ static struct peer *find_worker(const struct offer *offer)
     if (reserved != NULL && reserved->availability == PEER_HERE && !reserved->full &&
         router_group_has(group, reserved))
         return reserved;
-    choice = choose_worker(offer, group);
-    if (choice.worker != NULL)
-        return choice.worker;
-    if (choice.busy != NULL)
-        offer_hold_on_id(offer, choice.busy, group);
-    else if (choice.may_come)
-        offer_hold_on(offer, &offer->router->waiting_for_worker);
-    else
-        offer_refuse(offer, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
-    return NULL;
-}
-
-/* The worker of an existing session (spec 6.1.2), or NULL: the message was held. */
-static struct peer *session_worker(const struct offer *offer, const struct session *session)
-{
-    struct peer *worker = session->worker;
-    struct request *busy;
-
-    if (worker->availability != PEER_HERE)
-        offer_hold_on(offer, &offer->router->waiting_for_worker);
-    else if (worker->full)
-        offer_hold_on(offer, &worker->waiting);
-    else if (offer->asks && !offer_id_free_at(offer, &offer->router->from_clients, worker, &busy))
-        offer_hold_on_id(offer, busy, NULL);
-    else
-        return worker;
-    return NULL;
+    return offer_take_turn(offer, group, id_free_at);
 }
 
 /* Records what the message changes: a pending request, a new session. */
@@ -196,12 +140,12 @@ void offer_to_worker(const struct offer *offer)
 
     if (offer->asks && offer_refused_at_once(offer, &router->from_clients))
         return;
-    if (new_session && sessions_full(&router->sessions)) {
-        offer_refuse(offer, JSONRPC_SERVER_ERROR, "too many sessions (max_sessions %zu)",
-                     router->sessions.max);
+    if (new_session && !offer_session_left(offer))
         return;
-    }
-    worker = session != NULL ? session_worker(offer, session) : find_worker(offer);
+    if (session != NULL) /* spec 6.1.2 */
+        worker = offer_is_ready(offer, session->worker, id_free_at) ? session->worker : NULL;
+    else
+        worker = find_worker(offer);
     if (worker != NULL)
         commit(offer, worker, new_session);
 }

@@ -8,64 +8,16 @@
 #include "router/holds.h"
 #include "router/translation.h"
 
-static const struct sharing *sharing_of(const struct share *share, const struct peer *worker)
+static const struct sharing *sharing_of(const struct offer *offer, const struct peer *worker)
 {
-    return &share->offer.router->pools[worker->pool].sharing;
+    return &offer->router->pools[worker->pool].sharing;
 }
 
-static bool id_free_at(const struct share *share, const struct peer *worker, struct request **busy)
+static inline bool id_free_at(const struct offer *offer, const struct peer *worker,
+                              struct request **busy)
 {
-    *busy = NULL;
-    return !share->offer.asks || sharing_of(share, worker)->rewrite_ids ||
-           offer_id_free_at(&share->offer, &share->offer.router->from_clients, worker, busy);
-}
-
-/* The worker takes the message now, or the client is held. */
-static bool is_ready(const struct share *share, struct peer *worker)
-{
-    struct request *busy;
-
-    if (worker->availability != PEER_HERE)
-        offer_hold_on(&share->offer, &share->offer.router->waiting_for_worker);
-    else if (worker->full)
-        offer_hold_on(&share->offer, &worker->waiting);
-    else if (!id_free_at(share, worker, &busy))
-        offer_hold_on_id(&share->offer, busy, NULL);
-    else
-        return true;
-    return false;
-}
-
-/* --- a shared pool: by turns --- */
-
-/* NULL: it was held or refused. */
-static struct peer *next_in_turn(const struct share *share, struct router_group *group)
-{
-    struct request *busy, *first_busy = NULL;
-    bool may_come = false;
-    size_t at = group->turn, i;
-
-    for (i = 0; i < group->count; i++, at++) {
-        struct peer *worker = group->workers[at < group->count ? at : (at = 0)];
-
-        if (worker->availability != PEER_FAILED)
-            may_come = true;
-        if (worker->availability != PEER_HERE || worker->full)
-            continue;
-        if (id_free_at(share, worker, &busy)) {
-            group->turn = at + 1;
-            return worker;
-        }
-        if (first_busy == NULL)
-            first_busy = busy;
-    }
-    if (first_busy != NULL)
-        offer_hold_on_id(&share->offer, first_busy, group);
-    else if (may_come)
-        offer_hold_on(&share->offer, &share->offer.router->waiting_for_worker);
-    else
-        offer_refuse(&share->offer, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
-    return NULL;
+    return !offer->asks || sharing_of(offer, worker)->rewrite_ids ||
+           offer_id_free_at(offer, &offer->router->from_clients, worker, busy);
 }
 
 /* --- a sticky or exclusive pool: bound at the first message --- */
@@ -149,29 +101,6 @@ static struct peer *bound_worker(const struct share *share, struct router_group 
     return worker;
 }
 
-/* --- sessions --- */
-
-/* The sessions of a sticky pool's worker are its own affair, so that two workers may use one id;
- * who has a worker alone needs none. */
-static struct slice session_key(const struct share *share, const struct peer *worker,
-                                char key[SESSIONS_KEY_MAX])
-{
-    if (worker == NULL || sharing_of(share, worker)->clients == CLIENTS_SHARED)
-        return share->session_id;
-    return sessions_scoped_key(key, worker, share->session_id);
-}
-
-static bool sessions_left(const struct share *share)
-{
-    const struct sessions *sessions = &share->offer.router->sessions;
-
-    if (!sessions_full(sessions))
-        return true;
-    offer_refuse(&share->offer, JSONRPC_SERVER_ERROR, "too many sessions (max_sessions %zu)",
-                 sessions->max);
-    return false;
-}
-
 /* --- the decision --- */
 
 /* Records what the message changes; session_id is the key of a new session, if it starts one. */
@@ -201,15 +130,16 @@ static void to_shared(struct share *share, struct router_group *group)
 
     if (share->offer.asks && offer_refused_at_once(&share->offer, &router->from_clients))
         return;
-    if (session == NULL && id.data != NULL && !sessions_left(share))
+    if (session == NULL && id.data != NULL && !offer_session_left(&share->offer))
         return;
     if (session != NULL)
-        worker = is_ready(share, session->worker) ? session->worker : NULL;
+        worker = session->worker;
     else
-        worker = next_in_turn(share, group);
-    if (worker == NULL)
+        worker = offer_take_turn(&share->offer, group, id_free_at);
+    if (worker == NULL ||
+        (session != NULL && !offer_is_ready(&share->offer, worker, id_free_at)))
         return;
-    share->sharing = sharing_of(share, worker);
+    share->sharing = sharing_of(&share->offer, worker);
     commit(share, worker, session == NULL ? id : none);
 }
 
@@ -219,13 +149,14 @@ static void to_bound(struct share *share, struct router_group *group)
     char buffer[SESSIONS_KEY_MAX];
     struct slice key = {NULL, 0};
 
-    if (worker == NULL || !is_ready(share, worker))
+    if (worker == NULL || !offer_is_ready(&share->offer, worker, id_free_at))
         return;
     if (share->session_id.data != NULL && group->sharing.clients == CLIENTS_STICKY) {
-        key = session_key(share, worker, buffer);
+        /* They are the worker's own affair, so that two workers may use one id. */
+        key = sessions_scoped_key(buffer, worker, share->session_id);
         if (sessions_find(&share->offer.router->sessions, key) != NULL)
             key.data = NULL;
-        else if (!sessions_left(share))
+        else if (!offer_session_left(&share->offer))
             return;
     }
     commit(share, worker, key);
