@@ -56,8 +56,12 @@ void bindings_clear_client(struct peer *client)
 {
     struct list_node *node, *following;
 
-    list_each(&client->bindings, node, following)
-        end(list_entry(node, struct binding, in_client));
+    list_each(&client->bindings, node, following) {
+        struct binding *binding = list_entry(node, struct binding, in_client);
+
+        binding->worker->client_left = true;
+        end(binding);
+    }
 }
 
 void bindings_clear_worker(struct peer *worker)

@@ -173,6 +173,7 @@ void router_worker_gone(struct router *router, struct peer *worker,
     fail_answering(router, worker, unanswered, user_data);
     worker->number = ++router->next_number;
     worker->broadcast = 0;
+    worker->client_left = false;
     router_set_full(router, worker, false);
     router_worker_available(router, worker, PEER_AWAY);
 }

@@ -33,6 +33,7 @@ struct peer {
     /* Of use in pools with keys of their own (config/sharing.h) alone: */
     size_t pool;           /* a worker's: its pool's number */
     struct list bindings;  /* a client: to its workers; a worker: to its clients */
+    bool client_left;      /* a client of this process has gone, and its sessions are forgotten */
     uint64_t broadcast;    /* the last binding that has a message which is offered again */
     struct number last_id; /* the last that a request it has to answer got as its id */
     int64_t hold_until_ms; /* when it gives up waiting for a worker; 0: it does not wait */

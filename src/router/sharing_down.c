@@ -165,13 +165,19 @@ static bool to_subject(struct share *share)
     return true;
 }
 
+/* A session that is not known yet may be one that a request in flight is about to start; but not
+ * where it may as well be that of a client who has left: to nobody else. */
 static void to_session(struct share *share)
 {
+    struct peer *worker = share->offer.from, *client = NULL;
     char buffer[SESSIONS_KEY_MAX];
     struct session *session = sessions_find(&share->offer.router->sessions,
                                             session_key(share, share->session_id, buffer));
-    struct peer *client = session != NULL ? session->owner : lone_client(share->offer.from);
 
+    if (session != NULL)
+        client = session->owner;
+    else if (!worker->client_left)
+        client = lone_client(worker);
     if (client != NULL)
         send_to(share, client);
     else

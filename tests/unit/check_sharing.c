@@ -191,8 +191,30 @@ START_TEST(sessions_in_params)
     expect_refused(give(&workers[0], "{'id':2,'method':'u','params':{'sessionId':'x'}}"),
                    "no such session");
     expect_action(give(&workers[0], "{'method':'u','sessionId':'s'}"), ROUTE_BROADCAST);
+}
+END_TEST
+
+START_TEST(sessions_of_those_who_left_are_not_for_others)
+{
+    struct peer *a = add_client(), *b;
+
+    POOL("p", 1, STICKY, NESTED);
+    give(a, "{'method':'m'}");
+    /* Not known yet, and there is one client that it can be for. */
+    expect(give(&workers[0], "{'method':'u','params':{'sessionId':'t'}}"), a,
+           "{'method':'u','params':{'sessionId':'t'}}");
+    b = add_client();
+    give(b, "{'id':1,'method':'session/new','params':{}}");
+    expect(give(&workers[0], "{'method':'u','params':{'sessionId':'t'}}"), b,
+           "{'method':'u','params':{'sessionId':'t'}}");
     leave(b);
-    /* Its session is unknown now, and there is one client that it can be for. */
+    expect_refused(give(&workers[0], "{'id':1,'method':'u','params':{'sessionId':'t'}}"),
+                   "no such session");
+    expect_refused(give(&workers[0], "{'method':'u','params':{'sessionId':'t'}}"),
+                   "no such session");
+    /* A process that is new has none of them. */
+    router_worker_gone(&router, &workers[0], note_told, NULL);
+    router_worker_available(&router, &workers[0], PEER_HERE);
     expect(give(&workers[0], "{'method':'u','params':{'sessionId':'t'}}"), a,
            "{'method':'u','params':{'sessionId':'t'}}");
 }
@@ -477,6 +499,7 @@ int main(void)
     tcase_add_test(tcase, sticky_without_rewriting_holds_equal_ids);
     tcase_add_test(tcase, sticky_clients_stay_when_the_worker_restarts);
     tcase_add_test(tcase, sessions_in_params);
+    tcase_add_test(tcase, sessions_of_those_who_left_are_not_for_others);
     tcase_add_test(tcase, sessions_are_learned);
     tcase_add_test(tcase, two_sticky_workers_may_use_one_session_id);
     tcase_add_test(tcase, shared_sessions_stay_with_their_worker);
