@@ -27,7 +27,7 @@ struct window {
     const unsigned char *start, *end;
     uintptr_t base; /* where its 64 bytes begin */
     const unsigned char *behind; /* the end of what is in sight */
-    uintptr_t last; /* asked for bits behind this address it moves first */
+    uintptr_t last; /* asked for digits behind this address it moves first */
     uint64_t stops; /* never set for a byte at or behind `end` */
 };
 
@@ -37,6 +37,7 @@ static inline void window_open(struct window *w, const unsigned char *start,
     w->start = start;
     w->end = end;
     w->base = w->last = 0;
+    w->behind = NULL;
     w->stops = 0;
 }
 
@@ -123,10 +124,10 @@ static inline uint64_t odd_64(const unsigned char *p)
 
 static inline uint64_t not_digit_16(const unsigned char *p)
 {
-    __m128i value = _mm_sub_epi8(load_block(p), _mm_set1_epi8('0'));
-    __m128i digit = _mm_cmpeq_epi8(_mm_min_epu8(value, _mm_set1_epi8(9)), value);
+    /* Moved to where the digits are the lowest ten signed numbers. */
+    __m128i moved = _mm_add_epi8(load_block(p), _mm_set1_epi8((char)(0x80 - '0')));
 
-    return (uint64_t)_mm_movemask_epi8(digit) ^ 0xFFFF;
+    return (uint64_t)_mm_movemask_epi8(_mm_cmpgt_epi8(moved, _mm_set1_epi8(-128 + 9)));
 }
 
 #elif defined(BYTE_RUNS_NEON)
@@ -299,15 +300,23 @@ static inline void window_move(struct window *w, const unsigned char *p,
 }
 
 /* Bit i of the result is set where p[i] is not plain. p is before the end, and not before that of
- * an earlier call. No bit set: all bytes in sight are, which are at least 32 or all there are. */
+ * an earlier call. No bit set: all bytes in sight are, which are 64 or all there are. */
 static inline uint64_t plain_stops(struct window *w, const unsigned char *p)
 {
-    if ((uintptr_t)p > w->last)
+    uint64_t stops;
+
+    if ((uintptr_t)p >= (uintptr_t)w->behind)
         window_move(w, p, not_plain_64);
-    return w->stops >> ((uintptr_t)p - w->base);
+    stops = w->stops >> ((uintptr_t)p - w->base);
+    if (stops == 0 && w->behind != w->end && (uintptr_t)p != w->base) {
+        window_move(w, p, not_plain_64);
+        stops = w->stops >> ((uintptr_t)p - w->base);
+    }
+    return stops;
 }
 
-/* The same for digits. A window is for one kind only. */
+/* The same for digits, where several stops may be asked for: no bit set tells of 32 bytes or all
+ * there are. A window is for one kind only. */
 static inline uint64_t digit_stops(struct window *w, const unsigned char *p)
 {
     if ((uintptr_t)p > w->last)

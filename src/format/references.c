@@ -35,8 +35,9 @@ static inline uint64_t marks_16(position p)
 {
     __m128i bytes = load_block(p), folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
     __m128i quote = _mm_cmpeq_epi8(bytes, _mm_set1_epi8('"'));
-    __m128i value = _mm_sub_epi8(folded, _mm_set1_epi8('{'));
-    __m128i others = _mm_cmpeq_epi8(_mm_min_epu8(value, _mm_set1_epi8(2)), value);
+    /* Moved to where the three are the lowest signed numbers. */
+    __m128i moved = _mm_add_epi8(folded, _mm_set1_epi8((char)(0x80 - '{')));
+    __m128i others = _mm_cmplt_epi8(moved, _mm_set1_epi8(-128 + 3));
 
     return (uint64_t)_mm_movemask_epi8(_mm_or_si128(quote, others));
 }
@@ -77,7 +78,7 @@ static inline position find_mark(struct window *w, position p)
     for (;;) {
         uint64_t stops;
 
-        if ((uintptr_t)p > w->last)
+        if ((uintptr_t)p >= (uintptr_t)w->behind)
             window_move(w, p, marks_64);
         stops = w->stops >> ((uintptr_t)p - w->base);
         if (stops != 0)

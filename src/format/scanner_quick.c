@@ -80,6 +80,12 @@ static inline bool exponent_follows(position p, uint64_t *stops, unsigned *at)
     return digits_follow(stops, at);
 }
 
+/* What usually stands behind a number. */
+static inline bool ends_number(unsigned char c)
+{
+    return c == ',' || (c | 0x20) == '}';
+}
+
 static inline position quick_number(struct scanner *s, struct input *in, position p)
 {
     uint64_t stops = digit_stops(&in->digits, p);
@@ -93,10 +99,10 @@ static inline position quick_number(struct scanner *s, struct input *in, positio
         return NULL;
     if (p[at] == '.' && !digits_follow(&stops, &at))
         return NULL;
-    if ((p[at] | 0x20) == 'e' && !exponent_follows(p, &stops, &at))
-        return NULL;
-    if (p[at] != ',' && p[at] != ']' && p[at] != '}')
-        return NULL;
+    if (!ends_number(p[at])) {
+        if ((p[at] | 0x20) != 'e' || !exponent_follows(p, &stops, &at) || !ends_number(p[at]))
+            return NULL;
+    }
     token_start(s, in, p);
     value_end(s, in, p + at, SCAN_NUMBER);
     return p + at;
@@ -122,26 +128,25 @@ static inline position quick_scalar(struct scanner *s, struct input *in, positio
     return quick_literal(s, in, p);
 }
 
-/* Behind a value, or at the end of an empty level: goes over the ends of levels and a comma. */
-static inline position quick_end(struct scanner *s, const struct input *in, position p)
+/* At what ends a level: goes over it, and over those that follow. The top level is left open. */
+static inline position quick_ends(struct scanner *s, const struct input *in, position p)
 {
     while (closes_level(s, p) && s->depth > 1) {
         p = close_level(s, in, p);
         if (p == in->end)
             return p;
     }
-    if (*p != ',')
-        return p;
-    s->state = in_object(s) ? KEY : VALUE;
-    return skip_space(in, p + 1);
+    return p;
 }
 
 position scanner_quick(struct scanner *s, struct input *in, position p)
 {
-    position next;
+    bool object = in_object(s);
 
     while (in->end - p >= QUICK_BYTES) {
-        if (in_object(s)) {
+        position next;
+
+        if (object) {
             next = quick_key(s, in, p);
             if (next == NULL)
                 return p;
@@ -149,11 +154,12 @@ position scanner_quick(struct scanner *s, struct input *in, position p)
             if (in->end - p < QUICK_BYTES)
                 return p;
         }
-        if (*p == '{' || *p == '[') {
+        if ((*p | 0x20) == '{') { /* or '[' */
             token_start(s, in, p);
             p = open_level(s, p);
             if (s->state == FAILED)
                 return p;
+            object = in_object(s);
             if (!closes_level(s, p))
                 continue;
         } else {
@@ -164,9 +170,14 @@ position scanner_quick(struct scanner *s, struct input *in, position p)
             if (s->state == STRING)
                 return p;
         }
-        p = quick_end(s, in, p);
-        if (s->state == AFTER_VALUE)
-            return p;
+        if (*p != ',') {
+            p = quick_ends(s, in, p);
+            if (p == in->end || *p != ',')
+                return p;
+            object = in_object(s);
+        }
+        s->state = object ? KEY : VALUE;
+        p = skip_space(in, p + 1);
     }
     return p;
 }

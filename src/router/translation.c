@@ -87,7 +87,8 @@ void translation_read(struct share *share, bool tokens)
 /* --- writing --- */
 
 /* Replaces the value of a field in the message that is forwarded. */
-static void edit(const struct share *share, const struct scan_field *field, struct slice text)
+static inline void edit(const struct share *share, const struct scan_field *field,
+                        struct slice text)
 {
     struct route *route = share->offer.route;
     size_t quote = field->type == SCAN_STRING ? 1 : 0;

@@ -410,6 +410,10 @@ struct expected {
 #define NONE {"", 0, SCAN_ABSENT, false}
 #define VALUE(type, text) {text, sizeof(text) - 1, SCAN_##type, false}
 #define ESCAPED(text) {text, sizeof(text) - 1, SCAN_STRING, true}
+/* Longer than what is looked at in one go. */
+#define LONG_TEXT                                                                                  \
+    "and so on, and so on, and so on, and so on, and so on, and so on, and so on, and so on, and "
+#define LONG_ESCAPED LONG_TEXT LONG_TEXT LONG_TEXT "\\n" LONG_TEXT
 
 static const struct {
     const char *text;
@@ -455,6 +459,8 @@ static const struct {
     {"{\"id\\u0000\":1,\"sessionId\\u0000\":2,\"sessionIdsessionIdsession\\u0049d\":3}\n", NONE,
      NONE, NONE, NONE, false, false},
     {"{\"a\":\"id\",\"b\":[\"id\",1],\"c\":\"method\"}\n", NONE, NONE, NONE, NONE, false, false},
+    {"{\"a\":[\"" LONG_ESCAPED "\"],\"sessionId\":\"" LONG_ESCAPED "\",\"id\":\"" LONG_TEXT "\"}\n",
+     VALUE(STRING, LONG_TEXT), ESCAPED(LONG_ESCAPED), NONE, NONE, false, false},
 };
 
 static void assert_field(const char *text, struct scan_field field, struct expected expected)
