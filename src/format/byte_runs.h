@@ -303,11 +303,10 @@ static inline void window_move(struct window *w, const unsigned char *p,
  * an earlier call. No bit set: all bytes in sight are, which are 64 or all there are. */
 static inline uint64_t plain_stops(struct window *w, const unsigned char *p)
 {
-    uint64_t stops;
+    uint64_t stops = 0;
 
-    if ((uintptr_t)p >= (uintptr_t)w->behind)
-        window_move(w, p, not_plain_64);
-    stops = w->stops >> ((uintptr_t)p - w->base);
+    if ((uintptr_t)p < (uintptr_t)w->behind)
+        stops = w->stops >> ((uintptr_t)p - w->base);
     if (stops == 0 && w->behind != w->end && (uintptr_t)p != w->base) {
         window_move(w, p, not_plain_64);
         stops = w->stops >> ((uintptr_t)p - w->base);
@@ -336,18 +335,6 @@ static inline unsigned lowest_bit(uint64_t bits)
         n++;
     return n;
 #endif
-}
-
-/* Returns the first byte from p on that is not plain, or the end. */
-static inline const unsigned char *skip_plain(struct window *w, const unsigned char *p)
-{
-    while (p < w->end) {
-        uint64_t stops = plain_stops(w, p);
-        if (stops != 0)
-            return p + lowest_bit(stops);
-        p = w->behind;
-    }
-    return p;
 }
 
 #endif

@@ -324,8 +324,12 @@ START_TEST(texts_with_escapes_are_the_same_however_they_are_cut)
 {
     static const char *const parts[] = {
         "\\n", "\\n",  "\\t", "\\\"", "\\n\\n",  "\\\\",     "\\\\\\\"", "\\/",  "\\r\\n",
-        "\\b", "nnn",  "ttt", "[{",  "\\u00e9", "\xC3\xA9", ",",        "",    "0"};
-    static const char *const wrong[] = {"\\q", "\\", "\"", "\x01", "\n", "\xFF", "\\u12", "\\N"};
+        "\\b", "nnn",  "ttt", "[{",  "\\u00e9", "\xC3\xA9", ",",        "",    "0",
+        "\xD0\xB6\xD0\xB7", "\xE6\xB6\x88\xE6\x81\xAF", "\xF0\x9F\x9A\x8C", "\xED\x9F\xBF"};
+    static const char *const wrong[] = {
+        "\\q", "\\", "\"", "\x01", "\n", "\xFF", "\\u12", "\\N", "\\\xC3\xA9", "\xC0\x80",
+        "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC3", "\xE6\xB6", "\xF0\x9F\x9A",
+        "\x80"};
     unsigned random = (unsigned)_i;
 
     for (int round = 0; round < 200; round++) {
@@ -344,6 +348,32 @@ START_TEST(texts_with_escapes_are_the_same_however_they_are_cut)
         assert_same("escapes", scan_pieces(b.text, b.len, 1, 1), scan_whole(b.text, b.len));
         assert_same("escapes", scan_pieces(b.text, b.len, next_random(&random, 200), 100),
                     scan_whole(b.text, b.len));
+    }
+}
+END_TEST
+
+/* Each lead byte, and behind it what may be right and what is not, at every place of a block: the
+ * same as when it is read byte by byte. */
+START_TEST(what_is_not_ascii_is_the_same_in_long_texts)
+{
+    static const char second[] = "\x41\x7F\x80\x8F\x90\x9F\xA0\xBF\xC0\xC2\xE0\xF0\xFF\"\\";
+    static const char others[] = "\x80\xBF\"";
+    size_t place = 130 + (size_t)_i;
+
+    for (unsigned lead = 0x80; lead <= 0xFF; lead++) {
+        for (unsigned i = 0; i < (sizeof second - 1) * 3 * 3; i++) {
+            const char sequence[] = {(char)lead, second[i / 9], others[i / 3 % 3], others[i % 3],
+                                     '\0'};
+            struct builder b = {{0}, 0};
+
+            build(&b, "{\"a\":\"", 1);
+            build(&b, "x", place);
+            build(&b, sequence, 1);
+            build(&b, "y", 70);
+            build(&b, "\"}\n", 1);
+            assert_same("not ASCII", scan_pieces(b.text, b.len, place, 1),
+                        scan_whole(b.text, b.len));
+        }
     }
 }
 END_TEST
@@ -612,6 +642,7 @@ int main(void)
     tcase_add_test(others, each_level_is_closed_by_its_own_kind);
     tcase_add_loop_test(others, special_bytes_are_found_at_every_place_of_a_string, 0, 23);
     tcase_add_loop_test(others, texts_with_escapes_are_the_same_however_they_are_cut, 0, 16);
+    tcase_add_loop_test(others, what_is_not_ascii_is_the_same_in_long_texts, 0, 66);
     tcase_add_test(others, strings_of_every_length_are_accepted);
     tcase_add_loop_test(others, numbers_of_every_length_are_told_from_wrong_ones, 0, 28);
     tcase_add_loop_test(others, routing_fields_are_found, 0,
