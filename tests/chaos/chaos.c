@@ -1,8 +1,9 @@
 /* chaos [--seconds N] [--seed S] [--daemon PATH] [--mode unix|tcp] [--workers N] [--pools N]
- *       [--ids preserve|rewrite]
+ *       [--protocol NAME] [--clients HOW] [--session WHERE] [--ids HOW]
  *
  * Runs a daemon (default: $STDIO_BUS, or ./stdio_bus) with small limits, random clients and random
  * workers (chaos_worker beside this program, or $CHAOS_WORKER), and checks all that both ends see.
+ * The last four options are keys of all pools, as in the configuration.
  * All is thrown by one seed, which is printed. Exits with 1 when a rule was broken; the daemon's
  * log is kept then. TEST_TIMEOUT_FACTOR stretches deadlines, TEST_NO_RSS leaves memory unmeasured,
  * CHAOS_LOG_LEVEL is the daemon's log level.
@@ -24,11 +25,16 @@
 
 #include "deadline.h"
 #include "phases.h"
+#include "format/json.h"
 #include "proc.h"
 
 #define USAGE                                                                                      \
     "usage: chaos [--seconds N] [--seed S] [--daemon PATH] [--mode unix|tcp]\n"                    \
-    "             [--workers N] [--pools N] [--ids preserve|rewrite]\n"
+    "             [--workers N] [--pools N] [--protocol mcp|acp|lsp]\n"                           \
+    "             [--clients shared|sticky|exclusive] [--ids preserve|rewrite]\n"                 \
+    "             [--session sessionId|params.sessionId]\n"
+
+#define EXCLUSIVE_WORKERS 12 /* for all clients of a calm phase */
 
 static bool read_number(const char *text, uint64_t min, uint64_t max, uint64_t *number)
 {
@@ -37,6 +43,52 @@ static bool read_number(const char *text, uint64_t min, uint64_t max, uint64_t *
     errno = 0;
     *number = strtoull(text, &end, 10);
     return errno == 0 && end != text && *end == '\0' && *number >= min && *number <= max;
+}
+
+/* One of the pools' keys that say how they are shared. */
+static bool read_key(struct options *options, const char *key, const char *value)
+{
+    static const struct {
+        const char *key;
+        const char *const *words;
+    } keys[] = {
+        {"protocol", sharing_protocol_words},
+        {"clients", sharing_clients_words},
+        {"session", sharing_session_words},
+        {"ids", sharing_ids_words},
+    };
+    size_t len = strlen(options->keys), i, j;
+
+    for (i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        for (j = 0; strcmp(key, keys[i].key) == 0 && keys[i].words[j] != NULL; j++) {
+            if (strcmp(value, keys[i].words[j]) != 0)
+                continue;
+            snprintf(options->keys + len, sizeof options->keys - len, ",\"%s\":\"%s\"", key,
+                     value);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What the keys mean together: asks those who know. */
+static void read_sharing(struct options *options)
+{
+    char text[sizeof options->keys + 16];
+    struct json_document document = {0};
+    struct json_error error;
+
+    snprintf(text, sizeof text, "{\"id\":\"\"%s}", options->keys);
+    if (json_read(&document, slice_of(text, strlen(text)), &error) != 0) {
+        fprintf(stderr, "chaos: %s: %s\n", text, error.text);
+        exit(64);
+    }
+    sharing_read(&options->sharing, document.root);
+    json_free(&document);
+    if (options->sharing.clients == CLIENTS_EXCLUSIVE) {
+        options->sharing.spare = LIMIT_SPARE;
+        options->sharing.busy_timeout_sec = LIMIT_BUSY_SEC;
+    }
 }
 
 static bool read_option(struct options *options, const char *name, const char *value)
@@ -51,10 +103,6 @@ static bool read_option(struct options *options, const char *name, const char *v
         options->tcp = strcmp(value, "tcp") == 0;
         return options->tcp || strcmp(value, "unix") == 0;
     }
-    if (strcmp(name, "--ids") == 0) {
-        options->rewrite = strcmp(value, "rewrite") == 0;
-        return options->rewrite || strcmp(value, "preserve") == 0;
-    }
     if (strcmp(name, "--seed") == 0)
         return read_number(value, 0, UINT64_MAX, &options->seed);
     if (strcmp(name, "--seconds") == 0 && read_number(value, 5, 1000000, &number))
@@ -64,7 +112,7 @@ static bool read_option(struct options *options, const char *name, const char *v
     else if (strcmp(name, "--pools") == 0 && read_number(value, 1, 6, &number))
         options->pools = (unsigned)number;
     else
-        return false;
+        return strncmp(name, "--", 2) == 0 && read_key(options, name + 2, value);
     return true;
 }
 
@@ -101,7 +149,6 @@ static void read_options(struct options *options, int argc, char *argv[])
     options->seconds = 30;
     options->seed = new_seed();
     options->pools = 2;
-    options->workers = 3;
     for (i = 1; i < argc; i += 2) {
         if (i + 1 == argc || !read_option(options, argv[i], argv[i + 1])) {
             fputs(USAGE, stderr);
@@ -109,7 +156,10 @@ static void read_options(struct options *options, int argc, char *argv[])
         }
     }
     find_worker(options, argv[0]);
-    wire_ids_rewritten = options->rewrite;
+    read_sharing(options);
+    if (options->workers == 0)
+        options->workers = options->sharing.clients == CLIENTS_EXCLUSIVE ? EXCLUSIVE_WORKERS : 3;
+    wire_ids_rewritten = options->sharing.rewrite_ids;
 }
 
 static void print_summary(const struct chaos *chaos)
@@ -168,10 +218,10 @@ int main(int argc, char *argv[])
         puts("chaos: there is no /proc");
         return 77;
     }
-    printf("chaos: seed %" PRIu64 ", %u s, %s, %u pools of %u workers, ids %s, %s\n",
+    printf("chaos: seed %" PRIu64 ", %u s, %s, %u pools of %u workers%s, %s\n",
            chaos.options.seed, chaos.options.seconds, chaos.options.tcp ? "tcp" : "unix",
            chaos.options.pools, chaos.options.workers,
-           chaos.options.rewrite ? "rewritten" : "preserved", chaos.options.daemon);
+           chaos.options.keys, chaos.options.daemon);
     fflush(stdout);
     set_up(&chaos);
     if (!subject_start(&chaos))

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "chaos_client.h"
+#include "config/sharing.h"
 #include "dice.h"
 #include "fleet.h"
 #include "journal.h"
@@ -23,6 +24,10 @@
 #define LIMIT_PENDING 400
 #define LIMIT_DRAIN_SEC 2
 #define LIMIT_BACKPRESSURE_SEC 2
+
+/* Of exclusive pools. */
+#define LIMIT_SPARE 2
+#define LIMIT_BUSY_SEC 1
 
 #define MESSAGE_MAX (900 << 10)
 #define CLIENTS_MAX 36
@@ -42,7 +47,8 @@ struct options {
     const char *daemon;
     char worker[4096];
     bool tcp;
-    bool rewrite; /* the pools have their ids rewritten */
+    char keys[160]; /* of each pool beside the usual ones, as in the configuration */
+    struct sharing sharing; /* what they mean */
     unsigned pools, workers; /* workers of each pool */
 };
 
@@ -80,9 +86,21 @@ struct chaos {
     int64_t next_harm_ms, next_huge_ms, next_torment_ms, next_look_ms;
     unsigned calm_number;
     long baseline_fds, baseline_rss;
+    size_t baseline_size; /* of the fleet */
 };
 
 #define BACKPRESSURE_MS (LIMIT_BACKPRESSURE_SEC * 1000)
+
+/* A client has one worker of each pool, and stays with it. */
+static inline bool chaos_binds(const struct chaos *chaos)
+{
+    return chaos->options.sharing.clients != CLIENTS_SHARED;
+}
+
+static inline bool chaos_exclusive(const struct chaos *chaos)
+{
+    return chaos->options.sharing.clients == CLIENTS_EXCLUSIVE;
+}
 
 const char *phase_name(enum phase phase);
 

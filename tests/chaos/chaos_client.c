@@ -77,6 +77,22 @@ void client_begin_going(struct client *client)
         client->sessions[i]->endings++;
 }
 
+const struct client *client_find(const struct chaos *chaos, uint64_t conn)
+{
+    size_t i;
+
+    for (i = 0; i < CLIENTS_MAX; i++) {
+        if (client_is_open(&chaos->clients[i]) && chaos->clients[i].conn == conn)
+            return &chaos->clients[i];
+    }
+    return NULL;
+}
+
+bool client_stays(const struct client *client)
+{
+    return client != NULL && client_is_open(client) && !client->going && !client->profile.loose;
+}
+
 void client_close(struct chaos *chaos, struct client *client, bool reset)
 {
     struct linger linger = {1, 0};

@@ -57,6 +57,7 @@ struct profile {
 };
 
 #define CLIENT_SESSIONS_MAX 12
+#define POOLS_MAX 6
 
 struct reply { /* that it owes */
     struct serial question;
@@ -78,6 +79,8 @@ struct client {
     struct reply *replies;
     size_t reply_count, reply_room;
     uint64_t lines; /* received */
+    bool asked[POOLS_MAX];     /* it has sent something to this pool */
+    uint64_t bound[POOLS_MAX]; /* the worker there that it is bound to; 0: not known */
     int64_t opened_ms, ends_ms, next_say_ms, next_write_ms, next_read_ms;
     bool going;        /* has begun to end: it owns nothing for certain any more */
     bool silent;       /* says nothing new */
@@ -102,6 +105,12 @@ void client_close(struct chaos *chaos, struct client *client, bool reset);
 
 /* From now on nobody can tell when the daemon will give up its sessions. */
 void client_begin_going(struct client *client);
+
+/* The client with this connection, or NULL when that is closed. */
+const struct client *client_find(const struct chaos *chaos, uint64_t conn);
+
+/* It is there and will get what is for it: nothing has begun that could end it. */
+bool client_stays(const struct client *client);
 
 bool client_wants_read(const struct chaos *chaos, const struct client *client);
 bool client_wants_write(const struct chaos *chaos, const struct client *client);
@@ -131,6 +140,9 @@ void client_settle(struct chaos *chaos, struct client *client);
 
 void client_say(struct chaos *chaos, struct client *client);
 void client_say_reply(struct chaos *chaos, struct client *client, const struct reply *reply);
+/* Requests to where it has asked: once they are answered, nothing that it said is on its way. */
+void client_say_last(struct chaos *chaos, struct client *client);
+
 void client_say_half(struct chaos *chaos, struct client *client);
 
 /* A line that the daemon must refuse, and something behind it that it must not look at. */

@@ -73,7 +73,7 @@ static void set_up(struct worker *worker, char *const argv[])
         die("open");
     worker->board = mmap(NULL, sizeof *worker->board, PROT_READ, MAP_SHARED, fd, 0);
     if (worker->board != MAP_FAILED)
-        wire_ids_rewritten = worker->board->ids_rewritten;
+        wire_ids_rewritten = worker->board->sharing.rewrite_ids;
     if (worker->board == MAP_FAILED)
         die("mmap");
     close(fd);

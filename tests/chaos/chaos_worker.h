@@ -88,6 +88,12 @@ static inline bool worker_behaves(const struct worker *worker)
     return worker->board->mode == BOARD_BEHAVE;
 }
 
+/* What it says to nobody in particular reaches its clients. */
+static inline bool worker_is_bound(const struct worker *worker)
+{
+    return worker->board->sharing.clients != CLIENTS_SHARED;
+}
+
 /* When the next answer is due, INT64_MAX for none. */
 int64_t worker_next_due(const struct worker *worker);
 

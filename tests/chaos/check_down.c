@@ -7,6 +7,7 @@
 
 #include "chaos.h"
 #include "chaos_client.h"
+#include "check_bound.h"
 
 #define STATED(text, limit) text " " #limit ")"
 #define MAX_TEXT(text, limit) STATED(text, limit)
@@ -75,6 +76,8 @@ static void check_owner(struct chaos *chaos, const struct client *client,
 {
     const struct session *session = entry->session;
 
+    if (chaos_exclusive(chaos))
+        return; /* whatever its worker says */
     if (!has_used(client, session)) {
         violation(chaos, "client %" PRIu64 " got a message in session %s, which it never named",
                   client->conn, session->name);
@@ -141,6 +144,7 @@ static void check_message(struct chaos *chaos, struct client *client, const char
                           const struct wire_header *header)
 {
     struct entry *entry = ledger_find(&chaos->ledger, header->serial);
+    struct incarnation *worker;
     size_t counted;
 
     if (entry == NULL || header->serial.origin == 0 || entry->got) {
@@ -158,6 +162,9 @@ static void check_message(struct chaos *chaos, struct client *client, const char
                   " for %" PRIu64, client->conn, entry->kind, entry->serial.number,
                   entry->session != NULL ? entry->session->name : "-", entry->conn);
     check_sequence(chaos, client, entry);
+    worker = fleet_find(&chaos->fleet, entry->worker);
+    if (worker != NULL)
+        check_bound(chaos, worker, client->conn);
     entry->got = true;
     list_remove(&entry->expected);
     if (entry->kind == WIRE_ANSWER)
@@ -215,6 +222,7 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
     static const char *const limits[] = {
         MAX_TEXT("too many pending requests (max_pending_requests", LIMIT_PENDING),
         MAX_TEXT("too many sessions (max_sessions", LIMIT_SESSIONS),
+        MAX_TEXT("every worker serves another client (busy_timeout_sec", LIMIT_BUSY_SEC),
     };
     const char *text = error->text;
 
@@ -234,6 +242,8 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
         return NULL;
     if (strcmp(text, limits[1]) == 0)
         return request->session != NULL ? NULL : "it is in no session";
+    if (chaos_exclusive(chaos) && strcmp(text, limits[2]) == 0)
+        return chaos->now_ms - request->sent_ms >= LIMIT_BUSY_SEC * 1000 - 20 ? NULL : "too early";
     if (strcmp(text, "id is still in use by another request that is in flight") == 0)
         return chaos->now_ms - request->sent_ms >= BACKPRESSURE_MS - 200 ? NULL : "too early";
     return "unknown text";

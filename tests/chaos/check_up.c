@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "chaos.h"
+#include "check_bound.h"
 
 #define RECORDS_PER_READ 512
 
@@ -17,17 +18,6 @@ static struct incarnation *worker_of(struct chaos *chaos, const struct record *r
     if (worker == NULL)
         violation(chaos, "record of a worker %u that never started", record->pid);
     return worker;
-}
-
-static const struct client *client_of(const struct chaos *chaos, uint64_t conn)
-{
-    size_t i;
-
-    for (i = 0; i < CLIENTS_MAX; i++) {
-        if (client_is_open(&chaos->clients[i]) && chaos->clients[i].conn == conn)
-            return &chaos->clients[i];
-    }
-    return NULL;
 }
 
 /* --- what a worker got --- */
@@ -133,10 +123,11 @@ static void got(struct chaos *chaos, struct incarnation *worker, const struct re
         violation(chaos, "worker %ld got message %" PRIu64 " for pool %d", (long)worker->pid,
                   record->serial.number, entry->pool - 1);
     check_order(chaos, worker, entry);
+    check_bound(chaos, worker, entry->conn);
     entry->got = true;
     entry->worker = worker->origin;
     entry->seen_id = record->key;
-    if (entry->session != NULL)
+    if (entry->session != NULL && !chaos_binds(chaos))
         check_binding(chaos, entry->session, worker, entry);
     if (entry->kind == WIRE_REQUEST) {
         open_request(chaos, worker, entry);
@@ -152,8 +143,8 @@ static void got_error(struct chaos *chaos, const struct incarnation *worker,
                       const struct record *record)
 {
     struct entry *question = ledger_find(&chaos->ledger, record->serial);
-    bool unroutable =
-        record->detail == QUESTION_UNROUTABLE || record->detail == QUESTION_NO_SESSION;
+    bool unroutable = record->detail == QUESTION_UNROUTABLE ||
+                      record->detail == QUESTION_NO_SESSION || record->detail == QUESTION_NOBODY;
 
     if (record->detail == QUESTION_UNKNOWN_TEXT || record->detail == QUESTION_DUPLICATE)
         violation(chaos, "worker %ld was told error %u about its question", (long)worker->pid,
@@ -172,6 +163,9 @@ static void got_error(struct chaos *chaos, const struct incarnation *worker,
     if (question->calm)
         violation(chaos, "worker %ld was told error %u about a question of a calm phase",
                   (long)worker->pid, record->detail);
+    if (unroutable && question->conn != 0 && client_stays(client_find(chaos, question->conn)))
+        violation(chaos, "worker %ld was told error %u about a question to client %" PRIu64,
+                  (long)worker->pid, record->detail, question->conn);
     if (question->got && record->detail != QUESTION_DISCONNECTED &&
         record->detail != QUESTION_INPUT_CLOSED)
         violation(chaos, "worker %ld was told error %u about a question that the client got",
@@ -193,9 +187,13 @@ static uint64_t owner_of(const struct chaos *chaos, const struct session *sessio
 {
     const struct client *owner;
 
+    if (chaos_exclusive(chaos)) {
+        owner = check_lone_client(chaos, worker);
+        return owner != NULL ? owner->conn : 0;
+    }
     if (session->loose || session->worker != worker->origin || session->owner == 0)
         return 0;
-    owner = client_of(chaos, session->owner);
+    owner = client_find(chaos, session->owner);
     return owner != NULL && !owner->going ? owner->conn : 0;
 }
 
@@ -214,7 +212,7 @@ static void say_answer(struct chaos *chaos, struct entry *answer)
     list_remove(&request->at_worker);
     request->answer = answer->serial.number;
     answer->calm = false; /* the request is what counts */
-    if (!request->resolved && client_of(chaos, request->conn) != NULL)
+    if (!request->resolved && client_find(chaos, request->conn) != NULL)
         expect(chaos, answer, request->conn);
 }
 
@@ -239,13 +237,16 @@ static void say(struct chaos *chaos, struct incarnation *worker, const struct re
         say_answer(chaos, entry);
         return;
     }
-    entry->session = ledger_session(&chaos->ledger, record->name);
+    if (record->name[0] != '\0')
+        entry->session = ledger_session(&chaos->ledger, record->name);
     owner = owner_of(chaos, entry->session, worker);
     if (entry->kind == WIRE_QUESTION) {
         list_append(&worker->questions, &entry->at_worker);
         chaos->stats.questions++;
-        if (!calm) /* it may be refused for want of a free id */
+        if (!calm) { /* it may be refused for want of a free id */
+            entry->conn = chaos_binds(chaos) ? owner : 0;
             return;
+        }
     }
     if (owner != 0)
         expect(chaos, entry, owner);
@@ -255,12 +256,13 @@ static void say(struct chaos *chaos, struct incarnation *worker, const struct re
 
 static void termed(struct chaos *chaos, struct incarnation *worker, const char *how)
 {
+    bool left = fleet_client_left(chaos, worker);
     bool ours = worker->termed || worker->doomed == 'i' || worker->doomed == 'x' ||
                 worker->doomed == 'p';
 
     if (chaos->phase == PHASE_END)
         return;
-    if (worker->doomed == 0 && !fleet_may_be_gone(chaos, worker))
+    if (worker->doomed == 0 && !left && !fleet_may_be_gone(chaos, worker))
         violation(chaos, "the daemon %s worker %ld without a reason", how, (long)worker->pid);
     fleet_doom(chaos, worker, 's', !ours);
 }

@@ -140,6 +140,18 @@ static void finish_ending(struct chaos *chaos, struct client *client)
     }
 }
 
+/* It may be held until a worker of an exclusive pool is free: for each of its messages anew. */
+static bool may_be_held(const struct chaos *chaos, const struct client *client)
+{
+    unsigned i;
+
+    for (i = 0; i < chaos->options.pools && chaos_exclusive(chaos); i++) {
+        if (client->asked[i] && client->bound[i] == 0)
+            return true;
+    }
+    return false;
+}
+
 void client_settle(struct chaos *chaos, struct client *client)
 {
     static const enum ending endings[] = {ENDING_ORDERLY, ENDING_HALF, ENDING_VANISH,
@@ -155,7 +167,9 @@ void client_settle(struct chaos *chaos, struct client *client)
         client->ends_ms = chaos->now_ms + dice_between(&chaos->dice, 0, 1500);
         return;
     }
-    client->profile.ending = endings[dice_below(&chaos->dice, 5)];
+    client->profile.ending =
+        may_be_held(chaos, client) ? ENDING_VANISH : endings[dice_below(&chaos->dice, 5)];
+    client_say_last(chaos, client);
     client->ends_ms = chaos->now_ms + dice_between(&chaos->dice, 0, 300);
 }
 

@@ -160,10 +160,20 @@ static uint8_t choose_pool(struct chaos *chaos, const struct client *client, cha
         snprintf(pool, size, "nobody's");
         return POOL_UNKNOWN;
     }
-    if (dice_chance(&chaos->dice, 700))
+    if (!dice_chance(&chaos->dice, 700))
+        snprintf(pool, size, "p%u", index);
+    else if (chaos_binds(chaos))
+        index = 0; /* where no pool is shared, it is the first */
+    else
         return POOL_ANY;
-    snprintf(pool, size, "p%u", index);
     return (uint8_t)(index + 1);
+}
+
+static void await_answer(struct chaos *chaos, struct client *client, struct entry *request)
+{
+    list_append(&client->in_flight, &request->in_flight);
+    client->in_flight_count++;
+    chaos->stats.requests++;
 }
 
 void client_say(struct chaos *chaos, struct client *client)
@@ -184,17 +194,37 @@ void client_say(struct chaos *chaos, struct client *client)
     chaos->last_serial++;
     if (asks)
         unique = choose_key(chaos, client, header.key);
-    if (session == NULL)
+    if (session == NULL || chaos_binds(chaos))
         pool_number = choose_pool(chaos, client, pool, sizeof pool);
     header.kind = asks ? WIRE_REQUEST : WIRE_NOTE;
-    orders_write(chaos, &header, session != NULL, unique);
+    orders_write(chaos, &header, session != NULL || chaos_binds(chaos), unique);
     entry = send_message(chaos, client, &header, session, pool, throw_size(chaos, client));
     entry->pool = pool_number;
-    if (!asks)
-        return;
-    list_append(&client->in_flight, &entry->in_flight);
-    client->in_flight_count++;
-    chaos->stats.requests++;
+    if (pool_number != POOL_ANY && pool_number != POOL_UNKNOWN)
+        client->asked[pool_number - 1] = true;
+    if (asks)
+        await_answer(chaos, client, entry);
+}
+
+void client_say_last(struct chaos *chaos, struct client *client)
+{
+    struct wire_header header;
+    struct entry *entry;
+    char pool[16];
+    unsigned i;
+
+    for (i = 0; i < chaos->options.pools && chaos_binds(chaos); i++) {
+        if (!client->asked[i])
+            continue;
+        memset(&header, 0, sizeof header);
+        chaos->last_serial++;
+        header.kind = WIRE_REQUEST;
+        unique_key(chaos, client, header.key);
+        snprintf(pool, sizeof pool, "p%u", i);
+        entry = send_message(chaos, client, &header, NULL, pool, 150);
+        entry->pool = (uint8_t)(i + 1);
+        await_answer(chaos, client, entry);
+    }
 }
 
 void client_say_reply(struct chaos *chaos, struct client *client, const struct reply *reply)

@@ -130,10 +130,20 @@ void fleet_stall(struct chaos *chaos, struct incarnation *incarnation, int64_t m
         incarnation->suspect_until_ms = until;
 }
 
+bool fleet_client_left(const struct chaos *chaos, const struct incarnation *incarnation)
+{
+    if (!chaos_exclusive(chaos))
+        return false;
+    if (incarnation->client == 0) /* perhaps it left before anything came through */
+        return chaos->phase != PHASE_CALM && chaos->phase != PHASE_QUIET;
+    return !client_stays(client_find(chaos, incarnation->client));
+}
+
 bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *incarnation)
 {
     return incarnation->doomed != 0 || incarnation->left || incarnation->gone ||
-           chaos->now_ms < incarnation->suspect_until_ms;
+           chaos->now_ms < incarnation->suspect_until_ms ||
+           (incarnation->client != 0 && fleet_client_left(chaos, incarnation));
 }
 
 bool fleet_words_lost(const struct chaos *chaos, uint64_t origin)
@@ -295,13 +305,36 @@ static bool contains(const pid_t *pids, size_t count, pid_t pid)
     return false;
 }
 
+size_t fleet_size(const struct chaos *chaos)
+{
+    pid_t children[CHILDREN_MAX];
+
+    return proc_children(chaos->subject.pid, children, CHILDREN_MAX);
+}
+
+/* An exclusive pool has one worker for each client that has come to it, and the spare ones. What a
+ * client has asked may have been refused before a worker got it. */
+static bool right_number(const struct chaos *chaos, unsigned pool, unsigned count)
+{
+    unsigned least = LIMIT_SPARE, most = LIMIT_SPARE, all = chaos->options.workers;
+    size_t i;
+
+    if (!chaos_exclusive(chaos))
+        return count == all;
+    for (i = 0; i < CLIENTS_MAX; i++) {
+        least += client_is_open(&chaos->clients[i]) && chaos->clients[i].bound[pool] != 0;
+        most += client_is_open(&chaos->clients[i]) && chaos->clients[i].asked[pool];
+    }
+    return count >= (least < all ? least : all) && count <= (most < all ? most : all);
+}
+
 bool fleet_complete(struct chaos *chaos, bool nothing_open)
 {
     pid_t children[CHILDREN_MAX];
-    size_t count = proc_children(chaos->subject.pid, children, CHILDREN_MAX);
-    size_t wanted = (size_t)chaos->options.pools * chaos->options.workers, well = 0;
+    size_t count = proc_children(chaos->subject.pid, children, CHILDREN_MAX), well = 0;
+    unsigned in_pool[POOLS_MAX] = {0}, i;
     struct list_node *node, *following;
-    bool complete = count == wanted;
+    bool complete = true;
 
     list_each(&chaos->fleet.incarnations, node, following) {
         struct incarnation *incarnation = incarnation_of(node);
@@ -315,11 +348,14 @@ bool fleet_complete(struct chaos *chaos, bool nothing_open)
         if (incarnation->gone)
             continue;
         well++;
+        in_pool[incarnation->pool]++;
         if (nothing_open &&
             (!list_empty(&incarnation->open) || !list_empty(&incarnation->questions)))
             complete = false;
     }
-    return complete && well == wanted;
+    for (i = 0; i < chaos->options.pools; i++)
+        complete = complete && right_number(chaos, i, in_pool[i]);
+    return complete && well == count;
 }
 
 static unsigned count(const struct list *list)

@@ -22,6 +22,8 @@ struct incarnation {
     bool gone;       /* the process was seen to be gone */
     int64_t stopped_until_ms; /* 0: it is not stopped */
     int64_t suspect_until_ms; /* until then the daemon may find that it does not read */
+    uint64_t client;          /* connection: of an exclusive pool; the only one it may ever serve,
+                               * 0: not known yet */
     struct list open;         /* requests that it got and has not answered */
     struct list questions;    /* that it asked and nobody has answered */
     struct list_node link;
@@ -50,6 +52,10 @@ void fleet_doom(struct chaos *chaos, struct incarnation *incarnation, char reaso
 /* For this time it does not read. */
 void fleet_stall(struct chaos *chaos, struct incarnation *incarnation, int64_t ms);
 
+/* True when the client that an exclusive pool's worker served, or would have served, may have
+ * gone. */
+bool fleet_client_left(const struct chaos *chaos, const struct incarnation *incarnation);
+
 /* True when the daemon may have, or may soon have, given it up. */
 bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *incarnation);
 
@@ -63,9 +69,12 @@ void fleet_torment(struct chaos *chaos);
 void fleet_continue_all(struct chaos *chaos);
 
 /* Compares with the daemon's children: marks those that are gone, and checks that they had a
- * reason. Returns true when exactly the configured workers are there, known to us, with nothing
+ * reason. Returns true when exactly the workers that should be there are, known to us, with nothing
  * open. */
 bool fleet_complete(struct chaos *chaos, bool nothing_open);
+
+/* How many processes the daemon has. */
+size_t fleet_size(const struct chaos *chaos);
 
 /* Notes the state of each worker as an event. */
 void fleet_note_all(struct chaos *chaos);

@@ -6,6 +6,7 @@
 
 #include <stdint.h>
 
+#include "config/sharing.h"
 #include "wire.h"
 
 enum record_type {
@@ -26,6 +27,7 @@ enum question_error {
     QUESTION_DUPLICATE,
     QUESTION_UNROUTABLE,
     QUESTION_NO_SESSION,
+    QUESTION_NOBODY,
     QUESTION_DISCONNECTED,
     QUESTION_INPUT_CLOSED,
     QUESTION_TOO_MANY,
@@ -49,7 +51,7 @@ enum board_mode {
 
 struct board {
     uint32_t mode;
-    uint32_t ids_rewritten; /* from the start on */
+    struct sharing sharing; /* of the pools; from the start on */
 };
 
 #endif

@@ -40,6 +40,7 @@ struct entry {
 struct pair {
     uint64_t worker, conn;
     uint64_t up, down;    /* numbers of the last messages that arrived */
+    bool bound;           /* the client belongs, or has belonged, to the worker */
     struct list expected; /* what the worker said and the client has to get, in order */
     struct list_node link;
 };

@@ -224,6 +224,7 @@ static unsigned count_open(const struct chaos *chaos)
 static void wait_until_seen(struct chaos *chaos)
 {
     subject_check_baseline(chaos, count_open(chaos));
+    check_up_drain(chaos); /* the last words of those that are gone */
     fleet_purge(chaos);
     ledger_purge(&chaos->ledger, done_pair, chaos);
 }

@@ -43,10 +43,15 @@ static bool write_config(const struct chaos *chaos)
 {
     const struct subject *subject = &chaos->subject;
     FILE *file = fopen(subject->config_path, "w");
+    char keys[sizeof chaos->options.keys + 64];
     unsigned i;
 
     if (file == NULL)
         return failed(subject->config_path);
+    snprintf(keys, sizeof keys, "%s", chaos->options.keys);
+    if (chaos_exclusive(chaos))
+        snprintf(keys, sizeof keys, "%s,\"spare\":%d,\"busy_timeout_sec\":%d",
+                 chaos->options.keys, LIMIT_SPARE, LIMIT_BUSY_SEC);
     fprintf(file, "{\"pools\":[");
     for (i = 0; i < chaos->options.pools; i++) {
         fprintf(file,
@@ -54,8 +59,7 @@ static bool write_config(const struct chaos *chaos)
                 "\"args\":[\"%s\",\"%s\",\"%llu\",\"%u\"]%s}",
                 i > 0 ? "," : "", i, chaos->options.worker, chaos->options.workers,
                 subject->journal_path, subject->board_path,
-                (unsigned long long)chaos->options.seed, i,
-                chaos->options.rewrite ? ",\"ids\":\"rewrite\"" : "");
+                (unsigned long long)chaos->options.seed, i, keys);
     }
     fprintf(file,
             "],\n\"limits\":{\"max_input_buffer\":%d,\"max_output_queue\":%d,"
@@ -78,7 +82,7 @@ static bool make_board(struct chaos *chaos)
     if (chaos->board == MAP_FAILED)
         return failed("mmap");
     chaos->board->mode = BOARD_BEHAVE;
-    chaos->board->ids_rewritten = chaos->options.rewrite;
+    chaos->board->sharing = chaos->options.sharing;
     return true;
 }
 

@@ -83,6 +83,7 @@ void subject_take_baseline(struct chaos *chaos)
 {
     chaos->baseline_fds = proc_fd_count(chaos->subject.pid);
     chaos->baseline_rss = read_rss(chaos);
+    chaos->baseline_size = fleet_size(chaos);
     note_event(chaos, "baseline: %ld descriptors, %ld KiB", chaos->baseline_fds,
                chaos->baseline_rss);
 }
@@ -96,9 +97,16 @@ static bool has_orphans(struct chaos *chaos)
     return proc_children(getpid(), children, 8) > 1;
 }
 
+/* Two of each worker. */
+static long wanted_fds(const struct chaos *chaos, unsigned clients)
+{
+    return chaos->baseline_fds + (long)clients +
+           2 * ((long)fleet_size(chaos) - (long)chaos->baseline_size);
+}
+
 static bool is_back(struct chaos *chaos, unsigned clients)
 {
-    return proc_fd_count(chaos->subject.pid) == chaos->baseline_fds + (long)clients &&
+    return proc_fd_count(chaos->subject.pid) == wanted_fds(chaos, clients) &&
            !has_orphans(chaos) && fleet_complete(chaos, true);
 }
 
@@ -122,9 +130,9 @@ void subject_check_baseline(struct chaos *chaos, unsigned clients)
         chaos_step(chaos, 10);
     if (chaos->subject.pid == 0)
         return;
-    if (proc_fd_count(chaos->subject.pid) != chaos->baseline_fds + (long)clients)
-        violation(chaos, "%d descriptors are open; %ld were at the start, %u clients are connected",
-                  proc_fd_count(chaos->subject.pid), chaos->baseline_fds, clients);
+    if (proc_fd_count(chaos->subject.pid) != wanted_fds(chaos, clients))
+        violation(chaos, "%d descriptors are open, should be %ld; %u clients are connected",
+                  proc_fd_count(chaos->subject.pid), wanted_fds(chaos, clients), clients);
     if (has_orphans(chaos))
         violation(chaos, "a grandchild outlived its worker");
     if (!fleet_complete(chaos, true))

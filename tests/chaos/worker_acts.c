@@ -141,7 +141,7 @@ static void say_event(struct worker *worker, const char *session, size_t size)
 {
     struct wire_header header;
 
-    if (session[0] == '\0' || crowded(worker))
+    if ((session[0] == '\0' && !worker_is_bound(worker)) || crowded(worker))
         return;
     memset(&header, 0, sizeof header);
     header.kind = WIRE_EVENT;
@@ -182,7 +182,8 @@ static void ask(struct worker *worker, const char *session, char kind, size_t si
     memset(&header, 0, sizeof header);
     choose_key(worker, header.key);
     if (free_place == NULL || crowded(worker) || asks_already(worker, header.key) ||
-        (session[0] == '\0' && kind == WIRE_QUESTION) || worker->out_closed || worker->leaving)
+        (session[0] == '\0' && kind == WIRE_QUESTION && !worker_is_bound(worker)) ||
+        worker->out_closed || worker->leaving)
         return;
     header.kind = kind;
     copy_name(header.session, sizeof header.session, session);
@@ -198,7 +199,7 @@ static void say_nowhere(struct worker *worker)
     const char *session = dice_chance(&worker->dice, 500) ? "nobody's" : "";
 
     memset(&header, 0, sizeof header);
-    if (dice_chance(&worker->dice, 300)) {
+    if (worker_is_bound(worker) || dice_chance(&worker->dice, 300)) {
         header.kind = WIRE_ANSWER; /* to a request that there never was: ref is 0 */
         snprintf(header.key, sizeof header.key, "snever-%" PRIu64, worker->said);
         worker_say(worker, &header, 200);
@@ -378,6 +379,7 @@ static enum question_error error_of_text(const char *text)
             "id is already in use by a request of yours that is still in flight",
         [QUESTION_UNROUTABLE] = "unroutable: no sessionId to tell which client",
         [QUESTION_NO_SESSION] = "unroutable: no such session",
+        [QUESTION_NOBODY] = "unroutable: nothing tells which client",
         [QUESTION_DISCONNECTED] = "client disconnected before answering",
         [QUESTION_INPUT_CLOSED] = "the client cannot answer: it has closed its input",
         [QUESTION_TOO_MANY] = "too many pending requests (max_pending_requests ",
