@@ -160,6 +160,7 @@ static void read_options(struct options *options, int argc, char *argv[])
     if (options->workers == 0)
         options->workers = options->sharing.clients == CLIENTS_EXCLUSIVE ? EXCLUSIVE_WORKERS : 3;
     wire_ids_rewritten = options->sharing.rewrite_ids;
+    wire_session_in_params = options->sharing.session_in_params;
 }
 
 static void print_summary(const struct chaos *chaos)

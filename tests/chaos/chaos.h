@@ -21,6 +21,7 @@
 #define LIMIT_QUEUE (192 << 10)
 #define LIMIT_CONNECTIONS 30
 #define LIMIT_SESSIONS 56
+#define LIMIT_SESSIONS_BOUND 160 /* where each worker has its own */
 #define LIMIT_PENDING 400
 #define LIMIT_DRAIN_SEC 2
 #define LIMIT_BACKPRESSURE_SEC 2
@@ -95,6 +96,17 @@ struct chaos {
 static inline bool chaos_binds(const struct chaos *chaos)
 {
     return chaos->options.sharing.clients != CLIENTS_SHARED;
+}
+
+/* What is said of a progress token goes to the client that has used it. */
+static inline bool chaos_knows_tokens(const struct chaos *chaos)
+{
+    return chaos_binds(chaos) || chaos->options.sharing.rewrite_ids;
+}
+
+static inline bool chaos_sticky(const struct chaos *chaos)
+{
+    return chaos->options.sharing.clients == CLIENTS_STICKY;
 }
 
 static inline bool chaos_exclusive(const struct chaos *chaos)

@@ -72,10 +72,10 @@ static void set_up(struct worker *worker, char *const argv[])
     if (fd < 0 || worker->journal < 0)
         die("open");
     worker->board = mmap(NULL, sizeof *worker->board, PROT_READ, MAP_SHARED, fd, 0);
-    if (worker->board != MAP_FAILED)
-        wire_ids_rewritten = worker->board->sharing.rewrite_ids;
     if (worker->board == MAP_FAILED)
         die("mmap");
+    wire_ids_rewritten = worker->board->sharing.rewrite_ids;
+    wire_session_in_params = worker->board->sharing.session_in_params;
     close(fd);
     worker->origin = make_origin();
     worker->pool = (uint8_t)strtoul(argv[4], NULL, 10);

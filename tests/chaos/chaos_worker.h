@@ -17,6 +17,7 @@ struct task { /* a request that is not answered yet */
     char key[WIRE_KEY_MAX];
     char raw_id[WIRE_KEY_MAX + 16];
     char session[WIRE_NAME_MAX];
+    char token[WIRE_TOKEN_MAX];
     int64_t due_ms; /* INT64_MAX: not before we are told to behave */
     size_t size;
     bool twice;

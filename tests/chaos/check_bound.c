@@ -6,6 +6,8 @@
 
 #include "chaos.h"
 
+/* --- bindings --- */
+
 void check_bound(struct chaos *chaos, struct incarnation *worker, uint64_t conn)
 {
     const struct client *found = client_find(chaos, conn);
@@ -31,11 +33,75 @@ void check_bound(struct chaos *chaos, struct incarnation *worker, uint64_t conn)
     ledger_pair(&chaos->ledger, worker->origin, conn)->bound = true;
 }
 
-const struct client *check_lone_client(const struct chaos *chaos,
-                                       const struct incarnation *worker)
-{
-    const struct client *client =
-        chaos_exclusive(chaos) ? client_find(chaos, worker->client) : NULL;
+/* --- sessions --- */
 
-    return client_stays(client) ? client : NULL;
+static bool stays(const struct chaos *chaos, uint64_t conn)
+{
+    return client_stays(client_find(chaos, conn));
+}
+
+void check_heard_of(const struct chaos *chaos, struct incarnation *worker,
+                    const struct entry *entry)
+{
+    struct session *session = ledger_session_in(&worker->sessions, entry->session->name);
+
+    if (session->owner == 0)
+        session->owner = entry->conn;
+    if (!stays(chaos, session->owner)) /* who knows when the daemon sees it go */
+        session->loose = true;
+}
+
+/* --- what nobody asked for --- */
+
+uint64_t check_listener(const struct chaos *chaos, struct incarnation *worker,
+                        const struct session *session)
+{
+    const struct session *known;
+    uint64_t conn = worker->client;
+
+    if (chaos_sticky(chaos)) {
+        if (session == NULL)
+            return 0;
+        known = ledger_session_in(&worker->sessions, session->name);
+        conn = known->loose ? 0 : known->owner;
+    }
+    return stays(chaos, conn) ? conn : 0;
+}
+
+void check_askers(const struct chaos *chaos, const struct incarnation *worker,
+                  struct entry *question)
+{
+    struct list_node *node, *following;
+
+    list_each(&worker->open, node, following) {
+        const struct entry *request = list_entry(node, struct entry, at_worker);
+
+        if (request->resolved || request->conn == question->conn || !stays(chaos, request->conn))
+            continue;
+        if (question->conn != 0)
+            question->rival = request->conn;
+        question->conn = request->conn;
+    }
+}
+
+void check_to_all(struct chaos *chaos, const struct incarnation *worker,
+                  const struct entry *event, bool calm)
+{
+    size_t i;
+
+    for (i = 0; i < CLIENTS_MAX; i++) {
+        const struct client *client = &chaos->clients[i];
+        struct entry *copy;
+
+        if (!client_stays(client) || client->bound[worker->pool] != worker->origin)
+            continue;
+        copy = ledger_add(&chaos->ledger, event->serial, event->kind, calm);
+        copy->hash = event->hash;
+        copy->len = event->len;
+        copy->worker = event->worker;
+        copy->conn = client->conn;
+        copy->to_all = true;
+        list_append(&ledger_pair(&chaos->ledger, worker->origin, client->conn)->expected,
+                    &copy->expected);
+    }
 }

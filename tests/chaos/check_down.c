@@ -71,13 +71,29 @@ static bool stays(const struct chaos *chaos, uint64_t conn)
     return false;
 }
 
+/* In a sticky pool. Where nobody owns the session, its worker's only client gets it. */
+static void check_heard_owner(struct chaos *chaos, const struct client *client,
+                              const struct entry *entry)
+{
+    struct incarnation *worker = fleet_find(&chaos->fleet, entry->worker);
+    uint64_t owner = worker != NULL ? check_listener(chaos, worker, entry->session) : 0;
+
+    if (owner != 0 && owner != client->conn)
+        violation(chaos, "client %" PRIu64 " got a message in session %s of worker %ld, which %"
+                  PRIu64 " owns", client->conn, entry->session->name, (long)worker->pid, owner);
+}
+
 static void check_owner(struct chaos *chaos, const struct client *client,
                         const struct entry *entry)
 {
     const struct session *session = entry->session;
 
-    if (chaos_exclusive(chaos))
-        return; /* whatever its worker says */
+    if (chaos_exclusive(chaos) || session == NULL)
+        return; /* who is bound to the worker gets it */
+    if (chaos_sticky(chaos)) {
+        check_heard_owner(chaos, client, entry);
+        return;
+    }
     if (!has_used(client, session)) {
         violation(chaos, "client %" PRIu64 " got a message in session %s, which it never named",
                   client->conn, session->name);
@@ -140,10 +156,24 @@ static void check_sequence(struct chaos *chaos, const struct client *client, str
     }
 }
 
+/* Progress goes to who has asked, with the token that it has given. */
+static void check_progress(struct chaos *chaos, const struct client *client,
+                           const struct entry *progress, const char *token)
+{
+    const struct entry *request = ledger_find(&chaos->ledger, progress->ref);
+
+    if (request == NULL || request->conn != client->conn || request->resolved)
+        violation(chaos, "client %" PRIu64 " got progress of request %" PRIu64
+                  ", which is none of its", client->conn, progress->ref.number);
+    else if (request->token != wire_key_hash(token))
+        violation(chaos, "progress of request %" PRIu64 " has another token: %s",
+                  progress->ref.number, token);
+}
+
 static void check_message(struct chaos *chaos, struct client *client, const char *line, size_t len,
                           const struct wire_header *header)
 {
-    struct entry *entry = ledger_find(&chaos->ledger, header->serial);
+    struct entry *entry = ledger_find_for(&chaos->ledger, header->serial, client->conn);
     struct incarnation *worker;
     size_t counted;
 
@@ -157,6 +187,9 @@ static void check_message(struct chaos *chaos, struct client *client, const char
         !wire_sum_ok(line, len))
         violation(chaos, "client %" PRIu64 " got message '%c' %" PRIu64 " not as it was sent",
                   client->conn, entry->kind, entry->serial.number);
+    if (entry->rival != 0 && entry->rival != client->conn && stays(chaos, entry->rival))
+        violation(chaos, "client %" PRIu64 " got question %" PRIu64 " of a worker, which could be"
+                  " for %" PRIu64 " as well", client->conn, entry->serial.number, entry->rival);
     if (entry->conn != client->conn && stays(chaos, entry->conn))
         violation(chaos, "client %" PRIu64 " got message '%c' %" PRIu64 " (session %s), which is"
                   " for %" PRIu64, client->conn, entry->kind, entry->serial.number,
@@ -165,10 +198,14 @@ static void check_message(struct chaos *chaos, struct client *client, const char
     worker = fleet_find(&chaos->fleet, entry->worker);
     if (worker != NULL)
         check_bound(chaos, worker, client->conn);
+    if (entry->to_all && entry->conn == 0)
+        return; /* the next one may get it, too */
     entry->got = true;
     list_remove(&entry->expected);
     if (entry->kind == WIRE_ANSWER)
         check_answer(chaos, client, entry, header->raw_id);
+    else if (entry->kind == WIRE_PROGRESS)
+        check_progress(chaos, client, entry, header->token);
     else
         check_owner(chaos, client, entry);
     if (entry->kind == WIRE_QUESTION && !client->going && !entry->resolved)
@@ -222,6 +259,7 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
     static const char *const limits[] = {
         MAX_TEXT("too many pending requests (max_pending_requests", LIMIT_PENDING),
         MAX_TEXT("too many sessions (max_sessions", LIMIT_SESSIONS),
+        MAX_TEXT("too many sessions (max_sessions", LIMIT_SESSIONS_BOUND),
         MAX_TEXT("every worker serves another client (busy_timeout_sec", LIMIT_BUSY_SEC),
     };
     const char *text = error->text;
@@ -240,9 +278,9 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
         return "a worker got it";
     if (strcmp(text, limits[0]) == 0)
         return NULL;
-    if (strcmp(text, limits[1]) == 0)
+    if (strcmp(text, limits[chaos_binds(chaos) ? 2 : 1]) == 0)
         return request->session != NULL ? NULL : "it is in no session";
-    if (chaos_exclusive(chaos) && strcmp(text, limits[2]) == 0)
+    if (chaos_exclusive(chaos) && strcmp(text, limits[3]) == 0)
         return chaos->now_ms - request->sent_ms >= LIMIT_BUSY_SEC * 1000 - 20 ? NULL : "too early";
     if (strcmp(text, "id is still in use by another request that is in flight") == 0)
         return chaos->now_ms - request->sent_ms >= BACKPRESSURE_MS - 200 ? NULL : "too early";

@@ -127,7 +127,9 @@ static void got(struct chaos *chaos, struct incarnation *worker, const struct re
     entry->got = true;
     entry->worker = worker->origin;
     entry->seen_id = record->key;
-    if (entry->session != NULL && !chaos_binds(chaos))
+    if (entry->session != NULL && chaos_sticky(chaos))
+        check_heard_of(chaos, worker, entry);
+    else if (entry->session != NULL && !chaos_binds(chaos))
         check_binding(chaos, entry->session, worker, entry);
     if (entry->kind == WIRE_REQUEST) {
         open_request(chaos, worker, entry);
@@ -163,7 +165,8 @@ static void got_error(struct chaos *chaos, const struct incarnation *worker,
     if (question->calm)
         violation(chaos, "worker %ld was told error %u about a question of a calm phase",
                   (long)worker->pid, record->detail);
-    if (unroutable && question->conn != 0 && client_stays(client_find(chaos, question->conn)))
+    if (unroutable && (question->session != NULL || chaos_exclusive(chaos)) &&
+        question->conn != 0 && client_stays(client_find(chaos, question->conn)))
         violation(chaos, "worker %ld was told error %u about a question to client %" PRIu64,
                   (long)worker->pid, record->detail, question->conn);
     if (question->got && record->detail != QUESTION_DISCONNECTED &&
@@ -183,14 +186,12 @@ static void got_error(struct chaos *chaos, const struct incarnation *worker,
 
 /* The connection that must get an event or question, as far as that is certain. */
 static uint64_t owner_of(const struct chaos *chaos, const struct session *session,
-                         const struct incarnation *worker)
+                         struct incarnation *worker)
 {
     const struct client *owner;
 
-    if (chaos_exclusive(chaos)) {
-        owner = check_lone_client(chaos, worker);
-        return owner != NULL ? owner->conn : 0;
-    }
+    if (chaos_binds(chaos))
+        return check_listener(chaos, worker, session);
     if (session->loose || session->worker != worker->origin || session->owner == 0)
         return 0;
     owner = client_find(chaos, session->owner);
@@ -211,45 +212,81 @@ static void say_answer(struct chaos *chaos, struct entry *answer)
         return; /* its client is told already that there will be no answer */
     list_remove(&request->at_worker);
     request->answer = answer->serial.number;
-    answer->calm = false; /* the request is what counts */
     if (!request->resolved && client_find(chaos, request->conn) != NULL)
         expect(chaos, answer, request->conn);
 }
 
+static void say_progress(struct chaos *chaos, struct entry *progress)
+{
+    const struct entry *request = ledger_find(&chaos->ledger, progress->ref);
+
+    if (request != NULL && !request->resolved && client_find(chaos, request->conn) != NULL)
+        expect(chaos, progress, request->conn);
+}
+
+static void say_question(struct chaos *chaos, struct incarnation *worker, struct entry *question)
+{
+    uint64_t owner = owner_of(chaos, question->session, worker);
+
+    list_append(&worker->questions, &question->at_worker);
+    chaos->stats.questions++;
+    if (question->session == NULL && chaos_sticky(chaos))
+        check_askers(chaos, worker, question);
+    else if (question->calm && owner != 0)
+        expect(chaos, question, owner);
+    else if (chaos_binds(chaos)) /* it may be refused, but goes to nobody else */
+        question->conn = owner;
+}
+
+static void say_event(struct chaos *chaos, struct incarnation *worker, struct entry *event,
+                      bool calm)
+{
+    uint64_t owner = owner_of(chaos, event->session, worker);
+
+    if (owner != 0)
+        expect(chaos, event, owner);
+    if (event->session != NULL || !chaos_sticky(chaos))
+        return;
+    event->to_all = true;
+    check_to_all(chaos, worker, event, calm);
+}
+
+/* One of whom it is not certain what becomes of it. */
+static bool is_uncertain(const struct chaos *chaos, const struct record *record)
+{
+    if (record->kind == WIRE_ANSWER) /* its request is what counts */
+        return true;
+    return chaos_sticky(chaos) && record->name[0] == '\0' && record->kind != WIRE_PROGRESS;
+}
+
 static void say(struct chaos *chaos, struct incarnation *worker, const struct record *record)
 {
+    bool calm = chaos->phase == PHASE_CALM;
     struct entry *entry;
-    uint64_t owner;
-    bool calm = chaos->phase == PHASE_CALM && record->kind != WIRE_ANSWER;
 
     chaos->stats.said++;
     if (record->kind == WIRE_NOWHERE ||
-        (record->kind == WIRE_ANSWER && record->ref.number == 0))
+        (record->ref.number == 0 &&
+         (record->kind == WIRE_ANSWER || record->kind == WIRE_PROGRESS)))
         return; /* unknown to the ledger: whoever gets it should not have */
-    entry = ledger_add(&chaos->ledger, record->serial, (char)record->kind, calm);
+    entry = ledger_add(&chaos->ledger, record->serial, (char)record->kind,
+                       calm && !is_uncertain(chaos, record));
     entry->ref = record->ref;
     entry->hash = record->hash;
     entry->key = record->key;
     entry->len = record->len;
     entry->worker = worker->origin;
     entry->sent_ms = chaos->now_ms;
-    if (entry->kind == WIRE_ANSWER) {
-        say_answer(chaos, entry);
-        return;
-    }
-    if (record->name[0] != '\0')
+    if (record->name[0] != '\0' && entry->kind != WIRE_ANSWER)
         entry->session = ledger_session(&chaos->ledger, record->name);
-    owner = owner_of(chaos, entry->session, worker);
-    if (entry->kind == WIRE_QUESTION) {
-        list_append(&worker->questions, &entry->at_worker);
-        chaos->stats.questions++;
-        if (!calm) { /* it may be refused for want of a free id */
-            entry->conn = chaos_binds(chaos) ? owner : 0;
-            return;
-        }
-    }
-    if (owner != 0)
-        expect(chaos, entry, owner);
+    if (entry->kind == WIRE_ANSWER)
+        say_answer(chaos, entry);
+    else if (entry->kind == WIRE_PROGRESS)
+        say_progress(chaos, entry);
+    else if (entry->kind == WIRE_QUESTION)
+        say_question(chaos, worker, entry);
+    else
+        say_event(chaos, worker, entry, calm);
 }
 
 /* --- what a worker does --- */

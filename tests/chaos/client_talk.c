@@ -64,6 +64,20 @@ static bool choose_key(struct chaos *chaos, const struct client *client, char *k
     return true;
 }
 
+/* Where tokens are not rewritten, clients had better use different ones. */
+static void choose_token(struct chaos *chaos, const struct client *client, char *token)
+{
+    static const char *const spellings[] = {"1", "2.0", "3e0", "\"1\"", "\"\\u0061b\"", "\"\""};
+
+    if (!chaos_knows_tokens(chaos) || dice_chance(&chaos->dice, 700))
+        return;
+    if (wire_ids_rewritten && dice_chance(&chaos->dice, 700))
+        snprintf(token, WIRE_TOKEN_MAX, "%s", spellings[dice_below(&chaos->dice, 6)]);
+    else
+        snprintf(token, WIRE_TOKEN_MAX, "\"t%" PRIx64 "-%" PRIx64 "\"", client->conn,
+                 chaos->last_serial);
+}
+
 /* NULL when it knows too many already. */
 static struct session *use_session(struct chaos *chaos, struct client *client, const char *name)
 {
@@ -142,6 +156,7 @@ static struct entry *send_message(struct chaos *chaos, struct client *client,
     wire_raw_id(raw_id, sizeof raw_id, client->out.data + start, client->out.len - start);
     entry->raw_id = wire_key_hash(raw_id);
     entry->key = wire_key_hash(header->key);
+    entry->token = wire_key_hash(header->token);
     entry->conn = client->conn;
     entry->session = session;
     entry->sent_ms = chaos->now_ms;
@@ -197,6 +212,8 @@ void client_say(struct chaos *chaos, struct client *client)
     if (session == NULL || chaos_binds(chaos))
         pool_number = choose_pool(chaos, client, pool, sizeof pool);
     header.kind = asks ? WIRE_REQUEST : WIRE_NOTE;
+    if (asks)
+        choose_token(chaos, client, header.token);
     orders_write(chaos, &header, session != NULL || chaos_binds(chaos), unique);
     entry = send_message(chaos, client, &header, session, pool, throw_size(chaos, client));
     entry->pool = pool_number;

@@ -26,10 +26,14 @@ void fleet_init(struct fleet *fleet)
 /* What was open there belongs to the ledger, and stays in it. */
 static void forget(struct incarnation *incarnation)
 {
+    struct list_node *node;
+
     while (list_take_first(&incarnation->open) != NULL)
         continue;
     while (list_take_first(&incarnation->questions) != NULL)
         continue;
+    while ((node = list_take_first(&incarnation->sessions)) != NULL)
+        free(list_entry(node, struct session, link));
     list_remove(&incarnation->link);
     free(incarnation);
 }
@@ -98,6 +102,7 @@ struct incarnation *fleet_add(struct chaos *chaos, const struct record *hello)
     incarnation->origin = hello->origin;
     incarnation->pid = (pid_t)hello->pid;
     incarnation->pool = hello->pool;
+    list_init(&incarnation->sessions);
     list_init(&incarnation->open);
     list_init(&incarnation->questions);
     list_append(&chaos->fleet.incarnations, &incarnation->link);

@@ -24,6 +24,7 @@ struct incarnation {
     int64_t suspect_until_ms; /* until then the daemon may find that it does not read */
     uint64_t client;          /* connection: of an exclusive pool; the only one it may ever serve,
                                * 0: not known yet */
+    struct list sessions;     /* of a sticky pool: those that it has heard of */
     struct list open;         /* requests that it got and has not answered */
     struct list questions;    /* that it asked and nobody has answered */
     struct list_node link;

@@ -50,6 +50,23 @@ struct entry *ledger_find(const struct ledger *ledger, struct serial serial)
     return NULL;
 }
 
+struct entry *ledger_find_for(const struct ledger *ledger, struct serial serial, uint64_t conn)
+{
+    struct entry *first = ledger_find(ledger, serial);
+    struct list_node *node, *following;
+
+    if (first == NULL || !first->to_all)
+        return first;
+    list_each(&ledger->entries[chain_of(serial.origin, serial.number)], node, following) {
+        struct entry *entry = list_entry(node, struct entry, link);
+
+        if (entry->serial.origin == serial.origin && entry->serial.number == serial.number &&
+            entry->conn == conn)
+            return entry;
+    }
+    return first;
+}
+
 struct entry *ledger_add(struct ledger *ledger, struct serial serial, char kind, bool calm)
 {
     struct entry *entry = allocate(sizeof *entry);
@@ -139,7 +156,11 @@ const struct entry *ledger_any_expected(struct ledger *ledger, ledger_done_fn *d
 
 struct session *ledger_session(struct ledger *ledger, const char *name)
 {
-    struct list *chain = &ledger->sessions[chain_of(wire_key_hash(name), 0)];
+    return ledger_session_in(&ledger->sessions[chain_of(wire_key_hash(name), 0)], name);
+}
+
+struct session *ledger_session_in(struct list *chain, const char *name)
+{
     struct list_node *node, *following;
     struct session *session;
 

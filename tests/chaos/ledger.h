@@ -14,6 +14,7 @@ struct entry {
     struct serial serial, ref;
     uint64_t hash, key;
     uint64_t raw_id; /* where ids are rewritten: the hash of its id as it was spelled */
+    uint64_t token; /* a request: the hash of its progress token */
     uint64_t seen_id; /* a request: the hash of its id as the worker saw it */
     size_t len;
     char kind;
@@ -21,6 +22,8 @@ struct entry {
     bool got;      /* it has arrived */
     bool resolved; /* a request: its client knows how it ended */
     uint64_t conn; /* that sent it, or that must get it; 0: not known */
+    uint64_t rival; /* a question in no session: another client that it could be for, as well */
+    bool to_all;   /* an event to all of a worker's clients; conn: one of them, or 0: any */
     uint64_t worker; /* that sent it, or that got it; 0: none yet */
     uint64_t answer; /* a request: number of the worker's answer, 0: none yet */
     uint8_t pool;    /* a client's message: 1 + the pool asked for, or one of POOL_... */
@@ -76,9 +79,16 @@ struct entry *ledger_add(struct ledger *ledger, struct serial serial, char kind,
 struct entry *ledger_find(const struct ledger *ledger, struct serial serial);
 void ledger_remove(struct ledger *ledger, struct entry *entry);
 
+/* Of several entries with one serial, as events to all have them, that of this client, or the first
+ * one. */
+struct entry *ledger_find_for(const struct ledger *ledger, struct serial serial, uint64_t conn);
+
 /* Made when there is none. */
 struct pair *ledger_pair(struct ledger *ledger, uint64_t worker, uint64_t conn);
 struct session *ledger_session(struct ledger *ledger, const char *name);
+
+/* The same in a list of the caller's. */
+struct session *ledger_session_in(struct list *list, const char *name);
 
 /* Says which pairs there is nothing to expect of any more. */
 typedef bool ledger_done_fn(void *user_data, const struct pair *pair);

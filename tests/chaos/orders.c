@@ -90,6 +90,19 @@ static void order_harm(struct chaos *chaos, struct wire_header *header)
         add(header, "gcixXkp"[dice_below(dice, 7)], 0);
 }
 
+/* Where workers talk to their clients, and not in sessions alone. */
+static void order_bound_talk(struct chaos *chaos, struct wire_header *header)
+{
+    struct dice *dice = &chaos->dice;
+
+    if (header->token[0] != '\0')
+        add(header, 'o', dice_below(dice, 4));
+    if (dice_chance(dice, 60) && chaos_binds(chaos))
+        add(header, 'e', dice_chance(dice, 900) ? 150 : 5000);
+    if (dice_chance(dice, 30) && chaos_binds(chaos))
+        add(header, 'Q', 150);
+}
+
 void orders_write(struct chaos *chaos, struct wire_header *header, bool in_session, bool unique)
 {
     header->orders[0] = '\0';
@@ -99,6 +112,7 @@ void orders_write(struct chaos *chaos, struct wire_header *header, bool in_sessi
     }
     if (in_session)
         order_talk(chaos, header);
+    order_bound_talk(chaos, header);
     if (unique && header->kind == WIRE_REQUEST && chaos->phase == PHASE_STORM &&
         dice_chance(&chaos->dice, 20))
         add(header, 'v', 0);

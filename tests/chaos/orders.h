@@ -9,7 +9,7 @@
 
 struct chaos;
 
-/* Fills header->orders. `in_session`: there is an owner to be told and asked something; `unique`:
+/* Fills header->orders. `in_session`: there is somebody to be told and asked something; `unique`:
  * the id is never used again, so that a second answer to it reaches nobody. */
 void orders_write(struct chaos *chaos, struct wire_header *header, bool in_session, bool unique);
 

@@ -67,7 +67,7 @@ static bool write_config(const struct chaos *chaos)
             "\"backpressure_timeout_sec\":%d,\"max_connections\":%d,\"max_sessions\":%d,"
             "\"max_pending_requests\":%d}}\n",
             LIMIT_INPUT, LIMIT_QUEUE, LIMIT_DRAIN_SEC, LIMIT_BACKPRESSURE_SEC, LIMIT_CONNECTIONS,
-            LIMIT_SESSIONS, LIMIT_PENDING);
+            chaos_binds(chaos) ? LIMIT_SESSIONS_BOUND : LIMIT_SESSIONS, LIMIT_PENDING);
     return fclose(file) == 0 || failed(subject->config_path);
 }
 

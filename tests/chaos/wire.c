@@ -87,6 +87,7 @@ bool wire_parse(struct wire_header *header, const char *line, size_t len)
         return false;
     header->kind = kind[0];
     wire_raw_id(header->raw_id, sizeof header->raw_id, line, len);
+    wire_token(header->token, line, len);
     return next_serial(&at, end, &header->serial) && next_serial(&at, end, &header->ref) &&
            next_word(&at, end, header->key, sizeof header->key) &&
            next_word(&at, end, header->session, sizeof header->session) &&
@@ -100,16 +101,16 @@ static const char *compute_sum(const char *line, size_t len, char digits[SUM_DIG
 {
     const char *end, *behind;
     const char *at = find_header(line, len, &end);
-    size_t id_start, id_end;
+    struct wire_hole holes[WIRE_HOLES];
     uint64_t sum;
 
     if (at == NULL || end - at < SUM_DIGITS)
         return NULL;
     behind = end;
     at = end - SUM_DIGITS;
-    wire_find_id(line, len, &id_start, &id_end);
-    sum = wire_part_hash(line, 0, (size_t)(at - line), id_start, id_end) * 31 +
-          wire_part_hash(line, (size_t)(behind - line), len, id_start, id_end);
+    wire_find_holes(holes, line, len);
+    sum = wire_part_hash(line, 0, (size_t)(at - line), holes) * 31 +
+          wire_part_hash(line, (size_t)(behind - line), len, holes);
     snprintf(digits, SUM_DIGITS + 1, "%016" PRIx64, sum);
     return at;
 }

@@ -27,15 +27,20 @@ enum wire_kind {
     WIRE_ANSWER = 'a',    /* worker: answers the request `ref` */
     WIRE_EVENT = 'e',     /* worker: a notification in a session */
     WIRE_QUESTION = 'q',  /* worker: a request to the session's owner */
+    WIRE_PROGRESS = 'o',  /* worker: how far the request `ref` is */
     WIRE_NOWHERE = 'x'    /* worker: what must not reach anybody */
 };
 
-/* Set at the start where the daemon rewrites ids: sums and hashes then leave them out. */
+/* Set at the start where the daemon rewrites ids and tokens: sums and hashes then leave them out. */
 extern bool wire_ids_rewritten;
+
+/* Likewise, where sessions are told by params.sessionId. */
+extern bool wire_session_in_params;
 
 #define WIRE_KEY_MAX 144
 #define WIRE_NAME_MAX 24
 #define WIRE_ORDERS_MAX 96
+#define WIRE_TOKEN_MAX 64
 
 struct wire_header {
     char kind;
@@ -45,6 +50,8 @@ struct wire_header {
     char orders[WIRE_ORDERS_MAX]; /* for the worker; "": none */
     char raw_id[WIRE_KEY_MAX + 16]; /* no part of the header: the id as it is, or is to be, spelled;
                                      * "": none, or spelled as the dice want */
+    char token[WIRE_TOKEN_MAX]; /* no part of it either: the progress token of a request, or that
+                                 * progress is about, as it is spelled; "": none */
 };
 
 /* Appends the line to `out`, about `size` bytes long, spelled as the dice want. `pool`: "" or the
@@ -67,13 +74,23 @@ uint64_t wire_hash(const void *bytes, size_t len);
 /* Of a whole line. *counted: how many of its bytes that are. */
 uint64_t wire_line_hash(const char *line, size_t len, size_t *counted);
 
-/* Where the id's value is, quotes included; both 0 where there is none, or where ids are not
- * rewritten. And the hash of a part of the line without it. */
-void wire_find_id(const char *line, size_t len, size_t *start, size_t *end);
-uint64_t wire_part_hash(const char *line, size_t from, size_t to, size_t id_start, size_t id_end);
+/* Where the values are that the daemon replaces, in their order: the id, a token. All are empty
+ * where there are none, or where ids are not rewritten. */
+#define WIRE_HOLES 2
+struct wire_hole {
+    size_t start, end;
+};
+void wire_find_holes(struct wire_hole holes[WIRE_HOLES], const char *line, size_t len);
+
+/* The hash of a part of the line without them. */
+uint64_t wire_part_hash(const char *line, size_t from, size_t to,
+                        const struct wire_hole holes[WIRE_HOLES]);
 
 /* The id of a line as it is spelled; "" where there is none, or where ids are not rewritten. */
 void wire_raw_id(char *to, size_t size, const char *line, size_t len);
+
+/* The progress token of a line as it is spelled; "" where there is none. */
+void wire_token(char to[WIRE_TOKEN_MAX], const char *line, size_t len);
 uint64_t wire_key_hash(const char *key);
 
 /* A line of the daemon's own. */

@@ -108,23 +108,45 @@ static void add_header(struct line *line)
                 header->orders[0] != '\0' ? header->orders : "-", WIRE_NO_SUM);
 }
 
-/* What looks like routing fields, but is not at the top. */
+/* What looks like routing fields, but is not where they are. */
 static void add_decoys(struct line *line)
 {
     if (dice_chance(line->dice, 800))
         return;
+    add(line, wire_session_in_params ? "\"deep\":{" : "");
     add(line, "\"id\":0,\"sessionId\":\"nested\",\"method\":\"nested\",\"result\":[{\"id\":1}],"
-              "\"error\":null,\"pool\":\"nested\",");
+              "\"error\":null,\"pool\":\"nested\"");
+    add(line, wire_session_in_params ? "}," : ",");
+}
+
+/* What the daemon reads of params and results, in pools with keys of their own. */
+static void add_references(struct line *line)
+{
+    const struct wire_header *header = line->header;
+    const char *key = line->escaped ? "\\u0070rogressToken" : "progressToken";
+
+    if (wire_session_in_params && header->session[0] != '\0')
+        text_printf(line->out, "\"%s\":\"%s\",",
+                    line->escaped ? "session\\u0049d" : "sessionId", header->session);
+    if (header->token[0] == '\0')
+        return;
+    if (header->kind == WIRE_REQUEST)
+        text_printf(line->out, "\"_meta\":{\"%s\":%s},", key, header->token);
+    else
+        text_printf(line->out, "\"%s\":%s,", key, header->token);
 }
 
 static void add_payload(struct line *line)
 {
     add(line, "{");
     add_decoys(line);
+    if (!line->pad_first)
+        add_references(line);
     if (line->pad_first) {
         add(line, "\"pad\":\"");
         add_padding(line);
         add(line, "\",");
+        add_references(line);
         add_header(line);
     } else {
         add_header(line);
@@ -147,7 +169,8 @@ static void add_body(struct line *line)
     if (!is_response(line)) {
         add_key(line, "params");
         add_payload(line);
-    } else if (dice_chance(line->dice, 100)) {
+    } else if (dice_chance(line->dice, 100) &&
+               !(wire_session_in_params && line->header->session[0] != '\0')) {
         add_key(line, "error");
         add(line, "{\"code\":-1,\"message\":\"worse\",\"data\":");
         add_payload(line);
@@ -185,11 +208,18 @@ static void add_member(struct line *line, enum member member)
         if (is_response(line))
             break;
         add_key(line, "method");
-        add(line, "\"do\"");
+        if (line->header->token[0] != '\0' && line->header->kind != WIRE_REQUEST)
+            add(line, line->escaped ? "\"notifications\\/progress\"" : "\"notifications/progress\"");
+        else
+            add(line, "\"do\"");
         break;
     case SESSION:
         if (line->header->session[0] == '\0')
             break;
+        if (wire_session_in_params) { /* then this is nothing */
+            add_overruled(line, "sessionId", "\"overruled\"");
+            break;
+        }
         add_overruled(line, "sessionId", "\"overruled\"");
         add_key(line, "sessionId");
         text_printf(line->out, "\"%s\"", line->header->session);

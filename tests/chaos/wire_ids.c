@@ -4,54 +4,103 @@
 
 #include <string.h>
 
-#include "format/scanner.h"
+#include "format/references.h"
 
-bool wire_ids_rewritten;
+bool wire_ids_rewritten, wire_session_in_params;
 
-/* Where the id's value is, quotes included; both 0 where it does not matter. */
-void wire_find_id(const char *line, size_t len, size_t *start, size_t *end)
+/* A value with its quotes; empty where it is neither a string nor a number. */
+static struct wire_hole hole_of(const struct scan_field *field)
 {
-    const struct scan_field *id;
-    struct scanner scanner;
-    size_t quote;
+    size_t quote = field->type == SCAN_STRING ? 1 : 0;
+    struct wire_hole hole = {0, 0};
 
-    *start = *end = 0;
-    if (!wire_ids_rewritten)
-        return;
-    scanner_reset(&scanner);
-    if (scanner_run(&scanner, line, len) != SCAN_MESSAGE)
-        return;
-    id = &scanner.fields.id;
-    if (id->type != SCAN_STRING && id->type != SCAN_NUMBER)
-        return;
-    quote = id->type == SCAN_STRING ? 1 : 0;
-    *start = id->offset - quote;
-    *end = id->offset + id->len + quote;
+    if (field->type == SCAN_STRING || field->type == SCAN_NUMBER)
+        hole = (struct wire_hole){field->offset - quote, field->offset + field->len + quote};
+    return hole;
 }
 
-uint64_t wire_part_hash(const char *line, size_t from, size_t to, size_t id_start, size_t id_end)
+static struct wire_hole find_id(const char *line, size_t len)
 {
-    if (id_end <= from || id_start >= to || id_end == 0)
-        return wire_hash(line + from, to - from);
-    return wire_hash(line + from, id_start - from) * 31 + wire_hash(line + id_end, to - id_end);
+    struct wire_hole hole = {0, 0};
+    struct scanner scanner;
+
+    scanner_reset(&scanner);
+    if (wire_ids_rewritten && scanner_run(&scanner, line, len) == SCAN_MESSAGE)
+        hole = hole_of(&scanner.fields.id);
+    return hole;
+}
+
+static struct wire_hole find_token(const char *line, size_t len)
+{
+    struct wire_hole hole = {0, 0};
+    struct references found;
+
+    if (memmem(line, len, "rogressToken", strlen("rogressToken")) == NULL)
+        return hole;
+    references_find(&found, slice_of(line, len), 0);
+    if (references_has(&found, REFERENCE_META_TOKEN))
+        hole = hole_of(&found.at[REFERENCE_META_TOKEN]);
+    else if (references_has(&found, REFERENCE_PROGRESS_TOKEN))
+        hole = hole_of(&found.at[REFERENCE_PROGRESS_TOKEN]);
+    return hole;
+}
+
+void wire_find_holes(struct wire_hole holes[WIRE_HOLES], const char *line, size_t len)
+{
+    struct wire_hole id, token;
+
+    memset(holes, 0, WIRE_HOLES * sizeof *holes);
+    if (!wire_ids_rewritten)
+        return;
+    id = find_id(line, len);
+    token = find_token(line, len);
+    holes[id.start < token.start ? 0 : 1] = id;
+    holes[id.start < token.start ? 1 : 0] = token;
+}
+
+uint64_t wire_part_hash(const char *line, size_t from, size_t to,
+                        const struct wire_hole holes[WIRE_HOLES])
+{
+    uint64_t hash = 0;
+    size_t i;
+
+    for (i = 0; i < WIRE_HOLES; i++) {
+        if (holes[i].end <= from || holes[i].start >= to)
+            continue;
+        hash = hash * 31 + wire_hash(line + from, holes[i].start - from);
+        from = holes[i].end;
+    }
+    return hash * 31 + wire_hash(line + from, to - from);
 }
 
 uint64_t wire_line_hash(const char *line, size_t len, size_t *counted)
 {
-    size_t start, end;
+    struct wire_hole holes[WIRE_HOLES];
+    size_t i;
 
-    wire_find_id(line, len, &start, &end);
-    *counted = len - (end - start);
-    return wire_part_hash(line, 0, len, start, end);
+    wire_find_holes(holes, line, len);
+    *counted = len;
+    for (i = 0; i < WIRE_HOLES; i++)
+        *counted -= holes[i].end - holes[i].start;
+    return wire_part_hash(line, 0, len, holes);
+}
+
+static void copy(char *to, size_t size, const char *line, struct wire_hole hole)
+{
+    size_t len = hole.end - hole.start;
+
+    if (len >= size)
+        len = 0;
+    memcpy(to, line + hole.start, len);
+    to[len] = '\0';
 }
 
 void wire_raw_id(char *to, size_t size, const char *line, size_t len)
 {
-    size_t start, end;
+    copy(to, size, line, find_id(line, len));
+}
 
-    wire_find_id(line, len, &start, &end);
-    if (end - start >= size)
-        end = start;
-    memcpy(to, line + start, end - start);
-    to[end - start] = '\0';
+void wire_token(char to[WIRE_TOKEN_MAX], const char *line, size_t len)
+{
+    copy(to, WIRE_TOKEN_MAX, line, find_token(line, len));
 }

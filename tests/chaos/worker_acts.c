@@ -212,6 +212,20 @@ static void say_nowhere(struct worker *worker)
     }
 }
 
+/* `known`: the request is not answered yet, so that its client hears of it. */
+static void say_progress(struct worker *worker, const struct task *task, bool known)
+{
+    struct wire_header header;
+
+    if (task->token[0] == '\0' || crowded(worker))
+        return;
+    memset(&header, 0, sizeof header);
+    header.kind = WIRE_PROGRESS;
+    header.ref.number = known ? task->number : 0;
+    copy_name(header.token, sizeof header.token, task->token);
+    worker_say(worker, &header, 150);
+}
+
 static void answer(struct worker *worker, const struct task *task)
 {
     struct wire_header header;
@@ -224,6 +238,8 @@ static void answer(struct worker *worker, const struct task *task)
     if (dice_chance(&worker->dice, 300)) /* says nothing about who gets it */
         copy_name(header.session, sizeof header.session, task->session);
     worker_say(worker, &header, task->size);
+    if (wire_ids_rewritten && dice_chance(&worker->dice, 100))
+        say_progress(worker, task, false);
     if (!task->twice)
         return;
     header.ref.number = 0; /* to nobody, this time */
@@ -281,6 +297,7 @@ static struct task *add_task(struct worker *worker, const struct wire_header *he
     copy_name(task->key, sizeof task->key, header->key);
     copy_name(task->raw_id, sizeof task->raw_id, header->raw_id);
     copy_name(task->session, sizeof task->session, header->session);
+    copy_name(task->token, sizeof task->token, header->token);
     return task;
 }
 
@@ -297,6 +314,9 @@ static void order_task(struct worker *worker, struct task *task, char order, uin
         task->size = number;
     else if (order == 'v')
         task->twice = true;
+    else
+        for (; number > 0; number--)
+            say_progress(worker, task, true);
 }
 
 static void order_harm(struct worker *worker, char order, uint32_t number)
@@ -320,8 +340,12 @@ static void obey_order(struct worker *worker, const struct wire_header *header,
 {
     uint32_t i;
 
-    if (strchr("dusv", order) != NULL) {
+    if (strchr("dusvo", order) != NULL) {
         order_task(worker, task, order, number);
+    } else if (order == 'e') {
+        say_event(worker, "", number);
+    } else if (order == 'Q') {
+        ask(worker, "", WIRE_QUESTION, number);
     } else if (order == 'n') {
         for (i = 0; i < number; i++)
             say_event(worker, header->session, dice_chance(&worker->dice, 900) ? 150 : 3000);
@@ -426,8 +450,12 @@ static void throw_once(struct worker *worker)
 
     if (dice_chance(dice, 50))
         say_event(worker, session, 300);
+    if (worker_is_bound(worker) && dice_chance(dice, 30))
+        say_event(worker, "", 300);
+    if (worker->task_count > 0 && dice_chance(dice, 50))
+        say_progress(worker, &worker->tasks[dice_below(dice, (uint32_t)worker->task_count)], true);
     if (dice_chance(dice, 20))
-        ask(worker, session, WIRE_QUESTION, 200);
+        ask(worker, dice_chance(dice, 500) ? session : "", WIRE_QUESTION, 200);
     if (dice_chance(dice, 20))
         say_nowhere(worker);
     if (dice_chance(dice, 3))
