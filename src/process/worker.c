@@ -228,11 +228,18 @@ static void starting_exec_failed(struct worker *worker)
     start_timer(worker, &worker->deadline, GRACE_MS);
 }
 
+/* Also of what it has left unread: as long as that can be read, GRACE_MS are enough. */
+static void await_output_end(struct worker *worker)
+{
+    worker->endpoint.connection.resumed = false;
+    start_timer(worker, &worker->deadline, GRACE_MS);
+}
+
 static void running_exited(struct worker *worker)
 {
     worker->state = WORKER_STOPPING;
     worker->host->available(worker, PEER_AWAY);
-    start_timer(worker, &worker->deadline, GRACE_MS);
+    await_output_end(worker);
     finish_if_over(worker);
 }
 
@@ -292,7 +299,7 @@ static void stopped_retire(struct worker *worker)
 static void stopping_exited(struct worker *worker)
 {
     if (!worker->output_ended)
-        start_timer(worker, &worker->deadline, GRACE_MS);
+        await_output_end(worker);
     finish_if_over(worker);
 }
 
@@ -331,9 +338,10 @@ static void stopping_deadline(struct worker *worker)
         worker->killed = true;
         process_signal_group(worker->pid, SIGKILL);
         start_timer(worker, &worker->deadline, GRACE_MS);
-    } else if (connection->held) {
-        /* Its last words wait for a client to read; that has a time limit of its own. */
-        start_timer(worker, &worker->deadline, GRACE_MS);
+    } else if (connection->held || connection->resumed) {
+        /* Its last words wait for a client to read, or did until now; that has a time limit of its
+         * own. */
+        await_output_end(worker);
     } else {
         log_warn(log_of(worker), context(worker),
                  "exited, but another process holds its stdout; not waiting for it");

@@ -84,6 +84,7 @@ struct connection {
     bool reading;      /* interest in input is registered */
     bool writing;      /* interest in output is registered */
     bool held;
+    bool resumed;      /* it has gone on after a hold; the owner's to clear */
     bool input_ended;  /* read() returned 0 */
     bool ended_told;
     bool deaf;         /* input is thrown away */

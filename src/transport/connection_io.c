@@ -245,6 +245,7 @@ void connection_resume(struct connection *connection)
     if (!connection->open || connection->deaf)
         return;
     connection->held = false;
+    connection->resumed = true;
     go_on(connection);
     if (connection->open && !connection->held && !connection->deaf && !connection->input_ended)
         connection_set_reading(connection, true);
