@@ -161,6 +161,7 @@ static void read_options(struct options *options, int argc, char *argv[])
         options->workers = options->sharing.clients == CLIENTS_EXCLUSIVE ? EXCLUSIVE_WORKERS : 3;
     wire_ids_rewritten = options->sharing.rewrite_ids;
     wire_session_in_params = options->sharing.session_in_params;
+    wire_cancels_for_good = options->sharing.protocol == PROTOCOL_MCP;
 }
 
 static void print_summary(const struct chaos *chaos)

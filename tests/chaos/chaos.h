@@ -21,7 +21,8 @@
 #define LIMIT_QUEUE (192 << 10)
 #define LIMIT_CONNECTIONS 30
 #define LIMIT_SESSIONS 56
-#define LIMIT_SESSIONS_BOUND 160 /* where each worker has its own */
+#define LIMIT_SESSIONS_BOUND 160   /* where each worker has its own */
+#define LIMIT_SESSIONS_LEARNED 10000 /* nobody is told when there is no room for one */
 #define LIMIT_PENDING 400
 #define LIMIT_DRAIN_SEC 2
 #define LIMIT_BACKPRESSURE_SEC 2
@@ -96,6 +97,13 @@ struct chaos {
 static inline bool chaos_binds(const struct chaos *chaos)
 {
     return chaos->options.sharing.clients != CLIENTS_SHARED;
+}
+
+static inline unsigned chaos_max_sessions(const struct chaos *chaos)
+{
+    if (chaos->options.sharing.session_in_params)
+        return LIMIT_SESSIONS_LEARNED;
+    return chaos_binds(chaos) ? LIMIT_SESSIONS_BOUND : LIMIT_SESSIONS;
 }
 
 /* What is said of a progress token goes to the client that has used it. */

@@ -20,6 +20,7 @@ void client_init(struct client *client)
     memset(client, 0, sizeof *client);
     client->fd = -1;
     list_init(&client->in_flight);
+    list_init(&client->given_up);
 }
 
 void client_free(struct client *client)
@@ -43,6 +44,7 @@ static void reset_state(struct client *client)
     fresh.reply_room = client->reply_room;
     *client = fresh;
     list_init(&client->in_flight);
+    list_init(&client->given_up);
 }
 
 void client_open(struct chaos *chaos, struct client *client, const struct profile *profile)
@@ -105,6 +107,8 @@ void client_close(struct chaos *chaos, struct client *client, bool reset)
     while (list_take_first(&client->in_flight) != NULL)
         chaos->stats.cut_off++;
     client->in_flight_count = 0;
+    while (list_take_first(&client->given_up) != NULL)
+        continue;
     if (reset)
         setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
     close(client->fd);

@@ -56,7 +56,8 @@ struct profile {
     uint32_t life_ms;
 };
 
-#define CLIENT_SESSIONS_MAX 12
+#define CLIENT_SESSIONS_NAMED 12 /* by itself */
+#define CLIENT_SESSIONS_MAX 80
 #define POOLS_MAX 6
 
 struct reply { /* that it owes */
@@ -72,7 +73,7 @@ struct client {
     struct profile profile;
     struct text in, out;
     size_t out_at; /* written so far */
-    struct list in_flight;
+    struct list in_flight, given_up; /* requests; the latter may be answered yet, or not */
     size_t in_flight_count;
     struct session *sessions[CLIENT_SESSIONS_MAX];
     size_t session_count;
@@ -142,6 +143,9 @@ void client_say(struct chaos *chaos, struct client *client);
 void client_say_reply(struct chaos *chaos, struct client *client, const struct reply *reply);
 /* Requests to where it has asked: once they are answered, nothing that it said is on its way. */
 void client_say_last(struct chaos *chaos, struct client *client);
+
+/* An answer has told it of a session. */
+void client_learn(struct chaos *chaos, struct client *client, const char *name);
 
 void client_say_half(struct chaos *chaos, struct client *client);
 

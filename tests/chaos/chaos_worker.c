@@ -76,6 +76,7 @@ static void set_up(struct worker *worker, char *const argv[])
         die("mmap");
     wire_ids_rewritten = worker->board->sharing.rewrite_ids;
     wire_session_in_params = worker->board->sharing.session_in_params;
+    wire_cancels_for_good = worker->board->sharing.protocol == PROTOCOL_MCP;
     close(fd);
     worker->origin = make_origin();
     worker->pool = (uint8_t)strtoul(argv[4], NULL, 10);

@@ -21,6 +21,7 @@ struct task { /* a request that is not answered yet */
     int64_t due_ms; /* INT64_MAX: not before we are told to behave */
     size_t size;
     bool twice;
+    bool makes_session; /* which the answer tells */
 };
 
 struct question { /* that nobody has answered yet; number 0: none */
@@ -31,6 +32,7 @@ struct question { /* that nobody has answered yet; number 0: none */
 
 struct worker {
     uint64_t origin;
+    unsigned made_sessions;
     uint64_t said; /* number of our last message */
     uint8_t pool;
     struct dice dice;
@@ -79,6 +81,9 @@ void worker_obey(struct worker *worker, const struct wire_header *header);
 
 /* An error of the daemon's for one of our questions. False: for none of them. */
 bool worker_refused(struct worker *worker, const struct wire_error *error);
+
+/* The daemon says that nobody waits for our answer to the request with this id. */
+void worker_cancelled(struct worker *worker, const char *id);
 
 void worker_answer_due(struct worker *worker);
 void worker_throw_dice(struct worker *worker);

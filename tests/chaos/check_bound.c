@@ -51,6 +51,17 @@ void check_heard_of(const struct chaos *chaos, struct incarnation *worker,
         session->loose = true;
 }
 
+void check_learned(struct chaos *chaos, struct incarnation *worker, const char *name,
+                   uint64_t conn)
+{
+    struct session *session = chaos_sticky(chaos) ? ledger_session_in(&worker->sessions, name)
+                                                  : ledger_session(&chaos->ledger, name);
+
+    session->worker = worker->origin;
+    session->owner = conn;
+    session->loose = !stays(chaos, conn);
+}
+
 /* --- what nobody asked for --- */
 
 uint64_t check_listener(const struct chaos *chaos, struct incarnation *worker,

@@ -16,6 +16,10 @@ void check_bound(struct chaos *chaos, struct incarnation *worker, uint64_t conn)
 void check_heard_of(const struct chaos *chaos, struct incarnation *worker,
                     const struct entry *entry);
 
+/* An answer of a worker's has told its client of a session. */
+void check_learned(struct chaos *chaos, struct incarnation *worker, const char *name,
+                   uint64_t conn);
+
 /* Who gets an event or a question of a worker, as far as that is certain: a connection, or 0. */
 uint64_t check_listener(const struct chaos *chaos, struct incarnation *worker,
                         const struct session *session);

@@ -16,13 +16,14 @@ static void resolve(struct client *client, struct entry *request)
 {
     request->resolved = true;
     list_remove(&request->in_flight);
-    client->in_flight_count--;
+    if (!request->given_up || !wire_cancels_for_good)
+        client->in_flight_count--;
 }
 
 /* --- answers --- */
 
 static void check_answer(struct chaos *chaos, struct client *client, struct entry *answer,
-                         const char *raw_id)
+                         const struct wire_header *header)
 {
     struct entry *request = ledger_find(&chaos->ledger, answer->ref);
 
@@ -37,8 +38,10 @@ static void check_answer(struct chaos *chaos, struct client *client, struct entr
         return;
     }
     if (request->key != answer->key ||
-        (wire_ids_rewritten && request->raw_id != wire_key_hash(raw_id)))
+        (wire_ids_rewritten && request->raw_id != wire_key_hash(header->raw_id)))
         violation(chaos, "the answer to request %" PRIu64 " has another id", answer->ref.number);
+    if (wire_session_in_params && request->session == NULL && header->session[0] != '\0')
+        client_learn(chaos, client, header->session);
     chaos->stats.answered++;
     resolve(client, request);
     ledger_remove(&chaos->ledger, request);
@@ -162,7 +165,8 @@ static void check_progress(struct chaos *chaos, const struct client *client,
 {
     const struct entry *request = ledger_find(&chaos->ledger, progress->ref);
 
-    if (request == NULL || request->conn != client->conn || request->resolved)
+    if (request == NULL || request->conn != client->conn ||
+        (request->resolved && !request->given_up))
         violation(chaos, "client %" PRIu64 " got progress of request %" PRIu64
                   ", which is none of its", client->conn, progress->ref.number);
     else if (request->token != wire_key_hash(token))
@@ -203,7 +207,7 @@ static void check_message(struct chaos *chaos, struct client *client, const char
     entry->got = true;
     list_remove(&entry->expected);
     if (entry->kind == WIRE_ANSWER)
-        check_answer(chaos, client, entry, header->raw_id);
+        check_answer(chaos, client, entry, header);
     else if (entry->kind == WIRE_PROGRESS)
         check_progress(chaos, client, entry, header->token);
     else
@@ -226,6 +230,12 @@ static struct entry *find_request(const struct client *client, const char *key, 
     uint64_t hash = wire_key_hash(key);
     struct list_node *node, *following;
 
+    list_each(&client->given_up, node, following) {
+        struct entry *entry = list_entry(node, struct entry, in_flight);
+
+        if (entry->key == hash && !entry->resolved)
+            return entry;
+    }
     list_each(&client->in_flight, node, following) {
         struct entry *entry = list_entry(node, struct entry, in_flight);
 
@@ -256,10 +266,9 @@ static const char *worker_exit_excuse(const struct chaos *chaos, const struct cl
 static const char *find_fault(const struct chaos *chaos, const struct client *client,
                               const struct entry *request, const struct wire_error *error)
 {
+    char sessions[80];
     static const char *const limits[] = {
         MAX_TEXT("too many pending requests (max_pending_requests", LIMIT_PENDING),
-        MAX_TEXT("too many sessions (max_sessions", LIMIT_SESSIONS),
-        MAX_TEXT("too many sessions (max_sessions", LIMIT_SESSIONS_BOUND),
         MAX_TEXT("every worker serves another client (busy_timeout_sec", LIMIT_BUSY_SEC),
     };
     const char *text = error->text;
@@ -278,9 +287,11 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
         return "a worker got it";
     if (strcmp(text, limits[0]) == 0)
         return NULL;
-    if (strcmp(text, limits[chaos_binds(chaos) ? 2 : 1]) == 0)
+    snprintf(sessions, sizeof sessions, "too many sessions (max_sessions %u)",
+             chaos_max_sessions(chaos));
+    if (strcmp(text, sessions) == 0)
         return request->session != NULL ? NULL : "it is in no session";
-    if (chaos_exclusive(chaos) && strcmp(text, limits[3]) == 0)
+    if (chaos_exclusive(chaos) && strcmp(text, limits[1]) == 0)
         return chaos->now_ms - request->sent_ms >= LIMIT_BUSY_SEC * 1000 - 20 ? NULL : "too early";
     if (strcmp(text, "id is still in use by another request that is in flight") == 0)
         return chaos->now_ms - request->sent_ms >= BACKPRESSURE_MS - 200 ? NULL : "too early";

@@ -104,6 +104,58 @@ static void check_reply(struct chaos *chaos, const struct incarnation *worker,
         ledger_remove(&chaos->ledger, question);
 }
 
+/* A cancellation has the id that its request has here, and what it gives up for good is not
+ * answered any more: else the daemon would not have passed it on. */
+static void check_cancel(struct chaos *chaos, const struct incarnation *worker,
+                         const struct entry *cancel, uint64_t named_id)
+{
+    struct entry *request = ledger_find(&chaos->ledger, cancel->ref);
+
+    if (request == NULL)
+        return; /* answered meanwhile */
+    if (request->worker != worker->origin || request->seen_id != named_id)
+        violation(chaos, "worker %ld got a cancellation of request %" PRIu64
+                  ", and it is not that which it names", (long)worker->pid,
+                  request->serial.number);
+    if (wire_cancels_for_good)
+        request->resolved = true;
+}
+
+void check_given_up(struct chaos *chaos, const struct entry *request)
+{
+    struct pair *pair = ledger_pair(&chaos->ledger, request->worker, request->conn);
+    struct list_node *node, *following;
+
+    list_each(&pair->expected, node, following) {
+        const struct entry *entry = list_entry(node, struct entry, expected);
+
+        if (entry->ref.origin == 0 && entry->ref.number == request->serial.number)
+            list_remove(node);
+    }
+}
+
+/* The daemon gives up a request of a client that has left. */
+static void cancelled(struct chaos *chaos, struct incarnation *worker,
+                      const struct record *record)
+{
+    struct list_node *node, *following;
+
+    if (!chaos_sticky(chaos) || chaos->options.sharing.protocol == PROTOCOL_UNKNOWN)
+        violation(chaos, "worker %ld got a cancellation of the daemon's", (long)worker->pid);
+    list_each(&worker->open, node, following) {
+        struct entry *request = list_entry(node, struct entry, at_worker);
+
+        if (request->seen_id != record->key)
+            continue;
+        if (client_stays(client_find(chaos, request->conn)))
+            violation(chaos, "worker %ld was told that request %" PRIu64 " of client %" PRIu64
+                      " is given up", (long)worker->pid, request->serial.number, request->conn);
+        if (record->detail == 1)
+            list_remove(node);
+        return;
+    }
+}
+
 static void got(struct chaos *chaos, struct incarnation *worker, const struct record *record)
 {
     struct entry *entry = ledger_find(&chaos->ledger, record->serial);
@@ -137,6 +189,8 @@ static void got(struct chaos *chaos, struct incarnation *worker, const struct re
     }
     if (entry->kind == WIRE_REPLY)
         check_reply(chaos, worker, entry);
+    else if (entry->kind == WIRE_CANCEL)
+        check_cancel(chaos, worker, entry, record->key);
     ledger_remove(&chaos->ledger, entry);
 }
 
@@ -204,7 +258,8 @@ static void expect(struct chaos *chaos, struct entry *entry, uint64_t conn)
     list_append(&ledger_pair(&chaos->ledger, entry->worker, conn)->expected, &entry->expected);
 }
 
-static void say_answer(struct chaos *chaos, struct entry *answer)
+static void say_answer(struct chaos *chaos, struct incarnation *worker, struct entry *answer,
+                       const char *session)
 {
     struct entry *request = ledger_find(&chaos->ledger, answer->ref);
 
@@ -212,15 +267,20 @@ static void say_answer(struct chaos *chaos, struct entry *answer)
         return; /* its client is told already that there will be no answer */
     list_remove(&request->at_worker);
     request->answer = answer->serial.number;
-    if (!request->resolved && client_find(chaos, request->conn) != NULL)
+    if (request->resolved || client_find(chaos, request->conn) == NULL)
+        return;
+    if (!request->given_up || !wire_cancels_for_good)
         expect(chaos, answer, request->conn);
+    if (wire_session_in_params && request->session == NULL && session[0] != '\0')
+        check_learned(chaos, worker, session, request->conn);
 }
 
 static void say_progress(struct chaos *chaos, struct entry *progress)
 {
     const struct entry *request = ledger_find(&chaos->ledger, progress->ref);
 
-    if (request != NULL && !request->resolved && client_find(chaos, request->conn) != NULL)
+    if (request != NULL && !request->resolved && client_find(chaos, request->conn) != NULL &&
+        !(request->given_up && wire_cancels_for_good))
         expect(chaos, progress, request->conn);
 }
 
@@ -280,7 +340,7 @@ static void say(struct chaos *chaos, struct incarnation *worker, const struct re
     if (record->name[0] != '\0' && entry->kind != WIRE_ANSWER)
         entry->session = ledger_session(&chaos->ledger, record->name);
     if (entry->kind == WIRE_ANSWER)
-        say_answer(chaos, entry);
+        say_answer(chaos, worker, entry, record->name);
     else if (entry->kind == WIRE_PROGRESS)
         say_progress(chaos, entry);
     else if (entry->kind == WIRE_QUESTION)
@@ -321,6 +381,9 @@ static void handle(struct chaos *chaos, const struct record *record)
         break;
     case RECORD_GOT_ERROR:
         got_error(chaos, worker, record);
+        break;
+    case RECORD_CANCELLED:
+        cancelled(chaos, worker, record);
         break;
     case RECORD_BAD:
         violation(chaos, "worker %ld got %.*s", (long)worker->pid, WIRE_NAME_MAX, record->name);

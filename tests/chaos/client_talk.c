@@ -7,6 +7,7 @@
 
 #include "chaos.h"
 #include "chaos_client.h"
+#include "check_up.h"
 #include "orders.h"
 
 #define SMALL_NUMBERS 6
@@ -79,7 +80,8 @@ static void choose_token(struct chaos *chaos, const struct client *client, char 
 }
 
 /* NULL when it knows too many already. */
-static struct session *use_session(struct chaos *chaos, struct client *client, const char *name)
+static struct session *use_session(struct chaos *chaos, struct client *client, const char *name,
+                                   size_t max)
 {
     struct session *session;
     size_t i;
@@ -88,7 +90,7 @@ static struct session *use_session(struct chaos *chaos, struct client *client, c
         if (strcmp(client->sessions[i]->name, name) == 0)
             return client->sessions[i];
     }
-    if (client->session_count == CLIENT_SESSIONS_MAX)
+    if (client->session_count >= max)
         return NULL;
     session = ledger_session(&chaos->ledger, name);
     session->users++;
@@ -96,6 +98,13 @@ static struct session *use_session(struct chaos *chaos, struct client *client, c
         session->loose = true;
     client->sessions[client->session_count++] = session;
     return session;
+}
+
+void client_learn(struct chaos *chaos, struct client *client, const char *name)
+{
+    if (use_session(chaos, client, name, CLIENT_SESSIONS_MAX) == NULL)
+        violation(chaos, "client %" PRIu64 " knows too many sessions for this program",
+                  client->conn);
 }
 
 static struct session *choose_session(struct chaos *chaos, struct client *client)
@@ -106,6 +115,8 @@ static struct session *choose_session(struct chaos *chaos, struct client *client
 
     if (dice_chance(dice, 400))
         return NULL;
+    if (wire_session_in_params && client->session_count > 0 && dice_chance(dice, 400))
+        return client->sessions[dice_below(dice, (uint32_t)client->session_count)];
     if (dice_chance(dice, 400))
         own = 0;
     if (own > 0)
@@ -116,7 +127,7 @@ static struct session *choose_session(struct chaos *chaos, struct client *client
     else
         snprintf(name, sizeof name, "%c%u", client->profile.loose ? 'l' : 's',
                  dice_below(dice, SHARED_SESSIONS));
-    return use_session(chaos, client, name);
+    return use_session(chaos, client, name, CLIENT_SESSIONS_NAMED);
 }
 
 /* --- messages --- */
@@ -155,6 +166,7 @@ static struct entry *send_message(struct chaos *chaos, struct client *client,
     entry->hash = wire_line_hash(client->out.data + start, client->out.len - start, &entry->len);
     wire_raw_id(raw_id, sizeof raw_id, client->out.data + start, client->out.len - start);
     entry->raw_id = wire_key_hash(raw_id);
+    snprintf(entry->spelled_id, sizeof entry->spelled_id, "%s", raw_id);
     entry->key = wire_key_hash(header->key);
     entry->token = wire_key_hash(header->token);
     entry->conn = client->conn;
@@ -191,6 +203,50 @@ static void await_answer(struct chaos *chaos, struct client *client, struct entr
     chaos->stats.requests++;
 }
 
+/* One of its requests that is in flight, or NULL. */
+static struct entry *choose_request(struct chaos *chaos, const struct client *client)
+{
+    struct list_node *node, *following;
+    struct entry *chosen = NULL;
+    uint32_t count = 0;
+
+    list_each(&client->in_flight, node, following) {
+        struct entry *entry = list_entry(node, struct entry, in_flight);
+
+        if (entry->unique && !entry->given_up && entry->spelled_id[0] != '\0' &&
+            dice_below(&chaos->dice, ++count) == 0)
+            chosen = entry;
+    }
+    return chosen;
+}
+
+/* Gives up a request. Whoever is in the calm wants all answers. */
+static void say_cancel(struct chaos *chaos, struct client *client)
+{
+    struct entry *request = choose_request(chaos, client), *entry;
+    struct wire_header header;
+    char pool[16] = "";
+
+    if (request == NULL)
+        return;
+    memset(&header, 0, sizeof header);
+    chaos->last_serial++;
+    header.kind = WIRE_CANCEL;
+    header.ref = request->serial;
+    snprintf(header.token, sizeof header.token, "%s", request->spelled_id);
+    if (request->pool != POOL_ANY && request->pool != POOL_UNKNOWN)
+        snprintf(pool, sizeof pool, "p%u", request->pool - 1u);
+    entry = send_message(chaos, client, &header, NULL, pool, 150);
+    entry->pool = request->pool;
+    request->given_up = true;
+    if (!wire_cancels_for_good)
+        return; /* it will be answered all the same */
+    list_remove(&request->in_flight);
+    client->in_flight_count--;
+    list_append(&client->given_up, &request->in_flight);
+    check_given_up(chaos, request);
+}
+
 void client_say(struct chaos *chaos, struct client *client)
 {
     struct session *session = choose_session(chaos, client);
@@ -201,6 +257,8 @@ void client_say(struct chaos *chaos, struct client *client)
     char pool[16] = "";
     uint8_t pool_number = POOL_ANY;
 
+    if (chaos->phase == PHASE_STORM && wire_ids_rewritten && dice_chance(&chaos->dice, 30))
+        say_cancel(chaos, client);
     if (!asks && dice_chance(&chaos->dice, 900))
         return;
     if (dice_chance(&chaos->dice, 150))
@@ -214,11 +272,13 @@ void client_say(struct chaos *chaos, struct client *client)
     header.kind = asks ? WIRE_REQUEST : WIRE_NOTE;
     if (asks)
         choose_token(chaos, client, header.token);
-    orders_write(chaos, &header, session != NULL || chaos_binds(chaos), unique);
+    orders_write(chaos, &header, session != NULL || chaos_binds(chaos), unique,
+                 session == NULL && client->session_count < CLIENT_SESSIONS_MAX / 4);
     entry = send_message(chaos, client, &header, session, pool, throw_size(chaos, client));
     entry->pool = pool_number;
     if (pool_number != POOL_ANY && pool_number != POOL_UNKNOWN)
         client->asked[pool_number - 1] = true;
+    entry->unique = unique;
     if (asks)
         await_answer(chaos, client, entry);
 }

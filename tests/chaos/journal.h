@@ -13,6 +13,7 @@ enum record_type {
     RECORD_HELLO,     /* a worker has started */
     RECORD_GOT,       /* it was sent a message: serial, hash, len, key, kind */
     RECORD_GOT_ERROR, /* the daemon's error for its question; `detail`: enum question_error */
+    RECORD_CANCELLED, /* the daemon gives up a request: key; `detail`: 1 when we never answer it */
     RECORD_BAD,       /* it was sent something that nobody should have sent; `name`: what it is */
     RECORD_SAY,       /* it is about to send a message: serial, ref, hash, len, key, kind, name */
     RECORD_DOOM,      /* it is about to do what a worker should not; `detail`: the order's letter */
@@ -38,7 +39,7 @@ enum question_error {
 struct record {
     uint64_t origin; /* of the worker: unique in the run */
     struct serial serial, ref;
-    uint64_t hash, key; /* of the line, and of the id */
+    uint64_t hash, key; /* of the line, and of the id; of a cancellation the id that it names */
     uint32_t len, pid;
     uint8_t type, kind, detail, pool;
     char name[WIRE_NAME_MAX]; /* the session */

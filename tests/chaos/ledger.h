@@ -20,6 +20,8 @@ struct entry {
     char kind;
     bool calm;     /* sent while everything behaved */
     bool got;      /* it has arrived */
+    bool unique;   /* a request: nobody else uses its id */
+    bool given_up; /* a request: its client has cancelled it */
     bool resolved; /* a request: its client knows how it ended */
     uint64_t conn; /* that sent it, or that must get it; 0: not known */
     uint64_t rival; /* a question in no session: another client that it could be for, as well */
@@ -29,6 +31,7 @@ struct entry {
     uint8_t pool;    /* a client's message: 1 + the pool asked for, or one of POOL_... */
     bool refused;    /* a request: the daemon has said that it is not served */
     struct session *session;
+    char spelled_id[WIRE_TOKEN_MAX]; /* a request, where ids are rewritten; "": too long */
     int64_t sent_ms;
     struct list_node in_flight; /* client.in_flight */
     struct list_node at_worker; /* incarnation.open or .questions */

@@ -91,10 +91,13 @@ static void order_harm(struct chaos *chaos, struct wire_header *header)
 }
 
 /* Where workers talk to their clients, and not in sessions alone. */
-static void order_bound_talk(struct chaos *chaos, struct wire_header *header)
+static void order_bound_talk(struct chaos *chaos, struct wire_header *header,
+                             bool may_make_session)
 {
     struct dice *dice = &chaos->dice;
 
+    if (wire_session_in_params && may_make_session && dice_chance(dice, 50))
+        add(header, 'S', 0);
     if (header->token[0] != '\0')
         add(header, 'o', dice_below(dice, 4));
     if (dice_chance(dice, 60) && chaos_binds(chaos))
@@ -103,7 +106,8 @@ static void order_bound_talk(struct chaos *chaos, struct wire_header *header)
         add(header, 'Q', 150);
 }
 
-void orders_write(struct chaos *chaos, struct wire_header *header, bool in_session, bool unique)
+void orders_write(struct chaos *chaos, struct wire_header *header, bool in_session, bool unique,
+                  bool may_make_session)
 {
     header->orders[0] = '\0';
     if (header->kind == WIRE_REQUEST) {
@@ -112,7 +116,7 @@ void orders_write(struct chaos *chaos, struct wire_header *header, bool in_sessi
     }
     if (in_session)
         order_talk(chaos, header);
-    order_bound_talk(chaos, header);
+    order_bound_talk(chaos, header, header->kind == WIRE_REQUEST && may_make_session);
     if (unique && header->kind == WIRE_REQUEST && chaos->phase == PHASE_STORM &&
         dice_chance(&chaos->dice, 20))
         add(header, 'v', 0);

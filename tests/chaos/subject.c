@@ -64,10 +64,10 @@ static bool write_config(const struct chaos *chaos)
     fprintf(file,
             "],\n\"limits\":{\"max_input_buffer\":%d,\"max_output_queue\":%d,"
             "\"max_restarts\":1000,\"restart_window_sec\":1,\"drain_timeout_sec\":%d,"
-            "\"backpressure_timeout_sec\":%d,\"max_connections\":%d,\"max_sessions\":%d,"
+            "\"backpressure_timeout_sec\":%d,\"max_connections\":%d,\"max_sessions\":%u,"
             "\"max_pending_requests\":%d}}\n",
             LIMIT_INPUT, LIMIT_QUEUE, LIMIT_DRAIN_SEC, LIMIT_BACKPRESSURE_SEC, LIMIT_CONNECTIONS,
-            chaos_binds(chaos) ? LIMIT_SESSIONS_BOUND : LIMIT_SESSIONS, LIMIT_PENDING);
+            chaos_max_sessions(chaos), LIMIT_PENDING);
     return fclose(file) == 0 || failed(subject->config_path);
 }
 

@@ -188,3 +188,23 @@ bool wire_parse_error(struct wire_error *error, const char *line, size_t len)
     error->code = (int)strtol(code, NULL, 10);
     return true;
 }
+
+bool wire_parse_cancel(char id[WIRE_TOKEN_MAX], const char *line, size_t len)
+{
+    static const char *const beginnings[] = {
+        "notifications/cancelled\",\"params\":{\"requestId\":",
+        "$/cancel_request\",\"params\":{\"requestId\":",
+        "$/cancelRequest\",\"params\":{\"id\":",
+    };
+    const char *end = line + len, *at;
+    size_t i;
+
+    for (i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
+        at = expect(line, end, "{\"jsonrpc\":\"2.0\",\"method\":\"");
+        at = expect(at, end, beginnings[i]);
+        at = take(at, end, '}', id, WIRE_TOKEN_MAX);
+        if (expect(at, end, "}}\n") != NULL)
+            return true;
+    }
+    return false;
+}

@@ -24,6 +24,7 @@ enum wire_kind {
     WIRE_NOTE = 'n',      /* client: a notification */
     WIRE_REPLY = 'p',     /* client: answers the question `ref` */
     WIRE_STRAY = 'y',     /* client: a reply that nobody waits for */
+    WIRE_CANCEL = 'k',    /* client: gives up its request `ref` */
     WIRE_ANSWER = 'a',    /* worker: answers the request `ref` */
     WIRE_EVENT = 'e',     /* worker: a notification in a session */
     WIRE_QUESTION = 'q',  /* worker: a request to the session's owner */
@@ -31,7 +32,7 @@ enum wire_kind {
     WIRE_NOWHERE = 'x'    /* worker: what must not reach anybody */
 };
 
-/* Set at the start where the daemon rewrites ids and tokens: sums and hashes then leave them out. */
+/* Set at the start where the daemon rewrites ids and tokens: sums and hashes leave them out. */
 extern bool wire_ids_rewritten;
 
 /* Likewise, where sessions are told by params.sessionId. */
@@ -40,7 +41,7 @@ extern bool wire_session_in_params;
 #define WIRE_KEY_MAX 144
 #define WIRE_NAME_MAX 24
 #define WIRE_ORDERS_MAX 96
-#define WIRE_TOKEN_MAX 64
+#define WIRE_TOKEN_MAX 160
 
 struct wire_header {
     char kind;
@@ -50,9 +51,15 @@ struct wire_header {
     char orders[WIRE_ORDERS_MAX]; /* for the worker; "": none */
     char raw_id[WIRE_KEY_MAX + 16]; /* no part of the header: the id as it is, or is to be, spelled;
                                      * "": none, or spelled as the dice want */
-    char token[WIRE_TOKEN_MAX]; /* no part of it either: the progress token of a request, or that
-                                 * progress is about, as it is spelled; "": none */
+    char token[WIRE_TOKEN_MAX]; /* no part of it either, as it is spelled: the progress token of a
+                                 * request, or that progress is about; the id that is given up;
+                                 * "": none */
 };
+
+/* How a request is given up: "notifications/cancelled", to which there is no answer, or else
+ * "$/cancel_request". Set at the start. */
+extern bool wire_cancels_for_good;
+
 
 /* Appends the line to `out`, about `size` bytes long, spelled as the dice want. `pool`: "" or the
  * pool to ask for. Returns where in `out` the line starts. */
@@ -89,9 +96,12 @@ uint64_t wire_part_hash(const char *line, size_t from, size_t to,
 /* The id of a line as it is spelled; "" where there is none, or where ids are not rewritten. */
 void wire_raw_id(char *to, size_t size, const char *line, size_t len);
 
-/* The progress token of a line as it is spelled; "" where there is none. */
+/* The token of a line as it is spelled (header.token); "" where there is none. */
 void wire_token(char to[WIRE_TOKEN_MAX], const char *line, size_t len);
 uint64_t wire_key_hash(const char *key);
+
+/* Reads a cancellation of the daemon's: the id, as it is spelled. */
+bool wire_parse_cancel(char id[WIRE_TOKEN_MAX], const char *line, size_t len);
 
 /* A line of the daemon's own. */
 struct wire_error {

@@ -125,6 +125,9 @@ static void add_references(struct line *line)
     const struct wire_header *header = line->header;
     const char *key = line->escaped ? "\\u0070rogressToken" : "progressToken";
 
+    if (header->kind == WIRE_CANCEL)
+        key = line->escaped ? "\\u0072equestId" : "requestId";
+
     if (wire_session_in_params && header->session[0] != '\0')
         text_printf(line->out, "\"%s\":\"%s\",",
                     line->escaped ? "session\\u0049d" : "sessionId", header->session);
@@ -190,6 +193,16 @@ static void add_overruled(struct line *line, const char *key, const char *value)
     add(line, value);
 }
 
+static void add_method(struct line *line)
+{
+    if (line->header->kind == WIRE_PROGRESS)
+        add(line, line->escaped ? "\"notifications\\/progress\"" : "\"notifications/progress\"");
+    else if (line->header->kind == WIRE_CANCEL)
+        add(line, wire_cancels_for_good ? "\"notifications/cancelled\"" : "\"$/cancel_request\"");
+    else
+        add(line, "\"do\"");
+}
+
 static void add_member(struct line *line, enum member member)
 {
     switch (member) {
@@ -208,18 +221,13 @@ static void add_member(struct line *line, enum member member)
         if (is_response(line))
             break;
         add_key(line, "method");
-        if (line->header->token[0] != '\0' && line->header->kind != WIRE_REQUEST)
-            add(line, line->escaped ? "\"notifications\\/progress\"" : "\"notifications/progress\"");
-        else
-            add(line, "\"do\"");
+        add_method(line);
         break;
     case SESSION:
-        if (line->header->session[0] == '\0')
-            break;
-        if (wire_session_in_params) { /* then this is nothing */
+        if (wire_session_in_params) /* then this is nothing */
             add_overruled(line, "sessionId", "\"overruled\"");
+        if (line->header->session[0] == '\0' || wire_session_in_params)
             break;
-        }
         add_overruled(line, "sessionId", "\"overruled\"");
         add_key(line, "sessionId");
         text_printf(line->out, "\"%s\"", line->header->session);

@@ -6,7 +6,7 @@
 
 #include "format/references.h"
 
-bool wire_ids_rewritten, wire_session_in_params;
+bool wire_ids_rewritten, wire_session_in_params, wire_cancels_for_good;
 
 /* A value with its quotes; empty where it is neither a string nor a number. */
 static struct wire_hole hole_of(const struct scan_field *field)
@@ -35,13 +35,16 @@ static struct wire_hole find_token(const char *line, size_t len)
     struct wire_hole hole = {0, 0};
     struct references found;
 
-    if (memmem(line, len, "rogressToken", strlen("rogressToken")) == NULL)
+    if (memmem(line, len, "rogressToken", strlen("rogressToken")) == NULL &&
+        memmem(line, len, "equestId", strlen("equestId")) == NULL)
         return hole;
     references_find(&found, slice_of(line, len), 0);
     if (references_has(&found, REFERENCE_META_TOKEN))
         hole = hole_of(&found.at[REFERENCE_META_TOKEN]);
     else if (references_has(&found, REFERENCE_PROGRESS_TOKEN))
         hole = hole_of(&found.at[REFERENCE_PROGRESS_TOKEN]);
+    else if (references_has(&found, REFERENCE_REQUEST_ID))
+        hole = hole_of(&found.at[REFERENCE_REQUEST_ID]);
     return hole;
 }
 

@@ -212,6 +212,14 @@ static void say_nowhere(struct worker *worker)
     }
 }
 
+static void remember_session(struct worker *worker, const char *session)
+{
+    if (session[0] == '\0')
+        return;
+    copy_name(worker->sessions[worker->session_count++ % WORKER_SESSIONS_MAX], WIRE_NAME_MAX,
+              session);
+}
+
 /* `known`: the request is not answered yet, so that its client hears of it. */
 static void say_progress(struct worker *worker, const struct task *task, bool known)
 {
@@ -235,11 +243,15 @@ static void answer(struct worker *worker, const struct task *task)
     header.ref.number = task->number;
     copy_name(header.key, sizeof header.key, task->key);
     copy_name(header.raw_id, sizeof header.raw_id, task->raw_id);
-    if (dice_chance(&worker->dice, 300)) /* says nothing about who gets it */
+    if (task->makes_session || dice_chance(&worker->dice, 300)) /* else it says nothing */
         copy_name(header.session, sizeof header.session, task->session);
     worker_say(worker, &header, task->size);
     if (wire_ids_rewritten && dice_chance(&worker->dice, 100))
         say_progress(worker, task, false);
+    if (task->makes_session) {
+        remember_session(worker, task->session);
+        say_event(worker, task->session, 200);
+    }
     if (!task->twice)
         return;
     header.ref.number = 0; /* to nobody, this time */
@@ -301,6 +313,13 @@ static struct task *add_task(struct worker *worker, const struct wire_header *he
     return task;
 }
 
+static void make_session(struct worker *worker, struct task *task)
+{
+    task->makes_session = true;
+    snprintf(task->session, sizeof task->session, "w%" PRIx64 ".%u", worker->origin,
+             ++worker->made_sessions % 10000);
+}
+
 /* The orders that concern the answer; a notification has none. */
 static void order_task(struct worker *worker, struct task *task, char order, uint32_t number)
 {
@@ -314,6 +333,8 @@ static void order_task(struct worker *worker, struct task *task, char order, uin
         task->size = number;
     else if (order == 'v')
         task->twice = true;
+    else if (order == 'S')
+        make_session(worker, task);
     else
         for (; number > 0; number--)
             say_progress(worker, task, true);
@@ -340,7 +361,7 @@ static void obey_order(struct worker *worker, const struct wire_header *header,
 {
     uint32_t i;
 
-    if (strchr("dusvo", order) != NULL) {
+    if (strchr("dusvoS", order) != NULL) {
         order_task(worker, task, order, number);
     } else if (order == 'e') {
         say_event(worker, "", number);
@@ -357,14 +378,6 @@ static void obey_order(struct worker *worker, const struct wire_header *header,
     } else {
         order_harm(worker, order, number);
     }
-}
-
-static void remember_session(struct worker *worker, const char *session)
-{
-    if (session[0] == '\0')
-        return;
-    copy_name(worker->sessions[worker->session_count++ % WORKER_SESSIONS_MAX], WIRE_NAME_MAX,
-              session);
 }
 
 static void forget_question(struct worker *worker, uint64_t number)
@@ -394,6 +407,24 @@ void worker_obey(struct worker *worker, const struct wire_header *header)
         obey_order(worker, header, task, order, number);
         at = *rest == ',' ? rest + 1 : rest;
     }
+}
+
+void worker_cancelled(struct worker *worker, const char *id)
+{
+    struct record record;
+    size_t i;
+
+    memset(&record, 0, sizeof record);
+    record.type = RECORD_CANCELLED;
+    record.key = wire_key_hash(id);
+    for (i = 0; i < worker->task_count; i++) {
+        if (strcmp(worker->tasks[i].raw_id, id) == 0 && wire_cancels_for_good &&
+            dice_chance(&worker->dice, 500)) {
+            worker->tasks[i] = worker->tasks[--worker->task_count];
+            record.detail = 1;
+        }
+    }
+    worker_note(worker, record);
 }
 
 static enum question_error error_of_text(const char *text)

@@ -112,6 +112,8 @@ static void note_got(struct worker *worker, const struct wire_header *header, co
     record.len = (uint32_t)len;
     /* The id as it is here: no two requests at a time may have the same. */
     record.key = wire_key_hash(header->raw_id[0] != '\0' ? header->raw_id : header->key);
+    if (header->kind == WIRE_CANCEL)
+        record.key = wire_key_hash(header->token);
     memcpy(record.name, header->session, sizeof record.name);
     worker_note(worker, record);
 }
@@ -120,6 +122,7 @@ static void handle_line(struct worker *worker, const char *line, size_t len)
 {
     struct wire_header header;
     struct wire_error error;
+    char id[WIRE_TOKEN_MAX];
 
     if (wire_parse(&header, line, len)) {
         if (!wire_sum_ok(line, len)) {
@@ -128,6 +131,8 @@ static void handle_line(struct worker *worker, const char *line, size_t len)
         }
         note_got(worker, &header, line, len);
         worker_obey(worker, &header);
+    } else if (wire_parse_cancel(id, line, len)) {
+        worker_cancelled(worker, id);
     } else if (!wire_parse_error(&error, line, len)) {
         note_bad(worker, line, len, "not a message");
     } else if (!worker_refused(worker, &error)) {
