@@ -12,7 +12,7 @@ void check_bound(struct chaos *chaos, struct incarnation *worker, uint64_t conn)
 {
     const struct client *found = client_find(chaos, conn);
     struct client *client = found != NULL ? &chaos->clients[found - chaos->clients] : NULL;
-    const struct incarnation *before;
+    struct incarnation *before;
 
     if (!chaos_binds(chaos))
         return;
@@ -29,6 +29,8 @@ void check_bound(struct chaos *chaos, struct incarnation *worker, uint64_t conn)
     if (before != NULL && !fleet_may_be_gone(chaos, before))
         violation(chaos, "client %" PRIu64 " went from worker %ld to %ld", conn, (long)before->pid,
                   (long)worker->pid);
+    else if (before != NULL)
+        fleet_replaced(chaos, before, worker);
     client->bound[worker->pool] = worker->origin;
     ledger_pair(&chaos->ledger, worker->origin, conn)->bound = true;
 }

@@ -102,6 +102,7 @@ struct incarnation *fleet_add(struct chaos *chaos, const struct record *hello)
     incarnation->origin = hello->origin;
     incarnation->pid = (pid_t)hello->pid;
     incarnation->pool = hello->pool;
+    incarnation->slot = incarnation->origin;
     list_init(&incarnation->sessions);
     list_init(&incarnation->open);
     list_init(&incarnation->questions);
@@ -125,6 +126,25 @@ void fleet_doom(struct chaos *chaos, struct incarnation *incarnation, char reaso
     incarnation->unclean |= unclean;
     chaos->fleet.dooms++;
     chaos->fleet.last_doom_ms = chaos->now_ms;
+}
+
+void fleet_replaced(struct chaos *chaos, struct incarnation *before, struct incarnation *after)
+{
+    uint64_t slot = before->slot;
+    struct list_node *node, *following;
+
+    if (after->slot == slot)
+        return;
+    list_each(&chaos->fleet.incarnations, node, following) {
+        struct incarnation *incarnation = incarnation_of(node);
+
+        if (incarnation->slot != slot)
+            continue;
+        if (!fleet_may_be_gone(chaos, incarnation))
+            violation(chaos, "clients of worker %ld were bound to %ld, and now to %ld",
+                      (long)before->pid, (long)incarnation->pid, (long)after->pid);
+        incarnation->slot = after->slot;
+    }
 }
 
 void fleet_stall(struct chaos *chaos, struct incarnation *incarnation, int64_t ms)

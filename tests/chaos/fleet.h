@@ -24,6 +24,8 @@ struct incarnation {
     int64_t suspect_until_ms; /* until then the daemon may find that it does not read */
     uint64_t client;          /* connection: of an exclusive pool; the only one it may ever serve,
                                * 0: not known yet */
+    uint64_t slot;            /* the same for processes that are started in each other's place, as
+                               * far as their clients show it */
     struct list sessions;     /* of a sticky pool: those that it has heard of */
     struct list open;         /* requests that it got and has not answered */
     struct list questions;    /* that it asked and nobody has answered */
@@ -49,6 +51,10 @@ struct incarnation *fleet_add(struct chaos *chaos, const struct record *hello);
 
 /* It has done, or was done, something that may end it. */
 void fleet_doom(struct chaos *chaos, struct incarnation *incarnation, char reason, bool unclean);
+
+/* A client that was bound to `before` is bound to `after` now: it must be what was started in its
+ * place. */
+void fleet_replaced(struct chaos *chaos, struct incarnation *before, struct incarnation *after);
 
 /* For this time it does not read. */
 void fleet_stall(struct chaos *chaos, struct incarnation *incarnation, int64_t ms);
