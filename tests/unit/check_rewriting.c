@@ -3,6 +3,7 @@
 #include "build_config.h"
 
 #include "sharing_fixture.h"
+#include "turns.h"
 
 #define NUMBER_LAST_TEXT "2147483646"
 
@@ -253,8 +254,8 @@ START_TEST(numbers_count_up)
     for (i = 2; i < 300000; i += 2) {
         number_next(&number);
         snprintf(text, sizeof text, "%u", i);
-        ck_assert_uint_eq(number.value, i);
-        ck_assert(number.len == strlen(text) && memcmp(number.digits, text, number.len) == 0);
+        QUICK_ASSERT(number.value == i);
+        QUICK_ASSERT(number.len == strlen(text) && memcmp(number.digits, text, number.len) == 0);
     }
 }
 END_TEST
@@ -359,6 +360,13 @@ static struct delivery *give_exactly(struct peer *from, const char *text)
     return delivery;
 }
 
+static void expect_exactly(const struct delivery *delivery, const struct peer *to,
+                           const char *text)
+{
+    QUICK_ASSERT(delivery->route.to == to);
+    QUICK_ASSERT_MSG(strcmp(delivery->text, text) == 0, "%s instead of %s", delivery->text, text);
+}
+
 static void one_round(struct peer *asker, struct peer *answerer, struct peer *number_of)
 {
     struct parts parts;
@@ -370,8 +378,7 @@ static void one_round(struct peer *asker, struct peer *answerer, struct peer *nu
     delivery = give_exactly(asker, text);
     snprintf(number, sizeof number, "%u", number_of->last_id.value);
     join(expected, sizeof expected, &parts, number, number);
-    ck_assert_ptr_eq(delivery->route.to, answerer);
-    ck_assert_str_eq(delivery->text, expected);
+    expect_exactly(delivery, answerer, expected);
     if (parts.token[0] != '\0') {
         static const char form[] =
             "{ \"x\":[\"progressToken\"],\"method\":\"notifications/progress\",\"params\":"
@@ -380,27 +387,25 @@ static void one_round(struct peer *asker, struct peer *answerer, struct peer *nu
         snprintf(text, sizeof text, form, number);
         snprintf(expected, sizeof expected, form, parts.token);
         delivery = give_exactly(answerer, text);
-        ck_assert_ptr_eq(delivery->route.to, asker);
-        ck_assert_str_eq(delivery->text, expected);
+        expect_exactly(delivery, asker, expected);
     }
     snprintf(text, sizeof text, "{\"result\":%s,\"\\u0069d\":%s}\n",
              values[pick(sizeof values / sizeof values[0])], number);
     snprintf(expected, sizeof expected, "%s", text);
     snprintf(strstr(expected, "\"\\u0069d\":") + 10, 500, "%s}\n", parts.id);
     delivery = give_exactly(answerer, text);
-    ck_assert_ptr_eq(delivery->route.to, asker);
-    ck_assert_str_eq(delivery->text, expected);
+    expect_exactly(delivery, asker, expected);
 }
 
 START_TEST(every_other_byte_is_as_it_was)
 {
     struct peer *client = add_client();
-    int i;
+    int i, rounds = turns(ROUNDS);
 
     POOL("p", 1, STICKY, REWRITE);
     give(client, "{'method':'m'}");
     random_state = 1 + (unsigned)_i;
-    for (i = 0; i < ROUNDS; i++) {
+    for (i = 0; i < rounds; i++) {
         one_round(client, &workers[0], &workers[0]);
         one_round(&workers[0], client, client);
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "quick_assert.h"
 #include "router/bindings.h"
 #include "router/router.h"
 
@@ -104,21 +105,21 @@ static inline struct delivery *give_bytes(struct peer *from, const char *bytes, 
     memset(&delivery, 0xa5, sizeof delivery);
     delivery.text[0] = '\0';
     scanner_reset(&scanner);
-    ck_assert_msg(scanner_run(&scanner, bytes, len) == SCAN_MESSAGE, "%s", bytes);
-    ck_assert_int_eq(message_from_scan(&message, line, &scanner.fields, &scratch), MESSAGE_OK);
+    QUICK_ASSERT_MSG(scanner_run(&scanner, bytes, len) == SCAN_MESSAGE, "%s", bytes);
+    QUICK_ASSERT(message_from_scan(&message, line, &scanner.fields, &scratch) == MESSAGE_OK);
     if (from >= clients && from < clients + PEERS_MAX)
         router_share_from_client(&router, from, &message, &scanner.fields, route);
     else
         router_share_from_worker(&router, from, &message, &scanner.fields, route);
-    ck_assert(peer_held(from) ==
-              (route->action == ROUTE_HOLD || route->action == ROUTE_HOLD_UNTIL));
-    ck_assert_int_eq(route->edit_count > 0 && route->action == ROUTE_FORWARD, 0);
+    QUICK_ASSERT(peer_held(from) ==
+                 (route->action == ROUTE_HOLD || route->action == ROUTE_HOLD_UNTIL));
+    QUICK_ASSERT(route->edit_count == 0 || route->action != ROUTE_FORWARD);
     if (route->action != ROUTE_FORWARD && route->action != ROUTE_FORWARD_EDITED)
         return &delivery;
     out = len;
     if (route->action == ROUTE_FORWARD_EDITED)
         out = splice_len(len, route->edits, route->edit_count);
-    ck_assert_uint_lt(out, sizeof delivery.text);
+    QUICK_ASSERT(out < sizeof delivery.text);
     splice_write(delivery.text, bytes, 0, len, route->edits,
                  route->action == ROUTE_FORWARD_EDITED ? route->edit_count : 0);
     delivery.text[out] = '\0';

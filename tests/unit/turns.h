@@ -1,0 +1,20 @@
+/* How much a test repeats: less of it in an emulator (TEST_EMULATOR), where all takes ten times as
+ * long. What is looked at stays the same. */
+#ifndef CHECK_TURNS_H
+#define CHECK_TURNS_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+static inline bool in_emulator(void)
+{
+    return getenv("TEST_EMULATOR") != NULL;
+}
+
+/* Of what is done at random, or over and over. */
+static inline int turns(int usual)
+{
+    return in_emulator() ? usual / 10 : usual;
+}
+
+#endif
