@@ -54,7 +54,7 @@ static void destroy(void *data)
 
 /* Adds or deletes one filter. One change per call: so its error is the call's, which needs neither
  * EV_RECEIPT nor room for events. */
-static int change(struct kqueue_state *state, int fd, unsigned event, unsigned short flags)
+static int change(struct kqueue_state *state, int fd, short filter, unsigned short flags)
 {
     struct kevent kevent_change;
     int result;
@@ -62,7 +62,7 @@ static int change(struct kqueue_state *state, int fd, unsigned event, unsigned s
     /* Not EV_SET: the type of udata differs between the systems. */
     memset(&kevent_change, 0, sizeof(kevent_change));
     kevent_change.ident = (uintptr_t)fd;
-    kevent_change.filter = event == STDIO_BUS_EVENT_READ ? EVFILT_READ : EVFILT_WRITE;
+    kevent_change.filter = filter;
     kevent_change.flags = flags;
     do {
         result = kevent(state->fd, &kevent_change, 1, NULL, 0, NULL);
@@ -70,13 +70,32 @@ static int change(struct kqueue_state *state, int fd, unsigned event, unsigned s
     return result < 0 ? STDIO_BUS_ERR : STDIO_BUS_OK;
 }
 
-/* Deletes what is set in events. It fails only where there is nothing to delete. */
-static void unwatch(struct kqueue_state *state, int fd, unsigned events)
+/* There is no filter for a hang-up alone. The write filter tells it, as the end of writing; with
+ * EV_CLEAR it tells only once that there is room, so that is no reason to wake up all the time. */
+static unsigned short write_filter(unsigned events)
 {
-    if ((events & STDIO_BUS_EVENT_READ) != 0)
-        (void)change(state, fd, STDIO_BUS_EVENT_READ, EV_DELETE);
     if ((events & STDIO_BUS_EVENT_WRITE) != 0)
-        (void)change(state, fd, STDIO_BUS_EVENT_WRITE, EV_DELETE);
+        return EV_ADD;
+    return (events & STDIO_BUS_EVENT_HANGUP) != 0 ? EV_ADD | EV_CLEAR : 0;
+}
+
+/* EV_CLEAR stays as it was when a filter was first added. */
+static int change_write(struct kqueue_state *state, int fd, unsigned before, unsigned events)
+{
+    unsigned short old_flags = write_filter(before), flags = write_filter(events);
+    int saved;
+
+    if (flags == old_flags)
+        return STDIO_BUS_OK;
+    if (old_flags != 0)
+        (void)change(state, fd, EVFILT_WRITE, EV_DELETE);
+    if (flags == 0 || change(state, fd, EVFILT_WRITE, flags) == STDIO_BUS_OK)
+        return STDIO_BUS_OK;
+    saved = errno;
+    if (old_flags != 0)
+        (void)change(state, fd, EVFILT_WRITE, old_flags);
+    errno = saved;
+    return STDIO_BUS_ERR;
 }
 
 /* Devices that know no filter (/dev/null) are refused differently from system to system. A terminal
@@ -88,40 +107,46 @@ static void name_refusal(int fd, int error)
     errno = refused && !isatty(fd) ? EPERM : error;
 }
 
-/* There is no filter for a hang-up alone, so that interest has no effect here. */
-static int watch(struct kqueue_state *state, int fd, unsigned events)
+static int modify(void *data, int fd, unsigned before, unsigned events)
 {
-    if ((events & STDIO_BUS_EVENT_READ) != 0 &&
-        change(state, fd, STDIO_BUS_EVENT_READ, EV_ADD) != STDIO_BUS_OK) {
+    struct kqueue_state *state = data;
+    bool adds_read = (events & ~before & STDIO_BUS_EVENT_READ) != 0;
+    int saved;
+
+    if (adds_read && change(state, fd, EVFILT_READ, EV_ADD) != STDIO_BUS_OK) {
         name_refusal(fd, errno);
         return STDIO_BUS_ERR;
     }
-    if ((events & STDIO_BUS_EVENT_WRITE) != 0 &&
-        change(state, fd, STDIO_BUS_EVENT_WRITE, EV_ADD) != STDIO_BUS_OK) {
-        int saved = errno;
-        unwatch(state, fd, events & STDIO_BUS_EVENT_READ);
+    if (change_write(state, fd, before, events) != STDIO_BUS_OK) {
+        saved = errno;
+        if (adds_read)
+            (void)change(state, fd, EVFILT_READ, EV_DELETE);
         name_refusal(fd, saved);
         return STDIO_BUS_ERR;
     }
+    if ((before & ~events & STDIO_BUS_EVENT_READ) != 0)
+        (void)change(state, fd, EVFILT_READ, EV_DELETE);
     return STDIO_BUS_OK;
 }
 
 static int add(void *data, int fd, unsigned events)
 {
-    return watch(data, fd, events);
-}
-
-static int modify(void *data, int fd, unsigned before, unsigned events)
-{
-    if (watch(data, fd, events & ~before) != STDIO_BUS_OK)
-        return STDIO_BUS_ERR;
-    unwatch(data, fd, before & ~events);
-    return STDIO_BUS_OK;
+    return modify(data, fd, 0, events);
 }
 
 static void remove_fd(void *data, int fd, unsigned before)
 {
-    unwatch(data, fd, before);
+    (void)modify(data, fd, before, 0);
+}
+
+static unsigned ready_events(const struct kevent *event)
+{
+    /* The end of reading is that of the input alone, and found by reading. */
+    if (event->filter == EVFILT_READ)
+        return STDIO_BUS_EVENT_READ;
+    if ((event->flags & EV_EOF) != 0)
+        return STDIO_BUS_EVENT_WRITE | STDIO_BUS_EVENT_HANGUP;
+    return STDIO_BUS_EVENT_WRITE;
 }
 
 static int wait_ready(void *data, struct event_ready *ready, int max, int timeout_ms)
@@ -130,12 +155,9 @@ static int wait_ready(void *data, struct event_ready *ready, int max, int timeou
     struct timespec timeout = {timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
     int count = kevent(state->fd, NULL, 0, state->events, max, timeout_ms < 0 ? NULL : &timeout);
 
-    /* The end (EV_EOF) belongs to one filter, so it needs no translation: the filter tells who can
-     * find it, the reader or the writer. */
     for (int i = 0; i < count; i++) {
         ready[i].fd = (int)state->events[i].ident;
-        ready[i].events = state->events[i].filter == EVFILT_READ ? STDIO_BUS_EVENT_READ
-                                                                 : STDIO_BUS_EVENT_WRITE;
+        ready[i].events = ready_events(&state->events[i]);
     }
     return count;
 }

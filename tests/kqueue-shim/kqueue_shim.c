@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -18,6 +19,7 @@
 
 #define FILTER_READ 1u
 #define FILTER_WRITE 2u
+#define FILTER_END 4u /* EVFILT_WRITE with EV_CLEAR */
 
 struct queue {
     unsigned char *filters; /* by descriptor */
@@ -85,11 +87,25 @@ static int set_filters(int kq, int fd, unsigned filters)
     return result;
 }
 
+/* Makes the change; false if there is nothing to delete. */
+static bool changed(const struct kevent *change, unsigned *filters)
+{
+    unsigned which = change->filter == EVFILT_READ ? FILTER_READ : FILTER_WRITE | FILTER_END;
+
+    if ((change->flags & EV_DELETE) != 0) {
+        bool found = (*filters & which) != 0;
+        *filters &= ~which;
+        return found;
+    }
+    if ((*filters & which) == 0)
+        *filters |= which & ((change->flags & EV_CLEAR) != 0 ? FILTER_END : ~FILTER_END);
+    return true;
+}
+
 static int apply(int kq, const struct kevent *change)
 {
     struct queue *queue = &queues[kq];
     int fd = (int)change->ident;
-    unsigned filter = change->filter == EVFILT_READ ? FILTER_READ : FILTER_WRITE;
     struct epoll_event probe = {0};
     void *array = queue->filters;
     unsigned filters;
@@ -104,12 +120,11 @@ static int apply(int kq, const struct kevent *change)
     if (epoll_ctl(kq, EPOLL_CTL_MOD, fd, &probe) != 0)
         queue->filters[fd] = 0;
     filters = queue->filters[fd];
-    if ((change->flags & EV_DELETE) != 0 && (filters & filter) == 0) {
+    if (!changed(change, &filters)) {
         (void)set_filters(kq, fd, filters);
         errno = ENOENT;
         return -1;
     }
-    filters = (change->flags & EV_DELETE) != 0 ? filters & ~filter : filters | filter;
     if (set_filters(kq, fd, filters) != 0)
         return -1;
     queue->filters[fd] = (unsigned char)filters;
@@ -130,6 +145,8 @@ static int split(int kq, const struct epoll_event *event, struct kevent *events)
     if ((filters & FILTER_READ) != 0 && (event->events & (EPOLLIN | end)) != 0)
         events[count++].filter = EVFILT_READ;
     if ((filters & FILTER_WRITE) != 0 && (event->events & (EPOLLOUT | end)) != 0)
+        events[count++].filter = EVFILT_WRITE;
+    if ((filters & FILTER_END) != 0 && (event->events & end) != 0)
         events[count++].filter = EVFILT_WRITE;
     return count;
 }

@@ -10,6 +10,7 @@
 
 #define EV_ADD 0x0001
 #define EV_DELETE 0x0002
+#define EV_CLEAR 0x0020
 #define EV_EOF 0x8000
 
 struct kevent {
@@ -25,9 +26,10 @@ struct kevent {
  * with close. -1 with errno set. */
 int kqueue(void);
 
-/* Applies the changes (EV_ADD and EV_DELETE, level-triggered), then, if nevents > 0, waits for
- * events. timeout NULL: without end. A change that fails ends the call: -1 with errno set, whether
- * there is room for an EV_ERROR event or not. Returns the number of events. */
+/* Applies the changes (EV_ADD and EV_DELETE, level-triggered; with EV_CLEAR a write filter tells of
+ * EV_EOF alone, and adding it again does not change that), then, if nevents > 0, waits for events.
+ * timeout NULL: without end. A change that fails ends the call: -1 with errno set, whether there is
+ * room for an EV_ERROR event or not. Returns the number of events. */
 int kevent(int kq, const struct kevent *changes, int nchanges, struct kevent *events, int nevents,
            const struct timespec *timeout);
 
