@@ -146,15 +146,15 @@ static enum frame_status head(struct framing_state *state, struct slice input, s
 /* How many bytes of `text` are the beginning of a Content-Length header; 0 when they are not. */
 static size_t matches(struct slice text)
 {
-    size_t len = text.len < NAME_LEN ? text.len : NAME_LEN, i;
+    size_t i;
 
-    for (i = 0; i < len; i++) {
+    for (i = 0; i < text.len && i < NAME_LEN; i++) {
         char c = text.data[i];
 
         if (c != NAME[i] && (c < 'A' || c > 'Z' || (c | 0x20) != NAME[i]))
             return 0;
     }
-    return len;
+    return i;
 }
 
 static enum frame_status search(struct framing_state *state, struct slice input,

@@ -41,12 +41,12 @@ static void release_all(struct router *router, struct list *list)
  * stands for the id: should two ids ever share one, the reservation is not used but handed on. */
 static struct peer *find_roaming(struct router *router, const struct request *request)
 {
-    struct list_node *node, *following;
+    struct list_node *node;
 
     if (request->answerer->availability != PEER_HERE || request->answerer->full ||
         request->rewritten)
         return NULL;
-    list_each(&router->roaming, node, following) {
+    for (node = router->roaming.head.next; node != &router->roaming.head; node = node->next) {
         struct peer *peer = list_entry(node, struct peer, roam);
 
         if (peer->hold_hash == request->id_hash && router_group_has(peer->group, request->answerer))

@@ -87,8 +87,8 @@ void translation_read(struct share *share, bool tokens)
 /* --- writing --- */
 
 /* Replaces the value of a field in the message that is forwarded. */
-static inline void edit(const struct share *share, const struct scan_field *field,
-                        struct slice text)
+static inline void add_edit(const struct share *share, const struct scan_field *field,
+                            struct slice text)
 {
     struct route *route = share->offer.route;
     size_t quote = field->type == SCAN_STRING ? 1 : 0;
@@ -106,7 +106,7 @@ static void edit_number(const struct share *share, const struct scan_field *fiel
     struct route *route = share->offer.route;
     char *text = route->numbers[route->edit_count];
 
-    edit(share, field, requests_number_id(text, number).text);
+    add_edit(share, field, requests_number_id(text, number).text);
 }
 
 /* --- requests --- */
@@ -156,7 +156,7 @@ static int record_rewritten(const struct share *share, struct requests *requests
 
     if (request == NULL)
         return STDIO_BUS_ERR;
-    edit(share, &share->fields->id, request->answerer_id.text);
+    add_edit(share, &share->fields->id, request->answerer_id.text);
     share->offer.route->recorded = request;
     return STDIO_BUS_OK;
 }
@@ -347,7 +347,7 @@ struct request *translation_progress(struct share *share, struct requests *reque
         *stale = raw.data == NULL;
         if (*stale)
             return NULL;
-        edit(share, share->subject_field, raw);
+        add_edit(share, share->subject_field, raw);
     } else {
         request = by_token(from, share->subject_id);
         *stale = request == NULL && number > 1 &&
@@ -371,5 +371,5 @@ struct request *translation_answered(const struct share *share)
 void translation_answer(struct share *share, const struct request *request)
 {
     if (request->rewritten)
-        edit(share, &share->fields->id, request->raw_id);
+        add_edit(share, &share->fields->id, request->raw_id);
 }
