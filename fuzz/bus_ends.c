@@ -23,7 +23,7 @@ static const char *const pools[] = {"p", "q", "none"};
 static const struct error_line {
     bool to_client, has_id, farewell;
     int code;
-    const char *text; /* %zu: one of the limits */
+    const char *text; /* %zu: one of the limits, or of q's keys */
 } error_lines[] = {
     {true, false, true, -32700, "not valid JSON"},
     {true, false, true, -32700, "not a JSON object"},
@@ -49,6 +49,8 @@ static const struct error_line {
      "id is already in use by a request of yours that is still in flight"},
     {false, true, false, -32000, "unroutable: no sessionId to tell which client"},
     {false, true, false, -32000, "unroutable: no such session"},
+    {true, true, false, -32000, "every worker serves another client (busy_timeout_sec %zu)"},
+    {false, true, false, -32000, "unroutable: nothing tells which client"},
     {false, true, false, -32000, "client disconnected before answering"},
     {false, true, false, -32000, "the client cannot answer: it has closed its input"},
     {false, true, false, -32000, "too many pending requests (max_pending_requests %zu)"},
@@ -65,7 +67,7 @@ void ends_init(struct ends *ends, const struct limits *limits)
     ends->limits = limits;
     ends->traces = fuzz_traces();
     for (i = 0; i < ENDS_MAX; i++)
-        ends->ends[i].owed = NOBODY;
+        ends->ends[i].owed = ends->ends[i].client = NOBODY;
 }
 
 void ends_free(struct ends *ends)
@@ -192,6 +194,7 @@ bool ends_send(struct ends *ends, int from, const struct letter *letter)
     write_line(sent, letter, place);
     if (letter->session != NOBODY)
         end->sessions |= 1u << letter->session;
+    end->named_q |= letter->pool == POOL_Q;
     if (sent->len > ends->limits->max_input_buffer)
         end->poisoned = true;
     add_bytes(&end->outgoing, sent->line, sent->len);
@@ -351,6 +354,8 @@ static size_t limit_in(const struct limits *limits, const char *text)
 {
     if (strstr(text, "max_connections") != NULL)
         return limits->max_connections;
+    if (strstr(text, "busy_timeout_sec") != NULL)
+        return ENDS_BUSY_TIMEOUT_SEC;
     return strstr(text, "max_sessions") != NULL ? limits->max_sessions
                                                 : limits->max_pending_requests;
 }
@@ -469,10 +474,42 @@ static void owe(struct ends *ends, int number, int place)
     new->next_owed = NOBODY;
 }
 
+/* The worker is of pool q, whose keys make it another pool than the specification's. */
+static bool is_keyed(const struct ends *ends, int worker)
+{
+    return world.children[worker].pool == POOL_Q && ends->q_clients != CLIENTS_SHARED;
+}
+
+/* Between a worker of such a pool and a client: which client? */
+static void check_keyed(struct ends *ends, int worker, int client)
+{
+    struct end *end = &ends->ends[worker];
+
+    EXPECT(ends->ends[client].named_q, "%d never named the pool of %d", client, worker);
+    if (ends->q_clients != CLIENTS_EXCLUSIVE)
+        return;
+    EXPECT(end->client == NOBODY || end->client == client, "%d is for %d alone, not for %d", worker,
+           end->client, client);
+    end->client = client;
+}
+
+/* The message comes in order, and once; but notifications may be for all clients of a worker. */
+static void check_order(const struct ends *ends, int number, int place)
+{
+    const struct sent *sent = &ends->sent[place];
+    int last = ends->ends[number].last_from[sent->from];
+    bool to_all = ends_is_worker(sent->from) && is_keyed(ends, sent->from) &&
+                  ends->q_clients == CLIENTS_STICKY && sent->kind == NOTIFICATION;
+
+    EXPECT(sent->delivered_to == NOBODY || (to_all && sent->delivered_to != number),
+           "message %d is delivered twice", place);
+    EXPECT(place > last || (place == last && last == 0), "message %d comes behind %d", place, last);
+}
+
 static void read_line(struct ends *ends, int number, struct slice line)
 {
     struct end *end = &ends->ends[number];
-    int place = NOBODY;
+    int place = NOBODY, worker;
     struct sent *sent;
 
     if (ends->traces)
@@ -486,17 +523,18 @@ static void read_line(struct ends *ends, int number, struct slice line)
     sent = &ends->sent[place];
     EXPECT(slice_equal(line, slice_of(sent->line, sent->len)), "message %d is changed", place);
     EXPECT(ends_is_worker(sent->from) != ends_is_worker(number), "%d to %d", sent->from, number);
-    EXPECT(sent->delivered_to == NOBODY, "message %d is delivered twice", place);
-    EXPECT(place >= end->last_from[sent->from], "message %d comes behind %d", place,
-           end->last_from[sent->from]);
+    check_order(ends, number, place);
     sent->delivered_to = number;
     end->last_from[sent->from] = place;
+    worker = ends_is_worker(number) ? number : sent->from;
+    if (is_keyed(ends, worker))
+        check_keyed(ends, worker, ends_is_worker(number) ? sent->from : number);
     if (sent->kind == ANSWER) {
         check_answer(ends, number, sent);
     } else if (ends_is_worker(number)) {
         EXPECT(sent->pool == NOBODY || sent->pool == world.children[number].pool,
                "message %d is in the wrong pool", place);
-    } else {
+    } else if (!is_keyed(ends, worker)) {
         EXPECT(sent->session != NOBODY && (end->sessions & 1u << sent->session) != 0,
                "%d never named the session of message %d", number, place);
     }

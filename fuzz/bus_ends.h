@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "bus_world.h"
+#include "config/sharing.h"
 #include "format/message.h"
 
 #define ENDS_CLIENTS_MAX 16
@@ -14,7 +15,11 @@
 #define ENDS_SENT_MAX 512
 #define ENDS_SESSIONS 4
 #define ENDS_LINE_MAX 80000
+#define ENDS_BUSY_TIMEOUT_SEC 3
 #define NOBODY (-1)
+
+/* The pools' places in the configuration; q's workers may be shared in another way. */
+enum { POOL_P, POOL_Q };
 
 enum kind { NOTIFICATION, REQUEST, ANSWER };
 
@@ -56,6 +61,8 @@ struct end {
     bool ended;       /* the bus has closed the connection */
     bool excused;     /* its process has exited */
     unsigned sessions; /* a bit for each that it named */
+    bool named_q;      /* a client: q's workers may know it */
+    int client;        /* a worker for one alone: whose messages it has had or sent; or NOBODY */
     struct bytes outgoing, incoming;
     uint64_t written; /* of all that it has had to write */
     int owed; /* the first request that it has read and not answered; NOBODY: none */
@@ -64,6 +71,7 @@ struct end {
 
 struct ends {
     const struct limits *limits;
+    enum sharing_clients q_clients;
     struct end ends[ENDS_MAX];
     int client_count;
     struct sent sent[ENDS_SENT_MAX];

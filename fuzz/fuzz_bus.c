@@ -3,6 +3,8 @@
  * script, and what the clients and workers at the far ends do: send, answer, read little or
  * nothing, close halfway, vanish, exit, babble.
  *
+ * One pool has keys of its own now and then, so that its workers are for the clients they know.
+ *
  * What each end may read is bus_ends.h's. Besides: queues stay within their limits; nobody who
  * behaves is closed; when everybody goes on reading and answering, every request ends, exactly
  * once, and the loop comes to rest; shutting down comes to an end; no descriptor is left, nor
@@ -386,6 +388,22 @@ static void choose_limits(struct limits *limits, unsigned script)
     limits->drain_timeout_sec = 5;
 }
 
+/* How q's workers are shared. */
+static void choose_sharing(struct run *run, unsigned script)
+{
+    static const enum sharing_clients clients[] = {CLIENTS_SHARED, CLIENTS_STICKY,
+                                                   CLIENTS_EXCLUSIVE, CLIENTS_SHARED};
+    struct pool_config *pool = &run->pools[POOL_Q];
+
+    pool->sharing.clients = run->ends->q_clients = clients[script & 3];
+    if (pool->sharing.clients == CLIENTS_SHARED)
+        return;
+    pool->instances = script & 4 ? 3 : 2;
+    if (pool->sharing.clients == CLIENTS_EXCLUSIVE)
+        pool->sharing.spare = script >> 3 & 1;
+    pool->sharing.busy_timeout_sec = ENDS_BUSY_TIMEOUT_SEC;
+}
+
 /* Pipes take the place of our stdin and stdout for the run. */
 static void lend_stdio(struct run *run)
 {
@@ -423,10 +441,11 @@ static void begin(struct run *run, unsigned script, unsigned rarely)
         .config = &run->config, .log = &run->log, .mode = BUS_LISTEN_UNIX, .unix_path = ""};
 
     options.tcp_host = "";
-    run->pools[0] = (struct pool_config){
+    run->pools[POOL_P] = (struct pool_config){
         .id = "p", .command = "w", .argv = argv_p, .instances = script & 64 ? 1 : 2};
-    run->pools[1] =
+    run->pools[POOL_Q] =
         (struct pool_config){.id = "q", .command = "w", .argv = argv_q, .instances = 1};
+    choose_sharing(run, rarely >> 3);
     run->config.pools = run->pools;
     run->config.pool_count = 2;
     run->config.strict = run->ends->strict = rarely % 8 == 7;
