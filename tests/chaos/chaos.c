@@ -1,4 +1,5 @@
 /* chaos [--seconds N] [--seed S] [--daemon PATH] [--mode unix|tcp] [--workers N] [--pools N]
+ *       [--framing NAME] [--worker-framing NAME]
  *       [--protocol NAME] [--clients HOW] [--session WHERE] [--ids HOW]
  *
  * Runs a daemon (default: $STDIO_BUS, or ./stdio_bus) with small limits, random clients and random
@@ -31,6 +32,7 @@
 #define USAGE                                                                                      \
     "usage: chaos [--seconds N] [--seed S] [--daemon PATH] [--mode unix|tcp]\n"                    \
     "             [--workers N] [--pools N] [--protocol mcp|acp|lsp]\n"                           \
+    "             [--framing ndjson|content-length|length] [--worker-framing likewise]\n"         \
     "             [--clients shared|sticky|exclusive] [--ids preserve|rewrite]\n"                 \
     "             [--session sessionId|params.sessionId]\n"
 
@@ -91,6 +93,20 @@ static void read_sharing(struct options *options)
     }
 }
 
+static bool read_framing(enum wire_framing *framing, const char *value)
+{
+    unsigned i;
+
+    for (i = 0; wire_framing_words[i] != NULL; i++) {
+        if (strcmp(value, wire_framing_words[i]) != 0)
+            continue;
+        *framing = (enum wire_framing)i;
+        wire_bridged |= *framing != WIRE_LINES;
+        return true;
+    }
+    return false;
+}
+
 static bool read_option(struct options *options, const char *name, const char *value)
 {
     uint64_t number;
@@ -103,6 +119,10 @@ static bool read_option(struct options *options, const char *name, const char *v
         options->tcp = strcmp(value, "tcp") == 0;
         return options->tcp || strcmp(value, "unix") == 0;
     }
+    if (strcmp(name, "--framing") == 0)
+        return read_framing(&wire_framing, value);
+    if (strcmp(name, "--worker-framing") == 0)
+        return read_framing(&options->worker_framing, value);
     if (strcmp(name, "--seed") == 0)
         return read_number(value, 0, UINT64_MAX, &options->seed);
     if (strcmp(name, "--seconds") == 0 && read_number(value, 5, 1000000, &number))
@@ -220,10 +240,12 @@ int main(int argc, char *argv[])
         puts("chaos: there is no /proc");
         return 77;
     }
-    printf("chaos: seed %" PRIu64 ", %u s, %s, %u pools of %u workers%s, %s\n",
+    printf("chaos: seed %" PRIu64 ", %u s, %s, %u pools of %u workers%s, %s\n"
+           "framing: %s, workers %s\n",
            chaos.options.seed, chaos.options.seconds, chaos.options.tcp ? "tcp" : "unix",
            chaos.options.pools, chaos.options.workers,
-           chaos.options.keys, chaos.options.daemon);
+           chaos.options.keys, chaos.options.daemon, wire_framing_words[wire_framing],
+           wire_framing_words[chaos.options.worker_framing]);
     fflush(stdout);
     set_up(&chaos);
     if (!subject_start(&chaos))

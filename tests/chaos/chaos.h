@@ -51,6 +51,7 @@ struct options {
     bool tcp;
     char keys[160]; /* of each pool beside the usual ones, as in the configuration */
     struct sharing sharing; /* what they mean */
+    enum wire_framing worker_framing; /* that of the clients is wire_framing */
     unsigned pools, workers; /* workers of each pool */
 };
 

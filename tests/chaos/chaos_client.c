@@ -29,6 +29,7 @@ void client_free(struct client *client)
         close(client->fd);
     text_free(&client->in);
     text_free(&client->out);
+    text_free(&client->frame);
     free(client->replies);
 }
 
@@ -40,6 +41,7 @@ static void reset_state(struct client *client)
     fresh.in = client->in;
     fresh.out = client->out;
     fresh.in.len = fresh.out.len = 0;
+    fresh.frame = client->frame;
     fresh.replies = client->replies;
     fresh.reply_room = client->reply_room;
     *client = fresh;
@@ -173,22 +175,32 @@ bool client_wants_read(const struct chaos *chaos, const struct client *client)
     return chaos->now_ms >= client->next_read_ms;
 }
 
+static void take_line(struct chaos *chaos, struct client *client, const char *line, size_t len)
+{
+    chaos->stats.received++;
+    client->lines++;
+    check_line(chaos, client, line, len);
+}
+
 static void take_lines(struct chaos *chaos, struct client *client, size_t looked_at)
 {
     struct text *in = &client->in;
-    size_t start = 0;
+    size_t start = 0, used;
 
     check_up_drain(chaos); /* what was said is known before it is looked at */
-    while (looked_at < in->len) {
+    while (wire_framing != WIRE_LINES &&
+           (used = wire_unframe(&client->frame, in->data + start, in->len - start)) > 0) {
+        take_line(chaos, client, client->frame.data, client->frame.len);
+        start += used;
+    }
+    while (wire_framing == WIRE_LINES && looked_at < in->len) {
         const char *found = memchr(in->data + looked_at, '\n', in->len - looked_at);
         size_t end;
 
         if (found == NULL)
             break;
         end = (size_t)(found - in->data) + 1;
-        chaos->stats.received++;
-        client->lines++;
-        check_line(chaos, client, in->data + start, end - start);
+        take_line(chaos, client, in->data + start, end - start);
         start = looked_at = end;
     }
     memmove(in->data, in->data + start, in->len - start);
@@ -235,5 +247,5 @@ bool client_settled(const struct client *client)
 {
     return !client_is_open(client) ||
            (!client->going && client->out_at == client->out.len && client->reply_count == 0 &&
-            client->in_flight_count == 0);
+            client->in_flight_count == 0 && client->bad_frames == 0);
 }

@@ -71,7 +71,7 @@ struct client {
     int fd; /* -1: not connected */
     uint64_t conn;
     struct profile profile;
-    struct text in, out;
+    struct text in, out, frame;
     size_t out_at; /* written so far */
     struct list in_flight, given_up; /* requests; the latter may be answered yet, or not */
     size_t in_flight_count;
@@ -91,6 +91,8 @@ struct client {
     int wanted_code;   /* of the error that its unacceptable line must bring; 0: none */
     const char *wanted_text;
     bool rejected;     /* it came */
+    unsigned bad_frames; /* each brings an error, and the connection goes on */
+    unsigned odd_frames; /* each may bring one */
 };
 
 /* --- chaos_client.c: the connection --- */

@@ -75,6 +75,8 @@ static void set_up(struct worker *worker, char *const argv[])
     if (worker->board == MAP_FAILED)
         die("mmap");
     wire_ids_rewritten = worker->board->sharing.rewrite_ids;
+    wire_framing = (enum wire_framing)worker->board->framing;
+    wire_bridged = worker->board->bridged;
     wire_session_in_params = worker->board->sharing.session_in_params;
     wire_cancels_for_good = worker->board->sharing.protocol == PROTOCOL_MCP;
     close(fd);

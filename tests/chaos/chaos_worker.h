@@ -42,7 +42,7 @@ struct worker {
     size_t record_count;
     int64_t now_ms, next_throw_ms;
 
-    struct text in;
+    struct text in, frame;
     struct text out;
     size_t out_at, out_max; /* written so far; more than the latter unwritten, and we do not read */
     bool in_closed, out_closed;

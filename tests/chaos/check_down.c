@@ -330,6 +330,11 @@ static void check_refusal(struct chaos *chaos, struct client *client,
 static void check_rejection(struct chaos *chaos, struct client *client,
                             const struct wire_error *error)
 {
+    if (client->bad_frames + client->odd_frames > 0 &&
+        (error->code == -32700 || error->code == -32600)) {
+        *(client->bad_frames > 0 ? &client->bad_frames : &client->odd_frames) -= 1;
+        return;
+    }
     if (client->lines == 1 && error->code == -32000 &&
         strcmp(error->text, MAX_TEXT("too many connections (max_connections", LIMIT_CONNECTIONS)) ==
             0 && chaos->phase != PHASE_CALM) {
@@ -379,6 +384,8 @@ static const char *find_closing_fault(const struct chaos *chaos, const struct cl
         return client->rejected ? NULL : "without the error for an unacceptable line";
     if (!client->shut)
         return "without a reason";
+    if (client->bad_frames > 0)
+        return "without the error for a bad frame";
     return client->in_flight_count == 0 ? NULL : "before all requests were answered";
 }
 

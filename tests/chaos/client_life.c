@@ -20,7 +20,11 @@ static enum ending throw_ending(struct dice *dice)
         ENDING_MIDLINE, ENDING_BAD_LINE, ENDING_BAD_LINE, ENDING_OVERSIZE, ENDING_HALF_MIDLINE,
     };
 
-    return endings[dice_below(dice, sizeof endings / sizeof endings[0])];
+    enum ending ending = endings[dice_below(dice, sizeof endings / sizeof endings[0])];
+
+    if (wire_framing != WIRE_LINES && (ending == ENDING_BAD_LINE || ending == ENDING_OVERSIZE))
+        return ENDING_HALF; /* a bad frame ends nothing */
+    return ending;
 }
 
 static enum reading throw_reading(struct chaos *chaos)

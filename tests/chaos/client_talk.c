@@ -165,6 +165,7 @@ static struct entry *send_message(struct chaos *chaos, struct client *client,
     entry->ref = header->ref;
     entry->hash = wire_line_hash(client->out.data + start, client->out.len - start, &entry->len);
     wire_raw_id(raw_id, sizeof raw_id, client->out.data + start, client->out.len - start);
+    wire_frame(&client->out, start);
     entry->raw_id = wire_key_hash(raw_id);
     snprintf(entry->spelled_id, sizeof entry->spelled_id, "%s", raw_id);
     entry->key = wire_key_hash(header->key);
@@ -247,6 +248,26 @@ static void say_cancel(struct chaos *chaos, struct client *client)
     check_given_up(chaos, request);
 }
 
+/* Not for a client of lines. */
+static void say_bad_frame(struct chaos *chaos, struct client *client)
+{
+    static const char *const bodies[] = {"not JSON", "{\"a\":", "[]", "{\"id\":{}}", "{\"pool\":1}"};
+    const char *body = bodies[dice_below(&chaos->dice, 5)];
+    bool of_headers = wire_framing == WIRE_CONTENT_LENGTH;
+
+    if (of_headers && dice_chance(&chaos->dice, 200)) { /* behind another bad one, this is skipped */
+        client->odd_frames++;
+        text_printf(&client->out, dice_chance(&chaos->dice, 500) ? "Content-Length: many\r\n\r\n"
+                                                                  : "X: Y\r\n\r\n{}");
+        return;
+    }
+    client->bad_frames++;
+    if (of_headers && dice_chance(&chaos->dice, 200))
+        text_printf(&client->out, "Content-Length: 2\r\nContent-Type: text/plain\r\n\r\n{}");
+    else
+        wire_add_frame(&client->out, body, strlen(body));
+}
+
 void client_say(struct chaos *chaos, struct client *client)
 {
     struct session *session = choose_session(chaos, client);
@@ -259,6 +280,8 @@ void client_say(struct chaos *chaos, struct client *client)
 
     if (chaos->phase == PHASE_STORM && wire_ids_rewritten && dice_chance(&chaos->dice, 30))
         say_cancel(chaos, client);
+    if (chaos->phase == PHASE_STORM && wire_framing != WIRE_LINES && dice_chance(&chaos->dice, 20))
+        say_bad_frame(chaos, client);
     if (!asks && dice_chance(&chaos->dice, 900))
         return;
     if (dice_chance(&chaos->dice, 150))
@@ -335,7 +358,7 @@ static void say_unknown(struct chaos *chaos, struct client *client)
     memset(&header, 0, sizeof header);
     header.kind = WIRE_NOTE;
     header.serial.number = ++chaos->last_serial;
-    wire_compose(&client->out, &header, "", 300, &chaos->dice);
+    wire_frame(&client->out, wire_compose(&client->out, &header, "", 300, &chaos->dice));
 }
 
 void client_say_half(struct chaos *chaos, struct client *client)
@@ -344,6 +367,8 @@ void client_say_half(struct chaos *chaos, struct client *client)
 
     say_unknown(chaos, client);
     client->out.len -= (client->out.len - before) / 2;
+    if (wire_framing != WIRE_LINES)
+        client->bad_frames++; /* once the input ends */
 }
 
 struct bad_line {

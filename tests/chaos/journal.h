@@ -53,6 +53,8 @@ enum board_mode {
 struct board {
     uint32_t mode;
     struct sharing sharing; /* of the pools; from the start on */
+    uint32_t framing;       /* enum wire_framing, of the workers */
+    uint32_t bridged;
 };
 
 #endif

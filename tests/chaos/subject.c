@@ -43,8 +43,9 @@ static bool write_config(const struct chaos *chaos)
 {
     const struct subject *subject = &chaos->subject;
     FILE *file = fopen(subject->config_path, "w");
-    char keys[sizeof chaos->options.keys + 64];
+    char keys[sizeof chaos->options.keys + 100];
     unsigned i;
+    size_t len;
 
     if (file == NULL)
         return failed(subject->config_path);
@@ -52,6 +53,9 @@ static bool write_config(const struct chaos *chaos)
     if (chaos_exclusive(chaos))
         snprintf(keys, sizeof keys, "%s,\"spare\":%d,\"busy_timeout_sec\":%d",
                  chaos->options.keys, LIMIT_SPARE, LIMIT_BUSY_SEC);
+    len = strlen(keys);
+    snprintf(keys + len, sizeof keys - len, ",\"framing\":\"%s\"",
+             wire_framing_words[chaos->options.worker_framing]);
     fprintf(file, "{\"pools\":[");
     for (i = 0; i < chaos->options.pools; i++) {
         fprintf(file,
@@ -62,11 +66,11 @@ static bool write_config(const struct chaos *chaos)
                 (unsigned long long)chaos->options.seed, i, keys);
     }
     fprintf(file,
-            "],\n\"limits\":{\"max_input_buffer\":%d,\"max_output_queue\":%d,"
+            "],\n\"listen\":{\"framing\":\"%s\"},\n\"limits\":{\"max_input_buffer\":%d,\"max_output_queue\":%d,"
             "\"max_restarts\":1000,\"restart_window_sec\":1,\"drain_timeout_sec\":%d,"
             "\"backpressure_timeout_sec\":%d,\"max_connections\":%d,\"max_sessions\":%u,"
             "\"max_pending_requests\":%d}}\n",
-            LIMIT_INPUT, LIMIT_QUEUE, LIMIT_DRAIN_SEC, LIMIT_BACKPRESSURE_SEC, LIMIT_CONNECTIONS,
+            wire_framing_words[wire_framing], LIMIT_INPUT, LIMIT_QUEUE, LIMIT_DRAIN_SEC, LIMIT_BACKPRESSURE_SEC, LIMIT_CONNECTIONS,
             chaos_max_sessions(chaos), LIMIT_PENDING);
     return fclose(file) == 0 || failed(subject->config_path);
 }
@@ -83,6 +87,8 @@ static bool make_board(struct chaos *chaos)
         return failed("mmap");
     chaos->board->mode = BOARD_BEHAVE;
     chaos->board->sharing = chaos->options.sharing;
+    chaos->board->framing = chaos->options.worker_framing;
+    chaos->board->bridged = wire_bridged;
     return true;
 }
 

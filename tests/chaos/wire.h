@@ -76,6 +76,22 @@ bool wire_sum_ok(const char *line, size_t len);
 #define WIRE_NO_SUM "0000000000000000"
 void wire_enter_sum(char *line, size_t len);
 
+/* How messages are marked on our side: of all clients, or of a worker. Set at the start. */
+enum wire_framing { WIRE_LINES, WIRE_CONTENT_LENGTH, WIRE_LENGTH };
+extern enum wire_framing wire_framing;
+extern const char *const wire_framing_words[];
+
+/* Some side is not of lines: then no message has a carriage return, which would become a blank. */
+extern bool wire_bridged;
+
+/* The line from `start` to the end becomes a frame, unless lines are wanted. */
+void wire_frame(struct text *out, size_t start);
+void wire_add_frame(struct text *out, const char *body, size_t len);
+
+/* Takes the first frame, with a newline behind it, as a line. Returns its bytes; 0: it is not whole
+ * yet. */
+size_t wire_unframe(struct text *line, const char *bytes, size_t len);
+
 uint64_t wire_hash(const void *bytes, size_t len);
 
 /* Of a whole line. *counted: how many of its bytes that are. */

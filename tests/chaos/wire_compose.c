@@ -68,7 +68,7 @@ static void add_key(struct line *line, const char *key)
         text_printf(line->out, "\"\\u%04x%s\"", (unsigned)key[0], key + 1);
     else
         text_printf(line->out, "\"%s\"", key);
-    add(line, line->spaced ? "\r: " : ":");
+    add(line, line->spaced ? (wire_bridged ? " : " : "\r: ") : ":");
 }
 
 /* The same integer in one of the ways that JSON has for it. */
@@ -259,13 +259,13 @@ size_t wire_compose(struct text *out, const struct wire_header *header, const ch
     line.spaced = dice_chance(dice, 50);
     line.escaped = dice_chance(dice, 50);
     line.pad_first = dice_chance(dice, 100);
-    if (dice_chance(dice, 20))
+    if (dice_chance(dice, 20) && wire_framing == WIRE_LINES)
         add(&line, dice_chance(dice, 500) ? "\n \t\r\n" : "\r\n");
     line.start = out->len;
     add(&line, line.spaced ? " { " : "{");
     for (i = 0; i < MEMBERS; i++)
         add_member(&line, (enum member)((first + i * step) % MEMBERS));
-    add(&line, line.spaced ? "\r} \r\n" : "}\n");
+    add(&line, line.spaced ? (wire_bridged ? " } \n" : "\r} \r\n") : "}\n");
     wire_enter_sum(out->data + line.start, out->len - line.start);
     return line.start;
 }

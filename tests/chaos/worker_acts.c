@@ -88,6 +88,10 @@ static void doom(struct worker *worker, char act)
 
     if (act == 'c' && worker->shares_stdout)
         act = 'X'; /* nobody could see that it is closed */
+    if (act == 'g' && wire_framing != WIRE_LINES) { /* is forgiven */
+        wire_add_frame(&worker->out, "{\"a\":", 5);
+        return;
+    }
     memset(&record, 0, sizeof record);
     record.type = RECORD_DOOM;
     record.detail = (uint8_t)act;

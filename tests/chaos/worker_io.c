@@ -82,6 +82,7 @@ void worker_say(struct worker *worker, struct wire_header *header, size_t size)
     record.key = wire_key_hash(header->key);
     memcpy(record.name, header->session, sizeof record.name);
     worker_note(worker, record);
+    wire_frame(&worker->out, start);
 }
 
 /* --- input --- */
@@ -143,9 +144,15 @@ static void handle_line(struct worker *worker, const char *line, size_t len)
 static void handle_lines(struct worker *worker, size_t looked_at)
 {
     struct text *in = &worker->in;
-    size_t start = 0;
+    size_t start = 0, used;
 
-    while (looked_at < in->len && !worker->leaving && !worker->in_closed) {
+    while (wire_framing != WIRE_LINES && !worker->leaving && !worker->in_closed &&
+           (used = wire_unframe(&worker->frame, in->data + start, in->len - start)) > 0) {
+        handle_line(worker, worker->frame.data, worker->frame.len);
+        start += used;
+    }
+    while (wire_framing == WIRE_LINES && looked_at < in->len && !worker->leaving &&
+           !worker->in_closed) {
         const char *found = memchr(in->data + looked_at, '\n', in->len - looked_at);
         size_t end;
 

@@ -1,0 +1,75 @@
+#include "build_config.h"
+
+#include "wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH_BYTES 4
+#define HEADER "Content-Length: "
+#define HEADER_END "\r\n\r\n"
+
+const char *const wire_framing_words[] = {"ndjson", "content-length", "length", NULL};
+enum wire_framing wire_framing;
+bool wire_bridged;
+
+void wire_add_frame(struct text *out, const char *body, size_t len)
+{
+    char bytes[LENGTH_BYTES] = {(char)(len >> 24), (char)(len >> 16), (char)(len >> 8), (char)len};
+
+    if (wire_framing == WIRE_CONTENT_LENGTH)
+        text_printf(out, HEADER "%zu" HEADER_END, len);
+    else
+        text_add(out, bytes, sizeof bytes);
+    text_add(out, body, len);
+}
+
+void wire_frame(struct text *out, size_t start)
+{
+    struct text body = {0};
+
+    if (wire_framing == WIRE_LINES)
+        return;
+    text_add(&body, out->data + start, out->len - start - 1); /* without the newline */
+    out->len = start;
+    wire_add_frame(out, body.data, body.len);
+    text_free(&body);
+}
+
+/* Where the body begins, or NULL when that is not here yet. */
+static const char *find_body(const char *bytes, size_t len, size_t *body_len)
+{
+    const unsigned char *at = (const unsigned char *)bytes;
+    const char *end;
+
+    if (wire_framing == WIRE_LENGTH) {
+        if (len < LENGTH_BYTES)
+            return NULL;
+        *body_len = (size_t)at[0] << 24 | (size_t)at[1] << 16 | (size_t)at[2] << 8 | at[3];
+        return bytes + LENGTH_BYTES;
+    }
+    end = memmem(bytes, len, HEADER_END, strlen(HEADER_END));
+    if (end == NULL)
+        return NULL;
+    *body_len = (size_t)strtoull(bytes + strlen(HEADER), NULL, 10);
+    return end + strlen(HEADER_END);
+}
+
+size_t wire_unframe(struct text *line, const char *bytes, size_t len)
+{
+    size_t body_len = 0;
+    const char *body = find_body(bytes, len, &body_len);
+
+    line->len = 0;
+    if (wire_framing == WIRE_CONTENT_LENGTH && len >= strlen(HEADER) &&
+        memcmp(bytes, HEADER, strlen(HEADER)) != 0) { /* what the daemon does not write */
+        text_add(line, bytes, len);
+        return len;
+    }
+    if (body == NULL || (size_t)(bytes + len - body) < body_len)
+        return 0;
+    text_add(line, body, body_len);
+    text_add(line, "\n", 1);
+    return (size_t)(body - bytes) + body_len;
+}
