@@ -251,11 +251,12 @@ static void say_cancel(struct chaos *chaos, struct client *client)
 /* Not for a client of lines. */
 static void say_bad_frame(struct chaos *chaos, struct client *client)
 {
-    static const char *const bodies[] = {"not JSON", "{\"a\":", "[]", "{\"id\":{}}", "{\"pool\":1}"};
+    static const char *const bodies[] = {"not JSON", "{\"a\":", "[]", "{\"id\":{}}",
+                                         "{\"pool\":1}"};
     const char *body = bodies[dice_below(&chaos->dice, 5)];
     bool of_headers = wire_framing == WIRE_CONTENT_LENGTH;
 
-    if (of_headers && dice_chance(&chaos->dice, 200)) { /* behind another bad one, this is skipped */
+    if (of_headers && dice_chance(&chaos->dice, 200)) { /* skipped behind another bad one */
         client->odd_frames++;
         text_printf(&client->out, dice_chance(&chaos->dice, 500) ? "Content-Length: many\r\n\r\n"
                                                                   : "X: Y\r\n\r\n{}");

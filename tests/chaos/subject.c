@@ -39,39 +39,40 @@ static void set_paths(struct subject *subject)
     snprintf(subject->board_path, sizeof subject->board_path, "%s/board", subject->dir);
 }
 
+static void write_pool(FILE *file, const struct chaos *chaos, unsigned number)
+{
+    const struct subject *subject = &chaos->subject;
+
+    fprintf(file,
+            "%s\n {\"id\":\"p%u\",\"command\":\"%s\",\"instances\":%u,"
+            "\"args\":[\"%s\",\"%s\",\"%llu\",\"%u\"],\"framing\":\"%s\"%s",
+            number > 0 ? "," : "", number, chaos->options.worker, chaos->options.workers,
+            subject->journal_path, subject->board_path, (unsigned long long)chaos->options.seed,
+            number, wire_framing_words[chaos->options.worker_framing], chaos->options.keys);
+    if (chaos_exclusive(chaos))
+        fprintf(file, ",\"spare\":%d,\"busy_timeout_sec\":%d", LIMIT_SPARE, LIMIT_BUSY_SEC);
+    fprintf(file, "}");
+}
+
 static bool write_config(const struct chaos *chaos)
 {
     const struct subject *subject = &chaos->subject;
     FILE *file = fopen(subject->config_path, "w");
-    char keys[sizeof chaos->options.keys + 100];
     unsigned i;
-    size_t len;
 
     if (file == NULL)
         return failed(subject->config_path);
-    snprintf(keys, sizeof keys, "%s", chaos->options.keys);
-    if (chaos_exclusive(chaos))
-        snprintf(keys, sizeof keys, "%s,\"spare\":%d,\"busy_timeout_sec\":%d",
-                 chaos->options.keys, LIMIT_SPARE, LIMIT_BUSY_SEC);
-    len = strlen(keys);
-    snprintf(keys + len, sizeof keys - len, ",\"framing\":\"%s\"",
-             wire_framing_words[chaos->options.worker_framing]);
     fprintf(file, "{\"pools\":[");
-    for (i = 0; i < chaos->options.pools; i++) {
-        fprintf(file,
-                "%s\n {\"id\":\"p%u\",\"command\":\"%s\",\"instances\":%u,"
-                "\"args\":[\"%s\",\"%s\",\"%llu\",\"%u\"]%s}",
-                i > 0 ? "," : "", i, chaos->options.worker, chaos->options.workers,
-                subject->journal_path, subject->board_path,
-                (unsigned long long)chaos->options.seed, i, keys);
-    }
+    for (i = 0; i < chaos->options.pools; i++)
+        write_pool(file, chaos, i);
     fprintf(file,
-            "],\n\"listen\":{\"framing\":\"%s\"},\n\"limits\":{\"max_input_buffer\":%d,\"max_output_queue\":%d,"
+            "],\n\"listen\":{\"framing\":\"%s\"},\n"
+            "\"limits\":{\"max_input_buffer\":%d,\"max_output_queue\":%d,"
             "\"max_restarts\":1000,\"restart_window_sec\":1,\"drain_timeout_sec\":%d,"
             "\"backpressure_timeout_sec\":%d,\"max_connections\":%d,\"max_sessions\":%u,"
             "\"max_pending_requests\":%d}}\n",
-            wire_framing_words[wire_framing], LIMIT_INPUT, LIMIT_QUEUE, LIMIT_DRAIN_SEC, LIMIT_BACKPRESSURE_SEC, LIMIT_CONNECTIONS,
-            chaos_max_sessions(chaos), LIMIT_PENDING);
+            wire_framing_words[wire_framing], LIMIT_INPUT, LIMIT_QUEUE, LIMIT_DRAIN_SEC,
+            LIMIT_BACKPRESSURE_SEC, LIMIT_CONNECTIONS, chaos_max_sessions(chaos), LIMIT_PENDING);
     return fclose(file) == 0 || failed(subject->config_path);
 }
 
