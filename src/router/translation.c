@@ -228,7 +228,8 @@ int translation_record(struct share *share, struct requests *requests, struct pe
 {
     const struct sharing *sharing = share->sharing;
     bool from_client = requests == &share->offer.router->from_clients;
-    bool learns = from_client && sharing->session_in_params && share->session_id.data == NULL;
+    bool learns = from_client && sharing->session_in_params &&
+                  sharing->clients != CLIENTS_EXCLUSIVE && share->session_id.data == NULL;
     bool timed = from_client && sharing->request_timeout_sec > 0;
     const enum reference *places =
         token_places[references_has(&share->references, REFERENCE_META_TOKEN)];

@@ -344,6 +344,20 @@ START_TEST(exclusive_workers_have_one_client)
 }
 END_TEST
 
+START_TEST(exclusive_pools_keep_no_sessions)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 1, EXCLUSIVE, NESTED);
+    give(a, "{'id':1,'method':'session/new'}");
+    give(&workers[0], "{'id':1,'result':{'sessionId':'s'}}");
+    give(a, "{'method':'m','params':{'sessionId':'t'}}");
+    ck_assert_uint_eq(router.sessions.table.count, 0);
+    expect(give(&workers[0], "{'method':'u','params':{'sessionId':'s'}}"), a,
+           "{'method':'u','params':{'sessionId':'s'}}");
+}
+END_TEST
+
 START_TEST(exclusive_clients_wait_no_longer_than_allowed)
 {
     struct peer *a = add_client(), *b = add_client();
@@ -506,6 +520,7 @@ int main(void)
     tcase_add_test(tcase, sessions_have_their_limit);
     tcase_add_test(tcase, sessions_of_plain_pools_do_not_mind_the_others);
     tcase_add_test(tcase, exclusive_workers_have_one_client);
+    tcase_add_test(tcase, exclusive_pools_keep_no_sessions);
     tcase_add_test(tcase, exclusive_clients_wait_no_longer_than_allowed);
     tcase_add_test(tcase, exclusive_worker_that_comes_in_the_last_moment_is_taken);
     tcase_add_test(tcase, exclusive_client_stays_when_its_worker_crashes);
