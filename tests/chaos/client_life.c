@@ -161,6 +161,9 @@ void client_settle(struct chaos *chaos, struct client *client)
     static const enum ending endings[] = {ENDING_ORDERLY, ENDING_HALF, ENDING_VANISH,
                                           ENDING_NONE, ENDING_NONE};
 
+    /* It may be held; or its worker has closed its stdin, which only a further message shows. */
+    if (chaos_exclusive(chaos) && client_is_open(client) && client->going)
+        client_close(chaos, client, false);
     if (!client_is_open(client) || client->going)
         return;
     if (client->profile.loose) {
