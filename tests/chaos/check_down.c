@@ -224,8 +224,10 @@ static void check_message(struct chaos *chaos, struct client *client, const char
 /* --- errors of the daemon's --- */
 
 /* The request that an error is about: the oldest with that id, which is the one that the daemon
- * has; or the next, when the error says that the first is in flight still. */
-static struct entry *find_request(const struct client *client, const char *key, bool second)
+ * has; or the next, when the error says that the first is in flight still; `busy`: one for a pool
+ * where it has no worker, which is looked at first. */
+static struct entry *find_request(const struct client *client, const char *key, bool second,
+                                  bool busy)
 {
     uint64_t hash = wire_key_hash(key);
     struct list_node *node, *following;
@@ -239,7 +241,9 @@ static struct entry *find_request(const struct client *client, const char *key, 
     list_each(&client->in_flight, node, following) {
         struct entry *entry = list_entry(node, struct entry, in_flight);
 
-        if (entry->key != hash)
+        if (entry->key != hash ||
+            (busy && (entry->got || entry->pool == POOL_UNKNOWN ||
+                      client->bound[entry->pool - 1] != 0)))
             continue;
         if (!second)
             return entry;
@@ -254,7 +258,7 @@ static const char *worker_exit_excuse(const struct chaos *chaos, const struct cl
     const struct incarnation *worker = fleet_find(&chaos->fleet, request->worker);
 
     if (worker == NULL)
-        return chaos->fleet.dooms > 0 ? NULL : "no worker ever exited";
+        return chaos->fleet.dooms + chaos->fleet.stalls > 0 ? NULL : "no worker ever exited";
     if (!fleet_may_be_gone(chaos, worker) && !client->profile.loose)
         return "its worker has no reason to exit";
     if (request->answer != 0 && worker->left && !worker->unclean)
@@ -304,7 +308,8 @@ static void check_refusal(struct chaos *chaos, struct client *client,
     bool second =
         strcmp(error->text, "id is already in use by a request of yours that is still in flight") ==
         0;
-    struct entry *request = find_request(client, error->key, second);
+    bool busy = strncmp(error->text, "every worker serves", strlen("every worker serves")) == 0;
+    struct entry *request = find_request(client, error->key, second, busy);
     const char *fault;
 
     if (request == NULL) {

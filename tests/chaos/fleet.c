@@ -151,6 +151,7 @@ void fleet_stall(struct chaos *chaos, struct incarnation *incarnation, int64_t m
 {
     int64_t until = chaos->now_ms + ms + SUSPICION_MS;
 
+    chaos->fleet.stalls++;
     if (incarnation->suspect_until_ms < until)
         incarnation->suspect_until_ms = until;
 }

@@ -36,7 +36,7 @@ struct incarnation {
 
 struct fleet {
     struct list incarnations;
-    uint64_t dooms;
+    uint64_t dooms, stalls;
     pid_t newborns_killed[FLEET_NEWBORNS]; /* the last ones; what they said may be yet to come */
     size_t newborns_killed_count;
     int64_t last_doom_ms;
