@@ -86,6 +86,14 @@ static void add_wrapper(struct command *command)
     }
 }
 
+static void point_at_words(struct command *command)
+{
+    size_t count = 0;
+    char *at = command->storage.data, *end = at + command->storage.len;
+    for (; at < end && count < 63; at += strlen(at) + 1)
+        command->words[count++] = at;
+}
+
 static void add_mode(struct command *command, const struct setup *setup,
                      const struct daemon *daemon)
 {
@@ -118,11 +126,17 @@ void setup_command(const struct setup *setup, const struct daemon *daemon,
     add_mode(command, setup, daemon);
     for (size_t i = 0; i < 8 && setup->arguments[i] != NULL; i++)
         add_expanded(command, daemon, setup->arguments[i]);
+    point_at_words(command);
+}
 
-    size_t count = 0;
-    char *at = command->storage.data, *end = at + command->storage.len;
-    for (; at < end && count < 63; at += strlen(at) + 1)
-        command->words[count++] = at;
+void connect_command(const char *address, struct command *command)
+{
+    memset(command, 0, sizeof *command);
+    add_wrapper(command);
+    add_word(command, program("STDIO_BUS", "./stdio_bus"));
+    add_word(command, "--connect");
+    add_word(command, address);
+    point_at_words(command);
 }
 
 void command_free(struct command *command)

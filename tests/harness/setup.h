@@ -15,6 +15,8 @@ struct command { /* words, NULL-terminated, that point into storage */
 /* The command line, wrapper included. */
 void setup_command(const struct setup *setup, const struct daemon *daemon,
                    struct command *command);
+/* The same of a client's side, `stdio_bus --connect ADDRESS`. */
+void connect_command(const char *address, struct command *command);
 void command_free(struct command *command);
 
 /* Becomes the command: descriptors, limits and signals are as the setup says. Does not return. */

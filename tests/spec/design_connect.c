@@ -12,23 +12,20 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "setup.h"
 
 struct joined { /* a client behind a process of --connect */
     pid_t pid;
     struct client client;
 };
 
-static const char *program(void)
-{
-    const char *path = getenv("STDIO_BUS");
-    return path != NULL ? path : "./stdio_bus";
-}
-
 static void join(struct joined *joined, const char *address)
 {
     int in[2], out[2];
+    struct command command;
     ck_assert_int_eq(pipe(in), 0);
     ck_assert_int_eq(pipe(out), 0);
+    connect_command(address, &command);
     joined->pid = fork();
     ck_assert_int_ge(joined->pid, 0);
     if (joined->pid == 0) {
@@ -38,9 +35,10 @@ static void join(struct joined *joined, const char *address)
         close(in[1]);
         close(out[0]);
         close(out[1]);
-        execl(program(), "stdio_bus", "--connect", address, (char *)NULL);
+        execvp(command.words[0], command.words);
         _exit(127);
     }
+    command_free(&command);
     close(in[0]);
     close(out[1]);
     client_adopt(&joined->client, out[0], in[1]);
