@@ -143,7 +143,8 @@ static position string_end(struct scanner *s, const struct input *in, position p
 static position string(struct scanner *s, struct input *in, position p)
 {
     while (s->state == STRING) {
-        p = scanner_text(s, in, p);
+        if (p == in->end || *p != '\\') /* one escape often follows another */
+            p = scanner_text(s, in, p);
         if (p == in->end)
             return p;
         if (*p == '"')

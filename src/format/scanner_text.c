@@ -168,12 +168,16 @@ AVX512 static position skip_blocks_64(position p, position end, uint64_t *odd)
 #endif
 
 #define SKIP_BLOCKS(p, end, odd)                                                                   \
-    (HAS_AVX512                       ? skip_blocks_64(p, end, odd)                                \
-     : __builtin_cpu_supports("avx2") ? skip_blocks_32(p, end, odd)                                \
-                                      : skip_blocks(p, end, odd))
+    (HAS_AVX512         ? skip_blocks_64(p, end, odd)                                              \
+     : BLOCKS_KNOW_UTF8 ? skip_blocks_32(p, end, odd)                                              \
+                        : skip_blocks(p, end, odd))
+
+/* The two above judge what is not ASCII, and are the fastest for plain bytes too. */
+#define BLOCKS_KNOW_UTF8 __builtin_cpu_supports("avx2")
 
 #else
 #define SKIP_BLOCKS skip_blocks
+#define BLOCKS_KNOW_UTF8 false
 #endif
 
 /* Goes over plain bytes and the usual escapes a block at a time, as long as whole ones are there:
@@ -207,9 +211,10 @@ position scanner_text(struct scanner *s, struct input *in, position p)
 {
     /* Does somebody ask whether this text has escapes? */
     bool told = s->depth == 1 && !s->token_escaped && (s->in_key || s->key != KEY_OTHER);
+    bool at_once = BLOCKS_KNOW_UTF8 && !told;
     uint64_t odd = 0;
 
-    if (!told && p < in->end && plain_stops(&in->plain, p) == 0) {
+    if (at_once && p < in->end && plain_stops(&in->plain, p) == 0) {
         p = in->plain.behind;
     } else {
         p = skip_plain(&in->plain, p);
@@ -218,7 +223,7 @@ position scanner_text(struct scanner *s, struct input *in, position p)
         if (*p == '\\' && is_usual(p[1])) {
             s->token_escaped = true;
             p += 2;
-        } else if (*p < 0x80 || told || p[-1] == '\\') {
+        } else if (!at_once || *p < 0x80 || p[-1] == '\\') {
             return p;
         }
     }
