@@ -42,6 +42,8 @@ run_tests "$@" >log 2>&1 || {
     tail -n 40 log
     exit 1
 }
+# What other machines compile of byte_runs.h: gcovr cannot merge what stands in other lines there.
+find . -name '*check_scanner_portable-*.gc*' -exec rm {} +
 gcovr --root "$SOURCE_DIR" --filter "$SOURCE_DIR/src/" --txt missing.txt --csv files.csv \
     --fail-under-line 92 --fail-under-branch 80 epoll kqueue
 status=$?
