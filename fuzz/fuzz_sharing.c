@@ -32,6 +32,7 @@ struct actor {
 /* A request or question that was delivered and not answered. */
 struct asked {
     struct actor *asker, *answerer; /* asker NULL: nobody waits any more */
+    bool token_counts; /* for the daemon, in this pool */
     char id[40], seen_id[40], token[40], seen_token[40];
 };
 
@@ -185,6 +186,7 @@ static void delivered_request(struct run *run, struct actor *from, struct actor 
     EXPECT(run->asked_count < ASKED_MAX, "too many");
     asked->asker = from;
     asked->answerer = to;
+    asked->token_counts = sharing_reads_tokens(sharing);
     value_of(asked->id, from->text, ID);
     value_of(asked->seen_id, text, ID);
     value_of(asked->token, from->text, META);
@@ -227,8 +229,7 @@ static void delivered_progress(struct run *run, struct actor *from, struct actor
             !same_id(asked->seen_token, token))
             continue;
         /* Who has a worker alone is found without. */
-        if (asked->asker == NULL || sharing_reads_tokens(sharing_of(run, asked->asker, from)))
-            known = true;
+        known = known || asked->token_counts;
         with_value(expected, from->text, PROGRESS,
                    strcmp(asked->seen_token, asked->token) == 0 ? token : asked->token);
         if (asked->asker == to && strcmp(text, expected) == 0)
