@@ -23,6 +23,8 @@ void check_bound(struct chaos *chaos, struct incarnation *worker, uint64_t conn)
     if (client == NULL || ledger_pair(&chaos->ledger, worker->origin, conn)->bound)
         return;
     before = fleet_find(&chaos->fleet, client->bound[worker->pool]);
+    if (before != NULL && before != worker && fleet_may_be_gone(chaos, worker))
+        return; /* perhaps told late, by the process whose place that one took */
     if (!client->asked[worker->pool])
         violation(chaos, "client %" PRIu64 " is served by worker %ld of pool %u, where it has asked"
                   " nothing", conn, (long)worker->pid, worker->pool);
@@ -81,6 +83,16 @@ uint64_t check_listener(const struct chaos *chaos, struct incarnation *worker,
     return stays(chaos, conn) ? conn : 0;
 }
 
+/* The daemon knows it as somebody who waits for this. It does not when it has closed the connection
+ * of who does not read, of which that one knows nothing yet. */
+static bool waits_for(const struct chaos *chaos, const struct entry *request)
+{
+    const struct client *client = client_find(chaos, request->conn);
+
+    return !request->resolved && !request->given_up && client_stays(client) &&
+           client->profile.reading == READING_FAST;
+}
+
 void check_askers(const struct chaos *chaos, const struct incarnation *worker,
                   struct entry *question)
 {
@@ -89,7 +101,7 @@ void check_askers(const struct chaos *chaos, const struct incarnation *worker,
     list_each(&worker->open, node, following) {
         const struct entry *request = list_entry(node, struct entry, at_worker);
 
-        if (request->resolved || request->conn == question->conn || !stays(chaos, request->conn))
+        if (request->conn == question->conn || !waits_for(chaos, request))
             continue;
         if (question->conn != 0)
             question->rival = request->conn;
