@@ -63,15 +63,9 @@ static bool has_used(const struct client *client, const struct session *session)
 /* The connection is there, and nothing has begun that would end its sessions. */
 static bool stays(const struct chaos *chaos, uint64_t conn)
 {
-    size_t i;
+    const struct client *client = client_find(chaos, conn);
 
-    for (i = 0; i < CLIENTS_MAX; i++) {
-        const struct client *client = &chaos->clients[i];
-
-        if (client_is_open(client) && client->conn == conn)
-            return !client->going;
-    }
-    return false;
+    return client != NULL && !client->going;
 }
 
 /* In a sticky pool. Where nobody owns the session, its worker's only client gets it. */
