@@ -3,8 +3,9 @@
  *
  * Whatever happens: an answer goes to who asked, under the id that it wrote, and to nobody else; so
  * does progress, under its token; every other byte is as it was. A client stays with its worker,
- * and an exclusive worker with its client. No two requests have one id at a worker. In the end,
- * when all is well, nobody is held, and when all have left, nothing is left. */
+ * and an exclusive worker with its client. No two requests have one id at who answers, as long as
+ * the daemon remembers all that were given up. In the end, when all is well, nobody is held, and
+ * when all have left, nothing is left. */
 #include "build_config.h"
 
 #include "router/router.h"
@@ -44,6 +45,7 @@ struct run {
     struct actor clients[CLIENTS], workers[WORKERS];
     struct asked asked[ASKED_MAX];
     unsigned asked_count;
+    bool forgetful; /* more were given up than the daemon remembers */
     struct list starved;
     unsigned serial;
     bool traces, well;
@@ -111,6 +113,19 @@ static struct asked *find_asked(struct run *run, const struct actor *answerer, c
 static void forget(struct run *run, struct asked *asked)
 {
     *asked = run->asked[--run->asked_count];
+}
+
+/* Nobody waits for the answer any more. */
+static void give_up(struct run *run, struct asked *asked)
+{
+    size_t count[2] = {0, 0};
+    unsigned i;
+
+    asked->asker = NULL;
+    for (i = 0; i < run->asked_count; i++)
+        count[run->asked[i].answerer->is_worker] += run->asked[i].asker == NULL;
+    run->forgetful |= count[0] > run->limits.max_pending_requests ||
+                      count[1] > run->limits.max_pending_requests;
 }
 
 /* Copies the value behind `key` in the text, up to one of the characters that end it. */
@@ -181,19 +196,26 @@ static void delivered_request(struct run *run, struct actor *from, struct actor 
                               const char *text)
 {
     const struct sharing *sharing = sharing_of(run, from, to);
-    struct asked *asked = &run->asked[run->asked_count++];
+    struct asked *asked;
+    char seen_id[40];
 
+    value_of(seen_id, text, ID);
+    asked = find_asked(run, to, seen_id);
+    EXPECT(asked == NULL || (asked->asker == NULL && run->forgetful), "one id is there twice: %s",
+           text);
+    if (asked != NULL)
+        forget(run, asked);
+    asked = &run->asked[run->asked_count++];
     EXPECT(run->asked_count < ASKED_MAX, "too many");
     asked->asker = from;
     asked->answerer = to;
     asked->token_counts = sharing_reads_tokens(sharing);
     value_of(asked->id, from->text, ID);
-    value_of(asked->seen_id, text, ID);
+    snprintf(asked->seen_id, sizeof asked->seen_id, "%s", seen_id);
     value_of(asked->token, from->text, META);
     value_of(asked->seen_token, text, META);
     EXPECT(sharing->rewrite_ids || strcmp(from->text, text) == 0, "changed: %s", text);
     EXPECT(same_but(from->text, text, ID, META), "%s became %s", from->text, text);
-    EXPECT(find_asked(run, to, asked->seen_id) == asked, "one id is there twice: %s", text);
     EXPECT(!sharing->rewrite_ids || asked->token[0] == '\0' ||
                strcmp(asked->seen_id, asked->seen_token) == 0,
            "%s", text);
@@ -253,7 +275,7 @@ static void delivered_cancel(struct run *run, struct actor *from, struct actor *
         struct asked *asked = &run->asked[i];
 
         if (asked->answerer == to && asked->asker == from && same_id(asked->seen_id, seen)) {
-            asked->asker = NULL;
+            give_up(run, asked);
             return;
         }
     }
@@ -410,7 +432,7 @@ static void forget_actor(struct run *run, const struct actor *actor)
 
     for (i = 0; i < run->asked_count;) {
         if (run->asked[i].asker == actor)
-            run->asked[i].asker = NULL;
+            give_up(run, &run->asked[i]);
         if (run->asked[i].answerer == actor)
             forget(run, &run->asked[i]);
         else
@@ -576,7 +598,7 @@ static void expired(void *user_data, struct request *request)
              (int)request->answerer_id.text.len, request->answerer_id.text.data);
     asked = find_asked(run, actor_of(run, request->answerer), id);
     if (asked != NULL)
-        asked->asker = NULL;
+        give_up(run, asked);
 }
 
 static void client_event(struct run *run, struct actor *client)
