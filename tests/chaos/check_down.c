@@ -217,14 +217,30 @@ static void check_message(struct chaos *chaos, struct client *client, const char
 
 /* --- errors of the daemon's --- */
 
+enum refusal {
+    REFUSED,
+    REFUSED_SECOND, /* another with its id is in flight */
+    REFUSED_BUSY    /* every worker of its pool serves another client */
+};
+
+static enum refusal refusal_of(const char *text)
+{
+    static const char busy[] = "every worker serves";
+
+    if (strcmp(text, "id is already in use by a request of yours that is still in flight") == 0)
+        return REFUSED_SECOND;
+    return strncmp(text, busy, sizeof busy - 1) == 0 ? REFUSED_BUSY : REFUSED;
+}
+
 /* The request that an error is about: the oldest with that id, which is the one that the daemon
- * has; or the next, when the error says that the first is in flight still; `busy`: one for a pool
- * where it has no worker, which is looked at first. */
-static struct entry *find_request(const struct client *client, const char *key, bool second,
-                                  bool busy)
+ * has; or the next. One that is refused for want of a worker is rather for a pool where the client
+ * has none, which it may have got when it reads this. */
+static struct entry *find_request(const struct client *client, const char *key,
+                                  enum refusal refusal)
 {
     uint64_t hash = wire_key_hash(key);
     struct list_node *node, *following;
+    struct entry *bound = NULL;
 
     list_each(&client->given_up, node, following) {
         struct entry *entry = list_entry(node, struct entry, in_flight);
@@ -236,14 +252,16 @@ static struct entry *find_request(const struct client *client, const char *key, 
         struct entry *entry = list_entry(node, struct entry, in_flight);
 
         if (entry->key != hash ||
-            (busy && (entry->got || entry->pool == POOL_UNKNOWN ||
-                      client->bound[entry->pool - 1] != 0)))
+            (refusal == REFUSED_BUSY && (entry->got || entry->pool == POOL_UNKNOWN)))
             continue;
-        if (!second)
+        if (refusal == REFUSED_BUSY && client->bound[entry->pool - 1] != 0)
+            bound = bound != NULL ? bound : entry;
+        else if (refusal != REFUSED_SECOND)
             return entry;
-        second = false;
+        else
+            refusal = REFUSED;
     }
-    return NULL;
+    return bound;
 }
 
 static const char *worker_exit_excuse(const struct chaos *chaos, const struct client *client,
@@ -299,11 +317,7 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
 static void check_refusal(struct chaos *chaos, struct client *client,
                           const struct wire_error *error)
 {
-    bool second =
-        strcmp(error->text, "id is already in use by a request of yours that is still in flight") ==
-        0;
-    bool busy = strncmp(error->text, "every worker serves", strlen("every worker serves")) == 0;
-    struct entry *request = find_request(client, error->key, second, busy);
+    struct entry *request = find_request(client, error->key, refusal_of(error->text));
     const char *fault;
 
     if (request == NULL) {
