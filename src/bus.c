@@ -29,6 +29,7 @@ static bool after_round(void *user_data)
             break;
         bus_resume(bus, peer);
     }
+    bus_supply_workers(bus);
     transport_flush(&bus->transport);
     return !list_empty(&bus->router.released) || !list_empty(&bus->transport.dirty);
 }
@@ -185,7 +186,7 @@ void bus_serve(struct stdio_bus *bus)
 {
     bus->phase = BUS_PHASE_SERVING;
     bus_serve_workers(bus);
-    bus_supply_workers(bus);
+    bus->router.demand = bus->sharing;
     if (bus->options.mode == BUS_LISTEN_STDIO &&
         bus_add_client(bus, STDIN_FILENO, STDOUT_FILENO, true, "stdin and stdout") != STDIO_BUS_OK)
         bus_begin_stop(bus, BUS_SYSTEM_ERROR);

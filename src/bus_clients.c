@@ -58,6 +58,7 @@ static void remove_client(struct client *client, const char *reason)
     if (bus->sharing) {
         bus_cancel_requests_of(client);
         bus_retire_workers_of(client);
+        bus->router.demand = true;
     }
     router_client_gone(&bus->router, &client->endpoint.peer, tell_worker, bus);
     timers_stop(stdio_bus_event_loop_timers(bus->loop), &client->endpoint.hold);

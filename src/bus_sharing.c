@@ -98,8 +98,6 @@ enum connection_verdict bus_sharing_client_message(struct client *client,
     if (verdict == CONNECTION_NEXT && route.recorded != NULL && route.recorded->details != NULL &&
         list_linked(&route.recorded->details->timed))
         start_request_timer(bus, route.recorded->details->deadline_ms);
-    if (bus->router.demand)
-        bus_supply_workers(bus);
     return verdict;
 }
 
@@ -215,18 +213,30 @@ static bool is_dormant(const struct worker *worker)
            !worker->stopping;
 }
 
-/* As many processes as clients wait for, and the spare ones. */
-static void supply(struct stdio_bus *bus, size_t pool)
+/* How many processes the pool should have for clients to come. */
+static size_t wanted_in(const struct router_group *group)
 {
-    const struct router_group *group = &bus->router.pools[pool];
-    size_t wanted = group->sharing.spare, i;
+    size_t wanted = group->sharing.spare;
     const struct list_node *node;
 
     for (node = group->waiting.head.next; node != &group->waiting.head; node = node->next)
         wanted++;
-    for (i = 0; i < bus->worker_count && wanted > 0; i++) {
-        if (bus->workers[i].endpoint.peer.pool == pool && is_idle(&bus->workers[i]))
+    return wanted;
+}
+
+/* As many processes as clients wait for, and the spare ones. There are too many when clients leave
+ * while they wait, or while their crashed process is to be started again. */
+static void supply(struct stdio_bus *bus, size_t pool)
+{
+    size_t wanted = wanted_in(&bus->router.pools[pool]), i;
+
+    for (i = 0; i < bus->worker_count; i++) {
+        if (bus->workers[i].endpoint.peer.pool != pool || !is_idle(&bus->workers[i]))
+            continue;
+        if (wanted > 0)
             wanted--;
+        else
+            worker_handle(&bus->workers[i], WORKER_RETIRE);
     }
     for (i = 0; i < bus->worker_count && wanted > 0; i++) {
         if (bus->workers[i].endpoint.peer.pool == pool && is_dormant(&bus->workers[i])) {
@@ -240,6 +250,8 @@ void bus_supply_workers(struct stdio_bus *bus)
 {
     size_t i;
 
+    if (!bus->router.demand || !list_empty(&bus->router.released))
+        return; /* who was released may be about to take one */
     bus->router.demand = false;
     if (bus->phase == BUS_PHASE_STARTING || bus->phase >= BUS_PHASE_DRAINING)
         return;

@@ -222,8 +222,7 @@ static void worker_over(struct worker *worker)
     struct stdio_bus *bus = bus_of(worker);
 
     listener_descriptor_freed(&bus->listener);
-    if (bus->sharing)
-        bus_supply_workers(bus);
+    bus->router.demand = bus->sharing;
     if (bus->phase < BUS_PHASE_DRAINING && all_failed(bus)) {
         log_error(bus->log, "", "no worker is left");
         bus_begin_stop(bus, BUS_NO_WORKER_LEFT);

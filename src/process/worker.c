@@ -272,10 +272,11 @@ static void running_stop(struct worker *worker)
     terminate(worker);
 }
 
-/* Its client has left: the end of its input tells it, once it has been sent everything. */
+/* Its client has left, or none came: the end of its input tells it, once it has been sent
+ * everything. */
 static void running_retire(struct worker *worker)
 {
-    log_debug(log_of(worker), context(worker), "its client has left: ending it");
+    log_debug(log_of(worker), context(worker), "there is no client for it any more: ending it");
     worker->retiring = true;
     restart_forget(&worker->restart);
     worker->state = WORKER_STOPPING;
@@ -293,6 +294,7 @@ static void stopping_retire(struct worker *worker)
 
 static void stopped_retire(struct worker *worker)
 {
+    stop_timer(worker, &worker->deadline);
     restart_forget(&worker->restart);
 }
 

@@ -29,7 +29,7 @@ enum worker_event {
     WORKER_MISBEHAVED,    /* what it sends is malformed, or it does not read (spec 5.3, 7.3.1) */
     WORKER_DEADLINE,      /* the state's time is up */
     WORKER_STOP,          /* we are shutting down */
-    WORKER_RETIRE         /* the client that it served alone has left: not restarted by itself */
+    WORKER_RETIRE         /* no client needs it alone any more: not restarted by itself */
 };
 
 struct worker;

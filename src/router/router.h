@@ -41,7 +41,8 @@ struct router {
     size_t pool_count;
     uint64_t next_number;
     int64_t now_ms; /* set by the owner, for what has a deadline */
-    bool demand;    /* an exclusive pool may need another process; the owner looks, and resets it */
+    bool demand;    /* an exclusive pool may need a process more, or less; the owner looks, and
+                     * resets it */
     struct list waiting_for_worker; /* peers held until some worker takes messages */
     struct list roaming;            /* held peers that any free worker of their group would serve */
     struct list released;           /* peers that may try again */
