@@ -21,7 +21,8 @@ static const char *const pools[] = {"p", "q", "none"};
 #define WORKER_EXITED "worker exited before answering"
 
 static const struct error_line {
-    bool to_client, has_id, farewell;
+    bool to_client, has_id;
+    bool farewell; /* the connection is closed; but not one framed by length for its messages */
     int code;
     const char *text; /* %zu: one of the limits, or of q's keys */
 } error_lines[] = {
@@ -37,6 +38,12 @@ static const struct error_line {
     {true, false, true, -32600, "id must be a string or a number"},
     {true, false, true, -32600, "sessionId must be a string"},
     {true, false, true, -32000, "too many connections (max_connections %zu)"},
+    {true, false, false, -32700, "no Content-Length"},
+    {true, false, false, -32700, "not a header"},
+    {true, false, false, -32700, "Content-Length is not a number"},
+    {true, false, false, -32700, "more than one Content-Length"},
+    {true, false, false, -32700, "the input ends in the middle of a frame"},
+    {true, false, false, -32600, "Content-Type is not application/vscode-jsonrpc in UTF-8"},
     {true, true, false, -32602, "no such pool"},
     {true, true, false, -32000, WORKER_EXITED},
     {true, true, false, -32000, "no worker left to serve this request"},
@@ -94,6 +101,8 @@ static void trace(int end, const char *what, struct slice line)
 
 static void add_bytes(struct bytes *bytes, const void *data, size_t len)
 {
+    if (len == 0)
+        return;
     if (bytes->end + len > bytes->capacity) {
         bytes->capacity = (bytes->end + len) * 2;
         bytes->data = realloc(bytes->data, bytes->capacity);
@@ -173,16 +182,46 @@ static void write_line(struct sent *sent, const struct letter *letter, int place
     sent->id.text.data = sent->id_text;
 }
 
+/* To who reads no lines newlines are spaces between tokens. */
+static void spread(struct sent *sent)
+{
+    char *comma = memchr(sent->line, ',', sent->len);
+
+    memmove(comma + 2, comma, sent->len - (size_t)(comma - sent->line));
+    memcpy(comma, "\r\n", 2);
+    sent->len += 2;
+}
+
+static void put_frame(struct ends *ends, int from, struct slice body)
+{
+    char head[FRAMES_HEAD_MAX];
+
+    add_bytes(&ends->ends[from].outgoing, head,
+              frames_head(ends_framing(ends, from), head, body.len));
+    add_bytes(&ends->ends[from].outgoing, body.data, body.len);
+}
+
+/* The line, or the same without its newline in a frame. */
+static void put_message(struct ends *ends, int from, const struct sent *sent)
+{
+    bool framed = ends_framing(ends, from) != NULL;
+
+    put_frame(ends, from, slice_of(sent->line, sent->len - framed));
+}
+
 bool ends_send(struct ends *ends, int from, const struct letter *letter)
 {
     int place = ends->sent_count;
     struct sent *sent = &ends->sent[place];
     struct end *end = &ends->ends[from];
+    bool framed = ends_framing(ends, from) != NULL;
 
     if (!ends_lives(ends, from) || end->half_closed || letter->padding > PADDING_MAX)
         return false;
     if (letter->kind != ANSWER && place - ends->answer_count == ENDS_SENT_MAX / 2)
         return false; /* the rest is for the answers */
+    if (framed && letter->padding + 600 > ends->limits->max_frame_body)
+        return ends_send_wrong(ends, from, ENDS_TOO_LONG);
     ends->answer_count += letter->kind == ANSWER;
     ends->sent_count++;
     sent->from = from;
@@ -192,12 +231,14 @@ bool ends_send(struct ends *ends, int from, const struct letter *letter)
     sent->pool = letter->session == NOBODY ? letter->pool : NOBODY;
     sent->delivered_to = NOBODY;
     write_line(sent, letter, place);
+    if (framed && letter->id % 2 == 1)
+        spread(sent);
     if (letter->session != NOBODY)
         end->sessions |= 1u << letter->session;
     end->named_q |= letter->pool == POOL_Q;
-    if (sent->len > ends->limits->max_input_buffer)
+    if (!framed && sent->len > ends->limits->max_input_buffer)
         end->poisoned = true;
-    add_bytes(&end->outgoing, sent->line, sent->len);
+    put_message(ends, from, sent);
     sent->stream_end = end->written + (end->outgoing.end - end->outgoing.start);
     if (ends->traces)
         trace(from, "sends", slice_of(sent->line, sent->len));
@@ -212,6 +253,38 @@ bool ends_send_raw(struct ends *ends, int from, const void *bytes, size_t len, b
         return false;
     end->poisoned |= poison;
     add_bytes(&end->outgoing, bytes, len);
+    return true;
+}
+
+/* Spaces alone: it is no matter what is in a body that is too long. */
+static void put_too_long(struct ends *ends, int from)
+{
+    size_t len = ends->limits->max_frame_body + 1;
+    char *body = malloc(len);
+
+    EXPECT(body != NULL, "memory");
+    memset(body, ' ', len);
+    put_frame(ends, from, slice_of(body, len));
+    free(body);
+}
+
+bool ends_send_wrong(struct ends *ends, int from, unsigned which)
+{
+    struct end *end = &ends->ends[from];
+    struct slice head, body;
+
+    if (!ends_lives(ends, from) || end->half_closed)
+        return false;
+    frames_wrong(ends_framing(ends, from), which, &head, &body);
+    if (which == ENDS_TOO_LONG)
+        put_too_long(ends, from);
+    else if (head.len > 0)
+        add_bytes(&end->outgoing, head.data, head.len);
+    else
+        put_frame(ends, from, body);
+    end->wrong++;
+    if (ends->traces)
+        fprintf(stderr, "%d sends wrong frame %u\n", from, which);
     return true;
 }
 
@@ -389,6 +462,28 @@ static void check_last_words(const struct ends *ends, int request)
     }
 }
 
+/* More requests of those who are gone than are remembered: the late answer to one of them may be
+ * taken for that to another with the same id, and that one's for a third's. */
+static bool too_many_deserted(const struct ends *ends)
+{
+    return ends->deserted > ends->limits->max_pending_requests;
+}
+
+/* About a message that had no id, or of which it is not known. */
+static void read_complaint(struct ends *ends, int number, const struct error_line *known)
+{
+    struct end *end = &ends->ends[number];
+
+    if (ends_framing(ends, number) == NULL || known->code == -32000) {
+        EXPECT(known->farewell, "%d hears of frames: %s", number, known->text);
+        end->farewell = true;
+        return;
+    }
+    end->complaints++;
+    EXPECT(end->complaints <= end->wrong || end->poisoned, "%d sent no such frame: %s", number,
+           known->text);
+}
+
 /* A line that nobody sent: the daemon's own. */
 static void read_error_line(struct ends *ends, int number, struct slice line)
 {
@@ -410,12 +505,13 @@ static void read_error_line(struct ends *ends, int number, struct slice line)
     }
     EXPECT(i < count && !ends->strict, "%d reads what nobody sent: %.*s", number,
            (int)line.len, line.data);
-    ends->ends[number].farewell |= error_lines[i].farewell;
-    if (!error_lines[i].has_id)
+    if (!error_lines[i].has_id) {
+        read_complaint(ends, number, &error_lines[i]);
         return;
+    }
     about = find_open(ends, number, message.id);
-    EXPECT(about != NOBODY || ends->ends[number].poisoned, "%d did not ask: %.*s", number,
-           (int)line.len, line.data);
+    EXPECT(about != NOBODY || ends->ends[number].poisoned || too_many_deserted(ends),
+           "%d did not ask: %.*s", number, (int)line.len, line.data);
     if (about == NOBODY)
         return;
     ends->sent[about].fate = TOLD;
@@ -433,33 +529,40 @@ static void tell_another(struct ends *ends, int place)
     ends->sent[other].fate = TOLD;
 }
 
+/* The answer was taken for that to another request with the same id; at a worker it may as well be
+ * a message that answers nothing. */
+static void answer_another(struct ends *ends, int number, const struct sent *answer)
+{
+    int asked = find_open(ends, number, ends->sent[answer->answers].id);
+
+    EXPECT(too_many_deserted(ends), "%d reads the answer to %d", number, answer->answers);
+    EXPECT(asked != NOBODY || ends_is_worker(number), "%d did not ask", number);
+    if (asked != NOBODY)
+        ends->sent[asked].fate = ends_is_worker(number) ? EXCUSED : ANSWERED;
+}
+
 static void check_answer(struct ends *ends, int number, const struct sent *sent)
 {
     struct sent *request = &ends->sent[sent->answers];
-    int asked;
 
-    if (request->from == number) {
-        EXPECT(request->fate != ANSWERED, "request %d is answered twice", sent->answers);
-        if (request->fate == TOLD)
-            tell_another(ends, sent->answers);
-        request->fate = ANSWERED;
+    if (request->from != number) {
+        EXPECT(is_leaving(ends, request->from) || too_many_deserted(ends),
+               "%d reads what answers %d", number, sent->answers);
+        if (!ends_is_worker(number) || too_many_deserted(ends))
+            answer_another(ends, number, sent);
         return;
     }
-    /* The late answer to somebody who is gone: it may only be taken for another one's when more of
-     * these were to be remembered than the limit allows; or, as a message like any other, go to a
-     * worker. */
-    EXPECT(is_leaving(ends, request->from), "%d reads what answers %d", number, sent->answers);
-    if (ends_is_worker(number))
+    if (request->fate == ANSWERED) {
+        answer_another(ends, number, sent);
         return;
-    EXPECT(ends->deserted > ends->limits->max_pending_requests, "%d reads the answer to %d", number,
-           sent->answers);
-    asked = find_open(ends, number, request->id);
-    EXPECT(asked != NOBODY, "%d did not ask", number);
-    ends->sent[asked].fate = ANSWERED;
+    }
+    if (request->fate == TOLD)
+        tell_another(ends, sent->answers);
+    request->fate = ANSWERED;
 }
 
 /* The end has one more to answer. It never has two with one id, but when an asker is gone; or more
- * were gone than are remembered, and the late answer to one of them was taken for another's. */
+ * were gone than are remembered. */
 static void owe(struct ends *ends, int number, int place)
 {
     struct sent *new = &ends->sent[place];
@@ -469,7 +572,7 @@ static void owe(struct ends *ends, int number, int place)
         const struct sent *old = &ends->sent[*link];
 
         EXPECT(is_leaving(ends, old->from) || !message_id_equal(old->id, new->id) ||
-                   ends->deserted > ends->limits->max_pending_requests,
+                   too_many_deserted(ends),
                "requests %d and %d at %d have one id", *link, place, number);
     }
     *link = place;
@@ -508,6 +611,24 @@ static void check_order(const struct ends *ends, int number, int place)
     EXPECT(place > last || (place == last && last == 0), "message %d comes behind %d", place, last);
 }
 
+/* Byte for byte; but on the way from a frame into a line newlines become spaces. */
+static bool is_as_sent(const struct ends *ends, int number, struct slice line,
+                       const struct sent *sent)
+{
+    bool spaces = ends_framing(ends, number) == NULL;
+    size_t i;
+
+    if (line.len != sent->len)
+        return false;
+    for (i = 0; i + 1 < line.len; i++) {
+        char c = sent->line[i];
+
+        if (line.data[i] != (spaces && (c == '\r' || c == '\n') ? ' ' : c))
+            return false;
+    }
+    return true;
+}
+
 static void read_line(struct ends *ends, int number, struct slice line)
 {
     struct end *end = &ends->ends[number];
@@ -523,7 +644,7 @@ static void read_line(struct ends *ends, int number, struct slice line)
     place = (int)strtol(line.data + 5, NULL, 10); /* a newline ends the line */
     EXPECT(place >= 0 && place < ends->sent_count, "%d reads message %d", number, place);
     sent = &ends->sent[place];
-    EXPECT(slice_equal(line, slice_of(sent->line, sent->len)), "message %d is changed", place);
+    EXPECT(is_as_sent(ends, number, line, sent), "message %d is changed", place);
     EXPECT(ends_is_worker(sent->from) != ends_is_worker(number), "%d to %d", sent->from, number);
     check_order(ends, number, place);
     sent->delivered_to = number;
@@ -544,18 +665,33 @@ static void read_line(struct ends *ends, int number, struct slice line)
         owe(ends, number, place);
 }
 
-static void read_lines(struct ends *ends, int number)
+/* A body gets the newline that a line has. */
+static void read_body(struct ends *ends, int number, struct slice body)
 {
+    char *line = malloc(body.len + 1);
+
+    EXPECT(line != NULL, "memory");
+    memcpy(line, body.data, body.len);
+    line[body.len] = '\n';
+    read_line(ends, number, slice_of(line, body.len + 1));
+    free(line);
+}
+
+static void read_messages(struct ends *ends, int number)
+{
+    const struct framing *framing = ends_framing(ends, number);
     struct bytes *bytes = &ends->ends[number].incoming;
-    char *newline;
+    size_t head, body;
 
-    while (bytes->end > bytes->start &&
-           (newline = memchr(bytes->data + bytes->start, '\n',
-                             bytes->end - bytes->start)) != NULL) {
-        size_t len = (size_t)(newline + 1 - (bytes->data + bytes->start));
+    while (frames_find(framing, slice_of(bytes->data + bytes->start, bytes->end - bytes->start),
+                       &head, &body)) {
+        struct slice message = slice_of(bytes->data + bytes->start + head, body);
 
-        read_line(ends, number, slice_of(bytes->data + bytes->start, len));
-        bytes->start += len;
+        if (framing == NULL)
+            read_line(ends, number, message);
+        else
+            read_body(ends, number, message);
+        bytes->start += head + body;
     }
     if (bytes->start == bytes->end)
         bytes->start = bytes->end = 0;
@@ -573,7 +709,7 @@ size_t ends_read(struct ends *ends, int number, size_t max)
     got = read(fd, data, max < sizeof data ? max : sizeof data);
     if (got > 0) {
         add_bytes(&end->incoming, data, (size_t)got);
-        read_lines(ends, number);
+        read_messages(ends, number);
         return (size_t)got;
     }
     if (got < 0 && errno == EAGAIN)
@@ -591,6 +727,19 @@ int ends_lingering(const struct ends *ends)
         const struct end *end = &ends->ends[i];
 
         if (end->fd_in >= 0 && !end->ended && (end->half_closed || end->farewell))
+            return i;
+    }
+    return NOBODY;
+}
+
+int ends_unheard(const struct ends *ends)
+{
+    int i;
+
+    for (i = WORLD_CHILDREN_MAX; i < WORLD_CHILDREN_MAX + ends->client_count; i++) {
+        const struct end *end = &ends->ends[i];
+
+        if (ends_lives(ends, i) && !end->poisoned && !ends->strict && end->complaints < end->wrong)
             return i;
     }
     return NOBODY;

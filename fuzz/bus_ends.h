@@ -1,11 +1,12 @@
 /* The far ends of a bus that is being fuzzed, clients and workers, and a ledger of all that they
  * send. What an end reads must be in the ledger, sent by the other side, not delivered before, in
  * order, byte for byte; or it is one of the error lines of doc/protocol.md for something that this
- * end asked. */
+ * end asked. An end that is framed by length gets one error line for each wrong frame it sent. */
 #ifndef STDIO_BUS_FUZZ_BUS_ENDS_H
 #define STDIO_BUS_FUZZ_BUS_ENDS_H
 
 #include "base/limits.h"
+#include "bus_frames.h"
 #include "bus_world.h"
 #include "config/sharing.h"
 #include "format/message.h"
@@ -62,6 +63,7 @@ struct end {
     bool excused;     /* its process has exited */
     unsigned sessions; /* a bit for each that it named */
     bool named_q;      /* a client: q's workers may know it */
+    size_t wrong, complaints; /* of a client: frames that it sent, errors about them it has read */
     int client;        /* a worker for one alone: whose messages it has had or sent; or NOBODY */
     struct bytes outgoing, incoming;
     uint64_t written; /* of all that it has had to write */
@@ -72,6 +74,7 @@ struct end {
 struct ends {
     const struct limits *limits;
     enum sharing_clients q_clients;
+    const struct framing *client_framing, *worker_framing[2]; /* of a pool's; NULL: lines */
     struct end ends[ENDS_MAX];
     int client_count;
     struct sent sent[ENDS_SENT_MAX];
@@ -99,6 +102,13 @@ static inline bool ends_is_worker(int end)
     return end < WORLD_CHILDREN_MAX;
 }
 
+/* Its framing; NULL: lines. */
+static inline const struct framing *ends_framing(const struct ends *ends, int end)
+{
+    return ends_is_worker(end) ? ends->worker_framing[world.children[end].pool]
+                               : ends->client_framing;
+}
+
 /* The ends that there are, in order: the one behind `end`, or ENDS_MAX. Begin with ENDS_NONE. */
 #define ENDS_NONE (-1)
 static inline int ends_next(const struct ends *ends, int end)
@@ -121,6 +131,10 @@ bool ends_send(struct ends *ends, int from, const struct letter *letter);
 bool ends_send_raw(struct ends *ends, int from, const void *bytes, size_t len,
                    bool poison);
 
+/* The same with a frame that is wrong, by choice, or too long; the end has a framing. */
+#define ENDS_TOO_LONG 256
+bool ends_send_wrong(struct ends *ends, int from, unsigned which);
+
 /* Answers one of the requests that the end has read. False when there is none. */
 bool ends_answer(struct ends *ends, int end, unsigned which, size_t padding);
 
@@ -142,6 +156,9 @@ void ends_excuse_dead(struct ends *ends);
 
 /* A client that is not closed though it has said, or was told, that it ends; or NOBODY. */
 int ends_lingering(const struct ends *ends);
+
+/* A client that was not told of each of its wrong frames, or NOBODY. */
+int ends_unheard(const struct ends *ends);
 
 /* A request that is still open, of somebody who behaved, or NOBODY. */
 int ends_unsettled(const struct ends *ends);

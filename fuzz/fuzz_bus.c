@@ -3,7 +3,8 @@
  * script, and what the clients and workers at the far ends do: send, answer, read little or
  * nothing, close halfway, vanish, exit, babble.
  *
- * One pool has keys of its own now and then, so that its workers are for the clients they know.
+ * One pool has keys of its own now and then, so that its workers are for the clients they know;
+ * and now and then some of the sides are framed by length, each in its own way.
  *
  * What each end may read is bus_ends.h's. Besides: queues stay within their limits; nobody who
  * behaves is closed; when everybody goes on reading and answering, every request ends, exactly
@@ -60,7 +61,7 @@ static void check_queue(const struct run *run, const struct connection *connecti
     /* A message more than the limit; as much again for errors, at a worker; and when a worker
      * exits, a line for each request it had. */
     most = limits->max_output_queue + limits->max_input_buffer +
-           300 * (2 * limits->max_pending_requests + 2);
+           300 * (2 * limits->max_pending_requests + 2) + FRAME_PREFIX_MAX;
     if (is_worker)
         most += limits->max_output_queue;
     EXPECT(bytes <= most, "%zu bytes are queued for %s", bytes, connection->context);
@@ -173,6 +174,14 @@ static struct letter choose_letter(struct tape *tape, bool from_worker)
     return letter;
 }
 
+/* As who is cut off. */
+static void end_in_frame(struct run *run, int client)
+{
+    ends_send_raw(run->ends, client, "\0\0\1", 3, true);
+    ends_write(run->ends, client, EVERYTHING);
+    ends_half_close(run->ends, client);
+}
+
 static void babble(struct run *run, int number)
 {
     static const char *const words[] = {
@@ -182,7 +191,11 @@ static void babble(struct run *run, int number)
     static const char blanks[] = "\n \r\n\t\n";
     unsigned which = tape_byte(&run->tape);
 
-    if (which % 16 < sizeof words / sizeof *words)
+    if (ends_framing(run->ends, number) != NULL && which == 255 && !ends_is_worker(number))
+        end_in_frame(run, number);
+    else if (ends_framing(run->ends, number) != NULL)
+        ends_send_wrong(run->ends, number, which);
+    else if (which % 16 < sizeof words / sizeof *words)
         ends_send_raw(run->ends, number, words[which % 16], strlen(words[which % 16]) + 1, true);
     else
         ends_send_raw(run->ends, number, blanks, sizeof blanks - 1, false);
@@ -336,6 +349,23 @@ static size_t oblige(struct run *run)
     return moved + (size_t)world.ready + (world.waited_ms == 0);
 }
 
+/* Of an exclusive pool no processes are left but the spare ones and those of clients. */
+static void check_spare(const struct run *run)
+{
+    size_t clients = 0, processes = 0;
+    int i;
+
+    if (run->ends->q_clients != CLIENTS_EXCLUSIVE || is_stopping(run))
+        return;
+    for (i = ends_next(run->ends, WORLD_CHILDREN_MAX - 1); i < ENDS_MAX;
+         i = ends_next(run->ends, i))
+        clients += ends_lives(run->ends, i) && run->ends->ends[i].named_q;
+    for (i = 0; i < world.child_count; i++)
+        processes += world.children[i].pool == POOL_Q && world.children[i].running;
+    EXPECT(processes <= clients + run->pools[POOL_Q].sharing.spare, "%zu processes, %zu clients",
+           processes, clients);
+}
+
 /* Until nothing moves; then time passes while somebody waits for something. */
 static void settle(struct run *run)
 {
@@ -356,6 +386,9 @@ static void settle(struct run *run)
            ends_unsettled(run->ends), ends_lingering(run->ends));
     EXPECT(is_stopping(run) || ends_unsettled(run->ends) == NOBODY, "request %d never ends",
            ends_unsettled(run->ends));
+    EXPECT(is_stopping(run) || ends_unheard(run->ends) == NOBODY, "%d hears too little",
+           ends_unheard(run->ends));
+    check_spare(run);
 }
 
 static void shut_down(struct run *run)
@@ -380,6 +413,8 @@ static void choose_limits(struct limits *limits, unsigned script)
 
     *limits = defaults;
     limits->max_input_buffer = script & 1 ? 65536 : 2048;
+    limits->max_frame_body = limits->max_input_buffer;
+    limits->frame_timeout_sec = 86400;
     limits->max_output_queue = script & 2 ? 8192 : 1024;
     limits->max_pending_requests = script & 4 ? 64 : 4;
     limits->max_sessions = script & 8 ? 64 : 2;
@@ -402,6 +437,26 @@ static void choose_sharing(struct run *run, unsigned script)
     if (pool->sharing.clients == CLIENTS_EXCLUSIVE)
         pool->sharing.spare = script >> 3 & 1;
     pool->sharing.busy_timeout_sec = ENDS_BUSY_TIMEOUT_SEC;
+}
+
+static void choose_framing(struct run *run, unsigned which)
+{
+    static const struct {
+        const struct framing *clients, *p, *q;
+    } framings[8] = {
+        {&framing_content_length, NULL, NULL},
+        {&framing_length, NULL, &framing_content_length},
+        {NULL, &framing_content_length, &framing_length},
+        {&framing_content_length, &framing_content_length, &framing_content_length},
+        {&framing_length, &framing_length, NULL},
+        {&framing_content_length, &framing_length, NULL},
+        {NULL, &framing_content_length, NULL},
+        {&framing_content_length, NULL, &framing_length},
+    };
+
+    run->ends->client_framing = framings[which % 8].clients;
+    run->pools[POOL_P].framing = run->ends->worker_framing[POOL_P] = framings[which % 8].p;
+    run->pools[POOL_Q].framing = run->ends->worker_framing[POOL_Q] = framings[which % 8].q;
 }
 
 /* Pipes take the place of our stdin and stdout for the run. */
@@ -446,10 +501,13 @@ static void begin(struct run *run, unsigned script, unsigned rarely)
     run->pools[POOL_Q] =
         (struct pool_config){.id = "q", .command = "w", .argv = argv_q, .instances = 1};
     choose_sharing(run, rarely >> 3);
+    if (rarely & 128)
+        choose_framing(run, rarely);
     run->config.pools = run->pools;
     run->config.pool_count = 2;
     run->config.strict = run->ends->strict = rarely % 8 == 7;
     choose_limits(&run->config.limits, script);
+    options.framing = run->ends->client_framing;
     run->fd_log = open("/dev/null", O_WRONLY);
     log_open(&run->log, run->ends->traces ? STDERR_FILENO : run->fd_log, LOG_LEVEL_DEBUG);
     if (script & 128) {
