@@ -70,15 +70,20 @@ void bus_log_discarded(struct stdio_bus *bus, enum log_level level, const struct
     log_message(bus, level, from, message, "discarded", ": ", text);
 }
 
+static bool has_lengths(const struct framing *framing)
+{
+    return framing != NULL && framing != &framing_ndjson;
+}
+
 /* How long a message may be that is put into a queue. */
 static size_t longest_message(const struct stdio_bus *bus)
 {
     const struct config *config = bus->options.config;
-    bool framed = bus->options.framing != NULL;
+    bool framed = has_lengths(bus->options.framing);
     size_t i;
 
     for (i = 0; i < config->pool_count; i++)
-        framed = framed || config->pools[i].framing != NULL;
+        framed = framed || has_lengths(config->pools[i].framing);
     return framed ? config->limits.max_frame_body : config->limits.max_input_buffer;
 }
 
