@@ -5,8 +5,12 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "format/json_string.h"
+
+/* Below it a double is an integer's only where that integer has a double of its own. */
+#define DOUBLE_EXACT 9007199254740992.0
 
 /* Enough for any 64-bit exponent to be computed with; nobody counts that far. */
 #define EXPONENT_DIGITS_MAX 18
@@ -82,18 +86,34 @@ static bool read_decimal(struct decimal *decimal, struct slice raw)
     return known || decimal->count == 0;
 }
 
+/* Who reads numbers as doubles, and most do, takes a fraction that is close enough for an integer,
+ * and answers with that. */
+static struct slice rounded_text(char to[MESSAGE_ID_TEXT_MAX], struct slice raw)
+{
+    double value;
+
+    memcpy(to, raw.data, raw.len);
+    to[raw.len] = '\0';
+    value = strtod(to, NULL);
+    if (!(value > -DOUBLE_EXACT && value < DOUBLE_EXACT) || (double)(int64_t)value != value)
+        return raw;
+    return slice_of(to, (size_t)snprintf(to, MESSAGE_ID_TEXT_MAX, "%" PRId64, (int64_t)value));
+}
+
 /* The text of a number (see struct message_id), in `to` where it isn't `raw` itself. */
 static struct slice number_text(char to[MESSAGE_ID_TEXT_MAX], struct slice raw)
 {
     struct decimal decimal;
     size_t len = 0;
 
-    if (is_plain_integer(raw) || !read_decimal(&decimal, raw))
+    if (is_plain_integer(raw))
         return raw;
+    if (!read_decimal(&decimal, raw))
+        return rounded_text(to, raw);
     if (decimal.count == 0)
         return slice_of("0", 1);
     if (decimal.exponent < 0)
-        return raw;
+        return rounded_text(to, raw);
     if (decimal.negative)
         to[len++] = '-';
     memcpy(to + len, decimal.digits, decimal.count);

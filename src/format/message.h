@@ -14,8 +14,10 @@ enum id_type { ID_NONE, ID_STRING, ID_NUMBER };
  * A string's text has its escapes decoded; a lone surrogate is three bytes (format/json_string.h).
  * A number with an integer value has one text per value: its decimal digits (1, 1.0, 1e0 and 10e-1
  * are "1", -0 is "0"), or "<digits>e<exponent>" without a zero at the end of the digits when they
- * would be more than STDIO_BUS_MAX_REQUEST_ID_LEN. Any other number is its own text, and so is one
- * whose exponent has more than 18 digits. The text is at most MESSAGE_ID_TEXT_MAX bytes. */
+ * would be more than STDIO_BUS_MAX_REQUEST_ID_LEN. A number whose double is an integer below 2 to
+ * the power of 53 is as that integer (1.00000000000000000001 is "1"). Any other number is its own
+ * text, and so is one whose exponent has more than 18 digits. The text is at most
+ * MESSAGE_ID_TEXT_MAX bytes. */
 #define MESSAGE_ID_TEXT_MAX (STDIO_BUS_MAX_REQUEST_ID_LEN + 24)
 
 struct message_id {

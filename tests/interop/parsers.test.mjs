@@ -96,6 +96,13 @@ function bytesOf(string) {
     }));
 }
 
+// What a double makes of a number that is no integer as it is written.
+function roundedText(raw) {
+    const value = Number(raw);
+
+    return Number.isSafeInteger(value) ? String(value) : raw;
+}
+
 // One text for all numbers of one integer value, the number itself for any other.
 function numberText(raw) {
     const [, sign, whole, fraction = '', power = '0'] =
@@ -108,7 +115,7 @@ function numberText(raw) {
     if (significant === '')
         return '0';
     if (power.replace(/^[+-]?0*/, '').length > 18 || exponent < 0n)
-        return raw;
+        return roundedText(raw);
     if (raw === whole)
         return raw;
     if (exponent + BigInt(significant.length) <= BigInt(MAX_ID))
