@@ -144,6 +144,8 @@ static bool to_subject(struct share *share)
     struct peer *client = NULL;
     bool stale = false;
 
+    if (share->offer.asks)
+        return false;
     if (share->subject == ABOUT_PROGRESS) {
         request = translation_progress(share, &router->from_clients, &stale);
         client = request != NULL ? request->asker : NULL;

@@ -103,11 +103,27 @@ static struct peer *bound_worker(const struct share *share, struct router_group 
 
 /* --- the decision --- */
 
+/* Where ids are rewritten, what names a request and was not translated may name another client's. */
+static bool is_kept_back(const struct share *share, const struct peer *worker)
+{
+    if (share->subject == ABOUT_NOTHING || !sharing_of(&share->offer, worker)->rewrite_ids)
+        return false;
+    if (share->offer.asks)
+        offer_refuse(&share->offer, JSONRPC_INVALID_REQUEST, "the method of a notification");
+    else if (share->subject != ABOUT_OWN_TOKEN || translation_is_ours(share, worker))
+        offer_drop(&share->offer, "it names a request that is over");
+    else
+        return false;
+    return true;
+}
+
 /* Records what the message changes; session_id is the key of a new session, if it starts one. */
 static void commit(struct share *share, struct peer *worker, struct slice session_id)
 {
     struct router *router = share->offer.router;
 
+    if (is_kept_back(share, worker))
+        return;
     if (share->offer.asks &&
         translation_record(share, &router->from_clients, worker) != STDIO_BUS_OK)
         return;
@@ -170,6 +186,8 @@ static bool to_subject(struct share *share)
     struct peer *worker = NULL;
     bool stale = false;
 
+    if (share->offer.asks)
+        return false;
     if (share->subject == ABOUT_PROGRESS) {
         request = translation_progress(share, &router->from_workers, &stale);
         worker = request != NULL ? request->asker : NULL;

@@ -66,7 +66,7 @@ void translation_read(struct share *share, bool tokens)
     const struct method *method = NULL;
 
     share->subject = ABOUT_NOTHING;
-    if (message->id.type == ID_NONE && message->method.data != NULL)
+    if (message->method.data != NULL)
         method = method_named(message->method);
     if (method == NULL && !share->sharing->session_in_params &&
         !(tokens && share->offer.asks && references_may_have_token(message->bytes))) {
@@ -77,11 +77,11 @@ void translation_read(struct share *share, bool tokens)
     read_session(share);
     if (method == NULL || !references_has(&share->references, method->reference))
         return;
+    share->subject = method->subject;
     share->subject_field = &share->references.at[method->reference];
     if (message_read_id(&share->subject_id, message->bytes, share->subject_field,
-                        &share->scratch) == MESSAGE_OK &&
-        share->subject_id.type != ID_NONE)
-        share->subject = method->subject;
+                        &share->scratch) != MESSAGE_OK)
+        share->subject_id.text = slice_of("", 0); /* its type is ID_NONE: it is that of nothing */
 }
 
 /* --- writing --- */
@@ -203,14 +203,19 @@ static struct request_details *make_details(const struct share *share, struct re
     return details_new(requests, tokens);
 }
 
+/* A number that is too long for a token becomes one of ours too, lest it is somebody else's; what
+ * is reported to it is dropped. */
 static void edit_tokens(const struct share *share, const struct request *request,
                         const enum reference *places)
 {
     uint32_t i;
 
     for (i = 0; request->rewritten && i < DETAILS_TOKENS; i++) {
-        if (request->details->tokens[i].raw.data != NULL)
-            edit_number(share, &share->references.at[places[i]], request->number + i);
+        const struct scan_field *field = &share->references.at[places[i]];
+
+        if (request->details->tokens[i].raw.data != NULL ||
+            (references_has(&share->references, places[i]) && field->type == SCAN_NUMBER))
+            edit_number(share, field, request->number + i);
     }
 }
 
@@ -333,6 +338,14 @@ static struct request *by_token(const struct peer *answerer, struct message_id t
     return given_up;
 }
 
+bool translation_is_ours(const struct share *share, const struct peer *answerer)
+{
+    uint32_t number = number_of(share->subject_id);
+
+    return share->subject_id.type == ID_NONE ||
+           (number > 1 && (number <= answerer->last_id.value + 1 || answerer->last_id.again));
+}
+
 struct request *translation_progress(struct share *share, struct requests *requests, bool *stale)
 {
     struct peer *from = share->offer.from;
@@ -351,8 +364,7 @@ struct request *translation_progress(struct share *share, struct requests *reque
         add_edit(share, share->subject_field, raw);
     } else {
         request = by_token(from, share->subject_id);
-        *stale = request == NULL && number > 1 &&
-                 (number <= from->last_id.value + 1 || from->last_id.again);
+        *stale = request == NULL && number > 1 && translation_is_ours(share, from);
     }
     if (request != NULL && list_linked(&request->details->timed))
         start_time(share, request->details);

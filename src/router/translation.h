@@ -7,7 +7,7 @@
 #include "format/references.h"
 #include "router/offer.h"
 
-/* What a notification is about, by its method. */
+/* What a notification is about, by its method. A request has it too, and is not one. */
 enum subject {
     ABOUT_NOTHING,   /* that we know of */
     ABOUT_CANCELLED, /* MCP: gives up a request of its sender's; it will not be answered */
@@ -48,8 +48,8 @@ static inline void translation_begin(struct share *share, struct router *router,
     share->references.present = 0;
 }
 
-/* Finds what the message refers to: in a request its tokens when `tokens`, in a notification its
- * subject, in all of them their session. */
+/* Finds what the message refers to: in a request its tokens when `tokens`, in what has the method of
+ * such a notification its subject, in all of them their session. */
 void translation_read(struct share *share, bool tokens);
 
 /* Enters a request into the table, under an id of ours when the pool rewrites them; the message
@@ -63,6 +63,10 @@ struct request *translation_own_request(struct share *share, struct requests *re
 /* The request that the sender reports progress of; the message gets the token of who asked. NULL:
  * there is none; *stale: the token was one of ours, for a request that is over. */
 struct request *translation_progress(struct share *share, struct requests *requests, bool *stale);
+
+/* The subject may be a number that the answerer got from us: any that it has got, and what nobody
+ * can read. */
+bool translation_is_ours(const struct share *share, const struct peer *answerer);
 
 /* The request that a worker answers in a pool that rewrites ids, or NULL. */
 struct request *translation_answered(const struct share *share);

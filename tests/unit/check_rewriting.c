@@ -208,6 +208,58 @@ START_TEST(progress_of_what_a_client_was_not_asked_goes_nowhere)
 }
 END_TEST
 
+/* 2, spelled so that it is too long for an id. */
+#define LONG_TWO                                                                                   \
+    "2.0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"   \
+    "0000000000000000000000000000000000000000000000000000"
+
+START_TEST(numbers_of_others_cannot_be_named)
+{
+    static const char *const notifications[] = {
+        "{'method':'notifications/cancelled','params':{'requestId':2}}",
+        "{'method':'notifications/cancelled','params':{'requestId':" LONG_TWO "}}",
+        "{'method':'notifications/cancelled','params':{'requestId':2.00000000000000000001}}",
+        "{'method':'$/cancelRequest','params':{'id':" LONG_TWO "}}",
+        "{'method':'$/cancel_request','params':{'requestId':" LONG_TWO "}}",
+        "{'method':'notifications/progress','params':{'progressToken':" LONG_TWO "}}",
+        "{'method':'$/progress','params':{'token':" LONG_TWO "}}",
+        "{'method':'window/workDoneProgress/cancel','params':{'token':2}}",
+        "{'method':'window/workDoneProgress/cancel','params':{'token':3}}",
+        "{'method':'window/workDoneProgress/cancel','params':{'token':" LONG_TWO "}}",
+    };
+    static const char theirs[] = "{'method':'window/workDoneProgress/cancel','params':{'token':99}}";
+    struct peer *a = add_client(), *b = add_client();
+    size_t i;
+
+    POOL("p", 1, STICKY, REWRITE);
+    give(a, "{'id':1,'method':'m','params':{'workDoneToken':1,'partialResultToken':2}}");
+    give(b, "{'method':'m'}");
+    for (i = 0; i < sizeof notifications / sizeof notifications[0]; i++)
+        expect_action(give(b, notifications[i]), ROUTE_DROP);
+    expect(give(b, theirs), &workers[0], theirs);
+    expect_refused(give(b, "{'id':1,'method':'$/cancelRequest','params':{'id':2}}"), "notification");
+    expect_refused(give(b, "{'id':1,'method':'$/cancelRequest','params':{'id':1}}"), "notification");
+    expect(give(b, "{'id':1,'method':'m','params':{'workDoneToken':" LONG_TWO "}}"), &workers[0],
+           "{'id':4,'method':'m','params':{'workDoneToken':4}}");
+    expect_action(give(&workers[0], "{'method':'$/progress','params':{'token':4}}"), ROUTE_DROP);
+    expect(give(&workers[0], "{'method':'$/progress','params':{'token':3}}"), a,
+           "{'method':'$/progress','params':{'token':2}}");
+}
+END_TEST
+
+/* It is content where nothing is translated. */
+START_TEST(unreadable_references_pass_without_rewriting)
+{
+    static const char cancel[] = "{'method':'$/cancelRequest','params':{'id':" LONG_TWO "}}";
+    static const char request[] = "{'id':2,'method':'$/cancelRequest','params':{'id':1}}";
+    struct peer *a = add_client();
+
+    POOL("p", 1, STICKY);
+    expect(give(a, cancel), &workers[0], cancel);
+    expect(give(a, request), &workers[0], request);
+}
+END_TEST
+
 /* Who waits for a number as an id of its own gets it, and its reply comes back under it. */
 START_TEST(number_that_is_free_is_an_id_again)
 {
@@ -432,6 +484,8 @@ int main(void)
     tcase_add_loop_test(tcase, cancelling_names_the_right_request, 0, 3);
     tcase_add_test(tcase, requests_of_workers);
     tcase_add_test(tcase, progress_of_what_a_client_was_not_asked_goes_nowhere);
+    tcase_add_test(tcase, numbers_of_others_cannot_be_named);
+    tcase_add_test(tcase, unreadable_references_pass_without_rewriting);
     tcase_add_test(tcase, number_that_is_free_is_an_id_again);
     tcase_add_test(tcase, numbers_begin_again);
     tcase_add_test(tcase, numbers_count_up);
