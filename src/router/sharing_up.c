@@ -103,7 +103,7 @@ static struct peer *bound_worker(const struct share *share, struct router_group 
 
 /* --- the decision --- */
 
-/* Where ids are rewritten, what names a request and was not translated may name another client's. */
+/* Where ids are rewritten, what was not translated may name another client's request. */
 static bool is_kept_back(const struct share *share, const struct peer *worker)
 {
     if (share->subject == ABOUT_NOTHING || !sharing_of(&share->offer, worker)->rewrite_ids)
@@ -212,17 +212,39 @@ static bool to_subject(struct share *share)
     return true;
 }
 
+/* Whatever pool its client names, a session's messages go to its worker: as that one needs them. */
+static struct router_group *group_of_session(const struct offer *offer)
+{
+    struct slice id = offer->message->session_id;
+    struct session *session = id.data != NULL ? sessions_find(&offer->router->sessions, id) : NULL;
+
+    return session != NULL ? &offer->router->pools[session->worker->pool] : NULL;
+}
+
+/* False: the message is none for a pool with keys of its own. */
+static bool find_group(struct share *share, struct router_group **group, bool *top_session)
+{
+    struct router *router = share->offer.router;
+    struct slice pool = share->offer.message->pool;
+
+    *group = pool.data == NULL && router->all.count == 0 ? &router->pools[0]
+                                                         : offer_find_group(router, pool);
+    if (*group == NULL)
+        return false;
+    *top_session = (*group)->top_sessions || (*group)->plain;
+    if ((*group)->plain)
+        *group = group_of_session(&share->offer);
+    return *group != NULL && !(*group)->plain;
+}
+
 /* A reply that nobody waits for could be taken for one to another request, whose id is the same at
  * the worker. */
 static void to_pool(struct share *share, bool is_reply)
 {
-    struct router *router = share->offer.router;
-    struct slice pool = share->offer.message->pool;
-    struct router_group *group = pool.data == NULL && router->all.count == 0
-                                     ? &router->pools[0]
-                                     : offer_find_group(router, pool);
+    struct router_group *group;
+    bool top_session;
 
-    if (group == NULL || group->plain) {
+    if (!find_group(share, &group, &top_session)) {
         offer_to_worker(&share->offer);
         return;
     }
@@ -230,9 +252,13 @@ static void to_pool(struct share *share, bool is_reply)
         offer_discard(&share->offer, "reply to no pending request");
         return;
     }
+    if (share->offer.asks && message_is_response(share->offer.message)) {
+        offer_refuse(&share->offer, JSONRPC_INVALID_REQUEST, "a result or error in a request");
+        return;
+    }
     share->sharing = &group->sharing;
     translation_read(share, sharing_reads_tokens(&group->sharing));
-    if (group->top_sessions && share->offer.message->session_id.data != NULL)
+    if (top_session && share->offer.message->session_id.data != NULL)
         share->session_id = share->offer.message->session_id;
     if (to_subject(share))
         return;

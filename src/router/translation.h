@@ -48,8 +48,8 @@ static inline void translation_begin(struct share *share, struct router *router,
     share->references.present = 0;
 }
 
-/* Finds what the message refers to: in a request its tokens when `tokens`, in what has the method of
- * such a notification its subject, in all of them their session. */
+/* Finds what the message refers to: in a request its tokens when `tokens`, in what has the method
+ * of such a notification its subject, in all of them their session. */
 void translation_read(struct share *share, bool tokens);
 
 /* Enters a request into the table, under an id of ours when the pool rewrites them; the message

@@ -227,7 +227,8 @@ START_TEST(numbers_of_others_cannot_be_named)
         "{'method':'window/workDoneProgress/cancel','params':{'token':3}}",
         "{'method':'window/workDoneProgress/cancel','params':{'token':" LONG_TWO "}}",
     };
-    static const char theirs[] = "{'method':'window/workDoneProgress/cancel','params':{'token':99}}";
+    static const char theirs[] =
+        "{'method':'window/workDoneProgress/cancel','params':{'token':99}}";
     struct peer *a = add_client(), *b = add_client();
     size_t i;
 
@@ -237,13 +238,53 @@ START_TEST(numbers_of_others_cannot_be_named)
     for (i = 0; i < sizeof notifications / sizeof notifications[0]; i++)
         expect_action(give(b, notifications[i]), ROUTE_DROP);
     expect(give(b, theirs), &workers[0], theirs);
-    expect_refused(give(b, "{'id':1,'method':'$/cancelRequest','params':{'id':2}}"), "notification");
-    expect_refused(give(b, "{'id':1,'method':'$/cancelRequest','params':{'id':1}}"), "notification");
+    expect_refused(give(b, "{'id':1,'method':'$/cancelRequest','params':{'id':2}}"),
+                   "notification");
+    expect_refused(give(b, "{'id':1,'method':'$/cancelRequest','params':{'id':1}}"),
+                   "notification");
     expect(give(b, "{'id':1,'method':'m','params':{'workDoneToken':" LONG_TWO "}}"), &workers[0],
            "{'id':4,'method':'m','params':{'workDoneToken':4}}");
     expect_action(give(&workers[0], "{'method':'$/progress','params':{'token':4}}"), ROUTE_DROP);
     expect(give(&workers[0], "{'method':'$/progress','params':{'token':3}}"), a,
            "{'method':'$/progress','params':{'token':2}}");
+}
+END_TEST
+
+/* A session of a worker that sees numbers, in a message for a pool that does not rewrite. */
+START_TEST(sessions_are_of_the_pool_of_their_worker)
+{
+    static const char cancel[] = "{'pool':'plain','sessionId':'a','method':'$/cancelRequest',"
+                                 "'params':{'id':2}}";
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("plain", 1, .clients = CLIENTS_SHARED);
+    POOL("nested", 1, REWRITE, NESTED);
+    give(a, "{'pool':'nested','id':1,'method':'m','params':{'sessionId':'a'}}");
+    give(b, "{'pool':'nested','id':1,'method':'m','params':{'sessionId':'b'}}");
+    expect(give(a, "{'pool':'plain','sessionId':'a','id':4,'method':'m'}"), &workers[1],
+           "{'pool':'plain','sessionId':'a','id':6,'method':'m'}");
+    expect_action(give(a, cancel), ROUTE_DROP);
+    expect_action(give(a, "{'pool':'plain','sessionId':'a','id':7,'result':1}"), ROUTE_DISCARD);
+    expect(give(&workers[1], "{'id':4,'result':1}"), b, "{'id':1,'result':1}");
+    expect(give(&workers[1], "{'id':6,'result':1}"), a, "{'id':4,'result':1}");
+    /* Others are not known there. */
+    expect(give(a, "{'pool':'plain','sessionId':'c','id':4,'method':'m'}"), &workers[0],
+           "{'pool':'plain','sessionId':'c','id':4,'method':'m'}");
+    expect(give(a, "{'pool':'plain','sessionId':'c','id':7,'result':1}"), &workers[0],
+           "{'pool':'plain','sessionId':'c','id':7,'result':1}");
+}
+END_TEST
+
+START_TEST(requests_do_not_pass_for_replies)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY);
+    give(a, "{'method':'m'}");
+    give(b, "{'method':'m'}");
+    expect_refused(give(b, "{'id':7,'method':'m','result':1}"), "result");
+    expect_refused(give(b, "{'id':7,'method':'m','error':1}"), "error");
+    expect(give(b, "{'method':'m','error':1}"), &workers[0], "{'method':'m','error':1}");
 }
 END_TEST
 
@@ -486,6 +527,8 @@ int main(void)
     tcase_add_test(tcase, progress_of_what_a_client_was_not_asked_goes_nowhere);
     tcase_add_test(tcase, numbers_of_others_cannot_be_named);
     tcase_add_test(tcase, unreadable_references_pass_without_rewriting);
+    tcase_add_test(tcase, sessions_are_of_the_pool_of_their_worker);
+    tcase_add_test(tcase, requests_do_not_pass_for_replies);
     tcase_add_test(tcase, number_that_is_free_is_an_id_again);
     tcase_add_test(tcase, numbers_begin_again);
     tcase_add_test(tcase, numbers_count_up);
