@@ -77,7 +77,8 @@ void holds_forget_request(struct router *router, struct request *request)
     request_remove(request);
 }
 
-/* A worker takes messages (again): some ids may be free there that are not elsewhere. */
+/* A worker takes messages (again): some ids may be free there that are not elsewhere. Who would
+ * wait for its id here too keeps its place in the line. */
 static void release_roaming(struct router *router, const struct peer *worker)
 {
     struct list_node *node, *following;
@@ -85,9 +86,23 @@ static void release_roaming(struct router *router, const struct peer *worker)
     list_each(&router->roaming, node, following) {
         struct peer *peer = list_entry(node, struct peer, roam);
 
-        if (router_group_has(peer->group, worker))
+        if (router_group_has(peer->group, worker) &&
+            !requests_has_hash(&router->from_clients, worker, peer->hold_hash))
             router_release(router, peer);
     }
+}
+
+/* Both in the order in which they were held: those who come first may leave nothing for the others,
+ * and must not be the same ones each time. */
+static void release_in_order(struct router *router, struct list *one, struct list *other)
+{
+    while (!list_empty(one) && !list_empty(other)) {
+        struct peer *a = peer_of_hold(one->head.next), *b = peer_of_hold(other->head.next);
+
+        router_release(router, a->held_as < b->held_as ? a : b);
+    }
+    release_all(router, one);
+    release_all(router, other);
 }
 
 void router_worker_available(struct router *router, struct peer *worker,
@@ -107,9 +122,8 @@ void router_set_full(struct router *router, struct peer *peer, bool full)
     peer->full = full;
     if (full)
         return;
-    release_all(router, &peer->waiting);
     /* It may have been the worker that a message for any worker waited for. */
-    release_all(router, &router->waiting_for_worker);
+    release_in_order(router, &peer->waiting, &router->waiting_for_worker);
     release_roaming(router, peer);
 }
 

@@ -67,6 +67,7 @@ static inline void offer_drop(const struct offer *offer, const char *text)
 static inline void offer_hold_on(const struct offer *offer, struct list *list)
 {
     offer->route->action = ROUTE_HOLD;
+    offer->from->held_as = ++offer->router->hold_count;
     list_append(list, &offer->from->hold);
 }
 

@@ -40,6 +40,7 @@ struct peer {
 
     /* While it is held itself: */
     struct list_node hold;     /* on the list that will release it, or on router->released */
+    uint64_t held_as;          /* grows with each peer that is held for a queue or a worker */
     struct list_node roam;     /* on router->roaming: any worker of `group` would do */
     struct router_group *group;
     uint64_t hold_hash;        /* of the id it waits for, when it waits for one */

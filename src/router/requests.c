@@ -91,6 +91,18 @@ struct request *requests_by_asker(const struct requests *requests, const struct 
     return hash_table_find(&requests->by_asker, mix(id_hash, asker), asker_equal, &key);
 }
 
+static bool has_answerer(const void *item, const void *answerer)
+{
+    return ((const struct request *)item)->answerer == answerer;
+}
+
+bool requests_has_hash(const struct requests *requests, const struct peer *answerer,
+                       uint64_t id_hash)
+{
+    return hash_table_find(&requests->by_answerer, mix(id_hash, answerer), has_answerer,
+                           answerer) != NULL;
+}
+
 static int add_block(struct requests *requests)
 {
     struct request_block *block = calloc(1, sizeof *block);

@@ -68,6 +68,10 @@ struct request *requests_by_answerer(const struct requests *requests, const stru
 struct request *requests_by_asker(const struct requests *requests, const struct peer *asker,
                                   struct message_id id, uint64_t id_hash);
 
+/* True when `answerer` has to answer a request (any state) whose id has this hash. */
+bool requests_has_hash(const struct requests *requests, const struct peer *answerer,
+                       uint64_t id_hash);
+
 static inline bool requests_full(const struct requests *requests)
 {
     return requests->active_count >= requests->max;

@@ -40,6 +40,7 @@ struct router {
     struct router_group *pools;
     size_t pool_count;
     uint64_t next_number;
+    uint64_t hold_count;
     int64_t now_ms; /* set by the owner, for what has a deadline */
     bool demand;    /* an exclusive pool may need a process more, or less; the owner looks, and
                      * resets it */

@@ -2,12 +2,14 @@
  * and whoever is not concerned does not notice. */
 #include "build_config.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -184,6 +186,63 @@ START_TEST(design_flood_does_not_starve_others)
     text_free(&lines);
     client_close(&flood);
     client_close(&other);
+    daemon_stop(&daemon);
+}
+END_TEST
+
+#define FLOODS 8
+
+/* Processes that send into the session without a pause until they are killed. */
+static void start_floods(const struct daemon *daemon, const char *session, pid_t pids[FLOODS])
+{
+    for (int i = 0; i < FLOODS; i++) {
+        struct client client;
+        struct text lines = {0};
+        client_connect(&client, daemon);
+        fcntl(client.out, F_SETFL, fcntl(client.out, F_GETFL) & ~O_NONBLOCK);
+        while (lines.len < 100000)
+            text_printf(&lines, "{\"sessionId\":\"%s\",\"method\":\"no_answer\"}\n", session);
+        pids[i] = fork();
+        ck_assert_int_ge(pids[i], 0);
+        while (pids[i] == 0) {
+            if (write(client.out, lines.data, lines.len) < 0)
+                _exit(0);
+        }
+        text_free(&lines);
+        client_close(&client);
+    }
+}
+
+static void end_floods(const pid_t pids[FLOODS])
+{
+    for (int i = 0; i < FLOODS; i++) {
+        kill(pids[i], SIGKILL);
+        ck_assert_int_eq(waitpid(pids[i], NULL, 0), pids[i]);
+    }
+}
+
+/* Its id is taken at both workers, one of which fills up and drains all the time. */
+START_TEST(design_flood_does_not_prolong_a_hold)
+{
+    struct daemon daemon;
+    struct client first, second, held;
+    pid_t floods[FLOODS];
+    START(&daemon, .instances = 2,
+          .limits = "'max_output_queue':65536,'backpressure_timeout_sec':1");
+    client_connect(&first, &daemon);
+    client_connect(&second, &daemon);
+    client_connect(&held, &daemon);
+    client_request(&first, "7", "a", "no_answer", NULL);
+    client_pid(&first, "1", "a");
+    client_request(&second, "7", "b", "no_answer", NULL);
+    client_pid(&second, "1", "b");
+    start_floods(&daemon, "b", floods);
+    client_send(&held, "{'id':7,'method':'plain'}");
+    client_error(&held, "7", -32000, "still in use");
+    end_floods(floods);
+    client_close(&first);
+    client_close(&second);
+    client_close(&held);
     daemon_stop(&daemon);
 }
 END_TEST
@@ -414,6 +473,7 @@ int main(void)
     tcase_add_test(workers, design_worker_with_a_full_queue_can_be_refused);
     TCase *clients = harness_case(suite, "clients");
     tcase_add_test(clients, design_flood_does_not_starve_others);
+    tcase_add_test(clients, design_flood_does_not_prolong_a_hold);
     tcase_add_test(clients, design_refusals_have_to_be_read);
     tcase_add_test(clients, design_hundreds_of_short_connections);
     TCase *daemon = harness_case(suite, "the daemon");

@@ -494,6 +494,55 @@ START_TEST(roams_to_a_worker_that_drains)
 }
 END_TEST
 
+/* Its id is not free there either: it stays where it is in the line. */
+START_TEST(does_not_roam_to_where_its_id_is_taken)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client(), *d = add_client();
+
+    add_pool("a", 2);
+    give(d, in_session(notification(), "s")); /* bound to worker 0 */
+    expect_forward(give(a, request("1")), &workers[1]);
+    expect_forward(give(b, request("1")), &workers[0]);
+    expect_hold_for_id(give(c, request("1")));
+    expect_hold_for_id(give(d, in_session(request("1"), "s")));
+    set_full(&workers[1], true);
+    set_full(&workers[1], false);
+    worker_is(&workers[1], PEER_HERE);
+    expect_none_released();
+    expect_forward(give(&workers[1], response("1")), a);
+    expect_released(c);
+    expect_forward(retry(c), &workers[1]);
+}
+END_TEST
+
+/* Whoever is first may fill the queue again: it must not be the same ones each time. */
+START_TEST(a_queue_that_drains_serves_the_first_one_first)
+{
+    struct peer *bound = add_client(), *any = add_client(), *other = add_client();
+
+    add_pool("a", 1);
+    give(bound, in_session(notification(), "s"));
+    set_full(&workers[0], true);
+    expect_hold(give(any, notification()));
+    expect_hold(give(bound, in_session(notification(), "s")));
+    expect_hold(give(other, notification()));
+    set_full(&workers[0], false);
+    expect_released(any);
+    expect_forward(retry(any), &workers[0]);
+    set_full(&workers[0], true);
+    expect_released(bound);
+    expect_hold(retry(bound));
+    expect_hold(give(any, notification()));
+    expect_released(other);
+    expect_hold(retry(other));
+    set_full(&workers[0], false);
+    expect_released(bound);
+    expect_released(any);
+    expect_released(other);
+    expect_none_released();
+}
+END_TEST
+
 START_TEST(roams_within_its_pool)
 {
     struct peer *a = add_client(), *b = add_client(), *c = add_client();
@@ -731,6 +780,8 @@ int main(void)
     tcase_add_loop_test(tcase, roams_to_the_worker_whose_id_is_free_first, 0, 2);
     tcase_add_test(tcase, roams_to_a_worker_that_appears);
     tcase_add_test(tcase, roams_to_a_worker_that_drains);
+    tcase_add_test(tcase, does_not_roam_to_where_its_id_is_taken);
+    tcase_add_test(tcase, a_queue_that_drains_serves_the_first_one_first);
     tcase_add_test(tcase, roams_within_its_pool);
     tcase_add_loop_test(tcase, does_not_roam_to_who_cannot_take_it, 0, 2);
     tcase_add_test(tcase, who_waits_at_the_worker_comes_before_who_roams);
