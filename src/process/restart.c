@@ -52,11 +52,11 @@ int64_t restart_after_exit(struct restart_policy *policy, int64_t now_ms)
 
     if (exhausted(policy, now_ms))
         return -1;
-    if (policy->streak > 0 && now_ms - policy->last_exit_ms >= policy->window_ms)
+    if (policy->streak > 0 && now_ms - policy->last_start_ms >= policy->window_ms)
         policy->streak = 0;
-    policy->last_exit_ms = now_ms;
     delay = delay_of(policy->streak++);
-    policy->times[policy->next] = now_ms + delay;
+    policy->last_start_ms = now_ms + delay;
+    policy->times[policy->next] = policy->last_start_ms;
     policy->next = (policy->next + 1) % policy->max;
     if (policy->count < policy->max)
         policy->count++;

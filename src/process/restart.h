@@ -14,8 +14,8 @@ struct restart_policy {
     int64_t *times; /* of the last `max` restarts, a ring */
     unsigned next;  /* the oldest one's place */
     unsigned count;
-    unsigned streak; /* exits since the last quiet window */
-    int64_t last_exit_ms;
+    unsigned streak; /* exits since it last ran for a whole window */
+    int64_t last_start_ms;
 };
 
 /* STDIO_BUS_ERR when memory is out. */
@@ -28,7 +28,7 @@ void restart_free(struct restart_policy *policy);
 
 /* The worker exited unexpectedly: the delay in milliseconds before its restart, or -1 when there
  * have been `max` within the window already. Delays grow by RESTART_DELAY_FACTOR from exit to exit
- * and start over after a window without one. */
+ * and start over when it has run for a window; the delay before does not count. */
 int64_t restart_after_exit(struct restart_policy *policy, int64_t now_ms);
 
 #endif

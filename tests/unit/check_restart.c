@@ -134,6 +134,21 @@ START_TEST(delays_start_over_after_a_quiet_window)
 }
 END_TEST
 
+/* A window shorter than the delays: the delays themselves are not quiet times. */
+START_TEST(delays_are_no_quiet_window)
+{
+    static const int64_t delays[] = {100, 400, 1600, 6400, 25600, 30000, 30000};
+    int64_t now = 0;
+    size_t i;
+
+    open_policy(5, 1);
+    for (i = 0; i < sizeof delays / sizeof delays[0]; i++)
+        now = exit_at(now + (i >= 3 ? 999 : 0), delays[i]);
+    exit_at(now + 1000, 100);
+    restart_free(&policy);
+}
+END_TEST
+
 START_TEST(never_restarts_with_zero)
 {
     open_policy(0, 60);
@@ -194,6 +209,7 @@ int main(void)
     tcase_add_test(tcase, window_slides);
     tcase_add_test(tcase, one_restart_is_allowed_again_after_the_window);
     tcase_add_test(tcase, delays_start_over_after_a_quiet_window);
+    tcase_add_test(tcase, delays_are_no_quiet_window);
     tcase_add_test(tcase, never_restarts_with_zero);
     tcase_add_test(tcase, every_exit_of_a_crash_loop_is_counted);
     tcase_add_test(tcase, init_without_memory_leaves_nothing);
