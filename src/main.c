@@ -114,7 +114,6 @@ static int run_client(const struct options *options)
     int status = EXIT_CANNOT_CONNECT;
     int fd;
 
-    signal(SIGPIPE, SIG_IGN); /* a closed stdout is an exit status */
     fd = connect_open(options, reason, sizeof reason);
     if (fd >= 0) {
         status = connect_copy(fd, STDIN_FILENO, STDOUT_FILENO, reason, sizeof reason);
@@ -196,6 +195,9 @@ int main(int argc, char *argv[])
     }
     if (options.action == ACTION_HELP || options.action == ACTION_VERSION)
         return print(options.action == ACTION_HELP ? options_help() : VERSION_LINE);
+    /* Of the bus's whole life, and before and behind it too, where the log is written as well: that
+     * nobody reads stdout is an exit status, that nobody reads the log is none. */
+    signal(SIGPIPE, SIG_IGN);
     if (options.action == ACTION_CONNECT)
         return run_client(&options);
     status = start_log(&log, &options);

@@ -655,6 +655,26 @@ START_TEST(design_full_stderr_stalls_nothing)
 }
 END_TEST
 
+/* A log that nobody will ever read is no reason to end, from the first line of it to the last. */
+START_TEST(design_log_without_a_reader)
+{
+    struct daemon daemon;
+    struct client client;
+    int fds[2];
+    ck_assert_int_eq(pipe(fds), 0);
+    close(fds[0]);
+    START(&daemon, .mode = SETUP_STDIO, .instances = 1, .stderr_fd = fds[1],
+          .members = "'unknown':1");
+    close(fds[1]);
+    client_stdio(&client, &daemon);
+    client_expect_quiet(&client);
+    client_half_close(&client);
+    client_expect_eof(&client);
+    ck_assert_int_eq(daemon_wait(&daemon), 0);
+    client_close(&client);
+}
+END_TEST
+
 static void check_sigkill(const char *args)
 {
 #ifdef __linux__
@@ -757,6 +777,7 @@ int main(void)
     TCase *daemon = harness_case(suite, "the daemon itself");
     tcase_add_test(daemon, design_out_of_descriptors_for_accept);
     tcase_add_test(daemon, design_full_stderr_stalls_nothing);
+    tcase_add_test(daemon, design_log_without_a_reader);
     tcase_add_test(daemon, design_sigkill_of_the_daemon_leaves_no_worker);
     tcase_add_test(daemon,
                    design_sigkill_of_the_daemon_leaves_no_worker_that_ignores_the_end_of_input);
