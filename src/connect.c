@@ -100,7 +100,7 @@ struct stream {
     int from, to;
     size_t start, end;
     bool ended; /* nothing more comes from `from` */
-    char last;  /* byte that came */
+    char last;  /* byte that came, other than a blank */
     char bytes[CAPACITY];
 };
 
@@ -131,6 +131,12 @@ static void stop(struct copying *copying, int status, const char *what, int erro
              error != 0 ? strerror(error) : "");
 }
 
+/* White space that may stand behind a body that was told its length. */
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
 /* Returns 0 or the errno of an error that will not pass. */
 static int fill(struct stream *stream)
 {
@@ -140,9 +146,10 @@ static int fill(struct stream *stream)
         return passes(errno) ? 0 : errno;
     stream->start = 0;
     stream->end = (size_t)got;
-    if (got == 0)
-        stream->ended = true;
-    else
+    stream->ended = got == 0;
+    while (got > 0 && is_blank(stream->bytes[got - 1]))
+        got--;
+    if (got > 0)
         stream->last = stream->bytes[got - 1];
     return 0;
 }
