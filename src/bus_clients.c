@@ -191,6 +191,12 @@ static void client_flushed(struct connection *connection)
     bus_check_client_done(client_of(connection));
 }
 
+/* What is said of a peer that is gone: a pipe, a socket, a terminal that hung up. */
+static bool has_left(int error)
+{
+    return error == 0 || error == EPIPE || error == ECONNRESET || error == EIO;
+}
+
 static void client_failed(struct connection *connection, enum connection_failure failure,
                           int error)
 {
@@ -198,6 +204,8 @@ static void client_failed(struct connection *connection, enum connection_failure
 
     switch (failure) {
     case CONNECTION_BROKEN:
+        if (client->on_stdio && client->bus->reason == BUS_RUNNING && !has_left(error))
+            client->bus->reason = BUS_SYSTEM_ERROR; /* a full disk, a directory */
         remove_client(client, error != 0 ? strerror(error) : "hung up");
         break;
     case CONNECTION_STALLED:

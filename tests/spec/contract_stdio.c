@@ -316,6 +316,23 @@ START_TEST(contract_closed_stdout_ends_the_daemon)
 }
 END_TEST
 
+/* What cannot be written is lost, and what cannot be read was never asked: that is no success. */
+START_TEST(contract_stdio_that_fails_is_told)
+{
+    static const char request[] = "{\"id\":1,\"method\":\"echo\"}\n";
+    struct daemon daemon;
+    int fd = open(_i == 0 ? "/" : "/dev/full", _i == 0 ? O_RDONLY : O_WRONLY);
+    if (fd < 0)
+        return; /* not every system has a device that is full */
+    START(&daemon, .mode = SETUP_STDIO, .instances = 1, .stdin_fd = _i == 0 ? fd : 0,
+          .stdout_fd = _i == 1 ? fd : 0);
+    close(fd);
+    if (_i == 1)
+        ck_assert_int_gt(write(daemon.stdin_fd, request, sizeof request - 1), 0);
+    ck_assert_int_eq(daemon_wait(&daemon), 71);
+}
+END_TEST
+
 /* Large messages through pipes, both ways, with the end of input right behind them. */
 START_TEST(contract_large_messages_before_the_end)
 {
@@ -356,6 +373,7 @@ int main(void)
     tcase_add_test(end, contract_unterminated_last_line_of_stdin);
     tcase_add_test(end, contract_large_messages_before_the_end);
     tcase_add_test(end, contract_closed_stdout_ends_the_daemon);
+    tcase_add_loop_test(end, contract_stdio_that_fails_is_told, 0, 2);
     TCase *server = harness_case(suite, "server constraints");
     tcase_add_test(server, contract_ready_without_output);
     tcase_add_test(server, contract_stdout_carries_messages_only);
