@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 
 /* Systems without it have no other way either that leaves the shared socket's options alone. */
@@ -34,26 +35,6 @@ struct line {
 
 static const char *const level_names[] = {"DEBUG", "INFO", "WARN", "ERROR"};
 
-/* Opens what `fd` writes to once more, non-blocking. The flags of fd itself belong to everyone who
- * inherited it, the workers too, so they cannot be changed. Returns -1 where that is not possible:
- * no /dev/fd, a pipe of another user's, or a system where /dev/fd only duplicates. */
-static int open_own(int fd)
-{
-    char path[32];
-    int own, flags;
-
-    (void)snprintf(path, sizeof(path), "/dev/fd/%d", fd);
-    own = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (own < 0)
-        return -1;
-    flags = fcntl(own, F_GETFL);
-    if (flags < 0 || (flags & O_NONBLOCK) == 0) {
-        (void)close(own);
-        return -1;
-    }
-    return own;
-}
-
 void log_open(struct log *log, int fd, enum log_level level)
 {
     struct stat status;
@@ -65,9 +46,7 @@ void log_open(struct log *log, int fd, enum log_level level)
     if (fstat(fd, &status) != 0)
         return;
     log->fd_is_socket = S_ISSOCK(status.st_mode);
-    if (!S_ISFIFO(status.st_mode) && !isatty(fd))
-        return;
-    own = open_own(fd);
+    own = descriptor_open_own(fd, O_WRONLY);
     if (own >= 0) {
         log->fd = own;
         log->fd_is_ours = true;

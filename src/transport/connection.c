@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "transport/connection_io.h"
 
@@ -63,6 +64,30 @@ static int add_to_loop(struct connection *connection)
     return STDIO_BUS_OK;
 }
 
+/* The flags of what is lent to us are those of all who have it: of a terminal also the workers', as
+ * their stderr, and to write there must not fail for them. So it is opened once more; where that
+ * cannot be, true, and it is used as it is. */
+static bool is_lent(int *fd, int access)
+{
+    int own = descriptor_open_own(*fd, access);
+
+    if (own < 0)
+        return true;
+    *fd = own;
+    return false;
+}
+
+static void close_own(const struct connection *connection)
+{
+    int error = errno;
+
+    if (!connection->lent_in)
+        close(connection->fd_in);
+    if (!connection->lent_out)
+        close(connection->fd_out);
+    errno = error;
+}
+
 int connection_open(struct connection *connection, struct transport *transport,
                     const struct connection_handler *handler, int fd_in, int fd_out,
                     bool borrowed)
@@ -77,11 +102,14 @@ int connection_open(struct connection *connection, struct transport *transport,
     connection->framing->reset(&connection->framing_state);
     connection->fd_in = fd_in;
     connection->fd_out = fd_out;
-    connection->borrowed = borrowed;
+    connection->lent_in = borrowed && is_lent(&connection->fd_in, O_RDONLY);
+    connection->lent_out = borrowed && is_lent(&connection->fd_out, O_WRONLY);
     timer_init(&connection->stall, stalled, connection);
     timer_init(&connection->frame_time, connection_frame_time_over, connection);
     if (set_nonblocking(connection) != STDIO_BUS_OK || add_to_loop(connection) != STDIO_BUS_OK) {
         restore_flags(connection);
+        if (borrowed)
+            close_own(connection);
         return STDIO_BUS_ERR;
     }
     connection->reading = true;
@@ -90,10 +118,10 @@ int connection_open(struct connection *connection, struct transport *transport,
     return STDIO_BUS_OK;
 }
 
-static void release_fd(const struct connection *connection, int fd, int flags)
+static void release_fd(bool lent, int fd, int flags)
 {
     /* Others may share what we were lent: they get it back as it was. */
-    if (connection->borrowed)
+    if (lent)
         fcntl(fd, F_SETFL, flags);
     else
         close(fd);
@@ -104,7 +132,7 @@ void connection_close_output(struct connection *connection)
     if (connection->fd_out < 0)
         return;
     stdio_bus_event_loop_remove(connection->transport->loop, connection->fd_out);
-    release_fd(connection, connection->fd_out, connection->flags_out);
+    release_fd(connection->lent_out, connection->fd_out, connection->flags_out);
     connection->fd_out = -1;
     connection->takes_lines = connection->writing = false;
     queue_clear(&connection->output, &connection->transport->pool);
@@ -131,7 +159,7 @@ void connection_close(struct connection *connection)
     timers_stop(stdio_bus_event_loop_timers(transport->loop), &connection->frame_time);
     if (connection->fd_in >= 0) {
         stdio_bus_event_loop_remove(transport->loop, connection->fd_in);
-        release_fd(connection, connection->fd_in, connection->flags_in);
+        release_fd(connection->lent_in, connection->fd_in, connection->flags_in);
         connection->fd_in = -1;
     }
     connection_drop_input(connection);

@@ -71,7 +71,7 @@ struct connection {
     const struct framing *framing; /* of both directions; before connection_open NULL: NDJSON */
     struct framing_state framing_state;
     int fd_in, fd_out;     /* -1: closed */
-    bool borrowed;         /* the descriptors are not closed, and get their flags back */
+    bool lent_in, lent_out; /* the descriptor is not closed, and gets its flags back */
     int flags_in, flags_out;
     struct buffer *input;  /* bytes not yet consumed; NULL: none */
     size_t expected;       /* length of a recent message that was longer than a read; 0: none */
@@ -106,8 +106,9 @@ void transport_free(struct transport *transport);
 void transport_flush(struct transport *transport);
 
 /* Opens a connection, zeroed but for its framing, over two descriptors, which become non-blocking,
- * and starts reading. They belong to the connection then, unless `borrowed`. STDIO_BUS_ERR with
- * errno set, and then they are the caller's still. */
+ * and starts reading. They belong to the connection then, unless `borrowed`: where it can, it then
+ * opens descriptors of its own, and leaves the flags of these alone. STDIO_BUS_ERR with errno set,
+ * and then they are the caller's still. */
 int connection_open(struct connection *connection, struct transport *transport,
                     const struct connection_handler *handler, int fd_in, int fd_out,
                     bool borrowed);

@@ -722,6 +722,37 @@ START_TEST(failed_open_leaves_nothing)
 }
 END_TEST
 
+static int next_descriptor(void)
+{
+    int fd = dup(STDIN_FILENO);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(close(fd), 0);
+    return fd;
+}
+
+/* Of a pipe that is lent it opens a descriptor of its own. */
+START_TEST(failed_open_closes_its_own)
+{
+    struct connection connection;
+    int ends[2], next;
+
+    memset(&connection, 0, sizeof connection);
+    ck_assert_int_eq(pipe(ends), 0);
+    next = next_descriptor();
+    ck_assert_int_eq(connection_open(&connection, &transport, &handler, ends[0], next + 10, true),
+                     STDIO_BUS_ERR);
+    ck_assert_int_eq(errno, EBADF);
+    ck_assert_int_eq(next_descriptor(), next);
+    ck_assert_int_eq(connection_open(&connection, &transport, &handler, ends[0], ends[1], true),
+                     STDIO_BUS_OK);
+    connection_close(&connection);
+    ck_assert_int_eq(next_descriptor(), next);
+    ck_assert_int_ge(flags_of(ends[0]), 0);
+    ck_assert_int_ge(flags_of(ends[1]), 0);
+}
+END_TEST
+
 /* A file, which epoll refuses, as standard input has it in: stdio_bus < requests. */
 START_TEST(input_from_a_file)
 {
@@ -774,6 +805,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, closed_in_its_own_callback, 0, 12);
     tcase_add_test(tcase, close_is_idempotent);
     tcase_add_loop_test(tcase, borrowed_descriptors_get_their_flags_back, 0, 6);
+    tcase_add_test(tcase, failed_open_closes_its_own);
     tcase_add_loop_test(tcase, failed_open_leaves_nothing, 0, 2);
     tcase_add_test(tcase, input_from_a_file);
 }
