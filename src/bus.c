@@ -93,7 +93,9 @@ static void caught_signal(void *user_data, int signo)
         return;
     }
     log_info(bus->log, "", "received %s", strsignal(signo));
-    bus_stop(bus);
+    /* A hang-up comes twice, or right behind SIGTERM, when a session ends: nobody is impatient. */
+    if (signo != SIGHUP || bus->phase < BUS_PHASE_DRAINING)
+        bus_stop(bus);
 }
 
 struct stdio_bus *bus_create(const struct bus_options *options)

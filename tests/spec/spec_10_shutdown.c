@@ -229,6 +229,28 @@ START_TEST(design_second_signal_ends_the_wait)
 }
 END_TEST
 
+/* The end of a session sends SIGHUP from several sides, and beside SIGTERM. */
+START_TEST(design_hangup_does_not_end_the_wait)
+{
+    struct daemon daemon;
+    struct client client;
+    pid_t worker;
+    start_stubborn(&daemon, &client, SETUP_UNIX, NULL);
+    ck_assert_uint_eq(daemon_workers(&daemon, &worker, 1), 1);
+    daemon_signal(&daemon, _i == 0 ? SIGHUP : SIGTERM);
+    wait_refused(&daemon);
+    for (int i = 0; i < 2; i++) { /* the second after all that the first has brought about */
+        daemon_mark_log(&daemon);
+        daemon_signal(&daemon, SIGHUP);
+        daemon_wait_log(&daemon, "received Hangup");
+    }
+    ck_assert(proc_alive(worker));
+    daemon_signal(&daemon, SIGTERM);
+    ck_assert_int_eq(daemon_wait(&daemon), 0);
+    client_close(&client);
+}
+END_TEST
+
 /* While a worker waits for its restart, and while one crashes during the drain. */
 START_TEST(spec_10_2_no_restart_while_draining)
 {
@@ -316,6 +338,7 @@ int main(void)
     tcase_add_test(sequence, spec_10_2_4_the_rest_is_killed);
     tcase_add_test(sequence, spec_10_2_3_stalled_client_does_not_hold_up_the_end);
     tcase_add_test(sequence, design_second_signal_ends_the_wait);
+    tcase_add_loop_test(sequence, design_hangup_does_not_end_the_wait, 0, 2);
     tcase_add_test(sequence, spec_10_2_no_restart_while_draining);
     TCase *log = harness_case(suite, "appendix C");
     tcase_add_test(log, spec_appendix_c_log_lines_have_their_form);
