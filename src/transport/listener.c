@@ -8,17 +8,24 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
+#ifdef HAVE_FLOCK
+#include <sys/file.h>
+#endif
 
 #include "base/error.h"
 #include "transport/address.h"
 
 #define ACCEPTS_PER_ROUND 16 /* a fair share for those who are connected already */
 #define REST_MS 1000         /* a descriptor may also be freed by another process */
+#define LOCK_WAIT_MS 2000    /* whoever else locks directories must not keep us from starting */
+#define LOCK_NAP_MS 10
 
 static int accept_one(int fd, struct sockaddr_storage *address)
 {
@@ -144,21 +151,43 @@ static int add_socket(struct listener *listener, int fd)
     return STDIO_BUS_OK;
 }
 
-int listener_open_unix(struct listener *listener, struct stdio_bus_event_loop *loop,
-                       struct log *log, const char *path, listener_fn *fn, void *user_data)
+/* A socket that nobody listens on yet looks stale, and one that was may be somebody's new one when
+ * it is removed: of several that start at once only one at a time may look, remove, bind and
+ * listen. Returns the locked directory, the caller's to close, or -1 where it cannot be had. */
+static int lock_directory(const char *path)
+{
+#ifdef HAVE_FLOCK
+    char directory[sizeof ((struct sockaddr_un *)NULL)->sun_path];
+    const char *slash = strrchr(path, '/');
+    int fd, waited = 0;
+
+    snprintf(directory, sizeof directory, "%.*s", slash != NULL ? (int)(slash - path) + 1 : 1,
+             slash != NULL ? path : ".");
+    fd = open(directory, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 &&
+           (errno == EWOULDBLOCK || errno == EINTR) && waited < LOCK_WAIT_MS) {
+        poll(NULL, 0, LOCK_NAP_MS);
+        waited += LOCK_NAP_MS;
+    }
+    return fd;
+#else
+    (void)path;
+    return -1;
+#endif
+}
+
+static int listen_unix(struct listener *listener, const char *path)
 {
     struct stat status;
     char reason[ADDRESS_REASON_MAX];
-    int fd;
+    int fd = address_bind_unix(path, reason, sizeof reason);
 
-    set_up(listener, loop, log, fn, user_data);
-    fd = address_bind_unix(path, reason, sizeof reason);
     if (fd < 0) {
-        log_error(log, "", "cannot listen on %s: %s", path, reason);
+        log_error(listener->log, "", "cannot listen on %s: %s", path, reason);
         return STDIO_BUS_ERR;
     }
     if (stat(path, &status) < 0 || add_socket(listener, fd) != STDIO_BUS_OK) {
-        log_error(log, "", "cannot listen on %s: %s", path, strerror(errno));
+        log_error(listener->log, "", "cannot listen on %s: %s", path, strerror(errno));
         close(fd);
         unlink(path);
         return STDIO_BUS_ERR;
@@ -166,8 +195,21 @@ int listener_open_unix(struct listener *listener, struct stdio_bus_event_loop *l
     listener->path = path;
     listener->device = status.st_dev;
     listener->inode = status.st_ino;
-    log_info(log, "", "listening on %s", path);
+    log_info(listener->log, "", "listening on %s", path);
     return STDIO_BUS_OK;
+}
+
+int listener_open_unix(struct listener *listener, struct stdio_bus_event_loop *loop,
+                       struct log *log, const char *path, listener_fn *fn, void *user_data)
+{
+    int directory, status;
+
+    set_up(listener, loop, log, fn, user_data);
+    directory = lock_directory(path);
+    status = listen_unix(listener, path);
+    if (directory >= 0)
+        close(directory);
+    return status;
 }
 
 static void tell_tcp(struct listener *listener, int fd, const struct addrinfo *info)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -137,6 +138,7 @@ PLAIN(int, dup2, -1, (int from, int to), (from, to))
 PLAIN(int, epoll_create1, -1, (int flags), (flags))
 PLAIN(int, execvp, -1, (const char *file, char *const *argv), (file, argv))
 PLAIN(int, fflush, -1, (FILE *file), (file))
+PLAIN(int, flock, -1, (int fd, int operation), (fd, operation))
 PLAIN(int, fputs, EOF, (const char *text, FILE *file), (text, file))
 PLAIN(int, fstat, -1, (int fd, struct stat *to), (fd, to))
 PLAIN(int, getentropy, -1, (void *to, size_t len), (to, len))

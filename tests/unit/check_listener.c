@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -240,6 +242,59 @@ START_TEST(live_socket_is_refused)
     client = connect_unix(path); /* the first one is as it was */
     run_until_accepted(2);       /* and was probed */
     close(client);
+}
+END_TEST
+
+enum { RIVALS = 8, RACES = 25 };
+
+/* Opens the listener when `go` ends, tells the result, and stays until it is killed. */
+static void compete(const int go[2], int result)
+{
+    struct stdio_bus_event_loop *own = stdio_bus_event_loop_create();
+    char byte;
+
+    close(go[1]);
+    if (own == NULL || read(go[0], &byte, 1) != 0)
+        _exit(1);
+    byte = (char)-listener_open_unix(&listener, own, &test_log, path, on_accepted, &accepted);
+    if (write(result, &byte, 1) != 1)
+        _exit(1);
+    pause();
+    _exit(0);
+}
+
+/* However many begin at once in the place of a stale one, one gets it. */
+START_TEST(rivals_do_not_take_each_other_for_stale)
+{
+    pid_t rivals[RIVALS];
+    char results[RIVALS];
+    int go[2], told[2], race, i, winners;
+
+    for (race = 0; race < RACES; race++) {
+        make_stale(path);
+        ck_assert_int_eq(pipe(go), 0);
+        ck_assert_int_eq(pipe(told), 0);
+        for (i = 0; i < RIVALS; i++) {
+            rivals[i] = fork();
+            ck_assert_int_ge(rivals[i], 0);
+            if (rivals[i] == 0)
+                compete(go, told[1]);
+        }
+        close(go[0]);
+        close(go[1]);
+        for (i = winners = 0; i < RIVALS; i++) {
+            ck_assert_int_eq(read(told[0], &results[i], 1), 1);
+            winners += results[i] == STDIO_BUS_OK;
+        }
+        for (i = 0; i < RIVALS; i++) {
+            kill(rivals[i], SIGKILL);
+            ck_assert_int_eq(waitpid(rivals[i], NULL, 0), rivals[i]);
+        }
+        close(told[0]);
+        close(told[1]);
+        unlink(path);
+        ck_assert_int_eq(winners, 1);
+    }
 }
 END_TEST
 
@@ -771,6 +826,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, unix_socket_is_its_owners_alone, 0, 4);
     tcase_add_test(tcase, stale_socket_is_replaced);
     tcase_add_test(tcase, live_socket_is_refused);
+    tcase_add_test(tcase, rivals_do_not_take_each_other_for_stale);
     tcase_add_loop_test(tcase, socket_that_does_not_answer_is_refused, 0, 2);
     tcase_add_loop_test(tcase, what_is_no_socket_is_left_alone, 0, 5);
     tcase_add_loop_test(tcase, only_its_own_file_is_unlinked, 0, 3);
