@@ -1,6 +1,7 @@
 /* Specification, chapter 3: the daemon, its clients, workers, sessions and requests. */
 #include "build_config.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,30 +89,31 @@ START_TEST(spec_3_1_5_runs_in_one_thread)
 }
 END_TEST
 
-/* One client that does not read its megabytes and one worker that does not read hold up nobody. */
+/* A worker that does not read its megabyte, and a client that does not read its three, hold up
+ * nobody. */
 START_TEST(spec_3_1_5_nothing_blocks)
 {
     struct daemon daemon;
     struct client idle, other;
-    START(&daemon, .instances = 2);
+    struct text big = {0};
+    START(&daemon, .pools = POOL("deaf", 1, "") "," POOL("flood", 1, "") "," POOL("other", 1, ""));
     client_connect_small(&idle, &daemon);
     client_connect(&other, &daemon);
-    long stalled = client_pid(&idle, "1", "stalled"), pid;
-    unsigned n = 0;
-    char session[16];
-    do {
-        snprintf(session, sizeof session, "s%u", n++);
-        pid = client_pid(&other, "1", session);
-    } while (pid == stalled);
-    client_request(&idle, "2", "stalled", "stop_reading", NULL);
-    client_result(&idle, "2");
-    struct text big = {0};
-    text_printf(&big, "{\"sessionId\":\"stalled\",\"method\":\"echo\",\"params\":\"");
+    client_send(&idle, "{'id':1,'pool':'deaf','sessionId':'d','method':'stop_reading'}");
+    client_result(&idle, "1");
+    text_printf(&big, "{\"sessionId\":\"d\",\"method\":\"echo\",\"params\":\"");
     text_fill(&big, 'x', 900000);
     text_printf(&big, "\"}\n");
-    client_offer(&idle, big.data, big.len);
-    for (int i = 0; i < 100; i++)
-        ck_assert_int_eq(client_pid(&other, "1", session), pid);
+    client_send_bytes(&idle, big.data, big.len);
+    for (int i = 0; i < 1000; i++) {
+        if (i == 500) {
+            client_send(&idle, "{'id':2,'pool':'flood','sessionId':'f','method':'notify',"
+                               "'params':{'n':3000,'size':1000}}");
+            ck_assert(wait_fd(idle.in, POLLIN, deadline_usual()));
+        }
+        client_send(&other, "{'id':%d,'pool':'other','method':'plain','params':%d}", i, i);
+        client_expect(&other, "{'jsonrpc':'2.0','id':%d,'result':%d}", i, i);
+    }
     text_free(&big);
     client_abort(&idle);
     client_close(&other);
