@@ -107,7 +107,10 @@ START_TEST(spec_10_2_2_workers_get_sigterm)
     START(&daemon, .instances = 5, .args = "'--stay'");
     daemon_wait_workers(&daemon, 5);
     start = now_ms();
-    daemon_stop(&daemon);
+    daemon_signal(&daemon, SIGTERM);
+    daemon_wait_log(&daemon, " INFO  *stopped$");
+    ck_assert_uint_eq(daemon_count_log(&daemon, "\\[worker=.* was killed by signal 15 "), 5);
+    ck_assert_int_eq(daemon_wait(&daemon), 0);
     ck_assert_int_lt(now_ms() - start, (int64_t)(25000 * timeout_factor()));
 }
 END_TEST
