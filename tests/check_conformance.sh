@@ -1,6 +1,6 @@
 #!/bin/sh
 # check_conformance.sh: doc/conformance.md and doc/security.md hold what they say. Fails when a test
-# that they name does not exist, when a clause of the index has no test, when an end-to-end test is
+# that they name does not exist, when a clause has no test or is not in the index, when a test is
 # never run, and when one of tests/spec/security.c is not named in doc/security.md.
 
 cd "${SOURCE_DIR:-$(dirname "$0")/..}" || exit 99
@@ -70,9 +70,13 @@ for clause in $index; do
     printf '%s\n' "$clauses" | grep -F "$clause:" | grep -q "^$clause: .*[a-z]" ||
         breach "$doc: clause $clause has no test"
 done
+for clause in $(printf '%s\n' "$clauses" | sed 's/:.*//'); do
+    printf '%s\n' "$index" | grep -Fqx "$clause" ||
+        breach "$doc: clause $clause is not in the index"
+done
 IFS=$old_ifs
 
-for file in tests/spec/*.c; do
+for file in tests/spec/*.c tests/unit/check_*.c; do
     for name in $(sed -n 's/^START_TEST(\(.*\))$/\1/p' "$file"); do
         [ "$(grep -cw "$name" "$file")" -ge 2 ] || breach "$file: $name is defined but never added"
     done
