@@ -243,6 +243,28 @@ START_TEST(drained_in_time_is_not_stalled)
 }
 END_TEST
 
+/* The time at which it became full counts, not that of the last byte that was taken. */
+START_TEST(reading_a_little_is_stalled_all_the_same)
+{
+    struct owner owner;
+    int64_t start;
+    size_t queued;
+
+    open_either(&owner, _i);
+    fill(&owner);
+    start = stdio_bus_event_loop_now_ms(loop);
+    queued = owner.connection.output.bytes;
+    run_until(&owner, stdio_bus_event_loop_now_ms(loop) >= start + 50);
+    owner.other.read_chunk = 4096;
+    run_until(&owner, owner.connection.output.bytes < queued);
+    ck_assert_int_eq(owner.drained_count, 0);
+    timers_run(stdio_bus_event_loop_timers(loop), start + 60020);
+    ck_assert_int_eq(owner.failed_count, 1);
+    ck_assert_int_eq(owner.failure, CONNECTION_STALLED);
+    close_owner(&owner);
+}
+END_TEST
+
 START_TEST(time_of_a_full_queue_can_start_over)
 {
     struct owner owner;
@@ -691,6 +713,7 @@ static void add_tests(TCase *tcase)
 #endif
     tcase_add_loop_test(tcase, full_for_too_long_is_stalled, 0, 2);
     tcase_add_loop_test(tcase, drained_in_time_is_not_stalled, 0, 2);
+    tcase_add_loop_test(tcase, reading_a_little_is_stalled_all_the_same, 0, 2);
     tcase_add_test(tcase, time_of_a_full_queue_can_start_over);
     tcase_add_loop_test(tcase, forwarded_byte_for_byte, 0, 16);
     tcase_add_test(tcase, long_queue_of_forwarded_messages);
