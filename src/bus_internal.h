@@ -122,8 +122,8 @@ void bus_retire_workers_of(struct client *client);
 /* timer_fn: requests whose time is over get an error. */
 void bus_expire_requests(void *user_data);
 
-/* When the router's demand may have changed: starts the processes that exclusive pools need now, and
- * ends those that nobody needs any more. */
+/* When the router's demand may have changed: starts the processes that exclusive pools need now,
+ * and ends those that nobody needs any more. */
 void bus_supply_workers(struct stdio_bus *bus);
 
 /* --- bus_clients.c --- */
