@@ -196,8 +196,10 @@ int main(int argc, char *argv[])
     if (options.action == ACTION_HELP || options.action == ACTION_VERSION)
         return print(options.action == ACTION_HELP ? options_help() : VERSION_LINE);
     /* Of the bus's whole life, and before and behind it too, where the log is written as well: that
-     * nobody reads stdout is an exit status, that nobody reads the log is none. */
+     * nobody reads stdout is an exit status, that nobody reads the log is none, and neither is that
+     * its file may not grow. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     if (options.action == ACTION_CONNECT)
         return run_client(&options);
     status = start_log(&log, &options);

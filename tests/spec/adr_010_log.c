@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -145,6 +146,37 @@ START_TEST(adr_010_sigusr1_without_a_file)
 }
 END_TEST
 
+/* The limit of a service, ulimit -f: the log ends there, and nothing else does. */
+START_TEST(design_log_file_at_the_file_size_limit)
+{
+    struct daemon daemon;
+    struct client client;
+    struct rlimit limit, low;
+    struct stat status;
+    int id = 0;
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    low = limit;
+    low.rlim_cur = 4096;
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &low), 0);
+    start_logging(&daemon, &client, false);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    const char *path = getenv("LOG_PATH");
+    do {
+        frames_pid(&client, ++id);
+        ck_assert_int_eq(stat(path, &status), 0);
+    } while (status.st_size < 4096);
+    frames_pid(&client, ++id); /* it had more to say, and was refused */
+    frames_pid(&client, ++id);
+    ck_assert_int_eq(stat(path, &status), 0);
+    ck_assert_int_eq(status.st_size, 4096);
+    client_half_close(&client);
+    client_expect_eof(&client);
+    client_close(&client);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(daemon_wait(&daemon), 0);
+}
+END_TEST
+
 START_TEST(adr_010_log_file_that_cannot_be_opened)
 {
     struct text out = {0}, err = {0};
@@ -179,6 +211,7 @@ int main(void)
     tcase_add_loop_test(log, adr_010_log_file, 0, 2);
     tcase_add_test(log, adr_010_log_is_reopened_on_sigusr1);
     tcase_add_test(log, adr_010_sigusr1_without_a_file);
+    tcase_add_test(log, design_log_file_at_the_file_size_limit);
     tcase_add_test(log, adr_010_log_file_that_cannot_be_opened);
     tcase_add_test(log, adr_010_log_never_goes_to_stdout);
     return harness_run(suite);
