@@ -20,13 +20,22 @@ static const struct method {
     {"window/workDoneProgress/cancel", ABOUT_OWN_TOKEN, REFERENCE_TOKEN},
 };
 
+/* Most methods do not begin as one of these does. */
+static bool may_refer(struct slice raw)
+{
+    return raw.len > 0 && (raw.data[0] == 'n' || raw.data[0] == '$' || raw.data[0] == 'w' ||
+                           raw.data[0] == '\\');
+}
+
 /* NULL: none of those that refer to something. */
 static const struct method *method_named(struct slice raw)
 {
     char decoded[sizeof "window/workDoneProgress/cancel"];
     size_t i;
 
-    if (raw.len > 0 && memchr(raw.data, '\\', raw.len) != NULL)
+    if (!may_refer(raw))
+        return NULL;
+    if (memchr(raw.data, '\\', raw.len) != NULL)
         raw = slice_of(decoded, json_string_decode(decoded, sizeof decoded, raw));
     for (i = 0; i < sizeof methods / sizeof methods[0]; i++) {
         if (slice_equal(raw, slice_of(methods[i].name, strlen(methods[i].name))))

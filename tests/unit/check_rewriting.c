@@ -217,6 +217,10 @@ START_TEST(numbers_of_others_cannot_be_named)
 {
     static const char *const notifications[] = {
         "{'method':'notifications/cancelled','params':{'requestId':2}}",
+        "{'method':'notifications\\/cancelled','params':{'requestId':2}}",
+        "{'method':'\\u006eotifications/cancelled','params':{'requestId':2}}",
+        "{'method':'\\u0024\\/cancelRequest','params':{'id':2}}",
+        "{'method':'\\u0077indow/workDoneProgress/cancel','params':{'token':2}}",
         "{'method':'notifications/cancelled','params':{'requestId':" LONG_TWO "}}",
         "{'method':'notifications/cancelled','params':{'requestId':2.00000000000000000001}}",
         "{'method':'$/cancelRequest','params':{'id':" LONG_TWO "}}",
