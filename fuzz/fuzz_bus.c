@@ -349,17 +349,18 @@ static size_t oblige(struct run *run)
     return moved + (size_t)world.ready + (world.waited_ms == 0);
 }
 
-/* Of an exclusive pool no processes are left but the spare ones and those of clients. */
+/* Of an exclusive pool no processes are left but the spare ones and those of clients: also of who
+ * is gone but held still, and was not looked at since. */
 static void check_spare(const struct run *run)
 {
     size_t clients = 0, processes = 0;
+    struct list_node *node, *following;
     int i;
 
     if (run->ends->q_clients != CLIENTS_EXCLUSIVE || is_stopping(run))
         return;
-    for (i = ends_next(run->ends, WORLD_CHILDREN_MAX - 1); i < ENDS_MAX;
-         i = ends_next(run->ends, i))
-        clients += ends_lives(run->ends, i) && run->ends->ends[i].named_q;
+    list_each(&run->bus->clients, node, following)
+        clients++;
     for (i = 0; i < world.child_count; i++)
         processes += world.children[i].pool == POOL_Q && world.children[i].running;
     EXPECT(processes <= clients + run->pools[POOL_Q].sharing.spare, "%zu processes, %zu clients",
