@@ -1,17 +1,16 @@
 /* stdio_bus(1), --connect: the client side of a running daemon. */
 #include "build_config.h"
 
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.h"
+#include "network.h"
 #include "setup.h"
 
 struct joined { /* a client behind a process of --connect */
@@ -76,16 +75,6 @@ static const struct setup setups[] = {
     {.mode = SETUP_TCP},
     {.mode = SETUP_TCP, .address = "[::1]:0"},
 };
-
-static bool have_ipv6(void)
-{
-    struct sockaddr_in6 loopback = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    int fd = socket(AF_INET6, SOCK_STREAM, 0);
-    bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&loopback, sizeof loopback) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
 
 START_TEST(design_connect_is_a_client)
 {

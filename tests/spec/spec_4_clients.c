@@ -1,14 +1,13 @@
 /* Specification, chapter 4: operating modes, connections, the messages of clients. */
 #include "build_config.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "harness.h"
+#include "network.h"
 
 static void check_stdio(bool default_mode)
 {
@@ -67,16 +66,6 @@ START_TEST(spec_4_1_1_tcp_mode)
     check_tcp("127.0.0.1:0", "127.0.0.1");
 }
 END_TEST
-
-static bool have_ipv6(void)
-{
-    struct sockaddr_in6 loopback = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-    int fd = socket(AF_INET6, SOCK_STREAM, 0);
-    bool ok = fd >= 0 && bind(fd, (struct sockaddr *)&loopback, sizeof loopback) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
 
 START_TEST(spec_4_1_1_tcp_mode_ipv6)
 {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "deadline.h"
+#include "network.h"
 #include "quick_assert.h"
 
 #define BIG ((size_t)3 << 20)
@@ -447,10 +448,8 @@ static int listen_at(const char *host, uint16_t *port)
     address.ss_family = is_v6 ? AF_INET6 : AF_INET;
     inet_pton(address.ss_family, host,
               is_v6 ? (void *)&v6->sin6_addr : (void *)&v4->sin_addr);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, is_v6 ? sizeof *v6 : sizeof *v4) < 0) {
-        ck_assert(is_v6); /* there may be no IPv6 here */
-        return -1;
-    }
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, is_v6 ? sizeof *v6 : sizeof *v4), 0);
     ck_assert_int_eq(listen(fd, 5), 0);
     ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &len), 0);
     *port = ntohs(is_v6 ? v6->sin6_port : v4->sin_port);
@@ -464,10 +463,10 @@ START_TEST(tcp_without_delays)
     socklen_t len = sizeof(int);
     int on = 0, fd, listener;
 
+    if ((_i == 2 && !have_ipv6()) || (_i == 3 && !have_localhost()))
+        return;
     snprintf(options.tcp_host, sizeof options.tcp_host, "%s", hosts[_i]);
     listener = listen_at(_i == 2 ? "::1" : "127.0.0.1", &options.tcp_port);
-    if (listener < 0)
-        return;
     fd = connect_open(&options, reason, sizeof reason);
     ck_assert_msg(fd >= 0, "%s", reason);
     ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
