@@ -17,6 +17,9 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifdef HAVE_FLOCK
+#include <sys/file.h>
+#endif
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -298,6 +301,31 @@ START_TEST(rivals_do_not_take_each_other_for_stale)
     }
 }
 END_TEST
+
+#ifdef HAVE_FLOCK
+/* Whoever is about to listen in the same directory is waited for; not whoever keeps it locked for
+ * another reason. */
+START_TEST(lock_is_waited_for_and_not_insisted_on)
+{
+    int locked = open(folder, O_RDONLY | O_CLOEXEC), fds;
+    int64_t start = clock_now_ms();
+
+    ck_assert_int_ge(locked, 0);
+    ck_assert_int_eq(flock(locked, LOCK_EX), 0);
+    ck_assert_int_eq(open_unix(path), STDIO_BUS_OK);
+    ck_assert_int_ge(clock_now_ms() - start, 1900);
+    listener_close(&listener);
+    close(locked);
+    /* Its own lock goes with the descriptor, at once. */
+    locked = open(folder, O_RDONLY | O_CLOEXEC);
+    fds = count_fds();
+    ck_assert_int_eq(open_unix(path), STDIO_BUS_OK);
+    ck_assert_int_eq(count_fds(), fds + 1);
+    ck_assert_int_eq(flock(locked, LOCK_EX | LOCK_NB), 0);
+    close(locked);
+}
+END_TEST
+#endif
 
 /* In use, though nobody answers: a datagram socket, as /dev/log is, or a full backlog. */
 START_TEST(socket_that_does_not_answer_is_refused)
@@ -814,6 +842,9 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, stale_socket_is_replaced);
     tcase_add_test(tcase, live_socket_is_refused);
     tcase_add_test(tcase, rivals_do_not_take_each_other_for_stale);
+#ifdef HAVE_FLOCK
+    tcase_add_test(tcase, lock_is_waited_for_and_not_insisted_on);
+#endif
     tcase_add_loop_test(tcase, socket_that_does_not_answer_is_refused, 0, 2);
     tcase_add_loop_test(tcase, what_is_no_socket_is_left_alone, 0, 5);
     tcase_add_loop_test(tcase, only_its_own_file_is_unlinked, 0, 3);
