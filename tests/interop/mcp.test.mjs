@@ -75,7 +75,7 @@ test('one server asks the client whose request it works on', { timeout },
         assert.deepEqual(all.map(({ asked }) => asked.map(({ method }) => method)),
             Array(3).fill(['sampling/createMessage', 'elicitation/create']));
 
-        const other = all[1].call('trigger-long-running-operation', { duration: 1, steps: 1 });
+        const other = all[1].call('trigger-long-running-operation', { duration: 5, steps: 1 });
         const refused = await all[0].client.callTool({ name: 'trigger-sampling-request',
             arguments: { prompt: 'p', maxTokens: 9 } });
         assert.equal(refused.isError, true);
