@@ -7,10 +7,14 @@
 
 #define PADDING_MAX 70000
 
-/* In groups of equal value; each is an id of its own kind to who only compares texts. */
+/* In groups of equal value; all texts differ. */
 static const char *const ids[] = {
-    "1", "1.0", "100e-2", "\"1\"", "\"\\u0031\"", "0", "-0.0", "1000", "1e3", "\"a\\\"b\"", "1.5",
-    "\"an id that does not fit into what a pending request keeps inside of itself\"",
+    "1",           "1.0",
+    "100e-2",      "\"1\"",
+    "\"\\u0031\"", "0",
+    "-0.0",        "1000",
+    "1e3",         "\"a\\\"b\"",
+    "1.5",         "\"an id that does not fit into what a pending request keeps inside of itself\"",
 };
 
 static const char *const sessions[ENDS_SESSIONS] = {"a", "b", "\\u0063", "\\n"};
@@ -182,7 +186,7 @@ static void write_line(struct sent *sent, const struct letter *letter, int place
     sent->id.text.data = sent->id_text;
 }
 
-/* To who reads no lines newlines are spaces between tokens. */
+/* Inside a frame newlines are spaces between tokens. */
 static void spread(struct sent *sent)
 {
     char *comma = memchr(sent->line, ',', sent->len);
@@ -256,7 +260,7 @@ bool ends_send_raw(struct ends *ends, int from, const void *bytes, size_t len, b
     return true;
 }
 
-/* Spaces alone: it is no matter what is in a body that is too long. */
+/* Spaces alone: the content of a body that is too long does not count. */
 static void put_too_long(struct ends *ends, int from)
 {
     size_t len = ends->limits->max_frame_body + 1;
@@ -356,7 +360,7 @@ void ends_excuse(struct ends *ends, int end)
             continue;
         if (sent->fate == OPEN)
             sent->fate = EXCUSED;
-        ends->deserted++; /* or one that was told instead of another with the same id */
+        ends->deserted++; /* or one whose error was about another with the same id */
     }
 }
 
@@ -389,7 +393,7 @@ void ends_half_close(struct ends *ends, int number)
 
     if (!ends_lives(ends, number) || end->half_closed)
         return;
-    if (end->outgoing.end > end->outgoing.start) { /* what it has not written was never sent */
+    if (end->outgoing.end > end->outgoing.start) { /* unwritten bytes were never sent */
         end->poisoned = true;
         end->outgoing.start = end->outgoing.end = 0;
     }
@@ -402,7 +406,7 @@ void ends_half_close(struct ends *ends, int number)
 
 /* --- receiving --- */
 
-/* The bus has parted with it, or has told it to go. */
+/* The bus has closed it, or announced that. */
 static bool is_leaving(const struct ends *ends, int end)
 {
     return !ends_lives(ends, end) || (ends_is_worker(end) && world.children[end].terminated);
@@ -469,13 +473,13 @@ static bool too_many_deserted(const struct ends *ends)
     return ends->deserted > ends->limits->max_pending_requests;
 }
 
-/* About a message that had no id, or of which it is not known. */
+/* About a message without a readable id. */
 static void read_complaint(struct ends *ends, int number, const struct error_line *known)
 {
     struct end *end = &ends->ends[number];
 
     if (ends_framing(ends, number) == NULL || known->code == -32000) {
-        EXPECT(known->farewell, "%d hears of frames: %s", number, known->text);
+        EXPECT(known->farewell, "%d reads an error about frames: %s", number, known->text);
         end->farewell = true;
         return;
     }
@@ -484,7 +488,7 @@ static void read_complaint(struct ends *ends, int number, const struct error_lin
            known->text);
 }
 
-/* A line that nobody sent: the daemon's own. */
+/* A line of the daemon's own. */
 static void read_error_line(struct ends *ends, int number, struct slice line)
 {
     size_t count = sizeof error_lines / sizeof *error_lines, i;
@@ -503,8 +507,8 @@ static void read_error_line(struct ends *ends, int number, struct slice line)
             is_error_line(&error_lines[i], ends->limits, message.id, line))
             break;
     }
-    EXPECT(i < count && !ends->strict, "%d reads what nobody sent: %.*s", number,
-           (int)line.len, line.data);
+    EXPECT(i < count && !ends->strict, "%d reads an unknown line: %.*s", number, (int)line.len,
+           line.data);
     if (!error_lines[i].has_id) {
         read_complaint(ends, number, &error_lines[i]);
         return;
@@ -514,7 +518,7 @@ static void read_error_line(struct ends *ends, int number, struct slice line)
            "%d did not ask: %.*s", number, (int)line.len, line.data);
     if (about == NOBODY)
         return;
-    ends->sent[about].fate = TOLD;
+    ends->sent[about].fate = FAILED;
     if (strcmp(error_lines[i].text, WORKER_EXITED) == 0)
         check_last_words(ends, about);
 }
@@ -526,7 +530,7 @@ static void tell_another(struct ends *ends, int place)
     int other = find_open(ends, ends->sent[place].from, ends->sent[place].id);
 
     EXPECT(other != NOBODY, "request %d ends twice", place);
-    ends->sent[other].fate = TOLD;
+    ends->sent[other].fate = FAILED;
 }
 
 /* The answer was taken for that to another request with the same id; at a worker it may as well be
@@ -556,7 +560,7 @@ static void check_answer(struct ends *ends, int number, const struct sent *sent)
         answer_another(ends, number, sent);
         return;
     }
-    if (request->fate == TOLD)
+    if (request->fate == FAILED)
         tell_another(ends, sent->answers);
     request->fate = ANSWERED;
 }
@@ -579,13 +583,13 @@ static void owe(struct ends *ends, int number, int place)
     new->next_owed = NOBODY;
 }
 
-/* The worker is of pool q, whose keys make it another pool than the specification's. */
+/* The worker is of pool q, and q has a mode. */
 static bool is_keyed(const struct ends *ends, int worker)
 {
     return world.children[worker].pool == POOL_Q && ends->q_clients != CLIENTS_SHARED;
 }
 
-/* Between a worker of such a pool and a client: which client? */
+/* A message between a worker of such a pool and a client. */
 static void check_keyed(struct ends *ends, int worker, int client)
 {
     struct end *end = &ends->ends[worker];
@@ -608,7 +612,7 @@ static void check_order(const struct ends *ends, int number, int place)
 
     EXPECT(sent->delivered_to == NOBODY || (to_all && sent->delivered_to != number),
            "message %d is delivered twice", place);
-    EXPECT(place > last || (place == last && last == 0), "message %d comes behind %d", place, last);
+    EXPECT(place > last || (place == last && last == 0), "message %d comes after %d", place, last);
 }
 
 /* Byte for byte; but on the way from a frame into a line newlines become spaces. */
@@ -732,7 +736,7 @@ int ends_lingering(const struct ends *ends)
     return NOBODY;
 }
 
-int ends_unheard(const struct ends *ends)
+int ends_uncomplained(const struct ends *ends)
 {
     int i;
 

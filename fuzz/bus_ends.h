@@ -1,15 +1,15 @@
 /* The far ends of a bus that is being fuzzed, clients and workers, and a ledger of all that they
- * send. What an end reads must be in the ledger, sent by the other side, not delivered before, in
- * order, byte for byte; or it is one of the error lines of doc/protocol.md for something that this
- * end asked. An end that is framed by length gets one error line for each wrong frame it sent. */
+ * send. A message that an end reads must be in the ledger, sent by the other side, not delivered
+ * before, in order, byte for byte; or be one of the error lines of doc/protocol.md about a request
+ * of this end. An end that is framed by length gets one error line for each wrong frame it sent. */
 #ifndef STDIO_BUS_FUZZ_BUS_ENDS_H
 #define STDIO_BUS_FUZZ_BUS_ENDS_H
 
 #include "base/limits.h"
 #include "bus_frames.h"
 #include "bus_world.h"
-#include "config/sharing.h"
-#include "format/message.h"
+#include "config/pool_mode.h"
+#include "json/message.h"
 
 #define ENDS_CLIENTS_MAX 16
 #define ENDS_MAX (WORLD_CHILDREN_MAX + ENDS_CLIENTS_MAX) /* end i is child i; then come clients */
@@ -19,16 +19,16 @@
 #define ENDS_BUSY_TIMEOUT_SEC 3
 #define NOBODY (-1)
 
-/* The pools' places in the configuration; q's workers may be shared in another way. */
+/* The pools' places in the configuration; q may have a mode. */
 enum { POOL_P, POOL_Q };
 
 enum kind { NOTIFICATION, REQUEST, ANSWER };
 
 enum fate {
-    OPEN,    /* of a request: nothing has come back yet */
+    OPEN, /* of a request: nothing has come back yet */
     ANSWERED,
-    TOLD,    /* that there will be no answer */
-    EXCUSED  /* whoever asked is gone */
+    FAILED, /* its asker has read an error of the bus */
+    EXCUSED /* its asker is gone */
 };
 
 struct sent {
@@ -42,8 +42,8 @@ struct sent {
     struct message_id id;
     char id_text[MESSAGE_ID_TEXT_MAX];
     uint64_t stream_end; /* where it ends, of all that its sender has to write */
-    int delivered_to; /* end; NOBODY: not yet */
-    int next_owed;    /* REQUEST: the next one that its reader has to answer; NOBODY: none */
+    int delivered_to;    /* end; NOBODY: not yet */
+    int next_owed;       /* REQUEST: the next one that its reader has to answer; NOBODY: none */
     bool answer_sent;
     enum fate fate;
 };
@@ -54,42 +54,42 @@ struct bytes {
 };
 
 struct end {
-    bool there;       /* it was connected */
+    bool there;        /* it was connected */
     int fd_in, fd_out; /* of a client; -1: closed. A worker's are its child's */
     bool half_closed;
-    bool poisoned;    /* it sent what is not acceptable, and everything is possible now */
-    bool farewell;    /* it was told that it will be closed */
-    bool ended;       /* the bus has closed the connection */
-    bool excused;     /* its process has exited */
-    unsigned sessions; /* a bit for each that it named */
-    bool named_q;      /* a client: q's workers may know it */
+    bool poisoned;            /* it sent malformed bytes: the bus may do anything */
+    bool farewell;            /* it has read the error that precedes the close */
+    bool ended;               /* the bus has closed the connection */
+    bool excused;             /* its process has exited */
+    unsigned sessions;        /* a bit for each that it named */
+    bool named_q;             /* a client: a worker of q may be bound to it */
     size_t wrong, complaints; /* of a client: frames that it sent, errors about them it has read */
-    int client;        /* a worker for one alone: whose messages it has had or sent; or NOBODY */
+    int client;               /* of an exclusive worker, by its messages; or NOBODY */
     struct bytes outgoing, incoming;
-    uint64_t written; /* of all that it has had to write */
-    int owed; /* the first request that it has read and not answered; NOBODY: none */
-    int last_from[ENDS_MAX]; /* what it read last from each */
+    uint64_t written;        /* bytes */
+    int owed;                /* the first request read and not answered; NOBODY: none */
+    int last_from[ENDS_MAX]; /* the last message read from each */
 };
 
 struct ends {
     const struct limits *limits;
-    enum sharing_clients q_clients;
-    const struct framing *client_framing, *worker_framing[2]; /* of a pool's; NULL: lines */
+    enum pool_clients q_clients;
+    const struct framing *client_framing, *worker_framing[2]; /* by pool; NULL: lines */
     struct end ends[ENDS_MAX];
     int client_count;
     struct sent sent[ENDS_SENT_MAX];
     int sent_count, answer_count;
-    size_t deserted; /* requests whose asker is gone, at most */
-    bool patience_lost; /* so much time has passed that the bus may not have waited for more */
-    bool strict; /* no error line is ever sent */
+    size_t deserted;    /* requests whose asker is gone, at most */
+    bool patience_lost; /* so much time has passed that time limits may be over */
+    bool strict;        /* no error line is ever sent */
     bool traces;
 };
 
-/* What a letter says, by choice. */
+/* A message to be sent, by choice. */
 struct letter {
     enum kind kind;
     int answers;
-    unsigned id;      /* which of a few */
+    unsigned id; /* which of a few */
     int session, pool;
     size_t padding;
 };
@@ -109,7 +109,7 @@ static inline const struct framing *ends_framing(const struct ends *ends, int en
                                : ends->client_framing;
 }
 
-/* The ends that there are, in order: the one behind `end`, or ENDS_MAX. Begin with ENDS_NONE. */
+/* The next end after `end`, or ENDS_MAX. Begin with ENDS_NONE. */
 #define ENDS_NONE (-1)
 static inline int ends_next(const struct ends *ends, int end)
 {
@@ -125,11 +125,10 @@ bool ends_lives(const struct ends *ends, int end);
 /* A new client; its end's number. There must be room. */
 int ends_connect(struct ends *ends, int fd_in, int fd_out);
 
-/* Puts a letter, or any bytes, behind what the end has to write. Bytes that are not acceptable are
- * `poison`. False when there is no room for it in the ledger, or the end writes no more. */
+/* Queues a letter, or any bytes, for the end to write. Malformed bytes are `poison`. False when the
+ * ledger is full, or the end writes no more. */
 bool ends_send(struct ends *ends, int from, const struct letter *letter);
-bool ends_send_raw(struct ends *ends, int from, const void *bytes, size_t len,
-                   bool poison);
+bool ends_send_raw(struct ends *ends, int from, const void *bytes, size_t len, bool poison);
 
 /* The same with a frame that is wrong, by choice, or too long; the end has a framing. */
 #define ENDS_TOO_LONG 256
@@ -138,29 +137,29 @@ bool ends_send_wrong(struct ends *ends, int from, unsigned which);
 /* Answers one of the requests that the end has read. False when there is none. */
 bool ends_answer(struct ends *ends, int end, unsigned which, size_t padding);
 
-/* Writes at most `max` bytes of what the end has to write. Returns how many. */
+/* Writes at most `max` bytes of the end's queue. Returns how many. */
 size_t ends_write(struct ends *ends, int end, size_t max);
 
 /* Reads at most `max` bytes and checks each line that is whole now. Returns how many. */
 size_t ends_read(struct ends *ends, int end, size_t max);
 
-/* A client goes: without a word, or after its last word. */
+/* A client closes its connection at once, or its sending side after the last message. */
 void ends_vanish(struct ends *ends, int end);
 void ends_half_close(struct ends *ends, int end);
 
-/* What the end asked is of no interest any more. */
+/* The requests of the end need no answer any more. */
 void ends_excuse(struct ends *ends, int end);
 
-/* The same for all whose process has exited. */
+/* The same for all workers whose process has exited. */
 void ends_excuse_dead(struct ends *ends);
 
-/* A client that is not closed though it has said, or was told, that it ends; or NOBODY. */
+/* A client that is not closed after its half-close or its farewell, or NOBODY. */
 int ends_lingering(const struct ends *ends);
 
-/* A client that was not told of each of its wrong frames, or NOBODY. */
-int ends_unheard(const struct ends *ends);
+/* A client that has not read an error for each of its wrong frames, or NOBODY. */
+int ends_uncomplained(const struct ends *ends);
 
-/* A request that is still open, of somebody who behaved, or NOBODY. */
+/* An open request of an end that kept the protocol, or NOBODY. */
 int ends_unsettled(const struct ends *ends);
 
 #endif

@@ -16,7 +16,8 @@ size_t frames_head(const struct framing *framing, char to[FRAMES_HEAD_MAX], size
         return (size_t)snprintf(to, FRAMES_HEAD_MAX,
                                 len % 2 ? HEADER "%zu\r\n\r\n"
                                         : "content-type: application/json\r\ncontent-length:%zu "
-                                          "\r\n\r\n", len);
+                                          "\r\n\r\n",
+                                len);
     for (i = 3; i >= 0; i--, len /= 256)
         to[i] = (char)(len % 256);
     return 4;
@@ -70,15 +71,22 @@ bool frames_find(const struct framing *framing, struct slice data, size_t *head,
 void frames_wrong(const struct framing *framing, unsigned which, struct slice *head,
                   struct slice *body)
 {
-    static const char *const bodies[] = {
-        "!", "{\"id\":[]}", "{\"sessionId\":1}", "[1]", "{} {}", "{\"a\":\"\xff\"}",
-        "{\"a\":\"\x01\"}", "{\"a\":01}", "{\"a\":\"\n\"}", "{\"a\"\n]", "{\"a\":\"\\x\"}",
-    };
-    static const char *const heads[] = { /* each has the name that is looked for behind another */
-        "Content-Length:\r\n\r\n{}", "Content-Length: -1\r\n\r\n{}",
-        "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", "Content-Length: 2\n\n{}",
-        "Content-Length: 2\r\nContent-Type: text/plain\r\n\r\n{}",
-    };
+    static const char *const bodies[] = {"!",
+                                         "{\"id\":[]}",
+                                         "{\"sessionId\":1}",
+                                         "[1]",
+                                         "{} {}",
+                                         "{\"a\":\"\xff\"}",
+                                         "{\"a\":\"\x01\"}",
+                                         "{\"a\":01}",
+                                         "{\"a\":\"\n\"}",
+                                         "{\"a\"\n]",
+                                         "{\"a\":\"\\x\"}"};
+    static const char *const heads[] = {/* each has the name after another one */
+                                        "Content-Length:\r\n\r\n{}", "Content-Length: -1\r\n\r\n{}",
+                                        "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+                                        "Content-Length: 2\n\n{}",
+                                        "Content-Length: 2\r\nContent-Type: text/plain\r\n\r\n{}"};
     size_t count = sizeof bodies / sizeof *bodies;
 
     *head = *body = slice_of("", 0);

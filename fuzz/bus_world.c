@@ -29,15 +29,16 @@ int64_t clock_now_ms(void)
     return world.now_ms;
 }
 
-/* --- what is ready --- */
+/* --- readiness --- */
 
 struct watched {
     struct pollfd fds[WATCHED_MAX];
     size_t count;
 };
 
-static void *create(void)
+static void *create(int *poll_fd)
 {
+    *poll_fd = -1;
     return calloc(1, sizeof(struct watched));
 }
 
@@ -62,34 +63,22 @@ static short interest(unsigned events)
                    (events & STDIO_BUS_EVENT_WRITE ? POLLOUT : 0));
 }
 
-static int add(void *state, int fd, unsigned events)
-{
-    struct watched *watched = state;
-
-    EXPECT(find(watched, fd) == NULL && events != 0, "fd %d is watched already", fd);
-    EXPECT(watched->count < WATCHED_MAX, "too many descriptors");
-    watched->fds[watched->count++] = (struct pollfd){fd, interest(events), 0};
-    return STDIO_BUS_OK;
-}
-
-static int modify(void *state, int fd, unsigned before, unsigned events)
-{
-    struct pollfd *found = find(state, fd);
-
-    (void)before;
-    EXPECT(found != NULL && events != 0, "fd %d is not watched", fd);
-    found->events = interest(events);
-    return STDIO_BUS_OK;
-}
-
-static void remove_fd(void *state, int fd, unsigned before)
+static int change(void *state, int fd, unsigned before, unsigned events)
 {
     struct watched *watched = state;
     struct pollfd *found = find(watched, fd);
 
-    (void)before;
-    EXPECT(found != NULL, "fd %d is not watched", fd);
-    *found = watched->fds[--watched->count];
+    EXPECT((found != NULL) == (before != 0), "fd %d: the former interest is wrong", fd);
+    EXPECT(before != events, "fd %d: no change", fd);
+    if (found == NULL) {
+        EXPECT(watched->count < WATCHED_MAX, "too many descriptors");
+        watched->fds[watched->count++] = (struct pollfd){fd, interest(events), 0};
+    } else if (events == 0) {
+        *found = watched->fds[--watched->count];
+    } else {
+        found->events = interest(events);
+    }
+    return STDIO_BUS_OK;
 }
 
 static unsigned events_of(const struct pollfd *found)
@@ -102,7 +91,7 @@ static unsigned events_of(const struct pollfd *found)
            (gone ? STDIO_BUS_EVENT_HANGUP : 0);
 }
 
-/* The script leaves some out, makes some up, and turns the order around. */
+/* The script omits and invents events, and reverses their order. */
 static int wait_ready(void *state, struct event_ready *ready, int max, int timeout_ms)
 {
     struct watched *watched = state;
@@ -127,26 +116,16 @@ static int wait_ready(void *state, struct event_ready *ready, int max, int timeo
     return world.ready;
 }
 
-static int get_fd(const void *state)
-{
-    (void)state;
-    return -1;
-}
-
 const struct event_backend EVENT_BACKEND_DEFAULT = {
-    .name = "scripted",
     .create = create,
     .destroy = destroy,
-    .add = add,
-    .modify = modify,
-    .remove = remove_fd,
+    .change = change,
     .wait = wait_ready,
-    .get_fd = get_fd,
 };
 
 /* --- processes --- */
 
-static struct child *child_of(pid_t pid)
+static struct fake_child *child_of(pid_t pid)
 {
     int place = (int)pid - FIRST_PID;
 
@@ -170,7 +149,7 @@ int process_spawn(struct process *process, const struct program *program)
 {
     unsigned script = world.honest ? 0 : tape_byte(world.tape);
     char *const *argv = program->argv;
-    struct child *child;
+    struct fake_child *child;
 
     EXPECT(argv[0] != NULL && argv[1] != NULL, "not the program of the configuration");
     if (world.child_count == WORLD_CHILDREN_MAX || script == 0xFF) {
@@ -209,7 +188,7 @@ int process_exec_result(int fd_exec, int *error)
 
 bool process_reap(pid_t pid, int *status)
 {
-    struct child *child = child_of(pid);
+    struct fake_child *child = child_of(pid);
 
     EXPECT(!child->reaped, "reaped twice");
     *status = 0;
@@ -219,7 +198,7 @@ bool process_reap(pid_t pid, int *status)
 
 bool process_signal_group(pid_t group, int signo)
 {
-    struct child *child = child_of(group);
+    struct fake_child *child = child_of(group);
     bool found = child->running || child->has_orphan || !child->reaped;
 
     if (signo == SIGTERM)
@@ -243,12 +222,12 @@ const char *process_status_text(char *to, size_t size, int status)
     return to;
 }
 
-void world_execute(struct child *child)
+void world_execute(struct fake_child *child)
 {
     world_close_fd(&child->fd_exec);
 }
 
-void world_exit(struct child *child, bool orphan)
+void world_exit(struct fake_child *child, bool orphan)
 {
     if (!child->running)
         return;
@@ -260,7 +239,7 @@ void world_exit(struct child *child, bool orphan)
         world_close_fd(&child->fd_stdout);
 }
 
-void world_end_orphan(struct child *child)
+void world_end_orphan(struct fake_child *child)
 {
     if (!child->has_orphan)
         return;

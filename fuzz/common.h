@@ -1,4 +1,4 @@
-/* What the fuzzers share: the entry point, the oracle's voice, and how an input is taken apart. */
+/* For all fuzzers: the entry point, the report of a violation, and the parts of an input. */
 #ifndef STDIO_BUS_FUZZ_COMMON_H
 #define STDIO_BUS_FUZZ_COMMON_H
 
@@ -9,12 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One run over one input; called by libFuzzer, by AFL++ and by replay.c. Always returns 0: whatever
- * is wrong ends in abort. */
+/* One run over one input; called by libFuzzer, by AFL++ and by replay.c. Always returns 0: a
+ * violation aborts. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the run, in a way that fuzzers notice, unless the condition holds. The rest is printed as by
- * printf. */
+/* Aborts the run unless the condition holds. The rest is printed as by printf. */
 #define EXPECT(condition, ...)                                                                     \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -25,14 +24,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                          \
     } while (0)
 
-/* With FUZZ_TRACE in the environment a run tells what it does: for reading a reproducer. */
+/* With FUZZ_TRACE in the environment a run prints its events: for reading a reproducer. */
 static inline bool fuzz_traces(void)
 {
     return getenv("FUZZ_TRACE") != NULL;
 }
 
-/* A copy of `len` bytes (1 at least is allocated) that ends where its memory ends, so that reading
- * on is noticed. */
+/* A copy of `len` bytes (1 at least is allocated) that ends where its memory ends, so that a
+ * sanitizer notices reads past it. */
 static inline char *fuzz_copy(const void *data, size_t len)
 {
     char *copy = malloc(len > 0 ? len : 1);
@@ -65,8 +64,8 @@ static inline unsigned tape_below(struct tape *tape, unsigned count)
     return tape_byte(tape) % count;
 }
 
-/* How a stream is cut into pieces: the first two bytes of an input say so. Small first bytes are
- * one size for all pieces, the others bound sizes that look random. */
+/* The sizes of the pieces that a stream is cut into, from the first two bytes of an input. A small
+ * first byte is the size of all pieces; a large one bounds sizes that look random. */
 struct cutter {
     size_t size;
     bool varied;

@@ -1,25 +1,27 @@
 /* The whole bus: real connections, router, workers and event loop, over socket pairs and pipes, in
  * a world where time, readiness and processes follow a script (bus_world.h). The input is that
- * script, and what the clients and workers at the far ends do: send, answer, read little or
- * nothing, close halfway, vanish, exit, babble.
+ * script, and the actions of the clients and workers at the far ends: send, answer, read little or
+ * nothing, close halfway, vanish, exit, send bytes that are no message.
  *
- * One pool has keys of its own now and then, so that its workers are for the clients they know;
- * and now and then some of the sides are framed by length, each in its own way.
+ * Some inputs give pool q a mode, so that its workers are bound to clients; some give clients and
+ * pools a framing by length, each its own.
  *
- * What each end may read is bus_ends.h's. Besides: queues stay within their limits; nobody who
- * behaves is closed; when everybody goes on reading and answering, every request ends, exactly
- * once, and the loop comes to rest; shutting down comes to an end; no descriptor is left, nor
- * memory. */
+ * bus_ends.h checks all that an end reads. Besides: queues stay within their limits; a client that
+ * keeps the protocol is not closed; when all ends go on reading and answering, every request ends
+ * exactly once and the loop comes to rest; the shutdown ends; no descriptor or memory is left. */
 #include "build_config.h"
 
-#include "bus.h"
+#include "bus/bus.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
 
+#include "bus/clients.h"
+#include "bus/listeners.h"
+#include "bus/workers.h"
 #include "bus_ends.h"
-#include "bus_internal.h"
+#include "process/pool.h"
 
 #define EVERYTHING ((size_t)1 << 20)
 #define DESCRIPTORS_MAX 256
@@ -36,8 +38,8 @@ struct run {
     enum bus_outcome outcome;
     struct ends *ends;
     bool on_stdio;
-    int saved[2]; /* our own stdin and stdout meanwhile; -1: none */
-    bool time_jumped; /* so far that who did not read may have been closed */
+    int saved[2];     /* our own stdin and stdout */
+    bool time_jumped; /* so far that a client that did not read may be closed */
 };
 
 static bool is_stopping(const struct run *run)
@@ -45,10 +47,9 @@ static bool is_stopping(const struct run *run)
     return run->outcome != BUS_RUNNING || run->bus->phase >= BUS_PHASE_DRAINING;
 }
 
-/* --- what must hold after every round --- */
+/* --- invariants after every round --- */
 
-static void check_queue(const struct run *run, const struct connection *connection,
-                        bool is_worker)
+static void check_queue(const struct run *run, const struct connection *connection, bool is_worker)
 {
     const struct limits *limits = &run->config.limits;
     const struct buffer *buffer;
@@ -58,8 +59,8 @@ static void check_queue(const struct run *run, const struct connection *connecti
         bytes += buffer_len(buffer);
     EXPECT(bytes == connection->output.bytes, "%zu bytes are queued, %zu are counted", bytes,
            connection->output.bytes);
-    /* A message more than the limit; as much again for errors, at a worker; and when a worker
-     * exits, a line for each request it had. */
+    /* A message over the limit; at a worker, as much again for errors; after the exit of a worker,
+     * a line for each of its requests. */
     most = limits->max_output_queue + limits->max_input_buffer +
            300 * (2 * limits->max_pending_requests + 2) + FRAME_PREFIX_MAX;
     if (is_worker)
@@ -69,25 +70,28 @@ static void check_queue(const struct run *run, const struct connection *connecti
 
 static void check_queues(const struct run *run)
 {
-    struct list_node *node, *following;
-    size_t i;
+    struct list_node *pool, *next_pool, *node, *following;
 
     list_each(&run->bus->clients, node, following)
-        check_queue(run, &list_entry(node, struct client, link)->endpoint.connection, false);
-    for (i = 0; i < run->bus->worker_count; i++)
-        check_queue(run, &run->bus->workers[i].endpoint.connection, true);
+        check_queue(run, &list_entry(node, struct client, link)->stream.connection, false);
+    list_each(&run->bus->pools, pool, next_pool) {
+        list_each(&list_entry(pool, struct pool, link)->workers, node, following)
+            check_queue(run, &list_entry(node, struct worker, link)->stream.connection, true);
+    }
 }
 
-/* Why the bus may have closed a client's connection. */
+/* The bus must have a reason to close a client's connection. */
 static void check_ended(struct run *run, int number)
 {
     const struct end *end = &run->ends->ends[number];
     int open;
 
     EXPECT(end->poisoned || end->half_closed || end->farewell || run->time_jumped ||
-               run->ends->strict || is_stopping(run), "%d was closed", number);
+               run->ends->strict || is_stopping(run),
+           "%d was closed", number);
     EXPECT(end->incoming.end == end->incoming.start || end->poisoned || run->time_jumped ||
-               is_stopping(run), "%d was closed in the middle of a line", number);
+               is_stopping(run),
+           "%d was closed in the middle of a line", number);
     if (!end->poisoned && !end->farewell && !run->time_jumped && !is_stopping(run)) {
         open = ends_unsettled(run->ends);
         EXPECT(open == NOBODY || run->ends->sent[open].from != number,
@@ -141,11 +145,11 @@ static void step_bus(struct run *run)
     check_queues(run);
 }
 
-/* --- what may happen --- */
+/* --- events --- */
 
 static void connect_client(struct run *run)
 {
-    int bytes = 2048, fds[2]; /* the system rounds this up to what it needs at least */
+    int bytes = 2048, fds[2]; /* the system rounds this up to its minimum */
 
     if (run->ends->client_count == ENDS_CLIENTS_MAX || run->on_stdio || is_stopping(run))
         return;
@@ -154,14 +158,18 @@ static void connect_client(struct run *run)
     setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     ends_connect(run->ends, fds[1], fds[1]);
-    bus_accepted(run->bus, fds[0], "fuzz");
+    clients_accepted(&(struct bus_listener){.bus = run->bus}, fds[0], "fuzz");
 }
 
 static struct letter choose_letter(struct tape *tape, bool from_worker)
 {
     static const size_t paddings[] = {0, 0, 0, 40, 300, 1400, 2500, 20000};
     unsigned what = tape_byte(tape), where = tape_byte(tape);
-    struct letter letter = {REQUEST, NOBODY, what >> 4, (int)(where & 7), (int)(where >> 3 & 7),
+    struct letter letter = {REQUEST,
+                            NOBODY,
+                            what >> 4,
+                            (int)(where & 7),
+                            (int)(where >> 3 & 7),
                             paddings[where >> 6 | (what & 4)]};
 
     if ((what & 3) == 0)
@@ -174,7 +182,7 @@ static struct letter choose_letter(struct tape *tape, bool from_worker)
     return letter;
 }
 
-/* As who is cut off. */
+/* The connection breaks off inside a frame. */
 static void end_in_frame(struct run *run, int client)
 {
     ends_send_raw(run->ends, client, "\0\0\1", 3, true);
@@ -182,11 +190,12 @@ static void end_in_frame(struct run *run, int client)
     ends_half_close(run->ends, client);
 }
 
-static void babble(struct run *run, int number)
+static void send_babble(struct run *run, int number)
 {
     static const char *const words[] = {
-        "!", "{\"id\":[]}\n", "{\"sessionId\":1}\n", "{\"a\"\n", "[1]\n", "{} {", "{\"a\":\"\xff",
-        "{\"a\":\"\x01", "{\"a\":01", "{\"a\":\"\\x", "\x00", "{\"a\":\"cut off",
+        "!",    "{\"id\":[]}\n",    "{\"sessionId\":1}\n", "{\"a\"\n",  "[1]\n",
+        "{} {", "{\"a\":\"\xff",    "{\"a\":\"\x01",       "{\"a\":01", "{\"a\":\"\\x",
+        "\x00", "{\"a\":\"cut off",
     };
     static const char blanks[] = "\n \r\n\t\n";
     unsigned which = tape_byte(&run->tape);
@@ -203,7 +212,7 @@ static void babble(struct run *run, int number)
 
 static void change_process(int number, unsigned how)
 {
-    struct child *child = &world.children[number];
+    struct fake_child *child = &world.children[number];
 
     switch (how % 4) {
     case 0:
@@ -233,11 +242,11 @@ static void stop(struct run *run, unsigned how)
         run->ends->patience_lost = true;
         bus_stop(run->bus);
     } else {
-        bus_reap_workers(run->bus);
+        workers_each(run->bus, worker_check_exit);
     }
 }
 
-/* The number of a worker that lives, or a client, by choice. */
+/* The number of a living worker or client, by choice. */
 static int choose(const struct run *run, bool worker, unsigned which)
 {
     int first = worker ? 0 : WORLD_CHILDREN_MAX;
@@ -282,7 +291,7 @@ static void happen(struct run *run, unsigned what, unsigned which)
         ends_half_close(run->ends, client);
         break;
     case 9:
-        babble(run, which & 1 ? client : worker);
+        send_babble(run, which & 1 ? client : worker);
         break;
     case 10:
         change_process(worker, which >> 4);
@@ -317,14 +326,14 @@ static void step(struct run *run)
     if ((what & 0x10) == 0)
         write_all(run, EVERYTHING);
     if ((what & 0x40) == 0) {
-        bus_reap_workers(run->bus);
+        workers_each(run->bus, worker_check_exit);
         step_bus(run);
     }
     if ((what & 0x20) == 0)
         read_all(run);
 }
 
-/* --- everybody does what is asked --- */
+/* --- all ends answer and read --- */
 
 static size_t oblige(struct run *run)
 {
@@ -335,7 +344,7 @@ static size_t oblige(struct run *run)
         moved += ends_answer(run->ends, i, 0, 0);
     moved += write_all(run, EVERYTHING);
     for (i = 0; i < world.child_count; i++) {
-        struct child *child = &world.children[i];
+        struct fake_child *child = &world.children[i];
 
         world_execute(child);
         world_end_orphan(child);
@@ -344,13 +353,13 @@ static size_t oblige(struct run *run)
             moved++;
         }
     }
-    bus_reap_workers(run->bus);
+    workers_each(run->bus, worker_check_exit);
     step_bus(run);
     return moved + (size_t)world.ready + (world.waited_ms == 0);
 }
 
-/* Of an exclusive pool no processes are left but the spare ones and those of clients: also of who
- * is gone but held still, and was not looked at since. */
+/* An exclusive pool has no processes but the spare ones and those of clients. A client that is gone
+ * counts while it is held: the bus has not noticed yet. */
 static void check_spare(const struct run *run)
 {
     size_t clients = 0, processes = 0;
@@ -363,11 +372,11 @@ static void check_spare(const struct run *run)
         clients++;
     for (i = 0; i < world.child_count; i++)
         processes += world.children[i].pool == POOL_Q && world.children[i].running;
-    EXPECT(processes <= clients + run->pools[POOL_Q].sharing.spare, "%zu processes, %zu clients",
+    EXPECT(processes <= clients + run->pools[POOL_Q].mode.spare, "%zu processes, %zu clients",
            processes, clients);
 }
 
-/* Until nothing moves; then time passes while somebody waits for something. */
+/* Until nothing moves; then time passes while a request or a client is not done. */
 static void settle(struct run *run)
 {
     int rounds, quiet = 0;
@@ -379,13 +388,13 @@ static void settle(struct run *run)
             continue;
         }
         if (ends_unsettled(run->ends) == NOBODY && ends_lingering(run->ends) == NOBODY &&
-            ends_unheard(run->ends) == NOBODY && !is_stopping(run) && ++quiet > 3)
+            ends_uncomplained(run->ends) == NOBODY && !is_stopping(run) && ++quiet > 3)
             break;
         world.now_ms += 500;
     }
     EXPECT(rounds < SETTLE_ROUNDS_MAX,
-           "no rest: request %d is open, %d is not closed, %d hears too little",
-           ends_unsettled(run->ends), ends_lingering(run->ends), ends_unheard(run->ends));
+           "no rest: request %d is open, %d is not closed, %d lacks an error",
+           ends_unsettled(run->ends), ends_lingering(run->ends), ends_uncomplained(run->ends));
     EXPECT(is_stopping(run) || ends_unsettled(run->ends) == NOBODY, "request %d never ends",
            ends_unsettled(run->ends));
     check_spare(run);
@@ -423,20 +432,20 @@ static void choose_limits(struct limits *limits, unsigned script)
     limits->drain_timeout_sec = 5;
 }
 
-/* How q's workers are shared. */
-static void choose_sharing(struct run *run, unsigned script)
+/* The mode of pool q. */
+static void choose_mode(struct run *run, unsigned script)
 {
-    static const enum sharing_clients clients[] = {CLIENTS_SHARED, CLIENTS_STICKY,
-                                                   CLIENTS_EXCLUSIVE, CLIENTS_SHARED};
+    static const enum pool_clients clients[] = {CLIENTS_SHARED, CLIENTS_STICKY, CLIENTS_EXCLUSIVE,
+                                                CLIENTS_SHARED};
     struct pool_config *pool = &run->pools[POOL_Q];
 
-    pool->sharing.clients = run->ends->q_clients = clients[script & 3];
-    if (pool->sharing.clients == CLIENTS_SHARED)
+    pool->mode.clients = run->ends->q_clients = clients[script & 3];
+    if (pool->mode.clients == CLIENTS_SHARED)
         return;
     pool->instances = script & 4 ? 3 : 2;
-    if (pool->sharing.clients == CLIENTS_EXCLUSIVE)
-        pool->sharing.spare = script >> 3 & 1;
-    pool->sharing.busy_timeout_sec = ENDS_BUSY_TIMEOUT_SEC;
+    if (pool->mode.clients == CLIENTS_EXCLUSIVE)
+        pool->mode.spare = script >> 3 & 1;
+    pool->mode.busy_timeout_sec = ENDS_BUSY_TIMEOUT_SEC;
 }
 
 static void choose_framing(struct run *run, unsigned which)
@@ -500,7 +509,7 @@ static void begin(struct run *run, unsigned script, unsigned rarely)
         .id = "p", .command = "w", .argv = argv_p, .instances = script & 64 ? 1 : 2};
     run->pools[POOL_Q] =
         (struct pool_config){.id = "q", .command = "w", .argv = argv_q, .instances = 1};
-    choose_sharing(run, rarely >> 3);
+    choose_mode(run, rarely >> 3);
     if (rarely & 128)
         choose_framing(run, rarely);
     run->config.pools = run->pools;
@@ -516,12 +525,12 @@ static void begin(struct run *run, unsigned script, unsigned rarely)
     }
     run->bus = bus_create(&options);
     EXPECT(run->bus != NULL, "a bus");
-    run->outcome = bus_start_workers(run->bus) == 0 ? BUS_RUNNING : BUS_SYSTEM_ERROR;
+    run->outcome = workers_start(run->bus) == 0 ? BUS_RUNNING : BUS_SYSTEM_ERROR;
 }
 
 static void end(struct run *run)
 {
-    bus_reap_workers(run->bus);
+    workers_each(run->bus, worker_check_exit);
     bus_destroy(run->bus);
     if (run->on_stdio)
         give_stdio_back(run);

@@ -1,17 +1,17 @@
-/* The configuration: whatever the text, it is taken or refused with words that fit on a line, and
- * what is taken keeps the rules. */
+/* The configuration: every text is accepted or refused with reports of one line, and an accepted
+ * configuration keeps the rules. */
 #include "build_config.h"
 
 #include "config/config.h"
 
 #include "base/error.h"
 #include "common.h"
-#include "format/json.h"
 #include "reference_json.h"
+#include "json/document.h"
 
 #define NAME "fuzz.json"
 
-struct told {
+struct reports {
     size_t errors, warnings;
     uint64_t digest;
     char first_error[256];
@@ -19,18 +19,18 @@ struct told {
 
 static void report(void *user_data, bool is_error, const char *text)
 {
-    struct told *told = user_data;
+    struct reports *reports = user_data;
     const unsigned char *p = (const unsigned char *)text;
 
     EXPECT(strncmp(text, NAME ":", sizeof NAME) == 0, "does not begin with the file: %s", text);
     for (; *p != '\0'; p++) {
         EXPECT(*p >= ' ' && *p != 0x7F, "a control character in %s", text);
-        told->digest = (told->digest ^ *p) * UINT64_C(0x100000001b3);
+        reports->digest = (reports->digest ^ *p) * UINT64_C(0x100000001b3);
     }
-    told->digest += is_error;
-    if (is_error && told->errors++ == 0)
-        snprintf(told->first_error, sizeof told->first_error, "%s", text);
-    told->warnings += !is_error;
+    reports->digest += is_error;
+    if (is_error && reports->errors++ == 0)
+        snprintf(reports->first_error, sizeof reports->first_error, "%s", text);
+    reports->warnings += !is_error;
 }
 
 static void check_pool(const struct config *config, size_t index)
@@ -76,18 +76,19 @@ static bool contains(const char *text, const char *what)
     return strstr(text, what) != NULL;
 }
 
-/* The strict reader takes what the plain one takes, but for what it says it doesn't. */
+/* The strict reader accepts the documents of the reference, but for those with a reason it names.
+ * */
 static void check_reader(const char *text, size_t len)
 {
-    struct json_document document;
-    struct json_error error;
-    int code = json_read(&document, slice_of(text, len), &error);
+    struct document document;
+    struct document_error error;
+    int code = document_read(&document, slice_of(text, len), &error);
     bool valid = reference_document(text, len, 4096);
 
     if (code == STDIO_BUS_OK) {
         EXPECT(valid, "read, but it is not JSON");
-        EXPECT(reference_document(text, len, JSON_MAX_DEPTH), "nested too deeply");
-        json_free(&document);
+        EXPECT(reference_document(text, len, DOCUMENT_MAX_DEPTH), "nested too deeply");
+        document_free(&document);
         return;
     }
     EXPECT(code == STDIO_BUS_EINVAL && document.root == NULL, "code %d", code);
@@ -97,18 +98,18 @@ static void check_reader(const char *text, size_t len)
            "JSON is refused: %s", error.text);
 }
 
-static struct told read_once(const char *text, size_t len, bool check)
+static struct reports read_once(const char *text, size_t len, bool check)
 {
-    static const struct told nothing;
-    struct told told = nothing;
+    static const struct reports nothing;
+    struct reports reports = nothing;
     struct config config;
     size_t i;
     int code;
 
     memset(&config, 0xA5, sizeof config);
-    code = config_read_text(&config, text, len, NAME, report, &told);
-    EXPECT(code == (told.errors == 0 ? STDIO_BUS_OK : STDIO_BUS_EINVAL), "%d with %zu errors", code,
-           told.errors);
+    code = config_read_text(&config, text, len, NAME, report, &reports);
+    EXPECT(code == (reports.errors == 0 ? STDIO_BUS_OK : STDIO_BUS_EINVAL), "%d with %zu errors",
+           code, reports.errors);
     if (code != STDIO_BUS_OK) {
         EXPECT(config.pools == NULL && config.pool_count == 0, "something is left");
     } else if (check) {
@@ -116,20 +117,20 @@ static struct told read_once(const char *text, size_t len, bool check)
         for (i = 0; i < config.pool_count; i++)
             check_pool(&config, i);
         check_limits(&config.limits);
-        EXPECT(reference_document(text, len, JSON_MAX_DEPTH), "taken, but it is not JSON");
+        EXPECT(reference_document(text, len, DOCUMENT_MAX_DEPTH), "taken, but it is not JSON");
     }
     config_free(&config);
-    return told;
+    return reports;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = fuzz_copy(data, size);
-    struct told first = read_once(text, size, true), second = read_once(text, size, false);
+    struct reports first = read_once(text, size, true), second = read_once(text, size, false);
 
     EXPECT(first.digest == second.digest, "the second time it says something else");
     if (!reference_document(text, size, 4096))
-        EXPECT(first.errors == 1 && first.warnings == 0, "a syntax error is told alone");
+        EXPECT(first.errors == 1 && first.warnings == 0, "a syntax error is reported alone");
     check_reader(text, size);
     free(text);
     return 0;

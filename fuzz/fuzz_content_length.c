@@ -1,16 +1,18 @@
-/* The framings that announce lengths: a stream gives the same messages and the same complaints
+/* The framings that announce lengths: a stream gives the same messages and the same problems
  * however it is cut; every body becomes one line with the same fields; and whatever came before,
  * the next good frame is found. The third byte of an input says which framing, and how long a body
  * may be. */
 #include "build_config.h"
 
-#include "format/framing.h"
-#include "format/message.h"
+#include "framing/framing.h"
+#include "json/message.h"
 
 #include "common.h"
 #include "reference_json.h"
 
 #define OPTION_BYTES (CUTTER_BYTES + 1)
+
+static struct scanner scanner;
 
 /* What a stream came to, in order: equal for equal streams. */
 struct verdicts {
@@ -42,7 +44,7 @@ static bool same_field(const struct scan_field *a, const struct scan_field *b)
            (a->type == SCAN_ABSENT || (a->offset == b->offset && a->len == b->len));
 }
 
-/* To whoever reads lines, the body with spaces for its newlines is one, and says the same. */
+/* To a reader of lines, the body with spaces for its newlines is one line with the same fields. */
 static void check_line(struct slice body, const struct scan_fields *fields)
 {
     char *line = malloc(body.len + 1);
@@ -79,19 +81,17 @@ static void read_frames(const struct framing *framing, struct verdicts *verdicts
         switch (framing->next(state, input, &frame)) {
         case FRAME_WAIT:
             return;
-        case FRAME_MESSAGE:
-            EXPECT(frame.body.data == input.data && frame.body.len == frame.consumed, "the body");
-            EXPECT(frame.body.len <= state->max_body, "%zu bytes", frame.body.len);
-            EXPECT(!state->begun, "a frame goes on behind its end");
-            check_line(frame.body, &state->scanner.fields);
-            add_bytes(&verdicts->digest, frame.body.data, frame.body.len);
+        case FRAME_WHOLE:
+            EXPECT(frame.consumed <= state->max_body, "%zu bytes", frame.consumed);
+            EXPECT(!state->begun, "a frame goes on after its end");
+            check_line(slice_of(input.data, frame.consumed), &scanner.fields);
+            add_bytes(&verdicts->digest, input.data, frame.consumed);
             verdicts->messages++;
             break;
         case FRAME_REFUSED:
             EXPECT(frame.problem != NULL && frame.problem[0] != '\0', "no words for it");
-            EXPECT(frame.code == JSONRPC_PARSE_ERROR || frame.code == JSONRPC_INVALID_REQUEST,
-                   "code %d", frame.code);
-            EXPECT(!state->begun || state->told, "it will be told again");
+            EXPECT(frame.fault <= FRAME_FAULT_TYPE, "fault %d", (int)frame.fault);
+            EXPECT(!state->begun || state->reported, "it will be reported again");
             add_bytes(&verdicts->digest, frame.problem, strlen(frame.problem));
             verdicts->refused++;
             break;
@@ -115,7 +115,7 @@ static void check_next(const struct framing *framing, struct verdicts *verdicts,
     char prefix[FRAME_PREFIX_MAX], *stream;
 
     if (framing == &framing_length && verdicts->state.begun)
-        return; /* it is behind the rest of the frame that has begun */
+        return; /* it follows the rest of the frame that has begun */
     if (verdicts->state.begun) {
         framing->give_up(&verdicts->state, rest.len);
         rest.len = 0;
@@ -133,7 +133,7 @@ static void check_next(const struct framing *framing, struct verdicts *verdicts,
     free(stream);
 }
 
-/* As a connection does it: what is not consumed waits, elsewhere in memory, for more. */
+/* As in a connection: bytes that are not consumed wait for more, elsewhere in memory. */
 static void read_stream(const struct stream *stream, struct cutter *cutter,
                         struct verdicts *verdicts)
 {
@@ -142,6 +142,8 @@ static void read_stream(const struct stream *stream, struct cutter *cutter,
 
     memset(verdicts, 0, sizeof *verdicts);
     memset(&verdicts->state, 0x5A, sizeof verdicts->state);
+    verdicts->state.check = &json_body_check;
+    verdicts->state.check_state = &scanner;
     verdicts->state.max_body = stream->max_body;
     stream->framing->reset(&verdicts->state);
     while (read < stream->size) {
@@ -161,7 +163,7 @@ static void read_stream(const struct stream *stream, struct cutter *cutter,
     EXPECT(have - start <= FRAME_MAX_HEADER_BYTES + stream->max_body, "%zu bytes are kept",
            have - start);
     add_bytes(&verdicts->digest, &verdicts->state.begun, 1);
-    add_bytes(&verdicts->digest, &verdicts->state.told, 1);
+    add_bytes(&verdicts->digest, &verdicts->state.reported, 1);
     check_next(stream->framing, verdicts, slice_of(buffer + start, have - start));
     free(buffer);
 }

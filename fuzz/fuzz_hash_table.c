@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         unsigned what = tape_byte(&tape);
         struct item *item = &state.items[tape_byte(&tape)];
 
-        if (what < 3) { /* a whole row of them, so that short inputs grow the table too */
+        if (what < 3) { /* a row of items, so that short inputs grow the table too */
             for (i = 0; i < 64; i++)
                 insert(&state, &state.items[(item->name + i) % ITEMS], what * 64 + i % 32);
         } else if (what < 128) {

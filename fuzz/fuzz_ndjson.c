@@ -1,13 +1,15 @@
 /* NDJSON framing and messages: a stream gives the same messages and verdicts however it is cut; the
- * routing fields are what a plain reader finds; an error line written for an id is read back as
- * that id. */
+ * routing fields are those that a plain reader finds; an error line written for an id is read back
+ * as that id. */
 #include "build_config.h"
 
-#include "format/framing.h"
-#include "format/message.h"
+#include "framing/framing.h"
+#include "json/message.h"
 
 #include "common.h"
 #include "reference_json.h"
+
+static struct scanner body_scanner;
 
 /* What a stream came to, in order: equal for equal streams. */
 struct verdicts {
@@ -57,13 +59,13 @@ static enum message_problem scan_line(struct message *message, struct message_sc
 }
 
 /* The id that a message with this text in the id's place has. */
-static struct message_id id_written(const char *before, struct slice text, const char *behind,
+static struct message_id id_written(const char *before, struct slice text, const char *after,
                                     struct message_scratch *scratch)
 {
     char line[MESSAGE_ERROR_MAX];
     struct message message;
     int len = snprintf(line, sizeof line, "{\"id\":%s%.*s%s}\n", before, (int)text.len, text.data,
-                       behind);
+                       after);
 
     if (scan_line(&message, scratch, slice_of(line, (size_t)len)) != MESSAGE_OK)
         message.id.type = ID_NONE;
@@ -73,21 +75,21 @@ static struct message_id id_written(const char *before, struct slice text, const
 /* The same number, written in other ways, is the same id. */
 static void check_number(struct message_id id, struct slice raw)
 {
-    static const char *const behinds[] = {".0", "e0", "0e-1", ".000E+0", "00e-02"};
+    static const char *const afters[] = {".0", "e0", "0e-1", ".000E+0", "00e-02"};
     struct message_scratch scratch;
     size_t i;
 
     if (raw.len > 100 || memchr(raw.data, '.', raw.len) || memchr(raw.data, 'e', raw.len) ||
         memchr(raw.data, 'E', raw.len))
         return;
-    for (i = 0; i < sizeof behinds / sizeof *behinds; i++) {
+    for (i = 0; i < sizeof afters / sizeof *afters; i++) {
         struct message_id other;
 
-        if (behinds[i][0] == '0' && raw.data[raw.len - 1] == '0' && raw.len <= 2)
+        if (afters[i][0] == '0' && raw.data[raw.len - 1] == '0' && raw.len <= 2)
             continue; /* "00" is no number */
-        other = id_written("", raw, behinds[i], &scratch);
-        EXPECT(message_id_equal(id, other), "%.*s and with %s behind", (int)raw.len, raw.data,
-               behinds[i]);
+        other = id_written("", raw, afters[i], &scratch);
+        EXPECT(message_id_equal(id, other), "%.*s and with %s after", (int)raw.len, raw.data,
+               afters[i]);
     }
 }
 
@@ -147,7 +149,8 @@ static void check_fields(struct slice line, const struct message *message,
     raw = slice_of(line.data + is.fields.id.offset, is.fields.id.len);
     if (is.fields.id.type == SCAN_NUMBER) {
         EXPECT(raw.len > STDIO_BUS_MAX_REQUEST_ID_LEN ? problem == MESSAGE_ID_LENGTH
-                                                      : message->id.type == ID_NUMBER, "a number");
+                                                      : message->id.type == ID_NUMBER,
+               "a number");
         if (problem != MESSAGE_ID_LENGTH)
             check_number(message->id, raw);
     } else {
@@ -173,7 +176,7 @@ static bool read_frames(struct framing_state *state, const char *buffer, size_t 
                         struct verdicts *verdicts, bool check)
 {
     for (;;) {
-        struct frame frame = {.body = {NULL, 0}};
+        struct frame frame = {.consumed = 0};
         struct slice input = slice_of(buffer + *start, end - *start);
         struct message_scratch scratch;
         struct message message;
@@ -186,13 +189,14 @@ static bool read_frames(struct framing_state *state, const char *buffer, size_t 
             verdicts->problem = frame.problem;
             EXPECT(frame.problem != NULL && frame.problem[0] != '\0', "no words for it");
             return false;
-        case FRAME_MESSAGE:
-            EXPECT(frame.body.data == input.data && frame.body.len == frame.consumed, "the body");
-            problem = message_from_scan(&message, frame.body, &state->scanner.fields, &scratch);
+        case FRAME_WHOLE:
+            EXPECT(frame.consumed <= input.len, "consumed %zu", frame.consumed);
+            input.len = frame.consumed;
+            problem = message_from_scan(&message, input, &body_scanner.fields, &scratch);
             EXPECT(message_problem_text(problem)[0] != '\0', "no words for it");
             add_message(verdicts, &message, problem);
             if (check)
-                check_fields(frame.body, &message, problem);
+                check_fields(input, &message, problem);
             break;
         case FRAME_SKIP:
             break;
@@ -205,7 +209,7 @@ static bool read_frames(struct framing_state *state, const char *buffer, size_t 
     }
 }
 
-/* As a connection does it: what is not consumed waits, elsewhere in memory, for more. */
+/* As in a connection: bytes that are not consumed wait for more, elsewhere in memory. */
 static struct verdicts read_stream(const uint8_t *data, size_t size, struct cutter *cutter)
 {
     struct verdicts verdicts = {0, 0, 0, NULL};
@@ -215,6 +219,8 @@ static struct verdicts read_stream(const uint8_t *data, size_t size, struct cutt
     bool more = true;
 
     memset(&state, 0x5A, sizeof state);
+    state.check = &json_body_check;
+    state.check_state = &body_scanner;
     framing_ndjson.reset(&state);
     while (more && read < size) {
         size_t piece = cutter != NULL ? cutter_next(cutter, size - read) : size;

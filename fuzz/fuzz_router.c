@@ -1,15 +1,18 @@
 /* The router against a plain model of the specification (router_model.h). The input is a row of
- * things that happen: messages of all kinds with few ids and sessions, so that they collide; peers
- * that come, fall silent and vanish; queues that fill up and drain; queueing that fails.
+ * events: messages of all kinds with few ids and sessions, so that they collide; peers that come,
+ * close their input and vanish; queues that fill up and drain; deliveries that fail.
  *
- * Each decision must be the model's. Besides: every request ends exactly once; who is held has a
- * reason, and is released when that is gone; releasing comes to an end; at the end all tables are
- * empty. */
+ * Each decision must be the model's. Besides: every request ends exactly once; a held peer has a
+ * reason, and is released when that is gone; releasing ends; in the end all tables are empty. */
 #include "build_config.h"
 
 #include "router/router.h"
 
 #include "common.h"
+#include "router/departure.h"
+#include "router/to_client.h"
+#include "router/to_worker.h"
+#include "router/waiting.h"
 #include "router_model.h"
 
 #define RELEASES_MAX 200 /* per step; each actor gets a few at most */
@@ -19,20 +22,21 @@ struct actor {
     bool pending; /* its message could not go anywhere yet */
     bool starved; /* for want of memory */
     struct model_message message;
-    struct prediction hold; /* why */
-    bool waits_in_vain;     /* for somebody who is gone */
+    struct prediction hold; /* the reason */
+    bool waits_in_vain;     /* for a peer that is gone */
 };
 
 struct run {
     struct tape tape;
     struct limits limits;
     struct router router;
+    struct group pools[MODEL_POOLS];
     struct model model;
     struct actor actors[MODEL_ACTORS];
     struct list starved;
-    struct model_request told[MODEL_REQUESTS_MAX]; /* who must still be told */
-    size_t told_count;
-    size_t open; /* requests offered and not ended */
+    struct model_request reported[MODEL_REQUESTS_MAX]; /* still to be reported */
+    size_t reported_count;
+    size_t open; /* requests sent and not ended */
     bool traces;
 };
 
@@ -55,7 +59,7 @@ static int actor_of(const struct run *run, const struct peer *peer)
         if (peer == &run->actors[i].peer)
             return i;
     }
-    EXPECT(false, "a peer that nobody knows");
+    EXPECT(false, "an unknown peer");
     return NOBODY;
 }
 
@@ -65,13 +69,13 @@ static int id_of(struct message_id id)
 
     while (i < MODEL_IDS && !message_id_equal(ids[i], id))
         i++;
-    EXPECT(i < MODEL_IDS, "an id that nobody sent");
+    EXPECT(i < MODEL_IDS, "an id that was not sent");
     return i;
 }
 
-/* The ids that the router keeps free for peers: those that were released, and `offering`, who is
- * just being offered. */
-static void read_kept(struct run *run, int offering)
+/* The ids that the router keeps free for released peers, and for `deciding`, whose message is
+ * decided about next. */
+static void read_kept(struct run *run, int deciding)
 {
     int i;
 
@@ -87,8 +91,8 @@ static void read_kept(struct run *run, int offering)
         known->kept_id = id_of(kept->answerer_id);
         EXPECT(kept->state == REQUEST_RESERVED && kept->asker == &actor->peer, "%d", i);
         EXPECT(actor->pending && actor->message.id == known->kept_id &&
-                   (i == offering || peer_held(&actor->peer)),
-               "an id is kept for %d, who does not wait for it", i);
+                   (i == deciding || peer_held(&actor->peer)),
+               "an id is kept for %d, which does not wait for it", i);
         EXPECT(model_find_to_answer(&run->model, known->kept_at, known->kept_id) == NOBODY,
                "an id is kept for %d, and in flight", i);
     }
@@ -99,7 +103,7 @@ static struct slice text_of(const char *text)
     return slice_of(text, strlen(text));
 }
 
-/* The message as the router gets it: its texts are gone after the call. */
+/* The message for the router, whose texts live until the decision is made. */
 static struct message build(const struct model_message *from, char **id_text)
 {
     struct message message = {.bytes = {"{}\n", 3}};
@@ -120,7 +124,7 @@ static struct message build(const struct model_message *from, char **id_text)
     return message;
 }
 
-static void trace_offer(const struct run *run, int from, const struct route *route)
+static void trace_decision(const struct run *run, int from, const struct decision *decision)
 {
     static const char *const actions[] = {"forward", "hold", "refuse", "discard", "no memory"};
     const struct model_message *message = &run->actors[from].message;
@@ -128,31 +132,32 @@ static void trace_offer(const struct run *run, int from, const struct route *rou
     if (run->traces)
         fprintf(stderr, "%d: id %d session %d pool %d%s%s: %s %d\n", from, message->id,
                 message->session, message->pool, message->has_method ? " method" : "",
-                message->has_result ? " result" : "", actions[route->action],
-                route->action == ROUTE_FORWARD ? actor_of(run, route->to) : route->code);
+                message->has_result ? " result" : "", actions[decision->action],
+                decision->action == ACTION_FORWARD ? actor_of(run, decision->to) : decision->code);
 }
 
 static void compare(const struct run *run, const struct prediction *expected,
-                    const struct route *route)
+                    const struct decision *decision)
 {
-    EXPECT(route->action == expected->action, "action %d, the model says %d", (int)route->action,
-           (int)expected->action);
-    if (route->action == ROUTE_FORWARD) {
-        EXPECT(actor_of(run, route->to) == expected->to, "to %d, the model says %d",
-               actor_of(run, route->to), expected->to);
-        EXPECT((route->recorded != NULL) == expected->asks, "recorded or not");
-        EXPECT((route->answered != NULL) == (expected->answered != NOBODY), "answered or not");
+    EXPECT(decision->action == expected->action, "action %d, the model says %d",
+           (int)decision->action, (int)expected->action);
+    if (decision->action == ACTION_FORWARD) {
+        EXPECT(actor_of(run, decision->to) == expected->to, "to %d, the model says %d",
+               actor_of(run, decision->to), expected->to);
+        EXPECT((decision->recorded != NULL) == expected->asks, "recorded or not");
+        EXPECT((decision->answered != NULL) == (expected->answered != NOBODY), "answered or not");
     }
-    if (route->action == ROUTE_REFUSE)
-        EXPECT(route->code == expected->code, "code %d, the model says %d", route->code,
+    if (decision->action == ACTION_REFUSE)
+        EXPECT(decision->code == expected->code, "code %d, the model says %d", decision->code,
                expected->code);
-    if (route->action == ROUTE_REFUSE || route->action == ROUTE_DISCARD)
-        EXPECT(strlen(route->text) > 8 && strchr(route->text, '\n') == NULL, "no reason told");
-    if (route->action == ROUTE_HOLD)
-        EXPECT(route->waits_for_id == expected->waits_for_id, "held for an id or not");
+    if (decision->action == ACTION_REFUSE || decision->action == ACTION_DISCARD)
+        EXPECT(strlen(decision->text) > 8 && strchr(decision->text, '\n') == NULL,
+               "no reason given");
+    if (decision->action == ACTION_HOLD)
+        EXPECT((decision->hold_ms > 0) == expected->waits_for_id, "held for an id or not");
 }
 
-/* A request counts as open until it has ended in one of the ways. */
+/* A request is open until it has ended in one of the ways. */
 static bool is_request(int from, const struct model_message *message)
 {
     return message->id != NOBODY &&
@@ -160,44 +165,45 @@ static bool is_request(int from, const struct model_message *message)
                                   : message->has_method || !message->has_result);
 }
 
-/* Offers the actor's message, for the first time or again. */
-static void offer(struct run *run, int from, bool fail)
+/* Decides about the actor's message, for the first time or again. */
+static void decide(struct run *run, int from, bool fail)
 {
     struct actor *actor = &run->actors[from];
     struct prediction expected;
     struct message message;
-    struct route route;
+    struct decision decision;
     char *id_text;
 
     read_kept(run, from);
     expected = model_predict(&run->model, from, &actor->message);
     message = build(&actor->message, &id_text);
+    decision_begin(&decision, &run->router, &actor->peer, &message);
     if (model_is_worker(from))
-        router_from_worker(&run->router, &actor->peer, &message, &route);
+        to_client(&decision);
     else
-        router_from_client(&run->router, &actor->peer, &message, &route);
+        to_worker(&decision);
     free(id_text);
-    trace_offer(run, from, &route);
-    compare(run, &expected, &route);
+    trace_decision(run, from, &decision);
+    compare(run, &expected, &decision);
     EXPECT(actor->peer.reserved == NULL, "an id is still kept for %d", from);
-    actor->pending = route.action == ROUTE_HOLD || (route.action == ROUTE_FORWARD && fail);
+    actor->pending = decision.action == ACTION_HOLD || (decision.action == ACTION_FORWARD && fail);
     actor->hold = expected;
     actor->waits_in_vain = false;
-    if (route.action != ROUTE_HOLD)
+    if (decision.action != ACTION_HOLD)
         run->model.actors[from].expired = false;
-    if (route.action == ROUTE_FORWARD) {
+    if (decision.action == ACTION_FORWARD) {
         run->open -= !fail && expected.answered != NOBODY;
         model_forwarded(&run->model, from, &actor->message, &expected, !fail);
     } else if (expected.answered != NOBODY) {
         model_end_request(&run->model, expected.answered); /* the asker is gone: not counted */
     }
-    run->open -= route.action == ROUTE_REFUSE && is_request(from, &actor->message);
-    if (route.action == ROUTE_FORWARD && fail) {
-        router_forward_failed(&run->router, &route);
-        router_hold(&run->starved, &actor->peer);
+    run->open -= decision.action == ACTION_REFUSE && is_request(from, &actor->message);
+    if (decision.action == ACTION_FORWARD && fail) {
+        decision_failed(&decision);
+        waiting_hold(&run->starved, &actor->peer);
         actor->starved = true;
-    } else if (route.action == ROUTE_FORWARD) {
-        router_forwarded(&run->router, &route);
+    } else if (decision.action == ACTION_FORWARD) {
+        decision_delivered(&decision);
     }
 }
 
@@ -210,10 +216,10 @@ static void send_message(struct run *run, int from, struct model_message message
         return;
     actor->message = message;
     run->open += is_request(from, &message);
-    offer(run, from, fail);
+    decide(run, from, fail);
 }
 
-/* What the tables hold, by count. */
+/* The counts of the tables. */
 static void check_counts(const struct run *run)
 {
     const struct router *router = &run->router;
@@ -242,36 +248,36 @@ static void check_counts(const struct run *run)
     EXPECT(router->from_workers.by_answerer.count ==
                router->from_workers.active_count + router->from_workers.abandoned_count + kept[1],
            "entries");
-    EXPECT(run->open == pending + router->from_clients.active_count +
-                            router->from_workers.active_count,
+    EXPECT(run->open ==
+               pending + router->from_clients.active_count + router->from_workers.active_count,
            "%zu requests are open", run->open);
 }
 
-/* True when the actor could go on, and what it waited for is so no more. (A session that begins or
- * ends may show it another way; it is released when what it waits for comes, all the same.) */
-static bool is_forgotten(const struct run *run, int who)
+/* True when the message could go and the reason of the hold is gone. (A session that begins or ends
+ * may open another way; the actor is released when the reason is gone all the same.) */
+static bool is_forgotten(const struct run *run, int number)
 {
-    const struct actor *actor = &run->actors[who];
+    const struct actor *actor = &run->actors[number];
 
     return actor->pending && !actor->starved &&
-           model_predict(&run->model, who, &actor->message).action == ROUTE_FORWARD &&
+           model_predict(&run->model, number, &actor->message).action == ACTION_FORWARD &&
            (actor->waits_in_vain ||
-            !model_still_waits(&run->model, who, &actor->message, &actor->hold));
+            !model_still_waits(&run->model, number, &actor->message, &actor->hold));
 }
 
-/* Released peers try again, until none is left; who is held then has to be. */
+/* Decides again about released peers. A peer that is held then must have a reason. */
 static void drain(struct run *run)
 {
     struct peer *peer;
     int releases = 0, i;
 
-    while ((peer = router_next_released(&run->router)) != NULL) {
-        int who = actor_of(run, peer);
+    while ((peer = waiting_next_released(&run->router)) != NULL) {
+        int number = actor_of(run, peer);
 
         EXPECT(++releases <= RELEASES_MAX, "releasing does not come to an end");
-        EXPECT(run->actors[who].pending, "%d is released, but has nothing to offer", who);
-        run->actors[who].starved = false;
-        offer(run, who, false);
+        EXPECT(run->actors[number].pending, "%d is released without a message", number);
+        run->actors[number].starved = false;
+        decide(run, number, false);
     }
     read_kept(run, NOBODY);
     for (i = 0; i < MODEL_ACTORS; i++) {
@@ -282,119 +288,122 @@ static void drain(struct run *run)
     }
 }
 
-/* --- what happens to peers --- */
+/* --- events of peers --- */
 
 static void unanswered(void *user_data, struct peer *asker, struct message_id id)
 {
     struct run *run = user_data;
-    int who = actor_of(run, asker), what = id_of(id);
+    int number = actor_of(run, asker), sent = id_of(id);
     size_t i;
 
-    for (i = 0; i < run->told_count; i++) {
-        if (run->told[i].asker == who && run->told[i].id == what) {
-            run->told[i] = run->told[--run->told_count];
+    for (i = 0; i < run->reported_count; i++) {
+        if (run->reported[i].asker == number && run->reported[i].id == sent) {
+            run->reported[i] = run->reported[--run->reported_count];
             run->open--;
             return;
         }
     }
-    EXPECT(false, "%d is told of id %d", who, what);
+    EXPECT(false, "id %d of %d is reported", sent, number);
 }
 
 /* Requests of an actor that vanishes end with it. */
-static void forget_asked(struct run *run, int who)
+static void forget_asked(struct run *run, int number)
 {
-    struct actor *actor = &run->actors[who];
+    struct actor *actor = &run->actors[number];
     size_t i;
 
     for (i = 0; i < MODEL_ACTORS; i++)
-        run->actors[i].waits_in_vain |= run->actors[i].hold.waits_at == who;
+        run->actors[i].waits_in_vain |= run->actors[i].hold.waits_at == number;
     for (i = 0; i < run->model.request_count; i++)
-        run->open -= run->model.requests[i].asker == who;
-    run->open -= actor->pending && is_request(who, &actor->message);
+        run->open -= run->model.requests[i].asker == number;
+    run->open -= actor->pending && is_request(number, &actor->message);
     actor->pending = actor->starved = false;
-    run->model.actors[who].full = run->model.actors[who].expired = false;
-    model_stop_asking(&run->model, who);
+    run->model.actors[number].full = run->model.actors[number].expired = false;
+    model_stop_asking(&run->model, number);
 }
 
-static void connect_client(struct run *run, int who)
+static void connect_client(struct run *run, int number)
 {
     static const struct actor unknown;
     static const struct model_actor fresh;
 
-    if (run->model.actors[who].here)
+    if (run->model.actors[number].here)
         return;
-    run->actors[who] = unknown;
-    run->model.actors[who] = fresh;
-    run->model.actors[who].here = true;
-    run->model.actors[who].availability = PEER_HERE;
-    router_add_client(&run->router, &run->actors[who].peer);
+    run->actors[number] = unknown;
+    run->model.actors[number] = fresh;
+    run->model.actors[number].here = true;
+    run->model.actors[number].availability = PEER_READY;
+    router_add_client(&run->router, &run->actors[number].peer);
 }
 
-static void lose_client(struct run *run, int who)
+static void lose_client(struct run *run, int number)
 {
-    if (!run->model.actors[who].here)
+    if (!run->model.actors[number].here)
         return;
-    forget_asked(run, who);
-    run->told_count = model_stop_answering(&run->model, who, run->told);
-    run->model.actors[who].here = false;
-    router_client_gone(&run->router, &run->actors[who].peer, unanswered, run);
-    EXPECT(run->told_count == 0, "%zu workers are not told", run->told_count);
+    forget_asked(run, number);
+    run->reported_count = model_stop_answering(&run->model, number, run->reported);
+    run->model.actors[number].here = false;
+    departure_client(&run->router, &run->actors[number].peer, unanswered, run);
+    EXPECT(run->reported_count == 0, "%zu requests of workers are not reported",
+           run->reported_count);
 }
 
-static void half_close(struct run *run, int who)
+static void half_close(struct run *run, int number)
 {
-    if (!run->model.actors[who].here || run->actors[who].pending)
+    if (!run->model.actors[number].here || run->actors[number].pending)
         return;
-    run->told_count = model_stop_answering(&run->model, who, run->told);
-    run->model.actors[who].input_ended = true;
-    router_client_input_ended(&run->router, &run->actors[who].peer, unanswered, run);
-    EXPECT(run->told_count == 0, "%zu workers are not told", run->told_count);
+    run->reported_count = model_stop_answering(&run->model, number, run->reported);
+    run->model.actors[number].input_ended = true;
+    departure_client_input(&run->router, &run->actors[number].peer, unanswered, run);
+    EXPECT(run->reported_count == 0, "%zu requests of workers are not reported",
+           run->reported_count);
 }
 
-static void lose_worker(struct run *run, int who)
+static void lose_worker(struct run *run, int number)
 {
-    struct model_actor *known = &run->model.actors[who];
+    struct model_actor *known = &run->model.actors[number];
 
     if (!known->here)
         return;
-    forget_asked(run, who);
-    run->told_count = model_stop_answering(&run->model, who, run->told);
+    forget_asked(run, number);
+    run->reported_count = model_stop_answering(&run->model, number, run->reported);
     known->here = false;
-    known->availability = PEER_AWAY;
-    router_worker_gone(&run->router, &run->actors[who].peer, unanswered, run);
-    EXPECT(run->told_count == 0, "%zu clients are not told", run->told_count);
+    known->availability = PEER_ABSENT;
+    departure_worker(&run->router, &run->actors[number].peer, unanswered, run);
+    EXPECT(run->reported_count == 0, "%zu requests of clients are not reported",
+           run->reported_count);
 }
 
-static void set_availability(struct run *run, int who, enum peer_availability availability)
+static void set_availability(struct run *run, int number, enum peer_availability availability)
 {
-    struct model_actor *known = &run->model.actors[who];
+    struct model_actor *known = &run->model.actors[number];
 
     if (known->availability == PEER_FAILED || (availability == PEER_FAILED && known->here))
         return;
     known->availability = availability;
-    if (availability == PEER_HERE)
+    if (availability == PEER_READY)
         known->here = true;
-    router_worker_available(&run->router, &run->actors[who].peer, availability);
+    waiting_worker_available(&run->router, &run->actors[number].peer, availability);
 }
 
-static void set_full(struct run *run, int who, bool full)
+static void set_full(struct run *run, int number, bool full)
 {
-    struct model_actor *known = &run->model.actors[who];
+    struct model_actor *known = &run->model.actors[number];
 
     if (!known->here || known->full == full)
         return;
     known->full = full;
-    router_set_full(&run->router, &run->actors[who].peer, full);
+    waiting_set_full(&run->router, &run->actors[number].peer, full);
 }
 
-static void expire_hold(struct run *run, int who)
+static void expire_hold(struct run *run, int number)
 {
-    struct actor *actor = &run->actors[who];
+    struct actor *actor = &run->actors[number];
 
     if (!actor->pending || actor->starved || !actor->hold.waits_for_id)
         return;
-    run->model.actors[who].expired = true;
-    router_hold_expired(&run->router, &actor->peer);
+    run->model.actors[number].expired = true;
+    waiting_expire(&run->router, &actor->peer);
 }
 
 static void release_starved(struct run *run)
@@ -402,10 +411,10 @@ static void release_starved(struct run *run)
     struct list_node *node, *following;
 
     list_each(&run->starved, node, following)
-        router_release(&run->router, list_entry(node, struct peer, hold));
+        waiting_release(&run->router, list_entry(node, struct peer, hold));
 }
 
-/* --- the row of things --- */
+/* --- the row of events --- */
 
 static struct model_message choose_message(struct tape *tape)
 {
@@ -422,21 +431,21 @@ static struct model_message choose_message(struct tape *tape)
     return message;
 }
 
-/* Answers one of the requests that wait for it, abandoned ones too. */
-static void answer(struct run *run, int who, unsigned which)
+/* Answers one of the requests that the actor has to answer, abandoned ones too. */
+static void answer(struct run *run, int number, unsigned which)
 {
     struct model_message message = {NOBODY, NOBODY, NOBODY, false, true};
     size_t i;
 
     for (i = 0; i < run->model.request_count; i++) {
-        if (run->model.requests[i].answerer == who) {
+        if (run->model.requests[i].answerer == number) {
             message.id = run->model.requests[i].id;
             if (which-- == 0)
                 break;
         }
     }
     if (message.id != NOBODY)
-        send_message(run, who, message, false);
+        send_message(run, number, message, false);
 }
 
 static void step(struct run *run)
@@ -444,7 +453,7 @@ static void step(struct run *run)
     unsigned what = tape_byte(&run->tape), which = tape_byte(&run->tape);
     int worker = (int)(which % MODEL_WORKERS);
     int client = MODEL_WORKERS + (int)(which % MODEL_CLIENTS);
-    int anybody = (int)(which % MODEL_ACTORS);
+    int actor = (int)(which % MODEL_ACTORS);
     bool fail = (what & 0x20) != 0;
 
     if (run->traces)
@@ -479,16 +488,16 @@ static void step(struct run *run)
         set_availability(run, worker, (enum peer_availability)(which / MODEL_WORKERS % 3));
         break;
     case 11:
-        set_availability(run, worker, PEER_HERE);
+        set_availability(run, worker, PEER_READY);
         break;
     case 12:
-        set_full(run, anybody, true);
+        set_full(run, actor, true);
         break;
     case 13:
-        set_full(run, anybody, false);
+        set_full(run, actor, false);
         break;
     case 14:
-        expire_hold(run, anybody);
+        expire_hold(run, actor);
         break;
     default:
         release_starved(run);
@@ -501,7 +510,7 @@ static void step(struct run *run)
 
 /* --- the end --- */
 
-static bool anybody_pending(const struct run *run)
+static bool is_any_pending(const struct run *run)
 {
     bool pending = false;
     int i;
@@ -511,7 +520,7 @@ static bool anybody_pending(const struct run *run)
     return pending;
 }
 
-/* Everybody does what is asked, and time passes: then nobody is held, nothing is in flight. */
+/* All requests are answered and time passes: then no peer is held, no request in flight. */
 static void settle(struct run *run)
 {
     int i, round;
@@ -520,26 +529,25 @@ static void settle(struct run *run)
     for (i = 0; i < MODEL_ACTORS; i++) {
         set_full(run, i, false);
         if (model_is_worker(i))
-            set_availability(run, i, PEER_HERE);
+            set_availability(run, i, PEER_READY);
     }
     drain(run);
     for (round = 0; round < 100; round++) {
-        if (run->model.request_count == 0 && !anybody_pending(run))
+        if (run->model.request_count == 0 && !is_any_pending(run))
             break;
         for (i = 0; i < MODEL_ACTORS; i++) {
             answer(run, i, 0);
             drain(run);
         }
-        /* Two who are held for an id that the other would free: only time helps. */
+        /* Two peers may each wait for an id that the other would free: a time limit ends that. */
         for (i = 0; i < MODEL_ACTORS && round % 10 == 9; i++) {
             expire_hold(run, i);
             drain(run);
         }
         check_counts(run);
     }
-    EXPECT(run->model.request_count == 0, "%zu requests stay unanswered",
-           run->model.request_count);
-    EXPECT(!anybody_pending(run), "somebody is held for ever");
+    EXPECT(run->model.request_count == 0, "%zu requests stay unanswered", run->model.request_count);
+    EXPECT(!is_any_pending(run), "a peer is held for ever");
     EXPECT(run->open == 0, "%zu requests are open", run->open);
 }
 
@@ -561,15 +569,18 @@ static void part(struct run *run)
     EXPECT(router->from_clients.by_answerer.count == 0 &&
                router->from_clients.by_asker.count == 0 &&
                router->from_workers.by_answerer.count == 0 &&
-               router->from_workers.by_asker.count == 0, "requests are left");
+               router->from_workers.by_asker.count == 0,
+           "requests are left");
     EXPECT(list_empty(&router->waiting_for_worker) && list_empty(&router->roaming) &&
-               list_empty(&router->released) && list_empty(&run->starved), "held peers are left");
+               list_empty(&router->released) && list_empty(&run->starved),
+           "held peers are left");
 }
 
 static void begin(struct run *run)
 {
     static const struct limits defaults = LIMITS_DEFAULT;
     static const struct siphash_key key = {1, 2};
+    static const struct pool_mode plain;
     unsigned limits = tape_byte(&run->tape);
     int i;
 
@@ -580,13 +591,16 @@ static void begin(struct run *run)
     list_init(&run->starved);
     model_init(&run->model, run->limits.max_pending_requests, run->limits.max_sessions);
     router_init(&run->router, &run->limits, &key);
-    for (i = 0; i < MODEL_POOLS; i++)
-        EXPECT(router_add_pool(&run->router, text_of(pools[i])) == i, "a pool");
+    for (i = 0; i < MODEL_POOLS; i++) {
+        group_init(&run->pools[i], text_of(pools[i]), &plain);
+        router_add_pool(&run->router, &run->pools[i]);
+    }
     for (i = 0; i < MODEL_WORKERS; i++) {
-        EXPECT(router_add_worker(&run->router, &run->actors[i].peer, i == 2) == 0, "a worker");
+        EXPECT(router_add_worker(&run->router, &run->actors[i].peer, &run->pools[i == 2]) == 0,
+               "a worker");
         run->model.actors[i].here = true; /* it starts */
         if ((limits & 0x80) == 0)
-            set_availability(run, i, PEER_HERE);
+            set_availability(run, i, PEER_READY);
     }
 }
 
@@ -604,6 +618,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     settle(run);
     part(run);
     router_free(&run->router);
+    group_free(&run->pools[0]);
+    group_free(&run->pools[1]);
     free(run);
     return 0;
 }

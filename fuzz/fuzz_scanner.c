@@ -1,7 +1,7 @@
-/* The scanner: however a text is cut, the same comes out, and it is what RFC 8259 says. */
+/* The scanner: the result of a text does not depend on its pieces, and is that of RFC 8259. */
 #include "build_config.h"
 
-#include "format/scanner.h"
+#include "json/scanner.h"
 
 #include "common.h"
 #include "reference_json.h"
@@ -24,12 +24,12 @@ static struct outcome scan_whole(const char *text, size_t len)
 {
     struct scanner scanner;
 
-    memset(&scanner, 0xA5, sizeof scanner); /* a reset is all that it needs */
+    memset(&scanner, 0xA5, sizeof scanner); /* scanner_reset suffices */
     scanner_reset(&scanner);
     return outcome_of(&scanner, scanner_run(&scanner, text, len));
 }
 
-/* Each piece comes with all before it, somewhere else in memory. */
+/* Each piece comes with all bytes before it, at another place in memory. */
 static struct outcome scan_cut(const char *text, size_t len, struct cutter *cutter)
 {
     enum scan_status status = SCAN_MORE;
@@ -46,9 +46,9 @@ static struct outcome scan_cut(const char *text, size_t len, struct cutter *cutt
         copy = fuzz_copy(text, have);
         status = scanner_run(&scanner, copy, have);
         free(copy);
-        EXPECT(scanner.position >= before, "a byte that was there is not looked at: at %zu of %zu",
-               scanner.position, have);
-        EXPECT(status != SCAN_MORE || scanner.position == have, "MORE before all was looked at");
+        EXPECT(scanner.position >= before, "a byte is read twice: at %zu of %zu", scanner.position,
+               have);
+        EXPECT(status != SCAN_MORE || scanner.position == have, "MORE before all was read");
     }
     return outcome_of(&scanner, status);
 }
@@ -63,7 +63,7 @@ static void compare_field(const char *name, const struct scan_field *a, const st
     EXPECT(a->type != SCAN_STRING || a->escaped == b->escaped, "%s: escaped", name);
 }
 
-/* The scanner calls SYNTAX what follows a number and could not be a part of one. */
+/* After a number, the scanner reports a byte that no number has as SYNTAX. */
 static enum scan_error kind_of(enum scan_error error)
 {
     return error == SCAN_ERROR_NUMBER ? SCAN_ERROR_SYNTAX : error;

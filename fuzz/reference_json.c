@@ -21,7 +21,7 @@ static int peek(const struct reader *r)
     return r->at < r->len ? r->text[r->at] : -1;
 }
 
-/* The next byte is wrong. What kind of mistake that is may be the byte's own doing. */
+/* The next byte is wrong. A control character is a better reason than `error`. */
 static bool wrong(struct reader *r, enum scan_error error, enum scan_error for_control)
 {
     int c = peek(r);
@@ -383,7 +383,7 @@ size_t reference_decode(char *to, const char *raw, size_t len)
             code = unit_at(raw + at + 2);
             at += 6;
             low = at + 6 <= len && raw[at] == '\\' && raw[at + 1] == 'u' ? unit_at(raw + at + 2)
-                                                                          : 0;
+                                                                         : 0;
             if (code >= 0xD800 && code < 0xDC00 && low >= 0xDC00 && low < 0xE000) {
                 code = 0x10000 + (code - 0xD800) * 0x400 + (low - 0xDC00);
                 at += 6;

@@ -1,12 +1,12 @@
-/* JSON as RFC 8259 has it, read in the plainest way: recursively, a byte at a time, from a text
- * that is all there. What the fast readers are compared with. */
+/* A reader of JSON (RFC 8259) in the plainest way: recursive, a byte at a time, over the whole
+ * text. The fast readers are compared with it. */
 #ifndef STDIO_BUS_FUZZ_REFERENCE_JSON_H
 #define STDIO_BUS_FUZZ_REFERENCE_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "format/scanner.h"
+#include "json/scanner.h"
 
 struct reference_result {
     enum scan_status status;
@@ -15,7 +15,7 @@ struct reference_result {
     struct scan_fields fields;
 };
 
-/* What scanner.h promises for the first line of `text`. */
+/* The result that scanner.h promises for the first line of `text`. */
 void reference_line(struct reference_result *result, const char *text, size_t len);
 
 /* True when `text` is one JSON value of any kind in valid UTF-8, over as many lines as it likes and

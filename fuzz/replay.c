@@ -4,8 +4,8 @@
  *     replay_scanner                      every file of $SOURCE_DIR/fuzz/corpora/scanner
  *     replay_scanner FILE|DIRECTORY ...   these
  *
- * Exits 1 when something could not be read or there was nothing to run. What the fuzzer finds ends
- * in abort, with the file's name on stderr. */
+ * Exits 1 when a file could not be read or there was none. A violation ends in abort, with the
+ * file's name on stderr. */
 #include "build_config.h"
 
 #include <dirent.h>
@@ -22,7 +22,7 @@
 static unsigned long runs;
 static const char *current; /* the one global: for the handler of a crash */
 
-static void tell_current(int signo)
+static void report_current(int signo)
 {
     static const char words[] = "while replaying ";
     ssize_t ignored;
@@ -114,8 +114,8 @@ int main(int argc, char **argv)
     bool good = true;
     int i;
 
-    signal(SIGABRT, tell_current);
-    signal(SIGSEGV, tell_current);
+    signal(SIGABRT, report_current);
+    signal(SIGSEGV, report_current);
     if (argc < 2)
         good = replay_own_corpus(argv[0]);
     for (i = 1; i < argc; i++)

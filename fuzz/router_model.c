@@ -74,17 +74,20 @@ static bool id_is_free(const struct model *model, int from, int answerer, int id
     return model_find_to_answer(model, answerer, id) == NOBODY;
 }
 
-static struct prediction outcome(enum route_action action)
+static struct prediction outcome(enum action action)
 {
-    struct prediction prediction = {.action = action, .to = NOBODY, .answered = NOBODY,
-                                    .took_turn = NOBODY, .waits_at = NOBODY};
+    struct prediction prediction = {.action = action,
+                                    .to = NOBODY,
+                                    .answered = NOBODY,
+                                    .took_turn = NOBODY,
+                                    .waits_at = NOBODY};
 
     return prediction;
 }
 
 static struct prediction refused(int code)
 {
-    struct prediction prediction = outcome(ROUTE_REFUSE);
+    struct prediction prediction = outcome(ACTION_REFUSE);
 
     prediction.code = code;
     return prediction;
@@ -92,7 +95,7 @@ static struct prediction refused(int code)
 
 static struct prediction held(int waits_at, bool waits_for_id)
 {
-    struct prediction prediction = outcome(ROUTE_HOLD);
+    struct prediction prediction = outcome(ACTION_HOLD);
 
     prediction.waits_at = waits_at;
     prediction.waits_for_id = waits_for_id;
@@ -101,13 +104,13 @@ static struct prediction held(int waits_at, bool waits_for_id)
 
 static struct prediction forwarded(int to)
 {
-    struct prediction prediction = outcome(ROUTE_FORWARD);
+    struct prediction prediction = outcome(ACTION_FORWARD);
 
     prediction.to = to;
     return prediction;
 }
 
-/* What becomes of an answer to the request at this place. */
+/* The decision about an answer to the request at this place. */
 static struct prediction predict_answer(const struct model *model, int place)
 {
     int asker = model->requests[place].asker;
@@ -115,7 +118,7 @@ static struct prediction predict_answer(const struct model *model, int place)
 
     if (asker != NOBODY && model->actors[asker].full)
         return held(asker, false);
-    prediction = asker == NOBODY ? outcome(ROUTE_DISCARD) : forwarded(asker);
+    prediction = asker == NOBODY ? outcome(ACTION_DISCARD) : forwarded(asker);
     prediction.answered = place;
     return prediction;
 }
@@ -141,11 +144,10 @@ static bool is_in_group(int worker, int group)
 
 static bool takes_messages(const struct model_actor *actor)
 {
-    return actor->availability == PEER_HERE && !actor->full;
+    return actor->availability == PEER_READY && !actor->full;
 }
 
-/* A message that any worker of its group may get: the first one that can take it, from the one on
- * whose turn it is. */
+/* A message for any worker of a group: the first worker that can take it, from the next in turn. */
 static struct prediction predict_turn(const struct model *model, int from,
                                       const struct model_message *message, bool asks)
 {
@@ -216,7 +218,7 @@ static struct prediction predict_from_worker(const struct model *model, int from
 
     if (message->has_result) {
         place = message->id != NOBODY ? model_find_to_answer(model, from, message->id) : NOBODY;
-        return place != NOBODY ? predict_answer(model, place) : outcome(ROUTE_DISCARD);
+        return place != NOBODY ? predict_answer(model, place) : outcome(ACTION_DISCARD);
     }
     if (owner == NOBODY)
         return refused(JSONRPC_SERVER_ERROR);
@@ -246,7 +248,7 @@ bool model_still_waits(const struct model *model, int from, const struct model_m
                        const struct prediction *hold)
 {
     if (hold->waits_at == NOBODY)
-        return predict_turn(model, from, message, hold->asks).action != ROUTE_FORWARD;
+        return predict_turn(model, from, message, hold->asks).action != ACTION_FORWARD;
     return !takes_messages(&model->actors[hold->waits_at]) ||
            (hold->waits_for_id && !id_is_free(model, from, hold->waits_at, message->id));
 }
@@ -277,20 +279,20 @@ void model_forwarded(struct model *model, int from, const struct model_message *
         model_end_request(model, prediction->answered);
 }
 
-size_t model_stop_answering(struct model *model, int actor, struct model_request *told)
+size_t model_stop_answering(struct model *model, int actor, struct model_request *reported)
 {
     size_t count = 0;
     int place;
 
     while ((place = model_find_to_answer(model, actor, NOBODY)) != NOBODY) {
         if (model->requests[place].asker != NOBODY)
-            told[count++] = model->requests[place];
+            reported[count++] = model->requests[place];
         model_end_request(model, place);
     }
     return count;
 }
 
-/* Of the requests that nobody waits for any more only so many are remembered. */
+/* Only so many abandoned requests are remembered. */
 static void forget_oldest(struct model *model, bool of_clients)
 {
     int oldest = NOBODY;

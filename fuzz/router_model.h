@@ -1,13 +1,13 @@
-/* What chapter 6 of the specification and the decisions about equal ids, limits and holding say
- * about a handful of workers and clients, written down as plainly as possible: arrays, searched
- * from end to end. The router is compared with it. */
+/* The model that the router is compared with: chapter 6 of the specification and the decisions
+ * about equal ids, limits and holding, for a handful of workers and clients. As plain as possible:
+ * arrays, searched from end to end. */
 #ifndef STDIO_BUS_FUZZ_ROUTER_MODEL_H
 #define STDIO_BUS_FUZZ_ROUTER_MODEL_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "router/router.h"
+#include "router/decision.h"
 
 /* Workers come first; 0 and 1 are pool 0, 2 is pool 1. */
 #define MODEL_WORKERS 3
@@ -16,7 +16,7 @@
 #define MODEL_IDS 5
 #define MODEL_SESSIONS 4
 #define MODEL_POOLS 2
-#define MODEL_LIMIT_MAX 8    /* of requests and sessions */
+#define MODEL_LIMIT_MAX 8 /* of requests and sessions */
 #define MODEL_REQUESTS_MAX (4 * MODEL_LIMIT_MAX + 2)
 
 #define NOBODY (-1) /* NONE, as an id, a session, a pool */
@@ -28,18 +28,18 @@ struct model_message {
 };
 
 struct model_actor {
-    bool here;  /* a client that is connected, a worker that has a process */
+    bool here; /* a client that is connected, a worker that has a process */
     enum peer_availability availability;
     bool full, input_ended;
-    bool expired; /* it has been held too long for an id */
+    bool expired;         /* it has been held too long for an id */
     int kept_at, kept_id; /* the id kept free for it, and where; NOBODY: none */
 };
 
 /* In the order of asking. */
 struct model_request {
-    int asker; /* NOBODY: it has vanished, the id stays taken until the answer came */
+    int asker; /* NOBODY: it is gone; the id stays taken until the answer came */
     int answerer, id;
-    unsigned abandoned; /* when: counts up */
+    unsigned abandoned; /* grows with each */
 };
 
 struct model_session {
@@ -52,18 +52,18 @@ struct model {
     struct model_request requests[MODEL_REQUESTS_MAX];
     size_t request_count;
     struct model_session sessions[MODEL_SESSIONS];
-    size_t turns[MODEL_POOLS + 1]; /* whose turn it is; the last one is for all workers */
+    size_t turns[MODEL_POOLS + 1]; /* the worker that is next; last: of all workers */
     unsigned abandonments;
 };
 
 struct prediction {
-    enum route_action action;
+    enum action action;
     int to;   /* FORWARD */
     int code; /* REFUSE */
     bool asks;
     int answered; /* FORWARD or DISCARD: the place of the request that it ends, or NOBODY */
     bool new_session;
-    int waits_at;      /* HOLD: for whom; NOBODY: for any worker of a group */
+    int waits_at;      /* HOLD: for this peer; NOBODY: for any worker of a group */
     bool waits_for_id; /* HOLD: until the id is free there, too */
     int took_turn;     /* FORWARD: the group whose turn has moved on, or NOBODY */
 };
@@ -75,11 +75,11 @@ static inline bool model_is_worker(int actor)
 
 void model_init(struct model *model, size_t max_pending, size_t max_sessions);
 
-/* What has to become of a message. */
+/* The decision that the router has to make. */
 struct prediction model_predict(const struct model *model, int from,
                                 const struct model_message *message);
 
-/* True when what a message is held for, as predicted then, is so still. */
+/* True while the reason of a hold, as predicted then, lasts. */
 bool model_still_waits(const struct model *model, int from, const struct model_message *message,
                        const struct prediction *hold);
 
@@ -90,7 +90,7 @@ void model_forwarded(struct model *model, int from, const struct model_message *
 /* A request was ended by an answer. */
 void model_end_request(struct model *model, int place);
 
-/* The first request that this one has to answer with this id (NOBODY: any), or NOBODY. */
+/* The first request with this id (NOBODY: any) that the actor has to answer, or NOBODY. */
 int model_find_to_answer(const struct model *model, int answerer, int id);
 
 size_t model_count_sessions(const struct model *model);
@@ -98,9 +98,9 @@ size_t model_count_sessions(const struct model *model);
 /* Requests asked by clients (or by workers) and not abandoned (or abandoned). */
 size_t model_count_requests(const struct model *model, bool of_clients, bool abandoned);
 
-/* The actor is gone, or will at least answer no more: takes what it had to answer out of the model
- * and notes those that are to be told of it in `told`, which has room for all. Returns how many. */
-size_t model_stop_answering(struct model *model, int actor, struct model_request *told);
+/* The actor answers no more: takes the requests that it had to answer out of the model, and copies
+ * the active ones, which must be reported, to `reported` (room for all). Returns how many. */
+size_t model_stop_answering(struct model *model, int actor, struct model_request *reported);
 
 /* The actor asks no more: its sessions end, its requests are abandoned. */
 void model_stop_asking(struct model *model, int actor);

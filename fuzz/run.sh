@@ -1,6 +1,6 @@
 #!/bin/sh
 # run.sh FUZZER ...: runs each for $FUZZ_SECONDS, from its committed corpus, and stops at the first
-# finding. What is found stays in fuzz/work/NAME below the build directory. Run by `make fuzz`.
+# finding. Findings stay in fuzz/work/NAME below the build directory. Run by `make fuzz`.
 
 for fuzzer in "$@"; do
     name=${fuzzer##*/fuzz_}

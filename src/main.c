@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "bus.h"
-#include "connect.h"
-#include "options.h"
+#include "bus/bus.h"
+#include "cli/connect.h"
+#include "cli/options.h"
 
 #define VERSION_LINE PACKAGE_NAME " " PACKAGE_VERSION "\n"
 
-/* A descriptor of 0 to 2 that our parent has closed would be taken by the next file that is opened,
- * and then written to or read from as if it were stdin, stdout or stderr. */
+/* If the parent has closed a descriptor of 0 to 2, the next file to be opened would get its number
+ * and be used as stdin, stdout or stderr. */
 static int fill_standard_descriptors(void)
 {
     int fd;
@@ -30,14 +30,13 @@ static int fill_standard_descriptors(void)
     return 0;
 }
 
-/* For what fails before or without a log. */
+/* For errors before or without a log. */
 static int system_error(const char *what)
 {
     fprintf(stderr, "stdio_bus: %s: %s\n", what, strerror(errno));
     return EXIT_OS_ERROR;
 }
 
-/* stdout may be a full disk. */
 static int print(const char *text)
 {
     if (fputs(text, stdout) == EOF || fflush(stdout) == EOF)
@@ -60,36 +59,20 @@ static int read_config(struct config *config, const struct options *options, str
     return config_read_fd(config, options->config_fd, name, report_problem, log);
 }
 
-static int exit_status(enum bus_outcome outcome)
-{
-    switch (outcome) {
-    case BUS_CLIENT_MALFORMED:
-        return EXIT_DATA_ERROR;
-    case BUS_NO_WORKER_LEFT:
-        return EXIT_NO_WORKER_LEFT;
-    case BUS_BAD_COMMAND:
-        return EXIT_CONFIG_ERROR;
-    case BUS_SYSTEM_ERROR:
-        return EXIT_OS_ERROR;
-    case BUS_RUNNING:
-    case BUS_DONE:
-        break;
-    }
-    return EXIT_DONE;
-}
-
-static enum bus_listen_mode listen_mode(enum options_mode mode)
-{
-    return mode == MODE_UNIX ? BUS_LISTEN_UNIX : mode == MODE_TCP ? BUS_LISTEN_TCP
-                                                                  : BUS_LISTEN_STDIO;
-}
+static const int exit_statuses[] = {
+    [BUS_DONE] = EXIT_DONE,
+    [BUS_CLIENT_MALFORMED] = EXIT_DATA_ERROR,
+    [BUS_NO_WORKER_LEFT] = EXIT_NO_WORKER_LEFT,
+    [BUS_BAD_COMMAND] = EXIT_CONFIG_ERROR,
+    [BUS_SYSTEM_ERROR] = EXIT_OS_ERROR,
+};
 
 static int serve(const struct options *options, const struct config *config, struct log *log)
 {
     struct bus_options bus_options = {
         .config = config,
         .log = log,
-        .mode = listen_mode(options->mode),
+        .mode = options->mode,
         .unix_path = options->unix_path,
         .tcp_host = options->tcp_host,
         .tcp_port = options->tcp_port,
@@ -105,16 +88,15 @@ static int serve(const struct options *options, const struct config *config, str
         while (outcome == BUS_RUNNING);
     }
     bus_destroy(bus);
-    return exit_status(outcome);
+    return exit_statuses[outcome];
 }
 
 static int run_client(const struct options *options)
 {
     char reason[512];
     int status = EXIT_CANNOT_CONNECT;
-    int fd;
+    int fd = connect_open(options, reason, sizeof reason);
 
-    fd = connect_open(options, reason, sizeof reason);
     if (fd >= 0) {
         status = connect_copy(fd, STDIN_FILENO, STDOUT_FILENO, reason, sizeof reason);
         close(fd);
@@ -142,25 +124,14 @@ static int run(const struct options *options, struct log *log)
     return status;
 }
 
-/* The option, or else the environment; NULL: stderr. What --check-config finds is for whoever asks
- * for it. */
-static const char *log_path(const struct options *options)
-{
-    const char *path = options->log_file != NULL ? options->log_file : getenv("STDIO_BUS_LOG");
-
-    if (options->action == ACTION_CHECK_CONFIG || path == NULL || *path == '\0')
-        return NULL;
-    return path;
-}
-
-/* Returns EXIT_DONE, or another exit status after saying why. */
+/* Returns EXIT_DONE, or another exit status after its reason was printed. */
 static int start_log(struct log *log, const struct options *options)
 {
-    const char *path = log_path(options);
+    const char *path = options->log_file != NULL ? options->log_file : getenv("STDIO_BUS_LOG");
     int status = EXIT_DONE;
     bool is_stdout = false;
 
-    if (path == NULL) {
+    if (options->action == ACTION_CHECK_CONFIG || path == NULL || *path == '\0') {
         log_open(log, STDERR_FILENO, options->log_level);
         return EXIT_DONE;
     }
@@ -168,7 +139,8 @@ static int start_log(struct log *log, const struct options *options)
         fprintf(stderr, "stdio_bus: cannot open the log file %s: %s\n", path, strerror(errno));
         return EXIT_CONFIG_ERROR;
     }
-    if (options->mode == MODE_STDIO && log_shares(log, STDOUT_FILENO, &is_stdout) != STDIO_BUS_OK)
+    if (options->mode == BUS_LISTEN_STDIO &&
+        log_shares(log, STDOUT_FILENO, &is_stdout) != STDIO_BUS_OK)
         status = system_error("cannot look at stdout and the log file");
     if (is_stdout) {
         fprintf(stderr, "stdio_bus: the log file %s is stdout, which is for messages alone\n",
@@ -195,9 +167,8 @@ int main(int argc, char *argv[])
     }
     if (options.action == ACTION_HELP || options.action == ACTION_VERSION)
         return print(options.action == ACTION_HELP ? options_help() : VERSION_LINE);
-    /* Of the bus's whole life, and before and behind it too, where the log is written as well: that
-     * nobody reads stdout is an exit status, that nobody reads the log is none, and neither is that
-     * its file may not grow. */
+    /* Ignored for the whole run: a closed stdout becomes an exit status; an unwritable log is never
+     * fatal. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     if (options.action == ACTION_CONNECT)

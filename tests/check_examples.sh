@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_examples.sh: each example worker runs behind the daemon with its configuration and answers
-# as it should, ends on SIGTERM, and the demonstration reaches its end.
+# check_examples.sh: each example worker answers through the daemon with its configuration and ends
+# on SIGTERM; the demonstration reaches its end.
 
 examples=$SOURCE_DIR/doc/examples
 dir=$(mktemp -d "${TMPDIR:-/tmp}/check_examples.XXXXXX") || exit 99
@@ -22,8 +22,8 @@ cat >"$dir/expected" <<'END'
 {"jsonrpc":"2.0","id":1,"result":{"pid":N,"echo":FIRST}}
 END
 
-# check_answers CONFIGURATION DIRECTORY: from DIRECTORY, where the worker is. The two workers may
-# answer in either order.
+# check_answers CONFIGURATION DIRECTORY: runs in DIRECTORY, where the worker is. The two workers
+# answer in any order.
 check_answers() {
     (cd "$2" && "$STDIO_BUS" --config "$examples/$1") <"$dir/requests" >"$dir/out" 2>"$dir/log" ||
         fail "$1: exit status $?"
@@ -33,7 +33,7 @@ check_answers() {
     diff "$dir/expected" "$dir/answers" || { fail "$1: other answers"; cat "$dir/log"; }
 }
 
-# check_sigterm COMMAND...: answers a request, then ends at once on SIGTERM, with status 0.
+# check_sigterm COMMAND...: the worker answers a request, then ends on SIGTERM with status 0.
 check_sigterm() {
     mkfifo "$dir/stdin" "$dir/stdout"
     "$@" <"$dir/stdin" >"$dir/stdout" 2>/dev/null &

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_manual.sh: the manual pages are correct mdoc(7), as mandoc sees it.
+# check_manual.sh: the manual pages are correct mdoc(7), by mandoc.
 
 mandoc=${MANDOC:-$(command -v mandoc)}
 if [ -z "$mandoc" ]; then

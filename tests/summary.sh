@@ -1,7 +1,7 @@
 #!/bin/sh
-# summary.sh DIRECTORY...: counts what `make check` ran there, from its .trs and .log files, and
-# prints "N passed, N failed, N skipped". A libcheck program counts with each of its test cases,
-# anything else as one test. Fails if a test failed or if there was none at all.
+# summary.sh DIRECTORY...: counts the tests that `make check` ran there, from their .trs and .log
+# files; prints "N passed, N failed, N skipped". Each case of a libcheck program is a test; any
+# other program is one test. Fails if a test failed or if there was none.
 
 if [ $# -eq 0 ]; then
     echo 'usage: summary.sh DIRECTORY...' >&2

@@ -16,7 +16,7 @@ finish() {
 
 fail() {
     printf '\ndemo: %s\n' "$*" >&2
-    [ -s "$dir/log" ] && printf 'The daemon said:\n' >&2 && cat "$dir/log" >&2
+    [ -s "$dir/log" ] && printf 'The log of the daemon:\n' >&2 && cat "$dir/log" >&2
     finish 1
 }
 
@@ -39,7 +39,7 @@ wait_for_socket() {
     done
 }
 
-# A dead process has its number until its parent, the daemon, has taken note of its end.
+# A process keeps its number until its parent, the daemon, has reaped it.
 wait_until_reaped() {
     tries=0
     while kill -0 "$1" 2>/dev/null; do
@@ -49,12 +49,12 @@ wait_until_reaped() {
     done
 }
 
-# ask NAME: sends stdin as client NAME, keeps what was sent and received in $dir/NAME.
+# ask NAME: sends stdin as client NAME; records both directions in $dir/NAME.
 ask() {
     ./line_client "$dir/bus.sock" "$1" >"$dir/$1"
 }
 
-# expect NAME COUNT: shows what NAME sent and received; there must be COUNT answers.
+# expect NAME COUNT: shows both directions of NAME; fails without COUNT answers.
 expect() {
     sed 's/^/  /' "$dir/$1"
     [ "$(pids_in "$dir/$1" | wc -l)" -eq "$2" ] || fail "$1 should have had $2 answers"
@@ -132,7 +132,7 @@ done
 cat <<END
 
   SIGTERM: the daemon stopped its workers, removed its socket and ended with
-  status 0. Nothing is left. What it logged meanwhile:
+  status 0. No process is left. Its log:
 
 END
 sed 's/^/  /' "$dir/log"

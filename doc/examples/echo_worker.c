@@ -1,4 +1,4 @@
-/* echo_worker: the least that a worker has to do, in C.
+/* echo_worker: a minimal worker in C.
  *
  * Reads one JSON object per line from stdin and answers each request with its own process id and
  * the request itself. Diagnostics go to stderr, never to stdout. Ends at the end of its input or
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "format/scanner.h"
+#include "json/scanner.h"
 
 static void on_sigterm(int signo)
 {
@@ -18,7 +18,7 @@ static void on_sigterm(int signo)
     _exit(0);
 }
 
-/* SIGTERM is let through only while the worker waits for input, so that no answer is cut. */
+/* SIGTERM arrives only while the worker waits for input, so that no answer is cut. */
 static ssize_t read_line(char **line, size_t *size, const sigset_t *sigterm)
 {
     ssize_t len;
@@ -29,7 +29,7 @@ static ssize_t read_line(char **line, size_t *size, const sigset_t *sigterm)
     return len;
 }
 
-/* `,"name":` and the value as it stands in the line; a string's range is without its quotes. */
+/* `,"name":` and the value as spelled in the line; the range of a string omits its quotes. */
 static void print_field(const char *name, const char *line, const struct scan_field *field)
 {
     const char *quote = field->type == SCAN_STRING ? "\"" : "";
@@ -51,7 +51,7 @@ static void answer(const char *line, size_t len, const struct scan_fields *field
     fflush(stdout);
 }
 
-/* A request has an id and a method; all else (notifications, responses) asks for no answer. */
+/* A request has an id and a method; notifications and responses get no answer. */
 static bool is_request(const struct scan_fields *fields)
 {
     return (fields->id.type == SCAN_STRING || fields->id.type == SCAN_NUMBER) &&

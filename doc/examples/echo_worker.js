@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// echo_worker: the least that a worker has to do, in JavaScript.
+// echo_worker: a minimal worker in JavaScript.
 //
 // Reads one JSON object per line from stdin and answers each request with its own process id and
 // the request itself. Diagnostics go to stderr, never to stdout. Ends at the end of its input or
@@ -15,7 +15,7 @@ function answerTo(request) {
 
 lines.on('line', (line) => {
     const message = JSON.parse(line);
-    // A request has an id and a method; all else asks for no answer.
+    // A request has an id and a method; other messages get no answer.
     if (message.id != null && 'method' in message) {
         process.stdout.write(JSON.stringify(answerTo(message)) + '\n');
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""echo_worker: the least that a worker has to do, in Python.
+"""echo_worker: a minimal worker in Python.
 
 Reads one JSON object per line from stdin and answers each request with its own process id and
 the request itself. Diagnostics go to stderr, never to stdout. Ends at the end of its input or on
@@ -36,7 +36,7 @@ def main():
     print(f"echo_worker.py[{os.getpid()}]: ready", file=sys.stderr, flush=True)
     for line in sys.stdin.buffer:
         message = json.loads(line)
-        # A request has an id and a method; all else asks for no answer.
+        # A request has an id and a method; other messages get no answer.
         if message.get("id") is not None and "method" in message:
             text = json.dumps(answer_to(message), separators=(",", ":"))
             with answering:

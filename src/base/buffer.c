@@ -2,22 +2,17 @@
 
 #include "base/buffer.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The recycled size that has room for *capacity, which is rounded up to it; BUFFER_SIZES: none. */
+/* Rounds *capacity up to the next recycled size, and returns its index; BUFFER_SIZES: none. */
 static unsigned round_up(size_t *capacity)
 {
-    size_t rounded = BUFFER_LARGE;
+    size_t rounded = BUFFER_SMALL;
     unsigned size;
 
-    if (*capacity <= BUFFER_SMALL) {
-        *capacity = BUFFER_SMALL;
-        return 0;
-    }
-    for (size = 1; size < BUFFER_SIZES && rounded < *capacity; size++)
-        rounded *= 2;
+    for (size = 0; size < BUFFER_SIZES && rounded < *capacity; size++)
+        rounded = size == 0 ? BUFFER_LARGE : rounded * 2;
     if (size < BUFFER_SIZES)
         *capacity = rounded;
     return size;
@@ -37,12 +32,10 @@ static struct buffer *take_kept(struct buffer_pool *pool, unsigned size)
     return buffer;
 }
 
-/* What is asked for now is worth keeping more than sizes that nobody asked for lately. */
+/* Evicts other sizes first: keeps the sizes in recent demand. */
 static void make_way(struct buffer_pool *pool, size_t capacity)
 {
-    unsigned size;
-
-    for (size = 1; size < BUFFER_SIZES; size++)
+    for (unsigned size = 1; size < BUFFER_SIZES; size++)
         while (pool->bytes + capacity > BUFFER_POOL_MAX_BYTES && pool->kept[size] != NULL)
             free(take_kept(pool, size));
 }
@@ -66,28 +59,21 @@ struct buffer *buffer_take(struct buffer_pool *pool, size_t capacity)
     return buffer;
 }
 
-static bool worth_keeping(const struct buffer_pool *pool, const struct buffer *buffer)
-{
-    if (buffer->size == 0)
-        return pool->small_count < BUFFER_POOL_SMALL_MAX;
-    return buffer->size < BUFFER_SIZES &&
-           pool->bytes + buffer->capacity <= BUFFER_POOL_MAX_BYTES;
-}
-
 void buffer_give(struct buffer_pool *pool, struct buffer *buffer)
 {
     if (buffer == NULL)
         return;
-    if (!worth_keeping(pool, buffer)) {
+    if (buffer->size == 0 && pool->small_count < BUFFER_POOL_SMALL_MAX) {
+        pool->small_count++;
+    } else if (buffer->size > 0 && buffer->size < BUFFER_SIZES &&
+               pool->bytes + buffer->capacity <= BUFFER_POOL_MAX_BYTES) {
+        pool->bytes += buffer->capacity;
+    } else {
         free(buffer);
         return;
     }
     buffer->next = pool->kept[buffer->size];
     pool->kept[buffer->size] = buffer;
-    if (buffer->size == 0)
-        pool->small_count++;
-    else
-        pool->bytes += buffer->capacity;
 }
 
 struct buffer *buffer_with_room(struct buffer_pool *pool, struct buffer *buffer, size_t room)
@@ -112,9 +98,7 @@ struct buffer *buffer_with_room(struct buffer_pool *pool, struct buffer *buffer,
 
 void buffer_pool_free(struct buffer_pool *pool)
 {
-    unsigned size;
-
-    for (size = 0; size < BUFFER_SIZES; size++)
+    for (unsigned size = 0; size < BUFFER_SIZES; size++)
         while (pool->kept[size] != NULL)
             free(take_kept(pool, size));
 }

@@ -1,5 +1,5 @@
-/* Buffers: one allocation with its bytes behind it, recycled through a pool by its size, so that
- * steady traffic allocates nothing. Input is read into them; output waits in chains of them. */
+/* Buffers: one allocation for the header and the bytes after it, recycled through a pool by size:
+ * steady traffic allocates nothing. Input is read into buffers, output waits in chains of them. */
 #ifndef STDIO_BUS_BASE_BUFFER_H
 #define STDIO_BUS_BASE_BUFFER_H
 
@@ -7,7 +7,7 @@
 
 struct buffer {
     struct buffer *next; /* in a queue or in the pool */
-    unsigned size;       /* the pool's: which of the recycled sizes it has, if any */
+    unsigned size;       /* index of its recycled size; BUFFER_SIZES: none */
     size_t capacity;     /* bytes of data */
     size_t start, end;   /* the content is data[start] to data[end - 1] */
     char data[];
@@ -18,14 +18,14 @@ struct buffer {
 
 #define BUFFER_SIZES 7 /* recycled: these two, and the doubles of the large one up to 2 MiB */
 
-#define BUFFER_POOL_SMALL_MAX 512              /* small ones that the pool keeps */
-#define BUFFER_POOL_MAX_BYTES ((size_t)2 << 20) /* capacity of all the others that it keeps */
+#define BUFFER_POOL_SMALL_MAX 512               /* small buffers that the pool keeps */
+#define BUFFER_POOL_MAX_BYTES ((size_t)2 << 20) /* capacity of all others that it keeps */
 
-/* A zeroed one is an empty pool. */
+/* Zeroed: an empty pool. */
 struct buffer_pool {
     struct buffer *kept[BUFFER_SIZES];
     unsigned small_count;
-    size_t bytes; /* capacity of what is kept, the small ones left out */
+    size_t bytes; /* capacity of the kept buffers but the small ones */
 };
 
 static inline size_t buffer_len(const struct buffer *buffer)
@@ -38,18 +38,18 @@ static inline size_t buffer_room(const struct buffer *buffer)
     return buffer->capacity - buffer->end;
 }
 
-/* An empty buffer with at least this capacity: of the next larger of the recycled sizes, or, above
- * them, of exactly what was asked for. NULL when memory is out. */
+/* An empty buffer with at least this capacity: the next recycled size, or, above all of them,
+ * exactly this capacity. NULL when memory is out. */
 struct buffer *buffer_take(struct buffer_pool *pool, size_t capacity);
 
-/* Gives a buffer back. NULL is fine. */
+/* Gives a buffer back. NULL is allowed. */
 void buffer_give(struct buffer_pool *pool, struct buffer *buffer);
 
-/* A buffer with the same content, moved to its front, and room for `room` more bytes; the old one
- * is given back or is the new one. NULL when memory is out, and then the old one is as it was. */
+/* A buffer with the same content, moved to its front, and room for `room` more bytes. The old one
+ * is given back, or is the same one. NULL when memory is out; then the old one is as it was. */
 struct buffer *buffer_with_room(struct buffer_pool *pool, struct buffer *buffer, size_t room);
 
-/* Frees what the pool keeps. */
+/* Frees the kept buffers. */
 void buffer_pool_free(struct buffer_pool *pool);
 
 #endif

@@ -2,36 +2,67 @@
 
 #include "base/descriptor.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Not a file: it would be read from its beginning. And no pipe that is read: who opens a named one
- * when its writers have gone already is not told of its end. */
-static int can_be_opened(int fd, int access)
-{
-    struct stat status;
+#include "base/error.h"
 
-    if (fstat(fd, &status) != 0)
-        return 0;
-    return (S_ISFIFO(status.st_mode) && access == O_WRONLY) || isatty(fd);
+void descriptor_close(int fd)
+{
+    int saved = errno;
+
+    (void)close(fd);
+    errno = saved;
+}
+
+void descriptor_close_pipe(int ends[2])
+{
+    for (int i = 0; i < 2; i++) {
+        if (ends[i] >= 0)
+            descriptor_close(ends[i]);
+        ends[i] = -1;
+    }
+}
+
+int descriptor_open_pipe(int ends[2], int flags)
+{
+    ends[0] = ends[1] = -1;
+#ifdef HAVE_PIPE2
+    return pipe2(ends, O_CLOEXEC | flags) == 0 ? STDIO_BUS_OK : STDIO_BUS_ERR;
+#else
+    if (pipe(ends) != 0)
+        return STDIO_BUS_ERR;
+    for (int i = 0; i < 2; i++) {
+        if (fcntl(ends[i], F_SETFD, FD_CLOEXEC) != 0 || fcntl(ends[i], F_SETFL, flags) != 0) {
+            descriptor_close_pipe(ends);
+            return STDIO_BUS_ERR;
+        }
+    }
+    return STDIO_BUS_OK;
+#endif
 }
 
 int descriptor_open_own(int fd, int access)
 {
+    struct stat status;
     char path[32];
     int own, flags;
 
-    if (!can_be_opened(fd, access))
+    /* A file would be read from its beginning. A named pipe without writers would never report its
+     * end to a reader that opens it then. */
+    if (fstat(fd, &status) != 0 ||
+        !((S_ISFIFO(status.st_mode) && access == O_WRONLY) || isatty(fd)))
         return -1;
-    (void)snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+    (void)snprintf(path, sizeof path, "/dev/fd/%d", fd);
     own = open(path, access | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0); /* creates nothing */
     if (own < 0)
         return -1;
     flags = fcntl(own, F_GETFL);
     if (flags < 0 || (flags & O_NONBLOCK) == 0) {
-        (void)close(own);
+        descriptor_close(own);
         return -1;
     }
     return own;

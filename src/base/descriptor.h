@@ -1,11 +1,21 @@
-/* Descriptors that are shared with other processes. */
+/* Pipes, and descriptors that are shared with other processes. */
 #ifndef STDIO_BUS_BASE_DESCRIPTOR_H
 #define STDIO_BUS_BASE_DESCRIPTOR_H
 
-/* Opens the terminal, or the pipe to be written to, that `fd` is once more, non-blocking and
- * close-on-exec, with the access O_RDONLY or O_WRONLY: the flags of fd itself belong to everyone
- * who inherited it. Returns -1 where that is not possible: another kind of file, no /dev/fd, a pipe
- * of another user's, or a system where /dev/fd only duplicates. */
+/* A pipe: ends[0] is read, ends[1] written. Both are close-on-exec; `flags` is 0 or O_NONBLOCK.
+ * STDIO_BUS_ERR with errno set; then both ends are -1. */
+int descriptor_open_pipe(int ends[2], int flags);
+
+/* Closes a descriptor. errno stays as it was. */
+void descriptor_close(int fd);
+
+/* Closes both ends of a pipe, where they are not -1. errno stays as it was. */
+void descriptor_close_pipe(int ends[2]);
+
+/* Opens the terminal or the pipe for writing that `fd` refers to a second time, non-blocking and
+ * close-on-exec, with the access O_RDONLY or O_WRONLY: the flags of fd itself are shared by every
+ * process that inherited it. Returns -1 where that is impossible: another kind of file, no /dev/fd,
+ * a pipe of another user's, or a system where /dev/fd only duplicates. */
 int descriptor_open_own(int fd, int access);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum stdio_bus_code {
     STDIO_BUS_OK = 0,         /* the operation succeeded */
-    STDIO_BUS_ERR = -1,       /* generic error; errno tells more where a function says so */
+    STDIO_BUS_ERR = -1,       /* generic error; errno is set where the function says so */
     STDIO_BUS_EAGAIN = -2,    /* non-blocking I/O would block */
     STDIO_BUS_EOF = -3,       /* the connection was closed by the peer */
     STDIO_BUS_EFULL = -4,     /* a buffer, queue or table limit would be exceeded */

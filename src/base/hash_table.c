@@ -29,19 +29,17 @@ static void place(struct hash_slot *slots, size_t capacity, uint64_t hash, void 
 
     while (slots[at].item != NULL)
         at = (at + 1) & (capacity - 1);
-    slots[at].hash = hash;
-    slots[at].item = item;
+    slots[at] = (struct hash_slot){.hash = hash, .item = item};
 }
 
 static int grow(struct hash_table *table)
 {
     size_t capacity = table->capacity > 0 ? table->capacity * 2 : CAPACITY_MIN;
     struct hash_slot *slots = calloc(capacity, sizeof *slots);
-    size_t i;
 
     if (slots == NULL)
         return STDIO_BUS_ERR;
-    for (i = 0; i < table->capacity; i++) {
+    for (size_t i = 0; i < table->capacity; i++) {
         if (table->slots[i].item != NULL)
             place(slots, capacity, table->slots[i].hash, table->slots[i].item);
     }
@@ -61,13 +59,20 @@ int hash_table_insert(struct hash_table *table, uint64_t hash, void *item)
     return STDIO_BUS_OK;
 }
 
-/* Closes the gap at `hole`: each following item of the run moves back when that brings it nearer to
- * its home slot, so that every probe still meets it. */
-static void close_gap(struct hash_table *table, size_t hole)
+int hash_table_remove(struct hash_table *table, uint64_t hash, const void *item)
 {
     size_t mask = table->capacity - 1;
+    size_t hole = (size_t)hash & mask;
     size_t at;
 
+    if (table->count == 0)
+        return STDIO_BUS_ENOTFOUND;
+    for (; table->slots[hole].item != item; hole = (hole + 1) & mask) {
+        if (table->slots[hole].item == NULL)
+            return STDIO_BUS_ENOTFOUND;
+    }
+    /* Each following item of the run moves back if that brings it nearer to its home slot, so that
+     * every probe still finds it. */
     for (at = (hole + 1) & mask; table->slots[at].item != NULL; at = (at + 1) & mask) {
         size_t home = (size_t)table->slots[at].hash & mask;
 
@@ -77,28 +82,12 @@ static void close_gap(struct hash_table *table, size_t hole)
         }
     }
     table->slots[hole].item = NULL;
-}
-
-int hash_table_remove(struct hash_table *table, uint64_t hash, const void *item)
-{
-    size_t mask = table->capacity - 1;
-    size_t at;
-
-    if (table->count == 0)
-        return STDIO_BUS_ENOTFOUND;
-    for (at = (size_t)hash & mask; table->slots[at].item != NULL; at = (at + 1) & mask) {
-        if (table->slots[at].item == item) {
-            close_gap(table, at);
-            table->count--;
-            return STDIO_BUS_OK;
-        }
-    }
-    return STDIO_BUS_ENOTFOUND;
+    table->count--;
+    return STDIO_BUS_OK;
 }
 
 void hash_table_free(struct hash_table *table)
 {
     free(table->slots);
-    table->slots = NULL;
-    table->capacity = table->count = 0;
+    *table = (struct hash_table){.slots = NULL};
 }

@@ -13,16 +13,15 @@
 
 /* Limits that the configuration can set. */
 struct limits {
-    size_t max_input_buffer;      /* bytes of one message, its newline included (spec 8.1) */
-    size_t max_frame_body;        /* the same where its length is announced; max_input_buffer when
-                                   * that is configured (ADR-010) */
-    size_t max_output_queue;      /* bytes waiting for one connection (spec 8.1) */
-    unsigned max_restarts;        /* of one worker within restart_window_sec; 0 = never restart */
+    size_t max_input_buffer; /* bytes of one message, its newline included (spec 8.1) */
+    size_t max_frame_body;   /* the same of announced length (ADR-010); max_input_buffer, if set */
+    size_t max_output_queue; /* bytes waiting for one connection (spec 8.1) */
+    unsigned max_restarts;   /* of one worker within restart_window_sec; 0 = never restart */
     unsigned restart_window_sec;
     unsigned drain_timeout_sec;
     unsigned backpressure_timeout_sec;
-    unsigned frame_timeout_sec;   /* for a frame, from its first byte to its last (ADR-010) */
-    size_t max_connections;       /* clients connected at once (spec 8.2 default) */
+    unsigned frame_timeout_sec; /* from a frame's first byte to its last (ADR-010) */
+    size_t max_connections;     /* clients connected at once (spec 8.2 default) */
     size_t max_sessions;
     size_t max_pending_requests;
 };

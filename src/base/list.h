@@ -1,15 +1,17 @@
-/* Intrusive doubly linked list. A node that is on no list is zeroed; list_remove is idempotent. */
+/* Intrusive doubly linked list. A node that is on no list is zeroed; to remove it does nothing. */
 #ifndef STDIO_BUS_BASE_LIST_H
 #define STDIO_BUS_BASE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/assert.h"
+
 struct list_node {
     struct list_node *next, *prev;
 };
 
-/* The head is a node too: an empty list points at itself. */
+/* The head is a node, too: that of an empty list points at itself. */
 struct list {
     struct list_node head;
 };
@@ -17,7 +19,7 @@ struct list {
 /* The struct that contains this node. */
 #define list_entry(node, type, member) ((type *)(void *)((char *)(node)-offsetof(type, member)))
 
-/* Every node in turn; the current one may be removed. */
+/* Visits every node; the current one may be removed. */
 #define list_each(list, node, following)                                                           \
     for ((node) = (list)->head.next, (following) = (node)->next; (node) != &(list)->head;          \
          (node) = (following), (following) = (node)->next)
@@ -39,6 +41,7 @@ static inline bool list_linked(const struct list_node *node)
 
 static inline void list_append(struct list *list, struct list_node *node)
 {
+    ASSERT(!list_linked(node));
     node->prev = list->head.prev;
     node->next = &list->head;
     node->prev->next = node;
@@ -47,6 +50,7 @@ static inline void list_append(struct list *list, struct list_node *node)
 
 static inline void list_prepend(struct list *list, struct list_node *node)
 {
+    ASSERT(!list_linked(node));
     node->next = list->head.next;
     node->prev = &list->head;
     node->next->prev = node;
@@ -62,17 +66,18 @@ static inline void list_remove(struct list_node *node)
     node->next = node->prev = NULL;
 }
 
-/* Takes the first node off, or returns NULL. */
+/* Removes the first node and returns it, or NULL if the list is empty. */
 static inline struct list_node *list_take_first(struct list *list)
 {
     struct list_node *node = list->head.next;
+
     if (node == &list->head)
         return NULL;
     list_remove(node);
     return node;
 }
 
-/* Moves every node of `from` behind those of `to`, keeping their order. */
+/* Moves the nodes of `from` after those of `to`, in their order. */
 static inline void list_move_all(struct list *to, struct list *from)
 {
     if (list_empty(from))

@@ -19,19 +19,20 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 
-/* Systems without it have no other way either that leaves the shared socket's options alone. */
+/* Without it there is no way that leaves the options of the shared socket alone. */
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
 #endif
 
-#define ESCAPED_MAX 4                        /* "\xNN" */
-#define BODY_MAX ((size_t)LOG_LINE_MAX - 4u) /* bytes of a line before its ending, "...\n" */
+#define ESCAPED_MAX 4 /* "\xNN" */
 
 struct line {
-    char bytes[1 + LOG_LINE_MAX]; /* the first is for the newline that ends a torn line */
-    size_t len;                   /* of what follows the first */
+    char bytes[1 + LOG_LINE_MAX]; /* the first is the newline that ends a torn line */
+    size_t len;
     bool cut;
 };
+
+#define BODY_END ((size_t)LOG_LINE_MAX - 3u) /* of a line; its ending, "...\n", follows */
 
 static const char *const level_names[] = {"DEBUG", "INFO", "WARN", "ERROR"};
 
@@ -40,20 +41,19 @@ void log_open(struct log *log, int fd, enum log_level level)
     struct stat status;
     int own;
 
-    memset(log, 0, sizeof(*log));
-    log->level = level;
-    log->fd = fd;
+    *log = (struct log){.level = level, .fd = fd, .output = LOG_BORROWED};
     if (fstat(fd, &status) != 0)
         return;
-    log->fd_is_socket = S_ISSOCK(status.st_mode);
+    if (S_ISSOCK(status.st_mode))
+        log->output = LOG_SOCKET;
     own = descriptor_open_own(fd, O_WRONLY);
     if (own >= 0) {
         log->fd = own;
-        log->fd_is_ours = true;
+        log->output = LOG_OWN;
     }
 }
 
-/* A pipe without a reader is not waited for. */
+/* Does not wait for the reader of a named pipe. */
 static int open_path(const char *path)
 {
     int flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, fd;
@@ -70,11 +70,7 @@ int log_open_file(struct log *log, const char *path, enum log_level level)
 
     if (fd < 0)
         return STDIO_BUS_ERR;
-    memset(log, 0, sizeof(*log));
-    log->level = level;
-    log->path = path;
-    log->fd = fd;
-    log->fd_is_ours = true;
+    *log = (struct log){.level = level, .path = path, .fd = fd, .output = LOG_OWN};
     return STDIO_BUS_OK;
 }
 
@@ -103,78 +99,63 @@ int log_shares(const struct log *log, int fd, bool *shares)
     return STDIO_BUS_OK;
 }
 
-/* The byte as it is, or escaped. Returns how many it became. */
-static size_t escape_byte(char to[ESCAPED_MAX], unsigned char byte, bool plain)
+/* Writes the byte, or its escape. Returns the bytes written. */
+static size_t escape_byte(char to[ESCAPED_MAX + 1], unsigned char byte, bool plain)
 {
-    static const char digits[] = "0123456789abcdef";
-
-    if (plain) {
-        to[0] = (char)byte;
-        return 1;
-    }
-    to[0] = '\\';
-    to[1] = 'x';
-    to[2] = digits[byte >> 4];
-    to[3] = digits[byte & 15];
-    return ESCAPED_MAX;
+    if (!plain)
+        return (size_t)snprintf(to, ESCAPED_MAX + 1, "\\x%02x", byte);
+    to[0] = (char)byte;
+    return 1;
 }
 
-/* Appends bytes, control characters escaped. What is added to a cut line is left out. */
-static void line_put(struct line *line, const char *text, size_t len)
+/* Appends text, control characters escaped. A cut line takes no more. */
+static void line_put(struct line *line, const char *text)
 {
-    for (size_t i = 0; i < len && !line->cut; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        char escaped[ESCAPED_MAX];
+    for (; *text != '\0' && !line->cut; text++) {
+        unsigned char byte = (unsigned char)*text;
+        char escaped[ESCAPED_MAX + 1];
         size_t need = escape_byte(escaped, byte, byte >= 0x20 && byte != 0x7f);
 
-        line->cut = line->len + need > BODY_MAX;
+        line->cut = line->len + need > BODY_END;
         if (!line->cut) {
-            memcpy(line->bytes + 1 + line->len, escaped, need);
+            memcpy(line->bytes + line->len, escaped, need);
             line->len += need;
         }
     }
 }
 
-static void line_put_text(struct line *line, const char *text)
-{
-    line_put(line, text, strlen(text));
-}
-
-static void line_put_time(struct line *line)
+/* Appends time, level and context. */
+static void line_put_head(struct line *line, enum log_level level, const char *context)
 {
     struct timespec now = {0, 0};
     struct tm parts = {0};
-    char text[96];
+    char head[LOG_LINE_MAX];
+    bool in_context = context[0] != '\0';
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
     (void)gmtime_r(&now.tv_sec, &parts);
-    (void)snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900,
-                   parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                   (int)(now.tv_nsec / 1000000));
-    line_put_text(line, text);
+    (void)snprintf(head, sizeof head, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ %-5s %s%s%s",
+                   parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                   parts.tm_min, parts.tm_sec, (int)(now.tv_nsec / 1000000), level_names[level],
+                   in_context ? "[" : "", context, in_context ? "] " : "");
+    line_put(line, head);
 }
 
-/* Takes a UTF-8 character that the cut may have split off the end: to a reader of the log the whole
- * line would not be text any more. */
-static void line_drop_split_character(struct line *line)
-{
-    const char *text = line->bytes + 1;
-    size_t len = line->len;
-
-    while (len > 0 && ((unsigned char)text[len - 1] & 0xc0) == 0x80)
-        len--;
-    if (len > 0 && (unsigned char)text[len - 1] >= 0xc0)
-        line->len = len - 1;
-}
-
+/* Ends the line. A cut one loses the UTF-8 character that the cut may have split: with a part of it
+ * the line would be no text. */
 static void line_end(struct line *line)
 {
     if (line->cut) {
-        line_drop_split_character(line);
-        memcpy(line->bytes + 1 + line->len, "...", 3);
+        size_t len = line->len;
+
+        while (((unsigned char)line->bytes[len - 1] & 0xc0) == 0x80)
+            len--;
+        if ((unsigned char)line->bytes[len - 1] >= 0xc0)
+            line->len = len - 1;
+        memcpy(line->bytes + line->len, "...", 3);
         line->len += 3;
     }
-    line->bytes[1 + line->len++] = '\n';
+    line->bytes[line->len++] = '\n';
 }
 
 static bool writable(int fd)
@@ -184,15 +165,15 @@ static bool writable(int fd)
     return poll(&asked, 1, 0) == 1 && (asked.revents & POLLNVAL) == 0;
 }
 
-/* One write that does not block. Returns the bytes written, 0 for none. */
+/* One write that does not block. Returns the bytes written. */
 static size_t write_now(const struct log *log, const char *bytes, size_t len)
 {
     ssize_t written;
 
     do {
-        if (log->fd_is_socket)
+        if (log->output == LOG_SOCKET)
             written = send(log->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
-        else if (log->fd_is_ours || writable(log->fd))
+        else if (log->output == LOG_OWN || writable(log->fd))
             written = write(log->fd, bytes, len);
         else
             return 0;
@@ -200,68 +181,58 @@ static size_t write_now(const struct log *log, const char *bytes, size_t len)
     return written > 0 ? (size_t)written : 0;
 }
 
-/* Writes the line, or as much of it as goes. Returns whether all of it went. */
-static bool line_write(const struct line *line, struct log *log)
+/* Writes as much of a line as fits. Returns whether all of it was written. A text that the caller
+ * has cut to LOG_LINE_MAX is too long for the line, and so marked as cut. */
+static bool write_line(struct log *log, enum log_level level, const char *context, const char *text)
 {
-    const char *bytes = log->torn ? line->bytes : line->bytes + 1;
-    size_t len = log->torn ? line->len + 1 : line->len;
-    size_t written = write_now(log, bytes, len);
+    struct line line = {.bytes = "\n", .len = 1};
+    size_t start = log->torn ? 0 : 1, written;
 
-    if (written > 0)
-        log->torn = bytes[written - 1] != '\n';
-    return written == len;
-}
-
-/* Makes and writes a line. Returns whether all of it went. */
-static bool write_text(struct log *log, enum log_level level, const char *context,
-                       const char *text, bool cut)
-{
-    struct line line = {.len = 0, .cut = false};
-    char name[8];
-
-    line.bytes[0] = '\n';
-    line_put_time(&line);
-    (void)snprintf(name, sizeof(name), " %-5s ", level_names[level]);
-    line_put_text(&line, name);
-    if (context[0] != '\0') {
-        line_put_text(&line, "[");
-        line_put_text(&line, context);
-        line_put_text(&line, "] ");
-    }
-    line_put_text(&line, text);
-    line.cut = line.cut || cut;
+    line_put_head(&line, level, context);
+    line_put(&line, text);
     line_end(&line);
-    return line_write(&line, log);
+    written = write_now(log, line.bytes + start, line.len - start);
+    if (written > 0)
+        log->torn = line.bytes[start + written - 1] != '\n';
+    return written == line.len - start;
 }
 
-/* Tells how many lines are missing here. Returns false when there is still no room. */
-static bool tell_dropped(struct log *log)
+/* Reports how many lines are missing here. False: still no room. */
+static bool report_dropped(struct log *log)
 {
-    char text[80];
+    char text[128];
 
     if (log->dropped == 0)
         return true;
-    (void)snprintf(text, sizeof(text), "%" PRIu64 " log lines dropped: %s did not take them",
+    (void)snprintf(text, sizeof text, "%" PRIu64 " log lines dropped: %s did not take them",
                    log->dropped, log->path != NULL ? "the log file" : "stderr");
-    if (!write_text(log, LOG_LEVEL_WARN, "", text, false))
+    if (!write_line(log, LOG_LEVEL_WARN, "", text))
         return false;
     log->dropped = 0;
     return true;
 }
 
-/* Tells how many lines of a call site were left out. Returns false when there is no room. */
-static bool tell_suppressed(struct log *log, struct log_kind *kind)
+/* Reports how many lines of a call site were left out. False: no room. */
+static bool report_suppressed(struct log *log, struct log_kind *kind)
 {
     char text[LOG_LINE_MAX];
 
     if (kind->suppressed == 0)
         return true;
-    (void)snprintf(text, sizeof(text), "%u more lines left out like \"%s\"", kind->suppressed,
+    (void)snprintf(text, sizeof text, "%u more lines left out like \"%s\"", kind->suppressed,
                    kind->format);
-    if (!tell_dropped(log) || !write_text(log, kind->level, "", text, false))
+    if (!report_dropped(log) || !write_line(log, kind->level, "", text))
         return false;
     kind->suppressed = 0;
     return true;
+}
+
+/* Frees the place of a call site. What cannot be reported counts as dropped. */
+static void close_kind(struct log *log, struct log_kind *kind)
+{
+    if (!report_suppressed(log, kind))
+        log->dropped += kind->suppressed;
+    *kind = (struct log_kind){.format = NULL};
 }
 
 static bool window_is_over(const struct log_kind *kind, int64_t now_ms)
@@ -269,8 +240,7 @@ static bool window_is_over(const struct log_kind *kind, int64_t now_ms)
     return now_ms - kind->window_start_ms >= LOG_WINDOW_MS;
 }
 
-/* The place of a call site: its own, or else a free one, or else the one that began earliest, whose
- * number is told or at least counted. */
+/* The place of a call site: its own, or a free one, or that of the earliest window, closed. */
 static struct log_kind *find_kind(struct log *log, const char *format)
 {
     struct log_kind *oldest = &log->kinds[0];
@@ -283,13 +253,11 @@ static struct log_kind *find_kind(struct log *log, const char *format)
             (kind->format == NULL || kind->window_start_ms < oldest->window_start_ms))
             oldest = kind;
     }
-    if (!tell_suppressed(log, oldest))
-        log->dropped += oldest->suppressed;
-    memset(oldest, 0, sizeof(*oldest));
+    close_kind(log, oldest);
     return oldest;
 }
 
-/* Whether a line of this call site is to be left out; counts it. */
+/* Counts a line of this call site. Returns whether to leave it out. */
 static bool suppress(struct log *log, enum log_level level, const char *format, int64_t now_ms)
 {
     struct log_kind *kind = find_kind(log, format);
@@ -308,71 +276,54 @@ static bool suppress(struct log *log, enum log_level level, const char *format, 
     return true;
 }
 
-/* There is no tick, so the next line, whosever it is, tells what was left out before it. */
-static void tell_finished_windows(struct log *log, int64_t now_ms)
-{
-    for (size_t i = 0; i < LOG_KINDS; i++) {
-        struct log_kind *kind = &log->kinds[i];
-        if (kind->suppressed > 0 && window_is_over(kind, now_ms))
-            (void)tell_suppressed(log, kind);
-    }
-}
-
-/* Formats and writes a line that is not suppressed. */
-static void write_formatted(struct log *log, enum log_level level, const char *context,
-                            const char *format, va_list arguments)
-{
-    char text[LOG_LINE_MAX];
-    int len = vsnprintf(text, sizeof(text), format, arguments);
-
-    if (len < 0) /* arguments that cannot be formatted; the place at least can be told */
-        (void)snprintf(text, sizeof(text), "%s", format);
-    if (!tell_dropped(log) || !write_text(log, level, context, text, len >= LOG_LINE_MAX))
-        log->dropped++;
-}
-
 void log_write(struct log *log, enum log_level level, const char *context, const char *format, ...)
 {
     int saved = errno;
     int64_t now_ms;
     va_list arguments;
+    char text[LOG_LINE_MAX];
 
     if (!log_enabled(log, level))
         return;
     now_ms = clock_now_ms();
-    tell_finished_windows(log, now_ms);
+    /* There is no tick: the next line of any call site reports the lines left out before it. */
+    for (size_t i = 0; i < LOG_KINDS; i++) {
+        if (window_is_over(&log->kinds[i], now_ms))
+            (void)report_suppressed(log, &log->kinds[i]);
+    }
     if (level < LOG_LEVEL_WARN || !suppress(log, level, format, now_ms)) {
         va_start(arguments, format);
-        write_formatted(log, level, context, format, arguments);
+        /* If the arguments cannot be formatted, the format names at least the call site. */
+        if (vsnprintf(text, sizeof text, format, arguments) < 0)
+            (void)snprintf(text, sizeof text, "%s", format);
         va_end(arguments);
+        if (!report_dropped(log) || !write_line(log, level, context, text))
+            log->dropped++;
     }
     errno = saved;
 }
 
 void log_close(struct log *log)
 {
-    for (size_t i = 0; i < LOG_KINDS; i++) {
-        if (!tell_suppressed(log, &log->kinds[i]))
-            log->dropped += log->kinds[i].suppressed;
-    }
-    (void)tell_dropped(log);
-    if (log->fd_is_ours)
+    for (size_t i = 0; i < LOG_KINDS; i++)
+        close_kind(log, &log->kinds[i]);
+    (void)report_dropped(log);
+    if (log->output == LOG_OWN)
         (void)close(log->fd);
     log->fd = -1;
-    log->fd_is_ours = log->fd_is_socket = false;
+    log->output = LOG_BORROWED;
 }
 
 const char *log_escape(char *to, size_t size, struct slice bytes)
 {
-    size_t len = 0;
-    size_t fits = 0; /* how much of `to` can stay when "..." has to follow */
+    size_t len = 0, fits = 0; /* fits: the bytes that stay when "..." has to follow */
 
     if (size == 0)
         return to;
     for (size_t i = 0; i < bytes.len; i++) {
         unsigned char byte = (unsigned char)bytes.data[i];
         bool plain = byte >= 0x20 && byte < 0x7f && strchr("\"'\\", byte) == NULL;
-        char escaped[ESCAPED_MAX];
+        char escaped[ESCAPED_MAX + 1];
         size_t need = escape_byte(escaped, byte, plain);
 
         if (len + need > size - 1) {
@@ -390,7 +341,7 @@ const char *log_escape(char *to, size_t size, struct slice bytes)
 
 bool log_level_from_name(const char *name, enum log_level *level)
 {
-    for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++) {
+    for (size_t i = 0; i < sizeof level_names / sizeof level_names[0]; i++) {
         if (strcasecmp(name, level_names[i]) == 0) {
             *level = (enum log_level)i;
             return true;

@@ -1,10 +1,10 @@
-/* The log: one line each, on stderr and nowhere else (spec Appendix C).
+/* The log: lines on stderr or in a file (spec Appendix C).
  *
  *     2026-01-02T03:04:05.678Z WARN  [worker=2 pid=71] text
  *
- * Writing never blocks: a line that does not fit into a full pipe is dropped and counted, and the
- * count is told with the next line that fits. A WARN or ERROR that repeats is limited to
- * LOG_BURST lines per LOG_WINDOW_MS and call site; the number left out is told afterwards. */
+ * Writing never blocks: a line that does not fit into a full pipe is dropped, and the next one that
+ * fits reports how many were. Of a WARN or ERROR, each call site writes at most LOG_BURST lines per
+ * LOG_WINDOW_MS; the number left out is reported afterwards. */
 #ifndef STDIO_BUS_BASE_LOG_H
 #define STDIO_BUS_BASE_LOG_H
 
@@ -20,44 +20,49 @@ enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERRO
 #define LOG_LINE_MAX 1024 /* bytes of a line with its newline; longer text is cut, ends in "..." */
 #define LOG_KINDS 16      /* call sites whose repetition is watched at once */
 
-struct log_kind { /* one watched call site */
+struct log_kind {       /* one watched call site */
     const char *format; /* the call site's format string, by address; NULL: a free place */
     enum log_level level;
     int64_t window_start_ms;
     unsigned count;      /* lines in this window */
-    unsigned suppressed; /* lines not written and not yet told */
+    unsigned suppressed; /* lines left out and not yet reported */
 };
 
-/* All members but level are log.c's. */
+/* How the log may be written without blocking. */
+enum log_output {
+    LOG_BORROWED, /* a descriptor shared with other processes: asked first whether it is ready */
+    LOG_SOCKET,   /* a shared socket: each send is non-blocking */
+    LOG_OWN       /* a non-blocking description that the log has opened, and closes */
+};
+
+/* All members but level are private to log.c. */
 struct log {
     enum log_level level;
     const char *path; /* NULL: none */
     int fd;
-    bool fd_is_ours; /* fd is a description of our own, opened by us, and non-blocking */
-    bool fd_is_socket;
+    enum log_output output;
     bool torn;        /* the last line was written in part: the next one starts with a newline */
     uint64_t dropped; /* lines that did not fit since the last one that did */
     struct log_kind kinds[LOG_KINDS];
 };
 
-/* Starts logging to `fd` (borrowed, stays open and its flags untouched). Never fails: where a
- * non-blocking description of its own cannot be had, readiness is asked before each write. For a
- * pipe without a reader SIGPIPE has to be ignored; a socket does not raise it. */
+/* Starts logging to `fd` (borrowed; stays open, its flags untouched). Never fails. A pipe without a
+ * reader raises SIGPIPE, a socket does not. */
 void log_open(struct log *log, int fd, enum log_level level);
 
-/* Starts logging to the end of the file, which is created if there is none; the path is borrowed
- * until log_close. STDIO_BUS_ERR with errno set when it cannot be opened. */
+/* Starts logging to the end of the file, which is created if necessary. The path is borrowed until
+ * log_close. STDIO_BUS_ERR with errno set when the file cannot be opened. */
 int log_open_file(struct log *log, const char *path, enum log_level level);
 
-/* Opens the file of log_open_file anew, which somebody may have moved away. STDIO_BUS_ERR with
- * errno set when it cannot be opened; then the log goes on as it was. Without a path, nothing. */
+/* Opens the file of log_open_file anew, in case it was moved away. STDIO_BUS_ERR with errno set if
+ * it cannot be opened; then the log goes on as before. Does nothing after log_open. */
 int log_reopen(struct log *log);
 
-/* Whether the log is written to the same file, pipe or socket as what is written to `fd`; devices,
- * such as a terminal, do not count. STDIO_BUS_ERR with errno set when that cannot be told. */
+/* *shares: whether the log and `fd` write to the same file, pipe or socket; devices, such as a
+ * terminal, do not count. STDIO_BUS_ERR with errno set when fstat fails. */
 int log_shares(const struct log *log, int fd, bool *shares);
 
-/* Tells what is still suppressed or dropped and frees what log_open or log_open_file took. */
+/* Reports the lines left out or dropped, and closes what log_open or log_open_file opened. */
 void log_close(struct log *log);
 
 /* Writes one line. `context` is "" or the text between the brackets ("worker=2 pid=71").
@@ -66,7 +71,7 @@ void log_close(struct log *log);
 void log_write(struct log *log, enum log_level level, const char *context, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* True when lines of this level are written at all. Ask before doing work for a line. */
+/* Whether lines of this level are written. To be asked before work for a line is done. */
 static inline bool log_enabled(const struct log *log, enum log_level level)
 {
     return level >= log->level;

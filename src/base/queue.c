@@ -4,38 +4,34 @@
 
 #include <string.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 
-static void fill(struct buffer *buffer, const char *data, size_t len)
+/* A queue that outgrows its first small buffer goes on with large ones. */
+static struct buffer *next_buffer(const struct queue *queue, struct buffer_pool *pool, size_t len)
 {
-    memcpy(buffer->data + buffer->end, data, len);
-    buffer->end += len;
+    return buffer_take(pool, queue->last != NULL && len < BUFFER_LARGE ? BUFFER_LARGE : len);
 }
 
 int queue_append(struct queue *queue, struct buffer_pool *pool, struct slice bytes)
 {
-    size_t head = queue->last != NULL ? buffer_room(queue->last) : 0;
-    size_t rest;
-    struct buffer *buffer = NULL;
+    struct buffer *last = queue->last, *more;
+    size_t room = last != NULL ? buffer_room(last) : 0;
 
-    if (head > bytes.len)
-        head = bytes.len;
-    rest = bytes.len - head;
-    if (rest > 0) {
-        /* A queue that outgrows its first small buffer will get more: go on with large ones. */
-        size_t capacity = queue->last != NULL && rest < BUFFER_LARGE ? BUFFER_LARGE : rest;
-
-        buffer = buffer_take(pool, capacity);
-        if (buffer == NULL)
+    if (bytes.len > room) {
+        more = next_buffer(queue, pool, bytes.len - room);
+        if (more == NULL)
             return STDIO_BUS_ERR;
-        fill(buffer, bytes.data + head, rest);
+        more->end = bytes.len - room;
+        memcpy(more->data, bytes.data + room, more->end);
+        queue_append_buffer(queue, more);
+        bytes.len = room;
     }
-    if (head > 0) {
-        fill(queue->last, bytes.data, head);
-        queue->bytes += head;
+    if (bytes.len > 0) {
+        memcpy(last->data + last->end, bytes.data, bytes.len);
+        last->end += bytes.len;
+        queue->bytes += bytes.len;
     }
-    if (buffer != NULL)
-        queue_append_buffer(queue, buffer);
     return STDIO_BUS_OK;
 }
 
@@ -44,7 +40,7 @@ char *queue_reserve(struct queue *queue, struct buffer_pool *pool, size_t len)
     struct buffer *last = queue->last;
 
     if (last == NULL || buffer_room(last) < len) {
-        last = buffer_take(pool, last != NULL && len < BUFFER_LARGE ? BUFFER_LARGE : len);
+        last = next_buffer(queue, pool, len);
         if (last == NULL)
             return NULL;
         queue_append_buffer(queue, last);
@@ -90,17 +86,14 @@ static void drop_first(struct queue *queue, struct buffer_pool *pool)
 
 void queue_consume(struct queue *queue, struct buffer_pool *pool, size_t len)
 {
-    while (len > 0) {
-        struct buffer *buffer = queue->first;
-        size_t here = buffer_len(buffer);
-
-        if (here > len) {
-            buffer->start += len;
-            queue->bytes -= len;
-            return;
-        }
-        len -= here;
+    ASSERT(len <= queue->bytes);
+    while (len > 0 && len >= buffer_len(queue->first)) {
+        len -= buffer_len(queue->first);
         drop_first(queue, pool);
+    }
+    if (len > 0) {
+        queue->first->start += len;
+        queue->bytes -= len;
     }
 }
 

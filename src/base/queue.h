@@ -8,30 +8,30 @@
 #include "base/buffer.h"
 #include "base/slice.h"
 
-/* A zeroed one is empty. */
+/* Zeroed: empty. */
 struct queue {
     struct buffer *first, *last;
-    size_t bytes; /* all that waits */
+    size_t bytes; /* of all buffers */
 };
 
-/* Appends a copy of the bytes. STDIO_BUS_ERR when memory is out, and then nothing was appended. */
+/* Appends a copy of the bytes. STDIO_BUS_ERR when memory is out; then nothing was appended. */
 int queue_append(struct queue *queue, struct buffer_pool *pool, struct slice bytes);
 
-/* Appends room for `len` bytes in one piece, to be filled at once. NULL when memory is out, and
- * then nothing was appended. */
+/* Appends room for `len` bytes in one piece, to be filled at once. NULL when memory is out; then
+ * nothing was appended. */
 char *queue_reserve(struct queue *queue, struct buffer_pool *pool, size_t len);
 
-/* Appends the buffer itself, which belongs to the queue from then on. Never fails. */
+/* Appends the buffer itself; it belongs to the queue from now on. Never fails. */
 void queue_append_buffer(struct queue *queue, struct buffer *buffer);
 
-/* Describes the first bytes for writev: at most `max` pieces. They live until the queue changes.
+/* Describes the first bytes for writev in at most `max` pieces, which live until the queue changes.
  * Returns the number of pieces. */
 int queue_pieces(const struct queue *queue, struct iovec *pieces, int max);
 
-/* Forgets the first `len` bytes, which have been written; len is at most queue->bytes. */
+/* Removes the first `len` bytes; len is at most queue->bytes. */
 void queue_consume(struct queue *queue, struct buffer_pool *pool, size_t len);
 
-/* Forgets everything. */
+/* Removes all bytes. */
 void queue_clear(struct queue *queue, struct buffer_pool *pool);
 
 #endif

@@ -30,7 +30,7 @@ static inline void sip_round(struct sip_state *s)
     s->v2 = rotate_left(s->v2, 32);
 }
 
-/* The value does not matter across machines, so bytes are taken in the machine's own order. */
+/* In the machine's own byte order: hashes never leave the machine. */
 static inline uint64_t load_word(const unsigned char *from, size_t len)
 {
     uint64_t word = 0;

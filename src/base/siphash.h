@@ -1,4 +1,4 @@
-/* SipHash-1-3: keyed hashing, so that nobody outside can choose colliding ids. */
+/* SipHash-1-3: keyed hashing, so that a client or worker cannot choose colliding ids. */
 #ifndef STDIO_BUS_BASE_SIPHASH_H
 #define STDIO_BUS_BASE_SIPHASH_H
 
@@ -9,8 +9,8 @@ struct siphash_key {
     uint64_t k0, k1;
 };
 
-/* A key nobody can guess: from the system's random source; where there is none, from time, pid and
- * addresses, which is no worse than no key. Never fails. */
+/* A key from the system's random source, or, if it fails, from time, pid and addresses, which is no
+ * worse than no key. Never fails. */
 struct siphash_key siphash_random_key(void);
 
 /* The hash of `len` bytes. `data` may be NULL when len is 0. */

@@ -1,5 +1,5 @@
-/* A run of bytes that belongs to somebody else. Never NUL-terminated; the function that hands one
- * out says how long it lives. */
+/* A borrowed run of bytes, not NUL-terminated. The function that returns one documents how long it
+ * lives. */
 #ifndef STDIO_BUS_BASE_SLICE_H
 #define STDIO_BUS_BASE_SLICE_H
 
@@ -14,8 +14,7 @@ struct slice {
 
 static inline struct slice slice_of(const char *data, size_t len)
 {
-    struct slice s = {data, len};
-    return s;
+    return (struct slice){.data = data, .len = len};
 }
 
 static inline bool slice_equal(struct slice a, struct slice b)

@@ -2,10 +2,11 @@
 #ifndef STDIO_BUS_BASE_SPLICE_H
 #define STDIO_BUS_BASE_SPLICE_H
 
+#include "base/assert.h"
 #include "base/slice.h"
 
-/* A part, and what takes its place. Several of them stand in the order of their offsets and do not
- * overlap. */
+/* The `len` bytes at `offset` are replaced by `text`. Edits are in the order of their offsets and
+ * do not overlap. */
 struct splice_edit {
     size_t offset, len;
     struct slice text;
@@ -13,20 +14,17 @@ struct splice_edit {
 
 static inline size_t splice_len(size_t len, const struct splice_edit *edits, unsigned count)
 {
-    unsigned i;
-
-    for (i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++)
         len += edits[i].text.len - edits[i].len;
     return len;
 }
 
-/* Writes what becomes of the bytes from `start` to `end`, between which all edits are. */
+/* Writes the edited bytes from `start` to `end`; all edits are within. */
 static inline void splice_write(char *to, const char *bytes, size_t start, size_t end,
                                 const struct splice_edit *edits, unsigned count)
 {
-    const struct splice_edit *edit;
-
-    for (edit = edits; edit < edits + count; edit++) {
+    for (const struct splice_edit *edit = edits; count > 0; edit++, count--) {
+        ASSERT(start <= edit->offset && edit->offset + edit->len <= end);
         memcpy(to, bytes + start, edit->offset - start);
         to += edit->offset - start;
         if (edit->text.len > 0)

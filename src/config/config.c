@@ -11,14 +11,13 @@
 
 #include "base/error.h"
 #include "config/environment.h"
-#include "config/report.h"
-#include "config/rules.h"
-#include "format/json.h"
+#include "config/validation.h"
+#include "json/document.h"
 
 #define FILE_MAX ((size_t)16 << 20) /* bytes */
 #define FIRST_READ 16384
 
-/* ---- from the document to the struct: only allocation can fail ------------------------------ */
+/* --- from the document to the struct: only allocation can fail --- */
 
 static char *copy_string(const struct json_value *string)
 {
@@ -29,12 +28,23 @@ static char *copy_string(const struct json_value *string)
     return copy;
 }
 
+/* Copies the string of `key`, if there is one. */
+static bool copy_member(char **to, const struct json_value *object, const char *key)
+{
+    const struct json_value *string = document_member(object, key);
+
+    if (string == NULL)
+        return true;
+    *to = copy_string(string);
+    return *to != NULL;
+}
+
 static bool build_argv(struct pool_config *pool, const struct json_value *args)
 {
     const struct json_value *arg;
     size_t i = 0;
 
-    pool->argv = calloc((args != NULL ? args->count : 0) + 2, sizeof(*pool->argv));
+    pool->argv = calloc((args != NULL ? args->count : 0) + 2, sizeof *pool->argv);
     if (pool->argv == NULL)
         return false;
     pool->argv[i++] = pool->command;
@@ -46,58 +56,44 @@ static bool build_argv(struct pool_config *pool, const struct json_value *args)
     return true;
 }
 
-/* The framing of this name; NULL when none is named. */
+/* The named framing; NULL without a name. */
 static const struct framing *framing_of(const struct json_value *name)
 {
     return name != NULL ? framing_named(name->text.data) : NULL;
 }
 
-static bool is_word(const struct json_value *value, const char *word)
-{
-    return value != NULL && slice_equal(value->text, slice_of(word, strlen(word)));
-}
-
-/* Where and among what the workers run. */
-static bool build_surroundings(struct pool_config *pool, const struct json_value *object)
-{
-    const struct json_value *cwd = json_member(object, "cwd");
-
-    pool->envp = environment_build(object);
-    if (cwd != NULL)
-        pool->cwd = copy_string(cwd);
-    return pool->envp != NULL && (cwd == NULL || pool->cwd != NULL);
-}
-
 static bool build_pool(struct pool_config *pool, const struct json_value *object)
 {
+    const struct json_value *on_bad_output = document_member(object, "on_bad_output");
     int64_t instances = 0;
 
-    pool->id = copy_string(json_member(object, "id"));
-    pool->command = copy_string(json_member(object, "command"));
-    json_integer(json_member(object, "instances"), &instances);
+    document_integer(document_member(object, "instances"), &instances);
     pool->instances = (unsigned)instances;
-    pool->framing = framing_of(json_member(object, "framing"));
-    sharing_read(&pool->sharing, object);
-    pool->skip_bad_output = is_word(json_member(object, "on_bad_output"), "skip");
-    return pool->id != NULL && pool->command != NULL &&
-           build_argv(pool, json_member(object, "args")) && build_surroundings(pool, object);
+    pool->framing = framing_of(document_member(object, "framing"));
+    pool_mode_read(&pool->mode, object);
+    pool->skip_bad_output = on_bad_output != NULL && strcmp(on_bad_output->text.data, "skip") == 0;
+    pool->envp = environment_build(object);
+    return pool->envp != NULL && copy_member(&pool->id, object, "id") &&
+           copy_member(&pool->command, object, "command") &&
+           copy_member(&pool->cwd, object, "cwd") &&
+           build_argv(pool, document_member(object, "args"));
 }
 
-/* The rules were kept. What was allocated before a failure is config_free's. */
+/* The document is valid. After a failure the caller frees what there is. */
 static bool build(struct config *config, const struct json_value *root)
 {
-    const struct json_value *pools = json_member(root, "pools");
-    const struct json_value *limits = json_member(root, "limits");
-    const struct json_value *strict = json_member(root, "strict");
-    const struct json_value *listen = json_member(root, "listen");
+    const struct json_value *pools = document_member(root, "pools");
+    const struct json_value *limits = document_member(root, "limits");
+    const struct json_value *strict = document_member(root, "strict");
+    const struct json_value *listen = document_member(root, "listen");
     const struct json_value *pool;
 
     if (limits != NULL)
-        rules_apply_limits(&config->limits, limits);
+        validation_apply_limits(&config->limits, limits);
     if (listen != NULL)
-        config->client_framing = framing_of(json_member(listen, "framing"));
+        config->client_framing = framing_of(document_member(listen, "framing"));
     config->strict = strict != NULL && strict->boolean;
-    config->pools = calloc(pools->count, sizeof(*config->pools));
+    config->pools = calloc(pools->count, sizeof *config->pools);
     if (config->pools == NULL)
         return false;
     for (pool = pools->first; pool != NULL; pool = pool->next) {
@@ -109,9 +105,7 @@ static bool build(struct config *config, const struct json_value *root)
 
 static void free_pool(struct pool_config *pool)
 {
-    size_t i;
-
-    for (i = 1; pool->argv != NULL && pool->argv[i] != NULL; i++)
+    for (size_t i = 1; pool->argv != NULL && pool->argv[i] != NULL; i++)
         free(pool->argv[i]);
     free(pool->argv);
     free(pool->envp);
@@ -122,39 +116,37 @@ static void free_pool(struct pool_config *pool)
 
 void config_free(struct config *config)
 {
-    size_t i;
-
-    for (i = 0; i < config->pool_count; i++)
+    for (size_t i = 0; i < config->pool_count; i++)
         free_pool(&config->pools[i]);
     free(config->pools);
-    memset(config, 0, sizeof(*config));
+    *config = (struct config){.pools = NULL};
 }
 
-/* ---- from the text to the document ---------------------------------------------------------- */
+/* --- from the text to the document --- */
 
-static void read_text(struct config *config, struct slice text, struct config_report *report)
+static void read_text(struct config *config, struct slice text, struct diagnostics *diagnostics)
 {
-    struct json_document document;
-    struct json_error error;
-    int code = json_read(&document, text, &error);
+    struct document document;
+    struct document_error error;
+    int code = document_read(&document, text, &error);
 
     if (code == STDIO_BUS_EINVAL) {
-        config_report_syntax(report, &error);
+        diagnostics_syntax(diagnostics, &error);
         return;
     }
     if (code != STDIO_BUS_OK) {
-        config_report_file(report, "out of memory");
+        diagnostics_file(diagnostics, "out of memory");
         return;
     }
-    rules_check(report, document.root);
-    if (report->errors == 0 && !build(config, document.root))
-        config_report_file(report, "out of memory");
-    json_free(&document);
+    validation_check(diagnostics, document.root);
+    if (diagnostics->errors == 0 && !build(config, document.root))
+        diagnostics_file(diagnostics, "out of memory");
+    document_free(&document);
 }
 
-/* ---- from the file to the text -------------------------------------------------------------- */
+/* --- from the file to the text --- */
 
-/* read(2), whatever the descriptor's flags and however often a signal comes. */
+/* read(2) that waits, also on a non-blocking descriptor, and goes on after signals. */
 static ssize_t read_some(int fd, char *to, size_t size)
 {
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
@@ -184,55 +176,55 @@ static bool grow(char **text, size_t *capacity)
     return true;
 }
 
-/* Reads to the end into *text, which is the caller's to free whatever comes back. Returns false
- * after an error was reported. */
-static bool read_all(int fd, char **text, size_t *len, struct config_report *report)
+/* Reads to the end into *text, which the caller frees in any case. Returns false after an error was
+ * reported. */
+static bool read_all(int fd, char **text, size_t *len, struct diagnostics *diagnostics)
 {
     size_t capacity = 0;
     ssize_t n;
 
     while (*len <= FILE_MAX) {
         if (*len == capacity && !grow(text, &capacity)) {
-            config_report_file(report, "out of memory");
+            diagnostics_file(diagnostics, "out of memory");
             return false;
         }
         n = read_some(fd, *text + *len, capacity - *len);
         if (n == 0)
             return true;
         if (n < 0) {
-            config_report_file(report, "cannot read: %s", strerror(errno));
+            diagnostics_file(diagnostics, "cannot read: %s", strerror(errno));
             return false;
         }
         *len += (size_t)n;
     }
-    config_report_file(report, "larger than %zu MiB", FILE_MAX >> 20);
+    diagnostics_file(diagnostics, "larger than %zu MiB", FILE_MAX >> 20);
     return false;
 }
 
-static void read_fd(struct config *config, int fd, struct config_report *report)
+static void read_fd(struct config *config, int fd, struct diagnostics *diagnostics)
 {
     char *text = NULL;
     size_t len = 0;
 
-    if (read_all(fd, &text, &len, report))
-        read_text(config, slice_of(text, len), report);
+    if (read_all(fd, &text, &len, diagnostics))
+        read_text(config, slice_of(text, len), diagnostics);
     free(text);
 }
 
-/* ---- entries -------------------------------------------------------------------------------- */
+/* --- entries --- */
 
-static int finish(struct config *config, const struct config_report *report)
+static int finish(struct config *config, const struct diagnostics *diagnostics)
 {
-    if (report->errors == 0)
+    if (diagnostics->errors == 0)
         return STDIO_BUS_OK;
     config_free(config);
     return STDIO_BUS_EINVAL;
 }
 
-int config_read_file(struct config *config, const char *path, config_report_fn *report,
+int config_read_file(struct config *config, const char *path, diagnostics_fn *report,
                      void *user_data)
 {
-    struct config_report told = {path, report, user_data, 0};
+    struct diagnostics diagnostics = {.name = path, .report = report, .user_data = user_data};
     int fd;
 
     *config = (struct config){.limits = LIMITS_DEFAULT};
@@ -240,30 +232,30 @@ int config_read_file(struct config *config, const char *path, config_report_fn *
         fd = open(path, O_RDONLY | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
     if (fd < 0) {
-        config_report_file(&told, "cannot open: %s", strerror(errno));
+        diagnostics_file(&diagnostics, "cannot open: %s", strerror(errno));
     } else {
-        read_fd(config, fd, &told);
+        read_fd(config, fd, &diagnostics);
         close(fd);
     }
-    return finish(config, &told);
+    return finish(config, &diagnostics);
 }
 
-int config_read_fd(struct config *config, int fd, const char *name, config_report_fn *report,
+int config_read_fd(struct config *config, int fd, const char *name, diagnostics_fn *report,
                    void *user_data)
 {
-    struct config_report told = {name, report, user_data, 0};
+    struct diagnostics diagnostics = {.name = name, .report = report, .user_data = user_data};
 
     *config = (struct config){.limits = LIMITS_DEFAULT};
-    read_fd(config, fd, &told);
-    return finish(config, &told);
+    read_fd(config, fd, &diagnostics);
+    return finish(config, &diagnostics);
 }
 
 int config_read_text(struct config *config, const char *text, size_t len, const char *name,
-                     config_report_fn *report, void *user_data)
+                     diagnostics_fn *report, void *user_data)
 {
-    struct config_report told = {name, report, user_data, 0};
+    struct diagnostics diagnostics = {.name = name, .report = report, .user_data = user_data};
 
     *config = (struct config){.limits = LIMITS_DEFAULT};
-    read_text(config, slice_of(text, len), &told);
-    return finish(config, &told);
+    read_text(config, slice_of(text, len), &diagnostics);
+    return finish(config, &diagnostics);
 }

@@ -1,4 +1,4 @@
-/* The configuration (spec 9): read, checked, owned. */
+/* The configuration (spec 9). */
 #ifndef STDIO_BUS_CONFIG_CONFIG_H
 #define STDIO_BUS_CONFIG_CONFIG_H
 
@@ -6,19 +6,20 @@
 #include <stddef.h>
 
 #include "base/limits.h"
-#include "config/sharing.h"
-#include "format/framing.h"
+#include "config/diagnostics.h"
+#include "config/pool_mode.h"
+#include "framing/framing.h"
 
 struct pool_config {
     char *id;
-    char *command; /* as written: a path, or a name to be found in PATH (execvp's rules) */
+    char *command; /* as written: a path, or a name looked up in PATH as by execvp */
     char **argv;   /* argv[0] is command; NULL-terminated */
-    char **envp;   /* the workers' whole environment; NULL: ours */
-    char *cwd;     /* their working directory, relative to ours; NULL: ours */
+    char **envp;   /* the workers' whole environment */
+    char *cwd;     /* their working directory, relative to the daemon's; NULL: the daemon's */
     unsigned instances;
     const struct framing *framing; /* NULL: NDJSON */
-    bool skip_bad_output; /* what a worker writes that is no message is skipped */
-    struct sharing sharing;
+    bool skip_bad_output;          /* a worker's output that is no message is skipped */
+    struct pool_mode mode;
 };
 
 struct config {
@@ -26,28 +27,24 @@ struct config {
     size_t pool_count;
     struct limits limits;
     const struct framing *client_framing; /* NULL: NDJSON */
-    bool strict; /* no message is ever made up by the daemon */
+    bool strict;                          /* the daemon makes up no messages */
 };
 
-/* Told of each problem. `text` is one line without newline, complete:
- * "FILE:LINE:COLUMN: pools[1].instances: must be an integer >= 1". */
-typedef void config_report_fn(void *user_data, bool is_error, const char *text);
-
-/* Reads and checks the file. Returns STDIO_BUS_OK; or STDIO_BUS_EINVAL after at least one error
- * was reported, and then *config holds nothing. Warnings (unknown keys) do not fail. A syntax
- * error is reported alone; of the rules (spec 9.3) every broken one. */
-int config_read_file(struct config *config, const char *path, config_report_fn *report,
+/* Reads and checks the file. Returns STDIO_BUS_OK, or STDIO_BUS_EINVAL after at least one error was
+ * reported; then *config holds nothing. Warnings (unknown keys) are no failure. A syntax error is
+ * reported alone; of the rules (spec 9.3) every broken one. */
+int config_read_file(struct config *config, const char *path, diagnostics_fn *report,
                      void *user_data);
 
 /* The same from an open descriptor (read to its end, not closed), named `name` in messages. */
-int config_read_fd(struct config *config, int fd, const char *name, config_report_fn *report,
+int config_read_fd(struct config *config, int fd, const char *name, diagnostics_fn *report,
                    void *user_data);
 
 /* The same from memory. */
 int config_read_text(struct config *config, const char *text, size_t len, const char *name,
-                     config_report_fn *report, void *user_data);
+                     diagnostics_fn *report, void *user_data);
 
-/* Frees what the config holds; a zeroed one is fine. */
+/* A zeroed config is fine. */
 void config_free(struct config *config);
 
 #endif

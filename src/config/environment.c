@@ -2,24 +2,40 @@
 
 #include "config/environment.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 
 #define NAME_MAX_LEN 255 /* of a variable that a value names */
+#define CANDIDATE_MAX 4096
 
 extern char **environ;
 
-/* ---- values --------------------------------------------------------------------------------- */
+/* --- values --- */
+
+/* The bytes that are written: of several variables, or of one value. */
+struct output {
+    char *to; /* NULL: they are only counted */
+    size_t len;
+};
+
+static void append(struct output *out, const char *bytes, size_t len)
+{
+    if (out->to != NULL)
+        memcpy(out->to + out->len, bytes, len);
+    out->len += len;
+}
 
 enum fault { FAULT_NONE, FAULT_UNCLOSED, FAULT_NAME, FAULT_UNSET };
 
 static bool is_name(struct slice name)
 {
-    size_t i;
-
-    for (i = 0; i < name.len; i++) {
+    for (size_t i = 0; i < name.len; i++) {
         char c = name.data[i];
         bool letter = c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 
@@ -29,7 +45,7 @@ static bool is_name(struct slice name)
     return name.len > 0 && name.len <= NAME_MAX_LEN;
 }
 
-/* Finds what "${NAME}" at `at` stands for, and how long that is; `name` is set in any case. */
+/* Finds the value of the "${NAME}" at `at`. Always sets *name. */
 static enum fault look_up(const char *at, struct slice *name, const char **value)
 {
     char copy[NAME_MAX_LEN + 1];
@@ -46,81 +62,76 @@ static enum fault look_up(const char *at, struct slice *name, const char **value
     return *value != NULL ? FAULT_NONE : FAULT_UNSET;
 }
 
-/* Writes the value with all names replaced to `to`, unless that is NULL. Returns the length, or 0
- * with *fault and *name set. */
-static size_t expand(const char *value, char *to, enum fault *fault, struct slice *name)
+/* Appends the value with all names replaced. After a fault *name is the name. */
+static enum fault expand(const char *value, struct output *out, struct slice *name)
 {
-    size_t len = 0;
+    enum fault fault;
+    const char *found;
 
-    *fault = FAULT_NONE;
-    while (*value != '\0') {
-        const char *part = value;
-        size_t part_len = 1;
-
+    for (; *value != '\0'; value++) {
         if (value[0] == '$' && value[1] == '{') {
-            *fault = look_up(value, name, &part);
-            if (*fault != FAULT_NONE)
-                return 0;
-            part_len = strlen(part);
+            fault = look_up(value, name, &found);
+            if (fault != FAULT_NONE)
+                return fault;
+            append(out, found, strlen(found));
             value = name->data + name->len;
-        } else if (value[0] == '$' && value[1] == '$') {
-            value++;
+            continue;
         }
-        if (to != NULL)
-            memcpy(to + len, part, part_len);
-        len += part_len;
-        value++;
+        if (value[0] == '$' && value[1] == '$')
+            value++;
+        append(out, value, 1);
     }
-    return len;
+    return FAULT_NONE;
 }
 
-/* ---- the rules ------------------------------------------------------------------------------ */
+/* --- checks --- */
 
-static void check_value(struct config_report *report, const struct json_value *value)
+static void check_value(struct diagnostics *diagnostics, const struct json_value *value)
 {
+    struct output counted = {.to = NULL};
     enum fault fault;
     struct slice name;
     char shown[64];
 
-    if (!config_check_string(report, value))
+    if (!diagnostics_check_string(diagnostics, value))
         return;
-    expand(value->text.data, NULL, &fault, &name);
+    fault = expand(value->text.data, &counted, &name);
     if (fault == FAULT_UNCLOSED)
-        config_report_value(report, value, "\"${\" without a \"}\"; \"$$\" stands for a \"$\"");
+        diagnostics_value(diagnostics, value, "\"${\" without a \"}\"; \"$$\" stands for a \"$\"");
     else if (fault != FAULT_NONE)
-        config_report_value(report, value, "%s: \"%s\"",
-                            fault == FAULT_NAME ? "not the name of a variable"
-                                                : "not set in the environment",
-                            log_escape(shown, sizeof shown, name));
+        diagnostics_value(diagnostics, value, "%s: \"%s\"",
+                          fault == FAULT_NAME ? "not the name of a variable"
+                                              : "not set in the environment",
+                          log_escape(shown, sizeof shown, name));
 }
 
-void environment_check(struct config_report *report, const struct json_value *env)
+void environment_check(struct diagnostics *diagnostics, const struct json_value *env)
 {
     const struct json_value *value;
 
-    if (!config_check_type(report, env, JSON_OBJECT, "an object"))
+    if (!diagnostics_check_type(diagnostics, env, JSON_OBJECT, "an object"))
         return;
     for (value = env->first; value != NULL; value = value->next) {
         if (value->key.len == 0 || memchr(value->key.data, '=', value->key.len) != NULL ||
             memchr(value->key.data, '\0', value->key.len) != NULL)
-            config_report_value(report, value, "no variable can have this name");
-        check_value(report, value);
+            diagnostics_value(diagnostics, value, "no variable can have this name");
+        check_value(diagnostics, value);
     }
 }
 
-/* ---- building ------------------------------------------------------------------------------- */
+/* --- building --- */
 
-/* Whether `name` with a '=' behind it is what the entry begins with. */
+/* True if the entry begins with `name` and a '='. */
 static bool is_entry_of(const char *entry, struct slice name)
 {
     return strncmp(entry, name.data, name.len) == 0 && entry[name.len] == '=';
 }
 
-/* What whoever started us said to us alone. */
-static bool is_ours(const char *entry)
+/* A variable for the daemon alone, set by its service manager. */
+static bool is_private(const char *entry)
 {
-    static const char *const names[] = {"NOTIFY_SOCKET",   "LISTEN_FDS",    "LISTEN_PID",
-                                        "LISTEN_FDNAMES",  "WATCHDOG_USEC", "WATCHDOG_PID"};
+    static const char *const names[] = {"NOTIFY_SOCKET",  "LISTEN_FDS",    "LISTEN_PID",
+                                        "LISTEN_FDNAMES", "WATCHDOG_USEC", "WATCHDOG_PID"};
     static const char prefix[] = "STDIO_BUS_";
     size_t i;
 
@@ -142,78 +153,46 @@ static bool is_set_by(const struct json_value *env, const char *entry)
     return false;
 }
 
-/* The variables in one piece of memory, the pointers in front. A first round only counts. */
-struct block {
-    char **entries; /* NULL in the first round */
-    char *bytes;
-    size_t count, size;
-};
-
-/* Where an entry of this length goes, or NULL. */
-static char *place(struct block *block, size_t len)
+/* Appends the variables, with a NUL after each. Returns how many they are. */
+static size_t append_variables(struct output *out, const struct json_value *pool)
 {
-    char *to = NULL;
-
-    if (block->entries != NULL)
-        to = block->entries[block->count] = block->bytes + block->size;
-    block->count++;
-    block->size += len + 1;
-    return to;
-}
-
-static void add_inherited(struct block *block, const char *entry)
-{
-    size_t len = strlen(entry);
-    char *to = place(block, len);
-
-    if (to != NULL)
-        memcpy(to, entry, len + 1);
-}
-
-static void add_set(struct block *block, const struct json_value *value)
-{
-    enum fault fault;
-    struct slice name;
-    size_t key_len = value->key.len, len = expand(value->text.data, NULL, &fault, &name);
-    char *to = place(block, key_len + 1 + len);
-
-    if (to == NULL)
-        return;
-    memcpy(to, value->key.data, key_len);
-    to[key_len] = '=';
-    expand(value->text.data, to + key_len + 1, &fault, &name);
-    to[key_len + 1 + len] = '\0';
-}
-
-static void fill(struct block *block, const struct json_value *pool)
-{
-    const struct json_value *env = json_member(pool, "env"), *value;
-    const struct json_value *clear_env = json_member(pool, "clear_env");
+    const struct json_value *env = document_member(pool, "env"), *value;
+    const struct json_value *clear_env = document_member(pool, "clear_env");
     char **inherited = clear_env != NULL && clear_env->boolean ? NULL : environ;
+    struct slice name;
+    size_t count = 0;
 
     for (; inherited != NULL && *inherited != NULL; inherited++) {
-        if (!is_ours(*inherited) && !is_set_by(env, *inherited))
-            add_inherited(block, *inherited);
+        if (is_private(*inherited) || is_set_by(env, *inherited))
+            continue;
+        append(out, *inherited, strlen(*inherited) + 1);
+        count++;
     }
-    for (value = env != NULL ? env->first : NULL; value != NULL; value = value->next)
-        add_set(block, value);
+    for (value = env != NULL ? env->first : NULL; value != NULL; value = value->next) {
+        append(out, value->key.data, value->key.len);
+        append(out, "=", 1);
+        expand(value->text.data, out, &name);
+        append(out, "", 1);
+        count++;
+    }
+    return count;
 }
 
 char **environment_build(const struct json_value *pool)
 {
-    struct block block = {NULL, NULL, 0, 0};
-    size_t count;
+    struct output out = {.to = NULL};
+    size_t count = append_variables(&out, pool);
+    char **envp = malloc((count + 1) * sizeof *envp + out.len), *entry;
 
-    fill(&block, pool);
-    count = block.count;
-    block.entries = malloc((count + 1) * sizeof(*block.entries) + block.size);
-    if (block.entries == NULL)
+    if (envp == NULL)
         return NULL;
-    block.bytes = (char *)(block.entries + count + 1);
-    block.count = block.size = 0;
-    fill(&block, pool);
-    block.entries[count] = NULL;
-    return block.entries;
+    entry = (char *)(envp + count + 1);
+    out = (struct output){.to = entry};
+    append_variables(&out, pool);
+    for (size_t i = 0; i < count; i++, entry += strlen(entry) + 1)
+        envp[i] = entry;
+    envp[count] = NULL;
+    return envp;
 }
 
 const char *environment_get(char *const *envp, const char *name)
@@ -225,4 +204,68 @@ const char *environment_get(char *const *envp, const char *name)
             return envp[i] + len + 1;
     }
     return NULL;
+}
+
+/* --- the command --- */
+
+static int check_file(const char *path, const char *cwd)
+{
+    char moved[CANDIDATE_MAX];
+    struct stat status;
+
+    if (cwd != NULL && path[0] != '/') {
+        if (snprintf(moved, sizeof moved, "%s/%s", cwd, path) >= (int)sizeof moved)
+            return ENAMETOOLONG;
+        path = moved;
+    }
+    if (stat(path, &status) != 0)
+        return errno;
+    if (S_ISDIR(status.st_mode))
+        return EISDIR;
+    if (!S_ISREG(status.st_mode))
+        return EACCES;
+    return access(path, X_OK) == 0 ? 0 : errno;
+}
+
+/* execvp goes on after a file that it may not execute, and at the end reports EACCES, not ENOENT.
+ * */
+static int check_in_path(const char *path, const char *name, const char *cwd)
+{
+    char candidate[CANDIDATE_MAX];
+    int result = ENOENT;
+
+    for (;;) {
+        size_t len = strcspn(path, ":"); /* empty: the working directory */
+        int n = snprintf(candidate, sizeof candidate, "%.*s%s%s", (int)len, path,
+                         len > 0 ? "/" : "", name);
+
+        if (n > 0 && (size_t)n < sizeof candidate) {
+            int error = check_file(candidate, cwd);
+
+            if (error == 0)
+                return 0;
+            if (error == EACCES || error == EISDIR)
+                result = EACCES;
+        }
+        if (path[len] == '\0')
+            return result;
+        path += len + 1;
+    }
+}
+
+int environment_find(char *const *envp, const char *command, const char *cwd)
+{
+    const char *path = environment_get(envp, "PATH");
+    char standard[256];
+
+    if (strchr(command, '/') != NULL)
+        return check_file(command, cwd);
+    if (path == NULL) {
+        size_t len = confstr(_CS_PATH, standard, sizeof standard);
+
+        if (len == 0 || len > sizeof standard)
+            return ENOENT;
+        path = standard;
+    }
+    return check_in_path(path, command, cwd);
 }

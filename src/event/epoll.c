@@ -3,12 +3,12 @@
 
 #include "event/backend.h"
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 
 struct epoll_state {
@@ -16,19 +16,19 @@ struct epoll_state {
     struct epoll_event events[EVENT_BACKEND_ROUND_MAX];
 };
 
-static void *create(void)
+static void *create(int *poll_fd)
 {
-    struct epoll_state *state = malloc(sizeof(*state));
+    struct epoll_state *state;
+    int fd = epoll_create1(EPOLL_CLOEXEC);
 
-    if (state == NULL)
+    if (fd < 0)
         return NULL;
-    state->fd = epoll_create1(EPOLL_CLOEXEC);
-    if (state->fd < 0) {
-        int saved = errno;
-        free(state);
-        errno = saved;
+    state = malloc(sizeof *state);
+    if (state == NULL) {
+        descriptor_close(fd);
         return NULL;
     }
+    state->fd = *poll_fd = fd;
     return state;
 }
 
@@ -40,34 +40,19 @@ static void destroy(void *data)
     free(state);
 }
 
-static int control(struct epoll_state *state, int operation, int fd, unsigned events)
+static int change(void *data, int fd, unsigned before, unsigned events)
 {
-    struct epoll_event event = {0};
+    const struct epoll_state *state = data;
+    struct epoll_event event = {.data.fd = fd};
+    int operation = before == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
 
+    if (events == 0) /* closing is not enough: a child may hold the description until its exec */
+        operation = EPOLL_CTL_DEL;
     if ((events & STDIO_BUS_EVENT_READ) != 0)
         event.events |= EPOLLIN;
     if ((events & STDIO_BUS_EVENT_WRITE) != 0)
         event.events |= EPOLLOUT;
-    event.data.fd = fd;
     return epoll_ctl(state->fd, operation, fd, &event) == 0 ? STDIO_BUS_OK : STDIO_BUS_ERR;
-}
-
-static int add(void *data, int fd, unsigned events)
-{
-    return control(data, EPOLL_CTL_ADD, fd, events);
-}
-
-static int modify(void *data, int fd, unsigned before, unsigned events)
-{
-    (void)before;
-    return control(data, EPOLL_CTL_MOD, fd, events);
-}
-
-static void remove_fd(void *data, int fd, unsigned before)
-{
-    (void)before;
-    /* Not left to close: a child between fork and exec still holds the description. */
-    (void)control(data, EPOLL_CTL_DEL, fd, 0);
 }
 
 static int wait_ready(void *data, struct event_ready *ready, int max, int timeout_ms)
@@ -89,20 +74,9 @@ static int wait_ready(void *data, struct event_ready *ready, int max, int timeou
     return count;
 }
 
-static int get_fd(const void *data)
-{
-    const struct epoll_state *state = data;
-
-    return state->fd;
-}
-
 const struct event_backend event_backend_epoll = {
-    .name = "epoll",
     .create = create,
     .destroy = destroy,
-    .add = add,
-    .modify = modify,
-    .remove = remove_fd,
+    .change = change,
     .wait = wait_ready,
-    .get_fd = get_fd,
 };

@@ -4,14 +4,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "event/backend.h"
 
-/* Always-ready descriptors that a round serves, at most; with more they take turns. */
+/* The most always-ready descriptors that one round serves; if there are more, they take turns. */
 #define ALWAYS_ROUND_MAX 32
 
 #define IO_EVENTS (STDIO_BUS_EVENT_READ | STDIO_BUS_EVENT_WRITE)
@@ -20,7 +20,7 @@
 struct handler {
     stdio_bus_event_fn *fn; /* NULL: this number is not registered */
     void *user_data;
-    uint64_t added_round; /* the generation: tells this registration from an earlier one */
+    uint64_t added_round; /* tells this registration from an earlier one of the number */
     unsigned char events;
     bool always; /* always ready, and unknown to the backend */
 };
@@ -28,10 +28,11 @@ struct handler {
 struct stdio_bus_event_loop {
     const struct event_backend *backend;
     void *state; /* the backend's */
+    int poll_fd;
     struct handler *handlers; /* by descriptor */
     size_t handlers_len;
-    int *always; /* the always-ready descriptors that have an interest */
-    size_t always_len, always_capacity, always_start;
+    size_t always_count; /* always-ready descriptors with interest */
+    size_t always_at;    /* the last one that was served */
     struct timers timers;
     struct stdio_bus_event_deferred *deferred, **deferred_end;
     stdio_bus_event_after_fn *after;
@@ -50,23 +51,20 @@ struct stdio_bus_event_loop *stdio_bus_event_loop_create(void)
 
 struct stdio_bus_event_loop *event_loop_create_with(const struct event_backend *backend)
 {
-    struct stdio_bus_event_loop *loop = calloc(1, sizeof(*loop));
-    int saved;
+    struct stdio_bus_event_loop *loop = calloc(1, sizeof *loop);
+    int error;
 
     if (loop == NULL)
         return NULL;
     loop->backend = backend;
     loop->deferred_end = &loop->deferred;
     loop->now_ms = clock_now_ms();
-    loop->state = backend->create();
-    if (loop->state == NULL)
-        goto fail;
-    return loop;
-
-fail:
-    saved = errno;
+    loop->state = backend->create(&loop->poll_fd);
+    if (loop->state != NULL)
+        return loop;
+    error = errno;
     free(loop);
-    errno = saved;
+    errno = error;
     return NULL;
 }
 
@@ -89,7 +87,6 @@ void stdio_bus_event_loop_destroy(struct stdio_bus_event_loop *loop)
     run_deferred(loop);
     loop->backend->destroy(loop->state);
     free(loop->handlers);
-    free(loop->always);
     free(loop);
 }
 
@@ -101,87 +98,26 @@ static struct handler *find_handler(const struct stdio_bus_event_loop *loop, int
     return &loop->handlers[fd];
 }
 
-/* Room for the handler of fd. */
-static int grow_handlers(struct stdio_bus_event_loop *loop, size_t fd)
-{
-    size_t len = loop->handlers_len == 0 ? 16 : loop->handlers_len;
-    struct handler *handlers;
-
-    if (fd < loop->handlers_len)
-        return STDIO_BUS_OK;
-    while (len <= fd)
-        len *= 2;
-    handlers = realloc(loop->handlers, len * sizeof(*handlers));
-    if (handlers == NULL)
-        return STDIO_BUS_ERR;
-    memset(handlers + loop->handlers_len, 0, (len - loop->handlers_len) * sizeof(*handlers));
-    loop->handlers = handlers;
-    loop->handlers_len = len;
-    return STDIO_BUS_OK;
-}
-
-static int always_append(struct stdio_bus_event_loop *loop, int fd)
-{
-    if (loop->always_len == loop->always_capacity) {
-        size_t capacity = loop->always_capacity == 0 ? 4 : loop->always_capacity * 2;
-        int *always = realloc(loop->always, capacity * sizeof(*always));
-        if (always == NULL)
-            return STDIO_BUS_ERR;
-        loop->always = always;
-        loop->always_capacity = capacity;
-    }
-    loop->always[loop->always_len++] = fd;
-    return STDIO_BUS_OK;
-}
-
-static void always_remove(struct stdio_bus_event_loop *loop, int fd)
-{
-    for (size_t i = 0; i < loop->always_len; i++) {
-        if (loop->always[i] == fd) {
-            loop->always[i] = loop->always[--loop->always_len];
-            return;
-        }
-    }
-}
-
-/* An always-ready descriptor with interest is in the list, and that is all. */
-static int list_always(struct stdio_bus_event_loop *loop, int fd, unsigned before, unsigned events)
-{
-    if (before == 0)
-        return always_append(loop, fd);
-    if (events == 0)
-        always_remove(loop, fd);
-    return STDIO_BUS_OK;
-}
-
-/* A descriptor without interest is unknown to the backend: the systems report hang-up even to who
- * asked for nothing, round after round, and a paused connection would spin. */
-static int tell_backend(struct stdio_bus_event_loop *loop, int fd, unsigned before,
-                        unsigned events)
-{
-    if (before == 0)
-        return loop->backend->add(loop->state, fd, events);
-    if (events != 0)
-        return loop->backend->modify(loop->state, fd, before, events);
-    loop->backend->remove(loop->state, fd, before);
-    return STDIO_BUS_OK;
-}
-
+/* A descriptor without interest is unknown to the backend: the systems report a hang-up all the
+ * same, round after round, and a paused connection would spin. */
 static int set_interest(struct stdio_bus_event_loop *loop, int fd, struct handler *handler,
                         unsigned events)
 {
+    unsigned before = handler->events;
     int result = STDIO_BUS_OK;
 
-    if (events != handler->events && !handler->always) {
-        result = tell_backend(loop, fd, handler->events, events);
-        if (result != STDIO_BUS_OK && errno == EPERM && handler->events == 0)
+    if (events != before && !handler->always) {
+        result = loop->backend->change(loop->state, fd, before, events);
+        if (result != STDIO_BUS_OK && errno == EPERM && before == 0)
             handler->always = true;
     }
     if (handler->always) {
         events &= IO_EVENTS; /* it has no peer that could hang up */
+        if (before == 0 && events != 0)
+            loop->always_count++;
+        if (before != 0 && events == 0)
+            loop->always_count--;
         result = STDIO_BUS_OK;
-        if (events != handler->events)
-            result = list_always(loop, fd, handler->events, events);
     }
     if (result == STDIO_BUS_OK)
         handler->events = (unsigned char)events;
@@ -191,21 +127,23 @@ static int set_interest(struct stdio_bus_event_loop *loop, int fd, struct handle
 int stdio_bus_event_loop_add(struct stdio_bus_event_loop *loop, int fd, unsigned events,
                              stdio_bus_event_fn *fn, void *user_data)
 {
-    struct handler handler = {.user_data = user_data, .added_round = loop->round};
+    struct handler handler = {.fn = fn, .user_data = user_data, .added_round = loop->round};
+    struct handler *handlers;
     struct stat status;
 
     if (fd < 0 || fn == NULL || (events & ~ALL_EVENTS) != 0 || find_handler(loop, fd) != NULL)
         return STDIO_BUS_EINVAL;
     if (fstat(fd, &status) != 0)
         return STDIO_BUS_ERR;
-    if (grow_handlers(loop, (size_t)fd) != STDIO_BUS_OK)
+    handlers = array_grow(loop->handlers, &loop->handlers_len, (size_t)fd + 1, sizeof *handlers);
+    if (handlers == NULL)
         return STDIO_BUS_ERR;
-    /* Not left to the backends: kqueue counts a file as not readable at its end. */
+    loop->handlers = handlers;
+    /* Not left to the backends: to kqueue a file is not readable at its end. */
     handler.always = S_ISREG(status.st_mode);
     if (set_interest(loop, fd, &handler, events) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
-    handler.fn = fn;
-    loop->handlers[fd] = handler;
+    handlers[fd] = handler;
     return STDIO_BUS_OK;
 }
 
@@ -231,7 +169,7 @@ int stdio_bus_event_loop_remove(struct stdio_bus_event_loop *loop, int fd)
     return STDIO_BUS_OK;
 }
 
-/* A clock that fails says 0. Whatever started then, and waits, would be due when it goes again. */
+/* A clock that fails reads 0: a timer started then would be due once the clock works again. */
 static int64_t clock_of(const struct stdio_bus_event_loop *loop)
 {
     int64_t now_ms = clock_now_ms();
@@ -239,51 +177,54 @@ static int64_t clock_of(const struct stdio_bus_event_loop *loop)
     return now_ms > loop->now_ms ? now_ms : loop->now_ms;
 }
 
-/* How long this round may wait: -1 without end. */
+/* The longest wait of this round, -1 without end. */
 static int wait_limit_ms(const struct stdio_bus_event_loop *loop, int timeout_ms)
 {
     int deadline_ms;
 
-    if (loop->again || loop->always_len > 0)
+    if (loop->again || loop->always_count > 0)
         return 0;
     if (timeout_ms < 0)
         timeout_ms = -1;
     if (timeout_ms == 0 || loop->timers.root == NULL)
         return timeout_ms;
-    /* Not now_ms: the callbacks since then, or the host between two steps, took their time too. The
-     * clock is cut to whole milliseconds, so a wait of the difference never ends before the
-     * deadline and no round is made in vain. */
+    /* Not now_ms: callbacks, and the host between two rounds, took time since. The clock is cut to
+     * whole milliseconds, so a wait of the difference never ends before the deadline. */
     deadline_ms = timers_wait_ms(&loop->timers, clock_of(loop));
     return timeout_ms < 0 || deadline_ms < timeout_ms ? deadline_ms : timeout_ms;
 }
 
-/* Appends always-ready descriptors to the `count` that the backend found. A snapshot: the callbacks
- * may add and remove some. */
+/* Appends always-ready descriptors with interest to the `count` that the backend found. A snapshot:
+ * callbacks may add and remove some. */
 static int collect_always(struct stdio_bus_event_loop *loop, int count)
 {
-    for (size_t i = 0; i < loop->always_len && i < ALWAYS_ROUND_MAX; i++) {
-        if (loop->always_start >= loop->always_len)
-            loop->always_start = 0;
-        loop->ready[count].fd = loop->always[loop->always_start++];
-        loop->ready[count].events = IO_EVENTS;
-        count++;
+    size_t left = loop->always_count < ALWAYS_ROUND_MAX ? loop->always_count : ALWAYS_ROUND_MAX;
+
+    while (left > 0) {
+        const struct handler *handler;
+
+        loop->always_at = loop->always_at + 1 < loop->handlers_len ? loop->always_at + 1 : 0;
+        handler = &loop->handlers[loop->always_at];
+        if (!handler->always || handler->events == 0)
+            continue;
+        loop->ready[count].fd = (int)loop->always_at;
+        loop->ready[count++].events = IO_EVENTS;
+        left--;
     }
     return count;
 }
 
-/* Calls the callbacks. The registration is looked up for each anew, since any callback before may
- * have changed it: one made in this round belongs to another descriptor of the same number. */
+/* Calls the callbacks. Each registration is looked up anew, since an earlier callback may have
+ * changed it: one made in this round belongs to another descriptor of the same number. */
 static int serve_ready(struct stdio_bus_event_loop *loop, int count)
 {
     int called = 0;
 
     for (int i = 0; i < count; i++) {
         const struct handler *handler = find_handler(loop, loop->ready[i].fd);
-        unsigned events;
-        if (handler == NULL || handler->added_round == loop->round)
-            continue;
-        events = loop->ready[i].events & handler->events;
-        if (events == 0)
+        unsigned events = handler != NULL ? loop->ready[i].events & handler->events : 0;
+
+        if (events == 0 || handler->added_round == loop->round)
             continue;
         handler->fn(handler->user_data, events);
         called++;
@@ -321,13 +262,24 @@ int64_t stdio_bus_event_loop_now_ms(struct stdio_bus_event_loop *loop)
     return loop->now_ms;
 }
 
+void stdio_bus_event_loop_start_timer(struct stdio_bus_event_loop *loop, struct timer *timer,
+                                      int64_t delay_ms)
+{
+    timers_start(&loop->timers, timer, stdio_bus_event_loop_now_ms(loop) + delay_ms);
+}
+
+void stdio_bus_event_loop_stop_timer(struct stdio_bus_event_loop *loop, struct timer *timer)
+{
+    timers_stop(&loop->timers, timer);
+}
+
 struct timers *stdio_bus_event_loop_timers(struct stdio_bus_event_loop *loop)
 {
     return &loop->timers;
 }
 
-void stdio_bus_event_loop_set_after(struct stdio_bus_event_loop *loop,
-                                    stdio_bus_event_after_fn *fn, void *user_data)
+void stdio_bus_event_loop_set_after(struct stdio_bus_event_loop *loop, stdio_bus_event_after_fn *fn,
+                                    void *user_data)
 {
     loop->after = fn;
     loop->after_user_data = user_data;
@@ -346,10 +298,5 @@ void stdio_bus_event_loop_defer(struct stdio_bus_event_loop *loop,
 
 int stdio_bus_event_loop_get_poll_fd(const struct stdio_bus_event_loop *loop)
 {
-    return loop->backend->get_fd(loop->state);
-}
-
-const char *stdio_bus_event_loop_backend_name(const struct stdio_bus_event_loop *loop)
-{
-    return loop->backend->name;
+    return loop->poll_fd;
 }

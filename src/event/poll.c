@@ -1,4 +1,4 @@
-/* The event backend of every other POSIX system. */
+/* The event backend of other POSIX systems. */
 #include "build_config.h"
 
 #include "event/backend.h"
@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/error.h"
 
 struct poll_state {
@@ -14,11 +15,12 @@ struct poll_state {
     size_t count, capacity;
     size_t *places; /* fd -> its index in fds */
     size_t places_len;
-    size_t start; /* where the next round begins to look: every descriptor gets its turn */
+    size_t start; /* index where the next round begins, so that every descriptor gets its turn */
 };
 
-static void *create(void)
+static void *create(int *poll_fd)
 {
+    *poll_fd = -1;
     return calloc(1, sizeof(struct poll_state));
 }
 
@@ -37,87 +39,48 @@ static short poll_events(unsigned events)
                    ((events & STDIO_BUS_EVENT_WRITE) != 0 ? POLLOUT : 0));
 }
 
-/* Room for one more descriptor. */
-static int grow_fds(struct poll_state *state)
+static int add(struct poll_state *state, int fd, unsigned events)
 {
-    size_t capacity = state->capacity == 0 ? 16 : state->capacity * 2;
-    struct pollfd *fds;
+    struct pollfd *fds = array_grow(state->fds, &state->capacity, state->count + 1, sizeof *fds);
+    size_t *places;
 
-    if (state->count < state->capacity)
-        return STDIO_BUS_OK;
-    fds = realloc(state->fds, capacity * sizeof(*fds));
     if (fds == NULL)
         return STDIO_BUS_ERR;
     state->fds = fds;
-    state->capacity = capacity;
-    return STDIO_BUS_OK;
-}
-
-/* Room for the place of fd. */
-static int grow_places(struct poll_state *state, size_t fd)
-{
-    size_t len = state->places_len == 0 ? 16 : state->places_len;
-    size_t *places;
-
-    if (fd < state->places_len)
-        return STDIO_BUS_OK;
-    while (len <= fd)
-        len *= 2;
-    places = realloc(state->places, len * sizeof(*places));
+    places = array_grow(state->places, &state->places_len, (size_t)fd + 1, sizeof *places);
     if (places == NULL)
         return STDIO_BUS_ERR;
     state->places = places;
-    state->places_len = len;
+    places[fd] = state->count;
+    fds[state->count++] = (struct pollfd){.fd = fd, .events = poll_events(events)};
     return STDIO_BUS_OK;
 }
 
-static int add(void *data, int fd, unsigned events)
+static int change(void *data, int fd, unsigned before, unsigned events)
 {
     struct poll_state *state = data;
+    size_t place;
 
-    if (grow_fds(state) != STDIO_BUS_OK || grow_places(state, (size_t)fd) != STDIO_BUS_OK)
-        return STDIO_BUS_ERR;
-    state->places[fd] = state->count;
-    state->fds[state->count].fd = fd;
-    state->fds[state->count].events = poll_events(events);
-    state->fds[state->count].revents = 0;
-    state->count++;
+    if (before == 0)
+        return add(state, fd, events);
+    place = state->places[fd];
+    if (events != 0) {
+        state->fds[place].events = poll_events(events);
+    } else {
+        state->fds[place] = state->fds[--state->count];
+        state->places[state->fds[place].fd] = place;
+    }
     return STDIO_BUS_OK;
 }
 
-static int modify(void *data, int fd, unsigned before, unsigned events)
-{
-    struct poll_state *state = data;
-
-    (void)before;
-    state->fds[state->places[fd]].events = poll_events(events);
-    return STDIO_BUS_OK;
-}
-
-static void remove_fd(void *data, int fd, unsigned before)
-{
-    struct poll_state *state = data;
-    size_t place = state->places[fd];
-
-    (void)before;
-    state->count--;
-    state->fds[place] = state->fds[state->count];
-    state->places[state->fds[place].fd] = place;
-}
+/* POLLNVAL too: the owner finds a descriptor that was closed while registered by using it. */
+#define GONE (POLLHUP | POLLERR | POLLNVAL)
 
 static unsigned ready_events(short revents)
 {
-    /* POLLNVAL too: a descriptor that was closed while registered is found by using it. */
-    const short both = POLLHUP | POLLERR | POLLNVAL;
-    unsigned events = 0;
-
-    if ((revents & (POLLIN | both)) != 0)
-        events |= STDIO_BUS_EVENT_READ;
-    if ((revents & (POLLOUT | both)) != 0)
-        events |= STDIO_BUS_EVENT_WRITE;
-    if ((revents & both) != 0)
-        events |= STDIO_BUS_EVENT_HANGUP;
-    return events;
+    return ((revents & (POLLIN | GONE)) != 0 ? STDIO_BUS_EVENT_READ : 0) |
+           ((revents & (POLLOUT | GONE)) != 0 ? STDIO_BUS_EVENT_WRITE : 0) |
+           ((revents & GONE) != 0 ? STDIO_BUS_EVENT_HANGUP : 0);
 }
 
 static int wait_ready(void *data, struct event_ready *ready, int max, int timeout_ms)
@@ -142,19 +105,9 @@ static int wait_ready(void *data, struct event_ready *ready, int max, int timeou
     return count;
 }
 
-static int get_fd(const void *data)
-{
-    (void)data;
-    return -1;
-}
-
 const struct event_backend event_backend_poll = {
-    .name = "poll",
     .create = create,
     .destroy = destroy,
-    .add = add,
-    .modify = modify,
-    .remove = remove_fd,
+    .change = change,
     .wait = wait_ready,
-    .get_fd = get_fd,
 };

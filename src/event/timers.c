@@ -7,14 +7,10 @@
 
 void timer_init(struct timer *timer, timer_fn *fn, void *user_data)
 {
-    timer->deadline_ms = 0;
-    timer->fn = fn;
-    timer->user_data = user_data;
-    timer->child = timer->sibling = timer->parent = NULL;
-    timer->started = false;
+    *timer = (struct timer){.fn = fn, .user_data = user_data};
 }
 
-/* One heap of two; either may be NULL. Neither has siblings. */
+/* Makes one heap of two. Either may be NULL; neither has siblings. */
 static struct timer *meld(struct timer *a, struct timer *b)
 {
     if (a == NULL)
@@ -34,8 +30,8 @@ static struct timer *meld(struct timer *a, struct timer *b)
     return a;
 }
 
-/* One heap of a row of siblings: pairs from the left, then those from the right. This order is what
- * makes the amortised cost logarithmic. */
+/* Makes one heap of a row of siblings: melds pairs from the left, then the pairs from the right.
+ * This order makes the amortised cost logarithmic. */
 static struct timer *meld_siblings(struct timer *first)
 {
     struct timer *pairs = NULL; /* the last pair first */
@@ -63,15 +59,20 @@ static struct timer *meld_siblings(struct timer *first)
     return heap;
 }
 
-/* Takes a timer that is not a root, and all below it, out of its row of siblings. */
-static void cut(struct timer *timer)
+/* Puts the heap `with`, or nothing, in the place of a timer that is not a root. */
+static void replace(struct timer *timer, struct timer *with)
 {
+    struct timer **place = &timer->parent->sibling;
+
     if (timer->parent->child == timer)
-        timer->parent->child = timer->sibling;
-    else
-        timer->parent->sibling = timer->sibling;
-    if (timer->sibling != NULL)
-        timer->sibling->parent = timer->parent;
+        place = &timer->parent->child;
+    if (with == NULL)
+        with = timer->sibling;
+    else if ((with->sibling = timer->sibling) != NULL)
+        with->sibling->parent = with;
+    if (with != NULL)
+        with->parent = timer->parent;
+    *place = with;
     timer->sibling = timer->parent = NULL;
 }
 
@@ -92,12 +93,12 @@ void timers_stop(struct timers *timers, struct timer *timer)
     timer->started = false;
     children = meld_siblings(timer->child);
     timer->child = NULL;
-    if (timer == timers->root) {
+    if (timer->parent != NULL)
+        replace(timer, children);
+    else if (timer == timers->due)
+        timers->due = children;
+    else
         timers->root = children;
-        return;
-    }
-    cut(timer);
-    timers->root = meld(timers->root, children);
 }
 
 int timers_wait_ms(const struct timers *timers, int64_t now_ms)
@@ -112,41 +113,20 @@ int timers_wait_ms(const struct timers *timers, int64_t now_ms)
     return wait_ms < INT_MAX ? (int)wait_ms : INT_MAX;
 }
 
-/* Moves the due timers out of the heap, to be the children of `due` in order of their deadlines. */
-static void take_due(struct timers *timers, struct timer *due, int64_t now_ms)
-{
-    struct timer *last = NULL;
-
-    while (timers->root != NULL && timers->root->deadline_ms <= now_ms) {
-        struct timer *timer = timers->root;
-        timers->root = meld_siblings(timer->child);
-        timer->child = NULL;
-        if (last == NULL) {
-            due->child = timer;
-            timer->parent = due;
-        } else {
-            last->sibling = timer;
-            timer->parent = last;
-        }
-        last = timer;
-    }
-}
-
 int timers_run(struct timers *timers, int64_t now_ms)
 {
-    struct timer due;
     int called = 0;
 
-    /* What is due leaves the heap before the first call, so that a timer started by a callback
-     * waits for the next run. As children of a head the timers are still in a row of siblings,
-     * where timers_stop looks for them: to stop or restart one in a callback is no special case. */
-    timer_init(&due, NULL, NULL);
-    take_due(timers, &due, now_ms);
-    while (due.child != NULL) {
-        struct timer *timer = due.child;
+    /* A timer started by a callback waits for the next run in a heap of its own. */
+    timers->due = timers->root;
+    timers->root = NULL;
+    while (timers->due != NULL && timers->due->deadline_ms <= now_ms) {
+        struct timer *timer = timers->due;
         timers_stop(timers, timer);
         timer->fn(timer->user_data);
         called++;
     }
+    timers->root = meld(timers->root, timers->due);
+    timers->due = NULL;
     return called;
 }

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #endif
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "event/signals.h"
 
@@ -28,24 +29,10 @@ extern char **environ;
 #define CLOSE_RANGE_CLOEXEC 4U /* not every libc has a name for it */
 #endif
 
-struct pipe_ends {
-    int read_end, write_end; /* -1: closed */
-};
+enum { READ_END, WRITE_END };
+enum { IN, OUT, EXEC, PIPES };
 
-static void close_end(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
-static void close_pipe(struct pipe_ends *ends)
-{
-    close_end(&ends->read_end);
-    close_end(&ends->write_end);
-}
-
-/* A descriptor below 3 would be overwritten when the child gets its 0 and 1. */
+/* Moves a descriptor below 3, which would be overwritten when the child gets its 0 and 1. */
 static int lift(int *fd)
 {
     int lifted;
@@ -60,33 +47,18 @@ static int lift(int *fd)
     return STDIO_BUS_OK;
 }
 
-static int open_pipe(struct pipe_ends *ends)
+static int open_pipe(int ends[2])
 {
-    int fds[2];
-#ifdef HAVE_PIPE2
-    int status = pipe2(fds, O_CLOEXEC);
-#else
-    int status = pipe(fds);
-#endif
-
-    if (status < 0)
+    if (descriptor_open_pipe(ends, 0) != STDIO_BUS_OK || lift(&ends[READ_END]) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
-#ifndef HAVE_PIPE2
-    fcntl(fds[0], F_SETFD, FD_CLOEXEC);
-    fcntl(fds[1], F_SETFD, FD_CLOEXEC);
-#endif
-    ends->read_end = fds[0];
-    ends->write_end = fds[1];
-    if (lift(&ends->read_end) != STDIO_BUS_OK || lift(&ends->write_end) != STDIO_BUS_OK)
-        return STDIO_BUS_ERR;
-    return STDIO_BUS_OK;
+    return lift(&ends[WRITE_END]);
 }
 
-/* Whatever our own parent left open without close-on-exec must not reach the worker. */
+/* The daemon's parent may have left descriptors open without close-on-exec; workers must not get
+ * them. */
 static void close_others_on_exec(void)
 {
     long max;
-    int fd;
 
 #ifdef HAVE_CLOSE_RANGE
     if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
@@ -95,23 +67,14 @@ static void close_others_on_exec(void)
     max = sysconf(_SC_OPEN_MAX);
     if (max < 0 || max > DESCRIPTORS_MAX)
         max = DESCRIPTORS_MAX;
-    for (fd = STDERR_FILENO + 1; fd < (int)max; fd++)
+    for (int fd = STDERR_FILENO + 1; fd < (int)max; fd++)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
-}
-
-static void die_with_parent(pid_t parent)
-{
-#ifdef HAVE_PRCTL
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-    if (getppid() != parent)
-        _exit(EXIT_EXEC_FAILED); /* it died before we asked */
 }
 
 struct child_setup {
     const struct program *program;
     pid_t parent;
-    struct pipe_ends in, out, exec;
+    int pipes[PIPES][2]; /* ends that are not open are -1 */
 };
 
 static void run_child(const struct child_setup *setup)
@@ -120,29 +83,34 @@ static void run_child(const struct child_setup *setup)
     int error;
 
     if (setpgid(0, 0) < 0)
-        goto fail; /* signals to the group would not reach it */
-    die_with_parent(setup->parent);
-    if (dup2(setup->in.read_end, STDIN_FILENO) < 0 || dup2(setup->out.write_end, STDOUT_FILENO) < 0)
+        goto fail; /* signals to the group would not reach the child */
+#ifdef HAVE_PRCTL
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+#endif
+    if (getppid() != setup->parent)
+        _exit(EXIT_EXEC_FAILED); /* the parent died before the request */
+    if (dup2(setup->pipes[IN][READ_END], STDIN_FILENO) < 0 ||
+        dup2(setup->pipes[OUT][WRITE_END], STDOUT_FILENO) < 0)
         goto fail;
     close_others_on_exec();
     if (program->nofile != NULL)
         setrlimit(RLIMIT_NOFILE, program->nofile);
     if (signals_reset_in_child() != STDIO_BUS_OK)
-        goto fail; /* it could not be asked to end */
+        goto fail; /* SIGTERM would not reach the child */
     if (program->cwd != NULL && chdir(program->cwd) < 0)
         goto fail;
     if (program->envp != NULL)
-        environ = (char **)(void *)program->envp; /* execvp takes PATH from there */
+        environ = (char **)(void *)program->envp; /* execvp reads PATH there */
     execvp(program->argv[0], program->argv);
 fail:
     error = errno;
-    if (write(setup->exec.write_end, &error, sizeof error) != (ssize_t)sizeof error)
+    if (write(setup->pipes[EXEC][WRITE_END], &error, sizeof error) != (ssize_t)sizeof error)
         _exit(EXIT_EXEC_FAILED - 1);
     _exit(EXIT_EXEC_FAILED);
 }
 
-/* 64 KiB, as pipes are on Linux, are full with one long message: the next has to wait until the
- * worker comes to read. What the system does not grant is done without. */
+/* One long message fills a pipe of 64 KiB, the default of Linux, and the next message waits until
+ * the worker reads. A system that refuses leaves the pipe as it is. */
 static void widen(int fd)
 {
 #ifdef F_SETPIPE_SZ
@@ -158,8 +126,8 @@ static pid_t fork_child(const struct child_setup *setup)
     pid_t pid;
     int error;
 
-    /* Between fork and exec the child has our handlers: a signal caught there would be written to
-     * our own self-pipe, and be lost to the child. */
+    /* Between fork and exec the child has the daemon's handlers: a signal caught there would be
+     * written to the daemon's self-pipe, and be lost to the child. */
     if (signals_block_all(&saved) != STDIO_BUS_OK)
         return -1;
     pid = fork();
@@ -173,34 +141,31 @@ static pid_t fork_child(const struct child_setup *setup)
 
 int process_spawn(struct process *process, const struct program *program)
 {
-    struct child_setup setup = {program, getpid(), {-1, -1}, {-1, -1}, {-1, -1}};
-    int error;
+    struct child_setup setup = {
+        .program = program, .parent = getpid(), .pipes = {{-1, -1}, {-1, -1}, {-1, -1}}};
+    int(*pipes)[2] = setup.pipes;
 
-    if (open_pipe(&setup.in) != STDIO_BUS_OK || open_pipe(&setup.out) != STDIO_BUS_OK ||
-        open_pipe(&setup.exec) != STDIO_BUS_OK)
-        goto fail;
-    if (fcntl(setup.exec.read_end, F_SETFL, O_NONBLOCK) < 0)
+    if (open_pipe(pipes[IN]) != STDIO_BUS_OK || open_pipe(pipes[OUT]) != STDIO_BUS_OK ||
+        open_pipe(pipes[EXEC]) != STDIO_BUS_OK ||
+        fcntl(pipes[EXEC][READ_END], F_SETFL, O_NONBLOCK) < 0)
         goto fail;
     process->pid = fork_child(&setup);
     if (process->pid < 0)
         goto fail;
-    setpgid(process->pid, process->pid); /* whoever comes first, child or we */
-    close_end(&setup.in.read_end);
-    close_end(&setup.out.write_end);
-    close_end(&setup.exec.write_end);
-    widen(setup.in.write_end);
-    widen(setup.out.read_end);
-    process->fd_to = setup.in.write_end;
-    process->fd_from = setup.out.read_end;
-    process->fd_exec = setup.exec.read_end;
+    setpgid(process->pid, process->pid); /* child and parent both do it; one is first */
+    close(pipes[IN][READ_END]);
+    close(pipes[OUT][WRITE_END]);
+    close(pipes[EXEC][WRITE_END]);
+    process->fd_to = pipes[IN][WRITE_END];
+    process->fd_from = pipes[OUT][READ_END];
+    process->fd_exec = pipes[EXEC][READ_END];
+    widen(process->fd_to);
+    widen(process->fd_from);
     return STDIO_BUS_OK;
 
 fail:
-    error = errno;
-    close_pipe(&setup.in);
-    close_pipe(&setup.out);
-    close_pipe(&setup.exec);
-    errno = error;
+    for (int i = 0; i < PIPES; i++)
+        descriptor_close_pipe(pipes[i]);
     return STDIO_BUS_ERR;
 }
 
@@ -226,7 +191,7 @@ bool process_reap(pid_t pid, int *status)
         reaped = waitpid(pid, status, WNOHANG);
     while (reaped < 0 && errno == EINTR);
     if (reaped < 0)
-        *status = 0; /* ECHILD: somebody else reaped it; it is gone all the same */
+        *status = 0; /* ECHILD: another part of the program has reaped the child */
     return reaped != 0;
 }
 

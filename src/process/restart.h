@@ -1,4 +1,4 @@
-/* The restart policy (spec 7.1.3): when may a worker that exited come back? Reads no clock. */
+/* When a worker that exited may be restarted (spec 7.1.3). Reads no clock. */
 #ifndef STDIO_BUS_PROCESS_RESTART_H
 #define STDIO_BUS_PROCESS_RESTART_H
 
@@ -11,24 +11,24 @@
 struct restart_policy {
     unsigned max; /* restarts allowed within the window */
     int64_t window_ms;
-    int64_t *times; /* of the last `max` restarts, a ring */
-    unsigned next;  /* the oldest one's place */
+    int64_t *times; /* of the last `max` restarts: a ring */
+    unsigned next;  /* index of the oldest */
     unsigned count;
-    unsigned streak; /* exits since it last ran for a whole window */
+    unsigned streak; /* exits since the worker last ran for a whole window */
     int64_t last_start_ms;
 };
 
 /* STDIO_BUS_ERR when memory is out. */
 int restart_init(struct restart_policy *policy, unsigned max_restarts, unsigned window_sec);
 
-/* Forgets the restarts: those to come have nothing to do with them. */
+/* Forgets all restarts: the next exit counts as the first. */
 void restart_forget(struct restart_policy *policy);
 
 void restart_free(struct restart_policy *policy);
 
-/* The worker exited unexpectedly: the delay in milliseconds before its restart, or -1 when there
- * have been `max` within the window already. Delays grow by RESTART_DELAY_FACTOR from exit to exit
- * and start over when it has run for a window; the delay before does not count. */
+/* The worker exited unexpectedly: returns the delay in milliseconds before its restart, or -1 when
+ * there have been `max` restarts within the window. The delay grows by RESTART_DELAY_FACTOR from
+ * exit to exit, and starts anew once the worker has run for a window, the delay not counted. */
 int64_t restart_after_exit(struct restart_policy *policy, int64_t now_ms);
 
 #endif

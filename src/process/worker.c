@@ -3,29 +3,45 @@
 #include "process/worker.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "process/process.h"
-#include "process/worker_internal.h"
+
+/* How long a grandchild may hold the output of a process that has exited, and how long the rest of
+ * its process group may take to follow it. */
+#define GRACE_MS 2000
+
+static struct log *log_of(const struct worker *worker)
+{
+    return worker->transport->log;
+}
+
+static const char *context(const struct worker *worker)
+{
+    return worker->stream.endpoint.context;
+}
 
 static void set_context(struct worker *worker)
 {
-    char *to = worker->endpoint.connection.context;
-    size_t size = sizeof worker->endpoint.connection.context;
+    char *to = worker->stream.endpoint.context;
+    size_t size = sizeof worker->stream.endpoint.context;
 
-    if (worker->pid > 0)
-        snprintf(to, size, "worker=%u pid=%ld", worker->number, (long)worker->pid);
+    if (worker->child.pid > 0)
+        snprintf(to, size, "worker=%u pid=%ld", worker->number, (long)worker->child.pid);
     else
         snprintf(to, size, "worker=%u", worker->number);
 }
 
-static void stop_timer(struct worker *worker, struct timer *timer)
+static void start_deadline(struct worker *worker, int64_t delay_ms)
 {
-    timers_stop(stdio_bus_event_loop_timers(worker->transport->loop), timer);
+    stdio_bus_event_loop_start_timer(worker->transport->loop, &worker->deadline, delay_ms);
+}
+
+static void stop_deadline(struct worker *worker)
+{
+    stdio_bus_event_loop_stop_timer(worker->transport->loop, &worker->deadline);
 }
 
 static void deadline(void *user_data)
@@ -33,56 +49,38 @@ static void deadline(void *user_data)
     worker_handle(user_data, WORKER_DEADLINE);
 }
 
-int worker_init(struct worker *worker, struct transport *transport,
-                const struct worker_host *host)
+int worker_init(struct worker *worker, struct transport *transport, const struct worker_host *host)
 {
     worker->transport = transport;
     worker->host = host;
     worker->state = WORKER_STOPPED;
-    worker->fd_exec = -1;
     timer_init(&worker->deadline, deadline, worker);
-    timer_init(&worker->orphans_deadline, worker_kill_orphans, worker);
+    child_init(&worker->child, transport->loop);
+    stream_init(&worker->stream);
     set_context(worker);
     return restart_init(&worker->restart, transport->limits->max_restarts,
                         transport->limits->restart_window_sec);
 }
 
-static void close_exec(struct worker *worker)
-{
-    if (worker->fd_exec < 0)
-        return;
-    stdio_bus_event_loop_remove(worker->transport->loop, worker->fd_exec);
-    close(worker->fd_exec);
-    worker->fd_exec = -1;
-}
-
 void worker_destroy(struct worker *worker)
 {
-    if (worker->pid > 0 && !worker->killed) /* else stuck in the kernel: not waiting for that */
-        process_destroy(worker->pid);
-    worker->pid = 0;
-    worker_kill_orphans(worker);
-    stop_timer(worker, &worker->deadline);
-    stop_timer(worker, &worker->orphans_deadline);
-    close_exec(worker);
-    connection_close(&worker->endpoint.connection);
+    child_destroy(&worker->child);
+    stop_deadline(worker);
+    connection_close(&worker->stream.connection);
     restart_free(&worker->restart);
 }
 
 /* --- starting --- */
 
-void worker_check_exec(struct worker *worker)
+/* Looks whether the child has been executed, or why not. */
+static void check_exec(struct worker *worker)
 {
     const char *cwd = worker->program.cwd;
     int error = 0;
-    int result;
+    int result = child_exec_result(&worker->child, &error);
 
-    if (worker->fd_exec < 0)
-        return;
-    result = process_exec_result(worker->fd_exec, &error);
     if (result == STDIO_BUS_EAGAIN)
         return;
-    close_exec(worker);
     if (result == STDIO_BUS_OK) {
         worker_handle(worker, WORKER_EXECUTED);
         return;
@@ -97,46 +95,35 @@ void worker_check_exec(struct worker *worker)
 static void exec_readable(void *user_data, unsigned events)
 {
     (void)events;
-    worker_check_exec(user_data);
-}
-
-/* Puts the fresh process under the event loop's eyes. */
-static int adopt(struct worker *worker, const struct process *process)
-{
-    struct connection *connection = &worker->endpoint.connection;
-
-    *connection = (struct connection){.framing = worker->framing,
-                                      .skips_bad_lines = worker->skips_bad_output};
-    worker->pid = process->pid;
-    set_context(worker);
-    if (stdio_bus_event_loop_add(worker->transport->loop, process->fd_exec, STDIO_BUS_EVENT_READ,
-                                 exec_readable, worker) != STDIO_BUS_OK)
-        return STDIO_BUS_ERR;
-    worker->fd_exec = process->fd_exec;
-    return connection_open(connection, worker->transport, worker->host->connection,
-                           process->fd_from, process->fd_to, false);
+    check_exec(user_data);
 }
 
 int worker_start(struct worker *worker)
 {
+    struct stream_options options = {
+        .handler = worker->host->stream,
+        .framing = worker->framing,
+        .skips_bad_lines = worker->skips_bad_output,
+    };
     struct process process;
     int error;
 
-    if (process_spawn(&process, &worker->program) != STDIO_BUS_OK)
+    if (child_start(&worker->child, &worker->program, exec_readable, worker, &process) !=
+        STDIO_BUS_OK)
         return STDIO_BUS_ERR;
-    worker->output_ended = worker->killed = worker->retiring = worker->terminated = false;
-    if (adopt(worker, &process) == STDIO_BUS_OK) {
+    worker->output_ended = false;
+    worker->after_end = WORKER_RESTARTS;
+    options.fd_in = process.fd_from;
+    options.fd_out = process.fd_to;
+    set_context(worker);
+    if (stream_open(&worker->stream, worker->transport, &options) == STDIO_BUS_OK) {
         worker->state = WORKER_STARTING;
         log_info(log_of(worker), context(worker), "started %s for pool %s", worker->program.argv[0],
-                 worker->pool);
+                 worker->pool_id);
         return STDIO_BUS_OK;
     }
     error = errno;
-    process_destroy(process.pid);
-    worker->pid = 0;
-    if (worker->fd_exec < 0)
-        close(process.fd_exec);
-    close_exec(worker);
+    child_destroy(&worker->child);
     close(process.fd_from);
     close(process.fd_to);
     errno = error;
@@ -152,18 +139,18 @@ static void fail(struct worker *worker)
         log_error(log_of(worker), context(worker), "failed: max_restarts is 0");
     else
         log_error(log_of(worker), context(worker),
-                  "failed: restarted %u times within %lld seconds, giving up",
-                  worker->restart.max, (long long)(worker->restart.window_ms / 1000));
+                  "failed: restarted %u times within %lld seconds, giving up", worker->restart.max,
+                  (long long)(worker->restart.window_ms / 1000));
     worker->host->available(worker, PEER_FAILED);
 }
 
-/* STOPPED, with a restart to come or not. */
+/* STOPPED, and restarted after a delay if that is wanted. */
 static void plan_restart(struct worker *worker)
 {
     int64_t delay;
 
     worker->state = WORKER_STOPPED;
-    if (worker->stopping || worker->retiring)
+    if (worker->after_end != WORKER_RESTARTS)
         return;
     delay = restart_after_exit(&worker->restart,
                                stdio_bus_event_loop_now_ms(worker->transport->loop));
@@ -172,23 +159,22 @@ static void plan_restart(struct worker *worker)
         return;
     }
     log_info(log_of(worker), context(worker), "restarting in %lld ms", (long long)delay);
-    start_timer(worker, &worker->deadline, delay);
+    start_deadline(worker, delay);
 }
 
-/* Finished is who was reaped and read to the end. */
+/* Finished: reaped, and stdout at EOF. */
 static void finish_if_over(struct worker *worker)
 {
-    if (worker->pid > 0 || !worker->output_ended)
+    if (worker->child.pid > 0 || !worker->output_ended)
         return;
-    stop_timer(worker, &worker->deadline);
-    close_exec(worker);
-    connection_close(&worker->endpoint.connection);
+    stop_deadline(worker);
+    connection_close(&worker->stream.connection);
     set_context(worker);
     plan_restart(worker);
     worker->host->finished(worker);
 }
 
-/* No answer comes any more: whoever waits for one is told now. */
+/* No answer comes any more. */
 static void end_output(struct worker *worker)
 {
     if (worker->output_ended)
@@ -200,11 +186,30 @@ static void end_output(struct worker *worker)
 static void terminate(struct worker *worker)
 {
     worker->state = WORKER_STOPPING;
-    worker->terminated = true;
-    worker->host->available(worker, PEER_AWAY);
-    process_signal_group(worker->pid, SIGTERM);
-    start_timer(worker, &worker->deadline,
-                (int64_t)worker->transport->limits->drain_timeout_sec * 1000);
+    worker->host->available(worker, PEER_ABSENT);
+    child_terminate(&worker->child);
+    start_deadline(worker, (int64_t)worker->transport->limits->drain_timeout_sec * 1000);
+}
+
+void worker_check_exit(struct worker *worker)
+{
+    char text[80];
+    int status;
+
+    if (!child_reap(&worker->child, &status, GRACE_MS))
+        return;
+    check_exec(worker); /* its result comes before the exit, also if SIGCHLD was first */
+    log_write(log_of(worker),
+              worker->after_end == WORKER_RESTARTS ? LOG_LEVEL_WARN : LOG_LEVEL_INFO,
+              context(worker), "%s", process_status_text(text, sizeof text, status));
+    worker_handle(worker, WORKER_EXITED);
+}
+
+void worker_kill(struct worker *worker)
+{
+    if (worker->child.pid > 0)
+        child_kill(&worker->child);
+    child_kill_orphans(&worker->child);
 }
 
 /* --- the table's actions, named after state and event --- */
@@ -216,7 +221,7 @@ static void starting_executed(struct worker *worker)
     worker->state = WORKER_RUNNING;
     worker->executed = true;
     log_debug(log_of(worker), context(worker), "running");
-    worker->host->available(worker, PEER_HERE);
+    worker->host->available(worker, PEER_READY);
     if (is_first)
         worker->host->first_exec(worker, true);
 }
@@ -225,20 +230,20 @@ static void starting_executed(struct worker *worker)
 static void starting_exec_failed(struct worker *worker)
 {
     worker->state = WORKER_STOPPING;
-    start_timer(worker, &worker->deadline, GRACE_MS);
+    start_deadline(worker, GRACE_MS);
 }
 
-/* Also of what it has left unread: as long as that can be read, GRACE_MS are enough. */
+/* GRACE_MS are enough as long as the rest of the output can be read. */
 static void await_output_end(struct worker *worker)
 {
-    worker->endpoint.connection.resumed = false;
-    start_timer(worker, &worker->deadline, GRACE_MS);
+    worker->stream.resumed = false;
+    start_deadline(worker, GRACE_MS);
 }
 
 static void running_exited(struct worker *worker)
 {
     worker->state = WORKER_STOPPING;
-    worker->host->available(worker, PEER_AWAY);
+    worker->host->available(worker, PEER_ABSENT);
     await_output_end(worker);
     finish_if_over(worker);
 }
@@ -247,7 +252,7 @@ static void running_output_ended(struct worker *worker)
 {
     end_output(worker);
     worker_check_exit(worker); /* mostly its end, and SIGCHLD is on its way */
-    if (worker->pid == 0)
+    if (worker->child.pid == 0)
         return;
     log_info(log_of(worker), context(worker), "its stdout has ended");
     terminate(worker);
@@ -255,46 +260,46 @@ static void running_output_ended(struct worker *worker)
 
 static void running_misbehaved(struct worker *worker)
 {
-    terminate(worker); /* before its pipes are closed, so that the signal is what it sees first */
-    connection_close(&worker->endpoint.connection);
+    terminate(worker); /* before its pipes are closed: the signal comes first */
+    connection_close(&worker->stream.connection);
     end_output(worker);
 }
 
 static void running_input_broken(struct worker *worker)
 {
-    connection_close_output(&worker->endpoint.connection);
+    connection_close_output(&worker->stream.connection);
     terminate(worker);
 }
 
 static void running_stop(struct worker *worker)
 {
-    worker->stopping = true;
+    worker->after_end = WORKER_STAYS_STOPPED;
     terminate(worker);
 }
 
-/* Its client has left, or none came: the end of its input tells it, once it has been sent
- * everything. */
+/* Its client has left, or none came: its input is closed once its queue is written. */
 static void running_retire(struct worker *worker)
 {
     log_debug(log_of(worker), context(worker), "there is no client for it any more: ending it");
-    worker->retiring = true;
+    worker->after_end = WORKER_WAITS_FOR_CLIENT;
     restart_forget(&worker->restart);
     worker->state = WORKER_STOPPING;
-    worker->host->available(worker, PEER_AWAY);
-    worker_end_input(worker);
-    start_timer(worker, &worker->deadline, GRACE_MS);
+    worker->host->available(worker, PEER_ABSENT);
+    connection_end_output(&worker->stream.connection);
+    start_deadline(worker, GRACE_MS);
 }
 
-/* Its end was its client's (LSP exit), or nobody's concern any more. */
+/* Expected exit (LSP exit): not counted as a crash. */
 static void stopping_retire(struct worker *worker)
 {
-    worker->retiring = true;
+    if (worker->after_end == WORKER_RESTARTS)
+        worker->after_end = WORKER_WAITS_FOR_CLIENT;
     restart_forget(&worker->restart);
 }
 
 static void stopped_retire(struct worker *worker)
 {
-    stop_timer(worker, &worker->deadline);
+    stop_deadline(worker);
     restart_forget(&worker->restart);
 }
 
@@ -313,41 +318,47 @@ static void stopping_output_ended(struct worker *worker)
 
 static void stopping_misbehaved(struct worker *worker)
 {
-    connection_close(&worker->endpoint.connection);
+    connection_close(&worker->stream.connection);
     end_output(worker);
     finish_if_over(worker);
 }
 
 static void stopping_input_broken(struct worker *worker)
 {
-    connection_close_output(&worker->endpoint.connection);
+    connection_close_output(&worker->stream.connection);
+}
+
+/* The process has not exited in time. */
+static void kill_overdue(struct worker *worker)
+{
+    worker_check_exit(worker); /* its SIGCHLD may have been lost */
+    if (worker->child.pid == 0)
+        return;
+    if (worker->child.signalled == CHILD_NOT_SIGNALLED &&
+        worker->after_end == WORKER_WAITS_FOR_CLIENT) {
+        terminate(worker);
+        return;
+    }
+    if (worker->child.signalled != CHILD_KILLED)
+        log_warn(log_of(worker), context(worker), "did not exit in time; killing it");
+    child_kill(&worker->child);
+    start_deadline(worker, GRACE_MS);
 }
 
 static void stopping_deadline(struct worker *worker)
 {
-    struct connection *connection = &worker->endpoint.connection;
+    struct connection *connection = &worker->stream.connection;
 
-    if (worker->pid > 0) {
-        worker_check_exit(worker); /* its SIGCHLD may have been lost */
-        if (worker->pid == 0)
-            return;
-        if (worker->retiring && !worker->terminated) {
-            terminate(worker);
-            return;
-        }
-        if (!worker->killed)
-            log_warn(log_of(worker), context(worker), "did not exit in time; killing it");
-        worker->killed = true;
-        process_signal_group(worker->pid, SIGKILL);
-        start_timer(worker, &worker->deadline, GRACE_MS);
-    } else if (connection->held || connection->resumed) {
-        /* Its last words wait for a client to read, or did until now; that has a time limit of its
+    if (worker->child.pid > 0) {
+        kill_overdue(worker);
+    } else if (connection->input_state == INPUT_PAUSED || worker->stream.resumed) {
+        /* Its last messages wait for a client, or did until now; that has a time limit of its
          * own. */
         await_output_end(worker);
     } else {
         log_warn(log_of(worker), context(worker),
                  "exited, but another process holds its stdout; not waiting for it");
-        worker_kill_orphans(worker);
+        child_kill_orphans(&worker->child);
         connection_close(connection);
         end_output(worker);
         finish_if_over(worker);
@@ -356,14 +367,16 @@ static void stopping_deadline(struct worker *worker)
 
 static void stopping_stop(struct worker *worker)
 {
-    worker->stopping = true;
-    if (worker->retiring && !worker->terminated && worker->pid > 0)
+    bool waits = worker->after_end == WORKER_WAITS_FOR_CLIENT;
+
+    worker->after_end = WORKER_STAYS_STOPPED;
+    if (waits && worker->child.signalled == CHILD_NOT_SIGNALLED && worker->child.pid > 0)
         terminate(worker);
 }
 
 static void stopped_deadline(struct worker *worker)
 {
-    worker->retiring = false; /* what fails to start now is tried again, after a while */
+    worker->after_end = WORKER_RESTARTS; /* a failing start is tried again, after a delay */
     if (worker_start(worker) == STDIO_BUS_OK)
         return;
     log_error(log_of(worker), context(worker), "cannot start %s: %s", worker->program.argv[0],
@@ -374,13 +387,14 @@ static void stopped_deadline(struct worker *worker)
 
 static void stopped_stop(struct worker *worker)
 {
-    worker->stopping = true;
-    stop_timer(worker, &worker->deadline);
+    worker->after_end = WORKER_STAYS_STOPPED;
+    stop_deadline(worker);
 }
 
 typedef void worker_action(struct worker *worker);
 
-/* What is not here does not concern that state. */
+/* An event without an action does not concern that state. */
+/* clang-format off */
 static worker_action *const actions[WORKER_FAILED + 1][WORKER_RETIRE + 1] = {
     [WORKER_STARTING] = {
         [WORKER_EXECUTED] = starting_executed,
@@ -415,6 +429,7 @@ static worker_action *const actions[WORKER_FAILED + 1][WORKER_RETIRE + 1] = {
         [WORKER_RETIRE] = stopped_retire,
     },
 };
+/* clang-format on */
 
 void worker_handle(struct worker *worker, enum worker_event event)
 {
@@ -422,4 +437,9 @@ void worker_handle(struct worker *worker, enum worker_event event)
 
     if (action != NULL)
         action(worker);
+}
+
+void worker_stop(struct worker *worker)
+{
+    worker_handle(worker, WORKER_STOP);
 }

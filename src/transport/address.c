@@ -13,18 +13,18 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/error.h"
+#include "base/descriptor.h"
 
-const char *address_text(char *to, size_t size, const struct sockaddr_storage *address)
+const char *address_text(char *to, size_t size, const struct sockaddr *address)
 {
     char host[INET6_ADDRSTRLEN] = "?";
 
-    if (address->ss_family == AF_INET) {
+    if (address->sa_family == AF_INET) {
         const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
 
         inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host);
         snprintf(to, size, "%s:%u", host, (unsigned)ntohs(v4->sin_port));
-    } else if (address->ss_family == AF_INET6) {
+    } else if (address->sa_family == AF_INET6) {
         const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
 
         inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host);
@@ -35,25 +35,22 @@ const char *address_text(char *to, size_t size, const struct sockaddr_storage *a
     return to;
 }
 
-bool address_is_loopback(const struct sockaddr_storage *address)
+bool address_is_loopback(const struct sockaddr *address)
 {
-    if (address->ss_family == AF_INET)
+    if (address->sa_family == AF_INET)
         return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
-    if (address->ss_family == AF_INET6)
+    if (address->sa_family == AF_INET6)
         return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
     return true;
 }
 
 struct addrinfo *address_resolve(const char *host, uint16_t port, char *reason, size_t reason_size)
 {
-    struct addrinfo hints, *found = NULL;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
     char service[8];
     int status;
 
-    memset(&hints, 0, sizeof hints);
-    hints.ai_family = AF_UNSPEC;
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
     snprintf(service, sizeof service, "%u", (unsigned)port);
     status = getaddrinfo(host[0] != '\0' ? host : "127.0.0.1", service, &hints, &found);
     if (status == 0)
@@ -63,34 +60,21 @@ struct addrinfo *address_resolve(const char *host, uint16_t port, char *reason, 
     return NULL;
 }
 
-static int set_flags(int fd)
-{
-    int flags = fcntl(fd, F_GETFL);
-
-    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
-        fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
-        return STDIO_BUS_ERR;
-    return STDIO_BUS_OK;
-}
-
-/* Close-on-exec from birth where the system can: somebody else's fork may come at any time in a
- * host with threads. */
+/* Non-blocking and close-on-exec from birth where the system can: in a host with threads, another
+ * thread may fork at any time. */
 static int new_socket(int family)
 {
 #ifdef SOCK_CLOEXEC
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 #else
     int fd = socket(family, SOCK_STREAM, 0);
-#endif
-    int error;
 
-    if (fd >= 0 && set_flags(fd) != STDIO_BUS_OK) {
-        error = errno;
-        close(fd);
-        errno = error;
+    if (fd >= 0 && (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)) {
+        descriptor_close(fd);
         return -1;
     }
     return fd;
+#endif
 }
 
 static int fail(int fd, char *reason, size_t reason_size, const char *what)
@@ -106,34 +90,26 @@ static int fail(int fd, char *reason, size_t reason_size, const char *what)
 
 int address_bind_tcp(const struct addrinfo *info, char *reason, size_t reason_size)
 {
-    struct sockaddr_storage address;
     char text[ADDRESS_TEXT_MAX];
     int on = 1;
     int fd;
 
-    memset(&address, 0, sizeof address);
-    memcpy(&address, info->ai_addr, info->ai_addrlen);
-    address_text(text, sizeof text, &address);
+    address_text(text, sizeof text, info->ai_addr);
     fd = new_socket(info->ai_family);
-    if (fd < 0)
-        return fail(fd, reason, reason_size, text);
-    /* A restart must not wait for the old connections to be forgotten. */
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0)
-        return fail(fd, reason, reason_size, text);
-    /* The IPv4 address of a name has a socket of its own. */
-    if (info->ai_family == AF_INET6 &&
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) < 0)
-        return fail(fd, reason, reason_size, text);
-    if (bind(fd, info->ai_addr, info->ai_addrlen) < 0)
+    /* A restart must not wait until the system forgets the old connections; and the IPv4 address of
+     * a name has a socket of its own. */
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) < 0 ||
+        (info->ai_family == AF_INET6 &&
+         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) < 0) ||
+        bind(fd, info->ai_addr, info->ai_addrlen) < 0)
         return fail(fd, reason, reason_size, text);
     return fd;
 }
 
-/* Whether nobody accepts connections at the socket any more; if not, the reason says what is. */
+/* Whether no process accepts connections at the socket any more. If not, `reason` says why. */
 static bool is_stale(const struct sockaddr_un *address, char *reason, size_t reason_size)
 {
-    int fd = new_socket(AF_UNIX);
-    int status;
+    int fd = new_socket(AF_UNIX), status;
 
     if (fd < 0) {
         fail(fd, reason, reason_size, "socket");
@@ -149,44 +125,39 @@ static bool is_stale(const struct sockaddr_un *address, char *reason, size_t rea
     return status < 0;
 }
 
+/* Makes way for a new socket. Returns 0, or -1 with `reason` filled. */
 static int remove_stale(const struct sockaddr_un *address, char *reason, size_t reason_size)
 {
     struct stat status;
 
     if (lstat(address->sun_path, &status) < 0) {
-        if (errno == ENOENT)
-            return STDIO_BUS_OK;
         snprintf(reason, reason_size, "%s", strerror(errno));
-        return STDIO_BUS_ERR;
+        return errno == ENOENT ? 0 : -1;
     }
     if (!S_ISSOCK(status.st_mode)) {
         snprintf(reason, reason_size, "it exists and is not a socket");
-        return STDIO_BUS_ERR;
+        return -1;
     }
     if (!is_stale(address, reason, reason_size))
-        return STDIO_BUS_ERR;
-    if (unlink(address->sun_path) < 0 && errno != ENOENT) {
-        snprintf(reason, reason_size, "cannot remove the stale socket: %s", strerror(errno));
-        return STDIO_BUS_ERR;
-    }
-    return STDIO_BUS_OK;
+        return -1;
+    if (unlink(address->sun_path) < 0 && errno != ENOENT)
+        return fail(-1, reason, reason_size, "cannot remove the stale socket");
+    return 0;
 }
 
 int address_bind_unix(const char *path, char *reason, size_t reason_size)
 {
-    struct sockaddr_un address;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
     mode_t mask;
     int fd, status;
 
-    memset(&address, 0, sizeof address);
-    address.sun_family = AF_UNIX;
     if (strlen(path) >= sizeof address.sun_path) {
         snprintf(reason, reason_size, "the path is longer than %zu bytes",
                  sizeof address.sun_path - 1);
         return -1;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
-    if (remove_stale(&address, reason, reason_size) != STDIO_BUS_OK)
+    if (remove_stale(&address, reason, reason_size) < 0)
         return -1;
     fd = new_socket(AF_UNIX);
     if (fd < 0)
@@ -194,7 +165,5 @@ int address_bind_unix(const char *path, char *reason, size_t reason_size)
     mask = umask(0177);
     status = bind(fd, (const struct sockaddr *)&address, sizeof address);
     umask(mask);
-    if (status < 0)
-        return fail(fd, reason, reason_size, "bind");
-    return fd;
+    return status == 0 ? fd : fail(fd, reason, reason_size, "bind");
 }

@@ -1,4 +1,4 @@
-/* Socket addresses: resolving, binding, and writing them down. */
+/* Socket addresses: resolving, binding, and their text. */
 #ifndef STDIO_BUS_TRANSPORT_ADDRESS_H
 #define STDIO_BUS_TRANSPORT_ADDRESS_H
 
@@ -13,9 +13,9 @@ struct addrinfo;
 #define ADDRESS_REASON_MAX 256
 
 /* "127.0.0.1:5000", "[::1]:5000", "unix". Returns `to`. */
-const char *address_text(char *to, size_t size, const struct sockaddr_storage *address);
+const char *address_text(char *to, size_t size, const struct sockaddr *address);
 
-bool address_is_loopback(const struct sockaddr_storage *address);
+bool address_is_loopback(const struct sockaddr *address);
 
 /* The addresses of a host to listen on; "" is 127.0.0.1. To be freed with freeaddrinfo. NULL with
  * `reason` filled when there are none. */
@@ -24,8 +24,8 @@ struct addrinfo *address_resolve(const char *host, uint16_t port, char *reason, 
 /* A bound, non-blocking, close-on-exec TCP socket, or -1 with `reason` filled and errno set. */
 int address_bind_tcp(const struct addrinfo *info, char *reason, size_t reason_size);
 
-/* The same for a Unix socket, created with mode 0600. A stale one at the path (nobody accepts
- * there) is removed first. */
+/* A bound Unix socket with mode 0600, likewise. A stale one at the path, on which no process
+ * listens, is removed first. */
 int address_bind_unix(const char *path, char *reason, size_t reason_size);
 
 #endif

@@ -1,36 +1,93 @@
 #include "build_config.h"
 
-#include "transport/connection_io.h"
+#include "transport/connection_output.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 
-static inline void queued(struct connection *to)
-{
-    struct transport *transport = to->transport;
+#define PIECES_MAX 64                /* buffers described in one writev */
+#define MOVED_MIN (BUFFER_LARGE / 4) /* a shorter frame is copied */
+#define WRITES_PER_FLUSH 4           /* a fair share for a fast reader with a long queue */
 
-    if (!list_linked(&to->dirty))
-        list_append(&transport->dirty, &to->dirty);
-    if (to->is_full || to->output.bytes <= transport->limits->max_output_queue)
-        return;
-    to->is_full = true;
-    connection_start_backpressure(to);
-    to->handler->full(to, true);
+/* --- backpressure --- */
+
+void connection_start_stall(struct connection *connection)
+{
+    stdio_bus_event_loop_start_timer(
+        connection->transport->loop, &connection->stall,
+        (int64_t)connection->transport->limits->backpressure_timeout_sec * 1000);
 }
 
-/* Takes the message's buffer away from `from`, leaving it the bytes behind the message. NULL when
- * memory is out. */
-static struct buffer *detach_message(struct connection *from, struct slice bytes)
+void connection_renew_stall(struct connection *connection)
+{
+    if (connection->full && connection->output_state >= OUTPUT_OPEN)
+        connection_start_stall(connection);
+}
+
+void connection_stalled(void *user_data)
+{
+    struct connection *connection = user_data;
+    bool shut = connection->output_state == OUTPUT_SHUT;
+
+    connection->handler->failed(connection, shut ? CONNECTION_LINGERED : CONNECTION_STALLED, 0);
+}
+
+/* The queue was full: reports that it is below half of its limit again. */
+static void release_backpressure(struct connection *connection)
+{
+    struct transport *transport = connection->transport;
+
+    if (connection->output.bytes >= (transport->limits->max_output_queue + 1) / 2)
+        return;
+    connection->full = false;
+    if (connection->output_state >= OUTPUT_OPEN)
+        stdio_bus_event_loop_stop_timer(transport->loop, &connection->stall);
+    connection->handler->full(connection, false);
+}
+
+/* After something was queued: it is written at the end of the round. */
+static inline void note_queued(struct connection *connection)
+{
+    struct transport *transport = connection->transport;
+
+    if (!list_linked(&connection->dirty))
+        list_append(&transport->dirty, &connection->dirty);
+    if (connection->full || connection->output.bytes <= transport->limits->max_output_queue)
+        return;
+    connection->full = true;
+    connection_start_stall(connection);
+    connection->handler->full(connection, true);
+}
+
+/* --- moving --- */
+
+/* Whether to move a frame with its buffer: that costs a copy of what follows the frame instead. A
+ * buffer that is mostly empty would occupy more in a queue than the queue counts. */
+static bool worth_moving(const struct connection *from, struct slice body)
+{
+    size_t rest = buffer_len(from->input) - from->at_hand;
+
+    ASSERT(from->at_hand >= body.len && body.data == from->input->data + from->input->start);
+    return body.len >= from->input->capacity / 4 && rest <= body.len;
+}
+
+/* Takes the buffer of the frame at hand away from `from`, which keeps the bytes after the frame.
+ * NULL when memory is out. */
+static struct buffer *detach_frame(struct connection *from, struct slice body)
 {
     struct buffer *whole = from->input;
-    size_t start = (size_t)(bytes.data - whole->data);
-    size_t rest_start = whole->start + from->offered.consumed;
+    size_t start = (size_t)(body.data - whole->data);
+    size_t rest_start = whole->start + from->at_hand;
     size_t rest_len = whole->end - rest_start;
     struct buffer *rest = NULL;
 
-    if (bytes.len > BUFFER_LARGE)
-        from->expected = bytes.len;
+    if (body.len > BUFFER_LARGE)
+        from->expected = body.len;
     if (rest_len > 0) {
         rest = buffer_take(&from->transport->pool,
                            rest_len > from->expected ? rest_len : from->expected);
@@ -40,87 +97,52 @@ static struct buffer *detach_message(struct connection *from, struct slice bytes
         rest->end = rest_len;
     }
     whole->start = start;
-    whole->end = start + bytes.len;
+    whole->end = start + body.len;
     from->input = rest;
-    from->handed_over = true;
+    from->at_hand = 0;
     return whole;
 }
 
-/* Handing a buffer over costs a copy of what stands behind the message instead of the message. A
- * buffer that is mostly empty would occupy more in a queue than the queue counts. */
-static inline bool worth_moving(const struct connection *from, struct slice bytes)
+/* Whether most of the line is in one piece. */
+static bool few_edited(struct slice line, const struct splice_edit *edits, unsigned count)
 {
-    size_t rest = buffer_len(from->input) - from->offered.consumed;
+    const struct splice_edit *last = &edits[count - 1];
 
-    return bytes.len >= BUFFER_LARGE / 4 && bytes.len >= from->input->capacity / 4 &&
-           rest <= bytes.len;
+    return edits[0].offset > line.len / 2 || last->offset + last->len < line.len / 2;
 }
 
-/* --- where not both sides are NDJSON --- */
-
-static void replace(char *text, size_t len, char old)
-{
-    char *end = text + len, *found;
-
-    while (text < end && (found = memchr(text, old, (size_t)(end - text))) != NULL) {
-        *found = ' ';
-        text = found + 1;
-    }
-}
-
-/* Nothing of a body may look like the end of a line to whoever reads lines. */
-static void make_line(struct connection *from, struct slice body)
-{
-    char *text = from->input->data + (body.data - from->input->data);
-
-    replace(text, body.len, '\n');
-    replace(text, body.len, '\r');
-}
-
-static struct slice without_newline(struct slice line)
-{
-    if (line.len > 0 && line.data[line.len - 1] == '\n')
-        line.len--;
-    return line;
-}
-
-static const struct splice_edit no_edits[1];
-
-/* Copies a message of `from`, or a line if that is NULL, with `count` edits. */
-static int copy_framed(struct connection *to, struct connection *from, struct slice bytes,
+/* The bytes before the first edit or those after the last one move with the buffer; the others are
+ * copied. */
+static int move_edited(struct connection *to, struct connection *from, struct slice line,
                        const struct splice_edit *edits, unsigned count)
 {
-    struct slice body = from != NULL && from->framed ? bytes : without_newline(bytes);
-    size_t len = splice_len(body.len, edits, count), prefix_len = 0;
-    char prefix[FRAME_PREFIX_MAX], *room;
+    size_t first = edits[0].offset, last = edits[count - 1].offset + edits[count - 1].len;
+    bool keeps_head = first > line.len - last;
+    size_t kept = keeps_head ? first : line.len - last;
+    size_t len = splice_len(line.len, edits, count) - kept;
+    struct buffer *copy = buffer_take(&to->transport->pool, len);
+    struct buffer *buffer = copy != NULL ? detach_frame(from, line) : NULL;
 
-    if (to->framed)
-        prefix_len = to->framing->prefix(prefix, len);
-    else if (from != NULL)
-        make_line(from, body);
-    room = queue_reserve(&to->output, &to->transport->pool, prefix_len + len + !to->framed);
-    if (room == NULL)
+    if (buffer == NULL) {
+        buffer_give(&to->transport->pool, copy);
         return STDIO_BUS_ERR;
-    memcpy(room, prefix, prefix_len);
-    splice_write(room + prefix_len, body.data, 0, body.len, edits, count);
-    if (!to->framed)
-        room[len] = '\n';
-    queued(to);
+    }
+    copy->end = len;
+    if (keeps_head) {
+        splice_write(copy->data, line.data, first, line.len, edits, count);
+        buffer->end = buffer->start + first;
+        queue_append_buffer(&to->output, buffer);
+        queue_append_buffer(&to->output, copy);
+    } else {
+        splice_write(copy->data, line.data, 0, last, edits, count);
+        buffer->start += last;
+        queue_append_buffer(&to->output, copy);
+        queue_append_buffer(&to->output, buffer);
+    }
     return STDIO_BUS_OK;
 }
 
-static int move_line(struct connection *to, struct connection *from, struct slice body)
-{
-    struct buffer *buffer = detach_message(from, body);
-
-    if (buffer == NULL)
-        return STDIO_BUS_ERR;
-    buffer->data[buffer->end++] = '\n';
-    queue_append_buffer(&to->output, buffer);
-    return STDIO_BUS_OK;
-}
-
-static int move_body(struct connection *to, struct connection *from, struct slice body)
+static int move_sized(struct connection *to, struct connection *from, struct slice body)
 {
     struct buffer_pool *pool = &to->transport->pool;
     struct buffer *head = buffer_take(pool, FRAME_PREFIX_MAX), *buffer;
@@ -128,7 +150,7 @@ static int move_body(struct connection *to, struct connection *from, struct slic
     if (head == NULL)
         return STDIO_BUS_ERR;
     head->end = to->framing->prefix(head->data, body.len);
-    buffer = detach_message(from, body);
+    buffer = detach_frame(from, body);
     if (buffer == NULL) {
         buffer_give(pool, head);
         return STDIO_BUS_ERR;
@@ -138,131 +160,257 @@ static int move_body(struct connection *to, struct connection *from, struct slic
     return STDIO_BUS_OK;
 }
 
-/* Whether there is a byte behind the body for the newline of the line that it becomes. */
-static bool has_room_behind(const struct connection *from, struct slice body)
+/* --- bridging --- */
+
+static void replace_byte(char *text, size_t len, char old)
 {
-    return body.data + body.len < from->input->data + from->input->capacity;
+    char *end = text + len, *found;
+
+    while (text < end && (found = memchr(text, old, (size_t)(end - text))) != NULL) {
+        *found = ' ';
+        text = found + 1;
+    }
 }
 
-static int forward_framed(struct connection *to, struct connection *from, struct slice bytes)
+/* A reader of lines must find no end of a line in the body. */
+static void make_line(char *body, size_t len)
 {
-    struct slice body = from->framed ? bytes : without_newline(bytes);
+    replace_byte(body, len, '\n');
+    replace_byte(body, len, '\r');
+}
+
+static int move_as_line(struct connection *to, struct connection *from, struct slice body)
+{
+    struct buffer *buffer = detach_frame(from, body);
+
+    if (buffer == NULL)
+        return STDIO_BUS_ERR;
+    make_line(buffer->data + buffer->start, body.len);
+    buffer->data[buffer->end++] = '\n';
+    queue_append_buffer(&to->output, buffer);
+    return STDIO_BUS_OK;
+}
+
+static int copy_body(struct connection *to, struct slice body, const struct splice_edit *edits,
+                     unsigned count)
+{
+    size_t len = splice_len(body.len, edits, count), prefix_len = 0;
+    bool to_lines = to->has_lines;
+    char prefix[FRAME_PREFIX_MAX], *room;
+
+    if (!to_lines)
+        prefix_len = to->framing->prefix(prefix, len);
+    room = queue_reserve(&to->output, &to->transport->pool, prefix_len + len + to_lines);
+    if (room == NULL)
+        return STDIO_BUS_ERR;
+    memcpy(room, prefix, prefix_len);
+    room += prefix_len;
+    splice_write(room, body.data, 0, body.len, edits, count);
+    if (to_lines) {
+        make_line(room, len);
+        room[len] = '\n';
+    }
+    return STDIO_BUS_OK;
+}
+
+int connection_send_body(struct connection *to, struct connection *from, struct slice body,
+                         const struct splice_edit *edits, unsigned count)
+{
     int status;
 
-    if (!worth_moving(from, body) || (!to->framed && !has_room_behind(from, body)))
-        return copy_framed(to, from, bytes, no_edits, 0);
-    if (!to->framed)
-        make_line(from, body);
-    status = to->framed ? move_body(to, from, body) : move_line(to, from, body);
+    if (to->output_state < OUTPUT_LINGERING)
+        return STDIO_BUS_OK;
+    if (from == NULL || count > 0 || body.len < MOVED_MIN || !worth_moving(from, body))
+        status = copy_body(to, body, edits, count);
+    else if (!to->has_lines)
+        status = move_sized(to, from, body);
+    else if (body.data + body.len < from->input->data + from->input->capacity)
+        status = move_as_line(to, from, body);
+    else /* no room for the newline */
+        status = copy_body(to, body, edits, count);
     if (status == STDIO_BUS_OK)
-        queued(to);
+        note_queued(to);
     return status;
 }
 
-/* --- output --- */
+/* --- lines --- */
 
-/* What is sent then is as if it had been sent and then lost with the connection. */
-static bool is_lost(const struct connection *to)
+static struct slice without_newline(struct slice line)
 {
-    return to->fd_out < 0 || to->shut;
+    if (line.len > 0 && line.data[line.len - 1] == '\n')
+        line.len--;
+    return line;
 }
 
-static int append(struct connection *to, struct slice bytes)
+static int move_line(struct connection *to, struct connection *from, struct slice line)
 {
-    if (queue_append(&to->output, &to->transport->pool, bytes) != STDIO_BUS_OK)
-        return STDIO_BUS_ERR;
-    queued(to);
-    return STDIO_BUS_OK;
-}
+    struct buffer *buffer = detach_frame(from, line);
 
-int connection_send(struct connection *to, struct slice line)
-{
-    if (to->takes_lines)
-        return append(to, line);
-    return is_lost(to) ? STDIO_BUS_OK : copy_framed(to, NULL, line, no_edits, 0);
-}
-
-int connection_copy(struct connection *to, struct connection *from, struct slice bytes)
-{
-    if (to->takes_lines && !from->framed)
-        return append(to, bytes);
-    return is_lost(to) ? STDIO_BUS_OK : copy_framed(to, from, bytes, no_edits, 0);
-}
-
-int connection_forward(struct connection *to, struct connection *from, struct slice bytes)
-{
-    struct buffer *buffer;
-
-    if (!to->takes_lines || from->framed)
-        return is_lost(to) ? STDIO_BUS_OK : forward_framed(to, from, bytes);
-    if (!worth_moving(from, bytes))
-        return append(to, bytes);
-    buffer = detach_message(from, bytes);
     if (buffer == NULL)
         return STDIO_BUS_ERR;
     queue_append_buffer(&to->output, buffer);
-    queued(to);
     return STDIO_BUS_OK;
 }
 
-/* What is before the first edit or behind the last one moves with the message's buffer, the rest is
- * copied. */
-static int move_edited(struct connection *to, struct connection *from, struct slice bytes,
-                       const struct splice_edit *edits, unsigned count)
+int connection_send_line(struct connection *to, struct connection *from, struct slice line)
 {
-    size_t first = edits[0].offset, last = edits[count - 1].offset + edits[count - 1].len;
-    bool keeps_head = first > bytes.len - last;
-    size_t kept = keeps_head ? first : bytes.len - last;
-    size_t len = splice_len(bytes.len, edits, count) - kept;
-    struct buffer *copy = buffer_take(&to->transport->pool, len);
-    struct buffer *buffer = copy != NULL ? detach_message(from, bytes) : NULL;
+    int status;
 
-    if (buffer == NULL) {
-        buffer_give(&to->transport->pool, copy);
+    if (to->output_state < OUTPUT_LINGERING)
+        return STDIO_BUS_OK;
+    if (!to->has_lines)
+        return connection_send_body(to, from, without_newline(line), NULL, 0);
+    if (from != NULL && line.len >= MOVED_MIN && worth_moving(from, line))
+        status = move_line(to, from, line);
+    else
+        status = queue_append(&to->output, &to->transport->pool, line);
+    if (status == STDIO_BUS_OK)
+        note_queued(to);
+    return status;
+}
+
+static int copy_edited(struct connection *to, struct slice line, const struct splice_edit *edits,
+                       unsigned count)
+{
+    char *room = queue_reserve(&to->output, &to->transport->pool,
+                               splice_len(line.len, edits, count));
+
+    if (room == NULL)
         return STDIO_BUS_ERR;
-    }
-    copy->end = len;
-    if (keeps_head) {
-        splice_write(copy->data, bytes.data, first, bytes.len, edits, count);
-        buffer->end = buffer->start + first;
-        queue_append_buffer(&to->output, buffer);
-        queue_append_buffer(&to->output, copy);
-    } else {
-        splice_write(copy->data, bytes.data, 0, last, edits, count);
-        buffer->start += last;
-        queue_append_buffer(&to->output, copy);
-        queue_append_buffer(&to->output, buffer);
-    }
+    splice_write(room, line.data, 0, line.len, edits, count);
     return STDIO_BUS_OK;
 }
 
-/* Most of the message is in one piece. */
-static bool worth_moving_edited(const struct connection *from, struct slice bytes,
-                                const struct splice_edit *edits, unsigned count)
+int connection_send_edited(struct connection *to, struct connection *from, struct slice line,
+                           const struct splice_edit *edits, unsigned count)
 {
-    const struct splice_edit *last = &edits[count - 1];
+    int status;
 
-    return bytes.len >= BUFFER_LARGE / 4 && worth_moving(from, bytes) &&
-           (edits[0].offset > bytes.len / 2 || last->offset + last->len < bytes.len / 2);
+    ASSERT(count > 0);
+    if (to->output_state < OUTPUT_LINGERING)
+        return STDIO_BUS_OK;
+    if (!to->has_lines)
+        return connection_send_body(to, from, without_newline(line), edits, count);
+    if (from != NULL && line.len >= MOVED_MIN && worth_moving(from, line) &&
+        few_edited(line, edits, count))
+        status = move_edited(to, from, line, edits, count);
+    else
+        status = copy_edited(to, line, edits, count);
+    if (status == STDIO_BUS_OK)
+        note_queued(to);
+    return status;
 }
 
-int connection_forward_edited(struct connection *to, struct connection *from, struct slice bytes,
-                              const struct splice_edit *edits, unsigned count)
-{
-    char *room;
+/* --- the end --- */
 
-    if (!to->takes_lines || from->framed)
-        return is_lost(to) ? STDIO_BUS_OK : copy_framed(to, from, bytes, edits, count);
-    if (worth_moving_edited(from, bytes, edits, count)) {
-        if (move_edited(to, from, bytes, edits, count) != STDIO_BUS_OK)
-            return STDIO_BUS_ERR;
-    } else {
-        room = queue_reserve(&to->output, &to->transport->pool,
-                             splice_len(bytes.len, edits, count));
-        if (room == NULL)
-            return STDIO_BUS_ERR;
-        splice_write(room, bytes.data, 0, bytes.len, edits, count);
+void connection_close_output(struct connection *connection)
+{
+    struct transport *transport = connection->transport;
+
+    if (connection->output_state == OUTPUT_CLOSED)
+        return;
+    ASSERT(!connection_is_open(connection) || connection->fd_in != connection->fd_out);
+    connection->output_state = OUTPUT_CLOSED;
+    connection_release_fd(connection, connection->fd_out, connection->flags_out);
+    connection->fd_out = -1;
+    connection->interest &= ~STDIO_BUS_EVENT_WRITE;
+    queue_clear(&connection->output, &transport->pool);
+    list_remove(&connection->dirty);
+    stdio_bus_event_loop_stop_timer(transport->loop, &connection->stall);
+    if (!connection->full)
+        return;
+    connection->full = false;
+    if (connection_is_open(connection)) /* otherwise the owner knows */
+        connection->handler->full(connection, false);
+}
+
+void connection_end_output(struct connection *connection)
+{
+    if (connection->output_state != OUTPUT_OPEN)
+        return;
+    connection->output_state = OUTPUT_ENDING;
+    if (connection->output.bytes == 0)
+        connection_close_output(connection);
+}
+
+/* --- writing --- */
+
+/* The last byte is written: shows the peer that there is no more, and gives it time to close. */
+static void finish_lingering(struct connection *connection)
+{
+    if (connection->fd_in != connection->fd_out || connection->input_state != INPUT_DEAF ||
+        shutdown(connection->fd_out, SHUT_WR) < 0) {
+        connection->handler->failed(connection, CONNECTION_LINGERED, 0);
+        return;
     }
-    queued(to);
-    return STDIO_BUS_OK;
+    connection->output_state = OUTPUT_SHUT;
+    stdio_bus_event_loop_start_timer(connection->transport->loop, &connection->stall,
+                                     CONNECTION_LINGER_MS);
+}
+
+/* One write. STDIO_BUS_OK: the descriptor may take more; EAGAIN: not now; ERR: errno says why. */
+static int write_some(struct connection *connection)
+{
+    struct iovec pieces[PIECES_MAX];
+    int count = queue_pieces(&connection->output, pieces, PIECES_MAX);
+    size_t offered = 0;
+    ssize_t written;
+    int i;
+
+    for (i = 0; i < count; i++)
+        offered += pieces[i].iov_len;
+    written = count == 1 ? write(connection->fd_out, pieces[0].iov_base, pieces[0].iov_len)
+                         : writev(connection->fd_out, pieces, count); /* costs more */
+    if (written < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? STDIO_BUS_EAGAIN
+                                                                         : STDIO_BUS_ERR;
+    queue_consume(&connection->output, &connection->transport->pool, (size_t)written);
+    return (size_t)written == offered ? STDIO_BUS_OK : STDIO_BUS_EAGAIN;
+}
+
+void connection_flush(struct connection *connection)
+{
+    int status = STDIO_BUS_OK;
+    int writes;
+
+    for (writes = 0; connection->output.bytes > 0 && writes < WRITES_PER_FLUSH; writes++) {
+        status = write_some(connection);
+        if (status != STDIO_BUS_OK)
+            break;
+    }
+    if (status == STDIO_BUS_ERR) {
+        connection->handler->failed(connection, CONNECTION_BROKEN, errno);
+        return;
+    }
+    if (connection->full)
+        release_backpressure(connection);
+    if (connection->output_state == OUTPUT_CLOSED)
+        return;
+    if (connection->output.bytes > 0) {
+        connection_watch(connection, connection->interest | STDIO_BUS_EVENT_WRITE);
+        return;
+    }
+    if (connection->interest & STDIO_BUS_EVENT_WRITE)
+        connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_WRITE);
+    if (connection->output_state == OUTPUT_ENDING)
+        connection_close_output(connection);
+    else if (connection->output_state == OUTPUT_LINGERING)
+        finish_lingering(connection);
+}
+
+void connection_writable(void *user_data, unsigned events)
+{
+    (void)events;
+    connection_flush(user_data);
+}
+
+void connection_flush_all(struct transport *transport)
+{
+    struct list round;
+    struct list_node *node;
+
+    list_init(&round);
+    list_move_all(&round, &transport->dirty);
+    while ((node = list_take_first(&round)) != NULL)
+        connection_flush(list_entry(node, struct connection, dirty));
 }

@@ -19,12 +19,13 @@
 #include <sys/file.h>
 #endif
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "transport/address.h"
 
-#define ACCEPTS_PER_ROUND 16 /* a fair share for those who are connected already */
+#define ACCEPTS_PER_ROUND 16 /* a fair share, beside the connections that are open */
 #define REST_MS 1000         /* a descriptor may also be freed by another process */
-#define LOCK_WAIT_MS 2000    /* whoever else locks directories must not keep us from starting */
+#define LOCK_WAIT_MS 2000    /* another program's lock must not prevent the start */
 #define LOCK_NAP_MS 10
 
 static int accept_one(int fd, struct sockaddr_storage *address)
@@ -43,79 +44,56 @@ static int accept_one(int fd, struct sockaddr_storage *address)
 #endif
 }
 
-static bool is_passing(int error)
-{
-    return error == EINTR || error == ECONNABORTED || error == EAGAIN || error == EWOULDBLOCK;
-}
-
-static void start_rest(struct listener *listener)
-{
-    timers_start(stdio_bus_event_loop_timers(listener->loop), &listener->rest,
-                 stdio_bus_event_loop_now_ms(listener->loop) + REST_MS);
-}
-
 /* Out of descriptors or memory: the waiting connections stay in the backlog, and nothing spins. */
 static void rest(struct listener *listener, int error)
 {
-    int i;
-
-    if (!listener->told)
+    if (!listener->rest_logged)
         log_error(listener->log, "", "cannot accept a connection: %s; resting until it can go on",
                   strerror(error));
-    listener->told = true;
-    for (i = 0; i < listener->count; i++)
+    listener->rest_logged = true;
+    for (int i = 0; i < listener->count; i++)
         stdio_bus_event_loop_modify(listener->loop, listener->sockets[i].fd, 0);
-    start_rest(listener);
+    stdio_bus_event_loop_start_timer(listener->loop, &listener->rest, REST_MS);
 }
 
 static void go_on(void *user_data)
 {
     struct listener *listener = user_data;
-    bool resting = false;
-    int i;
 
-    for (i = 0; i < listener->count; i++) {
+    for (int i = 0; i < listener->count; i++) {
         if (stdio_bus_event_loop_modify(listener->loop, listener->sockets[i].fd,
                                         STDIO_BUS_EVENT_READ) != STDIO_BUS_OK)
-            resting = true;
+            stdio_bus_event_loop_start_timer(listener->loop, &listener->rest, REST_MS);
     }
-    if (resting)
-        start_rest(listener);
 }
 
 void listener_descriptor_freed(struct listener *listener)
 {
     if (listener->loop == NULL || !timer_started(&listener->rest))
         return;
-    timers_stop(stdio_bus_event_loop_timers(listener->loop), &listener->rest);
+    stdio_bus_event_loop_stop_timer(listener->loop, &listener->rest);
     go_on(listener);
-}
-
-void listener_set_fd_max(struct listener *listener, int fd_max)
-{
-    listener->fd_max = fd_max;
 }
 
 static void acceptable(void *user_data, unsigned events)
 {
     struct listener_socket *socket = user_data;
     struct listener *listener = socket->listener;
-    int i;
 
     (void)events;
-    for (i = 0; i < ACCEPTS_PER_ROUND && socket->fd >= 0; i++) {
+    for (int i = 0; i < ACCEPTS_PER_ROUND && socket->fd >= 0; i++) {
         struct sockaddr_storage address;
         char peer[ADDRESS_TEXT_MAX];
         int fd = accept_one(socket->fd, &address);
 
         if (fd < 0) {
-            if (!is_passing(errno))
-                rest(listener, errno);
+            if (errno == EAGAIN || errno == EWOULDBLOCK)
+                listener->rest_logged = false;
             else if (errno != EINTR && errno != ECONNABORTED)
-                listener->told = false;
+                rest(listener, errno);
             return;
         }
-        address_text(peer, sizeof peer, &address);
+        address_text(peer, sizeof peer, (const struct sockaddr *)&address);
         listener->fn(listener->user_data, fd, peer);
         if (socket->fd >= 0 && fd > listener->fd_max) {
             rest(listener, EMFILE);
@@ -127,12 +105,8 @@ static void acceptable(void *user_data, unsigned events)
 static void set_up(struct listener *listener, struct stdio_bus_event_loop *loop, struct log *log,
                    listener_fn *fn, void *user_data)
 {
-    memset(listener, 0, sizeof *listener);
-    listener->loop = loop;
-    listener->log = log;
-    listener->fn = fn;
-    listener->user_data = user_data;
-    listener->fd_max = INT_MAX;
+    *listener = (struct listener){
+        .loop = loop, .log = log, .fn = fn, .user_data = user_data, .fd_max = INT_MAX};
     timer_init(&listener->rest, go_on, listener);
 }
 
@@ -140,6 +114,7 @@ static int add_socket(struct listener *listener, int fd)
 {
     struct listener_socket *socket = &listener->sockets[listener->count];
 
+    ASSERT(listener->count < LISTENER_SOCKETS_MAX);
     if (listen(fd, SOMAXCONN) < 0)
         return STDIO_BUS_ERR;
     socket->listener = listener;
@@ -151,13 +126,14 @@ static int add_socket(struct listener *listener, int fd)
     return STDIO_BUS_OK;
 }
 
-/* A socket that nobody listens on yet looks stale, and one that was may be somebody's new one when
- * it is removed: of several that start at once only one at a time may look, remove, bind and
- * listen. Returns the locked directory, the caller's to close, or -1 where it cannot be had. */
+/* A socket that is bound but does not listen yet looks stale, and a stale one may have been
+ * replaced when it is removed. So of several daemons that start at once, one at a time may look,
+ * remove, bind and listen. Returns the locked directory, which the caller closes, or -1 if that
+ * cannot be opened. */
 static int lock_directory(const char *path)
 {
 #ifdef HAVE_FLOCK
-    char directory[sizeof ((struct sockaddr_un *)NULL)->sun_path];
+    char directory[sizeof((struct sockaddr_un *)NULL)->sun_path];
     const char *slash = strrchr(path, '/');
     int fd, waited = 0;
 
@@ -212,24 +188,25 @@ int listener_open_unix(struct listener *listener, struct stdio_bus_event_loop *l
     return status;
 }
 
-static void tell_tcp(struct listener *listener, int fd, const struct addrinfo *info)
+static void log_tcp(struct listener *listener, int fd, const struct addrinfo *info)
 {
-    struct sockaddr_storage address;
-    socklen_t len = sizeof address;
+    struct sockaddr_storage bound;
+    const struct sockaddr *address = (const struct sockaddr *)&bound;
+    socklen_t len = sizeof bound;
     char text[ADDRESS_TEXT_MAX];
 
-    memset(&address, 0, sizeof address);
-    memcpy(&address, info->ai_addr, info->ai_addrlen);
-    if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+    if (getsockname(fd, (struct sockaddr *)&bound, &len) < 0) {
         log_warn(listener->log, "", "cannot find out which port it is: %s", strerror(errno));
-    address_text(text, sizeof text, &address);
+        address = info->ai_addr;
+    }
+    address_text(text, sizeof text, address);
     log_info(listener->log, "", "listening on %s", text);
-    if (!address_is_loopback(&address))
+    if (!address_is_loopback(address))
         log_warn(listener->log, "",
                  "%s can be reached from other machines, and there is no authentication", text);
 }
 
-/* STDIO_BUS_ENOTFOUND, after a warning: the machine does not have this address. */
+/* STDIO_BUS_ENOTFOUND, after a warning, if the machine does not have this address. */
 static int listen_on(struct listener *listener, const struct addrinfo *info)
 {
     char reason[ADDRESS_REASON_MAX];
@@ -248,13 +225,12 @@ static int listen_on(struct listener *listener, const struct addrinfo *info)
         close(fd);
         return STDIO_BUS_ERR;
     }
-    tell_tcp(listener, fd, info);
+    log_tcp(listener, fd, info);
     return STDIO_BUS_OK;
 }
 
-int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *loop,
-                      struct log *log, const char *host, uint16_t port, listener_fn *fn,
-                      void *user_data)
+int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *loop, struct log *log,
+                      const char *host, uint16_t port, listener_fn *fn, void *user_data)
 {
     struct addrinfo *found, *info;
     int status = STDIO_BUS_OK;
@@ -273,7 +249,7 @@ int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *lo
         status = listen_on(listener, info);
     }
     freeaddrinfo(found);
-    /* A name may stand for an IPv6 address where there is no IPv6: one address is enough. */
+    /* One address is enough: a name may stand for an IPv6 address on a machine without IPv6. */
     if (status != STDIO_BUS_ERR && listener->count > 0)
         return STDIO_BUS_OK;
     if (status != STDIO_BUS_ERR)
@@ -282,7 +258,7 @@ int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *lo
     return STDIO_BUS_ERR;
 }
 
-/* Unless another process has put a socket of its own in the place of ours. */
+/* Leaves the socket file of another process that has replaced this one. */
 static void remove_path(struct listener *listener)
 {
     struct stat status;
@@ -297,12 +273,10 @@ static void remove_path(struct listener *listener)
 
 void listener_close(struct listener *listener)
 {
-    int i;
-
     if (listener->loop == NULL)
         return;
-    timers_stop(stdio_bus_event_loop_timers(listener->loop), &listener->rest);
-    for (i = 0; i < listener->count; i++) {
+    stdio_bus_event_loop_stop_timer(listener->loop, &listener->rest);
+    for (int i = 0; i < listener->count; i++) {
         stdio_bus_event_loop_remove(listener->loop, listener->sockets[i].fd);
         close(listener->sockets[i].fd);
         listener->sockets[i].fd = -1;

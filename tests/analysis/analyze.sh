@@ -1,18 +1,18 @@
 #!/bin/sh
 # analyze.sh: gcc -fanalyzer, clang-tidy and cppcheck over src/, several files at a time. Prints
-# what they find, and fails if that is anything. Run by `make analyze`.
+# their findings and fails if there are any. Run by `make analyze`.
 #
-# What is not asked for: of clang-tidy in .clang-tidy, of cppcheck in cppcheck.suppressions beside
-# this file, of gcc in gcc_exceptions below.
+# Exceptions: for clang-tidy in .clang-tidy, for cppcheck in cppcheck.suppressions, for gcc in
+# gcc_exceptions below.
 
-# The shim lets kqueue.c be read anywhere.
+# The shim lets kqueue.c compile on any system.
 includes="-I$SOURCE_DIR/src -I$BUILD_DIR -I$SOURCE_DIR/tests/kqueue-shim"
 
 gcc_exceptions() {
     case $1 in
-    # It loses track of memory whose only pointer is a field of a struct in an array, or in a list:
-    # the pools that config_free frees, the requests that requests_free does.
-    */config/config.c | */router/requests.c) echo -Wno-analyzer-malloc-leak ;;
+    # gcc loses memory whose only pointer is in a struct of an array or list: the pools that
+    # config_free frees, the requests that pending_free frees.
+    */config/config.c | */router/pending.c) echo -Wno-analyzer-malloc-leak ;;
     esac
 }
 
@@ -28,7 +28,7 @@ examine() {
         clang-tidy --quiet --config-file="$SOURCE_DIR/.clang-tidy" "$2" -- -std=c99 $includes
         ;;
     cppcheck)
-        # Without build_config.h, it tries each of the ways in which that may be.
+        # Without build_config.h it tries all configurations.
         cppcheck --quiet --std=c99 --library=posix --force --error-exitcode=1 \
             --enable=warning,style,performance,portability --inline-suppr \
             --suppressions-list="$SOURCE_DIR/tests/analysis/cppcheck.suppressions" \
@@ -37,7 +37,7 @@ examine() {
     esac
 }
 
-# One tool and one file: its words are shown only if there is a finding, and all at once.
+# One tool and one file: the output is printed at once, and only with findings.
 if [ $# -eq 2 ]; then
     output=$(examine "$@" 2>&1) && exit
     printf '%s\n' "$output"

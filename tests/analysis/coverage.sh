@@ -1,10 +1,10 @@
 #!/bin/sh
-# coverage.sh TARGET...: how much of src/ the tests run that make TARGET... runs. Builds in
-# coverage/ below the working directory, with gcc's counters and without optimisation, and has
-# gcovr count. coverage/missing.txt names the lines that never ran. Fails if a test does, or if
-# less than 92 % of the lines or 80 % of the branches ran. Run by `make coverage`.
+# coverage.sh TARGET...: the coverage of src/ by the tests of make TARGET..., counted by gcovr.
+# Builds in coverage/ below the working directory, with gcc's counters and without optimisation.
+# coverage/missing.txt names the lines that never ran. Fails if a test fails, or below 92 % of the
+# lines or 80 % of the branches. Run by `make coverage`.
 #
-# A program writes its counters when it ends by itself: what is killed counts for nothing.
+# A program writes its counters at its exit: a killed program does not count.
 
 for tool in gcc gcovr; do
     command -v "$tool" >/dev/null || {

@@ -1,7 +1,7 @@
-/* echo_worker: answers the requests of load, at a small part of what they cost the bus. It knows
- * their exact form (messages.h) and no other JSON; a message that looks different ends it. All
- * whole lines that one read brings are answered by one write, or, with the argument --each, by one
- * write each, as most programs do. */
+/* echo_worker: answers the requests of load, at a small part of their cost in the bus. It knows
+ * their exact form (messages.h) and no other JSON; any other message ends it. The complete lines of
+ * one read are answered by one write or, with the argument --each, by one write each, as most
+ * programs do. */
 #include "build_config.h"
 
 #include <errno.h>
@@ -90,7 +90,7 @@ static void answer(char *line, const char *end)
     }
 }
 
-/* Answers the whole lines; returns their length. */
+/* Answers the complete lines; returns their length. */
 static size_t answer_lines(char *data, size_t len, bool each)
 {
     char *at = data, *const end = data + len;
@@ -116,7 +116,7 @@ static void put_number(char *to, uint64_t number)
         to[i] = (char)('0' + number % 10);
 }
 
-/* Sends notifications until nobody reads them. */
+/* Sends notifications until stdout is closed. */
 static void push(const char *session, size_t len)
 {
     static char block[PUSH_SIZE];
@@ -166,7 +166,7 @@ int main(int argc, char **argv)
             fail("echo_worker: read");
         if (n < 0)
             continue;
-        /* Only what is new can hold the end of a long line. */
+        /* Only new bytes can hold the end of a long line. */
         done = 0;
         if (memchr(data + len, '\n', (size_t)n) != NULL)
             done = answer_lines(data, len + (size_t)n, each);

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Values below 2 * HISTOGRAM_STEPS have a slot each; above, `shift` low bits are left out. */
+/* Values below 2 * HISTOGRAM_STEPS have a slot each; larger ones lose their `shift` low bits. */
 static unsigned shift_of(uint64_t value)
 {
     unsigned shift = 0;

@@ -1,11 +1,10 @@
 #!/bin/sh
-# instructions.sh: how many instructions the daemon itself (not the kernel for it) spends on a
-# request, counted by valgrind in scenarios that always take the same course. Run by
-# `make bench-instructions`, which sets STDIO_BUS, SOURCE_DIR and BUILD_DIR. Compares with
-# instructions.record and fails when a figure is more than 5 % above it, or when rewriting ids costs
-# more than 15 %. After a change that is worth it, the new figures go there: BENCH_RECORD=yes writes
-# them. They are of one compiler, libc and kind of processor, which stand in its first line; with
-# others they differ by more than that, and then nothing is compared but rewriting with not.
+# instructions.sh: the instructions of the daemon (without the kernel) per request, counted by
+# valgrind in deterministic scenarios. Run by `make bench-instructions`, which sets STDIO_BUS,
+# SOURCE_DIR and BUILD_DIR. Fails if a figure is more than 5 % above instructions.record, or if
+# rewriting ids costs more than 15 %. BENCH_RECORD=yes writes new figures to the record. The figures
+# are for the compiler, libc and processor in its first line; with others only rewriting is compared
+# with plain traffic.
 
 programs=${BENCH_PROGRAMS:-$BUILD_DIR/tests/bench}
 record=$SOURCE_DIR/tests/bench/instructions.record
@@ -13,7 +12,7 @@ work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# What else decides about the figures.
+# The platform of the figures.
 made_with() {
     echo "# $(uname -m), $("${CC:-cc}" --version | sed 1q)," \
         "$(getconf GNU_LIBC_VERSION 2>/dev/null)," \
@@ -29,9 +28,9 @@ for workers in 1 2; do
     printf '{"pools":[{%s}]}\n' "$pool" >"$work/$workers.json"
     printf '{"pools":[{%s,"ids":"rewrite"}]}\n' "$pool" >"$work/rewrite-$workers.json"
 done
-kind= # or rewrite-: whose ids are rewritten
+kind= # or rewrite-: the daemon rewrites ids
 
-# count REQUESTS WORKERS OPTION...: the instructions of a run with so many requests.
+# count REQUESTS WORKERS OPTION...: the instructions of a run with this many requests.
 count() {
     requests=$1 workers=$2
     shift 2
@@ -47,12 +46,12 @@ count() {
     awk '$1 == "summary:" { print $2 }' "$work"/callgrind.*
 }
 
-# scenario NAME REQUESTS WORKERS OPTION...: the difference of two runs leaves out start and end.
+# scenario NAME REQUESTS WORKERS OPTION...: the difference of two runs omits start and end.
 scenario() {
     name=$1 few=$2 workers=$3
     shift 3
     first=$(count "$few" "$workers" "$@") && second=$(count $((few * 3)) "$workers" "$@") || exit 1
-    # load makes a tenth more, to warm up.
+    # load makes a tenth more requests, to warm up.
     echo "$kind$name $(((second - first) * 10 / (few * 22)))" >>"$work/figures"
 }
 

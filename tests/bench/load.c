@@ -1,8 +1,8 @@
 /* load: puts a program under load, checks every answer, and measures. See load_options.c for the
  * command line. Linux only.
  *
- * What is measured begins and ends with nothing in flight and the program under test asleep, so
- * that its processor time belongs to exactly the requests that were counted. */
+ * Each measurement begins and ends with no request in flight and the program under test asleep, so
+ * that its processor time belongs to exactly the requests counted. */
 #include "build_config.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "load_options.h"
 #include "subject.h"
 
-#define PATIENCE_MS 20000 /* for an answer, or for the socket to be there */
+#define PATIENCE_MS 20000 /* for an answer, or for the socket */
 #define EVENTS_MAX 256
 #define SLOW_READS 100 /* of the slow client, a second */
 
@@ -35,15 +35,15 @@ struct load {
     struct load_options options;
     struct subject subject;
     struct client *clients;
-    unsigned client_count; /* those that are open */
+    unsigned client_count; /* open ones */
     int epoll, timer;
     uint64_t in_flight;
     uint64_t started_ns;
-    /* The phase at hand: */
+    /* The current phase: */
     uint64_t phase_start_ns, phase_end_ns;
-    uint64_t quota; /* requests still to be made */
+    uint64_t quota; /* requests left to make */
     uint64_t made;
-    unsigned turn; /* the client that is next, with a rate */
+    unsigned turn; /* with a rate: the next client */
     struct histogram latencies;
 };
 
@@ -94,7 +94,7 @@ static int connect_tcp(const char *where)
     return fd;
 }
 
-/* The program may need a while to listen. */
+/* Waits until the program listens. */
 static int connect_patiently(const struct load_options *options)
 {
     const struct timespec nap = {0, 1000000};
@@ -176,8 +176,8 @@ static void fill_window(struct load *load, struct client *client)
     flush(load, client);
 }
 
-/* Makes what is due by now. A request that finds all windows full is late, not left out: its
- * latency begins when it was due. Returns when the next is due. */
+/* Makes all requests due by now. A request that finds all windows full is late, not omitted: its
+ * latency begins when it was due. Returns the time of the next. */
 static uint64_t make_due(struct load *load)
 {
     uint64_t now_ns = clock_ns(), due_ns = 0;
@@ -249,7 +249,7 @@ static void step(struct load *load)
         sched_yield();
 }
 
-/* Makes that many requests, or as many as fit, and waits for all answers. */
+/* Makes that many requests, or as many as fit into the time, and waits for all answers. */
 static void run_phase(struct load *load, uint64_t requests, double seconds)
 {
     load->phase_start_ns = clock_ns();
@@ -263,9 +263,9 @@ static void run_phase(struct load *load, uint64_t requests, double seconds)
         step(load);
 }
 
-/* --- what there is to measure --- */
+/* --- measurements --- */
 
-/* Another may listen where ours was to. */
+/* Fails if the answers came from another program at the same address. */
 static uint64_t cpu_since(const struct load *load, uint64_t before_ns)
 {
     uint64_t now_ns = subject_cpu_ns(&load->subject);
@@ -337,8 +337,8 @@ static double growth(struct load *load, uint64_t before)
     return ((double)anonymous - (double)before) / (double)(load->options.clients - 1);
 }
 
-/* What clients cost that are connected and quiet: those that never said anything, and those that
- * have been answered. The first one is there before, so that what is needed once is not counted. */
+/* The memory of connected, quiet clients: before their first request, and after its answer. The
+ * first client connects before, so that one-time allocations are not counted. */
 static void measure_idle(struct load *load)
 {
     uint64_t resident, before;
@@ -375,32 +375,26 @@ static void read_notes(struct load *load, double seconds)
     }
 }
 
-static uint64_t fast_notes(const struct load *load)
+/* The notifications of all clients but the first; *fewest: of one client. */
+static uint64_t fast_notes(const struct load *load, uint64_t *fewest)
 {
     uint64_t notes = 0;
 
-    for (unsigned i = 1; i < load->client_count; i++)
-        notes += load->clients[i].notes;
-    return notes;
-}
-
-static uint64_t fewest_notes(const struct load *load)
-{
-    uint64_t fewest = UINT64_MAX;
-
+    *fewest = UINT64_MAX;
     for (unsigned i = 1; i < load->client_count; i++) {
-        if (load->clients[i].notes < fewest)
-            fewest = load->clients[i].notes;
+        notes += load->clients[i].notes;
+        if (load->clients[i].notes < *fewest)
+            *fewest = load->clients[i].notes;
     }
-    return fewest;
+    return notes;
 }
 
 /* The rate of all clients but the first, which is slow. */
 static void measure_notes(struct load *load)
 {
-    uint64_t notes, slow_notes, start_ns, took_ns, cpu_ns;
+    uint64_t notes, fewest, slow_notes, start_ns, took_ns, cpu_ns;
 
-    /* The slow one first, so that it is the same worker that has it. */
+    /* The slow client asks first, so that it is always at the same worker. */
     for (unsigned i = 0; i < load->client_count; i++) {
         struct client *client = &load->clients[i];
 
@@ -413,23 +407,23 @@ static void measure_notes(struct load *load)
         flush(load, client);
     }
     read_notes(load, load->options.warmup);
-    notes = fast_notes(load);
+    notes = fast_notes(load, &fewest);
     slow_notes = load->clients[0].notes;
     cpu_ns = subject_cpu_ns(&load->subject);
     start_ns = clock_ns();
     read_notes(load, load->options.seconds);
     took_ns = clock_ns() - start_ns;
-    notes = fast_notes(load) - notes;
+    notes = fast_notes(load, &fewest) - notes;
     slow_notes = load->clients[0].notes - slow_notes;
     cpu_ns = cpu_since(load, cpu_ns);
     printf("notes=%" PRIu64 " fewest=%" PRIu64 " rate=%.0f slow_rate=%.0f cpu_ns=%.1f", notes,
-           fewest_notes(load),
-           (double)notes * 1e9 / (double)took_ns, (double)slow_notes * 1e9 / (double)took_ns,
+           fewest, (double)notes * 1e9 / (double)took_ns,
+           (double)slow_notes * 1e9 / (double)took_ns,
            (double)cpu_ns / (double)(notes + slow_notes));
     print_memory(load);
 }
 
-/* --- all together --- */
+/* --- main --- */
 
 static void allow_descriptors(void)
 {
@@ -462,7 +456,7 @@ static void start(struct load *load)
     add_client(load);
 }
 
-/* Sockets alone: what the program is to end for is its stdin, or a signal. */
+/* Closes sockets only: the program ends at the end of its stdin, or by a signal. */
 static void close_clients(struct load *load)
 {
     for (unsigned i = 0; i < load->client_count; i++) {

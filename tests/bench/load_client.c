@@ -48,8 +48,8 @@ static void *allocate(const struct client *client, size_t size)
 /* Words, different for each client; every eleventh ends a line. */
 static void write_text(char *to, size_t len, unsigned number, bool plain)
 {
-    static const char *const words[] = {"the ", "message ", "of ", "a ", "worker ", "and ",
-                                        "its ", "answer ", "is ", "between ", "pipes.\\n"};
+    static const char *const words[] = {"the ", "message ", "of ", "a ",       "worker ",  "and ",
+                                        "its ", "answer ",  "is ", "between ", "pipes.\\n"};
     uint32_t state = number * 2654435761u + 1;
 
     while (len > 0) {
@@ -69,7 +69,7 @@ static void write_text(char *to, size_t len, unsigned number, bool plain)
     }
 }
 
-/* What follows the id in a request, or in its answer; they differ in `kind` alone. */
+/* The text after the id in a request, or in its answer: they differ in `kind`. */
 static char *message_end(const struct client *client, const char *kind, size_t *len)
 {
     size_t size = client->options.payload + 256;
@@ -80,8 +80,7 @@ static char *message_end(const struct client *client, const char *kind, size_t *
     if (client->options.session)
         at = snprintf(text, size, "%ssess_%016x\"", MESSAGE_SESSION, client->number);
     at += snprintf(text + at, size - (size_t)at, "%s%s", kind, TEXT_START);
-    write_text(text + at, client->options.payload, client->number,
-               client->options.plain);
+    write_text(text + at, client->options.payload, client->number, client->options.plain);
     memcpy(text + at + client->options.payload, TEXT_END, end_len);
     *len = (size_t)at + client->options.payload + end_len;
     return text;
@@ -198,7 +197,7 @@ bool client_request(struct client *client, uint64_t now_ns)
     return true;
 }
 
-/* Everything written before has been read by the other side. */
+/* The other side has read all written bytes. */
 static bool was_read(const struct client *client)
 {
     int waiting = 0;
@@ -243,14 +242,14 @@ static void count_answer(struct client *client, const char *at, uint64_t id, uin
     uint64_t *sent = &client->sent_ns[id & client->slot_mask];
 
     if (id >= client->next_id || client->next_id - id > client->slot_mask + 1 || *sent == 0)
-        fail_at(client, at, "an answer to nothing that is in flight");
+        fail_at(client, at, "an answer to no request in flight");
     if (client->latencies != NULL)
         histogram_add(client->latencies, now_ns - *sent);
     *sent = 0;
     client->in_flight--;
 }
 
-/* Behind the head of a frame; *len is what it announces. */
+/* The body after the head of a frame; *len: its length by the head. */
 static const char *read_head(const struct client *client, const char *at, size_t *len)
 {
     char *end;
@@ -263,7 +262,7 @@ static const char *read_head(const struct client *client, const char *at, size_t
     return end + LENGTH(HEAD_END);
 }
 
-/* Takes one answer from the input. Returns false when it is not all there. */
+/* Takes one answer from the input. False: it is incomplete. */
 static bool take_answer(struct client *client, uint64_t now_ns)
 {
     const char *start = client->in + client->in_start, *end = client->in + client->in_end;
@@ -271,7 +270,7 @@ static bool take_answer(struct client *client, uint64_t now_ns)
     uint64_t id = 0;
     size_t len = 0;
 
-    if ((size_t)(end - start) <= REQUEST_MAX_START) /* no message of ours is that short */
+    if ((size_t)(end - start) <= REQUEST_MAX_START) /* all messages are longer */
         return false;
     if (client->options.framed)
         start = read_head(client, start, &len);
@@ -293,7 +292,7 @@ static bool take_answer(struct client *client, uint64_t now_ns)
     return true;
 }
 
-/* The same with a notification. Their numbers have no gaps. */
+/* The same for a notification. Their numbers have no gaps. */
 static bool take_note(struct client *client)
 {
     const char *at = client->in + client->in_start, *digits = at + client->note_start_len;

@@ -56,6 +56,7 @@ static double number(const char *text, double min)
     return value;
 }
 
+/* clang-format off */
 enum { CLIENTS, WINDOW, PAYLOAD, PLAIN, FRAMED, SESSIONS, EACH, LOCKSTEP, DRIBBLE, GREEDY,
        GREEDY_PAYLOAD, REQUESTS, SECONDS, WARMUP, RATE, PUSH, SLOW, IDLE, WORKERS, ONE_CPU, UNIX,
        TCP };
@@ -104,6 +105,7 @@ static void take(struct load_options *options, int option)
     default: fail();
     }
 }
+/* clang-format on */
 
 void load_options_read(struct load_options *options, int argc, char **argv)
 {

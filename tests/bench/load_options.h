@@ -18,15 +18,15 @@ struct load_options {
     bool each;              /* a request is a write of its own */
     unsigned greedy;        /* window of client 0, which is not measured; 0: like the others */
     size_t greedy_payload;  /* its payload; 0: like the others */
-    bool lockstep;          /* a window is filled when all of the one before is answered */
-    unsigned workers;       /* wait for so many to be there */
+    bool lockstep;          /* fills the window once all requests are answered */
+    unsigned workers;       /* to wait for at the start */
     bool one_cpu;           /* for all processes together */
-    bool idle;              /* measure what a connected client costs */
+    bool idle;              /* measure the memory of a connected client */
     double slow;            /* with --push: client 0 reads this many bytes a second */
     char **argv;            /* the program under test */
 };
 
-/* Ends the program when there is a mistake. */
+/* Ends the program at a mistake. */
 void load_options_read(struct load_options *options, int argc, char **argv);
 
 #endif

@@ -2,8 +2,8 @@
  *
  *     {"jsonrpc":"2.0","id":7,"sessionId":"sess_...","method":"echo","params":{"text":"..."}}
  *
- * becomes its answer by two words of six letters, so the worker has hardly anything to do. A
- * session-less one is without the sessionId. */
+ * becomes its answer by a change of two six-letter words, so that the worker costs little.
+ * A request without a session has no sessionId. */
 #ifndef TESTS_BENCH_MESSAGES_H
 #define TESTS_BENCH_MESSAGES_H
 

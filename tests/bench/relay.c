@@ -1,14 +1,13 @@
-/* relay: the floor that the bus is measured against. One client on stdin and stdout, one worker
- * behind pipes; bytes are copied both ways, 64 KiB at a time, and not looked at.
+/* relay: the floor for measurements of the bus. One client on stdin and stdout, one worker on
+ * pipes; bytes are copied both ways, 64 KiB at a time, without parsing.
  *
  *     relay [--lines] PROGRAM [ARGUMENT]...
  *
- * With --lines it passes nothing on before the end of its line has come, as every bus has to: the
- * floor of long messages. Lines are shorter than 2 MiB then.
+ * With --lines it copies complete lines only, as every bus must: the floor for long messages. Lines
+ * are then shorter than 2 MiB.
  *
- * One thread, never blocked by one direction while the other could go on. The descriptors are
- * registered once, edge-triggered, so that in steady state there is one wait for what is ready,
- * one read and one write for each piece, and nothing else. */
+ * One thread; a blocked direction never blocks the other. The descriptors are registered once,
+ * edge-triggered, so that in steady state each piece costs one wait, one read and one write. */
 #include "build_config.h"
 
 #include <errno.h>
@@ -28,7 +27,7 @@
 struct direction {
     int from, to;
     bool lines, readable, ended, closed;
-    size_t start, ready, end; /* what may be written ends at `ready`, what was read at `end` */
+    size_t start, ready, end; /* writable bytes end at `ready`, bytes read at `end` */
     char data[BUFFER_SIZE];
 };
 
@@ -44,7 +43,7 @@ static bool passes(void)
     return errno == EAGAIN || errno == EINTR;
 }
 
-/* Returns true when everything was written. */
+/* True: all was written. */
 static bool write_rest(struct direction *direction)
 {
     while (direction->start < direction->ready) {
@@ -75,7 +74,7 @@ static void read_more(struct direction *direction)
         fail("read");
     if (n == 0)
         direction->ended = true;
-    /* After less than was asked for there is nothing left, and what comes later is a new edge. */
+    /* After a short read there is no more input, and new input is a new edge. */
     if (n < READ_SIZE)
         direction->readable = false;
     if (n <= 0)
@@ -87,7 +86,7 @@ static void read_more(struct direction *direction)
         direction->ready = (size_t)(line_end + 1 - direction->data);
 }
 
-/* One piece at most. Returns true when there may be more. */
+/* One piece at most. True: there may be more. */
 static bool copy_once(struct direction *direction)
 {
     if (direction->closed || !write_rest(direction))
@@ -116,10 +115,10 @@ static void watch(int epoll, struct direction *direction)
         epoll_ctl(epoll, EPOLL_CTL_ADD, direction->from, &in) < 0 ||
         epoll_ctl(epoll, EPOLL_CTL_ADD, direction->to, &out) < 0)
         fail("epoll_ctl");
-    direction->readable = true; /* before the first edge: a read in vain does no harm */
+    direction->readable = true; /* before the first edge: a read without input does no harm */
 }
 
-/* Until the worker has said its last word. */
+/* Copies until the output of the worker ends. */
 static void copy(int epoll, struct direction *to_worker, struct direction *to_client)
 {
     bool more = true;

@@ -1,16 +1,15 @@
 #!/bin/sh
-# run.sh: the benchmarks of doc/performance.md: each scenario for the daemon and, where there is but
-# one client, for the floor (tests/bench/relay), in turn, and with long messages for a relay that
-# waits for whole lines; prints a table. Run by `make bench`, which
-# sets STDIO_BUS (the daemon) and BUILD_DIR. More in the environment:
+# run.sh: the benchmarks of doc/performance.md: each scenario for the daemon; with one client also
+# for the floor (tests/bench/relay); with long messages also for a relay of complete lines. Prints a
+# table. Run by `make bench`, which sets STDIO_BUS (the daemon) and BUILD_DIR. In the environment:
 #
 #   PEER           another daemon with the same command line: one more column
-#   BENCH_RUNS     how often everything is measured                       (5)
-#   BENCH_SECONDS  how long each time                                     (1)
-#   BENCH_CPUS     "--one-cpu": all processes share one processor, which is
-#                  what makes figures repeatable; "": any of them        (--one-cpu)
-#   BENCH_ONLY     a regular expression: which scenarios, by their names below
-#   BENCH_DATA     keep what was measured in this file
+#   BENCH_RUNS     number of measurements                                 (5)
+#   BENCH_SECONDS  length of each                                         (1)
+#   BENCH_CPUS     "--one-cpu": all processes share one processor, which
+#                  makes figures repeatable; "": any processor        (--one-cpu)
+#   BENCH_ONLY     a regular expression for the names of scenarios
+#   BENCH_DATA     keep the results in this file
 
 programs=${BENCH_PROGRAMS:-$BUILD_DIR/tests/bench}
 runs=${BENCH_RUNS:-5}
@@ -36,12 +35,12 @@ for workers in 1 2 8 11; do
     config "$workers-batched" $workers
 done
 
-# Reads all and answers nothing, with its stdout open all the same.
+# Reads all input and sends no answer; its stdout stays open.
 cat >"$work/sink.json" <<'END'
 {"pools":[{"id":"sink","command":"sh","args":["-c","exec cat 3>&1 >/dev/null"],"instances":1}]}
 END
 
-# keep SCENARIO SUBJECT COMMAND...: keeps what load prints, or that it failed.
+# keep SCENARIO SUBJECT COMMAND...: records the output of load, or its failure.
 keep() {
     scenario=$1 subject=$2
     shift 2
@@ -78,8 +77,8 @@ one() {
     done
 }
 
-# framed SCENARIO OPTION...: as one, but for the bus with frames at the client's side and lines at
-# the worker's; the floor looks at nothing, so it has lines at both.
+# framed SCENARIO OPTION...: as one, with a framed client and a worker of lines for the bus; the
+# floor, which does not parse, has lines at both sides.
 framed() {
     scenario=$1
     shift
@@ -107,8 +106,8 @@ daemon() {
     if [ "$1" = peer ]; then echo "$PEER"; else echo "$STDIO_BUS"; fi
 }
 
-# turn SCENARIO LINE: the processor time for 64 KiB of this line, which is what a client gets before
-# the others have their turn; from a file, so that every read brings as much as there may be.
+# turn SCENARIO LINE: the processor time for 64 KiB of this line, the share of a client in a round;
+# from a file, so that each read is full.
 turn() {
     wanted "$1" || return 0
     yes "$2" | head -c $((64 * 256 * 1024)) >"$work/lines"

@@ -1,27 +1,22 @@
-/* How fast the scanner reads: GB/s over whole input, and handed over in pieces of 1 KiB.
+/* The speed of the scanner in GB/s, over whole input and over input in pieces of 1 KiB.
  *
  *     scanner_bench [seconds per figure]
  *
- * The texts are random but the same in every run, and long enough that no processor learns them by
- * heart. What is told is the best of many short rounds. */
+ * The texts are pseudo-random, the same in each run, and too long for branch predictors to learn.
+ * Each figure is the best of many short rounds. */
 #include "build_config.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "format/scanner.h"
+#include "text.h"
+#include "json/scanner.h"
 
 #define INPUT_BYTES (3 * 1024 * 1024)
 #define PIECE_BYTES 1024
-
-struct text {
-    char *data;
-    size_t len, size;
-};
 
 static uint32_t random_state = 1;
 
@@ -31,33 +26,7 @@ static uint32_t random_below(uint32_t limit)
     return (uint32_t)(((uint64_t)random_state * limit) >> 32);
 }
 
-static void add(struct text *text, const char *bytes, size_t len)
-{
-    if (text->size - text->len < len) {
-        text->size = (text->size + len) * 2;
-        text->data = realloc(text->data, text->size);
-        if (text->data == NULL) {
-            perror("scanner_bench");
-            exit(1);
-        }
-    }
-    memcpy(text->data + text->len, bytes, len);
-    text->len += len;
-}
-
-static void add_text(struct text *text, const char *words)
-{
-    add(text, words, strlen(words));
-}
-
-static void add_number(struct text *text, const char *format, double number)
-{
-    char words[64];
-    int len = snprintf(words, sizeof words, format, number);
-
-    add(text, words, (size_t)len);
-}
-
+/* Words of at least `len` bytes; `line_end` follows every 60 to 70 bytes. */
 static void add_prose(struct text *text, size_t len, const char *line_end)
 {
     static const char *const words[] = {"the",  "message", "of",     "a",      "worker",
@@ -66,29 +35,33 @@ static void add_prose(struct text *text, size_t len, const char *line_end)
     size_t begin = text->len, line = text->len;
 
     while (text->len - begin < len) {
-        add_text(text, words[random_below(sizeof words / sizeof words[0])]);
+        text_printf(text, "%s", words[random_below(sizeof words / sizeof words[0])]);
         if (text->len - line > 60) {
-            add_text(text, line_end);
+            text_printf(text, "%s", line_end);
             line = text->len;
         }
-        add_text(text, " ");
+        text_printf(text, " ");
     }
+}
+
+/* The text of a small request is up to 19 bytes long. */
+static void add_hello(struct text *text, const char *before)
+{
+    text_printf(text, "%s", before);
+    text_add(text, "hello to all of you", 1 + random_below(19));
+    text_printf(text, "\"}}}\n");
 }
 
 /* (a) requests of about 100 bytes, one a line */
 static void requests(struct text *text)
 {
-    static const char *const methods[] = {"tools/call", "ping", "session/prompt",
-                                          "resources/read"};
+    static const char *const methods[] = {"tools/call", "ping", "session/prompt", "resources/read"};
 
     for (unsigned id = 0; text->len < INPUT_BYTES; id++) {
-        add_number(text, "{\"jsonrpc\":\"2.0\",\"id\":%.0f,\"method\":\"", id);
-        add_text(text, methods[random_below(4)]);
-        add_text(text, "\",\"params\":{\"name\":\"echo\",\"arguments\":{\"n\":");
-        add_number(text, "%.0f", random_below(100000));
-        add_text(text, ",\"text\":\"");
-        add(text, "hello to all of you", 1 + random_below(19));
-        add_text(text, "\"}}}\n");
+        text_printf(text, "{\"jsonrpc\":\"2.0\",\"id\":%u,\"method\":\"%s\",\"params\":{", id,
+                    methods[random_below(4)]);
+        text_printf(text, "\"name\":\"echo\",\"arguments\":{\"n\":%u", random_below(100000));
+        add_hello(text, ",\"text\":\"");
     }
 }
 
@@ -96,49 +69,44 @@ static void requests(struct text *text)
 static void spaced_requests(struct text *text)
 {
     for (unsigned id = 0; text->len < INPUT_BYTES; id++) {
-        add_number(text, "{\"jsonrpc\": \"2.0\", \"id\": %.0f, \"method\": \"tools/call\", ", id);
-        add_text(text, "\"params\": {\"name\": \"echo\", \"arguments\": {\"n\": ");
-        add_number(text, "%.0f", random_below(100000));
-        add_text(text, ", \"text\": \"");
-        add(text, "hello to all of you", 1 + random_below(19));
-        add_text(text, "\"}}}\n");
+        text_printf(text, "{\"jsonrpc\": \"2.0\", \"id\": %u, \"method\": \"tools/call\", ", id);
+        text_printf(text, "\"params\": {\"name\": \"echo\", \"arguments\": {\"n\": %u",
+                    random_below(100000));
+        add_hello(text, ", \"text\": \"");
     }
 }
 
-/* (b) one message that is nearly all strings of some KiB */
+/* one message that is nearly all strings of some KiB */
+static void strings(struct text *text, const char *line_end)
+{
+    text_printf(text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[");
+    while (text->len < INPUT_BYTES) {
+        text_printf(text, "{\"type\":\"text\",\"text\":\"");
+        add_prose(text, 2048 + random_below(8192), line_end);
+        text_printf(text, "\"},");
+    }
+    text_printf(text, "null]}}\n");
+}
+
+/* (b) without escapes */
 static void strings_without_escapes(struct text *text)
 {
-    add_text(text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[");
-    while (text->len < INPUT_BYTES) {
-        add_text(text, "{\"type\":\"text\",\"text\":\"");
-        add_prose(text, 2048 + random_below(8192), "");
-        add_text(text, "\"},");
-    }
-    add_text(text, "null]}}\n");
+    strings(text, "");
 }
 
 /* the same with an escaped newline every 60 to 70 bytes */
 static void strings_with_escapes(struct text *text)
 {
-    add_text(text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"content\":[");
-    while (text->len < INPUT_BYTES) {
-        add_text(text, "{\"type\":\"text\",\"text\":\"");
-        add_prose(text, 2048 + random_below(8192), "\\n");
-        add_text(text, "\"},");
-    }
-    add_text(text, "null]}}\n");
+    strings(text, "\\n");
 }
 
-/* text that is nothing but escaped characters */
+/* text of escaped characters only */
 static void strings_of_hex_escapes(struct text *text)
 {
-    add_text(text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"");
-    while (text->len < INPUT_BYTES) {
-        char words[8];
-        int len = snprintf(words, sizeof words, "\\u%04x", 0x400 + random_below(0x100));
-        add(text, words, (size_t)len);
-    }
-    add_text(text, "\"}\n");
+    text_printf(text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"");
+    while (text->len < INPUT_BYTES)
+        text_printf(text, "\\u%04x", 0x400 + random_below(0x100));
+    text_printf(text, "\"}\n");
 }
 
 /* text in Cyrillic, Greek, Chinese and with emoji */
@@ -150,10 +118,15 @@ static void strings_not_ascii(struct text *text)
         "\xE6\xB6\x88\xE6\x81\xAF\xE4\xB8\x8D\xE4\xBC\x9A\xE4\xB8\xA2\xE5\xA4\xB1",
         "\xE5\xB7\xA5\xE4\xBD\x9C\xE8\x80\x85", "\xF0\x9F\x9A\x8C "};
 
-    add_text(text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"");
+    text_printf(text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"");
     while (text->len < INPUT_BYTES)
-        add_text(text, words[random_below(sizeof words / sizeof words[0])]);
-    add_text(text, "\"}\n");
+        text_printf(text, "%s", words[random_below(sizeof words / sizeof words[0])]);
+    text_printf(text, "\"}\n");
+}
+
+static double random_fraction(uint32_t limit, double divisor)
+{
+    return (double)random_below(limit) / divisor;
 }
 
 /* (c) one message of small objects, arrays, numbers and literals */
@@ -161,45 +134,44 @@ static void structure(struct text *text)
 {
     static const char *const literal[] = {"true", "false", "null"};
 
-    add_text(text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"rows\":[");
+    text_printf(text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"rows\":[");
     while (text->len < INPUT_BYTES) {
-        add_number(text, "{\"id\":%.0f,", random_below(100000));
-        add_number(text, "\"x\":%.3f,", (double)random_below(2000000) / 1000 - 1000);
-        add_number(text, "\"y\":%.6f,", (double)random_below(2000000) / 1000 - 1000);
-        add_number(text, "\"weight\":%.17g,", (double)random_below(1000000) / 999983.0);
-        add_number(text, "\"scale\":%.3e,\"shape\":[", (double)random_below(1000) / 7);
+        text_printf(text, "{\"id\":%u,", random_below(100000));
+        text_printf(text, "\"x\":%.3f,", random_fraction(2000000, 1000) - 1000);
+        text_printf(text, "\"y\":%.6f,", random_fraction(2000000, 1000) - 1000);
+        text_printf(text, "\"weight\":%.17g,", random_fraction(1000000, 999983.0));
+        text_printf(text, "\"scale\":%.3e,\"shape\":[", random_fraction(1000, 7));
         for (uint32_t n = random_below(8); n > 0; n--)
-            add_number(text, "%.0f,", random_below(1000));
-        add_number(text, "[%.0f,[]],{}],\"ok\":", random_below(10));
-        add_text(text, literal[random_below(3)]);
-        add_text(text, "},");
+            text_printf(text, "%u,", random_below(1000));
+        text_printf(text, "[%u,[]],{}],\"ok\":", random_below(10));
+        text_printf(text, "%s},", literal[random_below(3)]);
     }
-    add_text(text, "null]}}\n");
+    text_printf(text, "null]}}\n");
 }
 
 /* the same numbers only */
 static void numbers(struct text *text)
 {
-    add_text(text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[");
+    text_printf(text, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":[");
     while (text->len < INPUT_BYTES) {
-        add_number(text, "[%.15f,", (double)random_below(2000000) / 999983.0 - 1);
-        add_number(text, "%.15f],", (double)random_below(2000000) / 999983.0 - 1);
-        add_number(text, "%.0f,", random_below(1000000));
+        text_printf(text, "[%.15f,", random_fraction(2000000, 999983.0) - 1);
+        text_printf(text, "%.15f],", random_fraction(2000000, 999983.0) - 1);
+        text_printf(text, "%u,", random_below(1000000));
     }
-    add_text(text, "null]}\n");
+    text_printf(text, "null]}\n");
 }
 
-/* Scans all messages of `text`, each handed over `piece` bytes at a time; returns their number. */
+/* Scans all messages of `text`, in pieces of `piece` bytes; returns the number of messages. */
 static size_t scan(const struct text *text, size_t piece)
 {
     struct scanner scanner;
-    size_t begin = 0, there = 0, messages = 0;
+    size_t begin = 0, end = 0, messages = 0;
 
     scanner_reset(&scanner);
-    while (there < text->len) {
-        there = text->len - there < piece ? text->len : there + piece;
+    while (end < text->len) {
+        end = text->len - end < piece ? text->len : end + piece;
         for (;;) {
-            enum scan_status status = scanner_run(&scanner, text->data + begin, there - begin);
+            enum scan_status status = scanner_run(&scanner, text->data + begin, end - begin);
             if (status == SCAN_MORE)
                 break;
             if (status == SCAN_INVALID) {
@@ -239,7 +211,7 @@ static double gigabytes_per_second(const struct text *text, size_t piece, double
 
 static void measure(const char *name, void (*generate)(struct text *), double seconds)
 {
-    struct text text = {NULL, 0, 0};
+    struct text text = {0};
     size_t messages;
     double whole, pieces;
 
@@ -249,7 +221,7 @@ static void measure(const char *name, void (*generate)(struct text *), double se
     pieces = gigabytes_per_second(&text, PIECE_BYTES, seconds);
     printf("%-32s %8zu messages of %8zu bytes: whole %6.2f GB/s, in 1 KiB pieces %6.2f GB/s\n",
            name, messages, text.len / messages, whole, pieces);
-    free(text.data);
+    text_free(&text);
 }
 
 int main(int argc, char **argv)

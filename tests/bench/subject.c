@@ -12,11 +12,14 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "deadline.h"
+#include "proc.h"
 
 #define STOP_SECONDS 5
 #define START_SECONDS 10
+#define CHILDREN_MAX 256
 
 static void fail(const char *what)
 {
@@ -25,14 +28,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-static void nap(void)
-{
-    const struct timespec two_ms = {0, 2000000};
-
-    nanosleep(&two_ms, NULL);
-}
-
-/* The last one, which is less often asked to serve devices than the first. */
+/* The last processor serves devices less often than the first. */
 static void stay_on_one_cpu(void)
 {
     cpu_set_t set;
@@ -75,81 +71,61 @@ void subject_start(struct subject *subject, char **argv, bool stdio, bool one_cp
     subject->out = out[0];
 }
 
-/* Which file the process runs; a child that has yet to execute runs its parent's. */
-static void executable(char *path, size_t size, const char *pid)
+/* The file that the process executes; before exec that of its parent. */
+static void executable(char *path, size_t size, pid_t pid)
 {
     char link[100];
     ssize_t len;
 
-    snprintf(link, sizeof link, "/proc/%s/exe", pid);
+    snprintf(link, sizeof link, "/proc/%ld/exe", (long)pid);
     len = readlink(link, path, size - 1);
     path[len > 0 ? len : 0] = '\0';
 }
 
-/* The beginning of a file of /proc/PID; empty when it cannot be read. */
-static void read_proc(char *text, size_t size, pid_t pid, const char *name)
-{
-    char path[300];
-    ssize_t len = 0;
-    int fd;
-
-    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        len = read(fd, text, size - 1);
-        close(fd);
-    }
-    text[len > 0 ? len : 0] = '\0';
-}
-
-/* The number behind "name:" in a file of /proc/PID. */
+/* The number after "name:" in a file of /proc/PID; 0: none. */
 static uint64_t proc_number(pid_t pid, const char *file, const char *name)
 {
-    char text[8192], wanted[64];
-    const char *at;
+    struct text text = {0};
+    char path[64], wanted[64];
+    const char *at = NULL;
+    uint64_t number;
 
-    read_proc(text, sizeof text, pid, file);
+    snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, file);
     snprintf(wanted, sizeof wanted, "\n%s:", name);
-    at = strstr(text, wanted);
-    return at != NULL ? strtoull(at + strlen(wanted), NULL, 10) : 0;
-}
-
-static bool sleeps(pid_t pid)
-{
-    char text[512];
-    const char *after_name;
-
-    read_proc(text, sizeof text, pid, "stat");
-    after_name = strrchr(text, ')');
-    return after_name != NULL && strncmp(after_name, ") S", 3) == 0;
+    if (read_file(&text, path) && text.len > 0)
+        at = strstr(text.data, wanted);
+    number = at != NULL ? strtoull(at + strlen(wanted), NULL, 10) : 0;
+    text_free(&text);
+    return number;
 }
 
 void subject_settle(const struct subject *subject)
 {
-    for (int tries = 0; tries < 100000 && !sleeps(subject->pid); tries++)
+    for (int tries = 0; tries < 100000 && proc_state(subject->pid) != 'S'; tries++)
         sched_yield();
 }
 
 static unsigned executed_workers(const struct subject *subject)
 {
-    char name[64], children[16384], own[512], its[512], *word, *rest;
-    unsigned count = 0;
+    char own[512], its[512];
+    pid_t children[CHILDREN_MAX];
+    size_t count = proc_children(subject->pid, children, CHILDREN_MAX);
+    unsigned executed = 0;
 
-    snprintf(name, sizeof name, "%ld", (long)subject->pid);
-    executable(own, sizeof own, name);
-    snprintf(name, sizeof name, "task/%ld/children", (long)subject->pid);
-    read_proc(children, sizeof children, subject->pid, name);
-    for (word = strtok_r(children, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
-        executable(its, sizeof its, word);
-        count += its[0] != '\0' && strcmp(own, its) != 0;
+    executable(own, sizeof own, subject->pid);
+    for (size_t i = 0; i < count && i < CHILDREN_MAX; i++) {
+        executable(its, sizeof its, children[i]);
+        executed += its[0] != '\0' && strcmp(own, its) != 0;
     }
-    return count;
+    return executed;
 }
 
 void subject_wait_workers(const struct subject *subject, unsigned workers)
 {
-    for (int i = 0; executed_workers(subject) < workers; i++) {
-        if (i == START_SECONDS * 500) {
+    int64_t deadline = deadline_in(START_SECONDS);
+
+    while (executed_workers(subject) < workers) {
+        if (deadline_over(deadline)) {
             fprintf(stderr, "load: the program under test does not start its workers\n");
             exit(1);
         }
@@ -160,7 +136,8 @@ void subject_wait_workers(const struct subject *subject, unsigned workers)
 
 uint64_t subject_cpu_ns(const struct subject *subject)
 {
-    char path[64];
+    char path[320];
+    struct text text = {0};
     uint64_t total = 0;
     const struct dirent *entry;
     DIR *tasks;
@@ -168,16 +145,15 @@ uint64_t subject_cpu_ns(const struct subject *subject)
     snprintf(path, sizeof path, "/proc/%ld/task", (long)subject->pid);
     tasks = opendir(path);
     while (tasks != NULL && (entry = readdir(tasks)) != NULL) {
-        char text[128], name[280];
-
-        if (entry->d_name[0] == '.')
-            continue;
-        snprintf(name, sizeof name, "task/%s/schedstat", entry->d_name);
-        read_proc(text, sizeof text, subject->pid, name);
-        total += strtoull(text, NULL, 10);
+        snprintf(path, sizeof path, "/proc/%ld/task/%s/schedstat", (long)subject->pid,
+                 entry->d_name);
+        text.len = 0;
+        if (entry->d_name[0] != '.' && read_file(&text, path) && text.len > 0)
+            total += strtoull(text.data, NULL, 10);
     }
     if (tasks != NULL)
         closedir(tasks);
+    text_free(&text);
     return total;
 }
 
@@ -199,7 +175,9 @@ void subject_memory(const struct subject *subject, uint64_t *resident, uint64_t 
 
 static bool exited(const struct subject *subject, int *status)
 {
-    for (int i = 0; i < STOP_SECONDS * 500; i++) {
+    int64_t deadline = deadline_in(STOP_SECONDS);
+
+    while (!deadline_over(deadline)) {
         pid_t pid = waitpid(subject->pid, status, WNOHANG);
 
         if (pid == subject->pid)

@@ -1,5 +1,5 @@
-/* The program under test: started and ended, and what the system knows about it. Its workers are
- * processes of their own and are not counted. Linux only: /proc. */
+/* The program under test: its start, its end, and its resources. Its workers are processes of their
+ * own and are not counted. Linux only: /proc. */
 #ifndef TESTS_BENCH_SUBJECT_H
 #define TESTS_BENCH_SUBJECT_H
 
@@ -9,35 +9,35 @@
 
 struct subject {
     pid_t pid;
-    int in, out; /* its stdin and stdout; -1 when it is not talked to that way */
+    int in, out; /* its stdin and stdout; -1: not used */
 };
 
-/* Starts argv, found in PATH; over stdio, or with nothing on its stdin and its stdout going to our
- * stderr. It dies with us. With `one_cpu` it and its workers share the last processor with us. Ends
- * the program when that fails. */
+/* Starts argv, found in PATH; with pipes as stdin and stdout or, without `stdio`, with /dev/null
+ * and this program's stderr. It dies with this program. With `one_cpu` all processes share the last
+ * processor. A failure ends this program. */
 void subject_start(struct subject *subject, char **argv, bool stdio, bool one_cpu);
 
-/* Waits until it has executed this many workers and sleeps. Until then a bus may well serve, but
- * with fewer of them. Ends the program when that takes more than ten seconds. */
+/* Waits until it has executed this many workers and sleeps; before, a bus may serve with fewer.
+ * Ends this program after ten seconds. */
 void subject_wait_workers(const struct subject *subject, unsigned workers);
 
-/* Waits until it sleeps, having done all there is to do. */
+/* Waits until it sleeps: all its work is done. */
 void subject_settle(const struct subject *subject);
 
-/* Time it has had on a processor so far, user and system, in nanoseconds. Exact while it sleeps. */
+/* Its processor time so far, user and system, in nanoseconds. Exact while it sleeps. */
 uint64_t subject_cpu_ns(const struct subject *subject);
 
-/* How often it went to sleep of its own. */
+/* The number of its voluntary sleeps. */
 uint64_t subject_sleeps(const struct subject *subject);
 
-/* The most memory that was ever resident, in KiB. */
+/* The peak of its resident memory in KiB. */
 uint64_t subject_peak_kib(const struct subject *subject);
 
-/* What is resident now, in bytes: all, and what is its alone and not of a file. */
+/* Its resident memory in bytes: all of it, and the anonymous part. */
 void subject_memory(const struct subject *subject, uint64_t *resident, uint64_t *anonymous);
 
-/* Ends it: its stdin is closed, or SIGTERM sent. Returns false, with a line on stderr, when it
- * did not exit by itself with status 0 within five seconds. */
+/* Ends it: closes its stdin, or sends SIGTERM. False, with a line on stderr: it did not exit with
+ * status 0 within five seconds. */
 bool subject_stop(struct subject *subject);
 
 #endif

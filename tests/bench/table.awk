@@ -1,6 +1,6 @@
-# table.awk: makes the table of `make bench` from what run.sh kept: lines of a scenario, what was
-# measured (floor, bus, peer), and NAME=VALUE pairs. A ratio is the median of the ratios of the
-# runs, not the ratio of the medians: what disturbs one run disturbs both its sides.
+# table.awk: makes the table of `make bench` from the records of run.sh: lines of a scenario, a
+# subject (floor, bus, peer), and NAME=VALUE pairs. A ratio is the median of the ratios of the runs,
+# not the ratio of the medians: a disturbance of one run affects both its sides.
 
 function sort_numbers(values, count,   i, j, value) {
     for (i = 2; i <= count; i++) {
@@ -82,7 +82,7 @@ function failures(what, scenario,   subject, text) {
         broken = 1
 }
 
-# A row: what was measured, in this unit, against the floor, or against the bus in `other`.
+# A row: a measurement in this unit, relative to the floor, or to the bus in scenario `other`.
 function compare(what, scenario, name, goal, other, scale,   to, subject, value, spread) {
     if (!(scenario in seen))
         return
@@ -95,7 +95,7 @@ function compare(what, scenario, name, goal, other, scale,   to, subject, value,
          short(value), spread, goal, short(median(scenario, "peer", name)), verdict(value, goal))
 }
 
-# A row without anything to compare with: the value itself is to meet the goal.
+# A row without a comparison: the goal is for the value itself.
 function plain(what, scenario, name, goal,   value, spread) {
     if (!(scenario in seen))
         return
@@ -106,7 +106,7 @@ function plain(what, scenario, name, goal,   value, spread) {
          short(median(scenario, "peer", name)), verdict(value, goal))
 }
 
-# The relay that passes on whole lines only: below it no bus can be.
+# The relay of complete lines: the floor for any bus.
 function lines_row(scenario,   value, spread) {
     value = ratio(scenario, "lines", "cpu_ns", scenario, "floor", 1)
     spread = spread_of(value)

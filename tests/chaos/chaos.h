@@ -1,5 +1,5 @@
-/* A chaos run: a daemon, random clients, random workers, and a checker that sees every message at
- * both ends. */
+/* A chaos run: a daemon, random clients, random workers, and a checker of all messages at both ends
+ * of the daemon. */
 #ifndef TESTS_CHAOS_CHAOS_H
 #define TESTS_CHAOS_CHAOS_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "chaos_client.h"
-#include "config/sharing.h"
+#include "config/pool_mode.h"
 #include "dice.h"
 #include "fleet.h"
 #include "journal.h"
@@ -16,13 +16,13 @@
 #include "subject.h"
 #include "verdict.h"
 
-/* The configuration's limits, small enough for all of them to be met. */
+/* The limits of the configuration, small enough to be met. */
 #define LIMIT_INPUT (1 << 20)
 #define LIMIT_QUEUE (192 << 10)
 #define LIMIT_CONNECTIONS 30
 #define LIMIT_SESSIONS 56
-#define LIMIT_SESSIONS_BOUND 160   /* where each worker has its own */
-#define LIMIT_SESSIONS_LEARNED 10000 /* nobody is told when there is no room for one */
+#define LIMIT_SESSIONS_BOUND 160     /* sessions of each worker */
+#define LIMIT_SESSIONS_LEARNED 10000 /* never met: beyond it no error is sent */
 #define LIMIT_PENDING 400
 #define LIMIT_DRAIN_SEC 2
 #define LIMIT_BACKPRESSURE_SEC 2
@@ -35,40 +35,40 @@
 #define CLIENTS_MAX 36
 
 enum phase {
-    PHASE_START,  /* nothing has happened */
-    PHASE_CALM,   /* everything behaves; nothing may be lost */
-    PHASE_QUIET,  /* nothing happens; all is as it was at the start */
-    PHASE_STORM,  /* everything happens */
-    PHASE_SETTLE, /* nobody does harm any more; all that is open comes to its end */
-    PHASE_END     /* the daemon was told to stop */
+    PHASE_START,  /* before the first message */
+    PHASE_CALM,   /* clients and workers behave; no message may be lost */
+    PHASE_QUIET,  /* no messages; resources are back at the baseline */
+    PHASE_STORM,  /* clients and workers misbehave */
+    PHASE_SETTLE, /* no more harm; all open requests end */
+    PHASE_END     /* the daemon got SIGTERM */
 };
 
 struct options {
     unsigned seconds;
-    uint64_t seed;
+    unsigned long long seed;
     const char *daemon;
     char worker[4096];
     bool tcp;
-    char keys[160]; /* of each pool beside the usual ones, as in the configuration */
-    struct sharing sharing; /* what they mean */
-    enum wire_framing worker_framing; /* that of the clients is wire_framing */
-    unsigned pools, workers; /* workers of each pool */
+    char keys[160];                   /* further keys of each pool, as in the configuration */
+    struct pool_mode mode;            /* their meaning */
+    enum wire_framing worker_framing; /* wire_framing is that of the clients */
+    unsigned pools, workers;          /* workers of each pool */
 };
 
-/* What a storm is mostly about. */
+/* The character of a storm. */
 struct mood {
-    unsigned loose;     /* per thousand clients: do not read as they should */
-    unsigned small_ids; /* per thousand: use the ids that everybody uses */
-    uint32_t pause_ms;  /* between a client's messages, at most */
-    uint32_t torment_ms, harm_ms; /* between two stops or kills, two harmful orders, at most */
+    unsigned loose;               /* per thousand clients: read too little */
+    unsigned small_ids;           /* per thousand requests: use ids that all clients use */
+    uint32_t pause_ms;            /* at most, between two messages of a client */
+    uint32_t torment_ms, harm_ms; /* at most, between two stops or kills, two harmful orders */
 };
 
 struct stats {
-    uint64_t sent, received, sent_bytes, received_bytes;
-    uint64_t got, said; /* messages at the workers' end */
-    uint64_t requests, answered, refused, cut_off;
-    uint64_t questions, clients, turned_away, rejected, stalled;
-    uint64_t processes, kills, stops, harms, rounds;
+    unsigned long long sent, received, sent_bytes, received_bytes;
+    unsigned long long got, said; /* messages to and from workers */
+    unsigned long long requests, answered, refused, cut_off;
+    unsigned long long questions, clients, turned_away, rejected, stalled;
+    unsigned long long processes, kills, stops, harms, rounds;
 };
 
 struct chaos {
@@ -84,48 +84,47 @@ struct chaos {
     enum phase phase;
     struct mood mood;
     int64_t now_ms;
-    struct client clients[CLIENTS_MAX];
-    uint64_t last_serial, last_conn;
+    struct client *clients; /* CLIENTS_MAX of them */
+    unsigned long long last_serial, last_conn;
     int64_t next_harm_ms, next_huge_ms, next_torment_ms, next_look_ms;
     unsigned calm_number;
     long baseline_fds, baseline_rss;
     size_t baseline_size; /* of the fleet */
 };
 
+#define each_client(client, chaos)                                                                 \
+    for (struct client *client = (chaos)->clients; client < (chaos)->clients + CLIENTS_MAX;        \
+         client++)
+
 #define BACKPRESSURE_MS (LIMIT_BACKPRESSURE_SEC * 1000)
 
-/* A client has one worker of each pool, and stays with it. */
+/* Each client is bound to one worker of each pool. */
 static inline bool chaos_binds(const struct chaos *chaos)
 {
-    return chaos->options.sharing.clients != CLIENTS_SHARED;
+    return chaos->options.mode.clients != CLIENTS_SHARED;
 }
 
 static inline unsigned chaos_max_sessions(const struct chaos *chaos)
 {
-    if (chaos->options.sharing.session_in_params)
+    if (chaos->options.mode.session_in_params)
         return LIMIT_SESSIONS_LEARNED;
     return chaos_binds(chaos) ? LIMIT_SESSIONS_BOUND : LIMIT_SESSIONS;
 }
 
-/* What is said of a progress token goes to the client that has used it. */
+/* Progress goes to the client that made the token. */
 static inline bool chaos_knows_tokens(const struct chaos *chaos)
 {
-    return chaos_binds(chaos) || chaos->options.sharing.rewrite_ids;
+    return chaos_binds(chaos) || chaos->options.mode.rewrite_ids;
 }
 
 static inline bool chaos_sticky(const struct chaos *chaos)
 {
-    return chaos->options.sharing.clients == CLIENTS_STICKY;
+    return chaos->options.mode.clients == CLIENTS_STICKY;
 }
 
 static inline bool chaos_exclusive(const struct chaos *chaos)
 {
-    return chaos->options.sharing.clients == CLIENTS_EXCLUSIVE;
+    return chaos->options.mode.clients == CLIENTS_EXCLUSIVE;
 }
-
-const char *phase_name(enum phase phase);
-
-/* One round of everything: waits at most `timeout_ms` for something to happen. */
-void chaos_step(struct chaos *chaos, int timeout_ms);
 
 #endif

@@ -13,7 +13,7 @@
 
 #define READ_BYTES 65536
 #define READS_PER_ROUND 4
-#define SMALL_BUFFER 4096 /* of a slow reader's socket: the daemon is to notice */
+#define SMALL_BUFFER 4096 /* socket buffer of a slow reader, so that the daemon notices */
 
 void client_init(struct client *client)
 {
@@ -23,30 +23,18 @@ void client_init(struct client *client)
     list_init(&client->given_up);
 }
 
-void client_free(struct client *client)
-{
-    if (client->fd >= 0)
-        close(client->fd);
-    text_free(&client->in);
-    text_free(&client->out);
-    text_free(&client->frame);
-    free(client->replies);
-}
-
+/* The buffers keep their memory. */
 static void reset_state(struct client *client)
 {
-    struct client fresh;
+    struct client old = *client;
 
-    client_init(&fresh);
-    fresh.in = client->in;
-    fresh.out = client->out;
-    fresh.in.len = fresh.out.len = 0;
-    fresh.frame = client->frame;
-    fresh.replies = client->replies;
-    fresh.reply_room = client->reply_room;
-    *client = fresh;
-    list_init(&client->in_flight);
-    list_init(&client->given_up);
+    client_init(client);
+    client->in.bytes = old.in.bytes;
+    client->in.frame = old.in.frame;
+    client->out = old.out;
+    client->in.bytes.len = client->out.len = 0;
+    client->replies = old.replies;
+    client->reply_room = old.reply_room;
 }
 
 void client_open(struct chaos *chaos, struct client *client, const struct profile *profile)
@@ -72,38 +60,35 @@ void client_open(struct chaos *chaos, struct client *client, const struct profil
 
 void client_begin_going(struct client *client)
 {
-    size_t i;
-
     if (client->going)
         return;
     client->going = true;
-    for (i = 0; i < client->session_count; i++)
+    for (size_t i = 0; i < client->session_count; i++)
         client->sessions[i]->endings++;
 }
 
-const struct client *client_find(const struct chaos *chaos, uint64_t conn)
+struct client *client_find(const struct chaos *chaos, unsigned long long conn)
 {
-    size_t i;
-
-    for (i = 0; i < CLIENTS_MAX; i++) {
-        if (client_is_open(&chaos->clients[i]) && chaos->clients[i].conn == conn)
-            return &chaos->clients[i];
+    each_client(client, chaos) {
+        if (client_is_open(client) && client->conn == conn)
+            return client;
     }
     return NULL;
 }
 
-bool client_stays(const struct client *client)
+bool client_stays(const struct chaos *chaos, unsigned long long conn)
 {
-    return client != NULL && client_is_open(client) && !client->going && !client->profile.loose;
+    const struct client *client = client_find(chaos, conn);
+
+    return client != NULL && !client->going && !client->profile.loose;
 }
 
 void client_close(struct chaos *chaos, struct client *client, bool reset)
 {
     struct linger linger = {1, 0};
-    size_t i;
 
     client_begin_going(client);
-    for (i = 0; i < client->session_count; i++)
+    for (size_t i = 0; i < client->session_count; i++)
         client->sessions[i]->users--;
     client->session_count = 0;
     while (list_take_first(&client->in_flight) != NULL)
@@ -115,8 +100,8 @@ void client_close(struct chaos *chaos, struct client *client, bool reset)
         setsockopt(client->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
     close(client->fd);
     client->fd = -1;
-    client->next_say_ms =
-        chaos->now_ms + dice_between(&chaos->dice, 1, client->turned_away ? 900 : 200);
+    client->next_say_ms = chaos->now_ms +
+                          dice_between(&chaos->dice, 1, client->turned_away ? 900 : 200);
 }
 
 /* --- output --- */
@@ -141,27 +126,19 @@ static size_t write_share(struct chaos *chaos, struct client *client)
 void client_write(struct chaos *chaos, struct client *client)
 {
     size_t share = write_share(chaos, client);
-    ssize_t written =
-        send(client->fd, client->out.data + client->out_at, share, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t written = send(client->fd, client->out.data + client->out_at, share,
+                           MSG_NOSIGNAL | MSG_DONTWAIT);
 
     if (written < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    if (written < 0) { /* the reason is found by reading */
+    if (written < 0) { /* a read will find the reason */
         client->out_at = client->out.len = 0;
         client->silent = client->shut = true;
         client_begin_going(client);
         return;
     }
-    client->out_at += (size_t)written;
-    chaos->stats.sent_bytes += (uint64_t)written;
-    if (client->out_at == client->out.len) {
-        client->out_at = client->out.len = 0;
-    } else if (client->out_at > client->out.len / 2 && client->out_at > READ_BYTES) {
-        memmove(client->out.data, client->out.data + client->out_at,
-                client->out.len - client->out_at);
-        client->out.len -= client->out_at;
-        client->out_at = 0;
-    }
+    chaos->stats.sent_bytes += (unsigned long long)written;
+    wire_written(&client->out, &client->out_at, (size_t)written);
 }
 
 /* --- input --- */
@@ -171,40 +148,21 @@ bool client_wants_read(const struct chaos *chaos, const struct client *client)
     if (chaos->phase != PHASE_STORM)
         return true;
     if (client->profile.reading == READING_NEVER)
-        return chaos->now_ms >= client->ends_ms; /* looks what has become of it */
+        return chaos->now_ms >= client->ends_ms; /* to find the end of its connection */
     return chaos->now_ms >= client->next_read_ms;
 }
 
-static void take_line(struct chaos *chaos, struct client *client, const char *line, size_t len)
+static void take_lines(struct chaos *chaos, struct client *client)
 {
-    chaos->stats.received++;
-    client->lines++;
-    check_line(chaos, client, line, len);
-}
+    const char *line;
+    size_t len;
 
-static void take_lines(struct chaos *chaos, struct client *client, size_t looked_at)
-{
-    struct text *in = &client->in;
-    size_t start = 0, used;
-
-    check_up_drain(chaos); /* what was said is known before it is looked at */
-    while (wire_framing != WIRE_LINES &&
-           (used = wire_unframe(&client->frame, in->data + start, in->len - start)) > 0) {
-        take_line(chaos, client, client->frame.data, client->frame.len);
-        start += used;
+    check_up_drain(chaos); /* what a worker sent is known before the client's copy is checked */
+    while (wire_next(&client->in, &line, &len)) {
+        chaos->stats.received++;
+        client->lines++;
+        check_line(chaos, client, line, len);
     }
-    while (wire_framing == WIRE_LINES && looked_at < in->len) {
-        const char *found = memchr(in->data + looked_at, '\n', in->len - looked_at);
-        size_t end;
-
-        if (found == NULL)
-            break;
-        end = (size_t)(found - in->data) + 1;
-        take_line(chaos, client, in->data + start, end - start);
-        start = looked_at = end;
-    }
-    memmove(in->data, in->data + start, in->len - start);
-    in->len -= start;
 }
 
 static size_t read_share(struct chaos *chaos, struct client *client)
@@ -215,11 +173,11 @@ static size_t read_share(struct chaos *chaos, struct client *client)
     return dice_between(&chaos->dice, 100, 3000);
 }
 
-/* False: there is no more for now. */
+/* False: no more input for now. */
 static bool read_once(struct chaos *chaos, struct client *client)
 {
-    size_t share = read_share(chaos, client), before = client->in.len;
-    ssize_t got = recv(client->fd, text_room(&client->in, share), share, MSG_DONTWAIT);
+    size_t share = read_share(chaos, client);
+    ssize_t got = recv(client->fd, text_room(&client->in.bytes, share), share, MSG_DONTWAIT);
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
@@ -229,9 +187,9 @@ static bool read_once(struct chaos *chaos, struct client *client)
         client_close(chaos, client, false);
         return false;
     }
-    client->in.len += (size_t)got;
-    chaos->stats.received_bytes += (uint64_t)got;
-    take_lines(chaos, client, before);
+    client->in.bytes.len += (size_t)got;
+    chaos->stats.received_bytes += (unsigned long long)got;
+    take_lines(chaos, client);
     return share == READ_BYTES && (size_t)got == share;
 }
 

@@ -16,7 +16,6 @@
 
 #include "deadline.h"
 
-/* Written by the handler, read in every round. */
 static volatile sig_atomic_t term_arrived;
 
 static void note_term(int signo)
@@ -33,15 +32,11 @@ static void die(const char *what)
 
 static void set_signals(void)
 {
-    struct sigaction action;
+    struct sigaction action = {.sa_handler = note_term};
     struct rlimit no_core = {0, 0};
 
-    memset(&action, 0, sizeof action);
-    sigemptyset(&action.sa_mask);
-    action.sa_handler = note_term;
     sigaction(SIGTERM, &action, NULL);
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
     setrlimit(RLIMIT_CORE, &no_core);
 }
 
@@ -53,20 +48,20 @@ static void set_nonblocking(int fd)
         die("fcntl");
 }
 
-/* Unique as long as no two processes with one pid start within the same microsecond. */
-static uint64_t make_origin(void)
+/* Unique unless two processes with one pid start within one microsecond. */
+static unsigned long long make_origin(void)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return ((uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000) << 22 |
-           ((uint64_t)getpid() & 0x3fffff);
+    return ((unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000)
+               << 22 |
+           ((unsigned long long)getpid() & 0x3fffff);
 }
 
 static void set_up(struct worker *worker, char *const argv[])
 {
     int fd = open(argv[2], O_RDONLY | O_CLOEXEC);
-    struct record hello;
 
     worker->journal = open(argv[1], O_WRONLY | O_CLOEXEC);
     if (fd < 0 || worker->journal < 0)
@@ -74,11 +69,11 @@ static void set_up(struct worker *worker, char *const argv[])
     worker->board = mmap(NULL, sizeof *worker->board, PROT_READ, MAP_SHARED, fd, 0);
     if (worker->board == MAP_FAILED)
         die("mmap");
-    wire_ids_rewritten = worker->board->sharing.rewrite_ids;
+    wire_ids_rewritten = worker->board->mode.rewrite_ids;
     wire_framing = (enum wire_framing)worker->board->framing;
     wire_bridged = worker->board->bridged;
-    wire_session_in_params = worker->board->sharing.session_in_params;
-    wire_cancels_for_good = worker->board->sharing.protocol == PROTOCOL_MCP;
+    wire_session_in_params = worker->board->mode.session_in_params;
+    wire_cancels_for_good = worker->board->mode.protocol == PROTOCOL_MCP;
     close(fd);
     worker->origin = make_origin();
     worker->pool = (uint8_t)strtoul(argv[4], NULL, 10);
@@ -86,24 +81,23 @@ static void set_up(struct worker *worker, char *const argv[])
     worker->out_max = dice_chance(&worker->dice, 500) ? 65536 : 4 << 20;
     set_nonblocking(STDIN_FILENO);
     set_nonblocking(STDOUT_FILENO);
-    memset(&hello, 0, sizeof hello);
-    hello.type = RECORD_HELLO;
-    worker_note(worker, hello);
+    worker_note(worker, (struct record){.type = RECORD_HELLO});
     worker_write_journal(worker);
+}
+
+void worker_begin_dying(struct worker *worker)
+{
+    if (!worker->ignores_term && worker->dying_at_ms == 0)
+        worker->dying_at_ms = worker->now_ms + worker->slow_ms + 1;
 }
 
 static void heed_term(struct worker *worker)
 {
-    struct record record;
-
     if (!term_arrived || worker->term_seen)
         return;
     worker->term_seen = true;
-    memset(&record, 0, sizeof record);
-    record.type = RECORD_TERM;
-    worker_note(worker, record);
-    if (!worker->ignores_term && worker->dying_at_ms == 0)
-        worker->dying_at_ms = worker->now_ms + worker->slow_ms + 1;
+    worker_note(worker, (struct record){.type = RECORD_TERM});
+    worker_begin_dying(worker);
 }
 
 static bool all_written(const struct worker *worker)
@@ -113,16 +107,12 @@ static bool all_written(const struct worker *worker)
 
 static void leave_in_time(struct worker *worker)
 {
-    struct record record;
-
     if (worker->dying_at_ms != 0 && worker->now_ms >= worker->dying_at_ms)
         worker_leave(worker, 0);
     if (!worker->leaving || (!all_written(worker) && worker->now_ms < worker->leave_by_ms))
         return;
-    memset(&record, 0, sizeof record);
-    record.type = RECORD_EXIT;
-    record.detail = all_written(worker) && !worker->out_closed;
-    worker_note(worker, record);
+    worker_note(worker, (struct record){.type = RECORD_EXIT,
+                                        .detail = all_written(worker) && !worker->out_closed});
     worker_write_journal(worker);
     _exit(worker->exit_status);
 }
@@ -135,17 +125,14 @@ static bool wants_input(const struct worker *worker)
 
 static void wait_for_work(struct worker *worker)
 {
-    struct pollfd fds[2];
+    bool writes = !all_written(worker) && !worker->out_closed;
+    struct pollfd fds[2] = {{wants_input(worker) ? STDIN_FILENO : -1, POLLIN, 0},
+                            {writes ? STDOUT_FILENO : -1, POLLOUT, 0}};
     int64_t left = worker_next_due(worker) - worker->now_ms;
     int timeout = worker_behaves(worker) ? 40 : 15;
 
     if (left < timeout)
         timeout = left > 0 ? (int)left : 0;
-    memset(fds, 0, sizeof fds);
-    fds[0].fd = wants_input(worker) ? STDIN_FILENO : -1;
-    fds[0].events = POLLIN;
-    fds[1].fd = all_written(worker) || worker->out_closed ? -1 : STDOUT_FILENO;
-    fds[1].events = POLLOUT;
     if (poll(fds, 2, timeout) <= 0)
         return;
     worker->now_ms = now_ms();

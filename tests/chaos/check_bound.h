@@ -1,4 +1,4 @@
-/* Who is bound to whom, in sticky and exclusive pools. */
+/* Checks the bindings of clients and workers in sticky and exclusive pools. */
 #ifndef TESTS_CHAOS_CHECK_BOUND_H
 #define TESTS_CHAOS_CHECK_BOUND_H
 
@@ -9,27 +9,27 @@
 struct chaos;
 struct incarnation;
 
-/* A message has gone from one to the other, whichever way: may it? */
-void check_bound(struct chaos *chaos, struct incarnation *worker, uint64_t conn);
+/* Checks a message between the two, in either direction. */
+void check_bound(struct chaos *chaos, struct incarnation *worker, unsigned long long conn);
 
-/* A message in a session has reached a sticky pool's worker. */
-void check_heard_of(const struct chaos *chaos, struct incarnation *worker,
-                    const struct entry *entry);
+/* Notes that a message in a session has reached a worker of a sticky pool. */
+void check_session_seen(const struct chaos *chaos, struct incarnation *worker,
+                        const struct entry *entry);
 
-/* An answer of a worker's has told its client of a session. */
-void check_learned(struct chaos *chaos, struct incarnation *worker, const char *name,
-                   uint64_t conn);
+/* Notes that an answer has named a session to its client. */
+void check_session_named(struct chaos *chaos, struct incarnation *worker, const char *name,
+                         unsigned long long conn);
 
-/* Who gets an event or a question of a worker, as far as that is certain: a connection, or 0. */
-uint64_t check_listener(const struct chaos *chaos, struct incarnation *worker,
-                        const struct session *session);
+/* The connection that gets an event or a question of a worker; 0: uncertain. */
+unsigned long long check_receiver(const struct chaos *chaos, struct incarnation *worker,
+                                  const struct session *session);
 
-/* A question in no session, of a sticky pool's worker: fills in whom it could be for. */
+/* A question without a session, from a worker of a sticky pool: enters its possible clients. */
 void check_askers(const struct chaos *chaos, const struct incarnation *worker,
                   struct entry *question);
 
-/* An event in no session: expected by all clients who are certain to be bound to the worker. */
-void check_to_all(struct chaos *chaos, const struct incarnation *worker,
-                  const struct entry *event, bool calm);
+/* An event without a session: expected by all clients known to be bound to the worker. */
+void check_to_all(struct chaos *chaos, const struct incarnation *worker, const struct entry *event,
+                  bool calm);
 
 #endif

@@ -1,6 +1,5 @@
 #include "build_config.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +8,13 @@
 #include "chaos_client.h"
 #include "check_bound.h"
 
-#define STATED(text, limit) text " " #limit ")"
-#define MAX_TEXT(text, limit) STATED(text, limit)
+#define TEXT_OF(limit) #limit
+#define LIMIT_TEXT(text, name, limit) text " (" name " " TEXT_OF(limit) ")"
+#define TOO_MANY_PENDING                                                                           \
+    LIMIT_TEXT("too many pending requests", "max_pending_requests", LIMIT_PENDING)
+#define TOO_MANY_CONNECTIONS                                                                       \
+    LIMIT_TEXT("too many connections", "max_connections", LIMIT_CONNECTIONS)
+#define BUSY LIMIT_TEXT("every worker serves another client", "busy_timeout_sec", LIMIT_BUSY_SEC)
 
 static void resolve(struct client *client, struct entry *request)
 {
@@ -28,20 +32,20 @@ static void check_answer(struct chaos *chaos, struct client *client, struct entr
     struct entry *request = ledger_find(&chaos->ledger, answer->ref);
 
     if (request == NULL || request->conn != client->conn) {
-        violation(chaos, "client %" PRIu64 " got an answer to request %" PRIu64 " of client %"
-                  PRIu64, client->conn, answer->ref.number, request != NULL ? request->conn : 0);
+        client_violation(chaos, client, "got an answer to request %llu of client %llu",
+                         answer->ref.number, request != NULL ? request->conn : 0);
         return;
     }
     if (request->resolved) {
-        violation(chaos, "client %" PRIu64 " got an answer to request %" PRIu64
-                  " after it was told that there is none", client->conn, answer->ref.number);
+        client_violation(chaos, client, "got an answer to request %llu after an error for it",
+                         answer->ref.number);
         return;
     }
     if (request->key != answer->key ||
         (wire_ids_rewritten && request->raw_id != wire_key_hash(header->raw_id)))
-        violation(chaos, "the answer to request %" PRIu64 " has another id", answer->ref.number);
+        violation(chaos, "the answer to request %llu has another id", answer->ref.number);
     if (wire_session_in_params && request->session == NULL && header->session[0] != '\0')
-        client_learn(chaos, client, header->session);
+        client_use_named(chaos, client, header->session);
     chaos->stats.answered++;
     resolve(client, request);
     ledger_remove(&chaos->ledger, request);
@@ -51,57 +55,55 @@ static void check_answer(struct chaos *chaos, struct client *client, struct entr
 
 static bool has_used(const struct client *client, const struct session *session)
 {
-    size_t i;
-
-    for (i = 0; i < client->session_count; i++) {
+    for (size_t i = 0; i < client->session_count; i++) {
         if (client->sessions[i] == session)
             return true;
     }
     return false;
 }
 
-/* The connection is there, and nothing has begun that would end its sessions. */
-static bool stays(const struct chaos *chaos, uint64_t conn)
+/* The connection is open and its sessions have not begun to end. */
+static bool keeps_sessions(const struct chaos *chaos, unsigned long long conn)
 {
     const struct client *client = client_find(chaos, conn);
 
     return client != NULL && !client->going;
 }
 
-/* In a sticky pool. Where nobody owns the session, its worker's only client gets it. */
-static void check_heard_owner(struct chaos *chaos, const struct client *client,
-                              const struct entry *entry)
+/* In a sticky pool. The only client of a worker also gets messages in sessions without owner. */
+static void check_sticky_owner(struct chaos *chaos, const struct client *client,
+                               const struct entry *entry)
 {
     struct incarnation *worker = fleet_find(&chaos->fleet, entry->worker);
-    uint64_t owner = worker != NULL ? check_listener(chaos, worker, entry->session) : 0;
+    unsigned long long owner = worker != NULL ? check_receiver(chaos, worker, entry->session) : 0;
 
     if (owner != 0 && owner != client->conn)
-        violation(chaos, "client %" PRIu64 " got a message in session %s of worker %ld, which %"
-                  PRIu64 " owns", client->conn, entry->session->name, (long)worker->pid, owner);
+        client_violation(chaos, client,
+                         "got a message in session %s of worker %ld, which %llu owns",
+                         entry->session->name, (long)worker->pid, owner);
 }
 
-static void check_owner(struct chaos *chaos, const struct client *client,
-                        const struct entry *entry)
+static void check_owner(struct chaos *chaos, const struct client *client, const struct entry *entry)
 {
     const struct session *session = entry->session;
 
     if (chaos_exclusive(chaos) || session == NULL)
-        return; /* who is bound to the worker gets it */
+        return; /* check_bound has checked it */
     if (chaos_sticky(chaos)) {
-        check_heard_owner(chaos, client, entry);
+        check_sticky_owner(chaos, client, entry);
         return;
     }
     if (!has_used(client, session)) {
-        violation(chaos, "client %" PRIu64 " got a message in session %s, which it never named",
-                  client->conn, session->name);
+        client_violation(chaos, client, "got a message in session %s, which it never named",
+                         session->name);
         return;
     }
     if (session->loose || session->worker != entry->worker || client->going ||
-        !stays(chaos, session->owner))
+        !keeps_sessions(chaos, session->owner))
         return;
     if (session->owner != client->conn)
-        violation(chaos, "client %" PRIu64 " got a message in session %s, which %" PRIu64 " owns",
-                  client->conn, session->name, session->owner);
+        client_violation(chaos, client, "got a message in session %s, which %llu owns",
+                         session->name, session->owner);
 }
 
 static int64_t reply_delay(struct chaos *chaos, const struct client *client)
@@ -130,16 +132,16 @@ static void owe_reply(struct chaos *chaos, struct client *client, const struct w
     memcpy(reply->raw_id, header->raw_id, sizeof reply->raw_id);
 }
 
-/* --- what came from a worker --- */
+/* --- messages of workers --- */
 
-/* Nothing that the worker said to this client before may be missing. */
+/* No earlier message of the worker to this client may be missing. */
 static void check_sequence(struct chaos *chaos, const struct client *client, struct entry *entry)
 {
     struct pair *pair = ledger_pair(&chaos->ledger, entry->worker, client->conn);
 
     if (entry->serial.number <= pair->down)
-        violation(chaos, "order: client %" PRIu64 " got message %" PRIu64 " of a worker after %"
-                  PRIu64, client->conn, entry->serial.number, pair->down);
+        violation(chaos, "order: client %llu got message %llu of a worker after %llu", client->conn,
+                  entry->serial.number, pair->down);
     pair->down = entry->serial.number;
     if (!list_linked(&entry->expected) || entry->conn != client->conn)
         return;
@@ -147,13 +149,12 @@ static void check_sequence(struct chaos *chaos, const struct client *client, str
         struct list_node *node = list_take_first(&pair->expected);
         const struct entry *lost = list_entry(node, struct entry, expected);
 
-        violation(chaos, "lost: '%c' %" PRIu64 " of a worker to client %" PRIu64
-                  ", which got the later %" PRIu64, lost->kind, lost->serial.number, client->conn,
-                  entry->serial.number);
+        violation(chaos, "lost: '%c' %llu of a worker to client %llu, which got the later %llu",
+                  lost->kind, lost->serial.number, client->conn, entry->serial.number);
     }
 }
 
-/* Progress goes to who has asked, with the token that it has given. */
+/* Progress goes to the client of the request, with the token of the request. */
 static void check_progress(struct chaos *chaos, const struct client *client,
                            const struct entry *progress, const char *token)
 {
@@ -161,11 +162,12 @@ static void check_progress(struct chaos *chaos, const struct client *client,
 
     if (request == NULL || request->conn != client->conn ||
         (request->resolved && !request->given_up))
-        violation(chaos, "client %" PRIu64 " got progress of request %" PRIu64
-                  ", which is none of its", client->conn, progress->ref.number);
+        client_violation(chaos, client,
+                         "got progress of request %llu, which is not in flight there",
+                         progress->ref.number);
     else if (request->token != wire_key_hash(token))
-        violation(chaos, "progress of request %" PRIu64 " has another token: %s",
-                  progress->ref.number, token);
+        violation(chaos, "progress of request %llu has another token: %s", progress->ref.number,
+                  token);
 }
 
 static void check_message(struct chaos *chaos, struct client *client, const char *line, size_t len,
@@ -176,28 +178,28 @@ static void check_message(struct chaos *chaos, struct client *client, const char
     size_t counted;
 
     if (entry == NULL || header->serial.origin == 0 || entry->got) {
-        violation(chaos, "client %" PRIu64 " got message '%c' %" PRIx64 ".%" PRIx64
-                  ", which is not on its way to anybody", client->conn, header->kind,
-                  header->serial.origin, header->serial.number);
+        client_violation(chaos, client, "got message '%c' %llx.%llx, which is not in flight",
+                         header->kind, header->serial.origin, header->serial.number);
         return;
     }
     if (entry->hash != wire_line_hash(line, len, &counted) || entry->len != counted ||
         !wire_sum_ok(line, len))
-        violation(chaos, "client %" PRIu64 " got message '%c' %" PRIu64 " not as it was sent",
-                  client->conn, entry->kind, entry->serial.number);
-    if (entry->rival != 0 && entry->rival != client->conn && stays(chaos, entry->rival))
-        violation(chaos, "client %" PRIu64 " got question %" PRIu64 " of a worker, which could be"
-                  " for %" PRIu64 " as well", client->conn, entry->serial.number, entry->rival);
-    if (entry->conn != client->conn && stays(chaos, entry->conn))
-        violation(chaos, "client %" PRIu64 " got message '%c' %" PRIu64 " (session %s), which is"
-                  " for %" PRIu64, client->conn, entry->kind, entry->serial.number,
-                  entry->session != NULL ? entry->session->name : "-", entry->conn);
+        client_violation(chaos, client, "got message '%c' %llu not as it was sent", entry->kind,
+                         entry->serial.number);
+    if (entry->rival != 0 && entry->rival != client->conn && keeps_sessions(chaos, entry->rival))
+        client_violation(chaos, client,
+                         "got question %llu of a worker, which could be for %llu as well",
+                         entry->serial.number, entry->rival);
+    if (entry->conn != client->conn && keeps_sessions(chaos, entry->conn))
+        client_violation(chaos, client, "got message '%c' %llu (session %s), which is for %llu",
+                         entry->kind, entry->serial.number,
+                         entry->session != NULL ? entry->session->name : "-", entry->conn);
     check_sequence(chaos, client, entry);
     worker = fleet_find(&chaos->fleet, entry->worker);
     if (worker != NULL)
         check_bound(chaos, worker, client->conn);
     if (entry->to_all && entry->conn == 0)
-        return; /* the next one may get it, too */
+        return; /* other clients may get it, too */
     entry->got = true;
     list_remove(&entry->expected);
     if (entry->kind == WIRE_ANSWER)
@@ -209,48 +211,40 @@ static void check_message(struct chaos *chaos, struct client *client, const char
     if (entry->kind == WIRE_QUESTION && !client->going && !entry->resolved)
         owe_reply(chaos, client, header);
     else if (entry->kind == WIRE_QUESTION && !client->going)
-        violation(chaos, "client %" PRIu64 " got a question after the worker was told that it does"
-                  " not answer", client->conn);
+        client_violation(chaos, client, "got a question after the worker got an error for it");
     else if (entry->kind != WIRE_QUESTION || entry->resolved)
         ledger_remove(&chaos->ledger, entry);
 }
 
-/* --- errors of the daemon's --- */
+/* --- errors from the daemon --- */
 
 enum refusal {
     REFUSED,
-    REFUSED_SECOND, /* another with its id is in flight */
-    REFUSED_BUSY    /* every worker of its pool serves another client */
+    REFUSED_SECOND, /* an earlier request with its id is in flight */
+    REFUSED_BUSY    /* all workers of its pool serve other clients */
 };
 
 static enum refusal refusal_of(const char *text)
 {
-    static const char busy[] = "every worker serves";
-
     if (strcmp(text, "id is already in use by a request of yours that is still in flight") == 0)
         return REFUSED_SECOND;
-    return strncmp(text, busy, sizeof busy - 1) == 0 ? REFUSED_BUSY : REFUSED;
+    return strcmp(text, BUSY) == 0 ? REFUSED_BUSY : REFUSED;
 }
 
-/* The request that an error is about: the oldest with that id, which is the one that the daemon
- * has; or the next. One that is refused for want of a worker is rather for a pool where the client
- * has none, which it may have got when it reads this. */
+/* The request that an error is about: the oldest with that id is the one that the daemon has;
+ * REFUSED_SECOND means the next. REFUSED_BUSY prefers a request to a pool where the client has no
+ * worker; it may have got one before it reads this error. */
 static struct entry *find_request(const struct client *client, const char *key,
                                   enum refusal refusal)
 {
     uint64_t hash = wire_key_hash(key);
-    struct list_node *node, *following;
     struct entry *bound = NULL;
 
-    list_each(&client->given_up, node, following) {
-        struct entry *entry = list_entry(node, struct entry, in_flight);
-
+    each_entry(struct entry, entry, &client->given_up, in_flight) {
         if (entry->key == hash && !entry->resolved)
             return entry;
     }
-    list_each(&client->in_flight, node, following) {
-        struct entry *entry = list_entry(node, struct entry, in_flight);
-
+    each_entry(struct entry, entry, &client->in_flight, in_flight) {
         if (entry->key != hash ||
             (refusal == REFUSED_BUSY && (entry->got || entry->pool == POOL_UNKNOWN)))
             continue;
@@ -264,8 +258,9 @@ static struct entry *find_request(const struct client *client, const char *key,
     return bound;
 }
 
-static const char *worker_exit_excuse(const struct chaos *chaos, const struct client *client,
-                                      const struct entry *request)
+/* Why "worker exited" is wrong, or NULL. */
+static const char *find_exit_fault(const struct chaos *chaos, const struct client *client,
+                                   const struct entry *request)
 {
     const struct incarnation *worker = fleet_find(&chaos->fleet, request->worker);
 
@@ -282,35 +277,32 @@ static const char *worker_exit_excuse(const struct chaos *chaos, const struct cl
 static const char *find_fault(const struct chaos *chaos, const struct client *client,
                               const struct entry *request, const struct wire_error *error)
 {
-    char sessions[80];
-    static const char *const limits[] = {
-        MAX_TEXT("too many pending requests (max_pending_requests", LIMIT_PENDING),
-        MAX_TEXT("every worker serves another client (busy_timeout_sec", LIMIT_BUSY_SEC),
-    };
+    int64_t waited_ms = chaos->now_ms - request->sent_ms;
     const char *text = error->text;
+    char sessions[80];
 
     if (request->calm)
-        return "everything behaves";
+        return "the phase is calm";
     if (strcmp(text, "no such pool") == 0)
-        return error->code == -32602 && request->pool == POOL_UNKNOWN ? NULL : "there is";
-    if (strcmp(text, "id is already in use by a request of yours that is still in flight") == 0)
+        return error->code == -32602 && request->pool == POOL_UNKNOWN ? NULL : "the pool exists";
+    if (refusal_of(text) == REFUSED_SECOND)
         return error->code == -32600 ? NULL : "the code is wrong";
     if (error->code != -32000)
         return "the code is wrong";
     if (strcmp(text, "worker exited before answering") == 0)
-        return worker_exit_excuse(chaos, client, request);
+        return find_exit_fault(chaos, client, request);
     if (request->got)
         return "a worker got it";
-    if (strcmp(text, limits[0]) == 0)
+    if (strcmp(text, TOO_MANY_PENDING) == 0)
         return NULL;
     snprintf(sessions, sizeof sessions, "too many sessions (max_sessions %u)",
              chaos_max_sessions(chaos));
     if (strcmp(text, sessions) == 0)
         return request->session != NULL ? NULL : "it is in no session";
-    if (chaos_exclusive(chaos) && strcmp(text, limits[1]) == 0)
-        return chaos->now_ms - request->sent_ms >= LIMIT_BUSY_SEC * 1000 - 20 ? NULL : "too early";
+    if (chaos_exclusive(chaos) && strcmp(text, BUSY) == 0)
+        return waited_ms >= LIMIT_BUSY_SEC * 1000 - 20 ? NULL : "too early";
     if (strcmp(text, "id is still in use by another request that is in flight") == 0)
-        return chaos->now_ms - request->sent_ms >= BACKPRESSURE_MS - 200 ? NULL : "too early";
+        return waited_ms >= BACKPRESSURE_MS - 200 ? NULL : "too early";
     return "unknown text";
 }
 
@@ -321,25 +313,24 @@ static void check_refusal(struct chaos *chaos, struct client *client,
     const char *fault;
 
     if (request == NULL) {
-        violation(chaos, "client %" PRIu64 " got an error for id %s, which is not in flight: %s",
-                  client->conn, error->key, error->text);
+        client_violation(chaos, client, "got an error for id %s, which is not in flight: %s",
+                         error->key, error->text);
         return;
     }
     fault = find_fault(chaos, client, request, error);
     if (fault != NULL)
-        violation(chaos, "client %" PRIu64 " got error %d \"%s\" for request %" PRIu64
-                  " (session %s): %s", client->conn, error->code, error->text,
-                  request->serial.number, request->session != NULL ? request->session->name : "-",
-                  fault);
+        client_violation(chaos, client, "got error %d \"%s\" for request %llu (session %s): %s",
+                         error->code, error->text, request->serial.number,
+                         request->session != NULL ? request->session->name : "-", fault);
     request->refused = strcmp(error->text, "worker exited before answering") != 0;
     resolve(client, request);
     chaos->stats.refused++;
-    if (request->answer != 0) /* it was on its way in vain */
-        note_event(chaos, "request %" PRIu64 " of client %" PRIu64 ": answered, and lost",
-                   request->serial.number, client->conn);
+    if (request->answer != 0)
+        note_event(chaos, "request %llu of client %llu: answered, and lost", request->serial.number,
+                   client->conn);
 }
 
-/* An error with the id null: the daemon closes the connection. */
+/* An error with the id null: a rejected connection, or a bad frame. */
 static void check_rejection(struct chaos *chaos, struct client *client,
                             const struct wire_error *error)
 {
@@ -349,17 +340,15 @@ static void check_rejection(struct chaos *chaos, struct client *client,
         return;
     }
     if (client->lines == 1 && error->code == -32000 &&
-        strcmp(error->text, MAX_TEXT("too many connections (max_connections", LIMIT_CONNECTIONS)) ==
-            0 && chaos->phase != PHASE_CALM) {
+        strcmp(error->text, TOO_MANY_CONNECTIONS) == 0 && chaos->phase != PHASE_CALM) {
         client->turned_away = true;
         client->silent = true;
         client_begin_going(client);
         chaos->stats.turned_away++;
     } else if (client->wanted_code != error->code || client->rejected ||
                strcmp(client->wanted_text, error->text) != 0) {
-        violation(chaos, "client %" PRIu64 " got error %d \"%s\", should get \"%s\"", client->conn,
-                  error->code, error->text,
-                  client->wanted_code != 0 ? client->wanted_text : "none");
+        client_violation(chaos, client, "got error %d \"%s\", should get \"%s\"", error->code,
+                         error->text, client->wanted_code != 0 ? client->wanted_text : "none");
     }
     client->rejected = true;
 }
@@ -372,8 +361,8 @@ void check_line(struct chaos *chaos, struct client *client, const char *line, si
     if (wire_parse(&header, line, len))
         check_message(chaos, client, line, len, &header);
     else if (!wire_parse_error(&error, line, len))
-        violation(chaos, "client %" PRIu64 " got what nobody sent: %.*s", client->conn,
-                  len < 200 ? (int)len : 200, line);
+        client_violation(chaos, client, "got a line of unknown origin: %.*s",
+                         len < 200 ? (int)len : 200, line);
     else if (error.key[0] == '\0')
         check_rejection(chaos, client, &error);
     else
@@ -382,7 +371,7 @@ void check_line(struct chaos *chaos, struct client *client, const char *line, si
 
 /* --- the end of a connection --- */
 
-/* Why the daemon should not have closed it, or NULL. */
+/* Why the daemon must not have closed the connection, or NULL. */
 static const char *find_closing_fault(const struct chaos *chaos, const struct client *client)
 {
     if (client->turned_away)
@@ -390,8 +379,8 @@ static const char *find_closing_fault(const struct chaos *chaos, const struct cl
     if (client->profile.loose)
         return chaos->now_ms - client->opened_ms >= BACKPRESSURE_MS * 3 / 4
                    ? NULL
-                   : "it had no time yet to find that the client does not read";
-    if (client->in.len > 0)
+                   : "too early for a client that does not read";
+    if (client->in.bytes.len > 0)
         return "in the middle of a line";
     if (client->wanted_code != 0)
         return client->rejected ? NULL : "without the error for an unacceptable line";
@@ -412,6 +401,6 @@ void check_ended(struct chaos *chaos, const struct client *client, int error)
         return;
     fault = find_closing_fault(chaos, client);
     if (fault != NULL)
-        violation(chaos, "client %" PRIu64 " was disconnected (%s): %s", client->conn,
-                  error != 0 ? strerror(error) : "end of input", fault);
+        client_violation(chaos, client, "was disconnected (%s): %s",
+                         error != 0 ? strerror(error) : "end of input", fault);
 }

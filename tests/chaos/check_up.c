@@ -2,7 +2,6 @@
 
 #include "check_up.h"
 
-#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,16 +10,7 @@
 
 #define RECORDS_PER_READ 512
 
-static struct incarnation *worker_of(struct chaos *chaos, const struct record *record)
-{
-    struct incarnation *worker = fleet_find(&chaos->fleet, record->origin);
-
-    if (worker == NULL)
-        violation(chaos, "record of a worker %u that never started", record->pid);
-    return worker;
-}
-
-/* --- what a worker got --- */
+/* --- messages to workers --- */
 
 static void check_order(struct chaos *chaos, const struct incarnation *worker,
                         const struct entry *entry)
@@ -28,17 +18,14 @@ static void check_order(struct chaos *chaos, const struct incarnation *worker,
     struct pair *pair = ledger_pair(&chaos->ledger, worker->origin, entry->conn);
 
     if (entry->serial.number <= pair->up)
-        violation(chaos,
-                  "order: worker %ld got message %" PRIu64 " of client %" PRIu64 " after %" PRIu64,
-                  (long)worker->pid, entry->serial.number, entry->conn, pair->up);
+        worker_violation(chaos, worker, "got message %llu of client %llu after %llu",
+                         entry->serial.number, entry->conn, pair->up);
     pair->up = entry->serial.number;
 }
 
 static bool was_bound_to(const struct session *session, const struct incarnation *worker)
 {
-    unsigned i;
-
-    for (i = 0; i < SESSION_BEFORE; i++) {
+    for (unsigned i = 0; i < SESSION_BEFORE; i++) {
         if (session->before[i] == worker->origin)
             return true;
     }
@@ -57,36 +44,28 @@ static void check_binding(struct chaos *chaos, struct session *session,
     bound = fleet_find(&chaos->fleet, session->worker);
     if (session->worker != 0 && bound != NULL && !fleet_may_be_gone(chaos, bound)) {
         if (session->endings == 0)
-            violation(chaos, "session %s went from worker %ld to %ld, though nobody ended it",
-                      session->name, (long)bound->pid, (long)worker->pid);
+            worker_violation(chaos, bound,
+                             "lost session %s to worker %ld, though no client ended it",
+                             session->name, (long)worker->pid);
         else
             session->endings--;
     }
     session->before[session->moves++ % SESSION_BEFORE] = session->worker;
     session->worker = worker->origin;
-    session->owner = entry->conn; /* the first message is what bound it */
-}
-
-static bool same_id(const struct list_node *node, const struct entry *entry)
-{
-    return list_entry(node, struct entry, at_worker)->seen_id == entry->seen_id;
+    session->owner = entry->conn; /* the first message binds the session */
 }
 
 static void open_request(struct chaos *chaos, struct incarnation *worker, struct entry *entry)
 {
-    struct list_node *node, *following;
-
-    list_each(&worker->open, node, following) {
-        if (same_id(node, entry))
-            violation(chaos, "two requests with one id are in flight at worker %ld: %" PRIu64
-                      " and %" PRIu64, (long)worker->pid,
-                      list_entry(node, struct entry, at_worker)->serial.number,
-                      entry->serial.number);
+    each_entry(const struct entry, other, &worker->open, at_worker) {
+        if (other->seen_id == entry->seen_id)
+            worker_violation(chaos, worker, "has two requests with one id: %llu and %llu",
+                             other->serial.number, entry->serial.number);
     }
     list_append(&worker->open, &entry->at_worker);
     if (entry->refused)
-        violation(chaos, "worker %ld got request %" PRIu64 ", which the daemon had refused",
-                  (long)worker->pid, entry->serial.number);
+        worker_violation(chaos, worker, "got request %llu, which the daemon had refused",
+                         entry->serial.number);
 }
 
 static void check_reply(struct chaos *chaos, const struct incarnation *worker,
@@ -95,28 +74,28 @@ static void check_reply(struct chaos *chaos, const struct incarnation *worker,
     struct entry *question = ledger_find(&chaos->ledger, reply->ref);
 
     if (reply->ref.origin != worker->origin)
-        violation(chaos, "worker %ld got a reply to a question of another worker's",
-                  (long)worker->pid);
+        worker_violation(chaos, worker, "got a reply to a question of another worker's");
     else if (question == NULL)
-        violation(chaos, "worker %ld got a reply to its question %" PRIu64
-                  ", which is not open any more", (long)worker->pid, reply->ref.number);
+        worker_violation(chaos, worker,
+                         "got a reply to its question %llu, which is not open any more",
+                         reply->ref.number);
     else
         ledger_remove(&chaos->ledger, question);
 }
 
-/* A cancellation has the id that its request has here, and what it gives up for good is not
- * answered any more: else the daemon would not have passed it on. */
+/* A cancellation names its request by the id that the worker knows. A request cancelled for good
+ * gets no answer. */
 static void check_cancel(struct chaos *chaos, const struct incarnation *worker,
-                         const struct entry *cancel, uint64_t named_id)
+                         const struct entry *cancel, unsigned long long named_id)
 {
     struct entry *request = ledger_find(&chaos->ledger, cancel->ref);
 
     if (request == NULL)
-        return; /* answered meanwhile */
+        return; /* already answered */
     if (request->worker != worker->origin || request->seen_id != named_id)
-        violation(chaos, "worker %ld got a cancellation of request %" PRIu64
-                  ", and it is not that which it names", (long)worker->pid,
-                  request->serial.number);
+        worker_violation(chaos, worker,
+                         "got a cancellation of request %llu, and it is not that which it names",
+                         request->serial.number);
     if (wire_cancels_for_good)
         request->resolved = true;
 }
@@ -124,34 +103,27 @@ static void check_cancel(struct chaos *chaos, const struct incarnation *worker,
 void check_given_up(struct chaos *chaos, const struct entry *request)
 {
     struct pair *pair = ledger_pair(&chaos->ledger, request->worker, request->conn);
-    struct list_node *node, *following;
 
-    list_each(&pair->expected, node, following) {
-        const struct entry *entry = list_entry(node, struct entry, expected);
-
+    each_entry(struct entry, entry, &pair->expected, expected) {
         if (entry->ref.origin == 0 && entry->ref.number == request->serial.number)
-            list_remove(node);
+            list_remove(&entry->expected);
     }
 }
 
-/* The daemon gives up a request of a client that has left. */
-static void cancelled(struct chaos *chaos, struct incarnation *worker,
-                      const struct record *record)
+/* The daemon cancels the request of a client that has left. */
+static void cancelled(struct chaos *chaos, struct incarnation *worker, const struct record *record)
 {
-    struct list_node *node, *following;
-
-    if (!chaos_sticky(chaos) || chaos->options.sharing.protocol == PROTOCOL_UNKNOWN)
-        violation(chaos, "worker %ld got a cancellation of the daemon's", (long)worker->pid);
-    list_each(&worker->open, node, following) {
-        struct entry *request = list_entry(node, struct entry, at_worker);
-
+    if (!chaos_sticky(chaos) || chaos->options.mode.protocol == PROTOCOL_UNKNOWN)
+        worker_violation(chaos, worker, "got a cancellation from the daemon");
+    each_entry(struct entry, request, &worker->open, at_worker) {
         if (request->seen_id != record->key)
             continue;
-        if (client_stays(client_find(chaos, request->conn)))
-            violation(chaos, "worker %ld was told that request %" PRIu64 " of client %" PRIu64
-                      " is given up", (long)worker->pid, request->serial.number, request->conn);
+        if (client_stays(chaos, request->conn))
+            worker_violation(chaos, worker,
+                             "got a cancellation of request %llu of client %llu, which stays",
+                             request->serial.number, request->conn);
         if (record->detail == 1)
-            list_remove(node);
+            list_remove(&request->at_worker);
         return;
     }
 }
@@ -162,25 +134,24 @@ static void got(struct chaos *chaos, struct incarnation *worker, const struct re
 
     chaos->stats.got++;
     if (entry == NULL || entry->got) {
-        violation(chaos, "worker %ld got message '%c' %" PRIu64 ", which %s", (long)worker->pid,
-                  record->kind, record->serial.number,
-                  entry == NULL ? "is not on its way" : "another worker has got already");
+        worker_violation(chaos, worker, "got message '%c' %llu, which %s", record->kind,
+                         record->serial.number,
+                         entry == NULL ? "is not on its way" : "another worker has got already");
         return;
     }
     if (entry->hash != record->hash || entry->len != record->len)
-        violation(chaos, "worker %ld got message %" PRIu64 " not as it was sent (%u for %zu bytes)",
-                  (long)worker->pid, record->serial.number, record->len, entry->len);
-    if (entry->pool == POOL_UNKNOWN ||
-        (entry->pool != POOL_ANY && entry->pool != worker->pool + 1))
-        violation(chaos, "worker %ld got message %" PRIu64 " for pool %d", (long)worker->pid,
-                  record->serial.number, entry->pool - 1);
+        worker_violation(chaos, worker, "got message %llu not as it was sent (%u for %zu bytes)",
+                         record->serial.number, record->len, entry->len);
+    if (entry->pool == POOL_UNKNOWN || (entry->pool != POOL_ANY && entry->pool != worker->pool + 1))
+        worker_violation(chaos, worker, "got message %llu for pool %d", record->serial.number,
+                         entry->pool - 1);
     check_order(chaos, worker, entry);
     check_bound(chaos, worker, entry->conn);
     entry->got = true;
     entry->worker = worker->origin;
     entry->seen_id = record->key;
     if (entry->session != NULL && chaos_sticky(chaos))
-        check_heard_of(chaos, worker, entry);
+        check_session_seen(chaos, worker, entry);
     else if (entry->session != NULL && !chaos_binds(chaos))
         check_binding(chaos, entry->session, worker, entry);
     if (entry->kind == WIRE_REQUEST) {
@@ -194,65 +165,67 @@ static void got(struct chaos *chaos, struct incarnation *worker, const struct re
     ledger_remove(&chaos->ledger, entry);
 }
 
-/* The daemon says that a question gets no reply. */
+/* The reason why a question must not get this error, or NULL. question == NULL: it is not open. */
+static const char *find_error_fault(const struct chaos *chaos, const struct entry *question,
+                                    const struct record *record)
+{
+    enum question_error error = (enum question_error)record->detail;
+    bool unroutable = error == QUESTION_UNROUTABLE || error == QUESTION_NO_SESSION ||
+                      error == QUESTION_NOBODY;
+
+    if (error == QUESTION_UNKNOWN_TEXT || error == QUESTION_DUPLICATE)
+        return "no question gets it";
+    if (record->kind == WIRE_NOWHERE)
+        return unroutable ? NULL : "the question was for no client";
+    if (question == NULL)
+        return "the question is not open";
+    if (question->calm)
+        return "the phase is calm";
+    if (unroutable && (question->session != NULL || chaos_exclusive(chaos)) &&
+        client_stays(chaos, question->conn))
+        return "the client of the question is there";
+    if (question->got && error != QUESTION_DISCONNECTED && error != QUESTION_INPUT_CLOSED)
+        return "the client got the question";
+    return NULL;
+}
+
+/* The daemon refused a question. */
 static void got_error(struct chaos *chaos, const struct incarnation *worker,
                       const struct record *record)
 {
     struct entry *question = ledger_find(&chaos->ledger, record->serial);
-    bool unroutable = record->detail == QUESTION_UNROUTABLE ||
-                      record->detail == QUESTION_NO_SESSION || record->detail == QUESTION_NOBODY;
+    const char *fault = find_error_fault(chaos, question, record);
 
-    if (record->detail == QUESTION_UNKNOWN_TEXT || record->detail == QUESTION_DUPLICATE)
-        violation(chaos, "worker %ld was told error %u about its question", (long)worker->pid,
-                  record->detail);
-    if (record->kind == WIRE_NOWHERE) {
-        if (!unroutable)
-            violation(chaos, "worker %ld asked nobody and was told error %u", (long)worker->pid,
-                      record->detail);
+    if (fault != NULL)
+        worker_violation(chaos, worker, "got error %u for a question: %s", record->detail, fault);
+    if (record->kind == WIRE_NOWHERE || question == NULL)
         return;
-    }
-    if (question == NULL) {
-        violation(chaos, "worker %ld was told error %u about a question that is not open",
-                  (long)worker->pid, record->detail);
-        return;
-    }
-    if (question->calm)
-        violation(chaos, "worker %ld was told error %u about a question of a calm phase",
-                  (long)worker->pid, record->detail);
-    if (unroutable && (question->session != NULL || chaos_exclusive(chaos)) &&
-        question->conn != 0 && client_stays(client_find(chaos, question->conn)))
-        violation(chaos, "worker %ld was told error %u about a question to client %" PRIu64,
-                  (long)worker->pid, record->detail, question->conn);
-    if (question->got && record->detail != QUESTION_DISCONNECTED &&
-        record->detail != QUESTION_INPUT_CLOSED)
-        violation(chaos, "worker %ld was told error %u about a question that the client got",
-                  (long)worker->pid, record->detail);
     if (question->got || question->calm || record->detail != QUESTION_DISCONNECTED) {
         ledger_remove(&chaos->ledger, question);
         return;
     }
-    /* A client that has closed its input may find it among what it still gets. */
+    /* A client that has closed its input may still receive the question. */
     question->resolved = true;
     list_remove(&question->at_worker);
 }
 
-/* --- what a worker says --- */
+/* --- messages from workers --- */
 
-/* The connection that must get an event or question, as far as that is certain. */
-static uint64_t owner_of(const struct chaos *chaos, const struct session *session,
-                         struct incarnation *worker)
+/* The connection that must get an event or question; 0: uncertain. */
+static unsigned long long owner_of(const struct chaos *chaos, const struct session *session,
+                                   struct incarnation *worker)
 {
     const struct client *owner;
 
     if (chaos_binds(chaos))
-        return check_listener(chaos, worker, session);
+        return check_receiver(chaos, worker, session);
     if (session->loose || session->worker != worker->origin || session->owner == 0)
         return 0;
     owner = client_find(chaos, session->owner);
     return owner != NULL && !owner->going ? owner->conn : 0;
 }
 
-static void expect(struct chaos *chaos, struct entry *entry, uint64_t conn)
+static void expect(struct chaos *chaos, struct entry *entry, unsigned long long conn)
 {
     entry->conn = conn;
     list_append(&ledger_pair(&chaos->ledger, entry->worker, conn)->expected, &entry->expected);
@@ -264,7 +237,7 @@ static void say_answer(struct chaos *chaos, struct incarnation *worker, struct e
     struct entry *request = ledger_find(&chaos->ledger, answer->ref);
 
     if (request == NULL)
-        return; /* its client is told already that there will be no answer */
+        return; /* its client has already got an error */
     list_remove(&request->at_worker);
     request->answer = answer->serial.number;
     if (request->resolved || client_find(chaos, request->conn) == NULL)
@@ -272,7 +245,7 @@ static void say_answer(struct chaos *chaos, struct incarnation *worker, struct e
     if (!request->given_up || !wire_cancels_for_good)
         expect(chaos, answer, request->conn);
     if (wire_session_in_params && request->session == NULL && session[0] != '\0')
-        check_learned(chaos, worker, session, request->conn);
+        check_session_named(chaos, worker, session, request->conn);
 }
 
 static void say_progress(struct chaos *chaos, struct entry *progress)
@@ -286,7 +259,7 @@ static void say_progress(struct chaos *chaos, struct entry *progress)
 
 static void say_question(struct chaos *chaos, struct incarnation *worker, struct entry *question)
 {
-    uint64_t owner = owner_of(chaos, question->session, worker);
+    unsigned long long owner = owner_of(chaos, question->session, worker);
 
     list_append(&worker->questions, &question->at_worker);
     chaos->stats.questions++;
@@ -294,14 +267,14 @@ static void say_question(struct chaos *chaos, struct incarnation *worker, struct
         check_askers(chaos, worker, question);
     else if (question->calm && owner != 0)
         expect(chaos, question, owner);
-    else if (chaos_binds(chaos)) /* it may be refused, but goes to nobody else */
+    else if (chaos_binds(chaos)) /* the daemon may refuse it; no other client may get it */
         question->conn = owner;
 }
 
 static void say_event(struct chaos *chaos, struct incarnation *worker, struct entry *event,
                       bool calm)
 {
-    uint64_t owner = owner_of(chaos, event->session, worker);
+    unsigned long long owner = owner_of(chaos, event->session, worker);
 
     if (owner != 0)
         expect(chaos, event, owner);
@@ -311,10 +284,10 @@ static void say_event(struct chaos *chaos, struct incarnation *worker, struct en
     check_to_all(chaos, worker, event, calm);
 }
 
-/* One of whom it is not certain what becomes of it. */
+/* A message that need not reach a certain client. */
 static bool is_uncertain(const struct chaos *chaos, const struct record *record)
 {
-    if (record->kind == WIRE_ANSWER) /* its request is what counts */
+    if (record->kind == WIRE_ANSWER) /* the entry of its request is calm */
         return true;
     return chaos_sticky(chaos) && record->name[0] == '\0' && record->kind != WIRE_PROGRESS;
 }
@@ -326,9 +299,8 @@ static void say(struct chaos *chaos, struct incarnation *worker, const struct re
 
     chaos->stats.said++;
     if (record->kind == WIRE_NOWHERE ||
-        (record->ref.number == 0 &&
-         (record->kind == WIRE_ANSWER || record->kind == WIRE_PROGRESS)))
-        return; /* unknown to the ledger: whoever gets it should not have */
+        (record->ref.number == 0 && (record->kind == WIRE_ANSWER || record->kind == WIRE_PROGRESS)))
+        return; /* unknown to the ledger: it must not arrive */
     entry = ledger_add(&chaos->ledger, record->serial, (char)record->kind,
                        calm && !is_uncertain(chaos, record));
     entry->ref = record->ref;
@@ -349,7 +321,7 @@ static void say(struct chaos *chaos, struct incarnation *worker, const struct re
         say_event(chaos, worker, entry, calm);
 }
 
-/* --- what a worker does --- */
+/* --- acts of workers --- */
 
 static void termed(struct chaos *chaos, struct incarnation *worker, const char *how)
 {
@@ -372,9 +344,11 @@ static void handle(struct chaos *chaos, const struct record *record)
         fleet_add(chaos, record);
         return;
     }
-    worker = worker_of(chaos, record);
-    if (worker == NULL)
+    worker = fleet_find(&chaos->fleet, record->origin);
+    if (worker == NULL) {
+        violation(chaos, "record of a worker %u that never started", record->pid);
         return;
+    }
     switch (record->type) {
     case RECORD_GOT:
         got(chaos, worker, record);
@@ -386,14 +360,13 @@ static void handle(struct chaos *chaos, const struct record *record)
         cancelled(chaos, worker, record);
         break;
     case RECORD_BAD:
-        violation(chaos, "worker %ld got %.*s", (long)worker->pid, WIRE_NAME_MAX, record->name);
+        worker_violation(chaos, worker, "got %.*s", WIRE_NAME_MAX, record->name);
         break;
     case RECORD_SAY:
         say(chaos, worker, record);
         break;
     case RECORD_DOOM:
-        fleet_doom(chaos, worker, (char)record->detail,
-                   strchr("gcXk", record->detail) != NULL);
+        fleet_doom(chaos, worker, (char)record->detail, strchr("gcXk", record->detail) != NULL);
         break;
     case RECORD_STALL:
         fleet_stall(chaos, worker, record->len);
@@ -419,11 +392,10 @@ void check_up_drain(struct chaos *chaos)
 {
     struct record records[RECORDS_PER_READ];
     ssize_t got;
-    size_t i;
 
-    /* Whole records: each was written with all its bytes at once. */
+    /* Whole records: each batch was one atomic write. */
     while ((got = read(chaos->journal, records, sizeof records)) > 0) {
-        for (i = 0; i < (size_t)got / sizeof records[0]; i++)
+        for (size_t i = 0; i < (size_t)got / sizeof records[0]; i++)
             handle(chaos, &records[i]);
         if ((size_t)got < sizeof records)
             break;

@@ -1,14 +1,14 @@
-/* What the workers got and said, from their journal. */
+/* Checks the messages and acts of workers, from the journal. */
 #ifndef TESTS_CHAOS_CHECK_UP_H
 #define TESTS_CHAOS_CHECK_UP_H
 
 struct chaos;
 struct entry;
 
-/* Reads all that is in the journal now, and checks it. */
+/* Reads and checks all records in the journal. */
 void check_up_drain(struct chaos *chaos);
 
-/* The client has given up this request, for good: what is said of it may arrive, or not. */
+/* The client has cancelled this request for good: messages about it are optional from now on. */
 void check_given_up(struct chaos *chaos, const struct entry *request);
 
 #endif

@@ -8,15 +8,15 @@
 
 #define OUT_CROWDED ((size_t)256 << 10)
 #define OUT_FLOODED ((size_t)2 << 20)
-#define SAYINGS_PER_TICK 8
+#define MESSAGES_PER_TICK 8
 
-/* --- manners --- */
+/* --- profiles --- */
 
 static enum ending throw_ending(struct dice *dice)
 {
     static const enum ending endings[] = {
-        ENDING_NONE,   ENDING_NONE,    ENDING_NONE, ENDING_ORDERLY,      ENDING_ORDERLY,
-        ENDING_VANISH, ENDING_VANISH,  ENDING_HALF, ENDING_HALF,         ENDING_RESET,
+        ENDING_NONE,    ENDING_NONE,     ENDING_NONE,     ENDING_ORDERLY,  ENDING_ORDERLY,
+        ENDING_VANISH,  ENDING_VANISH,   ENDING_HALF,     ENDING_HALF,     ENDING_RESET,
         ENDING_MIDLINE, ENDING_BAD_LINE, ENDING_BAD_LINE, ENDING_OVERSIZE, ENDING_HALF_MIDLINE,
     };
 
@@ -58,8 +58,7 @@ void profile_throw(struct chaos *chaos, struct profile *profile)
                                              REPLYING_NEVER};
     struct dice *dice = &chaos->dice;
 
-    memset(profile, 0, sizeof *profile);
-    profile->reading = throw_reading(chaos);
+    *profile = (struct profile){.reading = throw_reading(chaos)};
     profile->loose = profile->reading != READING_FAST;
     profile->replying = replying[dice_below(dice, 4)];
     profile->ending = profile->loose ? ENDING_NONE : throw_ending(dice);
@@ -77,9 +76,7 @@ void profile_throw(struct chaos *chaos, struct profile *profile)
 
 void profile_calm(struct chaos *chaos, struct profile *profile)
 {
-    memset(profile, 0, sizeof *profile);
-    profile->calm = true;
-    profile->small_ids = 700;
+    *profile = (struct profile){.calm = true, .small_ids = 700};
     profile->window = dice_between(&chaos->dice, 1, 8);
     profile->own_sessions = dice_below(&chaos->dice, 3);
     profile->pause_ms = dice_between(&chaos->dice, 2, 30);
@@ -93,43 +90,33 @@ static void end_connection(struct chaos *chaos, struct client *client)
         return;
     client->silent = true;
     switch (client->profile.ending) {
-    case ENDING_NONE:
-        client_close(chaos, client, false);
-        return;
     case ENDING_ORDERLY:
         if (client->in_flight_count == 0 && client->reply_count == 0 && client->out.len == 0)
             client_close(chaos, client, false);
         return;
+    case ENDING_NONE:
     case ENDING_VANISH:
     case ENDING_RESET:
         client_close(chaos, client, client->profile.ending == ENDING_RESET);
         return;
     case ENDING_MIDLINE:
-        client_begin_going(client);
-        client_say_half(chaos, client);
-        client->close_after = true;
-        break;
     case ENDING_HALF_MIDLINE:
         client_say_half(chaos, client);
-        client_begin_going(client);
-        break;
-    case ENDING_HALF:
-        client_begin_going(client);
+        client->close_after = client->profile.ending == ENDING_MIDLINE;
         break;
     case ENDING_BAD_LINE:
         client_say_bad(chaos, client);
-        client_begin_going(client);
         break;
     case ENDING_OVERSIZE:
         client_say_oversize(chaos, client);
-        client_begin_going(client);
         break;
-    case ENDINGS:
+    case ENDING_HALF:
         break;
     }
+    client_begin_going(client);
 }
 
-/* Goes on with an end that has begun. */
+/* Continues an end that has begun. */
 static void finish_ending(struct chaos *chaos, struct client *client)
 {
     enum ending ending = client->profile.ending;
@@ -144,12 +131,10 @@ static void finish_ending(struct chaos *chaos, struct client *client)
     }
 }
 
-/* It may be held until a worker of an exclusive pool is free: for each of its messages anew. */
+/* Each of its messages may wait until a worker of an exclusive pool is free. */
 static bool may_be_held(const struct chaos *chaos, const struct client *client)
 {
-    unsigned i;
-
-    for (i = 0; i < chaos->options.pools && chaos_exclusive(chaos); i++) {
+    for (unsigned i = 0; i < chaos->options.pools && chaos_exclusive(chaos); i++) {
         if (client->asked[i] && client->bound[i] == 0)
             return true;
     }
@@ -158,10 +143,10 @@ static bool may_be_held(const struct chaos *chaos, const struct client *client)
 
 void client_settle(struct chaos *chaos, struct client *client)
 {
-    static const enum ending endings[] = {ENDING_ORDERLY, ENDING_HALF, ENDING_VANISH,
-                                          ENDING_NONE, ENDING_NONE};
+    static const enum ending endings[] = {ENDING_ORDERLY, ENDING_HALF, ENDING_VANISH, ENDING_NONE,
+                                          ENDING_NONE};
 
-    /* It may be held; or its worker has closed its stdin, which only a further message shows. */
+    /* Its messages may wait; or its worker closed stdin, which only a further message shows. */
     if (chaos_exclusive(chaos) && client_is_open(client) && client->going)
         client_close(chaos, client, false);
     if (!client_is_open(client) || client->going)
@@ -174,8 +159,8 @@ void client_settle(struct chaos *chaos, struct client *client)
         client->ends_ms = chaos->now_ms + dice_between(&chaos->dice, 0, 1500);
         return;
     }
-    client->profile.ending =
-        may_be_held(chaos, client) ? ENDING_VANISH : endings[dice_below(&chaos->dice, 5)];
+    client->profile.ending = may_be_held(chaos, client) ? ENDING_VANISH
+                                                        : endings[dice_below(&chaos->dice, 5)];
     client_say_last(chaos, client);
     client->ends_ms = chaos->now_ms + dice_between(&chaos->dice, 0, 300);
 }
@@ -186,8 +171,7 @@ static bool may_say(const struct chaos *chaos, const struct client *client)
 {
     size_t pending = client->out.len - client->out_at;
 
-    return !client->silent && !client->going &&
-           chaos->now_ms >= client->next_say_ms &&
+    return !client->silent && !client->going && chaos->now_ms >= client->next_say_ms &&
            pending < (client->profile.floods ? OUT_FLOODED : OUT_CROWDED);
 }
 
@@ -208,17 +192,17 @@ static void reply_due(struct chaos *chaos, struct client *client)
 
 static void talk(struct chaos *chaos, struct client *client)
 {
-    int count = client->profile.floods ? SAYINGS_PER_TICK : 1;
+    int count = client->profile.floods ? MESSAGES_PER_TICK : 1;
 
     while (count-- > 0 && may_say(chaos, client)) {
         client_say(chaos, client);
         if (client->profile.pause_ms > 0)
-            client->next_say_ms =
-                chaos->now_ms + dice_between(&chaos->dice, 0, client->profile.pause_ms);
+            client->next_say_ms = chaos->now_ms +
+                                  dice_between(&chaos->dice, 0, client->profile.pause_ms);
     }
 }
 
-/* A place that is free: somebody may come. */
+/* A free slot: a new client may connect. */
 static void tick_closed(struct chaos *chaos, struct client *client)
 {
     struct profile profile;

@@ -1,7 +1,5 @@
 #include "build_config.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,10 +19,9 @@
 static bool in_flight(const struct client *client, const char *key)
 {
     uint64_t hash = wire_key_hash(key);
-    struct list_node *node, *following;
 
-    list_each(&client->in_flight, node, following) {
-        if (list_entry(node, struct entry, in_flight)->key == hash)
+    each_entry(struct entry, entry, &client->in_flight, in_flight) {
+        if (entry->key == hash)
             return true;
     }
     return false;
@@ -35,17 +32,17 @@ static void unique_key(struct chaos *chaos, const struct client *client, char *k
     int len;
 
     if (dice_chance(&chaos->dice, 500)) {
-        snprintf(key, WIRE_KEY_MAX, "n%" PRIu64, UINT64_C(1000000000) + chaos->last_serial);
+        snprintf(key, WIRE_KEY_MAX, "n%llu", 1000000000ull + chaos->last_serial);
         return;
     }
-    len = snprintf(key, WIRE_KEY_MAX, "su%" PRIx64 "-%" PRIx64, client->conn, chaos->last_serial);
+    len = snprintf(key, WIRE_KEY_MAX, "su%llx-%llx", client->conn, chaos->last_serial);
     if (dice_chance(&chaos->dice, 100)) {
         memset(key + len, 'x', (size_t)(ID_MAX + 1 - len));
         key[ID_MAX + 1] = '\0';
     }
 }
 
-/* True: nobody else uses the id, now or ever. */
+/* True: the id is never used again. */
 static bool choose_key(struct chaos *chaos, const struct client *client, char *key)
 {
     struct dice *dice = &chaos->dice;
@@ -57,15 +54,14 @@ static bool choose_key(struct chaos *chaos, const struct client *client, char *k
             snprintf(key, WIRE_KEY_MAX, "n%u", which);
         else
             snprintf(key, WIRE_KEY_MAX, "s%u", which - SMALL_NUMBERS);
-        if (!in_flight(client, key) ||
-            (client->profile.repeats_ids && chaos->phase == PHASE_STORM))
+        if (!in_flight(client, key) || (client->profile.repeats_ids && chaos->phase == PHASE_STORM))
             return false;
     }
     unique_key(chaos, client, key);
     return true;
 }
 
-/* Where tokens are not rewritten, clients had better use different ones. */
+/* Where tokens are not rewritten, each is unique. */
 static void choose_token(struct chaos *chaos, const struct client *client, char *token)
 {
     static const char *const spellings[] = {"1", "2.0", "3e0", "\"1\"", "\"\\u0061b\"", "\"\""};
@@ -75,18 +71,16 @@ static void choose_token(struct chaos *chaos, const struct client *client, char 
     if (wire_ids_rewritten && dice_chance(&chaos->dice, 700))
         snprintf(token, WIRE_TOKEN_MAX, "%s", spellings[dice_below(&chaos->dice, 6)]);
     else
-        snprintf(token, WIRE_TOKEN_MAX, "\"t%" PRIx64 "-%" PRIx64 "\"", client->conn,
-                 chaos->last_serial);
+        snprintf(token, WIRE_TOKEN_MAX, "\"t%llx-%llx\"", client->conn, chaos->last_serial);
 }
 
-/* NULL when it knows too many already. */
+/* NULL: the client has `max` sessions already. */
 static struct session *use_session(struct chaos *chaos, struct client *client, const char *name,
                                    size_t max)
 {
     struct session *session;
-    size_t i;
 
-    for (i = 0; i < client->session_count; i++) {
+    for (size_t i = 0; i < client->session_count; i++) {
         if (strcmp(client->sessions[i]->name, name) == 0)
             return client->sessions[i];
     }
@@ -100,11 +94,10 @@ static struct session *use_session(struct chaos *chaos, struct client *client, c
     return session;
 }
 
-void client_learn(struct chaos *chaos, struct client *client, const char *name)
+void client_use_named(struct chaos *chaos, struct client *client, const char *name)
 {
     if (use_session(chaos, client, name, CLIENT_SESSIONS_MAX) == NULL)
-        violation(chaos, "client %" PRIu64 " knows too many sessions for this program",
-                  client->conn);
+        violation(chaos, "client %llu has too many sessions for this program", client->conn);
 }
 
 static struct session *choose_session(struct chaos *chaos, struct client *client)
@@ -120,10 +113,9 @@ static struct session *choose_session(struct chaos *chaos, struct client *client
     if (dice_chance(dice, 400))
         own = 0;
     if (own > 0)
-        snprintf(name, sizeof name, "o%" PRIx64 ".%u", client->conn, dice_below(dice, own));
+        snprintf(name, sizeof name, "o%llx.%u", client->conn, dice_below(dice, own));
     else if (client->profile.calm)
-        snprintf(name, sizeof name, "c%u.%u", chaos->calm_number,
-                 dice_below(dice, CALM_SESSIONS));
+        snprintf(name, sizeof name, "c%u.%u", chaos->calm_number, dice_below(dice, CALM_SESSIONS));
     else
         snprintf(name, sizeof name, "%c%u", client->profile.loose ? 'l' : 's',
                  dice_below(dice, SHARED_SESSIONS));
@@ -156,12 +148,11 @@ static struct entry *send_message(struct chaos *chaos, struct client *client,
     struct entry *entry;
     size_t start;
 
-    header->serial.number = chaos->last_serial;
+    header->serial.number = ++chaos->last_serial;
     if (session != NULL)
         memcpy(header->session, session->name, sizeof header->session);
     start = wire_compose(&client->out, header, pool, size, &chaos->dice);
-    entry = ledger_add(&chaos->ledger, header->serial, header->kind,
-                       chaos->phase == PHASE_CALM);
+    entry = ledger_add(&chaos->ledger, header->serial, header->kind, chaos->phase == PHASE_CALM);
     entry->ref = header->ref;
     entry->hash = wire_line_hash(client->out.data + start, client->out.len - start, &entry->len);
     wire_raw_id(raw_id, sizeof raw_id, client->out.data + start, client->out.len - start);
@@ -191,7 +182,7 @@ static uint8_t choose_pool(struct chaos *chaos, const struct client *client, cha
     if (!dice_chance(&chaos->dice, 700))
         snprintf(pool, size, "p%u", index);
     else if (chaos_binds(chaos))
-        index = 0; /* where no pool is shared, it is the first */
+        index = 0; /* the default if no pool is shared */
     else
         return POOL_ANY;
     return (uint8_t)(index + 1);
@@ -207,13 +198,10 @@ static void await_answer(struct chaos *chaos, struct client *client, struct entr
 /* One of its requests that is in flight, or NULL. */
 static struct entry *choose_request(struct chaos *chaos, const struct client *client)
 {
-    struct list_node *node, *following;
     struct entry *chosen = NULL;
     uint32_t count = 0;
 
-    list_each(&client->in_flight, node, following) {
-        struct entry *entry = list_entry(node, struct entry, in_flight);
-
+    each_entry(struct entry, entry, &client->in_flight, in_flight) {
         if (entry->unique && !entry->given_up && entry->spelled_id[0] != '\0' &&
             dice_below(&chaos->dice, ++count) == 0)
             chosen = entry;
@@ -221,18 +209,15 @@ static struct entry *choose_request(struct chaos *chaos, const struct client *cl
     return chosen;
 }
 
-/* Gives up a request. Whoever is in the calm wants all answers. */
+/* Cancels a request. */
 static void say_cancel(struct chaos *chaos, struct client *client)
 {
     struct entry *request = choose_request(chaos, client), *entry;
-    struct wire_header header;
+    struct wire_header header = {.kind = WIRE_CANCEL};
     char pool[16] = "";
 
     if (request == NULL)
         return;
-    memset(&header, 0, sizeof header);
-    chaos->last_serial++;
-    header.kind = WIRE_CANCEL;
     header.ref = request->serial;
     snprintf(header.token, sizeof header.token, "%s", request->spelled_id);
     if (request->pool != POOL_ANY && request->pool != POOL_UNKNOWN)
@@ -241,14 +226,14 @@ static void say_cancel(struct chaos *chaos, struct client *client)
     entry->pool = request->pool;
     request->given_up = true;
     if (!wire_cancels_for_good)
-        return; /* it will be answered all the same */
+        return; /* it still gets an answer */
     list_remove(&request->in_flight);
     client->in_flight_count--;
     list_append(&client->given_up, &request->in_flight);
     check_given_up(chaos, request);
 }
 
-/* Not for a client of lines. */
+/* Only for framed clients. */
 static void say_bad_frame(struct chaos *chaos, struct client *client)
 {
     static const char *const bodies[] = {"not JSON", "{\"a\":", "[]", "{\"id\":{}}",
@@ -256,10 +241,10 @@ static void say_bad_frame(struct chaos *chaos, struct client *client)
     const char *body = bodies[dice_below(&chaos->dice, 5)];
     bool of_headers = wire_framing == WIRE_CONTENT_LENGTH;
 
-    if (of_headers && dice_chance(&chaos->dice, 200)) { /* skipped behind another bad one */
+    if (of_headers && dice_chance(&chaos->dice, 200)) { /* skipped after another bad frame */
         client->odd_frames++;
         text_printf(&client->out, dice_chance(&chaos->dice, 500) ? "Content-Length: many\r\n\r\n"
-                                                                  : "X: Y\r\n\r\n{}");
+                                                                 : "X: Y\r\n\r\n{}");
         return;
     }
     client->bad_frames++;
@@ -274,7 +259,7 @@ void client_say(struct chaos *chaos, struct client *client)
     struct session *session = choose_session(chaos, client);
     bool asks = client->in_flight_count < client->profile.window;
     bool unique = false;
-    struct wire_header header;
+    struct wire_header header = {.kind = WIRE_NOTE};
     struct entry *entry;
     char pool[16] = "";
     uint8_t pool_number = POOL_ANY;
@@ -287,15 +272,14 @@ void client_say(struct chaos *chaos, struct client *client)
         return;
     if (dice_chance(&chaos->dice, 150))
         asks = false;
-    memset(&header, 0, sizeof header);
-    chaos->last_serial++;
     if (asks)
         unique = choose_key(chaos, client, header.key);
     if (session == NULL || chaos_binds(chaos))
         pool_number = choose_pool(chaos, client, pool, sizeof pool);
-    header.kind = asks ? WIRE_REQUEST : WIRE_NOTE;
-    if (asks)
+    if (asks) {
+        header.kind = WIRE_REQUEST;
         choose_token(chaos, client, header.token);
+    }
     orders_write(chaos, &header, session != NULL || chaos_binds(chaos), unique,
                  session == NULL && client->session_count < CLIENT_SESSIONS_MAX / 4);
     entry = send_message(chaos, client, &header, session, pool, throw_size(chaos, client));
@@ -309,17 +293,14 @@ void client_say(struct chaos *chaos, struct client *client)
 
 void client_say_last(struct chaos *chaos, struct client *client)
 {
-    struct wire_header header;
     struct entry *entry;
     char pool[16];
-    unsigned i;
 
-    for (i = 0; i < chaos->options.pools && chaos_binds(chaos); i++) {
+    for (unsigned i = 0; i < chaos->options.pools && chaos_binds(chaos); i++) {
+        struct wire_header header = {.kind = WIRE_REQUEST};
+
         if (!client->asked[i])
             continue;
-        memset(&header, 0, sizeof header);
-        chaos->last_serial++;
-        header.kind = WIRE_REQUEST;
         unique_key(chaos, client, header.key);
         snprintf(pool, sizeof pool, "p%u", i);
         entry = send_message(chaos, client, &header, NULL, pool, 150);
@@ -330,35 +311,26 @@ void client_say_last(struct chaos *chaos, struct client *client)
 
 void client_say_reply(struct chaos *chaos, struct client *client, const struct reply *reply)
 {
-    struct wire_header header;
+    struct wire_header header = {.kind = WIRE_REPLY, .ref = reply->question};
 
-    memset(&header, 0, sizeof header);
-    chaos->last_serial++;
-    header.kind = WIRE_REPLY;
-    header.ref = reply->question;
     memcpy(header.key, reply->key, sizeof header.key);
     memcpy(header.raw_id, reply->raw_id, sizeof header.raw_id);
     send_message(chaos, client, &header, NULL, "", throw_size(chaos, client));
     if (client->profile.calm || wire_ids_rewritten || !dice_chance(&chaos->dice, 20))
         return;
-    /* A reply to a question that nobody asked: a worker gets it, unless it could mistake it. */
-    memset(&header, 0, sizeof header);
-    chaos->last_serial++;
-    header.kind = WIRE_STRAY;
-    snprintf(header.key, sizeof header.key, "sy%" PRIu64, chaos->last_serial);
+    /* A reply to no question: a worker may get it. */
+    header = (struct wire_header){.kind = WIRE_STRAY};
+    snprintf(header.key, sizeof header.key, "sy%llu", chaos->last_serial);
     send_message(chaos, client, &header, NULL, "", 150);
 }
 
-/* --- what is no message --- */
+/* --- unacceptable input --- */
 
-/* Composes a message of which the ledger does not know: wherever it arrives it is one too many. */
+/* Composes a message that is unknown to the ledger: it must not arrive. */
 static void say_unknown(struct chaos *chaos, struct client *client)
 {
-    struct wire_header header;
+    struct wire_header header = {.kind = WIRE_NOTE, .serial.number = ++chaos->last_serial};
 
-    memset(&header, 0, sizeof header);
-    header.kind = WIRE_NOTE;
-    header.serial.number = ++chaos->last_serial;
     wire_frame(&client->out, wire_compose(&client->out, &header, "", 300, &chaos->dice));
 }
 
@@ -369,16 +341,14 @@ void client_say_half(struct chaos *chaos, struct client *client)
     say_unknown(chaos, client);
     client->out.len -= (client->out.len - before) / 2;
     if (wire_framing != WIRE_LINES)
-        client->bad_frames++; /* once the input ends */
+        client->bad_frames++; /* at the end of the input */
 }
 
-struct bad_line {
+static const struct bad_line {
     const char *line;
     int code;
     const char *text;
-};
-
-static const struct bad_line bad_lines[] = {
+} bad_lines[] = {
     {"this is no JSON\n", -32700, "not a JSON object"},
     {"[1,2,3]\n", -32700, "not a JSON object"},
     {"{\"id\":1,\"method\":\"m\"\n", -32700, "the line ends inside the JSON object"},
@@ -395,12 +365,13 @@ static const struct bad_line bad_lines[] = {
     {"{\"id\":1,\"method\":\"m\",\"pool\":{}}\n", -32600, "pool must be a string"},
 };
 
-static const struct bad_line oversize = {NULL, -32600, "message exceeds max_input_buffer"};
-
-static void expect_rejection(struct client *client, const struct bad_line *line)
+/* The unacceptable line is in the output; a message after it must not be read. */
+static void expect_rejection(struct chaos *chaos, struct client *client, int code, const char *text)
 {
-    client->wanted_code = line->code;
-    client->wanted_text = line->text;
+    client->wanted_code = code;
+    client->wanted_text = text;
+    say_unknown(chaos, client);
+    chaos->stats.rejected++;
 }
 
 void client_say_bad(struct chaos *chaos, struct client *client)
@@ -408,18 +379,14 @@ void client_say_bad(struct chaos *chaos, struct client *client)
     const struct bad_line *line =
         &bad_lines[dice_below(&chaos->dice, sizeof bad_lines / sizeof bad_lines[0])];
 
-    expect_rejection(client, line);
     text_add(&client->out, line->line, strlen(line->line));
-    say_unknown(chaos, client);
-    chaos->stats.rejected++;
+    expect_rejection(chaos, client, line->code, line->text);
 }
 
 void client_say_oversize(struct chaos *chaos, struct client *client)
 {
-    expect_rejection(client, &oversize);
     text_printf(&client->out, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":\"");
     text_fill(&client->out, 'x', LIMIT_INPUT);
     text_printf(&client->out, "\"}\n");
-    say_unknown(chaos, client);
-    chaos->stats.rejected++;
+    expect_rejection(chaos, client, -32600, "message exceeds max_input_buffer");
 }

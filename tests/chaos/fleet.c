@@ -12,18 +12,13 @@
 #define CHILDREN_MAX 256
 #define SUSPICION_MS (BACKPRESSURE_MS + 1500)
 
-static struct incarnation *incarnation_of(struct list_node *node)
-{
-    return list_entry(node, struct incarnation, link);
-}
-
 void fleet_init(struct fleet *fleet)
 {
     memset(fleet, 0, sizeof *fleet);
     list_init(&fleet->incarnations);
 }
 
-/* What was open there belongs to the ledger, and stays in it. */
+/* Its open requests and questions belong to the ledger. */
 static void forget(struct incarnation *incarnation)
 {
     struct list_node *node;
@@ -38,31 +33,19 @@ static void forget(struct incarnation *incarnation)
     free(incarnation);
 }
 
-void fleet_free(struct fleet *fleet)
+struct incarnation *fleet_find(const struct fleet *fleet, unsigned long long origin)
 {
-    struct list_node *node, *following;
-
-    list_each(&fleet->incarnations, node, following)
-        forget(incarnation_of(node));
-}
-
-struct incarnation *fleet_find(const struct fleet *fleet, uint64_t origin)
-{
-    struct list_node *node, *following;
-
-    list_each(&fleet->incarnations, node, following) {
-        if (incarnation_of(node)->origin == origin)
-            return incarnation_of(node);
+    each_entry(struct incarnation, incarnation, &fleet->incarnations, link) {
+        if (incarnation->origin == origin)
+            return incarnation;
     }
     return NULL;
 }
 
 bool fleet_has_pid(const struct fleet *fleet, pid_t pid)
 {
-    struct list_node *node, *following;
-
-    list_each(&fleet->incarnations, node, following) {
-        if (incarnation_of(node)->pid == pid && !incarnation_of(node)->gone)
+    each_entry(struct incarnation, incarnation, &fleet->incarnations, link) {
+        if (incarnation->pid == pid && !incarnation->gone)
             return true;
     }
     return false;
@@ -70,12 +53,9 @@ bool fleet_has_pid(const struct fleet *fleet, pid_t pid)
 
 static unsigned healthy_in_pool(const struct chaos *chaos, uint8_t pool)
 {
-    struct list_node *node, *following;
     unsigned count = 0;
 
-    list_each(&chaos->fleet.incarnations, node, following) {
-        const struct incarnation *incarnation = incarnation_of(node);
-
+    each_entry(const struct incarnation, incarnation, &chaos->fleet.incarnations, link) {
         if (incarnation->pool == pool && !fleet_may_be_gone(chaos, incarnation))
             count++;
     }
@@ -84,9 +64,7 @@ static unsigned healthy_in_pool(const struct chaos *chaos, uint8_t pool)
 
 static bool was_killed_as_newborn(const struct fleet *fleet, pid_t pid)
 {
-    size_t i;
-
-    for (i = 0; i < FLEET_NEWBORNS; i++) {
+    for (size_t i = 0; i < FLEET_NEWBORNS; i++) {
         if (fleet->newborns_killed[i] == pid)
             return true;
     }
@@ -99,10 +77,10 @@ struct incarnation *fleet_add(struct chaos *chaos, const struct record *hello)
 
     if (incarnation == NULL)
         abort();
-    incarnation->origin = hello->origin;
-    incarnation->pid = (pid_t)hello->pid;
-    incarnation->pool = hello->pool;
-    incarnation->slot = incarnation->origin;
+    *incarnation = (struct incarnation){.origin = hello->origin,
+                                        .pid = (pid_t)hello->pid,
+                                        .pool = hello->pool,
+                                        .slot = hello->origin};
     list_init(&incarnation->sessions);
     list_init(&incarnation->open);
     list_init(&incarnation->questions);
@@ -125,19 +103,15 @@ void fleet_doom(struct chaos *chaos, struct incarnation *incarnation, char reaso
         incarnation->doomed = reason;
     incarnation->unclean |= unclean;
     chaos->fleet.dooms++;
-    chaos->fleet.last_doom_ms = chaos->now_ms;
 }
 
 void fleet_replaced(struct chaos *chaos, struct incarnation *before, struct incarnation *after)
 {
-    uint64_t slot = before->slot;
-    struct list_node *node, *following;
+    unsigned long long slot = before->slot;
 
     if (after->slot == slot)
         return;
-    list_each(&chaos->fleet.incarnations, node, following) {
-        struct incarnation *incarnation = incarnation_of(node);
-
+    each_entry(struct incarnation, incarnation, &chaos->fleet.incarnations, link) {
         if (incarnation->slot != slot)
             continue;
         if (!fleet_may_be_gone(chaos, incarnation))
@@ -160,9 +134,9 @@ bool fleet_client_left(const struct chaos *chaos, const struct incarnation *inca
 {
     if (!chaos_exclusive(chaos))
         return false;
-    if (incarnation->client == 0) /* perhaps it left before anything came through */
+    if (incarnation->client == 0) /* it may have left before its first message arrived */
         return chaos->phase != PHASE_CALM && chaos->phase != PHASE_QUIET;
-    return !client_stays(client_find(chaos, incarnation->client));
+    return !client_stays(chaos, incarnation->client);
 }
 
 bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *incarnation)
@@ -172,44 +146,65 @@ bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *inca
            (incarnation->client != 0 && fleet_client_left(chaos, incarnation));
 }
 
-bool fleet_words_lost(const struct chaos *chaos, uint64_t origin)
+bool fleet_words_lost(const struct chaos *chaos, unsigned long long origin)
 {
     const struct incarnation *incarnation = fleet_find(&chaos->fleet, origin);
 
-    return incarnation == NULL || incarnation->unclean ||
-           (incarnation->gone && !incarnation->left);
+    return incarnation == NULL || incarnation->unclean || (incarnation->gone && !incarnation->left);
 }
 
 /* --- torment --- */
 
-/* True when the process is a child of the daemon's now: numbers are used again. */
-static bool is_child(const struct chaos *chaos, pid_t pid)
-{
-    pid_t children[CHILDREN_MAX];
-    size_t count = proc_children(chaos->subject.pid, children, CHILDREN_MAX), i;
+/* The children of the daemon. */
+struct children {
+    pid_t pids[CHILDREN_MAX];
+    size_t count;
+};
 
-    for (i = 0; i < count && i < CHILDREN_MAX; i++) {
-        if (children[i] == pid)
+static struct children children_of(const struct chaos *chaos)
+{
+    struct children children;
+
+    children.count = proc_children(chaos->subject.pid, children.pids, CHILDREN_MAX);
+    return children;
+}
+
+static bool contains(const struct children *children, pid_t pid)
+{
+    for (size_t i = 0; i < children->count && i < CHILDREN_MAX; i++) {
+        if (children->pids[i] == pid)
             return true;
     }
     return false;
 }
 
+/* Numbers of processes are reused: a signal goes to children of the daemon only. */
+static bool is_child(const struct chaos *chaos, pid_t pid)
+{
+    struct children children = children_of(chaos);
+
+    return contains(&children, pid);
+}
+
 static struct incarnation *choose_victim(struct chaos *chaos)
 {
-    struct list_node *node, *following;
     struct incarnation *chosen = NULL;
     uint32_t count = 0;
 
-    list_each(&chaos->fleet.incarnations, node, following) {
-        struct incarnation *incarnation = incarnation_of(node);
-
+    each_entry(struct incarnation, incarnation, &chaos->fleet.incarnations, link) {
         if (incarnation->gone || incarnation->left || incarnation->stopped_until_ms != 0)
             continue;
         if (dice_below(&chaos->dice, ++count) == 0)
             chosen = incarnation;
     }
     return chosen;
+}
+
+static void kill_worker(struct chaos *chaos, struct incarnation *incarnation)
+{
+    fleet_doom(chaos, incarnation, 'K', true);
+    chaos->stats.kills++;
+    kill(incarnation->pid, SIGKILL);
 }
 
 static void stop(struct chaos *chaos, struct incarnation *incarnation)
@@ -234,9 +229,7 @@ static void go_on(struct chaos *chaos, struct incarnation *incarnation)
         return;
     }
     if (dice_chance(&chaos->dice, 150) && chaos->phase == PHASE_STORM) {
-        fleet_doom(chaos, incarnation, 'K', true);
-        chaos->stats.kills++;
-        kill(incarnation->pid, SIGKILL);
+        kill_worker(chaos, incarnation);
         return;
     }
     note_event(chaos, "worker %ld: SIGCONT", (long)incarnation->pid);
@@ -254,44 +247,36 @@ static void do_harm(struct chaos *chaos, struct incarnation *incarnation)
         fleet_doom(chaos, incarnation, 'T', false);
         kill(incarnation->pid, SIGTERM);
     } else {
-        fleet_doom(chaos, incarnation, 'K', true);
-        chaos->stats.kills++;
-        kill(incarnation->pid, SIGKILL);
+        kill_worker(chaos, incarnation);
     }
 }
 
-/* One that has not said a word yet. */
+/* Kills a worker that is not in the journal yet. */
 static void kill_newborn(struct chaos *chaos)
 {
-    pid_t children[CHILDREN_MAX];
-    size_t count = proc_children(chaos->subject.pid, children, CHILDREN_MAX), i;
-    struct list_node *node, *following;
+    struct children children = children_of(chaos);
+    struct fleet *fleet = &chaos->fleet;
 
-    for (i = 0; i < count && i < CHILDREN_MAX; i++) {
+    for (size_t i = 0; i < children.count && i < CHILDREN_MAX; i++) {
+        pid_t pid = children.pids[i];
         bool known = false;
 
-        list_each(&chaos->fleet.incarnations, node, following)
-            known = known || incarnation_of(node)->pid == children[i];
+        each_entry(struct incarnation, incarnation, &fleet->incarnations, link)
+            known = known || incarnation->pid == pid;
         if (known)
             continue;
-        note_event(chaos, "newborn %ld: SIGKILL", (long)children[i]);
-        chaos->fleet.newborns_killed[chaos->fleet.newborns_killed_count++ % FLEET_NEWBORNS] =
-            children[i];
-        chaos->fleet.last_doom_ms = chaos->now_ms;
-        chaos->fleet.dooms++;
+        note_event(chaos, "newborn %ld: SIGKILL", (long)pid);
+        fleet->newborns_killed[fleet->newborns_killed_count++ % FLEET_NEWBORNS] = pid;
+        fleet->dooms++;
         chaos->stats.kills++;
-        kill(children[i], SIGKILL);
+        kill(pid, SIGKILL);
         return;
     }
 }
 
 static void continue_due(struct chaos *chaos, bool all)
 {
-    struct list_node *node, *following;
-
-    list_each(&chaos->fleet.incarnations, node, following) {
-        struct incarnation *incarnation = incarnation_of(node);
-
+    each_entry(struct incarnation, incarnation, &chaos->fleet.incarnations, link) {
         if (incarnation->stopped_until_ms != 0 &&
             (all || chaos->now_ms >= incarnation->stopped_until_ms))
             go_on(chaos, incarnation);
@@ -318,70 +303,52 @@ void fleet_torment(struct chaos *chaos)
         do_harm(chaos, victim);
 }
 
-/* --- whether all is well --- */
-
-static bool contains(const pid_t *pids, size_t count, pid_t pid)
-{
-    size_t i;
-
-    for (i = 0; i < count; i++) {
-        if (pids[i] == pid)
-            return true;
-    }
-    return false;
-}
+/* --- completeness --- */
 
 size_t fleet_size(const struct chaos *chaos)
 {
-    pid_t children[CHILDREN_MAX];
-
-    return proc_children(chaos->subject.pid, children, CHILDREN_MAX);
+    return children_of(chaos).count;
 }
 
-/* An exclusive pool has one worker for each client that has come to it, and the spare ones. What a
- * client has asked may have been refused before a worker got it. */
+/* An exclusive pool has one worker for each of its clients, and the spare ones. The requests of a
+ * client may have been refused before it got a worker. */
 static bool right_number(const struct chaos *chaos, unsigned pool, unsigned count)
 {
     unsigned least = LIMIT_SPARE, most = LIMIT_SPARE, all = chaos->options.workers;
-    size_t i;
 
     if (!chaos_exclusive(chaos))
         return count == all;
-    for (i = 0; i < CLIENTS_MAX; i++) {
-        least += client_is_open(&chaos->clients[i]) && chaos->clients[i].bound[pool] != 0;
-        most += client_is_open(&chaos->clients[i]) && chaos->clients[i].asked[pool];
+    each_client(client, chaos) {
+        least += client_is_open(client) && client->bound[pool] != 0;
+        most += client_is_open(client) && client->asked[pool];
     }
     return count >= (least < all ? least : all) && count <= (most < all ? most : all);
 }
 
-bool fleet_complete(struct chaos *chaos, bool nothing_open)
+bool fleet_complete(struct chaos *chaos)
 {
-    pid_t children[CHILDREN_MAX];
-    size_t count = proc_children(chaos->subject.pid, children, CHILDREN_MAX), well = 0;
+    struct children children = children_of(chaos);
+    size_t well = 0;
     unsigned in_pool[POOLS_MAX] = {0}, i;
-    struct list_node *node, *following;
     bool complete = true;
 
-    list_each(&chaos->fleet.incarnations, node, following) {
-        struct incarnation *incarnation = incarnation_of(node);
-
-        if (!incarnation->gone && count < CHILDREN_MAX &&
-            !contains(children, count, incarnation->pid)) {
+    each_entry(struct incarnation, incarnation, &chaos->fleet.incarnations, link) {
+        if (!incarnation->gone && children.count < CHILDREN_MAX &&
+            !contains(&children, incarnation->pid)) {
             incarnation->gone = true;
             if (!fleet_may_be_gone(chaos, incarnation))
-                violation(chaos, "worker %ld is gone without a reason", (long)incarnation->pid);
+                worker_violation(chaos, incarnation, "is gone without a reason");
         }
         if (incarnation->gone)
             continue;
         well++;
         in_pool[incarnation->pool]++;
-        if (nothing_open &&
-            (!list_empty(&incarnation->open) || !list_empty(&incarnation->questions)))
-            complete = false;
+        complete = complete && list_empty(&incarnation->open) &&
+                   list_empty(&incarnation->questions);
     }
     for (i = 0; i < chaos->options.pools; i++)
         complete = complete && right_number(chaos, i, in_pool[i]);
-    return complete && well == count;
+    return complete && well == children.count;
 }
 
 static unsigned count(const struct list *list)
@@ -396,11 +363,7 @@ static unsigned count(const struct list *list)
 
 void fleet_note_all(struct chaos *chaos)
 {
-    struct list_node *node, *following;
-
-    list_each(&chaos->fleet.incarnations, node, following) {
-        const struct incarnation *incarnation = incarnation_of(node);
-
+    each_entry(const struct incarnation, incarnation, &chaos->fleet.incarnations, link) {
         if (!incarnation->gone)
             note_event(chaos, "worker %ld: state %c, doom '%c', %u open requests, %u questions",
                        (long)incarnation->pid, proc_state(incarnation->pid),
@@ -411,10 +374,8 @@ void fleet_note_all(struct chaos *chaos)
 
 void fleet_purge(struct chaos *chaos)
 {
-    struct list_node *node, *following;
-
-    list_each(&chaos->fleet.incarnations, node, following) {
-        if (incarnation_of(node)->gone)
-            forget(incarnation_of(node));
+    each_entry(struct incarnation, incarnation, &chaos->fleet.incarnations, link) {
+        if (incarnation->gone)
+            forget(incarnation);
     }
 }

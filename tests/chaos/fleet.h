@@ -1,4 +1,4 @@
-/* The workers' processes, as far as they have been heard of, and what is done to them. */
+/* The known processes of workers, and the harm done to them. */
 #ifndef TESTS_CHAOS_FLEET_H
 #define TESTS_CHAOS_FLEET_H
 
@@ -12,23 +12,21 @@
 struct chaos;
 
 struct incarnation {
-    uint64_t origin;
+    unsigned long long origin;
     pid_t pid;
     uint8_t pool;
-    char doomed;     /* why it may end, a letter; 0: it has no reason to */
-    bool unclean;    /* what it said may be lost */
-    bool left;       /* it told us that it exits */
-    bool termed;     /* we sent it SIGTERM */
-    bool gone;       /* the process was seen to be gone */
-    int64_t stopped_until_ms; /* 0: it is not stopped */
-    int64_t suspect_until_ms; /* until then the daemon may find that it does not read */
-    uint64_t client;          /* connection: of an exclusive pool; the only one it may ever serve,
-                               * 0: not known yet */
-    uint64_t slot;            /* the same for processes that are started in each other's place, as
-                               * far as their clients show it */
-    struct list sessions;     /* of a sticky pool: those that it has heard of */
-    struct list open;         /* requests that it got and has not answered */
-    struct list questions;    /* that it asked and nobody has answered */
+    char doomed;               /* letter of the reason for which it may end; 0: none */
+    bool unclean;              /* its messages may be lost */
+    bool left;                 /* it reported its exit */
+    bool termed;               /* it got SIGTERM from this program */
+    bool gone;                 /* the process is gone */
+    int64_t stopped_until_ms;  /* 0: not stopped */
+    int64_t suspect_until_ms;  /* until then the daemon may end it, as it does not read */
+    unsigned long long client; /* of an exclusive pool: its only connection; 0: unknown */
+    unsigned long long slot;   /* equal for a process and its known replacements */
+    struct list sessions;      /* of a sticky pool: those seen in its messages */
+    struct list open;          /* requests that it received and has not answered */
+    struct list questions;     /* its questions without a reply */
     struct list_node link;
 };
 
@@ -36,57 +34,53 @@ struct incarnation {
 
 struct fleet {
     struct list incarnations;
-    uint64_t dooms, stalls;
-    pid_t newborns_killed[FLEET_NEWBORNS]; /* the last ones; what they said may be yet to come */
+    unsigned long long dooms, stalls;
+    pid_t newborns_killed[FLEET_NEWBORNS]; /* recent ones; their records may be late */
     size_t newborns_killed_count;
-    int64_t last_doom_ms;
 };
 
 void fleet_init(struct fleet *fleet);
-void fleet_free(struct fleet *fleet);
 
-struct incarnation *fleet_find(const struct fleet *fleet, uint64_t origin);
+struct incarnation *fleet_find(const struct fleet *fleet, unsigned long long origin);
 bool fleet_has_pid(const struct fleet *fleet, pid_t pid);
 struct incarnation *fleet_add(struct chaos *chaos, const struct record *hello);
 
-/* It has done, or was done, something that may end it. */
+/* Records an act, by or on the worker, that may end it. */
 void fleet_doom(struct chaos *chaos, struct incarnation *incarnation, char reason, bool unclean);
 
-/* A client that was bound to `before` is bound to `after` now: it must be what was started in its
- * place. */
+/* A client of `before` is now bound to `after`, which must be its replacement. */
 void fleet_replaced(struct chaos *chaos, struct incarnation *before, struct incarnation *after);
 
-/* For this time it does not read. */
+/* The worker does not read for this time. */
 void fleet_stall(struct chaos *chaos, struct incarnation *incarnation, int64_t ms);
 
-/* True when the client that an exclusive pool's worker served, or would have served, may have
- * gone. */
+/* True if the client of an exclusive pool's worker may have gone. */
 bool fleet_client_left(const struct chaos *chaos, const struct incarnation *incarnation);
 
-/* True when the daemon may have, or may soon have, given it up. */
+/* True if the daemon may end it, now or soon. */
 bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *incarnation);
 
-/* True when what it said need not arrive: it is unknown, or it ended and not in order. */
-bool fleet_words_lost(const struct chaos *chaos, uint64_t origin);
+/* True if its messages need not arrive: it is unknown, or its end was not orderly. */
+bool fleet_words_lost(const struct chaos *chaos, unsigned long long origin);
 
 /* Stops, continues, terminates and kills workers now and then. */
 void fleet_torment(struct chaos *chaos);
 
-/* Continues whoever is stopped. */
+/* Continues all stopped workers. */
 void fleet_continue_all(struct chaos *chaos);
 
-/* Compares with the daemon's children: marks those that are gone, and checks that they had a
- * reason. Returns true when exactly the workers that should be there are, known to us, with nothing
- * open. */
-bool fleet_complete(struct chaos *chaos, bool nothing_open);
+/* Compares the fleet with the daemon's children: marks those that are gone, and checks that they
+ * had a reason. Returns true if exactly the wanted workers are there, all known, and without open
+ * requests or questions. */
+bool fleet_complete(struct chaos *chaos);
 
-/* How many processes the daemon has. */
+/* The number of child processes of the daemon. */
 size_t fleet_size(const struct chaos *chaos);
 
 /* Notes the state of each worker as an event. */
 void fleet_note_all(struct chaos *chaos);
 
-/* Forgets those that are gone. */
+/* Removes the workers that are gone. */
 void fleet_purge(struct chaos *chaos);
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t chain_of(uint64_t a, uint64_t b)
+static size_t chain_of(unsigned long long a, unsigned long long b)
 {
     uint64_t hash = (a ^ (b * UINT64_C(0x9e3779b97f4a7c15))) * UINT64_C(0xd6e8feb86659fd93);
 
@@ -24,10 +24,8 @@ static void *allocate(size_t size)
 
 void ledger_init(struct ledger *ledger)
 {
-    size_t i;
-
     memset(ledger, 0, sizeof *ledger);
-    for (i = 0; i < LEDGER_CHAINS; i++) {
+    for (size_t i = 0; i < LEDGER_CHAINS; i++) {
         list_init(&ledger->entries[i]);
         list_init(&ledger->pairs[i]);
         list_init(&ledger->sessions[i]);
@@ -36,35 +34,31 @@ void ledger_init(struct ledger *ledger)
 
 /* --- messages --- */
 
-struct entry *ledger_find(const struct ledger *ledger, struct serial serial)
+/* The first entry with this serial, and with this connection unless `conn` is 0. */
+static struct entry *find(const struct ledger *ledger, struct serial serial,
+                          unsigned long long conn)
 {
     const struct list *chain = &ledger->entries[chain_of(serial.origin, serial.number)];
-    struct list_node *node, *following;
 
-    list_each(chain, node, following) {
-        struct entry *entry = list_entry(node, struct entry, link);
-
-        if (entry->serial.origin == serial.origin && entry->serial.number == serial.number)
+    each_entry(struct entry, entry, chain, link) {
+        if (entry->serial.origin == serial.origin && entry->serial.number == serial.number &&
+            (conn == 0 || entry->conn == conn))
             return entry;
     }
     return NULL;
 }
 
-struct entry *ledger_find_for(const struct ledger *ledger, struct serial serial, uint64_t conn)
+struct entry *ledger_find(const struct ledger *ledger, struct serial serial)
 {
-    struct entry *first = ledger_find(ledger, serial);
-    struct list_node *node, *following;
+    return find(ledger, serial, 0);
+}
 
-    if (first == NULL || !first->to_all)
-        return first;
-    list_each(&ledger->entries[chain_of(serial.origin, serial.number)], node, following) {
-        struct entry *entry = list_entry(node, struct entry, link);
+struct entry *ledger_find_for(const struct ledger *ledger, struct serial serial,
+                              unsigned long long conn)
+{
+    struct entry *entry = find(ledger, serial, conn);
 
-        if (entry->serial.origin == serial.origin && entry->serial.number == serial.number &&
-            entry->conn == conn)
-            return entry;
-    }
-    return first;
+    return entry != NULL && entry->to_all ? entry : find(ledger, serial, 0);
 }
 
 struct entry *ledger_add(struct ledger *ledger, struct serial serial, char kind, bool calm)
@@ -93,13 +87,10 @@ void ledger_remove(struct ledger *ledger, struct entry *entry)
 
 const struct entry *ledger_any_calm(const struct ledger *ledger)
 {
-    struct list_node *node, *following;
-    size_t i;
-
-    for (i = 0; i < LEDGER_CHAINS; i++) {
-        list_each(&ledger->entries[i], node, following) {
-            if (list_entry(node, struct entry, link)->calm)
-                return list_entry(node, struct entry, link);
+    for (size_t i = 0; i < LEDGER_CHAINS; i++) {
+        each_entry(struct entry, entry, &ledger->entries[i], link) {
+            if (entry->calm)
+                return entry;
         }
     }
     return NULL;
@@ -107,16 +98,14 @@ const struct entry *ledger_any_calm(const struct ledger *ledger)
 
 /* --- pairs --- */
 
-struct pair *ledger_pair(struct ledger *ledger, uint64_t worker, uint64_t conn)
+struct pair *ledger_pair(struct ledger *ledger, unsigned long long worker, unsigned long long conn)
 {
     struct list *chain = &ledger->pairs[chain_of(worker, conn)];
-    struct list_node *node, *following;
-    struct pair *pair;
+    struct pair *pair = NULL;
 
-    list_each(chain, node, following) {
-        pair = list_entry(node, struct pair, link);
-        if (pair->worker == worker && pair->conn == conn)
-            return pair;
+    each_entry(struct pair, found, chain, link) {
+        if (found->worker == worker && found->conn == conn)
+            return found;
     }
     pair = allocate(sizeof *pair);
     pair->worker = worker;
@@ -135,13 +124,8 @@ static void forget_expected(struct pair *pair)
 const struct entry *ledger_any_expected(struct ledger *ledger, ledger_done_fn *done,
                                         void *user_data)
 {
-    struct list_node *node, *following;
-    size_t i;
-
-    for (i = 0; i < LEDGER_CHAINS; i++) {
-        list_each(&ledger->pairs[i], node, following) {
-            struct pair *pair = list_entry(node, struct pair, link);
-
+    for (size_t i = 0; i < LEDGER_CHAINS; i++) {
+        each_entry(struct pair, pair, &ledger->pairs[i], link) {
             if (list_empty(&pair->expected))
                 continue;
             if (!done(user_data, pair))
@@ -161,13 +145,11 @@ struct session *ledger_session(struct ledger *ledger, const char *name)
 
 struct session *ledger_session_in(struct list *chain, const char *name)
 {
-    struct list_node *node, *following;
-    struct session *session;
+    struct session *session = NULL;
 
-    list_each(chain, node, following) {
-        session = list_entry(node, struct session, link);
-        if (strcmp(session->name, name) == 0)
-            return session;
+    each_entry(struct session, found, chain, link) {
+        if (strcmp(found->name, name) == 0)
+            return found;
     }
     session = allocate(sizeof *session);
     snprintf(session->name, sizeof session->name, "%s", name);
@@ -179,56 +161,33 @@ struct session *ledger_session_in(struct list *chain, const char *name)
 
 static void purge_pairs(struct list *chain, ledger_done_fn *done, void *user_data)
 {
-    struct list_node *node, *following;
-
-    list_each(chain, node, following) {
-        struct pair *pair = list_entry(node, struct pair, link);
-
+    each_entry(struct pair, pair, chain, link) {
         forget_expected(pair);
         if (!done(user_data, pair))
             continue;
-        list_remove(node);
+        list_remove(&pair->link);
         free(pair);
     }
 }
 
 static void purge_sessions(struct list *chain)
 {
-    struct list_node *node, *following;
-
-    list_each(chain, node, following) {
-        struct session *session = list_entry(node, struct session, link);
-
+    each_entry(struct session, session, chain, link) {
         if (session->users > 0)
             continue;
-        list_remove(node);
+        list_remove(&session->link);
         free(session);
     }
 }
 
 void ledger_purge(struct ledger *ledger, ledger_done_fn *done, void *user_data)
 {
-    struct list_node *node, *following;
-    size_t i;
-
-    for (i = 0; i < LEDGER_CHAINS; i++) {
-        list_each(&ledger->entries[i], node, following)
-            ledger_remove(ledger, list_entry(node, struct entry, link));
+    for (size_t i = 0; i < LEDGER_CHAINS; i++) {
+        each_entry(struct entry, entry, &ledger->entries[i], link)
+            ledger_remove(ledger, entry);
     }
-    for (i = 0; i < LEDGER_CHAINS; i++) {
+    for (size_t i = 0; i < LEDGER_CHAINS; i++) {
         purge_pairs(&ledger->pairs[i], done, user_data);
         purge_sessions(&ledger->sessions[i]);
     }
-}
-
-static bool all_done(void *user_data, const struct pair *pair)
-{
-    (void)user_data;
-    (void)pair;
-    return true;
-}
-
-void ledger_free(struct ledger *ledger)
-{
-    ledger_purge(ledger, all_done, NULL);
 }

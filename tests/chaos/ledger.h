@@ -1,4 +1,4 @@
-/* Every message that is on its way, and who is bound to whom. */
+/* All messages in flight, and the sessions. */
 #ifndef TESTS_CHAOS_LEDGER_H
 #define TESTS_CHAOS_LEDGER_H
 
@@ -9,27 +9,34 @@
 #include "base/list.h"
 #include "wire.h"
 
-/* A message, until nothing more can happen to it. A connection's number is never used again. */
+/* Every entry of a list in turn; the current one may be removed. */
+#define each_entry(type, entry, list, member)                                                      \
+    for (type *entry = list_entry((list)->head.next, type, member),                                \
+              *entry##_next = list_entry(entry->member.next, type, member);                        \
+         &entry->member != &(list)->head;                                                          \
+         entry = entry##_next, entry##_next = list_entry(entry->member.next, type, member))
+
+/* A message that can still arrive or be answered. Numbers of connections are never reused. */
 struct entry {
     struct serial serial, ref;
     uint64_t hash, key;
-    uint64_t raw_id; /* where ids are rewritten: the hash of its id as it was spelled */
-    uint64_t token; /* a request: the hash of its progress token */
-    uint64_t seen_id; /* a request: the hash of its id as the worker saw it */
+    uint64_t raw_id;  /* where ids are rewritten: the hash of its id as spelled */
+    uint64_t token;   /* a request: the hash of its progress token */
+    uint64_t seen_id; /* a request: the hash of the id that the worker received */
     size_t len;
     char kind;
-    bool calm;     /* sent while everything behaved */
-    bool got;      /* it has arrived */
-    bool unique;   /* a request: nobody else uses its id */
-    bool given_up; /* a request: its client has cancelled it */
-    bool resolved; /* a request: its client knows how it ended */
-    uint64_t conn; /* that sent it, or that must get it; 0: not known */
-    uint64_t rival; /* a question in no session: another client that it could be for, as well */
-    bool to_all;   /* an event to all of a worker's clients; conn: one of them, or 0: any */
-    uint64_t worker; /* that sent it, or that got it; 0: none yet */
-    uint64_t answer; /* a request: number of the worker's answer, 0: none yet */
-    uint8_t pool;    /* a client's message: 1 + the pool asked for, or one of POOL_... */
-    bool refused;    /* a request: the daemon has said that it is not served */
+    bool calm;               /* sent in a calm phase */
+    bool got;                /* arrived */
+    bool unique;             /* a request: its id is never used again */
+    bool given_up;           /* a request: cancelled by its client */
+    bool resolved;           /* a request: its client got an answer or error; a question: refused */
+    unsigned long long conn; /* its sender, or its receiver; 0: unknown */
+    unsigned long long rival; /* a question without a session: another possible receiver */
+    bool to_all; /* an event to all of a worker's clients; conn: one of them, or 0: any */
+    unsigned long long worker; /* its sender, or its receiver; 0: none yet */
+    unsigned long long answer; /* a request: number of the worker's answer, 0: none yet */
+    uint8_t pool;              /* of a client: 1 + the pool asked for, or one of POOL_... */
+    bool refused;              /* a request: no worker may get it, by an error of the daemon */
     struct session *session;
     char spelled_id[WIRE_TOKEN_MAX]; /* a request, where ids are rewritten; "": too long */
     int64_t sent_ms;
@@ -42,12 +49,12 @@ struct entry {
 #define POOL_ANY 0
 #define POOL_UNKNOWN 255
 
-/* One client's connection and one worker's process. */
+/* A connection of a client and a process of a worker. */
 struct pair {
-    uint64_t worker, conn;
-    uint64_t up, down;    /* numbers of the last messages that arrived */
-    bool bound;           /* the client belongs, or has belonged, to the worker */
-    struct list expected; /* what the worker said and the client has to get, in order */
+    unsigned long long worker, conn;
+    unsigned long long up, down; /* numbers of the last messages received */
+    bool bound;                  /* the client is or was bound to the worker */
+    struct list expected;        /* messages of the worker that the client must get, in order */
     struct list_node link;
 };
 
@@ -55,13 +62,13 @@ struct pair {
 
 struct session {
     char name[WIRE_NAME_MAX];
-    bool loose;       /* a client whom the daemon may close any time has used it */
-    uint64_t worker;  /* it is bound to; 0: none seen */
-    uint64_t before[SESSION_BEFORE]; /* it was bound to; what they got may come late */
+    bool loose;                /* used by a client that the daemon may close at any time */
+    unsigned long long worker; /* it is bound to; 0: none seen */
+    unsigned long long before[SESSION_BEFORE]; /* earlier workers, whose records may be late */
     unsigned moves;
-    uint64_t owner;   /* connection; 0: not known */
-    unsigned endings; /* clients that used it and began to go */
-    unsigned users;   /* clients that use it and are connected */
+    unsigned long long owner; /* connection; 0: unknown */
+    unsigned endings;         /* clients of it that have begun to go */
+    unsigned users;           /* connected clients of it */
     struct list_node link;
 };
 
@@ -76,36 +83,33 @@ struct ledger {
 };
 
 void ledger_init(struct ledger *ledger);
-void ledger_free(struct ledger *ledger);
 
 struct entry *ledger_add(struct ledger *ledger, struct serial serial, char kind, bool calm);
 struct entry *ledger_find(const struct ledger *ledger, struct serial serial);
 void ledger_remove(struct ledger *ledger, struct entry *entry);
 
-/* Of several entries with one serial, as events to all have them, that of this client, or the first
- * one. */
-struct entry *ledger_find_for(const struct ledger *ledger, struct serial serial, uint64_t conn);
+/* The same; of the copies of an event to all, the one for this client, if there is one. */
+struct entry *ledger_find_for(const struct ledger *ledger, struct serial serial,
+                              unsigned long long conn);
 
-/* Made when there is none. */
-struct pair *ledger_pair(struct ledger *ledger, uint64_t worker, uint64_t conn);
+/* Creates the pair or session if there is none. */
+struct pair *ledger_pair(struct ledger *ledger, unsigned long long worker, unsigned long long conn);
 struct session *ledger_session(struct ledger *ledger, const char *name);
 
-/* The same in a list of the caller's. */
+/* The same in a list of the caller. */
 struct session *ledger_session_in(struct list *list, const char *name);
 
-/* Says which pairs there is nothing to expect of any more. */
+/* True for a pair without further messages to expect. */
 typedef bool ledger_done_fn(void *user_data, const struct pair *pair);
 
-/* A message that a client has to get yet, or NULL. What is expected in pairs that are done is
- * forgotten first. */
+/* A message that a client still has to get, or NULL. Empties the expectations of done pairs. */
 const struct entry *ledger_any_expected(struct ledger *ledger, ledger_done_fn *done,
                                         void *user_data);
 
-/* An entry that is calm and still there, or NULL. */
+/* A calm entry, or NULL. */
 const struct entry *ledger_any_calm(const struct ledger *ledger);
 
-/* Nothing is on its way any more: forgets all messages, the pairs that are done, and the sessions
- * that nobody uses. */
+/* No message is in flight: removes all messages, the done pairs, and the sessions without users. */
 void ledger_purge(struct ledger *ledger, ledger_done_fn *done, void *user_data);
 
 #endif

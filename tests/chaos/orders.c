@@ -2,7 +2,6 @@
 
 #include "orders.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,8 +11,8 @@ static void add(struct wire_header *header, char order, uint32_t number)
 {
     size_t len = strlen(header->orders);
 
-    snprintf(header->orders + len, sizeof header->orders - len, "%s%c%u", len > 0 ? "," : "",
-             order, number);
+    snprintf(header->orders + len, sizeof header->orders - len, "%s%c%u", len > 0 ? "," : "", order,
+             number);
 }
 
 size_t orders_huge(struct chaos *chaos)
@@ -82,17 +81,16 @@ static void order_harm(struct chaos *chaos, struct wire_header *header)
     chaos->next_harm_ms = chaos->now_ms + dice_between(dice, 20, chaos->mood.harm_ms);
     chaos->stats.harms++;
     if (dice_chance(dice, 400))
-        add(header, 'z', dice_chance(dice, 100) ? dice_between(dice, 2000, 4000)
-                                                : dice_between(dice, 20, 800));
+        add(header, 'z',
+            dice_chance(dice, 100) ? dice_between(dice, 2000, 4000) : dice_between(dice, 20, 800));
     else if (dice_chance(dice, 400))
         add(header, "ttwbB"[dice_below(dice, 5)], dice_below(dice, 2) * 1500);
     else
         add(header, "gcixXkp"[dice_below(dice, 7)], 0);
 }
 
-/* Where workers talk to their clients, and not in sessions alone. */
-static void order_bound_talk(struct chaos *chaos, struct wire_header *header,
-                             bool may_make_session)
+/* Messages of bound workers outside sessions. */
+static void order_bound_talk(struct chaos *chaos, struct wire_header *header, bool may_make_session)
 {
     struct dice *dice = &chaos->dice;
 

@@ -2,17 +2,15 @@
 
 #include "phases.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "chaos.h"
 #include "check_up.h"
 #include "deadline.h"
 
 #define CALM_CLIENTS 10
-#define SURVIVORS 3 /* connections that last from a storm into the calm */
+#define SURVIVORS 3 /* connections kept from a storm to the calm phase, at most */
 #define SETTLE_SEC 40
 
 const char *phase_name(enum phase phase)
@@ -27,11 +25,9 @@ const char *phase_name(enum phase phase)
 static void wait_for_clients(struct chaos *chaos, struct pollfd *fds, int timeout_ms)
 {
     nfds_t count = 0;
-    size_t i;
 
     fds[count++] = (struct pollfd){chaos->journal, POLLIN, 0};
-    for (i = 0; i < CLIENTS_MAX; i++) {
-        const struct client *client = &chaos->clients[i];
+    each_client(client, chaos) {
         short events = 0;
 
         if (client_is_open(client) && client_wants_read(chaos, client))
@@ -45,16 +41,13 @@ static void wait_for_clients(struct chaos *chaos, struct pollfd *fds, int timeou
 
 void chaos_step(struct chaos *chaos, int timeout_ms)
 {
-    struct pollfd fds[1 + CLIENTS_MAX];
-    size_t i;
+    struct pollfd fds[1 + CLIENTS_MAX], *ready = fds;
 
     wait_for_clients(chaos, fds, timeout_ms);
     chaos->now_ms = now_ms();
     check_up_drain(chaos);
-    for (i = 0; i < CLIENTS_MAX; i++) {
-        struct client *client = &chaos->clients[i];
-        const struct pollfd *ready = &fds[1 + i];
-
+    each_client(client, chaos) {
+        ready++;
         if (ready->fd >= 0 && (ready->revents & (POLLIN | POLLHUP | POLLERR)) != 0 &&
             client_wants_read(chaos, client))
             client_read(chaos, client);
@@ -80,7 +73,7 @@ static bool alive(const struct chaos *chaos)
 static void enter(struct chaos *chaos, enum phase phase)
 {
     chaos->phase = phase;
-    chaos->board->mode = phase == PHASE_STORM ? BOARD_STORM : BOARD_BEHAVE;
+    chaos->board->calm = phase != PHASE_STORM;
     note_event(chaos, "begins");
 }
 
@@ -104,75 +97,58 @@ static void steps_for(struct chaos *chaos, int64_t ms)
 static bool done_pair(void *user_data, const struct pair *pair)
 {
     const struct chaos *chaos = user_data;
-    size_t i;
+    const struct client *client = client_find(chaos, pair->conn);
 
-    if (fleet_words_lost(chaos, pair->worker))
-        return true;
-    for (i = 0; i < CLIENTS_MAX; i++) {
-        if (client_is_open(&chaos->clients[i]) && chaos->clients[i].conn == pair->conn)
-            return chaos->clients[i].going;
-    }
-    return true;
-}
-
-static bool clients_settled(const struct chaos *chaos)
-{
-    size_t i;
-
-    for (i = 0; i < CLIENTS_MAX; i++) {
-        if (!client_settled(&chaos->clients[i]))
-            return false;
-    }
-    return true;
+    return fleet_words_lost(chaos, pair->worker) || client == NULL || client->going;
 }
 
 static bool all_settled(struct chaos *chaos)
 {
-    return clients_settled(chaos) && fleet_complete(chaos, true) &&
+    bool settled = true;
+
+    each_client(client, chaos)
+        settled = settled && client_settled(client);
+    return settled && fleet_complete(chaos) &&
            ledger_any_expected(&chaos->ledger, done_pair, chaos) == NULL;
 }
 
-static void tell_unsettled_client(struct chaos *chaos, const struct client *client)
+static void report_unsettled_client(struct chaos *chaos, const struct client *client)
 {
     const struct entry *request = NULL;
+    const char *place = "";
 
-    if (!list_empty(&client->in_flight))
+    if (!list_empty(&client->in_flight)) {
         request = list_entry(client->in_flight.head.next, struct entry, in_flight);
-    violation(chaos,
-              "client %" PRIu64 " did not come to an end: %zu requests in flight (first %" PRIu64
-              " %s%s), %zu bytes unsent, ending %d%s",
-              client->conn, client->in_flight_count, request != NULL ? request->serial.number : 0,
-              request == NULL ? "" : request->got ? "at a worker" : "at no worker",
-              request != NULL && request->answer != 0 ? ", answered" : "",
-              client->out.len - client->out_at, (int)client->profile.ending,
-              client->going ? ", going" : "");
+        place = request->answer != 0 ? "answered" : request->got ? "at a worker" : "at no worker";
+    }
+    client_violation(chaos, client,
+                     "did not end: %zu requests in flight (first %llu %s), %zu bytes unsent, "
+                     "ending %d%s",
+                     client->in_flight_count, request != NULL ? request->serial.number : 0, place,
+                     client->out.len - client->out_at, (int)client->profile.ending,
+                     client->going ? ", going" : "");
 }
 
-static void tell_unsettled(struct chaos *chaos)
+static void report_unsettled(struct chaos *chaos)
 {
     const struct entry *lost = ledger_any_expected(&chaos->ledger, done_pair, chaos);
-    size_t i;
 
     fleet_note_all(chaos);
-    for (i = 0; i < CLIENTS_MAX; i++) {
-        if (!client_settled(&chaos->clients[i]))
-            tell_unsettled_client(chaos, &chaos->clients[i]);
+    each_client(client, chaos) {
+        if (!client_settled(client))
+            report_unsettled_client(chaos, client);
     }
     if (lost != NULL)
-        violation(chaos, "lost: '%c' %" PRIu64 " of a worker never reached client %" PRIu64,
-                  lost->kind, lost->serial.number, lost->conn);
-    if (!fleet_complete(chaos, true))
+        violation(chaos, "lost: '%c' %llu of a worker never reached client %llu", lost->kind,
+                  lost->serial.number, lost->conn);
+    if (!fleet_complete(chaos))
         violation(chaos, "the workers did not come back, or have open requests");
 }
 
-/* Leaves only a few of the connections. */
+/* Closes all but `left` connections. */
 static void thin_out(struct chaos *chaos, unsigned left)
 {
-    size_t i;
-
-    for (i = 0; i < CLIENTS_MAX; i++) {
-        struct client *client = &chaos->clients[i];
-
+    each_client(client, chaos) {
         if (!client_is_open(client))
             continue;
         if (left == 0 || client->going || client->profile.loose) {
@@ -184,18 +160,17 @@ static void thin_out(struct chaos *chaos, unsigned left)
     }
 }
 
-/* Everybody stops doing harm; all that was begun has to come to its end. */
+/* No more harm is done; all that has begun must end. */
 static void settle(struct chaos *chaos)
 {
     int64_t deadline = deadline_in(SETTLE_SEC);
     int64_t next_look_ms = 0;
     bool settled = false;
-    size_t i;
 
     enter(chaos, PHASE_SETTLE);
     fleet_continue_all(chaos);
-    for (i = 0; i < CLIENTS_MAX; i++)
-        client_settle(chaos, &chaos->clients[i]);
+    each_client(client, chaos)
+        client_settle(chaos, client);
     while (!settled && !deadline_over(deadline) && alive(chaos)) {
         chaos_step(chaos, 5);
         if (chaos->now_ms < next_look_ms)
@@ -204,7 +179,7 @@ static void settle(struct chaos *chaos)
         settled = all_settled(chaos);
     }
     if (!settled && alive(chaos))
-        tell_unsettled(chaos);
+        report_unsettled(chaos);
     thin_out(chaos, dice_below(&chaos->dice, SURVIVORS + 1));
 }
 
@@ -213,60 +188,57 @@ static void settle(struct chaos *chaos)
 static unsigned count_open(const struct chaos *chaos)
 {
     unsigned count = 0;
-    size_t i;
-
-    for (i = 0; i < CLIENTS_MAX; i++)
-        count += client_is_open(&chaos->clients[i]);
+    each_client(client, chaos)
+        count += client_is_open(client);
     return count;
 }
 
-/* The daemon has seen all those go who went: only then there is room for those who come. */
+/* Waits until the daemon has seen the end of closed connections, to have room for new ones. */
 static void wait_until_seen(struct chaos *chaos)
 {
     subject_check_baseline(chaos, count_open(chaos));
-    check_up_drain(chaos); /* the last words of those that are gone */
+    check_up_drain(chaos); /* the last records of workers that are gone */
     fleet_purge(chaos);
     ledger_purge(&chaos->ledger, done_pair, chaos);
 }
 
-static void tell_lost(struct chaos *chaos)
+static void report_lost(struct chaos *chaos)
 {
     const struct entry *lost = ledger_any_calm(&chaos->ledger);
-    uint64_t left = chaos->ledger.calm_open;
+    unsigned long long left = chaos->ledger.calm_open;
 
     if (lost == NULL)
         return;
-    violation(chaos, "%" PRIu64 " messages of a calm phase got lost, one is '%c' %" PRIu64
-              " of %s, %s%s%s", left, lost->kind, lost->serial.number,
-              lost->serial.origin == 0 ? "a client" : "a worker",
+    violation(chaos, "%llu messages of a calm phase got lost, one is '%c' %llu of %s, %s%s%s", left,
+              lost->kind, lost->serial.number, lost->serial.origin == 0 ? "a client" : "a worker",
               lost->got ? "arrived" : "not arrived", lost->answer != 0 ? ", answered" : "",
               lost->session != NULL ? ", in a session" : "");
 }
 
-/* Everything behaves: nothing may be lost, refused or late. */
+/* All clients and workers behave: no message may be lost, refused or late. */
 static void calm(struct chaos *chaos, int64_t ms)
 {
     int64_t deadline = deadline_in(20);
     struct profile profile;
-    size_t i, open = count_open(chaos);
+    size_t open = count_open(chaos);
 
     chaos->calm_number++;
     enter(chaos, PHASE_CALM);
-    for (i = 0; i < CLIENTS_MAX; i++) {
+    each_client(client, chaos) {
         profile_calm(chaos, &profile);
-        if (client_is_open(&chaos->clients[i]))
-            chaos->clients[i].profile = profile;
+        if (client_is_open(client))
+            client->profile = profile;
         else if (open++ < CALM_CLIENTS)
-            client_open(chaos, &chaos->clients[i], &profile);
+            client_open(chaos, client, &profile);
     }
     steps_for(chaos, ms);
-    for (i = 0; i < CLIENTS_MAX; i++)
-        chaos->clients[i].silent = true;
+    each_client(client, chaos)
+        client->silent = true;
     while (chaos->ledger.calm_open > 0 && !deadline_over(deadline) && alive(chaos))
         chaos_step(chaos, 5);
-    tell_lost(chaos);
-    for (i = 0; i < CLIENTS_MAX; i++)
-        chaos->clients[i].silent = false;
+    report_lost(chaos);
+    each_client(client, chaos)
+        client->silent = false;
 }
 
 static void quiet(struct chaos *chaos, unsigned connections)
@@ -283,12 +255,12 @@ static void quiet(struct chaos *chaos, unsigned connections)
 
 /* --- the whole --- */
 
-/* The first calm fills the daemon's pools and tables; what it has then it must have later. */
+/* The first calm phase fills pools and tables of the daemon: the baseline of later phases. */
 static void warm_up(struct chaos *chaos)
 {
     int64_t deadline = deadline_usual();
 
-    while (!fleet_complete(chaos, true) && !deadline_over(deadline) && alive(chaos))
+    while (!fleet_complete(chaos) && !deadline_over(deadline) && alive(chaos))
         chaos_step(chaos, 5);
     calm(chaos, 700);
     thin_out(chaos, 0);

@@ -20,6 +20,7 @@
 
 #include "chaos.h"
 #include "deadline.h"
+#include "phases.h"
 #include "proc.h"
 
 #define JOURNAL_PIPE_BYTES (1 << 20)
@@ -32,11 +33,12 @@ static bool failed(const char *what)
 
 static void set_paths(struct subject *subject)
 {
-    snprintf(subject->config_path, sizeof subject->config_path, "%s/config.json", subject->dir);
-    snprintf(subject->log_path, sizeof subject->log_path, "%s/log", subject->dir);
-    snprintf(subject->socket_path, sizeof subject->socket_path, "%s/socket", subject->dir);
-    snprintf(subject->journal_path, sizeof subject->journal_path, "%s/journal", subject->dir);
-    snprintf(subject->board_path, sizeof subject->board_path, "%s/board", subject->dir);
+#define SET_PATH(path, name) snprintf(path, sizeof path, "%s/" name, subject->dir)
+    SET_PATH(subject->config_path, "config.json");
+    SET_PATH(subject->log_path, "log");
+    SET_PATH(subject->socket_path, "socket");
+    SET_PATH(subject->journal_path, "journal");
+    SET_PATH(subject->board_path, "board");
 }
 
 static void write_pool(FILE *file, const struct chaos *chaos, unsigned number)
@@ -47,8 +49,8 @@ static void write_pool(FILE *file, const struct chaos *chaos, unsigned number)
             "%s\n {\"id\":\"p%u\",\"command\":\"%s\",\"instances\":%u,"
             "\"args\":[\"%s\",\"%s\",\"%llu\",\"%u\"],\"framing\":\"%s\"%s",
             number > 0 ? "," : "", number, chaos->options.worker, chaos->options.workers,
-            subject->journal_path, subject->board_path, (unsigned long long)chaos->options.seed,
-            number, wire_framing_words[chaos->options.worker_framing], chaos->options.keys);
+            subject->journal_path, subject->board_path, chaos->options.seed, number,
+            wire_framing_words[chaos->options.worker_framing], chaos->options.keys);
     if (chaos_exclusive(chaos))
         fprintf(file, ",\"spare\":%d,\"busy_timeout_sec\":%d", LIMIT_SPARE, LIMIT_BUSY_SEC);
     fprintf(file, "}");
@@ -58,12 +60,11 @@ static bool write_config(const struct chaos *chaos)
 {
     const struct subject *subject = &chaos->subject;
     FILE *file = fopen(subject->config_path, "w");
-    unsigned i;
 
     if (file == NULL)
         return failed(subject->config_path);
     fprintf(file, "{\"pools\":[");
-    for (i = 0; i < chaos->options.pools; i++)
+    for (unsigned i = 0; i < chaos->options.pools; i++)
         write_pool(file, chaos, i);
     fprintf(file,
             "],\n\"listen\":{\"framing\":\"%s\"},\n"
@@ -86,8 +87,8 @@ static bool make_board(struct chaos *chaos)
     close(fd);
     if (chaos->board == MAP_FAILED)
         return failed("mmap");
-    chaos->board->mode = BOARD_BEHAVE;
-    chaos->board->sharing = chaos->options.sharing;
+    chaos->board->calm = true;
+    chaos->board->mode = chaos->options.mode;
     chaos->board->framing = chaos->options.worker_framing;
     chaos->board->bridged = wire_bridged;
     return true;
@@ -99,7 +100,8 @@ static bool make_journal(struct chaos *chaos)
 
     if (mkfifo(path, 0600) < 0)
         return failed(path);
-    chaos->journal = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC); /* never at its end */
+    chaos->journal = open(path,
+                          O_RDWR | O_NONBLOCK | O_CLOEXEC); /* a writer of its own: it never ends */
     if (chaos->journal < 0)
         return failed(path);
 #ifdef F_SETPIPE_SZ
@@ -193,44 +195,24 @@ bool subject_start(struct chaos *chaos)
     return true;
 }
 
-static int connect_unix(const struct subject *subject)
-{
-    struct sockaddr_un address;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    memset(&address, 0, sizeof address);
-    address.sun_family = AF_UNIX;
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", subject->socket_path);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-static int connect_tcp(const struct subject *subject)
-{
-    struct sockaddr_in address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    memset(&address, 0, sizeof address);
-    address.sin_family = AF_INET;
-    address.sin_port = htons(subject->port);
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) < 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
 int subject_connect(const struct chaos *chaos)
 {
-    int fd = chaos->options.tcp ? connect_tcp(&chaos->subject) : connect_unix(&chaos->subject);
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    struct sockaddr_in tcp = {.sin_family = AF_INET,
+                              .sin_port = htons(chaos->subject.port),
+                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const void *address = chaos->options.tcp ? (const void *)&tcp : &local;
+    socklen_t len = chaos->options.tcp ? sizeof tcp : sizeof local;
+    int fd = socket(chaos->options.tcp ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd >= 0)
-        fcntl(fd, F_SETFL, O_NONBLOCK);
-    return fd;
+    snprintf(local.sun_path, sizeof local.sun_path, "%s", chaos->subject.socket_path);
+    if (fd < 0 || connect(fd, address, len) == 0) {
+        if (fd >= 0)
+            fcntl(fd, F_SETFL, O_NONBLOCK);
+        return fd;
+    }
+    close(fd);
+    return -1;
 }
 
 bool subject_reap(struct chaos *chaos)
@@ -254,8 +236,8 @@ bool subject_reap(struct chaos *chaos)
 
 /* --- the end --- */
 
-/* Whoever is a child of ours now was left behind. What the daemon killed may take a moment. */
-static void check_nobody_left(struct chaos *chaos)
+/* All children of this program outlived the daemon. Processes that it killed may take a moment. */
+static void check_none_left(struct chaos *chaos)
 {
     int64_t deadline = deadline_in(1);
     pid_t left[64];
@@ -267,7 +249,7 @@ static void check_nobody_left(struct chaos *chaos)
     }
     count = proc_children(getpid(), left, 64);
     for (i = 0; i < count && i < 64; i++) {
-        violation(chaos, "process %ld was left behind, in state %c", (long)left[i],
+        violation(chaos, "process %ld outlived the daemon, in state %c", (long)left[i],
                   proc_state(left[i]));
         kill(left[i], SIGKILL);
     }
@@ -288,7 +270,7 @@ void subject_stop(struct chaos *chaos)
     struct subject *subject = &chaos->subject;
     int64_t limit_ms = (int64_t)((LIMIT_DRAIN_SEC * 1000 + 1500) * timeout_factor());
     int64_t start = now_ms();
-    uint64_t orphans;
+    unsigned long long orphans;
 
     if (subject->pid == 0) {
         violation(chaos, "the daemon is gone");
@@ -310,10 +292,9 @@ void subject_stop(struct chaos *chaos)
         violation(chaos, "the daemon took %lld ms to exit after SIGTERM, drain_timeout_sec is %d",
                   (long long)(now_ms() - start), LIMIT_DRAIN_SEC);
     check_status(chaos);
-    check_nobody_left(chaos);
+    check_none_left(chaos);
     if (subject->orphans - orphans > 0)
-        note_event(chaos, "%llu grandchildren ended with the daemon",
-                   (unsigned long long)(subject->orphans - orphans));
+        note_event(chaos, "%llu grandchildren ended with the daemon", subject->orphans - orphans);
     if (access(subject->socket_path, F_OK) == 0)
         violation(chaos, "the socket file is still there");
     subject_read_log(chaos);
@@ -323,10 +304,6 @@ void subject_clean_up(struct chaos *chaos)
 {
     const struct subject *subject = &chaos->subject;
 
-    if (chaos->journal >= 0)
-        close(chaos->journal);
-    if (subject->log >= 0)
-        close(subject->log);
     if (subject->dir[0] == '\0' || chaos->verdict.violations > 0)
         return;
     unlink(subject->config_path);

@@ -9,40 +9,40 @@
 struct chaos;
 
 struct subject {
-    pid_t pid;     /* 0: it has ended */
-    int status;    /* of waitpid, once it has */
+    pid_t pid;  /* 0: it has ended */
+    int status; /* of waitpid, once it has */
     char dir[64];
     char config_path[96], log_path[96], socket_path[96], journal_path[96], board_path[96];
-    uint16_t port; /* TCP */
-    int log;       /* where we read its log */
-    char log_tail[256]; /* the start of a line that is not complete yet */
+    uint16_t port;      /* TCP */
+    int log;            /* its log, for reading */
+    char log_tail[256]; /* the start of an incomplete line */
     size_t log_tail_len;
-    uint64_t orphans; /* processes that outlived their worker and were reaped by us */
+    unsigned long long orphans; /* processes that outlived their worker, reaped by this program */
 };
 
-/* Makes the directory with all that is in it and starts the daemon. False: it says why. */
+/* Makes the directory with its files and starts the daemon. False, with a message: not done. */
 bool subject_start(struct chaos *chaos);
 
-/* A new connection to it, or -1. */
+/* A new connection, or -1. */
 int subject_connect(const struct chaos *chaos);
 
-/* Reads what it has logged since the last time: certain words must not be there. */
+/* Checks the new lines of the log for forbidden words. */
 void subject_read_log(struct chaos *chaos);
 
-/* Reaps whoever is ours to reap. True while the daemon is alive. */
+/* Reaps the children of this program. True while the daemon is alive. */
 bool subject_reap(struct chaos *chaos);
 
-/* The numbers that must come back: kept at the start, compared later. `clients` are connected. */
+/* The resources at rest: recorded at the start, compared later with `clients` connections. */
 void subject_take_baseline(struct chaos *chaos);
 void subject_check_baseline(struct chaos *chaos, unsigned clients);
 
-/* Nothing happens for a second: then it must not do anything either. */
+/* Checks that the daemon sleeps for a second without traffic. */
 void subject_check_idle(struct chaos *chaos);
 
-/* SIGTERM, then all the checks on how it ends. */
+/* Sends SIGTERM and checks the end of the daemon. */
 void subject_stop(struct chaos *chaos);
 
-/* Removes the directory, unless there is something to be seen in it. */
+/* Removes the directory, unless there were violations. */
 void subject_clean_up(struct chaos *chaos);
 
 #endif

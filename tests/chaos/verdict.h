@@ -1,4 +1,4 @@
-/* What the checker found, and what happened before it. */
+/* The violations found in a run, and the events before them. */
 #ifndef TESTS_CHAOS_VERDICT_H
 #define TESTS_CHAOS_VERDICT_H
 
@@ -9,20 +9,26 @@
 #define VERDICT_EVENT_MAX 160
 
 struct chaos;
+struct client;
+struct incarnation;
 
 struct verdict {
-    uint64_t violations;
+    unsigned long long violations;
     int64_t start_ms;
-    uint64_t event_count;
+    unsigned long long event_count;
     char events[VERDICT_EVENTS][VERDICT_EVENT_MAX]; /* a ring */
 };
 
-/* Remembers that something out of the ordinary happened. */
-void note_event(struct chaos *chaos, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Records an event, printed with the first violation. */
+void note_event(struct chaos *chaos, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The daemon broke a rule. The first few are printed with the seed, the phase and the events. */
-void violation(struct chaos *chaos, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/* Counts a violation by the daemon. The first few are printed with seed, phase and events. */
+void violation(struct chaos *chaos, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The same; the text begins with "worker PID " or "client CONNECTION ". */
+void worker_violation(struct chaos *chaos, const struct incarnation *worker, const char *format,
+                      ...) __attribute__((format(printf, 3, 4)));
+void client_violation(struct chaos *chaos, const struct client *client, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

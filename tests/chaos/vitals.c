@@ -7,11 +7,12 @@
 
 #include "chaos.h"
 #include "deadline.h"
+#include "phases.h"
 #include "proc.h"
 #include "subject.h"
 
-/* What the daemon's memory may have grown by at rest: its pool of small and large buffers (2.25
- * MiB), its tables, the buffers that the C library keeps for the next large message. */
+/* The allowed growth of memory at rest: the pool of small and large buffers (2.25 MiB), tables, and
+ * the memory that the C library keeps for the next large message. */
 #define RSS_SLACK_KIB (12L << 10)
 #define IDLE_MS 1000
 #define LOG_MAX_BYTES (16L << 20)
@@ -21,25 +22,24 @@
 static void check_log_line(struct chaos *chaos, const char *line)
 {
     static const char *const forbidden[] = {
-        "AddressSanitizer", "LeakSanitizer", "runtime error:", "out of memory",
-        "cannot wait for events", "although it was killed", "cannot serve", "cannot start",
-        "cannot accept", "log lines dropped", "no worker is left", "failed: restarted",
+        "AddressSanitizer",  "LeakSanitizer",          "runtime error:",
+        "out of memory",     "cannot wait for events", "although it was killed",
+        "cannot serve",      "cannot start",           "cannot accept",
+        "log lines dropped", "no worker is left",      "failed: restarted",
     };
-    size_t i;
 
-    for (i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++) {
+    for (size_t i = 0; i < sizeof forbidden / sizeof forbidden[0]; i++) {
         if (strstr(line, forbidden[i]) != NULL)
             violation(chaos, "the daemon's log says: %.300s", line);
     }
 }
 
-/* Lines are looked at by their first 255 bytes. */
+/* Checks the first 255 bytes of each line. */
 static void take_log(struct chaos *chaos, const char *bytes, size_t len)
 {
     struct subject *subject = &chaos->subject;
-    size_t i;
 
-    for (i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++) {
         if (bytes[i] != '\n') {
             if (subject->log_tail_len < sizeof subject->log_tail - 1)
                 subject->log_tail[subject->log_tail_len++] = bytes[i];
@@ -60,7 +60,7 @@ void subject_read_log(struct chaos *chaos)
         take_log(chaos, bytes, (size_t)got);
 }
 
-/* It is written in append mode, so that it can be emptied. */
+/* The daemon writes the log in append mode, so that it can be truncated. */
 static void shorten_log(struct chaos *chaos)
 {
     struct subject *subject = &chaos->subject;
@@ -88,7 +88,7 @@ void subject_take_baseline(struct chaos *chaos)
                chaos->baseline_rss);
 }
 
-/* One that outlived its worker must be gone when the workers are well again. */
+/* A process that outlived its worker must be gone once all workers are back. */
 static bool has_orphans(struct chaos *chaos)
 {
     pid_t children[8];
@@ -97,7 +97,7 @@ static bool has_orphans(struct chaos *chaos)
     return proc_children(getpid(), children, 8) > 1;
 }
 
-/* Two of each worker. */
+/* Two descriptors for each worker. */
 static long wanted_fds(const struct chaos *chaos, unsigned clients)
 {
     return chaos->baseline_fds + (long)clients +
@@ -106,8 +106,8 @@ static long wanted_fds(const struct chaos *chaos, unsigned clients)
 
 static bool is_back(struct chaos *chaos, unsigned clients)
 {
-    return proc_fd_count(chaos->subject.pid) == wanted_fds(chaos, clients) &&
-           !has_orphans(chaos) && fleet_complete(chaos, true);
+    return proc_fd_count(chaos->subject.pid) == wanted_fds(chaos, clients) && !has_orphans(chaos) &&
+           fleet_complete(chaos);
 }
 
 static void check_zombies(struct chaos *chaos)
@@ -135,7 +135,7 @@ void subject_check_baseline(struct chaos *chaos, unsigned clients)
                   proc_fd_count(chaos->subject.pid), wanted_fds(chaos, clients), clients);
     if (has_orphans(chaos))
         violation(chaos, "a grandchild outlived its worker");
-    if (!fleet_complete(chaos, true))
+    if (!fleet_complete(chaos))
         violation(chaos, "the workers are not complete and idle again");
     check_zombies(chaos);
     rss = read_rss(chaos);

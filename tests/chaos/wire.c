@@ -33,7 +33,7 @@ uint64_t wire_key_hash(const char *key)
 
 /* --- reading --- */
 
-/* Where the header's text starts behind the mark, or NULL. */
+/* The start of the header's text, or NULL. */
 static const char *find_header(const char *line, size_t len, const char **end)
 {
     const char *at = memmem(line, len, MARK, sizeof MARK - 1);
@@ -45,7 +45,7 @@ static const char *find_header(const char *line, size_t len, const char **end)
     return *end != NULL ? at : NULL;
 }
 
-/* The next word of the header, in `to`; "-" stands for nothing. */
+/* Copies the next word of the header; "-" becomes "". */
 static bool next_word(const char **at, const char *end, char *to, size_t size)
 {
     const char *stop = *at;
@@ -91,26 +91,23 @@ bool wire_parse(struct wire_header *header, const char *line, size_t len)
     return next_serial(&at, end, &header->serial) && next_serial(&at, end, &header->ref) &&
            next_word(&at, end, header->key, sizeof header->key) &&
            next_word(&at, end, header->session, sizeof header->session) &&
-           next_word(&at, end, header->orders, sizeof header->orders) &&
-           end - at == SUM_DIGITS;
+           next_word(&at, end, header->orders, sizeof header->orders) && end - at == SUM_DIGITS;
 }
 
-/* The digits of the sum over what stands before and behind them. Returns where they belong, or
- * NULL. */
+/* The digits of the sum over all bytes before and after them. Returns their place, or NULL. */
 static const char *compute_sum(const char *line, size_t len, char digits[SUM_DIGITS + 1])
 {
-    const char *end, *behind;
+    const char *end;
     const char *at = find_header(line, len, &end);
     struct wire_hole holes[WIRE_HOLES];
     uint64_t sum;
 
     if (at == NULL || end - at < SUM_DIGITS)
         return NULL;
-    behind = end;
     at = end - SUM_DIGITS;
     wire_find_holes(holes, line, len);
     sum = wire_part_hash(line, 0, (size_t)(at - line), holes) * 31 +
-          wire_part_hash(line, (size_t)(behind - line), len, holes);
+          wire_part_hash(line, (size_t)(end - line), len, holes);
     snprintf(digits, SUM_DIGITS + 1, "%016" PRIx64, sum);
     return at;
 }
@@ -132,7 +129,7 @@ void wire_enter_sum(char *line, size_t len)
         memcpy(line + (at - line), digits, SUM_DIGITS);
 }
 
-/* Takes what must stand here; NULL when something else does. */
+/* Skips `text`; NULL if other text stands at `at`. */
 static const char *expect(const char *at, const char *end, const char *text)
 {
     size_t len = strlen(text);
@@ -142,7 +139,7 @@ static const char *expect(const char *at, const char *end, const char *text)
     return at + len;
 }
 
-/* Takes bytes up to `stop`, which is left. */
+/* Copies the bytes before `stop`. */
 static const char *take(const char *at, const char *end, char stop, char *to, size_t size)
 {
     const char *found = at != NULL ? memchr(at, stop, (size_t)(end - at)) : NULL;
@@ -197,9 +194,8 @@ bool wire_parse_cancel(char id[WIRE_TOKEN_MAX], const char *line, size_t len)
         "$/cancelRequest\",\"params\":{\"id\":",
     };
     const char *end = line + len, *at;
-    size_t i;
 
-    for (i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
         at = expect(line, end, "{\"jsonrpc\":\"2.0\",\"method\":\"");
         at = expect(at, end, beginnings[i]);
         at = take(at, end, '}', id, WIRE_TOKEN_MAX);

@@ -2,11 +2,10 @@
 
 #include "wire.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Sixteen bytes each, whole in UTF-8 and in the escapes of JSON. */
+/* Sixteen bytes each; no character and no escape is cut. */
 #define PADDING_BYTES 16
 static const char paddings[][PADDING_BYTES + 1] = {
     "0123456789abcdef",
@@ -36,7 +35,7 @@ struct line {
     struct dice *dice;
     bool spaced;    /* blanks wherever JSON allows them */
     bool escaped;   /* keys and ids with escapes in them */
-    bool pad_first; /* the padding stands before what matters */
+    bool pad_first; /* the padding comes before the other members */
     bool any;       /* there is a member already */
 };
 
@@ -51,9 +50,8 @@ static void add_padding(struct line *line)
     size_t count = line->size > so_far ? (line->size - so_far) / PADDING_BYTES : 0;
     size_t at = dice_below(line->dice, PADDINGS), step = dice_below(line->dice, PADDINGS);
     char *to = text_room(line->out, count * PADDING_BYTES);
-    size_t i;
 
-    for (i = 0; i < count; i++, at = (at + step) % PADDINGS)
+    for (size_t i = 0; i < count; i++, at = (at + step) % PADDINGS)
         memcpy(to + i * PADDING_BYTES, paddings[at], PADDING_BYTES);
     to[count * PADDING_BYTES] = '\0';
     line->out->len += count * PADDING_BYTES;
@@ -71,7 +69,7 @@ static void add_key(struct line *line, const char *key)
     add(line, line->spaced ? (wire_bridged ? " : " : "\r: ") : ":");
 }
 
-/* The same integer in one of the ways that JSON has for it. */
+/* The same integer in one of the spellings of JSON. */
 static void add_number(struct line *line, const char *digits)
 {
     static const char *const endings[] = {"", "", "", ".0", "e0", "0e-1", ".000", "E+0"};
@@ -100,15 +98,14 @@ static void add_header(struct line *line)
 {
     const struct wire_header *header = line->header;
 
-    text_printf(line->out,
-                "\"chaos\":\"%c %" PRIx64 ".%" PRIx64 " %" PRIx64 ".%" PRIx64 " %s %s %s %s\"",
-                header->kind, header->serial.origin, header->serial.number, header->ref.origin,
+    text_printf(line->out, "\"chaos\":\"%c %llx.%llx %llx.%llx %s %s %s %s\"", header->kind,
+                header->serial.origin, header->serial.number, header->ref.origin,
                 header->ref.number, header->key[0] != '\0' ? header->key : "-",
                 header->session[0] != '\0' ? header->session : "-",
                 header->orders[0] != '\0' ? header->orders : "-", WIRE_NO_SUM);
 }
 
-/* What looks like routing fields, but is not where they are. */
+/* Routing fields where the daemon must not read them. */
 static void add_decoys(struct line *line)
 {
     if (dice_chance(line->dice, 800))
@@ -119,7 +116,7 @@ static void add_decoys(struct line *line)
     add(line, wire_session_in_params ? "}," : ",");
 }
 
-/* What the daemon reads of params and results, in pools with keys of their own. */
+/* The fields of params and results that the daemon reads in pools with a mode. */
 static void add_references(struct line *line)
 {
     const struct wire_header *header = line->header;
@@ -129,8 +126,8 @@ static void add_references(struct line *line)
         key = line->escaped ? "\\u0072equestId" : "requestId";
 
     if (wire_session_in_params && header->session[0] != '\0')
-        text_printf(line->out, "\"%s\":\"%s\",",
-                    line->escaped ? "session\\u0049d" : "sessionId", header->session);
+        text_printf(line->out, "\"%s\":\"%s\",", line->escaped ? "session\\u0049d" : "sessionId",
+                    header->session);
     if (header->token[0] == '\0')
         return;
     if (header->kind == WIRE_REQUEST)
@@ -224,7 +221,7 @@ static void add_member(struct line *line, enum member member)
         add_method(line);
         break;
     case SESSION:
-        if (wire_session_in_params) /* then this is nothing */
+        if (wire_session_in_params) /* a member without a meaning */
             add_overruled(line, "sessionId", "\"overruled\"");
         if (line->header->session[0] == '\0' || wire_session_in_params)
             break;
@@ -252,7 +249,7 @@ size_t wire_compose(struct text *out, const struct wire_header *header, const ch
     struct line line = {.out = out, .size = size, .header = header, .pool = pool, .dice = dice};
     unsigned first = 0, step = 1, i;
 
-    if (dice_chance(dice, 300)) { /* the members in another order: 1 and 5 have no factor of 6 */
+    if (dice_chance(dice, 300)) { /* another order: steps of 1 and 5 reach all 6 members */
         first = dice_below(dice, MEMBERS);
         step = dice_chance(dice, 500) ? 1 : MEMBERS - 1;
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define LENGTH_BYTES 4
+#define REUSED_BYTES 65536 /* fewer written bytes are not worth a copy */
 #define HEADER "Content-Length: "
 #define HEADER_END "\r\n\r\n"
 
@@ -37,7 +38,7 @@ void wire_frame(struct text *out, size_t start)
     text_free(&body);
 }
 
-/* Where the body begins, or NULL when that is not here yet. */
+/* The start of the body, or NULL if the head is incomplete. */
 static const char *find_body(const char *bytes, size_t len, size_t *body_len)
 {
     const unsigned char *at = (const unsigned char *)bytes;
@@ -56,14 +57,15 @@ static const char *find_body(const char *bytes, size_t len, size_t *body_len)
     return end + strlen(HEADER_END);
 }
 
-size_t wire_unframe(struct text *line, const char *bytes, size_t len)
+/* Copies the first frame and a newline to `line`. Returns its size; 0: it is incomplete. */
+static size_t unframe(struct text *line, const char *bytes, size_t len)
 {
     size_t body_len = 0;
     const char *body = find_body(bytes, len, &body_len);
 
     line->len = 0;
     if (wire_framing == WIRE_CONTENT_LENGTH && len >= strlen(HEADER) &&
-        memcmp(bytes, HEADER, strlen(HEADER)) != 0) { /* what the daemon does not write */
+        memcmp(bytes, HEADER, strlen(HEADER)) != 0) { /* not written by the daemon */
         text_add(line, bytes, len);
         return len;
     }
@@ -72,4 +74,46 @@ size_t wire_unframe(struct text *line, const char *bytes, size_t len)
     text_add(line, body, body_len);
     text_add(line, "\n", 1);
     return (size_t)(body - bytes) + body_len;
+}
+
+/* The size of the first line; 0: it is incomplete. */
+static size_t line_size(struct wire_input *input, const char *bytes, size_t len)
+{
+    const char *newline = memchr(bytes + input->searched, '\n', len - input->searched);
+
+    input->searched = newline != NULL ? 0 : len;
+    return newline != NULL ? (size_t)(newline - bytes) + 1 : 0;
+}
+
+bool wire_next(struct wire_input *input, const char **line, size_t *len)
+{
+    struct text *bytes = &input->bytes;
+    size_t left = bytes->len - input->taken, size = 0;
+
+    *line = bytes->data + input->taken;
+    if (left > 0 && wire_framing == WIRE_LINES)
+        size = *len = line_size(input, *line, left);
+    else if (left > 0)
+        size = unframe(&input->frame, *line, left);
+    input->taken += size;
+    if (size > 0 && wire_framing != WIRE_LINES) {
+        *line = input->frame.data;
+        *len = input->frame.len;
+    }
+    if (size == 0 && input->taken > 0) {
+        memmove(bytes->data, *line, left);
+        bytes->len = left;
+        input->taken = 0;
+    }
+    return size > 0;
+}
+
+void wire_written(struct text *out, size_t *at, size_t len)
+{
+    *at += len;
+    if (*at < out->len && (*at <= out->len / 2 || *at <= REUSED_BYTES))
+        return;
+    memmove(out->data, out->data + *at, out->len - *at);
+    out->len -= *at;
+    *at = 0;
 }

@@ -4,11 +4,12 @@
 
 #include <string.h>
 
-#include "format/references.h"
+#include "json/param_fields.h"
+#include "json/scanner.h"
 
 bool wire_ids_rewritten, wire_session_in_params, wire_cancels_for_good;
 
-/* A value with its quotes; empty where it is neither a string nor a number. */
+/* A string with its quotes, or a number; empty for any other value. */
 static struct wire_hole hole_of(const struct scan_field *field)
 {
     size_t quote = field->type == SCAN_STRING ? 1 : 0;
@@ -33,18 +34,18 @@ static struct wire_hole find_id(const char *line, size_t len)
 static struct wire_hole find_token(const char *line, size_t len)
 {
     struct wire_hole hole = {0, 0};
-    struct references found;
+    struct param_fields found;
 
     if (memmem(line, len, "rogressToken", strlen("rogressToken")) == NULL &&
         memmem(line, len, "equestId", strlen("equestId")) == NULL)
         return hole;
-    references_find(&found, slice_of(line, len), 0);
-    if (references_has(&found, REFERENCE_META_TOKEN))
-        hole = hole_of(&found.at[REFERENCE_META_TOKEN]);
-    else if (references_has(&found, REFERENCE_PROGRESS_TOKEN))
-        hole = hole_of(&found.at[REFERENCE_PROGRESS_TOKEN]);
-    else if (references_has(&found, REFERENCE_REQUEST_ID))
-        hole = hole_of(&found.at[REFERENCE_REQUEST_ID]);
+    param_fields_find(&found, slice_of(line, len), 0);
+    if (param_fields_has(&found, PARAM_META_TOKEN))
+        hole = hole_of(&found.at[PARAM_META_TOKEN]);
+    else if (param_fields_has(&found, PARAM_PROGRESS_TOKEN))
+        hole = hole_of(&found.at[PARAM_PROGRESS_TOKEN]);
+    else if (param_fields_has(&found, PARAM_REQUEST_ID))
+        hole = hole_of(&found.at[PARAM_REQUEST_ID]);
     return hole;
 }
 
@@ -65,9 +66,8 @@ uint64_t wire_part_hash(const char *line, size_t from, size_t to,
                         const struct wire_hole holes[WIRE_HOLES])
 {
     uint64_t hash = 0;
-    size_t i;
 
-    for (i = 0; i < WIRE_HOLES; i++) {
+    for (size_t i = 0; i < WIRE_HOLES; i++) {
         if (holes[i].end <= from || holes[i].start >= to)
             continue;
         hash = hash * 31 + wire_hash(line + from, holes[i].start - from);
@@ -79,11 +79,10 @@ uint64_t wire_part_hash(const char *line, size_t from, size_t to,
 uint64_t wire_line_hash(const char *line, size_t len, size_t *counted)
 {
     struct wire_hole holes[WIRE_HOLES];
-    size_t i;
 
     wire_find_holes(holes, line, len);
     *counted = len;
-    for (i = 0; i < WIRE_HOLES; i++)
+    for (size_t i = 0; i < WIRE_HOLES; i++)
         *counted -= holes[i].end - holes[i].start;
     return wire_part_hash(line, 0, len, holes);
 }

@@ -2,7 +2,6 @@
 
 #include "chaos_worker.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +9,7 @@
 #include <unistd.h>
 
 #define THROW_MS 20
-#define OUT_CROWDED ((size_t)8 << 20) /* unwritten bytes beyond which nothing optional is said */
+#define OUT_CROWDED ((size_t)8 << 20) /* with more unwritten bytes it sends nothing optional */
 #define OVERSIZE_BYTES 1100000
 
 static void copy_name(char *to, size_t size, const char *from)
@@ -18,7 +17,7 @@ static void copy_name(char *to, size_t size, const char *from)
     snprintf(to, size, "%s", from);
 }
 
-/* --- what harms nobody but us --- */
+/* --- harm --- */
 
 void worker_leave(struct worker *worker, int status)
 {
@@ -66,7 +65,7 @@ static void crash(void)
     kill(getpid(), SIGSEGV);
 }
 
-/* A process of our group that outlives us, unless somebody sees to it. */
+/* A process of the worker's group, which outlives the worker unless the daemon ends it. */
 static void leave_child(struct worker *worker, bool holds_stdout, bool ignores_term)
 {
     pid_t pid = fork();
@@ -84,18 +83,13 @@ static void leave_child(struct worker *worker, bool holds_stdout, bool ignores_t
 
 static void doom(struct worker *worker, char act)
 {
-    struct record record;
-
     if (act == 'c' && worker->shares_stdout)
-        act = 'X'; /* nobody could see that it is closed */
-    if (act == 'g' && wire_framing != WIRE_LINES) { /* is forgiven */
+        act = 'X';                                  /* a close of stdout could not be seen */
+    if (act == 'g' && wire_framing != WIRE_LINES) { /* a bad frame does not end a worker */
         wire_add_frame(&worker->out, "{\"a\":", 5);
         return;
     }
-    memset(&record, 0, sizeof record);
-    record.type = RECORD_DOOM;
-    record.detail = (uint8_t)act;
-    worker_note(worker, record);
+    worker_note(worker, (struct record){.type = RECORD_DOOM, .detail = (uint8_t)act});
     worker_write_journal(worker);
     switch (act) {
     case 'g':
@@ -125,12 +119,7 @@ static void doom(struct worker *worker, char act)
 
 static void stall(struct worker *worker, uint32_t ms)
 {
-    struct record record;
-
-    memset(&record, 0, sizeof record);
-    record.type = RECORD_STALL;
-    record.len = ms;
-    worker_note(worker, record);
+    worker_note(worker, (struct record){.type = RECORD_STALL, .len = ms});
     worker->stalled_until_ms = worker->now_ms + ms;
 }
 
@@ -139,78 +128,67 @@ static bool crowded(const struct worker *worker)
     return worker->out.len - worker->out_at > OUT_CROWDED;
 }
 
-/* --- what we say --- */
+/* --- messages --- */
 
 static void say_event(struct worker *worker, const char *session, size_t size)
 {
-    struct wire_header header;
+    struct wire_header header = {.kind = WIRE_EVENT};
 
     if ((session[0] == '\0' && !worker_is_bound(worker)) || crowded(worker))
         return;
-    memset(&header, 0, sizeof header);
-    header.kind = WIRE_EVENT;
     copy_name(header.session, sizeof header.session, session);
     worker_say(worker, &header, size);
 }
 
-static bool asks_already(const struct worker *worker, const char *key)
+static struct question *find_question(struct worker *worker, const char *key)
 {
-    size_t i;
-
-    for (i = 0; i < WORKER_QUESTIONS_MAX; i++) {
+    for (size_t i = 0; i < WORKER_QUESTIONS_MAX; i++) {
         if (worker->questions[i].number != 0 && strcmp(worker->questions[i].key, key) == 0)
-            return true;
+            return &worker->questions[i];
     }
-    return false;
+    return NULL;
 }
 
-/* Small ids are everybody's; those of a worker's own are never in anybody's way. */
+/* A small id, which other workers use too, or an id of the worker's own. */
 static void choose_key(struct worker *worker, char *key)
 {
     if (!worker_behaves(worker) && dice_chance(&worker->dice, 500))
         snprintf(key, WIRE_KEY_MAX, "n%u", dice_below(&worker->dice, 4));
     else
-        snprintf(key, WIRE_KEY_MAX, "sq%" PRIx64 "-%" PRIu64, worker->origin, worker->said);
+        snprintf(key, WIRE_KEY_MAX, "sq%llx-%llu", worker->origin, worker->said);
 }
 
 static void ask(struct worker *worker, const char *session, char kind, size_t size)
 {
-    struct wire_header header;
-    struct question *free_place = NULL;
-    size_t i;
+    struct wire_header header = {.kind = kind};
+    struct question *unused = worker->questions;
 
-    for (i = 0; i < WORKER_QUESTIONS_MAX && free_place == NULL; i++) {
-        if (worker->questions[i].number == 0)
-            free_place = &worker->questions[i];
-    }
-    memset(&header, 0, sizeof header);
+    while (unused->number != 0 && unused < worker->questions + WORKER_QUESTIONS_MAX - 1)
+        unused++;
     choose_key(worker, header.key);
-    if (free_place == NULL || crowded(worker) || asks_already(worker, header.key) ||
+    if (unused->number != 0 || crowded(worker) || find_question(worker, header.key) != NULL ||
         (session[0] == '\0' && kind == WIRE_QUESTION && !worker_is_bound(worker)) ||
         worker->out_closed || worker->leaving)
         return;
-    header.kind = kind;
     copy_name(header.session, sizeof header.session, session);
     worker_say(worker, &header, size);
-    free_place->number = worker->said;
-    free_place->kind = kind;
-    copy_name(free_place->key, sizeof free_place->key, header.key);
+    unused->number = worker->said;
+    unused->kind = kind;
+    copy_name(unused->key, sizeof unused->key, header.key);
 }
 
 static void say_nowhere(struct worker *worker)
 {
-    struct wire_header header;
+    struct wire_header header = {.kind = WIRE_NOWHERE};
     const char *session = dice_chance(&worker->dice, 500) ? "nobody's" : "";
 
-    memset(&header, 0, sizeof header);
     if (worker_is_bound(worker) || dice_chance(&worker->dice, 300)) {
-        header.kind = WIRE_ANSWER; /* to a request that there never was: ref is 0 */
-        snprintf(header.key, sizeof header.key, "snever-%" PRIu64, worker->said);
+        header.kind = WIRE_ANSWER; /* to no request: ref is 0 */
+        snprintf(header.key, sizeof header.key, "snever-%llu", worker->said);
         worker_say(worker, &header, 200);
     } else if (dice_chance(&worker->dice, 500)) {
         ask(worker, session, WIRE_NOWHERE, 200);
     } else {
-        header.kind = WIRE_NOWHERE;
         copy_name(header.session, sizeof header.session, session);
         worker_say(worker, &header, 200);
     }
@@ -224,30 +202,24 @@ static void remember_session(struct worker *worker, const char *session)
               session);
 }
 
-/* `known`: the request is not answered yet, so that its client hears of it. */
+/* `known`: the request has no answer yet, so that its client gets the progress. */
 static void say_progress(struct worker *worker, const struct task *task, bool known)
 {
-    struct wire_header header;
+    struct wire_header header = {.kind = WIRE_PROGRESS, .ref.number = known ? task->number : 0};
 
     if (task->token[0] == '\0' || crowded(worker))
         return;
-    memset(&header, 0, sizeof header);
-    header.kind = WIRE_PROGRESS;
-    header.ref.number = known ? task->number : 0;
     copy_name(header.token, sizeof header.token, task->token);
     worker_say(worker, &header, 150);
 }
 
 static void answer(struct worker *worker, const struct task *task)
 {
-    struct wire_header header;
+    struct wire_header header = {.kind = WIRE_ANSWER, .ref.number = task->number};
 
-    memset(&header, 0, sizeof header);
-    header.kind = WIRE_ANSWER;
-    header.ref.number = task->number;
     copy_name(header.key, sizeof header.key, task->key);
     copy_name(header.raw_id, sizeof header.raw_id, task->raw_id);
-    if (task->makes_session || dice_chance(&worker->dice, 300)) /* else it says nothing */
+    if (task->makes_session || dice_chance(&worker->dice, 300))
         copy_name(header.session, sizeof header.session, task->session);
     worker_say(worker, &header, task->size);
     if (wire_ids_rewritten && dice_chance(&worker->dice, 100))
@@ -258,7 +230,7 @@ static void answer(struct worker *worker, const struct task *task)
     }
     if (!task->twice)
         return;
-    header.ref.number = 0; /* to nobody, this time */
+    header.ref.number = 0; /* no client gets the second one */
     worker_say(worker, &header, task->size);
 }
 
@@ -285,16 +257,15 @@ void worker_answer_due(struct worker *worker)
 int64_t worker_next_due(const struct worker *worker)
 {
     int64_t due = INT64_MAX;
-    size_t i;
 
-    for (i = 0; i < worker->task_count && !crowded(worker); i++) {
+    for (size_t i = 0; i < worker->task_count && !crowded(worker); i++) {
         if (worker->tasks[i].due_ms < due)
             due = worker->tasks[i].due_ms;
     }
     return due;
 }
 
-/* --- what we are told --- */
+/* --- orders --- */
 
 static struct task *add_task(struct worker *worker, const struct wire_header *header)
 {
@@ -307,9 +278,7 @@ static struct task *add_task(struct worker *worker, const struct wire_header *he
             abort();
     }
     task = &worker->tasks[worker->task_count++];
-    memset(task, 0, sizeof *task);
-    task->number = header->serial.number;
-    task->size = 120;
+    *task = (struct task){.number = header->serial.number, .size = 120};
     copy_name(task->key, sizeof task->key, header->key);
     copy_name(task->raw_id, sizeof task->raw_id, header->raw_id);
     copy_name(task->session, sizeof task->session, header->session);
@@ -320,11 +289,11 @@ static struct task *add_task(struct worker *worker, const struct wire_header *he
 static void make_session(struct worker *worker, struct task *task)
 {
     task->makes_session = true;
-    snprintf(task->session, sizeof task->session, "w%" PRIx64 ".%u", worker->origin,
+    snprintf(task->session, sizeof task->session, "w%llx.%u", worker->origin,
              ++worker->made_sessions % 10000);
 }
 
-/* The orders that concern the answer; a notification has none. */
+/* The orders about the answer; a notification has none. */
 static void order_task(struct worker *worker, struct task *task, char order, uint32_t number)
 {
     if (task == NULL)
@@ -360,11 +329,9 @@ static void order_harm(struct worker *worker, char order, uint32_t number)
         doom(worker, order);
 }
 
-static void obey_order(struct worker *worker, const struct wire_header *header,
-                       struct task *task, char order, uint32_t number)
+static void obey_order(struct worker *worker, const struct wire_header *header, struct task *task,
+                       char order, uint32_t number)
 {
-    uint32_t i;
-
     if (strchr("dusvoS", order) != NULL) {
         order_task(worker, task, order, number);
     } else if (order == 'e') {
@@ -372,23 +339,21 @@ static void obey_order(struct worker *worker, const struct wire_header *header,
     } else if (order == 'Q') {
         ask(worker, "", WIRE_QUESTION, number);
     } else if (order == 'n') {
-        for (i = 0; i < number; i++)
+        for (uint32_t i = 0; i < number; i++)
             say_event(worker, header->session, dice_chance(&worker->dice, 900) ? 150 : 3000);
     } else if (order == 'N') {
         say_event(worker, header->session, number);
     } else if (order == 'q') {
-        for (i = 0; i < number; i++)
+        for (uint32_t i = 0; i < number; i++)
             ask(worker, header->session, WIRE_QUESTION, 150);
     } else {
         order_harm(worker, order, number);
     }
 }
 
-static void forget_question(struct worker *worker, uint64_t number)
+static void forget_question(struct worker *worker, unsigned long long number)
 {
-    size_t i;
-
-    for (i = 0; i < WORKER_QUESTIONS_MAX; i++) {
+    for (size_t i = 0; i < WORKER_QUESTIONS_MAX; i++) {
         if (worker->questions[i].number == number)
             worker->questions[i].number = 0;
     }
@@ -415,13 +380,9 @@ void worker_obey(struct worker *worker, const struct wire_header *header)
 
 void worker_cancelled(struct worker *worker, const char *id)
 {
-    struct record record;
-    size_t i;
+    struct record record = {.type = RECORD_CANCELLED, .key = wire_key_hash(id)};
 
-    memset(&record, 0, sizeof record);
-    record.type = RECORD_CANCELLED;
-    record.key = wire_key_hash(id);
-    for (i = 0; i < worker->task_count; i++) {
+    for (size_t i = 0; i < worker->task_count; i++) {
         if (strcmp(worker->tasks[i].raw_id, id) == 0 && wire_cancels_for_good &&
             dice_chance(&worker->dice, 500)) {
             worker->tasks[i] = worker->tasks[--worker->task_count];
@@ -434,8 +395,7 @@ void worker_cancelled(struct worker *worker, const char *id)
 static enum question_error error_of_text(const char *text)
 {
     static const char *const texts[] = {
-        [QUESTION_DUPLICATE] =
-            "id is already in use by a request of yours that is still in flight",
+        [QUESTION_DUPLICATE] = "id is already in use by a request of yours that is still in flight",
         [QUESTION_UNROUTABLE] = "unroutable: no sessionId to tell which client",
         [QUESTION_NO_SESSION] = "unroutable: no such session",
         [QUESTION_NOBODY] = "unroutable: nothing tells which client",
@@ -455,34 +415,29 @@ static enum question_error error_of_text(const char *text)
 
 bool worker_refused(struct worker *worker, const struct wire_error *error)
 {
-    struct record record;
-    size_t i;
+    struct question *question = find_question(worker, error->key);
 
-    for (i = 0; i < WORKER_QUESTIONS_MAX; i++) {
-        struct question *question = &worker->questions[i];
-
-        if (question->number == 0 || strcmp(question->key, error->key) != 0)
-            continue;
-        memset(&record, 0, sizeof record);
-        record.type = RECORD_GOT_ERROR;
-        record.kind = (uint8_t)question->kind;
-        record.detail = (uint8_t)error_of_text(error->text);
-        record.serial.origin = worker->origin;
-        record.serial.number = question->number;
-        worker_note(worker, record);
-        question->number = 0;
-        return true;
-    }
-    return false;
+    if (question == NULL)
+        return false;
+    worker_note(worker, (struct record){.type = RECORD_GOT_ERROR,
+                                        .kind = (uint8_t)question->kind,
+                                        .detail = (uint8_t)error_of_text(error->text),
+                                        .serial = {worker->origin, question->number}});
+    question->number = 0;
+    return true;
 }
 
-/* --- our own dice --- */
+/* --- random acts --- */
 
-static void throw_once(struct worker *worker)
+void worker_throw_dice(struct worker *worker)
 {
     struct dice *dice = &worker->dice;
-    const char *session = worker->sessions[dice_below(dice, WORKER_SESSIONS_MAX)];
+    const char *session;
 
+    if (worker_behaves(worker) || worker->now_ms < worker->next_throw_ms || worker->leaving)
+        return;
+    worker->next_throw_ms = worker->now_ms + THROW_MS;
+    session = worker->sessions[dice_below(dice, WORKER_SESSIONS_MAX)];
     if (dice_chance(dice, 50))
         say_event(worker, session, 300);
     if (worker_is_bound(worker) && dice_chance(dice, 30))
@@ -497,12 +452,4 @@ static void throw_once(struct worker *worker)
         stall(worker, dice_between(dice, 50, 900));
     if (dice_chance(dice, 2))
         doom(worker, "gcixXkp"[dice_below(dice, 7)]);
-}
-
-void worker_throw_dice(struct worker *worker)
-{
-    if (worker_behaves(worker) || worker->now_ms < worker->next_throw_ms || worker->leaving)
-        return;
-    worker->next_throw_ms = worker->now_ms + THROW_MS;
-    throw_once(worker);
 }

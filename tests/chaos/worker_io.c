@@ -22,7 +22,7 @@ void worker_write_journal(struct worker *worker)
         written = write(worker->journal, worker->records, len);
     while (written < 0 && errno == EINTR);
     if (written != (ssize_t)len)
-        _exit(1); /* whoever watched us is gone */
+        _exit(1); /* the chaos program is gone */
     worker->record_count = 0;
 }
 
@@ -50,33 +50,21 @@ void worker_write(struct worker *worker)
             worker->out_closed = true;
         if (written < 0)
             break;
-        worker->out_at += (size_t)written;
+        wire_written(&worker->out, &worker->out_at, (size_t)written);
     }
-    if (worker->out_at == worker->out.len || worker->out_closed) {
+    if (worker->out_closed)
         worker->out_at = worker->out.len = 0;
-    } else if (worker->out_at > worker->out.len / 2) {
-        memmove(worker->out.data, worker->out.data + worker->out_at,
-                worker->out.len - worker->out_at);
-        worker->out.len -= worker->out_at;
-        worker->out_at = 0;
-    }
 }
 
 void worker_say(struct worker *worker, struct wire_header *header, size_t size)
 {
-    struct record record;
+    struct record record = {.type = RECORD_SAY, .kind = (uint8_t)header->kind, .ref = header->ref};
     size_t start, len;
 
     if (worker->out_closed || worker->leaving)
         return;
-    header->serial.origin = worker->origin;
-    header->serial.number = ++worker->said;
+    record.serial = header->serial = (struct serial){worker->origin, ++worker->said};
     start = wire_compose(&worker->out, header, "", size, &worker->dice);
-    memset(&record, 0, sizeof record);
-    record.type = RECORD_SAY;
-    record.kind = (uint8_t)header->kind;
-    record.serial = header->serial;
-    record.ref = header->ref;
     record.hash = wire_line_hash(worker->out.data + start, worker->out.len - start, &len);
     record.len = (uint32_t)len;
     record.key = wire_key_hash(header->key);
@@ -89,12 +77,9 @@ void worker_say(struct worker *worker, struct wire_header *header, size_t size)
 
 static void note_bad(struct worker *worker, const char *line, size_t len, const char *what)
 {
-    struct record record;
+    struct record record = {.type = RECORD_BAD, .len = (uint32_t)len};
 
     fprintf(stderr, "chaos_worker: %s: %.*s\n", what, len < 300 ? (int)len : 300, line);
-    memset(&record, 0, sizeof record);
-    record.type = RECORD_BAD;
-    record.len = (uint32_t)len;
     snprintf(record.name, sizeof record.name, "%s", what);
     worker_note(worker, record);
 }
@@ -102,19 +87,15 @@ static void note_bad(struct worker *worker, const char *line, size_t len, const 
 static void note_got(struct worker *worker, const struct wire_header *header, const char *line,
                      size_t len)
 {
-    struct record record;
+    const char *id = header->raw_id[0] != '\0' ? header->raw_id : header->key;
+    struct record record = {.type = RECORD_GOT,
+                            .kind = (uint8_t)header->kind,
+                            .serial = header->serial,
+                            .ref = header->ref,
+                            .key = wire_key_hash(header->kind == WIRE_CANCEL ? header->token : id)};
 
-    memset(&record, 0, sizeof record);
-    record.type = RECORD_GOT;
-    record.kind = (uint8_t)header->kind;
-    record.serial = header->serial;
-    record.ref = header->ref;
     record.hash = wire_line_hash(line, len, &len);
     record.len = (uint32_t)len;
-    /* The id as it is here: no two requests at a time may have the same. */
-    record.key = wire_key_hash(header->raw_id[0] != '\0' ? header->raw_id : header->key);
-    if (header->kind == WIRE_CANCEL)
-        record.key = wire_key_hash(header->token);
     memcpy(record.name, header->session, sizeof record.name);
     worker_note(worker, record);
 }
@@ -141,49 +122,21 @@ static void handle_line(struct worker *worker, const char *line, size_t len)
     }
 }
 
-static void handle_lines(struct worker *worker, size_t looked_at)
-{
-    struct text *in = &worker->in;
-    size_t start = 0, used;
-
-    while (wire_framing != WIRE_LINES && !worker->leaving && !worker->in_closed &&
-           (used = wire_unframe(&worker->frame, in->data + start, in->len - start)) > 0) {
-        handle_line(worker, worker->frame.data, worker->frame.len);
-        start += used;
-    }
-    while (wire_framing == WIRE_LINES && looked_at < in->len && !worker->leaving &&
-           !worker->in_closed) {
-        const char *found = memchr(in->data + looked_at, '\n', in->len - looked_at);
-        size_t end;
-
-        if (found == NULL)
-            break;
-        end = (size_t)(found - in->data) + 1;
-        handle_line(worker, in->data + start, end - start);
-        start = looked_at = end;
-    }
-    memmove(in->data, in->data + start, in->len - start);
-    in->len -= start;
-}
-
 void worker_read(struct worker *worker)
 {
-    struct record record;
-    size_t before = worker->in.len;
-    ssize_t got = read(STDIN_FILENO, text_room(&worker->in, READ_BYTES), READ_BYTES);
+    ssize_t got = read(STDIN_FILENO, text_room(&worker->in.bytes, READ_BYTES), READ_BYTES);
+    const char *line;
+    size_t len;
 
     if (got < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (got > 0) {
-        worker->in.len += (size_t)got;
-        handle_lines(worker, before);
+        worker->in.bytes.len += (size_t)got;
+        while (!worker->leaving && !worker->in_closed && wire_next(&worker->in, &line, &len))
+            handle_line(worker, line, len);
         return;
     }
     worker->in_closed = true;
-    memset(&record, 0, sizeof record);
-    record.type = RECORD_EOF;
-    record.len = (uint32_t)before;
-    worker_note(worker, record);
-    if (!worker->ignores_term && worker->dying_at_ms == 0)
-        worker->dying_at_ms = worker->now_ms + worker->slow_ms + 1;
+    worker_note(worker, (struct record){.type = RECORD_EOF, .len = (uint32_t)worker->in.bytes.len});
+    worker_begin_dying(worker);
 }

@@ -1,5 +1,5 @@
-/* Lines that are JSON objects and lines that are not, each with its newline. Everything that reads
- * JSON from outside is run over these.
+/* Lines that are JSON objects and lines that are not, each with its newline. All readers of JSON
+ * from outside are tested with them.
  *
  * A rejected text is written in two parts: the second begins with the first wrong byte. */
 #ifndef STDIO_BUS_TESTS_JSON_TEXTS_H
@@ -7,8 +7,9 @@
 
 #include <stddef.h>
 
-#include "format/scanner.h"
+#include "json/scanner.h"
 
+/* clang-format off */
 struct json_text {
     const char *name;
     const char *text; /* may contain NUL */
@@ -151,7 +152,7 @@ static const struct json_text json_texts[] = {
     ACCEPT("fraction", "{\"a\":1.5}"),
     ACCEPT("zero and a fraction", "{\"a\":0.25}"),
     ACCEPT("minus zero and a fraction", "{\"a\":-0.0}"),
-    ACCEPT("zeros behind the point", "{\"a\":1.000}"),
+    ACCEPT("zeros after the point", "{\"a\":1.000}"),
     ACCEPT("exponent", "{\"a\":1e5}"),
     ACCEPT("capital exponent", "{\"a\":1E5}"),
     ACCEPT("exponent with plus", "{\"a\":1e+5}"),
@@ -169,13 +170,13 @@ static const struct json_text json_texts[] = {
            "{\"a\":-0.10000000000000001,\"b\":1.7976931348623157e+308}"),
     ACCEPT("numbers in an array", "{\"a\":[0,-1,2.5,3e1,-4.5e-1,67,890,-0]}"),
     ACCEPT("many numbers", "{\"a\":[" TIMES_64("1,-23,4.5,-6e7,") "0]}"),
-    ACCEPT("numbers with spaces behind", "{\"a\":[0 ,-1 ,2.5\t,3e1\r]}"),
+    ACCEPT("numbers with spaces after", "{\"a\":[0 ,-1 ,2.5\t,3e1\r]}"),
 
     /* literals */
     ACCEPT("true", "{\"a\":true}"),
     ACCEPT("false", "{\"a\":false}"),
     ACCEPT("null", "{\"a\":null}"),
-    ACCEPT("literals with spaces behind", "{\"a\":[true ,false ,null ]}"),
+    ACCEPT("literals with spaces after", "{\"a\":[true ,false ,null ]}"),
 
     /* not an object */
     REJECT("array", NOT_OBJECT, "", "[]"),
@@ -196,27 +197,27 @@ static const struct json_text json_texts[] = {
     REJECT("form feed before the object", SYNTAX, "", "\f{}"),
 
     /* cut */
-    REJECT("cut behind the brace", CUT, "{", ""),
-    REJECT("cut behind a space", CUT, "{ ", ""),
+    REJECT("cut after the brace", CUT, "{", ""),
+    REJECT("cut after a space", CUT, "{ ", ""),
     REJECT("cut inside a key", CUT, "{\"a", ""),
-    REJECT("cut behind a key", CUT, "{\"a\"", ""),
-    REJECT("cut behind the colon", CUT, "{\"a\":", ""),
-    REJECT("cut behind a string", CUT, "{\"a\":\"b\"", ""),
-    REJECT("cut behind a number", CUT, "{\"a\":12", ""),
-    REJECT("cut behind zero", CUT, "{\"a\":0", ""),
-    REJECT("cut behind minus", CUT, "{\"a\":-", ""),
-    REJECT("cut behind the point", CUT, "{\"a\":1.", ""),
-    REJECT("cut behind a fraction", CUT, "{\"a\":1.5", ""),
-    REJECT("cut behind e", CUT, "{\"a\":1e", ""),
-    REJECT("cut behind the sign of the exponent", CUT, "{\"a\":1e+", ""),
+    REJECT("cut after a key", CUT, "{\"a\"", ""),
+    REJECT("cut after the colon", CUT, "{\"a\":", ""),
+    REJECT("cut after a string", CUT, "{\"a\":\"b\"", ""),
+    REJECT("cut after a number", CUT, "{\"a\":12", ""),
+    REJECT("cut after zero", CUT, "{\"a\":0", ""),
+    REJECT("cut after minus", CUT, "{\"a\":-", ""),
+    REJECT("cut after the point", CUT, "{\"a\":1.", ""),
+    REJECT("cut after a fraction", CUT, "{\"a\":1.5", ""),
+    REJECT("cut after e", CUT, "{\"a\":1e", ""),
+    REJECT("cut after the sign of the exponent", CUT, "{\"a\":1e+", ""),
     REJECT("cut inside true", CUT, "{\"a\":tru", ""),
-    REJECT("cut behind false", CUT, "{\"a\":false", ""),
+    REJECT("cut after false", CUT, "{\"a\":false", ""),
     REJECT("cut inside null", CUT, "{\"a\":n", ""),
-    REJECT("cut behind a comma", CUT, "{\"a\":1,", ""),
+    REJECT("cut after a comma", CUT, "{\"a\":1,", ""),
     REJECT("cut inside an array", CUT, "{\"a\":[", ""),
-    REJECT("cut behind a value of an array", CUT, "{\"a\":[1", ""),
-    REJECT("cut behind an array", CUT, "{\"a\":[]", ""),
-    REJECT("cut behind an object", CUT, "{\"a\":{}", ""),
+    REJECT("cut after a value of an array", CUT, "{\"a\":[1", ""),
+    REJECT("cut after an array", CUT, "{\"a\":[]", ""),
+    REJECT("cut after an object", CUT, "{\"a\":{}", ""),
     REJECT("cut inside a string", CUT, "{\"a\":\"b", ""),
     REJECT("cut inside a long string", CUT, "{\"a\":\"" TIMES_64("b"), ""),
     REJECT("cut inside an escape", CUT, "{\"a\":\"\\", ""),
@@ -228,14 +229,14 @@ static const struct json_text json_texts[] = {
 
     /* trailing */
     REJECT("object twice", TRAILING, "{}", "{}"),
-    REJECT("comma behind the object", TRAILING, "{\"a\":1}", ",{}"),
+    REJECT("comma after the object", TRAILING, "{\"a\":1}", ",{}"),
     REJECT("brace too much", TRAILING, "{\"a\":1}", "}"),
     REJECT("bracket too much", TRAILING, "{\"a\":[]}", "]"),
-    REJECT("word behind the object", TRAILING, "{} ", "true"),
-    REJECT("comment behind the object", TRAILING, "{}\t", "# end"),
-    REJECT("not ASCII behind the object", TRAILING, "{}", "\xC3\xA9"),
-    REJECT("NUL behind the object", SYNTAX, "{}", "\0"),
-    REJECT("control behind the object", SYNTAX, "{} ", "\x01"),
+    REJECT("word after the object", TRAILING, "{} ", "true"),
+    REJECT("comment after the object", TRAILING, "{}\t", "# end"),
+    REJECT("not ASCII after the object", TRAILING, "{}", "\xC3\xA9"),
+    REJECT("NUL after the object", SYNTAX, "{}", "\0"),
+    REJECT("control after the object", SYNTAX, "{} ", "\x01"),
 
     /* structure */
     REJECT("key without quotes", SYNTAX, "{", "a:1}"),
@@ -254,9 +255,9 @@ static const struct json_text json_texts[] = {
     REJECT("comma at the beginning", SYNTAX, "{", ",\"a\":1}"),
     REJECT("two commas", SYNTAX, "{\"a\":1,", ",\"b\":2}"),
     REJECT("no comma", SYNTAX, "{\"a\":1 ", "\"b\":2}"),
-    REJECT("no comma behind a string", SYNTAX, "{\"a\":\"b\"", "\"c\":2}"),
-    REJECT("no comma behind a number", SYNTAX, "{\"a\":1", "\"b\":2}"),
-    REJECT("no comma behind a literal", SYNTAX, "{\"a\":true", "\"b\":2}"),
+    REJECT("no comma after a string", SYNTAX, "{\"a\":\"b\"", "\"c\":2}"),
+    REJECT("no comma after a number", SYNTAX, "{\"a\":1", "\"b\":2}"),
+    REJECT("no comma after a literal", SYNTAX, "{\"a\":true", "\"b\":2}"),
     REJECT("semicolon", SYNTAX, "{\"a\":1", ";\"b\":2}"),
     REJECT("array closed by a brace", SYNTAX, "{\"a\":[1", "}"),
     REJECT("object closed by a bracket", SYNTAX, "{\"a\":1", "]"),
@@ -290,8 +291,8 @@ static const struct json_text json_texts[] = {
     REJECT("no-break space", SYNTAX, "{\"a\":", "\xC2\xA0" "1}"),
     REJECT("byte order mark inside", SYNTAX, "{", "\xEF\xBB\xBF\"a\":1}"),
     REJECT("NUL inside", SYNTAX, "{", "\0\"a\":1}"),
-    REJECT("NUL behind a key", SYNTAX, "{\"a\"", "\0:1}"),
-    REJECT("NUL behind a value", SYNTAX, "{\"a\":1", "\0}"),
+    REJECT("NUL after a key", SYNTAX, "{\"a\"", "\0:1}"),
+    REJECT("NUL after a value", SYNTAX, "{\"a\":1", "\0}"),
     REJECT("NUL in a number", SYNTAX, "{\"a\":-", "\0" "1}"),
     REJECT("NUL in a literal", SYNTAX, "{\"a\":tr", "\0ue}"),
     REJECT("form feed as white space", SYNTAX, "{", "\f\"a\":1}"),
@@ -376,14 +377,14 @@ static const struct json_text json_texts[] = {
     REJECT("Latin-1", UTF8, "{\"a\":\"caf\xE9", "\"}"),
     REJECT("UTF-16", UTF8, "{\"a\":\"", "\xFE\xFF\"}"),
     REJECT("invalid in a key", UTF8, "{\"", "\xFF\":1}"),
-    REJECT("invalid behind many characters", UTF8, "{\"a\":\"" TIMES_16("\xE6\xB6\x88"), "\x88\"}"),
+    REJECT("invalid after many characters", UTF8, "{\"a\":\"" TIMES_16("\xE6\xB6\x88"), "\x88\"}"),
     REJECT("invalid in a long string", UTF8, "{\"a\":\"" TIMES_64("b") "\xC3", "b\"}"),
     REJECT("invalid beside an error of another kind", UTF8, "{\"a\":\"", "\xFF\\x\"}"),
 
     /* numbers */
     REJECT("two zeros", NUMBER, "{\"a\":0", "0}"),
     REJECT("leading zero", NUMBER, "{\"a\":0", "1}"),
-    REJECT("leading zero behind minus", NUMBER, "{\"a\":-0", "1}"),
+    REJECT("leading zero after minus", NUMBER, "{\"a\":-0", "1}"),
     REJECT("leading zero before a fraction", NUMBER, "{\"a\":0", "0.5}"),
     REJECT("plus sign", NUMBER, "{\"a\":", "+1}"),
     REJECT("minus alone", NUMBER, "{\"a\":-", "}"),
@@ -403,24 +404,26 @@ static const struct json_text json_texts[] = {
     REJECT("e and two signs", NUMBER, "{\"a\":1e-", "-1}"),
     REJECT("two exponents", NUMBER, "{\"a\":1e1", "e1}"),
     REJECT("fraction in the exponent", NUMBER, "{\"a\":1e1", ".5}"),
-    REJECT("sign behind a number", NUMBER, "{\"a\":1", "+}"),
+    REJECT("sign after a number", NUMBER, "{\"a\":1", "+}"),
     REJECT("difference", NUMBER, "{\"a\":1", "-1}"),
     REJECT("hexadecimal", NUMBER, "{\"a\":0", "x1F}"),
     REJECT("octal", NUMBER, "{\"a\":0", "o17}"),
-    REJECT("letter behind a number", NUMBER, "{\"a\":12", "px}"),
-    REJECT("letter behind a fraction", NUMBER, "{\"a\":[1.5", "f]}"),
-    REJECT("letter behind an exponent", NUMBER, "{\"a\":1e5", "L}"),
+    REJECT("letter after a number", NUMBER, "{\"a\":12", "px}"),
+    REJECT("letter after a fraction", NUMBER, "{\"a\":[1.5", "f]}"),
+    REJECT("letter after an exponent", NUMBER, "{\"a\":1e5", "L}"),
     REJECT("big integer suffix", NUMBER, "{\"a\":1", "n}"),
     REJECT("underscore in a number", SYNTAX, "{\"a\":1", "_000}"),
     REJECT("space in a number", SYNTAX, "{\"a\":1 ", "000}"),
     REJECT("comma in a number", SYNTAX, "{\"a\":1,", "5}"),
-    REJECT("quote behind a number", SYNTAX, "{\"a\":1", "\"}"),
+    REJECT("quote after a number", SYNTAX, "{\"a\":1", "\"}"),
     REJECT("full width digit", SYNTAX, "{\"a\":", "\xEF\xBC\x91}"),
     REJECT("leading zero in a long number", NUMBER, "{\"a\":-0", TIMES_64("0") "}"),
-    REJECT("letter behind a long number", NUMBER, "{\"a\":" TIMES_64("1"), "x}"),
-    REJECT("letter behind a long fraction", NUMBER, "{\"a\":1." TIMES_64("1"), "x}"),
+    REJECT("letter after a long number", NUMBER, "{\"a\":" TIMES_64("1"), "x}"),
+    REJECT("letter after a long fraction", NUMBER, "{\"a\":1." TIMES_64("1"), "x}"),
 };
 
 #define JSON_TEXT_COUNT (sizeof json_texts / sizeof json_texts[0])
+
+/* clang-format on */
 
 #endif

@@ -1,6 +1,5 @@
-/* What the faulty daemon and the sweep share: a file that both map. The daemon counts on it, call
- * site by call site, what it asks the C library for, and looks up which of these calls is to fail.
- * Its children count on it too until they execute something. */
+/* The file that the faulty daemon and the sweep map. The daemon counts its calls of the C library
+ * there, by call site, and reads which of them fail. Its children do so too until exec. */
 #ifndef TESTS_FAULTS_BOARD_H
 #define TESTS_FAULTS_BOARD_H
 
@@ -10,10 +9,10 @@
 
 #define BOARD_VARIABLE "STDIO_BUS_FAULT_BOARD" /* the environment variable with the file's path */
 #define BOARD_SITES 1024                       /* a power of two */
-#define BOARD_SPEED 20                         /* how much faster the daemon's clock runs, and */
-#define BOARD_SPEED_LOW 4                      /* when a run is repeated */
+#define BOARD_SPEED 20                         /* seconds of the daemon's clock in one second */
+#define BOARD_SPEED_LOW 4                      /* the same in a repeated run */
 
-#define FAULTS_MAX 3 /* the first fault, one on the way out of that, and one more */
+#define FAULTS_MAX 3 /* a fault, one in the handling of that, and one more */
 
 #define FAULT_SHORT (-1) /* instead of an error: the call does one byte's work */
 
@@ -23,33 +22,33 @@ enum board_role {
     ROLE_COUNT
 };
 
-/* A call instruction. Its address is counted from the program's start: the same in each run. */
+/* A call instruction. Its offset from the start of the program is the same in each run. */
 struct site {
-    uint64_t key;  /* site_key(); 0: nothing here */
+    uint64_t key; /* site_key(); 0: a free entry */
     uint32_t calls;
 };
 
 struct fault {
     uint64_t key;
-    uint32_t number;   /* of the site's call that fails */
-    int error;         /* errno, or what the function returns instead, or FAULT_SHORT */
-    bool lasting;      /* every call of the function fails, wherever it stands, while armed */
+    uint32_t number; /* of the site's call that fails */
+    int error;       /* errno, or the error that the function returns, or FAULT_SHORT */
+    bool lasting;    /* all calls of the function fail, at all sites, while armed */
 };
 
 struct board {
     struct fault faults[FAULTS_MAX];
     uint32_t fault_count;
-    uint32_t speed;       /* BOARD_SPEED or BOARD_SPEED_LOW */
-    uint32_t hits[FAULTS_MAX]; /* calls that failed on purpose */
-    uint32_t armed;       /* a lasting fault may begin */
-    uint32_t lifted;      /* nothing fails any more */
-    uint32_t waits;       /* for events */
+    uint32_t speed;                  /* BOARD_SPEED or BOARD_SPEED_LOW */
+    uint32_t hits[FAULTS_MAX];       /* calls that failed on purpose */
+    uint32_t armed;                  /* lasting faults have begun */
+    uint32_t lifted;                 /* lasting faults have ended */
+    uint32_t waits;                  /* for events */
     struct sockaddr_storage address; /* that the daemon listens on */
-    uint32_t address_len;            /* 0: none so far */
-    uint32_t deaf;        /* it is about to end, and would die of SIGTERM */
-    uint32_t ended;       /* the daemon ended by itself; then what follows is true */
-    int32_t allocations;  /* not freed */
-    int32_t descriptors;  /* not closed */
+    uint32_t address_len;            /* 0: none yet */
+    uint32_t deaf;                   /* it is about to end: SIGTERM would kill it */
+    uint32_t ended;                  /* main has returned: the counts below are valid */
+    int32_t allocations;             /* not freed */
+    int32_t descriptors;             /* not closed */
     struct site sites[BOARD_SITES];
 };
 

@@ -1,5 +1,5 @@
-/* Stands between the daemon and the C library: in the daemon's objects each NAME of names.def is
- * renamed to faulty_NAME. Without a board it does nothing. */
+/* The layer between the daemon and the C library: in the daemon's objects each NAME of names.def is
+ * renamed to faulty_NAME. Without a board it has no effect. */
 #include "build_config.h"
 
 #include <arpa/inet.h>
@@ -37,7 +37,7 @@ static enum board_role role;
 static int32_t allocations;
 static bool open_at_start[DESCRIPTORS_MAX];
 
-/* FAULTY(type, name, (parameters)): what the daemon calls in place of NAME. */
+/* FAULTY(type, name, (parameters)): the function that the daemon calls in place of NAME. */
 #define FAULTY(type, name, parameters)                                                             \
     type faulty_##name parameters;                                                                 \
     type faulty_##name parameters
@@ -70,7 +70,7 @@ static void __attribute__((destructor)) end(void)
     board->ended = 1;
 }
 
-/* Counts a call, and returns its number at this site. Several children may count at once. */
+/* Counts a call; returns its number at this site. Children may count at the same time. */
 static uint32_t count(uint64_t key)
 {
     size_t at = (key >> 16 ^ key >> 8 ^ key) * 2654435761u;
@@ -87,7 +87,7 @@ static uint32_t count(uint64_t key)
     }
 }
 
-/* Whether the call that has this number at this site is meant. */
+/* True if the fault is for this call of this site. */
 static bool is_meant(const struct fault *fault, uint64_t key, uint32_t number)
 {
     if (fault->lasting)
@@ -97,7 +97,7 @@ static bool is_meant(const struct fault *fault, uint64_t key, uint32_t number)
     return key == fault->key && number == fault->number;
 }
 
-/* Whether this call is to fail: 0 or with what. */
+/* The error of this call; 0: none. */
 static int fails(enum fault_name_index name, const void *caller)
 {
     uint64_t key;
@@ -137,7 +137,7 @@ PLAIN(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t len), (fd,
 PLAIN(int, dup2, -1, (int from, int to), (from, to))
 PLAIN(int, epoll_create1, -1, (int flags), (flags))
 PLAIN(int, execvp, -1, (const char *file, char *const *argv), (file, argv))
-PLAIN(int, fflush, -1, (FILE *file), (file))
+PLAIN(int, fflush, -1, (FILE * file), (file))
 PLAIN(int, flock, -1, (int fd, int operation), (fd, operation))
 PLAIN(int, fputs, EOF, (const char *text, FILE *file), (text, file))
 PLAIN(int, fstat, -1, (int fd, struct stat *to), (fd, to))
@@ -211,7 +211,7 @@ FAULTY(int, clock_gettime, (clockid_t clock, struct timespec *to))
     return 0;
 }
 
-/* What a wait of the daemon's time takes in ours. */
+/* A timeout on the daemon's clock, in real time. */
 static int shortened(int timeout_ms)
 {
     if (board == NULL)
@@ -226,7 +226,7 @@ FAULTY(int, epoll_wait, (int fd, struct epoll_event *events, int max, int timeou
     return FAILS(epoll_wait) ? -1 : epoll_wait(fd, events, max, timeout_ms);
 }
 
-FAULTY(int, poll, (struct pollfd *fds, nfds_t len, int timeout_ms))
+FAULTY(int, poll, (struct pollfd * fds, nfds_t len, int timeout_ms))
 {
     timeout_ms = shortened(timeout_ms);
     return FAILS(poll) ? -1 : poll(fds, len, timeout_ms);
@@ -235,8 +235,9 @@ FAULTY(int, poll, (struct pollfd *fds, nfds_t len, int timeout_ms))
 #ifdef HAVE_KQUEUE
 PLAIN(int, kqueue, -1, (void), ())
 
-FAULTY(int, kevent, (int fd, const struct kevent *changes, int change_count, struct kevent *events,
-                     int event_count, const struct timespec *timeout))
+FAULTY(int, kevent,
+       (int fd, const struct kevent *changes, int change_count, struct kevent *events,
+        int event_count, const struct timespec *timeout))
 {
     bool removes = change_count > 0 && (changes->flags & EV_DELETE) != 0;
     struct timespec sooner = {0};
@@ -256,7 +257,7 @@ FAULTY(int, kevent, (int fd, const struct kevent *changes, int change_count, str
 }
 #endif
 
-/* ---- what comes back short ------------------------------------------------------------------ */
+/* ---- short reads and writes ----------------------------------------------------------------- */
 
 #define SHORTENED(type, name, parameters, short_call, whole_call)                                  \
     FAULTY(type, name, parameters)                                                                 \
@@ -268,14 +269,13 @@ FAULTY(int, kevent, (int fd, const struct kevent *changes, int change_count, str
         return error != 0 ? -1 : whole_call;                                                       \
     }
 
-SHORTENED(ssize_t, read, (int fd, void *to, size_t len), read(fd, to, len > 0),
-          read(fd, to, len))
+SHORTENED(ssize_t, read, (int fd, void *to, size_t len), read(fd, to, len > 0), read(fd, to, len))
 SHORTENED(ssize_t, send, (int fd, const void *from, size_t len, int flags),
           send(fd, from, len > 0, flags), send(fd, from, len, flags))
 SHORTENED(ssize_t, writev, (int fd, const struct iovec *from, int count_),
           write(fd, from->iov_base, 1), writev(fd, from, count_))
 
-/* A disk can be full, a pipe or socket only for a while. */
+/* ENOSPC is for files only. */
 static bool is_on_disk(int fd)
 {
     struct stat status;
@@ -332,8 +332,9 @@ FAULTY(pid_t, fork, (void))
     return pid;
 }
 
-FAULTY(int, getaddrinfo, (const char *host, const char *service, const struct addrinfo *hints,
-                       struct addrinfo **found))
+FAULTY(int, getaddrinfo,
+       (const char *host, const char *service, const struct addrinfo *hints,
+        struct addrinfo **found))
 {
     int error = FAILS(getaddrinfo);
 
@@ -348,27 +349,33 @@ FAULTY(int, listen, (int fd, int backlog))
     int status = FAILS(listen) ? -1 : listen(fd, backlog);
     int error = errno;
 
-    if (board != NULL &&
-        getsockname(fd, (struct sockaddr *)&board->address, &len) == 0)
+    if (board != NULL && getsockname(fd, (struct sockaddr *)&board->address, &len) == 0)
         __atomic_store_n(&board->address_len, len, __ATOMIC_SEQ_CST);
     errno = error;
     return status;
 }
 
-/* ---- with any number of arguments: the C library looks at none that is not given ------------- */
+/* ---- variadic: the C library ignores arguments that were not given -------------------------- */
 
-FAULTY(int, fcntl, (int fd, int command, ...))
-{
-    va_list arguments;
-    long argument;
+/* One optional argument of type `argument_type`. */
+#define VARIADIC(type, name, parameters, last, argument_type, call)                                \
+    FAULTY(type, name, parameters)                                                                 \
+    {                                                                                              \
+        va_list arguments;                                                                         \
+        argument_type argument;                                                                    \
+                                                                                                   \
+        va_start(arguments, last);                                                                 \
+        argument = va_arg(arguments, argument_type);                                               \
+        va_end(arguments);                                                                         \
+        return FAILS(name) ? -1 : call;                                                            \
+    }
 
-    va_start(arguments, command);
-    argument = va_arg(arguments, long);
-    va_end(arguments);
-    return FAILS(fcntl) ? -1 : fcntl(fd, command, argument);
-}
+VARIADIC(int, fcntl, (int fd, int command, ...), command, long, fcntl(fd, command, argument))
+VARIADIC(int, open, (const char *path, int flags, ...), flags, unsigned,
+         open(path, flags, argument))
+VARIADIC(int, prctl, (int option, ...), option, unsigned long, prctl(option, argument))
 
-FAULTY(int, fprintf, (FILE *file, const char *format, ...))
+FAULTY(int, fprintf, (FILE * file, const char *format, ...))
 {
     va_list arguments;
     int status;
@@ -379,28 +386,6 @@ FAULTY(int, fprintf, (FILE *file, const char *format, ...))
     status = vfprintf(file, format, arguments);
     va_end(arguments);
     return status;
-}
-
-FAULTY(int, open, (const char *path, int flags, ...))
-{
-    va_list arguments;
-    unsigned mode;
-
-    va_start(arguments, flags);
-    mode = va_arg(arguments, unsigned);
-    va_end(arguments);
-    return FAILS(open) ? -1 : open(path, flags, mode);
-}
-
-FAULTY(int, prctl, (int option, ...))
-{
-    va_list arguments;
-    unsigned long argument;
-
-    va_start(arguments, option);
-    argument = va_arg(arguments, unsigned long);
-    va_end(arguments);
-    return FAILS(prctl) ? -1 : prctl(option, argument);
 }
 
 FAULTY(long, syscall, (long number, ...))

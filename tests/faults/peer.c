@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +11,7 @@
 #include "run.h"
 
 #define READ_SIZE 65536
-#define STALL_MS 60 /* so long nothing comes: a lasting fault has shown what it does */
+#define STALL_MS 60 /* without input: a lasting fault has had its effect */
 
 bool peer_gone(const struct peer *peer)
 {
@@ -71,7 +72,15 @@ void peer_stdio(struct peer *peer, struct run *run, const char *name)
     run->from = run->to = -1;
 }
 
-/* Takes one line in. */
+/* The peer got a line that it must not get. */
+static void fail_line(const struct peer *peer, const char *what, struct span line)
+    __attribute__((noreturn));
+static void fail_line(const struct peer *peer, const char *what, struct span line)
+{
+    run_fail(peer->run, "%s got %s: %.*s", peer->name, what, (int)(line.len < 200 ? line.len : 200),
+             line.data);
+}
+
 static void take_answer(struct peer *peer, struct span line, struct span id)
 {
     bool is_error = json_get(line, "error").data != NULL;
@@ -79,45 +88,40 @@ static void take_answer(struct peer *peer, struct span line, struct span id)
     size_t i;
 
     if (span_is(id, "null") && is_error)
-        return; /* not an answer to anything: the connection will be closed */
+        return; /* for no request: the daemon will close the connection */
     for (i = 0; i < peer->asked_count && peer->asked[i] != (unsigned)number; i++)
         continue;
     if (i == peer->asked_count && number == (long)peer->cancelled && number > 0)
         return;
     if (i == peer->asked_count)
-        run_fail(peer->run, "%s got an answer that it did not wait for: %.*s", peer->name,
-                 (int)(line.len < 200 ? line.len : 200), line.data);
+        fail_line(peer, "an answer to no open request", line);
     peer->asked[i] = peer->asked[--peer->asked_count];
     peer->errors += is_error;
     if (!is_error && memmem(line.data, line.len, peer->name, strlen(peer->name)) == NULL)
-        run_fail(peer->run, "%s got somebody else's answer: %.*s", peer->name,
-                 (int)(line.len < 200 ? line.len : 200), line.data);
+        fail_line(peer, "an answer for another client", line);
 }
 
-/* A message that the peer did not ask for says whom it is meant for. */
+/* A message that is no answer names its client. */
 static bool is_for(const struct peer *peer, struct span line)
 {
     static const char *const places[] = {"sessionId", "params.sessionId", "params.progressToken",
                                          "params.who"};
-    struct span who = {NULL, 0};
+    struct span name = {NULL, 0};
 
-    for (size_t i = 0; i < sizeof places / sizeof places[0] && who.data == NULL; i++)
-        who = json_text(json_get(line, places[i]));
-    return who.data != NULL && (span_is(who, peer->name) || span_is(who, "all"));
+    for (size_t i = 0; i < sizeof places / sizeof places[0] && name.data == NULL; i++)
+        name = json_text(json_get(line, places[i]));
+    return name.data != NULL && (span_is(name, peer->name) || span_is(name, "all"));
 }
 
 static void take_line(struct peer *peer, struct span line)
 {
     struct span id = json_get(line, "id");
 
-    if (json_get(line, "method").data == NULL) {
+    if (json_get(line, "method").data == NULL)
         take_answer(peer, line, id);
-        return;
-    }
-    if (!is_for(peer, line))
-        run_fail(peer->run, "%s got a message for somebody else: %.*s", peer->name,
-                 (int)(line.len < 200 ? line.len : 200), line.data);
-    if (id.data == NULL)
+    else if (!is_for(peer, line))
+        fail_line(peer, "a message for another client", line);
+    else if (id.data == NULL)
         peer->notes++;
     else
         peer_send(peer, "{'jsonrpc':'2.0','id':%.*s,'sessionId':'%s','result':'%s'}", (int)id.len,
@@ -144,7 +148,7 @@ static void take_lines(struct peer *peer)
     peer->input.len -= consumed;
 }
 
-/* Reads what is there. */
+/* Reads once. */
 static void take_input(struct peer *peer)
 {
     char *to = text_room(&peer->input, READ_SIZE);
@@ -163,12 +167,12 @@ static bool ready(struct peer *peer, int fd, short events, int64_t deadline)
     run_lift(peer->run);
     run_insist(peer->run);
     if (deadline_over(deadline))
-        run_fail(peer->run, "%s waits in vain; %zu of its requests have no answer; %zu notes came",
+        run_fail(peer->run, "%s got no input; %zu of its requests have no answer; %zu notes came",
                  peer->name, peer->asked_count, peer->notes);
     return false;
 }
 
-/* Reading meanwhile, lest both sides wait for each other. */
+/* Reads meanwhile: otherwise both sides could wait for each other. */
 static void send_all(struct peer *peer, const char *bytes, size_t len)
 {
     int64_t deadline = deadline_usual();
@@ -218,39 +222,40 @@ void peer_ask(struct peer *peer, unsigned id, const char *params, const char *me
               members);
 }
 
-void peer_await(struct peer *peer)
+/* Takes input until at most `asked` requests are open and `notes` notifications have come, or until
+ * the end of the connection. */
+static void await(struct peer *peer, size_t asked, size_t notes)
 {
     int64_t deadline = deadline_usual();
 
     take_lines(peer);
-    while (!peer_gone(peer) && peer->asked_count > 0) {
+    while (!peer_gone(peer) && (peer->asked_count > asked || peer->notes < notes)) {
         if (ready(peer, peer->in, POLLIN, deadline))
             take_input(peer);
         take_lines(peer);
     }
+}
+
+void peer_await(struct peer *peer)
+{
+    await(peer, 0, 0);
 }
 
 void peer_await_notes(struct peer *peer, size_t count)
 {
-    int64_t deadline = deadline_usual();
-
-    take_lines(peer);
-    while (!peer_gone(peer) && peer->notes < count) {
-        if (ready(peer, peer->in, POLLIN, deadline))
-            take_input(peer);
-        take_lines(peer);
-    }
+    await(peer, PEER_ASKED_MAX, count);
 }
 
 void peer_await_end(struct peer *peer)
 {
-    int64_t deadline = deadline_usual();
     bool client_lost = peer->run->client_lost;
 
-    while (!peer_gone(peer)) {
-        if (ready(peer, peer->in, POLLIN, deadline))
-            take_input(peer);
-        take_lines(peer);
-    }
+    await(peer, PEER_ASKED_MAX, SIZE_MAX);
     peer->run->client_lost = client_lost;
+}
+
+void peer_call(struct peer *peer, unsigned id, const char *params, const char *members)
+{
+    peer_ask(peer, id, params, members);
+    peer_await(peer);
 }

@@ -21,10 +21,18 @@
 #include "proc.h"
 
 #define ARGUMENTS_MAX 12
-#define WAITS_MAX 3000 /* for events: a run makes some hundreds, a loop that spins many thousands */
+#define WAITS_MAX 3000 /* for events: a run needs hundreds, a spinning loop many thousands */
 #define TERM_AGAIN_MS 500
+#define PATH_SIZE 160
 
 /* ---- the end -------------------------------------------------------------------------------- */
+
+/* DIR/name in `path`. */
+static const char *path_of(const struct run *run, char path[PATH_SIZE], const char *name)
+{
+    snprintf(path, PATH_SIZE, "%s/%s", run->dir, name);
+    return path;
+}
 
 static void take_log(struct run *run)
 {
@@ -45,13 +53,11 @@ static void finish(struct run *run) __attribute__((noreturn));
 static void finish(struct run *run)
 {
     static const char *const files[] = {"board", "broken", "config", "input", "log", "socket"};
-    char path[160];
+    char path[PATH_SIZE];
 
     run->outcome->board = *run->board;
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        snprintf(path, sizeof path, "%s/%s", run->dir, files[i]);
-        unlink(path);
-    }
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        unlink(path_of(run, path, files[i]));
     rmdir(run->dir);
     _exit(0);
 }
@@ -123,7 +129,7 @@ void run_await_wait(struct run *run)
 
     while (__atomic_load_n(&run->board->waits, __ATOMIC_SEQ_CST) == 0 && run_alive(run)) {
         if (deadline_over(deadline))
-            run_fail(run, "the daemon waits for nothing");
+            run_fail(run, "the daemon does not wait for events");
         nap();
     }
 }
@@ -150,19 +156,18 @@ static void must(bool done, const char *what)
     abort();
 }
 
-/* The child's side of stdin, stdout and stderr is put into `theirs`. */
+/* theirs: the daemon's ends of stdin, stdout and stderr. */
 static void open_ends(struct run *run, int theirs[3])
 {
     int in[2], out[2], log[2];
 
     must(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0, "pipe2");
     if (run->scene->input != NULL) {
-        char path[160] = "/dev/null";
+        char path[PATH_SIZE];
 
         close(in[0]);
-        if (run->scene->input[0] != '\0')
-            snprintf(path, sizeof path, "%s/input", run->dir);
-        in[0] = open(path, O_RDONLY | O_CLOEXEC);
+        path_of(run, path, "input");
+        in[0] = open(run->scene->input[0] != '\0' ? path : "/dev/null", O_RDONLY | O_CLOEXEC);
     }
     if (run->scene->log == STDERR_SOCKET) {
         must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, log) == 0, "socketpair");
@@ -184,6 +189,7 @@ static void open_ends(struct run *run, int theirs[3])
     run->log = log[0];
 }
 
+/* Spells a text of a scene out. */
 static void expand(const struct run *run, struct text *to, const char *from)
 {
     char port[16];
@@ -193,20 +199,19 @@ static void expand(const struct run *run, struct text *to, const char *from)
     text_replace(to, "@PORT@", port);
     text_replace(to, "@DIR@", run->dir);
     text_replace(to, "@WORKER@", getenv("TEST_WORKER"));
+    text_quote(to, 0);
 }
 
 static void write_text(const struct run *run, const char *name, const char *from, mode_t mode)
 {
     struct text text = {0};
-    char path[160];
+    char path[PATH_SIZE];
     int fd;
 
     if (from == NULL)
         return;
-    snprintf(path, sizeof path, "%s/%s", run->dir, name);
     expand(run, &text, from);
-    text_quote(&text, 0);
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode);
+    fd = open(path_of(run, path, name), O_WRONLY | O_CREAT | O_CLOEXEC, mode);
     must(fd >= 0 && write(fd, text.data, text.len) == (ssize_t)text.len, path);
     close(fd);
     text_free(&text);
@@ -217,7 +222,6 @@ void run_write_stdin(struct run *run, const char *from)
     struct text text = {0};
 
     expand(run, &text, from);
-    text_quote(&text, 0);
     if (write(run->to, text.data, text.len) < 0 && errno != EPIPE) /* the daemon may have ended */
         run_fail(run, "its stdin cannot be written to: %s", strerror(errno));
     close(run->to);
@@ -225,26 +229,28 @@ void run_write_stdin(struct run *run, const char *from)
     text_free(&text);
 }
 
-/* A socket that nobody listens on. */
+static int bound_socket(int family, const void *address, socklen_t len)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    must(fd >= 0 && bind(fd, address, len) == 0, "bind");
+    return fd;
+}
+
+/* A socket at DIR/socket, without a listener. */
 static int make_socket(struct run *run)
 {
-    struct sockaddr_un *address = &run->address;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    address->sun_family = AF_UNIX;
-    snprintf(address->sun_path, sizeof address->sun_path, "%s/socket", run->dir);
-    must(fd >= 0 && bind(fd, (struct sockaddr *)address, sizeof *address) == 0, "bind");
-    return fd;
+    run->address.sun_family = AF_UNIX;
+    snprintf(run->address.sun_path, sizeof run->address.sun_path, "%s/socket", run->dir);
+    return bound_socket(AF_UNIX, &run->address, sizeof run->address);
 }
 
 static int make_tcp_socket(struct run *run)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof address;
+    int fd = bound_socket(AF_INET, &address, len);
 
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    must(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0, "bind");
     must(getsockname(fd, (struct sockaddr *)&address, &len) == 0, "getsockname");
     run->port = ntohs(address.sin_port);
     return fd;
@@ -260,11 +266,8 @@ static void make_listener(struct run *run)
 
 static void make_board(struct run *run, const struct test *test)
 {
-    char path[160];
-    int fd;
-
-    snprintf(path, sizeof path, "%s/board", run->dir);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    char path[PATH_SIZE];
+    int fd = open(path_of(run, path, "board"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     must(fd >= 0 && ftruncate(fd, sizeof *run->board) == 0, path);
     run->board = mmap(NULL, sizeof *run->board, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     must(run->board != MAP_FAILED, "mmap");
@@ -330,21 +333,21 @@ static bool is_documented(int status)
     return false;
 }
 
-/* Whether the log names this fault. */
+/* True if the log names this fault. */
 static bool is_named(const char *log, const struct fault *fault)
 {
     switch (site_name(fault->key)) {
     case FAULT_getaddrinfo:
         return strstr(log, fault->error == EAI_SYSTEM ? strerror(ENOMEM)
-                                                       : gai_strerror(fault->error)) != NULL;
-    case FAULT_confstr: /* no standard path, so no command in it */
+                                                      : gai_strerror(fault->error)) != NULL;
+    case FAULT_confstr: /* no standard path, and so no command */
         return strstr(log, strerror(ENOENT)) != NULL;
-    case FAULT_lstat: /* it is there all the same, as bind sees */
+    case FAULT_lstat: /* the file exists, as bind finds */
     case FAULT_unlink:
         if (fault->error == ENOENT && strstr(log, strerror(EADDRINUSE)) != NULL)
             return true;
         break;
-    case FAULT_write: /* the child could not say why it cannot execute */
+    case FAULT_write: /* the child could not report its error */
         if (site_role(fault->key) == ROLE_CHILD && strstr(log, "exited with status 126") != NULL)
             return true;
         break;
@@ -355,7 +358,7 @@ static bool is_named(const char *log, const struct fault *fault)
            (fault->error == ENOMEM && strstr(log, "out of memory") != NULL);
 }
 
-/* Whether calls of this function were to fail; with this error, or with any for 0. */
+/* True if the test fails calls of this function; error 0: with any error. */
 static bool has_fault(const struct board *board, unsigned name, int error)
 {
     for (uint32_t i = 0; i < board->fault_count; i++) {
@@ -366,19 +369,19 @@ static bool has_fault(const struct board *board, unsigned name, int error)
     return false;
 }
 
-/* Whether it names one of them, or nothing can be told. */
-static bool is_told(const struct run *run)
+/* True if the log names one of the faults, or nothing can be logged. */
+static bool is_reported(const struct run *run)
 {
-    bool mute = has_fault(run->board, FAULT_fprintf, 0), told = false;
+    bool mute = has_fault(run->board, FAULT_fprintf, 0), reported = false;
 
     for (uint32_t i = 0; i < run->board->fault_count; i++) {
-        run->outcome->told[i] = mute || is_named(run->log_text.data, &run->board->faults[i]);
-        told = told || run->outcome->told[i];
+        run->outcome->reported[i] = mute || is_named(run->log_text.data, &run->board->faults[i]);
+        reported = reported || run->outcome->reported[i];
     }
-    return told;
+    return reported;
 }
 
-/* No process may be left: each should have been reaped by the daemon. */
+/* The daemon must have reaped all processes. */
 static void check_children(struct run *run)
 {
     pid_t pid = waitpid(-1, NULL, 0);
@@ -386,29 +389,24 @@ static void check_children(struct run *run)
     while (waitpid(-1, NULL, 0) > 0)
         continue;
     if (pid > 0 && !has_fault(run->board, FAULT_waitpid, 0))
-        run_fail(run, "the daemon left process %ld behind", (long)pid);
+        run_fail(run, "process %ld outlived the daemon", (long)pid);
 }
 
-/* Whether all that failed was one call that only had to be made again, or for the rest. */
+/* True if the only fault is a call that the daemon must repeat. */
 static bool is_passing(const struct board *board)
 {
+    static const enum fault_name_index repeated[] = {FAULT_accept4, FAULT_epoll_wait, FAULT_kevent,
+                                                     FAULT_poll,    FAULT_read,       FAULT_send,
+                                                     FAULT_waitpid, FAULT_write,      FAULT_writev};
     int error = board->faults[0].error;
 
     if (board->fault_count != 1 || board->faults[0].lasting ||
         site_role(board->faults[0].key) == ROLE_CHILD ||
         (error != EINTR && error != EAGAIN && error != FAULT_SHORT))
         return false;
-    switch (site_name(board->faults[0].key)) {
-    case FAULT_accept4:
-    case FAULT_epoll_wait:
-    case FAULT_kevent:
-    case FAULT_poll:
-    case FAULT_read:
-    case FAULT_send:
-    case FAULT_waitpid:
-    case FAULT_write:
-    case FAULT_writev:
-        return true;
+    for (size_t i = 0; i < sizeof repeated / sizeof repeated[0]; i++) {
+        if (site_name(board->faults[0].key) == repeated[i])
+            return true;
     }
     return false;
 }
@@ -417,20 +415,19 @@ static void judge(struct run *run)
 {
     struct board *board = run->board;
     int status = WEXITSTATUS(run->status);
-    bool told;
+    const char *lost = run->client_lost ? ", a client was lost" : "";
+    bool reported, wrong = status != run->scene->exit_status || run->client_lost;
 
     take_log(run);
-    told = is_told(run);
+    reported = is_reported(run);
     if (WIFSIGNALED(run->status))
         run_fail(run, "the daemon was killed by signal %d", WTERMSIG(run->status));
     if (!is_documented(status))
         run_fail(run, "exit status %d", status);
-    if ((board->fault_count == 0 || is_passing(board)) &&
-        (status != run->scene->exit_status || run->client_lost))
-        run_fail(run, "exit status %d%s", status, run->client_lost ? ", a client was lost" : "");
-    if ((status != run->scene->exit_status || run->client_lost) && !told)
-        run_fail(run, "exit status %d%s, and the log does not say why", status,
-                 run->client_lost ? ", a client was lost" : "");
+    if (wrong && (board->fault_count == 0 || is_passing(board)))
+        run_fail(run, "exit status %d%s", status, lost);
+    if (wrong && !reported)
+        run_fail(run, "exit status %d%s, without a reason in the log", status, lost);
     if (!board->ended)
         run_fail(run, "main did not return");
     if (board->allocations != 0 || board->descriptors != 0)
@@ -439,23 +436,23 @@ static void judge(struct run *run)
     if (board->waits > WAITS_MAX)
         run_fail(run, "it waited %u times for events: it spins", board->waits);
     check_children(run);
-    if (run->scene->socket && access(run->address.sun_path, F_OK) == 0 && !told &&
+    if (run->scene->socket && access(run->address.sun_path, F_OK) == 0 && !reported &&
         !has_fault(board, FAULT_lstat, ENOENT) && !has_fault(board, FAULT_unlink, ENOENT))
-        run_fail(run, "the socket is left, and the log does not say why");
+        run_fail(run, "the socket is left, without a reason in the log");
 }
 
 void run_test(const struct test *test, unsigned number, struct outcome *outcome)
 {
     const struct scene *scene = test->scene;
-    struct run run = {.scene = scene, .outcome = outcome, .to = -1, .from = -1, .log = -1,
-                      .listener = -1};
+    struct run run = {
+        .scene = scene, .outcome = outcome, .to = -1, .from = -1, .log = -1, .listener = -1};
 
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     snprintf(run.dir, sizeof run.dir, "%s/%u", getenv("FAULTS_DIR"), number);
     must(mkdir(run.dir, 0700) == 0, run.dir);
-    snprintf(run.log_path, sizeof run.log_path, "%s/log", run.dir);
+    path_of(&run, run.log_path, "log");
     make_board(&run, test);
     write_text(&run, "config", scene->config, 0600);
     write_text(&run, "input", scene->input, 0600);

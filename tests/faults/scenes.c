@@ -13,9 +13,9 @@
 #include "deadline.h"
 
 #define PAD_SIZE 100000
-#define WAITING 56 /* of 64 places in the first table */
+#define WAITING 56 /* of the 64 places in the first table */
 
-/* Padding that is longer than a buffer, a pipe and max_output_queue. */
+/* Limits: PAD_SIZE exceeds a buffer, a pipe and max_output_queue. */
 #define LIMITS(more)                                                                               \
     "'limits':{'drain_timeout_sec':20,'max_output_queue':65536,'max_restarts':20" more "}"
 
@@ -24,7 +24,7 @@
 #define POOL(id, instances, command)                                                               \
     "{'id':'" id "','command':'" command "','args':['--name','" id "'],'instances':" #instances "}"
 
-/* A client that was lost may have left a hold behind. */
+/* Ends the holds of clients whose connection was lost. */
 static void release_workers(struct peer *peer)
 {
     for (int i = 0; i < 4; i++) {
@@ -33,8 +33,8 @@ static void release_workers(struct peer *peer)
     }
 }
 
-/* Lets the workers go on, and sees that they serve. A connection may be lost, and a worker may yet
- * die of what happened to it, so there is a second and a third try. */
+/* Releases the workers and checks that they serve. A connection may be lost, and a worker may still
+ * die of an earlier fault: there are three tries. */
 static bool is_served(struct run *run)
 {
     struct peer zoe;
@@ -44,20 +44,19 @@ static bool is_served(struct run *run)
         peer_connect(&zoe, run, "Zoe");
         release_workers(&zoe);
         peer_ask(&zoe, 100, "", "");
-        peer_ask(&zoe, 101, "", ",'pool':'b'");
-        peer_await(&zoe);
+        peer_call(&zoe, 101, "", ",'pool':'b'");
         served = !peer_gone(&zoe) && zoe.errors == 0;
         peer_close(&zoe);
     }
     return served;
 }
 
-/* Whatever happened before: who comes now is served, unless the daemon has ended. */
+/* A new client is served, unless the daemon has ended. */
 static void check_recovery(struct run *run)
 {
     run_lift(run);
     if (!is_served(run) && run_alive(run))
-        run_fail(run, "the daemon lives, but does not serve any more");
+        run_fail(run, "the daemon is alive but does not serve");
 }
 
 static void talk(struct peer *ann)
@@ -71,8 +70,7 @@ static void talk(struct peer *ann)
         peer_ask(ann, id, "", id % 2 ? ",'pool':'b'" : "");
     peer_await(ann);
     peer_ask(ann, 3, ",'n':3", ",'method':'notify','sessionId':'Ann'");
-    peer_ask(ann, 4, ",'id':77,'params':{}", ",'method':'ask','sessionId':'Ann'");
-    peer_await(ann);
+    peer_call(ann, 4, ",'id':77,'params':{}", ",'method':'ask','sessionId':'Ann'");
 }
 
 /* A member of a message that makes it longer than PAD_SIZE. */
@@ -94,12 +92,11 @@ static void send_much(struct peer *peer)
     text_free(&pad);
 }
 
-/* Ben's requests wait with the worker, so many that a table grows, and Ann wants the same id.
- * Whoever of them is held cannot say that the worker is to go on. */
+/* Ben's requests wait at the worker, so many that a table grows, and Ann uses an id of Ben. A held
+ * client cannot release the worker. */
 static void same_ids(struct peer *ann, struct peer *ben)
 {
-    peer_ask(ben, 40, "", ",'method':'hold','pool':'b'");
-    peer_await(ben);
+    peer_call(ben, 40, "", ",'method':'hold','pool':'b'");
     for (unsigned id = 44; id < 44 + WAITING; id++)
         peer_ask(ben, id, "", ",'pool':'b'");
     peer_ask(ben, 41, "", ",'pool':'b'");
@@ -113,10 +110,8 @@ static void same_ids(struct peer *ann, struct peer *ben)
 static void crash(struct peer *peer)
 {
     peer_ask(peer, 50, "", ",'method':'no_answer','pool':'b'");
-    peer_ask(peer, 51, "", ",'method':'die','pool':'b'");
-    peer_await(peer);
-    peer_ask(peer, 52, "", ",'pool':'b'");
-    peer_await(peer);
+    peer_call(peer, 51, "", ",'method':'die','pool':'b'");
+    peer_call(peer, 52, "", ",'pool':'b'");
 }
 
 static void misbehave(struct run *run)
@@ -156,15 +151,14 @@ static void play_unix(struct run *run)
     peer_await_end(&ben);
 }
 
-/* Unless one of those before did not get in. */
+/* One connection too many, unless an earlier one failed. */
 static void be_refused(struct run *run)
 {
     bool client_lost = run->client_lost;
     struct peer tim;
 
     peer_connect(&tim, run, "Tim");
-    peer_ask(&tim, 1, "", "");
-    peer_await(&tim);
+    peer_call(&tim, 1, "", "");
     peer_close(&tim);
     run->client_lost = client_lost;
 }
@@ -173,32 +167,27 @@ static void be_refused(struct run *run)
 static void play_tcp(struct run *run)
 {
     struct peer ann, ben, idle[2];
-    const char *config = "{'pools':[" POOL("a", 1, "@WORKER@") "," POOL("b", 2, "@WORKER@") "],"
-                         LIMITS(",'max_connections':4") "}";
+    const char *config = "{'pools':[" POOL("a", 1, "@WORKER@") "," POOL(
+        "b", 2, "@WORKER@") "]," LIMITS(",'max_connections':4") "}";
 
     run_await_wait(run);
     run_write_stdin(run, config);
     peer_connect(&ann, run, "Ann");
-    peer_ask(&ann, 1, "", "");
-    peer_await(&ann);
+    peer_call(&ann, 1, "", "");
     run_arm(run);
     peer_connect(&ben, run, "Ben");
-    peer_ask(&ben, 1, "", ",'sessionId':'Ben'");
-    peer_await(&ben);
+    peer_call(&ben, 1, "", ",'sessionId':'Ben'");
     peer_connect(&idle[0], run, "Mia");
     peer_connect(&idle[1], run, "Eve");
     be_refused(run);
     peer_close(&idle[0]);
     peer_close(&idle[1]);
-    peer_ask(&ann, 2, "", ",'method':'close_stdin','pool':'b'");
-    peer_await(&ann); /* what comes behind it to the same worker is never read */
+    peer_call(&ann, 2, "", ",'method':'close_stdin','pool':'b'"); /* the end of its input */
     peer_ask(&ann, 3, ",'hex':'0a7b7d7d0a'", ",'method':'garbage','pool':'b'");
-    peer_ask(&ann, 4, "", ",'method':'close_stdout','pool':'a'");
-    peer_await(&ann);
+    peer_call(&ann, 4, "", ",'method':'close_stdout','pool':'a'");
     peer_ask(&ann, 5, "", ",'pool':'b'");
     peer_ask(&ann, 6, "", ",'pool':'b'");
-    peer_ask(&ann, 7, "", ",'pool':'a'");
-    peer_await(&ann);
+    peer_call(&ann, 7, "", ",'pool':'a'");
     peer_close(&ben);
     peer_close(&ann);
     check_recovery(run);
@@ -211,14 +200,21 @@ static void play_listening(struct run *run)
 
     peer_connect(&ann, run, "Ann");
     run_arm(run);
-    peer_ask(&ann, 1, "", "");
-    peer_await(&ann);
+    peer_call(&ann, 1, "", "");
     peer_close(&ann);
     check_recovery(run);
     run_terminate(run);
 }
 
-/* To the end of the input. */
+static void end_stdin(struct peer *peer)
+{
+    close(peer->out);
+    peer->out = peer->in;
+    peer_await(peer);
+    peer_await_end(peer);
+}
+
+/* Until the end of the input. */
 static void play_stdio(struct run *run)
 {
     struct peer ann;
@@ -227,29 +223,22 @@ static void play_stdio(struct run *run)
     talk(&ann);
     send_much(&ann);
     peer_ask(&ann, 60, "", "");
-    close(ann.out);
-    ann.out = ann.in;
     run_lift(run);
-    peer_await(&ann);
-    peer_await_end(&ann);
+    end_stdin(&ann);
 }
 
-/* The log is in a file, which is opened anew. */
+/* The log is a file, which the daemon reopens. */
 static void play_log(struct run *run)
 {
     struct peer ann;
 
     peer_stdio(&ann, run, "Ann");
-    peer_ask(&ann, 1, "", "");
-    peer_await(&ann);
+    peer_call(&ann, 1, "", "");
     run_arm(run);
     if (run_alive(run))
         kill(run->daemon, SIGUSR1);
-    peer_ask(&ann, 2, "", "");
-    peer_await(&ann);
-    close(ann.out);
-    ann.out = ann.in;
-    peer_await_end(&ann);
+    peer_call(&ann, 2, "", "");
+    end_stdin(&ann);
 }
 
 static void play_file(struct run *run)
@@ -264,14 +253,14 @@ static void play_file(struct run *run)
     peer_await_end(&ann);
 }
 
-/* Everything comes by itself. */
+/* The run needs no client. */
 static void play_nothing(struct run *run)
 {
     (void)run;
 }
 
-/* The daemon ends by itself: a command cannot be executed. Had the child no way to say so, that
- * worker is started again and the other one goes on. */
+/* The daemon ends: a command cannot be executed. If the child cannot report that, the daemon
+ * restarts the worker, and the other one goes on. */
 static void play_broken(struct run *run)
 {
     int64_t deadline = deadline_usual();
@@ -282,11 +271,11 @@ static void play_broken(struct run *run)
         run_terminate(run);
 }
 
-/* What the daemon, a client here, is joined to. */
+/* The server of a daemon in client mode. */
 struct server {
     int fd;            /* -1: closed */
-    bool heard_all;    /* the end of what it sends */
-    size_t left, size; /* of the answer, to be sent */
+    bool heard_all;    /* its input has ended */
+    size_t left, size; /* of the answer */
     char answer[PAD_SIZE];
 };
 
@@ -313,7 +302,7 @@ static void meet(struct run *run, struct server *server)
         fcntl(server->fd, F_SETFL, O_NONBLOCK);
 }
 
-/* It says something and has no more to say; what comes back has to come out of it. */
+/* The input ends after one line; the whole answer must come out of stdout. */
 static void play_connect(struct run *run)
 {
     static struct server server;
@@ -344,41 +333,40 @@ static void play_connect(struct run *run)
     run->client_lost = got < PAD_SIZE;
 }
 
-/* ---- pools for programs that know nothing of the bus ---------------------------------------- */
+/* ---- pools with a mode ----------------------------------------------------------------------- */
 
-/* Its worker says something; the answer comes behind that. */
-static void have_said(struct peer *peer, unsigned id, const char *message)
+/* The worker of `peer` sends a notification, then the answer. */
+static void have_sent(struct peer *peer, unsigned id, const char *message)
 {
     struct text params = {0};
 
     text_printf(&params, ",'message':{'method':'note','params':{%s}}", message);
-    peer_ask(peer, id, params.data, ",'method':'say'");
-    peer_await(peer);
+    peer_call(peer, id, params.data, ",'method':'say'");
     text_free(&params);
 }
 
-static void tell(struct peer *ann, struct peer *ben)
+static void notify(struct peer *ann, struct peer *ben)
 {
     size_t errors = ann->errors, notes = ann->notes;
     struct text message = {0};
 
     text_printf(&message, "'who':'all'");
-    add_pad(&message); /* each of them needs a buffer of its own */
-    have_said(ann, 4, message.data);
+    add_pad(&message); /* each client needs a buffer of its own */
+    have_sent(ann, 4, message.data);
     text_free(&message);
     if (!peer_gone(ann) && ann->errors == errors) {
         peer_await_notes(ben, ben->notes + 1);
         if (ann->notes != notes + 1)
-            run_fail(ann->run, "what was for all came %zu times", ann->notes - notes);
+            run_fail(ann->run, "a notification for all came %zu times", ann->notes - notes);
     }
     notes = ann->notes;
-    have_said(ann, 5, "'sessionId':'Ann'");
+    have_sent(ann, 5, "'sessionId':'Ann'");
     if (!peer_gone(ann) && ann->errors == errors && ann->notes != notes + 1 &&
         !run_logged(ann->run, "unroutable"))
-        run_fail(ann->run, "what was for a session is lost");
+        run_fail(ann->run, "a notification for a session is lost");
 }
 
-/* Sessions, some that the client names and one that the worker does; tokens, short and long. */
+/* Sessions named by the client and by the worker; short and long tokens. */
 static void share(struct peer *ann, struct peer *ben)
 {
     peer_ask(ann, 1, ",'result':{'sessionId':'Ann'}", ",'method':'plain'");
@@ -389,25 +377,24 @@ static void share(struct peer *ann, struct peer *ben)
         peer_ask(ben, id, ",'sessionId':'Ben','_meta':{'progressToken':'Ben'}",
                  ",'method':'progress'");
     peer_await(ben);
-    peer_ask(ann, 3, ",'_meta':{'progressToken':'an Ann whose name is longer than what there is"
-                     " room for in a request that is like most of them'}", "");
-    tell(ann, ben);
-    peer_ask(ann, 6, ",'sessionId':'Ann','id':77,'params':{'sessionId':'Ann'}",
-             ",'method':'ask'");
-    peer_ask(ben, 6, ",'sessionId':'Ben','id':78,'params':{'sessionId':'Ben'}",
-             ",'method':'ask'");
+    peer_ask(ann, 3,
+             ",'_meta':{'progressToken':'an Ann whose name is longer than what there is"
+             " room for in a request that is like most of them'}",
+             "");
+    notify(ann, ben);
+    peer_ask(ann, 6, ",'sessionId':'Ann','id':77,'params':{'sessionId':'Ann'}", ",'method':'ask'");
+    peer_ask(ben, 6, ",'sessionId':'Ben','id':78,'params':{'sessionId':'Ben'}", ",'method':'ask'");
     peer_await(ann);
     peer_await(ben);
 }
 
-/* The id before the padding, and behind it. */
+/* The id before the padding, and after it. */
 static void share_much(struct peer *peer)
 {
     struct text pad = {0};
 
     add_pad(&pad);
-    peer_ask(peer, 30, pad.data, "");
-    peer_await(peer);
+    peer_call(peer, 30, pad.data, "");
     if (!peer_gone(peer)) {
         peer->asked[peer->asked_count++] = 31;
         peer_send(peer, "{'params':{'who':'%s'%s},'id':31}", peer->name, pad.data);
@@ -416,37 +403,30 @@ static void share_much(struct peer *peer)
     text_free(&pad);
 }
 
-/* Requests that are cancelled, or whose time is over, or whose client goes. */
+/* Requests that are cancelled, time out, or lose their client. */
 static void give_up(struct peer *ann)
 {
     struct peer mia;
 
-    peer_ask(ann, 40, "", ",'method':'hold'");
-    peer_await(ann);
+    peer_call(ann, 40, "", ",'method':'hold'");
     ann->cancelled = 41;
     peer_send(ann, "{'id':41,'params':{'who':'Ann'}}");
     peer_send(ann, "{'method':'notifications/cancelled','params':{'requestId':41}}");
     peer_send(ann, "{'method':'release'}");
     peer_ask(ann, 42, "", "");
-    peer_ask(ann, 43, "", ",'method':'no_answer','pool':'c'");
-    peer_await(ann);
+    peer_call(ann, 43, "", ",'method':'no_answer','pool':'c'");
     peer_connect(&mia, ann->run, "Mia");
-    peer_send(&mia, "{'method':'release'}"); /* should Ann be lost */
-    peer_ask(&mia, 1, "", "");
-    peer_await(&mia);
+    peer_send(&mia, "{'method':'release'}"); /* in case Ann is lost */
+    peer_call(&mia, 1, "", "");
     peer_send(&mia, "{'id':'%0100d','params':{'who':'Mia'},'method':'no_answer'}", 2);
     peer_close(&mia);
-    for (unsigned id = 50; id < 53; id++) { /* time to see that she has gone */
-        peer_ask(ann, id, "", "");
-        peer_await(ann);
-    }
-    peer_ask(ann, 44, "", ",'method':'die'");
-    peer_await(ann);
-    peer_ask(ann, 45, "", "");
-    peer_await(ann);
+    for (unsigned id = 50; id < 53; id++) /* time to see the end of Mia */
+        peer_call(ann, id, "", "");
+    peer_call(ann, 44, "", ",'method':'die'");
+    peer_call(ann, 45, "", "");
 }
 
-/* There are two processes at most: the third waits until one of the others has left. */
+/* At most two processes: the third client waits until another one has left. */
 static void take_turns(struct run *run)
 {
     static const char *const names[] = {"Tim", "Eve", "Kim"};
@@ -455,9 +435,8 @@ static void take_turns(struct run *run)
     for (int i = 0; i < 3; i++)
         peer_connect(&peers[i], run, names[i]);
     for (int i = 0; i < 2; i++) {
-        peer_ask(&peers[i], 1, ",'message':{'method':'note','params':{'who':'all'}}",
-                 ",'method':'say','pool':'b'");
-        peer_await(&peers[i]);
+        peer_call(&peers[i], 1, ",'message':{'method':'note','params':{'who':'all'}}",
+                  ",'method':'say','pool':'b'");
     }
     peer_ask(&peers[2], 1, "", ",'pool':'b'");
     peer_close(&peers[0]);
@@ -487,87 +466,79 @@ static void play_sharing(struct run *run)
     peer_await_end(&ben);
 }
 
+/* clang-format off */
 #define WORDS(...) (const char *const[]) {__VA_ARGS__, NULL}
+#define CONFIG_AND(...) WORDS("--config", "@DIR@/config", __VA_ARGS__)
+#define DEBUG "--log-level", "debug"
+#define ONE_POOL "{'pools':[" POOL("a", 1, "@WORKER@") "]}"
 
 const struct scene scenes[SCENES] = {
     {.name = "unix",
-     .arguments = WORDS("--config", "@DIR@/config", "--unix", "@DIR@/socket", "--log-level",
-                        "debug"),
+     .arguments = CONFIG_AND("--unix", "@DIR@/socket", DEBUG),
      .config = "{'pools':[" POOL("a", 2, "@WORKER@") "," POOL("b", 1, "@WORKER@") "]," LIMITS("")
                "}",
      .play = play_unix,
      .socket = true,
      .log = STDERR_PIPE},
     {.name = "tcp",
-     .arguments = WORDS("--config-fd", "0", "--tcp", "127.0.0.1:0", "--log-level", "debug"),
+     .arguments = WORDS("--config-fd", "0", "--tcp", "127.0.0.1:0", DEBUG),
      .play = play_tcp,
      .stdin_nonblocking = true,
-     .repeats = true,
-     .log = STDERR_FILE},
+     .repeats = true},
     {.name = "IPv6",
-     .arguments = WORDS("--config", "@DIR@/config", "--tcp", "[::1]:0", "--log-level", "debug"),
+     .arguments = CONFIG_AND("--tcp", "[::1]:0", DEBUG),
      .config = "{'pools':[{'id':'b','command':'@WORKER@','args':['--name','b'],'instances':1,"
                "'env':{'A':'${FAULTS_DIR}'},'cwd':'@DIR@'}]}",
      .play = play_listening,
-     .descriptors = 64,
-     .log = STDERR_FILE},
+     .descriptors = 64},
     {.name = "stdio",
-     .arguments = WORDS("--config", "@DIR@/config", "--log-level", "debug"),
+     .arguments = CONFIG_AND(DEBUG),
      .config = "{'pools':[" POOL("a", 1, "@WORKER@")
                ",{'id':'b','command':'@WORKER@','instances':1," FRAMED "}]," LIMITS("") "}",
      .play = play_stdio,
      .forgets = true,
      .log = STDERR_SOCKET},
     {.name = "file",
-     .arguments = WORDS("--config", "@DIR@/config", "--log-level", "debug"),
-     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "]}",
+     .arguments = CONFIG_AND(DEBUG),
+     .config = ONE_POOL,
      .input = "{'id':1,'params':{'who':'Ann'}}\n{'id':2,'params':{'who':'Ann'}}\n",
-     .play = play_file,
-     .log = STDERR_FILE},
+     .play = play_file},
     {.name = "log file",
-     .arguments = WORDS("--config", "@DIR@/config", "--log-file", "@DIR@/log", "--log-level",
-                        "debug"),
-     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "]}",
-     .play = play_log,
-     .log = STDERR_FILE},
+     .arguments = CONFIG_AND("--log-file", "@DIR@/log", DEBUG),
+     .config = ONE_POOL,
+     .play = play_log},
     {.name = "log on stdout",
-     .arguments = WORDS("--config", "@DIR@/config", "--log-file", "/dev/stdout"),
-     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "]}",
+     .arguments = CONFIG_AND("--log-file", "/dev/stdout"),
+     .config = ONE_POOL,
      .play = play_nothing,
-     .exit_status = 78,
-     .log = STDERR_FILE},
+     .exit_status = 78},
     {.name = "null",
-     .arguments = WORDS("--config", "@DIR@/config", "--log-level", "debug"),
-     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "]}",
+     .arguments = CONFIG_AND(DEBUG),
+     .config = ONE_POOL,
      .input = "",
-     .play = play_nothing,
-     .log = STDERR_FILE},
+     .play = play_nothing},
     {.name = "broken",
      .arguments = WORDS("--config", "@DIR@/config"),
      .config = "{'pools':[" POOL("a", 1, "@WORKER@") "," POOL("b", 1, "@DIR@/broken") "]}",
      .play = play_broken,
-     .exit_status = 78,
-     .log = STDERR_FILE},
+     .exit_status = 78},
     {.name = "check",
-     .arguments = WORDS("--config", "@DIR@/config", "--check-config"),
+     .arguments = CONFIG_AND("--check-config"),
      .config = "{'pools':[{'id':'a','command':'sh','instances':1},"
                "{'id':'b','command':'./broken','cwd':'@DIR@','instances':1}]}",
      .play = play_nothing,
-     .no_path = true,
-     .log = STDERR_FILE},
+     .no_path = true},
     {.name = "connect",
      .arguments = WORDS("--connect", "@DIR@/socket"),
      .play = play_connect,
-     .listener = UNIX_LISTENER,
-     .log = STDERR_FILE},
+     .listener = UNIX_LISTENER},
     {.name = "connect to TCP",
      .arguments = WORDS("--connect", "127.0.0.1:@PORT@"),
      .play = play_connect,
      .listener = TCP_LISTENER,
      .log = STDERR_PIPE},
     {.name = "sharing",
-     .arguments = WORDS("--config", "@DIR@/config", "--unix", "@DIR@/socket", "--log-level",
-                        "debug"),
+     .arguments = CONFIG_AND("--unix", "@DIR@/socket", DEBUG),
      .config = "{'pools':["
                "{'id':'a','command':'@WORKER@','instances':1,'protocol':'acp'},"
                "{'id':'b','command':'@WORKER@','instances':2,'protocol':'mcp'},"
@@ -576,12 +547,8 @@ const struct scene scenes[SCENES] = {
                LIMITS("") "}",
      .play = play_sharing,
      .socket = true,
-     .forgets = true,
-     .log = STDERR_FILE},
-    {.name = "version", .arguments = WORDS("--version"), .play = play_nothing, .log = STDERR_FILE},
-    {.name = "usage",
-     .arguments = WORDS("--nonsense"),
-     .play = play_nothing,
-     .exit_status = 64,
-     .log = STDERR_FILE},
+     .forgets = true},
+    {.name = "version", .arguments = WORDS("--version"), .play = play_nothing},
+    {.name = "usage", .arguments = WORDS("--nonsense"), .play = play_nothing, .exit_status = 64},
 };
+/* clang-format on */

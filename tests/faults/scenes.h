@@ -1,4 +1,4 @@
-/* What the faulty daemon goes through in a run. */
+/* The scenes that the faulty daemon plays. */
 #ifndef TESTS_FAULTS_SCENES_H
 #define TESTS_FAULTS_SCENES_H
 

@@ -1,11 +1,11 @@
-/* The fault sweep: plays each scene once without a fault, to learn which functions the daemon calls
- * from where; then again and again, with one call failing each time.
+/* The fault sweep: plays each scene once without a fault, to learn the call sites of the daemon;
+ * then many times, with one failing call each.
  *
  *     sweep --sites FILE [--all] [--only TEXT]
  *
- * FILE has a line "NAME OFFSET FUNCTION" for each call instruction in the program. Every one has to
- * be reached and to fail with every error of its function, but for those in unreached.txt. --all
- * fails not only a few of the calls of a site; --only those cases whose names contain TEXT. */
+ * FILE has a line "NAME OFFSET FUNCTION" for each call instruction of the program. Each must be
+ * reached and fail with every error of its function, except those in unreached.txt. --all: not only
+ * a few calls of each site; --only: the cases whose names contain TEXT. */
 #include "build_config.h"
 
 #include <errno.h>
@@ -26,9 +26,20 @@
 #define CASES_MAX 32768
 #define STATIC_MAX 512
 #define RUN_SECONDS 120
-#define FEW 2 /* calls of a site that fail, without --all */
-#define MANY 16 /* with --all; then every second or third */
+#define FEW 2   /* calls of a site that fail, without --all */
+#define MANY 16 /* the same with --all; later calls get sparser */
 #define REPEATS 3
+
+#define ERRORS_MAX 12
+
+static const struct {
+    const char *name;
+    int errors[ERRORS_MAX]; /* up to a 0 */
+} fault_names[FAULT_NAMES] = {
+#define NAME(name, ...) {#name, {__VA_ARGS__}},
+#include "names.def"
+#undef NAME
+};
 
 struct known_site { /* a line of the file */
     unsigned name;
@@ -147,11 +158,11 @@ static void read_sites(struct sweep *sweep, const char *path)
     fclose(file);
 }
 
-/* Whether "NAME FUNCTION: why" stands in a file beside this one. FUNCTION may be * there; and for
- * NULL here, it may be any. */
+/* True if a list has a line "NAME FUNCTION: reason". FUNCTION in the list may be * or -, see
+ * silent.txt; `function` NULL matches any. */
 static bool is_listed(const char *list, unsigned name, const char *function)
 {
-    char path[512], line[256], want[128], any[128];
+    char path[512], line[256], want[128], any[128], only[128];
     FILE *file;
     bool found = false;
 
@@ -162,25 +173,27 @@ static bool is_listed(const char *list, unsigned name, const char *function)
     snprintf(want, sizeof want, "%s %s%s", fault_names[name].name, function != NULL ? function : "",
              function != NULL ? ": " : "");
     snprintf(any, sizeof any, "%s *: ", fault_names[name].name);
+    snprintf(only, sizeof only, "%s -: ", fault_names[name].name);
     while (!found && fgets(line, sizeof line, file) != NULL)
-        found = strncmp(line, want, strlen(want)) == 0 || strncmp(line, any, strlen(any)) == 0;
+        found = strncmp(line, want, strlen(want)) == 0 || strncmp(line, any, strlen(any)) == 0 ||
+                strncmp(line, only, strlen(only)) == 0;
     fclose(file);
     return found;
 }
 
-/* This is not failed. */
+/* The sweep does not fail this site. */
 static bool is_excused(const struct known_site *known)
 {
     return is_listed("unreached.txt", known->name, known->function);
 }
 
-/* This need not be told. */
+/* The log need not name this fault. */
 static bool is_silent(struct sweep *sweep, const struct fault *fault)
 {
     const struct known_site *known = known_site(sweep, fault->key);
 
     if (fault->error == EINTR || fault->error == EAGAIN || fault->error == FAULT_SHORT)
-        return true; /* once more, then */
+        return true; /* the daemon repeats the call */
     return is_listed("silent.txt", site_name(fault->key), known != NULL ? known->function : NULL);
 }
 
@@ -205,28 +218,36 @@ static void begin(struct sweep *sweep, struct job *job, size_t test)
     sweep->runs++;
 }
 
-static void note_failed_site(struct sweep *sweep, const struct fault *fault)
+/* The bit of the fault's error in known_site.failed. */
+static uint64_t error_bit(const struct fault *fault)
+{
+    const int *errors = fault_names[site_name(fault->key)].errors;
+    unsigned i;
+
+    for (i = 0; i < ERRORS_MAX && errors[i] != 0; i++) {
+        if (errors[i] == fault->error)
+            return UINT64_C(1) << i;
+    }
+    return 0;
+}
+
+static void note_failed(struct sweep *sweep, const struct fault *fault)
 {
     struct known_site *known = known_site(sweep, fault->key);
-    const int *errors = fault_names[site_name(fault->key)].errors;
 
-    for (unsigned i = 0; known != NULL && i < ERRORS_MAX && errors[i] != 0; i++)
-        known->failed |= (uint64_t)(errors[i] == fault->error) << i;
+    if (known != NULL)
+        known->failed |= error_bit(fault);
 }
 
 static bool has_failed(struct sweep *sweep, const struct fault *fault)
 {
     const struct known_site *known = known_site(sweep, fault->key);
-    const int *errors = fault_names[site_name(fault->key)].errors;
+    uint64_t bit = error_bit(fault);
 
-    for (unsigned i = 0; known != NULL && i < ERRORS_MAX && errors[i] != 0; i++) {
-        if (errors[i] == fault->error)
-            return (known->failed >> i & 1) != 0;
-    }
-    return true;
+    return known == NULL || bit == 0 || (known->failed & bit) != 0;
 }
 
-/* Sites that are only reached on the way out of a fault. */
+/* Notes sites reached only in the handling of a fault. */
 static void note_new_sites(struct sweep *sweep, const struct outcome *outcome, size_t test)
 {
     for (size_t i = 0; i < BOARD_SITES; i++) {
@@ -243,18 +264,19 @@ static void note_new_sites(struct sweep *sweep, const struct outcome *outcome, s
     }
 }
 
-/* Whether each fault that came is told, or need not be. */
-static bool check_told(struct sweep *sweep, const struct outcome *outcome, const struct test *test)
+/* True if the log names each fault that occurred and must be named. */
+static bool check_reported(struct sweep *sweep, const struct outcome *outcome,
+                           const struct test *test)
 {
-    bool all_told = true;
+    bool reported = true;
 
-    for (unsigned i = 0; i < test->fault_count && all_told; i++)
-        all_told = outcome->board.hits[i] == 0 || outcome->told[i] ||
+    for (unsigned i = 0; i < test->fault_count && reported; i++)
+        reported = outcome->board.hits[i] == 0 || outcome->reported[i] ||
                    is_silent(sweep, &test->faults[i]);
-    return all_told;
+    return reported;
 }
 
-/* With a slower clock, so that only what is wrong on a machine that is not busy fails for good. */
+/* Repeats a test with a slower clock, which a busy machine can follow. */
 static void repeat(struct sweep *sweep, const struct test *test)
 {
     if (sweep->test_count == CASES_MAX)
@@ -277,16 +299,16 @@ static void take_outcome(struct sweep *sweep, const struct job *job)
     for (unsigned i = 0; i < test->fault_count; i++) {
         sweep->hits += outcome->board.hits[i] > 0;
         if (outcome->board.hits[i] > 0 && !test->faults[i].lasting)
-            note_failed_site(sweep, &test->faults[i]);
+            note_failed(sweep, &test->faults[i]);
     }
     if (outcome->passed)
         note_new_sites(sweep, outcome, job->test);
-    if (outcome->passed && check_told(sweep, outcome, test))
+    if (outcome->passed && check_reported(sweep, outcome, test))
         return;
     describe(sweep, test, &name);
     printf("%s: %s\n%s\n", test->repeated || test->fault_count == 0 ? "FAILED" : "once more",
            name.data,
-           outcome->passed ? "it is neither told in the log nor in silent.txt" : outcome->text);
+           outcome->passed ? "a fault is neither in the log nor in silent.txt" : outcome->text);
     text_free(&name);
     if (test->repeated || test->fault_count == 0)
         sweep->failures++;
@@ -328,7 +350,7 @@ static void run_tests(struct sweep *sweep, size_t first)
     }
 }
 
-/* ---- what to fail --------------------------------------------------------------------------- */
+/* ---- tests ---------------------------------------------------------------------------------- */
 
 static void add_test(struct sweep *sweep, const struct test *test)
 {
@@ -360,7 +382,7 @@ static bool is_allocation(unsigned name)
     return name == FAULT_malloc || name == FAULT_calloc || name == FAULT_realloc;
 }
 
-/* The first calls, then fewer and fewer of them. */
+/* The first calls, then ever fewer. */
 static uint32_t following(const struct sweep *sweep, unsigned name, uint32_t number)
 {
     uint32_t all = is_allocation(name) ? 1000 : sweep->all ? MANY : FEW;
@@ -392,14 +414,14 @@ static void add_site(struct sweep *sweep, const struct test *test, const struct 
             add_fault(sweep, test, fault);
         }
     }
-    if (site->calls > max) { /* the last one: what is done at the end */
+    if (site->calls > max) { /* the last call: at the end of the daemon */
         struct fault fault = {.key = site->key, .number = site->calls, .error = last_error(name)};
 
         add_fault(sweep, test, fault);
     }
 }
 
-/* An error that comes to stay: the system has run out of something. */
+/* True for a lasting error: the system has run out of a resource. */
 static bool can_last(unsigned name, int error)
 {
     switch (error) {
@@ -435,7 +457,7 @@ static void add_lasting(struct sweep *sweep, const struct test *test, const stru
     }
 }
 
-/* Plays each scene without a fault. Returns whether all went well. */
+/* Plays each scene without a fault. True if all passed. */
 static bool explore(struct sweep *sweep)
 {
     for (size_t i = 0; i < SCENES; i++) {
@@ -446,8 +468,8 @@ static bool explore(struct sweep *sweep)
     return sweep->failures == 0;
 }
 
-/* Makes tests of what a scene calls; without --all only of what no scene before it does, or of one
- * call of each site. */
+/* Makes tests of the call sites of a scene; without --all only of sites that no earlier scene has,
+ * or of one call of each site. */
 static void add_scene(struct sweep *sweep, size_t scene)
 {
     struct test test = {.scene = &scenes[scene]};
@@ -473,7 +495,7 @@ static void add_scene(struct sweep *sweep, size_t scene)
         add_lasting(sweep, &test, &sweep->explored[scene]);
 }
 
-/* The sites seen since `first`: each of them in the test that reached it. */
+/* Makes tests of the sites seen since `first`, each in the test that reached it. */
 static void add_seen(struct sweep *sweep, size_t first)
 {
     size_t end = sweep->seen_count;
@@ -486,7 +508,7 @@ static void add_seen(struct sweep *sweep, size_t first)
     }
 }
 
-/* What depends on who comes first may not come at all: those tests get another chance. */
+/* Repeats tests whose fault did not occur: some depend on the order of events. */
 static void repeat_missed(struct sweep *sweep)
 {
     size_t end = sweep->test_count;
@@ -501,7 +523,7 @@ static void repeat_missed(struct sweep *sweep)
     run_tests(sweep, end);
 }
 
-/* ---- what was not failed -------------------------------------------------------------------- */
+/* ---- the result ----------------------------------------------------------------------------- */
 
 static void check_sites(struct sweep *sweep)
 {
@@ -537,7 +559,7 @@ static void read_options(struct sweep *sweep, int argc, char *argv[])
     }
 }
 
-/* First one fault at a time; then what only those have reached, and once more so. */
+/* Single faults; then second and third ones, at sites reached only after a fault. */
 static void run_all(struct sweep *sweep)
 {
     size_t seen = sweep->seen_count;
@@ -575,7 +597,7 @@ int main(int argc, char *argv[])
     describe(&sweep, &sweep.tests[sweep.slowest], &slowest);
     printf("the slowest took %lld ms: %s\n", (long long)sweep.slowest_ms, slowest.data);
     text_free(&slowest);
-    printf("%zu call sites; %u runs, %u calls failed on purpose; %u failures\n",
-           sweep.known_count, sweep.runs, sweep.hits, sweep.failures);
+    printf("%zu call sites; %u runs, %u calls failed on purpose; %u failures\n", sweep.known_count,
+           sweep.runs, sweep.hits, sweep.failures);
     return sweep.failures == 0 ? 0 : 1;
 }

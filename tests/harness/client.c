@@ -10,6 +10,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,18 +18,28 @@
 
 #include "deadline.h"
 #include "proc.h"
+#include "suite.h"
 
 #define READ_SIZE 65536
 
-void client_adopt(struct client *client, int in, int out)
+static void end_client(void *object)
 {
-    memset(client, 0, sizeof *client);
+    client_close(object);
+    free(object);
+}
+
+struct client *client_adopt(int in, int out)
+{
+    struct client *client = calloc(1, sizeof *client);
+    ck_assert_ptr_nonnull(client);
+    harness_at_end(end_client, client);
     client->in = in;
     client->out = out;
     fcntl(in, F_SETFL, fcntl(in, F_GETFL) | O_NONBLOCK);
     fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
     fcntl(in, F_SETFD, FD_CLOEXEC);
     fcntl(out, F_SETFD, FD_CLOEXEC);
+    return client;
 }
 
 static int open_socket(int family, bool small)
@@ -68,7 +79,7 @@ static socklen_t inet_address(struct sockaddr_storage *storage, const struct dae
     return sizeof *v4;
 }
 
-static bool connect_to(struct client *client, const struct daemon *daemon, bool small)
+static struct client *connect_to(const struct daemon *daemon, bool small)
 {
     struct sockaddr_storage address;
     memset(&address, 0, sizeof address);
@@ -79,35 +90,41 @@ static bool connect_to(struct client *client, const struct daemon *daemon, bool 
         int error = errno;
         close(fd);
         errno = error;
-        return false;
+        return NULL;
     }
-    client_adopt(client, fd, fd);
-    return true;
+    return client_adopt(fd, fd);
 }
 
-bool client_try_connect(struct client *client, const struct daemon *daemon)
+struct client *client_try_connect(const struct daemon *daemon)
 {
-    return connect_to(client, daemon, false);
+    return connect_to(daemon, false);
 }
 
-void client_connect(struct client *client, const struct daemon *daemon)
+static struct client *connected(struct client *client)
 {
-    ck_assert_msg(connect_to(client, daemon, false), "connect: %s", strerror(errno));
+    ck_assert_msg(client != NULL, "connect: %s", strerror(errno));
+    return client;
 }
 
-void client_connect_small(struct client *client, const struct daemon *daemon)
+struct client *client_connect(const struct daemon *daemon)
 {
-    ck_assert_msg(connect_to(client, daemon, true), "connect: %s", strerror(errno));
+    return connected(connect_to(daemon, false));
 }
 
-void client_stdio(struct client *client, struct daemon *daemon)
+struct client *client_connect_small(const struct daemon *daemon)
 {
-    client_adopt(client, daemon->stdout_fd, daemon->stdin_fd);
+    return connected(connect_to(daemon, true));
+}
+
+struct client *client_stdio(struct daemon *daemon)
+{
+    struct client *client = client_adopt(daemon->stdout_fd, daemon->stdin_fd);
     daemon->stdin_fd = daemon->stdout_fd = -1;
+    return client;
 }
 
-/* Writes some; 0 when it would have to wait. What the daemon does not want to read any more is
- * gone: the test will see the end when it reads. */
+/* Writes some; 0 when it would have to wait. Bytes that the daemon does not read any more are lost:
+ * the test sees the end when it reads. */
 static size_t write_some(struct client *client, const char *bytes, size_t len)
 {
     ssize_t n;
@@ -174,8 +191,8 @@ void client_send(struct client *client, const char *format, ...)
     text_free(&text);
 }
 
-void client_request(struct client *client, const char *id, const char *session,
-                    const char *method, const char *params)
+void client_request(struct client *client, const char *id, const char *session, const char *method,
+                    const char *params)
 {
     struct text text = {0};
     text_printf(&text, "{'jsonrpc':'2.0'");
@@ -192,7 +209,27 @@ void client_request(struct client *client, const char *id, const char *session,
     text_free(&text);
 }
 
-/* Takes in what is there. Returns false when there is nothing now. */
+void client_send_plain(struct client *client, const char *session, int count)
+{
+    char id[16];
+    for (int i = 0; i < count; i++) {
+        snprintf(id, sizeof id, "%d", i);
+        client_request(client, id, session, "plain", id);
+    }
+}
+
+void client_expect_plain(struct client *client, const char *session, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (session != NULL)
+            client_expect(client, "{'jsonrpc':'2.0','id':%d,'sessionId':'%s','result':%d}", i,
+                          session, i);
+        else
+            client_expect(client, "{'jsonrpc':'2.0','id':%d,'result':%d}", i, i);
+    }
+}
+
+/* Reads once. Returns false when there is nothing to read now. */
 static bool read_some(struct client *client)
 {
     ssize_t n = read(client->in, text_room(&client->input, READ_SIZE), READ_SIZE);
@@ -221,7 +258,7 @@ static bool take_line(struct client *client, struct span *line)
     return true;
 }
 
-/* What was given out is done with: makes room. */
+/* Makes room: removes the bytes that were given out. */
 static void drop_consumed(struct client *client)
 {
     if (client->consumed == 0 || client->consumed < client->input.len / 2)
@@ -262,41 +299,69 @@ struct span client_line(struct client *client)
     return line;
 }
 
-/* How much of a line is shown in a message. */
-static int shown(struct span span)
+/* --- expectations --- */
+
+/* True when the bytes begin with the text, in which ' stands for ". */
+static bool begins(struct span span, const char *text)
 {
-    return span.len < 300 ? (int)span.len : 300;
+    size_t i = 0;
+    for (; text[i] != '\0'; i++) {
+        if (i >= span.len || span.data[i] != (text[i] == '\'' ? '"' : text[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool is_raw(struct span span, const char *text)
+{
+    return span.data != NULL && span.len == strlen(text) && begins(span, text);
+}
+
+void expect_member(struct span value, const char *path, const char *raw)
+{
+    ck_assert_msg(is_raw(json_get(value, path), raw), "%s is not %s: %.*s", path, raw,
+                  SHOWN(value));
+}
+
+void message_expect(struct span message, const char *format, va_list arguments)
+{
+    struct text text = {0};
+    text_vprintf(&text, format, arguments);
+    text_quote(&text, 0);
+    ck_assert_msg(span_is(message, text.data), "instead of %.300s\n%.*s", text.data,
+                  SHOWN(message));
+    text_free(&text);
+}
+
+struct span message_result(struct span message, const char *id)
+{
+    struct span result = json_get(message, "result");
+    ck_assert_msg(is_raw(json_get(message, "id"), id) && result.data != NULL,
+                  "not the answer to %s: %.*s", id, SHOWN(message));
+    return result;
+}
+
+void message_error(struct span message, const char *id, int code, const char *word)
+{
+    struct span words = json_text(json_get(message, "error.message"));
+    struct text head = {0}, text = {0};
+    text_printf(&head, "{'jsonrpc':'2.0','id':%s,'error':{'code':%d,'message':'", id, code);
+    if (words.data != NULL)
+        text_add(&text, words.data, words.len);
+    ck_assert_msg(begins(message, head.data) && text.len > 0 && strstr(text.data, word) != NULL,
+                  "not error %d for %s naming \"%s\": %.*s", code, id, word, SHOWN(message));
+    text_free(&head);
+    text_free(&text);
 }
 
 struct span client_result(struct client *client, const char *id)
 {
-    struct text raw = {0};
-    struct span line = client_line(client);
-    text_printf(&raw, "%s", id);
-    text_quote(&raw, 0);
-    struct span result = json_get(line, "result");
-    ck_assert_msg(span_is(json_get(line, "id"), raw.data) && result.data != NULL,
-                  "not the answer to %s: %.*s", raw.data, shown(line), line.data);
-    text_free(&raw);
-    return result;
+    return message_result(client_line(client), id);
 }
 
 void client_error(struct client *client, const char *id, int code, const char *word)
 {
-    struct text head = {0};
-    struct span line = client_line(client);
-    text_printf(&head, "{'jsonrpc':'2.0','id':%s,'error':{'code':%d,'message':'", id, code);
-    text_quote(&head, 0);
-    bool same = line.len > head.len && memcmp(line.data, head.data, head.len) == 0;
-    struct text message = {0};
-    struct span words = json_text(json_get(line, "error.message"));
-    if (words.data != NULL)
-        text_add(&message, words.data, words.len);
-    ck_assert_msg(same && message.len > 0 && strstr(message.data, word) != NULL,
-                  "not error %d for %s naming \"%s\": %.*s", code, id, word, shown(line),
-                  line.data);
-    text_free(&head);
-    text_free(&message);
+    message_error(client_line(client), id, code, word);
 }
 
 struct span client_ask(struct client *client, const char *id, const char *session,
@@ -308,16 +373,17 @@ struct span client_ask(struct client *client, const char *id, const char *sessio
 
 void client_expect(struct client *client, const char *format, ...)
 {
-    struct text text = {0};
     va_list arguments;
     va_start(arguments, format);
-    text_vprintf(&text, format, arguments);
+    message_expect(client_line(client), format, arguments);
     va_end(arguments);
-    text_quote(&text, 0);
-    struct span line = client_line(client);
-    ck_assert_msg(span_is(line, text.data), "instead of %.300s\n%.*s", text.data, shown(line),
-                  line.data);
-    text_free(&text);
+}
+
+void client_expect_note(struct client *client, const char *session, int n)
+{
+    client_expect(client,
+                  "{'jsonrpc':'2.0','method':'note','sessionId':'%s','params':{'n':%d,'pad':''}}",
+                  session, n);
 }
 
 void client_expect_eof(struct client *client)
@@ -329,14 +395,20 @@ void client_expect_eof(struct client *client)
     }
     size_t rest = client->input.len - client->consumed;
     struct span left = {client->input.data + client->consumed, rest};
-    ck_assert_msg(rest == 0, "before the end: %.*s", shown(left), left.data);
+    ck_assert_msg(rest == 0, "before the end: %.*s", SHOWN(left));
 }
 
 long client_pid(struct client *client, const char *id, const char *session)
 {
-    long pid = json_long(json_get(client_ask(client, id, session, "echo", NULL), "pid"), -1);
+    long pid = json_number(client_ask(client, id, session, "echo", NULL), "pid");
     ck_assert_int_gt(pid, 0);
     return pid;
+}
+
+void client_crash(struct client *client, const char *id, const char *session, const char *params)
+{
+    client_request(client, id, session, "die", params);
+    client_error(client, id, -32000, DIED);
 }
 
 void client_meet_workers(struct client *client, size_t count, long *pids)
@@ -355,13 +427,12 @@ void client_meet_workers(struct client *client, size_t count, long *pids)
 
 int client_settled_fds(const struct daemon *daemon, size_t workers)
 {
-    struct client client;
+    struct client *client = client_connect(daemon);
     long pids[16];
     ck_assert_uint_le(workers, 16);
-    client_connect(&client, daemon);
-    client_meet_workers(&client, workers, pids);
+    client_meet_workers(client, workers, pids);
     int fds = proc_fd_count(daemon->pid) - 1;
-    client_close(&client);
+    client_close(client);
     daemon_wait_fds(daemon, fds);
     return fds;
 }
@@ -397,4 +468,11 @@ void client_close(struct client *client)
     client->in = client->out = -1;
     text_free(&client->input);
     client->consumed = 0;
+}
+
+void client_finish(struct client *client, struct daemon *daemon)
+{
+    client_half_close(client);
+    client_expect_eof(client);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
 }

@@ -24,12 +24,6 @@
 #define MAX_WORKERS 64
 #define ASLEEP_WATCH_MS 250
 
-const char *daemon_path(const struct daemon *daemon, char *path, const char *name)
-{
-    snprintf(path, 256, "%s/%s", daemon->dir, name);
-    return path;
-}
-
 static int open_file(const char *path, int flags)
 {
     int fd = open(path, flags | O_CREAT | O_CLOEXEC, 0600);
@@ -54,14 +48,13 @@ static void make_pipe(int fds[2])
     fcntl(fds[1], F_SETFD, FD_CLOEXEC);
 }
 
-/* Descriptors that the daemon gets; ours of the same pipes are in the daemon struct. */
+/* Descriptors that the daemon gets; the test's ends of the pipes are in the daemon struct. */
 struct endpoints {
     int fds[3];
-    bool ours[3]; /* to be closed after the fork */
+    bool ours[3]; /* opened here: to be closed after the fork */
 };
 
-static void open_endpoints(struct endpoints *ends, const struct setup *setup,
-                           struct daemon *daemon)
+static void open_endpoints(struct endpoints *ends, const struct setup *setup, struct daemon *daemon)
 {
     int fds[2];
     bool stdio = setup->mode == SETUP_STDIO;
@@ -83,8 +76,7 @@ static void open_endpoints(struct endpoints *ends, const struct setup *setup,
         ends->fds[1] = fds[1];
         daemon->stdout_fd = fds[0];
     } else if (ends->ours[1]) {
-        char path[256];
-        ends->fds[1] = open_file(daemon_path(daemon, path, "out"), O_WRONLY | O_APPEND);
+        ends->fds[1] = open_file(test_format("%s/out", daemon->dir), O_WRONLY | O_APPEND);
     }
     if (ends->ours[2])
         ends->fds[2] = open_file(daemon->log_path, O_WRONLY | O_APPEND);
@@ -112,14 +104,30 @@ static void read_port(struct daemon *daemon)
     daemon->port = (unsigned)strtoul(colon + 1, NULL, 10);
 }
 
-void daemon_start(struct daemon *daemon, const struct setup *setup)
+static void end_daemon(void *object)
+{
+    struct daemon *daemon = object;
+    if (daemon->pid != 0)
+        daemon_stop(daemon);
+    free(daemon);
+}
+
+static struct daemon *new_daemon(void)
+{
+    struct daemon *daemon = calloc(1, sizeof *daemon);
+    ck_assert_ptr_nonnull(daemon);
+    harness_at_end(end_daemon, daemon);
+    daemon->stdin_fd = daemon->stdout_fd = -1;
+    harness_make_dir(daemon->dir, sizeof daemon->dir);
+    return daemon;
+}
+
+struct daemon *daemon_start(const struct setup *setup)
 {
     struct endpoints ends;
     sigset_t all, mask;
-    memset(daemon, 0, sizeof *daemon);
-    daemon->stdin_fd = daemon->stdout_fd = -1;
+    struct daemon *daemon = new_daemon();
     harness_adopt_orphans();
-    harness_make_dir(daemon->dir, sizeof daemon->dir);
     snprintf(daemon->config_path, sizeof daemon->config_path, "%s/config.json", daemon->dir);
     snprintf(daemon->log_path, sizeof daemon->log_path, "%s/log", daemon->dir);
     if (setup->mode == SETUP_UNIX)
@@ -135,12 +143,11 @@ void daemon_start(struct daemon *daemon, const struct setup *setup)
     sigprocmask(SIG_SETMASK, &mask, NULL);
     ck_assert_int_ge(daemon->pid, 0);
     close_endpoints(&ends);
-    if (setup->no_wait || setup->mode == SETUP_STDIO)
-        return;
-    if (setup->mode == SETUP_UNIX)
+    if (setup->mode == SETUP_UNIX && !setup->no_wait)
         daemon_wait_log(daemon, "listening on ");
-    else
+    else if (setup->mode == SETUP_TCP && !setup->no_wait)
         read_port(daemon);
+    return daemon;
 }
 
 void daemon_signal(struct daemon *daemon, int signo)
@@ -151,15 +158,11 @@ void daemon_signal(struct daemon *daemon, int signo)
 
 static void wait_end(struct daemon *daemon)
 {
-    int64_t deadline = deadline_usual();
-    while (waitpid(daemon->pid, &daemon->status, WNOHANG) == 0) {
-        ck_assert_msg(!deadline_over(deadline), "the daemon does not exit");
-        nap();
-    }
+    WAIT_UNTIL(waitpid(daemon->pid, &daemon->status, WNOHANG) != 0, "the daemon does not exit");
 }
 
-/* Orphans came to us when the daemon ended. They must be dying; those that were its own children
- * must have been reaped by it. */
+/* Orphans became children of the test when the daemon exited. They must be dying; the daemon must
+ * have reaped its own children. */
 static void check_processes(const pid_t *workers, size_t count)
 {
     int64_t deadline = deadline_in(5);
@@ -191,7 +194,7 @@ static void check_files(const struct daemon *daemon)
     struct dirent *entry;
     ck_assert_ptr_nonnull(dir);
     while ((entry = readdir(dir)) != NULL)
-        ck_assert_msg(expected_name(entry->d_name), "%s was left behind", entry->d_name);
+        ck_assert_msg(expected_name(entry->d_name), "%s was left", entry->d_name);
     closedir(dir);
 }
 
@@ -218,8 +221,7 @@ static int wait_and_check(struct daemon *daemon, bool clean)
                   WTERMSIG(daemon->status));
     ck_assert_msg(!clean || !daemon_logged(daemon, "killing it"), "%s", daemon->line.data);
     check_processes(workers, count);
-    if (!daemon->leaves_files)
-        check_files(daemon);
+    check_files(daemon);
     release(daemon);
     return WEXITSTATUS(daemon->status);
 }
@@ -244,6 +246,16 @@ void daemon_kill(struct daemon *daemon)
     release(daemon);
 }
 
+void daemon_interrupt(struct daemon *daemon)
+{
+    daemon_signal(daemon, SIGTERM);
+    wait_end(daemon);
+    ck_assert(WIFEXITED(daemon->status) ? WEXITSTATUS(daemon->status) == 0
+                                        : WTERMSIG(daemon->status) == SIGTERM);
+    check_processes(NULL, 0);
+    release(daemon);
+}
+
 size_t daemon_workers(const struct daemon *daemon, pid_t *workers, size_t max)
 {
     pid_t children[MAX_WORKERS];
@@ -261,34 +273,22 @@ size_t daemon_workers(const struct daemon *daemon, pid_t *workers, size_t max)
 
 void daemon_wait_workers(const struct daemon *daemon, size_t wanted)
 {
-    int64_t deadline = deadline_usual();
-    for (;;) {
-        pid_t children[MAX_WORKERS];
-        size_t count = proc_children(daemon->pid, children, MAX_WORKERS);
-        if (count == wanted && daemon_workers(daemon, children, MAX_WORKERS) == wanted)
-            return;
-        ck_assert_msg(!deadline_over(deadline), "%zu children instead of %zu", count, wanted);
-        nap();
-    }
+    pid_t children[MAX_WORKERS];
+    WAIT_UNTIL(proc_children(daemon->pid, children, MAX_WORKERS) == wanted &&
+                   daemon_workers(daemon, children, MAX_WORKERS) == wanted,
+               "%zu children instead of %zu", proc_children(daemon->pid, children, MAX_WORKERS),
+               wanted);
 }
 
 void daemon_wait_fds(const struct daemon *daemon, int wanted)
 {
-    int64_t deadline = deadline_usual();
-    int count;
-    while ((count = proc_fd_count(daemon->pid)) != wanted) {
-        ck_assert_msg(!deadline_over(deadline), "%d descriptors instead of %d", count, wanted);
-        nap();
-    }
+    WAIT_UNTIL(proc_fd_count(daemon->pid) == wanted, "%d descriptors instead of %d",
+               proc_fd_count(daemon->pid), wanted);
 }
 
 void wait_gone(long pid)
 {
-    int64_t deadline = deadline_usual();
-    while (proc_state((pid_t)pid) != 0) {
-        ck_assert_msg(!deadline_over(deadline), "process %ld is still there", pid);
-        nap();
-    }
+    WAIT_UNTIL(proc_state((pid_t)pid) == 0, "process %ld is still there", pid);
 }
 
 void daemon_check_memory(const struct daemon *daemon, long max_kib)
@@ -309,7 +309,7 @@ void daemon_check_asleep(const struct daemon *daemon)
     ck_assert_int_le(proc_cpu_ms(daemon->pid) - before, ASLEEP_WATCH_MS / 5);
 }
 
-/* Everything that comes until the other side is closed. */
+/* Reads until the other side is closed. */
 static void read_to_end(int fd, struct text *out)
 {
     int64_t deadline = deadline_usual();
@@ -323,30 +323,29 @@ static void read_to_end(int fd, struct text *out)
     *text_room(out, 1) = '\0';
 }
 
-int daemon_run(const struct setup *setup, struct text *out, struct text *err)
+const char *daemon_run(const struct setup *setup, int status, struct text *out)
 {
-    struct daemon daemon;
     struct setup once = *setup;
-    struct text ignored = {0};
-    char path[256];
-    int status, null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    struct text *err = test_text(), *output = out != NULL ? out : test_text();
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     once.no_wait = true;
     if (once.stdin_fd == 0)
         once.stdin_fd = null;
-    daemon_start(&daemon, &once);
-    if (daemon.stdout_fd >= 0)
-        read_to_end(daemon.stdout_fd, out != NULL ? out : &ignored);
-    wait_end(&daemon);
-    if (daemon.stdout_fd < 0 && out != NULL)
-        read_file(out, daemon_path(&daemon, path, "out"));
-    if (err != NULL)
-        read_file(err, daemon.log_path);
-    status = daemon.status;
+    struct daemon *daemon = daemon_start(&once);
+    if (daemon->stdout_fd >= 0)
+        read_to_end(daemon->stdout_fd, output);
+    wait_end(daemon);
+    if (daemon->stdout_fd < 0)
+        read_file(output, test_format("%s/out", daemon->dir));
+    ck_assert(read_file(err, daemon->log_path));
     check_processes(NULL, 0);
-    check_files(&daemon);
-    release(&daemon);
-    text_free(&ignored);
+    check_files(daemon);
+    release(daemon);
     close(null);
-    ck_assert_msg(WIFEXITED(status), "the daemon died of signal %d", WTERMSIG(status));
-    return WEXITSTATUS(status);
+    ck_assert_msg(WIFEXITED(daemon->status), "the daemon died of signal %d",
+                  WTERMSIG(daemon->status));
+    ck_assert_msg(WEXITSTATUS(daemon->status) == status, "exit status %d: %s",
+                  WEXITSTATUS(daemon->status), err->data);
+    ck_assert_msg(out != NULL || output->len == 0, "on stdout: %s", output->data);
+    return err->data;
 }

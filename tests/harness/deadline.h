@@ -11,13 +11,13 @@ int64_t now_ms(void);
 /* TEST_TIMEOUT_FACTOR, at least 1. */
 double timeout_factor(void);
 
-/* The moment `seconds`, stretched, from now. */
+/* The time in `seconds`, stretched, from now. */
 int64_t deadline_in(double seconds);
 
-/* Thirty seconds, stretched: what an event may take that surely comes. */
+/* Thirty seconds, stretched: the limit for an event that a correct daemon surely brings about. */
 int64_t deadline_usual(void);
 
-/* Milliseconds left, 0 when it is over; fit for poll. */
+/* Milliseconds left, 0 after the deadline; fit for poll. */
 int deadline_left_ms(int64_t deadline);
 
 bool deadline_over(int64_t deadline);
@@ -26,7 +26,13 @@ bool deadline_over(int64_t deadline);
  * deadline. */
 bool wait_fd(int fd, short events, int64_t deadline);
 
-/* Two milliseconds: between two looks at something that cannot be polled. */
+/* Sleeps two milliseconds: between two looks at a state that cannot be polled. */
 void nap(void);
+
+/* Waits until the condition is true; fails the test with a message (printf) at the deadline. The
+ * user includes check.h. */
+#define WAIT_UNTIL(condition, ...)                                                                 \
+    for (int64_t wait_deadline = deadline_usual(); !(condition); nap())                            \
+    ck_assert_msg(!deadline_over(wait_deadline), __VA_ARGS__)
 
 #endif

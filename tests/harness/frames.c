@@ -20,19 +20,14 @@ void frames_add(struct text *to, const void *body, size_t len)
     text_add(to, body, len);
 }
 
-static void add_text(struct text *to, const char *format, va_list arguments)
-{
-    text_vprintf(to, format, arguments);
-    text_quote(to, 0);
-}
-
 void frames_send(struct client *client, const char *format, ...)
 {
     struct text body = {0}, frame = {0};
     va_list arguments;
     va_start(arguments, format);
-    add_text(&body, format, arguments);
+    text_vprintf(&body, format, arguments);
     va_end(arguments);
+    text_quote(&body, 0);
     frames_add(&frame, body.data, body.len);
     client_send_bytes(client, frame.data, frame.len);
     text_free(&body);
@@ -71,42 +66,20 @@ struct span frames_next(struct client *client)
 
 void frames_expect(struct client *client, const char *format, ...)
 {
-    struct text text = {0};
     va_list arguments;
     va_start(arguments, format);
-    add_text(&text, format, arguments);
+    message_expect(frames_next(client), format, arguments);
     va_end(arguments);
-    struct span body = frames_next(client);
-    ck_assert_msg(span_is(body, text.data), "instead of %.300s\n%.*s", text.data,
-                  body.len < 300 ? (int)body.len : 300, body.data);
-    text_free(&text);
 }
 
 struct span frames_result(struct client *client, const char *id)
 {
-    struct text raw = {0};
-    text_printf(&raw, "%s", id);
-    text_quote(&raw, 0);
-    struct span body = frames_next(client), result = json_get(body, "result");
-    ck_assert_msg(span_is(json_get(body, "id"), raw.data) && result.data != NULL,
-                  "not the answer to %s: %.*s", raw.data, body.len < 300 ? (int)body.len : 300,
-                  body.data);
-    text_free(&raw);
-    return result;
+    return message_result(frames_next(client), id);
 }
 
 void frames_error(struct client *client, const char *id, int code, const char *word)
 {
-    struct text head = {0}, body = {0};
-    struct span span = frames_next(client);
-    text_printf(&head, "{'jsonrpc':'2.0','id':%s,'error':{'code':%d,'message':'", id, code);
-    text_quote(&head, 0);
-    text_add(&body, span.data, span.len);
-    ck_assert_msg(body.len > head.len && memcmp(body.data, head.data, head.len) == 0 &&
-                      strstr(body.data + head.len, word) != NULL,
-                  "not error %d for %s naming \"%s\": %.300s", code, id, word, body.data);
-    text_free(&head);
-    text_free(&body);
+    message_error(frames_next(client), id, code, word);
 }
 
 long frames_pid(struct client *client, int id)
@@ -114,7 +87,7 @@ long frames_pid(struct client *client, int id)
     char raw[16];
     snprintf(raw, sizeof raw, "%d", id);
     frames_send(client, "{'jsonrpc':'2.0','id':%d,'method':'echo'}", id);
-    long pid = json_long(json_get(frames_result(client, raw), "pid"), -1);
+    long pid = json_number(frames_result(client, raw), "pid");
     ck_assert_int_gt(pid, 0);
     return pid;
 }

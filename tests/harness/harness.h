@@ -1,4 +1,4 @@
-/* Everything that an end-to-end test needs. */
+/* The harness of the end-to-end tests. */
 #ifndef TESTS_HARNESS_HARNESS_H
 #define TESTS_HARNESS_HARNESS_H
 

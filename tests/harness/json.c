@@ -13,14 +13,12 @@ struct span span_of(const char *text)
 
 bool span_is(struct span span, const char *text)
 {
-    return span.data != NULL && span.len == strlen(text) &&
-           memcmp(span.data, text, span.len) == 0;
+    return span.data != NULL && span.len == strlen(text) && memcmp(span.data, text, span.len) == 0;
 }
 
 bool span_same(struct span a, struct span b)
 {
-    return a.data != NULL && b.data != NULL && a.len == b.len &&
-           memcmp(a.data, b.data, a.len) == 0;
+    return a.data != NULL && b.data != NULL && a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
 }
 
 static bool is_space(char c)
@@ -35,7 +33,7 @@ static const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* From the opening quote to behind the closing one. */
+/* From the opening quote to the first byte after the closing one. */
 static const char *skip_string(const char *p, const char *end)
 {
     for (p++; p < end && *p != '"'; p++) {
@@ -149,6 +147,11 @@ long json_long(struct span value, long fallback)
     char *end;
     long number = strtol(digits, &end, 10);
     return *end == '\0' ? number : fallback;
+}
+
+long json_number(struct span value, const char *path)
+{
+    return json_long(json_get(value, path), -1);
 }
 
 bool json_is_true(struct span value)

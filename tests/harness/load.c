@@ -23,8 +23,8 @@ static unsigned session_of(unsigned id)
     return id / 2 % LOAD_SESSIONS;
 }
 
-/* What a request carries: different for each client and id, with multi-byte characters and
- * escapes, between 20 and 160 bytes or of the size that was asked for. */
+/* The params of a request: different for each client and id, with multi-byte characters and
+ * escapes, of 20 to 160 bytes or load->size. */
 static void add_params(struct text *to, const struct load_client *member, unsigned id)
 {
     size_t size = member->load->size > 0 ? member->load->size : (id * 7 + member->number) % 128;
@@ -55,7 +55,7 @@ static void check_answer(struct load_client *member, struct span line)
 {
     long id = json_long(json_get(line, "id"), -1);
     ck_assert_msg(id >= 0 && (unsigned long)id < member->asked, "client %u never asked: %.*s",
-                  member->number, line.len < 300 ? (int)line.len : 300, line.data);
+                  member->number, SHOWN(line));
     ck_assert_msg(!member->seen[id], "client %u has the answer to %ld twice", member->number, id);
     member->seen[id] = 1;
     member->answered++;
@@ -68,12 +68,12 @@ static void check_answer(struct load_client *member, struct span line)
     text_add(expected, "}", 1);
     ck_assert_msg(line.len == expected->len && memcmp(line.data, expected->data, line.len) == 0,
                   "client %u, instead of %.300s: %.*s", member->number, expected->data,
-                  line.len < 300 ? (int)line.len : 300, line.data);
+                  SHOWN(line));
     if (!has_session(member->load, (unsigned)id))
         return;
     unsigned *next = &member->next_in_session[session_of((unsigned)id)];
-    ck_assert_msg(*next == (unsigned)id, "client %u, out of order: %ld before %u",
-                  member->number, id, *next);
+    ck_assert_msg(*next == (unsigned)id, "client %u, out of order: %ld before %u", member->number,
+                  id, *next);
     *next += 2 * LOAD_SESSIONS;
 }
 
@@ -91,13 +91,12 @@ static void fill_output(struct load_client *member)
         add_request(member);
 }
 
-/* Returns whether anything was taken. */
+/* Returns true when the daemon took some of it. */
 static bool write_output(struct load_client *member)
 {
     size_t rest = member->output.len - member->written;
-    size_t n = rest == 0 ? 0
-                         : client_offer(&member->client, member->output.data + member->written,
-                                        rest);
+    size_t n =
+        rest == 0 ? 0 : client_offer(member->client, member->output.data + member->written, rest);
     member->written += n;
     return n > 0;
 }
@@ -105,26 +104,27 @@ static bool write_output(struct load_client *member)
 static void read_answers(struct load_client *member)
 {
     struct span line;
-    while (client_line_before(&member->client, 0, &line))
+    while (client_line_before(member->client, 0, &line))
         check_answer(member, line);
-    ck_assert_msg(!member->client.eof, "client %u: the end, with %u of %u answers",
-                  member->number, member->answered, member->load->requests);
+    ck_assert_msg(!member->client->eof, "client %u: the end, with %u of %u answers", member->number,
+                  member->answered, member->load->requests);
 }
 
-void load_begin(struct load *load, unsigned number, struct client *client)
+void load_begin(struct load *load, const struct daemon *daemon)
 {
-    if (load->members == NULL)
-        load->members = calloc(load->clients, sizeof *load->members);
-    ck_assert_ptr_nonnull(load->members);
     ck_assert_uint_le(load->clients, MAX_CLIENTS);
-    struct load_client *member = &load->members[number];
-    member->client = *client;
-    member->load = load;
-    member->number = number;
-    member->seen = calloc(load->requests, 1);
-    ck_assert_ptr_nonnull(member->seen);
-    for (unsigned i = 0; i < LOAD_SESSIONS; i++)
-        member->next_in_session[i] = 2 * i + 1;
+    load->members = calloc(load->clients, sizeof *load->members);
+    ck_assert_ptr_nonnull(load->members);
+    for (unsigned number = 0; number < load->clients; number++) {
+        struct load_client *member = &load->members[number];
+        member->client = client_connect(daemon);
+        member->load = load;
+        member->number = number;
+        member->seen = calloc(load->requests, 1);
+        ck_assert_ptr_nonnull(member->seen);
+        for (unsigned i = 0; i < LOAD_SESSIONS; i++)
+            member->next_in_session[i] = 2 * i + 1;
+    }
 }
 
 static unsigned prepare_poll(struct load *load, struct pollfd *polled)
@@ -133,9 +133,9 @@ static unsigned prepare_poll(struct load *load, struct pollfd *polled)
     for (unsigned i = 0; i < load->clients; i++) {
         struct load_client *member = &load->members[i];
         fill_output(member);
-        polled[i].fd = finished(member) ? -1 : member->client.in;
+        polled[i].fd = finished(member) ? -1 : member->client->in;
         polled[i].events = POLLIN;
-        if (member->client.in == member->client.out && member->written < member->output.len)
+        if (member->client->in == member->client->out && member->written < member->output.len)
             polled[i].events |= POLLOUT;
         if (!finished(member))
             open++;
@@ -154,8 +154,10 @@ void load_finish(struct load *load)
         if (prepare_poll(load, polled) == 0)
             return;
         int n = poll(polled, load->clients, deadline_left_ms(deadline_usual()));
-        ck_assert_msg(n > 0 || (n < 0 && errno == EINTR), "nothing comes any more: client 0 has "
-                      "%u of %u answers", load->members[0].answered, load->requests);
+        ck_assert_msg(n > 0 || (n < 0 && errno == EINTR),
+                      "no answer comes: client 0 has "
+                      "%u of %u answers",
+                      load->members[0].answered, load->requests);
         for (unsigned i = 0; i < load->clients; i++) {
             if (polled[i].fd >= 0 && polled[i].revents != 0)
                 read_answers(&load->members[i]);
@@ -183,7 +185,7 @@ void load_end(struct load *load)
 {
     for (unsigned i = 0; i < load->clients; i++) {
         struct load_client *member = &load->members[i];
-        client_close(&member->client);
+        client_close(member->client);
         free(member->seen);
         text_free(&member->output);
         text_free(&member->expected);
@@ -194,11 +196,7 @@ void load_end(struct load *load)
 
 void load_run(struct load *load, const struct daemon *daemon)
 {
-    for (unsigned i = 0; i < load->clients; i++) {
-        struct client client;
-        client_connect(&client, daemon);
-        load_begin(load, i, &client);
-    }
+    load_begin(load, daemon);
     load_finish(load);
     load_end(load);
 }

@@ -1,6 +1,6 @@
-/* Many clients that ask much at once, and check every answer: it is for the one who asked, comes
- * once, in order within its session, and is right byte for byte. All clients use the ids 0, 1, 2
- * and so on. */
+/* Many clients with many requests in flight. Every answer is checked: it reaches the client that
+ * asked, once, in order within its session, and with the right bytes. All clients use the ids 0, 1,
+ * 2 and so on. */
 #ifndef TESTS_HARNESS_LOAD_H
 #define TESTS_HARNESS_LOAD_H
 
@@ -9,13 +9,13 @@
 #define LOAD_SESSIONS 4 /* of each client; every other request belongs to one of them */
 
 struct load_client {
-    struct client client;
+    struct client *client;
     const struct load *load;
-    unsigned number;      /* of the client */
+    unsigned number; /* of the client */
     unsigned asked, answered;
     unsigned next_in_session[LOAD_SESSIONS]; /* id whose answer must come next */
-    unsigned char *seen;  /* by id */
-    struct text output;   /* requests not yet written */
+    unsigned char *seen;                     /* by id */
+    struct text output;                      /* requests not yet written */
     size_t written;
     struct text expected;
 };
@@ -29,20 +29,20 @@ struct load {
     struct load_client *members;
 };
 
-/* Runs it to its end with connections of its own. */
+/* Connects the clients, runs the load and closes them. */
 void load_run(struct load *load, const struct daemon *daemon);
 
-/* The same in steps, with connections that are there already: load_begin takes over one client. */
-void load_begin(struct load *load, unsigned number, struct client *client);
+/* The same in steps. load_begin connects the clients. */
+void load_begin(struct load *load, const struct daemon *daemon);
 
-/* Asks and takes answers until every request is answered. */
+/* Sends requests and takes answers until every request is answered. */
 void load_finish(struct load *load);
 
-/* Writes requests as far as they are taken, and reads nothing, until none was taken for a while:
- * how long that is does not matter to what is checked afterwards. */
+/* Writes requests as far as they are taken, and reads nothing, until none was taken for a while.
+ * The length of that time does not matter to later checks. */
 void load_push(struct load *load);
 
-/* Frees everything; closes the clients. */
+/* Closes the clients and frees everything. */
 void load_end(struct load *load);
 
 #endif

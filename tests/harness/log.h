@@ -4,7 +4,7 @@
 
 #include "daemon.h"
 
-/* Takes in what was written since the last time. */
+/* Reads the lines written since the last call. */
 void log_refresh(struct daemon *daemon);
 
 #endif

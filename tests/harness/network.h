@@ -1,13 +1,13 @@
-/* What this machine has: without it a test says nothing. */
+/* Facilities of this machine without which some tests are left out. */
 #ifndef TESTS_HARNESS_NETWORK_H
 #define TESTS_HARNESS_NETWORK_H
 
 #include <stdbool.h>
 
-/* IPv6, if only with itself. */
+/* IPv6, at least over loopback. */
 bool have_ipv6(void);
 
-/* Somebody who knows the name "localhost", which a bare system without /etc/hosts may not. */
+/* A resolver that knows "localhost"; a bare system without /etc/hosts has none. */
 bool have_localhost(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* Processes as /proc shows them. Where there is no /proc, proc_available() is false and tests that
- * need it end early. */
+/* Processes as /proc shows them. Without /proc, proc_available() is false and tests that need it
+ * end early. */
 #ifndef TESTS_HARNESS_PROC_H
 #define TESTS_HARNESS_PROC_H
 
@@ -20,7 +20,7 @@ char proc_state(pid_t pid);
 /* There is such a process and it is no zombie. */
 bool proc_alive(pid_t pid);
 
-/* The number behind "name:" in /proc/PID/status, or -1. */
+/* The number after "name:" in /proc/PID/status, or -1. */
 long proc_status(pid_t pid, const char *name);
 
 /* Processor time used so far, in milliseconds, or -1. */
@@ -29,7 +29,7 @@ long proc_cpu_ms(pid_t pid);
 /* Open descriptors, or -1. */
 int proc_fd_count(pid_t pid);
 
-/* The whole of a file, as far as it can be read. Returns false when it cannot be opened. */
+/* Appends the contents of a file. Returns false when it cannot be opened. */
 bool read_file(struct text *text, const char *path);
 
 #endif

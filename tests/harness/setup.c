@@ -30,7 +30,8 @@ void daemon_expand(const struct daemon *daemon, struct text *to, const char *tex
     text_add(&part, text, strlen(text));
     text_quote(&part, 0);
     text_replace(&part, "@WORKER@", worker);
-    text_replace(&part, "@DIR@", daemon->dir);
+    if (daemon != NULL)
+        text_replace(&part, "@DIR@", daemon->dir);
     text_add(to, part.data, part.len);
     text_free(&part);
 }
@@ -59,7 +60,7 @@ void setup_config(const struct setup *setup, const struct daemon *daemon, struct
     text_free(&text);
 }
 
-/* Words are kept as NUL-terminated runs in the storage until all are there. */
+/* Words are NUL-terminated runs in the storage, pointed at when all are there. */
 static void add_word(struct command *command, const char *word)
 {
     text_add(&command->storage, word, strlen(word) + 1);
@@ -108,8 +109,7 @@ static void add_mode(struct command *command, const struct setup *setup,
     }
 }
 
-void setup_command(const struct setup *setup, const struct daemon *daemon,
-                   struct command *command)
+void setup_command(const struct setup *setup, const struct daemon *daemon, struct command *command)
 {
     char number[16];
     memset(command, 0, sizeof *command);
@@ -166,8 +166,8 @@ static void place(int from, int to)
         _exit(126);
 }
 
-void setup_exec(const struct setup *setup, const struct daemon *daemon, int stdin_fd,
-                int stdout_fd, int stderr_fd)
+void setup_exec(const struct setup *setup, const struct daemon *daemon, int stdin_fd, int stdout_fd,
+                int stderr_fd)
 {
     struct command command;
     setup_command(setup, daemon, &command);
@@ -179,7 +179,7 @@ void setup_exec(const struct setup *setup, const struct daemon *daemon, int stdi
         close(STDOUT_FILENO);
     }
     for (int fd = STDERR_FILENO + 1; fd < MAX_FDS; fd++)
-        close(fd); /* libcheck's, and whoever's started the tests */
+        close(fd); /* libcheck's, and those of the program that started the tests */
     if (setup->config_by_fd) {
         int fd = open(daemon->config_path, O_RDONLY);
         place(fd, CONFIG_FD);

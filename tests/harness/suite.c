@@ -20,12 +20,115 @@
 
 #define CASE_SECONDS 90
 
-TCase *harness_case(Suite *suite, const char *name)
+struct cleanup {
+    void (*fn)(void *object);
+    void *object;
+    struct cleanup *next;
+};
+
+static struct cleanup *cleanups; /* the latest first */
+
+void harness_at_end(void (*fn)(void *object), void *object)
+{
+    struct cleanup *cleanup = malloc(sizeof *cleanup);
+    ck_assert_ptr_nonnull(cleanup);
+    *cleanup = (struct cleanup){fn, object, cleanups};
+    cleanups = cleanup;
+}
+
+static void end_test(void)
+{
+    while (cleanups != NULL) {
+        struct cleanup *first = cleanups;
+        cleanups = first->next;
+        first->fn(first->object);
+        free(first);
+    }
+}
+
+/* --- objects of a test --- */
+
+static void end_text(void *object)
+{
+    text_free(object);
+    free(object);
+}
+
+struct text *test_text(void)
+{
+    struct text *text = calloc(1, sizeof *text);
+    ck_assert_ptr_nonnull(text);
+    harness_at_end(end_text, text);
+    return text;
+}
+
+const char *test_format(const char *format, ...)
+{
+    struct text *text = test_text();
+    va_list arguments;
+    va_start(arguments, format);
+    text_vprintf(text, format, arguments);
+    va_end(arguments);
+    return text->data;
+}
+
+const char *test_fill(char byte, size_t count)
+{
+    struct text *text = test_text();
+    text_fill(text, byte, count);
+    return text->data;
+}
+
+static void end_dir(void *object)
+{
+    harness_remove_dir(object);
+    free(object);
+}
+
+const char *test_dir(void)
+{
+    char *path = malloc(160);
+    ck_assert_ptr_nonnull(path);
+    harness_make_dir(path, 160);
+    harness_at_end(end_dir, path);
+    return path;
+}
+
+void expect_word(const char *text, const char *word)
+{
+    ck_assert_msg(strstr(text, word) != NULL, "no \"%s\" in: %s", word, text);
+}
+
+/* --- the program --- */
+
+static TCase *new_case(const char *name)
 {
     TCase *tcase = tcase_create(name);
     tcase_set_timeout(tcase, CASE_SECONDS * timeout_factor());
+    tcase_add_checked_fixture(tcase, NULL, end_test);
+    return tcase;
+}
+
+TCase *harness_case(Suite *suite, const char *name)
+{
+    TCase *tcase = new_case(name);
     suite_add_tcase(suite, tcase);
     return tcase;
+}
+
+TCase *harness_tests(void)
+{
+    static TCase *tests;
+    if (tests == NULL)
+        tests = new_case("tests");
+    return tests;
+}
+
+int harness_main(const char *name)
+{
+    Suite *suite = suite_create(name);
+    suite_add_tcase(suite, harness_tests());
+    return harness_run(suite);
 }
 
 void harness_adopt_orphans(void)
@@ -73,11 +176,12 @@ static void remove_file(const char *path)
 
 void harness_remove_dir(const char *path)
 {
-    each_entry(path, remove_file);
+    each_entry(path, remove_file)
+        ;
     rmdir(path);
 }
 
-/* What a failed test left: its log is worth reading, its files are not worth keeping. */
+/* Prints the log of a failed test, and removes its files. */
 static void show_remains(const char *path)
 {
     char name[4200];
@@ -92,7 +196,7 @@ static void show_remains(const char *path)
         harness_remove_dir(path);
 }
 
-/* Ends processes that failed tests left behind; they are children of ours by now. */
+/* Ends the processes that failed tests left; they are children of this one by now. */
 static void end_orphans(void)
 {
     pid_t children[64];
@@ -121,7 +225,8 @@ int harness_run(Suite *suite)
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);
     end_orphans();
-    each_entry(path, show_remains);
+    each_entry(path, show_remains)
+        ;
     rmdir(path);
     return failed == 0 ? 0 : 1;
 }

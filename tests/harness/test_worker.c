@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -48,7 +47,7 @@ static bool next_line(struct worker *worker, struct span *line)
     return true;
 }
 
-/* Handles every whole message that is there. */
+/* Handles every whole message in the input. */
 static void handle_messages(struct worker *worker)
 {
     struct span line;
@@ -64,7 +63,7 @@ static void handle_messages(struct worker *worker)
     worker->consumed = 0;
 }
 
-/* Reads what is there. Returns false at the end of the input. */
+/* Returns false at the end of the input. */
 static bool read_input(struct worker *worker)
 {
     if (worker->wait_with_signals)
@@ -99,37 +98,12 @@ static void crash_once(const char *path)
         _exit(1);
 }
 
-static void crash_unless(const char *path)
-{
-    struct stat st;
-    if (stat(path, &st) != 0)
-        _exit(1);
-}
-
-static void wait_fifo(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0)
-        close(fd);
-}
-
-static void fill_stderr(long count)
-{
-    for (; count > 0; count -= 64) {
-        const char *line = "test worker: these words are here to fill the standard error\n";
-        if (write(STDERR_FILENO, line, strlen(line)) < 0)
-            return;
-    }
-}
-
 static void say_hex(const char *hex)
 {
-    char digits[3] = "";
-    for (; hex[0] != '\0' && hex[1] != '\0'; hex += 2) {
-        memcpy(digits, hex, 2);
-        char byte = (char)strtol(digits, NULL, 16);
-        worker_write(&byte, 1);
-    }
+    struct text bytes = {0};
+    worker_decode_hex(&bytes, span_of(hex));
+    worker_write(bytes.data, bytes.len);
+    text_free(&bytes);
 }
 
 bool worker_options(struct worker *worker, int argc, char *const argv[])
@@ -145,18 +119,12 @@ bool worker_options(struct worker *worker, int argc, char *const argv[])
             _exit((int)strtol(value, NULL, 10));
         } else if (strcmp(word, "--crash-once") == 0) {
             crash_once(value);
-        } else if (strcmp(word, "--crash-unless") == 0) {
-            crash_unless(value);
-        } else if (strcmp(word, "--wait-fifo") == 0) {
-            wait_fifo(value);
         } else if (strcmp(word, "--on-sigterm") == 0) {
             worker_on_sigterm(worker, span_of(value), 0);
         } else if (strcmp(word, "--say") == 0) {
             say_hex(value);
         } else if (strcmp(word, "--framing") == 0) {
             worker->framing = value;
-        } else if (strcmp(word, "--stderr") == 0) {
-            fill_stderr(strtol(value, NULL, 10));
         } else if (strcmp(word, "--stay") == 0) {
             worker->stay = true;
             i--;

@@ -40,8 +40,8 @@ void worker_frame_lines(struct worker *worker)
     worker->output = frames;
 }
 
-/* The length that a head announces, and in *head the head's own; the daemon's heads have one form
- * and no other. Returns -1 when the head is not whole. */
+/* Returns the length that a head announces, and puts the head's own into *head; -1 when the head is
+ * not whole. The daemon's heads have one form. */
 static long read_head(const struct worker *worker, const char *at, size_t len, size_t *head)
 {
     static const char name[] = "Content-Length: ";

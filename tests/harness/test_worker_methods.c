@@ -126,8 +126,7 @@ static void do_mirror(struct worker *worker, const struct request *request)
 {
     struct text result = {0};
     text_printf(&result, "{\"line\":\"");
-    for (size_t i = 0; i < request->line.len; i++)
-        text_printf(&result, "%02x", (unsigned char)request->line.data[i]);
+    text_hex(&result, request->line.data, request->line.len);
     text_printf(&result, "\"}");
     worker_answer(worker, request, result.data, result.len);
     text_free(&result);
@@ -147,10 +146,8 @@ static void do_split(struct worker *worker, const struct request *request)
 {
     worker_flush(worker);
     do_echo(worker, request);
-    for (size_t i = 0; i < worker->output.len; i++) {
-        if (write(STDOUT_FILENO, worker->output.data + i, 1) != 1)
-            _exit(3);
-    }
+    for (size_t i = 0; i < worker->output.len; i++)
+        worker_write(worker->output.data + i, 1);
     worker->output.len = 0;
 }
 
@@ -210,17 +207,21 @@ static void do_notify(struct worker *worker, const struct request *request)
     do_echo(worker, request);
 }
 
-static void do_garbage(struct worker *worker, const struct request *request)
+void worker_decode_hex(struct text *to, struct span hex)
 {
-    struct span hex = json_text(param(request, "hex"));
-    struct text bytes = {0};
-    long times = param_long(request, "times", 1);
     for (size_t i = 0; i + 1 < hex.len; i += 2) {
         char digits[3] = {hex.data[i], hex.data[i + 1], '\0'};
         char byte = (char)strtol(digits, NULL, 16);
-        text_add(&bytes, &byte, 1);
+        text_add(to, &byte, 1);
     }
-    struct text many = {0};
+}
+
+static void do_garbage(struct worker *worker, const struct request *request)
+{
+    struct span hex = json_text(param(request, "hex"));
+    struct text bytes = {0}, many = {0};
+    long times = param_long(request, "times", 1);
+    worker_decode_hex(&bytes, hex);
     worker_flush(worker);
     for (; times != 0; times--) {
         text_add(&many, bytes.data, bytes.len);
@@ -263,7 +264,7 @@ static void do_ask(struct worker *worker, const struct request *request)
     text_add(&worker->output, "}\n", 2);
 }
 
-/* A reply from a client, to something that we asked. */
+/* A client's reply to a request of this worker. */
 static void handle_reply(struct worker *worker, const struct request *reply)
 {
     struct span line = {reply->line.data, reply->line.len - (worker->framing == NULL)};
@@ -287,19 +288,25 @@ static void handle_reply(struct worker *worker, const struct request *reply)
     free(asked);
 }
 
-static void do_reply_text(struct worker *worker, const struct request *request)
+static void answer_kept(struct worker *worker, const struct request *request,
+                        const struct text *kept)
 {
-    if (worker->stray_reply.len > 0)
-        worker_answer(worker, request, worker->stray_reply.data, worker->stray_reply.len);
+    if (kept->len > 0)
+        worker_answer(worker, request, kept->data, kept->len);
     else
         worker_answer(worker, request, "null", 4);
+}
+
+static void do_reply_text(struct worker *worker, const struct request *request)
+{
+    answer_kept(worker, request, &worker->stray_reply);
 }
 
 static void add_note(struct worker *worker, const struct request *request, const char *method,
                      const char *key, struct span value)
 {
-    text_printf(&worker->output, "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"%s\":",
-                method, key);
+    text_printf(&worker->output,
+                "{\"jsonrpc\":\"2.0\",\"method\":\"%s\",\"params\":{\"%s\":", method, key);
     add_span(&worker->output, value);
     if (param(request, "n").data != NULL) {
         text_printf(&worker->output, ",\"n\":");
@@ -323,10 +330,7 @@ static void do_update(struct worker *worker, const struct request *request)
 
 static void do_last_note(struct worker *worker, const struct request *request)
 {
-    if (worker->last_note.len > 0)
-        worker_answer(worker, request, worker->last_note.data, worker->last_note.len);
-    else
-        worker_answer(worker, request, "null", 4);
+    answer_kept(worker, request, &worker->last_note);
 }
 
 static void do_die(struct worker *worker, const struct request *request)
@@ -367,12 +371,11 @@ static void do_stop_reading(struct worker *worker, const struct request *request
 
 static void do_on_sigterm(struct worker *worker, const struct request *request)
 {
-    worker_on_sigterm(worker, json_text(param(request, "do")),
-                      (int)param_long(request, "code", 0));
+    worker_on_sigterm(worker, json_text(param(request, "do")), (int)param_long(request, "code", 0));
     do_echo(worker, request);
 }
 
-/* The grandchild reports over a pipe that it is as it should be. */
+/* The grandchild closes its end of a pipe when it is set up. */
 static void do_grandchild(struct worker *worker, const struct request *request)
 {
     int ready[2];

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Written by handlers, read where signals are waited for. */
+/* Written by handlers, read by the waits for signals. */
 static volatile sig_atomic_t term_arrived, usr1_arrived;
 
 static void note_term(int signo)
@@ -76,7 +76,7 @@ void worker_birth(struct text *to, int argc, char *const argv[])
     text_printf(to, "]}");
 }
 
-/* From here on `signo` is only delivered while we wait for it. */
+/* From now on `signo` is delivered only during the waits for it. */
 static void catch_while_waiting(int signo, void (*handler)(int))
 {
     struct sigaction action;
@@ -113,7 +113,7 @@ static void act_on_term(struct worker *worker)
     _exit(worker->term_code);
 }
 
-/* The mask of the wait: everything may arrive. */
+/* The mask of a wait: no signal is blocked. */
 static sigset_t open_mask(void)
 {
     sigset_t mask;

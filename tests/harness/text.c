@@ -2,6 +2,7 @@
 
 #include "text.h"
 
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,23 @@ void text_replace(struct text *text, const char *from, const char *to)
     text_add(&out, rest, strlen(rest));
     text_free(text);
     *text = out;
+}
+
+void text_hex(struct text *text, const void *bytes, size_t len)
+{
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < len; i++)
+        text_printf(text, "%02x", at[i]);
+}
+
+bool text_matches(const char *text, const char *pattern)
+{
+    regex_t regex;
+    if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB | REG_NEWLINE) != 0)
+        abort();
+    bool found = regexec(&regex, text, 0, NULL, 0) == 0;
+    regfree(&regex);
+    return found;
 }
 
 void text_free(struct text *text)

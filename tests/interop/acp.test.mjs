@@ -25,7 +25,7 @@ const ways = {
     connect: (bus) => overProcess(daemon, ['--connect', bus.address]),
 };
 
-// A whole turn: streaming, permission, a file of the client.
+// A complete turn: streaming, permission, a file of the client.
 async function wholeTurn(person, sessionId) {
     const say = `${person.name} in ${sessionId}`;
     const reason = await person.prompt(sessionId,
@@ -36,7 +36,7 @@ async function wholeTurn(person, sessionId) {
         `allow ${say}`, `${person.name} has /file of ${say}`]);
 }
 
-// session/cancel: the agent takes its question back, and the turn ends.
+// session/cancel: the agent cancels its question, and the turn ends.
 async function cancelledTurn(person, sessionId) {
     const asked = person.permissions.length;
     person.answersPermission = false;
@@ -48,7 +48,7 @@ async function cancelledTurn(person, sessionId) {
     person.answersPermission = true;
 }
 
-// $/cancel_request, which names the request by its id.
+// $/cancel_request names the request by its id.
 async function cancelledRequest(person, sessionId) {
     const controller = new AbortController();
     const say = `${person.name} waits`;
@@ -113,7 +113,7 @@ for (const mode of ['unix', 'tcp']) {
 
             for (let round = 0; round < 3; round++)
                 await everywhere(wholeTurn);
-            // Each has one turn that is cancelled, one request that is, and one that goes on.
+            // Each client has a cancelled turn, a cancelled request, and a turn that continues.
             await Promise.all(people.map(async (person, i) => {
                 const [first, second, third] = sessions[i];
                 await Promise.all([cancelledRequest(person, second),
@@ -149,7 +149,7 @@ test('an agent is killed in the middle of its prompts', { timeout },
         for (const { person, sessionId, outcome } of outcomes) {
             if (person.pid === victim) {
                 assert.equal((await outcome).code, -32000);
-                // The agent is started again, knows nobody, and has what it kept.
+                // The restarted agent knows no client; it has the stored sessions.
                 await person.initialize();
                 assert.notEqual(person.pid, victim);
                 await person.load(sessionId);

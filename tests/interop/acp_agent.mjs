@@ -1,12 +1,12 @@
-// An ACP agent, made with the official library: does as the text of a prompt, JSON, tells it.
+// An ACP agent, made with the official library. The text of a prompt is JSON with its orders:
 //
 //   {"say": TEXT, "chunks": N}     streams "TEXT 0", "TEXT 1" ...
-//   {"permission": TEXT}           asks for permission for TEXT, says what was chosen
-//   {"read": PATH}                 has the client read the file, says what is in it
-//   {"wait": true}                 goes on only when it is cancelled
+//   {"permission": TEXT}           asks for permission for TEXT, then sends the choice
+//   {"read": PATH}                 asks the client for the file, then sends its content
+//   {"wait": true}                 continues once it is cancelled
 //
-// in this order. Sessions are kept as files in the directory that ACP_STATE names, so that they
-// outlive the process, and session/load plays them again.
+// in this order. Sessions are files in the directory ACP_STATE, so that they outlive the process;
+// session/load replays them.
 
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';

@@ -1,5 +1,5 @@
-// Somebody at the official ACP client, with some sessions. Whatever comes for a session that is
-// not theirs is kept in `strays`.
+// A user of the official ACP client, with some sessions. Messages for sessions of other users are
+// kept in `strays`.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -9,7 +9,7 @@ import * as acp from '@agentclientprotocol/sdk';
 
 import { connectTo } from './socket_transport.mjs';
 
-// What an end of a conversation consists of: the stream, and how to end it.
+// One end of a conversation: its stream, and a function that ends it.
 export async function overSocket(address) {
     const socket = await connectTo(address);
     const { writable, readable } = Duplex.toWeb(socket);
@@ -100,7 +100,7 @@ export class AcpPerson {
         await this.agent.request(session.load, { sessionId, cwd: '/tmp', mcpServers: [] });
     }
 
-    // The texts that came in the session since the last time.
+    // The texts received in the session since the last call.
     texts(sessionId) {
         return this.heard.get(sessionId).splice(0);
     }

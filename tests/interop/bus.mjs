@@ -1,5 +1,5 @@
-// The daemon as the interop tests start it: from a configuration in a directory of the test's own,
-// and at the end nothing of it may be left.
+// The daemon in the interop tests: its configuration is in a directory of the test, and all its
+// processes and files must be gone at the end.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -12,10 +12,10 @@ import { leftOf, processTree } from './processes.mjs';
 
 export const daemon = process.env.STDIO_BUS;
 
-// Large enough for the largest messages here.
+// Enough for the largest messages of the tests.
 const limits = { max_input_buffer: 1 << 24, max_output_queue: 1 << 25 };
 
-// A directory that is gone when the test ends.
+// A directory, removed at the end of the test.
 export function workplace(t) {
     const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'stdio_bus_interop.'));
     t.after(() => fs.rmSync(dir, { recursive: true, force: true }));
@@ -31,7 +31,7 @@ export function configure(dir, pool) {
 }
 
 export class Bus {
-    // `mode` is unix or tcp. Resolves when it listens.
+    // `mode` is unix or tcp. Resolves once the daemon listens.
     static async start(t, pool, mode) {
         const bus = new Bus();
         const dir = workplace(t);
@@ -78,7 +78,7 @@ export class Bus {
     }
 }
 
-// Runs the test with the daemon's log shown if it fails.
+// Runs the test; shows the daemon's log if it fails.
 export async function withBus(t, pool, mode, run) {
     const bus = await Bus.start(t, pool, mode);
     try {

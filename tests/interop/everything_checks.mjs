@@ -1,6 +1,6 @@
-// What is checked with server-everything, each by a function that is given a Person. `apart`: true
-// for what is right only when the server has no other client, since the server itself keeps one
-// state for all, or asks without saying whom.
+// The checks with server-everything: functions of a Person. `apart`: true for checks that need a
+// server without other clients, since the server has one state for all clients, or its requests do
+// not name a client.
 
 import assert from 'node:assert/strict';
 
@@ -17,8 +17,7 @@ async function listChanged(person) {
     await person.hears('notifications/tools/list_changed');
 }
 
-// Each tool that the server offers, by name: what it is called with, and what has to be in its
-// answer.
+// The tools of the server by name: their arguments, and a text that the answer must contain.
 const tools = {
     'echo': (person) => [{ message: `${person.name} äöü €` },
         `Echo: ${person.name} äöü €`],
@@ -34,7 +33,7 @@ const tools = {
     'trigger-long-running-operation': () => [{ duration: 0.2, steps: 2 }, 'completed'],
 };
 
-// Those that ask the client.
+// Tools that send requests to the client.
 const askingTools = {
     'get-roots-list': (person) => [{}, `file:///home/${person.name}`],
     'trigger-sampling-request': (person) => [{ prompt: 'p', maxTokens: 9 },
@@ -47,7 +46,7 @@ const askingTools = {
     'trigger-elicitation-request-async': (person) => [{}, `${person.name} fills in`],
 };
 
-// They are turned on, and off again.
+// Subscriptions are turned on, and off again.
 const toggles = ['toggle-simulated-logging', 'toggle-subscriber-updates'];
 const tasks = ['simulate-research-query'];
 
@@ -110,12 +109,12 @@ async function completion({ client }) {
     assert.deepEqual(byTemplate.completion.values, ['12']);
 }
 
-// A number of steps that nobody else has: by it messages are known.
+// A unique number of steps identifies the messages of a request.
 function steps(person, i) {
     return 10 + person.number * 4 + i;
 }
 
-// The client library counts its tokens from 0 on: those of several clients are the same.
+// The client library counts its tokens from 0: several clients use the same tokens.
 async function progress(person) {
     await Promise.all([0, 1, 2].map(async (i) => {
         const total = steps(person, i);
@@ -128,8 +127,8 @@ async function progress(person) {
     }));
 }
 
-// The server sends no answer to what was cancelled long before it was done; what was not is
-// answered.
+// The server does not answer a request that was cancelled long before its end; it answers all
+// others.
 async function cancellation(person) {
     const abort = new AbortController();
     const cancelled = person.call('trigger-long-running-operation',
@@ -141,7 +140,7 @@ async function cancellation(person) {
     await person.client.ping();
 }
 
-// Of all progress messages so far none was another client's.
+// No progress message so far was for another client.
 function foreignProgress(person) {
     const own = [0, 1, 2, 3].map((i) => steps(person, i));
     assert.deepEqual(person.progress.filter(({ total }) => !own.includes(total)), []);
@@ -179,7 +178,7 @@ async function manyAtOnce(person) {
     assert.deepEqual(answers, messages.map((message) => `Echo: ${message}`));
 }
 
-// Most of the time that this takes is the library's, at both ends.
+// Most of its time is spent in the library, at both ends.
 async function fiveMegabytes(person) {
     const message = person.name.padEnd(5 << 20, '0123456789 "\\ äöü ');
     assert.equal(await person.text('echo', { message }, { timeout: 240000 }), `Echo: ${message}`);

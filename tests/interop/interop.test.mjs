@@ -1,5 +1,5 @@
-// Real MCP programs around the daemon: the server that the protocol's makers test clients with
-// (server-everything) as its worker; their client library, and two plain sockets, as its clients.
+// Real MCP programs around the daemon: server-everything, the official test server, as its worker;
+// the official client library, and two plain sockets, as its clients.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -35,8 +35,8 @@ function echoed(result) {
     return result.content[0].text;
 }
 
-// The client library starts the daemon as if it were the server; a shell around it keeps its exit
-// status, which the library does not tell.
+// The client library starts the daemon in place of the server; a shell around it records its exit
+// status, which the library does not report.
 async function officialClient(t, worker, count) {
     const { dir, config } = workplace(t, worker);
     const statusFile = path.join(dir, 'status');
@@ -78,7 +78,7 @@ test(`official client: initialize, tools/list, ${COUNT} tools/call in parallel, 
 test('official client: a server started by npx leaves no process behind',
     { timeout: 60000 }, (t) => officialClient(t, underNpx, 10));
 
-// What each raw client does; `nameId` makes the id of its n-th request.
+// The acts of each raw client; `nameId` makes the id of its n-th request.
 async function rawConversation(client, name, nameId) {
     const hello = await client.request(nameId(0), 'initialize', {
         protocolVersion: '2025-06-18',

@@ -1,5 +1,5 @@
-// server-everything with the official client: what passes without the daemon has to pass through
-// it, by every way there is, alone and with many clients at once.
+// server-everything with the official client: all checks that pass without the daemon must pass
+// through it, over each transport, with one client and with many at once.
 
 import assert from 'node:assert/strict';
 import path from 'node:path';
@@ -39,7 +39,7 @@ async function runChecks(person, chosen) {
     }
 }
 
-// One client, each check a test of its own.
+// One client; each check is a test.
 async function alone(t, transport) {
     const person = await new Person('alice').connect(transport);
     for (const { name, run } of checks)
@@ -60,11 +60,11 @@ test('stdio', { timeout },
 
 const shared = { ...mcp, instances: 1, clients: 'sticky', ids: 'rewrite' };
 
-// The server does not say whom it asks: the only one that it can be is asked, or nobody.
+// The requests of the server name no client: they go to the only possible client, or to none.
 test('one server asks the client whose request it works on', { timeout },
     (t) => withBus(t, shared, 'unix', async (bus) => {
         const all = await people(3, bus, 'socket');
-        // It asks for roots by itself, a while after the first has come, and gets an error.
+        // It asks for roots some time after the first client has connected, and gets an error.
         await bus.logged(/discarded a message/);
         for (const person of all) {
             assert.match(await person.text('trigger-sampling-request',

@@ -1,5 +1,5 @@
-// Somebody at the official MCP client, with a name that is in everything they say and answer, so
-// that whatever reaches the wrong one shows.
+// A user of the official MCP client. All its messages contain its name, so that a message for
+// another client is recognized.
 
 import assert from 'node:assert/strict';
 
@@ -13,19 +13,19 @@ const capabilities = {
     tasks: { requests: { sampling: { createMessage: {} }, elicitation: { create: {} } } },
 };
 
-// The library may have dealt with an answer before it gets to the progress message in front of it,
-// and a server may still be at something that was cancelled.
+// The library may handle an answer before the progress message that came first, and a server may
+// still work on a cancelled request.
 const UNKNOWN_TOKEN = /progress notification for an unknown token/;
 
 export class Person {
     static count = 0;
 
-    // Without roots the client does not offer to tell of any.
+    // Without roots the client does not announce the capability.
     constructor(name, roots = [{ uri: `file:///home/${name}`, name }]) {
         this.name = name;
         this.roots = roots;
         this.number = Person.count++;
-        this.progress = []; // the parameters of such messages, as they came
+        this.progress = []; // the parameters of progress messages, in order
         this.heard = []; // notifications
         this.asked = []; // requests of the server
         this.errors = [];
@@ -46,7 +46,7 @@ export class Person {
         }));
     }
 
-    // Where a task is asked for, the answer comes by the task's way.
+    // If a task is requested, the answer comes as the result of the task.
     #answer(schema, make) {
         this.client.setRequestHandler(schema, async (request, extra) => {
             this.asked.push(request);
@@ -87,7 +87,7 @@ export class Person {
         return (await this.call(name, args, options)).content.map(({ text }) => text).join('\n');
     }
 
-    // A tool that is a task.
+    // Calls a tool as a task.
     async task(name, args) {
         const stream = this.client.experimental.tasks.callToolStream({ name, arguments: args });
         for await (const message of stream) {
@@ -99,7 +99,7 @@ export class Person {
         throw new Error('the task has ended without a result');
     }
 
-    // Resolves with the first notification from the `from`th on that fits.
+    // Resolves with the first notification that matches, from number `from` on.
     async hears(method, fits = () => true, from = 0, deadline_ms = 20000) {
         const end = Date.now() + deadline_ms;
         for (;;) {

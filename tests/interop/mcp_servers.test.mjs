@@ -1,5 +1,5 @@
 // server-filesystem and server-memory with the official client: without the daemon, then through
-// it, each client with a server of its own, then all of them on one.
+// it, first with a server for each client, then with one server for all.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -25,7 +25,7 @@ function started(command, args, env = {}) {
         stderr: 'ignore' });
 }
 
-// A directory for each, with the person's name in it.
+// A directory for each person, named after the person.
 function homes(t, count) {
     const base = fs.realpathSync(workplace(t));
     return Array.from({ length: count }, (_, i) => {
@@ -35,7 +35,7 @@ function homes(t, count) {
     });
 }
 
-// Until the server has asked where it may work, if it does.
+// Waits until the server has asked for its allowed directories, if it does.
 async function settled(person, allowed) {
     for (let i = 0; i < 200; i++) {
         if ((await person.text('list_allowed_directories')).includes(allowed))
@@ -78,7 +78,7 @@ test('server-filesystem without the daemon', { timeout }, async (t) => {
     await person.close();
 });
 
-// Each server asks its own client for the directory that it may work in.
+// Each server asks its own client for its allowed directory.
 test('server-filesystem, a server for each client', { timeout }, async (t) => {
     const pool = { command: process.execPath, args: [script('server-filesystem')],
         protocol: 'mcp', instances: 6 };
@@ -145,7 +145,7 @@ test('server-memory without the daemon', { timeout }, async (t) => {
     await person.close();
 });
 
-// One after the other, and each has a fresh server: what they share is the file of the pool's env.
+// One client after the other, each with a new server: they share the file in the pool's env.
 test('server-memory, a server for each client', { timeout }, async (t) => {
     const file = path.join(workplace(t), 'memory.jsonl');
     await withBus(t, { ...memory(file), instances: 2 }, 'unix', async (bus) => {
@@ -159,7 +159,7 @@ test('server-memory, a server for each client', { timeout }, async (t) => {
     });
 });
 
-// The server does not mind its own manners when two write at once, so they take turns at that.
+// The server loses data if two clients write at once, so they take turns.
 test(`server-memory, ${MANY} clients on one server`, { timeout }, async (t) => {
     const file = path.join(workplace(t), 'memory.jsonl');
     const pool = { ...memory(file), clients: 'sticky', ids: 'rewrite' };

@@ -1,9 +1,9 @@
-// The scanner against JSON.parse: both take the same texts and see the same routing fields in them.
-// What scanner.h and message.h add to JSON (one line, UTF-8, depth, lengths, numbers that are the
-// same) is worked out here a second time. In the environment:
+// The scanner against JSON.parse: both accept the same texts and find the same routing fields. The
+// additions of scanner.h and message.h to JSON (one line, UTF-8, depth, lengths, equal numbers) are
+// implemented here a second time. In the environment:
 //
-//   PARSERS_TEXTS   how many texts          (200000)
-//   PARSERS_SEED    what they are made from (the time)
+//   PARSERS_TEXTS   number of texts         (200000)
+//   PARSERS_SEED    their seed              (the time)
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -47,7 +47,7 @@ function handMade() {
     return texts;
 }
 
-// The depth of a valid text, and the last top-level value of each key as it stands there.
+// The depth of a valid text, and the last top-level value of each key as spelled.
 function anatomy(text) {
     const values = new Map();
     let depth = 0, deepest = 0, key, start;
@@ -73,7 +73,7 @@ function anatomy(text) {
 
 function parsed(line) {
     const limit = Error.stackTraceLimit;
-    Error.stackTraceLimit = 0; // what is thrown here by the thousand needs none
+    Error.stackTraceLimit = 0; // thousands of errors are thrown here
     try {
         const text = utf8.decode(line);
         return { text, value: JSON.parse(text) };
@@ -84,7 +84,7 @@ function parsed(line) {
     }
 }
 
-// UTF-8, in which a lone surrogate has three bytes as well.
+// UTF-8; a lone surrogate has three bytes, too.
 function bytesOf(string) {
     if (!/\p{Surrogate}/u.test(string))
         return Buffer.from(string);
@@ -96,7 +96,7 @@ function bytesOf(string) {
     }));
 }
 
-// What a double makes of a number that is no integer as it is written.
+// The double of a number that is not spelled as an integer.
 function roundedText(raw) {
     const value = Number(raw);
 
@@ -151,7 +151,7 @@ function unquoted(raw) {
     return `=${Buffer.from(raw.replace(/^"|"$/g, '')).toString('hex')}`;
 }
 
-// What scan_texts should say of the text, going by JSON.parse.
+// The expected output of scan_texts for the text, by JSON.parse.
 function parserSays(bytes) {
     const newline = bytes.indexOf(10);
     const line = newline < 0 ? bytes : bytes.subarray(0, newline);
@@ -187,7 +187,7 @@ function parserSays(bytes) {
         session.problem ? '-' : pool.text ?? '-'].join(' ');
 }
 
-// Counts what was seen, by verdict and problem.
+// Counts the texts by verdict and problem.
 function compare(texts, seen) {
     const said = scannerSays(texts);
     assert.equal(said.length, texts.length);

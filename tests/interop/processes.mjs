@@ -1,9 +1,9 @@
-// Which processes there are: to show that none is left.
+// The running processes: to check that none is left.
 
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 
-// pid, parent's pid and state of every process, from /proc or, where there is none, from ps.
+// pid, parent's pid and state of each process, from /proc or, if there is none, from ps.
 function processes() {
     if (!fs.existsSync('/proc/self/stat')) {
         const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,stat='], { encoding: 'utf8' });
@@ -16,18 +16,18 @@ function processes() {
             const [state, ppid] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
             return [[pid, ppid, state]];
         } catch {
-            return []; // it ended meanwhile
+            return []; // it has ended
         }
     });
 }
 
-// Every process that is not a zombie: pid -> parent's pid.
+// Each process that is not a zombie: pid -> parent's pid.
 function parents() {
     const alive = processes().filter(([, , state]) => !state.startsWith('Z'));
     return new Map(alive.map(([pid, ppid]) => [Number(pid), Number(ppid)]));
 }
 
-// The process and all below it.
+// The process and all its descendants.
 export function processTree(root) {
     const table = parents();
     const tree = [root];
@@ -36,8 +36,8 @@ export function processTree(root) {
     return tree;
 }
 
-// Resolves with those of `pids` that are still there when the deadline has passed; with [] as soon
-// as all are gone.
+// Resolves with the processes of `pids` that exist at the deadline; with [] as soon as all are
+// gone.
 export async function leftOf(pids, deadline_ms = 10000) {
     const end = Date.now() + deadline_ms;
     for (;;) {

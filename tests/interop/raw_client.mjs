@@ -1,4 +1,4 @@
-// A client without any library: one JSON object per line over a Unix socket.
+// A client without a library: one JSON object per line over a Unix socket.
 
 import net from 'node:net';
 import { createInterface } from 'node:readline';
@@ -7,7 +7,7 @@ export class RawClient {
     constructor(socket) {
         this.socket = socket;
         this.waiting = new Map(); // id -> [resolve, reject]
-        this.strays = []; // answers that nobody waits for
+        this.strays = []; // answers to no open request
         createInterface({ input: socket }).on('line', (line) => this.#received(JSON.parse(line)));
         socket.on('close', () => {
             for (const [, reject] of this.waiting.values())
@@ -15,7 +15,7 @@ export class RawClient {
         });
     }
 
-    // Connects as soon as there is somebody listening.
+    // Connects as soon as the daemon listens.
     static async connect(path, deadline_ms = 10000) {
         const end = Date.now() + deadline_ms;
         for (;;) {
@@ -31,7 +31,7 @@ export class RawClient {
         }
     }
 
-    // Resolves with the whole answer, error or result.
+    // Resolves with the complete answer, error or result.
     request(id, method, params) {
         const answer = new Promise((resolve, reject) => this.waiting.set(id, [resolve, reject]));
         this.#send({ jsonrpc: '2.0', id, method, params });

@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh: real MCP and ACP programs around the daemon. Run by `make check-interop`, which sets
 # STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the packages of package-lock.json in
-# the build directory. Ends with status 77 where node or npm is missing.
+# the build directory. Exits with status 77 without node or npm.
 
 for program in node npm; do
     if ! command -v $program >/dev/null; then
@@ -15,7 +15,7 @@ work=$BUILD_DIR/tests/interop/work
 mkdir -p "$work" && cd "$work" || exit 99
 cp "$here/package.json" "$here"/*.mjs . || exit 99
 
-# The copy of the lock file is made when its packages are there, so it says which those are.
+# The lock file is copied after the installation: the copy names the installed packages.
 if ! cmp -s "$here/package-lock.json" installed-lock.json; then
     cp "$here/package-lock.json" package-lock.json || exit 99
     echo 'Installing the npm packages of package-lock.json'

@@ -1,13 +1,13 @@
-/* Tells what the scanner makes of texts, for a test that compares it with another reader of JSON.
+/* Reports the results of the scanner, for a test that compares it with another reader of JSON.
  *
- * scan_texts: reads texts from stdin, each behind its length in four bytes, the highest first, and
+ * scan_texts: reads texts from stdin, each after its length in four bytes, the highest first, and
  * writes a line about the first line of each:
  *
  *   invalid | blank | message LENGTH PROBLEM RESPONSE ID RAW-ID SESSION METHOD POOL
  *
  * LENGTH counts the newline, which is added to the text. PROBLEM is an enum message_problem.
- * RESPONSE is "r", "e", "re" or "-". The others are "-" when absent, or bytes in hexadecimal behind
- * "=" (behind "s=" and "n=" for an id that is a string or a number). RAW-ID and METHOD are as they
+ * RESPONSE is "r", "e", "re" or "-". The others are "-" when absent, or bytes in hexadecimal after
+ * "=" (after "s=" and "n=" for an id that is a string or a number). RAW-ID and METHOD are as they
  * stand in the text. A text that is not the same when it comes in pieces makes a line "differs".
  *
  * scan_texts --texts: writes the texts of tests/data/json_texts.h in that form instead. */
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "data/json_texts.h"
-#include "format/message.h"
+#include "json/message.h"
 
 struct outcome {
     enum scan_status status;
@@ -78,8 +78,8 @@ static void print_message(const char *text, const struct scanner *scanner)
     struct slice raw_id = {NULL, 0};
     struct message_scratch scratch;
     struct message message;
-    enum message_problem problem =
-        message_from_scan(&message, slice_of(text, scanner->position), fields, &scratch);
+    enum message_problem problem = message_from_scan(&message, slice_of(text, scanner->position),
+                                                     fields, &scratch);
 
     printf("message %zu %d %s%s%s", scanner->position, (int)problem, message.has_result ? "r" : "",
            message.has_error ? "e" : "", message_is_response(&message) ? "" : "-");
@@ -94,7 +94,7 @@ static void print_message(const char *text, const struct scanner *scanner)
     print_bytes("", message.pool);
 }
 
-static void tell(const char *text, size_t len)
+static void report(const char *text, size_t len)
 {
     static const size_t pieces[] = {1, 2, 3, 7, 16, 31, 100};
     struct outcome whole, cut;
@@ -132,14 +132,14 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--texts") == 0)
         write_texts();
     while (argc == 1 && fread(prefix, 1, sizeof prefix, stdin) == sizeof prefix) {
-        size_t len =
-            (size_t)prefix[0] << 24 | (size_t)prefix[1] << 16 | (size_t)prefix[2] << 8 | prefix[3];
+        size_t len = (size_t)prefix[0] << 24 | (size_t)prefix[1] << 16 | (size_t)prefix[2] << 8 |
+                     prefix[3];
         char *text = malloc(len + 1);
 
         if (text == NULL || fread(text, 1, len, stdin) != len)
             return EXIT_FAILURE;
         text[len] = '\n';
-        tell(text, len + 1);
+        report(text, len + 1);
         free(text);
     }
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

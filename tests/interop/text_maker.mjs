@@ -1,4 +1,4 @@
-// Texts that are JSON or nearly so, made from a seed: the same seed makes the same texts.
+// Texts that are JSON or nearly JSON, made from a seed: the same seed makes the same texts.
 
 const MAX_DEPTH = 1024;
 const ROUTING_KEYS = ['id', 'sessionId', 'method', 'pool', 'result', 'error'];
@@ -73,7 +73,7 @@ export class TextMaker {
         return `"${text}${this.chance(0.2) ? 'x'.repeat(this.below(70)) : ''}"`;
     }
 
-    // Of about as many bytes as the longest that is allowed, and sometimes just as many.
+    // About as long as allowed, sometimes exactly as long.
     longString(limit) {
         const length = limit + this.below(7) - 3;
         const [unit, bytes] = this.pick([['a', 1], ['\u00e9', 2], ['\u20ac', 3], ['\u{1f600}', 4],
@@ -139,7 +139,7 @@ export class TextMaker {
         return this.space() + key + this.space() + ':' + this.space() + value + this.space();
     }
 
-    // `depth` levels in each other, some of which have neighbours.
+    // `depth` nested levels, some with siblings.
     nest(depth) {
         let before = '', after = '';
         for (let i = 0; i < depth; i++) {
@@ -165,7 +165,7 @@ export class TextMaker {
         return this.member(`"${key}"`, this.routingValue(name));
     }
 
-    // What is sent in earnest, in any order, some of it twice.
+    // The members of real messages, in any order, some twice.
     message() {
         const members = [];
         for (const name of ROUTING_KEYS) {
@@ -204,7 +204,7 @@ export class TextMaker {
     }
 }
 
-// `count` bytes of the text at `at` become `bytes`.
+// Replaces `count` bytes of the text at `at` by `bytes`.
 function spliced(text, at, count, bytes) {
     return Buffer.concat([text.subarray(0, at), Buffer.from(bytes), text.subarray(at + count)]);
 }

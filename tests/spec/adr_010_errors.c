@@ -1,4 +1,4 @@
-/* ADR-010: what is wrong with a frame is told, with the id null, and the connection goes on. */
+/* ADR-010: a wrong frame gets an error with the id null, and the connection goes on. */
 #include "build_config.h"
 
 #include <stdio.h>
@@ -6,14 +6,10 @@
 
 #include "harness.h"
 
-#define FRAMED .arguments = {"--framing", "content-length"}
-
-enum { PARSE_ERROR = -32700, INVALID = -32600 };
-
 #define LENGTH(n) "Content-Length: " #n "\r\n"
 #define GOOD "{\"id\":1}" /* 8 bytes */
 
-/* Each costs exactly one error. */
+/* Wrong frames: each gets exactly one error. */
 static const struct {
     const char *bytes;
     int code;
@@ -58,7 +54,7 @@ static const struct {
     /* a length that is not the body's */
     {LENGTH(5) "\r\n" GOOD, PARSE_ERROR, "ends inside"},
     {LENGTH(50) "\r\n" GOOD, PARSE_ERROR, "more text"},
-    /* too much of it */
+    /* several errors in one head */
     {LENGTH(99999999999999999999999) "Content-Type: text/plain\r\n" LENGTH(1) "\r\n" GOOD,
      PARSE_ERROR, "more than one"},
     /* routing fields that cannot be extracted */
@@ -68,220 +64,160 @@ static const struct {
     {LENGTH(11) "\r\n{\"pool\":{}}", INVALID, "pool must be"},
 };
 
-#define WRONG (int)(sizeof wrong / sizeof wrong[0])
+#define WRONG (int)COUNT(wrong)
 
 /* Sends something wrong and then a good frame, in pieces; the good one is answered. */
 static void check_wrong(struct client *client, int i, size_t chunk)
 {
-    struct text stream = {0};
+    struct text *stream = test_text();
     char body[60];
-    text_printf(&stream, "%s", wrong[i].bytes);
+    text_printf(stream, "%s", wrong[i].bytes);
     int len = snprintf(body, sizeof body, "{\"id\":%d,\"method\":\"plain\"}", 100 + i);
-    frames_add(&stream, body, (size_t)len);
-    client_send_chunks(client, stream.data, stream.len, chunk);
+    frames_add(stream, body, (size_t)len);
+    client_send_chunks(client, stream->data, stream->len, chunk);
     frames_error(client, "null", wrong[i].code, wrong[i].word);
     frames_expect(client, "{'jsonrpc':'2.0','id':%d,'result':null}", 100 + i);
-    text_free(&stream);
 }
 
-START_TEST(adr_010_errors_keep_the_connection)
+TEST_ROWS(adr_010_errors_keep_the_connection, 4)
 {
     static const size_t chunks[] = {1, 2, 7, 1000};
-    struct daemon daemon;
-    struct client client;
-    START(&daemon, FRAMED);
-    client_connect(&client, &daemon);
+    struct client *client = client_connect(START(FRAMED));
     for (int i = 0; i < WRONG; i++)
-        check_wrong(&client, i, chunks[_i]);
-    ck_assert_uint_eq(client.input.len, client.consumed);
-    client_close(&client);
-    daemon_stop(&daemon);
+        check_wrong(client, i, chunks[row]);
+    ck_assert_uint_eq(client->input.len, client->consumed);
 }
-END_TEST
 
-/* Only the rest of a body is passed over in silence, not the next frame when that is wrong too. */
-START_TEST(adr_010_each_of_two_wrong_frames_is_told)
+/* The rest of a wrong body is skipped without an error; the next wrong frame gets its own. */
+TEST_ROWS(adr_010_each_of_two_wrong_frames_is_reported, 2)
 {
-    static const char bytes[] = LENGTH(0) "\r\n" LENGTH(x) "\r\n" GOOD LENGTH(8) "\r\n{\"id\":1,"
-                                LENGTH(8) LENGTH(8) "\r\n" GOOD;
-    struct daemon daemon;
-    struct client client;
-    START(&daemon, FRAMED);
-    client_connect(&client, &daemon);
-    client_send_chunks(&client, bytes, sizeof bytes - 1, 1 + (size_t)_i * 1000);
-    frames_error(&client, "null", PARSE_ERROR, "ends inside");
-    frames_error(&client, "null", PARSE_ERROR, "not a number");
-    frames_error(&client, "null", PARSE_ERROR, "ends inside");
-    frames_error(&client, "null", PARSE_ERROR, "more than one");
-    client_close(&client);
-    daemon_stop(&daemon);
+    static const char bytes[] =
+        LENGTH(0) "\r\n" LENGTH(x) "\r\n" GOOD LENGTH(8) "\r\n{\"id\":1," LENGTH(8)
+            LENGTH(8) "\r\n" GOOD;
+    struct client *client = client_connect(START(FRAMED));
+    client_send_chunks(client, bytes, sizeof bytes - 1, 1 + (size_t)row * 1000);
+    frames_error(client, "null", PARSE_ERROR, "ends inside");
+    frames_error(client, "null", PARSE_ERROR, "not a number");
+    frames_error(client, "null", PARSE_ERROR, "ends inside");
+    frames_error(client, "null", PARSE_ERROR, "more than one");
 }
-END_TEST
 
-/* Bytes behind a body that are no header. */
-START_TEST(adr_010_excess_behind_the_body)
+/* Bytes after a body that are no header. */
+TEST(adr_010_excess_after_the_body)
 {
     static const char *const excess[] = {"\n", " ", "xyz", "}", "\r\n", "{\"id\":2}\n", "\xFF\x00"};
-    struct daemon daemon;
-    struct client client;
-    struct text stream = {0};
-    START(&daemon, FRAMED);
-    client_connect(&client, &daemon);
-    for (size_t i = 0; i < sizeof excess / sizeof excess[0]; i++) {
-        stream.len = 0;
-        frames_add(&stream, "{\"id\":1,\"method\":\"plain\"}", 25);
-        text_add(&stream, excess[i], strlen(excess[i]));
-        frames_add(&stream, "{\"id\":2,\"method\":\"plain\"}", 25);
-        client_send_bytes(&client, stream.data, stream.len);
+    struct text *stream = test_text();
+    struct client *client = client_connect(START(FRAMED));
+    for (size_t i = 0; i < COUNT(excess); i++) {
+        stream->len = 0;
+        frames_add(stream, "{\"id\":1,\"method\":\"plain\"}", 25);
+        text_add(stream, excess[i], strlen(excess[i]));
+        frames_add(stream, "{\"id\":2,\"method\":\"plain\"}", 25);
+        client_send_bytes(client, stream->data, stream->len);
         bool answers[3] = {false};
-        for (int k = 0; k < 3; k++) { /* the answers come later than the error may */
-            struct span body = frames_next(&client);
+        for (int k = 0; k < 3; k++) { /* the error may come before the answers */
+            struct span body = frames_next(client);
             long id = json_long(json_get(body, "id"), 0);
             ck_assert(id >= 0 && id <= 2 && !answers[id]);
             answers[id] = true;
             if (id == 0)
-                ck_assert(span_is(json_get(body, "error.code"), "-32700"));
+                expect_member(body, "error.code", "-32700");
         }
     }
-    text_free(&stream);
-    client_close(&client);
-    daemon_stop(&daemon);
 }
-END_TEST
 
-/* The end of the input inside a frame is an error too; what was asked before is answered. */
-START_TEST(adr_010_end_inside_a_frame)
+/* The end of the input inside a frame is an error too; earlier requests are answered. */
+TEST(adr_010_end_inside_a_frame)
 {
     static const char *const cut[] = {"C", "Content-Length: 30\r\n", "Content-Length: 30\r\n\r\n",
                                       "Content-Length: 30\r\n\r\n{\"id\":2,\"method\":\"plain\"}"};
-    struct daemon daemon;
-    struct client client;
-    START(&daemon, FRAMED);
-    for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++) {
-        client_connect(&client, &daemon);
-        frames_send(&client, "{'id':1,'method':'plain'}");
-        frames_result(&client, "1");
-        client_send_bytes(&client, cut[i], strlen(cut[i]));
-        client_half_close(&client);
-        frames_error(&client, "null", PARSE_ERROR, "the input ends in the middle of a frame");
-        client_expect_eof(&client);
-        client_close(&client);
+    struct daemon *daemon = START(FRAMED);
+    for (size_t i = 0; i < COUNT(cut); i++) {
+        struct client *client = client_connect(daemon);
+        frames_send(client, "{'id':1,'method':'plain'}");
+        frames_result(client, "1");
+        client_send_bytes(client, cut[i], strlen(cut[i]));
+        client_half_close(client);
+        frames_error(client, "null", PARSE_ERROR, "the input ends in the middle of a frame");
+        client_expect_eof(client);
     }
-    daemon_stop(&daemon);
 }
-END_TEST
 
-/* In stdio mode as well, and the exit status is that of a good end. */
-START_TEST(adr_010_stdio_mode_survives_errors)
+/* The exit status is 0 in spite of the errors. */
+TEST(adr_010_stdio_mode_survives_errors)
 {
-    struct daemon daemon;
-    struct client client;
-    START(&daemon, .mode = SETUP_STDIO, FRAMED);
-    client_stdio(&client, &daemon);
+    struct daemon *daemon = START(.mode = SETUP_STDIO, FRAMED);
+    struct client *client = client_stdio(daemon);
     for (int i = 0; i < WRONG; i++)
-        check_wrong(&client, i, 1000);
-    client_send_bytes(&client, "Content-Length: 30\r\n\r\n{", 23);
-    client_half_close(&client);
-    frames_error(&client, "null", PARSE_ERROR, "the input ends");
-    client_expect_eof(&client);
-    client_close(&client);
-    ck_assert_int_eq(daemon_wait(&daemon), 0);
+        check_wrong(client, i, 1000);
+    client_send_bytes(client, "Content-Length: 30\r\n\r\n{", 23);
+    client_half_close(client);
+    frames_error(client, "null", PARSE_ERROR, "the input ends");
+    client_expect_eof(client);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
 }
-END_TEST
 
-/* With strict nothing is made up, and the connection still goes on. */
-START_TEST(adr_010_strict_sends_no_errors)
+/* In strict mode the connection goes on without an error. */
+TEST(adr_010_strict_sends_no_errors)
 {
-    struct daemon daemon;
-    struct client client;
-    START(&daemon, .members = "'strict':true", FRAMED);
-    client_connect(&client, &daemon);
-    client_send_bytes(&client, wrong[0].bytes, strlen(wrong[0].bytes));
-    frames_pid(&client, 1);
-    daemon_wait_log(&daemon, " WARN .*client=1.* refused a frame: the body ends");
-    client_close(&client);
-    daemon_stop(&daemon);
+    struct daemon *daemon = START(.members = "'strict':true", FRAMED);
+    struct client *client = client_connect(daemon);
+    client_send_bytes(client, wrong[0].bytes, strlen(wrong[0].bytes));
+    frames_pid(client, 1);
+    daemon_wait_log(daemon, " WARN .*client=1.* refused a frame: the body ends");
 }
-END_TEST
 
-/* Who sends nonsense and does not read what is said to it is not listened to for a while. */
-START_TEST(adr_010_errors_do_not_pile_up)
+/* The daemon stops reading from a client that sends wrong frames and does not read its errors. */
+TEST(adr_010_errors_do_not_pile_up)
 {
-    struct daemon daemon;
-    struct client client;
-    struct text stream = {0};
+    struct text *stream = test_text();
     size_t sent = 0, count = 0;
-    START(&daemon, .limits = "'max_output_queue':65536", FRAMED);
-    client_connect_small(&client, &daemon);
+    struct daemon *daemon = START(.limits = "'max_output_queue':65536", FRAMED);
+    struct client *client = client_connect_small(daemon);
     for (int i = 0; i < 4000; i++)
-        frames_add(&stream, "[]", 2);
-    for (int stuck = 0; stuck < 50; stuck++) { /* it stops reading at some time */
-        size_t offered = client_offer(&client, stream.data + sent % stream.len,
-                                      stream.len - sent % stream.len);
+        frames_add(stream, "[]", 2);
+    for (int stuck = 0; stuck < 50; stuck++) { /* until the daemon stops reading */
+        size_t from = sent % stream->len;
+        size_t offered = client_offer(client, stream->data + from, stream->len - from);
         sent += offered;
         stuck = offered > 0 ? 0 : stuck;
         nap();
-        ck_assert_uint_lt(sent, 100 * stream.len);
+        ck_assert_uint_lt(sent, 100 * stream->len);
     }
-    daemon_check_memory(&daemon, 16384);
-    size_t in_step = sent - sent % (stream.len / 4000);
-    for (count = 0; count < in_step / (stream.len / 4000); count++)
-        frames_error(&client, "null", PARSE_ERROR, "not a JSON object");
-    text_free(&stream);
-    client_close(&client);
-    daemon_stop(&daemon);
+    daemon_check_memory(daemon, 16384);
+    size_t in_step = sent - sent % (stream->len / 4000);
+    for (count = 0; count < in_step / (stream->len / 4000); count++)
+        frames_error(client, "null", PARSE_ERROR, "not a JSON object");
 }
-END_TEST
 
 /* --- workers --- */
 
-static void say_hex(struct client *client, const char *bytes, size_t len)
+static void say(struct client *client, const char *bytes)
 {
-    struct text hex = {0};
-    for (size_t i = 0; i < len; i++)
-        text_printf(&hex, "%02x", (unsigned)(unsigned char)bytes[i]);
-    client_send(client, "{'method':'garbage','params':{'hex':'%s'}}", hex.data);
-    text_free(&hex);
+    struct text *hex = test_text();
+    text_hex(hex, bytes, strlen(bytes));
+    client_send(client, "{'method':'garbage','params':{'hex':'%s'}}", hex->data);
 }
 
-#define WORKER_POOL(clients)                                                                       \
-    "{'id':'pool','command':'@WORKER@','instances':1,'clients':'" clients "',"                     \
-    "'framing':'content-length','args':['--framing','content-length']}"
-
-/* A worker's errors are logged; it gets no answer, and goes on: in pools of all kinds. */
-START_TEST(adr_010_worker_errors_are_logged)
+/* A worker's wrong frame is logged; the worker gets no error, and goes on. */
+TEST_ROWS(adr_010_worker_errors_are_logged, 2)
 {
-    static const char *const pools[] = {WORKER_POOL("shared"), WORKER_POOL("sticky")};
-    struct daemon daemon;
-    struct client client;
-    START(&daemon, .pools = pools[_i]);
-    client_connect(&client, &daemon);
-    long pid = client_pid(&client, "1", NULL);
+    static const char *const pools[] = {FRAMED_POOL(",'clients':'shared'"),
+                                        FRAMED_POOL(",'clients':'sticky'")};
+    struct daemon *daemon = START(.pools = pools[row]);
+    struct client *client = client_connect(daemon);
+    long pid = client_pid(client, "1", NULL);
     for (int i = 0; i < WRONG; i++) {
-        daemon_mark_log(&daemon);
-        say_hex(&client, wrong[i].bytes, strlen(wrong[i].bytes));
-        ck_assert_int_eq(client_pid(&client, "2", NULL), pid);
-        if (i < 5) /* of more that are alike not all are written */
-            daemon_wait_log(&daemon, " ERROR .*worker=1.* refused a frame of its output: ");
+        daemon_mark_log(daemon);
+        say(client, wrong[i].bytes);
+        ck_assert_int_eq(client_pid(client, "2", NULL), pid);
+        if (i < 5) /* not all of many similar lines are written */
+            daemon_wait_log(daemon, " ERROR .*worker=1.* refused a frame of its output: ");
     }
-    struct span reply = client_ask(&client, "3", NULL, "reply_text", NULL);
-    ck_assert(span_is(reply, "null"));
-    client_close(&client);
-    daemon_stop(&daemon);
+    ck_assert(span_is(client_ask(client, "3", NULL, "reply_text", NULL), "null"));
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("ADR-010: errors");
-    TCase *clients = harness_case(suite, "clients"), *workers = harness_case(suite, "workers");
-    tcase_add_loop_test(clients, adr_010_errors_keep_the_connection, 0, 4);
-    tcase_add_loop_test(clients, adr_010_each_of_two_wrong_frames_is_told, 0, 2);
-    tcase_add_test(clients, adr_010_excess_behind_the_body);
-    tcase_add_test(clients, adr_010_end_inside_a_frame);
-    tcase_add_test(clients, adr_010_stdio_mode_survives_errors);
-    tcase_add_test(clients, adr_010_strict_sends_no_errors);
-    tcase_add_test(clients, adr_010_errors_do_not_pile_up);
-    tcase_add_loop_test(workers, adr_010_worker_errors_are_logged, 0, 2);
-    return harness_run(suite);
+    return harness_main("ADR-010: errors");
 }

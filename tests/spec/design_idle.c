@@ -1,4 +1,4 @@
-/* An idle daemon sleeps, and is small. The one slow test: ten seconds in which nothing happens. */
+/* An idle daemon sleeps, and is small. The test watches it for ten seconds. */
 #include "build_config.h"
 
 #include "harness.h"
@@ -6,40 +6,32 @@
 #define IDLE_MS 10000
 #define MAX_RSS_KIB 2560
 
-START_TEST(design_idle_daemon_makes_no_wakeup)
+TEST(design_idle_daemon_makes_no_wakeup)
 {
-    struct daemon daemon;
-    struct client clients[10];
+    struct client *clients[10];
     struct span line;
     long pids[2];
     if (!proc_available())
         return;
-    START(&daemon, .instances = 2);
+    struct daemon *daemon = START(.instances = 2);
     for (int i = 0; i < 10; i++) {
-        client_connect(&clients[i], &daemon);
-        client_pid(&clients[i], "1", i % 2 ? "s" : NULL);
+        clients[i] = client_connect(daemon);
+        client_pid(clients[i], "1", i % 2 ? "s" : NULL);
     }
-    client_meet_workers(&clients[0], 2, pids);
-    long before = -1, now = proc_status(daemon.pid, "voluntary_ctxt_switches");
-    while (now != before) { /* it falls asleep after the last answer */
+    client_meet_workers(clients[0], 2, pids);
+    long before = -1, now = proc_status(daemon->pid, "voluntary_ctxt_switches");
+    while (now != before) { /* until it sleeps after the last answer */
         before = now;
         nap();
-        now = proc_status(daemon.pid, "voluntary_ctxt_switches");
+        now = proc_status(daemon->pid, "voluntary_ctxt_switches");
     }
-    ck_assert(!client_line_before(&clients[0], now_ms() + IDLE_MS, &line));
-    ck_assert_int_eq(proc_status(daemon.pid, "voluntary_ctxt_switches"), before);
+    ck_assert(!client_line_before(clients[0], now_ms() + IDLE_MS, &line));
+    ck_assert_int_eq(proc_status(daemon->pid, "voluntary_ctxt_switches"), before);
     if (!harness_skips_memory())
-        ck_assert_int_le(proc_status(daemon.pid, "VmRSS"), MAX_RSS_KIB);
-    for (int i = 0; i < 10; i++)
-        client_close(&clients[i]);
-    daemon_stop(&daemon);
+        ck_assert_int_le(proc_status(daemon->pid, "VmRSS"), MAX_RSS_KIB);
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("design: idle");
-    TCase *idle = harness_case(suite, "idle");
-    tcase_add_test(idle, design_idle_daemon_makes_no_wakeup);
-    return harness_run(suite);
+    return harness_main("design: idle");
 }

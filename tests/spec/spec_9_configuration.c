@@ -1,37 +1,20 @@
-/* Specification, chapter 9, and the command line: what is refused, with which words, and that
- * nothing was started. */
+/* Specification, chapter 9, and the command line: errors, their messages, and that no worker is
+ * started. */
 #include "build_config.h"
 
-#include <regex.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "harness.h"
 
-static bool matches(const char *text, const char *pattern)
-{
-    regex_t regex;
-    ck_assert_int_eq(regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB | REG_NEWLINE), 0);
-    bool found = text != NULL && regexec(&regex, text, 0, NULL, 0) == 0;
-    regfree(&regex);
-    return found;
-}
-
-/* The daemon must end with `status` and say something that matches on stderr, nothing on stdout. */
+/* The daemon must exit with `status` and write a match to stderr, nothing to stdout. */
 static void check_run(const struct setup *setup, int status, const char *pattern)
 {
-    struct text out = {0}, err = {0};
-    int ended = daemon_run(setup, &out, &err);
-    ck_assert_msg(ended == status, "exit status %d: %s", ended, err.data);
-    ck_assert_msg(pattern == NULL || matches(err.data, pattern), "not %s: %s", pattern, err.data);
-    ck_assert_msg(out.len == 0, "on stdout: %s", out.data);
-    text_free(&out);
-    text_free(&err);
+    const char *err = daemon_run(setup, status, NULL);
+    ck_assert_msg(text_matches(err, pattern), "not %s: %s", pattern, err);
 }
 
 /* A broken rule: the configuration, and the position, key and words that must be in the message.
- * @POOL@ is a good pool that leaves a file when it is started. */
+ * @POOL@ is a good pool, which makes a file when it is started. */
 static const struct {
     const char *rule, *config, *message;
 } bad_configs[] = {
@@ -75,8 +58,7 @@ static const struct {
      "{'pools':[@POOL@,\n{'id':'a','command':'@DIR@/config.json','instances':1}]}",
      "pools\\[1\\]\\.command: .*config\\.json.*Permission denied"},
     {"9.3.3 command is a directory",
-     "{'pools':[@POOL@,\n{'id':'a','command':'@DIR@','instances':1}]}",
-     "pools\\[1\\]\\.command: "},
+     "{'pools':[@POOL@,\n{'id':'a','command':'@DIR@','instances':1}]}", "pools\\[1\\]\\.command: "},
     {"9.2 args no array",
      "{'pools':[@POOL@,\n{'id':'a','command':'@WORKER@','args':'x','instances':1}]}",
      ":2:[0-9]+: pools\\[1\\]\\.args: .*array"},
@@ -128,163 +110,112 @@ static const struct {
 };
 
 /* The configuration with @POOL@ replaced by a pool that records its start in `record`. */
-static void add_config(struct text *config, const char *text, const char *record)
+static const char *config_of(const char *text, const char *record)
 {
-    struct text pool = {0};
-    text_printf(&pool, "{'id':'good','command':'@WORKER@','instances':1,'args':['--record','%s']}",
-                record);
+    struct text *config = test_text();
     text_printf(config, "%s", text);
-    text_replace(config, "@POOL@", pool.data);
-    text_free(&pool);
+    text_replace(config, "@POOL@",
+                 test_format("{'id':'good','command':'@WORKER@','instances':1,"
+                             "'args':['--record','%s']}",
+                             record));
+    return config->data;
 }
 
-START_TEST(spec_9_3_broken_rule_is_refused)
+TEST_ROWS(spec_9_3_broken_rule_is_refused, COUNT(bad_configs))
 {
-    char dir[160], record[200];
-    struct stat st;
-    struct text config = {0};
-    harness_make_dir(dir, sizeof dir);
-    snprintf(record, sizeof record, "%s/test-started", dir);
-    add_config(&config, bad_configs[_i].config, record);
-    struct setup setup = {.mode = SETUP_STDIO, .config = config.data};
-    check_run(&setup, 78, bad_configs[_i].message);
-    ck_assert_msg(stat(record, &st) != 0, "%s: a worker was started", bad_configs[_i].rule);
-    setup.arguments[0] = "--check-config";
-    check_run(&setup, 78, bad_configs[_i].message);
-    harness_remove_dir(dir);
-    text_free(&config);
-}
-END_TEST
-
-/* Every broken rule is told of, not only the first. */
-START_TEST(spec_9_3_all_broken_rules_are_told)
-{
+    const char *record = test_format("%s/started", test_dir());
     struct setup setup = {.mode = SETUP_STDIO,
+                          .config = config_of(bad_configs[row].config, record)};
+    check_run(&setup, 78, bad_configs[row].message);
+    ck_assert_msg(access(record, F_OK) != 0, "%s: a worker was started", bad_configs[row].rule);
+    setup.arguments[0] = "--check-config";
+    check_run(&setup, 78, bad_configs[row].message);
+}
+
+/* Every broken rule is reported, not only the first. */
+TEST(spec_9_3_all_broken_rules_are_reported)
+{
+    const char *err = RUN(78, .mode = SETUP_STDIO,
                           .config = "{'pools':[{'id':'','command':'@WORKER@','instances':0}],"
-                                    "'limits':{'max_restarts':-1}}"};
-    check_run(&setup, 78, "pools\\[0\\]\\.id: ");
-    check_run(&setup, 78, "pools\\[0\\]\\.instances: ");
-    check_run(&setup, 78, "limits\\.max_restarts: ");
+                                    "'limits':{'max_restarts':-1}}");
+    expect_word(err, "pools[0].id: ");
+    expect_word(err, "pools[0].instances: ");
+    expect_word(err, "limits.max_restarts: ");
 }
-END_TEST
 
-START_TEST(spec_9_1_file_that_cannot_be_read)
+static const struct {
+    const char *path, *message;
+} bad_files[] = {
+    {"/nowhere/c.json", "/nowhere/c\\.json: .*No such file"},
+    {"/", "/: .*directory"},
+    {"/dev/null", "/dev/null:1:1: "},
+};
+
+TEST_ROWS(spec_9_1_file_that_cannot_be_read, COUNT(bad_files))
 {
-    check_run(&(struct setup){.mode = SETUP_STDIO, .config_path = "/nowhere/c.json"}, 78,
-              "/nowhere/c\\.json: .*No such file");
-    check_run(&(struct setup){.mode = SETUP_STDIO, .config_path = "/"}, 78, "/: .*directory");
-    check_run(&(struct setup){.mode = SETUP_STDIO, .config_path = "/dev/null"}, 78,
-              "/dev/null:1:1: ");
+    check_run(&(struct setup){.mode = SETUP_STDIO, .config_path = bad_files[row].path}, 78,
+              bad_files[row].message);
 }
-END_TEST
 
-START_TEST(spec_9_1_config_from_a_descriptor)
+TEST(spec_9_1_config_from_a_descriptor)
 {
-    struct daemon daemon;
-    struct client client;
-    START(&daemon, .config_by_fd = true, .args = "'--name','by-fd'");
-    client_connect(&client, &daemon);
-    struct span born = client_ask(&client, "1", NULL, "environment", NULL);
-    ck_assert(span_is(json_get(born, "args.2"), "\"by-fd\""));
+    struct client *client = client_connect(START(.config_by_fd = true, .args = "'--name','by-fd'"));
+    struct span born = client_ask(client, "1", NULL, "environment", NULL);
+    expect_member(born, "args.2", "'by-fd'");
     ck_assert_msg(json_get(born, "fds.3").data == NULL, "the worker has it too");
-    client_close(&client);
-    daemon_stop(&daemon);
 }
-END_TEST
 
-START_TEST(spec_9_1_broken_config_from_a_descriptor)
+TEST(spec_9_1_broken_config_from_a_descriptor)
 {
-    struct setup setup = {.mode = SETUP_STDIO, .config_by_fd = true, .config = "{'pools':[]}"};
-    check_run(&setup, 78, ":1:10: pools: ");
+    expect_word(RUN(78, .mode = SETUP_STDIO, .config_by_fd = true, .config = "{'pools':[]}"),
+                ":1:10: pools: ");
 }
-END_TEST
 
-/* Everything given, in any order, with white space. */
-START_TEST(spec_9_2_every_field)
+/* Every key, in any order, with white space. */
+TEST(spec_9_2_every_field)
 {
-    struct daemon daemon;
-    struct client client;
-    START(&daemon, .config =
+    const char *config =
         " {\n\t'strict' : false ,\r\n 'limits' : { 'max_input_buffer':65536,"
         "'max_output_queue':65536,'max_restarts':5,'restart_window_sec':6e1,"
         "'drain_timeout_sec':30.0,'backpressure_timeout_sec':60,'max_connections':10,"
         "'max_sessions':10,'max_pending_requests':10},'pools':[{'instances':2,"
         "'args':['--name','\\u00e9 \\\\\\/'],'command':'@WORKER@','id':'one \\u20ac'},"
-        "{'id':'two','command':'@WORKER@','args':[],'instances':1}]}\n\n");
-    client_connect(&client, &daemon);
-    client_send(&client, "{'id':1,'pool':'one \\u20ac','method':'environment'}");
-    struct span born = client_result(&client, "1");
-    ck_assert(span_is(json_get(born, "args.2"), "\"\xc3\xa9 \\/\""));
-    client_close(&client);
-    daemon_stop(&daemon);
+        "{'id':'two','command':'@WORKER@','args':[],'instances':1}]}\n\n";
+    struct client *client = client_connect(START(.config = config));
+    client_send(client, "{'id':1,'pool':'one \\u20ac','method':'environment'}");
+    expect_member(client_result(client, "1"), "args.2", "'\xc3\xa9 \\/'");
 }
-END_TEST
 
-START_TEST(spec_9_2_check_config)
+TEST(spec_9_2_check_config)
 {
-    char dir[160], record[200];
-    struct stat st;
-    struct text config = {0};
-    harness_make_dir(dir, sizeof dir);
-    snprintf(record, sizeof record, "%s/test-started", dir);
-    add_config(&config, "{'pools':[@POOL@]}", record);
-    check_run(&(struct setup){.mode = SETUP_STDIO, .config = config.data,
-                              .arguments = {"--check-config"}}, 0, NULL);
-    ck_assert_int_ne(stat(record, &st), 0);
-    harness_remove_dir(dir);
-    text_free(&config);
+    const char *record = test_format("%s/started", test_dir());
+    RUN(0, .mode = SETUP_STDIO, .config = config_of("{'pools':[@POOL@]}", record),
+        .arguments = {"--check-config"});
+    ck_assert_int_ne(access(record, F_OK), 0);
 }
-END_TEST
 
-/* A key that nobody knows is told of, with what it may have been meant to be; it does no harm. */
-START_TEST(spec_9_2_unknown_keys_are_warned_of)
+/* The warning names a similar key; an unknown key has no effect. */
+TEST(spec_9_2_unknown_keys_log_a_warning)
 {
-    struct daemon daemon;
-    struct client client;
-    START(&daemon, .limits = "'max_restart':3", .members = "'colour':'red'");
-    daemon_wait_log(&daemon, " WARN .*config\\.json:1:[0-9]+: limits\\.max_restart: .*"
-                             "\"max_restarts\"");
-    daemon_wait_log(&daemon, " WARN .*config\\.json:1:[0-9]+: colour: unknown key");
-    client_connect(&client, &daemon);
-    client_expect_quiet(&client);
-    client_close(&client);
-    daemon_stop(&daemon);
+    struct daemon *daemon = START(.limits = "'max_restart':3", .members = "'colour':'red'");
+    daemon_wait_log(daemon, " WARN .*config\\.json:1:[0-9]+: limits\\.max_restart: .*"
+                            "\"max_restarts\"");
+    daemon_wait_log(daemon, " WARN .*config\\.json:1:[0-9]+: colour: unknown key");
+    client_expect_quiet(client_connect(daemon));
 }
-END_TEST
 
-/* Without limits, and with some of them, the others are the defaults: five thousand bytes pass
- * while one thousand is the most that the queue may hold. */
-START_TEST(spec_9_3_5_defaults_without_limits)
+static const char *const some_limits[] = {NULL, "'drain_timeout_sec':7"};
+
+/* Missing limits have their defaults: a million bytes pass, and a crash leads to a restart. */
+TEST_ROWS(spec_9_3_defaults_of_missing_limits, COUNT(some_limits))
 {
-    struct daemon daemon;
-    struct client client;
-    START(&daemon, .instances = 1);
-    client_connect(&client, &daemon);
-    ck_assert_uint_eq(client_ask(&client, "1", NULL, "big", "{'size':1000000}").len, 1000002);
-    client_request(&client, "2", NULL, "die", NULL);
-    client_error(&client, "2", -32000, "");
-    client_expect_quiet(&client);
-    client_close(&client);
-    daemon_stop(&daemon);
+    struct client *client = client_connect(START(.instances = 1, .limits = some_limits[row]));
+    ck_assert_uint_eq(client_ask(client, "1", NULL, "big", "{'size':1000000}").len, 1000002);
+    client_crash(client, "2", NULL, NULL);
+    client_expect_quiet(client);
 }
-END_TEST
 
-START_TEST(spec_9_3_6_defaults_of_single_limits)
-{
-    struct daemon daemon;
-    struct client client;
-    START(&daemon, .instances = 1, .limits = "'drain_timeout_sec':7");
-    client_connect(&client, &daemon);
-    ck_assert_uint_eq(client_ask(&client, "1", NULL, "big", "{'size':1000000}").len, 1000002);
-    client_request(&client, "2", NULL, "die", NULL);
-    client_error(&client, "2", -32000, "");
-    client_expect_quiet(&client);
-    client_close(&client);
-    daemon_stop(&daemon);
-}
-END_TEST
-
-/* Command lines that are wrong: the words, and what must be in the message. */
+/* Wrong command lines: the words, and a word of the message. */
 static const struct {
     const char *words[3];
     const char *message;
@@ -300,52 +231,31 @@ static const struct {
     {{"--unix=", NULL, NULL}, "unix"},
 };
 
-START_TEST(design_wrong_command_line)
+TEST_ROWS(design_wrong_command_line, COUNT(bad_words))
 {
     struct setup setup = {.mode = SETUP_STDIO};
     for (int i = 0; i < 3; i++)
-        setup.arguments[i] = bad_words[_i].words[i];
-    check_run(&setup, 64, bad_words[_i].message);
+        setup.arguments[i] = bad_words[row].words[i];
+    check_run(&setup, 64, bad_words[row].message);
 }
-END_TEST
 
-static void check_told(const char *word, const char *pattern)
+static const struct {
+    const char *option, *output;
+} information[] = {
+    {"--help", "--config PATH"},
+    {"--version", "^stdio_bus [0-9]+\\.[0-9]+\\.[0-9]+$"},
+};
+
+TEST_ROWS(design_help_and_version, COUNT(information))
 {
-    struct text out = {0}, err = {0};
-    struct setup setup = {.mode = SETUP_STDIO, .config = "{}", .arguments = {word}};
-    ck_assert_int_eq(daemon_run(&setup, &out, &err), 0);
-    ck_assert_msg(matches(out.data, pattern), "%s", out.data);
-    ck_assert_uint_eq(err.len, 0);
-    text_free(&out);
-    text_free(&err);
+    struct text *out = test_text();
+    struct setup setup = {
+        .mode = SETUP_STDIO, .config = "{}", .arguments = {information[row].option}};
+    ck_assert_str_eq(daemon_run(&setup, 0, out), "");
+    ck_assert_msg(text_matches(out->data, information[row].output), "%s", out->data);
 }
-
-START_TEST(design_help_and_version)
-{
-    check_told("--help", "--config PATH");
-    check_told("--version", "^stdio_bus [0-9]+\\.[0-9]+\\.[0-9]+$");
-}
-END_TEST
-
-#define COUNT(array) ((int)(sizeof(array) / sizeof(array)[0]))
 
 int main(void)
 {
-    Suite *suite = suite_create("spec 9: configuration");
-    TCase *rules = harness_case(suite, "9.3 rules");
-    tcase_add_loop_test(rules, spec_9_3_broken_rule_is_refused, 0, COUNT(bad_configs));
-    tcase_add_test(rules, spec_9_3_all_broken_rules_are_told);
-    tcase_add_test(rules, spec_9_3_5_defaults_without_limits);
-    tcase_add_test(rules, spec_9_3_6_defaults_of_single_limits);
-    TCase *file = harness_case(suite, "9.1 and 9.2 file");
-    tcase_add_test(file, spec_9_1_file_that_cannot_be_read);
-    tcase_add_test(file, spec_9_1_config_from_a_descriptor);
-    tcase_add_test(file, spec_9_1_broken_config_from_a_descriptor);
-    tcase_add_test(file, spec_9_2_every_field);
-    tcase_add_test(file, spec_9_2_check_config);
-    tcase_add_test(file, spec_9_2_unknown_keys_are_warned_of);
-    TCase *words = harness_case(suite, "command line");
-    tcase_add_loop_test(words, design_wrong_command_line, 0, COUNT(bad_words));
-    tcase_add_test(words, design_help_and_version);
-    return harness_run(suite);
+    return harness_main("spec 9: configuration");
 }

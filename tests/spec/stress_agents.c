@@ -1,6 +1,6 @@
-/* Many clients that use the same ids, tokens and few processes (protocol.md, "Pools for MCP, ACP
- * and LSP"), at random, while processes die and clients leave: each sees what is its own and
- * nothing else, and every request has an end. */
+/* Pools for MCP, ACP and LSP (protocol.md): many clients send random requests with the same ids and
+ * tokens to few processes, while processes die and clients disconnect. Each client gets its own
+ * messages and no other, and every request gets an answer or an error. */
 #include "build_config.h"
 
 #include <stdio.h>
@@ -13,11 +13,11 @@ enum { CLIENTS = 24, STEPS = 6000, IDS = 4 };
 static const char *const ids[IDS] = {"1", "2", "'a'", "4.0"};
 
 struct user {
-    struct client client;
+    struct client *client;
     const char *pool;
-    unsigned tag;        /* nobody else ever had it */
-    unsigned waits[IDS]; /* the number in the request that is in flight, or 0 */
-    bool reports[IDS];   /* its progress or update must come before its answer */
+    unsigned tag;        /* of this connection alone */
+    unsigned waits[IDS]; /* by id: the number in the request in flight, or 0 */
+    bool reports[IDS];   /* its progress or update has to come before its answer */
 };
 
 static struct user users[CLIENTS];
@@ -31,10 +31,10 @@ static unsigned pick(unsigned below)
     return (random_state >> 8) % below;
 }
 
-static void come(struct user *user, const struct daemon *daemon, const char *pool)
+static void join(struct user *user, const struct daemon *daemon, const char *pool)
 {
     memset(user, 0, sizeof *user);
-    client_connect(&user->client, daemon);
+    user->client = client_connect(daemon);
     user->pool = pool;
     user->tag = ++last_tag;
 }
@@ -47,7 +47,7 @@ static unsigned waiting(const struct user *user)
     return count;
 }
 
-/* --- what comes --- */
+/* --- received messages --- */
 
 static void take_answer(struct user *user, struct span line)
 {
@@ -59,16 +59,16 @@ static void take_answer(struct user *user, struct span line)
         for (char *p = text; *p != '\0'; p++)
             *p = *p == '\'' ? '"' : *p;
         if (span_is(id, text) || (i == IDS - 1 && span_is(id, "4")))
-            break; /* in its own words the daemon says 4 */
+            break; /* the daemon's own errors spell it 4 */
     }
-    ck_assert_msg(i < IDS && user->waits[i] != 0, "not asked for: %.*s", (int)line.len, line.data);
+    ck_assert_msg(i < IDS && user->waits[i] != 0, "an answer to no request: %.*s", SHOWN(line));
     if (json_get(line, "error").data != NULL) {
-        ck_assert_int_eq(json_long(json_get(line, "error.code"), 0), -32000);
+        expect_member(line, "error.code", "-32000");
         errors++;
     } else {
         long n = json_long(json_get(line, "result.params.n"), 0);
         ck_assert_msg(n == (long)user->waits[i] && span_is(id, text),
-                      "not its own: %.*s", (int)line.len, line.data);
+                      "a message of another client: %.*s", SHOWN(line));
         ck_assert(!user->reports[i]);
         answers++;
     }
@@ -76,20 +76,18 @@ static void take_answer(struct user *user, struct span line)
     user->reports[i] = false;
 }
 
-/* A progress report or an update, which tells the number of its request. */
+/* A progress report or an update, which has the number of its request. */
 static void take_report(struct user *user, struct span line, struct span method)
 {
     long n = json_long(json_get(line, "params.n"), 0);
-    char own[32];
     int i = 0;
     while (i < IDS && (user->waits[i] != (unsigned)n || !user->reports[i]))
         i++;
-    ck_assert_msg(i < IDS, "not its own: %.*s", (int)line.len, line.data);
-    snprintf(own, sizeof own, "\"s%u\"", user->tag);
+    ck_assert_msg(i < IDS, "a message of another client: %.*s", SHOWN(line));
     if (span_is(method, "\"session/update\""))
-        ck_assert(span_is(json_get(line, "params.sessionId"), own));
+        expect_member(line, "params.sessionId", test_format("'s%u'", user->tag));
     else
-        ck_assert(span_is(json_get(line, "params.progressToken"), "\"t\""));
+        expect_member(line, "params.progressToken", "'t'");
     user->reports[i] = false;
     reports++;
 }
@@ -98,8 +96,8 @@ static void take_question(struct user *user, struct span line)
 {
     struct span id = json_get(line, "id");
     ck_assert_msg(json_long(json_get(line, "params.tag"), 0) == (long)user->tag,
-                  "not its own: %.*s", (int)line.len, line.data);
-    client_send(&user->client, "{'id':%.*s,'pool':'%s','result':%u}", (int)id.len, id.data,
+                  "a message of another client: %.*s", SHOWN(line));
+    client_send(user->client, "{'id':%.*s,'pool':'%s','result':%u}", (int)id.len, id.data,
                 user->pool, user->tag);
     questions++;
 }
@@ -118,42 +116,38 @@ static void take(struct user *user, struct span line)
 static bool take_one(struct user *user, int64_t deadline)
 {
     struct span line;
-    if (!client_line_before(&user->client, deadline, &line))
+    if (!client_line_before(user->client, deadline, &line))
         return false;
     take(user, line);
     return true;
 }
 
-/* --- what is done --- */
+/* --- sent messages --- */
 
 static void act(struct user *user)
 {
-    static const char *const methods[] = {"echo", "progress", "update", "die", "ask"};
-    unsigned i = pick(IDS), what = pick(500);
-    const char *method =
-        methods[what < 150 ? 0 : what < 300 ? 1 : what < 450 ? 2 : what < 451 ? 3 : 4];
+    unsigned i = pick(IDS), draw = pick(500);
+    const char *method = draw < 150 ? "echo" : draw < 450 ? "progress" : draw < 451 ? "die" : "ask";
     if (user->waits[i] != 0)
         return;
-    if (strcmp(method, "update") == 0) /* needs a session: see below */
-        method = "progress";
     if (strcmp(method, "ask") == 0) {
-        if (strcmp(user->pool, "acp") == 0) /* a question to the session */
-            client_send(&user->client,
+        if (strcmp(user->pool, "acp") == 0) /* a worker's request to the session */
+            client_send(user->client,
                         "{'pool':'acp','method':'say_only','params':{'sessionId':'s%u','message':"
                         "{'id':'q','method':'m','params':{'sessionId':'s%u','tag':%u}}}}",
                         user->tag, user->tag, user->tag);
         return;
     }
     user->waits[i] = ++last_number;
-    user->reports[i] = method[0] == 'p' || method[0] == 'u';
-    client_send(&user->client,
+    user->reports[i] = method[0] == 'p';
+    client_send(user->client,
                 "{'id':%s,'method':'%s','params':{'n':%u%s,'_meta':{'progressToken':'t'}},"
                 "'pool':'%s'}",
-                ids[i], method, last_number,
-                strcmp(user->pool, "acp") == 0 ? "" : ",'x':'\\u0041'", user->pool);
+                ids[i], method, last_number, strcmp(user->pool, "acp") == 0 ? "" : ",'x':'\\u0041'",
+                user->pool);
 }
 
-/* The same with the session, which comes into being by it. */
+/* The same with the session, which the first such request creates. */
 static void act_in_session(struct user *user)
 {
     unsigned i = pick(IDS);
@@ -161,7 +155,7 @@ static void act_in_session(struct user *user)
         return;
     user->waits[i] = ++last_number;
     user->reports[i] = true;
-    client_send(&user->client,
+    client_send(user->client,
                 "{'params':{'sessionId':'s%u','n':%u},'method':'update','id':%s,'pool':'acp'}",
                 user->tag, last_number, ids[i]);
 }
@@ -169,8 +163,8 @@ static void act_in_session(struct user *user)
 static void step(struct user *user, const struct daemon *daemon)
 {
     if (pick(300) == 0) {
-        client_abort(&user->client);
-        come(user, daemon, user->pool);
+        client_abort(user->client);
+        join(user, daemon, user->pool);
     } else if (strcmp(user->pool, "acp") == 0 && pick(2) == 0) {
         act_in_session(user);
     } else if (pick(3) > 0) {
@@ -184,19 +178,19 @@ static void step(struct user *user, const struct daemon *daemon)
         ck_assert_msg(take_one(user, deadline_usual()), "no answer");
 }
 
-START_TEST(stress_each_sees_what_is_its_own)
+TEST_ROWS(stress_each_client_gets_its_own_messages, 3)
 {
-    struct daemon daemon;
-    START(&daemon, .pools = "{'id':'mcp','command':'@WORKER@','instances':1,'protocol':'mcp',"
-                            "'clients':'sticky','ids':'rewrite'},"
-                            "{'id':'acp','command':'@WORKER@','instances':2,'protocol':'acp'},"
-                            "{'id':'own','command':'@WORKER@','instances':8,'protocol':'mcp'}",
-          .limits = "'max_restarts':1000,'restart_window_sec':1");
-    random_state = 1 + (unsigned)_i;
+    struct daemon *daemon =
+        START(.pools = "{'id':'mcp','command':'@WORKER@','instances':1,'protocol':'mcp',"
+                       "'clients':'sticky','ids':'rewrite'},"
+                       "{'id':'acp','command':'@WORKER@','instances':2,'protocol':'acp'},"
+                       "{'id':'own','command':'@WORKER@','instances':8,'protocol':'mcp'}",
+              .limits = "'max_restarts':1000,'restart_window_sec':1");
+    random_state = 1 + (unsigned)row;
     for (int i = 0; i < CLIENTS; i++)
-        come(&users[i], &daemon, i % 3 == 0 ? "mcp" : i % 3 == 1 ? "acp" : "own");
+        join(&users[i], daemon, i % 3 == 0 ? "mcp" : i % 3 == 1 ? "acp" : "own");
     for (int i = 0; i < STEPS; i++)
-        step(&users[pick(CLIENTS)], &daemon);
+        step(&users[pick(CLIENTS)], daemon);
     for (int i = 0; i < CLIENTS; i++) {
         while (waiting(&users[i]) > 0)
             ck_assert_msg(take_one(&users[i], deadline_usual()), "no answer");
@@ -206,16 +200,9 @@ START_TEST(stress_each_sees_what_is_its_own)
     ck_assert_uint_gt(questions, 10);
     ck_assert_uint_gt(errors, 0);
     ck_assert_uint_lt(errors, STEPS / 10);
-    for (int i = 0; i < CLIENTS; i++)
-        client_close(&users[i].client);
-    daemon_stop(&daemon);
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("stress: agents");
-    TCase *tcase = harness_case(suite, "at random");
-    tcase_add_loop_test(tcase, stress_each_sees_what_is_its_own, 0, 3);
-    return harness_run(suite);
+    return harness_main("stress: agents");
 }

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus.h"
+#include "bus/bus.h"
 
 #include <check.h>
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include "deadline.h"
 #include "suite.h"
 
-#define FDS_MAX 256 /* descriptors that are looked at */
+#define FDS_MAX 256 /* descriptors that are counted */
 
-/* A bus as a part of a program. The worker answers each line with its own name. */
+/* A program with a bus inside. Its worker answers each line with the bus's name. */
 struct host {
     char path[128], worker[200];
     char *argv[4];
@@ -100,15 +100,15 @@ static void start(struct host *host, const char *name, bool handle_signals)
     ck_assert_int_eq(bus_start(host->bus), STDIO_BUS_OK);
 }
 
-static void connect_to(struct client *client, const struct host *host)
+static struct client *connect_to(const struct host *host)
 {
     struct daemon daemon = {.port = 0};
 
     snprintf(daemon.socket_path, sizeof daemon.socket_path, "%s", host->path);
-    client_connect(client, &daemon);
+    return client_connect(&daemon);
 }
 
-/* Turns both buses until a line for the client is there. */
+/* Steps both buses until the client has a line. */
 static void expect(struct client *client, const char *name)
 {
     int64_t deadline = deadline_usual();
@@ -133,35 +133,34 @@ static void destroy(struct host *host)
 }
 
 /* The same id and the same session: each bus has tables of its own. */
-START_TEST(two_buses_live_in_one_process)
+TEST(two_buses_live_in_one_process)
 {
-    struct client clients[2];
+    struct client *clients[2];
     int before = open_descriptors(), round;
 
     start(&hosts[0], "first", true);
     start(&hosts[1], "second", false);
-    connect_to(&clients[0], &hosts[0]);
-    connect_to(&clients[1], &hosts[1]);
+    clients[0] = connect_to(&hosts[0]);
+    clients[1] = connect_to(&hosts[1]);
     for (round = 0; round < 3; round++) {
-        client_request(&clients[0], "1", "s", "echo", NULL);
-        client_request(&clients[1], "1", "s", "echo", NULL);
-        expect(&clients[1], "second");
-        expect(&clients[0], "first");
+        client_request(clients[0], "1", "s", "echo", NULL);
+        client_request(clients[1], "1", "s", "echo", NULL);
+        expect(clients[1], "second");
+        expect(clients[0], "first");
     }
-    client_request(&clients[1], "1", "s", "echo", NULL);
+    client_request(clients[1], "1", "s", "echo", NULL);
     destroy(&hosts[0]);
-    expect(&clients[1], "second");
+    expect(clients[1], "second");
     destroy(&hosts[1]);
-    client_expect_eof(&clients[0]);
-    client_expect_eof(&clients[1]);
-    client_close(&clients[0]);
-    client_close(&clients[1]);
+    client_expect_eof(clients[0]);
+    client_expect_eof(clients[1]);
+    client_close(clients[0]);
+    client_close(clients[1]);
     ck_assert(!has_children());
     ck_assert_int_eq(open_descriptors(), before);
 }
-END_TEST
 
-START_TEST(what_was_never_started_leaves_nothing)
+TEST(bus_that_was_never_started_leaves_nothing)
 {
     int before = open_descriptors();
 
@@ -171,9 +170,8 @@ START_TEST(what_was_never_started_leaves_nothing)
     ck_assert_int_eq(open_descriptors(), before);
     ck_assert_int_ne(access(hosts[0].path, F_OK), 0);
 }
-END_TEST
 
-START_TEST(address_that_cannot_be_had_starts_no_worker)
+TEST(bus_without_its_address_starts_no_worker)
 {
     int before = open_descriptors(), fd;
 
@@ -188,7 +186,6 @@ START_TEST(address_that_cannot_be_had_starts_no_worker)
     ck_assert_int_eq(open_descriptors(), before);
     ck_assert_int_eq(access(hosts[0].path, F_OK), 0);
 }
-END_TEST
 
 static enum bus_outcome step_to_the_end(struct host *host)
 {
@@ -201,7 +198,7 @@ static enum bus_outcome step_to_the_end(struct host *host)
     return outcome;
 }
 
-START_TEST(stopped_bus_stays_stopped)
+TEST(stopped_bus_stays_stopped)
 {
     start(&hosts[0], "bus", true);
     bus_stop(hosts[0].bus);
@@ -211,11 +208,10 @@ START_TEST(stopped_bus_stays_stopped)
     ck_assert_int_eq(bus_step(hosts[0].bus, -1), BUS_DONE);
     destroy(&hosts[0]);
 }
-END_TEST
 
-/* For the bus the worker is still there, as long as no step looks. It is killed, yet not waited
- * for: that is left to the host, if the worker was not quicker. */
-START_TEST(third_stop_waits_for_nobody)
+/* Without a step the bus does not notice the worker's exit: it kills the worker and leaves the wait
+ * to the program. */
+TEST(third_stop_does_not_wait_for_workers)
 {
     int status;
 
@@ -232,18 +228,9 @@ START_TEST(third_stop_waits_for_nobody)
     else
         ck_assert(WIFSIGNALED(status)); /* SIGTERM came before */
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("bus");
-    TCase *tests = harness_case(suite, "bus");
-
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, two_buses_live_in_one_process);
-    tcase_add_test(tests, what_was_never_started_leaves_nothing);
-    tcase_add_test(tests, address_that_cannot_be_had_starts_no_worker);
-    tcase_add_test(tests, stopped_bus_stays_stopped);
-    tcase_add_test(tests, third_stop_waits_for_nobody);
-    return harness_run(suite);
+    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
+    return harness_main("bus");
 }

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "connect.h"
+#include "cli/connect.h"
 
 #include <arpa/inet.h>
 #include <check.h>
@@ -21,13 +21,14 @@
 #include "deadline.h"
 #include "network.h"
 #include "quick_assert.h"
+#include "run_tests.h"
 
 #define BIG ((size_t)3 << 20)
 
-/* A process that copies, and our ends of what it copies between. */
+/* A process that copies, and the other ends of its descriptors. */
 static struct {
     pid_t pid;
-    int in, out; /* what it reads and writes */
+    int in, out; /* of its stdin and stdout */
     int daemon;
 } copier;
 
@@ -41,7 +42,7 @@ static void ignore_signal(int signo)
 /* The child's ends are 0 and 1 of each pair. Its status is connect_copy's, or 1. */
 static void start_copier(const int in[2], const int out[2], const int sockets[2])
 {
-    struct sigaction action;
+    struct sigaction action = {.sa_handler = ignore_signal};
     int status;
 
     copier.pid = fork();
@@ -51,8 +52,6 @@ static void start_copier(const int in[2], const int out[2], const int sockets[2]
         close(out[0]);
         close(sockets[1]);
         signal(SIGPIPE, SIG_IGN);
-        memset(&action, 0, sizeof action);
-        action.sa_handler = ignore_signal;
         sigaction(SIGUSR1, &action, NULL); /* no SA_RESTART */
         status = connect_copy(sockets[0], in[0], out[1], reason, sizeof reason);
         _exit((status == 0) == (reason[0] == '\0') ? status : 1);
@@ -66,20 +65,21 @@ static void start_copier(const int in[2], const int out[2], const int sockets[2]
     signal(SIGPIPE, SIG_IGN);
 }
 
-static void open_sockets(int sockets[2])
+/* Copies between `in` (-1: a new pipe), a new pipe or socket, and a socket of the daemon. */
+static void start_with(int in_fd, bool out_is_socket)
 {
+    int in[2] = {in_fd, -1}, out[2], sockets[2];
+
+    ck_assert(in_fd >= 0 || pipe(in) == 0);
+    ck_assert_int_eq(out_is_socket ? socketpair(AF_UNIX, SOCK_STREAM, 0, out) : pipe(out), 0);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
     ck_assert_int_eq(fcntl(sockets[0], F_SETFL, O_NONBLOCK), 0);
+    start_copier(in, out, sockets);
 }
 
 static void start(void)
 {
-    int in[2], out[2], sockets[2];
-
-    ck_assert_int_eq(pipe(in), 0);
-    ck_assert_int_eq(pipe(out), 0);
-    open_sockets(sockets);
-    start_copier(in, out, sockets);
+    start_with(-1, false);
 }
 
 static void end_of(int *fd)
@@ -130,12 +130,22 @@ static void expect_end(int fd)
     ck_assert_int_eq(read(fd, &byte, 1), 0);
 }
 
+/* The daemon writes its last text and goes. */
+static void expect_end_after(const char *text, int status)
+{
+    put(copier.daemon, text);
+    end_of(&copier.daemon);
+    expect_text(copier.out, text);
+    expect_end(copier.out);
+    expect_status(status);
+}
+
 static char byte_at(size_t i)
 {
     return (char)(i % 251);
 }
 
-/* As much as goes, at most BIG bytes in all, of which `done` went before. */
+/* Writes what fits of BIG bytes, of which `done` were written before. */
 static size_t feed(int fd, size_t done)
 {
     char bytes[4000];
@@ -166,6 +176,14 @@ static size_t take(int fd, size_t done)
     return take_at_most(fd, done, 65536);
 }
 
+static void take_until(int fd, size_t taken, size_t end)
+{
+    while (taken < end) {
+        ck_assert(wait_fd(fd, POLLIN, deadline_usual()));
+        taken += take(fd, taken);
+    }
+}
+
 /* BIG bytes from one descriptor to the other. */
 static void pass(int from, int to)
 {
@@ -183,7 +201,7 @@ static void pass(int from, int to)
     }
 }
 
-/* Until nothing has gone for a while. */
+/* Writes until nothing fits for a while. */
 static size_t fill_up(int fd)
 {
     size_t fed = 0, more;
@@ -196,7 +214,7 @@ static size_t fill_up(int fd)
     return fed;
 }
 
-/* ---- copying -------------------------------------------------------------------------------- */
+/* --- copying --- */
 
 START_TEST(end_of_input_is_passed_on)
 {
@@ -229,17 +247,14 @@ END_TEST
 
 START_TEST(input_from_a_file)
 {
-    int in[2] = {-1, -1}, out[2], sockets[2];
     char path[] = "/tmp/check_connect_XXXXXX";
+    int in = mkstemp(path);
 
-    in[0] = mkstemp(path);
-    ck_assert_int_ge(in[0], 0);
-    put(in[0], "line\n");
-    ck_assert_int_eq(lseek(in[0], 0, SEEK_SET), 0);
+    ck_assert_int_ge(in, 0);
+    put(in, "line\n");
+    ck_assert_int_eq(lseek(in, 0, SEEK_SET), 0);
     ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_eq(pipe(out), 0);
-    open_sockets(sockets);
-    start_copier(in, out, sockets);
+    start_with(in, false);
     expect_text(copier.daemon, "line\n");
     expect_end(copier.daemon);
     end_of(&copier.daemon);
@@ -249,12 +264,7 @@ END_TEST
 
 START_TEST(input_that_cannot_be_read)
 {
-    int in[2] = {-1, -1}, out[2], sockets[2];
-
-    in[0] = open("/", O_RDONLY);
-    ck_assert_int_eq(pipe(out), 0);
-    open_sockets(sockets);
-    start_copier(in, out, sockets);
+    start_with(open("/", O_RDONLY), false);
     expect_status(EXIT_OS_ERROR);
 }
 END_TEST
@@ -265,19 +275,13 @@ START_TEST(a_reader_that_stalls_holds_its_direction_alone)
     size_t fed, taken = 0;
 
     start();
-    fed = fill_up(copier.daemon); /* our side of stdout does not read */
+    fed = fill_up(copier.daemon);                    /* the reader of stdout stalls */
     taken += take_at_most(copier.out, taken, 10000); /* there is room, but not for all */
     pass(copier.in, copier.daemon);
-    while (taken < fed) {
-        ck_assert(wait_fd(copier.out, POLLIN, deadline_usual()));
-        taken += take(copier.out, taken);
-    }
+    take_until(copier.out, taken, fed);
     fed = fill_up(copier.in); /* the daemon does not read */
     pass(copier.daemon, copier.out);
-    for (taken = 0; taken < fed;) {
-        ck_assert(wait_fd(copier.daemon, POLLIN, deadline_usual()));
-        taken += take(copier.daemon, taken);
-    }
+    take_until(copier.daemon, 0, fed);
     end_of(&copier.in);
     expect_end(copier.daemon);
     put(copier.daemon, "\n");
@@ -306,14 +310,15 @@ START_TEST(signals_are_no_end)
 }
 END_TEST
 
-/* They may be those of the shell that we were started from. */
+/* The descriptors may be shared with a shell. */
 START_TEST(flags_of_others_are_left_alone)
 {
     int in[2], out[2], sockets[2], kept_in, kept_out;
 
     ck_assert_int_eq(pipe(in), 0);
     ck_assert_int_eq(pipe(out), 0);
-    open_sockets(sockets);
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets), 0);
+    ck_assert_int_eq(fcntl(sockets[0], F_SETFL, O_NONBLOCK), 0);
     kept_in = dup(in[0]);
     kept_out = dup(out[1]);
     start_copier(in, out, sockets);
@@ -327,16 +332,11 @@ START_TEST(flags_of_others_are_left_alone)
 }
 END_TEST
 
-/* ---- why it ends ---------------------------------------------------------------------------- */
+/* --- the end --- */
 
 START_TEST(closed_stdout_is_noticed_at_once)
 {
-    int in[2], out[2], sockets[2];
-
-    ck_assert_int_eq(pipe(in), 0);
-    ck_assert_int_eq(_i == 0 ? pipe(out) : socketpair(AF_UNIX, SOCK_STREAM, 0, out), 0);
-    open_sockets(sockets);
-    start_copier(in, out, sockets);
+    start_with(-1, _i == 1);
     put(copier.daemon, "a\n");
     expect_text(copier.out, "a\n");
     end_of(&copier.out);
@@ -359,11 +359,7 @@ START_TEST(daemon_goes_first)
                                        "Content-Length: 5\r\n\r\n{}\t\r "};
 
     start();
-    put(copier.daemon, last[_i]);
-    end_of(&copier.daemon);
-    expect_text(copier.out, last[_i]);
-    expect_end(copier.out);
-    expect_status(EXIT_DAEMON_LEFT);
+    expect_end_after(last[_i], EXIT_DAEMON_LEFT);
 }
 END_TEST
 
@@ -374,30 +370,22 @@ START_TEST(daemon_goes_within_a_message)
     start();
     if (_i == 1)
         end_of(&copier.in);
-    put(copier.daemon, cut[_i]);
-    end_of(&copier.daemon);
-    expect_text(copier.out, cut[_i]);
-    expect_end(copier.out);
-    expect_status(EXIT_CONNECTION_LOST);
+    expect_end_after(cut[_i], EXIT_CONNECTION_LOST);
 }
 END_TEST
 
-/* What it said before is delivered. */
-START_TEST(daemon_goes_with_our_words_unread)
+/* Its last message is delivered. */
+START_TEST(daemon_goes_with_input_unread)
 {
     start();
     put(copier.in, "unread\n");
     ck_assert(wait_fd(copier.daemon, POLLIN, deadline_usual()));
-    put(copier.daemon, "bye\n");
-    end_of(&copier.daemon);
-    expect_text(copier.out, "bye\n");
-    expect_end(copier.out);
-    expect_status(EXIT_CONNECTION_LOST);
+    expect_end_after("bye\n", EXIT_CONNECTION_LOST);
 }
 END_TEST
 
-/* It reads no more, but has not said all. */
-START_TEST(daemon_that_stopped_reading_is_listened_to)
+/* It stops reading, and still writes. */
+START_TEST(daemon_that_stopped_reading_is_still_read)
 {
     start();
     ck_assert_int_eq(shutdown(copier.daemon, SHUT_RD), 0);
@@ -410,21 +398,18 @@ START_TEST(daemon_that_stopped_reading_is_listened_to)
 }
 END_TEST
 
-/* The hang-up is there all the time, but stdout has no room for what came before it. */
+/* The socket has hung up, while stdout has no room for the bytes before that. */
 START_TEST(waiting_is_not_busy)
 {
     struct rusage used;
-    size_t fed, taken = 0;
+    size_t fed;
 
     start();
     fed = fill_up(copier.daemon);
     end_of(&copier.daemon);
     end_of(&copier.in);
     poll(NULL, 0, 500);
-    while (taken < fed) {
-        ck_assert(wait_fd(copier.out, POLLIN, deadline_usual()));
-        taken += take(copier.out, taken);
-    }
+    take_until(copier.out, 0, fed);
     expect_status(byte_at(fed - 1) == '\n' || byte_at(fed - 1) == '}' ? EXIT_DONE
                                                                       : EXIT_CONNECTION_LOST);
     ck_assert_int_eq(getrusage(RUSAGE_CHILDREN, &used), 0);
@@ -433,7 +418,7 @@ START_TEST(waiting_is_not_busy)
 }
 END_TEST
 
-/* ---- connecting ----------------------------------------------------------------------------- */
+/* --- connecting --- */
 
 static int listen_at(const char *host, uint16_t *port)
 {
@@ -446,8 +431,7 @@ static int listen_at(const char *host, uint16_t *port)
 
     memset(&address, 0, sizeof address);
     address.ss_family = is_v6 ? AF_INET6 : AF_INET;
-    inet_pton(address.ss_family, host,
-              is_v6 ? (void *)&v6->sin6_addr : (void *)&v4->sin_addr);
+    inet_pton(address.ss_family, host, is_v6 ? (void *)&v6->sin6_addr : (void *)&v4->sin_addr);
     ck_assert_int_ge(fd, 0);
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, is_v6 ? sizeof *v6 : sizeof *v4), 0);
     ck_assert_int_eq(listen(fd, 5), 0);
@@ -459,7 +443,7 @@ static int listen_at(const char *host, uint16_t *port)
 START_TEST(tcp_without_delays)
 {
     static const char *const hosts[] = {"127.0.0.1", "", "::1", "localhost"};
-    struct options options = {.mode = MODE_TCP};
+    struct options options = {.mode = BUS_LISTEN_TCP};
     socklen_t len = sizeof(int);
     int on = 0, fd, listener;
 
@@ -490,16 +474,16 @@ static void expect_refusal(const struct options *options, const char *text)
     close(fd);
 }
 
-START_TEST(nobody_there)
+START_TEST(connection_refused)
 {
-    struct options options = {.mode = MODE_TCP, .tcp_host = "127.0.0.1"};
+    struct options options = {.mode = BUS_LISTEN_TCP, .tcp_host = "127.0.0.1"};
 
     close(listen_at("127.0.0.1", &options.tcp_port));
     expect_refusal(&options, "cannot connect to 127.0.0.1, port ");
     ck_assert_msg(strstr(reason, ": Connection refused") != NULL, "%s", reason);
-    snprintf(options.tcp_host, sizeof options.tcp_host, "nobody.invalid");
-    expect_refusal(&options, "cannot connect to nobody.invalid, port ");
-    options.mode = MODE_UNIX;
+    snprintf(options.tcp_host, sizeof options.tcp_host, "nowhere.invalid");
+    expect_refusal(&options, "cannot connect to nowhere.invalid, port ");
+    options.mode = BUS_LISTEN_UNIX;
     options.unix_path = "/nowhere/at/all";
     expect_refusal(&options, "cannot connect to /nowhere/at/all: No such file or directory");
     options.unix_path = "/";
@@ -509,7 +493,6 @@ END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    tcase_set_timeout(tcase, 60 * timeout_factor());
     tcase_add_test(tcase, end_of_input_is_passed_on);
     tcase_add_test(tcase, nothing_at_all_is_orderly);
     tcase_add_test(tcase, input_from_a_file);
@@ -521,24 +504,14 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, stdout_closed_while_it_is_full);
     tcase_add_loop_test(tcase, daemon_goes_first, 0, 4);
     tcase_add_loop_test(tcase, daemon_goes_within_a_message, 0, 3);
-    tcase_add_test(tcase, daemon_goes_with_our_words_unread);
-    tcase_add_test(tcase, daemon_that_stopped_reading_is_listened_to);
+    tcase_add_test(tcase, daemon_goes_with_input_unread);
+    tcase_add_test(tcase, daemon_that_stopped_reading_is_still_read);
     tcase_add_test(tcase, waiting_is_not_busy);
     tcase_add_loop_test(tcase, tcp_without_delays, 0, 4);
-    tcase_add_test(tcase, nobody_there);
+    tcase_add_test(tcase, connection_refused);
 }
 
 int main(void)
 {
-    Suite *suite = suite_create("connect");
-    TCase *tcase = tcase_create("connect");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tcase);
-    add_tests(tcase);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_tests("connect", 60 * timeout_factor(), add_tests);
 }

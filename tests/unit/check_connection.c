@@ -2,8 +2,7 @@
 #include "build_config.h"
 
 #include "connection_fixture.h"
-
-#include "transport/connection_io.h"
+#include "json/message.h"
 
 static const size_t chunks[] = {1, 2, 3, 7, 64, 1000, 4096, 65536, SIZE_MAX};
 
@@ -35,8 +34,8 @@ static void add_small_script(struct bytes *script, struct bytes *messages)
 
 static void add_large_script(struct bytes *script)
 {
-    static const size_t lengths[] = {100, 65535, 20,    65536, 65537, 30,    300000, 2000,
-                                     2016, 2048, 16384, 131072, 50,   49152, 16383,  1048576};
+    static const size_t lengths[] = {100,  65535, 20,    65536,  65537, 30,    300000, 2000,
+                                     2016, 2048,  16384, 131072, 50,    49152, 16383,  1048576};
     unsigned i;
 
     for (i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
@@ -65,41 +64,39 @@ static void run_script(struct owner *owner, const struct bytes *script,
         owner->other.fd_out = -1;
 }
 
-/* _i: chunk size, held or not, socket or pipes. */
-START_TEST(small_messages_in_chunks)
+/* row: chunk size, held or not, socket or pipes. */
+TEST_ROWS(small_messages_in_chunks, 4 * CHUNKS)
 {
     struct bytes script = {NULL, 0, 0}, messages = {NULL, 0, 0};
     struct owner owner;
 
     add_small_script(&script, &messages);
-    open_either(&owner, _i % 2);
-    owner.hold_mode = _i / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
-    run_script(&owner, &script, &messages, chunks[_i / 4]);
+    open_either(&owner, row % 2);
+    owner.hold_mode = row / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
+    run_script(&owner, &script, &messages, chunks[row / 4]);
     ck_assert_int_eq(owner.messages, 5);
     ck_assert_int_eq(owner.offers, owner.hold_mode == HOLD_NEVER ? 5 : 10);
     close_owner(&owner);
     bytes_free(&script);
     bytes_free(&messages);
 }
-END_TEST
 
-START_TEST(large_messages_in_chunks)
+TEST_ROWS(large_messages_in_chunks, 16)
 {
     static const size_t large_chunks[] = {1000, 30000, 65536, SIZE_MAX};
     struct bytes script = {NULL, 0, 0};
     struct owner owner;
 
     add_large_script(&script);
-    open_either(&owner, _i % 2);
-    owner.hold_mode = _i / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
-    run_script(&owner, &script, &script, large_chunks[_i / 4]);
+    open_either(&owner, row % 2);
+    owner.hold_mode = row / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
+    run_script(&owner, &script, &script, large_chunks[row / 4]);
     ck_assert_int_eq(owner.messages, 16);
     close_owner(&owner);
     bytes_free(&script);
 }
-END_TEST
 
-START_TEST(many_messages_in_one_read)
+TEST(many_messages_in_one_read)
 {
     struct bytes script = {NULL, 0, 0};
     struct owner owner;
@@ -114,9 +111,8 @@ START_TEST(many_messages_in_one_read)
     close_owner(&owner);
     bytes_free(&script);
 }
-END_TEST
 
-START_TEST(fields_are_there_when_offered_again)
+TEST(fields_are_there_when_offered_again)
 {
     struct owner owner;
 
@@ -126,14 +122,14 @@ START_TEST(fields_are_there_when_offered_again)
     run_until(&owner, owner.offers == 1);
     ck_assert_str_eq(owner.id, "ab");
     owner.id[0] = '\0';
-    connection_resume(&owner.connection); /* still no */
+    connection_resume(&owner.stream.connection); /* still no */
     ck_assert_int_eq(owner.offers, 2);
     ck_assert_str_eq(owner.id, "ab");
     run_some(&owner);
     ck_assert_int_eq(owner.offers, 2);
     owner.id[0] = '\0';
     owner.hold_mode = HOLD_NEVER;
-    connection_resume(&owner.connection);
+    connection_resume(&owner.stream.connection);
     ck_assert_int_eq(owner.messages, 2);
     ck_assert_str_eq(owner.id, "2");
     other_send(&owner.other, "3}\n");
@@ -141,9 +137,8 @@ START_TEST(fields_are_there_when_offered_again)
     ck_assert_str_eq(owner.id, "3");
     close_owner(&owner);
 }
-END_TEST
 
-START_TEST(problem_of_a_field_is_told_with_the_message)
+TEST(problem_of_a_field_comes_with_the_message)
 {
     struct owner owner;
 
@@ -157,15 +152,14 @@ START_TEST(problem_of_a_field_is_told_with_the_message)
     ck_assert_int_eq(owner.malformed_count, 0); /* it is the owner's to decide */
     close_owner(&owner);
 }
-END_TEST
 
-START_TEST(held_connection_reads_nothing_more)
+TEST_ROWS(held_connection_reads_nothing_more, 2)
 {
     struct owner owner;
     size_t sent;
     int i;
 
-    open_either(&owner, _i);
+    open_either(&owner, row);
     owner.hold_mode = HOLD_ALWAYS;
     for (i = 0; i < 40000; i++)
         other_send(&owner.other, "{\"id\":1,\"padding\":\"xxxxxxxxxxxxxxxxxxxxxxx\"}\n");
@@ -177,27 +171,26 @@ START_TEST(held_connection_reads_nothing_more)
     run_some(&owner);
     ck_assert_uint_eq(owner.other.sent, sent); /* the peer cannot go on */
     ck_assert_int_eq(owner.offers, 1);
-    ck_assert_uint_le(buffer_len(owner.connection.input), BUFFER_LARGE);
-    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}\n", 3)), STDIO_BUS_OK);
+    ck_assert_uint_le(buffer_len(owner.stream.connection.input), BUFFER_LARGE);
+    ck_assert_int_eq(send_line(&owner, slice_of("{}\n", 3)), STDIO_BUS_OK);
     run_until(&owner, owner.other.received.len == 3); /* but it is sent to */
     owner.hold_mode = HOLD_NEVER;
-    connection_resume(&owner.connection);
+    connection_resume(&owner.stream.connection);
     run_until(&owner, owner.messages == 40000);
     expect_same_bytes(&owner.taken, &owner.other.to_send);
     close_owner(&owner);
 }
-END_TEST
 
 static size_t bytes_read(const struct owner *owner)
 {
-    const struct buffer *input = owner->connection.input;
+    const struct buffer *input = owner->stream.connection.input;
 
     return owner->taken.len + (input != NULL ? buffer_len(input) : 0);
 }
 
 /* Beside a flood of the shortest messages and one of long ones a third connection gets its turn in
  * every round, and the others no more than one read each: what it waits is bounded. */
-START_TEST(nobody_takes_more_than_a_turn)
+TEST(no_connection_takes_more_than_a_turn)
 {
     enum { SHORT, LONG, POLITE, COUNT };
     struct owner owners[COUNT], *all[COUNT] = {&owners[SHORT], &owners[LONG], &owners[POLITE]};
@@ -228,65 +221,62 @@ START_TEST(nobody_takes_more_than_a_turn)
         close_owner(&owners[i]);
     }
 }
-END_TEST
 
-START_TEST(idle_connection_holds_no_buffer)
+TEST(idle_connection_holds_no_buffer)
 {
     struct owner owner;
 
     open_socket(&owner);
-    ck_assert_ptr_null(owner.connection.input);
+    ck_assert_ptr_null(owner.stream.connection.input);
     other_send(&owner.other, "{}\n");
     run_until(&owner, owner.messages == 1);
-    ck_assert_ptr_null(owner.connection.input);
+    ck_assert_ptr_null(owner.stream.connection.input);
     other_send(&owner.other, "{\"id\":");
-    run_until(&owner, other_sent_all(&owner.other) && owner.connection.input != NULL);
-    ck_assert_uint_eq(owner.connection.input->capacity, BUFFER_SMALL);
+    run_until(&owner, other_sent_all(&owner.other) && owner.stream.connection.input != NULL);
+    ck_assert_uint_eq(owner.stream.connection.input->capacity, BUFFER_SMALL);
     other_send(&owner.other, "1}\n");
     run_until(&owner, owner.messages == 2);
-    ck_assert_ptr_null(owner.connection.input);
-    ck_assert_ptr_null(owner.connection.output.first);
+    ck_assert_ptr_null(owner.stream.connection.input);
+    ck_assert_ptr_null(owner.stream.connection.output.first);
     close_owner(&owner);
 }
-END_TEST
 
 /* --- input that cannot go on --- */
 
-START_TEST(malformed_input_ends_it)
+TEST_ROWS(malformed_input_ends_it, CHUNKS)
 {
     struct owner owner;
 
     open_socket(&owner);
-    owner.other.send_chunk = chunks[_i];
+    owner.other.send_chunk = chunks[row];
     other_send(&owner.other, "{\"id\":1}\n{\"id\":2]\n{\"id\":3}\n");
     run_until(&owner, owner.malformed_count == 1 && other_sent_all(&owner.other));
     ck_assert_int_eq(owner.malformed_code, JSONRPC_PARSE_ERROR);
     ck_assert_uint_gt(strlen(owner.malformed_text), 0);
     other_send(&owner.other, "{\"id\":4}\nmore\n");
     run_some(&owner);
-    ck_assert_int_eq(owner.messages, 1); /* nothing behind it is looked at */
+    ck_assert_int_eq(owner.messages, 1); /* nothing after it is read */
     ck_assert_int_eq(owner.malformed_count, 1);
-    ck_assert_ptr_null(owner.connection.input);
-    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}\n", 3)), STDIO_BUS_OK);
+    ck_assert_ptr_null(owner.stream.connection.input);
+    ck_assert_int_eq(send_line(&owner, slice_of("{}\n", 3)), STDIO_BUS_OK);
     run_until(&owner, owner.other.received.len == 3);
-    connection_resume(&owner.connection); /* changes nothing */
+    connection_resume(&owner.stream.connection); /* changes nothing */
     run_some(&owner);
     ck_assert_int_eq(owner.messages, 1);
     close_owner(&owner);
 }
-END_TEST
 
 static const size_t edge_chunks[] = {1, 10, 99, 100, 101, SIZE_MAX};
 
 #define EDGE_CHUNKS (int)(sizeof edge_chunks / sizeof edge_chunks[0])
 
-START_TEST(longest_message_is_accepted)
+TEST_ROWS(longest_message_is_accepted, EDGE_CHUNKS)
 {
     struct owner owner;
 
     limits.max_input_buffer = 100;
     open_socket(&owner);
-    owner.other.send_chunk = edge_chunks[_i];
+    owner.other.send_chunk = edge_chunks[row];
     add_message(&owner.other.to_send, 100, 1);
     add_message(&owner.other.to_send, 99, 2);
     add_message(&owner.other.to_send, 100, 3);
@@ -294,15 +284,14 @@ START_TEST(longest_message_is_accepted)
     expect_same_bytes(&owner.taken, &owner.other.to_send);
     close_owner(&owner);
 }
-END_TEST
 
-START_TEST(longer_message_is_not_accepted)
+TEST_ROWS(longer_message_is_not_accepted, EDGE_CHUNKS)
 {
     struct owner owner;
 
     limits.max_input_buffer = 100;
     open_socket(&owner);
-    owner.other.send_chunk = edge_chunks[_i];
+    owner.other.send_chunk = edge_chunks[row];
     add_message(&owner.other.to_send, 100, 1);
     add_message(&owner.other.to_send, 101, 2);
     add_message(&owner.other.to_send, 100, 3);
@@ -313,9 +302,8 @@ START_TEST(longer_message_is_not_accepted)
     ck_assert_int_eq(owner.messages, 1);
     close_owner(&owner);
 }
-END_TEST
 
-START_TEST(line_without_end_is_not_accepted)
+TEST_ROWS(line_without_end_is_not_accepted, 2)
 {
     struct owner owner;
     struct bytes line = {NULL, 0, 0};
@@ -323,7 +311,7 @@ START_TEST(line_without_end_is_not_accepted)
     limits.max_input_buffer = 100000;
     add_message(&line, 100001, 1);
     open_socket(&owner);
-    owner.other.send_chunk = _i == 0 ? 9999 : SIZE_MAX;
+    owner.other.send_chunk = row == 0 ? 9999 : SIZE_MAX;
     bytes_add(&owner.other.to_send, line.data, 99999);
     run_until(&owner, other_sent_all(&owner.other));
     run_some(&owner);
@@ -335,7 +323,6 @@ START_TEST(line_without_end_is_not_accepted)
     bytes_free(&line);
     close_owner(&owner);
 }
-END_TEST
 
 /* --- input that goes on all the same --- */
 
@@ -345,12 +332,12 @@ static void add_bad_line(struct bytes *script, const char *line)
     bytes_add(script, "\n", 1);
 }
 
-/* _i: chunk size, held or not, socket or pipes. */
-START_TEST(bad_lines_are_skipped)
+/* row: chunk size, held or not, socket or pipes. */
+TEST_ROWS(bad_lines_are_skipped, 4 * CHUNKS)
 {
     static const char *const bad[] = {
-        "Starting: {\"id\":9}", "[]", "}", "{\"id\":1", "{\"id\":2}}", "\x01\xff\xfe",
-        "{\"k\":\"\xc3\"}",      "7",  "\"", "{\"id\":3,}\r",
+        "Starting: {\"id\":9}", "[]", "}",  "{\"id\":1",     "{\"id\":2}}", "\x01\xff\xfe",
+        "{\"k\":\"\xc3\"}",     "7",  "\"", "{\"id\":3,}\r",
     };
     struct bytes script = {NULL, 0, 0}, messages = {NULL, 0, 0};
     struct owner owner;
@@ -363,21 +350,20 @@ START_TEST(bad_lines_are_skipped)
         add_message(&messages, 20 + i * 200, i);
         if (i % 3 == 0)
             add_message(&script, 2001 + i * 1000, i); /* too long */
-        bytes_add(&script, "\n", i % 2); /* blank lines are none */
+        bytes_add(&script, "\n", i % 2);              /* blank lines are none */
     }
-    open_either(&owner, _i % 2);
-    owner.connection.skips_bad_lines = true;
-    owner.hold_mode = _i / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
-    run_script(&owner, &script, &messages, chunks[_i / 4]);
-    ck_assert_uint_eq(owner.connection.skipped, count + 4);
+    open_either(&owner, row % 2);
+    owner.stream.connection.skips_bad_lines = true;
+    owner.hold_mode = row / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
+    run_script(&owner, &script, &messages, chunks[row / 4]);
+    ck_assert_uint_eq(owner.stream.skipped, count + 4);
     close_owner(&owner);
     bytes_free(&script);
     bytes_free(&messages);
 }
-END_TEST
 
 /* However it comes. */
-START_TEST(skipped_line_is_shown)
+TEST_ROWS(skipped_line_is_shown, CHUNKS)
 {
     char shown[1000] = "";
     FILE *file = tmpfile();
@@ -388,13 +374,13 @@ START_TEST(skipped_line_is_shown)
     log_open(&log, fileno(file), LOG_LEVEL_WARN);
     transport.log = &log;
     open_socket(&owner);
-    owner.connection.skips_bad_lines = true;
-    owner.other.send_chunk = chunks[_i];
+    owner.stream.connection.skips_bad_lines = true;
+    owner.other.send_chunk = chunks[row];
     other_send(&owner.other, "Hello, world\r\n");
     bytes_reserve(&owner.other.to_send, 3000);
     memset(owner.other.to_send.data + owner.other.to_send.len, 'x', 3000);
     owner.other.to_send.len += 3000;
-    run_until(&owner, owner.connection.skipped == 2);
+    run_until(&owner, owner.stream.skipped == 2);
     rewind(file);
     ck_assert_uint_gt(fread(shown, 1, sizeof shown - 1, file), 0);
     ck_assert_msg(strstr(shown, "\"Hello, world\"\n") != NULL, "%s", shown);
@@ -405,10 +391,9 @@ START_TEST(skipped_line_is_shown)
     transport.log = &test_log;
     fclose(file);
 }
-END_TEST
 
 /* However long it is, no more than its beginning is kept. */
-START_TEST(long_line_is_skipped_as_it_comes)
+TEST_ROWS(long_line_is_skipped_as_it_comes, 2)
 {
     struct owner owner;
     struct bytes line = {NULL, 0, 0};
@@ -416,24 +401,23 @@ START_TEST(long_line_is_skipped_as_it_comes)
     limits.max_input_buffer = 100000;
     add_message(&line, 3000000, 1);
     open_socket(&owner);
-    owner.connection.skips_bad_lines = true;
-    owner.other.send_chunk = _i == 0 ? 9999 : SIZE_MAX;
+    owner.stream.connection.skips_bad_lines = true;
+    owner.other.send_chunk = row == 0 ? 9999 : SIZE_MAX;
     bytes_add(&owner.other.to_send, line.data, line.len - 1);
     while (!other_sent_all(&owner.other)) {
         run_some(&owner);
-        ck_assert(owner.connection.input == NULL ||
-                  owner.connection.input->capacity <= 4 * limits.max_input_buffer);
+        ck_assert(owner.stream.connection.input == NULL ||
+                  owner.stream.connection.input->capacity <= 4 * limits.max_input_buffer);
     }
     run_some(&owner);
-    ck_assert_ptr_null(owner.connection.input);
-    ck_assert_uint_eq(owner.connection.skipped, 1);
+    ck_assert_ptr_null(owner.stream.connection.input);
+    ck_assert_uint_eq(owner.stream.skipped, 1);
     other_send(&owner.other, "\n{\"id\":1}\n");
     run_until(&owner, owner.messages == 1);
-    ck_assert_uint_eq(owner.connection.skipped, 1);
+    ck_assert_uint_eq(owner.stream.skipped, 1);
     bytes_free(&line);
     close_owner(&owner);
 }
-END_TEST
 
 /* --- the end of input --- */
 
@@ -447,13 +431,13 @@ static void end_of_input(struct owner *owner)
     }
 }
 
-START_TEST(unterminated_last_line_is_cut)
+TEST_ROWS(unterminated_last_line_is_cut, 2 * CHUNKS)
 {
     static const char rest[] = "{\"id\":2,\"method\":\"m\"}";
     struct owner owner;
 
-    open_either(&owner, _i % 2);
-    owner.other.send_chunk = chunks[_i / 2];
+    open_either(&owner, row % 2);
+    owner.other.send_chunk = chunks[row / 2];
     other_send(&owner.other, "{\"id\":1}\n");
     other_send(&owner.other, rest);
     run_until(&owner, other_sent_all(&owner.other));
@@ -461,57 +445,54 @@ START_TEST(unterminated_last_line_is_cut)
     run_until(&owner, owner.ended_count == 1);
     ck_assert_uint_eq(owner.cut, strlen(rest));
     ck_assert_int_eq(owner.messages, 1); /* even though it is whole but for its newline */
-    ck_assert_ptr_null(owner.connection.input);
+    ck_assert_ptr_null(owner.stream.connection.input);
     close_owner(&owner);
 }
-END_TEST
 
-START_TEST(end_comes_after_the_last_message)
+TEST_ROWS(end_comes_after_the_last_message, 2)
 {
     struct owner owner;
 
-    open_either(&owner, _i);
+    open_either(&owner, row);
     owner.hold_mode = HOLD_ALWAYS;
     other_send(&owner.other, "{\"id\":1}\n{\"id\":2}\n{\"id\":3");
     run_until(&owner, owner.offers == 1);
     end_of_input(&owner);
     run_some(&owner);
     ck_assert_int_eq(owner.ended_count, 0);
-    connection_resume(&owner.connection);
+    connection_resume(&owner.stream.connection);
     run_some(&owner);
     ck_assert_int_eq(owner.ended_count, 0);
     owner.hold_mode = HOLD_NEVER;
-    connection_resume(&owner.connection);
+    connection_resume(&owner.stream.connection);
     run_until(&owner, owner.ended_count == 1);
     ck_assert_int_eq(owner.messages, 2);
     ck_assert_uint_eq(owner.cut, 7);
     close_owner(&owner);
 }
-END_TEST
 
-START_TEST(end_of_an_empty_input)
+TEST_ROWS(end_of_an_empty_input, 2)
 {
     struct owner owner;
 
-    open_either(&owner, _i);
+    open_either(&owner, row);
     end_of_input(&owner);
     run_until(&owner, owner.ended_count == 1);
     ck_assert_uint_eq(owner.cut, 0);
     ck_assert_int_eq(owner.failed_count, 0);
     close_owner(&owner);
 }
-END_TEST
 
 /* Its answers still go out, and then the loop is at rest: no spinning on the end of input. */
-START_TEST(half_closed_connection_is_sent_to)
+TEST_ROWS(half_closed_connection_is_sent_to, 2)
 {
     struct owner owner;
     int i, calls = 0;
 
-    open_either(&owner, _i);
+    open_either(&owner, row);
     end_of_input(&owner);
     run_until(&owner, owner.ended_count == 1);
-    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{\"a\":1}\n", 8)), STDIO_BUS_OK);
+    ck_assert_int_eq(send_line(&owner, slice_of("{\"a\":1}\n", 8)), STDIO_BUS_OK);
     run_until(&owner, owner.other.received.len == 8);
     for (i = 0; i < 5; i++)
         calls += stdio_bus_event_loop_run_once(loop, 5);
@@ -519,9 +500,8 @@ START_TEST(half_closed_connection_is_sent_to)
     check_open(&owner);
     close_owner(&owner);
 }
-END_TEST
 
-START_TEST(half_closed_socket_that_goes_is_broken)
+TEST(half_closed_socket_that_goes_is_broken)
 {
     struct owner owner;
 
@@ -534,17 +514,16 @@ START_TEST(half_closed_socket_that_goes_is_broken)
     ck_assert_int_eq(owner.failure, CONNECTION_BROKEN);
     close_owner(&owner);
 }
-END_TEST
 
-START_TEST(what_was_sent_before_a_close_is_read)
+TEST_ROWS(what_was_sent_before_a_close_is_read, 4)
 {
     struct bytes script = {NULL, 0, 0};
     struct owner owner;
 
     add_message(&script, 150000, 1);
     add_message(&script, 30, 2);
-    open_either(&owner, _i % 2);
-    owner.hold_mode = _i / 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
+    open_either(&owner, row % 2);
+    owner.hold_mode = row / 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
     bytes_add(&owner.other.to_send, script.data, script.len);
     run_until(&owner, other_sent_all(&owner.other));
     other_close(&owner.other); /* altogether, while it is in the kernel's buffers */
@@ -554,20 +533,19 @@ START_TEST(what_was_sent_before_a_close_is_read)
     close_owner(&owner);
     bytes_free(&script);
 }
-END_TEST
 
-START_TEST(stopped_input_is_thrown_away)
+TEST_ROWS(stopped_input_is_thrown_away, 4)
 {
     struct owner owner;
 
-    open_either(&owner, _i % 2);
-    owner.hold_mode = _i / 2 == 0 ? HOLD_ALWAYS : HOLD_NEVER;
+    open_either(&owner, row % 2);
+    owner.hold_mode = row / 2 == 0 ? HOLD_ALWAYS : HOLD_NEVER;
     other_send(&owner.other, "{\"id\":1}\n{\"id\":");
     run_until(&owner, owner.offers == 1);
-    connection_stop_input(&owner.connection);
-    ck_assert_ptr_null(owner.connection.input);
+    connection_stop_input(&owner.stream.connection);
+    ck_assert_ptr_null(owner.stream.connection.input);
     owner.hold_mode = HOLD_NEVER;
-    connection_resume(&owner.connection);
+    connection_resume(&owner.stream.connection);
     other_send(&owner.other, "2}\n{\"id\":3}\n");
     run_some(&owner);
     end_of_input(&owner);
@@ -575,15 +553,14 @@ START_TEST(stopped_input_is_thrown_away)
     ck_assert_int_eq(owner.offers, 1);
     ck_assert_int_eq(owner.ended_count, 0);
     ck_assert_int_eq(owner.malformed_count, 0);
-    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}\n", 3)), STDIO_BUS_OK);
+    ck_assert_int_eq(send_line(&owner, slice_of("{}\n", 3)), STDIO_BUS_OK);
     run_until(&owner, owner.other.received.len == 3);
     close_owner(&owner);
 }
-END_TEST
 
 /* --- out of memory --- */
 
-START_TEST(starved_connection_goes_on)
+TEST(starved_connection_goes_on)
 {
     struct bytes script = {NULL, 0, 0};
     struct owner owner;
@@ -611,20 +588,19 @@ START_TEST(starved_connection_goes_on)
     close_owner(&owner);
     bytes_free(&script);
 }
-END_TEST
 
 /* --- opening and closing --- */
 
-START_TEST(closed_in_its_own_callback)
+TEST_ROWS(closed_in_its_own_callback, 10)
 {
     static const enum closing_at points[] = {CLOSE_AT_MESSAGE, CLOSE_AT_MALFORMED, CLOSE_AT_ENDED,
-                                             CLOSE_AT_FULL, CLOSE_AT_DRAINED, CLOSE_AT_FLUSHED};
+                                             CLOSE_AT_FULL, CLOSE_AT_DRAINED};
     struct owner owner;
     int i;
 
     limits.max_output_queue = 10;
-    open_either(&owner, _i % 2);
-    owner.closing_at = points[_i / 2];
+    open_either(&owner, row % 2);
+    owner.closing_at = points[row / 2];
     other_send(&owner.other, "{\"id\":1}\n");
     if (owner.closing_at == CLOSE_AT_ENDED) {
         run_until(&owner, owner.messages == 1);
@@ -632,22 +608,20 @@ START_TEST(closed_in_its_own_callback)
     } else if (owner.closing_at == CLOSE_AT_MALFORMED) {
         other_send(&owner.other, "]\n");
     } else if (owner.closing_at != CLOSE_AT_MESSAGE) {
-        for (i = 0; i < 5 && owner.connection.open; i++)
-            ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}    \n", 7)),
-                             STDIO_BUS_OK);
+        for (i = 0; i < 5 && connection_is_open(&owner.stream.connection); i++)
+            ck_assert_int_eq(send_line(&owner, slice_of("{}    \n", 7)), STDIO_BUS_OK);
     }
     other_send(&owner.other, "{\"id\":2}\n");
-    run_until(&owner, !owner.connection.open);
+    run_until(&owner, !connection_is_open(&owner.stream.connection));
     run_some(&owner); /* the callbacks check that they are not called any more */
-    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}\n", 3)), STDIO_BUS_OK);
-    connection_resume(&owner.connection);
-    connection_stop_input(&owner.connection);
-    connection_close(&owner.connection);
+    ck_assert_int_eq(send_line(&owner, slice_of("{}\n", 3)), STDIO_BUS_OK);
+    connection_resume(&owner.stream.connection);
+    connection_stop_input(&owner.stream.connection);
+    connection_close(&owner.stream.connection);
     close_owner(&owner);
 }
-END_TEST
 
-START_TEST(close_is_idempotent)
+TEST(close_is_idempotent)
 {
     struct connection zeroed;
     struct owner owner;
@@ -656,18 +630,32 @@ START_TEST(close_is_idempotent)
     memset(&zeroed, 0, sizeof zeroed);
     connection_close(&zeroed);
     open_socket(&owner);
-    fd = owner.connection.fd_in;
+    fd = owner.stream.connection.fd_in;
     other_send(&owner.other, "{\"id\":");
-    run_until(&owner, owner.connection.input != NULL);
-    ck_assert_int_eq(connection_send(&owner.connection, slice_of("{}\n", 3)), STDIO_BUS_OK);
-    connection_close(&owner.connection);
+    run_until(&owner, owner.stream.connection.input != NULL);
+    ck_assert_int_eq(send_line(&owner, slice_of("{}\n", 3)), STDIO_BUS_OK);
+    connection_close(&owner.stream.connection);
     ck_assert_int_eq(fcntl(fd, F_GETFD), -1);
     ck_assert_int_eq(stdio_bus_event_loop_remove(loop, fd), STDIO_BUS_ENOTFOUND);
-    connection_close(&owner.connection);
+    connection_close(&owner.stream.connection);
     run_some(&owner);
     close_owner(&owner);
 }
-END_TEST
+
+static int open_over(struct connection *connection, int fd_in, int fd_out, bool borrowed)
+{
+    static struct scanner scanner;
+    static const struct connection_handler nothing_is_reported;
+    const struct connection_options options = {.handler = &nothing_is_reported,
+                                               .check = &json_body_check,
+                                               .check_state = &scanner,
+                                               .context = "",
+                                               .fd_in = fd_in,
+                                               .fd_out = fd_out,
+                                               .borrowed = borrowed};
+
+    return connection_open(connection, &transport, &options);
+}
 
 static int flags_of(int fd)
 {
@@ -675,32 +663,30 @@ static int flags_of(int fd)
 }
 
 /* The descriptors are lent: in and out the same, of one description, or of two. */
-START_TEST(borrowed_descriptors_get_their_flags_back)
+TEST_ROWS(borrowed_descriptors_get_their_flags_back, 6)
 {
     struct connection connection;
-    bool nonblocking = _i >= 3;
+    bool nonblocking = row >= 3;
     int ends[2], in, out, flags_in, flags_out;
 
     memset(&connection, 0, sizeof connection);
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     in = ends[0];
-    out = _i % 3 == 0 ? in : _i % 3 == 1 ? dup(in) : ends[1];
+    out = row % 3 == 0 ? in : row % 3 == 1 ? dup(in) : ends[1];
     ck_assert_int_ge(out, 0);
     if (nonblocking)
         ck_assert_int_eq(fcntl(in, F_SETFL, flags_of(in) | O_NONBLOCK), 0);
     flags_in = flags_of(in);
     flags_out = flags_of(out);
-    ck_assert_int_eq(connection_open(&connection, &transport, &handler, in, out, true),
-                     STDIO_BUS_OK);
+    ck_assert_int_eq(open_over(&connection, in, out, true), STDIO_BUS_OK);
     ck_assert_int_ne(flags_of(in) & O_NONBLOCK, 0);
     ck_assert_int_ne(flags_of(out) & O_NONBLOCK, 0);
     connection_close(&connection);
     ck_assert_int_eq(flags_of(in), flags_in); /* and it is open */
     ck_assert_int_eq(flags_of(out), flags_out);
 }
-END_TEST
 
-START_TEST(failed_open_leaves_nothing)
+TEST_ROWS(failed_open_leaves_nothing, 2)
 {
     struct connection connection;
     int ends[2], flags, closed;
@@ -711,8 +697,8 @@ START_TEST(failed_open_leaves_nothing)
     closed = dup(ends[0]);
     ck_assert_int_eq(close(closed), 0);
     errno = 0;
-    ck_assert_int_eq(connection_open(&connection, &transport, &handler, _i == 0 ? ends[0] : closed,
-                                     _i == 0 ? closed : ends[0], _i == 0),
+    ck_assert_int_eq(open_over(&connection, row == 0 ? ends[0] : closed,
+                               row == 0 ? closed : ends[0], row == 0),
                      STDIO_BUS_ERR);
     ck_assert_int_eq(errno, EBADF);
     ck_assert_int_eq(flags_of(ends[0]), flags); /* open, and as it was */
@@ -720,7 +706,6 @@ START_TEST(failed_open_leaves_nothing)
     connection_close(&connection);
     ck_assert_int_eq(flags_of(ends[0]), flags);
 }
-END_TEST
 
 static int next_descriptor(void)
 {
@@ -732,7 +717,7 @@ static int next_descriptor(void)
 }
 
 /* Of a pipe that is lent it opens a descriptor of its own. */
-START_TEST(failed_open_closes_its_own)
+TEST(failed_open_closes_its_own)
 {
     struct connection connection;
     int ends[2], next;
@@ -740,21 +725,18 @@ START_TEST(failed_open_closes_its_own)
     memset(&connection, 0, sizeof connection);
     ck_assert_int_eq(pipe(ends), 0);
     next = next_descriptor();
-    ck_assert_int_eq(connection_open(&connection, &transport, &handler, ends[0], next + 10, true),
-                     STDIO_BUS_ERR);
+    ck_assert_int_eq(open_over(&connection, ends[0], next + 10, true), STDIO_BUS_ERR);
     ck_assert_int_eq(errno, EBADF);
     ck_assert_int_eq(next_descriptor(), next);
-    ck_assert_int_eq(connection_open(&connection, &transport, &handler, ends[0], ends[1], true),
-                     STDIO_BUS_OK);
+    ck_assert_int_eq(open_over(&connection, ends[0], ends[1], true), STDIO_BUS_OK);
     connection_close(&connection);
     ck_assert_int_eq(next_descriptor(), next);
     ck_assert_int_ge(flags_of(ends[0]), 0);
     ck_assert_int_ge(flags_of(ends[1]), 0);
 }
-END_TEST
 
 /* A file, which epoll refuses, as standard input has it in: stdio_bus < requests. */
-START_TEST(input_from_a_file)
+TEST(input_from_a_file)
 {
     struct bytes script = {NULL, 0, 0};
     struct owner owner;
@@ -775,42 +757,8 @@ START_TEST(input_from_a_file)
     fclose(file);
     bytes_free(&script);
 }
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_loop_test(tcase, small_messages_in_chunks, 0, 4 * CHUNKS);
-    tcase_add_loop_test(tcase, large_messages_in_chunks, 0, 16);
-    tcase_add_test(tcase, many_messages_in_one_read);
-    tcase_add_test(tcase, fields_are_there_when_offered_again);
-    tcase_add_test(tcase, problem_of_a_field_is_told_with_the_message);
-    tcase_add_loop_test(tcase, held_connection_reads_nothing_more, 0, 2);
-    tcase_add_test(tcase, nobody_takes_more_than_a_turn);
-    tcase_add_test(tcase, idle_connection_holds_no_buffer);
-    tcase_add_loop_test(tcase, malformed_input_ends_it, 0, CHUNKS);
-    tcase_add_loop_test(tcase, longest_message_is_accepted, 0, EDGE_CHUNKS);
-    tcase_add_loop_test(tcase, longer_message_is_not_accepted, 0, EDGE_CHUNKS);
-    tcase_add_loop_test(tcase, line_without_end_is_not_accepted, 0, 2);
-    tcase_add_loop_test(tcase, bad_lines_are_skipped, 0, 4 * CHUNKS);
-    tcase_add_loop_test(tcase, skipped_line_is_shown, 0, CHUNKS);
-    tcase_add_loop_test(tcase, long_line_is_skipped_as_it_comes, 0, 2);
-    tcase_add_loop_test(tcase, unterminated_last_line_is_cut, 0, 2 * CHUNKS);
-    tcase_add_loop_test(tcase, end_comes_after_the_last_message, 0, 2);
-    tcase_add_loop_test(tcase, end_of_an_empty_input, 0, 2);
-    tcase_add_loop_test(tcase, half_closed_connection_is_sent_to, 0, 2);
-    tcase_add_test(tcase, half_closed_socket_that_goes_is_broken);
-    tcase_add_loop_test(tcase, what_was_sent_before_a_close_is_read, 0, 4);
-    tcase_add_loop_test(tcase, stopped_input_is_thrown_away, 0, 4);
-    tcase_add_test(tcase, starved_connection_goes_on);
-    tcase_add_loop_test(tcase, closed_in_its_own_callback, 0, 12);
-    tcase_add_test(tcase, close_is_idempotent);
-    tcase_add_loop_test(tcase, borrowed_descriptors_get_their_flags_back, 0, 6);
-    tcase_add_test(tcase, failed_open_closes_its_own);
-    tcase_add_loop_test(tcase, failed_open_leaves_nothing, 0, 2);
-    tcase_add_test(tcase, input_from_a_file);
-}
 
 int main(void)
 {
-    return run_suite("connection", add_tests);
+    return run_suite("connection");
 }

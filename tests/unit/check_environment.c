@@ -2,42 +2,10 @@
 
 #include "config/environment.h"
 
-#include <check.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/error.h"
-
-#define POOL "{\"pools\": [{\"id\": \"a\", \"command\": \"%s\", \"instances\": 1,\n%s}]}"
-
-static struct config config;
-static char told[4096];
-
-static void note(void *user_data, bool is_error, const char *text)
-{
-    size_t used = strlen(told);
-
-    (void)user_data;
-    (void)is_error;
-    snprintf(told + used, sizeof told - used, "%s\n", text);
-}
-
-/* A pool with this command and these further members, from 2:1 on. */
-static void expect_command(const char *command, const char *members, const char *expected)
-{
-    char text[4096];
-    int code;
-
-    snprintf(text, sizeof text, POOL, command, members);
-    told[0] = '\0';
-    config_free(&config);
-    code = config_read_text(&config, text, strlen(text), "c", note, NULL);
-    ck_assert_str_eq(told, expected);
-    ck_assert_int_eq(code, expected[0] == '\0' ? STDIO_BUS_OK : STDIO_BUS_EINVAL);
-}
+#include "config_fixture.h"
 
 static void expect_pool(const char *members, const char *expected)
 {
@@ -64,12 +32,7 @@ static size_t count_of(char *const *envp, const char *name)
     return count;
 }
 
-static void free_config(void)
-{
-    config_free(&config);
-}
-
-START_TEST(ours_is_inherited)
+START_TEST(environment_is_inherited)
 {
     setenv("CHECK_ONE", "1=1", 1);
     setenv("CHECK_EMPTY", "", 1);
@@ -84,7 +47,7 @@ START_TEST(ours_is_inherited)
 }
 END_TEST
 
-START_TEST(variables_are_set_and_replaced)
+START_TEST(env_sets_and_replaces_variables)
 {
     setenv("CHECK_ONE", "old", 1);
     setenv("CHECK_ONE_MORE", "kept", 1);
@@ -98,7 +61,7 @@ START_TEST(variables_are_set_and_replaced)
 }
 END_TEST
 
-START_TEST(nothing_else_with_clear_env)
+START_TEST(clear_env_inherits_nothing)
 {
     setenv("CHECK_ONE", "1", 1);
     expect_pool("\"clear_env\": true", "");
@@ -109,7 +72,7 @@ START_TEST(nothing_else_with_clear_env)
 }
 END_TEST
 
-START_TEST(our_own_are_not_passed_on)
+START_TEST(private_variables_are_not_inherited)
 {
     static const char *const names[] = {"NOTIFY_SOCKET",  "LISTEN_FDS",    "LISTEN_PID",
                                         "LISTEN_FDNAMES", "WATCHDOG_USEC", "WATCHDOG_PID",
@@ -125,18 +88,18 @@ START_TEST(our_own_are_not_passed_on)
         expect_variable(names[i], NULL);
     expect_variable("STDIO_BUSY", "kept");
     expect_variable("LISTEN_FDS_TOO", "kept");
-    expect_pool("\"env\": {\"LISTEN_FDS\": \"3\"}", ""); /* said expressly */
+    expect_pool("\"env\": {\"LISTEN_FDS\": \"3\"}", ""); /* set expressly */
     expect_variable("LISTEN_FDS", "3");
 }
 END_TEST
 
-START_TEST(names_in_values)
+START_TEST(names_in_values_are_expanded)
 {
     static const struct {
         const char *written, *value;
     } cases[] = {
         {"${CHECK_ONE}", "first"},
-        {"<${CHECK_ONE}${_2}>", "<first$x ${y}>"}, /* what comes in is not looked at again */
+        {"<${CHECK_ONE}${_2}>", "<first$x ${y}>"}, /* a value is not expanded again */
         {"${CHECK_EMPTY}", ""},
         {"$CHECK_ONE", "$CHECK_ONE"},
         {"$", "$"},
@@ -161,32 +124,42 @@ START_TEST(names_in_values)
 }
 END_TEST
 
-START_TEST(faults_are_told)
+static const struct {
+    const char *members, *problem;
+} faults[] = {
+    {"\"env\": [\"A=b\"]", "2:8: pools[0].env: must be an object, not an array"},
+    {"\"env\": {\"A\": 1}", "2:14: pools[0].env.A: must be a string, not a number"},
+    {"\"env\": {\"A\": \"b\\u0000\"}",
+     "2:14: pools[0].env.A: must not contain the character \\u0000"},
+    {"\"env\": {\"\": \"b\"}", "2:13: pools[0].env[\"\"]: no variable can have this name"},
+    {"\"env\": {\"A=B\": \"b\"}", "2:16: pools[0].env[\"A=B\"]: no variable can have this name"},
+    {"\"env\": {\"A\": \"x${CHECK_NONE}\"}",
+     "2:14: pools[0].env.A: not set in the environment: \"CHECK_NONE\""},
+    {"\"env\": {\"A\": \"${CHECK_NONE\"}",
+     "2:14: pools[0].env.A: \"${\" without a \"}\"; \"$$\" stands for a \"$\""},
+    {"\"env\": {\"A\": \"${}\"}", "2:14: pools[0].env.A: not the name of a variable: \"\""},
+    {"\"env\": {\"A\": \"${B:-c}\", \"D\": null}",
+     "2:14: pools[0].env.A: not the name of a variable: \"B:-c\"\n"
+     "E c.json:2:30: pools[0].env.D: must be a string, not null"},
+    {"\"clear_env\": 1", "2:14: pools[0].clear_env: must be true or false, not a number"},
+    {"\"cwd\": 1", "2:8: pools[0].cwd: must be a string, not a number"},
+    {"\"cwd\": \"\"", "2:8: pools[0].cwd: must not be empty"},
+    {"\"cwd\": \"/no/such\"",
+     "2:8: pools[0].cwd: cannot work in \"/no/such\": No such file or directory"},
+    {"\"cwd\": \"/dev/null\"", "2:8: pools[0].cwd: cannot work in \"/dev/null\": Not a directory"},
+};
+
+START_TEST(faults_are_reported)
 {
+    char expected[512];
+
     unsetenv("CHECK_NONE");
-    expect_pool("\"env\": [\"A=b\"]", "c:2:8: pools[0].env: must be an object, not an array\n");
-    expect_pool("\"env\": {\"A\": 1}", "c:2:14: pools[0].env.A: must be a string, not a number\n");
-    expect_pool("\"env\": {\"A\": \"b\\u0000\"}",
-                "c:2:14: pools[0].env.A: must not contain the character \\u0000\n");
-    expect_pool("\"env\": {\"\": \"b\"}",
-                "c:2:13: pools[0].env[\"\"]: no variable can have this name\n");
-    expect_pool("\"env\": {\"A=B\": \"b\"}",
-                "c:2:16: pools[0].env[\"A=B\"]: no variable can have this name\n");
-    expect_pool("\"env\": {\"A\": \"x${CHECK_NONE}\"}",
-                "c:2:14: pools[0].env.A: not set in the environment: \"CHECK_NONE\"\n");
-    expect_pool("\"env\": {\"A\": \"${CHECK_NONE\"}",
-                "c:2:14: pools[0].env.A: \"${\" without a \"}\"; \"$$\" stands for a \"$\"\n");
-    expect_pool("\"env\": {\"A\": \"${}\"}",
-                "c:2:14: pools[0].env.A: not the name of a variable: \"\"\n");
-    expect_pool("\"env\": {\"A\": \"${B:-c}\", \"D\": null}",
-                "c:2:14: pools[0].env.A: not the name of a variable: \"B:-c\"\n"
-                "c:2:30: pools[0].env.D: must be a string, not null\n");
-    expect_pool("\"clear_env\": 1",
-                "c:2:14: pools[0].clear_env: must be true or false, not a number\n");
+    snprintf(expected, sizeof expected, "E c.json:%s\n", faults[_i].problem);
+    expect_pool(faults[_i].members, expected);
 }
 END_TEST
 
-START_TEST(name_that_is_too_long)
+START_TEST(name_has_a_limit)
 {
     char name[300], members[1024];
 
@@ -199,29 +172,24 @@ START_TEST(name_that_is_too_long)
     name[255] = 'N';
     name[256] = '\0';
     snprintf(members, sizeof members, "\"env\": {\"A\": \"${%s}\"}", name);
-    expect_pool(members, "c:2:14: pools[0].env.A: not the name of a variable: "
+    expect_pool(members, "E c.json:2:14: pools[0].env.A: not the name of a variable: "
                          "\"NNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNN...\"\n");
 }
 END_TEST
 
-START_TEST(working_directory)
+START_TEST(working_directory_is_read)
 {
     expect_pool("\"cwd\": \"/tmp/..\"", "");
     ck_assert_str_eq(config.pools[0].cwd, "/tmp/..");
-    expect_pool("\"cwd\": 1", "c:2:8: pools[0].cwd: must be a string, not a number\n");
-    expect_pool("\"cwd\": \"\"", "c:2:8: pools[0].cwd: must not be empty\n");
-    expect_pool("\"cwd\": \"/no/such\"",
-                "c:2:8: pools[0].cwd: cannot work in \"/no/such\": No such file or directory\n");
-    expect_pool("\"cwd\": \"/dev/null\"",
-                "c:2:8: pools[0].cwd: cannot work in \"/dev/null\": Not a directory\n");
 }
 END_TEST
 
-/* In the PATH that the workers get, and in the directory they work in. */
-START_TEST(command_is_looked_up_as_it_will_be)
+/* In the PATH and the working directory of the workers. */
+START_TEST(command_is_looked_up_as_for_the_workers)
 {
-    static const char missing[] = "c:1:35: pools[0].command: cannot run \"tool\", looked up in "
-                                  "PATH: No such file or directory\n";
+    static const char missing[] =
+        "E c.json:1:35: pools[0].command: cannot run \"tool\", looked up in "
+        "PATH: No such file or directory\n";
     char dir[] = "/tmp/check_environment.XXXXXX", tool[64], members[256];
 
     ck_assert_ptr_nonnull(mkdtemp(dir));
@@ -231,7 +199,7 @@ START_TEST(command_is_looked_up_as_it_will_be)
     setenv("CHECK_ONE", dir, 1);
     expect_command("tool", "\"env\": {\"PATH\": \"/bin:${CHECK_ONE}\"}", "");
     expect_command("cat", "\"env\": {\"PATH\": \"${CHECK_ONE}\"}",
-                   "c:1:35: pools[0].command: cannot run \"cat\", looked up in PATH: "
+                   "E c.json:1:35: pools[0].command: cannot run \"cat\", looked up in PATH: "
                    "No such file or directory\n");
     expect_command("cat", "\"clear_env\": true", ""); /* the system's own PATH */
     snprintf(members, sizeof members, "\"cwd\": \"%s\"", dir);
@@ -239,11 +207,12 @@ START_TEST(command_is_looked_up_as_it_will_be)
     expect_command("tool", members, missing);
     snprintf(members, sizeof members, "\"cwd\": \"%s\", \"env\": {\"PATH\": \".\"}", dir);
     expect_command("tool", members, "");
-    expect_command("./tool", "\"args\": []",
-                   "c:1:35: pools[0].command: cannot run \"./tool\": No such file or directory\n");
-    /* What it depends on is wrong: that alone is told. */
+    expect_command(
+        "./tool", "\"args\": []",
+        "E c.json:1:35: pools[0].command: cannot run \"./tool\": No such file or directory\n");
+    /* Something that it depends on is wrong: that alone is reported. */
     expect_command("tool", "\"clear_env\": 0",
-                   "c:2:14: pools[0].clear_env: must be true or false, not a number\n");
+                   "E c.json:2:14: pools[0].clear_env: must be true or false, not a number\n");
     ck_assert_int_eq(unlink(tool), 0);
     ck_assert_int_eq(rmdir(dir), 0);
 }
@@ -253,22 +222,17 @@ int main(void)
 {
     Suite *suite = suite_create("environment");
     TCase *tcase = tcase_create("environment");
-    SRunner *runner = srunner_create(suite);
-    int failed;
 
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, NULL, free_config);
-    tcase_add_test(tcase, ours_is_inherited);
-    tcase_add_test(tcase, variables_are_set_and_replaced);
-    tcase_add_test(tcase, nothing_else_with_clear_env);
-    tcase_add_test(tcase, our_own_are_not_passed_on);
-    tcase_add_test(tcase, names_in_values);
-    tcase_add_test(tcase, faults_are_told);
-    tcase_add_test(tcase, name_that_is_too_long);
-    tcase_add_test(tcase, working_directory);
-    tcase_add_test(tcase, command_is_looked_up_as_it_will_be);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    tcase_add_test(tcase, environment_is_inherited);
+    tcase_add_test(tcase, env_sets_and_replaces_variables);
+    tcase_add_test(tcase, clear_env_inherits_nothing);
+    tcase_add_test(tcase, private_variables_are_not_inherited);
+    tcase_add_test(tcase, names_in_values_are_expanded);
+    tcase_add_loop_test(tcase, faults_are_reported, 0, COUNT(faults));
+    tcase_add_test(tcase, name_has_a_limit);
+    tcase_add_test(tcase, working_directory_is_read);
+    tcase_add_test(tcase, command_is_looked_up_as_for_the_workers);
+    return run_suite(suite);
 }

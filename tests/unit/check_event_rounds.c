@@ -83,7 +83,6 @@ START_TEST(deferred_memory_goes_at_the_end_of_the_round)
 {
     struct watched reader;
 
-    set_up(_i);
     freed_len = 0;
     open_reader(&reader, READ);
     reader.act = defer_three;
@@ -100,7 +99,6 @@ START_TEST(deferred_memory_goes_at_the_end_of_the_round)
     ck_assert_int_eq(run(0), 1);
     ck_assert_int_eq(freed_len, 4);
     defer(new_object(5, new_object(6, NULL)));
-    close_watched(&reader);
     tear_down();
     ck_assert_int_eq(freed_len, 6);
 }
@@ -122,8 +120,7 @@ static void on_alarm(void *user_data)
 
     rung[rung_len++] = alarm->number;
     if (alarm->restart)
-        timers_start(stdio_bus_event_loop_timers(loop), &alarm->timer,
-                     stdio_bus_event_loop_now_ms(loop));
+        stdio_bus_event_loop_start_timer(loop, &alarm->timer, 0);
 }
 
 static void start_alarm(struct alarm *alarm, int number, int delay_ms)
@@ -138,7 +135,6 @@ START_TEST(deadline_ends_the_wait_and_not_too_early)
     struct alarm alarm;
     int64_t start_ms;
 
-    set_up(_i);
     rung_len = 0;
     start_ms = clock_now_ms();
     start_alarm(&alarm, 1, 30);
@@ -147,7 +143,6 @@ START_TEST(deadline_ends_the_wait_and_not_too_early)
     ck_assert_int_ge(clock_now_ms() - start_ms, 30);
     ck_assert_int_ge(stdio_bus_event_loop_now_ms(loop) - start_ms, 30);
     ck_assert_int_le(spy.waits, 2); /* 1, where a wait is not cut short by the system */
-    tear_down();
 }
 END_TEST
 
@@ -158,7 +153,6 @@ START_TEST(time_stands_still_while_the_clock_fails)
     struct watched reader;
     int64_t before_ms;
 
-    set_up(_i);
     rung_len = 0;
     open_reader(&reader, READ);
     put(&reader);
@@ -175,9 +169,7 @@ START_TEST(time_stands_still_while_the_clock_fails)
     ck_assert_int_eq(run(WAIT_MS), 1);
     ck_assert_int_ge(stdio_bus_event_loop_now_ms(loop), before_ms);
     ck_assert_int_eq(rung_len, 0);
-    timers_stop(stdio_bus_event_loop_timers(loop), &alarm.timer);
-    close_watched(&reader);
-    tear_down();
+    stdio_bus_event_loop_stop_timer(loop, &alarm.timer);
 }
 END_TEST
 #endif
@@ -187,7 +179,6 @@ START_TEST(wait_is_the_shorter_of_timeout_and_deadline)
     struct alarm alarm;
     struct watched reader;
 
-    set_up(_i);
     open_reader(&reader, READ);
     put(&reader);
     ck_assert_int_eq(run(-1), 1); /* no deadline: no tick */
@@ -204,11 +195,9 @@ START_TEST(wait_is_the_shorter_of_timeout_and_deadline)
     ck_assert_int_le(spy.wait_ms, 2 * WAIT_MS);
     ck_assert_int_eq(run(0), 1);
     ck_assert_int_eq(spy.wait_ms, 0);
-    timers_stop(stdio_bus_event_loop_timers(loop), &alarm.timer);
+    stdio_bus_event_loop_stop_timer(loop, &alarm.timer);
     ck_assert_int_eq(run(-1), 1);
     ck_assert_int_eq(spy.wait_ms, -1);
-    close_watched(&reader);
-    tear_down();
 }
 END_TEST
 
@@ -217,7 +206,6 @@ START_TEST(timers_run_in_order_after_descriptors)
     struct alarm alarms[3];
     struct watched reader;
 
-    set_up(_i);
     rung_len = 0;
     open_reader(&reader, READ);
     put(&reader);
@@ -236,8 +224,6 @@ START_TEST(timers_run_in_order_after_descriptors)
     ck_assert_int_eq(rung_len, 3);
     ck_assert_int_eq(run(-1), 1);
     ck_assert_int_gt(spy.wait_ms, 0);
-    close_watched(&reader);
-    tear_down();
 }
 END_TEST
 
@@ -259,7 +245,6 @@ START_TEST(after_hook_asks_for_another_round)
     struct watched reader;
     struct alarm alarm;
 
-    set_up(_i);
     rung_len = hook_calls = 0;
     hook_wishes = 2;
     open_reader(&reader, READ);
@@ -271,8 +256,6 @@ START_TEST(after_hook_asks_for_another_round)
         ck_assert_int_eq(hook_calls, i);
         ck_assert_int_eq(spy.wait_ms, i == 4 ? -1 : 0);
     }
-    close_watched(&reader);
-    tear_down();
 }
 END_TEST
 
@@ -287,14 +270,12 @@ START_TEST(signal_ends_the_wait)
     struct sigaction action = {.sa_handler = ignore_signal};
     struct itimerval interval = {{0, 10000}, {0, 10000}}, none = {{0, 0}, {0, 0}};
 
-    set_up(_i);
     ck_assert_int_eq(sigaction(SIGALRM, &action, NULL), 0);
     ck_assert_int_eq(setitimer(ITIMER_REAL, &interval, NULL), 0);
     ck_assert_int_eq(run(-1), 0);
     ck_assert_int_eq(setitimer(ITIMER_REAL, &none, NULL), 0);
     ck_assert_int_eq(spy.wait_result, -1);
     ck_assert_int_eq(spy.wait_errno, EINTR);
-    tear_down();
 }
 END_TEST
 
@@ -310,9 +291,8 @@ START_TEST(poll_fd_is_readable_with_work)
     struct watched reader;
     int fd;
 
-    set_up(_i);
     fd = stdio_bus_event_loop_get_poll_fd(loop);
-    if (backends[_i] == &event_backend_poll) {
+    if (spy.real == &event_backend_poll) {
         ck_assert_int_eq(fd, -1);
     } else {
         ck_assert_int_ge(fd, 0);
@@ -325,42 +305,24 @@ START_TEST(poll_fd_is_readable_with_work)
         ck_assert(!readable(fd));
         close_watched(&reader);
     }
-    tear_down();
 }
 END_TEST
 
 static void add_tests(TCase *tcase)
 {
-    static const TTest *const *const tests[] = {
-        &deferred_memory_goes_at_the_end_of_the_round,
-        &deadline_ends_the_wait_and_not_too_early,
+    tcase_add_test(tcase, deferred_memory_goes_at_the_end_of_the_round);
+    tcase_add_test(tcase, deadline_ends_the_wait_and_not_too_early);
 #ifdef HAVE_WRAP
-        &time_stands_still_while_the_clock_fails,
+    tcase_add_test(tcase, time_stands_still_while_the_clock_fails);
 #endif
-        &wait_is_the_shorter_of_timeout_and_deadline,
-        &timers_run_in_order_after_descriptors,
-        &after_hook_asks_for_another_round,
-        &signal_ends_the_wait,
-        &poll_fd_is_readable_with_work,
-    };
-
-    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-        tcase_add_loop_test(tcase, *tests[i], 0, BACKENDS);
+    tcase_add_test(tcase, wait_is_the_shorter_of_timeout_and_deadline);
+    tcase_add_test(tcase, timers_run_in_order_after_descriptors);
+    tcase_add_test(tcase, after_hook_asks_for_another_round);
+    tcase_add_test(tcase, signal_ends_the_wait);
+    tcase_add_test(tcase, poll_fd_is_readable_with_work);
 }
 
 int main(void)
 {
-    Suite *suite = suite_create("event_rounds");
-    TCase *tcase = tcase_create("event_rounds");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tcase, 30);
-    add_tests(tcase);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_over_backends("event_rounds", add_tests);
 }

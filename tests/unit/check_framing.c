@@ -8,11 +8,23 @@
 #include <string.h>
 
 #include "data/json_texts.h"
-#include "format/content_type.h"
-#include "format/framing.h"
-#include "format/message.h"
+#include "framing/content_length.h"
+#include "framing/framing.h"
+#include "json/message.h"
 
 #define MAX_BODY 1000
+
+static struct scanner scanner;
+
+/* The state of a stream of JSON that nothing has come of. */
+static void start_stream(struct framing_state *state, const struct framing *framing)
+{
+    memset(state, 0x5A, sizeof *state);
+    state->check = &json_body_check;
+    state->check_state = &scanner;
+    state->max_body = MAX_BODY;
+    framing->reset(state);
+}
 
 struct bytes {
     char *data;
@@ -61,6 +73,9 @@ static void append_stream(struct bytes *to, const struct framing *framing, const
     }
 }
 
+#define PARSE_ERROR "-32700 "
+#define INVALID "-32600 "
+
 /* Puts down what `next` says of an exact copy of stream[begin, there), and moves `begin`. */
 static enum frame_status note_next(const struct framing *framing, struct framing_state *state,
                                    const struct bytes *stream, size_t *begin, size_t there,
@@ -75,14 +90,13 @@ static enum frame_status note_next(const struct framing *framing, struct framing
     ck_assert_ptr_nonnull(copy);
     memcpy(copy, stream->data + *begin, len);
     status = framing->next(state, slice_of(copy, len), &frame);
-    if (status == FRAME_MESSAGE) {
-        ck_assert(frame.body.data == copy);
-        ck_assert_uint_eq(frame.body.len, frame.consumed);
-        append(notes, copy, frame.body.len);
+    if (status == FRAME_WHOLE) {
+        append(notes, copy, frame.consumed);
         append_text(notes, ";");
     } else if (status == FRAME_REFUSED) {
-        ck_assert(state->told || !state->begun);
-        snprintf(text, sizeof text, "%d %s;", frame.code, frame.problem);
+        ck_assert(state->reported || !state->begun);
+        snprintf(text, sizeof text, "%s%s;",
+                 frame.fault == FRAME_FAULT_SYNTAX ? PARSE_ERROR : INVALID, frame.problem);
         append_text(notes, text);
     }
     ck_assert_uint_le(frame.consumed, len);
@@ -98,9 +112,7 @@ static size_t read_stream(const struct framing *framing, const struct bytes *str
     size_t begin = 0, there = 0;
     enum frame_status status;
 
-    memset(state, 0x5A, sizeof *state);
-    state->max_body = MAX_BODY;
-    framing->reset(state);
+    start_stream(state, framing);
     append_text(notes, "");
     do {
         there = stream->len - there < size ? stream->len : there + size;
@@ -113,8 +125,6 @@ static size_t read_stream(const struct framing *framing, const struct bytes *str
     return stream->len - begin;
 }
 
-#define PARSE_ERROR "-32700 "
-#define INVALID "-32600 "
 #define SHORT PARSE_ERROR "the body ends inside the JSON object;"
 #define STRAY PARSE_ERROR "not a header;"
 #define NO_LENGTH PARSE_ERROR "no Content-Length;"
@@ -293,15 +303,15 @@ END_TEST
 START_TEST(skipped_bytes_are_not_kept)
 {
     const struct framing *framing = framings[_i];
-    struct framing_state state = {.max_body = MAX_BODY};
+    struct framing_state state;
     struct frame frame;
     char prefix[FRAME_PREFIX_MAX], bytes[1000] = "";
     size_t len = framing->prefix(prefix, 100000), left;
 
-    framing->reset(&state);
+    start_stream(&state, framing);
     ck_assert_int_eq(framing->next(&state, slice_of(prefix, len), &frame), FRAME_REFUSED);
     ck_assert_uint_eq(frame.consumed, len);
-    ck_assert(state.begun && state.told);
+    ck_assert(state.begun && state.reported);
     for (left = 100000; left > 0; left -= 1000) {
         ck_assert(state.begun);
         ck_assert_int_eq(framing->next(&state, slice_of(bytes, sizeof bytes), &frame), FRAME_SKIP);
@@ -347,9 +357,10 @@ START_TEST(headers_at_their_limits)
     append_headers(&stream, heads[_i / 3].count, heads[_i / 3].len);
     append_text(&stream, "{}");
     append_stream(&stream, &framing_content_length, "<{}>");
-    read_stream(&framing_content_length, &stream, _i % 3 == 0   ? 1
-                                                  : _i % 3 == 1 ? 1000
-                                                                : SIZE_MAX,
+    read_stream(&framing_content_length, &stream,
+                _i % 3 == 0   ? 1
+                : _i % 3 == 1 ? 1000
+                              : SIZE_MAX,
                 &notes, &state);
     ck_assert_str_eq(notes.data, heads[_i / 3].notes);
     free(stream.data);
@@ -369,10 +380,10 @@ START_TEST(length_framing_stays_in_step)
         struct bytes notes = {NULL, 0};
 
         read_stream(&framing_length, &stream, size, &notes, &state);
-        ck_assert_str_eq(notes.data, "{\"id\":1};" SHORT "{\n};" SHORT PARSE_ERROR
-                                     "not a JSON object;" PARSE_ERROR
-                                     "not a JSON object;{\"id\":2};" TOO_LONG);
-        ck_assert(state.begun && state.told);
+        ck_assert_str_eq(notes.data,
+                         "{\"id\":1};" SHORT "{\n};" SHORT PARSE_ERROR
+                         "not a JSON object;" PARSE_ERROR "not a JSON object;{\"id\":2};" TOO_LONG);
+        ck_assert(state.begun && state.reported);
         ck_assert_uint_eq(state.left, 0xFFFFFFFF - 2);
         free(notes.data);
     }
@@ -385,11 +396,11 @@ static void check_give_up(const struct framing *framing, const char *stream_text
                           const char *expected)
 {
     struct bytes stream = {NULL, 0}, notes = {NULL, 0};
-    struct framing_state state = {.max_body = MAX_BODY};
+    struct framing_state state;
     size_t begin = 0;
 
     append_stream(&stream, framing, stream_text);
-    framing->reset(&state);
+    start_stream(&state, framing);
     append_text(&notes, "");
     while (note_next(framing, &state, &stream, &begin, cut, &notes) != FRAME_WAIT)
         continue;
@@ -501,7 +512,7 @@ END_TEST
 
 START_TEST(fields_are_those_of_the_message)
 {
-    struct framing_state state = {.max_body = MAX_BODY};
+    struct framing_state state;
     struct bytes stream = {NULL, 0};
     struct frame frame;
     struct message message;
@@ -510,12 +521,13 @@ START_TEST(fields_are_those_of_the_message)
 
     append_stream(&stream, &framing_content_length,
                   "<\n{\"method\":\"m\",\n\"id\":\n\"x\",\r\n\"sessionId\":\"s\"\n}>");
-    framing_content_length.reset(&state);
+    start_stream(&state, &framing_content_length);
     input = slice_of(stream.data, stream.len);
     ck_assert_int_eq(framing_content_length.next(&state, input, &frame), FRAME_SKIP);
     input = slice_of(input.data + frame.consumed, input.len - frame.consumed);
-    ck_assert_int_eq(framing_content_length.next(&state, input, &frame), FRAME_MESSAGE);
-    ck_assert_int_eq(message_from_scan(&message, frame.body, &state.scanner.fields, &scratch),
+    ck_assert_int_eq(framing_content_length.next(&state, input, &frame), FRAME_WHOLE);
+    ck_assert_int_eq(message_from_scan(&message, slice_of(input.data, frame.consumed),
+                                       &scanner.fields, &scratch),
                      MESSAGE_OK);
     ck_assert(message.id.type == ID_STRING && slice_equal(message.id.text, slice_of("x", 1)));
     ck_assert(slice_equal(message.session_id, slice_of("s", 1)));

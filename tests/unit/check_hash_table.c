@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/siphash.h"
 #include "quick_assert.h"
+#include "run_tests.h"
 
 /* The table with an allocator that fails on demand: this object's functions take the place of the
  * library's. */
@@ -78,7 +79,7 @@ START_TEST(siphash_is_siphash_1_3)
     size_t shift, i;
 
     if (!is_little_endian())
-        return; /* bytes are taken in the machine's own order */
+        return;                           /* bytes are taken in the machine's own order */
     for (shift = 0; shift < 8; shift++) { /* however the bytes are aligned */
         for (i = 0; i < vector->len; i++)
             bytes[shift + i] = (unsigned char)i;
@@ -101,14 +102,13 @@ START_TEST(siphash_depends_on_every_byte_and_key_bit)
     struct siphash_key key = {3, 4};
     unsigned char bytes[40] = {0};
     uint64_t plain = siphash(&key, bytes, sizeof bytes);
-    unsigned i;
 
-    for (i = 0; i < sizeof bytes; i++) {
+    for (unsigned i = 0; i < sizeof bytes; i++) {
         bytes[i] = 1;
         ck_assert_uint_ne(siphash(&key, bytes, sizeof bytes), plain);
         bytes[i] = 0;
     }
-    for (i = 0; i < 128; i++) {
+    for (unsigned i = 0; i < 128; i++) {
         struct siphash_key other = key;
 
         if (i < 64)
@@ -140,19 +140,19 @@ struct item {
     bool present;
 };
 
-struct model {
+static struct {
     struct hash_table table;
     struct item items[ITEMS];
     size_t count;
     uint64_t random;
-};
+} model;
 
-static uint64_t next_random(struct model *model)
+static uint64_t next_random(void)
 {
-    model->random ^= model->random << 13;
-    model->random ^= model->random >> 7;
-    model->random ^= model->random << 17;
-    return model->random;
+    model.random ^= model.random << 13;
+    model.random ^= model.random >> 7;
+    model.random ^= model.random << 17;
+    return model.random;
 }
 
 static bool item_equal(const void *item, const void *key)
@@ -160,12 +160,12 @@ static bool item_equal(const void *item, const void *key)
     return ((const struct item *)item)->number == *(const unsigned *)key;
 }
 
-/* How hashes are made, one per run of the test: */
+/* The kinds of hashes, one per run of the test. */
 #define KINDS_OF_HASH 6
 
-static uint64_t make_hash(struct model *model, int kind)
+static uint64_t make_hash(int kind)
 {
-    uint64_t random = next_random(model);
+    uint64_t random = next_random();
 
     switch (kind) {
     case 0:
@@ -183,114 +183,112 @@ static uint64_t make_hash(struct model *model, int kind)
     }
 }
 
-static struct item *find(const struct model *model, const struct item *item)
+static struct item *find(const struct item *item)
 {
-    return hash_table_find(&model->table, item->hash, item_equal, &item->number);
+    return hash_table_find(&model.table, item->hash, item_equal, &item->number);
 }
 
-static void check_all(const struct model *model)
+static void check_all(void)
 {
-    size_t capacity = model->table.capacity;
+    size_t capacity = model.table.capacity;
     size_t i, used = 0;
 
-    ck_assert_uint_eq(model->table.count, model->count);
+    ck_assert_uint_eq(model.table.count, model.count);
     for (i = 0; i < ITEMS; i++) {
-        const struct item *item = &model->items[i];
+        const struct item *item = &model.items[i];
 
-        QUICK_ASSERT(find(model, item) == (item->present ? item : NULL));
+        QUICK_ASSERT(find(item) == (item->present ? item : NULL));
     }
     ck_assert_uint_eq(capacity & (capacity - 1), 0);
     for (i = 0; i < capacity; i++)
-        used += model->table.slots[i].item != NULL;
-    ck_assert_uint_eq(used, model->count);
+        used += model.table.slots[i].item != NULL;
+    ck_assert_uint_eq(used, model.count);
     ck_assert(capacity == 0 || used < capacity); /* a probe always ends */
 }
 
-static void step(struct model *model, bool filling)
+static int insert(struct item *item)
 {
-    struct item *item = &model->items[next_random(model) % ITEMS];
-    bool insert = next_random(model) % 8 < (filling ? 6u : 2u);
+    int status = hash_table_insert(&model.table, item->hash, item);
 
-    if (insert && !item->present) {
-        QUICK_ASSERT(hash_table_insert(&model->table, item->hash, item) == STDIO_BUS_OK);
+    if (status == STDIO_BUS_OK) {
         item->present = true;
-        model->count++;
-    } else if (!insert) {
-        QUICK_ASSERT(hash_table_remove(&model->table, item->hash, item) ==
-                     (item->present ? STDIO_BUS_OK : STDIO_BUS_ENOTFOUND));
-        model->count -= item->present;
-        item->present = false;
+        model.count++;
     }
-    QUICK_ASSERT(find(model, item) == (item->present ? item : NULL));
+    return status;
+}
+
+static int take_out(struct item *item)
+{
+    int status = hash_table_remove(&model.table, item->hash, item);
+
+    QUICK_ASSERT(status == (item->present ? STDIO_BUS_OK : STDIO_BUS_ENOTFOUND));
+    model.count -= item->present;
+    item->present = false;
+    return status;
+}
+
+static void step(bool filling)
+{
+    struct item *item = &model.items[next_random() % ITEMS];
+    bool adds = next_random() % 8 < (filling ? 6u : 2u);
+
+    if (!adds)
+        take_out(item);
+    else if (!item->present)
+        QUICK_ASSERT(insert(item) == STDIO_BUS_OK);
+    QUICK_ASSERT(find(item) == (item->present ? item : NULL));
+}
+
+static void make_items(uint64_t seed, int kind)
+{
+    model.random = seed;
+    for (unsigned i = 0; i < ITEMS; i++)
+        model.items[i] = (struct item){.number = i, .hash = make_hash(kind)};
 }
 
 START_TEST(same_as_a_naive_model)
 {
-    static struct model model;
-    unsigned i;
-
-    memset(&model, 0, sizeof model);
-    model.random = 0x9e3779b97f4a7c15u + (unsigned)_i;
-    for (i = 0; i < ITEMS; i++)
-        model.items[i] = (struct item){i, make_hash(&model, _i), false};
-    for (i = 0; i < STEPS; i++) {
-        step(&model, i / 2000 % 2 == 0); /* fills and empties by turns */
+    make_items(0x9e3779b97f4a7c15u + (unsigned)_i, _i);
+    for (int i = 0; i < STEPS; i++) {
+        step(i / 2000 % 2 == 0); /* fills and empties by turns */
         if (i % 97 == 0)
-            check_all(&model);
+            check_all();
     }
-    check_all(&model);
-    for (i = 0; i < ITEMS; i++) {
-        if (model.items[i].present)
-            ck_assert_int_eq(
-                hash_table_remove(&model.table, model.items[i].hash, &model.items[i]),
-                STDIO_BUS_OK);
-        model.count -= model.items[i].present;
-        model.items[i].present = false;
-    }
-    check_all(&model);
-    hash_table_free(&model.table);
+    check_all();
+    for (int i = 0; i < ITEMS; i++)
+        take_out(&model.items[i]);
+    check_all();
 }
 END_TEST
 
-/* --- what the contract says --- */
+/* --- the contract --- */
 
-START_TEST(zeroed_table_is_empty)
+START_TEST(zeroed_and_freed_tables_are_empty_and_usable)
 {
-    struct hash_table table = {NULL, 0, 0};
-    struct item item = {1, 1, false};
+    struct item *item = &model.items[0];
 
-    ck_assert_ptr_null(hash_table_find(&table, 1, item_equal, &item.number));
-    ck_assert_int_eq(hash_table_remove(&table, 1, &item), STDIO_BUS_ENOTFOUND);
-    hash_table_free(&table);
-}
-END_TEST
-
-START_TEST(freed_table_is_empty_and_usable)
-{
-    struct hash_table table = {NULL, 0, 0};
-    struct item item = {1, 1, false};
-    int i;
-
-    for (i = 0; i < 2; i++) {
-        ck_assert_ptr_null(hash_table_find(&table, 1, item_equal, &item.number));
-        ck_assert_int_eq(hash_table_insert(&table, 1, &item), STDIO_BUS_OK);
-        ck_assert_ptr_eq(hash_table_find(&table, 1, item_equal, &item.number), &item);
-        hash_table_free(&table);
+    *item = (struct item){.number = 1, .hash = 1};
+    for (int i = 0; i < 2; i++) {
+        ck_assert_ptr_null(find(item));
+        ck_assert_int_eq(take_out(item), STDIO_BUS_ENOTFOUND);
+        ck_assert_int_eq(insert(item), STDIO_BUS_OK);
+        ck_assert_ptr_eq(find(item), item);
+        hash_table_free(&model.table);
+        item->present = false;
     }
 }
 END_TEST
 
-START_TEST(items_that_are_equal_are_told_apart_by_address)
+START_TEST(equal_items_differ_by_address)
 {
-    struct hash_table table = {NULL, 0, 0};
-    struct item a = {1, 9, false}, b = {1, 9, false};
+    struct item *a = &model.items[0], *b = &model.items[1];
 
-    ck_assert_int_eq(hash_table_insert(&table, 9, &a), STDIO_BUS_OK);
-    ck_assert_int_eq(hash_table_remove(&table, 9, &b), STDIO_BUS_ENOTFOUND);
-    ck_assert_int_eq(hash_table_insert(&table, 9, &b), STDIO_BUS_OK);
-    ck_assert_int_eq(hash_table_remove(&table, 9, &a), STDIO_BUS_OK);
-    ck_assert_ptr_eq(hash_table_find(&table, 9, item_equal, &b.number), &b);
-    hash_table_free(&table);
+    *a = *b = (struct item){.number = 1, .hash = 9};
+    ck_assert_int_eq(insert(a), STDIO_BUS_OK);
+    ck_assert_int_eq(take_out(b), STDIO_BUS_ENOTFOUND);
+    ck_assert_int_eq(insert(b), STDIO_BUS_OK);
+    ck_assert_int_eq(take_out(a), STDIO_BUS_OK);
+    ck_assert_ptr_eq(find(a), b);
 }
 END_TEST
 
@@ -304,80 +302,63 @@ static bool never_asked(const void *item, const void *key)
 
 START_TEST(other_hashes_are_not_compared)
 {
-    struct hash_table table = {NULL, 0, 0};
-    struct item a = {1, 5, false}, b = {2, 5 + 64, false};
-
-    ck_assert_int_eq(hash_table_insert(&table, a.hash, &a), STDIO_BUS_OK);
-    ck_assert_int_eq(hash_table_insert(&table, b.hash, &b), STDIO_BUS_OK);
-    ck_assert_ptr_null(hash_table_find(&table, 5 + 128, never_asked, NULL));
-    hash_table_free(&table);
+    model.items[0] = (struct item){.number = 1, .hash = 5};
+    model.items[1] = (struct item){.number = 2, .hash = 5 + 64};
+    ck_assert_int_eq(insert(&model.items[0]), STDIO_BUS_OK);
+    ck_assert_int_eq(insert(&model.items[1]), STDIO_BUS_OK);
+    ck_assert_ptr_null(hash_table_find(&model.table, 5 + 128, never_asked, NULL));
 }
 END_TEST
 
 START_TEST(failed_insert_changes_nothing)
 {
-    static struct model model;
-    unsigned i;
     size_t capacity;
-    int status = STDIO_BUS_OK;
+    unsigned i = 1;
 
-    memset(&model, 0, sizeof model);
-    model.random = 88172645463325252u;
-    for (i = 0; i < ITEMS; i++)
-        model.items[i] = (struct item){i, make_hash(&model, 0), false};
+    make_items(88172645463325252u, 0);
     out_of_memory = true;
-    ck_assert_int_eq(hash_table_insert(&model.table, 1, &model.items[0]), STDIO_BUS_ERR);
-    check_all(&model);
+    ck_assert_int_eq(insert(&model.items[0]), STDIO_BUS_ERR);
+    check_all();
     out_of_memory = false;
-    ck_assert_int_eq(hash_table_insert(&model.table, model.items[0].hash, &model.items[0]),
-                     STDIO_BUS_OK);
-    model.items[0].present = true;
-    model.count = 1;
+    ck_assert_int_eq(insert(&model.items[0]), STDIO_BUS_OK);
     capacity = model.table.capacity;
     out_of_memory = true;
-    for (i = 1; i < ITEMS; i++) { /* until it would have to grow */
-        status = hash_table_insert(&model.table, model.items[i].hash, &model.items[i]);
-        if (status != STDIO_BUS_OK)
-            break;
-        model.items[i].present = true;
-        model.count++;
-    }
-    ck_assert_int_eq(status, STDIO_BUS_ERR);
+    while (insert(&model.items[i]) == STDIO_BUS_OK) /* until it would have to grow */
+        ck_assert_uint_lt(++i, ITEMS);
     ck_assert_uint_eq(model.table.capacity, capacity);
-    check_all(&model);
+    check_all();
     out_of_memory = false;
-    ck_assert_int_eq(hash_table_insert(&model.table, model.items[i].hash, &model.items[i]),
-                     STDIO_BUS_OK);
-    model.items[i].present = true;
-    model.count++;
+    ck_assert_int_eq(insert(&model.items[i]), STDIO_BUS_OK);
     ck_assert_uint_eq(model.table.capacity, 2 * capacity);
-    check_all(&model);
-    hash_table_free(&model.table);
+    check_all();
 }
 END_TEST
 
-int main(void)
+static void set_up(void)
 {
-    Suite *suite = suite_create("hash_table");
-    TCase *tcase = tcase_create("hash_table");
-    SRunner *runner;
-    int failed;
+    memset(&model, 0, sizeof model);
+}
 
-    tcase_set_timeout(tcase, 60);
+static void tear_down(void)
+{
+    hash_table_free(&model.table);
+}
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, siphash_is_siphash_1_3, 0, VECTORS);
     tcase_add_test(tcase, siphash_of_nothing_may_be_null);
     tcase_add_test(tcase, siphash_depends_on_every_byte_and_key_bit);
     tcase_add_test(tcase, random_keys_differ);
     tcase_add_loop_test(tcase, same_as_a_naive_model, 0, KINDS_OF_HASH);
-    tcase_add_test(tcase, zeroed_table_is_empty);
-    tcase_add_test(tcase, freed_table_is_empty_and_usable);
-    tcase_add_test(tcase, items_that_are_equal_are_told_apart_by_address);
+    tcase_add_test(tcase, zeroed_and_freed_tables_are_empty_and_usable);
+    tcase_add_test(tcase, equal_items_differ_by_address);
     tcase_add_test(tcase, other_hashes_are_not_compared);
     tcase_add_test(tcase, failed_insert_changes_nothing);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+    return run_tests("hash_table", 60, add_tests);
 }

@@ -24,6 +24,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "network.h"
+#include "suite.h"
 #include "transport/address.h"
 
 #define DEADLINE_MS 20000 /* longer than anything that is waited for */
@@ -169,7 +170,7 @@ static bool exists(const char *name)
     return lstat(name, &status) == 0;
 }
 
-START_TEST(unix_socket_accepts)
+TEST(unix_socket_accepts)
 {
     int clients[40], i;
 
@@ -187,12 +188,11 @@ START_TEST(unix_socket_accepts)
     ck_assert(!exists(path));
     listener_close(&listener);
 }
-END_TEST
 
-START_TEST(unix_socket_is_its_owners_alone)
+TEST_ROWS(unix_socket_is_its_owners_alone, 4)
 {
     static const mode_t masks[] = {0, 022, 077, 0777};
-    mode_t mask = masks[_i];
+    mode_t mask = masks[row];
 
     umask(mask);
     ck_assert_int_eq(open_unix(path), STDIO_BUS_OK);
@@ -200,9 +200,8 @@ START_TEST(unix_socket_is_its_owners_alone)
     ck_assert_uint_eq(mode_of(path) & 07777, 0600);
     ck_assert_uint_eq(umask(mask), mask);
 }
-END_TEST
 
-/* A socket file that nobody listens on. */
+/* A socket file on which no process listens. */
 static void make_stale(const char *name)
 {
     struct sockaddr_un address = unix_address(name);
@@ -214,7 +213,7 @@ static void make_stale(const char *name)
     ck_assert(exists(name));
 }
 
-START_TEST(stale_socket_is_replaced)
+TEST(stale_socket_is_replaced)
 {
     int client;
 
@@ -228,9 +227,8 @@ START_TEST(stale_socket_is_replaced)
     listener_close(&listener);
     ck_assert(!exists(path));
 }
-END_TEST
 
-START_TEST(live_socket_is_refused)
+TEST(live_socket_is_refused)
 {
     struct listener second;
     int fds, client;
@@ -238,8 +236,8 @@ START_TEST(live_socket_is_refused)
     ck_assert_int_eq(open_unix(path), STDIO_BUS_OK);
     fds = count_fds();
     memset(&second, 0, sizeof second);
-    ck_assert_int_eq(
-        listener_open_unix(&second, loop, &test_log, path, on_accepted, &accepted), STDIO_BUS_ERR);
+    ck_assert_int_eq(listener_open_unix(&second, loop, &test_log, path, on_accepted, &accepted),
+                     STDIO_BUS_ERR);
     ck_assert_int_eq(count_logged("ERROR"), 1);
     listener_close(&second);
     ck_assert_int_eq(count_fds(), fds);
@@ -247,11 +245,10 @@ START_TEST(live_socket_is_refused)
     run_until_accepted(2);       /* and was probed */
     close(client);
 }
-END_TEST
 
 enum { RIVALS = 8, RACES = 25 };
 
-/* Opens the listener when `go` ends, tells the result, and stays until it is killed. */
+/* Opens the listener when `go` ends, reports the result, and stays until it is killed. */
 static void compete(const int go[2], int result)
 {
     struct stdio_bus_event_loop *own = stdio_bus_event_loop_create();
@@ -268,44 +265,43 @@ static void compete(const int go[2], int result)
 }
 
 /* However many begin at once in the place of a stale one, one gets it. */
-START_TEST(rivals_do_not_take_each_other_for_stale)
+TEST(rivals_do_not_take_each_other_for_stale)
 {
     pid_t rivals[RIVALS];
     char results[RIVALS];
-    int go[2], told[2], race, i, winners;
+    int go[2], reports[2], race, i, winners;
 
     for (race = 0; race < RACES; race++) {
         make_stale(path);
         ck_assert_int_eq(pipe(go), 0);
-        ck_assert_int_eq(pipe(told), 0);
+        ck_assert_int_eq(pipe(reports), 0);
         for (i = 0; i < RIVALS; i++) {
             rivals[i] = fork();
             ck_assert_int_ge(rivals[i], 0);
             if (rivals[i] == 0)
-                compete(go, told[1]);
+                compete(go, reports[1]);
         }
         close(go[0]);
         close(go[1]);
         for (i = winners = 0; i < RIVALS; i++) {
-            ck_assert_int_eq(read(told[0], &results[i], 1), 1);
+            ck_assert_int_eq(read(reports[0], &results[i], 1), 1);
             winners += results[i] == STDIO_BUS_OK;
         }
         for (i = 0; i < RIVALS; i++) {
             kill(rivals[i], SIGKILL);
             ck_assert_int_eq(waitpid(rivals[i], NULL, 0), rivals[i]);
         }
-        close(told[0]);
-        close(told[1]);
+        close(reports[0]);
+        close(reports[1]);
         unlink(path);
         ck_assert_int_eq(winners, 1);
     }
 }
-END_TEST
 
 #ifdef HAVE_FLOCK
-/* Whoever is about to listen in the same directory is waited for; not whoever keeps it locked for
- * another reason. */
-START_TEST(lock_is_waited_for_and_not_insisted_on)
+/* A daemon waits while another one opens a socket in the same directory, but not for ever: the lock
+ * may be held for another reason. */
+TEST(lock_is_waited_for_and_not_insisted_on)
 {
     int locked = open(folder, O_RDONLY | O_CLOEXEC), fds;
     int64_t start = clock_now_ms();
@@ -324,18 +320,17 @@ START_TEST(lock_is_waited_for_and_not_insisted_on)
     ck_assert_int_eq(flock(locked, LOCK_EX | LOCK_NB), 0);
     close(locked);
 }
-END_TEST
 #endif
 
-/* In use, though nobody answers: a datagram socket, as /dev/log is, or a full backlog. */
-START_TEST(socket_that_does_not_answer_is_refused)
+/* In use, without an answer: a datagram socket, as /dev/log is, or a full backlog. */
+TEST_ROWS(socket_that_does_not_answer_is_refused, 2)
 {
     struct sockaddr_un address = unix_address(path);
-    int fd = socket(AF_UNIX, _i == 0 ? SOCK_DGRAM : SOCK_STREAM, 0);
+    int fd = socket(AF_UNIX, row == 0 ? SOCK_DGRAM : SOCK_STREAM, 0);
     int waiting[16], count = 0, i;
 
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
-    if (_i == 1) {
+    if (row == 1) {
         ck_assert_int_eq(listen(fd, 1), 0);
         for (i = 0; i < 16; i++) {
             waiting[i] = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -348,30 +343,29 @@ START_TEST(socket_that_does_not_answer_is_refused)
     ck_assert_int_eq(count_logged("ERROR"), 1);
     ck_assert(exists(path));
     close(fd);
-    for (i = 0; _i == 1 && i < 16; i++)
+    for (i = 0; row == 1 && i < 16; i++)
         close(waiting[i]);
 }
-END_TEST
 
-START_TEST(what_is_no_socket_is_left_alone)
+TEST_ROWS(what_is_no_socket_is_left_alone, 5)
 {
     static const char content[] = "precious";
     char target[160], read_back[16] = "";
     int fd, fds = count_fds();
 
     snprintf(target, sizeof target, "%s/target", folder);
-    if (_i == 0) {
+    if (row == 0) {
         ck_assert_int_eq(mkfifo(path, 0644), 0);
-    } else if (_i == 1) {
+    } else if (row == 1) {
         ck_assert_int_eq(mkdir(path, 0755), 0);
-    } else if (_i == 4) {
+    } else if (row == 4) {
         make_stale(target);
         ck_assert_int_eq(symlink(target, path), 0);
     } else {
-        fd = open(_i == 2 ? path : target, O_WRONLY | O_CREAT, 0644);
+        fd = open(row == 2 ? path : target, O_WRONLY | O_CREAT, 0644);
         ck_assert_int_eq(write(fd, content, sizeof content), sizeof content);
         close(fd);
-        if (_i == 3)
+        if (row == 3)
             ck_assert_int_eq(symlink(target, path), 0);
     }
     ck_assert_int_eq(open_unix(path), STDIO_BUS_ERR);
@@ -379,10 +373,10 @@ START_TEST(what_is_no_socket_is_left_alone)
     ck_assert_ptr_nonnull(strstr(logged(), path));
     listener_close(&listener);
     ck_assert_int_eq(count_fds(), fds);
-    ck_assert(_i != 0 || S_ISFIFO(mode_of(path)));
-    ck_assert(_i != 1 || S_ISDIR(mode_of(path)));
-    ck_assert(_i < 3 || (S_ISLNK(mode_of(path)) && exists(target)));
-    if (_i == 2 || _i == 3) {
+    ck_assert(row != 0 || S_ISFIFO(mode_of(path)));
+    ck_assert(row != 1 || S_ISDIR(mode_of(path)));
+    ck_assert(row < 3 || (S_ISLNK(mode_of(path)) && exists(target)));
+    if (row == 2 || row == 3) {
         fd = open(path, O_RDONLY);
         ck_assert_int_eq(read(fd, read_back, sizeof read_back), sizeof content);
         ck_assert_str_eq(read_back, content);
@@ -391,28 +385,26 @@ START_TEST(what_is_no_socket_is_left_alone)
     ck_assert_int_eq(remove(path), 0);
     unlink(target);
 }
-END_TEST
 
-START_TEST(only_its_own_file_is_unlinked)
+TEST_ROWS(only_its_own_file_is_unlinked, 3)
 {
     int fd;
 
     ck_assert_int_eq(open_unix(path), STDIO_BUS_OK);
-    ck_assert_int_eq(unlink(path), 0); /* behind its back */
-    if (_i == 1) {
+    ck_assert_int_eq(unlink(path), 0); /* without its knowledge */
+    if (row == 1) {
         fd = open(path, O_WRONLY | O_CREAT, 0600);
         close(fd);
-    } else if (_i == 2) {
+    } else if (row == 2) {
         make_stale(path); /* another daemon's, say */
     }
     listener_close(&listener);
-    ck_assert_int_eq(exists(path), _i != 0);
+    ck_assert_int_eq(exists(path), row != 0);
 }
-END_TEST
 
-START_TEST(longest_name)
+TEST(longest_name)
 {
-    size_t max = sizeof ((struct sockaddr_un *)0)->sun_path - 1;
+    size_t max = sizeof((struct sockaddr_un *)0)->sun_path - 1;
     char name[256];
     int client;
 
@@ -431,9 +423,8 @@ START_TEST(longest_name)
     listener_close(&listener);
     ck_assert(!exists(name));
 }
-END_TEST
 
-START_TEST(name_that_cannot_be)
+TEST(name_that_cannot_be)
 {
     char name[256];
     int fds = count_fds();
@@ -447,9 +438,8 @@ START_TEST(name_that_cannot_be)
     ck_assert_int_eq(count_fds(), fds);
     ck_assert_int_eq(count_logged("ERROR"), 2);
 }
-END_TEST
 
-START_TEST(unix_socket_without_descriptors)
+TEST(unix_socket_without_descriptors)
 {
     struct rlimit limit;
     int lowest = dup(STDERR_FILENO), fds = count_fds() - 1;
@@ -466,7 +456,6 @@ START_TEST(unix_socket_without_descriptors)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
     ck_assert_int_eq(open_unix(path), STDIO_BUS_OK);
 }
-END_TEST
 
 /* --- TCP --- */
 
@@ -509,13 +498,13 @@ static int connect_tcp6(uint16_t port)
     return fd;
 }
 
-START_TEST(tcp_over_ipv4)
+TEST_ROWS(tcp_over_ipv4, 2)
 {
     char text[64];
     int client;
     uint16_t port;
 
-    ck_assert_int_eq(open_tcp(_i == 0 ? "" : "127.0.0.1", 0), STDIO_BUS_OK);
+    ck_assert_int_eq(open_tcp(row == 0 ? "" : "127.0.0.1", 0), STDIO_BUS_OK);
     ck_assert_int_eq(listener.count, 1);
     port = port_of(listener.sockets[0].fd);
     ck_assert_uint_ne(port, 0);
@@ -528,9 +517,8 @@ START_TEST(tcp_over_ipv4)
     ck_assert_str_eq(last_peer, text);
     close(client);
 }
-END_TEST
 
-START_TEST(tcp_over_ipv6)
+TEST(tcp_over_ipv6)
 {
     char text[64];
     int client;
@@ -549,10 +537,9 @@ START_TEST(tcp_over_ipv6)
     ck_assert_str_eq(last_peer, text);
     close(client);
 }
-END_TEST
 
 /* An IPv6 socket does not take the IPv4 port along. */
-START_TEST(both_families_have_sockets_of_their_own)
+TEST(both_families_have_sockets_of_their_own)
 {
     struct listener second;
     int client;
@@ -572,9 +559,8 @@ START_TEST(both_families_have_sockets_of_their_own)
     close(client);
     listener_close(&second);
 }
-END_TEST
 
-START_TEST(name_with_any_number_of_addresses)
+TEST(name_with_any_number_of_addresses)
 {
     int client;
     uint16_t port;
@@ -591,17 +577,15 @@ START_TEST(name_with_any_number_of_addresses)
     run_until_accepted(1);
     close(client);
 }
-END_TEST
 
-START_TEST(outside_loopback_is_warned_of)
+TEST(outside_loopback_is_warned_of)
 {
     ck_assert_int_eq(open_tcp("0.0.0.0", 0), STDIO_BUS_OK);
     ck_assert_int_eq(count_logged("WARN"), 1);
     ck_assert_ptr_nonnull(strstr(logged(), "authentication"));
 }
-END_TEST
 
-START_TEST(tcp_that_cannot_be)
+TEST(tcp_that_cannot_be)
 {
     struct listener second;
     char endless[400];
@@ -612,28 +596,26 @@ START_TEST(tcp_that_cannot_be)
     port = port_of(listener.sockets[0].fd);
     fds = count_fds();
     memset(&second, 0, sizeof second);
-    ck_assert_int_eq(
-        listener_open_tcp(&second, loop, &test_log, "", port, on_accepted, &accepted),
-        STDIO_BUS_ERR);
+    ck_assert_int_eq(listener_open_tcp(&second, loop, &test_log, "", port, on_accepted, &accepted),
+                     STDIO_BUS_ERR);
     ck_assert_ptr_nonnull(strstr(logged(), strerror(EADDRINUSE)));
     listener_close(&second);
     /* An address that is documentation's alone. */
-    ck_assert_int_eq(
-        listener_open_tcp(&second, loop, &test_log, "192.0.2.1", 0, on_accepted, &accepted),
-        STDIO_BUS_ERR);
+    ck_assert_int_eq(listener_open_tcp(&second, loop, &test_log, "192.0.2.1", 0, on_accepted,
+                                       &accepted),
+                     STDIO_BUS_ERR);
     listener_close(&second);
     memset(endless, 'a', sizeof endless - 1);
     endless[sizeof endless - 1] = '\0';
-    ck_assert_int_eq(
-        listener_open_tcp(&second, loop, &test_log, endless, 0, on_accepted, &accepted),
-        STDIO_BUS_ERR);
+    ck_assert_int_eq(listener_open_tcp(&second, loop, &test_log, endless, 0, on_accepted,
+                                       &accepted),
+                     STDIO_BUS_ERR);
     listener_close(&second);
     ck_assert_int_eq(count_logged("ERROR"), 3);
     ck_assert_int_eq(count_fds(), fds);
 }
-END_TEST
 
-START_TEST(port_is_free_for_a_restart)
+TEST(port_is_free_for_a_restart)
 {
     int client;
     uint16_t port;
@@ -651,41 +633,39 @@ START_TEST(port_is_free_for_a_restart)
     run_until_accepted(1);
     close(client);
 }
-END_TEST
 
-START_TEST(address_in_words)
+TEST(address_in_words)
 {
     struct sockaddr_storage storage;
     struct sockaddr_in *v4 = (struct sockaddr_in *)&storage;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&storage;
+    const struct sockaddr *address = (const struct sockaddr *)&storage;
     char text[ADDRESS_TEXT_MAX];
 
     memset(&storage, 0, sizeof storage);
     v4->sin_family = AF_INET;
     v4->sin_port = htons(5000);
     ck_assert_int_eq(inet_pton(AF_INET, "127.1.2.3", &v4->sin_addr), 1);
-    ck_assert_str_eq(address_text(text, sizeof text, &storage), "127.1.2.3:5000");
-    ck_assert(address_is_loopback(&storage));
+    ck_assert_str_eq(address_text(text, sizeof text, address), "127.1.2.3:5000");
+    ck_assert(address_is_loopback(address));
     ck_assert_int_eq(inet_pton(AF_INET, "128.0.0.1", &v4->sin_addr), 1);
-    ck_assert(!address_is_loopback(&storage));
+    ck_assert(!address_is_loopback(address));
     memset(&storage, 0, sizeof storage);
     v6->sin6_family = AF_INET6;
     v6->sin6_port = htons(65535);
     ck_assert_int_eq(inet_pton(AF_INET6, "::1", &v6->sin6_addr), 1);
-    ck_assert_str_eq(address_text(text, sizeof text, &storage), "[::1]:65535");
-    ck_assert(address_is_loopback(&storage));
-    ck_assert_int_eq(inet_pton(AF_INET6, "2001:db8:1111:2222:3333:4444:5555:6666",
-                               &v6->sin6_addr),
+    ck_assert_str_eq(address_text(text, sizeof text, address), "[::1]:65535");
+    ck_assert(address_is_loopback(address));
+    ck_assert_int_eq(inet_pton(AF_INET6, "2001:db8:1111:2222:3333:4444:5555:6666", &v6->sin6_addr),
                      1);
-    ck_assert_str_eq(address_text(text, sizeof text, &storage),
+    ck_assert_str_eq(address_text(text, sizeof text, address),
                      "[2001:db8:1111:2222:3333:4444:5555:6666]:65535"); /* is not cut */
-    ck_assert(!address_is_loopback(&storage));
+    ck_assert(!address_is_loopback(address));
     memset(&storage, 0, sizeof storage);
     storage.ss_family = AF_UNIX;
-    ck_assert_str_eq(address_text(text, sizeof text, &storage), "unix");
-    ck_assert(address_is_loopback(&storage));
+    ck_assert_str_eq(address_text(text, sizeof text, address), "unix");
+    ck_assert(address_is_loopback(address));
 }
-END_TEST
 
 /* --- when descriptors run out --- */
 
@@ -707,7 +687,7 @@ static void leave_descriptors(int free)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
-START_TEST(rests_while_there_is_no_descriptor)
+TEST_ROWS(rests_while_there_is_no_descriptor, 2)
 {
     int clients[3], i, calls = 0;
 
@@ -723,7 +703,7 @@ START_TEST(rests_while_there_is_no_descriptor)
     ck_assert_int_eq(count_logged("ERROR"), 1);
     ck_assert_ptr_nonnull(strstr(logged(), strerror(EMFILE)));
     leave_descriptors(-1);
-    if (_i == 0)
+    if (row == 0)
         listener_descriptor_freed(&listener);
     else /* by another process: it looks again by itself */
         timers_run(stdio_bus_event_loop_timers(loop), stdio_bus_event_loop_now_ms(loop) + 5000);
@@ -732,9 +712,8 @@ START_TEST(rests_while_there_is_no_descriptor)
     for (i = 0; i < 3; i++)
         close(clients[i]);
 }
-END_TEST
 
-START_TEST(tells_once_while_it_goes_on_and_rests_again)
+TEST(tells_once_while_it_goes_on_and_rests_again)
 {
     int clients[30], i;
 
@@ -757,9 +736,8 @@ START_TEST(tells_once_while_it_goes_on_and_rests_again)
     for (i = 0; i < 30; i++)
         close(clients[i]);
 }
-END_TEST
 
-START_TEST(rests_past_the_highest_descriptor_it_may_use)
+TEST(rests_past_the_highest_descriptor_it_may_use)
 {
     int clients[3], i, highest;
 
@@ -767,7 +745,7 @@ START_TEST(rests_past_the_highest_descriptor_it_may_use)
     for (i = 0; i < 3; i++)
         clients[i] = connect_unix(path);
     highest = clients[2];
-    listener_set_fd_max(&listener, highest + 1);
+    listener.fd_max = highest + 1;
     run_until_accepted(2); /* the second is past it, and is not lost */
     for (i = 0; i < 5; i++)
         ck_assert_int_eq(stdio_bus_event_loop_run_once(loop, 5), 0);
@@ -778,9 +756,8 @@ START_TEST(rests_past_the_highest_descriptor_it_may_use)
     for (i = 0; i < 3; i++)
         close(clients[i]);
 }
-END_TEST
 
-START_TEST(descriptor_freed_while_it_does_not_rest)
+TEST(descriptor_freed_while_it_does_not_rest)
 {
     struct listener zeroed;
     int client;
@@ -794,9 +771,8 @@ START_TEST(descriptor_freed_while_it_does_not_rest)
     run_until_accepted(1);
     close(client);
 }
-END_TEST
 
-START_TEST(closed_in_its_own_callback)
+TEST_ROWS(closed_in_its_own_callback, 2)
 {
     int clients[3], i;
 
@@ -804,8 +780,8 @@ START_TEST(closed_in_its_own_callback)
     for (i = 0; i < 3; i++)
         clients[i] = connect_unix(path);
     close_when_accepted = true;
-    if (_i == 1)
-        listener_set_fd_max(&listener, 0);
+    if (row == 1)
+        listener.fd_max = 0;
     run_until_accepted(1);
     for (i = 0; i < 3; i++)
         ck_assert_int_eq(stdio_bus_event_loop_run_once(loop, 1), 0);
@@ -815,9 +791,8 @@ START_TEST(closed_in_its_own_callback)
     for (i = 0; i < 3; i++)
         close(clients[i]);
 }
-END_TEST
 
-START_TEST(closed_while_it_rests)
+TEST(closed_while_it_rests)
 {
     int client;
 
@@ -833,54 +808,9 @@ START_TEST(closed_while_it_rests)
     ck_assert(!timer_started(&listener.rest));
     close(client);
 }
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_test(tcase, unix_socket_accepts);
-    tcase_add_loop_test(tcase, unix_socket_is_its_owners_alone, 0, 4);
-    tcase_add_test(tcase, stale_socket_is_replaced);
-    tcase_add_test(tcase, live_socket_is_refused);
-    tcase_add_test(tcase, rivals_do_not_take_each_other_for_stale);
-#ifdef HAVE_FLOCK
-    tcase_add_test(tcase, lock_is_waited_for_and_not_insisted_on);
-#endif
-    tcase_add_loop_test(tcase, socket_that_does_not_answer_is_refused, 0, 2);
-    tcase_add_loop_test(tcase, what_is_no_socket_is_left_alone, 0, 5);
-    tcase_add_loop_test(tcase, only_its_own_file_is_unlinked, 0, 3);
-    tcase_add_test(tcase, longest_name);
-    tcase_add_test(tcase, name_that_cannot_be);
-    tcase_add_test(tcase, unix_socket_without_descriptors);
-    tcase_add_loop_test(tcase, tcp_over_ipv4, 0, 2);
-    tcase_add_test(tcase, tcp_over_ipv6);
-    tcase_add_test(tcase, both_families_have_sockets_of_their_own);
-    tcase_add_test(tcase, name_with_any_number_of_addresses);
-    tcase_add_test(tcase, outside_loopback_is_warned_of);
-    tcase_add_test(tcase, tcp_that_cannot_be);
-    tcase_add_test(tcase, port_is_free_for_a_restart);
-    tcase_add_test(tcase, address_in_words);
-    tcase_add_loop_test(tcase, rests_while_there_is_no_descriptor, 0, 2);
-    tcase_add_test(tcase, tells_once_while_it_goes_on_and_rests_again);
-    tcase_add_test(tcase, rests_past_the_highest_descriptor_it_may_use);
-    tcase_add_test(tcase, descriptor_freed_while_it_does_not_rest);
-    tcase_add_loop_test(tcase, closed_in_its_own_callback, 0, 2);
-    tcase_add_test(tcase, closed_while_it_rests);
-}
 
 int main(void)
 {
-    Suite *suite = suite_create("listener");
-    TCase *tcase = tcase_create("listener");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    add_tests(tcase);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
+    return harness_main("listener");
 }

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/message.h"
-#include "format/scanner.h"
+#include "run_tests.h"
+#include "json/message.h"
+#include "json/scanner.h"
 
 /* A message with all that its slices point into. */
 struct sample {
@@ -57,10 +58,10 @@ static bool is_in_place(const struct sample *sample, struct slice slice)
     return slice.data >= sample->text && slice.data < sample->text + sizeof sample->text;
 }
 
-static const char *repeated(char *to, char c, size_t times, const char *behind)
+static const char *repeated(char *to, char c, size_t times, const char *after)
 {
     memset(to, c, times);
-    memcpy(to + times, behind, strlen(behind) + 1);
+    memcpy(to + times, after, strlen(after) + 1);
     return to;
 }
 
@@ -194,6 +195,7 @@ END_TEST
 
 START_TEST(numbers_have_their_canonical_text)
 {
+    /* clang-format off */
     static const char *const pairs[][2] = {
         {"7", "7"},           {"-7", "-7"},         {"7.0", "7"},          {"-0", "0"},
         {"1e3", "1000"},      {"-2.50e1", "-25"},   {"1.5", "1.5"},        {"1e-2", "1e-2"},
@@ -202,6 +204,7 @@ START_TEST(numbers_have_their_canonical_text)
         {"1e-400", "0"},      {"-1e-99999999999999999999", "0"},
         {"9007199254740992.5", "9007199254740992.5"},
     };
+    /* clang-format on */
     struct sample s;
 
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
@@ -429,15 +432,12 @@ int main(void)
 {
     Suite *suite = suite_create("message");
     TCase *fields = tcase_create("fields"), *replies = tcase_create("replies");
-    SRunner *runner;
-    int failed;
 
     tcase_add_test(fields, plain_fields_are_not_copied);
     tcase_add_test(fields, absent_fields_are_absent);
     tcase_add_test(fields, empty_strings_are_not_absent);
     tcase_add_test(fields, escaped_fields_are_decoded);
-    tcase_add_loop_test(fields, ids_are_compared_by_value, 0,
-                        sizeof same_ids / sizeof same_ids[0]);
+    tcase_add_loop_test(fields, ids_are_compared_by_value, 0, sizeof same_ids / sizeof same_ids[0]);
     tcase_add_test(fields, numbers_have_their_canonical_text);
     tcase_add_test(fields, long_integers_are_written_out_up_to_the_limit);
     tcase_add_test(fields, ids_have_a_limit);
@@ -451,10 +451,5 @@ int main(void)
     tcase_add_test(replies, error_replies_have_the_id_of_the_request);
     tcase_add_test(replies, the_longest_error_reply_has_room);
     suite_add_tcase(suite, replies);
-
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_suite(suite);
 }

@@ -18,11 +18,16 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "run_tests.h"
 
 #define DEADLINE_MS 20000 /* longer than anything that is waited for */
 #define FDS_MAX 2000      /* descriptors that are looked at */
 
 static char *self; /* this program, which is also the child: "check_process report" */
+
+static char cat_name[] = "cat"; /* found by PATH */
+static char *const cat_argv[] = {cat_name, NULL};
+static const struct program cat = {.argv = cat_argv};
 
 /* --- the child's side --- */
 
@@ -32,14 +37,13 @@ static int report(void)
     struct rlimit nofile;
     sigset_t mask;
     struct sigaction action;
-    int i;
 
-    for (i = 0; i < FDS_MAX; i++) {
+    for (int i = 0; i < FDS_MAX; i++) {
         if (fcntl(i, F_GETFD) >= 0)
             printf("fd=%d\n", i);
     }
     sigprocmask(SIG_SETMASK, NULL, &mask);
-    for (i = 1; i < 65; i++) {
+    for (int i = 1; i < 65; i++) {
         if (sigismember(&mask, i) == 1)
             printf("blocked=%d\n", i);
         /* A caught signal is back to its default after exec; only an ignored one is not. */
@@ -107,7 +111,7 @@ static struct process spawn_shell(const char *script)
 
 static char read_text[65536];
 
-/* What it writes until the end. */
+/* The output of the child until its end. */
 static char *read_all(int fd)
 {
     size_t len = 0;
@@ -136,6 +140,14 @@ static int wait_status(pid_t pid)
         poll(NULL, 0, 1);
     }
     return status;
+}
+
+static void expect_death_by(pid_t pid, int signo)
+{
+    int status = wait_status(pid);
+
+    ck_assert(WIFSIGNALED(status));
+    ck_assert_int_eq(WTERMSIG(status), signo);
 }
 
 static void close_process(struct process *process)
@@ -168,8 +180,7 @@ static void expect_line(const char *text, const char *format, ...)
     ck_assert_msg(strstr(text, line) != NULL, "no line %s in:\n%s", line, text);
 }
 
-/* Runs this program as a child that tells about itself: with TEST_EMULATOR, if the system cannot
- * run it without. */
+/* Runs this program as a child that reports about itself, in TEST_EMULATOR if that is set. */
 static char *reported(const struct rlimit *nofile, struct process *process)
 {
     char word[] = "report";
@@ -191,7 +202,7 @@ START_TEST(nothing_is_inherited_but_three_descriptors)
     const char *text, *at;
     int count = 0;
 
-    /* As a careless parent of ours may have left them. */
+    /* As a careless parent may have left them. */
     ck_assert_int_eq(dup2(STDERR_FILENO, 50), 50);
     ck_assert_int_eq(dup2(STDERR_FILENO, 900), 900);
     text = reported(NULL, &process);
@@ -201,7 +212,7 @@ START_TEST(nothing_is_inherited_but_three_descriptors)
     expect_line(text, "fd=1\n");
     expect_line(text, "fd=2\n");
     ck_assert_msg(count == 3, "%s", text);
-    ck_assert_int_ge(fcntl(50, F_GETFD), 0); /* ours are left alone */
+    ck_assert_int_ge(fcntl(50, F_GETFD), 0); /* those of the parent are left alone */
     ck_assert_int_eq(fcntl(50, F_GETFD) & FD_CLOEXEC, 0);
 }
 END_TEST
@@ -212,9 +223,8 @@ START_TEST(signals_are_as_new)
     struct sigaction action;
     sigset_t blocked, after;
     const char *text;
-    int i;
 
-    for (i = 1; i < 32; i++) {
+    for (int i = 1; i < 32; i++) {
         if (i != SIGKILL && i != SIGSTOP && i != SIGCHLD)
             signal(i, SIG_IGN);
     }
@@ -226,9 +236,9 @@ START_TEST(signals_are_as_new)
     text = reported(NULL, &process);
     ck_assert_ptr_null(strstr(text, "blocked="));
     ck_assert_ptr_null(strstr(text, "ignored="));
-    /* Ours stay as they are. */
+    /* The parent's stay as they are. */
     sigprocmask(SIG_SETMASK, NULL, &after);
-    for (i = 1; i < 32; i++)
+    for (int i = 1; i < 32; i++)
         ck_assert_int_eq(sigismember(&after, i), sigismember(&blocked, i));
     ck_assert_int_eq(sigaction(SIGTERM, NULL, &action), 0);
     ck_assert(action.sa_handler == SIG_IGN);
@@ -275,7 +285,7 @@ static void expect_error_of(const struct program *program, int expected)
     ck_assert_int_eq(error, expected);
     status = wait_status(process.pid);
     ck_assert(WIFEXITED(status) && WEXITSTATUS(status) != 0);
-    ck_assert_str_eq(read_all(process.fd_from), ""); /* it has said nothing */
+    ck_assert_str_eq(read_all(process.fd_from), ""); /* the child wrote nothing */
     close_process(&process);
 }
 
@@ -289,7 +299,7 @@ static char *output_of(const struct program *program)
     return text;
 }
 
-/* It is all that the program gets, and ours stays. */
+/* The program gets nothing else; the parent's environment stays. */
 START_TEST(environment)
 {
     char env[] = "/usr/bin/env", one[] = "ONE=1", two[] = "TWO=a=b c", *argv[] = {env, NULL};
@@ -304,7 +314,7 @@ START_TEST(environment)
 }
 END_TEST
 
-/* Also the one that the command is looked up in. */
+/* The command is looked up there, too. */
 START_TEST(working_directory)
 {
     char folder[] = "/tmp/check_process_XXXXXX", link[64], pwd[] = "pwd", slash_pwd[] = "./pwd";
@@ -328,11 +338,9 @@ START_TEST(working_directory)
 }
 END_TEST
 
-START_TEST(stdin_and_stdout_are_pipes_of_ours)
+START_TEST(stdin_and_stdout_are_pipes)
 {
-    char cat[] = "cat"; /* found by PATH */
-    char *argv[] = {cat, NULL};
-    struct process process = spawn_with(argv, NULL);
+    struct process process = spawn_program(&cat);
 
     ck_assert_int_ne(fcntl(process.fd_to, F_GETFD) & FD_CLOEXEC, 0);
     ck_assert_int_ne(fcntl(process.fd_from, F_GETFD) & FD_CLOEXEC, 0);
@@ -348,17 +356,14 @@ START_TEST(stdin_and_stdout_are_pipes_of_ours)
 }
 END_TEST
 
-/* Its group can be signalled from the moment that process_spawn returns. */
+/* The group can be signalled as soon as process_spawn returns. */
 START_TEST(group_is_there_at_once)
 {
-    char cat[] = "/bin/cat";
-    char *argv[] = {cat, NULL};
-    int i;
 
-    for (i = 0; i < 50; i++) {
+    for (int i = 0; i < 50; i++) {
         struct process process;
 
-        ck_assert_int_eq(process_spawn(&process, &(struct program){.argv = argv}), STDIO_BUS_OK);
+        ck_assert_int_eq(process_spawn(&process, &cat), STDIO_BUS_OK);
         ck_assert_int_eq(getpgid(process.pid), process.pid);
         process_destroy(process.pid);
         close_process(&process);
@@ -375,16 +380,14 @@ static void catch_signal(int signo)
 
     (void)signo;
     caught = 1;
-    /* Were it called in the child between fork and exec, we would hear of it. */
+    /* A call in the child between fork and exec would be read by the test. */
     written = write(60, &byte, 1);
     (void)written;
 }
 
-/* A signal that meets the child between fork and exec is neither lost nor taken by our handler. */
+/* A signal that meets the child between fork and exec is neither lost nor caught by the handler. */
 START_TEST(signal_right_after_the_fork)
 {
-    char cat[] = "/bin/cat";
-    char *argv[] = {cat, NULL};
     int pipe_ends[2], i;
 
     ck_assert_int_eq(pipe(pipe_ends), 0);
@@ -394,13 +397,10 @@ START_TEST(signal_right_after_the_fork)
     for (i = 0; i < 100; i++) {
         struct process process;
         char byte;
-        int status;
 
-        ck_assert_int_eq(process_spawn(&process, &(struct program){.argv = argv}), STDIO_BUS_OK);
+        ck_assert_int_eq(process_spawn(&process, &cat), STDIO_BUS_OK);
         ck_assert(process_signal_group(process.pid, SIGTERM));
-        status = wait_status(process.pid);
-        ck_assert(WIFSIGNALED(status));
-        ck_assert_int_eq(WTERMSIG(status), SIGTERM);
+        expect_death_by(process.pid, SIGTERM);
         ck_assert_int_eq(read(pipe_ends[0], &byte, 1), -1);
         close_process(&process);
     }
@@ -409,8 +409,8 @@ START_TEST(signal_right_after_the_fork)
 END_TEST
 
 #if defined(__linux__) && defined(HAVE_PRCTL)
-/* Spawned by a process in between that is killed: it holds the write end of our pipe as its stderr,
- * so the pipe's end is its death. */
+/* The parent is a process in between, which is killed. The child holds the write end of the pipe as
+ * its stderr, so the end of the pipe is the end of the child. */
 START_TEST(child_dies_with_its_parent)
 {
     char sleep_path[] = "/bin/sleep", seconds[] = "1000";
@@ -449,15 +449,13 @@ END_TEST
 
 START_TEST(works_with_standard_descriptors_closed)
 {
-    char cat[] = "/bin/cat";
-    char *argv[] = {cat, NULL};
     struct process process;
 
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
     if (_i == 1)
         close(STDERR_FILENO);
-    process = spawn_with(argv, NULL);
+    process = spawn_program(&cat);
     ck_assert_int_gt(process.fd_to, STDERR_FILENO);
     ck_assert_int_gt(process.fd_from, STDERR_FILENO);
     ck_assert_int_eq(write(process.fd_to, "hello\n", 6), 6);
@@ -476,7 +474,7 @@ static void expect_exec_error(char *path, int expected)
     expect_error_of(&(struct program){.argv = argv}, expected);
 }
 
-START_TEST(exec_error_is_told)
+START_TEST(exec_error_is_reported)
 {
     char nowhere[] = "/nonexistent/program", unknown[] = "no-such-program-in-the-path";
     char directory[] = "/", path[] = "/tmp/check_process_XXXXXX", below[64];
@@ -514,8 +512,6 @@ END_TEST
 
 START_TEST(failed_spawn_leaves_nothing)
 {
-    char cat[] = "/bin/cat";
-    char *argv[] = {cat, NULL};
     struct rlimit limit;
     struct process process;
     int fds = count_fds(), failures = 0;
@@ -529,7 +525,7 @@ START_TEST(failed_spawn_leaves_nothing)
 
         ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
         errno = 0;
-        status = process_spawn(&process, &(struct program){.argv = argv});
+        status = process_spawn(&process, &cat);
         if (status == STDIO_BUS_OK)
             break;
         ck_assert_int_eq(status, STDIO_BUS_ERR);
@@ -565,16 +561,14 @@ END_TEST
 
 START_TEST(reaped_once_it_has_exited)
 {
-    char cat[] = "/bin/cat";
-    char *argv[] = {cat, NULL};
-    struct process process = spawn_with(argv, NULL);
+    struct process process = spawn_program(&cat);
     int status = -1;
 
     ck_assert(!process_reap(process.pid, &status));
     close(process.fd_to);
     ck_assert_int_eq(wait_status(process.pid), 0);
     status = -1;
-    ck_assert(process_reap(process.pid, &status)); /* somebody else reaped it: gone all the same */
+    ck_assert(process_reap(process.pid, &status)); /* reaped elsewhere */
     ck_assert_int_eq(status, 0);
     close(process.fd_from);
     close(process.fd_exec);
@@ -585,16 +579,13 @@ START_TEST(signal_reaches_the_whole_group)
 {
     struct process process = spawn_shell("sleep 1000 & echo ready; wait");
     char byte[16];
-    int status;
 
     wait_readable(process.fd_from);
     ck_assert_int_eq(read(process.fd_from, byte, sizeof byte), 6);
     ck_assert(process_signal_group(process.pid, SIGTERM));
-    /* The pipe comes to its end when the grandchild is gone too. */
+    /* The pipe ends with the grandchild. */
     ck_assert_str_eq(read_all(process.fd_from), "");
-    status = wait_status(process.pid);
-    ck_assert(WIFSIGNALED(status));
-    ck_assert_int_eq(WTERMSIG(status), SIGTERM);
+    expect_death_by(process.pid, SIGTERM);
     close_process(&process);
 }
 END_TEST
@@ -605,13 +596,13 @@ START_TEST(group_without_members)
 
     wait_status(process.pid);
     ck_assert(!process_signal_group(process.pid, SIGTERM));
-    ck_assert(!process_signal_group(0, 0)); /* not our own; signal 0 only asks */
-    ck_assert(!process_signal_group(-1, 0)); /* not everybody's */
+    ck_assert(!process_signal_group(0, 0));  /* not the own group; signal 0 only asks */
+    ck_assert(!process_signal_group(-1, 0)); /* not all processes */
     close_process(&process);
 }
 END_TEST
 
-START_TEST(destroyed_although_it_refuses)
+START_TEST(destroyed_although_it_ignores_signals)
 {
     struct process process =
         spawn_shell("trap '' TERM INT HUP; echo ready; while :; do sleep 1000; done");
@@ -653,42 +644,28 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, descriptor_limit);
     tcase_add_test(tcase, environment);
     tcase_add_test(tcase, working_directory);
-    tcase_add_test(tcase, stdin_and_stdout_are_pipes_of_ours);
+    tcase_add_test(tcase, stdin_and_stdout_are_pipes);
     tcase_add_test(tcase, group_is_there_at_once);
     tcase_add_test(tcase, signal_right_after_the_fork);
 #if defined(__linux__) && defined(HAVE_PRCTL)
     tcase_add_test(tcase, child_dies_with_its_parent);
 #endif
     tcase_add_loop_test(tcase, works_with_standard_descriptors_closed, 0, 2);
-    tcase_add_test(tcase, exec_error_is_told);
+    tcase_add_test(tcase, exec_error_is_reported);
     tcase_add_test(tcase, exec_result_is_not_waited_for);
     tcase_add_test(tcase, failed_spawn_leaves_nothing);
     tcase_add_test(tcase, spawn_and_exit_leave_no_descriptor);
     tcase_add_test(tcase, reaped_once_it_has_exited);
     tcase_add_test(tcase, signal_reaches_the_whole_group);
     tcase_add_test(tcase, group_without_members);
-    tcase_add_loop_test(tcase, destroyed_although_it_refuses, 0, 2);
+    tcase_add_loop_test(tcase, destroyed_although_it_ignores_signals, 0, 2);
     tcase_add_test(tcase, status_in_words);
 }
 
 int main(int argc, char **argv)
 {
-    Suite *suite;
-    TCase *tcase;
-    SRunner *runner;
-    int failed;
-
     if (argc == 2 && strcmp(argv[1], "report") == 0)
         return report();
     self = argv[0];
-    suite = suite_create("process");
-    tcase = tcase_create("process");
-    tcase_set_timeout(tcase, 60);
-    add_tests(tcase);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    return run_tests("process", 60, add_tests);
 }

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/limits.h"
+#include "run_tests.h"
 
 /* The policy with an allocator that fails on demand: this object's functions take the place of the
  * library's. */
@@ -30,7 +31,12 @@ static void open_policy(unsigned max_restarts, unsigned window_sec)
     ck_assert_int_eq(restart_init(&policy, max_restarts, window_sec), STDIO_BUS_OK);
 }
 
-/* The worker exits at now_ms and comes back after the delay: when it does, or -1. */
+static void close_policy(void)
+{
+    restart_free(&policy);
+}
+
+/* The worker exits at now_ms. Returns the time of its restart, or -1. */
 static int64_t exit_at(int64_t now_ms, int64_t expected_delay_ms)
 {
     int64_t delay = restart_after_exit(&policy, now_ms);
@@ -48,7 +54,6 @@ START_TEST(delays_grow_and_are_capped)
     open_policy(100, 3600);
     for (i = 0; i < sizeof delays / sizeof delays[0]; i++)
         now = exit_at(now, delays[i]);
-    restart_free(&policy);
 }
 END_TEST
 
@@ -70,7 +75,6 @@ START_TEST(five_restarts_outlast_half_a_minute)
     }
     ck_assert_uint_eq(restarts, 5);
     ck_assert_int_ge(now, 30000);
-    restart_free(&policy);
 }
 END_TEST
 
@@ -89,20 +93,18 @@ START_TEST(given_up_after_max_within_the_window)
     }
     exit_at(now, -1);
     exit_at(now + 1, -1); /* and it stays so while they are within the window */
-    restart_free(&policy);
 }
 END_TEST
 
 START_TEST(window_slides)
 {
     open_policy(2, 10);
-    ck_assert_int_eq(exit_at(0, 100), 100); /* restarted at 100 */
+    ck_assert_int_eq(exit_at(0, 100), 100);     /* restarted at 100 */
     ck_assert_int_eq(exit_at(5000, 400), 5400); /* and at 5400 */
-    exit_at(10099, -1); /* both within the last ten seconds */
+    exit_at(10099, -1);                         /* both within the last ten seconds */
     /* The first one is no longer among them; the second still is. */
     ck_assert_int_ge(exit_at(10101, 1600), 0);
     exit_at(15399, -1);
-    restart_free(&policy);
 }
 END_TEST
 
@@ -116,7 +118,6 @@ START_TEST(one_restart_is_allowed_again_after_the_window)
         now = exit_at(now, 100);
         now += 60001;
     }
-    restart_free(&policy);
 }
 END_TEST
 
@@ -130,7 +131,6 @@ START_TEST(delays_start_over_after_a_quiet_window)
     now = exit_at(now + 58000, 1600); /* not quiet long enough */
     now = exit_at(now + 60000, 100);
     now = exit_at(now, 400);
-    restart_free(&policy);
 }
 END_TEST
 
@@ -145,7 +145,6 @@ START_TEST(delays_are_no_quiet_window)
     for (i = 0; i < sizeof delays / sizeof delays[0]; i++)
         now = exit_at(now + (i >= 3 ? 999 : 0), delays[i]);
     exit_at(now + 1000, 100);
-    restart_free(&policy);
 }
 END_TEST
 
@@ -154,7 +153,6 @@ START_TEST(never_restarts_with_zero)
     open_policy(0, 60);
     exit_at(0, -1);
     exit_at(1000000, -1);
-    restart_free(&policy);
 }
 END_TEST
 
@@ -171,7 +169,7 @@ START_TEST(every_exit_of_a_crash_loop_is_counted)
         int64_t delay = restart_after_exit(&policy, now);
 
         if (delay < 0) {
-            now += 777; /* as if somebody asked again, to see when it would be allowed */
+            now += 777; /* asked again later, until a restart is allowed */
             continue;
         }
         starts[count] = now + delay;
@@ -180,7 +178,6 @@ START_TEST(every_exit_of_a_crash_loop_is_counted)
     ck_assert_uint_gt(count, MAX);
     for (i = MAX; i < count; i++)
         ck_assert_int_ge(starts[i] - starts[i - MAX], (int64_t)WINDOW_SEC * 1000);
-    restart_free(&policy);
 }
 END_TEST
 
@@ -191,18 +188,12 @@ START_TEST(init_without_memory_leaves_nothing)
     ck_assert_ptr_null(policy.times);
     ck_assert_int_eq(restart_init(&policy, 0, 60), STDIO_BUS_OK); /* needs none */
     restart_free(&policy);
-    restart_free(&policy);
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    Suite *suite = suite_create("restart");
-    TCase *tcase = tcase_create("restart");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, NULL, close_policy);
     tcase_add_test(tcase, delays_grow_and_are_capped);
     tcase_add_test(tcase, five_restarts_outlast_half_a_minute);
     tcase_add_loop_test(tcase, given_up_after_max_within_the_window, 0, 8);
@@ -213,10 +204,9 @@ int main(void)
     tcase_add_test(tcase, never_restarts_with_zero);
     tcase_add_test(tcase, every_exit_of_a_crash_loop_is_counted);
     tcase_add_test(tcase, init_without_memory_leaves_nothing);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+    return run_tests("restart", 60, add_tests);
 }

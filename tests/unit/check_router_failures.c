@@ -2,9 +2,10 @@
 
 #include "router_fixture.h"
 
-/* --- abandoned ids: late answers to who is gone reach nobody --- */
+/* --- abandoned ids: a late answer reaches no client --- */
 
-START_TEST(late_answer_to_a_client_that_is_gone)
+/* row: the late answer comes, or the worker is gone. */
+TEST_ROWS(abandoned_id_is_free_again, 2)
 {
     struct peer *gone = add_client(), *next = add_client();
 
@@ -13,15 +14,20 @@ START_TEST(late_answer_to_a_client_that_is_gone)
     client_gone(gone);
     ck_assert_uint_eq(router.from_clients.active_count, 0); /* 7.2 */
     expect_hold_for_id(give(next, request("1")));
-    expect_discard(give(&workers[0], response("1")));
+    if (row == 0) {
+        expect_discard(give(&workers[0], response("1")));
+    } else {
+        worker_gone(&workers[0]);
+        ck_assert_int_eq(reported_count, 0); /* the asker is gone */
+        worker_is(&workers[0], PEER_READY);
+    }
     expect_released(next);
     expect_forward(retry(next), &workers[0]);
     expect_forward(give(&workers[0], response("1")), next);
     expect_discard(give(&workers[0], response("1")));
 }
-END_TEST
 
-START_TEST(abandoned_id_is_avoided_where_another_worker_is)
+TEST(abandoned_id_is_avoided_where_another_worker_is)
 {
     struct peer *gone = add_client(), *next = add_client();
 
@@ -33,26 +39,8 @@ START_TEST(abandoned_id_is_avoided_where_another_worker_is)
     expect_discard(give(&workers[0], response("1")));
     expect_forward(give(&workers[1], response("1")), next);
 }
-END_TEST
 
-START_TEST(abandoned_id_is_free_when_its_worker_is_gone)
-{
-    struct peer *gone = add_client(), *next = add_client();
-
-    add_pool("a", 1);
-    give(gone, request("1"));
-    client_gone(gone);
-    expect_hold_for_id(give(next, request("1")));
-    worker_gone(&workers[0]);
-    ck_assert_int_eq(told_count, 0); /* nobody is left to be told */
-    worker_is(&workers[0], PEER_HERE);
-    expect_released(next);
-    expect_forward(retry(next), &workers[0]);
-    expect_forward(give(&workers[0], response("1")), next);
-}
-END_TEST
-
-START_TEST(late_reply_to_a_worker_that_is_gone)
+TEST(late_reply_to_a_worker_that_is_gone)
 {
     struct peer *client = add_client();
 
@@ -60,18 +48,17 @@ START_TEST(late_reply_to_a_worker_that_is_gone)
     give(client, in_session(notification(), "s"));
     expect_forward(give(&workers[0], in_session(request("1"), "s")), client);
     worker_gone(&workers[0]);
-    worker_is(&workers[0], PEER_HERE);
+    worker_is(&workers[0], PEER_READY);
     expect_forward(give(client, in_session(notification(), "s")), &workers[0]);
-    /* The new process counts from 1 again. */
+    /* The new process begins with id 1 again. */
     expect_hold_for_id(give(&workers[0], in_session(request("1"), "s")));
     expect_discard(give(client, response("1")));
     expect_released(&workers[0]);
     expect_forward(retry(&workers[0]), client);
     expect_forward(give(client, response("1")), &workers[0]);
 }
-END_TEST
 
-START_TEST(abandoned_ids_are_bounded)
+TEST(abandoned_ids_are_bounded)
 {
     struct peer *client;
     char id[16];
@@ -82,21 +69,21 @@ START_TEST(abandoned_ids_are_bounded)
     for (i = 0; i < 12; i++) {
         client = add_client();
         snprintf(id, sizeof id, "%d", i);
-        expect_forward(give(client, request(id)), &workers[0]); /* they take no place */
+        expect_forward(give(client, request(id)),
+                       &workers[0]); /* abandoned requests take no place */
         client_gone(client);
         ck_assert_uint_le(router.from_clients.abandoned_count, 4);
         ck_assert_uint_le(router.from_clients.by_answerer.count, 4);
     }
-    /* The oldest were forgotten. */
+    /* The oldest ids were forgotten. */
     expect_discard(give(&workers[0], response("11")));
     ck_assert_uint_eq(router.from_clients.by_answerer.count, 3);
     expect_discard(give(&workers[0], response("0")));
     ck_assert_uint_eq(router.from_clients.by_answerer.count, 3);
 }
-END_TEST
 
-/* Many ids of one client: the entries that are forgotten are not those yet to be visited. */
-START_TEST(client_that_goes_with_many_ids)
+/* Entries are forgotten while those of the client are visited. */
+TEST(client_that_leaves_with_many_ids)
 {
     struct peer *gone, *next, *client;
     char id[16];
@@ -117,18 +104,17 @@ START_TEST(client_that_goes_with_many_ids)
         expect_forward(give(next, request(id)), &workers[0]);
     }
     expect_hold_for_id(give(client, request("0")));
-    client_gone(next); /* one too many: id 0 is the oldest, and somebody waits for it */
+    client_gone(next); /* one too many: id 0 is the oldest, and a client waits for it */
     expect_released(client);
     expect_forward(retry(client), &workers[0]);
     ck_assert_uint_le(router.from_clients.abandoned_count, 4);
     expect_forward(give(&workers[0], response("0")), client);
     expect_discard(give(&workers[0], response("n0")));
 }
-END_TEST
 
 /* --- a hold has an end --- */
 
-START_TEST(expired_hold_is_refused)
+TEST(expired_hold_is_refused)
 {
     struct peer *a = add_client(), *b = add_client(), *c = add_client();
 
@@ -136,22 +122,21 @@ START_TEST(expired_hold_is_refused)
     give(a, request("1"));
     expect_hold_for_id(give(b, request("1")));
     expect_hold_for_id(give(c, request("1")));
-    router_hold_expired(&router, b);
+    waiting_expire(&router, b);
     expect_released(b);
     expect_refuse(retry(b), JSONRPC_SERVER_ERROR);
     expect_none_released();
-    expect_forward(give(b, request("2")), &workers[0]); /* that was it */
+    expect_forward(give(b, request("2")), &workers[0]); /* the expiry is over */
     expect_hold_for_id(give(b, request("1")));
     expect_forward(give(&workers[0], response("1")), a);
-    expect_released(c); /* has waited longer now */
+    expect_released(c); /* has waited longest */
     expect_forward(retry(c), &workers[0]);
     expect_forward(give(&workers[0], response("1")), c);
     expect_released(b);
     expect_forward(retry(b), &workers[0]);
 }
-END_TEST
 
-START_TEST(expired_hold_of_a_roaming_client)
+TEST(expired_hold_of_a_roaming_client)
 {
     struct peer *a = add_client(), *b = add_client(), *c = add_client();
 
@@ -159,7 +144,7 @@ START_TEST(expired_hold_of_a_roaming_client)
     give(a, request("1"));
     give(b, request("1"));
     expect_hold_for_id(give(c, request("1")));
-    router_hold_expired(&router, c);
+    waiting_expire(&router, c);
     expect_released(c);
     expect_refuse(retry(c), JSONRPC_SERVER_ERROR);
     expect_forward(give(&workers[1], response("1")), b);
@@ -167,9 +152,8 @@ START_TEST(expired_hold_of_a_roaming_client)
     expect_none_released();
     ck_assert_uint_eq(router.from_clients.by_answerer.count, 0);
 }
-END_TEST
 
-START_TEST(expired_hold_of_a_worker)
+TEST(expired_hold_of_a_worker)
 {
     struct peer *client = add_client();
 
@@ -178,17 +162,16 @@ START_TEST(expired_hold_of_a_worker)
     give(client, in_session(notification(), "t"));
     give(&workers[0], in_session(request("1"), "s"));
     expect_hold_for_id(give(&workers[1], in_session(request("1"), "t")));
-    router_hold_expired(&router, &workers[1]);
+    waiting_expire(&router, &workers[1]);
     expect_released(&workers[1]);
     expect_refuse(retry(&workers[1]), JSONRPC_SERVER_ERROR);
     expect_forward(give(client, response("1")), &workers[0]);
     expect_none_released();
 }
-END_TEST
 
 /* --- a worker is gone --- */
 
-START_TEST(each_asker_of_a_dead_worker_is_told_once)
+TEST(each_request_of_a_dead_worker_is_reported_once)
 {
     struct peer *a = add_client(), *b = add_client();
 
@@ -198,21 +181,20 @@ START_TEST(each_asker_of_a_dead_worker_is_told_once)
     give(b, in_session(request("3"), "s"));
     give(a, in_session(request("x"), "s"));
     worker_gone(&workers[0]);
-    ck_assert_int_eq(told_count, 3);
-    expect_told(0, a, "1");
-    expect_told(1, b, "3");
-    expect_told(2, a, "x");
+    ck_assert_int_eq(reported_count, 3);
+    expect_reported(0, a, "1");
+    expect_reported(1, b, "3");
+    expect_reported(2, a, "x");
     ck_assert_uint_eq(router.from_clients.active_count, 1);
-    ck_assert_int_eq(workers[0].availability, PEER_AWAY);
-    expect_forward(give(&workers[1], response("2")), a); /* the other one's are left alone */
-    /* The ids may be used again at once, and what was asked of the dead is no longer answered. */
+    ck_assert_int_eq(workers[0].availability, PEER_ABSENT);
+    expect_forward(give(&workers[1], response("2")), a); /* worker 1 keeps its requests */
+    /* The ids are free at once; the new process cannot answer for the old one. */
     expect_forward(give(a, request("1")), &workers[1]);
-    worker_is(&workers[0], PEER_HERE);
+    worker_is(&workers[0], PEER_READY);
     expect_discard(give(&workers[0], response("3")));
 }
-END_TEST
 
-START_TEST(sessions_of_a_dead_worker_start_anew_elsewhere)
+TEST(sessions_of_a_dead_worker_start_anew_elsewhere)
 {
     struct peer *owner = add_client(), *guest = add_client();
     uint64_t number;
@@ -220,7 +202,7 @@ START_TEST(sessions_of_a_dead_worker_start_anew_elsewhere)
     add_pool("a", 2);
     expect_forward(give(owner, in_session(notification(), "s")), &workers[0]);
     expect_forward(give(owner, in_session(notification(), "t")), &workers[1]);
-    worker_is(&workers[0], PEER_AWAY); /* stopping: it may still answer, so the session waits */
+    worker_is(&workers[0], PEER_ABSENT); /* stopping: it may still answer, so the session waits */
     expect_hold(give(owner, in_session(notification(), "s")));
     number = workers[0].number;
     worker_gone(&workers[0]);
@@ -231,25 +213,23 @@ START_TEST(sessions_of_a_dead_worker_start_anew_elsewhere)
     expect_forward(give(&workers[1], in_session(notification(), "s")), owner);
     ck_assert_uint_eq(router.sessions.table.count, 2);
 }
-END_TEST
 
-START_TEST(new_owner_after_the_session_was_invalidated)
+TEST_ROWS(new_owner_after_the_session_was_invalidated, 2)
 {
     struct peer *owner = add_client(), *guest = add_client();
 
     add_pool("a", 2);
     give(owner, in_session(notification(), "s"));
     give(guest, in_session(notification(), "s"));
-    if (_i == 0)
+    if (row == 0)
         worker_gone(&workers[0]);
     else
         client_gone(owner);
     expect_forward(give(guest, in_session(notification(), "s")), &workers[1]);
     expect_forward(give(&workers[1], in_session(notification(), "s")), guest);
 }
-END_TEST
 
-START_TEST(who_waits_for_a_dead_workers_id_goes_elsewhere)
+TEST(client_that_waits_for_an_id_of_a_dead_worker_goes_elsewhere)
 {
     struct peer *a = add_client(), *b = add_client(), *c = add_client();
 
@@ -260,24 +240,23 @@ START_TEST(who_waits_for_a_dead_workers_id_goes_elsewhere)
     expect_forward(give(&workers[1], response("1")), b);
     expect_none_released();
     worker_gone(&workers[0]);
-    ck_assert_int_eq(told_count, 1);
-    expect_told(0, a, "1");
+    ck_assert_int_eq(reported_count, 1);
+    expect_reported(0, a, "1");
     expect_released(c);
     expect_forward(retry(c), &workers[1]);
 }
-END_TEST
 
-START_TEST(worker_is_gone_while_it_is_held)
+TEST_ROWS(held_worker_that_is_gone_is_on_no_list, 3)
 {
     struct peer *client = add_client();
 
     add_pool("a", 2);
     give(client, in_session(request("1"), "s"));
     give(client, in_session(request("2"), "t"));
-    if (_i == 0) { /* for a client that does not read */
+    if (row == 0) { /* for a client that does not read */
         set_full(client, true);
         expect_hold(give(&workers[0], response("1")));
-    } else if (_i == 1) { /* for an id of the client's */
+    } else if (row == 1) { /* for an id of the client's */
         give(&workers[1], in_session(request("5"), "t"));
         expect_hold_for_id(give(&workers[0], in_session(request("5"), "s")));
     } else { /* with the id kept free for it */
@@ -290,57 +269,54 @@ START_TEST(worker_is_gone_while_it_is_held)
     ck_assert(!peer_held(&workers[0]));
     ck_assert_ptr_null(workers[0].reserved);
     set_full(client, false);
-    if (_i == 1)
+    if (row == 1)
         expect_forward(give(client, response("5")), &workers[1]);
-    expect_none_released(); /* neither it nor anybody else */
-    expect_told(0, client, "1");
+    expect_none_released(); /* neither the worker nor another peer */
+    expect_reported(0, client, "1");
     ck_assert_uint_eq(router.from_workers.by_answerer.count, 0);
 }
-END_TEST
 
 /* --- no worker takes messages --- */
 
-START_TEST(held_until_a_worker_is_here)
+TEST_ROWS(client_is_held_until_a_worker_is_ready, 2)
 {
     struct peer *a = add_client(), *b = add_client();
 
     add_pool("a", 2);
-    worker_is(&workers[0], PEER_AWAY);
-    worker_is(&workers[1], _i == 0 ? PEER_AWAY : PEER_FAILED);
+    worker_is(&workers[0], PEER_ABSENT);
+    worker_is(&workers[1], row == 0 ? PEER_ABSENT : PEER_FAILED);
     expect_hold(give(a, request("1")));
     expect_hold(give(b, in_session(notification(), "s")));
     ck_assert(!a->reserved && !b->reserved);
     expect_none_released();
-    worker_is(&workers[0], PEER_HERE);
+    worker_is(&workers[0], PEER_READY);
     expect_released(a);
     expect_forward(retry(a), &workers[0]);
     expect_released(b);
     expect_forward(retry(b), &workers[0]);
     expect_none_released();
 }
-END_TEST
 
-START_TEST(waiting_is_not_refused_for_an_id)
+TEST(hold_for_a_worker_has_no_time_limit)
 {
     struct peer *client = add_client();
-    struct route route;
+    struct decision decision;
 
     add_pool("a", 1);
-    worker_is(&workers[0], PEER_AWAY);
-    route = give(client, request("1"));
-    expect_hold(route);
-    ck_assert(!route.waits_for_id); /* bounded by the worker's restart, not by the clock */
+    worker_is(&workers[0], PEER_ABSENT);
+    decision = give(client, request("1"));
+    expect_hold(decision);
+    ck_assert(decision.hold_ms == 0); /* the restart of the worker ends it */
 }
-END_TEST
 
-START_TEST(refused_when_no_worker_will_come)
+TEST(request_is_refused_when_no_worker_will_come)
 {
     struct peer *client = add_client(), *waiting = add_client();
 
     add_pool("a", 2);
     add_pool("b", 1);
     worker_is(&workers[0], PEER_FAILED);
-    worker_is(&workers[1], PEER_AWAY);
+    worker_is(&workers[1], PEER_ABSENT);
     expect_hold(give(waiting, in_pool(request("1"), "a")));
     worker_is(&workers[1], PEER_FAILED);
     expect_released(waiting);
@@ -353,9 +329,8 @@ START_TEST(refused_when_no_worker_will_come)
     worker_is(&workers[2], PEER_FAILED);
     expect_refuse(give(client, request("2")), JSONRPC_SERVER_ERROR);
 }
-END_TEST
 
-START_TEST(pool_without_workers_is_refused)
+TEST(pool_without_workers_is_refused)
 {
     struct peer *client = add_client();
 
@@ -363,11 +338,10 @@ START_TEST(pool_without_workers_is_refused)
     expect_refuse(give(client, in_pool(request("1"), "a")), JSONRPC_SERVER_ERROR);
     expect_refuse(give(client, request("1")), JSONRPC_SERVER_ERROR);
 }
-END_TEST
 
 /* --- queues are full (spec 7.3.1) --- */
 
-START_TEST(full_worker_holds_its_sessions)
+TEST(full_worker_holds_its_sessions)
 {
     struct peer *client = add_client(), *other = add_client();
 
@@ -375,7 +349,7 @@ START_TEST(full_worker_holds_its_sessions)
     give(client, in_session(notification(), "s"));
     set_full(&workers[0], true);
     expect_hold(give(client, in_session(request("1"), "s")));
-    expect_forward(give(other, request("1")), &workers[1]); /* the rest passes it over */
+    expect_forward(give(other, request("1")), &workers[1]); /* other messages pass it over */
     set_full(&workers[1], true);
     expect_hold(give(other, notification()));
     set_full(&workers[1], false);
@@ -387,9 +361,8 @@ START_TEST(full_worker_holds_its_sessions)
     expect_none_released();
     expect_forward(retry(client), &workers[0]);
 }
-END_TEST
 
-START_TEST(all_workers_full)
+TEST_ROWS(client_waits_for_any_full_worker, 2)
 {
     struct peer *a = add_client(), *b = add_client();
 
@@ -399,17 +372,16 @@ START_TEST(all_workers_full)
     expect_hold(give(a, request("1")));
     expect_hold(give(b, in_session(request("1"), "s")));
     expect_none_released();
-    set_full(&workers[_i], false);
+    set_full(&workers[row], false);
     settle();
     ck_assert(!peer_held(a));
     ck_assert(peer_held(b)); /* the id is taken there, and the other one is full */
-    set_full(&workers[1 - _i], false);
+    set_full(&workers[1 - row], false);
     expect_released(b);
-    expect_forward(retry(b), &workers[1 - _i]);
+    expect_forward(retry(b), &workers[1 - row]);
 }
-END_TEST
 
-START_TEST(full_client_holds_who_sends_to_it)
+TEST(full_client_holds_its_workers)
 {
     struct peer *client = add_client(), *other = add_client();
 
@@ -430,9 +402,8 @@ START_TEST(full_client_holds_who_sends_to_it)
     expect_forward(retry(&workers[1]), client);
     expect_none_released();
 }
-END_TEST
 
-START_TEST(question_to_a_full_client_is_held)
+TEST(request_to_a_full_client_is_held)
 {
     struct peer *client = add_client();
 
@@ -446,9 +417,8 @@ START_TEST(question_to_a_full_client_is_held)
     expect_forward(retry(&workers[0]), client);
     ck_assert_uint_eq(router.from_workers.active_count, 1);
 }
-END_TEST
 
-START_TEST(reply_to_a_full_worker_is_held)
+TEST_ROWS(reply_to_a_full_worker_is_held, 2)
 {
     struct peer *client = add_client();
 
@@ -456,8 +426,8 @@ START_TEST(reply_to_a_full_worker_is_held)
     give(client, in_session(notification(), "s"));
     give(&workers[0], in_session(request("1"), "s"));
     set_full(&workers[0], true);
-    expect_hold(give(client, response("1"))); /* for that worker, whoever else is free */
-    if (_i == 0) {
+    expect_hold(give(client, response("1"))); /* for that worker, though worker 1 is free */
+    if (row == 0) {
         set_full(&workers[0], false);
         expect_released(client);
         expect_forward(retry(client), &workers[0]);
@@ -468,11 +438,10 @@ START_TEST(reply_to_a_full_worker_is_held)
     }
     ck_assert_uint_eq(router.from_workers.by_answerer.count, 0);
 }
-END_TEST
 
 /* --- a client is gone --- */
 
-START_TEST(client_gone_releases_who_waits_for_it)
+TEST(client_that_is_gone_releases_its_workers)
 {
     struct peer *client = add_client();
 
@@ -491,9 +460,8 @@ START_TEST(client_gone_releases_who_waits_for_it)
     ck_assert_uint_eq(router.sessions.table.count, 0);
     ck_assert_uint_eq(router.from_clients.by_answerer.count, 0);
 }
-END_TEST
 
-START_TEST(worker_is_told_of_a_client_that_is_gone)
+TEST(requests_to_a_client_that_is_gone_are_reported)
 {
     struct peer *client = add_client();
 
@@ -504,14 +472,13 @@ START_TEST(worker_is_told_of_a_client_that_is_gone)
     give(&workers[1], in_session(request("2"), "t"));
     expect_hold_for_id(give(&workers[1], in_session(request("1"), "t")));
     client_gone(client);
-    ck_assert_int_eq(told_count, 2);
-    expect_told(0, &workers[0], "1");
-    expect_told(1, &workers[1], "2");
+    ck_assert_int_eq(reported_count, 2);
+    expect_reported(0, &workers[0], "1");
+    expect_reported(1, &workers[1], "2");
     expect_released(&workers[1]);
     expect_refuse(retry(&workers[1]), JSONRPC_SERVER_ERROR); /* no such session any more */
     ck_assert_uint_eq(router.from_workers.by_answerer.count, 0);
 }
-END_TEST
 
 /* The ways for a client to be held; 0 to HELD_WAYS - 1. */
 #define HELD_WAYS 6
@@ -527,7 +494,7 @@ static void hold_somehow(int way, struct peer *client, struct peer *other)
         return;
     case 1: /* for an id at any worker */
         give(other, in_session(request("1"), "s"));
-        worker_is(&workers[1], PEER_AWAY);
+        worker_is(&workers[1], PEER_ABSENT);
         expect_hold(give(client, request("1")));
         return;
     case 2: /* for its session's worker to read */
@@ -535,8 +502,8 @@ static void hold_somehow(int way, struct peer *client, struct peer *other)
         expect_hold(give(client, in_session(request("1"), "s")));
         return;
     case 3: /* for any worker */
-        worker_is(&workers[0], PEER_AWAY);
-        worker_is(&workers[1], PEER_AWAY);
+        worker_is(&workers[0], PEER_ABSENT);
+        worker_is(&workers[1], PEER_ABSENT);
         expect_hold(give(client, request("1")));
         return;
     case 4: /* with a reply, for the worker to read */
@@ -547,20 +514,20 @@ static void hold_somehow(int way, struct peer *client, struct peer *other)
     default: /* as in 0, and expired */
         give(other, in_session(request("1"), "s"));
         expect_hold(give(client, in_session(request("1"), "s")));
-        router_hold_expired(&router, client);
+        waiting_expire(&router, client);
         return;
     }
 }
 
-START_TEST(client_gone_while_held_is_on_no_list)
+TEST_ROWS(held_client_that_is_gone_is_on_no_list, HELD_WAYS)
 {
     struct peer *client = add_client(), *other = add_client();
 
     add_pool("a", 2);
-    hold_somehow(_i, client, other);
-    client_gone(client); /* overwrites it: whoever still knows it crashes */
-    worker_is(&workers[0], PEER_HERE);
-    worker_is(&workers[1], PEER_HERE);
+    hold_somehow((int)row, client, other);
+    client_gone(client); /* overwrites the peer: a list that still has it crashes */
+    worker_is(&workers[0], PEER_READY);
+    worker_is(&workers[1], PEER_READY);
     set_full(&workers[0], false);
     set_full(&workers[1], false);
     give(&workers[0], response("1"));
@@ -573,11 +540,10 @@ START_TEST(client_gone_while_held_is_on_no_list)
     worker_gone(&workers[1]);
     expect_none_released();
 }
-END_TEST
 
 /* --- tables are full --- */
 
-START_TEST(full_pending_table_refuses_requests)
+TEST(full_pending_table_refuses_requests)
 {
     struct peer *client, *other;
 
@@ -597,9 +563,8 @@ START_TEST(full_pending_table_refuses_requests)
     expect_forward(give(&workers[0], response("1")), client);
     expect_forward(give(client, request("4")), &workers[0]);
 }
-END_TEST
 
-START_TEST(full_session_table_refuses_new_sessions)
+TEST(full_session_table_refuses_new_sessions)
 {
     struct peer *a, *b;
 
@@ -618,9 +583,8 @@ START_TEST(full_session_table_refuses_new_sessions)
     client_gone(b);
     expect_forward(give(a, in_session(request("5"), "u")), &workers[0]);
 }
-END_TEST
 
-START_TEST(full_table_of_questions_refuses_questions)
+TEST(full_pending_table_refuses_requests_of_workers)
 {
     struct peer *client;
 
@@ -637,81 +601,77 @@ START_TEST(full_table_of_questions_refuses_questions)
     expect_forward(give(client, response("a")), &workers[0]);
     expect_forward(give(&workers[0], in_session(request("c"), "s")), client);
 }
-END_TEST
 
 /* --- memory is out --- */
 
-START_TEST(failed_forward_of_a_request)
+TEST(failed_forward_of_a_request)
 {
     struct peer *client = add_client(), *other = add_client();
-    struct route route;
+    struct decision decision;
 
     add_pool("a", 1);
-    route = offer_message(client, in_session(request("1"), "s"));
-    expect_forward(route, &workers[0]);
+    decision = decide(client, in_session(request("1"), "s"));
+    expect_forward(decision, &workers[0]);
     expect_hold_for_id(give(other, in_session(request("1"), "s")));
-    router_forward_failed(&router, &route);
+    decision_failed(&decision);
     ck_assert_uint_eq(router.from_clients.active_count, 0);
-    expect_released(other); /* the id is free for the next */
+    expect_released(other); /* the id goes to the next client */
     expect_forward(retry(other), &workers[0]);
-    expect_hold_for_id(retry(client)); /* no duplicate of its own */
+    expect_hold_for_id(retry(client)); /* not refused as a duplicate */
     expect_forward(give(&workers[0], response("1")), other);
     expect_released(client);
     expect_forward(retry(client), &workers[0]);
     expect_forward(give(&workers[0], response("1")), client);
 }
-END_TEST
 
-START_TEST(failed_forward_of_an_answer)
+TEST(failed_forward_of_an_answer)
 {
     struct peer *client = add_client();
-    struct route route;
+    struct decision decision;
 
     add_pool("a", 1);
     give(client, in_session(request("1"), "s"));
     give(&workers[0], in_session(request("2"), "s"));
-    route = offer_message(&workers[0], response("1"));
-    expect_forward(route, client);
-    router_forward_failed(&router, &route);
-    expect_forward(give(&workers[0], response("1")), client); /* it is still waited for */
-    route = offer_message(client, response("2"));
-    expect_forward(route, &workers[0]);
-    router_forward_failed(&router, &route);
+    decision = decide(&workers[0], response("1"));
+    expect_forward(decision, client);
+    decision_failed(&decision);
+    expect_forward(give(&workers[0], response("1")), client); /* still active */
+    decision = decide(client, response("2"));
+    expect_forward(decision, &workers[0]);
+    decision_failed(&decision);
     expect_forward(give(client, response("2")), &workers[0]);
 }
-END_TEST
 
-START_TEST(failed_forward_of_a_notification)
+TEST(failed_forward_of_a_notification)
 {
     struct peer *client = add_client();
-    struct route route;
+    struct decision decision;
 
     add_pool("a", 1);
-    route = offer_message(client, in_session(notification(), "s"));
-    router_forward_failed(&router, &route);
+    decision = decide(client, in_session(notification(), "s"));
+    decision_failed(&decision);
     expect_forward(give(client, in_session(notification(), "s")), &workers[0]);
-    route = offer_message(&workers[0], in_session(notification(), "s"));
-    expect_forward(route, client);
-    router_forward_failed(&router, &route);
+    decision = decide(&workers[0], in_session(notification(), "s"));
+    expect_forward(decision, client);
+    decision_failed(&decision);
     expect_forward(give(&workers[0], in_session(notification(), "s")), client);
 }
-END_TEST
 
 /* Offers the message with one allocation more each time, until the router has enough. Nothing may
  * have changed before. Returns the number of failures. */
-static long offer_while_memory_grows(struct peer *from, struct message message, struct peer *to)
+static long decide_while_memory_grows(struct peer *from, struct message message, struct peer *to)
 {
-    struct requests *table = is_client(from) ? &router.from_clients : &router.from_workers;
+    struct pending *table = is_client(from) ? &router.from_clients : &router.from_workers;
     size_t sessions = router.sessions.table.count;
     size_t requests = table->by_answerer.count;
-    struct route route;
+    struct decision decision;
     long limit;
 
     for (limit = 0;; limit++) {
         allocations_left = limit;
-        route = offer_message(from, message);
+        decision = decide(from, message);
         allocations_left = -1;
-        if (route.action != ROUTE_NO_MEMORY)
+        if (decision.action != ACTION_NO_MEMORY)
             break;
         ck_assert_uint_eq(router.sessions.table.count, sessions);
         ck_assert_uint_eq(table->by_answerer.count, requests);
@@ -719,28 +679,27 @@ static long offer_while_memory_grows(struct peer *from, struct message message, 
         ck_assert_uint_eq(table->active_count, requests);
         ck_assert(list_empty(&to->answering));
     }
-    expect_forward(route, to);
-    router_forwarded(&router, &route);
+    expect_forward(decision, to);
+    decision_delivered(&decision);
     return limit;
 }
 
-START_TEST(without_memory_nothing_happens)
+TEST(decision_without_memory_changes_nothing)
 {
     struct peer *client = add_client();
 
     add_pool("a", 1);
-    /* The entry, its tables, the session and its table: some of them fail on the way. */
-    ck_assert_int_ge(offer_while_memory_grows(client, in_session(request("1"), "s"), &workers[0]),
+    /* The entry, its tables, the session and its table allocate. */
+    ck_assert_int_ge(decide_while_memory_grows(client, in_session(request("1"), "s"), &workers[0]),
                      2);
-    ck_assert_int_ge(
-        offer_while_memory_grows(&workers[0], in_session(request("1"), "s"), client), 2);
+    ck_assert_int_ge(decide_while_memory_grows(&workers[0], in_session(request("1"), "s"), client),
+                     2);
 }
-END_TEST
 
-START_TEST(reservation_survives_no_memory)
+TEST(reservation_survives_no_memory)
 {
     struct peer *a = add_client(), *b = add_client();
-    struct route route;
+    struct decision decision;
     char id[16];
     int i;
 
@@ -748,124 +707,67 @@ START_TEST(reservation_survives_no_memory)
     give(a, request("1"));
     expect_hold_for_id(give(b, request("1")));
     expect_forward(give(&workers[0], response("1")), a);
-    for (i = 0; router.from_clients.by_asker.count < 48; i++) { /* full but for growth */
+    for (i = 0; router.from_clients.by_asker.count < 48;
+         i++) { /* until the next entry makes the table grow */
         snprintf(id, sizeof id, "x%d", i);
         give(a, request(id));
     }
     expect_released(b);
     allocations_left = 0;
-    route = offer_message(b, request("1"));
-    ck_assert_int_eq(route.action, ROUTE_NO_MEMORY);
+    decision = decide(b, request("1"));
+    ck_assert_int_eq(decision.action, ACTION_NO_MEMORY);
     allocations_left = -1;
     expect_none_released();
     expect_forward(retry(b), &workers[0]);
     expect_forward(give(&workers[0], response("1")), b);
 }
-END_TEST
 
-START_TEST(pools_and_workers_without_memory)
+TEST(worker_added_without_memory_is_in_no_group)
 {
     struct peer *client = add_client();
     long limit;
     int status;
 
-    allocations_left = 0;
-    ck_assert_int_eq(router_add_pool(&router, text("a")), STDIO_BUS_ERR);
-    allocations_left = -1;
     add_pool("a", 0);
     for (limit = 0;; limit++) {
         allocations_left = limit;
-        status = router_add_worker(&router, &workers[0], 0);
+        status = router_add_worker(&router, &workers[0], &pools[0]);
         allocations_left = -1;
         if (status == STDIO_BUS_OK)
             break;
         ck_assert_int_eq(status, STDIO_BUS_ERR);
-        expect_refuse(give(client, request("1")), JSONRPC_SERVER_ERROR); /* it is in no group */
+        expect_refuse(give(client, request("1")), JSONRPC_SERVER_ERROR); /* in no group */
         expect_refuse(give(client, in_pool(request("1"), "a")), JSONRPC_SERVER_ERROR);
     }
     ck_assert_int_eq(limit, 2);
-    worker_is(&workers[0], PEER_HERE);
+    worker_is(&workers[0], PEER_READY);
     expect_forward(give(client, request("1")), &workers[0]);
 }
-END_TEST
 
-/* The owner's own list, for peers that wait for memory. */
-START_TEST(hold_and_release_by_the_owner)
+/* A list of the owner's, as for peers that wait for memory. */
+TEST(owner_holds_and_releases_peers)
 {
     struct peer *a = add_client(), *b = add_client();
     struct list starved;
 
     list_init(&starved);
     add_pool("a", 1);
-    router_hold(&starved, a);
-    router_hold(&starved, b);
+    waiting_hold(&starved, a);
+    waiting_hold(&starved, b);
     ck_assert(peer_held(a) && peer_held(b));
     set_full(&workers[0], false);
-    worker_is(&workers[0], PEER_HERE);
+    worker_is(&workers[0], PEER_READY);
     expect_none_released();
     client_gone(b);
-    router_release(&router, a);
+    waiting_release(&router, a);
     ck_assert(list_empty(&starved));
     expect_released(a);
     ck_assert(!peer_held(a));
     expect_forward(give(a, request("1")), &workers[0]);
 }
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_test(tcase, late_answer_to_a_client_that_is_gone);
-    tcase_add_test(tcase, abandoned_id_is_avoided_where_another_worker_is);
-    tcase_add_test(tcase, abandoned_id_is_free_when_its_worker_is_gone);
-    tcase_add_test(tcase, late_reply_to_a_worker_that_is_gone);
-    tcase_add_test(tcase, abandoned_ids_are_bounded);
-    tcase_add_test(tcase, client_that_goes_with_many_ids);
-    tcase_add_test(tcase, expired_hold_is_refused);
-    tcase_add_test(tcase, expired_hold_of_a_roaming_client);
-    tcase_add_test(tcase, expired_hold_of_a_worker);
-    tcase_add_test(tcase, each_asker_of_a_dead_worker_is_told_once);
-    tcase_add_test(tcase, sessions_of_a_dead_worker_start_anew_elsewhere);
-    tcase_add_loop_test(tcase, new_owner_after_the_session_was_invalidated, 0, 2);
-    tcase_add_test(tcase, who_waits_for_a_dead_workers_id_goes_elsewhere);
-    tcase_add_loop_test(tcase, worker_is_gone_while_it_is_held, 0, 3);
-    tcase_add_loop_test(tcase, held_until_a_worker_is_here, 0, 2);
-    tcase_add_test(tcase, waiting_is_not_refused_for_an_id);
-    tcase_add_test(tcase, refused_when_no_worker_will_come);
-    tcase_add_test(tcase, pool_without_workers_is_refused);
-    tcase_add_test(tcase, full_worker_holds_its_sessions);
-    tcase_add_loop_test(tcase, all_workers_full, 0, 2);
-    tcase_add_test(tcase, full_client_holds_who_sends_to_it);
-    tcase_add_test(tcase, question_to_a_full_client_is_held);
-    tcase_add_loop_test(tcase, reply_to_a_full_worker_is_held, 0, 2);
-    tcase_add_test(tcase, client_gone_releases_who_waits_for_it);
-    tcase_add_test(tcase, worker_is_told_of_a_client_that_is_gone);
-    tcase_add_loop_test(tcase, client_gone_while_held_is_on_no_list, 0, HELD_WAYS);
-    tcase_add_test(tcase, full_pending_table_refuses_requests);
-    tcase_add_test(tcase, full_session_table_refuses_new_sessions);
-    tcase_add_test(tcase, full_table_of_questions_refuses_questions);
-    tcase_add_test(tcase, failed_forward_of_a_request);
-    tcase_add_test(tcase, failed_forward_of_an_answer);
-    tcase_add_test(tcase, failed_forward_of_a_notification);
-    tcase_add_test(tcase, without_memory_nothing_happens);
-    tcase_add_test(tcase, reservation_survives_no_memory);
-    tcase_add_test(tcase, pools_and_workers_without_memory);
-    tcase_add_test(tcase, hold_and_release_by_the_owner);
-}
 
 int main(void)
 {
-    Suite *suite = suite_create("router_failures");
-    TCase *tcase = tcase_create("router_failures");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    add_tests(tcase);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
+    return harness_main("router_failures");
 }

@@ -1,6 +1,6 @@
-/* The scanner. The oracle is sameness: however a text is cut into pieces, wherever it stands in
- * memory, the result is that of the whole text. Every piece is an allocation of its exact size, so
- * that the sanitizers see a byte read too much. */
+/* The scanner. A text in pieces must have the result of the whole text, however it is cut and
+ * wherever it is in memory. Every piece is an allocation of its exact size, so that the sanitizers
+ * see a read after its end. */
 #include "build_config.h"
 
 #include <check.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "data/json_texts.h"
-#include "format/scanner.h"
 #include "quick_assert.h"
 #include "turns.h"
+#include "json/scanner.h"
 
 struct result {
     enum scan_status status;
@@ -111,7 +111,7 @@ static void assert_same_at_chunk_sizes(const char *name, const char *text, size_
     assert_same(name, scan_pieces(text, len, 63, 64), whole);
 }
 
-/* For the many texts that are made below. */
+/* For the many generated texts. */
 static void assert_same_at_some_chunk_sizes(const char *name, const char *text, size_t len)
 {
     static const size_t sizes[] = {1, 3, 8, 17, 64};
@@ -150,16 +150,16 @@ START_TEST(every_text_is_the_same_at_all_chunk_sizes)
 }
 END_TEST
 
-START_TEST(every_text_is_the_same_with_others_behind)
+START_TEST(every_text_is_the_same_with_others_after_it)
 {
     const struct json_text *text = &json_texts[_i];
-    static const char behind[] = "\"]}\n{\"id\":1,\"x\":\"\xFF\\\n\n";
-    char *both = malloc(text->len + sizeof behind);
+    static const char after[] = "\"]}\n{\"id\":1,\"x\":\"\xFF\\\n\n";
+    char *both = malloc(text->len + sizeof after);
 
     ck_assert_ptr_nonnull(both);
     memcpy(both, text->text, text->len);
-    memcpy(both + text->len, behind, sizeof behind);
-    assert_same(text->name, scan_whole(both, text->len + sizeof behind),
+    memcpy(both + text->len, after, sizeof after);
+    assert_same(text->name, scan_whole(both, text->len + sizeof after),
                 scan_whole(text->text, text->len));
     free(both);
 }
@@ -266,7 +266,7 @@ START_TEST(each_level_is_closed_by_its_own_kind)
 }
 END_TEST
 
-/* Something special at every place of a string that is longer than what is looked at at once. */
+/* A special byte at every place of a string that is longer than a window. */
 START_TEST(special_bytes_are_found_at_every_place_of_a_string)
 {
     static const struct {
@@ -319,10 +319,11 @@ START_TEST(special_bytes_are_found_at_every_place_of_a_string)
 }
 END_TEST
 
-/* Long texts of all that escapes may be, with something wrong now and then. They begin with an
- * escape, so that what is special for long texts begins with the first byte. */
+/* Long texts of all kinds of escapes, now and then with an error. They begin with an escape, so
+ * that the loop for long texts runs from the first byte on. */
 START_TEST(texts_with_escapes_are_the_same_however_they_are_cut)
 {
+    /* clang-format off */
     static const char *const parts[] = {
         "\\n", "\\n",  "\\t", "\\\"", "\\n\\n",  "\\\\",     "\\\\\\\"", "\\/",  "\\r\\n",
         "\\b", "nnn",  "ttt", "[{",  "\\u00e9", "\xC3\xA9", ",",        "",    "0",
@@ -331,6 +332,7 @@ START_TEST(texts_with_escapes_are_the_same_however_they_are_cut)
         "\\q", "\\", "\"", "\x01", "\n", "\xFF", "\\u12", "\\N", "\\\xC3\xA9", "\xC0\x80",
         "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC3", "\xE6\xB6", "\xF0\x9F\x9A",
         "\x80"};
+    /* clang-format on */
     unsigned random = (unsigned)_i;
 
     for (int round = 0; round < 200; round++) {
@@ -353,9 +355,9 @@ START_TEST(texts_with_escapes_are_the_same_however_they_are_cut)
 }
 END_TEST
 
-/* Each lead byte, and behind it what may be right and what is not, at every place of a block: the
- * same as when it is read byte by byte. */
-START_TEST(what_is_not_ascii_is_the_same_in_long_texts)
+/* Each lead byte with right and wrong bytes after it, at every place of a block, has the result of
+ * the text read byte by byte. */
+START_TEST(not_ascii_is_the_same_in_long_texts)
 {
     static const char second[] = "\x41\x7F\x80\x8F\x90\x9F\xA0\xBF\xC0\xC2\xE0\xF0\xFF\"\\";
     static const char others[] = "\x80\xBF\"";
@@ -379,7 +381,7 @@ START_TEST(what_is_not_ascii_is_the_same_in_long_texts)
 }
 END_TEST
 
-/* A key or string of every length, so that its quote stands at every place of what is looked at. */
+/* A key or string of every length: its quote is at every place of a window. */
 START_TEST(strings_of_every_length_are_accepted)
 {
     for (size_t len = 0; len < 140; len++) {
@@ -398,19 +400,19 @@ START_TEST(strings_of_every_length_are_accepted)
 }
 END_TEST
 
-START_TEST(numbers_of_every_length_are_told_from_wrong_ones)
+START_TEST(numbers_of_every_length_are_judged)
 {
     static const struct {
-        const char *before, *behind;
+        const char *before, *after;
         bool valid;
     } forms[] = {
-        {"", "", true},       {"-", "", true},     {"0.", "", true},       {"-0.", "e1", true},
-        {"", ".5", true},     {"", "e5", true},    {"", ".25E-12", true},  {"1e", "", true},
-        {"1.5e-", "", true},  {"", " ", true},     {"", "x", false},       {"0", "", false},
-        {"-0", "", false},    {"", ".", false},    {"", "e", false},       {"", "e+", false},
-        {"", ".e1", false},   {"", ".5.5", false}, {"1e", ".5", false},    {"", "-", false},
-        {"", "e1e1", false},  {"", "e--1", false}, {"", "e+-1", false},    {"", ":", false},
-        {"", "/", false},     {"", "\"", false},   {"", "\xC3\xA9", false}, {"--", "", false},
+        {"", "", true},      {"-", "", true},     {"0.", "", true},        {"-0.", "e1", true},
+        {"", ".5", true},    {"", "e5", true},    {"", ".25E-12", true},   {"1e", "", true},
+        {"1.5e-", "", true}, {"", " ", true},     {"", "x", false},        {"0", "", false},
+        {"-0", "", false},   {"", ".", false},    {"", "e", false},        {"", "e+", false},
+        {"", ".e1", false},  {"", ".5.5", false}, {"1e", ".5", false},     {"", "-", false},
+        {"", "e1e1", false}, {"", "e--1", false}, {"", "e+-1", false},     {"", ":", false},
+        {"", "/", false},    {"", "\"", false},   {"", "\xC3\xA9", false}, {"--", "", false},
     };
 
     for (size_t len = 1; len < 140; len++) {
@@ -418,11 +420,11 @@ START_TEST(numbers_of_every_length_are_told_from_wrong_ones)
         build(&b, "{\"a\":[", 1);
         build(&b, forms[_i].before, 1);
         build(&b, "7", len);
-        build(&b, forms[_i].behind, 1);
+        build(&b, forms[_i].after, 1);
         build(&b, ",0],\"id\":", 1);
         build(&b, forms[_i].before, 1);
         build(&b, "7", len);
-        build(&b, forms[_i].behind, 1);
+        build(&b, forms[_i].after, 1);
         build(&b, "}\n", 1);
         ck_assert_int_eq(scan_whole(b.text, b.len).status,
                          forms[_i].valid ? SCAN_MESSAGE : SCAN_INVALID);
@@ -438,10 +440,12 @@ struct expected {
     bool escaped;
 };
 
+/* clang-format off */
 #define NONE {"", 0, SCAN_ABSENT, false}
 #define VALUE(type, text) {text, sizeof(text) - 1, SCAN_##type, false}
 #define ESCAPED(text) {text, sizeof(text) - 1, SCAN_STRING, true}
-/* Longer than what is looked at in one go. */
+/* clang-format on */
+/* Longer than a window. */
 #define LONG_TEXT                                                                                  \
     "and so on, and so on, and so on, and so on, and so on, and so on, and so on, and so on, and "
 #define LONG_ESCAPED LONG_TEXT LONG_TEXT LONG_TEXT "\\n" LONG_TEXT
@@ -534,7 +538,7 @@ START_TEST(blank_lines_are_blank)
 }
 END_TEST
 
-START_TEST(nothing_is_wrong_with_nothing)
+START_TEST(no_bytes_are_no_error)
 {
     struct scanner scanner;
 
@@ -563,7 +567,7 @@ START_TEST(fields_stay_until_the_next_run_and_not_longer)
 }
 END_TEST
 
-START_TEST(a_reset_scanner_knows_nothing_of_an_error)
+START_TEST(a_reset_forgets_the_error)
 {
     const struct json_text *text = &json_texts[_i];
     struct scanner scanner;
@@ -579,7 +583,7 @@ START_TEST(a_reset_scanner_knows_nothing_of_an_error)
 }
 END_TEST
 
-/* Texts that nobody thought of: whole and cut, they must be the same. */
+/* Random changes to the texts. */
 START_TEST(damaged_texts_are_the_same_however_they_are_cut)
 {
     static const char bytes[] = "{}[]:,\"\\ \t\r\n0123456789.eE+-truefalsn/bu\x00\x01\x1F\x7F"
@@ -632,10 +636,10 @@ int main(void)
     tcase_add_loop_test(texts, every_text_has_its_verdict, 0, JSON_TEXT_COUNT);
     tcase_add_loop_test(texts, every_text_is_the_same_in_two_pieces, 0, JSON_TEXT_COUNT);
     tcase_add_loop_test(texts, every_text_is_the_same_at_all_chunk_sizes, 0, JSON_TEXT_COUNT);
-    tcase_add_loop_test(texts, every_text_is_the_same_with_others_behind, 0, JSON_TEXT_COUNT);
+    tcase_add_loop_test(texts, every_text_is_the_same_with_others_after_it, 0, JSON_TEXT_COUNT);
     tcase_add_loop_test(texts, the_first_wrong_byte_is_reported_when_it_is_there, 0,
                         JSON_TEXT_COUNT);
-    tcase_add_loop_test(texts, a_reset_scanner_knows_nothing_of_an_error, 0, JSON_TEXT_COUNT);
+    tcase_add_loop_test(texts, a_reset_forgets_the_error, 0, JSON_TEXT_COUNT);
     suite_add_tcase(suite, texts);
 
     tcase_set_timeout(others, 60);
@@ -643,13 +647,13 @@ int main(void)
     tcase_add_test(others, each_level_is_closed_by_its_own_kind);
     tcase_add_loop_test(others, special_bytes_are_found_at_every_place_of_a_string, 0, 23);
     tcase_add_loop_test(others, texts_with_escapes_are_the_same_however_they_are_cut, 0, 16);
-    tcase_add_loop_test(others, what_is_not_ascii_is_the_same_in_long_texts, 0, turns(66));
+    tcase_add_loop_test(others, not_ascii_is_the_same_in_long_texts, 0, turns(66));
     tcase_add_test(others, strings_of_every_length_are_accepted);
-    tcase_add_loop_test(others, numbers_of_every_length_are_told_from_wrong_ones, 0, 28);
+    tcase_add_loop_test(others, numbers_of_every_length_are_judged, 0, 28);
     tcase_add_loop_test(others, routing_fields_are_found, 0,
                         sizeof field_tests / sizeof field_tests[0]);
     tcase_add_test(others, blank_lines_are_blank);
-    tcase_add_test(others, nothing_is_wrong_with_nothing);
+    tcase_add_test(others, no_bytes_are_no_error);
     tcase_add_test(others, fields_stay_until_the_next_run_and_not_longer);
     tcase_add_loop_test(others, damaged_texts_are_the_same_however_they_are_cut, 0, 16);
     tcase_add_test(others, errors_have_different_texts);

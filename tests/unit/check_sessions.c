@@ -8,20 +8,10 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "suite.h"
+#include "table_fixture.h"
 
-/* The table with an allocator that fails on demand: this object's functions take the place of the
- * library's. */
-static long allocations_left = -1; /* negative: no limit */
-
-static void *failing_calloc(size_t count, size_t size)
-{
-    if (allocations_left == 0)
-        return NULL;
-    if (allocations_left > 0)
-        allocations_left--;
-    return calloc(count, size);
-}
-
+/* The table is compiled into the test with an allocator that fails on demand. */
 #define calloc failing_calloc
 #include "base/hash_table.c"
 #include "router/sessions.c"
@@ -52,22 +42,12 @@ static void tear_down(void)
     sessions_free(&sessions);
 }
 
-static size_t length(const struct list *list)
-{
-    const struct list_node *node;
-    size_t count = 0;
-
-    for (node = list->head.next; node != &list->head; node = node->next)
-        count++;
-    return count;
-}
-
 static struct slice text(const char *string)
 {
     return slice_of(string, strlen(string));
 }
 
-START_TEST(session_has_one_worker_and_one_owner)
+TEST(session_has_one_worker_and_one_owner)
 {
     struct session *session = sessions_add(&sessions, text("s"), &workers[1], &clients[2]);
 
@@ -85,16 +65,13 @@ START_TEST(session_has_one_worker_and_one_owner)
     ck_assert_uint_eq(length(&workers[1].sessions), 0);
     ck_assert_uint_eq(length(&clients[2].sessions), 0);
 }
-END_TEST
 
 static const size_t id_lengths[] = {0, 1, 7, 8, 9, STDIO_BUS_MAX_SESSION_ID_LEN};
 
-#define ID_LENGTHS (int)(sizeof id_lengths / sizeof id_lengths[0])
-
-START_TEST(id_is_copied_and_may_hold_any_byte)
+TEST_ROWS(id_is_copied_and_may_hold_any_byte, COUNT(id_lengths))
 {
     char bytes[STDIO_BUS_MAX_SESSION_ID_LEN], same[STDIO_BUS_MAX_SESSION_ID_LEN];
-    size_t len = id_lengths[_i], i;
+    size_t len = id_lengths[row], i;
     struct session *session;
 
     for (i = 0; i < len; i++)
@@ -102,16 +79,15 @@ START_TEST(id_is_copied_and_may_hold_any_byte)
     session = sessions_add(&sessions, slice_of(bytes, len), &workers[0], &clients[0]);
     memset(bytes, '#', sizeof bytes);
     ck_assert_ptr_eq(sessions_find(&sessions, slice_of(same, len)), session);
-    for (i = 0; i < len; i++) { /* all of it counts */
+    for (i = 0; i < len; i++) { /* each byte counts */
         same[i]++;
         ck_assert_ptr_null(sessions_find(&sessions, slice_of(same, len)));
         same[i]--;
         ck_assert_ptr_null(sessions_find(&sessions, slice_of(same, i)));
     }
 }
-END_TEST
 
-START_TEST(full_at_max_and_not_before)
+TEST(table_is_full_at_max)
 {
     struct session *session = NULL;
     char id[16];
@@ -126,9 +102,8 @@ START_TEST(full_at_max_and_not_before)
     session_remove(&sessions, session);
     ck_assert(!sessions_full(&sessions));
 }
-END_TEST
 
-START_TEST(failed_add_changes_nothing)
+TEST(failed_add_changes_nothing)
 {
     char id[16];
     size_t i;
@@ -148,11 +123,10 @@ START_TEST(failed_add_changes_nothing)
             ck_assert_uint_eq(length(&workers[0].sessions), i);
             ck_assert_uint_eq(length(&clients[0].sessions), i);
         }
-        ck_assert_int_ge(limit, 1); /* it did fail once at least */
+        ck_assert_int_ge(limit, 1); /* an allocation failed */
         ck_assert_ptr_eq(sessions_find(&sessions, text(id)), session);
     }
 }
-END_TEST
 
 /* --- against a naive model: an array --- */
 
@@ -162,16 +136,6 @@ static struct {
     struct session *session; /* NULL: none */
     int worker, client;
 } model[IDS];
-
-static uint64_t random_state;
-
-static unsigned next_random(unsigned below)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned)(random_state % below);
-}
 
 static void check_model(void)
 {
@@ -200,12 +164,12 @@ static void check_model(void)
     ck_assert_int_eq(sessions_full(&sessions), count >= MAX_SESSIONS);
 }
 
-START_TEST(same_as_a_naive_model)
+TEST_ROWS(table_agrees_with_a_naive_model, 4)
 {
     char id[16];
     unsigned i;
 
-    random_state = 0x9e3779b97f4a7c15u + (unsigned)_i;
+    random_state = 0x9e3779b97f4a7c15u + (unsigned)row;
     for (i = 0; i < STEPS; i++) {
         unsigned which = next_random(IDS);
 
@@ -216,9 +180,8 @@ START_TEST(same_as_a_naive_model)
         } else {
             model[which].worker = (int)next_random(PEERS);
             model[which].client = (int)next_random(PEERS);
-            model[which].session =
-                sessions_add(&sessions, text(id), &workers[model[which].worker],
-                             &clients[model[which].client]);
+            model[which].session = sessions_add(&sessions, text(id), &workers[model[which].worker],
+                                                &clients[model[which].client]);
             ck_assert_ptr_nonnull(model[which].session);
         }
         if (i % 50 == 0)
@@ -226,26 +189,9 @@ START_TEST(same_as_a_naive_model)
     }
     check_model();
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("sessions");
-    TCase *tcase = tcase_create("sessions");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, session_has_one_worker_and_one_owner);
-    tcase_add_loop_test(tcase, id_is_copied_and_may_hold_any_byte, 0, ID_LENGTHS);
-    tcase_add_test(tcase, full_at_max_and_not_before);
-    tcase_add_test(tcase, failed_add_changes_nothing);
-    tcase_add_loop_test(tcase, same_as_a_naive_model, 0, 4);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
+    return harness_main("sessions");
 }

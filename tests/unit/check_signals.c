@@ -5,51 +5,58 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "run_tests.h"
 
 #define MANY 70000 /* more than a pipe holds */
 #define WAIT_MS 5000
 
-struct fixture {
+static struct {
     struct stdio_bus_event_loop *loop;
     struct signals signals;
     int counts[128]; /* by signal */
     bool close_in_callback;
-};
+} fixture;
 
 static void on_signal(void *user_data, int signo)
 {
-    struct fixture *fixture = user_data;
-
-    fixture->counts[signo]++;
-    if (fixture->close_in_callback)
-        signals_close(&fixture->signals);
+    ck_assert_ptr_eq(user_data, &fixture);
+    fixture.counts[signo]++;
+    if (fixture.close_in_callback)
+        signals_close(&fixture.signals);
 }
 
-static void open_fixture(struct fixture *fixture)
+static void set_up(void)
 {
-    *fixture = (struct fixture){.loop = stdio_bus_event_loop_create()};
-    ck_assert_ptr_nonnull(fixture->loop);
-    ck_assert_int_eq(signals_open(&fixture->signals, fixture->loop, on_signal, fixture),
+    memset(&fixture, 0, sizeof fixture);
+    fixture.signals.fd = -1;
+    fixture.loop = stdio_bus_event_loop_create();
+    ck_assert_ptr_nonnull(fixture.loop);
+}
+
+static void tear_down(void)
+{
+    signals_close(&fixture.signals);
+    stdio_bus_event_loop_destroy(fixture.loop);
+}
+
+static void open_signals(void)
+{
+    ck_assert_int_eq(signals_open(&fixture.signals, fixture.loop, on_signal, &fixture),
                      STDIO_BUS_OK);
 }
 
-static void close_fixture(struct fixture *fixture)
-{
-    signals_close(&fixture->signals);
-    stdio_bus_event_loop_destroy(fixture->loop);
-}
-
 /* Rounds until `signo` has come. */
-static void wait_for(struct fixture *fixture, int signo)
+static void wait_for(int signo)
 {
-    for (int i = 0; i < 1000 && fixture->counts[signo] == 0; i++)
-        ck_assert_int_ge(stdio_bus_event_loop_run_once(fixture->loop, WAIT_MS), 0);
-    ck_assert_int_gt(fixture->counts[signo], 0);
+    for (int i = 0; i < 1000 && fixture.counts[signo] == 0; i++)
+        ck_assert_int_ge(stdio_bus_event_loop_run_once(fixture.loop, WAIT_MS), 0);
+    ck_assert_int_gt(fixture.counts[signo], 0);
 }
 
 static bool is_ignored(int signo)
@@ -79,89 +86,76 @@ static void set_disposition(int signo, void (*handler)(int))
 START_TEST(each_kind_arrives)
 {
     static const int kinds[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD};
-    struct fixture fixture;
 
     set_disposition(SIGHUP, SIG_DFL);
-    open_fixture(&fixture);
+    open_signals();
     ck_assert_int_eq(raise(kinds[_i]), 0);
-    wait_for(&fixture, kinds[_i]);
+    wait_for(kinds[_i]);
     for (int signo = 1; signo < 128; signo++)
         ck_assert_int_eq(fixture.counts[signo], signo == kinds[_i] ? 1 : 0);
     ck_assert_int_eq(stdio_bus_event_loop_run_once(fixture.loop, 0), 0);
-    close_fixture(&fixture);
 }
 END_TEST
 
 START_TEST(different_kinds_do_not_merge)
 {
-    struct fixture fixture;
-
-    open_fixture(&fixture);
+    open_signals();
     for (int i = 0; i < 1000; i++)
         ck_assert_int_eq(raise(SIGCHLD), 0);
     ck_assert_int_eq(raise(SIGTERM), 0);
     ck_assert_int_eq(raise(SIGINT), 0);
-    wait_for(&fixture, SIGCHLD);
-    wait_for(&fixture, SIGTERM);
-    wait_for(&fixture, SIGINT);
+    wait_for(SIGCHLD);
+    wait_for(SIGTERM);
+    wait_for(SIGINT);
     ck_assert_int_eq(fixture.counts[SIGTERM], 1);
     ck_assert_int_eq(fixture.counts[SIGINT], 1);
-    close_fixture(&fixture);
 }
 END_TEST
 
 START_TEST(child_death_wakes_the_loop)
 {
-    struct fixture fixture;
     pid_t pid;
 
-    open_fixture(&fixture);
+    open_signals();
     pid = fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0)
         _exit(7);
-    wait_for(&fixture, SIGCHLD);
+    wait_for(SIGCHLD);
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
-    close_fixture(&fixture);
 }
 END_TEST
 
 START_TEST(full_pipe_neither_blocks_nor_touches_errno)
 {
-    struct fixture fixture;
-
-    open_fixture(&fixture);
+    open_signals();
     errno = 1234;
     for (int i = 0; i < MANY; i++)
         (void)raise(SIGCHLD);
     ck_assert_int_eq(errno, 1234);
-    wait_for(&fixture, SIGCHLD);
+    wait_for(SIGCHLD);
     ck_assert_int_eq(raise(SIGTERM), 0);
-    wait_for(&fixture, SIGTERM);
-    close_fixture(&fixture);
+    wait_for(SIGTERM);
 }
 END_TEST
 
 START_TEST(one_at_a_time)
 {
-    struct fixture fixture;
     struct signals second;
 
-    open_fixture(&fixture);
+    open_signals();
     ck_assert_int_eq(signals_open(&second, fixture.loop, on_signal, &fixture), STDIO_BUS_EINVAL);
     ck_assert_int_eq(raise(SIGTERM), 0);
-    wait_for(&fixture, SIGTERM);
+    wait_for(SIGTERM);
     signals_close(&fixture.signals);
     signals_close(&fixture.signals);
     ck_assert_int_eq(signals_open(&second, fixture.loop, on_signal, &fixture), STDIO_BUS_OK);
     signals_close(&second);
-    stdio_bus_event_loop_destroy(fixture.loop);
 }
 END_TEST
 
 START_TEST(close_restores_everything)
 {
-    struct fixture fixture;
     sigset_t mask;
 
     set_disposition(SIGTERM, SIG_DFL);
@@ -171,12 +165,12 @@ START_TEST(close_restores_everything)
     ck_assert_int_eq(sigemptyset(&mask), 0);
     ck_assert_int_eq(sigaddset(&mask, SIGCHLD), 0);
     ck_assert_int_eq(sigprocmask(SIG_SETMASK, &mask, NULL), 0);
-    open_fixture(&fixture);
+    open_signals();
     ck_assert(is_ignored(SIGPIPE));
     ck_assert(!is_ignored(SIGINT) && !is_default(SIGTERM));
     ck_assert_int_eq(raise(SIGCHLD), 0);
-    wait_for(&fixture, SIGCHLD);
-    close_fixture(&fixture);
+    wait_for(SIGCHLD);
+    signals_close(&fixture.signals);
     ck_assert(is_default(SIGTERM) && is_default(SIGPIPE));
     ck_assert(is_ignored(SIGINT) && is_ignored(SIGCHLD));
     ck_assert_int_eq(sigprocmask(SIG_SETMASK, NULL, &mask), 0);
@@ -187,12 +181,10 @@ END_TEST
 
 START_TEST(ignored_hangup_stays_ignored)
 {
-    struct fixture fixture;
-
     set_disposition(SIGHUP, SIG_IGN);
-    open_fixture(&fixture);
+    open_signals();
     ck_assert(is_ignored(SIGHUP));
-    close_fixture(&fixture);
+    signals_close(&fixture.signals);
     ck_assert(is_ignored(SIGHUP));
 }
 END_TEST
@@ -207,13 +199,11 @@ static void find_open_fds(bool open[FDS])
 
 START_TEST(pipe_is_not_inherited)
 {
-    struct fixture fixture = {.loop = stdio_bus_event_loop_create()};
     bool before[FDS], after[FDS];
     int found = 0;
 
     find_open_fds(before);
-    ck_assert_int_eq(signals_open(&fixture.signals, fixture.loop, on_signal, &fixture),
-                     STDIO_BUS_OK);
+    open_signals();
     find_open_fds(after);
     for (int fd = 0; fd < FDS; fd++) {
         if (!after[fd] || before[fd])
@@ -225,17 +215,14 @@ START_TEST(pipe_is_not_inherited)
     ck_assert_int_eq(found, 2);
     signals_close(&fixture.signals);
     find_open_fds(after);
-    ck_assert_mem_eq(before, after, sizeof(before));
-    stdio_bus_event_loop_destroy(fixture.loop);
+    ck_assert_mem_eq(before, after, sizeof before);
 }
 END_TEST
 
 START_TEST(open_without_descriptors_changes_nothing)
 {
-    struct fixture fixture = {.loop = stdio_bus_event_loop_create()};
     struct rlimit limit = {0, 0}, old;
 
-    ck_assert_ptr_nonnull(fixture.loop);
     set_disposition(SIGTERM, SIG_DFL);
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
     limit.rlim_max = old.rlim_max;
@@ -246,42 +233,35 @@ START_TEST(open_without_descriptors_changes_nothing)
     ck_assert_int_eq(errno, EMFILE);
     ck_assert(is_default(SIGTERM));
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
-    ck_assert_int_eq(signals_open(&fixture.signals, fixture.loop, on_signal, &fixture),
-                     STDIO_BUS_OK);
-    close_fixture(&fixture);
+    open_signals();
 }
 END_TEST
 
 START_TEST(callback_may_close)
 {
-    struct fixture fixture;
-
-    open_fixture(&fixture);
+    open_signals();
     fixture.close_in_callback = true;
     ck_assert_int_eq(raise(SIGINT), 0);
     ck_assert_int_eq(raise(SIGCHLD), 0);
     ck_assert_int_eq(stdio_bus_event_loop_run_once(fixture.loop, WAIT_MS), 1);
     ck_assert_int_eq(fixture.counts[SIGINT] + fixture.counts[SIGCHLD], 1);
-    close_fixture(&fixture);
 }
 END_TEST
 
 START_TEST(blocked_signals_come_afterwards)
 {
-    struct fixture fixture;
     sigset_t saved;
 
-    open_fixture(&fixture);
+    open_signals();
     signals_block_all(&saved);
     ck_assert_int_eq(raise(SIGTERM), 0);
     ck_assert_int_eq(stdio_bus_event_loop_run_once(fixture.loop, 0), 0);
     signals_restore(&saved);
-    wait_for(&fixture, SIGTERM);
-    close_fixture(&fixture);
+    wait_for(SIGTERM);
 }
 END_TEST
 
-/* What a worker starts with. Returns the child's exit status: 0 when all is as it should be. */
+/* The state that a worker starts with. Returns the child's exit status, 0 for the right one. */
 static int child_after_reset(void)
 {
     sigset_t mask;
@@ -301,14 +281,13 @@ static int child_after_reset(void)
 
 START_TEST(child_starts_afresh)
 {
-    struct fixture fixture;
     sigset_t saved;
     int status = 0;
     pid_t pid;
 
     set_disposition(SIGUSR1, SIG_IGN);
     set_disposition(SIGHUP, SIG_IGN);
-    open_fixture(&fixture);
+    open_signals();
     signals_block_all(&saved);
     pid = fork();
     ck_assert_int_ge(pid, 0);
@@ -318,18 +297,12 @@ START_TEST(child_starts_afresh)
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
-    close_fixture(&fixture);
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    Suite *suite = suite_create("signals");
-    TCase *tcase = tcase_create("signals");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, each_kind_arrives, 0, 5);
     tcase_add_test(tcase, different_kinds_do_not_merge);
     tcase_add_test(tcase, child_death_wakes_the_loop);
@@ -342,10 +315,9 @@ int main(void)
     tcase_add_test(tcase, callback_may_close);
     tcase_add_test(tcase, blocked_signals_come_afterwards);
     tcase_add_test(tcase, child_starts_afresh);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+    return run_tests("signals", 60, add_tests);
 }

@@ -1,6 +1,6 @@
-/* What a message must not cost once traffic is steady: an allocation, a change of what the event
- * loop waits for, a look at the clock, a timer, a line of log. A whole bus runs in this process;
- * the linker puts counters between it and what it calls. */
+/* In steady traffic a message costs no allocation, no change of the event loop's interest, no
+ * reading of the clock, no timer and no log line. A whole bus runs in this process; the linker puts
+ * counters before the functions it calls. */
 #include "build_config.h"
 
 #include <check.h>
@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "bus.h"
+#include "bus/bus.h"
 #include "client.h"
 #include "deadline.h"
 #include "event/event_loop.h"
@@ -21,7 +21,7 @@
 enum cost { ALLOCATIONS, INTERESTS, CLOCKS, TIMERS, LOG_LINES, COSTS };
 
 static unsigned counts[COSTS];
-static bool in_bus; /* what the client's side of this process does is not counted */
+static bool in_bus; /* calls of the clients are not counted */
 
 static void count(enum cost cost)
 {
@@ -94,7 +94,7 @@ void __wrap_log_write(struct log *log, enum log_level level, const char *context
 static char folder[64], path[128];
 static struct log test_log;
 static struct stdio_bus *bus;
-static struct client clients[CLIENTS_MAX];
+static struct client *clients[CLIENTS_MAX];
 
 static void step(void)
 {
@@ -118,7 +118,7 @@ static const struct traffic {
     unsigned clients, window, workers;
     size_t size; /* of a payload */
     bool sessions;
-    bool fits;   /* into pipes and sockets: nobody ever waits for room */
+    bool fits;   /* into pipes and sockets: no queue is needed */
     bool framed; /* by Content-Length, on both sides */
 } traffics[] = {
     {"one at a time", 1, 1, 1, 64, false, true, false},
@@ -130,8 +130,6 @@ static const struct traffic {
     {"64 framed in flight", 1, 64, 1, 64, false, true, true},
     {"16 clients with sessions, framed", 16, 16, 2, 64, true, true, true},
 };
-
-#define TRAFFICS (int)(sizeof traffics / sizeof traffics[0])
 
 static void start(const struct traffic *traffic)
 {
@@ -174,7 +172,7 @@ static void connect_clients(const struct traffic *traffic)
 
     snprintf(daemon.socket_path, sizeof daemon.socket_path, "%s", path);
     for (i = 0; i < traffic->clients; i++)
-        client_connect(&clients[i], &daemon);
+        clients[i] = client_connect(&daemon);
 }
 
 /* The requests of one client for one round. */
@@ -200,7 +198,7 @@ static void compose(const struct traffic *traffic, unsigned client, struct text 
     }
 }
 
-/* Sends what there is room for and takes the answers that are there; true when it is done. */
+/* Sends requests while there is room, and takes the answers that have come. True: all came. */
 static bool turn(struct client *client, const struct text *requests, size_t *sent,
                  unsigned *missing)
 {
@@ -222,7 +220,7 @@ static void exchange(const struct traffic *traffic, const struct text *requests)
         missing[i] = traffic->window * (traffic->framed ? 2 : 1); /* lines; two in a head */
     for (;;) {
         for (i = 0, done = 0; i < traffic->clients; i++)
-            done += turn(&clients[i], &requests[i], &sent[i], &missing[i]);
+            done += turn(clients[i], &requests[i], &sent[i], &missing[i]);
         if (done == traffic->clients)
             return;
         ck_assert(!deadline_over(deadline));
@@ -230,9 +228,9 @@ static void exchange(const struct traffic *traffic, const struct text *requests)
     }
 }
 
-START_TEST(a_message_costs_nothing_but_its_way)
+TEST_ROWS(message_in_steady_traffic_costs_nothing, COUNT(traffics))
 {
-    const struct traffic *traffic = &traffics[_i];
+    const struct traffic *traffic = &traffics[row];
     struct text requests[CLIENTS_MAX] = {{0}};
     unsigned i, rounds = (unsigned)turns(ROUNDS);
     unsigned messages = 2 * ROUNDS * traffic->clients * traffic->window; /* of all rounds */
@@ -253,7 +251,7 @@ START_TEST(a_message_costs_nothing_but_its_way)
     ck_assert_msg(counts[CLOCKS] == 0, "%s: %u clocks", traffic->name, counts[CLOCKS]);
     ck_assert_msg(counts[TIMERS] == 0 || !traffic->fits, "%s: %u timers", traffic->name,
                   counts[TIMERS]);
-    /* How messages are cut is by chance, so that once a buffer more than before may be needed. */
+    /* Reads are cut by chance: once in a while one buffer more is needed. */
     ck_assert_msg(counts[ALLOCATIONS] <= messages / (traffic->fits ? 1000 : 50),
                   "%s: %u allocations for %u messages", traffic->name, counts[ALLOCATIONS],
                   messages);
@@ -261,17 +259,12 @@ START_TEST(a_message_costs_nothing_but_its_way)
                   traffic->name, counts[INTERESTS]);
     for (i = 0; i < traffic->clients; i++) {
         text_free(&requests[i]);
-        client_close(&clients[i]);
+        client_close(clients[i]);
     }
     stop();
 }
-END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("steady");
-    TCase *tests = harness_case(suite, "steady");
-
-    tcase_add_loop_test(tests, a_message_costs_nothing_but_its_way, 0, TRAFFICS);
-    return harness_run(suite);
+    return harness_main("steady");
 }

@@ -6,8 +6,10 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "quick_assert.h"
+#include "run_tests.h"
 
 #define TIMERS 64
 #define ROUNDS 20000
@@ -143,29 +145,26 @@ START_TEST(same_as_a_naive_model)
 }
 END_TEST
 
-struct trace {
+static struct {
     struct timers timers;
     struct timer a, b;
     int calls_a, calls_b;
-};
+} trace;
 
-static void count_a(void *user_data)
+static void count(void *user_data)
 {
-    struct trace *trace = user_data;
-    trace->calls_a++;
+    ++*(int *)user_data;
 }
 
-static void count_b(void *user_data)
+static void set_up(void)
 {
-    struct trace *trace = user_data;
-    trace->calls_b++;
+    memset(&trace, 0, sizeof trace);
+    timer_init(&trace.a, count, &trace.calls_a);
+    timer_init(&trace.b, count, &trace.calls_b);
 }
 
 START_TEST(wait_is_capped_and_never_negative)
 {
-    struct trace trace = {{NULL}, .calls_a = 0};
-
-    timer_init(&trace.a, count_a, &trace);
     ck_assert_int_eq(timers_wait_ms(&trace.timers, 5), -1);
     timers_start(&trace.timers, &trace.a, INT64_MAX);
     ck_assert_int_eq(timers_wait_ms(&trace.timers, 0), INT_MAX);
@@ -179,9 +178,6 @@ END_TEST
 
 START_TEST(runs_at_its_deadline_and_not_before)
 {
-    struct trace trace = {{NULL}, .calls_a = 0};
-
-    timer_init(&trace.a, count_a, &trace);
     timers_start(&trace.timers, &trace.a, 100);
     ck_assert_int_eq(timers_run(&trace.timers, 99), 0);
     ck_assert(timer_started(&trace.a));
@@ -194,10 +190,6 @@ END_TEST
 
 START_TEST(stop_of_a_stopped_timer_is_nothing)
 {
-    struct trace trace = {{NULL}, .calls_a = 0};
-
-    timer_init(&trace.a, count_a, &trace);
-    timer_init(&trace.b, count_b, &trace);
     timers_stop(&trace.timers, &trace.a);
     timers_start(&trace.timers, &trace.b, 1);
     timers_stop(&trace.timers, &trace.a);
@@ -210,16 +202,13 @@ END_TEST
 
 static void restart_itself(void *user_data)
 {
-    struct trace *trace = user_data;
-    trace->calls_a++;
-    timers_start(&trace->timers, &trace->a, 0);
+    count(user_data);
+    timers_start(&trace.timers, &trace.a, 0);
 }
 
 START_TEST(restarted_for_now_waits_for_the_next_run)
 {
-    struct trace trace = {{NULL}, .calls_a = 0};
-
-    timer_init(&trace.a, restart_itself, &trace);
+    timer_init(&trace.a, restart_itself, &trace.calls_a);
     timers_start(&trace.timers, &trace.a, 0);
     ck_assert_int_eq(timers_run(&trace.timers, 10), 1);
     ck_assert_int_eq(timers_wait_ms(&trace.timers, 10), 0);
@@ -230,17 +219,13 @@ END_TEST
 
 static void restart_the_due_b(void *user_data)
 {
-    struct trace *trace = user_data;
-    trace->calls_a++;
-    timers_start(&trace->timers, &trace->b, 2);
+    count(user_data);
+    timers_start(&trace.timers, &trace.b, 2);
 }
 
 START_TEST(due_timer_restarted_by_another_waits_for_the_next_run)
 {
-    struct trace trace = {{NULL}, .calls_a = 0};
-
-    timer_init(&trace.a, restart_the_due_b, &trace);
-    timer_init(&trace.b, count_b, &trace);
+    timer_init(&trace.a, restart_the_due_b, &trace.calls_a);
     timers_start(&trace.timers, &trace.b, 2);
     timers_start(&trace.timers, &trace.a, 1);
     ck_assert_int_eq(timers_run(&trace.timers, 10), 1);
@@ -268,7 +253,7 @@ static void free_both(void *user_data)
 /* Under valgrind or ASan: nothing is touched after its owner is gone. */
 START_TEST(callback_frees_itself_and_another_due_timer)
 {
-    struct timers timers = {NULL};
+    struct timers timers = {NULL, NULL};
     struct owner *a = calloc(1, sizeof(*a));
     struct owner *b = calloc(1, sizeof(*b));
 
@@ -284,14 +269,9 @@ START_TEST(callback_frees_itself_and_another_due_timer)
 }
 END_TEST
 
-int main(void)
+static void add_tests(TCase *tcase)
 {
-    Suite *suite = suite_create("timers");
-    TCase *tcase = tcase_create("timers");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
+    tcase_add_checked_fixture(tcase, set_up, NULL);
     tcase_add_loop_test(tcase, same_as_a_naive_model, 0, 4);
     tcase_add_test(tcase, wait_is_capped_and_never_negative);
     tcase_add_test(tcase, runs_at_its_deadline_and_not_before);
@@ -299,10 +279,9 @@ int main(void)
     tcase_add_test(tcase, restarted_for_now_waits_for_the_next_run);
     tcase_add_test(tcase, due_timer_restarted_by_another_waits_for_the_next_run);
     tcase_add_loop_test(tcase, callback_frees_itself_and_another_due_timer, 0, 2);
-    suite_add_tcase(suite, tcase);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+    return run_tests("timers", 60, add_tests);
 }

@@ -9,32 +9,33 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "process/pool.h"
+#include "router/departure.h"
 #include "suite.h"
 
-#define DEADLINE_MS 20000 /* longer than anything that is waited for */
+#define DEADLINE_MS 20000 /* longer than any wait */
 
 static struct stdio_bus_event_loop *loop;
 static struct limits limits;
 static struct log test_log;
 static struct transport transport;
 static struct worker worker;
-static unsigned heard;    /* messages that were taken */
-static bool holds, gone;  /* messages have to wait; the worker's output has ended */
+static unsigned heard;   /* messages taken */
+static bool holds, gone; /* messages are held; the worker's output has ended */
 
-static enum connection_verdict take(struct connection *connection, const struct message *message,
-                                    enum message_problem problem)
+static void take(struct endpoint *from, const struct message *message)
 {
-    (void)connection;
     (void)message;
-    ck_assert_int_eq(problem, MESSAGE_OK);
     heard += !holds;
-    return holds ? CONNECTION_HELD : CONNECTION_NEXT;
+    if (holds)
+        from->ops->pause(from);
 }
 
 static void ended(struct connection *connection, size_t cut)
 {
+    ck_assert_ptr_eq(connection, &worker.stream.connection);
     ck_assert_uint_eq(cut, 0);
-    worker_handle(worker_of(connection), WORKER_OUTPUT_ENDED);
+    worker_handle(&worker, WORKER_OUTPUT_ENDED);
 }
 
 static void note_available(struct worker *which, enum peer_availability availability)
@@ -60,7 +61,8 @@ static void note_exec(struct worker *which, bool succeeded)
     ck_assert(succeeded);
 }
 
-static const struct connection_handler handler = {.message = take, .ended = ended};
+static const struct stream_handler handler = {.message = take,
+                                              .connection = {.frame = stream_read, .ended = ended}};
 static const struct worker_host host = {&handler, note_available, note_gone, note_finished,
                                         note_exec};
 
@@ -81,7 +83,6 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    worker_destroy(&worker);
     transport_free(&transport);
     log_close(&test_log);
     stdio_bus_event_loop_destroy(loop);
@@ -93,7 +94,7 @@ static void start(char *script)
 
     argv[2] = script;
     worker.program = (struct program){.argv = argv};
-    worker.pool = "pool";
+    worker.pool_id = "pool";
     ck_assert_int_eq(worker_init(&worker, &transport, &host), STDIO_BUS_OK);
     ck_assert_int_eq(worker_start(&worker), STDIO_BUS_OK);
 }
@@ -104,38 +105,70 @@ static void turn(int64_t deadline)
     stdio_bus_event_loop_run_once(loop, 5);
 }
 
-/* All is read, even if the time to wait for the end of the output is over just when its reader goes
- * on. */
-START_TEST(last_words_are_read_after_a_hold)
+/* Even if the time to wait for the end of the output is over when its reader resumes. */
+TEST(output_is_read_to_its_end_after_a_hold)
 {
     char script[] = "echo '{}'; read -r line; echo '{}'";
     int64_t deadline = clock_now_ms() + DEADLINE_MS;
-    struct connection *connection = &worker.endpoint.connection;
+    struct connection *connection = &worker.stream.connection;
 
     holds = true;
     start(script);
-    while (!connection->held)
+    while (connection->input_state != INPUT_PAUSED)
         turn(deadline);
     connection_close_output(connection);
-    for (; worker.pid > 0; worker_check_exit(&worker))
+    for (; worker.child.pid > 0; worker_check_exit(&worker))
         turn(deadline);
     worker_handle(&worker, WORKER_DEADLINE);
     ck_assert(!gone);
     holds = false;
-    connection_resume(connection);
+    worker.stream.endpoint.ops->resume(&worker.stream.endpoint);
     worker_handle(&worker, WORKER_DEADLINE);
     while (!gone)
         turn(deadline);
     ck_assert_uint_eq(heard, 2);
+    worker_destroy(&worker);
 }
-END_TEST
+
+/* Workers come to and leave a pool while the router runs. row: shared, or exclusive with a spare
+ * process. */
+TEST_ROWS(worker_is_added_to_and_removed_from_its_pool, 2)
+{
+    static char *argv[] = {(char *)"true", NULL};
+    const struct siphash_key key = {5, 6};
+    struct pool_config config = {.id = (char *)"pool", .command = argv[0], .argv = argv};
+    struct worker *workers[3];
+    struct router router;
+    struct pool *pool;
+    unsigned i;
+
+    config.mode.clients = row == 0 ? CLIENTS_SHARED : CLIENTS_EXCLUSIVE;
+    config.mode.spare = 1;
+    router_init(&router, &limits, &key);
+    pool = pool_create(&config, &router);
+    ck_assert_ptr_eq(router_pool_named(&router, slice_of("pool", 4)), &pool->group);
+    for (i = 0; i < 3; i++) {
+        workers[i] = pool_add_worker(pool, i + 1, NULL, &router, &transport, &host, NULL);
+        ck_assert_int_eq(workers[i]->state, WORKER_STOPPED);
+        ck_assert_uint_eq(workers[i]->number, i + 1);
+        ck_assert_uint_eq(pool->group.count, i + 1);
+        ck_assert_uint_eq(pool_starts(pool), row == 0 ? i + 1 : 1);
+    }
+    pool_remove_worker(workers[1], &router);
+    ck_assert_uint_eq(pool->group.count, 2);
+    ck_assert_uint_eq(router.all.count, row == 0 ? 2 : 0);
+    ck_assert(group_has(&pool->group, &workers[2]->stream.endpoint.peer));
+    pool_remove_worker(workers[0], &router);
+    pool_remove_worker(workers[2], &router);
+    ck_assert_uint_eq(pool_starts(pool), 0);
+    departure_remove_pool(&router, &pool->group);
+    ck_assert_ptr_null(router_pool_named(&router, slice_of("pool", 4)));
+    pool_destroy(pool);
+    router_free(&router);
+}
 
 int main(void)
 {
-    Suite *suite = suite_create("worker");
-    TCase *tests = harness_case(suite, "worker");
-
-    tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, last_words_are_read_after_a_hold);
-    return harness_run(suite);
+    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
+    return harness_main("worker");
 }

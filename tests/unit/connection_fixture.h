@@ -17,9 +17,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "endpoint/stream.h"
 #include "event/backend.h"
 #include "quick_assert.h"
-#include "transport/connection.h"
 
 static bool out_of_memory;
 
@@ -208,18 +208,18 @@ static inline void other_send(struct other_end *other, const char *text)
 enum sending {
     SENDING_FORWARD,
     SENDING_COPY,
-    SENDING_EDITED /* with EDIT behind their first byte, twice */
+    SENDING_EDITED /* with EDIT after their first byte, twice */
 };
 
 #define EDIT "\"e\":[],"
 
 enum hold_mode {
     HOLD_NEVER,
-    HOLD_ONCE,   /* each message is held when it comes, and taken when it is offered again */
-    HOLD_ALWAYS  /* until hold_mode is changed */
+    HOLD_ONCE,  /* each message is held when it comes, and taken when it is offered again */
+    HOLD_ALWAYS /* until hold_mode is changed */
 };
 
-/* What the owner does when it is told something. */
+/* The report at which the owner closes the connection. */
 enum closing_at {
     CLOSE_NEVER,
     CLOSE_AT_MESSAGE,
@@ -227,20 +227,19 @@ enum closing_at {
     CLOSE_AT_REFUSED,
     CLOSE_AT_ENDED,
     CLOSE_AT_FULL,
-    CLOSE_AT_DRAINED,
-    CLOSE_AT_FLUSHED
+    CLOSE_AT_DRAINED
 };
 
 struct owner {
-    struct connection connection;
+    struct stream stream;
     struct other_end other;
     enum hold_mode hold_mode;
     enum closing_at closing_at;
     enum sending sending;
-    struct owner *forward_to; /* messages go there; NULL: they are taken */
-    bool was_held;            /* the message that is offered next */
-    int resume_in;            /* rounds until connection_resume; 0: none is due */
-    struct bytes taken;       /* messages */
+    struct endpoint *forward_to; /* messages go there; NULL: they are taken */
+    bool was_held;               /* the message that is offered next */
+    int resume_in;               /* rounds until connection_resume; 0: none is due */
+    struct bytes taken;          /* messages */
     int messages, offers, handed_over, forward_failures;
     enum message_problem problem; /* the last one's */
     char id[64];                  /* the last one's */
@@ -250,26 +249,33 @@ struct owner {
     bool hold_refused; /* frames: each holds the connection for some rounds */
     int ended_count;
     size_t cut;
-    int full_count, drained_count, flushed_count;
+    int full_count, drained_count;
     int failed_count, failure, error;
     int starved_count;
 };
 
 static inline struct owner *owner_of(struct connection *connection)
 {
-    return list_entry(connection, struct owner, connection);
+    return list_entry(connection, struct owner, stream.connection);
 }
 
-/* After this nothing may be told any more. */
+static inline int send_line(struct owner *owner, struct slice line)
+{
+    const struct delivery delivery = {.bytes = line};
+
+    return owner->stream.endpoint.ops->deliver(&owner->stream.endpoint, &delivery);
+}
+
+/* After this no report may come any more. */
 static inline void close_at(struct owner *owner, enum closing_at event)
 {
     if (owner->closing_at == event)
-        connection_close(&owner->connection);
+        connection_close(&owner->stream.connection);
 }
 
 static inline void check_open(const struct owner *owner)
 {
-    QUICK_ASSERT(owner->connection.open);
+    QUICK_ASSERT(connection_is_open(&owner->stream.connection));
     QUICK_ASSERT(owner->failed_count == 0);
 }
 
@@ -286,24 +292,20 @@ static inline int send_on(struct owner *owner, struct slice bytes)
 {
     static const struct splice_edit edits[] = {{1, 0, {EDIT, sizeof EDIT - 1}},
                                                {1, 0, {EDIT, sizeof EDIT - 1}}};
-    struct connection *to = &owner->forward_to->connection, *from = &owner->connection;
+    struct endpoint *to = owner->forward_to;
+    const struct delivery delivery = {.from = &owner->stream.endpoint,
+                                      .bytes = bytes,
+                                      .edits = edits,
+                                      .edit_count = owner->sending == SENDING_EDITED ? 2 : 0,
+                                      .keep = owner->sending == SENDING_COPY};
 
-    switch (owner->sending) {
-    case SENDING_FORWARD:
-        break;
-    case SENDING_COPY:
-        return connection_copy(to, from, bytes);
-    case SENDING_EDITED:
-        return connection_forward_edited(to, from, bytes, edits, 2);
-    }
-    return connection_forward(to, from, bytes);
+    return to->ops->deliver(to, &delivery);
 }
 
-static inline enum connection_verdict on_message(struct connection *connection,
-                                                 const struct message *message,
-                                                 enum message_problem problem)
+static inline void take_message(struct stream *stream, const struct message *message,
+                                enum message_problem problem)
 {
-    struct owner *owner = owner_of(connection);
+    struct owner *owner = owner_of(&stream->connection);
 
     check_open(owner);
     QUICK_ASSERT(owner->malformed_count == 0);
@@ -315,48 +317,57 @@ static inline enum connection_verdict on_message(struct connection *connection,
         memcpy(owner->id, message->id.text.len > 0 ? message->id.text.data : "",
                message->id.text.len);
     }
-    if (hold_this(owner))
-        return CONNECTION_HELD;
+    if (hold_this(owner)) {
+        stream->endpoint.ops->pause(&stream->endpoint);
+        return;
+    }
     bytes_add(&owner->taken, message->bytes.data, message->bytes.len);
     if (owner->forward_to != NULL) {
         if (send_on(owner, message->bytes) != STDIO_BUS_OK) {
             owner->forward_failures++;
             owner->taken.len -= message->bytes.len;
             owner->resume_in = 3;
-            return CONNECTION_HELD;
+            stream->endpoint.ops->pause(&stream->endpoint);
+            return;
         }
-        owner->handed_over += connection->handed_over;
+        owner->handed_over += stream->connection.at_hand == 0;
     }
     owner->was_held = false;
     owner->messages++;
     close_at(owner, CLOSE_AT_MESSAGE);
-    return CONNECTION_NEXT;
 }
 
-static inline void on_malformed(struct connection *connection, int code, const char *problem)
+static inline void on_message(struct endpoint *from, const struct message *message)
+{
+    take_message(stream_of(from), message, MESSAGE_OK);
+}
+
+static inline void on_malformed(struct connection *connection, enum frame_fault fault,
+                                const char *problem)
 {
     struct owner *owner = owner_of(connection);
 
     check_open(owner);
     owner->malformed_count++;
-    owner->malformed_code = code;
+    owner->malformed_code = stream_error_code(fault);
     snprintf(owner->malformed_text, sizeof owner->malformed_text, "%s", problem);
     close_at(owner, CLOSE_AT_MALFORMED);
 }
 
-static inline enum connection_verdict on_refused(struct connection *connection, int code,
-                                                 const char *problem)
+static inline void on_refused(struct connection *connection, enum frame_fault fault,
+                              const char *problem)
 {
     struct owner *owner = owner_of(connection);
 
     check_open(owner);
     owner->refused_count++;
-    owner->refused_code = code;
+    owner->refused_code = stream_error_code(fault);
     snprintf(owner->malformed_text, sizeof owner->malformed_text, "%s", problem);
-    if (owner->hold_refused)
+    if (owner->hold_refused) {
         owner->resume_in = 2;
+        connection_pause(connection);
+    }
     close_at(owner, CLOSE_AT_REFUSED);
-    return owner->hold_refused ? CONNECTION_HELD : CONNECTION_NEXT;
 }
 
 static inline void on_ended(struct connection *connection, size_t cut)
@@ -388,16 +399,6 @@ static inline void on_full(struct connection *connection, bool full)
     }
 }
 
-static inline void on_flushed(struct connection *connection)
-{
-    struct owner *owner = owner_of(connection);
-
-    check_open(owner);
-    ck_assert_uint_eq(connection->output.bytes, 0);
-    owner->flushed_count++;
-    close_at(owner, CLOSE_AT_FLUSHED);
-}
-
 static inline void on_failed(struct connection *connection, enum connection_failure failure,
                              int error)
 {
@@ -419,23 +420,33 @@ static inline void on_starved(struct connection *connection)
     owner->resume_in = 3;
 }
 
-static const struct connection_handler handler = {
-    on_message, on_malformed, on_refused, on_ended, on_full, on_flushed, on_failed, on_starved,
+static const struct stream_handler handler = {
+    .message = on_message,
+    .unacceptable = take_message,
+    .connection = {.frame = stream_read,
+                   .malformed = on_malformed,
+                   .skipped = stream_skipped,
+                   .refused = on_refused,
+                   .ended = on_ended,
+                   .full = on_full,
+                   .failed = on_failed,
+                   .starved = on_starved},
 };
 
 static inline void open_owner(struct owner *owner, int fd_in, int fd_out, int other_in,
                               int other_out)
 {
+    const struct stream_options options = {
+        .handler = &handler, .framing = framing, .fd_in = fd_in, .fd_out = fd_out};
+
     memset(owner, 0, sizeof *owner);
-    owner->connection.framing = framing;
+    stream_init(&owner->stream);
     owner->other.fd_in = other_in;
     owner->other.fd_out = other_out;
     owner->other.send_chunk = owner->other.read_chunk = SIZE_MAX;
     ck_assert_int_eq(fcntl(other_in, F_SETFL, O_NONBLOCK), 0);
     ck_assert_int_eq(fcntl(other_out, F_SETFL, O_NONBLOCK), 0);
-    ck_assert_int_eq(
-        connection_open(&owner->connection, &transport, &handler, fd_in, fd_out, false),
-        STDIO_BUS_OK);
+    ck_assert_int_eq(stream_open(&owner->stream, &transport, &options), STDIO_BUS_OK);
 }
 
 static inline void open_socket(struct owner *owner)
@@ -466,13 +477,13 @@ static inline void open_either(struct owner *owner, int which)
 
 static inline void close_owner(struct owner *owner)
 {
-    connection_close(&owner->connection);
+    connection_close(&owner->stream.connection);
     other_close(&owner->other);
-    ck_assert_ptr_null(owner->connection.input);
-    ck_assert_ptr_null(owner->connection.output.first);
-    ck_assert(!timer_started(&owner->connection.stall));
-    ck_assert(!timer_started(&owner->connection.frame_time));
-    ck_assert(!list_linked(&owner->connection.dirty));
+    ck_assert_ptr_null(owner->stream.connection.input);
+    ck_assert_ptr_null(owner->stream.connection.output.first);
+    ck_assert(!timer_started(&owner->stream.connection.stall));
+    ck_assert(!timer_started(&owner->stream.connection.frame_time));
+    ck_assert(!list_linked(&owner->stream.connection.dirty));
     bytes_free(&owner->taken);
     bytes_free(&owner->other.to_send);
     bytes_free(&owner->other.received);
@@ -481,19 +492,19 @@ static inline void close_owner(struct owner *owner)
 /* What holds between two rounds. */
 static inline void check_between_rounds(const struct owner *owner)
 {
-    const struct connection *connection = &owner->connection;
+    const struct connection *connection = &owner->stream.connection;
 
-    if (!connection->open)
+    if (!connection_is_open(connection))
         return;
-    QUICK_ASSERT(connection->is_full == (owner->full_count > owner->drained_count));
-    if (connection->is_full)
+    QUICK_ASSERT(connection->full == (owner->full_count > owner->drained_count));
+    if (connection->full)
         QUICK_ASSERT(2 * connection->output.bytes >= limits.max_output_queue);
     else
         QUICK_ASSERT(connection->output.bytes <= limits.max_output_queue);
     /* One message, and what came in the same read. */
     if (connection->input != NULL)
         QUICK_ASSERT(buffer_len(connection->input) <
-                     (connection->framed ? limits.max_frame_body : limits.max_input_buffer) +
+                     (!connection->has_lines ? limits.max_frame_body : limits.max_input_buffer) +
                          BUFFER_LARGE);
 }
 
@@ -508,12 +519,12 @@ static inline void run_round(struct owner **owners, int count)
         other_send_some(&owner->other);
         other_read_some(&owner->other);
         if (owner->resume_in > 0 && --owner->resume_in == 0)
-            connection_resume(&owner->connection);
+            connection_resume(&owner->stream.connection);
     }
-    transport_flush(&transport);
-    QUICK_ASSERT(stdio_bus_event_loop_run_once(
-                     loop, list_empty(&transport.dirty) ? round_ms : 0) >= 0);
-    transport_flush(&transport);
+    connection_flush_all(&transport);
+    QUICK_ASSERT(stdio_bus_event_loop_run_once(loop, list_empty(&transport.dirty) ? round_ms : 0) >=
+                 0);
+    connection_flush_all(&transport);
     for (i = 0; i < count; i++)
         check_between_rounds(owners[i]);
 }
@@ -544,9 +555,36 @@ static inline void run_some(struct owner *owner)
         run_round(&owner, 1);
 }
 
-/* Runs the tests that `add_tests` adds over every backend that is compiled in. Returns the exit
- * status. */
-static inline int run_suite(const char *name, void (*add_tests)(TCase *tcase))
+/* Defines a test, which run_suite runs. A body follows. */
+#define TEST(name) TEST_ROWS(name, 1)
+
+/* The same, run for each `row` below `count`. */
+#define TEST_ROWS(name, count)                                                                     \
+    static void name##_run(int row);                                                               \
+    START_TEST(name)                                                                               \
+    {                                                                                              \
+        name##_run(_i);                                                                            \
+    }                                                                                              \
+    END_TEST                                                                                       \
+    static void name##_add(TCase *tcase)                                                           \
+    {                                                                                              \
+        tcase_add_loop_test(tcase, name, 0, (int)(count));                                         \
+    }                                                                                              \
+    __attribute__((constructor)) static void name##_define(void)                                   \
+    {                                                                                              \
+        if (test_count == TESTS_MAX)                                                               \
+            abort();                                                                               \
+        tests[test_count++] = name##_add;                                                          \
+    }                                                                                              \
+    static void name##_run(int row __attribute__((unused)))
+
+#define TESTS_MAX 50
+
+static void (*tests[TESTS_MAX])(TCase *tcase);
+static int test_count;
+
+/* Runs the tests over every backend that is compiled in. Returns the exit status. */
+static inline int run_suite(const char *name)
 {
     static const struct {
         const char *name;
@@ -562,7 +600,7 @@ static inline int run_suite(const char *name, void (*add_tests)(TCase *tcase))
     };
     Suite *suite = suite_create(name);
     SRunner *runner;
-    int failed;
+    int failed, j;
     size_t i;
 
     for (i = 0; i < sizeof backends / sizeof backends[0]; i++) {
@@ -570,7 +608,8 @@ static inline int run_suite(const char *name, void (*add_tests)(TCase *tcase))
 
         tcase_set_timeout(tcase, 120);
         tcase_add_checked_fixture(tcase, backends[i].set_up, tear_down);
-        add_tests(tcase);
+        for (j = 0; j < test_count; j++)
+            tests[j](tcase);
         suite_add_tcase(suite, tcase);
     }
     runner = srunner_create(suite);

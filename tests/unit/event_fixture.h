@@ -1,5 +1,5 @@
-/* For the tests of the event loop: the backends, a spy between them and the loop, and descriptors
- * with a callback that counts. A test is called once per backend that is compiled in: _i. */
+/* For the tests of the event loop: a spy between the loop and each backend that is compiled in, and
+ * descriptors with a callback that counts. */
 #ifndef CHECK_EVENT_FIXTURE_H
 #define CHECK_EVENT_FIXTURE_H
 
@@ -7,41 +7,32 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "event/backend.h"
+#include "event/event_loop.h"
+#include "run_tests.h"
 
 #define READ STDIO_BUS_EVENT_READ
 #define WRITE STDIO_BUS_EVENT_WRITE
 #define WAIT_MS 5000 /* longer than anything that is waited for */
 
-static const struct event_backend *const backends[] = {
-    &event_backend_poll,
-#ifdef HAVE_SYS_EPOLL_H
-    &event_backend_epoll,
-#endif
-#if defined(HAVE_KQUEUE) || defined(TEST_KQUEUE)
-    &event_backend_kqueue,
-#endif
-};
-
-#define BACKENDS (int)(sizeof(backends) / sizeof(backends[0]))
-
 /* A backend in between that counts the calls and can make them fail. */
 static struct {
     const struct event_backend *real;
-    int changes;   /* add, modify, remove */
+    int changes;
     int waits;
-    int wait_ms;   /* timeout of the last wait */
+    int wait_ms; /* timeout of the last wait */
     int wait_result;
     int wait_errno;
     int fail_change, fail_wait; /* errno of the next call, or 0 */
 } spy;
 
-static inline void *spy_create(void)
+static inline void *spy_create(int *poll_fd)
 {
-    return spy.real->create();
+    return spy.real->create(poll_fd);
 }
 
 static inline void spy_destroy(void *state)
@@ -58,24 +49,12 @@ static inline bool spy_fails(int *error)
     return true;
 }
 
-static inline int spy_add(void *state, int fd, unsigned events)
+static inline int spy_change(void *state, int fd, unsigned before, unsigned events)
 {
     spy.changes++;
-    return spy_fails(&spy.fail_change) ? STDIO_BUS_ERR : spy.real->add(state, fd, events);
-}
-
-static inline int spy_modify(void *state, int fd, unsigned before, unsigned events)
-{
-    spy.changes++;
-    if (spy_fails(&spy.fail_change))
+    if (events != 0 && spy_fails(&spy.fail_change))
         return STDIO_BUS_ERR;
-    return spy.real->modify(state, fd, before, events);
-}
-
-static inline void spy_remove(void *state, int fd, unsigned before)
-{
-    spy.changes++;
-    spy.real->remove(state, fd, before);
+    return spy.real->change(state, fd, before, events);
 }
 
 static inline int spy_wait(void *state, struct event_ready *ready, int max, int timeout_ms)
@@ -89,27 +68,79 @@ static inline int spy_wait(void *state, struct event_ready *ready, int max, int 
     return spy.wait_result;
 }
 
-static inline int spy_get_fd(const void *state)
-{
-    return spy.real->get_fd(state);
-}
-
-static const struct event_backend spy_backend = {"spy",      spy_create, spy_destroy, spy_add,
-                                                 spy_modify, spy_remove, spy_wait,    spy_get_fd};
+static const struct event_backend spy_backend = {
+    .create = spy_create,
+    .destroy = spy_destroy,
+    .change = spy_change,
+    .wait = spy_wait,
+};
 
 static struct stdio_bus_event_loop *loop; /* of the test that runs */
 
-static inline void set_up(int backend)
+#define FDS_MAX 2048
+static bool watched_fds[FDS_MAX]; /* to be closed after the test */
+
+static inline void set_up_over(const struct event_backend *backend)
 {
-    memset(&spy, 0, sizeof(spy));
-    spy.real = backends[backend];
+    memset(&spy, 0, sizeof spy);
+    spy.real = backend;
     loop = event_loop_create_with(&spy_backend);
     ck_assert_ptr_nonnull(loop);
 }
 
+static inline void set_up_poll(void)
+{
+    set_up_over(&event_backend_poll);
+}
+
+#ifdef HAVE_SYS_EPOLL_H
+static inline void set_up_epoll(void)
+{
+    set_up_over(&event_backend_epoll);
+}
+#endif
+
+#if defined(HAVE_KQUEUE) || defined(TEST_KQUEUE)
+static inline void set_up_kqueue(void)
+{
+    set_up_over(&event_backend_kqueue);
+}
+#endif
+
 static inline void tear_down(void)
 {
     stdio_bus_event_loop_destroy(loop);
+    loop = NULL;
+    for (int fd = 0; fd < FDS_MAX; fd++) {
+        if (watched_fds[fd])
+            ck_assert_int_eq(close(fd), 0);
+        watched_fds[fd] = false;
+    }
+}
+
+/* Runs the tests over each backend that is compiled in. Returns main's exit status. */
+static inline int run_over_backends(const char *name, void (*add_tests)(TCase *tcase))
+{
+    static void (*const set_ups[])(void) = {
+        set_up_poll,
+#ifdef HAVE_SYS_EPOLL_H
+        set_up_epoll,
+#endif
+#if defined(HAVE_KQUEUE) || defined(TEST_KQUEUE)
+        set_up_kqueue,
+#endif
+    };
+    Suite *suite = suite_create(name);
+
+    for (size_t i = 0; i < sizeof set_ups / sizeof set_ups[0]; i++) {
+        TCase *tcase = tcase_create(name);
+
+        tcase_set_timeout(tcase, 30);
+        tcase_add_checked_fixture(tcase, set_ups[i], tear_down);
+        add_tests(tcase);
+        suite_add_tcase(suite, tcase);
+    }
+    return run_suite(suite);
 }
 
 static inline int run(int timeout_ms)
@@ -117,7 +148,7 @@ static inline int run(int timeout_ms)
     return stdio_bus_event_loop_run_once(loop, timeout_ms);
 }
 
-/* A descriptor and what its callback has seen and shall do. */
+/* A descriptor, the events that its callback got, and the action of the callback. */
 struct watched {
     int fd, peer; /* the end that is watched and the other one, -1 when closed */
     int calls;
@@ -140,13 +171,22 @@ static inline void on_event(void *user_data, unsigned events)
 
 static inline void add(struct watched *watched, unsigned events)
 {
-    ck_assert_int_eq(
-        stdio_bus_event_loop_add(loop, watched->fd, events, on_event, watched), STDIO_BUS_OK);
+    ck_assert_int_eq(stdio_bus_event_loop_add(loop, watched->fd, events, on_event, watched),
+                     STDIO_BUS_OK);
 }
 
 static inline void modify(struct watched *watched, unsigned events)
 {
     ck_assert_int_eq(stdio_bus_event_loop_modify(loop, watched->fd, events), STDIO_BUS_OK);
+}
+
+static inline void watch(struct watched *watched, int fd, int peer, unsigned events)
+{
+    *watched = (struct watched){.fd = fd, .peer = peer};
+    watched_fds[fd] = true;
+    if (peer >= 0)
+        watched_fds[peer] = true;
+    add(watched, events);
 }
 
 /* Watches the read end of a new pipe. */
@@ -155,8 +195,7 @@ static inline void open_reader(struct watched *watched, unsigned events)
     int ends[2];
 
     ck_assert_int_eq(pipe(ends), 0);
-    *watched = (struct watched){.fd = ends[0], .peer = ends[1]};
-    add(watched, events);
+    watch(watched, ends[0], ends[1], events);
 }
 
 /* Watches the write end of a new pipe. */
@@ -165,20 +204,27 @@ static inline void open_writer(struct watched *watched, unsigned events)
     int ends[2];
 
     ck_assert_int_eq(pipe(ends), 0);
-    *watched = (struct watched){.fd = ends[1], .peer = ends[0]};
-    add(watched, events);
+    watch(watched, ends[1], ends[0], events);
+}
+
+/* Watches one end of a new socket pair. */
+static inline void open_socket(struct watched *watched, unsigned events)
+{
+    int ends[2];
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    watch(watched, ends[0], ends[1], events);
 }
 
 static inline void open_file(struct watched *watched, const char *path, unsigned events)
 {
-    *watched = (struct watched){.fd = open(path, O_RDWR), .peer = -1};
-    ck_assert_int_ge(watched->fd, 0);
-    add(watched, events);
+    watch(watched, open(path, O_RDWR), -1, events);
 }
 
 static inline void close_peer(struct watched *watched)
 {
     ck_assert_int_eq(close(watched->peer), 0);
+    watched_fds[watched->peer] = false;
     watched->peer = -1;
 }
 
@@ -186,6 +232,7 @@ static inline void close_watched(struct watched *watched)
 {
     (void)stdio_bus_event_loop_remove(loop, watched->fd);
     ck_assert_int_eq(close(watched->fd), 0);
+    watched_fds[watched->fd] = false;
     if (watched->peer >= 0)
         close_peer(watched);
 }
@@ -199,7 +246,7 @@ static inline ssize_t take(const struct watched *watched)
 {
     char bytes[16];
 
-    return read(watched->fd, bytes, sizeof(bytes));
+    return read(watched->fd, bytes, sizeof bytes);
 }
 
 #endif

@@ -5,10 +5,10 @@
 
 #include <check.h>
 
-#define QUICK_ASSERT_MSG(condition, ...)   \
-    do {                                   \
-        if (!(condition))                  \
-            ck_abort_msg(__VA_ARGS__);     \
+#define QUICK_ASSERT_MSG(condition, ...)                                                           \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            ck_abort_msg(__VA_ARGS__);                                                             \
     } while (0)
 #define QUICK_ASSERT(condition) QUICK_ASSERT_MSG(condition, "not true: %s", #condition)
 

@@ -1,6 +1,5 @@
-/* For the tests of the router: a router with peers, messages made by hand, what becomes of them.
- * The router's tables are compiled into the test with an allocator that fails on demand: they take
- * the place of the library's. */
+/* For the tests of the router: a router with peers, messages made by hand, and the decisions about
+ * them. The router's tables are compiled into the test with an allocator that fails on demand. */
 #ifndef CHECK_ROUTER_FIXTURE_H
 #define CHECK_ROUTER_FIXTURE_H
 
@@ -11,62 +10,42 @@
 
 #include "base/error.h"
 #include "quick_assert.h"
-#include "router/router.h"
-
-static long allocations_left = -1; /* negative: no limit */
-
-static inline bool may_allocate(void)
-{
-    if (allocations_left == 0)
-        return false;
-    if (allocations_left > 0)
-        allocations_left--;
-    return true;
-}
-
-static inline void *failing_malloc(size_t size)
-{
-    return may_allocate() ? malloc(size) : NULL;
-}
-
-static inline void *failing_calloc(size_t count, size_t size)
-{
-    return may_allocate() ? calloc(count, size) : NULL;
-}
-
-static inline void *failing_realloc(void *memory, size_t size)
-{
-    return may_allocate() ? realloc(memory, size) : NULL;
-}
+#include "router/departure.h"
+#include "router/to_client.h"
+#include "router/to_worker.h"
+#include "router/waiting.h"
+#include "suite.h"
+#include "table_fixture.h"
 
 #define malloc failing_malloc
 #define calloc failing_calloc
 #define realloc failing_realloc
 #include "base/hash_table.c"
-#include "router/requests.c"
-#include "router/roster.c"
+#include "router/group.c"
+#include "router/pending.c"
+#include "router/router.c"
 #include "router/sessions.c"
 #undef malloc
 #undef calloc
 #undef realloc
 
 #define PEERS_MAX 16
-#define TOLD_MAX 64
-#define RELEASES_MAX 1000 /* more in a row than any test can cause: the router spins */
+#define REPORTED_MAX 64
+#define RELEASES_MAX 1000 /* more in a row: the router releases peers without end */
 
-struct told {
+struct reported {
     struct peer *asker;
     char id[16];
 };
 
-/* The world of the test that runs. */
 static struct limits limits;
 static struct router router;
 static struct peer clients[PEERS_MAX], workers[PEERS_MAX];
-static int client_count, worker_count;
-static struct message last_offered[2 * PEERS_MAX]; /* by peer_index */
-static struct told told[TOLD_MAX];                 /* what the unanswered callback was told */
-static int told_count;
+static struct group pools[4];
+static int client_count, worker_count, pool_count;
+static struct message last_message[2 * PEERS_MAX]; /* by peer_index */
+static struct reported reported[REPORTED_MAX];     /* by the unanswered callback */
+static int reported_count;
 
 static inline void set_up(void)
 {
@@ -77,13 +56,15 @@ static inline void set_up(void)
     router_init(&router, &limits, &key);
     memset(clients, 0, sizeof clients);
     memset(workers, 0, sizeof workers);
-    client_count = worker_count = told_count = 0;
+    client_count = worker_count = pool_count = reported_count = 0;
 }
 
 static inline void tear_down(void)
 {
     allocations_left = -1;
     router_free(&router);
+    while (pool_count > 0)
+        group_free(&pools[--pool_count]);
 }
 
 /* As set_up, with these limits. */
@@ -102,19 +83,28 @@ static inline struct slice text(const char *string)
     return slice_of(string, strlen(string));
 }
 
-/* A pool of workers that take messages; they are the next ones in `workers`. */
-static inline void add_pool(const char *id, int count)
+/* The next one in `workers`, ready. */
+static inline struct peer *add_worker(struct group *pool)
 {
-    int pool = router_add_pool(&router, text(id));
+    struct peer *worker = &workers[worker_count++];
 
-    ck_assert_int_ge(pool, 0);
-    for (; count > 0; count--) {
-        struct peer *worker = &workers[worker_count++];
+    ck_assert_int_eq(router_add_worker(&router, worker, pool), STDIO_BUS_OK);
+    ck_assert_int_eq(worker->availability, PEER_ABSENT);
+    waiting_worker_available(&router, worker, PEER_READY);
+    return worker;
+}
 
-        ck_assert_int_eq(router_add_worker(&router, worker, (size_t)pool), STDIO_BUS_OK);
-        ck_assert_int_eq(worker->availability, PEER_AWAY);
-        router_worker_available(&router, worker, PEER_HERE);
-    }
+/* A pool of ready workers. */
+static inline struct group *add_pool(const char *id, int count)
+{
+    static const struct pool_mode plain;
+    struct group *pool = &pools[pool_count++];
+
+    group_init(pool, text(id), &plain);
+    router_add_pool(&router, pool);
+    for (; count > 0; count--)
+        add_worker(pool);
+    return pool;
 }
 
 static inline struct peer *add_client(void)
@@ -183,131 +173,132 @@ static inline struct message in_pool(struct message message, const char *pool)
     return message;
 }
 
-/* --- offering them --- */
+/* --- decisions --- */
 
-/* What holds after each decision. */
-static inline void check_decision(struct peer *from, const struct route *route)
+/* True after each decision. */
+static inline void check_decision(struct peer *from, const struct decision *decision)
 {
-    QUICK_ASSERT((route->action == ROUTE_HOLD) == peer_held(from));
-    if (route->action != ROUTE_HOLD) {
+    QUICK_ASSERT((decision->action == ACTION_HOLD) == peer_held(from));
+    if (decision->action != ACTION_HOLD) {
         QUICK_ASSERT(from->reserved == NULL);
         QUICK_ASSERT(!list_linked(&from->roam));
         QUICK_ASSERT(!from->hold_expired);
-        QUICK_ASSERT(!route->waits_for_id);
+        QUICK_ASSERT(decision->hold_ms == 0);
     }
-    if (route->action == ROUTE_FORWARD) {
-        QUICK_ASSERT(route->to != NULL);
-        QUICK_ASSERT(is_client(from) != is_client(route->to));
-        QUICK_ASSERT(!route->to->full);
-        /* A worker that is stopping may still get what it asked for. */
-        QUICK_ASSERT(route->answered != NULL || route->to->availability == PEER_HERE);
+    if (decision->action == ACTION_FORWARD) {
+        QUICK_ASSERT(decision->to != NULL);
+        QUICK_ASSERT(is_client(from) != is_client(decision->to));
+        QUICK_ASSERT(!decision->to->full);
+        /* A worker that is stopping may still get answers. */
+        QUICK_ASSERT(decision->answered != NULL || decision->to->availability == PEER_READY);
     } else {
-        QUICK_ASSERT(route->recorded == NULL);
-        QUICK_ASSERT(route->answered == NULL);
+        QUICK_ASSERT(decision->recorded == NULL);
+        QUICK_ASSERT(decision->answered == NULL);
     }
-    if (route->action == ROUTE_REFUSE || route->action == ROUTE_DISCARD) {
-        QUICK_ASSERT(strlen(route->text) > 0);
-        QUICK_ASSERT(strlen(route->text) < sizeof route->text - 1); /* not cut */
+    if (decision->action == ACTION_REFUSE || decision->action == ACTION_DISCARD) {
+        QUICK_ASSERT(strlen(decision->text) > 0);
+        QUICK_ASSERT(strlen(decision->text) < sizeof decision->text - 1); /* not cut */
     }
 }
 
-/* Offers a message without delivering it. */
-static inline struct route offer_message(struct peer *from, struct message message)
+/* Decides about a message, and does not deliver it. */
+static inline struct decision decide(struct peer *from, struct message message)
 {
-    struct route route;
+    struct decision decision;
 
-    QUICK_ASSERT(!peer_held(from)); /* or it could not offer anything */
-    memset(&route, 0xa5, sizeof route);
-    last_offered[peer_index(from)] = message;
+    QUICK_ASSERT(!peer_held(from));
+    memset(&decision, 0xa5, sizeof decision);
+    last_message[peer_index(from)] = message;
+    decision_begin(&decision, &router, from, &message);
     if (is_client(from))
-        router_from_client(&router, from, &message, &route);
+        to_worker(&decision);
     else
-        router_from_worker(&router, from, &message, &route);
-    check_decision(from, &route);
-    return route;
+        to_client(&decision);
+    check_decision(from, &decision);
+    return decision;
 }
 
-/* Offers a message and delivers it when it can be forwarded. */
-static inline struct route give(struct peer *from, struct message message)
+/* Decides about a message, and delivers it if it is to be forwarded. */
+static inline struct decision give(struct peer *from, struct message message)
 {
-    struct route route = offer_message(from, message);
+    struct decision decision = decide(from, message);
 
-    if (route.action == ROUTE_FORWARD)
-        router_forwarded(&router, &route);
-    return route;
+    if (decision.action == ACTION_FORWARD)
+        decision_delivered(&decision);
+    return decision;
 }
 
-/* Offers the held message of a released peer again. */
-static inline struct route retry(struct peer *from)
+/* Decides again about the held message of a released peer. */
+static inline struct decision retry(struct peer *from)
 {
-    return give(from, last_offered[peer_index(from)]);
+    return give(from, last_message[peer_index(from)]);
 }
 
-#define expect_forward(route_, to_)                                                                \
+#define expect_forward(decision_, to_)                                                             \
     do {                                                                                           \
-        struct route expected_ = (route_);                                                         \
-        ck_assert_int_eq(expected_.action, ROUTE_FORWARD);                                         \
+        struct decision expected_ = (decision_);                                                   \
+        ck_assert_int_eq(expected_.action, ACTION_FORWARD);                                        \
         ck_assert_ptr_eq(expected_.to, (to_));                                                     \
     } while (0)
 
-#define expect_hold(route_) ck_assert_int_eq((route_).action, ROUTE_HOLD)
+#define expect_hold(decision_) ck_assert_int_eq((decision_).action, ACTION_HOLD)
 
-#define expect_hold_for_id(route_)                                                                 \
+#define expect_hold_for_id(decision_)                                                              \
     do {                                                                                           \
-        struct route expected_ = (route_);                                                         \
-        ck_assert_int_eq(expected_.action, ROUTE_HOLD);                                            \
-        ck_assert(expected_.waits_for_id);                                                         \
+        struct decision expected_ = (decision_);                                                   \
+        ck_assert_int_eq(expected_.action, ACTION_HOLD);                                           \
+        ck_assert_int_gt(expected_.hold_ms, 0);                                                    \
     } while (0)
 
-#define expect_refuse(route_, code_)                                                               \
+#define expect_refuse(decision_, code_)                                                            \
     do {                                                                                           \
-        struct route expected_ = (route_);                                                         \
-        ck_assert_int_eq(expected_.action, ROUTE_REFUSE);                                          \
+        struct decision expected_ = (decision_);                                                   \
+        ck_assert_int_eq(expected_.action, ACTION_REFUSE);                                         \
         ck_assert_int_eq(expected_.code, (code_));                                                 \
     } while (0)
 
-/* The same with a word that the text must contain. */
-#define expect_refuse_naming(route_, code_, word_)                                                 \
+/* With a word of the text. */
+#define expect_refuse_naming(decision_, code_, word_)                                              \
     do {                                                                                           \
-        struct route refused_ = (route_);                                                          \
+        struct decision refused_ = (decision_);                                                    \
         expect_refuse(refused_, code_);                                                            \
         ck_assert_ptr_nonnull(strstr(refused_.text, (word_)));                                     \
     } while (0)
 
-#define expect_discard(route_) ck_assert_int_eq((route_).action, ROUTE_DISCARD)
+#define expect_discard(decision_) ck_assert_int_eq((decision_).action, ACTION_DISCARD)
 
-/* Logged and dropped, whatever the sender is told. */
-#define expect_dropped(route_)                                                                     \
+/* Not delivered: a refusal is for requests. */
+#define expect_dropped(decision_)                                                                  \
     do {                                                                                           \
-        struct route expected_ = (route_);                                                         \
-        ck_assert(expected_.action == ROUTE_DISCARD || expected_.action == ROUTE_REFUSE);          \
+        struct decision expected_ = (decision_);                                                   \
+        ck_assert(expected_.action == ACTION_DISCARD || expected_.action == ACTION_REFUSE);        \
     } while (0)
 
-#define expect_released(peer_) ck_assert_ptr_eq(router_next_released(&router), (peer_))
+#define expect_released(peer_) ck_assert_ptr_eq(waiting_next_released(&router), (peer_))
 
-#define expect_none_released() ck_assert_ptr_null(router_next_released(&router))
+#define expect_none_released() ck_assert_ptr_null(waiting_next_released(&router))
 
-/* Lets every released peer try again until no one is released any more. */
+/* Decides again about the messages of released peers until no peer is released. */
 static inline void settle(void)
 {
     struct peer *peer;
     int count = 0;
 
-    while ((peer = router_next_released(&router)) != NULL) {
+    while ((peer = waiting_next_released(&router)) != NULL) {
         retry(peer);
         if (++count > RELEASES_MAX)
             ck_abort_msg("peers are released again and again");
     }
 }
 
-/* --- what happens to peers --- */
+/* --- events of peers --- */
 
 static inline void note_unanswered(void *user_data, struct peer *asker, struct message_id id)
 {
-    struct told *entry = &told[told_count++];
+    struct reported *entry = &reported[reported_count++];
 
     ck_assert_ptr_eq(user_data, &router);
-    ck_assert_int_lt(told_count, TOLD_MAX);
+    ck_assert_int_lt(reported_count, REPORTED_MAX);
     ck_assert_uint_lt(id.text.len, sizeof entry->id);
     entry->asker = asker;
     memset(entry->id, 0, sizeof entry->id);
@@ -316,36 +307,43 @@ static inline void note_unanswered(void *user_data, struct peer *asker, struct m
 
 static inline void worker_gone(struct peer *worker)
 {
-    router_worker_gone(&router, worker, note_unanswered, &router);
+    departure_worker(&router, worker, note_unanswered, &router);
+}
+
+/* Takes a worker whose process has ended out of the router. */
+static inline void remove_worker(struct peer *worker)
+{
+    departure_remove_worker(&router, worker);
+    memset(worker, 0x5a, sizeof *worker);
 }
 
 static inline void client_input_ended(struct peer *client)
 {
-    router_client_input_ended(&router, client, note_unanswered, &router);
+    departure_client_input(&router, client, note_unanswered, &router);
 }
 
-/* Its memory is not to be touched any more. */
+/* Overwrites the peer: the router must not read it any more. */
 static inline void client_gone(struct peer *client)
 {
-    router_client_gone(&router, client, note_unanswered, &router);
+    departure_client(&router, client, note_unanswered, &router);
     memset(client, 0x5a, sizeof *client);
 }
 
-#define expect_told(index_, asker_, id_)                                                           \
+#define expect_reported(index_, asker_, id_)                                                       \
     do {                                                                                           \
-        ck_assert_int_gt(told_count, (index_));                                                    \
-        ck_assert_ptr_eq(told[index_].asker, (asker_));                                            \
-        ck_assert_str_eq(told[index_].id, (id_));                                                  \
+        ck_assert_int_gt(reported_count, (index_));                                                \
+        ck_assert_ptr_eq(reported[index_].asker, (asker_));                                        \
+        ck_assert_str_eq(reported[index_].id, (id_));                                              \
     } while (0)
 
 static inline void worker_is(struct peer *worker, enum peer_availability availability)
 {
-    router_worker_available(&router, worker, availability);
+    waiting_worker_available(&router, worker, availability);
 }
 
 static inline void set_full(struct peer *peer, bool full)
 {
-    router_set_full(&router, peer, full);
+    waiting_set_full(&router, peer, full);
 }
 
 #endif

@@ -1,6 +1,6 @@
-// Editors in front, language servers behind: Emacs with its jsonrpc.el (Debian's package emacs-nox
-// has it) as a client of the bus; VS Code's JSON language server as its worker, and as its clients
-// the library that VS Code speaks to language servers with, and one that speaks in lines.
+// Editors as clients, language servers as workers: Emacs with its jsonrpc.el (in Debian's package
+// emacs-nox) as a client; VS Code's JSON language server as a worker, with VS Code's client library
+// and a client of lines.
 
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
@@ -27,7 +27,7 @@ function workplace(t, worker) {
     return { dir, config };
 }
 
-test('Emacs in front of a worker that reads lines',
+test('Emacs as client of a worker that reads lines',
     { timeout: 120000, skip: !hasEmacs && 'emacs is not installed' }, (t) => {
         const { dir, config } = workplace(t,
             { command: process.execPath, args: [path.join(here, 'line_worker.mjs')] });
@@ -40,7 +40,7 @@ test('Emacs in front of a worker that reads lines',
         assert.equal(stdout, 'ok\n');
     });
 
-// A JSON document with a mistake, and what its schema says of its keys.
+// A JSON document with a mistake, and its schema.
 const uri = 'file:///settings.json';
 const mistaken = '{\n  "colour": "grün",\n  "size": 1,\n}\n';
 const schema = {
@@ -52,7 +52,7 @@ const schema = {
     },
 };
 
-// What an editor does; `request` and `notify` send, `pushed` resolves with the params of the next
+// The acts of an editor; `request` and `notify` send, `pushed` resolves with the params of the next
 // notification of a method.
 async function editorSession({ request, notify, pushed }) {
     const { capabilities } = await request('initialize', {
@@ -92,7 +92,7 @@ async function editorSession({ request, notify, pushed }) {
     await notify('exit');
 }
 
-// The pool of the server; a client stays with the worker that has its documents.
+// The pool of the server; a client stays at the worker that has its documents.
 const languageServer = {
     command: process.execPath,
     args: [path.resolve('node_modules/vscode-json-languageserver/bin/vscode-json-languageserver'),
@@ -102,7 +102,7 @@ const languageServer = {
     protocol: 'lsp',
 };
 
-// The bus with this server behind it; ends with its input.
+// The bus with this server; ends with its input.
 function startBus(t, ...options) {
     const { config } = workplace(t, languageServer);
     const bus = spawn(daemon, ['--config', config, '--stdio', ...options]);
@@ -121,7 +121,7 @@ async function withLog({ log }, session) {
     }
 }
 
-test('a language server behind the bus, and the client library of its makers in front',
+test('a language server as worker, and its official client library as client',
     { timeout: 60000 }, (t) => {
         const running = startBus(t, '--framing', 'content-length');
         const { bus, ended } = running;
@@ -144,7 +144,7 @@ test('a language server behind the bus, and the client library of its makers in 
         });
     });
 
-test('a language server behind the bus, and a client that reads and writes lines in front',
+test('a language server as worker, and a client of lines',
     { timeout: 60000 }, (t) => {
         const running = startBus(t);
         const { bus, ended } = running;

@@ -1,7 +1,7 @@
 ;;; emacs.el --- Emacs and its jsonrpc.el as a client of the bus  -*- lexical-binding: t -*-
 
 ;; Run by editors.test.mjs: emacs -Q --batch -l emacs.el, with the bus's command line, as a JSON
-;; array, in BUS_COMMAND. Prints "ok" at the end; whatever is wrong is an error and ends Emacs.
+;; array, in BUS_COMMAND. Prints "ok" at the end; any failure is an error and ends Emacs.
 
 (require 'cl-lib)
 (require 'json)

@@ -1,5 +1,5 @@
-// A worker that reads lines, for editors in front of the bus. Methods: echo answers with its
-// params, count with how many notifications came so far; all others are errors.
+// A worker that reads lines, for editors as clients. Methods: echo answers with its params, count
+// with the number of notifications so far; all others get an error.
 
 import { createInterface } from 'node:readline';
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# run.sh: an editor in front of the daemon, a language server behind. Run by `make check-editors`,
-# which sets STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the packages of
-# package-lock.json in the build directory. Ends with status 77 where node or npm is missing.
+# run.sh: an editor as client of the daemon, a language server as worker. Run by
+# `make check-editors`, which sets STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the
+# packages of package-lock.json in the build directory. Exits with status 77 without node or npm.
 
 for program in node npm; do
     if ! command -v $program >/dev/null; then
@@ -16,7 +16,7 @@ work=$BUILD_DIR/tests/interop/work/editors
 mkdir -p "$work" && cd "$work" || exit 99
 cp "$INTEROP_DIR/package.json" "$INTEROP_DIR/editors.test.mjs" . || exit 99
 
-# The copy of the lock file is made when its packages are there, so it says which those are.
+# The lock file is copied after the installation: the copy names the installed packages.
 if ! cmp -s "$INTEROP_DIR/package-lock.json" installed-lock.json; then
     cp "$INTEROP_DIR/package-lock.json" package-lock.json || exit 99
     echo 'Installing the npm packages of package-lock.json'

@@ -1,0 +1,174 @@
+/* The fields of params: one pass finds the same as a search of one object after the other, and
+ * replacing a value and putting it back leaves every other byte as it was. */
+#include "build_config.h"
+
+#include "json/param_fields.h"
+
+#include "base/splice.h"
+#include "common.h"
+#include "reference_json.h"
+
+/* --- the plain way: each object is searched from its start for one key --- */
+
+struct value {
+    const char *start, *end; /* start NULL: there is none */
+};
+
+static const char *skip(const char *p)
+{
+    while (*p == ' ' || *p == '\t' || *p == '\r' || *p == '\n')
+        p++;
+    return p;
+}
+
+static const char *string_end(const char *p)
+{
+    for (p++; *p != '"'; p++)
+        p += *p == '\\';
+    return p + 1;
+}
+
+static const char *value_end(const char *p)
+{
+    unsigned depth = 0;
+
+    do {
+        if (*p == '"') {
+            p = string_end(p);
+            continue;
+        }
+        depth += *p == '{' || *p == '[';
+        depth -= *p == '}' || *p == ']';
+        p++;
+    } while (depth > 0);
+    if (p[-1] == '"' || p[-1] == '}' || p[-1] == ']')
+        return p;
+    while (*p != ',' && *p != '}' && *p != ']' && *p > ' ')
+        p++;
+    return p;
+}
+
+/* The last value of that key in the object at p. */
+static struct value member(struct value object, const char *name)
+{
+    struct value found = {NULL, NULL};
+    const char *p = object.start;
+
+    if (p == NULL || *p != '{')
+        return found;
+    for (p = skip(p + 1); *p != '}'; p = skip(p + (*p == ','))) {
+        const char *end = string_end(p);
+        size_t len = (size_t)(end - p) - 2;
+        char *decoded = malloc(len + 1);
+
+        if (decoded == NULL)
+            abort();
+        len = reference_decode(decoded, p + 1, len);
+        p = skip(skip(end) + 1);
+        end = value_end(p);
+        if (len == strlen(name) && memcmp(decoded, name, len) == 0)
+            found = (struct value){p, end};
+        free(decoded);
+        p = skip(end);
+    }
+    return found;
+}
+
+static struct value wanted(const char *text, enum param_field field)
+{
+    static const char *const names[PARAM_FIELDS_COUNT] = {
+        [PARAM_SESSION] = "sessionId",
+        [PARAM_RESULT_SESSION] = "sessionId",
+        [PARAM_META_TOKEN] = "progressToken",
+        [PARAM_WORK_TOKEN] = "workDoneToken",
+        [PARAM_PARTIAL_TOKEN] = "partialResultToken",
+        [PARAM_PROGRESS_TOKEN] = "progressToken",
+        [PARAM_TOKEN] = "token",
+        [PARAM_REQUEST_ID] = "requestId",
+        [PARAM_ID] = "id",
+    };
+    struct value object = {skip(text), NULL};
+
+    object = member(object, field == PARAM_RESULT_SESSION ? "result" : "params");
+    if (field == PARAM_META_TOKEN)
+        object = member(object, "_meta");
+    return member(object, names[field]);
+}
+
+/* --- the checks --- */
+
+static void check_splice(const char *text, size_t len, struct slice raw)
+{
+    size_t offset = (size_t)(raw.data - text), new_len;
+    struct splice_edit edit = {offset, raw.len, {"4711", 4}}, back = {offset, 4, raw};
+    char *changed, *again;
+
+    new_len = splice_len(len, &edit, 1);
+    EXPECT(new_len == len - raw.len + 4, "%zu bytes of %zu", new_len, len);
+    changed = malloc(new_len);
+    again = malloc(len);
+    if (changed == NULL || again == NULL)
+        abort();
+    splice_write(changed, text, 0, len, &edit, 1);
+    EXPECT(splice_len(new_len, &back, 1) == len, "the way back has another length");
+    splice_write(again, changed, 0, new_len, &back, 1);
+    EXPECT(memcmp(again, text, len) == 0, "replaced and put back, the bytes differ");
+    EXPECT(memcmp(changed + offset, "4711", 4) == 0, "not replaced");
+    free(changed);
+    free(again);
+}
+
+static size_t hint_after(const struct scan_field *field)
+{
+    return field->offset + field->len + (field->type == SCAN_STRING ? 1 : 0);
+}
+
+static void check(const char *text, size_t len, size_t hint)
+{
+    struct param_fields found;
+    unsigned i;
+
+    memset(&found, 0xA5, sizeof found);
+    EXPECT(param_fields_may_have_token(slice_of(text, len)) ||
+               (wanted(text, PARAM_META_TOKEN).start == NULL &&
+                wanted(text, PARAM_WORK_TOKEN).start == NULL &&
+                wanted(text, PARAM_PARTIAL_TOKEN).start == NULL),
+           "a token was overlooked");
+    param_fields_find(&found, slice_of(text, len), hint);
+    for (i = 0; i < PARAM_FIELDS_COUNT; i++) {
+        struct value value = wanted(text, (enum param_field)i);
+        bool has = param_fields_has(&found, (enum param_field)i);
+        struct slice raw;
+
+        EXPECT(has == (value.start != NULL), "field %u, hint %zu", i, hint);
+        if (!has)
+            continue;
+        raw = param_fields_raw(slice_of(text, len), &found.at[i]);
+        EXPECT(raw.data == value.start && raw.len == (size_t)(value.end - value.start),
+               "field %u, hint %zu: %zu+%zu and %zu+%zu", i, hint, (size_t)(raw.data - text),
+               raw.len, (size_t)(value.start - text), (size_t)(value.end - value.start));
+        check_splice(text, len, raw);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct scanner scanner;
+    char *line = malloc(size + 1);
+
+    if (line == NULL)
+        abort();
+    if (size > 0)
+        memcpy(line, data, size);
+    line[size] = '\n';
+    scanner_reset(&scanner);
+    if (scanner_run(&scanner, line, size + 1) == SCAN_MESSAGE) {
+        check(line, scanner.position, 0);
+        if (scanner.fields.id.type != SCAN_ABSENT)
+            check(line, scanner.position, hint_after(&scanner.fields.id));
+        if (scanner.fields.method.type != SCAN_ABSENT)
+            check(line, scanner.position, hint_after(&scanner.fields.method));
+    }
+    free(line);
+    return 0;
+}

@@ -1,0 +1,804 @@
+/* Pools with a mode. The input is a row of events: requests, progress and cancellations of clients
+ * and workers that come, stop reading and vanish.
+ *
+ * An answer goes to the asker alone, under the id that it wrote; so does progress, under its token;
+ * every other byte is unchanged. A client stays with its worker, and an exclusive worker with its
+ * client. No two requests have one id at their answerer, as long as the daemon remembers all
+ * abandoned ones. When all queues are read and all requests answered, no peer is held; when all
+ * peers have left, the tables are empty. */
+#include "build_config.h"
+
+#include "router/router.h"
+
+#include "common.h"
+#include "router/affinity.h"
+#include "router/deadlines.h"
+#include "router/departure.h"
+#include "router/to_client.h"
+#include "router/to_worker.h"
+#include "router/waiting.h"
+
+#define CLIENTS 5
+#define WORKERS 4
+#define POOLS 2
+#define ASKED_MAX 400
+#define RELEASES_MAX 400
+#define TEXT_MAX 256
+
+struct actor {
+    struct peer *peer; /* NULL: a client that is not connected */
+    bool is_worker, pending, starved;
+    bool retiring;     /* its client has left: another process follows */
+    bool waits_for_id; /* where two wait for each other, only a time limit ends it */
+    unsigned pool;
+    char text[TEXT_MAX]; /* its last message, held or not */
+    struct actor *bound[POOLS];
+};
+
+/* A request of either direction, delivered and not answered. */
+struct asked {
+    struct actor *asker, *answerer; /* asker NULL: abandoned */
+    bool token_counts;              /* the daemon reads it in this pool */
+    char id[40], seen_id[40], token[40], seen_token[40];
+};
+
+struct run {
+    struct tape tape;
+    struct limits limits;
+    struct router router;
+    struct pool_mode mode[POOLS];
+    struct group pools[POOLS];
+    struct actor clients[CLIENTS], workers[WORKERS];
+    struct asked asked[ASKED_MAX];
+    unsigned asked_count;
+    bool forgetful; /* more were abandoned than the daemon remembers */
+    struct list starved;
+    unsigned serial;
+    bool traces, well;
+};
+
+static const char *const pool_names[POOLS] = {"p", "q"};
+static const char *const ids[] = {"1", "2", "4", "1.0", "\"\\u0061\"", "\"a\"", "\"\""};
+static const char *const tokens[] = {"1", "2", "\"t\"", "\"\\u0074\"", "5e0"};
+
+static struct actor *actor_of(struct run *run, const struct peer *peer)
+{
+    unsigned i;
+
+    for (i = 0; i < CLIENTS; i++) {
+        if (run->clients[i].peer == peer)
+            return &run->clients[i];
+    }
+    for (i = 0; i < WORKERS; i++) {
+        if (run->workers[i].peer == peer)
+            return &run->workers[i];
+    }
+    EXPECT(false, "an unknown peer");
+    return NULL;
+}
+
+static const struct pool_mode *mode_of(const struct run *run, const struct actor *from,
+                                       const struct actor *to)
+{
+    return &run->mode[from->is_worker ? from->pool : to->pool];
+}
+
+/* --- requests in flight --- */
+
+/* One spelling for each value. */
+static const char *canonical(const char *id)
+{
+    if (strcmp(id, "1.0") == 0)
+        return "1";
+    if (strcmp(id, "5e0") == 0)
+        return "5";
+    if (strcmp(id, "\"\\u0061\"") == 0)
+        return "\"a\"";
+    return strcmp(id, "\"\\u0074\"") == 0 ? "\"t\"" : id;
+}
+
+static bool same_id(const char *a, const char *b)
+{
+    return strcmp(canonical(a), canonical(b)) == 0;
+}
+
+/* The request with this id, as its answerer sees it, or NULL. */
+static struct asked *find_asked(struct run *run, const struct actor *answerer, const char *id)
+{
+    unsigned i;
+
+    for (i = 0; i < run->asked_count; i++) {
+        struct asked *asked = &run->asked[i];
+
+        if (asked->answerer == answerer && same_id(asked->seen_id, id))
+            return asked;
+    }
+    return NULL;
+}
+
+static void forget(struct run *run, struct asked *asked)
+{
+    *asked = run->asked[--run->asked_count];
+}
+
+/* The asker does not wait any more. */
+static void abandon(struct run *run, struct asked *asked)
+{
+    size_t count[2] = {0, 0};
+    unsigned i;
+
+    asked->asker = NULL;
+    for (i = 0; i < run->asked_count; i++)
+        count[run->asked[i].answerer->is_worker] += run->asked[i].asker == NULL;
+    run->forgetful |= count[0] > run->limits.max_pending_requests ||
+                      count[1] > run->limits.max_pending_requests;
+}
+
+/* Copies the value after `key` in the text, up to one of the characters that end it. */
+static void value_of(char to[40], const char *text, const char *key)
+{
+    const char *p = strstr(text, key);
+    size_t len = 0;
+
+    to[0] = '\0';
+    if (p == NULL)
+        return;
+    p += strlen(key);
+    while (p[len] != ',' && p[len] != '}')
+        len++;
+    EXPECT(len < 40, "a long value in %s", text);
+    memcpy(to, p, len);
+    to[len] = '\0';
+}
+
+/* The text with the value of `key` replaced. */
+static void with_value(char to[TEXT_MAX], const char *text, const char *key, const char *value)
+{
+    const char *p = strstr(text, key);
+    char old[40];
+
+    if (p == NULL) {
+        snprintf(to, TEXT_MAX, "%s", text);
+        return;
+    }
+    value_of(old, text, key);
+    p += strlen(key);
+    snprintf(to, TEXT_MAX, "%.*s%s%s", (int)(p - text), text, value, p + strlen(old));
+}
+
+#define ID "\"id\":"
+#define META "\"_meta\":{\"progressToken\":"
+#define PROGRESS "\"params\":{\"progressToken\":"
+#define CANCEL "\"requestId\":"
+
+static bool same_but(const char *a, const char *b, const char *key, const char *other)
+{
+    char x[TEXT_MAX], y[TEXT_MAX], z[TEXT_MAX];
+
+    with_value(z, a, key, "0");
+    with_value(x, z, other, "0");
+    with_value(z, b, key, "0");
+    with_value(y, z, other, "0");
+    return strcmp(x, y) == 0;
+}
+
+/* --- deliveries --- */
+
+static void check_binding(struct run *run, struct actor *client, struct actor *worker)
+{
+    const struct pool_mode *mode = &run->mode[worker->pool];
+    unsigned i;
+
+    EXPECT(mode->clients != CLIENTS_SHARED, "bound in a shared pool");
+    if (client->bound[worker->pool] == NULL)
+        client->bound[worker->pool] = worker;
+    EXPECT(client->bound[worker->pool] == worker, "the client is another's");
+    for (i = 0; i < CLIENTS && mode->clients == CLIENTS_EXCLUSIVE; i++)
+        EXPECT(&run->clients[i] == client || run->clients[i].bound[worker->pool] != worker,
+               "two clients have an exclusive worker");
+}
+
+static void delivered_request(struct run *run, struct actor *from, struct actor *to,
+                              const char *text)
+{
+    const struct pool_mode *mode = mode_of(run, from, to);
+    struct asked *asked;
+    char seen_id[40];
+
+    value_of(seen_id, text, ID);
+    asked = find_asked(run, to, seen_id);
+    EXPECT(asked == NULL || (asked->asker == NULL && run->forgetful), "one id is there twice: %s",
+           text);
+    if (asked != NULL)
+        forget(run, asked);
+    asked = &run->asked[run->asked_count++];
+    EXPECT(run->asked_count < ASKED_MAX, "too many");
+    asked->asker = from;
+    asked->answerer = to;
+    asked->token_counts = pool_mode_reads_tokens(mode);
+    value_of(asked->id, from->text, ID);
+    snprintf(asked->seen_id, sizeof asked->seen_id, "%s", seen_id);
+    value_of(asked->token, from->text, META);
+    value_of(asked->seen_token, text, META);
+    EXPECT(mode->rewrite_ids || strcmp(from->text, text) == 0, "changed: %s", text);
+    EXPECT(same_but(from->text, text, ID, META), "%s became %s", from->text, text);
+    EXPECT(!mode->rewrite_ids || asked->token[0] == '\0' ||
+               strcmp(asked->seen_id, asked->seen_token) == 0,
+           "%s", text);
+}
+
+static void delivered_answer(struct run *run, struct actor *from, struct actor *to,
+                             const char *text)
+{
+    char id[40], expected[TEXT_MAX];
+    struct asked *asked;
+
+    value_of(id, from->text, ID);
+    asked = find_asked(run, from, id);
+    EXPECT(asked != NULL && asked->asker == to, "an answer for another peer: %s", text);
+    with_value(expected, from->text, ID, asked->id);
+    EXPECT(strcmp(text, expected) == 0, "%s instead of %s", text, expected);
+    forget(run, asked);
+}
+
+/* Where ids pass unchanged, several requests may have one token: one of their askers gets it. */
+static void delivered_progress(struct run *run, struct actor *from, struct actor *to,
+                               const char *text)
+{
+    char token[40], expected[TEXT_MAX];
+    bool known = false;
+    unsigned i;
+
+    value_of(token, from->text, PROGRESS);
+    for (i = 0; i < run->asked_count; i++) {
+        const struct asked *asked = &run->asked[i];
+
+        if (asked->answerer != from || asked->token[0] == '\0' ||
+            !same_id(asked->seen_token, token))
+            continue;
+        /* The only client of a worker is found without the token. */
+        known = known || asked->token_counts;
+        with_value(expected, from->text, PROGRESS,
+                   strcmp(asked->seen_token, asked->token) == 0 ? token : asked->token);
+        if (asked->asker == to && strcmp(text, expected) == 0)
+            return;
+    }
+    /* A token of the sender's own, or of a request that the only client abandoned: unchanged. */
+    known = known && mode_of(run, from, to)->clients != CLIENTS_EXCLUSIVE;
+    EXPECT(!known && strcmp(text, from->text) == 0, "progress for another peer: %s", text);
+}
+
+static void delivered_cancel(struct run *run, struct actor *from, struct actor *to,
+                             const char *text)
+{
+    char seen[40];
+    unsigned i;
+
+    value_of(seen, text, CANCEL);
+    EXPECT(same_but(from->text, text, CANCEL, CANCEL), "%s became %s", from->text, text);
+    for (i = 0; i < run->asked_count; i++) {
+        struct asked *asked = &run->asked[i];
+
+        if (asked->answerer == to && asked->asker == from && same_id(asked->seen_id, seen)) {
+            abandon(run, asked);
+            return;
+        }
+    }
+    EXPECT(strcmp(text, from->text) == 0, "%s became %s, which names no request", from->text, text);
+}
+
+static void delivered(struct run *run, struct actor *from, struct actor *to, const char *text)
+{
+    bool asks = strstr(from->text, ID) != NULL && strstr(from->text, "method") != NULL;
+
+    EXPECT(from->is_worker != to->is_worker, "to the sender's own side");
+    EXPECT(!to->peer->full, "to a full peer");
+    if (from->is_worker && run->mode[from->pool].clients == CLIENTS_EXCLUSIVE)
+        EXPECT(to->bound[from->pool] == from || strstr(from->text, "result") != NULL,
+               "to another than its client");
+    if (strstr(from->text, "result") != NULL)
+        delivered_answer(run, from, to, text);
+    else if (strstr(from->text, PROGRESS) != NULL)
+        delivered_progress(run, from, to, text);
+    else if (strstr(from->text, CANCEL) != NULL)
+        delivered_cancel(run, from, to, text);
+    else if (asks)
+        delivered_request(run, from, to, text);
+    else
+        EXPECT(strcmp(text, from->text) == 0, "changed: %s", text);
+}
+
+static void dropped(struct run *run, struct actor *from)
+{
+    char id[40];
+    struct asked *asked;
+
+    if (strstr(from->text, "result") == NULL)
+        return;
+    value_of(id, from->text, ID);
+    asked = find_asked(run, from, id);
+    if (asked == NULL)
+        return;
+    EXPECT(asked->asker == NULL, "an answer was dropped that is waited for: %s", from->text);
+    forget(run, asked);
+}
+
+static void check_broadcast(const struct run *run, const struct actor *from)
+{
+    unsigned i;
+
+    EXPECT(run->mode[from->pool].clients == CLIENTS_STICKY, "broadcast");
+    EXPECT(strstr(from->text, ID) == NULL, "a request to all");
+    for (i = 0; i < CLIENTS; i++)
+        EXPECT(run->clients[i].bound[from->pool] != from || !run->clients[i].peer->full, "full");
+}
+
+/* --- decisions --- */
+
+static void check_bindings(struct run *run, struct actor *client)
+{
+    unsigned i;
+
+    for (i = 0; i < POOLS; i++) {
+        struct peer *worker = affinity_worker(client->peer, &run->pools[i]);
+
+        if (worker != NULL)
+            check_binding(run, client, actor_of(run, worker));
+    }
+}
+
+static void decide(struct run *run, struct actor *from)
+{
+    size_t len = strlen(from->text);
+    char *line = fuzz_copy(from->text, len), text[TEXT_MAX];
+    struct message_scratch scratch;
+    struct scanner scanner;
+    struct message message;
+    struct decision decision;
+
+    memset(&decision, 0xA5, sizeof decision);
+    from->pending = from->starved = from->waits_for_id = false;
+    scanner_reset(&scanner);
+    EXPECT(scanner_run(&scanner, line, len) == SCAN_MESSAGE, "%s", from->text);
+    EXPECT(message_from_scan(&message, slice_of(line, len), &scanner.fields, &scratch) ==
+               MESSAGE_OK,
+           "%s", from->text);
+    decision_begin(&decision, &run->router, from->peer, &message);
+    if (from->is_worker)
+        to_client(&decision);
+    else
+        to_worker(&decision);
+    if (!from->is_worker)
+        check_bindings(run, from);
+    if (run->traces)
+        fprintf(stderr, "%s %d: action %d: %s", from->is_worker ? "worker" : "client",
+                (int)(from->is_worker ? from - run->workers : from - run->clients),
+                (int)decision.action, from->text);
+    switch (decision.action) {
+    case ACTION_FORWARD:
+        if (!run->well && tape_below(&run->tape, 16) == 15) {
+            decision_failed(&decision);
+            waiting_hold(&run->starved, from->peer);
+            from->pending = from->starved = true;
+            break;
+        }
+        splice_write(text, line, 0, len, decision.edits, decision.edit_count);
+        text[splice_len(len, decision.edits, decision.edit_count)] = '\0';
+        delivered(run, from, actor_of(run, decision.to), text);
+        decision_delivered(&decision);
+        break;
+    case ACTION_BROADCAST:
+        check_broadcast(run, from);
+        break;
+    case ACTION_HOLD:
+        from->pending = true;
+        from->waits_for_id = decision.hold_ms > 0 && from->peer->hold_until_ms == 0;
+        break;
+    default:
+        dropped(run, from);
+        break;
+    }
+    EXPECT(from->pending == peer_held(from->peer), "held, or not");
+    free(line);
+}
+
+static void settle(struct run *run)
+{
+    struct peer *peer;
+    int count = 0;
+
+    while ((peer = waiting_next_released(&run->router)) != NULL) {
+        struct actor *actor = actor_of(run, peer);
+
+        EXPECT(++count < RELEASES_MAX, "released again and again");
+        if (actor->pending)
+            decide(run, actor);
+    }
+}
+
+/* --- events --- */
+
+static void note_unanswered(void *user_data, struct peer *asker, struct message_id id)
+{
+    struct run *run = user_data;
+
+    (void)id;
+    actor_of(run, asker);
+}
+
+/* The actor's requests are abandoned; those that it had to answer are over. */
+static void forget_actor(struct run *run, const struct actor *actor)
+{
+    unsigned i;
+
+    for (i = 0; i < run->asked_count;) {
+        if (run->asked[i].asker == actor)
+            abandon(run, &run->asked[i]);
+        if (run->asked[i].answerer == actor)
+            forget(run, &run->asked[i]);
+        else
+            i++;
+    }
+}
+
+static void client_leaves(struct run *run, struct actor *client)
+{
+    unsigned i;
+
+    for (i = 0; i < POOLS; i++) {
+        struct actor *worker = client->bound[i];
+
+        if (run->mode[i].clients != CLIENTS_EXCLUSIVE || worker == NULL)
+            continue;
+        worker->retiring = true;
+        waiting_worker_available(&run->router, worker->peer, PEER_ABSENT);
+    }
+    departure_client(&run->router, client->peer, note_unanswered, run);
+    forget_actor(run, client);
+    free(client->peer);
+    memset(client, 0, sizeof *client);
+}
+
+static void client_comes(struct run *run, struct actor *client)
+{
+    client->peer = calloc(1, sizeof *client->peer);
+    if (client->peer == NULL)
+        abort();
+    router_add_client(&run->router, client->peer);
+}
+
+static void worker_dies(struct run *run, struct actor *worker, bool for_good)
+{
+    unsigned i;
+
+    departure_worker(&run->router, worker->peer, note_unanswered, run);
+    forget_actor(run, worker);
+    worker->pending = worker->retiring = false;
+    if (!for_good)
+        return;
+    waiting_worker_available(&run->router, worker->peer, PEER_FAILED);
+    for (i = 0; i < CLIENTS; i++) {
+        if (run->clients[i].bound[worker->pool] == worker)
+            run->clients[i].bound[worker->pool] = NULL;
+    }
+}
+
+static void say(struct run *run, struct actor *from, const char *text)
+{
+    snprintf(from->text, sizeof from->text, "%.*s\n", TEXT_MAX - 2, text);
+    decide(run, from);
+}
+
+static void send_request(struct run *run, struct actor *from)
+{
+    unsigned id = tape_below(&run->tape, sizeof ids / sizeof ids[0]);
+    unsigned token = tape_below(&run->tape, 2 * sizeof tokens / sizeof tokens[0]);
+    unsigned session = tape_below(&run->tape, 4);
+    char meta[80] = "", text[TEXT_MAX], where[40] = "", pool[20] = "";
+
+    if (token < sizeof tokens / sizeof tokens[0])
+        snprintf(meta, sizeof meta, ",\"_meta\":{\"progressToken\":%s}", tokens[token]);
+    if (session < 2)
+        snprintf(where, sizeof where, ",\"sessionId\":\"s%u\"", session);
+    if (!from->is_worker)
+        snprintf(pool, sizeof pool, ",\"pool\":\"%s\"", pool_names[tape_below(&run->tape, POOLS)]);
+    snprintf(text, sizeof text,
+             "{\"id\":%s,\"method\":\"m\",\"params\":{\"x\":%u%s%s}%s,\"end\":0}", ids[id],
+             ++run->serial, where, meta, pool);
+    say(run, from, text);
+}
+
+static void send_note(struct run *run, struct actor *from)
+{
+    char text[TEXT_MAX];
+
+    snprintf(text, sizeof text, "{\"method\":\"n\",\"params\":{\"x\":%u}%s%s}", ++run->serial,
+             from->is_worker ? "" : ",\"pool\":",
+             from->is_worker             ? ""
+             : tape_below(&run->tape, 2) ? "\"p\""
+                                         : "\"q\"");
+    say(run, from, text);
+}
+
+static const struct asked *pick_asked(struct run *run, const struct actor *of, bool answerer)
+{
+    unsigned start = tape_byte(&run->tape), i;
+
+    for (i = 0; i < run->asked_count; i++) {
+        const struct asked *asked = &run->asked[(start + i) % run->asked_count];
+
+        if ((answerer ? asked->answerer : asked->asker) == of)
+            return asked;
+    }
+    return NULL;
+}
+
+static void send_answer(struct run *run, struct actor *from)
+{
+    const struct asked *asked = pick_asked(run, from, true);
+    char text[TEXT_MAX];
+
+    snprintf(text, sizeof text, "{\"result\":{\"sessionId\":\"s%u\"},\"id\":%s}", run->serial % 4,
+             asked != NULL ? asked->seen_id : ids[tape_below(&run->tape, 4)]);
+    say(run, from, text);
+}
+
+static void send_progress(struct run *run, struct actor *from)
+{
+    const struct asked *asked = pick_asked(run, from, true);
+    char text[TEXT_MAX];
+
+    snprintf(text, sizeof text,
+             "{\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%s},\"x\":%u%s}",
+             asked != NULL && asked->seen_token[0] != '\0' ? asked->seen_token : "\"own\"",
+             ++run->serial, from->is_worker ? "" : ",\"pool\":\"p\"");
+    say(run, from, text);
+}
+
+static void send_cancel(struct run *run, struct actor *from)
+{
+    const struct asked *asked = pick_asked(run, from, false);
+    char text[TEXT_MAX];
+
+    snprintf(text, sizeof text,
+             "{\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":%s},\"x\":%u%s}",
+             asked != NULL ? asked->id : "77", ++run->serial,
+             from->is_worker                               ? ""
+             : asked != NULL && asked->answerer->pool == 1 ? ",\"pool\":\"q\""
+                                                           : ",\"pool\":\"p\"");
+    say(run, from, text);
+}
+
+static void speak(struct run *run, struct actor *from)
+{
+    switch (tape_below(&run->tape, 8)) {
+    case 0:
+    case 1:
+        send_request(run, from);
+        break;
+    case 2:
+        send_note(run, from);
+        break;
+    case 3:
+        send_progress(run, from);
+        break;
+    case 4:
+        send_cancel(run, from);
+        break;
+    default:
+        send_answer(run, from);
+        break;
+    }
+}
+
+static void expired(void *user_data, struct request *request)
+{
+    struct run *run = user_data;
+    struct asked *asked;
+    char id[40];
+
+    snprintf(id, sizeof id, request->answerer_id.type == ID_STRING ? "\"%.*s\"" : "%.*s",
+             (int)request->answerer_id.text.len, request->answerer_id.text.data);
+    asked = find_asked(run, actor_of(run, request->answerer), id);
+    if (asked != NULL)
+        abandon(run, asked);
+}
+
+static void client_event(struct run *run, struct actor *client)
+{
+    unsigned what = tape_below(&run->tape, 16);
+
+    if (client->peer == NULL)
+        client_comes(run, client);
+    else if (what == 0)
+        client_leaves(run, client);
+    else if (what == 1)
+        waiting_set_full(&run->router, client->peer, !client->peer->full);
+    else if (what == 2 && client->pending)
+        waiting_expire(&run->router, client->peer);
+    else if (!client->pending)
+        speak(run, client);
+}
+
+static void worker_event(struct run *run, struct actor *worker)
+{
+    unsigned what = tape_below(&run->tape, 32);
+
+    if (worker->peer->availability == PEER_FAILED)
+        return;
+    if (worker->retiring && what < 16)
+        worker_dies(run, worker, false);
+    else if (worker->peer->availability == PEER_ABSENT && !worker->retiring)
+        waiting_worker_available(&run->router, worker->peer, PEER_READY);
+    else if (what <= 1)
+        worker_dies(run, worker, what == 1);
+    else if (what == 2)
+        waiting_set_full(&run->router, worker->peer, !worker->peer->full);
+    else if (!worker->pending)
+        speak(run, worker);
+}
+
+static void release_starved(struct run *run)
+{
+    struct list_node *node, *following;
+
+    list_each(&run->starved, node, following)
+        waiting_release(&run->router, list_entry(node, struct peer, hold));
+}
+
+/* --- beginning and end --- */
+
+static void begin(struct run *run, const uint8_t *setup)
+{
+    const struct siphash_key key = {7, 9};
+    unsigned i;
+
+    run->limits = (struct limits)LIMITS_DEFAULT;
+    run->limits.max_sessions = 6;
+    run->limits.max_pending_requests = 24;
+    router_init(&run->router, &run->limits, &key);
+    list_init(&run->starved);
+    for (i = 0; i < POOLS; i++) {
+        struct pool_mode *mode = &run->mode[i];
+
+        mode->clients = (enum pool_clients)(setup[i] % 3);
+        mode->rewrite_ids = (setup[i] & 8) != 0;
+        mode->session_in_params = (setup[i] & 16) != 0;
+        mode->request_timeout_sec = (setup[i] & 32) != 0 ? 1 : 0;
+        mode->protocol = PROTOCOL_MCP;
+        mode->busy_timeout_sec = 1;
+        group_init(&run->pools[i], slice_of(pool_names[i], 1), mode);
+        router_add_pool(&run->router, &run->pools[i]);
+    }
+    for (i = 0; i < WORKERS; i++) {
+        run->workers[i].is_worker = true;
+        run->workers[i].pool = i % POOLS;
+        run->workers[i].peer = calloc(1, sizeof *run->workers[i].peer);
+        if (run->workers[i].peer == NULL ||
+            router_add_worker(&run->router, run->workers[i].peer, &run->pools[i % POOLS]) != 0)
+            abort();
+        waiting_worker_available(&run->router, run->workers[i].peer, PEER_READY);
+    }
+}
+
+static bool waits_for_leave(const struct run *run, const struct actor *client)
+{
+    unsigned i;
+
+    for (i = 0; i < POOLS; i++) {
+        const struct list_node *node;
+        const struct list *waiting = &run->pools[i].waiting;
+
+        for (node = waiting->head.next; node != &waiting->head; node = node->next) {
+            if (node == &client->peer->hold)
+                return run->mode[i].clients == CLIENTS_EXCLUSIVE;
+        }
+    }
+    return false;
+}
+
+static void end_waiting(struct run *run, struct actor *actor)
+{
+    if (actor->peer != NULL && actor->pending && actor->waits_for_id && peer_held(actor->peer))
+        waiting_expire(&run->router, actor->peer);
+}
+
+/* Workers start, queues drain, requests are answered and time limits pass. */
+static void make_well(struct run *run)
+{
+    unsigned i, rounds;
+
+    run->well = true;
+    for (rounds = 0; rounds < 20; rounds++) {
+        release_starved(run);
+        for (i = 0; i < WORKERS; i++) {
+            if (run->workers[i].retiring)
+                worker_dies(run, &run->workers[i], false);
+            if (run->workers[i].peer->availability == PEER_ABSENT)
+                waiting_worker_available(&run->router, run->workers[i].peer, PEER_READY);
+            waiting_set_full(&run->router, run->workers[i].peer, false);
+        }
+        for (i = 0; i < CLIENTS; i++) {
+            if (run->clients[i].peer == NULL)
+                continue;
+            waiting_set_full(&run->router, run->clients[i].peer, false);
+            if (run->clients[i].pending && waits_for_leave(run, &run->clients[i]))
+                waiting_expire(&run->router, run->clients[i].peer);
+        }
+        for (i = 0; rounds > 10 && i < CLIENTS; i++)
+            end_waiting(run, &run->clients[i]);
+        for (i = 0; rounds > 10 && i < WORKERS; i++)
+            end_waiting(run, &run->workers[i]);
+        settle(run);
+        for (i = run->asked_count; i > 0; i--) {
+            struct actor *answerer = i <= run->asked_count ? run->asked[i - 1].answerer : NULL;
+
+            if (answerer != NULL && !answerer->pending)
+                send_answer(run, answerer);
+            settle(run);
+        }
+    }
+}
+
+static void end(struct run *run)
+{
+    unsigned i;
+
+    make_well(run);
+    for (i = 0; i < WORKERS; i++)
+        EXPECT(!run->workers[i].pending, "worker %u is held in vain: %s", i, run->workers[i].text);
+    for (i = 0; i < CLIENTS; i++) {
+        if (run->clients[i].peer != NULL)
+            EXPECT(!run->clients[i].pending, "client %u is held in vain: %s", i,
+                   run->clients[i].text);
+    }
+    for (i = 0; i < CLIENTS; i++) {
+        if (run->clients[i].peer != NULL)
+            client_leaves(run, &run->clients[i]);
+    }
+    for (i = 0; i < WORKERS; i++) {
+        worker_dies(run, &run->workers[i], false);
+        EXPECT(list_empty(&run->workers[i].peer->bindings), "a binding is left");
+    }
+    EXPECT(run->router.sessions.table.count == 0, "a session is left");
+    EXPECT(run->router.from_clients.by_answerer.count == 0, "a request is left");
+    EXPECT(run->router.from_workers.by_answerer.count == 0, "a request of a worker is left");
+    for (i = 0; i < POOLS; i++)
+        EXPECT(list_empty(&run->pools[i].timed), "a deadline is left");
+    while (waiting_next_released(&run->router) != NULL)
+        continue;
+    router_free(&run->router);
+    for (i = 0; i < POOLS; i++)
+        group_free(&run->pools[i]);
+    for (i = 0; i < WORKERS; i++)
+        free(run->workers[i].peer);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct run run;
+    unsigned number;
+
+    if (size < POOLS)
+        return 0;
+    memset(&run, 0, sizeof run);
+    run.traces = fuzz_traces();
+    run.tape = (struct tape){data + POOLS, data + size};
+    begin(&run, data);
+    while (!tape_over(&run.tape) && run.asked_count < ASKED_MAX - 2 * (CLIENTS + WORKERS)) {
+        number = tape_below(&run.tape, CLIENTS + WORKERS + 2);
+        if (number < CLIENTS) {
+            client_event(&run, &run.clients[number]);
+        } else if (number < CLIENTS + WORKERS) {
+            worker_event(&run, &run.workers[number - CLIENTS]);
+        } else if (number == CLIENTS + WORKERS) {
+            release_starved(&run);
+        } else {
+            run.router.now_ms += 400;
+            deadlines_expire(&run.router, expired, &run);
+        }
+        settle(&run);
+    }
+    end(&run);
+    return 0;
+}

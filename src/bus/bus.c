@@ -1,0 +1,279 @@
+#include "build_config.h"
+
+#include "bus/bus.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/siphash.h"
+#include "bus/cancel.h"
+#include "bus/clients.h"
+#include "bus/deliver.h"
+#include "bus/listeners.h"
+#include "bus/state.h"
+#include "bus/workers.h"
+#include "router/waiting.h"
+
+#define RELEASES_PER_ROUND 1024
+#define KILL_WAIT_MS 1000 /* between SIGKILL and giving up on a process that the kernel holds */
+
+/* --- the shutdown (spec 10.2) --- */
+
+/* Goes on with the shutdown where it waited for an end. */
+static void check_stopped(struct stdio_bus *bus)
+{
+    if (bus->phase == BUS_PHASE_DRAINING && workers_all(bus, worker_finished)) {
+        bus->phase = BUS_PHASE_FLUSHING;
+        clients_close(bus, false);
+    }
+    if (bus->phase == BUS_PHASE_FLUSHING && list_empty(&bus->clients)) {
+        stdio_bus_event_loop_stop_timer(bus->loop, &bus->drain);
+        bus->phase = BUS_PHASE_STOPPED;
+        log_info(bus->log, "", "stopped");
+    }
+}
+
+static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
+{
+    bus_note_stop(bus, reason);
+    bus->stop_noted = false;
+    if (bus->phase >= BUS_PHASE_DRAINING)
+        return;
+    bus->phase = BUS_PHASE_DRAINING;
+    log_info(bus->log, "", "shutting down");
+    listeners_close(bus);
+    clients_stop_input(bus);
+    bus_start_drain(bus);
+    workers_each(bus, worker_stop);
+    check_stopped(bus);
+}
+
+/* Ends the wait for the workers. */
+static void stop_now(struct stdio_bus *bus)
+{
+    workers_each(bus, worker_check_exit); /* a SIGCHLD may have been lost */
+    check_stopped(bus);
+    if (bus->phase == BUS_PHASE_STOPPED)
+        return;
+    if (bus->killed) {
+        log_error(bus->log, "", "a worker does not go although it was killed; not waiting for it");
+        bus->phase = BUS_PHASE_STOPPED;
+        return;
+    }
+    bus->killed = true;
+    workers_each(bus, worker_kill);
+    clients_close(bus, true);
+    stdio_bus_event_loop_start_timer(bus->loop, &bus->drain, KILL_WAIT_MS);
+    check_stopped(bus);
+}
+
+static void drain_expired(void *user_data)
+{
+    struct stdio_bus *bus = user_data;
+
+    if (bus->phase == BUS_PHASE_ENDING) {
+        log_warn(bus->log, "", "requests are still unanswered after drain_timeout_sec");
+        begin_stop(bus, BUS_DONE);
+    } else if (bus->phase != BUS_PHASE_STOPPED) {
+        stop_now(bus);
+    }
+}
+
+void bus_stop(struct stdio_bus *bus)
+{
+    if (bus->phase < BUS_PHASE_DRAINING)
+        begin_stop(bus, BUS_DONE);
+    else if (bus->phase != BUS_PHASE_STOPPED)
+        stop_now(bus);
+}
+
+/* --- signals --- */
+
+static void caught_signal(void *user_data, int signo)
+{
+    struct stdio_bus *bus = user_data;
+
+    if (signo == SIGCHLD) {
+        workers_each(bus, worker_check_exit);
+        return;
+    }
+    if (signo == SIGUSR1) { /* the file may have been moved away by a log rotation */
+        if (log_reopen(bus->log) != STDIO_BUS_OK)
+            log_error(bus->log, "", "cannot open the log file anew: %s", strerror(errno));
+        return;
+    }
+    log_info(bus->log, "", "received %s", strsignal(signo));
+    /* When a session ends, SIGHUP comes twice, or right after SIGTERM: not a sign of impatience. */
+    if (signo != SIGHUP || bus->phase < BUS_PHASE_DRAINING)
+        bus_stop(bus);
+}
+
+/* --- a round of the event loop --- */
+
+/* Every worker has been executed: serves stdin, or the clients that connect. */
+static void serve(struct stdio_bus *bus)
+{
+    bus->phase = BUS_PHASE_SERVING;
+    workers_serve(bus);
+    bus->router.demand = true;
+    if (bus->options.mode == BUS_LISTEN_STDIO && clients_add_stdio(bus) != STDIO_BUS_OK)
+        begin_stop(bus, BUS_SYSTEM_ERROR);
+}
+
+static bool has_notes(const struct stdio_bus *bus)
+{
+    return bus->router.demand | bus->router.answered_last | bus->stop_noted | bus->end_noted |
+           bus->started_noted;
+}
+
+/* Acts on what the callbacks of the round have noted. */
+static void act_on_notes(struct stdio_bus *bus)
+{
+    bool ended = bus->end_noted;
+
+    if (bus->router.demand)
+        workers_supply(bus);
+    if (bus->router.answered_last)
+        clients_end_answered(bus);
+    bus->router.answered_last = bus->end_noted = false;
+    if (ended && bus->phase < BUS_PHASE_DRAINING && workers_all(bus, worker_failed)) {
+        log_error(bus->log, "", "no worker is left");
+        bus_note_stop(bus, BUS_NO_WORKER_LEFT);
+    }
+    if (bus->stop_noted)
+        begin_stop(bus, bus->reason);
+    if (bus->started_noted && bus->phase == BUS_PHASE_STARTING)
+        serve(bus);
+    bus->started_noted = false;
+    if (ended)
+        check_stopped(bus);
+}
+
+static bool after_round(void *user_data)
+{
+    struct stdio_bus *bus = user_data;
+    struct router *router = &bus->router;
+    int count;
+
+    for (count = 0; count < RELEASES_PER_ROUND && !list_empty(&router->released); count++)
+        deliver_resume(waiting_next_released(router));
+    if (router->timed)
+        cancel_plan(bus);
+    if (has_notes(bus))
+        act_on_notes(bus);
+    connection_flush_all(&bus->transport);
+    return !list_empty(&router->released) || !list_empty(&bus->transport.dirty) || has_notes(bus);
+}
+
+enum bus_outcome bus_step(struct stdio_bus *bus, int timeout_ms)
+{
+    if (bus->phase == BUS_PHASE_STOPPED)
+        return bus->reason;
+    if (stdio_bus_event_loop_run_once(bus->loop, timeout_ms) == STDIO_BUS_ERR) {
+        log_error(bus->log, "", "cannot wait for events: %s", strerror(errno));
+        bus->phase = BUS_PHASE_STOPPED;
+        bus->reason = BUS_SYSTEM_ERROR;
+    }
+    return bus->phase == BUS_PHASE_STOPPED ? bus->reason : BUS_RUNNING;
+}
+
+/* --- from creation to destruction --- */
+
+struct stdio_bus *bus_create(const struct bus_options *options)
+{
+    struct stdio_bus *bus = calloc(1, sizeof *bus);
+    struct siphash_key key = siphash_random_key();
+
+    if (bus == NULL)
+        goto fail_early;
+    bus->options = *options;
+    bus->log = options->log;
+    list_init(&bus->listeners);
+    list_init(&bus->pools);
+    list_init(&bus->clients);
+    list_init(&bus->starved);
+    timer_init(&bus->starved_retry, deliver_retry_starved, bus);
+    timer_init(&bus->requests, cancel_expired, bus);
+    timer_init(&bus->drain, drain_expired, bus);
+    bus->has_nofile = getrlimit(RLIMIT_NOFILE, &bus->nofile) == 0;
+    router_init(&bus->router, &options->config->limits, &key);
+    bus->loop = stdio_bus_event_loop_create();
+    if (bus->loop == NULL)
+        goto fail;
+    transport_init(&bus->transport, bus->loop, bus->log, &options->config->limits);
+    stdio_bus_event_loop_set_after(bus->loop, after_round, bus);
+    if (workers_create(bus) != STDIO_BUS_OK)
+        goto fail;
+    return bus;
+
+fail:
+    log_error(bus->log, "", "cannot start: %s", strerror(errno));
+    bus_destroy(bus);
+    return NULL;
+fail_early:
+    log_error(options->log, "", "cannot start: out of memory");
+    return NULL;
+}
+
+/* Clients and workers together may need more descriptors than the usual soft limit. */
+static void raise_descriptor_limit(struct stdio_bus *bus)
+{
+    struct rlimit wanted;
+    rlim_t need = 32 + 3 * (rlim_t)bus->last_worker;
+
+    if (bus->options.mode != BUS_LISTEN_STDIO)
+        need += (rlim_t)bus->options.config->limits.max_connections;
+    if (!bus->has_nofile)
+        return;
+    wanted = bus->nofile;
+    if (wanted.rlim_cur == RLIM_INFINITY || wanted.rlim_cur >= need)
+        return;
+    wanted.rlim_cur = need;
+    if (wanted.rlim_max != RLIM_INFINITY && wanted.rlim_max < need)
+        wanted.rlim_cur = wanted.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &wanted) < 0)
+        log_warn(bus->log, "", "the limit of %llu open files cannot be raised to %llu: %s",
+                 (unsigned long long)bus->nofile.rlim_cur, (unsigned long long)wanted.rlim_cur,
+                 strerror(errno));
+    else if (wanted.rlim_cur < need)
+        log_warn(bus->log, "", "the limit of %llu open files may be too low: %llu may be needed",
+                 (unsigned long long)wanted.rlim_cur, (unsigned long long)need);
+}
+
+int bus_start(struct stdio_bus *bus)
+{
+    raise_descriptor_limit(bus);
+    if (bus->options.handle_signals) {
+        if (signals_open(&bus->signals, bus->loop, caught_signal, bus) != STDIO_BUS_OK) {
+            log_error(bus->log, "", "cannot catch signals: %s", strerror(errno));
+            return STDIO_BUS_ERR;
+        }
+        bus->has_signals = true;
+    }
+    /* Listeners come before workers: if the address cannot be had, no worker is started. */
+    if (listeners_open(bus, clients_accepted) != STDIO_BUS_OK || workers_start(bus) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    if (bus->starting_count == 0) /* exclusive pools without spare workers */
+        serve(bus);
+    return STDIO_BUS_OK;
+}
+
+void bus_destroy(struct stdio_bus *bus)
+{
+    if (bus == NULL)
+        return;
+    if (bus->loop != NULL) {
+        listeners_close(bus);
+        clients_close(bus, true);
+        workers_destroy(bus);
+        if (bus->has_signals)
+            signals_close(&bus->signals);
+        transport_free(&bus->transport);
+        stdio_bus_event_loop_destroy(bus->loop);
+    }
+    router_free(&bus->router);
+    free(bus);
+}

@@ -1,0 +1,78 @@
+#include "build_config.h"
+
+#include "bus/cancel.h"
+
+#include "base/error.h"
+#include "bus/deliver.h"
+#include "router/deadlines.h"
+
+/* How a request is cancelled: what stands before and after its id. */
+static const struct {
+    const char *before, *after;
+} cancels[] = {
+    [PROTOCOL_MCP] = {"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                      "\"params\":{\"requestId\":",
+                      "}}\n"},
+    [PROTOCOL_ACP] = {"{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\","
+                      "\"params\":{\"requestId\":",
+                      "}}\n"},
+    [PROTOCOL_LSP] = {"{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\",\"params\":{\"id\":",
+                      "}}\n"},
+};
+
+static void cancel(struct stdio_bus *bus, const struct request *request)
+{
+    enum pool_protocol protocol = request->answerer->pool->mode.protocol;
+    struct endpoint *to = endpoint_of_peer(request->answerer);
+    char line[MESSAGE_ERROR_MAX];
+    size_t len;
+
+    if (protocol == PROTOCOL_UNKNOWN || bus->options.config->strict)
+        return;
+    len = message_write_around(line, sizeof line, cancels[protocol].before, request->answerer_id,
+                               cancels[protocol].after);
+    if (deliver_line(to, slice_of(line, len)) != STDIO_BUS_OK)
+        log_error(bus->log, to->context, "out of memory: a cancellation was lost");
+}
+
+void cancel_requests_of(struct stdio_bus *bus, struct peer *client)
+{
+    struct list_node *node, *following;
+
+    list_each(&client->asked, node, following) {
+        const struct request *request = list_entry(node, struct request, in_asker);
+
+        if (request->answerer->pool->mode.clients != CLIENTS_EXCLUSIVE)
+            cancel(bus, request);
+    }
+}
+
+void cancel_plan(struct stdio_bus *bus)
+{
+    int64_t next_ms = deadlines_next(&bus->router);
+
+    if (next_ms < 0 || (timer_started(&bus->requests) && next_ms >= bus->requests_due_ms))
+        return;
+    bus->requests_due_ms = next_ms;
+    timers_start(stdio_bus_event_loop_timers(bus->loop), &bus->requests, next_ms);
+}
+
+/* Its client gets an error in place of the answer. */
+static void request_expired(void *user_data, struct request *request)
+{
+    struct stdio_bus *bus = user_data;
+    struct endpoint *to = endpoint_of_peer(request->asker);
+
+    log_warn(bus->log, to->context, "its request timed out at %s",
+             endpoint_of_peer(request->answerer)->context);
+    deliver_error(to, request->asker_id, JSONRPC_TIMED_OUT, "request timed out");
+    cancel(bus, request);
+}
+
+void cancel_expired(void *user_data)
+{
+    struct stdio_bus *bus = user_data;
+
+    bus->router.now_ms = stdio_bus_event_loop_now_ms(bus->loop);
+    deadlines_expire(&bus->router, request_expired, bus);
+}

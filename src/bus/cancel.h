@@ -1,0 +1,17 @@
+/* Requests that are given up: their client leaves, or their time is over. */
+#ifndef STDIO_BUS_BUS_CANCEL_H
+#define STDIO_BUS_BUS_CANCEL_H
+
+#include "bus/state.h"
+
+/* The client leaves: its requests are cancelled where the worker goes on, in the words of the
+ * pool's protocol. */
+void cancel_requests_of(struct stdio_bus *bus, struct peer *client);
+
+/* Starts bus->requests for the first deadline of a request, if there is one. */
+void cancel_plan(struct stdio_bus *bus);
+
+/* timer_fn of bus->requests: requests whose time is over get an error and are cancelled. */
+void cancel_expired(void *user_data);
+
+#endif

@@ -1,0 +1,336 @@
+#include "build_config.h"
+
+#include "bus/clients.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "bus/cancel.h"
+#include "bus/deliver.h"
+#include "bus/listeners.h"
+#include "process/worker.h"
+#include "router/affinity.h"
+#include "router/departure.h"
+#include "router/waiting.h"
+
+#define REFUSED_MAX 64 /* connections over the limit whose error is still being written */
+
+static const struct message_id no_id;
+
+static struct client *client_of(struct connection *connection)
+{
+    return list_entry(connection, struct client, stream.connection);
+}
+
+static struct stdio_bus *bus_of(const struct client *client)
+{
+    return client->stream.endpoint.bus;
+}
+
+static void close_client(struct client *client)
+{
+    client->stream.endpoint.ops->close(&client->stream.endpoint);
+}
+
+static const char *context(const struct client *client)
+{
+    return client->stream.endpoint.context;
+}
+
+/* A worker's request will not be answered by the client that was asked. */
+static void report_unanswered(void *user_data, struct peer *asker, struct message_id id)
+{
+    (void)user_data;
+    deliver_error(endpoint_of_peer(asker), id, JSONRPC_SERVER_ERROR,
+                  "client disconnected before answering");
+}
+
+/* The client had these processes to itself. */
+static void retire_workers_of(struct client *client)
+{
+    struct list_node *node, *following;
+
+    list_each(&client->stream.endpoint.peer.bindings, node, following) {
+        struct peer *worker = list_entry(node, struct binding, in_client)->worker;
+
+        if (worker->pool->mode.clients == CLIENTS_EXCLUSIVE)
+            worker_handle(list_entry(endpoint_of_peer(worker), struct worker, stream.endpoint),
+                          WORKER_RETIRE);
+    }
+}
+
+/* The client has disconnected (spec 7.2). */
+static void remove_client(struct client *client, const char *reason)
+{
+    struct stdio_bus *bus = bus_of(client);
+    struct connection *connection = &client->stream.connection;
+
+    if (!list_linked(&client->link))
+        return;
+    if (connection->output.bytes > 0)
+        log_warn(bus->log, context(client), "disconnected (%s), %zu bytes for it were dropped",
+                 reason, connection->output.bytes);
+    else
+        log_debug(bus->log, context(client), "disconnected (%s)", reason);
+    list_remove(&client->link);
+    if (client->refused)
+        bus->refused_count--;
+    else
+        bus->client_count--;
+    cancel_requests_of(bus, &client->stream.endpoint.peer);
+    retire_workers_of(client);
+    bus->router.demand = true;
+    departure_client(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
+    stdio_bus_event_loop_stop_timer(bus->loop, &client->stream.endpoint.hold_timer);
+    connection_close(connection);
+    stdio_bus_event_loop_defer(bus->loop, &client->deferred, free, client);
+    listeners_descriptor_freed(bus);
+    bus->end_noted = true;
+    if (client->on_stdio)
+        bus_note_stop(bus, BUS_DONE);
+}
+
+/* Spec 4.3: the client gets one line with the reason, and is closed once that is written. */
+static void reject_input(struct client *client, enum log_level level, int code, const char *problem)
+{
+    struct stdio_bus *bus = bus_of(client);
+
+    log_write(bus->log, level, context(client), "unacceptable input: %s; closing it", problem);
+    deliver_error(&client->stream.endpoint, no_id, code, problem);
+    close_client(client);
+    if (client->on_stdio && bus->reason == BUS_RUNNING)
+        bus->reason = BUS_CLIENT_MALFORMED;
+}
+
+static void client_malformed(struct connection *connection, enum frame_fault fault,
+                             const char *problem)
+{
+    /* Too long is an error, not JSON a warning (spec 7.3.2, 4.3). */
+    reject_input(client_of(connection),
+                 fault == FRAME_FAULT_SYNTAX ? LOG_LEVEL_WARN : LOG_LEVEL_ERROR,
+                 stream_error_code(fault), problem);
+}
+
+/* ADR-010: the client gets an error, and goes on. */
+static void refuse_frame(struct client *client, int code, const char *problem)
+{
+    log_warn(bus_of(client)->log, context(client), "refused a frame: %s", problem);
+    deliver_error(&client->stream.endpoint, no_id, code, problem);
+}
+
+static void client_refused(struct connection *connection, enum frame_fault fault,
+                           const char *problem)
+{
+    struct client *client = client_of(connection);
+
+    refuse_frame(client, stream_error_code(fault), problem);
+    if (connection->input_state != INPUT_ENDED)
+        deliver_error_held(&client->stream.endpoint);
+}
+
+static void client_unacceptable(struct stream *stream, const struct message *message,
+                                enum message_problem problem)
+{
+    struct client *client = client_of(&stream->connection);
+    const char *text = message_problem_text(problem);
+
+    (void)message;
+    if (stream->connection.has_lines)
+        reject_input(client, LOG_LEVEL_WARN, JSONRPC_INVALID_REQUEST, text);
+    else if (!deliver_error_held(&client->stream.endpoint))
+        refuse_frame(client, JSONRPC_INVALID_REQUEST, text);
+}
+
+/* A client that has closed its input is done when no request of it is in flight any more. */
+static void end_if_answered(struct client *client)
+{
+    struct connection *connection = &client->stream.connection;
+
+    if (connection->input_state == INPUT_ENDED && list_empty(&client->stream.endpoint.peer.asked))
+        close_client(client);
+}
+
+void clients_end_answered(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->clients, node, following)
+        end_if_answered(list_entry(node, struct client, link));
+}
+
+/* The client has shut down its sending side, and still gets the answers to its requests. */
+static void client_ended(struct connection *connection, size_t cut)
+{
+    struct client *client = client_of(connection);
+    struct stdio_bus *bus = bus_of(client);
+
+    if (cut > 0)
+        log_warn(bus->log, context(client),
+                 "its input ended in the middle of a message; %zu bytes were dropped", cut);
+    departure_client_input(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
+    if (client->on_stdio && bus->phase == BUS_PHASE_SERVING) {
+        log_info(bus->log, "", "end of input: finishing what is in flight");
+        bus->phase = BUS_PHASE_ENDING;
+        bus_start_drain(bus);
+    }
+    end_if_answered(client);
+}
+
+/* errno values that mean the peer disconnected: a pipe, a socket, a terminal that hung up */
+static bool has_left(int error)
+{
+    return error == 0 || error == EPIPE || error == ECONNRESET || error == EIO;
+}
+
+static void client_failed(struct connection *connection, enum connection_failure failure, int error)
+{
+    struct client *client = client_of(connection);
+
+    switch (failure) {
+    case CONNECTION_BROKEN:
+        if (client->on_stdio && bus_of(client)->reason == BUS_RUNNING && !has_left(error))
+            bus_of(client)->reason = BUS_SYSTEM_ERROR; /* a full disk, a directory */
+        remove_client(client, error != 0 ? strerror(error) : "hung up");
+        break;
+    case CONNECTION_STALLED:
+        remove_client(client, "it did not read for backpressure_timeout_sec");
+        break;
+    case CONNECTION_LINGERED:
+        remove_client(client, "closed");
+        break;
+    }
+}
+
+static const struct stream_handler client_handler = {
+    .message = deliver_message,
+    .unacceptable = client_unacceptable,
+    .connection =
+        {
+            .frame = stream_read,
+            .malformed = client_malformed,
+            .skipped = stream_skipped,
+            .refused = client_refused,
+            .ended = client_ended,
+            .full = deliver_full,
+            .failed = client_failed,
+            .starved = deliver_starved,
+        },
+};
+
+static struct client *new_client(struct stdio_bus *bus, bool on_stdio)
+{
+    struct client *client = calloc(1, sizeof *client);
+    struct endpoint *endpoint;
+
+    if (client == NULL)
+        return NULL;
+    stream_init(&client->stream);
+    endpoint = &client->stream.endpoint;
+    endpoint->bus = bus;
+    client->on_stdio = on_stdio;
+    timer_init(&endpoint->hold_timer, deliver_hold_expired, endpoint);
+    snprintf(endpoint->context, sizeof endpoint->context, "client=%u", ++bus->last_client);
+    return client;
+}
+
+/* `peer` is for the log. NULL after the reason was logged; the descriptors are the caller's
+ * then. */
+static struct client *add_client(struct stdio_bus *bus, int fd_in, int fd_out, bool on_stdio,
+                                 const char *peer)
+{
+    struct client *client = new_client(bus, on_stdio);
+    const struct stream_options options = {
+        .handler = &client_handler,
+        .framing = bus->options.framing,
+        .fd_in = fd_in,
+        .fd_out = fd_out,
+        .borrowed = on_stdio,
+    };
+
+    if (client == NULL || stream_open(&client->stream, &bus->transport, &options) != STDIO_BUS_OK) {
+        log_error(bus->log, "", "cannot serve %s: %s", peer, strerror(errno));
+        free(client);
+        return NULL;
+    }
+    list_append(&bus->clients, &client->link);
+    router_add_client(&bus->router, &client->stream.endpoint.peer);
+    client->refused = bus->client_count >= bus->options.config->limits.max_connections;
+    if (client->refused) {
+        bus->refused_count++;
+    } else {
+        bus->client_count++;
+        log_debug(bus->log, context(client), "connected (%s)", peer);
+    }
+    return client;
+}
+
+int clients_add_stdio(struct stdio_bus *bus)
+{
+    return add_client(bus, STDIN_FILENO, STDOUT_FILENO, true, "stdin and stdout") != NULL
+               ? STDIO_BUS_OK
+               : STDIO_BUS_ERR;
+}
+
+/* Over max_connections: the client gets the reason. */
+static void refuse_client(struct client *client)
+{
+    struct stdio_bus *bus = bus_of(client);
+    char text[80];
+
+    snprintf(text, sizeof text, "too many connections (max_connections %zu)",
+             bus->options.config->limits.max_connections);
+    log_warn(bus->log, context(client), "refused: %s", text);
+    deliver_error(&client->stream.endpoint, no_id, JSONRPC_SERVER_ERROR, text);
+    close_client(client);
+}
+
+/* An answer need not wait for the acknowledgement of the one before, and a peer whose machine is
+ * gone is noticed some day. Neither is worth refusing a connection for. */
+static void tune_tcp(int fd)
+{
+    int on = 1;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
+void clients_accepted(void *user_data, int fd, const char *peer)
+{
+    struct bus_listener *listener = user_data;
+    struct stdio_bus *bus = listener->bus;
+    struct client *client = NULL;
+
+    if (listener->is_tcp)
+        tune_tcp(fd);
+    if (bus->refused_count < REFUSED_MAX)
+        client = add_client(bus, fd, fd, false, peer);
+    if (client == NULL)
+        close(fd);
+    else if (client->refused)
+        refuse_client(client);
+}
+
+void clients_stop_input(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->clients, node, following)
+        connection_stop_input(&list_entry(node, struct client, link)->stream.connection);
+}
+
+void clients_close(struct stdio_bus *bus, bool now)
+{
+    struct list_node *node, *following;
+
+    while (now && !list_empty(&bus->clients))
+        remove_client(list_entry(bus->clients.head.next, struct client, link), "shutting down");
+    list_each(&bus->clients, node, following)
+        close_client(list_entry(node, struct client, link));
+}

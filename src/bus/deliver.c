@@ -1,0 +1,245 @@
+#include "build_config.h"
+
+#include "bus/deliver.h"
+
+#include "base/error.h"
+#include "router/affinity.h"
+#include "router/to_client.h"
+#include "router/to_worker.h"
+#include "router/waiting.h"
+
+#define STARVED_RETRY_MS 100
+
+/* --- errors --- */
+
+int deliver_line(struct endpoint *to, struct slice line)
+{
+    const struct delivery delivery = {.bytes = line};
+
+    return to->ops->deliver(to, &delivery);
+}
+
+void deliver_error(struct endpoint *to, struct message_id id, int code, const char *text)
+{
+    struct stdio_bus *bus = to->bus;
+    char line[MESSAGE_ERROR_MAX];
+    size_t len;
+
+    if (bus->options.config->strict)
+        return;
+    len = message_write_error(line, sizeof line, id, code, text);
+    if (deliver_line(to, slice_of(line, len)) != STDIO_BUS_OK)
+        log_error(bus->log, to->context, "out of memory: an error reply was lost");
+}
+
+static bool has_lengths(const struct framing *framing)
+{
+    return framing != NULL && framing != &framing_ndjson;
+}
+
+/* The longest message that a queue may get. */
+static size_t longest_message(const struct stdio_bus *bus)
+{
+    const struct config *config = bus->options.config;
+    bool framed = has_lengths(bus->options.framing);
+    size_t i;
+
+    for (i = 0; i < config->pool_count; i++)
+        framed = framed || has_lengths(config->pools[i].framing);
+    return framed ? config->limits.max_frame_body : config->limits.max_input_buffer;
+}
+
+/* A worker may be unable to read because its output is held, and would never be released if it were
+ * held for its own queue. So it has as much room for errors again, beside all messages that the
+ * queue may hold, the last of which may exceed it. */
+static bool owes_too_much(const struct stdio_bus *bus, struct endpoint *endpoint)
+{
+    const struct limits *limits = &bus->options.config->limits;
+    size_t max = 2 * limits->max_output_queue + longest_message(bus);
+
+    return endpoint->peer.full &&
+           (!endpoint->is_worker || stream_of(endpoint)->connection.output.bytes > max);
+}
+
+bool deliver_error_held(struct endpoint *to)
+{
+    if (!owes_too_much(to->bus, to))
+        return false;
+    to->blocks_itself = true;
+    waiting_hold(&to->peer.waiting, &to->peer);
+    to->ops->pause(to);
+    return true;
+}
+
+/* --- held peers --- */
+
+/* Pauses an endpoint until there may be memory again. */
+static void starve(struct endpoint *from)
+{
+    struct stdio_bus *bus = from->bus;
+
+    log_error(bus->log, from->context, "out of memory: trying again in %d ms", STARVED_RETRY_MS);
+    from->ops->pause(from);
+    waiting_hold(&bus->starved, &from->peer);
+    if (!timer_started(&bus->starved_retry))
+        stdio_bus_event_loop_start_timer(bus->loop, &bus->starved_retry, STARVED_RETRY_MS);
+}
+
+void deliver_retry_starved(void *user_data)
+{
+    struct stdio_bus *bus = user_data;
+
+    waiting_release_all(&bus->router, &bus->starved);
+}
+
+void deliver_resume(struct peer *peer)
+{
+    struct endpoint *endpoint = endpoint_of_peer(peer);
+    struct stdio_bus *bus = endpoint->bus;
+
+    stdio_bus_event_loop_stop_timer(bus->loop, &endpoint->hold_timer);
+    endpoint->blocks_itself = false;
+    /* A worker may have stopped reading because its output was not read. */
+    if (endpoint->is_worker)
+        connection_renew_stall(&stream_of(endpoint)->connection);
+    endpoint->ops->resume(endpoint);
+}
+
+void deliver_hold_expired(void *user_data)
+{
+    struct endpoint *endpoint = user_data;
+    struct stdio_bus *bus = endpoint->bus;
+
+    waiting_expire(&bus->router, &endpoint->peer);
+}
+
+void deliver_full(struct connection *connection, bool full)
+{
+    struct endpoint *endpoint = &list_entry(connection, struct stream, connection)->endpoint;
+    struct stdio_bus *bus = endpoint->bus;
+
+    log_debug(bus->log, endpoint->context,
+              full ? "backpressure: its queue is full" : "backpressure released");
+    waiting_set_full(&bus->router, &endpoint->peer, full);
+}
+
+void deliver_starved(struct connection *connection)
+{
+    starve(&list_entry(connection, struct stream, connection)->endpoint);
+}
+
+/* --- decisions --- */
+
+/* "discarded a message (id 7, sessionId none): TEXT", at the level of what was done with it. */
+static void log_message(const struct decision *decision, struct stdio_bus *bus,
+                        enum log_level level, const char *done, const char *between,
+                        const char *text)
+{
+    const struct message *message = decision->message;
+    char id[64], session[64];
+
+    log_write(bus->log, level, endpoint_of_peer(decision->from)->context,
+              "%s a message (id %s, sessionId %s)%s%s", done,
+              message->id.type != ID_NONE ? log_escape(id, sizeof id, message->id.text) : "none",
+              message->session_id.data != NULL
+                  ? log_escape(session, sizeof session, message->session_id)
+                  : "none",
+              between, text);
+}
+
+static void forward(struct stdio_bus *bus, struct endpoint *from, struct decision *decision)
+{
+    struct endpoint *to = list_entry(decision->to, struct endpoint, peer);
+    const struct delivery delivery = {
+        .from = from,
+        .bytes = decision->message->bytes,
+        .edits = decision->edits,
+        .edit_count = decision->edit_count,
+    };
+
+    if (log_enabled(bus->log, LOG_LEVEL_DEBUG))
+        log_message(decision, bus, LOG_LEVEL_DEBUG, "forwarding", " to ", to->context);
+    if (to->ops->deliver(to, &delivery) == STDIO_BUS_OK) {
+        if (decision->answered != NULL || decision->cancelled != NULL)
+            decision_delivered(decision);
+    } else {
+        decision_failed(decision);
+        starve(from);
+    }
+}
+
+/* Sends a worker's message to all of its clients. If memory runs out in between, the clients that
+ * have got it are left out the next time. */
+static void broadcast(struct endpoint *from, const struct decision *decision)
+{
+    const struct delivery delivery = {
+        .from = from, .bytes = decision->message->bytes, .keep = true};
+    struct list_node *node, *following;
+
+    list_each(&from->peer.bindings, node, following) {
+        struct binding *binding = list_entry(node, struct binding, in_worker);
+        struct endpoint *to = endpoint_of_peer(binding->client);
+
+        if (binding->order <= from->peer.broadcast)
+            continue;
+        if (to->ops->deliver(to, &delivery) != STDIO_BUS_OK) {
+            starve(from);
+            return;
+        }
+        from->peer.broadcast = binding->order;
+    }
+    from->peer.broadcast = 0;
+}
+
+/* A request gets an error, so that its sender does not wait in vain. */
+static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct decision *decision)
+{
+    const struct message *message = decision->message;
+    bool answers = message->id.type != ID_NONE && !decision->is_reply &&
+                   !bus->options.config->strict;
+
+    if (answers && deliver_error_held(from))
+        return;
+    log_message(decision, bus, LOG_LEVEL_WARN, "discarded", ": ", decision->text);
+    if (answers)
+        deliver_error(from, message->id, decision->code, decision->text);
+}
+
+void deliver_message(struct endpoint *from, const struct message *message)
+{
+    struct stdio_bus *bus = from->bus;
+    struct decision decision;
+
+    if (bus->router.timed)
+        bus->router.now_ms = stdio_bus_event_loop_now_ms(bus->loop);
+    decision_begin(&decision, &bus->router, &from->peer, message);
+    if (from->is_worker)
+        to_client(&decision);
+    else
+        to_worker(&decision);
+    switch (decision.action) {
+    case ACTION_FORWARD:
+        forward(bus, from, &decision);
+        break;
+    case ACTION_BROADCAST:
+        broadcast(from, &decision);
+        break;
+    case ACTION_HOLD:
+        if (decision.hold_ms > 0)
+            stdio_bus_event_loop_start_timer(bus->loop, &from->hold_timer, decision.hold_ms);
+        from->ops->pause(from);
+        break;
+    case ACTION_REFUSE:
+        refuse(bus, from, &decision);
+        break;
+    case ACTION_DISCARD:
+        log_message(&decision, bus, LOG_LEVEL_WARN, "discarded", ": ", decision.text);
+        break;
+    case ACTION_DROP:
+        log_message(&decision, bus, LOG_LEVEL_DEBUG, "discarded", ": ", decision.text);
+        break;
+    case ACTION_NO_MEMORY:
+        starve(from);
+        break;
+    }
+}

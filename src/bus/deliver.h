@@ -1,0 +1,34 @@
+/* Messages: the router decides, and its decision is carried out. */
+#ifndef STDIO_BUS_BUS_DELIVER_H
+#define STDIO_BUS_BUS_DELIVER_H
+
+#include "bus/state.h"
+#include "endpoint/stream.h"
+#include "json/message.h"
+
+/* Delivers a message of a client or a worker, or pauses its endpoint. */
+void deliver_message(struct endpoint *from, const struct message *message);
+
+/* Queues a line of the daemon's own. STDIO_BUS_ERR when memory is out. */
+int deliver_line(struct endpoint *to, struct slice line);
+
+/* Sends an error reply, unless the configuration is strict. */
+void deliver_error(struct endpoint *to, struct message_id id, int code, const char *text);
+
+/* Caps the unread error replies of an endpoint. True: it is over the cap, and paused until it has
+ * read some of them. */
+bool deliver_error_held(struct endpoint *to);
+
+/* Lets a released peer offer its message again. */
+void deliver_resume(struct peer *peer);
+
+/* For connection_handler: the queue of a stream is full or drained; there is no memory for its
+ * input. */
+void deliver_full(struct connection *connection, bool full);
+void deliver_starved(struct connection *connection);
+
+/* timer_fn of an endpoint's hold, and of bus->starved_retry. */
+void deliver_hold_expired(void *user_data);
+void deliver_retry_starved(void *user_data);
+
+#endif

@@ -1,0 +1,35 @@
+/* How a bus is set up, and why it stops. */
+#ifndef STDIO_BUS_BUS_OPTIONS_H
+#define STDIO_BUS_BUS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "config/config.h"
+#include "framing/framing.h"
+
+enum bus_listen_mode { BUS_LISTEN_STDIO, BUS_LISTEN_UNIX, BUS_LISTEN_TCP }; /* spec 4.1.1 */
+
+struct bus_options {
+    const struct config *config; /* borrowed until bus_destroy */
+    struct log *log;             /* borrowed until bus_destroy */
+    enum bus_listen_mode mode;
+    const char *unix_path;         /* borrowed until bus_destroy */
+    const char *tcp_host;          /* "": loopback */
+    uint16_t tcp_port;             /* 0: the system picks one */
+    const struct framing *framing; /* of the clients; NULL: NDJSON */
+    bool handle_signals; /* SIGTERM, SIGINT and SIGHUP stop the bus, SIGUSR1 reopens the log; for
+                            * one bus per process */
+};
+
+enum bus_outcome {
+    BUS_RUNNING,          /* the bus has not stopped */
+    BUS_DONE,             /* it was asked to stop, or the client on stdin has finished */
+    BUS_CLIENT_MALFORMED, /* the client on stdin sent something malformed */
+    BUS_NO_WORKER_LEFT,   /* every worker has failed for good */
+    BUS_BAD_COMMAND,      /* at startup, a worker could not be executed */
+    BUS_SYSTEM_ERROR      /* the system refused something that the bus cannot do without */
+};
+
+#endif

@@ -1,0 +1,73 @@
+/* struct stdio_bus: what the files of this folder work on. Callbacks note what has happened; the
+ * after-hook of the event loop, in bus.c, acts on it. */
+#ifndef STDIO_BUS_BUS_STATE_H
+#define STDIO_BUS_BUS_STATE_H
+
+#include <sys/resource.h>
+
+#include "base/list.h"
+#include "bus/options.h"
+#include "event/event_loop.h"
+#include "event/signals.h"
+#include "router/router.h"
+#include "transport/connection.h"
+#include "transport/listener.h"
+
+enum bus_phase {
+    BUS_PHASE_STARTING, /* until every worker has been executed: bad commands are found first */
+    BUS_PHASE_SERVING,
+    BUS_PHASE_ENDING,   /* stdin has ended: requests in flight may finish */
+    BUS_PHASE_DRAINING, /* workers were told to stop; what they still send is delivered */
+    BUS_PHASE_FLUSHING, /* workers are gone; clients get the rest of their queues */
+    BUS_PHASE_STOPPED
+};
+
+struct stdio_bus {
+    struct bus_options options;
+    struct log *log;
+    struct stdio_bus_event_loop *loop;
+    struct signals signals;
+    bool has_signals;
+    struct transport transport;
+    struct router router;
+    struct list listeners; /* struct bus_listener */
+    struct list pools;     /* struct pool */
+    unsigned last_worker;  /* its number */
+    struct list clients;   /* struct client */
+    size_t client_count;
+    size_t refused_count;
+    unsigned last_client; /* its number, for the log */
+    struct list starved;  /* peers held for want of memory */
+    struct timer starved_retry;
+    struct timer requests; /* at the first deadline of a request: */
+    int64_t requests_due_ms;
+    struct timer drain;
+    enum bus_phase phase;
+    bool killed;             /* the drain is over: the workers that were left got SIGKILL */
+    enum bus_outcome reason; /* what the outcome will be; the first reason stays */
+    bool has_nofile;
+    struct rlimit nofile; /* the descriptor limit that the bus was started with, for workers */
+
+    /* Noted by callbacks: */
+    size_t starting_count; /* workers whose very first exec is not known yet */
+    bool started_noted;    /* every worker has been executed */
+    bool stop_noted;       /* a reason to stop */
+    bool end_noted;        /* a worker or a client has ended: the shutdown may go on */
+};
+
+/* Notes a reason to stop. */
+static inline void bus_note_stop(struct stdio_bus *bus, enum bus_outcome reason)
+{
+    if (bus->reason == BUS_RUNNING)
+        bus->reason = reason;
+    bus->stop_noted = true;
+}
+
+/* Starts the time of drain_timeout_sec. */
+static inline void bus_start_drain(struct stdio_bus *bus)
+{
+    stdio_bus_event_loop_start_timer(bus->loop, &bus->drain,
+                                     (int64_t)bus->options.config->limits.drain_timeout_sec * 1000);
+}
+
+#endif

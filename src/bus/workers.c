@@ -1,0 +1,299 @@
+#include "build_config.h"
+
+#include "bus/workers.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "bus/deliver.h"
+#include "bus/listeners.h"
+#include "process/pool.h"
+#include "router/departure.h"
+#include "router/waiting.h"
+
+static struct stdio_bus *bus_of(const struct worker *worker)
+{
+    return worker->stream.endpoint.bus;
+}
+
+static const char *context(const struct worker *worker)
+{
+    return worker->stream.endpoint.context;
+}
+
+/* --- reports of the worker's connection --- */
+
+static struct worker *worker_of(struct connection *connection)
+{
+    return list_entry(connection, struct worker, stream.connection);
+}
+
+/* Spec 5.3. */
+static void on_malformed(struct connection *connection, enum frame_fault fault, const char *problem)
+{
+    struct worker *worker = worker_of(connection);
+
+    (void)fault;
+    log_error(bus_of(worker)->log, context(worker), "malformed output: %s; terminating it",
+              problem);
+    worker_handle(worker, WORKER_MISBEHAVED);
+}
+
+/* ADR-010: the worker goes on. If the frame was an answer, it is lost. */
+static void on_refused(struct connection *connection, enum frame_fault fault, const char *problem)
+{
+    struct worker *worker = worker_of(connection);
+
+    (void)fault;
+    log_error(bus_of(worker)->log, context(worker), "refused a frame of its output: %s", problem);
+}
+
+static void on_unacceptable(struct stream *stream, const struct message *message,
+                            enum message_problem problem)
+{
+    struct connection *connection = &stream->connection;
+    const char *text = message_problem_text(problem);
+
+    if (!connection->has_lines)
+        on_refused(connection, FRAME_FAULT_TYPE, text);
+    else if (connection->skips_bad_lines)
+        stream_skipped(connection, message->bytes, text);
+    else
+        on_malformed(connection, FRAME_FAULT_SYNTAX, text);
+}
+
+static void on_ended(struct connection *connection, size_t cut)
+{
+    struct worker *worker = worker_of(connection);
+
+    if (cut > 0)
+        log_warn(bus_of(worker)->log, context(worker),
+                 "its output ended in the middle of a message; %zu bytes were dropped", cut);
+    worker_handle(worker, WORKER_OUTPUT_ENDED);
+}
+
+static void on_connection_failed(struct connection *connection, enum connection_failure failure,
+                                 int error)
+{
+    struct worker *worker = worker_of(connection);
+    struct log *log = bus_of(worker)->log;
+
+    if (failure == CONNECTION_BROKEN) {
+        log_warn(log, context(worker), "its stdin is closed (%s); %zu bytes for it were dropped",
+                 strerror(error), connection->output.bytes);
+        worker_handle(worker, WORKER_INPUT_BROKEN);
+        return;
+    }
+    if (connection->input_state == INPUT_PAUSED && !worker->stream.endpoint.blocks_itself) {
+        /* Its output is held, so that it may be unable to read. The peer that it is held for has a
+         * time limit too. */
+        connection_renew_stall(connection);
+        return;
+    }
+    log_error(log, context(worker),
+              "did not read for backpressure_timeout_sec; %zu bytes for it were dropped; "
+              "terminating it",
+              connection->output.bytes);
+    worker_handle(worker, WORKER_MISBEHAVED);
+}
+
+static const struct stream_handler stream_handler = {
+    .message = deliver_message,
+    .unacceptable = on_unacceptable,
+    .connection =
+        {
+            .frame = stream_read,
+            .malformed = on_malformed,
+            .skipped = stream_skipped,
+            .refused = on_refused,
+            .ended = on_ended,
+            .full = deliver_full,
+            .failed = on_connection_failed,
+            .starved = deliver_starved,
+        },
+};
+
+/* --- reports of the worker itself --- */
+
+static void on_available(struct worker *worker, enum peer_availability availability)
+{
+    struct stdio_bus *bus = bus_of(worker);
+
+    /* While starting, the first worker to be up would get everything; afterwards no worker gets a
+     * message. */
+    if (availability == PEER_READY &&
+        (bus->phase == BUS_PHASE_STARTING || bus->phase >= BUS_PHASE_DRAINING))
+        return;
+    waiting_worker_available(&bus->router, &worker->stream.endpoint.peer, availability);
+}
+
+/* A client's request will not be answered by the worker that had it (spec 7.1.2). */
+static void report_unanswered(void *user_data, struct peer *asker, struct message_id id)
+{
+    struct stdio_bus *bus = user_data;
+    struct endpoint *to = endpoint_of_peer(asker);
+    char text[64];
+
+    log_warn(bus->log, to->context, "its pending request (id %s) is discarded: the worker exited",
+             log_escape(text, sizeof text, id.text));
+    deliver_error(to, id, JSONRPC_SERVER_ERROR, "worker exited before answering");
+}
+
+static void on_gone(struct worker *worker)
+{
+    struct stdio_bus *bus = bus_of(worker);
+
+    stdio_bus_event_loop_stop_timer(bus->loop, &worker->stream.endpoint.hold_timer);
+    departure_worker(&bus->router, &worker->stream.endpoint.peer, report_unanswered, bus);
+}
+
+static void on_finished(struct worker *worker)
+{
+    struct stdio_bus *bus = bus_of(worker);
+
+    listeners_descriptor_freed(bus);
+    bus->router.demand = true;
+    bus->end_noted = true;
+}
+
+static void on_first_exec(struct worker *worker, bool succeeded)
+{
+    struct stdio_bus *bus = bus_of(worker);
+
+    if (bus->phase != BUS_PHASE_STARTING)
+        return; /* started for a client: its restarts show whether it can be executed */
+    if (succeeded)
+        bus->started_noted = --bus->starting_count == 0;
+    else
+        bus_note_stop(bus, BUS_BAD_COMMAND);
+}
+
+static const struct worker_host worker_host = {
+    .stream = &stream_handler,
+    .available = on_available,
+    .gone = on_gone,
+    .finished = on_finished,
+    .first_exec = on_first_exec,
+};
+
+/* --- all of them --- */
+
+static int create_pool(struct stdio_bus *bus, const struct pool_config *config)
+{
+    struct pool *pool = pool_create(config, &bus->router);
+    unsigned instance;
+
+    if (pool == NULL)
+        return STDIO_BUS_ERR;
+    list_append(&bus->pools, &pool->link);
+    for (instance = 0; instance < config->instances; instance++) {
+        struct worker *worker = pool_add_worker(pool, ++bus->last_worker,
+                                                bus->has_nofile ? &bus->nofile : NULL, &bus->router,
+                                                &bus->transport, &worker_host, bus);
+
+        if (worker == NULL)
+            return STDIO_BUS_ERR;
+        timer_init(&worker->stream.endpoint.hold_timer, deliver_hold_expired,
+                   &worker->stream.endpoint);
+    }
+    return STDIO_BUS_OK;
+}
+
+int workers_create(struct stdio_bus *bus)
+{
+    const struct config *config = bus->options.config;
+    size_t i;
+
+    for (i = 0; i < config->pool_count; i++) {
+        if (create_pool(bus, &config->pools[i]) != STDIO_BUS_OK)
+            return STDIO_BUS_ERR;
+    }
+    return STDIO_BUS_OK;
+}
+
+void workers_each(struct stdio_bus *bus, void (*fn)(struct worker *worker))
+{
+    struct list_node *pool, *next_pool, *node, *following;
+
+    list_each(&bus->pools, pool, next_pool) {
+        list_each(&list_entry(pool, struct pool, link)->workers, node, following)
+            fn(list_entry(node, struct worker, link));
+    }
+}
+
+bool workers_all(const struct stdio_bus *bus, bool (*is)(const struct worker *worker))
+{
+    struct list_node *pool, *next_pool, *node, *following;
+
+    list_each(&bus->pools, pool, next_pool) {
+        list_each(&list_entry(pool, struct pool, link)->workers, node, following) {
+            if (!is(list_entry(node, struct worker, link)))
+                return false;
+        }
+    }
+    return true;
+}
+
+static int start_pool(struct stdio_bus *bus, struct pool *pool)
+{
+    size_t count = pool_starts(pool);
+    struct list_node *node, *following;
+
+    list_each(&pool->workers, node, following) {
+        struct worker *worker = list_entry(node, struct worker, link);
+
+        if (count-- == 0)
+            break;
+        bus->starting_count++;
+        if (worker_start(worker) != STDIO_BUS_OK) {
+            log_error(bus->log, context(worker), "cannot start: %s", strerror(errno));
+            return STDIO_BUS_ERR;
+        }
+    }
+    return STDIO_BUS_OK;
+}
+
+int workers_start(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->pools, node, following) {
+        if (start_pool(bus, list_entry(node, struct pool, link)) != STDIO_BUS_OK)
+            return STDIO_BUS_ERR;
+    }
+    return STDIO_BUS_OK;
+}
+
+void workers_supply(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    if (!list_empty(&bus->router.released))
+        return; /* a released client may be about to take a process */
+    bus->router.demand = false;
+    if (bus->phase == BUS_PHASE_STARTING || bus->phase >= BUS_PHASE_DRAINING)
+        return;
+    list_each(&bus->pools, node, following)
+        pool_supply(list_entry(node, struct pool, link));
+}
+
+static void serve(struct worker *worker)
+{
+    if (worker->state == WORKER_RUNNING)
+        waiting_worker_available(&bus_of(worker)->router, &worker->stream.endpoint.peer,
+                                 PEER_READY);
+}
+
+void workers_serve(struct stdio_bus *bus)
+{
+    workers_each(bus, serve);
+}
+
+void workers_destroy(struct stdio_bus *bus)
+{
+    struct list_node *node;
+
+    while ((node = list_take_first(&bus->pools)) != NULL)
+        pool_destroy(list_entry(node, struct pool, link));
+}

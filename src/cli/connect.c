@@ -1,0 +1,241 @@
+#include "build_config.h"
+
+#include "cli/connect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "transport/address.h"
+
+#define CAPACITY 65536
+
+/* --- connecting --- */
+
+static int connected_socket(int family, const struct sockaddr *address, socklen_t len)
+{
+    int fd = socket(family, SOCK_STREAM, 0);
+    int on = 1, status;
+
+    if (fd < 0)
+        return -1;
+    do
+        status = connect(fd, address, len);
+    while (status < 0 && errno == EINTR);
+    if (status == 0 || errno == EISCONN) { /* EISCONN: after an interruption */
+        if (family != AF_UNIX)
+            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+            return fd;
+    }
+    descriptor_close(fd);
+    return -1;
+}
+
+static int open_tcp(const struct options *options, char *reason, size_t reason_size)
+{
+    char why[ADDRESS_REASON_MAX];
+    const char *host = options->tcp_host;
+    struct addrinfo *found = address_resolve(host, options->tcp_port, why, sizeof why), *each;
+    int fd = -1;
+
+    for (each = found; each != NULL && fd < 0; each = each->ai_next) {
+        fd = connected_socket(each->ai_family, each->ai_addr, each->ai_addrlen);
+        if (fd < 0)
+            snprintf(why, sizeof why, "%s", strerror(errno));
+    }
+    if (fd < 0)
+        snprintf(reason, reason_size, "cannot connect to %s, port %u: %s",
+                 host[0] != '\0' ? host : "127.0.0.1", (unsigned)options->tcp_port, why);
+    if (found != NULL)
+        freeaddrinfo(found);
+    return fd;
+}
+
+int connect_open(const struct options *options, char *reason, size_t reason_size)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *path = options->unix_path;
+    int fd;
+
+    if (options->mode == BUS_LISTEN_TCP)
+        return open_tcp(options, reason, reason_size);
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    fd = connected_socket(AF_UNIX, (const struct sockaddr *)&address, sizeof address);
+    if (fd < 0)
+        snprintf(reason, reason_size, "cannot connect to %s: %s", path, strerror(errno));
+    return fd;
+}
+
+/* --- copying --- */
+
+/* One direction: filled when empty, else drained. */
+struct stream {
+    int from, to;
+    size_t start, end;
+    bool ended; /* `from` is at its end */
+    char last;  /* the last byte read that is no space, tab or CR */
+    char bytes[CAPACITY];
+};
+
+struct copying {
+    struct stream up, down; /* to the daemon, to stdout */
+    bool shut;              /* the sending side of the socket is shut down */
+    int refused;            /* the error with which the daemon stopped reading; 0: none */
+    int error;              /* the error that broke the connection; 0: none */
+    int status;             /* EXIT_DONE: go on */
+    char *reason;
+    size_t reason_size;
+};
+
+static bool passes(int error)
+{
+    return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+static bool is_empty(const struct stream *stream)
+{
+    return stream->start == stream->end;
+}
+
+static void stop(struct copying *copying, int status, const char *what, int error)
+{
+    copying->status = status;
+    snprintf(copying->reason, copying->reason_size, "%s%s%s", what, error != 0 ? ": " : "",
+             error != 0 ? strerror(error) : "");
+}
+
+static void stop_on(struct copying *copying, int status, const char *what, int error)
+{
+    if (error != 0)
+        stop(copying, status, what, error);
+}
+
+/* Returns 0, or the errno of a permanent error. */
+static int fill(struct stream *stream)
+{
+    ssize_t got = read(stream->from, stream->bytes, CAPACITY);
+
+    if (got < 0)
+        return passes(errno) ? 0 : errno;
+    stream->start = 0;
+    stream->end = (size_t)got;
+    stream->ended = got == 0;
+    /* These may follow a body of announced length. */
+    while (got > 0 && memchr(" \t\r", stream->bytes[got - 1], 3) != NULL)
+        got--;
+    if (got > 0)
+        stream->last = stream->bytes[got - 1];
+    return 0;
+}
+
+static int drain(struct stream *stream, size_t piece)
+{
+    size_t len = stream->end - stream->start;
+    ssize_t written = write(stream->to, stream->bytes + stream->start, len < piece ? len : piece);
+
+    if (written < 0)
+        return passes(errno) ? 0 : errno;
+    stream->start += (size_t)written;
+    return 0;
+}
+
+static void break_off(struct copying *copying, int error)
+{
+    copying->error = error;
+    copying->down.ended = true;
+}
+
+/* Waits for the ends that can go on. An end without an event to wait for is left out, since its
+ * hang-up would end each wait; but a hang-up of stdout is the end of the program. */
+static void wait_ready(struct copying *copying, struct pollfd ready[3])
+{
+    const struct stream *up = &copying->up, *down = &copying->down;
+    int in = up->from, out = down->to, daemon = down->from;
+    short daemon_events =
+        (short)((is_empty(down) && !down->ended ? POLLIN : 0) | (is_empty(up) ? 0 : POLLOUT));
+
+    ready[0] = (struct pollfd){is_empty(up) && !up->ended ? in : -1, POLLIN, 0};
+    ready[1] = (struct pollfd){out, is_empty(down) ? 0 : POLLOUT, 0};
+    ready[2] = (struct pollfd){daemon_events != 0 ? daemon : -1, daemon_events, 0};
+    if (poll(ready, 3, -1) < 0 && errno != EINTR)
+        stop(copying, EXIT_OS_ERROR, "poll", errno);
+}
+
+/* A pipe that is ready takes PIPE_BUF bytes without blocking. stdout is shared with other
+ * processes, so it must not become non-blocking. */
+static void copy_ready(struct copying *copying, const struct pollfd ready[3])
+{
+    const short gone = POLLERR | POLLHUP | POLLNVAL;
+    struct stream *up = &copying->up;
+    int error = 0;
+
+    if (ready[1].revents & POLLOUT)
+        stop_on(copying, EXIT_STDOUT_CLOSED, "cannot write to stdout",
+                drain(&copying->down, PIPE_BUF));
+    else if (ready[1].revents & gone)
+        stop(copying, EXIT_STDOUT_CLOSED, "stdout is closed", 0);
+    if (ready[0].revents != 0)
+        stop_on(copying, EXIT_OS_ERROR, "cannot read stdin", fill(up));
+    if ((ready[2].events & POLLOUT) && (ready[2].revents & (POLLOUT | gone)))
+        copying->refused = drain(up, CAPACITY);
+    if (copying->refused != 0) { /* the daemon may have sent the reason: reading goes on */
+        up->end = up->start;
+        up->ended = true;
+    }
+    if ((ready[2].events & POLLIN) && (ready[2].revents & (POLLIN | gone)))
+        error = fill(&copying->down);
+    if (error != 0)
+        break_off(copying, error);
+}
+
+/* Judges the end of the connection, after its last byte was written to stdout. A message ends with
+ * a newline, or with a brace where its length was announced. */
+static void judge(struct copying *copying)
+{
+    const struct stream *down = &copying->down;
+
+    if (copying->error != 0)
+        stop(copying, EXIT_CONNECTION_LOST, "the connection broke",
+             copying->refused != 0 ? copying->refused : copying->error);
+    else if (down->last != '\n' && down->last != '}' && down->last != '\0')
+        stop(copying, EXIT_CONNECTION_LOST, "the connection ended within a message", 0);
+    else if (!copying->shut || copying->refused != 0)
+        stop(copying, EXIT_DAEMON_LEFT, "the daemon ended the connection", copying->refused);
+}
+
+int connect_copy(int socket, int in, int out, char *reason, size_t reason_size)
+{
+    struct copying copying = {.up = {.from = in, .to = socket},
+                              .down = {.from = socket, .to = out},
+                              .reason = reason,
+                              .reason_size = reason_size};
+
+    while (!copying.down.ended || !is_empty(&copying.down)) {
+        struct pollfd ready[3];
+
+        wait_ready(&copying, ready);
+        if (copying.status == EXIT_DONE)
+            copy_ready(&copying, ready);
+        if (copying.status != EXIT_DONE)
+            return copying.status;
+        if (copying.up.ended && is_empty(&copying.up) && !copying.shut) {
+            copying.shut = true;
+            if (shutdown(socket, SHUT_WR) < 0)
+                break_off(&copying, errno);
+        }
+    }
+    judge(&copying);
+    return copying.status;
+}

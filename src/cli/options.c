@@ -1,0 +1,322 @@
+#include "build_config.h"
+
+#include "cli/options.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/error.h"
+
+#define SEE_HELP "; see stdio_bus --help"
+
+struct parser;
+
+struct option_spec {
+    const char *name;           /* without the dashes */
+    char letter;                /* -h; or '\0' */
+    const char *value_name;     /* NULL: takes no value */
+    bool is_mode;               /* at most one mode is given */
+    enum options_action action; /* of an option without a value; ACTION_RUN: unchanged */
+    bool (*apply)(struct parser *parser, const char *option, const char *value);
+};
+
+struct parser {
+    struct options *options;
+    char *problem;
+    size_t problem_size;
+    unsigned seen;                  /* one bit per entry of option_specs */
+    const struct option_spec *mode; /* the option that chose the mode, or NULL */
+};
+
+/* Writes the problem and returns false. */
+__attribute__((format(printf, 2, 3))) static bool fail(struct parser *parser, const char *format,
+                                                       ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(parser->problem, parser->problem_size, format, args);
+    va_end(args);
+    return false;
+}
+
+/* Reads digits to the end of the text, with a value of at most `max`. */
+static bool read_number(const char *text, long max, long *number)
+{
+    const char *at = text;
+
+    for (*number = 0; *at >= '0' && *at <= '9' && *number <= (max - (*at - '0')) / 10; at++)
+        *number = *number * 10 + (*at - '0');
+    return at > text && *at == '\0';
+}
+
+/* --- the effect of each option --- */
+
+static bool check_path(struct parser *parser, const char *option, const char *path)
+{
+    return *path != '\0' || fail(parser, "--%s: the path must not be empty", option);
+}
+
+static bool apply_config(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->config_path = value;
+    return check_path(parser, option, value);
+}
+
+static bool apply_config_fd(struct parser *parser, const char *option, const char *value)
+{
+    long fd;
+
+    if (!read_number(value, INT_MAX, &fd))
+        return fail(parser, "--%s: must be the number of an open descriptor", option);
+    parser->options->config_fd = (int)fd;
+    return true;
+}
+
+static bool apply_unix(struct parser *parser, const char *option, const char *value)
+{
+    size_t max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
+
+    parser->options->mode = BUS_LISTEN_UNIX;
+    parser->options->unix_path = value;
+    if (strlen(value) > max)
+        return fail(parser, "--%s: the path is %zu bytes long, a socket's may have %zu", option,
+                    strlen(value), max);
+    return check_path(parser, option, value);
+}
+
+/* Copies the part before the port, without its brackets. */
+static bool set_host(struct parser *parser, const char *option, const char *host, size_t len)
+{
+    struct options *options = parser->options;
+
+    if (len > 0 && host[0] == '[') {
+        if (len < 3 || host[len - 1] != ']')
+            return fail(parser, "--%s: expected an address between [ and ]", option);
+        host++;
+        len -= 2;
+    } else if (memchr(host, ':', len) != NULL) {
+        return fail(parser, "--%s: an IPv6 address needs brackets, as in [::1]:8080", option);
+    }
+    if (len >= sizeof options->tcp_host)
+        return fail(parser, "--%s: the host is %zu bytes long, it may have %zu", option, len,
+                    sizeof options->tcp_host - 1);
+    memcpy(options->tcp_host, host, len);
+    options->tcp_host[len] = '\0';
+    return true;
+}
+
+static bool set_address(struct parser *parser, const char *option, const char *address,
+                        long port_min)
+{
+    const char *colon = strrchr(address, ':');
+    long port;
+
+    parser->options->mode = BUS_LISTEN_TCP;
+    if (colon == NULL || strchr(colon, ']') != NULL)
+        return fail(parser, "--%s: expected HOST:PORT, [IPV6]:PORT or :PORT", option);
+    if (!set_host(parser, option, address, (size_t)(colon - address)))
+        return false;
+    if (!read_number(colon + 1, UINT16_MAX, &port) || port < port_min)
+        return fail(parser, "--%s: port must be %ld to 65535", option, port_min);
+    parser->options->tcp_port = (uint16_t)port;
+    return true;
+}
+
+static bool apply_tcp(struct parser *parser, const char *option, const char *value)
+{
+    return set_address(parser, option, value, 0);
+}
+
+/* A path has a slash or no colon; HOST:PORT has a colon and no slash. */
+static bool apply_connect(struct parser *parser, const char *option, const char *value)
+{
+    if (strchr(value, '/') != NULL || strchr(value, ':') == NULL)
+        return apply_unix(parser, option, value);
+    return set_address(parser, option, value, 1);
+}
+
+static bool apply_framing(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->framing = framing_named(value);
+    return parser->options->framing != NULL || fail(parser, "--%s: must be " FRAMING_NAMES, option);
+}
+
+static bool apply_log_file(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->log_file = value;
+    return check_path(parser, option, value);
+}
+
+static bool apply_log_level(struct parser *parser, const char *option, const char *value)
+{
+    return log_level_from_name(value, &parser->options->log_level) ||
+           fail(parser, "--%s: must be debug, info, warn or error", option);
+}
+
+static const struct option_spec option_specs[] = {
+    {.name = "config", .value_name = "PATH", .apply = apply_config},
+    {.name = "config-fd", .value_name = "N", .apply = apply_config_fd},
+    {.name = "stdio", .is_mode = true},
+    {.name = "unix", .value_name = "PATH", .is_mode = true, .apply = apply_unix},
+    {.name = "tcp", .value_name = "HOST:PORT", .is_mode = true, .apply = apply_tcp},
+    {.name = "connect", .value_name = "PATH|HOST:PORT", .is_mode = true, .apply = apply_connect},
+    {.name = "framing", .value_name = "NAME", .apply = apply_framing},
+    {.name = "check-config", .action = ACTION_CHECK_CONFIG},
+    {.name = "log-file", .value_name = "PATH", .apply = apply_log_file},
+    {.name = "log-level", .value_name = "LEVEL", .apply = apply_log_level},
+    {.name = "help", .letter = 'h', .action = ACTION_HELP},
+    {.name = "version", .letter = 'V', .action = ACTION_VERSION},
+};
+
+/* --- the command line --- */
+
+/* The option that `word` names, up to its '=' or end; NULL after fail. */
+static const struct option_spec *find_option(struct parser *parser, const char *word)
+{
+    bool is_long = word[0] == '-' && word[1] == '-' && word[2] != '\0';
+    size_t len = is_long ? strcspn(word, "=") : strlen(word);
+    char shown[128];
+
+    for (size_t i = 0; i < sizeof option_specs / sizeof option_specs[0]; i++) {
+        const struct option_spec *spec = &option_specs[i];
+        if (is_long && strlen(spec->name) == len - 2 && memcmp(word + 2, spec->name, len - 2) == 0)
+            return spec;
+        if (!is_long && len == 2 && word[0] == '-' && word[1] == spec->letter)
+            return spec;
+    }
+    log_escape(shown, sizeof shown, slice_of(word, len));
+    if (word[0] == '-' && len > 1)
+        fail(parser, "unknown option %s" SEE_HELP, shown);
+    else
+        fail(parser, "unexpected argument \"%s\"" SEE_HELP, shown);
+    return NULL;
+}
+
+/* Refuses a second use, and a second mode. */
+static bool note_option(struct parser *parser, const struct option_spec *spec)
+{
+    unsigned bit = 1U << (spec - option_specs);
+
+    if ((parser->seen & bit) != 0)
+        return fail(parser, "--%s is given twice", spec->name);
+    parser->seen |= bit;
+    if (!spec->is_mode)
+        return true;
+    if (parser->mode != NULL)
+        return fail(parser, "--%s and --%s exclude each other", parser->mode->name, spec->name);
+    parser->mode = spec;
+    return true;
+}
+
+/* Applies the option at argv[*i], and moves *i to its last word. */
+static bool read_option(struct parser *parser, int argc, char *const argv[], int *i)
+{
+    const struct option_spec *spec = find_option(parser, argv[*i]);
+    const char *value;
+
+    if (spec == NULL)
+        return false;
+    value = argv[*i][1] == '-' ? strchr(argv[*i], '=') : NULL;
+    if (value != NULL)
+        value++;
+    if (spec->value_name == NULL && value != NULL)
+        return fail(parser, "--%s takes no value", spec->name);
+    if (spec->value_name != NULL && value == NULL) {
+        if (*i + 1 >= argc)
+            return fail(parser, "--%s needs a value: --%s %s", spec->name, spec->name,
+                        spec->value_name);
+        value = argv[++*i];
+    }
+    if (spec->action != ACTION_RUN)
+        parser->options->action = spec->action;
+    return note_option(parser, spec) &&
+           (spec->apply == NULL || spec->apply(parser, spec->name, value));
+}
+
+/* Checks the options as a whole. */
+static bool check_options(struct parser *parser)
+{
+    struct options *options = parser->options;
+    bool configured = options->config_path != NULL || options->config_fd >= 0;
+
+    if (parser->mode != NULL && parser->mode->apply == apply_connect) {
+        if (configured || options->action == ACTION_CHECK_CONFIG)
+            return fail(parser, "--connect takes no configuration, the daemon has one");
+        options->action = ACTION_CONNECT;
+        return true;
+    }
+    if (!configured)
+        return fail(parser, "--config PATH or --config-fd N is required" SEE_HELP);
+    if (options->config_path != NULL && options->config_fd >= 0)
+        return fail(parser, "--config and --config-fd exclude each other");
+    if (options->config_fd == 0 && options->mode == BUS_LISTEN_STDIO &&
+        options->action == ACTION_RUN)
+        return fail(parser, "--config-fd: in stdio mode descriptor 0 is the client's");
+    return true;
+}
+
+int options_parse(struct options *options, int argc, char *const argv[], char *problem,
+                  size_t problem_size)
+{
+    struct parser parser = {.options = options, .problem = problem, .problem_size = problem_size};
+
+    *options = (struct options){.config_fd = -1, .log_level = LOG_LEVEL_INFO};
+    for (int i = 1; i < argc; i++) {
+        if (!read_option(&parser, argc, argv, &i))
+            return STDIO_BUS_EINVAL;
+        if (options->action == ACTION_HELP || options->action == ACTION_VERSION)
+            return STDIO_BUS_OK; /* the rest is not read */
+    }
+    return check_options(&parser) ? STDIO_BUS_OK : STDIO_BUS_EINVAL;
+}
+
+const char *options_help(void)
+{
+    return "usage: stdio_bus --config PATH [--stdio | --unix PATH | --tcp HOST:PORT]\n"
+           "       stdio_bus --connect PATH|HOST:PORT\n"
+           "\n"
+           "Starts pools of programs that talk JSON over stdin and stdout, keeps them\n"
+           "running, and routes messages between them and many clients.\n"
+           "\n"
+           "configuration (one of them is required):\n"
+           "  --config PATH      read the configuration from a file; stdio_bus.conf(5)\n"
+           "  --config-fd N      read it from the open descriptor N\n"
+           "  --check-config     only check the configuration; exit 0, or 78 with the\n"
+           "                     reasons\n"
+           "\n"
+           "mode (one of them):\n"
+           "  --stdio            one client, on stdin and stdout (default)\n"
+           "  --unix PATH        many clients, on a Unix domain socket\n"
+           "  --tcp HOST:PORT    many clients, on TCP; [IPV6]:PORT; :PORT for loopback;\n"
+           "                     port 0 lets the system choose. No authentication.\n"
+           "\n"
+           "  --framing NAME     how clients mark where messages begin and end: ndjson\n"
+           "                     (default), content-length or length\n"
+           "\n"
+           "client of a running daemon, without a configuration:\n"
+           "  --connect PATH|HOST:PORT\n"
+           "                     copies stdin and stdout to and from its socket\n"
+           "\n"
+           "log:\n"
+           "  --log-level LEVEL  debug, info (default), warn or error\n"
+           "  --log-file PATH    append it to this file, not to stderr; SIGUSR1 reopens it\n"
+           "\n"
+           "other:\n"
+           "  -h, --help         print this text\n"
+           "  -V, --version      print the version\n"
+           "\n"
+           "example:\n"
+           "  $ cat bus.json\n"
+           "  {\"pools\": [{\"id\": \"tools\", \"command\": \"my-mcp-server\",\n"
+           "              \"args\": [\"--verbose\"], \"instances\": 2}]}\n"
+           "  $ stdio_bus --config bus.json --unix /tmp/bus.sock\n"
+           "\n"
+           "exit status: 0 done, 64 usage, 65 malformed input in stdio mode, 69 no worker\n"
+           "left, 71 system error, 78 configuration; of --connect: 69 cannot connect, 74\n"
+           "stdout is closed, 75 the daemon went first, 76 the connection broke\n";
+}

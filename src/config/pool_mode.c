@@ -1,0 +1,70 @@
+#include "build_config.h"
+
+#include "config/pool_mode.h"
+
+#include <string.h>
+
+#define BUSY_TIMEOUT_SEC 10
+
+const char *const pool_mode_clients_words[] = {"shared", "sticky", "exclusive", NULL};
+const char *const pool_mode_session_words[] = {"sessionId", "params.sessionId", NULL};
+const char *const pool_mode_ids_words[] = {"preserve", "rewrite", NULL};
+const char *const pool_mode_protocol_words[] = {"mcp", "acp", "lsp", NULL};
+
+/* The mode that a protocol implies. */
+static const struct pool_mode presets[] = {
+    [PROTOCOL_UNKNOWN] = {.clients = CLIENTS_SHARED},
+    [PROTOCOL_MCP] = {.clients = CLIENTS_EXCLUSIVE, .spare = 1},
+    [PROTOCOL_ACP] = {.clients = CLIENTS_STICKY, .session_in_params = true, .rewrite_ids = true},
+    [PROTOCOL_LSP] = {.clients = CLIENTS_EXCLUSIVE, .spare = 1},
+};
+
+int pool_mode_word(const struct json_value *value, const char *const *words)
+{
+    for (int i = 0; words[i] != NULL; i++) {
+        if (slice_equal(value->text, slice_of(words[i], strlen(words[i]))))
+            return i;
+    }
+    return -1;
+}
+
+/* The index of the key's word; `otherwise` if the key is missing. */
+static int word_of(const struct json_value *pool, const char *key, const char *const *words,
+                   int otherwise)
+{
+    const struct json_value *value = document_member(pool, key);
+
+    return value != NULL ? pool_mode_word(value, words) : otherwise;
+}
+
+static unsigned number_of(const struct json_value *pool, const char *key, unsigned otherwise)
+{
+    const struct json_value *value = document_member(pool, key);
+    int64_t number;
+
+    return value != NULL && document_integer(value, &number) ? (unsigned)number : otherwise;
+}
+
+void pool_mode_read(struct pool_mode *mode, const struct json_value *pool)
+{
+    int protocol = word_of(pool, "protocol", pool_mode_protocol_words, -1) + 1;
+    const struct pool_mode *preset = &presets[protocol];
+    int clients = word_of(pool, "clients", pool_mode_clients_words, (int)preset->clients);
+
+    *mode = (struct pool_mode){
+        .clients = (enum pool_clients)clients,
+        .protocol = (enum pool_protocol)protocol,
+        .session_in_params = word_of(pool, "session", pool_mode_session_words,
+                                     preset->session_in_params) != 0,
+        .rewrite_ids = word_of(pool, "ids", pool_mode_ids_words, preset->rewrite_ids) != 0,
+        .spare = number_of(pool, "spare", preset->spare),
+        .busy_timeout_sec = number_of(pool, "busy_timeout_sec", BUSY_TIMEOUT_SEC),
+        .request_timeout_sec = number_of(pool, "request_timeout_sec", 0),
+    };
+}
+
+bool pool_mode_is_plain(const struct pool_mode *mode)
+{
+    return mode->clients == CLIENTS_SHARED && mode->protocol == PROTOCOL_UNKNOWN &&
+           !mode->session_in_params && !mode->rewrite_ids && mode->request_timeout_sec == 0;
+}

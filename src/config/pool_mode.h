@@ -1,0 +1,53 @@
+/* The mode of a pool: how clients that do not know the bus share its workers. Set by keys that
+ * spec 9 does not have (stdio_bus.conf(5), "Sharing"). */
+#ifndef STDIO_BUS_CONFIG_POOL_MODE_H
+#define STDIO_BUS_CONFIG_POOL_MODE_H
+
+#include <stdbool.h>
+
+#include "json/document.h"
+
+enum pool_clients {
+    CLIENTS_SHARED,   /* any worker serves any client: the specification */
+    CLIENTS_STICKY,   /* a client stays at the worker that got its first message */
+    CLIENTS_EXCLUSIVE /* a client stays at a worker that has no other client */
+};
+
+/* The protocol between the clients and the workers; decides how a request is cancelled. */
+enum pool_protocol { PROTOCOL_UNKNOWN, PROTOCOL_MCP, PROTOCOL_ACP, PROTOCOL_LSP };
+
+struct pool_mode {
+    enum pool_clients clients;
+    enum pool_protocol protocol;
+    bool session_in_params;       /* the session id is params.sessionId */
+    bool rewrite_ids;             /* the daemon gives each request an id of its own */
+    unsigned spare;               /* exclusive: workers kept started and idle */
+    unsigned busy_timeout_sec;    /* exclusive: a client waits this long for a worker */
+    unsigned request_timeout_sec; /* 0: none */
+};
+
+#define POOL_MODE_SPARE_MAX 1024
+#define POOL_MODE_TIMEOUT_MAX 86400 /* seconds */
+
+/* The values that the keys may have; each list ends with NULL. */
+extern const char *const pool_mode_clients_words[];
+extern const char *const pool_mode_session_words[];
+extern const char *const pool_mode_ids_words[];
+extern const char *const pool_mode_protocol_words[];
+
+/* The index of the string `value` in a list of words, or -1. */
+int pool_mode_word(const struct json_value *value, const char *const *words);
+
+/* Reads the mode of a valid pool. The protocol sets the keys that are missing. */
+void pool_mode_read(struct pool_mode *mode, const struct json_value *pool);
+
+/* True if the pool works as in the specification. */
+bool pool_mode_is_plain(const struct pool_mode *mode);
+
+/* True if the pool needs the progress tokens of its requests. */
+static inline bool pool_mode_reads_tokens(const struct pool_mode *mode)
+{
+    return mode->clients != CLIENTS_EXCLUSIVE || mode->rewrite_ids || mode->request_timeout_sec > 0;
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* An endpoint: a peer of the router, and the operations that carry a decision out on it. Streams
+ * are one kind (endpoint/stream.h). */
+#ifndef STDIO_BUS_ENDPOINT_ENDPOINT_H
+#define STDIO_BUS_ENDPOINT_ENDPOINT_H
+
+#include "base/splice.h"
+#include "event/timers.h"
+#include "router/peer.h"
+
+struct endpoint;
+
+struct delivery {
+    struct endpoint *from; /* NULL: a line of the daemon's own */
+    struct slice bytes;
+    const struct splice_edit *edits; /* parts of the bytes to be replaced */
+    unsigned edit_count;
+    bool keep; /* the message goes to others too: it is copied, never moved */
+};
+
+struct endpoint_ops {
+    /* Takes the message. Without `keep` its bytes are dead after STDIO_BUS_OK. STDIO_BUS_ERR when
+     * memory is out, and then nothing was taken. */
+    int (*deliver)(struct endpoint *to, const struct delivery *delivery);
+    /* The message at hand is not taken, nor any other: it is offered again after resume. */
+    void (*pause)(struct endpoint *endpoint);
+    void (*resume)(struct endpoint *endpoint);
+    /* Orderly end: nothing more is taken from the endpoint; what it was sent still reaches it. */
+    void (*close)(struct endpoint *endpoint);
+};
+
+struct endpoint {
+    const struct endpoint_ops *ops;
+    struct peer peer;
+    void *bus;               /* the struct stdio_bus that it belongs to */
+    struct timer hold_timer; /* started while it is held with a limit of time */
+    bool is_worker;
+    bool blocks_itself; /* held until its own queue drains: that has too many error replies */
+    char context[48];   /* for the log: "client=3" */
+};
+
+static inline struct endpoint *endpoint_of_peer(struct peer *peer)
+{
+    return list_entry(peer, struct endpoint, peer);
+}
+
+#endif

@@ -1,0 +1,119 @@
+#include "build_config.h"
+
+#include "endpoint/stream.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "json/message.h"
+
+/* --- reports of the connection --- */
+
+int stream_error_code(enum frame_fault fault)
+{
+    return fault == FRAME_FAULT_SYNTAX ? JSONRPC_PARSE_ERROR : JSONRPC_INVALID_REQUEST;
+}
+
+void stream_read(struct connection *connection, struct slice body)
+{
+    struct stream *stream = list_entry(connection, struct stream, connection);
+    struct message_scratch scratch;
+    struct message message;
+    enum message_problem problem = message_from_scan(&message, body, &stream->scanner.fields,
+                                                     &scratch);
+
+    if (problem == MESSAGE_OK)
+        stream->handler->message(&stream->endpoint, &message);
+    else
+        stream->handler->unacceptable(stream, &message, problem);
+}
+
+void stream_skipped(struct connection *connection, struct slice line, const char *problem)
+{
+    struct stream *stream = list_entry(connection, struct stream, connection);
+    char shown[CONNECTION_SHOWN_BYTES];
+
+    while (line.len > 0 && (line.data[line.len - 1] == '\n' || line.data[line.len - 1] == '\r'))
+        line.len--;
+    stream->skipped++;
+    log_warn(connection->transport->log, stream->endpoint.context,
+             "skipped output that is no message (%u so far): %s: \"%s\"", stream->skipped, problem,
+             log_escape(shown, sizeof shown, line));
+}
+
+/* --- operations of the endpoint --- */
+
+static const struct endpoint_ops stream_ops;
+
+static int stream_deliver(struct endpoint *endpoint, const struct delivery *delivery)
+{
+    struct connection *to = &list_entry(endpoint, struct stream, endpoint)->connection;
+    struct connection *from = NULL;
+    bool is_line = delivery->from == NULL;
+
+    if (!is_line && delivery->from->ops == &stream_ops) {
+        from = &list_entry(delivery->from, struct stream, endpoint)->connection;
+        is_line = from->has_lines;
+        if (delivery->keep)
+            from = NULL;
+    }
+    if (!is_line)
+        return connection_send_body(to, from, delivery->bytes, delivery->edits,
+                                    delivery->edit_count);
+    if (delivery->edit_count > 0)
+        return connection_send_edited(to, from, delivery->bytes, delivery->edits,
+                                      delivery->edit_count);
+    return connection_send_line(to, from, delivery->bytes);
+}
+
+static void stream_pause(struct endpoint *endpoint)
+{
+    connection_pause(&stream_of(endpoint)->connection);
+}
+
+static void stream_resume(struct endpoint *endpoint)
+{
+    struct stream *stream = stream_of(endpoint);
+
+    if (stream->connection.input_state == INPUT_PAUSED)
+        stream->resumed = true;
+    connection_resume(&stream->connection);
+}
+
+static void stream_close(struct endpoint *endpoint)
+{
+    connection_linger(&stream_of(endpoint)->connection);
+}
+
+static const struct endpoint_ops stream_ops = {
+    .deliver = stream_deliver,
+    .pause = stream_pause,
+    .resume = stream_resume,
+    .close = stream_close,
+};
+
+void stream_init(struct stream *stream)
+{
+    stream->endpoint.ops = &stream_ops;
+}
+
+int stream_open(struct stream *stream, struct transport *transport,
+                const struct stream_options *options)
+{
+    struct connection_options connection = {
+        .handler = &options->handler->connection,
+        .framing = options->framing,
+        .check = &json_body_check,
+        .check_state = &stream->scanner,
+        .context = stream->endpoint.context,
+        .fd_in = options->fd_in,
+        .fd_out = options->fd_out,
+        .borrowed = options->borrowed,
+        .skips_bad_lines = options->skips_bad_lines,
+    };
+
+    ASSERT(stream->endpoint.ops == &stream_ops);
+    stream->handler = options->handler;
+    stream->skipped = 0;
+    stream->resumed = false;
+    return connection_open(&stream->connection, transport, &connection);
+}

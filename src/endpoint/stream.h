@@ -1,0 +1,61 @@
+/* A stream: an endpoint over a connection whose frames are JSON-RPC messages. */
+#ifndef STDIO_BUS_ENDPOINT_STREAM_H
+#define STDIO_BUS_ENDPOINT_STREAM_H
+
+#include "endpoint/endpoint.h"
+#include "transport/connection.h"
+#include "json/message.h"
+
+struct stream;
+
+struct stream_handler {
+    /* A message. Its bytes live until they were delivered or the call returns. After ops->pause the
+     * same message is offered again. */
+    void (*message)(struct endpoint *from, const struct message *message);
+    /* JSON, but its routing fields cannot be extracted (spec 4.3.2). */
+    void (*unacceptable)(struct stream *stream, const struct message *message,
+                         enum message_problem problem);
+    /* The other reports of the connection; its frames go to stream_read, its skipped lines to
+     * stream_skipped. */
+    struct connection_handler connection;
+};
+
+struct stream {
+    struct endpoint endpoint;
+    struct connection connection;
+    const struct stream_handler *handler;
+    struct scanner scanner;
+    unsigned skipped; /* bad lines so far */
+    bool resumed;     /* the input went on after a pause; the owner's to clear */
+};
+
+struct stream_options {
+    const struct stream_handler *handler;
+    const struct framing *framing; /* of both directions; NULL: NDJSON */
+    int fd_in, fd_out;
+    bool borrowed;        /* the descriptors stay the caller's */
+    bool skips_bad_lines; /* lines that are no message are logged instead of reported */
+};
+
+/* Makes a zeroed stream, or one with a context, an endpoint without a connection. What it is sent
+ * is lost. */
+void stream_init(struct stream *stream);
+
+/* Opens the connection. Errors and descriptors as with connection_open. */
+int stream_open(struct stream *stream, struct transport *transport,
+                const struct stream_options *options);
+
+/* For connection_handler: reads a frame as a message; logs that a line is skipped, and counts
+ * it. */
+void stream_read(struct connection *connection, struct slice body);
+void stream_skipped(struct connection *connection, struct slice line, const char *problem);
+
+/* The JSON-RPC error that fits. */
+int stream_error_code(enum frame_fault fault);
+
+static inline struct stream *stream_of(struct endpoint *endpoint)
+{
+    return list_entry(endpoint, struct stream, endpoint);
+}
+
+#endif

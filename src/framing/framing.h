@@ -1,0 +1,13 @@
+/* The framings by name. */
+#ifndef STDIO_BUS_FRAMING_FRAMING_H
+#define STDIO_BUS_FRAMING_FRAMING_H
+
+#include "framing/frame.h"
+
+/* The names, as in a sentence. */
+#define FRAMING_NAMES "ndjson, content-length or length"
+
+/* The framing of this name, or NULL. */
+const struct framing *framing_named(const char *name);
+
+#endif

@@ -1,0 +1,115 @@
+/* A message for the router: its bytes and its decoded routing fields (spec 2.2, 4.2.2). */
+#ifndef STDIO_BUS_JSON_MESSAGE_H
+#define STDIO_BUS_JSON_MESSAGE_H
+
+#include <stdbool.h>
+
+#include "base/limits.h"
+#include "base/slice.h"
+#include "framing/frame.h"
+#include "json/scanner.h"
+
+/* The check of a frame's body that is JSON. Its state is a struct scanner, whose fields after
+ * BODY_WHOLE are those of the body until the next call of run. */
+extern const struct body_check json_body_check;
+
+enum id_type { ID_NONE, ID_STRING, ID_NUMBER };
+
+/* An id as a JSON value. Two ids are equal if their types and texts are.
+ *
+ * A string's text is decoded; a surrogate alone is three bytes (json/string.h).
+ *
+ * A number with an integer value has one text per value: its decimal digits (1, 1.0, 1e0 and 10e-1
+ * are "1", -0 is "0"), or "<digits>e<exponent>" without a zero at the end of the digits if there
+ * would be more than STDIO_BUS_MAX_REQUEST_ID_LEN digits. A number whose double is an integer below
+ * 2 to the power of 53 has the text of that integer (1.00000000000000000001 is "1"). Any other
+ * number is its own text, as is a number whose exponent has more than 18 digits. The text is at
+ * most MESSAGE_ID_TEXT_MAX bytes. */
+#define MESSAGE_ID_TEXT_MAX (STDIO_BUS_MAX_REQUEST_ID_LEN + 24)
+
+struct message_id {
+    enum id_type type;
+    struct slice text;
+};
+
+struct message {
+    struct slice bytes; /* as received, newline included */
+    struct message_id id;
+    struct slice session_id; /* data NULL: none */
+    struct slice method;     /* raw text between the quotes; data NULL: none, or not a string */
+    struct slice pool;       /* decoded; data NULL: none */
+    bool has_result, has_error;
+    const struct scan_fields *fields; /* the places of the values in `bytes`; the scanner's */
+};
+
+/* Room for fields that have to be decoded. */
+struct message_scratch {
+    char id[MESSAGE_ID_TEXT_MAX];
+    char session_id[STDIO_BUS_MAX_SESSION_ID_LEN];
+    char pool[STDIO_BUS_MAX_SESSION_ID_LEN];
+};
+
+enum message_problem {
+    MESSAGE_OK,
+    MESSAGE_ID_TYPE,        /* id is an object, array or boolean */
+    MESSAGE_ID_LENGTH,      /* id over STDIO_BUS_MAX_REQUEST_ID_LEN bytes */
+    MESSAGE_SESSION_TYPE,   /* sessionId is not a string, null included */
+    MESSAGE_SESSION_LENGTH, /* sessionId over STDIO_BUS_MAX_SESSION_ID_LEN bytes */
+    MESSAGE_POOL_TYPE,      /* pool is not a string, null included */
+    MESSAGE_POOL_LENGTH     /* pool over STDIO_BUS_MAX_SESSION_ID_LEN bytes */
+};
+
+/* Fills `message` from the scanned bytes. Its slices point into `bytes` or `scratch` and live as
+ * long as these; message->fields is `fields`. A null id counts as absent. Lengths are those of the
+ * decoded string and of the number as written.
+ *
+ * Returns MESSAGE_OK, or the first problem, in the order above, because of which the routing fields
+ * cannot be extracted (spec 4.3.2). After a problem bytes, has_result and has_error are valid, and
+ * id unless it is the problem (ID_NONE then); the other fields are as if absent. */
+enum message_problem message_from_scan(struct message *message, struct slice bytes,
+                                       const struct scan_fields *fields,
+                                       struct message_scratch *scratch);
+
+/* Reads a value of the scanned bytes as an id: ID_NONE if it is absent or null. The text points
+ * into `bytes` or `scratch`. Returns MESSAGE_OK or a problem of the id (ID_NONE then). */
+enum message_problem message_read_id(struct message_id *id, struct slice bytes,
+                                     const struct scan_field *field,
+                                     struct message_scratch *scratch);
+
+/* The problem in words ("id must be a string or a number"). Static. */
+const char *message_problem_text(enum message_problem problem);
+
+/* A response has result or error (spec 2.1). */
+static inline bool message_is_response(const struct message *message)
+{
+    return message->has_result || message->has_error;
+}
+
+/* See struct message_id. */
+static inline bool message_id_equal(struct message_id a, struct message_id b)
+{
+    return a.type == b.type && slice_equal(a.text, b.text);
+}
+
+/* Writes one JSON-RPC error reply and its newline into `to`:
+ * {"jsonrpc":"2.0","id":ID,"error":{"code":CODE,"message":"TEXT"}} with the id as JSON (null for
+ * ID_NONE) and the NUL-terminated TEXT escaped as needed: the line is always valid JSON. Returns
+ * its length, or 0 if `size` is too small; MESSAGE_ERROR_MAX suffices for a TEXT of up to 300
+ * bytes. */
+#define MESSAGE_ERROR_MAX 4096
+size_t message_write_error(char *to, size_t size, struct message_id id, int code, const char *text);
+
+/* Writes `before`, the id as JSON and `after`. Returns the length, or 0 if `size` is too small. */
+size_t message_write_around(char *to, size_t size, const char *before, struct message_id id,
+                            const char *after);
+
+/* JSON-RPC error codes of the daemon itself. */
+enum {
+    JSONRPC_PARSE_ERROR = -32700,
+    JSONRPC_INVALID_REQUEST = -32600,
+    JSONRPC_INVALID_PARAMS = -32602,
+    JSONRPC_SERVER_ERROR = -32000,
+    JSONRPC_TIMED_OUT = -32001
+};
+
+#endif

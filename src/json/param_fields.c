@@ -1,0 +1,318 @@
+#include "build_config.h"
+
+#include "json/param_fields.h"
+
+#include <string.h>
+
+#include "json/byte_runs.h"
+#include "json/number.h"
+#include "json/string.h"
+
+/* The objects whose keys are read. */
+enum place { AT_TOP, IN_PARAMS, IN_META, IN_RESULT };
+
+static const enum place around[] = {
+    [IN_PARAMS] = AT_TOP, [IN_META] = IN_PARAMS, [IN_RESULT] = AT_TOP};
+
+/* The meaning of a key: an enum param_field, an object to enter, or nothing. */
+enum { INTO_PARAMS = PARAM_FIELDS_COUNT, INTO_META, INTO_RESULT, NOTHING };
+
+struct walk {
+    position start, end;
+    struct window marks;
+};
+
+#define KEY_MAX sizeof "partialResultToken"
+
+/* Marks: quotes, brackets of objects and arrays, backslashes. Without the bit in which '{' and '['
+ * differ, all marks but the quote are three codes in a row, and the vertical bar is one of them. */
+static inline block mark_block(position p)
+{
+    block bytes = BLOCK_LOAD(p), folded = BLOCK_OR(bytes, BLOCK_OF(0x20));
+
+    return BLOCK_OR(BLOCK_INSIDE(folded, '{', '}'), BLOCK_EQUAL(bytes, BLOCK_OF('"')));
+}
+
+static inline uint64_t marks_64(position p)
+{
+    return BITS_64(mark_block, p);
+}
+
+/* The next mark. There is one. */
+static inline position find_mark(struct window *w, position p)
+{
+    for (;;) {
+        uint64_t stops;
+
+        if ((uintptr_t)p >= (uintptr_t)w->seen_end)
+            window_move(w, p, marks_64);
+        stops = w->stops >> ((uintptr_t)p - w->base);
+        if (stops != 0)
+            return p + lowest_bit(stops);
+        p = w->seen_end;
+    }
+}
+
+/* True if an even number of backslashes precedes the quote at p. */
+static bool ends_string(position p)
+{
+    position before = p;
+
+    while (before[-1] == '\\')
+        before--;
+    return (p - before) % 2 == 0;
+}
+
+/* The quote at the end of the string that p is inside of. A search for quotes alone is fastest. */
+static position find_quote(const struct walk *walk, position p)
+{
+    for (;; p++) {
+        p = memchr(p, '"', (size_t)(walk->end - p));
+        if (ends_string(p))
+            return p;
+    }
+}
+
+/* The quote at the end of the string whose first character is at p. Most are short and have no
+ * mark. */
+static inline position string_end(struct walk *walk, position p)
+{
+    p = find_mark(&walk->marks, p);
+    return *p == '"' ? p : find_quote(walk, p);
+}
+
+/* The end of the object or array that opens at p. */
+static position container_end(struct walk *walk, position p)
+{
+    unsigned depth = 1;
+
+    for (p++;; p++) {
+        p = find_mark(&walk->marks, p);
+        if (*p == '"')
+            p = string_end(walk, p + 1);
+        else if (*p == '{' || *p == '[')
+            depth++;
+        else if (--depth == 0)
+            return p + 1;
+    }
+}
+
+static position scalar_end(position p)
+{
+    while (*p > ' ' && *p != ',' && *p != '}' && *p != ']')
+        p++;
+    return p;
+}
+
+/* Between tokens, all bytes up to the blank are white space. */
+static inline position skip_blanks(position p)
+{
+    while (*p <= ' ')
+        p++;
+    return p;
+}
+
+/* --- keys --- */
+
+static bool is(struct slice key, const char *name)
+{
+    return memcmp(key.data, name, key.len) == 0;
+}
+
+static unsigned params_key(struct slice key)
+{
+    switch (key.len) {
+    case 2:
+        return is(key, "id") ? PARAM_ID : NOTHING;
+    case 5:
+        return is(key, "_meta") ? INTO_META : is(key, "token") ? PARAM_TOKEN : NOTHING;
+    case 9:
+        return is(key, "sessionId")   ? PARAM_SESSION
+               : is(key, "requestId") ? PARAM_REQUEST_ID
+                                      : NOTHING;
+    case 13:
+        return is(key, "progressToken")   ? PARAM_PROGRESS_TOKEN
+               : is(key, "workDoneToken") ? PARAM_WORK_TOKEN
+                                          : NOTHING;
+    case 18:
+        return is(key, "partialResultToken") ? PARAM_PARTIAL_TOKEN : NOTHING;
+    default:
+        return NOTHING;
+    }
+}
+
+static unsigned key_named(enum place place, struct slice key)
+{
+    switch (place) {
+    case IN_PARAMS:
+        return params_key(key);
+    case IN_META:
+        return key.len == 13 && is(key, "progressToken") ? PARAM_META_TOKEN : NOTHING;
+    case IN_RESULT:
+        return key.len == 9 && is(key, "sessionId") ? PARAM_RESULT_SESSION : NOTHING;
+    case AT_TOP:
+        break;
+    }
+    if (key.len != 6)
+        return NOTHING;
+    return is(key, "params") ? INTO_PARAMS : is(key, "result") ? INTO_RESULT : NOTHING;
+}
+
+static unsigned escaped_key(enum place place, struct slice key)
+{
+    char decoded[KEY_MAX]; /* a longer key is none of these */
+
+    return key_named(place, slice_of(decoded, json_string_decode(decoded, sizeof decoded, key)));
+}
+
+/* The meaning of the key whose quote is at *p. *p becomes the first byte of its value. */
+static unsigned read_key(struct walk *walk, enum place place, position *p)
+{
+    position start = *p + 1, mark = find_mark(&walk->marks, start), end = mark;
+    struct slice key;
+
+    if (*mark != '"')
+        end = find_quote(walk, mark);
+    key = slice_of((const char *)start, (size_t)(end - start));
+    *p = skip_blanks(end + 1);
+    *p = skip_blanks(*p + 1);
+    return mark == end ? key_named(place, key) : escaped_key(place, key);
+}
+
+/* --- values --- */
+
+static position value_end(struct walk *walk, position p)
+{
+    if (*p == '"')
+        return string_end(walk, p + 1) + 1;
+    if (*p == '{' || *p == '[')
+        return container_end(walk, p);
+    return scalar_end(p);
+}
+
+static void note(struct scan_field *field, const struct walk *walk, position p, position end)
+{
+    field->offset = (size_t)(p - walk->start);
+    field->len = (size_t)(end - p);
+    field->escaped = false;
+    if (*p == '"') {
+        field->type = SCAN_STRING;
+        field->offset++;
+        field->len -= 2;
+        field->escaped = memchr(p, '\\', (size_t)(end - p)) != NULL;
+    } else if (*p == '-' || is_digit(*p)) {
+        field->type = SCAN_NUMBER;
+    } else {
+        field->type = *p == 'n' ? SCAN_NULL : SCAN_OTHER;
+    }
+}
+
+/* The fields in result and in params._meta; all others are in params. */
+#define OF_RESULT (1u << PARAM_RESULT_SESSION)
+#define OF_META (1u << PARAM_META_TOKEN)
+
+/* The place that a key leads into. Its object replaces an earlier one, whose fields are
+ * forgotten. */
+static enum place enter(struct param_fields *found, unsigned into)
+{
+    switch (into) {
+    case INTO_PARAMS:
+        found->present &= OF_RESULT;
+        return IN_PARAMS;
+    case INTO_META:
+        found->present &= ~OF_META;
+        return IN_META;
+    default:
+        found->present &= ~OF_RESULT;
+        return IN_RESULT;
+    }
+}
+
+#define PARAMS_AS_USUAL ",\"params\":{"
+
+/* Reads from p, which is at the top level after a value or the opening brace, to the end of the
+ * message. Returns whether there were params. */
+static bool walk_from(struct walk *walk, struct param_fields *found, position p)
+{
+    enum place place = AT_TOP, entered;
+    bool params = false;
+    position end;
+    unsigned meaning;
+
+    if ((size_t)(walk->end - p) >= sizeof PARAMS_AS_USUAL - 1 &&
+        memcmp(p, PARAMS_AS_USUAL, sizeof PARAMS_AS_USUAL - 1) == 0) {
+        p += sizeof PARAMS_AS_USUAL - 1;
+        place = IN_PARAMS;
+        params = true;
+    }
+    for (;;) {
+        p = skip_blanks(p);
+        if (*p == ',') {
+            p++;
+        } else if (*p == '"') {
+            meaning = read_key(walk, place, &p);
+            if (meaning >= INTO_PARAMS && meaning < NOTHING) {
+                params = params || meaning == INTO_PARAMS;
+                entered = enter(found, meaning);
+                if (*p == '{') {
+                    place = entered;
+                    p++;
+                    continue;
+                }
+            }
+            end = value_end(walk, p);
+            if (meaning < PARAM_FIELDS_COUNT) {
+                note(&found->at[meaning], walk, p, end);
+                found->present |= 1u << meaning;
+            }
+            p = end;
+        } else if (place == AT_TOP) {
+            return params;
+        } else {
+            place = around[place];
+            p++;
+        }
+    }
+}
+
+void param_fields_find(struct param_fields *found, struct slice message, size_t hint)
+{
+    struct walk walk = {.start = (position)message.data,
+                        .end = (position)message.data + message.len};
+
+    found->present = 0;
+    window_open(&walk.marks, walk.start, walk.end);
+    if (hint > 0 && walk_from(&walk, found, walk.start + hint))
+        return;
+    found->present = 0;
+    window_open(&walk.marks, walk.start, walk.end);
+    walk_from(&walk, found, skip_blanks(walk.start) + 1);
+}
+
+bool param_fields_may_have_token(struct slice message)
+{
+    const char *end = message.data + message.len, *p = message.data;
+
+    if (memchr(p, '\\', message.len) != NULL) /* a key may be escaped */
+        return true;
+    while ((p = memchr(p, 'k', (size_t)(end - p))) != NULL) { /* these keys end in "oken" */
+        if (p[-1] == 'o' && p[1] == 'e')
+            return true;
+        p++;
+    }
+    return false;
+}
+
+bool param_fields_string(const struct param_fields *found, enum param_field field,
+                         struct slice message, char *to, size_t max, struct slice *text)
+{
+    return param_fields_has(found, field) && found->at[field].type == SCAN_STRING &&
+           scan_field_string(&found->at[field], message, to, max, text);
+}
+
+struct slice param_fields_raw(struct slice message, const struct scan_field *field)
+{
+    size_t quote = field->type == SCAN_STRING ? 1 : 0;
+
+    return slice_of(message.data + field->offset - quote, field->len + 2 * quote);
+}

@@ -1,0 +1,54 @@
+/* The fields of params and of result that concern sessions, requests and progress, in a message
+ * that the scanner has accepted. For pools with a mode that needs them.
+ *
+ * One pass in constant memory reads the keys of the message, of params, of params._meta and of
+ * result, and skips everything else. As at the top level, escapes in keys are decoded and of
+ * duplicate keys the last one counts; of two params the first one counts nothing. */
+#ifndef STDIO_BUS_JSON_PARAM_FIELDS_H
+#define STDIO_BUS_JSON_PARAM_FIELDS_H
+
+#include "base/slice.h"
+#include "json/scanner.h"
+
+enum param_field {
+    PARAM_SESSION,        /* params.sessionId */
+    PARAM_RESULT_SESSION, /* result.sessionId */
+    PARAM_META_TOKEN,     /* params._meta.progressToken */
+    PARAM_WORK_TOKEN,     /* params.workDoneToken */
+    PARAM_PARTIAL_TOKEN,  /* params.partialResultToken */
+    PARAM_PROGRESS_TOKEN, /* params.progressToken */
+    PARAM_TOKEN,          /* params.token */
+    PARAM_REQUEST_ID,     /* params.requestId */
+    PARAM_ID              /* params.id */
+};
+
+#define PARAM_FIELDS_COUNT (PARAM_ID + 1)
+
+/* The places of their values, relative to the first byte of the message. */
+struct param_fields {
+    unsigned present; /* bit i is set: at[i] is valid */
+    struct scan_field at[PARAM_FIELDS_COUNT];
+};
+
+static inline bool param_fields_has(const struct param_fields *found, enum param_field field)
+{
+    return (found->present >> field & 1) != 0;
+}
+
+/* A quick look: returns false only if the message has no progress token. */
+bool param_fields_may_have_token(struct slice message);
+
+/* Finds the fields in `message`, an accepted message with or without its newline. `hint` is 0 or
+ * an offset after a value at its top level: params after it are found without reading what is
+ * before. */
+void param_fields_find(struct param_fields *found, struct slice message, size_t hint);
+
+/* The decoded text of a string: in `message`, or in `to` where it has escapes. Returns false if the
+ * field is absent, no string, or longer than `max` bytes. */
+bool param_fields_string(const struct param_fields *found, enum param_field field,
+                         struct slice message, char *to, size_t max, struct slice *text);
+
+/* The value as written; a string with its quotes. */
+struct slice param_fields_raw(struct slice message, const struct scan_field *field);
+
+#endif

@@ -1,0 +1,39 @@
+/* A pool: workers that run the same program, and how many of them are kept started (spec 3.2). */
+#ifndef STDIO_BUS_PROCESS_POOL_H
+#define STDIO_BUS_PROCESS_POOL_H
+
+#include "config/config.h"
+#include "process/worker.h"
+#include "router/router.h"
+
+struct pool {
+    struct group group;    /* the router's view: id, mode, turns */
+    struct list_node link; /* in a list of its owner's */
+    const struct pool_config *config;
+    struct list workers; /* struct worker, in the order of their numbers */
+};
+
+/* A pool without workers, known to the router; the config is borrowed. NULL when memory is out. */
+struct pool *pool_create(const struct pool_config *config, struct router *router);
+
+/* Adds a stopped worker with this number; `nofile` (NULL: ours) is the descriptor limit of its
+ * processes. NULL when memory is out. */
+struct worker *pool_add_worker(struct pool *pool, unsigned number, const struct rlimit *nofile,
+                               struct router *router, struct transport *transport,
+                               const struct worker_host *host, void *bus);
+
+/* Takes out a worker whose process is finished, and frees it. */
+void pool_remove_worker(struct worker *worker, struct router *router);
+
+/* Kills what is left of the workers, and frees everything. The router must not be used any more. */
+void pool_destroy(struct pool *pool);
+
+/* How many of the pool's first workers are started with the bus: all, or an exclusive pool's spare
+ * ones. The others are for clients that come. */
+size_t pool_starts(const struct pool *pool);
+
+/* In an exclusive pool: starts the processes that clients wait for and the spare ones, and retires
+ * those that no client needs any more. */
+void pool_supply(struct pool *pool);
+
+#endif

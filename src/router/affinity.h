@@ -1,0 +1,27 @@
+/* Bindings: each client of a sticky or exclusive pool stays with one worker. */
+#ifndef STDIO_BUS_ROUTER_AFFINITY_H
+#define STDIO_BUS_ROUTER_AFFINITY_H
+
+#include "base/list.h"
+#include "router/peer.h"
+
+struct binding {
+    struct peer *client, *worker;
+    struct list_node in_client, in_worker; /* client->bindings, worker->bindings */
+    uint64_t order;                        /* grows along worker->bindings */
+};
+
+/* The client's worker in this pool, or NULL. */
+struct peer *affinity_worker(const struct peer *client, const struct group *pool);
+
+/* How many clients the worker has. */
+size_t affinity_count(const struct peer *worker);
+
+/* Binds a client to a worker of a pool in which it has none. STDIO_BUS_ERR when memory is out. */
+int affinity_add(struct peer *client, struct peer *worker);
+
+/* Ends all bindings of a client or a worker. */
+void affinity_clear_client(struct peer *client);
+void affinity_clear_worker(struct peer *worker);
+
+#endif

@@ -1,0 +1,23 @@
+/* Deadlines of requests (request_timeout_sec). */
+#ifndef STDIO_BUS_ROUTER_DEADLINES_H
+#define STDIO_BUS_ROUTER_DEADLINES_H
+
+#include "router/router.h"
+
+/* Starts the request's time anew, if it has a deadline. */
+void deadlines_renew(struct router *router, struct request *request);
+
+/* Starts the request's time. */
+void deadlines_start(struct router *router, struct request *request);
+
+/* Called for each request whose time is over; the request is abandoned after the call. Must not
+ * call the router. */
+typedef void deadlines_expired_fn(void *user_data, struct request *request);
+
+/* Gives up the requests whose deadline is at or before router->now_ms. */
+void deadlines_expire(struct router *router, deadlines_expired_fn *expired, void *user_data);
+
+/* The next deadline, or -1. */
+int64_t deadlines_next(const struct router *router);
+
+#endif

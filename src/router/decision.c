@@ -1,0 +1,130 @@
+#include "build_config.h"
+
+#include "router/decision.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "router/waiting.h"
+
+void decision_begin(struct decision *decision, struct router *router, struct peer *from,
+                    const struct message *message)
+{
+    bool is_response = message->has_result || message->has_error;
+
+    ASSERT(!peer_held(from));
+    decision->action = ACTION_NO_MEMORY;
+    decision->to = NULL;
+    decision->recorded = decision->answered = decision->cancelled = NULL;
+    decision->hold_ms = 0;
+    decision->edit_count = 0;
+    decision->router = router;
+    decision->from = from;
+    decision->message = message;
+    decision->id_hash = 0;
+    decision->is_reply = is_response && message->method.data == NULL;
+    decision->pool = from->pool;
+    decision->session_id = message->session_id;
+    decision->subject = ABOUT_NOTHING;
+    decision->fields.present = 0;
+    /* The answer of a worker whose ids are rewritten is found by its number. */
+    if (message->id.type != ID_NONE &&
+        (from->pool == NULL || !is_response || !from->pool->mode.rewrite_ids))
+        decision->id_hash = pending_hash(&router->from_clients, message->id);
+}
+
+void decision_end_hold(struct decision *decision)
+{
+    struct peer *from = decision->from;
+
+    if (from->reserved != NULL)
+        waiting_id_free(decision->router, from->reserved);
+    if (decision->action != ACTION_HOLD) {
+        from->hold_expired = from->was_held = false;
+        from->hold_until_ms = 0;
+    }
+}
+
+void decision_delivered(struct decision *decision)
+{
+    struct router *router = decision->router;
+
+    ASSERT(decision->action == ACTION_FORWARD);
+    if (decision->answered != NULL) {
+        router->answered_last |= decision->to->input_ended;
+        waiting_id_free(router, decision->answered);
+    } else if (decision->cancelled != NULL && decision->cancelled->state == REQUEST_ACTIVE) {
+        waiting_abandon(router, decision->cancelled);
+    }
+}
+
+void decision_failed(struct decision *decision)
+{
+    if (decision->recorded != NULL)
+        waiting_id_free(decision->router, decision->recorded);
+    decision->recorded = NULL;
+}
+
+void decision_refuse(struct decision *decision, int code, const char *format, ...)
+{
+    va_list args;
+
+    decision->action = ACTION_REFUSE;
+    decision->code = code;
+    va_start(args, format);
+    vsnprintf(decision->text, sizeof decision->text, format, args);
+    va_end(args);
+}
+
+void decision_discard(struct decision *decision, enum action action, const char *text)
+{
+    decision->action = action;
+    snprintf(decision->text, sizeof decision->text, "%s", text);
+}
+
+void decision_hold(struct decision *decision, struct list *list)
+{
+    decision->action = ACTION_HOLD;
+    decision->from->was_held = true;
+    decision->from->hold_order = ++decision->router->hold_count;
+    list_append(list, &decision->from->hold);
+}
+
+void decision_hold_for_id(struct decision *decision, struct request *busy, struct group *group)
+{
+    struct peer *from = decision->from;
+
+    decision_hold(decision, &busy->waiters);
+    decision->hold_ms = (int64_t)decision->router->limits->backpressure_timeout_sec * 1000;
+    from->hold_hash = decision->id_hash;
+    if (group != NULL) {
+        from->hold_group = group;
+        list_append(&decision->router->roaming, &from->roam);
+    }
+}
+
+bool decision_refused_request(struct decision *decision, const struct pending *pending)
+{
+    if (pending_by_asker(pending, decision->from, decision->message->id, decision->id_hash) !=
+        NULL) {
+        decision_refuse(decision, JSONRPC_INVALID_REQUEST,
+                        "id is already in use by a request of yours that is still in flight");
+    } else if (pending->active_count >= pending->max) {
+        decision_refuse(decision, JSONRPC_SERVER_ERROR,
+                        "too many pending requests (max_pending_requests %zu)", pending->max);
+    } else if (decision->from->hold_expired) {
+        decision_refuse(decision, JSONRPC_SERVER_ERROR,
+                        "id is still in use by another request that is in flight");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool decision_id_free(const struct decision *decision, const struct pending *pending,
+                      const struct peer *answerer, struct request **busy)
+{
+    *busy = pending_by_answerer(pending, answerer, decision->message->id, decision->id_hash);
+    return *busy == NULL || *busy == decision->from->reserved;
+}

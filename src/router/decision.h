@@ -1,0 +1,108 @@
+/* One routing decision: a peer offers a message, and the router says what becomes of it. The caller
+ * carries the action out, then calls decision_delivered or decision_failed if it was to forward. */
+#ifndef STDIO_BUS_ROUTER_DECISION_H
+#define STDIO_BUS_ROUTER_DECISION_H
+
+#include "base/splice.h"
+#include "router/router.h"
+#include "json/message.h"
+#include "json/param_fields.h"
+
+enum action {
+    ACTION_FORWARD,   /* to decision->to, with its edits */
+    ACTION_BROADCAST, /* to all clients that are bound to the sender */
+    ACTION_HOLD,      /* the sender is held: offer the message again when it is released */
+    ACTION_REFUSE,    /* not delivered: a request gets an error with code and text */
+    ACTION_DISCARD,   /* not delivered: log the text as a warning */
+    ACTION_DROP,      /* not delivered, as is to be expected now and then */
+    ACTION_NO_MEMORY  /* nothing has changed: offer the message again later */
+};
+
+/* What a notification is about, by its method. A request may have such a method too; it is about
+ * nothing then. */
+enum subject {
+    ABOUT_NOTHING,   /* another method, or one without its request or token */
+    ABOUT_CANCELLED, /* MCP: gives up a request of its sender, which will not be answered */
+    ABOUT_REQUEST,   /* LSP, ACP: the same, and it will be answered */
+    ABOUT_PROGRESS,  /* of a request that its sender has to answer */
+    ABOUT_OWN_TOKEN  /* LSP: of a token that the sender made up */
+};
+
+#define DECISION_EDITS_MAX 3
+
+struct decision {
+    enum action action;
+    struct peer *to;
+    struct request *recorded;  /* FORWARD of a request: its entry in the pending table */
+    struct request *answered;  /* FORWARD of an answer: the request that it answers */
+    struct request *cancelled; /* FORWARD: the message gives this request up for good */
+    int64_t hold_ms;           /* HOLD: call waiting_expire after so long; 0: no limit of time */
+    int code;
+    unsigned edit_count;
+    struct splice_edit edits[DECISION_EDITS_MAX]; /* live as long as the decision and `answered` */
+    char numbers[DECISION_EDITS_MAX][PENDING_DIGITS]; /* texts of edits */
+    char text[160];
+
+    /* The rest is the router's own. */
+    struct router *router;
+    struct peer *from;
+    const struct message *message;
+    uint64_t id_hash;
+    bool is_reply;            /* a result or error, and no method: what a client answers */
+    bool asks;                /* it will be recorded as a pending request */
+    const struct group *pool; /* that it is for, or comes from; its mode counts */
+    struct slice session_id;  /* where the mode has it; data NULL: none */
+    enum subject subject;
+    const struct scan_field *subject_field;
+    struct message_id subject_id;
+    struct param_fields fields;
+    struct message_scratch scratch;
+};
+
+/* Begins: nothing is decided, which is ACTION_NO_MEMORY. The message and its bytes live as long as
+ * the decision. Then call to_worker or to_client. */
+void decision_begin(struct decision *decision, struct router *router, struct peer *from,
+                    const struct message *message);
+
+/* After each decision about a peer that was held: an id that was kept free and then not used goes
+ * to the next in line. */
+void decision_end_hold(struct decision *decision);
+
+/* The forwarded message is in the destination's queue: an answered request is done, a cancelled one
+ * abandoned. */
+void decision_delivered(struct decision *decision);
+
+/* It could not be queued (memory): as if it had never been offered. */
+void decision_failed(struct decision *decision);
+
+/* --- the ways to decide --- */
+
+static inline void decision_forward(struct decision *decision, struct peer *to)
+{
+    decision->action = ACTION_FORWARD;
+    decision->to = to;
+}
+
+void decision_refuse(struct decision *decision, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* ACTION_DISCARD or ACTION_DROP. */
+void decision_discard(struct decision *decision, enum action action, const char *text);
+
+/* Holds the sender until `list` is released. */
+void decision_hold(struct decision *decision, struct list *list);
+
+/* Holds the sender until the id is free at the request's answerer, or at any worker of the group
+ * unless that is NULL. */
+void decision_hold_for_id(struct decision *decision, struct request *busy, struct group *group);
+
+/* --- what a request needs in both directions --- */
+
+/* Refuses what cannot be recorded, at whichever answerer. */
+bool decision_refused_request(struct decision *decision, const struct pending *pending);
+
+/* True when the answerer could take the id from this sender now; *busy is then NULL or the entry
+ * that was reserved for it, otherwise the request that has the id. */
+bool decision_id_free(const struct decision *decision, const struct pending *pending,
+                      const struct peer *answerer, struct request **busy);
+
+#endif

@@ -1,0 +1,95 @@
+#include "build_config.h"
+
+#include "router/departure.h"
+
+#include "router/affinity.h"
+#include "router/waiting.h"
+
+/* The ids of what it asked stay taken until the late answers were dropped. */
+static void abandon_asked(struct router *router, struct peer *peer)
+{
+    struct list_node *node, *following;
+
+    list_each(&peer->asked, node, following)
+        waiting_abandon(router, list_entry(node, struct request, in_asker));
+}
+
+static void fail_answering(struct router *router, struct peer *peer,
+                           departure_unanswered_fn *unanswered, void *user_data)
+{
+    struct list_node *node, *following;
+
+    list_each(&peer->answering, node, following) {
+        struct request *request = list_entry(node, struct request, in_answerer);
+
+        if (request->state == REQUEST_ACTIVE) {
+            router->answered_last |= request->asker->input_ended;
+            unanswered(user_data, request->asker, request->asker_id);
+        }
+        waiting_forget_request(router, request);
+    }
+}
+
+void departure_worker(struct router *router, struct peer *worker,
+                      departure_unanswered_fn *unanswered, void *user_data)
+{
+    struct list_node *node, *following;
+
+    waiting_leave(router, worker);
+    list_each(&worker->sessions, node, following)
+        session_remove(&router->sessions, list_entry(node, struct session, in_worker));
+    abandon_asked(router, worker);
+    fail_answering(router, worker, unanswered, user_data);
+    router_number_peer(router, worker);
+    worker->broadcast = 0;
+    worker->client_left = false;
+    waiting_set_full(router, worker, false);
+    waiting_worker_available(router, worker, PEER_ABSENT);
+}
+
+void departure_client_input(struct router *router, struct peer *client,
+                            departure_unanswered_fn *unanswered, void *user_data)
+{
+    client->input_ended = true;
+    fail_answering(router, client, unanswered, user_data);
+}
+
+void departure_client(struct router *router, struct peer *client,
+                      departure_unanswered_fn *unanswered, void *user_data)
+{
+    struct list_node *node, *following;
+
+    waiting_leave(router, client);
+    list_each(&client->sessions, node, following)
+        session_remove(&router->sessions, list_entry(node, struct session, in_owner));
+    abandon_asked(router, client);
+    fail_answering(router, client, unanswered, user_data);
+    affinity_clear_client(client);
+    waiting_set_full(router, client, false);
+}
+
+void departure_remove_worker(struct router *router, struct peer *worker)
+{
+    struct group *pool = worker->pool;
+
+    group_remove(&router->all, worker);
+    group_remove(pool, worker);
+    /* A client may have waited for this worker alone. */
+    waiting_worker_available(router, worker, PEER_FAILED);
+}
+
+void departure_remove_pool(struct router *router, struct group *pool)
+{
+    struct list_node *node, *following;
+
+    list_remove(&pool->link);
+    router_merge_modes(router);
+    waiting_release_all(router, &pool->waiting);
+    waiting_release_all(router, &router->waiting_for_worker);
+    list_each(&router->roaming, node, following) {
+        struct peer *peer = list_entry(node, struct peer, roam);
+
+        if (peer->hold_group == pool)
+            waiting_release(router, peer);
+    }
+}

@@ -1,0 +1,39 @@
+/* Workers that take turns: those of one pool, or of all shared pools. */
+#ifndef STDIO_BUS_ROUTER_GROUP_H
+#define STDIO_BUS_ROUTER_GROUP_H
+
+#include "base/list.h"
+#include "base/slice.h"
+#include "config/pool_mode.h"
+#include "router/peer.h"
+
+struct group {
+    struct list_node link; /* of a pool: in router->pools */
+    struct slice id;       /* the pool's, borrowed; data NULL: all shared pools */
+    struct peer **workers;
+    size_t count;
+    size_t turn; /* the place of the worker that is next */
+
+    struct pool_mode mode; /* of the pool; of all shared pools: what any of them asks for */
+    bool plain;            /* no mode: as the specification has it */
+    bool reads_tokens;     /* the progress tokens of its requests matter */
+    bool top_sessions;     /* all: some pool has its session ids at the top level */
+    struct list waiting;   /* clients held until a worker has no client */
+    struct list timed;     /* extras of requests with a deadline, the earliest first */
+};
+
+/* An empty group. The id is borrowed. */
+void group_init(struct group *group, struct slice id, const struct pool_mode *mode);
+
+/* Frees the array of workers. */
+void group_free(struct group *group);
+
+/* STDIO_BUS_ERR when memory is out, and then nothing has changed. */
+int group_add(struct group *group, struct peer *worker);
+
+/* Takes a worker out; the turns of the others go on. One that is not in it is left alone. */
+void group_remove(struct group *group, const struct peer *worker);
+
+bool group_has(const struct group *group, const struct peer *worker);
+
+#endif

@@ -1,0 +1,316 @@
+#include "build_config.h"
+
+#include "router/rewrite.h"
+
+#include "base/error.h"
+#include "router/deadlines.h"
+
+/* --- writing --- */
+
+/* Replaces the value of a field in the message that is forwarded. */
+static void add_edit(struct decision *decision, const struct scan_field *field, struct slice text)
+{
+    size_t quote = field->type == SCAN_STRING ? 1 : 0, offset = field->offset - quote;
+    struct splice_edit *edit = &decision->edits[decision->edit_count++];
+
+    for (; edit > decision->edits && edit[-1].offset > offset; edit--)
+        *edit = edit[-1];
+    *edit = (struct splice_edit){offset, field->len + 2 * quote, text};
+}
+
+/* The value becomes a number of the daemon's. */
+static void edit_number(struct decision *decision, const struct scan_field *field, uint32_t number)
+{
+    char *text = decision->numbers[decision->edit_count];
+
+    add_edit(decision, field, pending_number_id(text, number).text);
+}
+
+/* --- requests --- */
+
+/* The daemon chooses the numbers: a peer cannot make them collide. */
+static inline uint64_t hash_of_number(uint32_t number)
+{
+    return (number >> 1) * UINT64_C(0xd6e8feb86659fd93);
+}
+
+/* A number as an id, in `text`, and its hash in this table. A worker whose ids are rewritten gets
+ * numbers of the daemon's alone; a client may get others. */
+static inline struct message_id id_of_number(const struct decision *decision,
+                                             const struct pending *pending, uint32_t number,
+                                             char text[PENDING_DIGITS], uint64_t *hash)
+{
+    struct message_id id;
+
+    *hash = hash_of_number(number);
+    id = pending_number_id(text, number);
+    if (pending != &decision->router->from_clients)
+        *hash = pending_hash(pending, id);
+    return id;
+}
+
+static struct request *by_number(const struct decision *decision, const struct pending *pending,
+                                 uint32_t number)
+{
+    char text[PENDING_DIGITS];
+    uint64_t hash;
+    struct message_id id = id_of_number(decision, pending, number, text, &hash);
+
+    return pending_by_answerer(pending, decision->from, id, hash);
+}
+
+/* The request gets the answerer's next number that is not in use, in `text`. */
+static void take_number(const struct decision *decision, const struct pending *pending,
+                        struct peer *answerer, struct new_request *request,
+                        char text[PENDING_DIGITS])
+{
+    bool may_be_used = pending != &decision->router->from_clients;
+
+    do {
+        if (answerer->last_number == PENDING_NUMBER_LAST) {
+            answerer->numbers_reused = true;
+            answerer->last_number = 0;
+        }
+        answerer->last_number += 2;
+        request->number_id = id_of_number(decision, pending, answerer->last_number, text,
+                                          &request->number_hash);
+    } while ((answerer->numbers_reused || may_be_used) &&
+             pending_by_answerer(pending, answerer, request->number_id, request->number_hash) !=
+                 NULL);
+    request->number = answerer->last_number;
+}
+
+static struct request *record(struct decision *decision, struct pending *pending,
+                              struct peer *answerer)
+{
+    const struct message *message = decision->message;
+    const struct scan_field *field;
+    char text[PENDING_DIGITS];
+    struct new_request new_request;
+    struct request *request;
+
+    new_request.id = message->id;
+    new_request.id_hash = decision->id_hash;
+    new_request.raw = message->id.text;
+    new_request.number = 0;
+    if (!decision->pool->mode.rewrite_ids)
+        return pending_add(pending, decision->from, answerer, &new_request);
+    field = &message->fields->id;
+    new_request.raw = param_fields_raw(message->bytes, field);
+    take_number(decision, pending, answerer, &new_request, text);
+    request = pending_add(pending, decision->from, answerer, &new_request);
+    if (request != NULL)
+        add_edit(decision, field, request->answerer_id.text);
+    return request;
+}
+
+/* Where a request's tokens stand. */
+static const enum param_field token_places[][EXTRAS_TOKENS] = {
+    {PARAM_WORK_TOKEN, PARAM_PARTIAL_TOKEN},
+    {PARAM_META_TOKEN, PARAM_PARTIAL_TOKEN},
+};
+
+#define ANY_TOKEN (1u << PARAM_META_TOKEN | 1u << PARAM_WORK_TOKEN | 1u << PARAM_PARTIAL_TOKEN)
+
+/* A token is a string or a number. */
+static void read_token(const struct decision *decision, enum param_field place,
+                       struct extras_token *token, struct message_scratch *scratch)
+{
+    const struct scan_field *field = &decision->fields.at[place];
+    struct slice bytes = decision->message->bytes;
+
+    token->raw.data = NULL;
+    if (param_fields_has(&decision->fields, place) &&
+        message_read_id(&token->value, bytes, field, scratch) == MESSAGE_OK &&
+        token->value.type != ID_NONE)
+        token->raw = param_fields_raw(bytes, field);
+}
+
+/* NULL: memory is out. */
+static struct request_extras *make_extras(const struct decision *decision, struct pending *pending,
+                                          const enum param_field *places)
+{
+    struct extras_token tokens[EXTRAS_TOKENS];
+    struct message_scratch scratch[EXTRAS_TOKENS];
+    unsigned i;
+
+    for (i = 0; i < EXTRAS_TOKENS; i++)
+        read_token(decision, places[i], &tokens[i], &scratch[i]);
+    return extras_new(&pending->free_extras, tokens);
+}
+
+/* A number that is too long for a token is replaced too: it could be another request's number. Its
+ * progress is dropped. */
+static void edit_tokens(struct decision *decision, const struct request *request,
+                        const enum param_field *places)
+{
+    uint32_t i;
+
+    for (i = 0; request->rewritten && i < EXTRAS_TOKENS; i++) {
+        const struct scan_field *field = &decision->fields.at[places[i]];
+
+        if (request->extras->tokens[i].raw.data != NULL ||
+            (param_fields_has(&decision->fields, places[i]) && field->type == SCAN_NUMBER))
+            edit_number(decision, field, request->number + i);
+    }
+}
+
+struct request *rewrite_record(struct decision *decision, struct pending *pending,
+                               struct peer *answerer)
+{
+    const struct pool_mode *mode = &decision->pool->mode;
+    bool from_client = pending == &decision->router->from_clients;
+    bool names_session = from_client && mode->session_in_params &&
+                         mode->clients != CLIENTS_EXCLUSIVE && decision->session_id.data == NULL;
+    bool timed = from_client && mode->request_timeout_sec > 0;
+    const enum param_field *places = token_places[decision->fields.present >> PARAM_META_TOKEN & 1];
+    struct request_extras *extras;
+    struct request *request;
+
+    if ((decision->fields.present & ANY_TOKEN) == 0 && !names_session && !timed)
+        return record(decision, pending, answerer);
+    extras = make_extras(decision, pending, places);
+    if (extras == NULL)
+        return NULL;
+    request = record(decision, pending, answerer);
+    if (request == NULL) {
+        extras_recycle(&pending->free_extras, extras);
+        return NULL;
+    }
+    extras->names_session = names_session;
+    extras->request = request;
+    request->extras = extras;
+    edit_tokens(decision, request, places);
+    if (timed)
+        deadlines_start(decision->router, request);
+    return request;
+}
+
+/* Which of the request's tokens this is, or EXTRAS_TOKENS. */
+static uint32_t token_of(const struct request *request, struct message_id token)
+{
+    uint32_t i;
+
+    if (request->extras == NULL)
+        return EXTRAS_TOKENS;
+    for (i = 0; i < EXTRAS_TOKENS; i++) {
+        if (request->extras->tokens[i].raw.data != NULL &&
+            message_id_equal(request->extras->tokens[i].value, token))
+            break;
+    }
+    return i;
+}
+
+static struct request *by_own_token(struct decision *decision)
+{
+    struct list_node *node, *following;
+
+    list_each(&decision->from->asked, node, following) {
+        struct request *request = list_entry(node, struct request, in_asker);
+        uint32_t which = token_of(request, decision->subject_id);
+
+        if (which == EXTRAS_TOKENS)
+            continue;
+        if (request->rewritten)
+            edit_number(decision, decision->subject_field, request->number + which);
+        return request;
+    }
+    return NULL;
+}
+
+struct request *rewrite_own_request(struct decision *decision, struct pending *pending)
+{
+    struct request *request;
+
+    if (decision->subject == ABOUT_OWN_TOKEN)
+        return by_own_token(decision);
+    request = pending_by_asker(pending, decision->from, decision->subject_id,
+                               pending_hash(pending, decision->subject_id));
+    if (request != NULL && request->rewritten)
+        edit_number(decision, decision->subject_field, request->number);
+    return request;
+}
+
+/* The number that an id is, or 0 when it can be none of the daemon's. */
+static uint32_t number_of(struct message_id id)
+{
+    uint64_t number = 0;
+    size_t i;
+
+    if (id.type != ID_NUMBER || id.text.len > PENDING_DIGITS)
+        return 0;
+    for (i = 0; i < id.text.len; i++) {
+        if (id.text.data[i] < '0' || id.text.data[i] > '9')
+            return 0;
+        number = number * 10 + (uint64_t)(id.text.data[i] - '0');
+    }
+    return number <= PENDING_NUMBER_LAST + 1 ? (uint32_t)number : 0;
+}
+
+/* The request with this token, which passed unchanged. Prefer the active request: an abandoned one
+ * may share its token. */
+static struct request *by_token(const struct peer *answerer, struct message_id token)
+{
+    struct list_node *node, *following;
+    struct request *abandoned = NULL;
+
+    list_each(&answerer->answering, node, following) {
+        struct request *request = list_entry(node, struct request, in_answerer);
+
+        if (request->rewritten || token_of(request, token) == EXTRAS_TOKENS)
+            continue;
+        if (request->state == REQUEST_ACTIVE)
+            return request;
+        abandoned = request;
+    }
+    return abandoned;
+}
+
+bool rewrite_may_be_number(const struct decision *decision, const struct peer *answerer)
+{
+    uint32_t number = number_of(decision->subject_id);
+
+    return decision->subject_id.type == ID_NONE ||
+           (number > 1 && (number <= answerer->last_number + 1 || answerer->numbers_reused));
+}
+
+struct request *rewrite_progress(struct decision *decision, struct pending *pending, bool *stale)
+{
+    struct peer *from = decision->from;
+    uint32_t number = number_of(decision->subject_id);
+    struct request *request = NULL;
+    struct slice raw = {NULL, 0};
+
+    if (number > 1)
+        request = by_number(decision, pending, number & ~UINT32_C(1));
+    if (request != NULL && request->rewritten) {
+        if (request->extras != NULL)
+            raw = request->extras->tokens[number & 1].raw;
+        *stale = raw.data == NULL;
+        if (*stale)
+            return NULL;
+        add_edit(decision, decision->subject_field, raw);
+    } else {
+        request = by_token(from, decision->subject_id);
+        *stale = request == NULL && number > 1 && rewrite_may_be_number(decision, from);
+    }
+    if (request != NULL)
+        deadlines_renew(decision->router, request);
+    return request;
+}
+
+struct request *rewrite_find_answered(const struct decision *decision)
+{
+    uint32_t number = number_of(decision->message->id);
+
+    if (number == 0)
+        return NULL;
+    return pending_by_answerer(&decision->router->from_clients, decision->from,
+                               decision->message->id, hash_of_number(number));
+}
+
+void rewrite_edit_answer(struct decision *decision, const struct request *request)
+{
+    if (request->rewritten)
+        add_edit(decision, &decision->message->fields->id, request->raw_id);
+}

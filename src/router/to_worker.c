@@ -1,0 +1,359 @@
+#include "build_config.h"
+
+#include "router/to_worker.h"
+
+#include "base/error.h"
+#include "router/affinity.h"
+#include "router/rewrite.h"
+#include "router/subject.h"
+#include "router/waiting.h"
+
+static bool id_free_at(const struct decision *decision, const struct peer *worker,
+                       struct request **busy)
+{
+    *busy = NULL;
+    if (!decision->asks || worker->pool->mode.rewrite_ids)
+        return true;
+    *busy = pending_by_answerer(&decision->router->from_clients, worker, decision->message->id,
+                                decision->id_hash);
+    return *busy == NULL || *busy == decision->from->reserved;
+}
+
+static struct session *find_session(const struct decision *decision)
+{
+    if (decision->session_id.data == NULL)
+        return NULL;
+    return sessions_find(&decision->router->sessions, decision->session_id);
+}
+
+/* False: the message would start a session too many, and was refused. */
+static bool session_left(struct decision *decision)
+{
+    const struct sessions *sessions = &decision->router->sessions;
+
+    if (!sessions_full(sessions))
+        return true;
+    decision_refuse(decision, JSONRPC_SERVER_ERROR, "too many sessions (max_sessions %zu)",
+                    sessions->max);
+    return false;
+}
+
+/* --- replies to what a worker asked --- */
+
+/* False: no worker asked this. */
+static bool reply(struct decision *decision)
+{
+    struct request *request = pending_by_answerer(&decision->router->from_workers, decision->from,
+                                                  decision->message->id, decision->id_hash);
+
+    if (request == NULL || request->state == REQUEST_RESERVED)
+        return false;
+    if (request->state == REQUEST_ABANDONED) {
+        decision_discard(decision, ACTION_DISCARD, "reply to a request of a worker that is gone");
+        waiting_id_free(decision->router, request);
+    } else if (request->asker->full) {
+        decision_hold(decision, &request->asker->waiting);
+    } else {
+        decision->answered = request;
+        rewrite_edit_answer(decision, request);
+        decision_forward(decision, request->asker);
+    }
+    return true;
+}
+
+/* --- the worker that is next --- */
+
+/* The worker where the id was kept free for the sender takes the message now. */
+static bool reserved_takes(const struct decision *decision, const struct group *group)
+{
+    const struct peer *worker = decision->from->reserved->answerer;
+
+    return worker->availability == PEER_READY && !worker->full && group_has(group, worker);
+}
+
+/* Takes turns (spec 6.1.1, 6.1.3: round-robin), and passes over workers that cannot take the
+ * message now. NULL: none can, and the sender was held or refused. */
+static struct peer *take_turn(struct decision *decision, struct group *group)
+{
+    struct request *first_busy = NULL; /* a worker would take it if this id were free there */
+    bool may_come = false;             /* some worker will take messages again */
+    size_t at = group->turn, i;
+
+    if (decision->from->reserved != NULL && reserved_takes(decision, group))
+        return decision->from->reserved->answerer;
+    for (i = 0; i < group->count; i++, at++) {
+        struct peer *worker;
+        struct request *busy;
+
+        if (at >= group->count)
+            at = 0;
+        worker = group->workers[at];
+        if (worker->availability != PEER_FAILED)
+            may_come = true;
+        if (worker->availability != PEER_READY || worker->full)
+            continue;
+        if (id_free_at(decision, worker, &busy)) {
+            group->turn = at + 1;
+            return worker;
+        }
+        if (first_busy == NULL)
+            first_busy = busy;
+    }
+    if (first_busy != NULL)
+        decision_hold_for_id(decision, first_busy, group);
+    else if (may_come)
+        decision_hold(decision, &decision->router->waiting_for_worker);
+    else
+        decision_refuse(decision, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
+    return NULL;
+}
+
+/* The worker to which the message is bound takes it now, or the sender is held. */
+static bool is_ready(struct decision *decision, struct peer *worker)
+{
+    struct request *busy;
+
+    if (worker->availability != PEER_READY)
+        decision_hold(decision, &decision->router->waiting_for_worker);
+    else if (worker->full)
+        decision_hold(decision, &worker->waiting);
+    else if (!id_free_at(decision, worker, &busy))
+        decision_hold_for_id(decision, busy, NULL);
+    else
+        return true;
+    return false;
+}
+
+/* --- sticky and exclusive pools: a client is bound at its first message --- */
+
+/* Among the workers that take messages, the one with the fewest clients, and none for an exclusive
+ * pool. NULL: *may_come says that there may be one before a client leaves. */
+static struct peer *find_unbound(const struct group *pool, bool *may_come, bool *any_left)
+{
+    bool exclusive = pool->mode.clients == CLIENTS_EXCLUSIVE;
+    size_t fewest = SIZE_MAX, count, i;
+    struct peer *found = NULL;
+
+    *may_come = *any_left = false;
+    for (i = 0; i < pool->count; i++) {
+        struct peer *worker = pool->workers[i];
+
+        if (worker->availability == PEER_FAILED)
+            continue;
+        *any_left = true;
+        count = affinity_count(worker);
+        if (exclusive && count > 0)
+            continue;
+        *may_come = true;
+        if (worker->availability == PEER_READY && count < fewest) {
+            found = worker;
+            fewest = count;
+        }
+    }
+    return found;
+}
+
+/* Every worker of the pool has its client. */
+static void wait_for_leave(struct decision *decision, struct group *pool)
+{
+    struct peer *client = decision->from;
+    int64_t now_ms = decision->router->now_ms;
+
+    if (client->hold_expired) {
+        decision_refuse(decision, JSONRPC_SERVER_ERROR,
+                        "every worker serves another client (busy_timeout_sec %u)",
+                        pool->mode.busy_timeout_sec);
+        return;
+    }
+    if (client->hold_until_ms == 0)
+        client->hold_until_ms = now_ms + (int64_t)pool->mode.busy_timeout_sec * 1000;
+    decision_hold(decision, &pool->waiting);
+    decision->hold_ms = client->hold_until_ms > now_ms ? client->hold_until_ms - now_ms : 1;
+}
+
+static struct peer *bind_client(struct decision *decision, struct group *pool)
+{
+    bool may_come, any_left;
+    struct peer *worker = find_unbound(pool, &may_come, &any_left);
+
+    decision->router->demand = true;
+    if (worker != NULL) {
+        decision->from->hold_expired = false; /* the wait for a worker is over, in time */
+        return affinity_add(decision->from, worker) == STDIO_BUS_OK ? worker : NULL;
+    }
+    if (!any_left)
+        decision_refuse(decision, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
+    else if (may_come)
+        decision_hold(decision, &pool->waiting);
+    else
+        wait_for_leave(decision, pool);
+    return NULL;
+}
+
+/* --- the decision --- */
+
+/* Where ids are rewritten, a request that the message names and that is not the sender's may be
+ * another client's. */
+static bool is_kept_back(struct decision *decision, const struct peer *worker)
+{
+    if (!worker->pool->mode.rewrite_ids)
+        return false;
+    if (decision->asks)
+        decision_refuse(decision, JSONRPC_INVALID_REQUEST, "the method of a notification");
+    else if (decision->subject != ABOUT_OWN_TOKEN || rewrite_may_be_number(decision, worker))
+        decision_discard(decision, ACTION_DROP, "it names a request that is over");
+    else
+        return false;
+    return true;
+}
+
+/* Enters the request into the pending table (spec 6.2). NULL when memory is out. */
+static inline struct request *record(struct decision *decision, struct peer *worker)
+{
+    struct pending *pending = &decision->router->from_clients;
+    struct new_request request;
+
+    decision->pool = worker->pool;
+    if (!worker->pool->plain)
+        return rewrite_record(decision, pending, worker);
+    request = (struct new_request){
+        .id = decision->message->id,
+        .id_hash = decision->id_hash,
+        .raw = decision->message->id.text,
+    };
+    return pending_add(pending, decision->from, worker, &request);
+}
+
+/* Records what the message changes; session_id is the key of a new session, if it starts one. */
+static inline void commit(struct decision *decision, struct peer *worker, struct slice session_id)
+{
+    if (decision->subject != ABOUT_NOTHING && is_kept_back(decision, worker))
+        return;
+    if (decision->asks && (decision->recorded = record(decision, worker)) == NULL)
+        return;
+    if (session_id.data != NULL &&
+        sessions_add(&decision->router->sessions, session_id, worker, decision->from) == NULL) {
+        decision_failed(decision);
+        return;
+    }
+    decision->action = ACTION_FORWARD;
+    decision->to = worker;
+}
+
+/* NULL: there is no such pool. */
+static void to_any(struct decision *decision, struct group *group, const struct session *session)
+{
+    struct slice new_id = session == NULL ? decision->session_id : slice_of(NULL, 0);
+    struct peer *worker;
+
+    if (decision->asks && decision_refused_request(decision, &decision->router->from_clients))
+        return;
+    if (new_id.data != NULL && !session_left(decision))
+        return;
+    if (session != NULL) { /* spec 6.1.2 */
+        worker = is_ready(decision, session->worker) ? session->worker : NULL;
+    } else if (group != NULL) {
+        worker = take_turn(decision, group);
+    } else {
+        decision_refuse(decision, JSONRPC_INVALID_PARAMS, "no such pool");
+        return;
+    }
+    if (worker != NULL)
+        commit(decision, worker, new_id);
+}
+
+static void to_bound(struct decision *decision, struct group *pool)
+{
+    struct router *router = decision->router;
+    struct peer *worker = affinity_worker(decision->from, pool);
+    char buffer[SESSIONS_KEY_MAX];
+    struct slice key = {NULL, 0};
+
+    if (worker == NULL)
+        worker = bind_client(decision, pool);
+    if (worker == NULL ||
+        (decision->asks && decision_refused_request(decision, &router->from_clients)) ||
+        !is_ready(decision, worker))
+        return;
+    if (decision->session_id.data != NULL && pool->mode.clients == CLIENTS_STICKY) {
+        /* Each worker has session ids of its own, so that two workers may use one id. */
+        key = sessions_scoped_key(buffer, worker, decision->session_id);
+        if (sessions_find(&router->sessions, key) != NULL)
+            key.data = NULL;
+        else if (!session_left(decision))
+            return;
+    }
+    commit(decision, worker, key);
+}
+
+/* --- pools with a mode --- */
+
+/* Reads what the message refers to. False: it was refused or discarded. A reply to no request could
+ * be taken for the reply to another one, whose id is the same at the worker. */
+static bool read_mode(struct decision *decision, const struct group *group)
+{
+    if (decision->is_reply) {
+        decision_discard(decision, ACTION_DISCARD, "reply to no pending request");
+        return false;
+    }
+    if (decision->asks && (decision->message->has_result || decision->message->has_error)) {
+        decision_refuse(decision, JSONRPC_INVALID_REQUEST, "a result or error in a request");
+        return false;
+    }
+    decision->pool = group;
+    subject_read(decision);
+    return true;
+}
+
+/* A client that names no pool means any shared pool or, where there is none, the first pool. */
+static struct group *group_for(const struct decision *decision)
+{
+    struct router *router = decision->router;
+
+    if (decision->message->pool.data != NULL)
+        return router_pool_named(router, decision->message->pool);
+    if (router->all.count > 0 || list_empty(&router->pools))
+        return &router->all;
+    return list_entry(router->pools.head.next, struct group, link);
+}
+
+/* Whatever pool its client names, a session's messages go to its worker, as that pool has them. */
+static void to_pool(struct decision *decision)
+{
+    struct router *router = decision->router;
+    struct group *group = group_for(decision);
+    bool plain = group == NULL || group->plain;
+    const struct session *session = NULL;
+
+    if (plain) {
+        session = find_session(decision);
+        if (session != NULL)
+            group = session->worker->pool;
+    }
+    if (group != NULL && !group->plain) {
+        if (!read_mode(decision, group))
+            return;
+        if ((plain || group->top_sessions) && decision->message->session_id.data != NULL)
+            decision->session_id = decision->message->session_id;
+        if (decision->subject != ABOUT_NOTHING &&
+            subject_decide(decision, &router->from_clients, &router->from_workers))
+            return;
+        if (group->mode.clients != CLIENTS_SHARED) {
+            to_bound(decision, group);
+            return;
+        }
+        session = find_session(decision);
+    }
+    to_any(decision, group, session);
+}
+
+void to_worker(struct decision *decision)
+{
+    bool has_id = decision->message->id.type != ID_NONE;
+
+    decision->asks = has_id && !decision->is_reply;
+    if (!decision->is_reply || !has_id || !reply(decision))
+        to_pool(decision);
+    if (decision->from->was_held)
+        decision_end_hold(decision);
+}

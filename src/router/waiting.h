@@ -1,0 +1,51 @@
+/* Held peers, and what releases them. A peer whose message cannot go anywhere yet is on one list:
+ *
+ *     request->waiters            until the id is free at the request's answerer
+ *     peer->waiting               until the queue of that peer drains
+ *     router->waiting_for_worker  until some worker takes messages
+ *     group->waiting              until a worker of that pool has no client
+ *     a list of the owner's       until waiting_release
+ *
+ * If any worker of its group would do, it is on router->roaming too. When what it waits for
+ * changes, it moves to router->released, and its owner offers the same message again. */
+#ifndef STDIO_BUS_ROUTER_WAITING_H
+#define STDIO_BUS_ROUTER_WAITING_H
+
+#include "router/router.h"
+
+/* Holds a peer on a list of the caller's, until waiting_release. */
+void waiting_hold(struct list *list, struct peer *peer);
+void waiting_release(struct router *router, struct peer *peer);
+
+/* Releases all peers of a list. */
+void waiting_release_all(struct router *router, struct list *list);
+
+/* Takes the next peer that may offer its message again, or NULL. */
+struct peer *waiting_next_released(struct router *router);
+
+/* The peer has been held too long: its message will be refused when offered again. */
+void waiting_expire(struct router *router, struct peer *peer);
+
+/* The peer is gone: it is on no list any more. */
+void waiting_leave(struct router *router, struct peer *peer);
+
+/* The worker takes messages now, will not come back, or is away for a moment. */
+void waiting_worker_available(struct router *router, struct peer *worker,
+                              enum peer_availability availability);
+
+/* The peer's output queue is over its limit, or below half of it again (spec 7.3.1). */
+void waiting_set_full(struct router *router, struct peer *peer, bool full);
+
+/* The request is no longer in flight: its id goes to the peer that has waited longest for it, if
+ * there is one, otherwise the entry is removed. */
+void waiting_id_free(struct router *router, struct request *request);
+
+/* The request's answerer is gone: peers that wait for the id may look elsewhere; the entry is
+ * removed. */
+void waiting_forget_request(struct router *router, struct request *request);
+
+/* The answer of an active request is wanted no more. If too many requests are abandoned, the oldest
+ * is forgotten. */
+void waiting_abandon(struct router *router, struct request *request);
+
+#endif

@@ -1,0 +1,325 @@
+#include "build_config.h"
+
+#include "transport/connection_input.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "transport/connection_output.h"
+
+#define ROOM_MIN ((size_t)16384)   /* with less, a read costs more than new room */
+#define ROOM_CHEAP ((size_t)49152) /* with less, new room is made if that costs little */
+
+/* --- the buffer --- */
+
+void connection_drop_input(struct connection *connection)
+{
+    if (connection->input != NULL)
+        buffer_give(&connection->transport->pool, connection->input);
+    connection->input = NULL;
+    connection->at_hand = 0;
+}
+
+/* Returns how many bytes a read may take now. 0: memory is out. */
+static size_t make_room(struct connection *connection)
+{
+    struct buffer_pool *pool = &connection->transport->pool;
+    struct buffer *input = connection->input;
+    size_t len, wanted, room, expected = connection->expected;
+
+    if (input == NULL) {
+        /* Room for as long a frame as the last long one, which then stays in one buffer. */
+        connection->input = buffer_take(pool, expected > BUFFER_LARGE ? expected : BUFFER_LARGE);
+        connection->expected = expected / 2 > BUFFER_LARGE ? expected / 2 : 0;
+        return connection->input != NULL ? BUFFER_LARGE : 0;
+    }
+    room = buffer_room(input);
+    len = buffer_len(input);
+    /* Moving no more than was consumed, and doubling, keep the copying linear. */
+    if (room < ROOM_MIN || (room < ROOM_CHEAP && input->start >= len && input->start > 0)) {
+        wanted = len <= BUFFER_LARGE / 2 ? BUFFER_LARGE : 2 * len;
+        if (wanted < expected)
+            wanted = expected;
+        input = buffer_with_room(pool, input, wanted - len);
+        if (input == NULL)
+            return 0;
+        connection->input = input;
+        room = buffer_room(input);
+    }
+    return room < BUFFER_LARGE ? room : BUFFER_LARGE;
+}
+
+/* An idle connection holds no buffer, and one with a short rest of input only a small one. */
+static void trim(struct connection *connection)
+{
+    struct buffer_pool *pool = &connection->transport->pool;
+    struct buffer *input = connection->input, *small = NULL;
+    size_t len;
+
+    if (input == NULL)
+        return;
+    len = input->end - input->start;
+    if (len > 0 && connection->input_state != INPUT_DEAF) {
+        if (len > BUFFER_SMALL || input->capacity <= BUFFER_SMALL)
+            return;
+        small = buffer_take(pool, len);
+        if (small == NULL)
+            return;
+        memcpy(small->data, input->data + input->start, len);
+        small->end = len;
+    }
+    buffer_give(pool, input);
+    connection->input = small;
+}
+
+/* --- the time of a frame --- */
+
+static void start_frame_time(struct connection *connection)
+{
+    stdio_bus_event_loop_start_timer(connection->transport->loop, &connection->frame_time,
+                                     (int64_t)connection->transport->limits->frame_timeout_sec *
+                                         1000);
+}
+
+/* The framing waits for more: starts the time of a frame that has begun. */
+static void watch_frame(struct connection *connection)
+{
+    struct framing_state *state = &connection->framing_state;
+
+    if (!state->begun) {
+        stdio_bus_event_loop_stop_timer(connection->transport->loop, &connection->frame_time);
+    } else if (!timer_started(&connection->frame_time) || !state->timed) {
+        state->timed = true;
+        start_frame_time(connection);
+    }
+}
+
+void connection_frame_time_over(void *user_data)
+{
+    struct connection *connection = user_data;
+    size_t dropped = connection->input != NULL ? buffer_len(connection->input) : 0;
+
+    if (!connection->framing_state.begun)
+        return;
+    if (connection->input_state == INPUT_PAUSED) { /* not the peer's delay */
+        start_frame_time(connection);
+        return;
+    }
+    if (connection->input_state != INPUT_OPEN)
+        return;
+    log_warn(connection->transport->log, connection->context,
+             "a frame was not complete after frame_timeout_sec: it is skipped, "
+             "%zu bytes of it were dropped",
+             dropped);
+    connection->framing->give_up(&connection->framing_state, dropped);
+    connection_drop_input(connection);
+}
+
+/* --- frames --- */
+
+/* Skips the line that the input starts with. False: not before more of it is here to be shown. */
+static bool skip_line(struct connection *connection, const char *problem)
+{
+    const struct buffer *input = connection->input;
+    struct slice line = slice_of(input->data + input->start, buffer_len(input));
+    const char *newline = memchr(line.data, '\n', line.len);
+
+    if (newline != NULL) {
+        line.len = (size_t)(newline - line.data);
+    } else if (line.len < CONNECTION_SHOWN_BYTES) {
+        connection->framing->reset(&connection->framing_state); /* looks at it anew */
+        return false;
+    }
+    connection->handler->skipped(connection, line, problem);
+    connection->framing->give_up(&connection->framing_state, 0);
+    return true;
+}
+
+/* True: a later frame may be good. */
+static bool malformed(struct connection *connection, enum frame_fault fault, const char *problem)
+{
+    if (connection->skips_bad_lines)
+        return skip_line(connection, problem);
+    connection->input_state = INPUT_DEAF;
+    connection->handler->malformed(connection, fault, problem);
+    return false;
+}
+
+/* Finds the next frame in the input. False: there is none to offer now. */
+static bool next_frame(struct connection *connection)
+{
+    static const char too_long[] = "message exceeds max_input_buffer";
+    struct buffer *input = connection->input;
+    size_t max = connection->framing_state.max_body;
+    struct frame frame;
+
+    if (input->start == input->end && !connection->framing_state.begun &&
+        !timer_started(&connection->frame_time))
+        return false;
+    for (;;) {
+        struct slice bytes = {input->data + input->start, input->end - input->start};
+
+        switch (connection->framing->next(&connection->framing_state, bytes, &frame)) {
+        case FRAME_WHOLE:
+            if (frame.consumed <= max) {
+                connection->at_hand = frame.consumed;
+                return true;
+            }
+            if (!malformed(connection, FRAME_FAULT_TOO_LONG, too_long))
+                return false;
+            break;
+        case FRAME_SKIP:
+            input->start += frame.consumed;
+            break;
+        case FRAME_MORE:
+            if (bytes.len < max || !malformed(connection, FRAME_FAULT_TOO_LONG, too_long))
+                return false;
+            break;
+        case FRAME_MALFORMED:
+            if (!malformed(connection, frame.fault, frame.problem))
+                return false;
+            break;
+        case FRAME_WAIT:
+            watch_frame(connection);
+            return false;
+        case FRAME_REFUSED:
+            input->start += frame.consumed;
+            connection->handler->refused(connection, frame.fault, frame.problem);
+            if (connection->input_state != INPUT_OPEN)
+                return false;
+            break;
+        }
+    }
+}
+
+/* Offers the frames that are here, until the owner pauses or closes. */
+static void take_input(struct connection *connection)
+{
+    while (connection->input_state == INPUT_OPEN && connection->input != NULL) {
+        const struct buffer *input = connection->input;
+        struct slice body;
+
+        if (connection->at_hand == 0 && !next_frame(connection))
+            break;
+        body.data = input->data + input->start;
+        body.len = connection->at_hand;
+        connection->handler->frame(connection, body);
+        if (connection->input_state == INPUT_PAUSED)
+            break;
+        if (connection->input != NULL)
+            connection->input->start += connection->at_hand;
+        connection->at_hand = 0;
+    }
+    trim(connection);
+}
+
+/* --- reading --- */
+
+/* The input has ended: nothing more is awaited, and a frame that is cut is refused. */
+static void report_end(struct connection *connection)
+{
+    const struct framing_state *state = &connection->framing_state;
+    size_t cut = connection->input != NULL ? buffer_len(connection->input) : 0;
+
+    connection_drop_input(connection);
+    stdio_bus_event_loop_stop_timer(connection->transport->loop, &connection->frame_time);
+    if (state->begun && !state->reported) {
+        cut = 0;
+        connection->handler->refused(connection, FRAME_FAULT_SYNTAX,
+                                     "the input ends in the middle of a frame");
+    }
+    if (connection_is_open(connection))
+        connection->handler->ended(connection, cut);
+}
+
+static void end_input(struct connection *connection)
+{
+    bool deaf = connection->input_state == INPUT_DEAF;
+
+    connection->input_state = deaf ? INPUT_DEAF_ENDED : INPUT_ENDED;
+    connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
+    if (!connection_is_open(connection))
+        return;
+    if (!deaf)
+        report_end(connection);
+    else if (connection->output_state == OUTPUT_SHUT)
+        connection->handler->failed(connection, CONNECTION_LINGERED, 0);
+    else
+        connection_drop_input(connection);
+}
+
+void connection_readable(void *user_data, unsigned events)
+{
+    struct connection *connection = user_data;
+    size_t room;
+    ssize_t got;
+
+    (void)events;
+    if (connection->input_state == INPUT_PAUSED) { /* only now: a short pause costs nothing */
+        connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
+        return;
+    }
+    if (!(connection->interest & STDIO_BUS_EVENT_READ))
+        return;
+    room = make_room(connection);
+    if (room == 0) {
+        connection_pause(connection);
+        connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
+        connection->handler->starved(connection);
+        return;
+    }
+    got = read(connection->fd_in, connection->input->data + connection->input->end, room);
+    if (got > 0) {
+        connection->input->end += (size_t)got;
+        take_input(connection);
+    } else if (got == 0) {
+        end_input(connection);
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) {
+        trim(connection);
+    } else {
+        connection->handler->failed(connection, CONNECTION_BROKEN, errno);
+    }
+}
+
+void connection_ready(void *user_data, unsigned events)
+{
+    struct connection *connection = user_data;
+
+    if (events & STDIO_BUS_EVENT_WRITE) {
+        connection_flush(connection);
+        if (!connection_is_open(connection))
+            return;
+    }
+    if (events & STDIO_BUS_EVENT_READ)
+        connection_readable(connection, events);
+    if ((events & STDIO_BUS_EVENT_HANGUP) && connection_is_open(connection))
+        connection->handler->failed(connection, CONNECTION_BROKEN, 0);
+}
+
+/* --- the owner's word --- */
+
+void connection_pause(struct connection *connection)
+{
+    if (connection->input_state == INPUT_OPEN)
+        connection->input_state = INPUT_PAUSED;
+}
+
+void connection_resume(struct connection *connection)
+{
+    if (connection->input_state != INPUT_PAUSED)
+        return;
+    connection->input_state = INPUT_OPEN;
+    take_input(connection);
+    if (connection->input_state == INPUT_OPEN)
+        connection_watch(connection, connection->interest | STDIO_BUS_EVENT_READ);
+}
+
+void connection_stop_input(struct connection *connection)
+{
+    if (connection->input_state == INPUT_OPEN || connection->input_state == INPUT_PAUSED)
+        connection->input_state = INPUT_DEAF;
+    connection_drop_input(connection);
+    if (connection->output_state != OUTPUT_LINGERING)
+        connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
+}

@@ -1,0 +1,63 @@
+#include "build_config.h"
+
+#include "transport/connection_state.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+
+void transport_init(struct transport *transport, struct stdio_bus_event_loop *loop, struct log *log,
+                    const struct limits *limits)
+{
+    *transport = (struct transport){.loop = loop, .log = log, .limits = limits};
+    list_init(&transport->dirty);
+}
+
+void transport_free(struct transport *transport)
+{
+    ASSERT(list_empty(&transport->dirty));
+    buffer_pool_free(&transport->pool);
+}
+
+/* A socket whose end of input was read is watched for the peer's end only. */
+static unsigned interest_of_socket(const struct connection *connection)
+{
+    bool ended = connection->input_state == INPUT_ENDED ||
+                 connection->input_state == INPUT_DEAF_ENDED;
+
+    return connection->interest | (ended ? STDIO_BUS_EVENT_HANGUP : 0);
+}
+
+void connection_watch(struct connection *connection, unsigned interest)
+{
+    struct stdio_bus_event_loop *loop = connection->transport->loop;
+    int status = STDIO_BUS_OK;
+
+    if (connection->interest == interest || !connection_is_open(connection))
+        return;
+    connection->interest = interest;
+    if (connection->fd_in == connection->fd_out) {
+        status = stdio_bus_event_loop_modify(loop, connection->fd_in,
+                                             interest_of_socket(connection));
+    } else {
+        status = stdio_bus_event_loop_modify(loop, connection->fd_in,
+                                             interest & STDIO_BUS_EVENT_READ);
+        if (connection->fd_out >= 0 && status == STDIO_BUS_OK)
+            status = stdio_bus_event_loop_modify(loop, connection->fd_out,
+                                                 interest & STDIO_BUS_EVENT_WRITE);
+    }
+    if (status != STDIO_BUS_OK) /* out of kernel memory: errno is the event loop's */
+        connection->handler->failed(connection, CONNECTION_BROKEN, errno);
+}
+
+void connection_release_fd(struct connection *connection, int fd, int flags)
+{
+    stdio_bus_event_loop_remove(connection->transport->loop, fd);
+    if (flags >= 0) /* borrowed, and perhaps shared: it goes back as it was */
+        fcntl(fd, F_SETFL, flags);
+    else
+        close(fd);
+}

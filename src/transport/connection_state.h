@@ -1,0 +1,118 @@
+/* The state of a connection: a pair of descriptors (the same one for a socket), the framing of both
+ * directions, the input not consumed yet, the output queue (spec 4.2, 5.1, 7.3). */
+#ifndef STDIO_BUS_TRANSPORT_CONNECTION_STATE_H
+#define STDIO_BUS_TRANSPORT_CONNECTION_STATE_H
+
+#include <stdbool.h>
+
+#include "base/limits.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/queue.h"
+#include "event/event_loop.h"
+#include "framing/framing.h"
+
+/* What all connections of a bus share. */
+struct transport {
+    struct stdio_bus_event_loop *loop;
+    struct log *log;
+    const struct limits *limits;
+    struct buffer_pool pool;
+    struct list dirty; /* connections with output queued in this round */
+};
+
+enum connection_failure {
+    CONNECTION_BROKEN,  /* a read or write failed, or the peer hung up */
+    CONNECTION_STALLED, /* the queue stayed full for backpressure_timeout_sec (spec 7.3.1) */
+    CONNECTION_LINGERED /* connection_linger has come to its end */
+};
+
+struct connection;
+
+/* Reports to the owner of a connection. Any callback may close the connection. */
+struct connection_handler {
+    /* A whole frame; in NDJSON with its newline. The bytes live until the frame moved to another
+     * connection or the call returns. Calls connection_pause to get the same frame again after
+     * connection_resume. */
+    void (*frame)(struct connection *connection, struct slice body);
+    /* The input cannot go on (spec 4.3.1, 5.3, 7.3.2): the rest of it is thrown away. */
+    void (*malformed)(struct connection *connection, enum frame_fault fault, const char *problem);
+    /* In place of malformed, where bad lines are skipped. `line`: the whole of it, or its first
+     * CONNECTION_SHOWN_BYTES or more; lives until the call returns. */
+    void (*skipped)(struct connection *connection, struct slice line, const char *problem);
+    /* A frame was refused and is skipped, and the input goes on (ADR-010); after
+     * connection_pause only after connection_resume. */
+    void (*refused)(struct connection *connection, enum frame_fault fault, const char *problem);
+    /* End of input, after its last frame. `cut`: bytes of an unterminated line, dropped. */
+    void (*ended)(struct connection *connection, size_t cut);
+    /* The output queue exceeds max_output_queue, or is below half of it again. */
+    void (*full)(struct connection *connection, bool full);
+    /* `error`: errno's value for CONNECTION_BROKEN, 0 for a hang-up. The owner closes. */
+    void (*failed)(struct connection *connection, enum connection_failure failure, int error);
+    /* No memory to read into: the input is paused. */
+    void (*starved)(struct connection *connection);
+};
+
+#define CONNECTION_SHOWN_BYTES 160
+
+enum connection_input_state {
+    INPUT_CLOSED,    /* the connection is not open */
+    INPUT_OPEN,      /* frames are taken as they come */
+    INPUT_PAUSED,    /* nothing is taken until connection_resume */
+    INPUT_ENDED,     /* read to its end, and that was reported */
+    INPUT_DEAF,      /* thrown away */
+    INPUT_DEAF_ENDED /* thrown away, and read to its end */
+};
+
+enum connection_output_state {
+    OUTPUT_CLOSED,
+    OUTPUT_SHUT,      /* the peer was told that there is no more, and has a moment to close */
+    OUTPUT_LINGERING, /* the last bytes are being written; from here on bytes are taken */
+    OUTPUT_OPEN,
+    OUTPUT_ENDING /* open until the queue is written */
+};
+
+/* A zeroed one is closed. The owner reads it and changes it through functions only. */
+struct connection {
+    struct transport *transport;
+    const struct connection_handler *handler;
+    const struct framing *framing;
+    const char *context; /* for the log */
+    struct framing_state framing_state;
+    int fd_in, fd_out;       /* -1: closed */
+    int flags_in, flags_out; /* of a borrowed descriptor, which gets them back; else -1 */
+    enum connection_input_state input_state;
+    enum connection_output_state output_state;
+    unsigned interest;    /* STDIO_BUS_EVENT_READ, _WRITE */
+    bool has_lines;       /* the framing is NDJSON */
+    bool skips_bad_lines; /* instead of reporting malformed; lines only */
+    bool full;            /* more than max_output_queue, and not below half of it since */
+    struct buffer *input; /* bytes not consumed yet; NULL: none */
+    size_t expected;      /* length of a recent frame that was longer than a read; 0: none */
+    size_t at_hand;       /* length of the frame that the owner has, or gets again after a pause:
+                           * the first bytes of the input; 0: none */
+    struct queue output;
+    struct list_node dirty;  /* in transport->dirty */
+    struct timer stall;      /* while full, lingering or shut */
+    struct timer frame_time; /* while part of a frame is here that is not paused */
+};
+
+static inline bool connection_is_open(const struct connection *connection)
+{
+    return connection->input_state != INPUT_CLOSED;
+}
+
+/* The pointers are borrowed until transport_free. */
+void transport_init(struct transport *transport, struct stdio_bus_event_loop *loop, struct log *log,
+                    const struct limits *limits);
+
+/* Frees the pool. No connection may be open. */
+void transport_free(struct transport *transport);
+
+/* Closes a descriptor; a borrowed one gets its flags back instead. */
+void connection_release_fd(struct connection *connection, int fd, int flags);
+
+/* Changes the interest in events. Failing that, reports CONNECTION_BROKEN. */
+void connection_watch(struct connection *connection, unsigned interest);
+
+#endif

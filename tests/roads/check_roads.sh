@@ -1,0 +1,41 @@
+#!/bin/sh
+# check_roads.sh: how many functions of src, in how many files, a message passes; roads.awk says
+# what counts. Run by `make check-roads`. Fails when a bound is exceeded. ROADS_TRACE=1 prints the
+# functions.
+
+roads=$BUILD_DIR/tests/roads
+work=$(mktemp -d "${TMPDIR:-/tmp}/roads.XXXXXX") || exit 99
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
+
+"${NM:-nm}" -l "$roads/roads_bus" >"$work/symbols"
+if ! grep -q '/src/main\.c:' "$work/symbols"; then
+    echo 'skipped: nm does not say where functions are defined'
+    exit 77
+fi
+# drive POOL KEYS [crash]: the trace of exchanges in a pool with such keys.
+drive() {
+    directory=$work/$1
+    mkdir "$directory" && mkfifo "$directory/requests" "$directory/answers" || exit 1
+    printf '{"pools":[{"id":"p","command":"%s","args":["--worker"],"instances":1%s}]}\n' \
+        "$roads/drive" "$2" >"$directory/config.json"
+    (cd "$directory" && "$roads/drive" "$roads/roads_bus" "$1" $3) >>"$work/trace" || exit 1
+}
+drive plain '' crash
+drive rewriting ',"clients":"sticky","ids":"rewrite"'
+awk -v show="${ROADS_TRACE:-0}" -v round=stdio_bus_event_loop_run_once \
+    -f "$SOURCE_DIR/tests/roads/roads.awk" "$work/symbols" "$work/trace" | tee "$work/roads"
+
+# bound ROAD CALLS FILES CHANGES
+bound() {
+    awk -F '[:,]? ' -v road="$1" -v c="$2" -v f="$3" -v x="$4" '
+        index($0, road ": ") == 1 { met = $3 <= c && $5 <= f && $7 <= x && $3 > 0 }
+        END {
+            printf "%s: at most %d / %d / %d: %s\n", road, c, f, x, met ? "met" : "EXCEEDED"
+            exit !met
+        }' "$work/roads"
+}
+status=0
+bound 'request, plain' 70 14 24 || status=1
+bound 'request, rewriting' 85 17 30 || status=1
+exit $status

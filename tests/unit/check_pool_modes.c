@@ -1,0 +1,477 @@
+/* Pools with a mode: the worker or client that a message goes to. */
+#include "build_config.h"
+
+#include "pool_mode_fixture.h"
+#include "router/deadlines.h"
+
+/* --- which pool --- */
+
+TEST(unnamed_messages_go_to_the_shared_pools)
+{
+    struct peer *client = add_client();
+
+    POOL("sticky", 1, STICKY);
+    POOL("a", 1, .clients = CLIENTS_SHARED);
+    POOL("b", 1, REWRITE);
+    expect_unchanged(client, "{'method':'m'}", &workers[1]);
+    expect_unchanged(client, "{'method':'m'}", &workers[2]);
+    expect_unchanged(client, "{'method':'m'}", &workers[1]);
+    expect_unchanged(client, "{'method':'m','pool':'sticky'}", &workers[0]);
+    expect_refused(give(client, "{'id':1,'method':'m','pool':'none'}"), "no such pool");
+}
+
+TEST(unnamed_messages_go_to_the_first_pool_where_none_is_shared)
+{
+    struct peer *client = add_client();
+
+    POOL("first", 1, EXCLUSIVE);
+    POOL("second", 1, STICKY);
+    expect_unchanged(client, "{'method':'m'}", &workers[0]);
+    expect_unchanged(client, "{'method':'m','pool':'second'}", &workers[1]);
+}
+
+/* Unnamed messages are read as the modes of the shared pools have it, which may come and go. */
+TEST(shared_pools_have_the_modes_of_the_pools_that_are_left)
+{
+    struct peer *client = add_client();
+
+    POOL("plain", 1, .clients = CLIENTS_SHARED);
+    ck_assert(router.all.plain && !router.all.mode.session_in_params);
+    POOL("nested", 1, NESTED, REWRITE);
+    ck_assert(!router.all.plain && router.all.mode.session_in_params);
+    departure_worker(&router, &workers[1], note_unanswered, NULL);
+    departure_remove_worker(&router, &workers[1]);
+    departure_remove_pool(&router, &pools[1]);
+    ck_assert(router.all.plain && !router.all.mode.rewrite_ids);
+    expect_unchanged(client, "{'id':1,'method':'m'}", &workers[0]);
+    expect_refused(give(client, "{'id':2,'method':'m','pool':'nested'}"), "no such pool");
+}
+
+/* --- sticky --- */
+
+TEST(sticky_clients_get_the_worker_with_fewest_and_stay)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client(), *d = add_client();
+    int i;
+
+    POOL("p", 2, STICKY);
+    expect_unchanged(a, "{'method':'m'}", &workers[0]);
+    expect_unchanged(b, "{'method':'m'}", &workers[1]);
+    expect_unchanged(c, "{'method':'m'}", &workers[0]);
+    leave(a);
+    leave(c);
+    expect_unchanged(d, "{'method':'m'}", &workers[0]);
+    for (i = 0; i < 3; i++) {
+        expect_unchanged(b, "{'method':'m'}", &workers[1]);
+        expect_unchanged(d, "{'method':'m'}", &workers[0]);
+    }
+}
+
+TEST(sticky_notifications_go_to_all_its_clients)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client();
+
+    POOL("p", 2, STICKY);
+    expect_action(give(&workers[0], "{'method':'n'}"), ACTION_DROP);
+    give(a, "{'method':'m'}");
+    give(b, "{'method':'m'}");
+    give(c, "{'method':'m'}");
+    expect_action(give(&workers[0], "{'method':'n'}"), ACTION_BROADCAST);
+    ck_assert_uint_eq(affinity_count(&workers[0]), 2);
+    /* One client's queue is full. */
+    waiting_set_full(&router, c, true);
+    expect_action(give(&workers[0], "{'method':'n'}"), ACTION_HOLD);
+    expect_action(give(&workers[1], "{'method':'n'}"), ACTION_BROADCAST);
+    waiting_set_full(&router, c, false);
+    expect_released(&workers[0]);
+    expect_action(give(&workers[0], "{'method':'n'}"), ACTION_BROADCAST);
+}
+
+TEST(sticky_notification_that_some_clients_got)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY);
+    give(a, "{'method':'m'}");
+    give(b, "{'method':'m'}");
+    expect_action(give(&workers[0], "{'method':'n'}"), ACTION_BROADCAST);
+    workers[0].broadcast = 1; /* memory ran out before b */
+    waiting_set_full(&router, b, true);
+    expect_action(give(&workers[0], "{'method':'n'}"), ACTION_HOLD);
+    ck_assert_uint_eq(workers[0].broadcast, 1);
+    leave(a);
+    leave(b);
+    expect_released(&workers[0]);
+    expect_action(give(&workers[0], "{'method':'n'}"), ACTION_DROP);
+    ck_assert_uint_eq(workers[0].broadcast, 0); /* the next notification is for all */
+}
+
+TEST(sticky_requests_go_to_the_only_client_that_waits)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY);
+    expect_refused(give(&workers[0], "{'id':1,'method':'q'}"), "unroutable");
+    give(a, "{'method':'m'}");
+    expect_unchanged(&workers[0], "{'id':1,'method':'q'}", a);
+    give(b, "{'method':'m'}");
+    expect_refused(give(&workers[0], "{'id':2,'method':'q'}"), "unroutable");
+    give(b, "{'id':7,'method':'m'}");
+    give(b, "{'id':8,'method':'m'}");
+    expect_unchanged(&workers[0], "{'id':2,'method':'q'}", b);
+    give(a, "{'id':9,'method':'m'}");
+    expect_refused(give(&workers[0], "{'id':3,'method':'q'}"), "unroutable");
+    expect_unchanged(&workers[0], "{'id':7,'result':1}", b);
+    expect_unchanged(&workers[0], "{'id':8,'result':1}", b);
+    expect_unchanged(&workers[0], "{'id':3,'method':'q'}", a);
+    expect_unchanged(b, "{'id':2,'result':1}", &workers[0]);
+    expect_unchanged(a, "{'id':3,'result':1}", &workers[0]);
+    expect_action(give(a, "{'id':3,'result':1}"), ACTION_DISCARD);
+}
+
+TEST(sticky_requests_that_were_abandoned_do_not_count)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client();
+
+    POOL("p", 1, STICKY);
+    give(a, "{'method':'m'}");
+    give(b, "{'id':1,'method':'m'}");
+    give(c, "{'id':2,'method':'m'}");
+    expect_refused(give(&workers[0], "{'id':1,'method':'q'}"), "unroutable");
+    leave(c);
+    expect_unchanged(&workers[0], "{'id':1,'method':'q'}", b);
+    give(a, "{'id':3,'method':'m'}");
+    give(b, "{'method':'notifications/cancelled','params':{'requestId':1}}");
+    expect_unchanged(&workers[0], "{'id':2,'method':'q'}", a);
+}
+
+TEST(sticky_without_rewriting_holds_equal_ids)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY);
+    give(a, "{'id':1,'method':'m'}");
+    expect_action(give(b, "{'id':1,'method':'m'}"), ACTION_HOLD);
+    expect_unchanged(&workers[0], "{'id':1,'result':1}", a);
+    expect_released(b);
+    expect_unchanged(b, "{'id':1,'method':'m'}", &workers[0]);
+    expect_unchanged(&workers[0], "{'id':1,'result':1}", b);
+}
+
+TEST(sticky_clients_stay_when_the_worker_restarts)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 2, STICKY, NESTED);
+    give(a, "{'id':1,'method':'m','params':{'sessionId':'s'}}");
+    departure_worker(&router, &workers[0], note_unanswered, NULL);
+    ck_assert_str_eq(reported, "c0:1 ");
+    ck_assert_uint_eq(router.sessions.table.count, 0);
+    expect_action(give(a, "{'method':'m'}"), ACTION_HOLD);
+    waiting_worker_available(&router, &workers[0], PEER_READY);
+    expect_released(a);
+    expect_unchanged(a, "{'method':'m'}", &workers[0]);
+    /* A worker that fails for good loses its clients. */
+    departure_worker(&router, &workers[0], note_unanswered, NULL);
+    waiting_worker_available(&router, &workers[0], PEER_FAILED);
+    expect_unchanged(a, "{'method':'m'}", &workers[1]);
+    waiting_worker_available(&router, &workers[1], PEER_FAILED);
+    expect_refused(give(a, "{'id':2,'method':'m'}"), "no worker left");
+}
+
+/* --- sessions --- */
+
+TEST(sessions_in_params)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, NESTED);
+    give(a, "{'method':'m','params':{'sessionId':'s'}}");
+    give(b, "{'method':'m','params':{'sessionId':'t'},'sessionId':'s'}");
+    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'s'}}", a);
+    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'\\u0074'}}", b);
+    expect_unchanged(&workers[0], "{'id':1,'method':'u','params':{'sessionId':'t'}}", b);
+    expect_refused(give(&workers[0], "{'id':2,'method':'u','params':{'sessionId':'x'}}"),
+                   "no such session");
+    expect_action(give(&workers[0], "{'method':'u','sessionId':'s'}"), ACTION_BROADCAST);
+}
+
+TEST(sessions_of_clients_that_left_are_not_for_others)
+{
+    struct peer *a = add_client(), *b;
+
+    POOL("p", 1, STICKY, NESTED);
+    give(a, "{'method':'m'}");
+    /* An unknown session, and only one client. */
+    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'t'}}", a);
+    b = add_client();
+    give(b, "{'id':1,'method':'session/new','params':{}}");
+    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'t'}}", b);
+    leave(b);
+    expect_refused(give(&workers[0], "{'id':1,'method':'u','params':{'sessionId':'t'}}"),
+                   "no such session");
+    expect_refused(give(&workers[0], "{'method':'u','params':{'sessionId':'t'}}"),
+                   "no such session");
+    /* A new process has no sessions of the old one. */
+    departure_worker(&router, &workers[0], note_unanswered, NULL);
+    waiting_worker_available(&router, &workers[0], PEER_READY);
+    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'t'}}", a);
+}
+
+TEST(sessions_are_learned)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, NESTED);
+    give(a, "{'id':1,'method':'session/new','params':{}}");
+    give(b, "{'id':2,'method':'session/new','params':{}}");
+    give(&workers[0], "{'id':2,'result':{'sessionId':'two'}}");
+    give(&workers[0], "{'id':1,'result':{'sessionId':'o\\u006ee'}}");
+    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'one'}}", a);
+    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'two'}}", b);
+    /* Not from the answer to a message in a session, an error, or a sessionId that is no text. */
+    give(a, "{'id':1,'method':'m','params':{'sessionId':'one'}}");
+    give(&workers[0], "{'id':1,'result':{'sessionId':'three'}}");
+    give(a, "{'id':1,'method':'m'}");
+    give(&workers[0], "{'id':1,'error':{'sessionId':'four'}}");
+    give(a, "{'id':1,'method':'m'}");
+    give(&workers[0], "{'id':1,'result':{'sessionId':5}}");
+    ck_assert_uint_eq(router.sessions.table.count, 2);
+}
+
+TEST(two_sticky_workers_may_use_one_session_id)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 2, STICKY, NESTED, REWRITE);
+    give(a, "{'id':1,'method':'session/new'}");
+    give(b, "{'id':1,'method':'session/new'}");
+    give(&workers[0], "{'id':2,'result':{'sessionId':'s'}}");
+    give(&workers[1], "{'id':2,'result':{'sessionId':'s'}}");
+    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'s'}}", a);
+    expect_unchanged(&workers[1], "{'method':'u','params':{'sessionId':'s'}}", b);
+    ck_assert_uint_eq(router.sessions.table.count, 2);
+}
+
+TEST(shared_sessions_stay_with_their_worker)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 2, NESTED, REWRITE);
+    expect(give(a, "{'id':1,'method':'session/new'}"), &workers[0],
+           "{'id':2,'method':'session/new'}");
+    give(&workers[0], "{'id':2,'result':{'sessionId':'s'}}");
+    expect_unchanged(b, "{'method':'m','params':{'sessionId':'s'}}", &workers[0]);
+    expect_unchanged(b, "{'method':'m','params':{'sessionId':'s'}}", &workers[0]);
+    expect_unchanged(b, "{'method':'m','params':{'sessionId':'new'}}", &workers[1]);
+    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'s'}}", a);
+    expect_refused(give(&workers[0], "{'id':9,'method':'u','params':{'sessionId':'x'}}"),
+                   "no such session");
+    expect_refused(give(&workers[0], "{'id':9,'method':'u'}"), "unroutable");
+}
+
+TEST(sessions_of_plain_pools_ignore_modes_of_others)
+{
+    static const char text[] = "{'sessionId':'s','method':'m'}";
+    struct peer *a = add_client();
+
+    POOL("p", 2, .clients = CLIENTS_SHARED);
+    POOL("q", 1, NESTED);
+    expect_unchanged(a, text, &workers[0]);
+    expect_unchanged(a, text, &workers[0]);
+}
+
+TEST(sessions_have_their_limit)
+{
+    struct peer *a = add_client();
+
+    router.sessions.max = 1;
+    POOL("p", 1, STICKY, NESTED);
+    give(a, "{'method':'m','params':{'sessionId':'s'}}");
+    expect_refused(give(a, "{'id':1,'method':'m','params':{'sessionId':'t'}}"), "max_sessions");
+    give(a, "{'id':1,'method':'m'}");
+    expect_unchanged(&workers[0], "{'id':1,'result':{'sessionId':'t'}}", a);
+    ck_assert_uint_eq(router.sessions.table.count, 1);
+}
+
+/* --- exclusive --- */
+
+TEST(exclusive_workers_have_one_client)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client();
+
+    POOL("p", 2, EXCLUSIVE, .busy_timeout_sec = 10);
+    router.now_ms = 1000;
+    expect_unchanged(a, "{'id':1,'method':'m'}", &workers[0]);
+    expect_unchanged(b, "{'id':1,'method':'m'}", &workers[1]);
+    ck_assert(router.demand);
+    expect_action(give(c, "{'id':1,'method':'m'}"), ACTION_HOLD);
+    ck_assert_int_eq(c->hold_until_ms, 11000);
+    expect_unchanged(&workers[0], "{'method':'n'}", a);
+    expect_unchanged(&workers[1], "{'id':'x','method':'q','params':{'sessionId':'any'}}", b);
+    expect_unchanged(&workers[1], "{'id':1,'result':0}", b);
+    /* A new process takes the place of the old one. */
+    leave(a);
+    expect_none_released();
+    waiting_worker_available(&router, &workers[0], PEER_ABSENT);
+    expect_released(c);
+    expect_action(give(c, "{'id':1,'method':'m'}"),
+                  ACTION_HOLD); /* the process starts: no time limit */
+    expect_action(give(&workers[0], "{'method':'n'}"), ACTION_DROP);
+    departure_worker(&router, &workers[0], note_unanswered, NULL);
+    expect_released(c);
+    expect_action(give(c, "{'id':1,'method':'m'}"), ACTION_HOLD);
+    waiting_worker_available(&router, &workers[0], PEER_READY);
+    expect_released(c);
+    expect_unchanged(c, "{'id':1,'method':'m'}", &workers[0]);
+    ck_assert_str_eq(reported, "");
+}
+
+TEST(exclusive_pools_keep_no_sessions)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 1, EXCLUSIVE, NESTED);
+    give(a, "{'id':1,'method':'session/new'}");
+    give(&workers[0], "{'id':1,'result':{'sessionId':'s'}}");
+    give(a, "{'method':'m','params':{'sessionId':'t'}}");
+    ck_assert_uint_eq(router.sessions.table.count, 0);
+    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'s'}}", a);
+}
+
+TEST(exclusive_clients_wait_for_the_busy_timeout)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, EXCLUSIVE, .busy_timeout_sec = 10);
+    router.now_ms = 1000;
+    give(a, "{'method':'m'}");
+    expect_action(give(b, "{'id':1,'method':'m'}"), ACTION_HOLD);
+    /* Released for another reason, and held for the rest of the time. */
+    router.now_ms = 6000;
+    waiting_worker_available(&router, &workers[0], PEER_READY);
+    expect_released(b);
+    expect_action(give(b, "{'id':1,'method':'m'}"), ACTION_HOLD);
+    ck_assert_int_eq(b->hold_until_ms, 11000);
+    waiting_expire(&router, b);
+    expect_released(b);
+    expect_refused(give(b, "{'id':1,'method':'m'}"), "busy_timeout_sec");
+    /* The next message has its own time. */
+    router.now_ms = 20000;
+    expect_action(give(b, "{'id':2,'method':'m'}"), ACTION_HOLD);
+    ck_assert_int_eq(b->hold_until_ms, 30000);
+}
+
+TEST(exclusive_worker_at_the_last_moment_is_taken)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, EXCLUSIVE, .busy_timeout_sec = 10);
+    give(a, "{'id':1,'method':'m'}");
+    expect_action(give(b, "{'id':1,'method':'m'}"), ACTION_HOLD);
+    waiting_expire(&router, b);
+    leave(a);
+    departure_worker(&router, &workers[0], note_unanswered, NULL);
+    waiting_worker_available(&router, &workers[0], PEER_READY);
+    expect_released(b);
+    expect_unchanged(b, "{'id':1,'method':'m'}", &workers[0]);
+}
+
+TEST(exclusive_client_stays_when_its_worker_crashes)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 2, EXCLUSIVE);
+    give(a, "{'id':1,'method':'m'}");
+    departure_worker(&router, &workers[0], note_unanswered, NULL);
+    ck_assert_str_eq(reported, "c0:1 ");
+    expect_action(give(a, "{'id':2,'method':'m'}"), ACTION_HOLD);
+    expect_unchanged(b, "{'id':2,'method':'m'}", &workers[1]);
+    waiting_worker_available(&router, &workers[0], PEER_READY);
+    expect_released(a);
+    expect_unchanged(a, "{'id':2,'method':'m'}", &workers[0]);
+}
+
+/* --- time limits --- */
+
+static char expired[256];
+
+static void note_expired(void *user_data, struct request *request)
+{
+    size_t used = strlen(expired);
+
+    (void)user_data;
+    snprintf(expired + used, sizeof expired - used, "%.*s ", (int)request->asker_id.text.len,
+             request->asker_id.text.data);
+}
+
+static int64_t expire(int64_t now_ms)
+{
+    expired[0] = '\0';
+    router.now_ms = now_ms;
+    deadlines_expire(&router, note_expired, NULL);
+    return deadlines_next(&router);
+}
+
+TEST(requests_time_out)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 1, .request_timeout_sec = 10);
+    POOL("q", 1, .request_timeout_sec = 3);
+    ck_assert_int_eq(expire(0), -1);
+    give(a, "{'id':1,'method':'m','pool':'p'}");
+    router.now_ms = 1000;
+    give(a, "{'id':2,'method':'m','pool':'p'}");
+    give(a, "{'id':3,'method':'m','pool':'q'}");
+    ck_assert_int_eq(expire(3999), 4000);
+    ck_assert_str_eq(expired, "");
+    ck_assert_int_eq(expire(4000), 10000);
+    ck_assert_str_eq(expired, "3 ");
+    give(&workers[0], "{'id':1,'result':1}");
+    ck_assert_int_eq(expire(10500), 11000);
+    ck_assert_str_eq(expired, "");
+    ck_assert_int_eq(expire(11000), -1);
+    ck_assert_str_eq(expired, "2 ");
+    /* The id stays taken until the late answer, which is dropped. */
+    ck_assert_uint_eq(router.from_clients.abandoned_count, 2);
+    expect_action(give(a, "{'id':2,'method':'m','pool':'p'}"), ACTION_HOLD);
+    expect_action(give(&workers[0], "{'id':2,'result':1}"), ACTION_DROP);
+    expect_released(a);
+    expect_unchanged(a, "{'id':2,'method':'m','pool':'p'}", &workers[0]);
+}
+
+TEST(token_of_an_abandoned_request_may_be_used_again)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 1, EXCLUSIVE, .request_timeout_sec = 10);
+    give(a, "{'id':1,'method':'m','params':{'_meta':{'progressToken':'t'}}}");
+    expire(20000);
+    give(a, "{'id':2,'method':'m','params':{'_meta':{'progressToken':'t'}}}");
+    expect_unchanged(&workers[0],
+                     "{'method':'notifications/progress','params':{'progressToken':'t'}}", a);
+}
+
+TEST(progress_restarts_the_clock)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 1, EXCLUSIVE, .request_timeout_sec = 10);
+    give(a, "{'id':1,'method':'m','params':{'_meta':{'progressToken':'t'}}}");
+    router.now_ms = 100;
+    give(a, "{'id':2,'method':'m'}");
+    router.now_ms = 9000;
+    expect_unchanged(&workers[0],
+                     "{'method':'notifications/progress','params':{'progressToken':'t'}}", a);
+    ck_assert_int_eq(expire(10100), 19000);
+    ck_assert_str_eq(expired, "2 ");
+    expire(19000);
+    ck_assert_str_eq(expired, "1 ");
+}
+
+int main(void)
+{
+    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
+    return harness_main("pool_modes");
+}
