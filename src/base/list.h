@@ -41,7 +41,7 @@ static inline bool list_linked(const struct list_node *node)
 
 static inline void list_append(struct list *list, struct list_node *node)
 {
-    ASSERT(!list_linked(node));
+    ASSERT(!list_linked(node) && list->head.prev != NULL);
     node->prev = list->head.prev;
     node->next = &list->head;
     node->prev->next = node;
@@ -73,7 +73,9 @@ static inline struct list_node *list_take_first(struct list *list)
 
     if (node == &list->head)
         return NULL;
-    list_remove(node);
+    list->head.next = node->next;
+    node->next->prev = &list->head;
+    node->next = node->prev = NULL;
     return node;
 }
 

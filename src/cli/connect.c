@@ -125,6 +125,7 @@ static void stop_on(struct copying *copying, int status, const char *what, int e
 /* Returns 0, or the errno of a permanent error. */
 static int fill(struct stream *stream)
 {
+    static const char blanks[] = {' ', '\t', '\r'}; /* a framed body may be followed by them */
     ssize_t got = read(stream->from, stream->bytes, CAPACITY);
 
     if (got < 0)
@@ -132,8 +133,7 @@ static int fill(struct stream *stream)
     stream->start = 0;
     stream->end = (size_t)got;
     stream->ended = got == 0;
-    /* These may follow a body of announced length. */
-    while (got > 0 && memchr(" \t\r", stream->bytes[got - 1], 3) != NULL)
+    while (got > 0 && memchr(blanks, stream->bytes[got - 1], sizeof blanks) != NULL)
         got--;
     if (got > 0)
         stream->last = stream->bytes[got - 1];

@@ -360,7 +360,7 @@ static void check_pools(struct diagnostics *diagnostics, const struct json_value
 
 #define LIMIT(name, low, high)                                                                     \
     {                                                                                              \
-        .key = #name, .min = low, .max = high, .size = sizeof((struct limits *)NULL)->name,        \
+        .key = #name, .min = (low), .max = (high), .size = sizeof((struct limits *)NULL)->name,    \
         .offset = offsetof(struct limits, name)                                                    \
     }
 

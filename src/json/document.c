@@ -145,7 +145,7 @@ static bool read_unit(struct reader *reader, unsigned *unit)
 static bool skip_escape(struct reader *reader)
 {
     struct json_position at = reader->at;
-    unsigned unit, low = 0;
+    unsigned unit = 0, low = 0;
 
     advance(reader, 1);
     if (!accept(reader, 'u')) {
@@ -289,7 +289,8 @@ static bool read_children(struct reader *reader, struct json_value *parent, char
     reader->depth++;
     advance(reader, 1);
     skip_space(reader);
-    for (more = peek(reader) != closing; more; link = &(*link)->next) {
+    more = peek(reader) != closing;
+    for (; more; link = &(*link)->next) {
         struct json_value *child = *link = new_value(parent);
 
         if (child == NULL || (parent->type == JSON_OBJECT && !read_key(reader, child)) ||
@@ -359,13 +360,14 @@ int document_read(struct document *document, struct slice source, struct documen
     /* A decoded string is not longer than its source, and its NUL takes less than the quotes. */
     *document = (struct document){.root = new_value(NULL), .strings = malloc(source.len + 1)};
     reader.string_end = document->strings;
+    reader.value = document->root;
     if (document->root != NULL && document->strings != NULL &&
         read_value(&reader, document->root)) {
         skip_space(&reader);
         if (peek(&reader) == -1 || expected(&reader, "the end of the file"))
             return STDIO_BUS_OK;
     }
-    if (error->text[0] != '\0')
+    if (reader.value != NULL)
         document_path(error->path, sizeof error->path, reader.value);
     document_free(document);
     return error->text[0] != '\0' ? STDIO_BUS_EINVAL : STDIO_BUS_ERR;

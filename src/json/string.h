@@ -9,9 +9,9 @@
 /* 1 or 0. && and || would be branches that no processor can predict. */
 static inline unsigned is_hex_digit(unsigned char c)
 {
-    unsigned digit = c - (unsigned)'0', letter = (c | 0x20u) - 'a';
+    unsigned decimal = c - (unsigned)'0', letter = (c | 0x20u) - 'a';
 
-    return (unsigned)(digit < 10) | (unsigned)(letter < 6);
+    return (unsigned)(decimal < 10) | (unsigned)(letter < 6);
 }
 
 /* The unit of UTF-16 whose four hexadecimal digits are at p. */

@@ -44,7 +44,7 @@ struct request_extras *extras_new(struct list *recycled,
     if (room > sizeof extras->text) {
         text = extras->long_text = malloc(room);
         if (text == NULL) {
-            extras_recycle(recycled, extras);
+            extras_free(extras);
             return NULL;
         }
     }

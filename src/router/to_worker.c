@@ -2,6 +2,7 @@
 
 #include "router/to_worker.h"
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/rewrite.h"
@@ -227,6 +228,7 @@ static inline struct request *record(struct decision *decision, struct peer *wor
 /* Records what the message changes; session_id is the key of a new session, if it starts one. */
 static inline void commit(struct decision *decision, struct peer *worker, struct slice session_id)
 {
+    ASSERT(worker->pool != NULL);
     if (decision->subject != ABOUT_NOTHING && is_kept_back(decision, worker))
         return;
     if (decision->asks && (decision->recorded = record(decision, worker)) == NULL)

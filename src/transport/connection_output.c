@@ -66,14 +66,17 @@ static inline void note_queued(struct connection *connection)
 
 /* --- moving --- */
 
-/* Whether to move a frame with its buffer: that costs a copy of what follows the frame instead. A
- * buffer that is mostly empty would occupy more in a queue than the queue counts. */
-static bool worth_moving(const struct connection *from, struct slice body)
+/* Whether to move a frame with its buffer, which needs room for `more` bytes: that costs a copy of
+ * what follows the frame instead. A buffer that is mostly empty would occupy more in a queue than
+ * the queue counts. */
+static bool worth_moving(const struct connection *from, struct slice body, size_t more)
 {
-    size_t rest = buffer_len(from->input) - from->at_hand;
-
+    if (from == NULL || body.len < MOVED_MIN)
+        return false;
     ASSERT(from->at_hand >= body.len && body.data == from->input->data + from->input->start);
-    return body.len >= from->input->capacity / 4 && rest <= body.len;
+    return body.len >= from->input->capacity / 4 &&
+           buffer_len(from->input) - from->at_hand <= body.len &&
+           body.data + body.len + more <= from->input->data + from->input->capacity;
 }
 
 /* Takes the buffer of the frame at hand away from `from`, which keeps the bytes after the frame.
@@ -220,14 +223,12 @@ int connection_send_body(struct connection *to, struct connection *from, struct 
 
     if (to->output_state < OUTPUT_LINGERING)
         return STDIO_BUS_OK;
-    if (from == NULL || count > 0 || body.len < MOVED_MIN || !worth_moving(from, body))
+    if (count > 0 || !worth_moving(from, body, to->has_lines))
         status = copy_body(to, body, edits, count);
-    else if (!to->has_lines)
-        status = move_sized(to, from, body);
-    else if (body.data + body.len < from->input->data + from->input->capacity)
+    else if (to->has_lines)
         status = move_as_line(to, from, body);
-    else /* no room for the newline */
-        status = copy_body(to, body, edits, count);
+    else
+        status = move_sized(to, from, body);
     if (status == STDIO_BUS_OK)
         note_queued(to);
     return status;
@@ -260,7 +261,7 @@ int connection_send_line(struct connection *to, struct connection *from, struct 
         return STDIO_BUS_OK;
     if (!to->has_lines)
         return connection_send_body(to, from, without_newline(line), NULL, 0);
-    if (from != NULL && line.len >= MOVED_MIN && worth_moving(from, line))
+    if (worth_moving(from, line, 0))
         status = move_line(to, from, line);
     else
         status = queue_append(&to->output, &to->transport->pool, line);
@@ -291,8 +292,7 @@ int connection_send_edited(struct connection *to, struct connection *from, struc
         return STDIO_BUS_OK;
     if (!to->has_lines)
         return connection_send_body(to, from, without_newline(line), edits, count);
-    if (from != NULL && line.len >= MOVED_MIN && worth_moving(from, line) &&
-        few_edited(line, edits, count))
+    if (worth_moving(from, line, 0) && few_edited(line, edits, count))
         status = move_edited(to, from, line, edits, count);
     else
         status = copy_edited(to, line, edits, count);

@@ -5,8 +5,9 @@
 # Exceptions: for clang-tidy in .clang-tidy, for cppcheck in cppcheck.suppressions, for gcc in
 # gcc_exceptions below.
 
-# The shim lets kqueue.c compile on any system.
-includes="-I$SOURCE_DIR/src -I$BUILD_DIR -I$SOURCE_DIR/tests/kqueue-shim"
+# The assertions tell the tools what callers guarantee. The shim lets kqueue.c compile on any
+# system.
+includes="-DSTDIO_BUS_ASSERTIONS -I$SOURCE_DIR/src -I$BUILD_DIR -I$SOURCE_DIR/tests/kqueue-shim"
 
 gcc_exceptions() {
     case $1 in
