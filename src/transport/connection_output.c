@@ -69,7 +69,7 @@ static inline void note_queued(struct connection *connection)
 /* Whether to move a frame with its buffer, which needs room for `more` bytes: that costs a copy of
  * what follows the frame instead. A buffer that is mostly empty would occupy more in a queue than
  * the queue counts. */
-static bool worth_moving(const struct connection *from, struct slice body, size_t more)
+static inline bool worth_moving(const struct connection *from, struct slice body, size_t more)
 {
     if (from == NULL || body.len < MOVED_MIN)
         return false;
