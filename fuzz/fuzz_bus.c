@@ -150,6 +150,7 @@ static void step_bus(struct run *run)
 static void connect_client(struct run *run)
 {
     int bytes = 2048, fds[2]; /* the system rounds this up to its minimum */
+    struct origin origin;
 
     if (run->ends->client_count == ENDS_CLIENTS_MAX || run->on_stdio || is_stopping(run))
         return;
@@ -158,7 +159,8 @@ static void connect_client(struct run *run)
     setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     ends_connect(run->ends, fds[1], fds[1]);
-    clients_accepted(&(struct bus_listener){.bus = run->bus}, fds[0], "fuzz");
+    origin_of_stdio(&origin);
+    clients_accepted(&(struct bus_listener){.bus = run->bus}, fds[0], &origin);
 }
 
 static struct letter choose_letter(struct tape *tape, bool from_worker)

@@ -276,31 +276,50 @@ static bool suppress(struct log *log, enum log_level level, const char *format, 
     return true;
 }
 
-void log_write(struct log *log, enum log_level level, const char *context, const char *format, ...)
+__attribute__((format(printf, 5, 0))) static void
+write_arguments(struct log *log, bool bounded, enum log_level level, const char *context,
+                const char *format, va_list arguments)
 {
     int saved = errno;
-    int64_t now_ms;
-    va_list arguments;
+    int64_t now_ms = clock_now_ms();
     char text[LOG_LINE_MAX];
 
-    if (!log_enabled(log, level))
-        return;
-    now_ms = clock_now_ms();
     /* There is no tick: the next line of any call site reports the lines left out before it. */
     for (size_t i = 0; i < LOG_KINDS; i++) {
         if (window_is_over(&log->kinds[i], now_ms))
             (void)report_suppressed(log, &log->kinds[i]);
     }
-    if (level < LOG_LEVEL_WARN || !suppress(log, level, format, now_ms)) {
-        va_start(arguments, format);
+    if (!bounded || !suppress(log, level, format, now_ms)) {
         /* If the arguments cannot be formatted, the format names at least the call site. */
         if (vsnprintf(text, sizeof text, format, arguments) < 0)
             (void)snprintf(text, sizeof text, "%s", format);
-        va_end(arguments);
         if (!report_dropped(log) || !write_line(log, level, context, text))
             log->dropped++;
     }
     errno = saved;
+}
+
+void log_write(struct log *log, enum log_level level, const char *context, const char *format, ...)
+{
+    va_list arguments;
+
+    if (!log_enabled(log, level))
+        return;
+    va_start(arguments, format);
+    write_arguments(log, level >= LOG_LEVEL_WARN, level, context, format, arguments);
+    va_end(arguments);
+}
+
+void log_repeated(struct log *log, enum log_level level, const char *context, const char *format,
+                  ...)
+{
+    va_list arguments;
+
+    if (!log_enabled(log, level))
+        return;
+    va_start(arguments, format);
+    write_arguments(log, true, level, context, format, arguments);
+    va_end(arguments);
 }
 
 void log_close(struct log *log)

@@ -3,8 +3,8 @@
  *     2026-01-02T03:04:05.678Z WARN  [worker=2 pid=71] text
  *
  * Writing never blocks: a line that does not fit into a full pipe is dropped, and the next one that
- * fits reports how many were. Of a WARN or ERROR, each call site writes at most LOG_BURST lines per
- * LOG_WINDOW_MS; the number left out is reported afterwards. */
+ * fits reports how many were. Of a WARN or ERROR, and of log_repeated, each call site writes at
+ * most LOG_BURST lines per LOG_WINDOW_MS; the number left out is reported afterwards. */
 #ifndef STDIO_BUS_BASE_LOG_H
 #define STDIO_BUS_BASE_LOG_H
 
@@ -70,6 +70,10 @@ void log_close(struct log *log);
  * call site is known by its address. errno stays as it was. */
 void log_write(struct log *log, enum log_level level, const char *context, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* The same for an INFO or DEBUG line that a peer can cause at will: bounded as a WARN is. */
+void log_repeated(struct log *log, enum log_level level, const char *context, const char *format,
+                  ...) __attribute__((format(printf, 4, 5)));
 
 /* Whether lines of this level are written. To be asked before work for a line is done. */
 static inline bool log_enabled(const struct log *log, enum log_level level)

@@ -3,6 +3,7 @@
 #include "bus/clients.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "bus/admission.h"
 #include "bus/cancel.h"
 #include "bus/deliver.h"
 #include "bus/listeners.h"
@@ -66,6 +68,23 @@ static void retire_workers_of(struct client *client)
     }
 }
 
+static void log_disconnected(struct client *client, const char *reason)
+{
+    struct log *log = bus_of(client)->log;
+    const struct connection *connection = &client->stream.connection;
+
+    if (connection->output.bytes > 0)
+        log_warn(log, context(client), "disconnected (%s), %zu bytes for it were dropped", reason,
+                 connection->output.bytes);
+    if (client->refused)
+        return;
+    log_repeated(log, LOG_LEVEL_INFO, context(client),
+                 "disconnected: %s; %" PRIu64 " messages in (%" PRIu64 " bytes), %" PRIu64
+                 " out (%" PRIu64 " bytes)",
+                 reason, connection->frames_in, connection->bytes_in, connection->frames_out,
+                 connection->bytes_out);
+}
+
 /* The client has disconnected (spec 7.2). */
 static void remove_client(struct client *client, const char *reason)
 {
@@ -74,11 +93,7 @@ static void remove_client(struct client *client, const char *reason)
 
     if (!list_linked(&client->link))
         return;
-    if (connection->output.bytes > 0)
-        log_warn(bus->log, context(client), "disconnected (%s), %zu bytes for it were dropped",
-                 reason, connection->output.bytes);
-    else
-        log_debug(bus->log, context(client), "disconnected (%s)", reason);
+    log_disconnected(client, reason);
     list_remove(&client->link);
     if (client->refused)
         bus->refused_count--;
@@ -240,53 +255,58 @@ static struct client *new_client(struct stdio_bus *bus, bool on_stdio)
     return client;
 }
 
-/* `peer` is for the log. NULL after the reason was logged; the descriptors are the caller's
- * then. */
-static struct client *add_client(struct stdio_bus *bus, int fd_in, int fd_out, bool on_stdio,
-                                 const char *peer)
+struct arrival {
+    int fd_in, fd_out;
+    bool on_stdio;
+    bool refused;
+};
+
+/* NULL after the reason was logged; the descriptors are the caller's then. */
+static struct client *add_client(struct stdio_bus *bus, const struct arrival *arrival,
+                                 const struct origin *origin)
 {
-    struct client *client = new_client(bus, on_stdio);
+    struct client *client = new_client(bus, arrival->on_stdio);
     const struct stream_options options = {
         .handler = &client_handler,
         .framing = bus->options.framing,
-        .fd_in = fd_in,
-        .fd_out = fd_out,
-        .borrowed = on_stdio,
+        .fd_in = arrival->fd_in,
+        .fd_out = arrival->fd_out,
+        .borrowed = arrival->on_stdio,
     };
 
     if (client == NULL || stream_open(&client->stream, &bus->transport, &options) != STDIO_BUS_OK) {
-        log_error(bus->log, "", "cannot serve %s: %s", peer, strerror(errno));
+        log_error(bus->log, "", "cannot serve %s: %s", origin->text, strerror(errno));
         free(client);
         return NULL;
     }
+    client->origin = *origin;
     list_append(&bus->clients, &client->link);
     router_add_client(&bus->router, &client->stream.endpoint.peer);
-    client->refused = bus->client_count >= bus->options.config->limits.max_connections;
+    client->refused = arrival->refused;
     if (client->refused) {
         bus->refused_count++;
     } else {
         bus->client_count++;
-        log_debug(bus->log, context(client), "connected (%s)", peer);
+        log_repeated(bus->log, LOG_LEVEL_INFO, context(client), "connected: %s", origin->text);
     }
     return client;
 }
 
 int clients_add_stdio(struct stdio_bus *bus)
 {
-    return add_client(bus, STDIN_FILENO, STDOUT_FILENO, true, "stdin and stdout") != NULL
-               ? STDIO_BUS_OK
-               : STDIO_BUS_ERR;
+    const struct arrival arrival = {STDIN_FILENO, STDOUT_FILENO, .on_stdio = true};
+    struct origin origin;
+
+    origin_of_stdio(&origin);
+    return add_client(bus, &arrival, &origin) != NULL ? STDIO_BUS_OK : STDIO_BUS_ERR;
 }
 
-/* Over max_connections: the client gets the reason. */
-static void refuse_client(struct client *client)
+/* The connection does not become a client, and gets the reason. */
+static void refuse_client(struct client *client, const char *text)
 {
     struct stdio_bus *bus = bus_of(client);
-    char text[80];
 
-    snprintf(text, sizeof text, "too many connections (max_connections %zu)",
-             bus->options.config->limits.max_connections);
-    log_warn(bus->log, context(client), "refused: %s", text);
+    log_warn(bus->log, context(client), "refused %s: %s", client->origin.text, text);
     deliver_error(&client->stream.endpoint, no_id, JSONRPC_SERVER_ERROR, text);
     close_client(client);
 }
@@ -301,20 +321,23 @@ static void tune_tcp(int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
-void clients_accepted(void *user_data, int fd, const char *peer)
+void clients_accepted(void *user_data, int fd, const struct origin *origin)
 {
     struct bus_listener *listener = user_data;
     struct stdio_bus *bus = listener->bus;
     struct client *client = NULL;
+    struct arrival arrival = {.fd_in = fd, .fd_out = fd};
+    char text[ADMISSION_TEXT_MAX];
 
     if (listener->is_tcp)
         tune_tcp(fd);
+    arrival.refused = admission_refuses(listener, origin, text, sizeof text);
     if (bus->refused_count < REFUSED_MAX)
-        client = add_client(bus, fd, fd, false, peer);
+        client = add_client(bus, &arrival, origin);
     if (client == NULL)
         close(fd);
     else if (client->refused)
-        refuse_client(client);
+        refuse_client(client, text);
 }
 
 void clients_stop_input(struct stdio_bus *bus)

@@ -8,8 +8,9 @@
 struct client {
     struct stream stream;
     struct list_node link; /* bus->clients */
+    struct origin origin;
     bool on_stdio;
-    bool refused; /* over max_connections: gets an error line and is closed */
+    bool refused; /* not admitted: gets an error line and is closed */
     struct stdio_bus_event_deferred deferred;
 };
 
@@ -18,7 +19,7 @@ struct client {
 int clients_add_stdio(struct stdio_bus *bus);
 
 /* listener_fn; user_data is a struct bus_listener. */
-void clients_accepted(void *user_data, int fd, const char *peer);
+void clients_accepted(void *user_data, int fd, const struct origin *origin);
 
 /* Ends the clients that have closed their input and for which no request is in flight any more. */
 void clients_end_answered(struct stdio_bus *bus);

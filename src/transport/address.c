@@ -15,44 +15,80 @@
 
 #include "base/descriptor.h"
 
+static const unsigned char mapped_prefix[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+void address_bytes(unsigned char to[ADDRESS_BYTES], const struct sockaddr *address)
+{
+    memset(to, 0, ADDRESS_BYTES);
+    if (address->sa_family == AF_INET) {
+        memcpy(to, mapped_prefix, sizeof mapped_prefix);
+        memcpy(to + sizeof mapped_prefix, &((const struct sockaddr_in *)address)->sin_addr, 4);
+    } else if (address->sa_family == AF_INET6) {
+        memcpy(to, &((const struct sockaddr_in6 *)address)->sin6_addr, ADDRESS_BYTES);
+    }
+}
+
+static bool is_ipv4(const unsigned char bytes[ADDRESS_BYTES])
+{
+    return memcmp(bytes, mapped_prefix, sizeof mapped_prefix) == 0;
+}
+
 const char *address_text(char *to, size_t size, const struct sockaddr *address)
 {
     char host[INET6_ADDRSTRLEN] = "?";
+    unsigned char bytes[ADDRESS_BYTES];
+    in_port_t port;
 
-    if (address->sa_family == AF_INET) {
-        const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
-
-        inet_ntop(AF_INET, &v4->sin_addr, host, sizeof host);
-        snprintf(to, size, "%s:%u", host, (unsigned)ntohs(v4->sin_port));
-    } else if (address->sa_family == AF_INET6) {
-        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
-
-        inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof host);
-        snprintf(to, size, "[%s]:%u", host, (unsigned)ntohs(v6->sin6_port));
-    } else {
+    if (address->sa_family != AF_INET && address->sa_family != AF_INET6) {
         snprintf(to, size, "unix");
+        return to;
+    }
+    port = address->sa_family == AF_INET ? ((const struct sockaddr_in *)address)->sin_port
+                                         : ((const struct sockaddr_in6 *)address)->sin6_port;
+    address_bytes(bytes, address);
+    if (is_ipv4(bytes)) {
+        inet_ntop(AF_INET, bytes + sizeof mapped_prefix, host, sizeof host);
+        snprintf(to, size, "%s:%u", host, (unsigned)ntohs(port));
+    } else {
+        inet_ntop(AF_INET6, bytes, host, sizeof host);
+        snprintf(to, size, "[%s]:%u", host, (unsigned)ntohs(port));
     }
     return to;
 }
 
 bool address_is_loopback(const struct sockaddr *address)
 {
-    if (address->sa_family == AF_INET)
-        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
-    if (address->sa_family == AF_INET6)
-        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
-    return true;
+    static const unsigned char loopback[ADDRESS_BYTES] = {[ADDRESS_BYTES - 1] = 1};
+    unsigned char bytes[ADDRESS_BYTES];
+
+    if (address->sa_family != AF_INET && address->sa_family != AF_INET6)
+        return true;
+    address_bytes(bytes, address);
+    return is_ipv4(bytes) ? bytes[sizeof mapped_prefix] == 127
+                          : memcmp(bytes, loopback, sizeof bytes) == 0;
+}
+
+/* A socket that is for IPv6 alone cannot be bound to an IPv4 address in IPv6 form. */
+static const char *unmapped(const char *host, char to[INET_ADDRSTRLEN])
+{
+    unsigned char bytes[ADDRESS_BYTES];
+
+    if (inet_pton(AF_INET6, host, bytes) != 1 || !is_ipv4(bytes))
+        return host;
+    snprintf(to, INET_ADDRSTRLEN, "%d.%d.%d.%d", bytes[12], bytes[13], bytes[14], bytes[15]);
+    return to;
 }
 
 struct addrinfo *address_resolve(const char *host, uint16_t port, char *reason, size_t reason_size)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
-    char service[8];
+    char service[8], ipv4[INET_ADDRSTRLEN];
     int status;
 
     snprintf(service, sizeof service, "%u", (unsigned)port);
-    status = getaddrinfo(host[0] != '\0' ? host : "127.0.0.1", service, &hints, &found);
+    status = getaddrinfo(host[0] != '\0' ? unmapped(host, ipv4) : "127.0.0.1", service, &hints,
+                         &found);
     if (status == 0)
         return found;
     snprintf(reason, reason_size, "%s",

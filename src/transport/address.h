@@ -11,9 +11,15 @@ struct addrinfo;
 
 #define ADDRESS_TEXT_MAX 72
 #define ADDRESS_REASON_MAX 256
+#define ADDRESS_BYTES 16 /* of an IPv6 address */
+
+/* An IPv6 address that stands for an IPv4 one (::ffff:127.0.0.1) is that in all of these. */
 
 /* "127.0.0.1:5000", "[::1]:5000", "unix". Returns `to`. */
 const char *address_text(char *to, size_t size, const struct sockaddr *address);
+
+/* An IPv4 or IPv6 address without its port, as IPv6. Zeros for another kind. */
+void address_bytes(unsigned char to[ADDRESS_BYTES], const struct sockaddr *address);
 
 bool address_is_loopback(const struct sockaddr *address);
 

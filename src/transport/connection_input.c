@@ -210,6 +210,7 @@ static void take_input(struct connection *connection)
         if (connection->input != NULL)
             connection->input->start += connection->at_hand;
         connection->at_hand = 0;
+        connection->frames_in++;
     }
     trim(connection);
 }
@@ -272,6 +273,7 @@ void connection_readable(void *user_data, unsigned events)
     got = read(connection->fd_in, connection->input->data + connection->input->end, room);
     if (got > 0) {
         connection->input->end += (size_t)got;
+        connection->bytes_in += (size_t)got;
         take_input(connection);
     } else if (got == 0) {
         end_input(connection);

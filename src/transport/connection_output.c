@@ -55,6 +55,7 @@ static inline void note_queued(struct connection *connection)
 {
     struct transport *transport = connection->transport;
 
+    connection->frames_out++;
     if (!list_linked(&connection->dirty))
         list_append(&transport->dirty, &connection->dirty);
     if (connection->full || connection->output.bytes <= transport->limits->max_output_queue)
@@ -364,6 +365,7 @@ static int write_some(struct connection *connection)
     if (written < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? STDIO_BUS_EAGAIN
                                                                          : STDIO_BUS_ERR;
+    connection->bytes_out += (size_t)written;
     queue_consume(&connection->output, &connection->transport->pool, (size_t)written);
     return (size_t)written == offered ? STDIO_BUS_OK : STDIO_BUS_EAGAIN;
 }

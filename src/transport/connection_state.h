@@ -92,9 +92,11 @@ struct connection {
     size_t at_hand;       /* length of the frame that the owner has, or gets again after a pause:
                            * the first bytes of the input; 0: none */
     struct queue output;
-    struct list_node dirty;  /* in transport->dirty */
-    struct timer stall;      /* while full, lingering or shut */
-    struct timer frame_time; /* while part of a frame is here that is not paused */
+    uint64_t bytes_in, bytes_out;   /* read, written */
+    uint64_t frames_in, frames_out; /* taken by the owner, queued */
+    struct list_node dirty;         /* in transport->dirty */
+    struct timer stall;             /* while full, lingering or shut */
+    struct timer frame_time;        /* while part of a frame is here that is not paused */
 };
 
 static inline bool connection_is_open(const struct connection *connection)

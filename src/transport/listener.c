@@ -31,16 +31,17 @@
 static int accept_one(int fd, struct sockaddr_storage *address)
 {
     socklen_t len = sizeof *address;
+
+    address->ss_family = AF_UNIX; /* some systems give no address for a peer without one */
 #ifdef HAVE_ACCEPT4
     return accept4(fd, (struct sockaddr *)address, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
 #else
-    int accepted = accept(fd, (struct sockaddr *)address, &len);
-
-    if (accepted >= 0) {
-        fcntl(accepted, F_SETFD, FD_CLOEXEC);
-        fcntl(accepted, F_SETFL, O_NONBLOCK);
+    fd = accept(fd, (struct sockaddr *)address, &len);
+    if (fd >= 0) {
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+        fcntl(fd, F_SETFL, O_NONBLOCK);
     }
-    return accepted;
+    return fd;
 #endif
 }
 
@@ -83,7 +84,7 @@ static void acceptable(void *user_data, unsigned events)
     (void)events;
     for (int i = 0; i < ACCEPTS_PER_ROUND && socket->fd >= 0; i++) {
         struct sockaddr_storage address;
-        char peer[ADDRESS_TEXT_MAX];
+        struct origin origin;
         int fd = accept_one(socket->fd, &address);
 
         if (fd < 0) {
@@ -93,8 +94,8 @@ static void acceptable(void *user_data, unsigned events)
                 rest(listener, errno);
             return;
         }
-        address_text(peer, sizeof peer, (const struct sockaddr *)&address);
-        listener->fn(listener->user_data, fd, peer);
+        origin_of_socket(&origin, fd, (const struct sockaddr *)&address);
+        listener->fn(listener->user_data, fd, &origin);
         if (socket->fd >= 0 && fd > listener->fd_max) {
             rest(listener, EMFILE);
             return;

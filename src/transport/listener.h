@@ -8,9 +8,11 @@
 
 #include "base/log.h"
 #include "event/event_loop.h"
+#include "transport/origin.h"
 
-/* Gets each accepted descriptor, which is non-blocking and close-on-exec, and owns it. */
-typedef void listener_fn(void *user_data, int fd, const char *peer);
+/* Gets each accepted descriptor, which is non-blocking and close-on-exec, and owns it. The origin
+ * lives until the call returns. */
+typedef void listener_fn(void *user_data, int fd, const struct origin *origin);
 
 /* Sockets that one TCP name may stand for (127.0.0.1 and ::1, say). */
 #define LISTENER_SOCKETS_MAX 8

@@ -144,6 +144,8 @@ PLAIN(int, fstat, -1, (int fd, struct stat *to), (fd, to))
 PLAIN(int, getentropy, -1, (void *to, size_t len), (to, len))
 PLAIN(int, getrlimit, -1, (unsigned what, struct rlimit *to), (what, to))
 PLAIN(int, getsockname, -1, (int fd, struct sockaddr *to, socklen_t *len), (fd, to, len))
+PLAIN(int, getsockopt, -1, (int fd, int level, int name, void *value, socklen_t *len),
+      (fd, level, name, value, len))
 PLAIN(struct tm *, gmtime_r, NULL, (const time_t *when, struct tm *to), (when, to))
 PLAIN(const char *, inet_ntop, NULL, (int family, const void *from, char *to, socklen_t size),
       (family, from, to, size))

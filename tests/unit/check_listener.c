@@ -37,7 +37,7 @@ static FILE *log_file;
 static char folder[64], path[128];
 static struct listener listener;
 static int accepted[ACCEPTED_MAX], accepted_count;
-static char last_peer[ADDRESS_TEXT_MAX];
+static struct origin last_origin;
 static bool close_when_accepted;
 
 static void set_up(void)
@@ -69,14 +69,14 @@ static void tear_down(void)
     stdio_bus_event_loop_destroy(loop);
 }
 
-static void on_accepted(void *user_data, int fd, const char *peer)
+static void on_accepted(void *user_data, int fd, const struct origin *origin)
 {
     ck_assert_ptr_eq(user_data, &accepted);
     ck_assert_int_ne(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
     ck_assert_int_ne(fcntl(fd, F_GETFD) & FD_CLOEXEC, 0);
     ck_assert_int_lt(accepted_count, ACCEPTED_MAX);
     accepted[accepted_count++] = fd;
-    snprintf(last_peer, sizeof last_peer, "%s", peer);
+    last_origin = *origin;
     if (close_when_accepted)
         listener_close(&listener);
 }
@@ -179,7 +179,13 @@ TEST(unix_socket_accepts)
     for (i = 0; i < 40; i++)
         clients[i] = connect_unix(path);
     run_until_accepted(40);
-    ck_assert_str_eq(last_peer, "unix");
+    ck_assert(last_origin.is_local);
+    if (last_origin.has_credentials) {
+        ck_assert_uint_eq(last_origin.uid, geteuid());
+        ck_assert_uint_eq(last_origin.gid, getegid());
+        ck_assert_ptr_nonnull(strstr(last_origin.text, "uid "));
+    }
+    ck_assert_int_eq(last_origin.has_credentials, ORIGIN_HAS_CREDENTIALS);
     ck_assert_int_eq(write(clients[0], "x", 1), 1);
     ck_assert_int_eq(stdio_bus_event_loop_run_once(loop, 0), 0); /* it is at rest */
     for (i = 0; i < 40; i++)
@@ -514,7 +520,7 @@ TEST_ROWS(tcp_over_ipv4, 2)
     client = connect_tcp4(port);
     run_until_accepted(1);
     snprintf(text, sizeof text, "127.0.0.1:%u", (unsigned)port_of(client));
-    ck_assert_str_eq(last_peer, text);
+    ck_assert_str_eq(last_origin.text, text);
     close(client);
 }
 
@@ -534,7 +540,7 @@ TEST(tcp_over_ipv6)
     client = connect_tcp6(port);
     run_until_accepted(1);
     snprintf(text, sizeof text, "[::1]:%u", (unsigned)port_of(client));
-    ck_assert_str_eq(last_peer, text);
+    ck_assert_str_eq(last_origin.text, text);
     close(client);
 }
 
@@ -555,7 +561,7 @@ TEST(both_families_have_sockets_of_their_own)
                      STDIO_BUS_OK);
     client = connect_tcp4(port);
     run_until_accepted(1);
-    ck_assert_int_eq(strncmp(last_peer, "127.0.0.1:", 10), 0);
+    ck_assert_int_eq(strncmp(last_origin.text, "127.0.0.1:", 10), 0);
     close(client);
     listener_close(&second);
 }

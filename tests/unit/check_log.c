@@ -417,6 +417,21 @@ START_TEST(only_warnings_and_errors_are_limited)
 }
 END_TEST
 
+START_TEST(line_that_a_peer_causes_is_limited)
+{
+    open_over_pipe(LOG_LEVEL_INFO);
+    for (int i = 0; i < LOG_BURST + 5; i++) {
+        log_repeated(&fixture.log, LOG_LEVEL_INFO, "client=1", "connected %d", i);
+        log_repeated(&fixture.log, LOG_LEVEL_DEBUG, "", "not seen %d", i);
+    }
+    ck_assert_uint_eq(count_lines(read_output()), LOG_BURST);
+    ck_assert(has(fixture.output, "INFO  [client=1] connected 9\n"));
+    forget_output();
+    log_close(&fixture.log);
+    ck_assert(has(read_output(), "INFO  5 more lines left out like \"connected %d\"\n"));
+}
+END_TEST
+
 /* --- files --- */
 
 /* The content of the file; it lives until the next call. */
@@ -625,6 +640,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, torn_line_does_not_garble_the_next, 0, (int)FIRST_LINE_LEN);
     tcase_add_test(tcase, repeated_warning_is_limited_and_summed_up);
     tcase_add_test(tcase, only_warnings_and_errors_are_limited);
+    tcase_add_test(tcase, line_that_a_peer_causes_is_limited);
     tcase_add_test(tcase, file_is_appended_to_and_reopened);
     tcase_add_test(tcase, without_a_path_nothing_is_reopened);
     tcase_add_test(tcase, fifo_without_reader_is_refused);

@@ -1,0 +1,93 @@
+#include "build_config.h"
+
+#include "transport/origin.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* The first byte of a key: the kinds of origins never compare equal. */
+enum { KEY_STDIO = 1, KEY_UNKNOWN_USER, KEY_USER, KEY_ADDRESS };
+
+void origin_of_stdio(struct origin *origin)
+{
+    *origin = (struct origin){.key = {KEY_STDIO}, .is_local = true, .text = "stdio"};
+}
+
+/* False: the system does not say. */
+static bool read_credentials(struct origin *origin, int fd)
+{
+#if defined HAVE_STRUCT_UCRED_UID
+    struct ucred peer;
+    socklen_t len = sizeof peer;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+        return false;
+    origin->uid = peer.uid;
+    origin->gid = peer.gid;
+    origin->pid = peer.pid;
+    return true;
+#elif defined HAVE_GETPEEREID
+    return getpeereid(fd, &origin->uid, &origin->gid) == 0;
+#else
+    (void)origin;
+    (void)fd;
+    return false;
+#endif
+}
+
+static void write_user(struct origin *origin)
+{
+    int len = snprintf(origin->text, sizeof origin->text, "uid %ld, gid %ld", (long)origin->uid,
+                       (long)origin->gid);
+
+    if (origin->pid > 0)
+        snprintf(origin->text + len, sizeof origin->text - (size_t)len, ", pid %ld",
+                 (long)origin->pid);
+}
+
+static void of_user(struct origin *origin, int fd)
+{
+    origin->is_local = true;
+    origin->has_credentials = read_credentials(origin, fd);
+    if (!origin->has_credentials) {
+        origin->key[0] = KEY_UNKNOWN_USER;
+        snprintf(origin->text, sizeof origin->text, "an unknown user");
+        return;
+    }
+    origin->key[0] = KEY_USER;
+    memcpy(origin->key + 1, &origin->uid, sizeof origin->uid);
+    write_user(origin);
+}
+
+/* A connection to one of the machine's own addresses comes from there too. */
+static bool is_own_address(int fd, const unsigned char peer[ADDRESS_BYTES])
+{
+    struct sockaddr_storage own;
+    socklen_t len = sizeof own;
+    unsigned char bytes[ADDRESS_BYTES];
+
+    if (getsockname(fd, (struct sockaddr *)&own, &len) < 0)
+        return false;
+    address_bytes(bytes, (const struct sockaddr *)&own);
+    return memcmp(bytes, peer, sizeof bytes) == 0;
+}
+
+void origin_of_socket(struct origin *origin, int fd, const struct sockaddr *address)
+{
+    *origin = (struct origin){.pid = 0};
+    if (address->sa_family != AF_INET && address->sa_family != AF_INET6) {
+        of_user(origin, fd);
+        return;
+    }
+    origin->key[0] = KEY_ADDRESS;
+    address_bytes(origin->key + 1, address);
+    address_text(origin->text, sizeof origin->text, address);
+    origin->is_local = address_is_loopback(address) || is_own_address(fd, origin->key + 1);
+}
+
+bool origin_equal(const struct origin *a, const struct origin *b)
+{
+    return memcmp(a->key, b->key, sizeof a->key) == 0;
+}

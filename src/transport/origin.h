@@ -1,0 +1,40 @@
+/* The origin of a connection: the user or the address that opened it. */
+#ifndef STDIO_BUS_TRANSPORT_ORIGIN_H
+#define STDIO_BUS_TRANSPORT_ORIGIN_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "transport/address.h"
+
+#define ORIGIN_KEY_BYTES (1 + ADDRESS_BYTES)
+
+/* Whether this system reports the credentials of the peer of a Unix socket. */
+#if defined HAVE_STRUCT_UCRED_UID || defined HAVE_GETPEEREID
+#define ORIGIN_HAS_CREDENTIALS 1
+#else
+#define ORIGIN_HAS_CREDENTIALS 0
+#endif
+
+struct origin {
+    unsigned char key[ORIGIN_KEY_BYTES]; /* the same for all connections of one user, or of one
+                                          * address, whatever their ports */
+    bool is_local;                       /* on this machine */
+    bool has_credentials;                /* the peer of a Unix socket, when it connected: */
+    uid_t uid;
+    gid_t gid;
+    pid_t pid;                   /* 0: unknown */
+    char text[ADDRESS_TEXT_MAX]; /* for the log: "uid 1000, gid 1000, pid 4711", "127.0.0.1:5123" */
+};
+
+/* The origin of stdin and stdout. */
+void origin_of_stdio(struct origin *origin);
+
+/* The origin of an accepted socket, whose peer has this address. */
+void origin_of_socket(struct origin *origin, int fd, const struct sockaddr *address);
+
+/* Whether both are the same user, or the same address. */
+bool origin_equal(const struct origin *a, const struct origin *b);
+
+#endif
