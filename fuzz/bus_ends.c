@@ -40,6 +40,7 @@ static const struct error_line {
     {true, false, true, -32700, "an invalid number"},
     {true, false, true, -32600, "message exceeds max_input_buffer"},
     {true, false, true, -32600, "id must be a string or a number"},
+    {true, false, true, -32600, "id is a number that is too large"},
     {true, false, true, -32600, "sessionId must be a string"},
     {true, false, true, -32000, "too many connections (max_connections %zu)"},
     {true, false, false, -32700, "no Content-Length"},

@@ -72,14 +72,14 @@ static struct message_id id_written(const char *before, struct slice text, const
     return message.id;
 }
 
-/* The same number, written in other ways, is the same id. */
+/* The same number, written in other ways, is the same id, as far as doubles tell integers apart. */
 static void check_number(struct message_id id, struct slice raw)
 {
     static const char *const afters[] = {".0", "e0", "0e-1", ".000E+0", "00e-02"};
     struct message_scratch scratch;
     size_t i;
 
-    if (raw.len > 100 || memchr(raw.data, '.', raw.len) || memchr(raw.data, 'e', raw.len) ||
+    if (raw.len > 15 || memchr(raw.data, '.', raw.len) || memchr(raw.data, 'e', raw.len) ||
         memchr(raw.data, 'E', raw.len))
         return;
     for (i = 0; i < sizeof afters / sizeof *afters; i++) {
@@ -136,6 +136,12 @@ static bool check_string(const char *line, const struct scan_field *field, struc
     return field->type <= SCAN_NULL || (field->type == SCAN_STRING && len <= max);
 }
 
+static bool has_id(enum message_problem problem)
+{
+    return problem != MESSAGE_ID_TYPE && problem != MESSAGE_ID_LENGTH &&
+           problem != MESSAGE_ID_RANGE;
+}
+
 static void check_fields(struct slice line, const struct message *message,
                          enum message_problem problem)
 {
@@ -148,17 +154,17 @@ static void check_fields(struct slice line, const struct message *message,
            "result and error");
     raw = slice_of(line.data + is.fields.id.offset, is.fields.id.len);
     if (is.fields.id.type == SCAN_NUMBER) {
-        EXPECT(raw.len > STDIO_BUS_MAX_REQUEST_ID_LEN ? problem == MESSAGE_ID_LENGTH
-                                                      : message->id.type == ID_NUMBER,
+        EXPECT((raw.len > STDIO_BUS_MAX_REQUEST_ID_LEN) == (problem == MESSAGE_ID_LENGTH) &&
+                   (message->id.type == ID_NUMBER) == has_id(problem),
                "a number");
-        if (problem != MESSAGE_ID_LENGTH)
+        if (has_id(problem))
             check_number(message->id, raw);
     } else {
         bool good = check_string(line.data, &is.fields.id, id, STDIO_BUS_MAX_REQUEST_ID_LEN);
 
-        EXPECT(good == (problem != MESSAGE_ID_TYPE && problem != MESSAGE_ID_LENGTH), "id");
+        EXPECT(good == has_id(problem), "id");
     }
-    if (problem == MESSAGE_ID_TYPE || problem == MESSAGE_ID_LENGTH) {
+    if (!has_id(problem)) {
         EXPECT(message->id.type == ID_NONE, "an id that is none");
         return;
     }

@@ -3,6 +3,7 @@
 #include "json/message.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,41 +65,48 @@ const struct body_check json_body_check = {
 /* Below this limit each integer has a double of its own. */
 #define DOUBLE_EXACT 9007199254740992.0
 
-/* An integer without sign or exponent, which is its own text. */
+/* The significant digits that tell any two decimals, and any two doubles, apart. */
+#define DECIMAL_DIGITS 15
+#define DOUBLE_DIGITS 17
+
+#define DOUBLE_TEXT_MAX 32
+
+/* An integer without fraction and exponent, which every reader takes as it stands. */
 static bool is_plain_integer(struct slice raw)
 {
-    for (size_t i = 0; i < raw.len; i++) {
+    for (size_t i = raw.data[0] == '-'; i < raw.len; i++) {
         if (raw.data[i] < '0' || raw.data[i] > '9')
             return false;
     }
     return true;
 }
 
-/* Most JSON readers turn numbers into doubles: a fraction that is close enough becomes an integer,
- * and the reply has that integer. */
-static struct slice rounded_text(char to[MESSAGE_ID_TEXT_MAX], struct slice raw)
+/* The fewest digits that stand for this double. */
+static struct slice double_text(char to[DOUBLE_TEXT_MAX], double value)
 {
-    double value;
+    int len = 0;
 
-    memcpy(to, raw.data, raw.len);
-    to[raw.len] = '\0';
-    value = strtod(to, NULL);
-    if (!(value > -DOUBLE_EXACT && value < DOUBLE_EXACT) || (double)(int64_t)value != value)
-        return raw;
-    return slice_of(to, (size_t)snprintf(to, MESSAGE_ID_TEXT_MAX, "%" PRId64, (int64_t)value));
+    for (int digits = DECIMAL_DIGITS; digits <= DOUBLE_DIGITS; digits++) {
+        len = snprintf(to, DOUBLE_TEXT_MAX, "%.*g", digits, value);
+        if (strtod(to, NULL) == value)
+            break;
+    }
+    return slice_of(to, (size_t)len);
 }
 
-/* The text of a number (see struct message_id), in `to` where it is not `raw` itself. */
-static struct slice number_text(char to[MESSAGE_ID_TEXT_MAX], struct slice raw)
+/* An integer of 2 to the power of 53 or more, or a fraction. */
+static struct slice number_text(char to[MESSAGE_ID_TEXT_MAX], double value)
 {
+    char shortest[DOUBLE_TEXT_MAX];
+    struct slice text = double_text(shortest, value);
     struct decimal decimal;
     size_t len = 0, count;
 
-    decimal_read(&decimal, raw);
-    if (decimal.digits.len == 0)
-        return slice_of("0", 1);
-    if (decimal.huge || decimal.exponent < 0)
-        return rounded_text(to, raw);
+    decimal_read(&decimal, text);
+    if (decimal.exponent < 0) {
+        memcpy(to, text.data, text.len);
+        return slice_of(to, text.len);
+    }
     if (decimal.negative)
         to[len++] = '-';
     count = decimal_digits(&decimal, to + len);
@@ -112,12 +120,35 @@ static struct slice number_text(char to[MESSAGE_ID_TEXT_MAX], struct slice raw)
     return slice_of(to, len);
 }
 
+/* The text of a number (see struct message_id), in `to` where it is not `raw` itself. */
+static enum message_problem read_number(struct slice *text, char to[MESSAGE_ID_TEXT_MAX],
+                                        struct slice raw)
+{
+    double value;
+
+    if (is_plain_integer(raw)) {
+        *text = slice_equal(raw, slice_of("-0", 2)) ? slice_of("0", 1) : raw;
+        return MESSAGE_OK;
+    }
+    memcpy(to, raw.data, raw.len);
+    to[raw.len] = '\0';
+    value = strtod(to, NULL);
+    if (!isfinite(value))
+        return MESSAGE_ID_RANGE;
+    if (value > -DOUBLE_EXACT && value < DOUBLE_EXACT && (double)(int64_t)value == value)
+        *text = slice_of(to, (size_t)snprintf(to, MESSAGE_ID_TEXT_MAX, "%" PRId64, (int64_t)value));
+    else
+        *text = number_text(to, value);
+    return MESSAGE_OK;
+}
+
 /* Leaves *id as it is where there is none. */
 static inline enum message_problem read_id(struct message_id *id, struct slice bytes,
                                            const struct scan_field *field,
                                            struct message_scratch *scratch)
 {
     struct slice text = {bytes.data + field->offset, field->len};
+    enum message_problem problem;
 
     switch (field->type) {
     case SCAN_STRING:
@@ -130,8 +161,9 @@ static inline enum message_problem read_id(struct message_id *id, struct slice b
     case SCAN_NUMBER:
         if (text.len > STDIO_BUS_MAX_REQUEST_ID_LEN)
             return MESSAGE_ID_LENGTH;
-        if (!is_plain_integer(text))
-            text = number_text(scratch->id, text);
+        problem = read_number(&text, scratch->id, text);
+        if (problem != MESSAGE_OK)
+            return problem;
         id->type = ID_NUMBER;
         break;
     case SCAN_OTHER:
@@ -196,6 +228,7 @@ const char *message_problem_text(enum message_problem problem)
         [MESSAGE_OK] = "no problem",
         [MESSAGE_ID_TYPE] = "id must be a string or a number",
         [MESSAGE_ID_LENGTH] = "id is too long",
+        [MESSAGE_ID_RANGE] = "id is a number that is too large",
         [MESSAGE_SESSION_TYPE] = "sessionId must be a string",
         [MESSAGE_SESSION_LENGTH] = "sessionId is too long",
         [MESSAGE_POOL_TYPE] = "pool must be a string",

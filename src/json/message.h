@@ -19,12 +19,12 @@ enum id_type { ID_NONE, ID_STRING, ID_NUMBER };
  *
  * A string's text is decoded; a surrogate alone is three bytes (json/string.h).
  *
- * A number with an integer value has one text per value: its decimal digits (1, 1.0, 1e0 and 10e-1
- * are "1", -0 is "0"), or "<digits>e<exponent>" without a zero at the end of the digits if there
- * would be more than STDIO_BUS_MAX_REQUEST_ID_LEN digits. A number whose double is an integer below
- * 2 to the power of 53 has the text of that integer (1.00000000000000000001 is "1"). Any other
- * number is its own text, as is a number whose exponent has more than 18 digits. The text is at
- * most MESSAGE_ID_TEXT_MAX bytes. */
+ * Readers of JSON take an integer without fraction and exponent as it stands, most exactly, and any
+ * other number as a double. So an integer is its own text (-0 is "0"), and the other spellings of
+ * one double have one text: 1.0, 1e0, 10e-1 and 1.00000000000000000001 are "1"; 1.50 is "1.5"; 1e22
+ * is an integer of 23 digits. An integer of more than STDIO_BUS_MAX_REQUEST_ID_LEN digits is
+ * "<digits>e<exponent>". A number that no double can hold is MESSAGE_ID_RANGE. The text is at most
+ * MESSAGE_ID_TEXT_MAX bytes. */
 #define MESSAGE_ID_TEXT_MAX (STDIO_BUS_MAX_REQUEST_ID_LEN + 24)
 
 struct message_id {
@@ -53,6 +53,7 @@ enum message_problem {
     MESSAGE_OK,
     MESSAGE_ID_TYPE,        /* id is an object, array or boolean */
     MESSAGE_ID_LENGTH,      /* id over STDIO_BUS_MAX_REQUEST_ID_LEN bytes */
+    MESSAGE_ID_RANGE,       /* id is a number beyond all doubles: a worker could answer Infinity */
     MESSAGE_SESSION_TYPE,   /* sessionId is not a string, null included */
     MESSAGE_SESSION_LENGTH, /* sessionId over STDIO_BUS_MAX_SESSION_ID_LEN bytes */
     MESSAGE_POOL_TYPE,      /* pool is not a string, null included */

@@ -32,7 +32,6 @@ void decimal_read(struct decimal *decimal, struct slice number)
         last++;
     if (last < end)
         decimal->exponent = read_exponent(last + 1, end);
-    decimal->huge = decimal->exponent == HUGE_EXPONENT || decimal->exponent == -HUGE_EXPONENT;
     point = memchr(first, '.', (size_t)(last - first));
     if (point == NULL)
         point = last;

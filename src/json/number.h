@@ -11,9 +11,8 @@
 struct decimal {
     struct slice digits; /* points into the text. No zero at either end; the decimal point may be
                           * between them. Empty: the value is 0 */
-    int64_t exponent;
+    int64_t exponent;    /* not exact if the text has more than 18 digits of it */
     bool negative;
-    bool huge; /* the exponent in the text has more than 18 digits; `exponent` is not exact */
 };
 
 static inline bool is_digit(int c)

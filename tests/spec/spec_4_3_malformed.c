@@ -70,6 +70,8 @@ static const struct bad_line not_routable[] = {
     {"{\"id\":[1]}", 0, NOT_ROUTABLE},
     {"{\"id\":true}", 0, NOT_ROUTABLE},
     {"{\"id\":false,\"method\":\"echo\"}", 0, NOT_ROUTABLE},
+    {"{\"id\":1e400,\"method\":\"echo\"}", 0, NOT_ROUTABLE},
+    {"{\"id\":-1e309}", 0, NOT_ROUTABLE},
     {"{\"id\":1,\"sessionId\":1}", 0, NOT_ROUTABLE},
     {"{\"id\":1,\"sessionId\":{\"a\":\"b\"}}", 0, NOT_ROUTABLE},
     {"{\"id\":1,\"sessionId\":[\"a\"]}", 0, NOT_ROUTABLE},
