@@ -160,7 +160,7 @@ static bool after_round(void *user_data)
 
     for (count = 0; count < RELEASES_PER_ROUND && !list_empty(&router->released); count++)
         deliver_resume(waiting_next_released(router));
-    if (router->timed)
+    if (router->timed | router->abandoned)
         cancel_plan(bus);
     if (has_notes(bus))
         act_on_notes(bus);

@@ -51,6 +51,9 @@ void cancel_plan(struct stdio_bus *bus)
 {
     int64_t next_ms = deadlines_next(&bus->router);
 
+    bus->router.abandoned = false;
+    if (next_ms < 0)
+        stdio_bus_event_loop_stop_timer(bus->loop, &bus->requests);
     if (next_ms < 0 || (timer_started(&bus->requests) && next_ms >= bus->requests_due_ms))
         return;
     bus->requests_due_ms = next_ms;
@@ -72,7 +75,14 @@ static void request_expired(void *user_data, struct request *request)
 void cancel_expired(void *user_data)
 {
     struct stdio_bus *bus = user_data;
+    size_t freed;
 
-    bus->router.now_ms = stdio_bus_event_loop_now_ms(bus->loop);
+    bus_read_clock(bus);
     deadlines_expire(&bus->router, request_expired, bus);
+    freed = deadlines_free_abandoned(&bus->router);
+    if (freed > 0)
+        log_warn(bus->log, "",
+                 "%zu request(s) that were given up are forgotten: no answer in abandoned_id_sec",
+                 freed);
+    bus->router.abandoned = true; /* the next deadline is to be planned */
 }

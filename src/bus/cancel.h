@@ -11,7 +11,8 @@ void cancel_requests_of(struct stdio_bus *bus, struct peer *client);
 /* Starts bus->requests for the first deadline of a request, if there is one. */
 void cancel_plan(struct stdio_bus *bus);
 
-/* timer_fn of bus->requests: requests whose time is over get an error and are cancelled. */
+/* timer_fn of bus->requests: requests whose time is over get an error and are cancelled, and ids
+ * that were abandoned for too long are free. */
 void cancel_expired(void *user_data);
 
 #endif

@@ -102,6 +102,7 @@ static void remove_client(struct client *client, const char *reason)
     cancel_requests_of(bus, &client->stream.endpoint.peer);
     retire_workers_of(client);
     bus->router.demand = true;
+    bus_read_clock(bus);
     departure_client(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
     stdio_bus_event_loop_stop_timer(bus->loop, &client->stream.endpoint.hold_timer);
     connection_close(connection);

@@ -160,6 +160,8 @@ static void forward(struct stdio_bus *bus, struct endpoint *from, struct decisio
     if (log_enabled(bus->log, LOG_LEVEL_DEBUG))
         log_message(decision, bus, LOG_LEVEL_DEBUG, "forwarding", " to ", to->context);
     if (to->ops->deliver(to, &delivery) == STDIO_BUS_OK) {
+        if (decision->cancelled != NULL)
+            bus_read_clock(bus);
         if (decision->answered != NULL || decision->cancelled != NULL)
             decision_delivered(decision);
     } else {
@@ -211,7 +213,7 @@ void deliver_message(struct endpoint *from, const struct message *message)
     struct decision decision;
 
     if (bus->router.timed)
-        bus->router.now_ms = stdio_bus_event_loop_now_ms(bus->loop);
+        bus_read_clock(bus);
     decision_begin(&decision, &bus->router, &from->peer, message);
     if (from->is_worker)
         to_client(&decision);

@@ -63,6 +63,12 @@ static inline void bus_note_stop(struct stdio_bus *bus, enum bus_outcome reason)
     bus->stop_noted = true;
 }
 
+/* Before the router gives requests up, and before its decisions if it has deadlines. */
+static inline void bus_read_clock(struct stdio_bus *bus)
+{
+    bus->router.now_ms = stdio_bus_event_loop_now_ms(bus->loop);
+}
+
 /* Starts the time of drain_timeout_sec. */
 static inline void bus_start_drain(struct stdio_bus *bus)
 {

@@ -145,6 +145,7 @@ static void on_gone(struct worker *worker)
     struct stdio_bus *bus = bus_of(worker);
 
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->stream.endpoint.hold_timer);
+    bus_read_clock(bus);
     departure_worker(&bus->router, &worker->stream.endpoint.peer, report_unanswered, bus);
 }
 

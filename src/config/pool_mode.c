@@ -50,13 +50,17 @@ void pool_mode_read(struct pool_mode *mode, const struct json_value *pool)
     int protocol = word_of(pool, "protocol", pool_mode_protocol_words, -1) + 1;
     const struct pool_mode *preset = &presets[protocol];
     int clients = word_of(pool, "clients", pool_mode_clients_words, (int)preset->clients);
+    /* Programs of a protocol may leave a cancelled request unanswered, and their clients count from
+     * 0 or 1: no id of one client may be in the way of another. */
+    bool rewrite = preset->rewrite_ids ||
+                   (protocol != PROTOCOL_UNKNOWN && clients != CLIENTS_EXCLUSIVE);
 
     *mode = (struct pool_mode){
         .clients = (enum pool_clients)clients,
         .protocol = (enum pool_protocol)protocol,
         .session_in_params = word_of(pool, "session", pool_mode_session_words,
                                      preset->session_in_params) != 0,
-        .rewrite_ids = word_of(pool, "ids", pool_mode_ids_words, preset->rewrite_ids) != 0,
+        .rewrite_ids = word_of(pool, "ids", pool_mode_ids_words, rewrite) != 0,
         .spare = number_of(pool, "spare", preset->spare),
         .busy_timeout_sec = number_of(pool, "busy_timeout_sec", BUSY_TIMEOUT_SEC),
         .request_timeout_sec = number_of(pool, "request_timeout_sec", 0),

@@ -365,11 +365,17 @@ static void check_pools(struct diagnostics *diagnostics, const struct json_value
     }
 
 static const struct rule limit_rules[] = {
-    LIMIT(max_input_buffer, 1024, GIB),   LIMIT(max_output_queue, 1024, GIB),
-    LIMIT(max_restarts, 0, 1000),         LIMIT(restart_window_sec, 1, DAY_SEC),
-    LIMIT(drain_timeout_sec, 0, DAY_SEC), LIMIT(backpressure_timeout_sec, 1, DAY_SEC),
-    LIMIT(frame_timeout_sec, 1, DAY_SEC), LIMIT(max_connections, 1, 1000000),
-    LIMIT(max_sessions, 1, 1000000),      LIMIT(max_pending_requests, 1, 1000000),
+    LIMIT(max_input_buffer, 1024, GIB),
+    LIMIT(max_output_queue, 1024, GIB),
+    LIMIT(max_restarts, 0, 1000),
+    LIMIT(restart_window_sec, 1, DAY_SEC),
+    LIMIT(drain_timeout_sec, 0, DAY_SEC),
+    LIMIT(backpressure_timeout_sec, 1, DAY_SEC),
+    LIMIT(abandoned_id_sec, 1, DAY_SEC),
+    LIMIT(frame_timeout_sec, 1, DAY_SEC),
+    LIMIT(max_connections, 1, 1000000),
+    LIMIT(max_sessions, 1, 1000000),
+    LIMIT(max_pending_requests, 1, 1000000),
 };
 
 static const struct rule listen_rules[] = {{.key = "framing", .check = check_framing}};

@@ -44,20 +44,55 @@ void deadlines_expire(struct router *router, deadlines_expired_fn *expired, void
         expire_pool(router, list_entry(node, struct group, link), expired, user_data);
 }
 
+/* The request that was abandoned first, or NULL. */
+static struct request *first_abandoned(const struct pending *pending)
+{
+    return list_empty(&pending->abandoned)
+               ? NULL
+               : list_entry(pending->abandoned.head.next, struct request, in_asker);
+}
+
+size_t deadlines_free_abandoned(struct router *router)
+{
+    struct pending *tables[] = {&router->from_clients, &router->from_workers};
+    struct request *request;
+    size_t count = 0, i;
+
+    for (i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        while ((request = first_abandoned(tables[i])) != NULL &&
+               request->free_at_ms <= router->now_ms) {
+            waiting_late_answer(router, request);
+            count++;
+        }
+    }
+    return count;
+}
+
+/* The earlier one of two times; -1 is none. */
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < 0 || (b >= 0 && b < a) ? b : a;
+}
+
+static int64_t first_free_ms(const struct pending *pending)
+{
+    const struct request *request = first_abandoned(pending);
+
+    return request != NULL ? request->free_at_ms : -1;
+}
+
 int64_t deadlines_next(const struct router *router)
 {
     struct list_node *node, *following;
-    int64_t next = -1;
+    int64_t next = earlier(first_free_ms(&router->from_clients),
+                           first_free_ms(&router->from_workers));
 
     list_each(&router->pools, node, following) {
         const struct list *timed = &list_entry(node, struct group, link)->timed;
-        int64_t deadline_ms;
 
-        if (list_empty(timed))
-            continue;
-        deadline_ms = list_entry(timed->head.next, struct request_extras, timed)->deadline_ms;
-        if (next < 0 || deadline_ms < next)
-            next = deadline_ms;
+        if (!list_empty(timed))
+            next = earlier(next,
+                           list_entry(timed->head.next, struct request_extras, timed)->deadline_ms);
     }
     return next;
 }

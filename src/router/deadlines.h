@@ -1,4 +1,5 @@
-/* Deadlines of requests (request_timeout_sec). */
+/* Deadlines of requests: of their answers (request_timeout_sec), and of the ids of abandoned ones
+ * (abandoned_id_sec). */
 #ifndef STDIO_BUS_ROUTER_DEADLINES_H
 #define STDIO_BUS_ROUTER_DEADLINES_H
 
@@ -16,6 +17,10 @@ typedef void deadlines_expired_fn(void *user_data, struct request *request);
 
 /* Gives up the requests whose deadline is at or before router->now_ms. */
 void deadlines_expire(struct router *router, deadlines_expired_fn *expired, void *user_data);
+
+/* Frees the ids of abandoned requests whose deadline is at or before router->now_ms. Returns how
+ * many. An answer that still comes is taken for one to the request that has the id by then. */
+size_t deadlines_free_abandoned(struct router *router);
 
 /* The next deadline, or -1. */
 int64_t deadlines_next(const struct router *router);

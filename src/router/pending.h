@@ -17,7 +17,7 @@
 enum request_state {
     REQUEST_ACTIVE,    /* the asker waits for the answer */
     REQUEST_ABANDONED, /* no asker any more; the id stays taken until its late answer was dropped,
-                        * so that the answer cannot reach another peer */
+                        * so that the answer cannot reach another peer, or until its time is over */
     REQUEST_RESERVED   /* not in flight: the id is kept free for the held peer that is next */
 };
 
@@ -37,6 +37,7 @@ struct request {
     struct list_node in_asker;     /* asker->asked; ABANDONED: table->abandoned; in the free list */
     struct list_node in_answerer;  /* answerer->answering */
     struct list waiters;           /* peers held until this id is free at the answerer */
+    int64_t free_at_ms;            /* ABANDONED: the id is free then, answered or not */
     struct request_extras *extras; /* NULL: none, as always in a plain pool */
     struct slice raw_id;           /* as the asker spelled it, with its quotes; rewritten alone */
     bool rewritten;                /* the answerer knows it by a number of the daemon's: */

@@ -25,7 +25,10 @@ struct router {
     uint64_t last_number;        /* of a peer, counted */
     uint64_t hold_count;
     bool timed;     /* some pool has a time limit: now_ms is read */
-    int64_t now_ms; /* set by the owner before each decision of a timed router */
+    int64_t now_ms; /* set by the owner before each decision of a timed router, and in every router
+                     * before requests are given up: a departure, a delivered cancellation */
+    bool abandoned; /* some request became abandoned, or no longer is: deadlines_next may have
+                     * another result; the owner resets it */
     bool demand;    /* an exclusive pool may need a process more, or less; the owner resets it */
     bool answered_last;             /* a client whose input had ended has got its last answer, or
                                      * lost its last request; the owner resets it */

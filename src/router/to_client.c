@@ -58,7 +58,7 @@ static void answer(struct decision *decision)
                              "response to a request of a client that is gone");
         else
             decision_discard(decision, ACTION_DROP, "response to a request that was given up");
-        waiting_id_free(router, request);
+        waiting_late_answer(router, request);
     } else if (request->asker->full) {
         decision_hold(decision, &request->asker->waiting);
     } else if (request->extras == NULL || !request->extras->names_session ||

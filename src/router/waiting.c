@@ -75,6 +75,7 @@ void waiting_id_free(struct router *router, struct request *request)
 void waiting_forget_request(struct router *router, struct request *request)
 {
     waiting_release_all(router, &request->waiters);
+    router->abandoned |= request->state == REQUEST_ABANDONED;
     request_remove(request);
 }
 
@@ -143,11 +144,19 @@ void waiting_leave(struct router *router, struct peer *peer)
         waiting_id_free(router, peer->reserved);
 }
 
+void waiting_late_answer(struct router *router, struct request *request)
+{
+    router->abandoned = true;
+    waiting_id_free(router, request);
+}
+
 void waiting_abandon(struct router *router, struct request *request)
 {
     struct pending *pending = request->table;
 
     request_abandon(request);
+    request->free_at_ms = router->now_ms + (int64_t)router->limits->abandoned_id_sec * 1000;
+    router->abandoned = true;
     if (pending->abandoned_count > pending->max)
         waiting_id_free(router, list_entry(pending->abandoned.head.next, struct request, in_asker));
 }

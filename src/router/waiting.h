@@ -44,8 +44,11 @@ void waiting_id_free(struct router *router, struct request *request);
  * removed. */
 void waiting_forget_request(struct router *router, struct request *request);
 
-/* The answer of an active request is wanted no more. If too many requests are abandoned, the oldest
- * is forgotten. */
+/* The late answer of an abandoned request was dropped: its id is free. */
+void waiting_late_answer(struct router *router, struct request *request);
+
+/* The answer of an active request is wanted no more. Its id is free after the late answer, or after
+ * abandoned_id_sec; if too many requests are abandoned, that of the oldest is free at once. */
 void waiting_abandon(struct router *router, struct request *request);
 
 #endif

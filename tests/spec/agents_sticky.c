@@ -223,6 +223,32 @@ TEST(agents_client_cancels_its_own_request)
     ck_assert(span_is(client_ask(b, "1", NULL, "last_note", NULL), line));
 }
 
+/* MCP servers do not answer a cancelled request. */
+TEST(agents_cancelled_id_is_free_in_the_end)
+{
+    struct daemon *daemon =
+        START(.pools = AGENTS(1, "'protocol':'mcp','clients':'shared','ids':'preserve'"),
+              .limits = "'abandoned_id_sec':1");
+    struct client *client = client_connect(daemon);
+    client_request(client, "7", NULL, "no_answer", NULL);
+    client_send(client, "{'method':'notifications/cancelled','params':{'requestId':7}}");
+    client_request(client, "7", NULL, "plain", "'again'");
+    ck_assert(span_is(client_result(client, "7"), "\"again\""));
+}
+
+/* Where clients of a protocol share a process, no client waits for another one's id. */
+TEST_ROWS(agents_shared_protocol_rewrites_ids, 6)
+{
+    static const char *const protocols[] = {"mcp", "acp", "lsp"};
+    const char *pool = test_format(AGENTS(1, "'protocol':'%s','clients':'%s'"), protocols[row / 2],
+                                   row % 2 == 0 ? "sticky" : "shared");
+    struct daemon *daemon = START(.pools = pool);
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    client_request(a, "1", NULL, "no_answer", NULL);
+    client_ask(a, "2", NULL, "echo", NULL);
+    ck_assert(span_is(client_ask(b, "1", NULL, "plain", "'b'"), "\"b\""));
+}
+
 /* --- time limits --- */
 
 TEST(agents_requests_time_out)

@@ -291,6 +291,24 @@ TEST(design_reply_to_no_request)
     client_expect(client, "{'jsonrpc':'2.0','id':1,'result':{'id':1,'result':'who asked?'}}");
 }
 
+/* The ids of a client that left with requests which are never answered are in no other client's way
+ * for ever. */
+TEST(design_abandoned_id_is_free_in_the_end)
+{
+    struct daemon *daemon = START(.instances = 1, .limits = "'abandoned_id_sec':1");
+    struct client *leaving = client_connect(daemon), *other = client_connect(daemon);
+    for (int i = 0; i < 10; i++)
+        client_request(leaving, test_format("%d", i), NULL, "no_answer", NULL);
+    client_ask(leaving, "'last'", NULL, "echo", NULL);
+    client_close(leaving);
+    for (int i = 0; i < 10; i++)
+        client_request(other, test_format("%d", i), NULL, "plain", test_format("%d", i));
+    for (int i = 0; i < 10; i++)
+        ck_assert(span_is(client_result(other, test_format("%d", i)), test_format("%d", i)));
+    daemon_wait_log(daemon, " WARN .*given up.*abandoned_id_sec");
+    daemon_check_asleep(daemon);
+}
+
 /* The worker gets an error; in strict mode it gets none. */
 TEST_ROWS(design_request_to_no_session_is_refused, 2)
 {

@@ -39,7 +39,7 @@ static const struct {
     {"'session': 'params.sessionId'", "- shared params preserve 0 10 0"},
     {"'ids': 'rewrite'", "- shared top rewrite 0 10 0"},
     {"'request_timeout_sec': 1", "- shared top preserve 0 10 1"},
-    {"'protocol': 'lsp', 'clients': 'shared'", "lsp shared top preserve 1 10 0"},
+    {"'protocol': 'lsp', 'clients': 'shared'", "lsp shared top rewrite 1 10 0"},
     {"'clients': 'exclusive', 'session': 'params.sessionId', 'ids': 'rewrite', 'spare': 2, "
      "'busy_timeout_sec': 3, 'request_timeout_sec': 4",
      "- exclusive params rewrite 2 3 4"},
@@ -48,7 +48,8 @@ static const struct {
     {"'protocol': 'acp'", "acp sticky params rewrite 0 10 0"},
     {"'protocol': 'lsp'", "lsp exclusive top preserve 1 10 0"},
     /* which override it */
-    {"'clients': 'sticky', 'ids': 'rewrite', 'protocol': 'mcp'", "mcp sticky top rewrite 1 10 0"},
+    {"'clients': 'sticky', 'protocol': 'mcp'", "mcp sticky top rewrite 1 10 0"},
+    {"'clients': 'sticky', 'ids': 'preserve', 'protocol': 'mcp'", "mcp sticky top preserve 1 10 0"},
     {"'protocol': 'acp', 'ids': 'preserve', 'session': 'sessionId', 'clients': 'shared'",
      "acp shared top preserve 0 10 0"},
     {"'protocol': 'mcp', 'spare': 0", "mcp exclusive top preserve 0 10 0"},

@@ -1,5 +1,6 @@
 #include "build_config.h"
 
+#include "router/deadlines.h"
 #include "router_fixture.h"
 
 /* --- abandoned ids: a late answer reaches no client --- */
@@ -80,6 +81,58 @@ TEST(abandoned_ids_are_bounded)
     ck_assert_uint_eq(router.from_clients.by_answerer.count, 3);
     expect_discard(give(&workers[0], response("0")));
     ck_assert_uint_eq(router.from_clients.by_answerer.count, 3);
+}
+
+/* An id that is never answered is free in the end, for the peer that waits for it. */
+TEST(abandoned_id_is_free_after_its_time)
+{
+    struct peer *leaving = add_client(), *other = add_client();
+
+    add_pool("a", 1);
+    router.now_ms = 1000;
+    expect_forward(give(leaving, request("1")), &workers[0]);
+    ck_assert_int_eq(deadlines_next(&router), -1);
+    client_gone(leaving);
+    ck_assert(router.abandoned);
+    ck_assert_int_eq(deadlines_next(&router), 301000);
+    expect_hold_for_id(give(other, request("1")));
+    router.now_ms = 300999;
+    ck_assert_uint_eq(deadlines_free_abandoned(&router), 0);
+    expect_none_released();
+    router.now_ms = 301000;
+    ck_assert_uint_eq(deadlines_free_abandoned(&router), 1);
+    ck_assert_int_eq(deadlines_next(&router), -1);
+    expect_released(other);
+    expect_forward(retry(other), &workers[0]);
+    expect_forward(give(&workers[0], response("1")), other);
+}
+
+/* Those of workers' requests too; a late answer, or the end of the answerer, comes before. */
+TEST(abandoned_ids_end_in_several_ways)
+{
+    struct peer *clients_of_two[2] = {add_client(), add_client()};
+
+    add_pool("a", 2);
+    for (int i = 0; i < 2; i++) {
+        expect_forward(give(clients_of_two[i], in_session(request("1"), i == 0 ? "s" : "t")),
+                       &workers[i]);
+        expect_forward(give(&workers[i], in_session(request("q"), i == 0 ? "s" : "t")),
+                       clients_of_two[i]);
+    }
+    router.now_ms = 7;
+    worker_gone(&workers[0]);
+    ck_assert_int_eq(deadlines_next(&router), 300007);
+    router.now_ms = 8;
+    client_gone(clients_of_two[1]);
+    ck_assert_int_eq(deadlines_next(&router), 300007);
+    router.abandoned = false;
+    expect_discard(give(clients_of_two[0], response("q")));
+    ck_assert(router.abandoned);
+    ck_assert_int_eq(deadlines_next(&router), 300008);
+    router.abandoned = false;
+    worker_gone(&workers[1]);
+    ck_assert(router.abandoned);
+    ck_assert_int_eq(deadlines_next(&router), -1);
 }
 
 /* Entries are forgotten while those of the client are visited. */
