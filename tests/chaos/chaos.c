@@ -1,9 +1,10 @@
 /* chaos [OPTION VALUE]...: see USAGE. Runs a daemon (default: $STDIO_BUS or ./stdio_bus) with small
  * limits, random clients and random workers (chaos_worker beside this program, or $CHAOS_WORKER),
  * and checks all messages at both ends. --protocol, --clients, --session and --ids are keys of all
- * pools, as in the configuration. All randomness comes from one seed, which is printed. Exits 1
- * after a violation, and keeps the daemon's log. TEST_TIMEOUT_FACTOR stretches deadlines,
- * TEST_NO_RSS leaves memory unmeasured, CHAOS_LOG_LEVEL is the daemon's log level. */
+ * pools, as in the configuration; --hostile adds hostile clients. All randomness comes from one
+ * seed, which is printed. Exits 1 after a violation, and keeps the daemon's log.
+ * TEST_TIMEOUT_FACTOR stretches deadlines, TEST_NO_RSS leaves memory unmeasured, CHAOS_LOG_LEVEL is
+ * the daemon's log level. */
 #include "build_config.h"
 
 #include "chaos.h"
@@ -28,9 +29,12 @@
     "             [--workers N] [--pools N] [--protocol mcp|acp|lsp]\n"                            \
     "             [--framing ndjson|content-length|length] [--worker-framing likewise]\n"          \
     "             [--clients shared|sticky|exclusive] [--ids preserve|rewrite]\n"                  \
-    "             [--session sessionId|params.sessionId]\n"
+    "             [--session sessionId|params.sessionId]\n"                                        \
+    "             [--hostile all|KIND[,KIND]...]\n"                                                \
+    "kinds: close, stall, hoard, poison, odd-id, big\n"
 
 #define EXCLUSIVE_WORKERS 12 /* enough for the clients of a calm phase */
+#define BESIEGED_WORKERS 30  /* and for those of a siege */
 
 static bool read_number(const char *text, unsigned long long min, unsigned long long max,
                         unsigned long long *number)
@@ -98,6 +102,29 @@ static bool read_framing(enum wire_framing *framing, const char *value)
     return true;
 }
 
+/* Words of hostile_words with commas between them, or "all". */
+static bool read_kinds(struct options *options, const char *value)
+{
+    char word[16];
+    size_t len;
+    int kind;
+
+    if (strcmp(value, "all") == 0) {
+        options->hostile = (1u << HOSTILE_KINDS) - 1;
+        return true;
+    }
+    do {
+        len = strcspn(value, ",");
+        snprintf(word, sizeof word, "%.*s", (int)len, value);
+        kind = find_word(hostile_words, word);
+        if (kind < 0)
+            return false;
+        options->hostile |= 1u << kind;
+        value += len;
+    } while (*value++ == ',');
+    return true;
+}
+
 static bool read_option(struct options *options, const char *name, const char *value)
 {
     const struct {
@@ -118,6 +145,8 @@ static bool read_option(struct options *options, const char *name, const char *v
         *numbers[i].number = (unsigned)number;
         return true;
     }
+    if (strcmp(name, "--hostile") == 0)
+        return read_kinds(options, value);
     if (strcmp(name, "--seed") == 0)
         return read_number(value, 0, ULLONG_MAX, &options->seed);
     if (strcmp(name, "--framing") == 0)
@@ -178,8 +207,10 @@ static void read_options(struct options *options, int argc, char *argv[])
     }
     find_worker(options, argv[0]);
     read_mode(options);
-    if (options->workers == 0)
-        options->workers = options->mode.clients == CLIENTS_EXCLUSIVE ? EXCLUSIVE_WORKERS : 3;
+    if (options->workers == 0 && options->mode.clients != CLIENTS_EXCLUSIVE)
+        options->workers = 3;
+    else if (options->workers == 0)
+        options->workers = options->hostile != 0 ? BESIEGED_WORKERS : EXCLUSIVE_WORKERS;
     wire_ids_rewritten = options->mode.rewrite_ids;
     wire_session_in_params = options->mode.session_in_params;
     wire_cancels_for_good = options->mode.protocol == PROTOCOL_MCP;
@@ -201,6 +232,8 @@ static void print_summary(const struct chaos *chaos)
     printf("workers: %llu processes, %llu kills, %llu stops, %llu harmful orders, "
            "%llu grandchildren\n",
            stats->processes, stats->kills, stats->stops, stats->harms, chaos->subject.orphans);
+    if (chaos->options.hostile != 0)
+        siege_print(chaos);
     printf("rounds %llu, violations %llu\n", stats->rounds, chaos->verdict.violations);
 }
 

@@ -11,8 +11,10 @@
 #include "config/pool_mode.h"
 #include "dice.h"
 #include "fleet.h"
+#include "hostile.h"
 #include "journal.h"
 #include "ledger.h"
+#include "siege.h"
 #include "subject.h"
 #include "verdict.h"
 
@@ -32,13 +34,13 @@
 #define LIMIT_BUSY_SEC 1
 
 #define MESSAGE_MAX (900 << 10)
-#define CLIENTS_MAX 36
 
 enum phase {
     PHASE_START,  /* before the first message */
     PHASE_CALM,   /* clients and workers behave; no message may be lost */
     PHASE_QUIET,  /* no messages; resources are back at the baseline */
     PHASE_STORM,  /* clients and workers misbehave */
+    PHASE_SIEGE,  /* as calm, but for hostile clients */
     PHASE_SETTLE, /* no more harm; all open requests end */
     PHASE_END     /* the daemon got SIGTERM */
 };
@@ -53,6 +55,7 @@ struct options {
     struct pool_mode mode;            /* their meaning */
     enum wire_framing worker_framing; /* wire_framing is that of the clients */
     unsigned pools, workers;          /* workers of each pool */
+    unsigned hostile;                 /* kinds; bit k: kind k; none: no siege */
 };
 
 /* The character of a storm. */
@@ -83,6 +86,8 @@ struct chaos {
     int journal;
     enum phase phase;
     struct mood mood;
+    struct horde horde;
+    struct patience patience;
     int64_t now_ms;
     struct client *clients; /* CLIENTS_MAX of them */
     unsigned long long last_serial, last_conn;
@@ -98,6 +103,12 @@ struct chaos {
 
 #define BACKPRESSURE_MS (LIMIT_BACKPRESSURE_SEC * 1000)
 
+/* Clients and workers behave; no message may be lost. */
+static inline bool chaos_calm(const struct chaos *chaos)
+{
+    return chaos->phase == PHASE_CALM || chaos->phase == PHASE_SIEGE;
+}
+
 /* Each client is bound to one worker of each pool. */
 static inline bool chaos_binds(const struct chaos *chaos)
 {
@@ -106,6 +117,8 @@ static inline bool chaos_binds(const struct chaos *chaos)
 
 static inline unsigned chaos_max_sessions(const struct chaos *chaos)
 {
+    if (chaos->options.hostile != 0)
+        return chaos->options.tcp ? SIEGE_TABLE_TCP : SIEGE_TABLE;
     if (chaos->options.mode.session_in_params)
         return LIMIT_SESSIONS_LEARNED;
     return chaos_binds(chaos) ? LIMIT_SESSIONS_BOUND : LIMIT_SESSIONS;

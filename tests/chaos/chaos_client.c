@@ -80,7 +80,7 @@ bool client_stays(const struct chaos *chaos, unsigned long long conn)
 {
     const struct client *client = client_find(chaos, conn);
 
-    return client != NULL && !client->going && !client->profile.loose;
+    return client != NULL && !client->going && !client->profile.loose && !client->profile.visits;
 }
 
 void client_close(struct chaos *chaos, struct client *client, bool reset)

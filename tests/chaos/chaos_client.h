@@ -40,6 +40,7 @@ struct profile {
     enum replying replying;
     enum ending ending;
     bool calm;
+    bool visits;   /* stays for a few requests, and sends no other messages */
     bool dribbles; /* writes a few bytes at a time */
     bool floods;
     bool repeats_ids;   /* reuses its own ids that are in flight */
@@ -51,6 +52,7 @@ struct profile {
     uint32_t life_ms;
 };
 
+#define CLIENTS_MAX 36
 #define CLIENT_SESSIONS_NAMED 12 /* names of its own choice */
 #define CLIENT_SESSIONS_MAX 80
 #define POOLS_MAX 6
@@ -107,7 +109,7 @@ void client_begin_going(struct client *client);
 /* The client with this connection, or NULL if it is closed. */
 struct client *client_find(const struct chaos *chaos, unsigned long long conn);
 
-/* The connection is open, and nothing has begun that could end it. */
+/* The connection is open, and nothing has begun that could end it. Visitors never stay. */
 bool client_stays(const struct chaos *chaos, unsigned long long conn);
 
 bool client_wants_read(const struct chaos *chaos, const struct client *client);

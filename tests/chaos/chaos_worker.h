@@ -22,6 +22,7 @@ struct task { /* a request without an answer */
     size_t size;
     bool twice;
     bool makes_session; /* the answer names it */
+    bool hostile;       /* its client is */
 };
 
 struct question { /* without a reply; number 0: a free entry */
@@ -71,7 +72,8 @@ void worker_write(struct worker *worker);
 /* Reads once and handles the complete lines. */
 void worker_read(struct worker *worker);
 
-/* Records a message in the journal and queues it; no effect once stdout is closed. */
+/* Records a message in the journal, unless it is for a hostile client, and queues it; no effect
+ * once stdout is closed. */
 void worker_say(struct worker *worker, struct wire_header *header, size_t size);
 
 /* --- worker_acts.c --- */

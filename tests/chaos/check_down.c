@@ -47,6 +47,7 @@ static void check_answer(struct chaos *chaos, struct client *client, struct entr
     if (wire_session_in_params && request->session == NULL && header->session[0] != '\0')
         client_use_named(chaos, client, header->session);
     chaos->stats.answered++;
+    siege_answered(chaos, client, request);
     resolve(client, request);
     ledger_remove(&chaos->ledger, request);
 }
@@ -340,7 +341,7 @@ static void check_rejection(struct chaos *chaos, struct client *client,
         return;
     }
     if (client->lines == 1 && error->code == -32000 &&
-        strcmp(error->text, TOO_MANY_CONNECTIONS) == 0 && chaos->phase != PHASE_CALM) {
+        strcmp(error->text, TOO_MANY_CONNECTIONS) == 0 && !chaos_calm(chaos)) {
         client->turned_away = true;
         client->silent = true;
         client_begin_going(client);

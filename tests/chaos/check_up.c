@@ -294,7 +294,7 @@ static bool is_uncertain(const struct chaos *chaos, const struct record *record)
 
 static void say(struct chaos *chaos, struct incarnation *worker, const struct record *record)
 {
-    bool calm = chaos->phase == PHASE_CALM;
+    bool calm = chaos_calm(chaos);
     struct entry *entry;
 
     chaos->stats.said++;

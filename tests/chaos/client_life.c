@@ -207,15 +207,21 @@ static void tick_closed(struct chaos *chaos, struct client *client)
 {
     struct profile profile;
 
-    if (chaos->phase != PHASE_STORM || chaos->now_ms < client->next_say_ms)
+    if (chaos->now_ms < client->next_say_ms)
         return;
-    profile_throw(chaos, &profile);
+    if (chaos->phase == PHASE_STORM)
+        profile_throw(chaos, &profile);
+    else if (client->profile.visits && chaos->patience.visits)
+        siege_visitor(chaos, &profile);
+    else
+        return;
     client_open(chaos, client, &profile);
 }
 
 void client_tick(struct chaos *chaos, struct client *client)
 {
-    bool wild = chaos->phase == PHASE_STORM || chaos->phase == PHASE_SETTLE;
+    bool ends = chaos->phase == PHASE_STORM || chaos->phase == PHASE_SETTLE ||
+                chaos->phase == PHASE_SIEGE;
 
     if (!client_is_open(client)) {
         tick_closed(chaos, client);
@@ -225,9 +231,9 @@ void client_tick(struct chaos *chaos, struct client *client)
         reply_due(chaos, client);
     else
         client->reply_count = 0;
-    if (chaos->phase == PHASE_STORM || chaos->phase == PHASE_CALM)
+    if (chaos->phase == PHASE_STORM || chaos_calm(chaos))
         talk(chaos, client);
-    if (wild && !client->going && chaos->now_ms >= client->ends_ms)
+    if (ends && !client->going && chaos->now_ms >= client->ends_ms)
         end_connection(chaos, client);
     if (client_is_open(client) && client->going)
         finish_ending(chaos, client);

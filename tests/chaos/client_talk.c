@@ -100,6 +100,15 @@ void client_use_named(struct chaos *chaos, struct client *client, const char *na
         violation(chaos, "client %llu has too many sessions for this program", client->conn);
 }
 
+static struct session *use_own_session(struct chaos *chaos, struct client *client)
+{
+    char name[WIRE_NAME_MAX];
+
+    snprintf(name, sizeof name, "o%llx.%u", client->conn,
+             dice_below(&chaos->dice, client->profile.own_sessions));
+    return use_session(chaos, client, name, CLIENT_SESSIONS_NAMED);
+}
+
 static struct session *choose_session(struct chaos *chaos, struct client *client)
 {
     struct dice *dice = &chaos->dice;
@@ -108,13 +117,15 @@ static struct session *choose_session(struct chaos *chaos, struct client *client
 
     if (dice_chance(dice, 400))
         return NULL;
+    if (client->profile.visits)
+        return use_own_session(chaos, client);
     if (wire_session_in_params && client->session_count > 0 && dice_chance(dice, 400))
         return client->sessions[dice_below(dice, (uint32_t)client->session_count)];
     if (dice_chance(dice, 400))
         own = 0;
     if (own > 0)
-        snprintf(name, sizeof name, "o%llx.%u", client->conn, dice_below(dice, own));
-    else if (client->profile.calm)
+        return use_own_session(chaos, client);
+    if (client->profile.calm)
         snprintf(name, sizeof name, "c%u.%u", chaos->calm_number, dice_below(dice, CALM_SESSIONS));
     else
         snprintf(name, sizeof name, "%c%u", client->profile.loose ? 'l' : 's',
@@ -152,7 +163,7 @@ static struct entry *send_message(struct chaos *chaos, struct client *client,
     if (session != NULL)
         memcpy(header->session, session->name, sizeof header->session);
     start = wire_compose(&client->out, header, pool, size, &chaos->dice);
-    entry = ledger_add(&chaos->ledger, header->serial, header->kind, chaos->phase == PHASE_CALM);
+    entry = ledger_add(&chaos->ledger, header->serial, header->kind, chaos_calm(chaos));
     entry->ref = header->ref;
     entry->hash = wire_line_hash(client->out.data + start, client->out.len - start, &entry->len);
     wire_raw_id(raw_id, sizeof raw_id, client->out.data + start, client->out.len - start);
@@ -268,9 +279,9 @@ void client_say(struct chaos *chaos, struct client *client)
         say_cancel(chaos, client);
     if (chaos->phase == PHASE_STORM && wire_framing != WIRE_LINES && dice_chance(&chaos->dice, 20))
         say_bad_frame(chaos, client);
-    if (!asks && dice_chance(&chaos->dice, 900))
+    if (!asks && (client->profile.visits || dice_chance(&chaos->dice, 900)))
         return;
-    if (dice_chance(&chaos->dice, 150))
+    if (!client->profile.visits && dice_chance(&chaos->dice, 150))
         asks = false;
     if (asks)
         unique = choose_key(chaos, client, header.key);
@@ -281,7 +292,8 @@ void client_say(struct chaos *chaos, struct client *client)
         choose_token(chaos, client, header.token);
     }
     orders_write(chaos, &header, session != NULL || chaos_binds(chaos), unique,
-                 session == NULL && client->session_count < CLIENT_SESSIONS_MAX / 4);
+                 session == NULL && !client->profile.visits &&
+                     client->session_count < CLIENT_SESSIONS_MAX / 4);
     entry = send_message(chaos, client, &header, session, pool, throw_size(chaos, client));
     entry->pool = pool_number;
     if (pool_number != POOL_ANY && pool_number != POOL_UNKNOWN)

@@ -31,7 +31,7 @@ static void order_delay(struct chaos *chaos, struct wire_header *header)
 
     if (dice_chance(dice, 400))
         return;
-    if (chaos->phase == PHASE_CALM)
+    if (chaos_calm(chaos))
         add(header, 'd', dice_below(dice, 20));
     else if (dice_chance(dice, 5))
         add(header, 'u', 0);

@@ -15,7 +15,8 @@
 
 const char *phase_name(enum phase phase)
 {
-    static const char *const names[] = {"start", "calm", "quiet", "storm", "settle", "end"};
+    static const char *const names[] = {"start", "calm",   "quiet", "storm",
+                                        "siege", "settle", "end"};
 
     return names[phase];
 }
@@ -24,7 +25,7 @@ const char *phase_name(enum phase phase)
 
 static void wait_for_clients(struct chaos *chaos, struct pollfd *fds, int timeout_ms)
 {
-    nfds_t count = 0;
+    nfds_t count = horde_poll(chaos, fds);
 
     fds[count++] = (struct pollfd){chaos->journal, POLLIN, 0};
     each_client(client, chaos) {
@@ -41,7 +42,8 @@ static void wait_for_clients(struct chaos *chaos, struct pollfd *fds, int timeou
 
 void chaos_step(struct chaos *chaos, int timeout_ms)
 {
-    struct pollfd fds[1 + CLIENTS_MAX], *ready = fds;
+    struct pollfd fds[HOSTILE_MAX + 1 + CLIENTS_MAX];
+    const struct pollfd *ready = fds + chaos->horde.count;
 
     wait_for_clients(chaos, fds, timeout_ms);
     chaos->now_ms = now_ms();
@@ -56,6 +58,8 @@ void chaos_step(struct chaos *chaos, int timeout_ms)
             client_write(chaos, client);
         client_tick(chaos, client);
     }
+    horde_step(chaos, fds);
+    siege_step(chaos);
     if (chaos->phase == PHASE_STORM)
         fleet_torment(chaos);
     if (chaos->now_ms >= chaos->next_look_ms) {
@@ -241,6 +245,26 @@ static void calm(struct chaos *chaos, int64_t ms)
         client->silent = false;
 }
 
+/* Hostile clients beside honest ones: the honest may not notice, but for bounded waiting. */
+static void siege(struct chaos *chaos, int64_t ms)
+{
+    int64_t deadline;
+
+    chaos->calm_number++;
+    enter(chaos, PHASE_SIEGE);
+    siege_begin(chaos);
+    steps_for(chaos, ms);
+    siege_fade(chaos);
+    deadline = deadline_in(20);
+    while (chaos->ledger.calm_open > 0 && !deadline_over(deadline) && alive(chaos))
+        chaos_step(chaos, 5);
+    report_lost(chaos);
+    siege_end(chaos);
+    enter(chaos, PHASE_SETTLE);
+    thin_out(chaos, 0);
+    wait_until_seen(chaos);
+}
+
 static void quiet(struct chaos *chaos, unsigned connections)
 {
     enter(chaos, PHASE_QUIET);
@@ -271,7 +295,7 @@ static void warm_up(struct chaos *chaos)
 
 static void finish(struct chaos *chaos)
 {
-    if (dice_chance(&chaos->dice, 700) && alive(chaos)) {
+    if (chaos->options.hostile == 0 && dice_chance(&chaos->dice, 700) && alive(chaos)) {
         begin_storm(chaos);
         steps_for(chaos, dice_between(&chaos->dice, 200, 1200));
     }
@@ -287,6 +311,12 @@ void phases_run(struct chaos *chaos)
     while (now_ms() < end - 4000 && alive(chaos)) {
         int64_t left = end - now_ms();
 
+        if (chaos->options.hostile != 0) {
+            siege(chaos, left > 16000 ? dice_between(&chaos->dice, 5000, 12000) : left - 4000);
+            quiet(chaos, 0);
+            chaos->stats.rounds++;
+            continue;
+        }
         begin_storm(chaos);
         steps_for(chaos, left > 12000 ? dice_between(&chaos->dice, 3000, 7000) : 2000);
         settle(chaos);

@@ -56,6 +56,23 @@ static void write_pool(FILE *file, const struct chaos *chaos, unsigned number)
     fprintf(file, "}");
 }
 
+static void write_limits(FILE *file, const struct chaos *chaos)
+{
+    if (chaos->options.hostile != 0)
+        fprintf(file,
+                "\"max_input_buffer\":%d,\"backpressure_timeout_sec\":%d,\"max_connections\":%d,"
+                "\"max_pending_requests\":%u,\"max_memory\":%d,\"slow_client_timeout_sec\":%d,"
+                "\"abandoned_id_sec\":%d,\"half_close_sec\":%d,\"frame_timeout_sec\":%d",
+                SIEGE_INPUT, SIEGE_BACKPRESSURE_SEC, SIEGE_CONNECTIONS, chaos_max_sessions(chaos),
+                SIEGE_MEMORY, SIEGE_SLOW_SEC, SIEGE_ABANDONED_SEC, SIEGE_HALF_CLOSE_SEC,
+                SIEGE_FRAME_SEC);
+    else
+        fprintf(file,
+                "\"max_input_buffer\":%d,\"backpressure_timeout_sec\":%d,\"max_connections\":%d,"
+                "\"max_pending_requests\":%d",
+                LIMIT_INPUT, LIMIT_BACKPRESSURE_SEC, LIMIT_CONNECTIONS, LIMIT_PENDING);
+}
+
 static bool write_config(const struct chaos *chaos)
 {
     const struct subject *subject = &chaos->subject;
@@ -68,12 +85,12 @@ static bool write_config(const struct chaos *chaos)
         write_pool(file, chaos, i);
     fprintf(file,
             "],\n\"listen\":{\"framing\":\"%s\"},\n"
-            "\"limits\":{\"max_input_buffer\":%d,\"max_output_queue\":%d,"
-            "\"max_restarts\":1000,\"restart_window_sec\":1,\"drain_timeout_sec\":%d,"
-            "\"backpressure_timeout_sec\":%d,\"max_connections\":%d,\"max_sessions\":%u,"
-            "\"max_pending_requests\":%d}}\n",
-            wire_framing_words[wire_framing], LIMIT_INPUT, LIMIT_QUEUE, LIMIT_DRAIN_SEC,
-            LIMIT_BACKPRESSURE_SEC, LIMIT_CONNECTIONS, chaos_max_sessions(chaos), LIMIT_PENDING);
+            "\"limits\":{\"max_restarts\":1000,\"restart_window_sec\":1,\"max_output_queue\":%d,"
+            "\"drain_timeout_sec\":%d,\"max_sessions\":%u,",
+            wire_framing_words[wire_framing], LIMIT_QUEUE, LIMIT_DRAIN_SEC,
+            chaos_max_sessions(chaos));
+    write_limits(file, chaos);
+    fprintf(file, "}}\n");
     return fclose(file) == 0 || failed(subject->config_path);
 }
 
@@ -195,7 +212,18 @@ bool subject_start(struct chaos *chaos)
     return true;
 }
 
-int subject_connect(const struct chaos *chaos)
+/* Over TCP, hostile clients have other addresses than honest ones: each kind its own, but in
+ * exclusive pools, whose few processes are shared out by address, all have one. */
+static bool take_address(const struct chaos *chaos, int fd, unsigned kind)
+{
+    unsigned host = INADDR_LOOPBACK + 1 + (chaos_exclusive(chaos) ? 0 : kind);
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(host)};
+
+    return !chaos->options.tcp || bind(fd, (const struct sockaddr *)&from, sizeof from) == 0;
+}
+
+/* `kind`: NULL for an honest client. */
+static int connect_as(const struct chaos *chaos, const unsigned *kind)
 {
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     struct sockaddr_in tcp = {.sin_family = AF_INET,
@@ -203,16 +231,29 @@ int subject_connect(const struct chaos *chaos)
                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const void *address = chaos->options.tcp ? (const void *)&tcp : &local;
     socklen_t len = chaos->options.tcp ? sizeof tcp : sizeof local;
-    int fd = socket(chaos->options.tcp ? AF_INET : AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int flags = SOCK_STREAM | SOCK_CLOEXEC | (kind != NULL ? SOCK_NONBLOCK : 0);
+    int fd = socket(chaos->options.tcp ? AF_INET : AF_UNIX, flags, 0);
 
     snprintf(local.sun_path, sizeof local.sun_path, "%s", chaos->subject.socket_path);
-    if (fd < 0 || connect(fd, address, len) == 0) {
-        if (fd >= 0)
-            fcntl(fd, F_SETFL, O_NONBLOCK);
+    if (fd < 0)
+        return -1;
+    if ((kind == NULL || take_address(chaos, fd, *kind)) &&
+        (connect(fd, address, len) == 0 || (kind != NULL && errno == EINPROGRESS))) {
+        fcntl(fd, F_SETFL, O_NONBLOCK);
         return fd;
     }
     close(fd);
     return -1;
+}
+
+int subject_connect(const struct chaos *chaos)
+{
+    return connect_as(chaos, NULL);
+}
+
+int subject_connect_hostile(const struct chaos *chaos, unsigned kind)
+{
+    return connect_as(chaos, &kind);
 }
 
 bool subject_reap(struct chaos *chaos)

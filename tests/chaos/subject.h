@@ -26,6 +26,13 @@ bool subject_start(struct chaos *chaos);
 /* A new connection, or -1. */
 int subject_connect(const struct chaos *chaos);
 
+/* The same for a hostile client, which may still be on its way when this returns. With TCP it comes
+ * from another address. */
+int subject_connect_hostile(const struct chaos *chaos, unsigned kind);
+
+/* The daemon's memory in KiB; -1: not measured. */
+long subject_read_rss(const struct chaos *chaos);
+
 /* Checks the new lines of the log for forbidden words. */
 void subject_read_log(struct chaos *chaos);
 

@@ -74,7 +74,7 @@ static void shorten_log(struct chaos *chaos)
 
 /* --- the numbers --- */
 
-static long read_rss(const struct chaos *chaos)
+long subject_read_rss(const struct chaos *chaos)
 {
     return getenv("TEST_NO_RSS") != NULL ? -1 : proc_status(chaos->subject.pid, "VmRSS");
 }
@@ -82,7 +82,7 @@ static long read_rss(const struct chaos *chaos)
 void subject_take_baseline(struct chaos *chaos)
 {
     chaos->baseline_fds = proc_fd_count(chaos->subject.pid);
-    chaos->baseline_rss = read_rss(chaos);
+    chaos->baseline_rss = subject_read_rss(chaos);
     chaos->baseline_size = fleet_size(chaos);
     note_event(chaos, "baseline: %ld descriptors, %ld KiB", chaos->baseline_fds,
                chaos->baseline_rss);
@@ -138,7 +138,7 @@ void subject_check_baseline(struct chaos *chaos, unsigned clients)
     if (!fleet_complete(chaos))
         violation(chaos, "the workers are not complete and idle again");
     check_zombies(chaos);
-    rss = read_rss(chaos);
+    rss = subject_read_rss(chaos);
     note_event(chaos, "at rest: %ld KiB", rss);
     if (rss > chaos->baseline_rss + RSS_SLACK_KIB)
         violation(chaos, "memory at rest is %ld KiB, %ld at the start, %ld may be added", rss,

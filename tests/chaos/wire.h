@@ -28,7 +28,9 @@ enum wire_kind {
     WIRE_EVENT = 'e',    /* worker: a notification in a session */
     WIRE_QUESTION = 'q', /* worker: a request to the session's owner */
     WIRE_PROGRESS = 'o', /* worker: progress of the request `ref` */
-    WIRE_NOWHERE = 'x'   /* worker: a message that must not reach any client */
+    WIRE_NOWHERE = 'x',  /* worker: a message that must not reach any client */
+    WIRE_HOSTILE = 'h',  /* hostile client: a request */
+    WIRE_SPOIL = 'H'     /* worker: answers it */
 };
 
 enum wire_framing { WIRE_LINES, WIRE_CONTENT_LENGTH, WIRE_LENGTH };

@@ -130,7 +130,7 @@ static void add_references(struct line *line)
                     header->session);
     if (header->token[0] == '\0')
         return;
-    if (header->kind == WIRE_REQUEST)
+    if (header->kind == WIRE_REQUEST || header->kind == WIRE_HOSTILE)
         text_printf(line->out, "\"_meta\":{\"%s\":%s},", key, header->token);
     else
         text_printf(line->out, "\"%s\":%s,", key, header->token);
@@ -161,7 +161,7 @@ static bool is_response(const struct line *line)
 {
     char kind = line->header->kind;
 
-    return kind == WIRE_REPLY || kind == WIRE_STRAY || kind == WIRE_ANSWER;
+    return kind == WIRE_REPLY || kind == WIRE_STRAY || kind == WIRE_ANSWER || kind == WIRE_SPOIL;
 }
 
 static void add_body(struct line *line)

@@ -2,6 +2,7 @@
 
 #include "chaos_worker.h"
 
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,13 +216,16 @@ static void say_progress(struct worker *worker, const struct task *task, bool kn
 
 static void answer(struct worker *worker, const struct task *task)
 {
-    struct wire_header header = {.kind = WIRE_ANSWER, .ref.number = task->number};
+    struct wire_header header = {.kind = task->hostile ? WIRE_SPOIL : WIRE_ANSWER,
+                                 .ref.number = task->number};
 
     copy_name(header.key, sizeof header.key, task->key);
     copy_name(header.raw_id, sizeof header.raw_id, task->raw_id);
     if (task->makes_session || dice_chance(&worker->dice, 300))
         copy_name(header.session, sizeof header.session, task->session);
     worker_say(worker, &header, task->size);
+    if (task->hostile)
+        return;
     if (wire_ids_rewritten && dice_chance(&worker->dice, 100))
         say_progress(worker, task, false);
     if (task->makes_session) {
@@ -278,7 +282,8 @@ static struct task *add_task(struct worker *worker, const struct wire_header *he
             abort();
     }
     task = &worker->tasks[worker->task_count++];
-    *task = (struct task){.number = header->serial.number, .size = 120};
+    *task = (struct task){
+        .number = header->serial.number, .size = 120, .hostile = header->kind == WIRE_HOSTILE};
     copy_name(task->key, sizeof task->key, header->key);
     copy_name(task->raw_id, sizeof task->raw_id, header->raw_id);
     copy_name(task->session, sizeof task->session, header->session);
@@ -291,6 +296,20 @@ static void make_session(struct worker *worker, struct task *task)
     task->makes_session = true;
     snprintf(task->session, sizeof task->session, "w%llx.%u", worker->origin,
              ++worker->made_sessions % 10000);
+}
+
+/* The id in the answer is what a program makes of it that reads numbers as doubles, and writes them
+ * as Python does: no JSON if the number is too large. */
+static void respell_id(struct task *task)
+{
+    double number = strtod(task->key + 1, NULL);
+
+    if (wire_ids_rewritten)
+        return;
+    if (isinf(number))
+        copy_name(task->raw_id, sizeof task->raw_id, number > 0 ? "Infinity" : "-Infinity");
+    else
+        snprintf(task->raw_id, sizeof task->raw_id, "%.17g", number);
 }
 
 /* The orders about the answer; a notification has none. */
@@ -308,6 +327,8 @@ static void order_task(struct worker *worker, struct task *task, char order, uin
         task->twice = true;
     else if (order == 'S')
         make_session(worker, task);
+    else if (order == 'f')
+        respell_id(task);
     else
         for (; number > 0; number--)
             say_progress(worker, task, true);
@@ -332,7 +353,7 @@ static void order_harm(struct worker *worker, char order, uint32_t number)
 static void obey_order(struct worker *worker, const struct wire_header *header, struct task *task,
                        char order, uint32_t number)
 {
-    if (strchr("dusvoS", order) != NULL) {
+    if (strchr("dusvoSf", order) != NULL) {
         order_task(worker, task, order, number);
     } else if (order == 'e') {
         say_event(worker, "", number);
@@ -364,8 +385,11 @@ void worker_obey(struct worker *worker, const struct wire_header *header)
     const char *at = header->orders;
     struct task *task = NULL;
 
-    remember_session(worker, header->session);
-    if (header->kind == WIRE_REQUEST)
+    if (header->kind == WIRE_HOSTILE && header->orders[0] == 'h')
+        return; /* a request that hangs */
+    if (header->kind != WIRE_HOSTILE)
+        remember_session(worker, header->session);
+    if (header->kind == WIRE_REQUEST || header->kind == WIRE_HOSTILE)
         task = add_task(worker, header);
     else if (header->kind == WIRE_REPLY && header->ref.origin == worker->origin)
         forget_question(worker, header->ref.number);

@@ -69,7 +69,8 @@ void worker_say(struct worker *worker, struct wire_header *header, size_t size)
     record.len = (uint32_t)len;
     record.key = wire_key_hash(header->key);
     memcpy(record.name, header->session, sizeof record.name);
-    worker_note(worker, record);
+    if (header->kind != WIRE_SPOIL)
+        worker_note(worker, record);
     wire_frame(&worker->out, start);
 }
 
@@ -111,7 +112,8 @@ static void handle_line(struct worker *worker, const char *line, size_t len)
             note_bad(worker, line, len, "wrong checksum");
             return;
         }
-        note_got(worker, &header, line, len);
+        if (header.kind != WIRE_HOSTILE)
+            note_got(worker, &header, line, len);
         worker_obey(worker, &header);
     } else if (wire_parse_cancel(id, line, len)) {
         worker_cancelled(worker, id);
