@@ -183,11 +183,13 @@ static void end_output(struct worker *worker)
     worker->host->gone(worker);
 }
 
+/* SIGTERM, and the end of stdin once the queue is written: some programs end at that alone. */
 static void terminate(struct worker *worker)
 {
     worker->state = WORKER_STOPPING;
     worker->host->available(worker, PEER_ABSENT);
     child_terminate(&worker->child);
+    connection_end_output(&worker->stream.connection);
     start_deadline(worker, (int64_t)worker->transport->limits->drain_timeout_sec * 1000);
 }
 
@@ -233,10 +235,12 @@ static void starting_exec_failed(struct worker *worker)
     start_deadline(worker, GRACE_MS);
 }
 
-/* GRACE_MS are enough as long as the rest of the output can be read. */
+/* The process was reaped, and the rest of its group got SIGTERM. GRACE_MS are enough as long as the
+ * rest of the output can be read. */
 static void await_output_end(struct worker *worker)
 {
     worker->stream.resumed = false;
+    connection_end_output(&worker->stream.connection);
     start_deadline(worker, GRACE_MS);
 }
 

@@ -72,10 +72,72 @@ TEST(spec_10_2_2_workers_get_sigterm)
     ck_assert_int_lt(now_ms() - start, (int64_t)(25000 * timeout_factor()));
 }
 
+/* A worker that ignores SIGTERM ends at the end of its input. */
+TEST_ROWS(design_stdin_ends_with_sigterm, COUNT(triggers))
+{
+    long pids[3];
+    struct daemon *daemon = START(.mode = triggers[row].mode, .instances = 3,
+                                  .args = "'--on-sigterm','ignore'");
+    client_meet_workers(triggers[row].mode == SETUP_STDIO ? client_stdio(daemon)
+                                                          : client_connect(daemon),
+                        3, pids);
+    daemon_signal(daemon, triggers[row].signo);
+    daemon_wait_log(daemon, " INFO  *stopped$");
+    ck_assert_uint_eq(daemon_count_log(daemon, "worker=.* exited with status 0"), 3);
+    ck_assert(!daemon_logged(daemon, "was killed by signal|killing it"));
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+}
+
+/* The input ends only after the queue: the worker reads all of it. */
+TEST(design_stdin_ends_after_the_queue)
+{
+    long pid;
+    struct daemon *daemon = START(.instances = 1, .args = "'--on-sigterm','ignore'",
+                                  .arguments = {"--log-level", "debug"});
+    struct client *client = client_connect(daemon);
+    pid = client_pid(client, "1", NULL);
+    client_ask(client, "2", NULL, "stop_reading", NULL);
+    for (int i = 3; i < 6; i++)
+        client_send(client, "{'id':%d,'method':'length','params':'%01000000d'}", i, 0);
+    daemon_wait_log(daemon, "forwarding a message \\(id 5,");
+    daemon_signal(daemon, SIGTERM);
+    daemon_wait_log(daemon, "shutting down");
+    kill((pid_t)pid, SIGUSR1);
+    for (int i = 3; i < 6; i++)
+        client_result(client, test_format("%d", i));
+    client_expect_eof(client);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+}
+
+/* The daemon ends a worker that has closed its stdout. */
+TEST(design_stdin_ends_after_stdout)
+{
+    struct daemon *daemon = START(.instances = 1, .args = "'--on-sigterm','ignore'");
+    struct client *client = client_connect(daemon);
+    client_ask(client, "1", NULL, "close_stdout", "{'answer':true}");
+    daemon_wait_log(daemon, "worker=1 .*its stdout has ended");
+    daemon_wait_log(daemon, "worker=1 .*exited with status 0");
+    ck_assert(!daemon_logged(daemon, "killing it"));
+}
+
+/* A process that its parent, the worker, left behind: SIGTERM goes to the whole group. */
+TEST(design_stdin_ends_for_the_group)
+{
+    struct daemon *daemon =
+        START(.pools = "{'id':'a','command':'sh','instances':1,"
+                       "'args':['-c','exec 3<&0; @WORKER@ --on-sigterm ignore <&3 3<&- & wait']}");
+    struct client *client = client_connect(daemon);
+    long parent = json_number(client_ask(client, "1", NULL, "environment", NULL), "ppid");
+    kill((pid_t)parent, SIGKILL);
+    daemon_wait_log(daemon, "was killed by signal 9");
+    daemon_wait_log(daemon, "restarting in");
+    ck_assert(!daemon_logged(daemon, "holds its stdout"));
+}
+
 /* The messages that the worker writes in its signal handler are delivered. */
 TEST(spec_10_2_3_answers_while_draining_are_delivered)
 {
-    struct daemon *daemon = START(.instances = 1, .args = "'--on-sigterm','release'");
+    struct daemon *daemon = START(.instances = 1, .args = "'--on-sigterm','release','--stay'");
     struct client *client = client_connect(daemon);
     client_ask(client, "'h'", "s", "hold", NULL);
     client_send_plain(client, "s", 20);
