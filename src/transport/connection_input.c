@@ -267,7 +267,8 @@ void connection_readable(void *user_data, unsigned events)
     if (room == 0) {
         connection_pause(connection);
         connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
-        connection->handler->starved(connection);
+        if (connection_is_open(connection))
+            connection->handler->starved(connection);
         return;
     }
     got = read(connection->fd_in, connection->input->data + connection->input->end, room);

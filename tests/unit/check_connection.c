@@ -589,6 +589,27 @@ TEST(starved_connection_goes_on)
     bytes_free(&script);
 }
 
+/* Two failures in one callback: the second one closes the connection, and is the last report. */
+TEST(starved_connection_may_break)
+{
+    struct owner owner;
+    const struct connection *connection = &owner.stream.connection;
+
+    open_socket(&owner);
+    owner.other.read_chunk = 0;
+    while (!(connection->interest & STDIO_BUS_EVENT_WRITE)) {
+        ck_assert_int_eq(send_line(&owner, slice_of("{}\n", 3)), STDIO_BUS_OK);
+        run_round(&(struct owner *){&owner}, 1);
+    }
+    buffer_pool_free(&transport.pool);
+    out_of_memory = out_of_watches = true;
+    other_send(&owner.other, "{}\n");
+    run_until(&owner, owner.failed_count > 0);
+    ck_assert_int_eq(owner.error, ENOMEM);
+    ck_assert_int_eq(owner.starved_count, 0);
+    close_owner(&owner);
+}
+
 /* --- opening and closing --- */
 
 TEST_ROWS(closed_in_its_own_callback, 10)

@@ -1,7 +1,8 @@
 /* For the tests of connections: an event loop, connections that note what they tell, and peers at
  * the other end of the descriptors that write and read as much per round as the test says. Buffers
  * are compiled into the test with an allocator that fails on demand: they take the place of the
- * library's. Every test runs over every event backend. */
+ * library's. Changes of an interest fail on demand, too. Every test runs over every event
+ * backend. */
 #ifndef CHECK_CONNECTION_FIXTURE_H
 #define CHECK_CONNECTION_FIXTURE_H
 
@@ -22,6 +23,7 @@
 #include "quick_assert.h"
 
 static bool out_of_memory;
+static bool out_of_watches; /* the event loop cannot change an interest */
 
 static inline void *failing_malloc(size_t size)
 {
@@ -42,15 +44,29 @@ static struct transport transport;
 static const struct framing *framing; /* of the connections that are opened from now on */
 static int round_ms; /* how long a round may wait; 0 where the test itself makes all that happens */
 
+static const struct event_backend *working_backend;
+
+static inline int failing_change(void *state, int fd, unsigned before, unsigned events)
+{
+    if (!out_of_watches || events == 0)
+        return working_backend->change(state, fd, before, events);
+    errno = ENOMEM;
+    return STDIO_BUS_ERR;
+}
+
 static inline void set_up_over(const struct event_backend *backend)
 {
     const struct limits defaults = LIMITS_DEFAULT;
+    static struct event_backend failing_backend;
 
     signal(SIGPIPE, SIG_IGN);
     limits = defaults;
     framing = NULL;
     round_ms = ROUND_MS;
-    loop = event_loop_create_with(backend);
+    working_backend = backend;
+    failing_backend = *backend;
+    failing_backend.change = failing_change;
+    loop = event_loop_create_with(&failing_backend);
     ck_assert_ptr_nonnull(loop);
     log_open(&test_log, STDERR_FILENO, LOG_LEVEL_ERROR);
     transport_init(&transport, loop, &test_log, &limits);
@@ -77,7 +93,7 @@ static inline void set_up_poll(void)
 
 static inline void tear_down(void)
 {
-    out_of_memory = false;
+    out_of_memory = out_of_watches = false;
     transport_free(&transport);
     log_close(&test_log);
     stdio_bus_event_loop_destroy(loop);
