@@ -202,8 +202,9 @@ bool process_signal_group(pid_t group, int signo)
 
 void process_destroy(pid_t pid)
 {
-    process_signal_group(pid, SIGKILL);
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+    bool killed = kill(-pid, SIGKILL) == 0 || kill(pid, SIGKILL) == 0;
+
+    while (waitpid(pid, NULL, killed ? 0 : WNOHANG) < 0 && errno == EINTR)
         continue;
 }
 

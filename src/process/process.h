@@ -39,7 +39,8 @@ bool process_reap(pid_t pid, int *status);
 /* Signals a whole process group. False: the group has no member left. */
 bool process_signal_group(pid_t group, int signo);
 
-/* Kills a child and its group with SIGKILL, and reaps the child. */
+/* Kills a child and its group with SIGKILL, and reaps the child. A child that cannot be killed
+ * (another user's) is not waited for. */
 void process_destroy(pid_t pid);
 
 /* "exited with status 3", "was killed by signal 9 (Killed)". Returns `to`. */

@@ -12,7 +12,9 @@
 #define BOARD_SPEED 20                         /* seconds of the daemon's clock in one second */
 #define BOARD_SPEED_LOW 4                      /* the same in a repeated run */
 
-#define FAULTS_MAX 3 /* a fault, one in the handling of that, and one more */
+#define FOLLOWERS_MAX 96 /* calls after a fault, in the same round of the event loop */
+#define FOLLOWERS_SITE 2 /* of them at one site */
+#define FAULTS_MAX 3     /* a fault, one in the handling of that, and one more */
 
 #define FAULT_SHORT (-1) /* instead of an error: the call does one byte's work */
 
@@ -26,6 +28,11 @@ enum board_role {
 struct site {
     uint64_t key; /* site_key(); 0: a free entry */
     uint32_t calls;
+};
+
+struct call {
+    uint64_t key;
+    uint32_t number; /* at its site, from 1 on */
 };
 
 struct fault {
@@ -49,6 +56,8 @@ struct board {
     uint32_t ended;                  /* main has returned: the counts below are valid */
     int32_t allocations;             /* not freed */
     int32_t descriptors;             /* not closed */
+    uint32_t follower_count;
+    struct call followers[FOLLOWERS_MAX]; /* the daemon's calls after the first fault */
     struct site sites[BOARD_SITES];
 };
 

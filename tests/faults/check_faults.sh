@@ -1,7 +1,8 @@
 #!/bin/sh
-# check_faults.sh [--all] [--only TEXT]: the fault sweep, see sweep.c. Before it the lists are
-# compared with the daemon: each function of the C library that it imports is in faults.c or, if it
-# cannot fail, in sure.txt; faults.c has no other functions; and all listed calls exist.
+# check_faults.sh [--all] [--pairs COUNT] [--seed NUMBER] [--only TEXT]: the fault sweep, see
+# sweep.c. Before it the lists are compared with the daemon: each function of the C library that it
+# imports is in faults.c or, if it cannot fail, in sure.txt; faults.c has no other functions; and
+# all listed calls exist.
 
 if [ -n "$FAULTS_MISSING" ]; then
     echo "skipped: the fault sweep cannot be done in this build: $FAULTS_MISSING"

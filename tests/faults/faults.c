@@ -35,6 +35,7 @@ extern const char __executable_start[]; /* the linker's */
 static struct board *board;
 static enum board_role role;
 static int32_t allocations;
+static enum { BEFORE_FAULT, IN_FAULTED_ROUND, AFTER_FAULTED_ROUND } moment;
 static bool open_at_start[DESCRIPTORS_MAX];
 
 /* FAULTY(type, name, (parameters)): the function that the daemon calls in place of NAME. */
@@ -97,6 +98,25 @@ static bool is_meant(const struct fault *fault, uint64_t key, uint32_t number)
     return key == fault->key && number == fault->number;
 }
 
+/* Notes a call between the first fault and the end of that round of the event loop. */
+static void note_follower(uint64_t key, uint32_t number)
+{
+    struct call *followers = board->followers;
+    uint32_t same = 0;
+
+    for (uint32_t i = 0; i < board->follower_count; i++)
+        same += followers[i].key == key;
+    if (same < FOLLOWERS_SITE && board->follower_count < FOLLOWERS_MAX)
+        followers[board->follower_count++] = (struct call){key, number};
+}
+
+/* The daemon is about to wait for events. */
+static void end_round(void)
+{
+    if (moment == IN_FAULTED_ROUND)
+        moment = AFTER_FAULTED_ROUND;
+}
+
 /* The error of this call; 0: none. */
 static int fails(enum fault_name_index name, const void *caller)
 {
@@ -107,10 +127,14 @@ static int fails(enum fault_name_index name, const void *caller)
         return 0;
     key = site_key(role, name, (uint64_t)((const char *)caller - __executable_start));
     number = count(key);
+    if (moment == IN_FAULTED_ROUND && role == ROLE_DAEMON)
+        note_follower(key, number);
     for (uint32_t i = 0; i < board->fault_count; i++) {
         if (!is_meant(&board->faults[i], key, number))
             continue;
         __atomic_add_fetch(&board->hits[i], 1, __ATOMIC_SEQ_CST);
+        if (moment == BEFORE_FAULT)
+            moment = IN_FAULTED_ROUND;
         if (board->faults[i].error != FAULT_SHORT)
             errno = board->faults[i].error;
         return board->faults[i].error;
@@ -225,12 +249,15 @@ static int shortened(int timeout_ms)
 FAULTY(int, epoll_wait, (int fd, struct epoll_event *events, int max, int timeout_ms))
 {
     timeout_ms = shortened(timeout_ms);
+    end_round();
     return FAILS(epoll_wait) ? -1 : epoll_wait(fd, events, max, timeout_ms);
 }
 
 FAULTY(int, poll, (struct pollfd * fds, nfds_t len, int timeout_ms))
 {
     timeout_ms = shortened(timeout_ms);
+    if (len > 1) /* by the event loop */
+        end_round();
     return FAILS(poll) ? -1 : poll(fds, len, timeout_ms);
 }
 
@@ -244,6 +271,8 @@ FAULTY(int, kevent,
     bool removes = change_count > 0 && (changes->flags & EV_DELETE) != 0;
     struct timespec sooner = {0};
 
+    if (event_count > 0)
+        end_round();
     if (event_count > 0 && timeout == NULL)
         shortened(-1);
     if (event_count > 0 && timeout != NULL) {

@@ -21,6 +21,7 @@ struct scene;
 /* The result of a run, in memory shared with the sweep. */
 struct outcome {
     bool passed;
+    bool crashed;              /* a busy machine is no reason */
     bool reported[FAULTS_MAX]; /* the log names this fault */
     char text[RUN_TEXT_MAX];   /* the failure, and the end of the log */
     struct board board;

@@ -1,11 +1,13 @@
 /* The fault sweep: plays each scene once without a fault, to learn the call sites of the daemon;
- * then many times, with one failing call each.
+ * then many times, with one failing call each; then with two, the second one after the first in the
+ * same round of the event loop.
  *
- *     sweep --sites FILE [--all] [--only TEXT]
+ *     sweep --sites FILE [--all] [--pairs COUNT] [--seed NUMBER] [--only TEXT]
  *
  * FILE has a line "NAME OFFSET FUNCTION" for each call instruction of the program. Each must be
  * reached and fail with every error of its function, except those in unreached.txt. --all: not only
- * a few calls of each site; --only: the cases whose names contain TEXT. */
+ * a few calls of each site; --pairs: that many pairs, which the seed chooses, or `all`; --only: the
+ * cases whose names contain TEXT, which may be the whole name of a pair. */
 #include "build_config.h"
 
 #include <errno.h>
@@ -23,7 +25,10 @@
 #include "text.h"
 
 #define JOBS_MAX 16
-#define CASES_MAX 32768
+#define CASES_MAX 262144
+#define PAIRS_MAX 131072
+#define PAIRS_FEW 200   /* run without --all */
+#define PAIRS_MANY 3000 /* the same with --all */
 #define STATIC_MAX 512
 #define RUN_SECONDS 120
 #define FEW 2   /* calls of a site that fail, without --all */
@@ -48,6 +53,13 @@ struct known_site { /* a line of the file */
     uint64_t failed; /* bits: errors of the name */
 };
 
+/* Two faults in one round, and its place in the order of choice. */
+struct pair {
+    const struct scene *scene;
+    struct fault faults[2];
+    uint64_t rank;
+};
+
 struct job {
     pid_t pid;
     size_t test;
@@ -68,6 +80,11 @@ struct sweep {
         size_t test; /* that reached it first */
     } seen[BOARD_SITES];
     size_t seen_count;
+    struct pair pairs[PAIRS_MAX];
+    size_t pair_count, pair_limit;
+    size_t first_pair; /* test of a pair; 0: none yet */
+    unsigned pair_hits;
+    uint64_t seed;
     unsigned runs, hits, failures;
     int64_t slowest_ms;
     size_t slowest;
@@ -197,6 +214,15 @@ static bool is_silent(struct sweep *sweep, const struct fault *fault)
     return is_listed("silent.txt", site_name(fault->key), known != NULL ? known->function : NULL);
 }
 
+/* Writes the log: without it no fault is named. */
+static bool is_of_log(struct sweep *sweep, uint64_t key)
+{
+    const struct known_site *known = known_site(sweep, key);
+
+    return known != NULL &&
+           (strcmp(known->function, "write_now") == 0 || strcmp(known->function, "writable") == 0);
+}
+
 /* ---- running -------------------------------------------------------------------------------- */
 
 static void begin(struct sweep *sweep, struct job *job, size_t test)
@@ -264,6 +290,48 @@ static void note_new_sites(struct sweep *sweep, const struct outcome *outcome, s
     }
 }
 
+static int last_error(unsigned name)
+{
+    const int *errors = fault_names[name].errors;
+    int last = 0;
+
+    for (unsigned i = 0; i < ERRORS_MAX && errors[i] != 0; i++)
+        last = errors[i];
+    return last;
+}
+
+static uint64_t mixed(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 29;
+}
+
+/* Notes the calls that followed a single fault in its round: each of them could fail too. Of the
+ * errors of a call, one. */
+static void note_pairs(struct sweep *sweep, const struct board *board, const struct test *test)
+{
+    const struct fault *first = &test->faults[0];
+
+    if (test->fault_count != 1 || first->lasting || test->repeated ||
+        first->error != last_error(site_name(first->key)))
+        return;
+    for (uint32_t i = 0; i < board->follower_count; i++) {
+        const struct call *call = &board->followers[i];
+        struct pair *pair = &sweep->pairs[sweep->pair_count];
+
+        if (is_of_log(sweep, call->key))
+            continue;
+        if (++sweep->pair_count == PAIRS_MAX)
+            die("PAIRS_MAX");
+        *pair = (struct pair){.scene = test->scene, .faults = {*first}};
+        pair->faults[1] = (struct fault){
+            .key = call->key, .number = call->number, .error = last_error(site_name(call->key))};
+        pair->rank = mixed(sweep->seed, (uint64_t)(test->scene - scenes));
+        for (int at = 0; at < 2; at++)
+            pair->rank = mixed(mixed(pair->rank, pair->faults[at].key), pair->faults[at].number);
+    }
+}
+
 /* True if the log names each fault that occurred and must be named. */
 static bool check_reported(struct sweep *sweep, const struct outcome *outcome,
                            const struct test *test)
@@ -291,6 +359,7 @@ static void take_outcome(struct sweep *sweep, const struct job *job)
     const struct test *test = &sweep->tests[job->test];
     int64_t took_ms = now_ms() - job->started_ms;
     struct text name = {0};
+    bool final;
 
     if (took_ms > sweep->slowest_ms) {
         sweep->slowest_ms = took_ms;
@@ -301,16 +370,20 @@ static void take_outcome(struct sweep *sweep, const struct job *job)
         if (outcome->board.hits[i] > 0 && !test->faults[i].lasting)
             note_failed(sweep, &test->faults[i]);
     }
-    if (outcome->passed)
+    sweep->pair_hits += sweep->first_pair > 0 && job->test >= sweep->first_pair &&
+                        outcome->board.hits[0] > 0 && outcome->board.hits[1] > 0;
+    if (outcome->passed) {
         note_new_sites(sweep, outcome, job->test);
+        note_pairs(sweep, &outcome->board, test);
+    }
     if (outcome->passed && check_reported(sweep, outcome, test))
         return;
+    final = test->repeated || test->fault_count == 0 || outcome->crashed;
     describe(sweep, test, &name);
-    printf("%s: %s\n%s\n", test->repeated || test->fault_count == 0 ? "FAILED" : "once more",
-           name.data,
+    printf("%s: %s\n%s\n", final ? "FAILED" : "once more", name.data,
            outcome->passed ? "a fault is neither in the log nor in silent.txt" : outcome->text);
     text_free(&name);
-    if (test->repeated || test->fault_count == 0)
+    if (final)
         sweep->failures++;
     else
         repeat(sweep, test);
@@ -359,7 +432,8 @@ static void add_test(struct sweep *sweep, const struct test *test)
     if (sweep->test_count == CASES_MAX)
         die("CASES_MAX");
     describe(sweep, test, &name);
-    if (test->fault_count == 0 || sweep->only == NULL || strstr(name.data, sweep->only) != NULL)
+    if (test->fault_count == 0 || sweep->only == NULL || strstr(name.data, sweep->only) != NULL ||
+        (test->fault_count == 1 && strstr(sweep->only, name.data) != NULL))
         sweep->tests[sweep->test_count++] = *test;
     text_free(&name);
 }
@@ -388,16 +462,6 @@ static uint32_t following(const struct sweep *sweep, unsigned name, uint32_t num
     uint32_t all = is_allocation(name) ? 1000 : sweep->all ? MANY : FEW;
 
     return number < all ? number + 1 : number + number / 2;
-}
-
-static int last_error(unsigned name)
-{
-    const int *errors = fault_names[name].errors;
-    int last = 0;
-
-    for (unsigned i = 0; i < ERRORS_MAX && errors[i] != 0; i++)
-        last = errors[i];
-    return last;
 }
 
 static void add_site(struct sweep *sweep, const struct test *test, const struct site *site)
@@ -508,6 +572,35 @@ static void add_seen(struct sweep *sweep, size_t first)
     }
 }
 
+static int compare_ranks(const void *a, const void *b)
+{
+    const struct pair *left = a, *right = b;
+
+    return left->rank < right->rank ? -1 : left->rank > right->rank;
+}
+
+/* Runs pairs of faults, of all the first ones in the order of their ranks. */
+static void run_pairs(struct sweep *sweep)
+{
+    size_t first = sweep->test_count, limit = sweep->pair_limit;
+
+    qsort(sweep->pairs, sweep->pair_count, sizeof sweep->pairs[0], compare_ranks);
+    sweep->first_pair = first;
+    for (size_t i = 0; i < sweep->pair_count && sweep->test_count - first < limit; i++) {
+        struct test test = {.scene = sweep->pairs[i].scene,
+                            .faults = {sweep->pairs[i].faults[0]},
+                            .fault_count = 1};
+
+        if (i > 0 && sweep->pairs[i].rank == sweep->pairs[i - 1].rank)
+            continue; /* the first one was repeated */
+        add_fault(sweep, &test, sweep->pairs[i].faults[1]);
+    }
+    limit = sweep->test_count - first;
+    run_tests(sweep, first);
+    printf("%zu pairs of %zu (seed %llu), both calls failed in %u\n", limit, sweep->pair_count,
+           (unsigned long long)sweep->seed, sweep->pair_hits);
+}
+
 /* Repeats tests whose fault did not occur: some depend on the order of events. */
 static void repeat_missed(struct sweep *sweep)
 {
@@ -544,8 +637,9 @@ static void check_sites(struct sweep *sweep)
 
 static void read_options(struct sweep *sweep, int argc, char *argv[])
 {
-    const char *jobs = getenv("FAULT_JOBS");
+    const char *jobs = getenv("FAULT_JOBS"), *pairs = NULL;
 
+    sweep->seed = 1;
     sweep->job_count = jobs != NULL ? strtoul(jobs, NULL, 10) : 4;
     if (sweep->job_count < 1 || sweep->job_count > JOBS_MAX)
         sweep->job_count = JOBS_MAX;
@@ -556,10 +650,20 @@ static void read_options(struct sweep *sweep, int argc, char *argv[])
             read_sites(sweep, argv[++i]);
         else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
             sweep->only = argv[++i];
+        else if (strcmp(argv[i], "--pairs") == 0 && i + 1 < argc)
+            pairs = argv[++i];
+        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
+            sweep->seed = strtoull(argv[++i], NULL, 10);
     }
+    if (sweep->only != NULL || (pairs != NULL && strcmp(pairs, "all") == 0))
+        sweep->pair_limit = PAIRS_MAX;
+    else if (pairs != NULL)
+        sweep->pair_limit = strtoul(pairs, NULL, 10);
+    else
+        sweep->pair_limit = sweep->all ? PAIRS_MANY : PAIRS_FEW;
 }
 
-/* Single faults; then second and third ones, at sites reached only after a fault. */
+/* Single faults; then second and third ones, at sites reached only after a fault; then pairs. */
 static void run_all(struct sweep *sweep)
 {
     size_t seen = sweep->seen_count;
@@ -576,9 +680,9 @@ static void run_all(struct sweep *sweep)
     }
     for (int round = 0; round < REPEATS; round++)
         repeat_missed(sweep);
-    if (sweep->only != NULL)
-        return;
-    check_sites(sweep);
+    run_pairs(sweep);
+    if (sweep->only == NULL)
+        check_sites(sweep);
 }
 
 int main(int argc, char *argv[])
