@@ -62,6 +62,14 @@ static const struct framing *framing_of(const struct json_value *name)
     return name != NULL ? framing_named(name->text.data) : NULL;
 }
 
+/* Whether the key has this value; without the key, false. */
+static bool is_set(const struct json_value *object, const char *key, bool value)
+{
+    const struct json_value *member = document_member(object, key);
+
+    return member != NULL && member->boolean == value;
+}
+
 static bool build_pool(struct pool_config *pool, const struct json_value *object)
 {
     const struct json_value *on_bad_output = document_member(object, "on_bad_output");
@@ -72,6 +80,8 @@ static bool build_pool(struct pool_config *pool, const struct json_value *object
     pool->framing = framing_of(document_member(object, "framing"));
     pool_mode_read(&pool->mode, object);
     pool->skip_bad_output = on_bad_output != NULL && strcmp(on_bad_output->text.data, "skip") == 0;
+    pool->no_new_privs = is_set(object, "no_new_privs", true);
+    pool->no_core = is_set(object, "core", false);
     pool->envp = environment_build(object);
     return pool->envp != NULL && copy_member(&pool->id, object, "id") &&
            copy_member(&pool->command, object, "command") &&
@@ -84,7 +94,6 @@ static bool build(struct config *config, const struct json_value *root)
 {
     const struct json_value *pools = document_member(root, "pools");
     const struct json_value *limits = document_member(root, "limits");
-    const struct json_value *strict = document_member(root, "strict");
     const struct json_value *listen = document_member(root, "listen");
     const struct json_value *pool;
 
@@ -92,7 +101,7 @@ static bool build(struct config *config, const struct json_value *root)
         validation_apply_limits(&config->limits, limits);
     if (listen != NULL)
         config->client_framing = framing_of(document_member(listen, "framing"));
-    config->strict = strict != NULL && strict->boolean;
+    config->strict = is_set(root, "strict", true);
     config->pools = calloc(pools->count, sizeof *config->pools);
     if (config->pools == NULL)
         return false;

@@ -17,6 +17,8 @@ struct pool_config {
     char **envp;   /* the workers' whole environment */
     char *cwd;     /* their working directory, relative to the daemon's; NULL: the daemon's */
     unsigned instances;
+    bool no_new_privs;             /* no program that they run gains rights */
+    bool no_core;                  /* they leave no core files */
     const struct framing *framing; /* NULL: NDJSON */
     bool skip_bad_output;          /* a worker's output that is no message is skipped */
     struct pool_mode mode;

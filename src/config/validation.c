@@ -46,6 +46,16 @@ static void check_boolean(struct diagnostics *diagnostics, const struct json_val
     diagnostics_check_type(diagnostics, value, JSON_BOOLEAN, "true or false");
 }
 
+/* Refused where the system has no such call: the author relies on it. */
+static void check_no_new_privs(struct diagnostics *diagnostics, const struct json_value *value)
+{
+    check_boolean(diagnostics, value);
+#ifndef HAVE_NO_NEW_PRIVS
+    if (value->type == JSON_BOOLEAN && value->boolean)
+        diagnostics_value(diagnostics, value, "this system has no prctl(PR_SET_NO_NEW_PRIVS)");
+#endif
+}
+
 static bool is_filled_string(struct diagnostics *diagnostics, const struct json_value *value)
 {
     if (!diagnostics_check_string(diagnostics, value))
@@ -306,6 +316,8 @@ static const struct rule pool_rules[] = {
     {.key = "env", .check = environment_check, .of_command = true},
     {.key = "clear_env", .check = check_boolean, .of_command = true},
     {.key = "cwd", .check = check_cwd, .of_command = true},
+    {.key = "no_new_privs", .check = check_no_new_privs},
+    {.key = "core", .check = check_boolean},
     {.key = "on_bad_output", .words = bad_output_words},
     {.key = "instances", .required = true, .min = 1, .max = INSTANCES_MAX},
     {.key = "framing", .check = check_framing},

@@ -41,7 +41,13 @@ struct worker *pool_add_worker(struct pool *pool, unsigned number, const struct 
     worker->number = number;
     worker->pool_id = config->id;
     worker->program = (struct program){
-        .argv = config->argv, .envp = config->envp, .cwd = config->cwd, .nofile = nofile};
+        .argv = config->argv,
+        .envp = config->envp,
+        .cwd = config->cwd,
+        .nofile = nofile,
+        .no_new_privs = config->no_new_privs,
+        .no_core = config->no_core,
+    };
     worker->framing = config->framing;
     worker->skips_bad_output = config->skip_bad_output;
     worker->stream.endpoint.is_worker = true;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef HAVE_PRCTL
+#if defined(HAVE_PRCTL) || defined(HAVE_NO_NEW_PRIVS)
 #include <sys/prctl.h>
 #endif
 #ifdef HAVE_CLOSE_RANGE
@@ -71,6 +71,20 @@ static void close_others_on_exec(void)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+/* What the pool asks for to limit its workers. Failing that, the program is not run. */
+static int confine(const struct program *program)
+{
+    const struct rlimit none = {0, 0};
+
+    if (program->no_core && setrlimit(RLIMIT_CORE, &none) < 0)
+        return STDIO_BUS_ERR;
+#ifdef HAVE_NO_NEW_PRIVS
+    if (program->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return STDIO_BUS_ERR;
+#endif
+    return STDIO_BUS_OK;
+}
+
 struct child_setup {
     const struct program *program;
     pid_t parent;
@@ -95,6 +109,8 @@ static void run_child(const struct child_setup *setup)
     close_others_on_exec();
     if (program->nofile != NULL)
         setrlimit(RLIMIT_NOFILE, program->nofile);
+    if (confine(program) != STDIO_BUS_OK)
+        goto fail;
     if (signals_reset_in_child() != STDIO_BUS_OK)
         goto fail; /* SIGTERM would not reach the child */
     if (program->cwd != NULL && chdir(program->cwd) < 0)

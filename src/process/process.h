@@ -19,6 +19,8 @@ struct program {
     char *const *envp;           /* NULL: the daemon's environment */
     const char *cwd;             /* NULL: the daemon's working directory */
     const struct rlimit *nofile; /* the descriptor limit; NULL: the daemon's */
+    bool no_new_privs;           /* no program that it runs gains rights (Linux) */
+    bool no_core;                /* it leaves no core file */
 };
 
 /* Starts a program in a process group of its own, with pipes at 0 and 1, the daemon's stderr, no

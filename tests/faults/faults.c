@@ -404,7 +404,7 @@ FAULTY(int, listen, (int fd, int backlog))
 VARIADIC(int, fcntl, (int fd, int command, ...), command, long, fcntl(fd, command, argument))
 VARIADIC(int, open, (const char *path, int flags, ...), flags, unsigned,
          open(path, flags, argument))
-VARIADIC(int, prctl, (int option, ...), option, unsigned long, prctl(option, argument))
+VARIADIC(int, prctl, (int option, ...), option, unsigned long, prctl(option, argument, 0, 0, 0))
 
 FAULTY(int, fprintf, (FILE * file, const char *format, ...))
 {

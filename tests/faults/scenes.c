@@ -488,7 +488,7 @@ const struct scene scenes[SCENES] = {
     {.name = "IPv6",
      .arguments = CONFIG_AND("--tcp", "[::1]:0", DEBUG),
      .config = "{'pools':[{'id':'b','command':'@WORKER@','args':['--name','b'],'instances':1,"
-               "'env':{'A':'${FAULTS_DIR}'},'cwd':'@DIR@'}]}",
+               "'env':{'A':'${FAULTS_DIR}'},'cwd':'@DIR@','core':false,'no_new_privs':true}]}",
      .play = play_listening,
      .descriptors = 64},
     {.name = "stdio",

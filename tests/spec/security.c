@@ -2,6 +2,7 @@
 #include "build_config.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "harness.h"
 
@@ -125,6 +126,55 @@ TEST(security_workers_inherit_the_environment)
         client_connect(START(.pools = "{'id':'p','command':'sh','instances':1,"
                                       "'args':['-c','exec @WORKER@ --name $SECURITY_TEST']}"));
     expect_member(client_ask(client, "1", NULL, "echo", NULL), "worker", "'secret'");
+}
+
+#define LIMITED_POOL(id, keys)                                                                     \
+    "{'id':'" id "','command':'sh','instances':1," keys                                            \
+    "'args':['-c','exec @WORKER@ --name $(ulimit -Sc):$(ulimit -Hc)']}"
+
+/* "SOFT:HARD" in quotes: the limits of a core file, as the worker's shell shows them. */
+static const char *core_limits(struct client *client, const char *pool)
+{
+    struct span name;
+    client_send(client, "{'id':1,'pool':'%s'}", pool);
+    name = json_get(client_result(client, "1"), "worker");
+    return test_format("%.*s", (int)name.len, name.data);
+}
+
+TEST(security_worker_leaves_no_core)
+{
+    struct daemon *daemon =
+        START(.pools =
+                  LIMITED_POOL("a", "'core':false,") "," LIMITED_POOL("b", "'core':true,") "," //
+              LIMITED_POOL("c", ""));
+    struct client *client = client_connect(daemon);
+    ck_assert_str_eq(core_limits(client, "a"), "\"0:0\"");
+    ck_assert_str_eq(core_limits(client, "b"), core_limits(client, "c"));
+}
+
+/* With such a worker su and sudo are programs like all others. */
+TEST(security_worker_gains_no_rights)
+{
+#ifdef HAVE_NO_NEW_PRIVS
+    struct daemon *daemon =
+        START(.pools = "{'id':'a','command':'@WORKER@','instances':1,'no_new_privs':true},"
+                       "{'id':'b','command':'@WORKER@','instances':1}");
+    struct client *client = client_connect(daemon);
+    if (!proc_available())
+        return;
+    client_send(client, "{'id':1,'pool':'a'}");
+    ck_assert_int_eq(proc_status((pid_t)json_number(client_result(client, "1"), "pid"),
+                                 "NoNewPrivs"),
+                     1);
+    client_send(client, "{'id':2,'pool':'b'}");
+    ck_assert_int_eq(proc_status((pid_t)json_number(client_result(client, "2"), "pid"),
+                                 "NoNewPrivs"),
+                     proc_status(getpid(), "NoNewPrivs"));
+#else
+    expect_word(RUN(78, .pools = "{'id':'a','command':'@WORKER@','instances':1,"
+                                 "'no_new_privs':true}"),
+                "no_new_privs");
+#endif
 }
 
 int main(void)

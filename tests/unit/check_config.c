@@ -283,6 +283,15 @@ static const struct {
      "E c.json:3:41: pools[0].on_bad_output: must be \"terminate\" or \"skip\"\n"},
     {FIRST "\"command\": \"/bin/cat\", \"on_bad_output\": true",
      "E c.json:3:41: pools[0].on_bad_output: must be a string, not a boolean\n"},
+    /* what confines the workers */
+    {FIRST "\"command\": \"/bin/cat\", \"no_new_privs\": 1",
+     "E c.json:3:40: pools[0].no_new_privs: must be true or false, not a number\n"},
+    {FIRST "\"command\": \"/bin/cat\", \"core\": 0",
+     "E c.json:3:32: pools[0].core: must be true or false, not a number\n"},
+#ifndef HAVE_NO_NEW_PRIVS
+    {FIRST "\"command\": \"/bin/cat\", \"no_new_privs\": true",
+     "E c.json:3:40: pools[0].no_new_privs: this system has no prctl(PR_SET_NO_NEW_PRIVS)\n"},
+#endif
 };
 
 START_TEST(problems_of_a_pool_are_reported)
@@ -383,6 +392,21 @@ START_TEST(test_command_path_too_long)
                 "E c.json:3:12: pools[0].command: cannot run \"cat\", looked up in PATH: "
                 "No such file or directory\n");
     free(path);
+}
+END_TEST
+
+START_TEST(test_confinement)
+{
+    expect_pool(FIRST "\"command\": \"/bin/cat\"", "");
+    ck_assert(!config.pools[0].no_new_privs && !config.pools[0].no_core);
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"no_new_privs\": false, \"core\": true", "");
+    ck_assert(!config.pools[0].no_new_privs && !config.pools[0].no_core);
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"core\": false", "");
+    ck_assert(!config.pools[0].no_new_privs && config.pools[0].no_core);
+#ifdef HAVE_NO_NEW_PRIVS
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"no_new_privs\": true", "");
+    ck_assert(config.pools[0].no_new_privs && !config.pools[0].no_core);
+#endif
 }
 END_TEST
 
@@ -691,6 +715,7 @@ static void add_rule_tests(TCase *tcase)
     tcase_add_test(tcase, test_command_mode);
     tcase_add_test(tcase, test_command_in_path);
     tcase_add_test(tcase, test_command_path_too_long);
+    tcase_add_test(tcase, test_confinement);
     tcase_add_test(tcase, test_on_bad_output);
     tcase_add_test(tcase, test_all_instances);
     tcase_add_loop_test(tcase, test_limit, 0, COUNT(limit_cases));

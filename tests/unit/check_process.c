@@ -326,12 +326,14 @@ START_TEST(working_directory)
     ck_assert_int_eq(symlink("/bin/pwd", link), 0);
     ck_assert_ptr_eq(strstr(output_of(&(struct program){.argv = argv, .cwd = folder}), folder),
                      read_text);
-    ck_assert_ptr_eq(strstr(output_of(&(struct program){argv, envp, folder, NULL}), folder),
+    ck_assert_ptr_eq(strstr(output_of(&(struct program){.argv = argv, .envp = envp, .cwd = folder}),
+                            folder),
                      read_text);
-    ck_assert_ptr_eq(strstr(output_of(&(struct program){slash, envp, folder, NULL}), folder),
-                     read_text);
+    ck_assert_ptr_eq(
+        strstr(output_of(&(struct program){.argv = slash, .envp = envp, .cwd = folder}), folder),
+        read_text);
     ck_assert_int_eq(unlink(link), 0);
-    expect_error_of(&(struct program){argv, envp, folder, NULL}, ENOENT);
+    expect_error_of(&(struct program){.argv = argv, .envp = envp, .cwd = folder}, ENOENT);
     ck_assert_int_eq(rmdir(folder), 0);
     expect_error_of(&(struct program){.argv = argv, .cwd = folder}, ENOENT);
     expect_error_of(&(struct program){.argv = argv, .cwd = "/dev/null"}, ENOTDIR);
