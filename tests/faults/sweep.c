@@ -378,7 +378,7 @@ static void take_outcome(struct sweep *sweep, const struct job *job)
     }
     if (outcome->passed && check_reported(sweep, outcome, test))
         return;
-    final = test->repeated || test->fault_count == 0 || outcome->crashed;
+    final = test->repeated || outcome->crashed;
     describe(sweep, test, &name);
     printf("%s: %s\n%s\n", final ? "FAILED" : "once more", name.data,
            outcome->passed ? "a fault is neither in the log nor in silent.txt" : outcome->text);
@@ -525,8 +525,10 @@ static void add_lasting(struct sweep *sweep, const struct test *test, const stru
 static bool explore(struct sweep *sweep)
 {
     for (size_t i = 0; i < SCENES; i++) {
+        size_t first = sweep->test_count;
+
         add_test(sweep, &(struct test){.scene = &scenes[i]});
-        run_tests(sweep, i);
+        run_tests(sweep, first);
         sweep->explored[i] = sweep->outcomes[0].board;
     }
     return sweep->failures == 0;
@@ -606,11 +608,11 @@ static void repeat_missed(struct sweep *sweep)
 {
     size_t end = sweep->test_count;
 
-    for (size_t i = SCENES; i < end; i++) {
+    for (size_t i = 0; i < end; i++) {
         const struct test *test = &sweep->tests[i];
-        const struct fault *last = &test->faults[test->fault_count - 1];
+        const struct fault *last = &test->faults[test->fault_count > 0 ? test->fault_count - 1 : 0];
 
-        if (!last->lasting && !has_failed(sweep, last))
+        if (test->fault_count > 0 && !last->lasting && !has_failed(sweep, last))
             add_test(sweep, test);
     }
     run_tests(sweep, end);
@@ -666,11 +668,11 @@ static void read_options(struct sweep *sweep, int argc, char *argv[])
 /* Single faults; then second and third ones, at sites reached only after a fault; then pairs. */
 static void run_all(struct sweep *sweep)
 {
-    size_t seen = sweep->seen_count;
+    size_t seen = sweep->seen_count, singles = sweep->test_count;
 
     for (size_t i = 0; i < SCENES; i++)
         add_scene(sweep, i);
-    run_tests(sweep, SCENES);
+    run_tests(sweep, singles);
     for (int round = 1; round < FAULTS_MAX; round++) {
         size_t first = sweep->test_count, seen_now = sweep->seen_count;
 
