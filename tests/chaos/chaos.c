@@ -268,6 +268,7 @@ int main(int argc, char *argv[])
            chaos.options.pools, chaos.options.workers, chaos.options.keys, chaos.options.daemon,
            wire_framing_words[wire_framing], wire_framing_words[chaos.options.worker_framing]);
     fflush(stdout);
+    chaos.origins = chaos.options.hostile != 0 && (chaos.options.tcp || geteuid() == 0);
     set_up(&chaos);
     if (!subject_start(&chaos))
         return 71;

@@ -88,6 +88,7 @@ struct chaos {
     struct mood mood;
     struct horde horde;
     struct patience patience;
+    bool origins; /* hostile clients have other addresses, or are other users, than honest ones */
     int64_t now_ms;
     struct client *clients; /* CLIENTS_MAX of them */
     unsigned long long last_serial, last_conn;
@@ -118,7 +119,7 @@ static inline bool chaos_binds(const struct chaos *chaos)
 static inline unsigned chaos_max_sessions(const struct chaos *chaos)
 {
     if (chaos->options.hostile != 0)
-        return chaos->options.tcp ? SIEGE_TABLE_TCP : SIEGE_TABLE;
+        return chaos->origins ? SIEGE_TABLE_ORIGINS : SIEGE_TABLE;
     if (chaos->options.mode.session_in_params)
         return LIMIT_SESSIONS_LEARNED;
     return chaos_binds(chaos) ? LIMIT_SESSIONS_BOUND : LIMIT_SESSIONS;

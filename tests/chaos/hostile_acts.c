@@ -141,8 +141,9 @@ static const struct behaviour {
     void (*arrive)(struct chaos *chaos, struct hostile *hostile);
     void (*act)(struct chaos *chaos, struct hostile *hostile);
     uint32_t pause_ms; /* at most, before a connection */
-    /* Over a Unix socket all clients are of one origin, whose connections are not shared out. */
-    uint8_t number, unix_number, exclusive_number;
+    /* Connections and processes are shared out by origin: where all clients have one, the hostile
+     * must leave some to the honest. */
+    uint8_t number, number_of_one, exclusive_number_of_one;
 } behaviours[HOSTILE_KINDS] = {
     [HOSTILE_CLOSE] = {arrive_to_close, NULL, 100, 6, 6, 2},
     [HOSTILE_STALL] = {arrive_to_stall, act_stalled, 50, 8, 6, 3},
@@ -165,10 +166,10 @@ void hostile_act(struct chaos *chaos, struct hostile *hostile)
 
 size_t hostile_number(const struct chaos *chaos, enum hostile_kind kind)
 {
-    if (chaos->options.tcp)
+    if (chaos->origins)
         return behaviours[kind].number;
-    return chaos_exclusive(chaos) ? behaviours[kind].exclusive_number
-                                  : behaviours[kind].unix_number;
+    return chaos_exclusive(chaos) ? behaviours[kind].exclusive_number_of_one
+                                  : behaviours[kind].number_of_one;
 }
 
 int64_t hostile_pause_ms(struct chaos *chaos, enum hostile_kind kind)

@@ -262,6 +262,7 @@ static void siege(struct chaos *chaos, int64_t ms)
     siege_end(chaos);
     enter(chaos, PHASE_SETTLE);
     thin_out(chaos, 0);
+    steps_for(chaos, SIEGE_ABANDONED_SEC * 1000); /* a wakeup frees each id */
     wait_until_seen(chaos);
 }
 

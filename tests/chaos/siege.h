@@ -14,7 +14,7 @@ struct chaos;
 #define SIEGE_INPUT (4 << 20)
 #define SIEGE_MEMORY (16 << 20)
 #define SIEGE_TABLE 1024 /* sessions, pending requests */
-#define SIEGE_TABLE_TCP 4096
+#define SIEGE_TABLE_ORIGINS 4096
 #define SIEGE_CONNECTIONS 128
 #define SIEGE_SLOW_SEC 1      /* slow_client_timeout_sec */
 #define SIEGE_ABANDONED_SEC 1 /* abandoned_id_sec */

@@ -24,6 +24,7 @@
 #include "proc.h"
 
 #define JOURNAL_PIPE_BYTES (1 << 20)
+#define HOSTILE_UID 60000
 
 static bool failed(const char *what)
 {
@@ -190,6 +191,17 @@ static bool listens(struct chaos *chaos)
     return fd >= 0;
 }
 
+/* Hostile clients of other users can connect. */
+static bool open_to_all(const struct chaos *chaos)
+{
+    const struct subject *subject = &chaos->subject;
+
+    if (chaos->options.tcp || !chaos->origins)
+        return true;
+    return (chmod(subject->dir, 0711) == 0 && chmod(subject->socket_path, 0666) == 0) ||
+           failed(subject->socket_path);
+}
+
 bool subject_start(struct chaos *chaos)
 {
     struct subject *subject = &chaos->subject;
@@ -209,22 +221,41 @@ bool subject_start(struct chaos *chaos)
         }
         nap();
     }
-    return true;
+    return open_to_all(chaos);
 }
 
-/* Over TCP, hostile clients have other addresses than honest ones: each kind its own, but in
- * exclusive pools, whose few processes are shared out by address, all have one. */
-static bool take_address(const struct chaos *chaos, int fd, unsigned kind)
+/* The origin of a client; 0: an honest one. The hostile have others: each kind its own, but one in
+ * exclusive pools, whose few processes are shared out by origin. */
+static unsigned origin_of(const struct chaos *chaos, const unsigned *kind)
 {
-    unsigned host = INADDR_LOOPBACK + 1 + (chaos_exclusive(chaos) ? 0 : kind);
-    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(host)};
+    if (kind == NULL || !chaos->origins)
+        return 0;
+    return chaos_exclusive(chaos) ? 1 : 1 + *kind;
+}
 
-    return !chaos->options.tcp || bind(fd, (const struct sockaddr *)&from, sizeof from) == 0;
+/* Over TCP the origin is the address, else the user. */
+static bool take_origin(const struct chaos *chaos, int fd, unsigned origin)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET,
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK + origin)};
+
+    if (origin == 0)
+        return true;
+    if (!chaos->options.tcp)
+        return seteuid(HOSTILE_UID + origin) == 0;
+    return bind(fd, (const struct sockaddr *)&from, sizeof from) == 0;
+}
+
+static void leave_origin(const struct chaos *chaos, unsigned origin)
+{
+    if (origin != 0 && !chaos->options.tcp && seteuid(0) != 0)
+        abort();
 }
 
 /* `kind`: NULL for an honest client. */
 static int connect_as(const struct chaos *chaos, const unsigned *kind)
 {
+    unsigned origin = origin_of(chaos, kind);
     struct sockaddr_un local = {.sun_family = AF_UNIX};
     struct sockaddr_in tcp = {.sin_family = AF_INET,
                               .sin_port = htons(chaos->subject.port),
@@ -233,12 +264,15 @@ static int connect_as(const struct chaos *chaos, const unsigned *kind)
     socklen_t len = chaos->options.tcp ? sizeof tcp : sizeof local;
     int flags = SOCK_STREAM | SOCK_CLOEXEC | (kind != NULL ? SOCK_NONBLOCK : 0);
     int fd = socket(chaos->options.tcp ? AF_INET : AF_UNIX, flags, 0);
+    bool connected;
 
     snprintf(local.sun_path, sizeof local.sun_path, "%s", chaos->subject.socket_path);
     if (fd < 0)
         return -1;
-    if ((kind == NULL || take_address(chaos, fd, *kind)) &&
-        (connect(fd, address, len) == 0 || (kind != NULL && errno == EINPROGRESS))) {
+    connected = take_origin(chaos, fd, origin) &&
+                (connect(fd, address, len) == 0 || (kind != NULL && errno == EINPROGRESS));
+    leave_origin(chaos, origin);
+    if (connected) {
         fcntl(fd, F_SETFL, O_NONBLOCK);
         return fd;
     }

@@ -26,8 +26,7 @@ bool subject_start(struct chaos *chaos);
 /* A new connection, or -1. */
 int subject_connect(const struct chaos *chaos);
 
-/* The same for a hostile client, which may still be on its way when this returns. With TCP it comes
- * from another address. */
+/* The same for a hostile client, which may still be on its way when this returns. */
 int subject_connect_hostile(const struct chaos *chaos, unsigned kind);
 
 /* The daemon's memory in KiB; -1: not measured. */
