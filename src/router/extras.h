@@ -1,15 +1,21 @@
 /* What the pending table keeps of some requests beyond their ids, in pools with a mode
- * (config/pool_mode.h): progress tokens and a deadline. Extras are recycled. */
+ * (config/pool_mode.h): progress tokens and a deadline. Extras are recycled.
+ *
+ * A token is found by (peer, token), for each peer that may name it. Several requests may have the
+ * same token at the same peer: then the first one is in the table, and has a list of the others. */
 #ifndef STDIO_BUS_ROUTER_EXTRAS_H
 #define STDIO_BUS_ROUTER_EXTRAS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash_table.h"
 #include "base/list.h"
 #include "json/message.h"
 
+struct peer;
 struct request;
+struct request_extras;
 
 #define EXTRAS_TOKENS 2 /* LSP has requests with a workDoneToken and a partialResultToken */
 #define EXTRAS_TEXT_INLINE 160
@@ -17,6 +23,18 @@ struct request;
 struct extras_token {
     struct slice raw; /* as the asker spelled it, with its quotes; data NULL: there is none */
     struct message_id value;
+    uint64_t hash;
+};
+
+enum extras_side { EXTRAS_ASKER, EXTRAS_ANSWERER };
+
+/* A token as one of the peers knows it. */
+struct extras_link {
+    struct request_extras *extras;
+    const struct peer *peer; /* NULL: it is not to be found by this peer */
+    uint64_t hash;
+    struct list later; /* of the first with this peer and token: the others, active ones first */
+    struct list_node node; /* in `later` of the first */
 };
 
 struct request_extras {
@@ -24,7 +42,10 @@ struct request_extras {
     struct list_node timed; /* by deadline, in the list of its pool; in the free list */
     int64_t deadline_ms;
     bool names_session; /* the answer may name a session that begins (result.sessionId) */
+    bool abandoned;     /* the request */
     struct extras_token tokens[EXTRAS_TOKENS];
+    struct extras_link links[EXTRAS_TOKENS][2]; /* by enum extras_side */
+    struct hash_table *by_token;
     char *long_text;
     char text[EXTRAS_TEXT_INLINE];
 };
@@ -34,7 +55,22 @@ struct request_extras {
 struct request_extras *extras_new(struct list *recycled,
                                   const struct extras_token tokens[EXTRAS_TOKENS]);
 
-/* Takes extras off the list of deadlines, and puts them on a list to be used again. */
+/* Lets the tokens be found by the request's asker, and by its answerer if that knows them as the
+ * asker wrote them; otherwise `answerer` is NULL. STDIO_BUS_ERR when memory is out; the extras are
+ * to be recycled then. */
+int extras_link(struct request_extras *extras, struct hash_table *by_token,
+                const struct peer *asker, const struct peer *answerer);
+
+/* The request is abandoned: its asker does not find its tokens any more, and its answerer finds
+ * those of active requests before them. It has no deadline any more. */
+void extras_abandon(struct request_extras *extras);
+
+/* The extras with this token, and which of their tokens it is, or NULL. `hash` is the token's. */
+struct request_extras *extras_find(const struct hash_table *by_token, const struct peer *peer,
+                                   struct message_id token, uint64_t hash, uint32_t *which);
+
+/* Takes extras out of the table and off the list of deadlines, and puts them on a list to be used
+ * again. */
 void extras_recycle(struct list *recycled, struct request_extras *extras);
 
 /* Frees extras that are on no list. NULL is fine. */

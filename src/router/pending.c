@@ -45,6 +45,7 @@ void pending_free(struct pending *pending)
         extras_free(list_entry(node, struct request_extras, timed));
     hash_table_free(&pending->by_answerer);
     hash_table_free(&pending->by_asker);
+    hash_table_free(&pending->by_token);
 }
 
 uint64_t pending_hash(const struct pending *pending, struct message_id id)
@@ -262,7 +263,7 @@ void request_abandon(struct request *request)
 
     ASSERT(request->state == REQUEST_ACTIVE);
     if (request->extras != NULL)
-        list_remove(&request->extras->timed);
+        extras_abandon(request->extras);
     leave_asker(request);
     request->state = REQUEST_ABANDONED;
     list_append(&pending->abandoned, &request->in_asker);

@@ -49,6 +49,7 @@ struct request {
 
 struct pending {
     struct hash_table by_answerer, by_asker;
+    struct hash_table by_token; /* struct extras_link */
     struct siphash_key key;
     size_t max; /* of active and of abandoned ones, each */
     size_t active_count, abandoned_count;

@@ -122,21 +122,32 @@ static void read_token(const struct decision *decision, enum param_field place,
     token->raw.data = NULL;
     if (param_fields_has(&decision->fields, place) &&
         message_read_id(&token->value, bytes, field, scratch) == MESSAGE_OK &&
-        token->value.type != ID_NONE)
+        token->value.type != ID_NONE) {
         token->raw = param_fields_raw(bytes, field);
+        token->hash = pending_hash(&decision->router->from_clients, token->value);
+    }
 }
 
-/* NULL: memory is out. */
+/* NULL: memory is out. Where ids are rewritten the answerer names tokens by their numbers. */
 static struct request_extras *make_extras(const struct decision *decision, struct pending *pending,
+                                          const struct peer *answerer,
                                           const enum param_field *places)
 {
+    struct request_extras *extras;
     struct extras_token tokens[EXTRAS_TOKENS];
     struct message_scratch scratch[EXTRAS_TOKENS];
     unsigned i;
 
     for (i = 0; i < EXTRAS_TOKENS; i++)
         read_token(decision, places[i], &tokens[i], &scratch[i]);
-    return extras_new(&pending->free_extras, tokens);
+    extras = extras_new(&pending->free_extras, tokens);
+    if (extras != NULL &&
+        extras_link(extras, &pending->by_token, decision->from,
+                    decision->pool->mode.rewrite_ids ? NULL : answerer) != STDIO_BUS_OK) {
+        extras_recycle(&pending->free_extras, extras);
+        return NULL;
+    }
+    return extras;
 }
 
 /* A number that is too long for a token is replaced too: it could be another request's number. Its
@@ -169,7 +180,7 @@ struct request *rewrite_record(struct decision *decision, struct pending *pendin
 
     if ((decision->fields.present & ANY_TOKEN) == 0 && !names_session && !timed)
         return record(decision, pending, answerer);
-    extras = make_extras(decision, pending, places);
+    extras = make_extras(decision, pending, answerer, places);
     if (extras == NULL)
         return NULL;
     request = record(decision, pending, answerer);
@@ -186,36 +197,26 @@ struct request *rewrite_record(struct decision *decision, struct pending *pendin
     return request;
 }
 
-/* Which of the request's tokens this is, or EXTRAS_TOKENS. */
-static uint32_t token_of(const struct request *request, struct message_id token)
+/* The extras of a request with the subject as its token, as the sender knows it, or NULL. */
+static struct request_extras *find_token(const struct decision *decision,
+                                         const struct pending *pending, uint32_t *which)
 {
-    uint32_t i;
-
-    if (request->extras == NULL)
-        return EXTRAS_TOKENS;
-    for (i = 0; i < EXTRAS_TOKENS; i++) {
-        if (request->extras->tokens[i].raw.data != NULL &&
-            message_id_equal(request->extras->tokens[i].value, token))
-            break;
-    }
-    return i;
+    return extras_find(&pending->by_token, decision->from, decision->subject_id,
+                       pending_hash(pending, decision->subject_id), which);
 }
 
-static struct request *by_own_token(struct decision *decision)
+static struct request *by_own_token(struct decision *decision, const struct pending *pending)
 {
-    struct list_node *node, *following;
+    uint32_t which;
+    const struct request_extras *extras = find_token(decision, pending, &which);
+    struct request *request;
 
-    list_each(&decision->from->asked, node, following) {
-        struct request *request = list_entry(node, struct request, in_asker);
-        uint32_t which = token_of(request, decision->subject_id);
-
-        if (which == EXTRAS_TOKENS)
-            continue;
-        if (request->rewritten)
-            edit_number(decision, decision->subject_field, request->number + which);
-        return request;
-    }
-    return NULL;
+    if (extras == NULL)
+        return NULL;
+    request = extras->request;
+    if (request->rewritten)
+        edit_number(decision, decision->subject_field, request->number + which);
+    return request;
 }
 
 struct request *rewrite_own_request(struct decision *decision, struct pending *pending)
@@ -223,7 +224,7 @@ struct request *rewrite_own_request(struct decision *decision, struct pending *p
     struct request *request;
 
     if (decision->subject == ABOUT_OWN_TOKEN)
-        return by_own_token(decision);
+        return by_own_token(decision, pending);
     request = pending_by_asker(pending, decision->from, decision->subject_id,
                                pending_hash(pending, decision->subject_id));
     if (request != NULL && request->rewritten)
@@ -247,25 +248,6 @@ static uint32_t number_of(struct message_id id)
     return number <= PENDING_NUMBER_LAST + 1 ? (uint32_t)number : 0;
 }
 
-/* The request with this token, which passed unchanged. Prefer the active request: an abandoned one
- * may share its token. */
-static struct request *by_token(const struct peer *answerer, struct message_id token)
-{
-    struct list_node *node, *following;
-    struct request *abandoned = NULL;
-
-    list_each(&answerer->answering, node, following) {
-        struct request *request = list_entry(node, struct request, in_answerer);
-
-        if (request->rewritten || token_of(request, token) == EXTRAS_TOKENS)
-            continue;
-        if (request->state == REQUEST_ACTIVE)
-            return request;
-        abandoned = request;
-    }
-    return abandoned;
-}
-
 bool rewrite_may_be_number(const struct decision *decision, const struct peer *answerer)
 {
     uint32_t number = number_of(decision->subject_id);
@@ -278,8 +260,10 @@ struct request *rewrite_progress(struct decision *decision, struct pending *pend
 {
     struct peer *from = decision->from;
     uint32_t number = number_of(decision->subject_id);
+    const struct request_extras *extras;
     struct request *request = NULL;
     struct slice raw = {NULL, 0};
+    uint32_t which;
 
     if (number > 1)
         request = by_number(decision, pending, number & ~UINT32_C(1));
@@ -291,7 +275,8 @@ struct request *rewrite_progress(struct decision *decision, struct pending *pend
             return NULL;
         add_edit(decision, decision->subject_field, raw);
     } else {
-        request = by_token(from, decision->subject_id);
+        extras = find_token(decision, pending, &which);
+        request = extras != NULL ? extras->request : NULL;
         *stale = request == NULL && number > 1 && rewrite_may_be_number(decision, from);
     }
     if (request != NULL)
