@@ -19,8 +19,9 @@ struct bus_options {
     const char *tcp_host;          /* "": loopback */
     uint16_t tcp_port;             /* 0: the system picks one */
     const struct framing *framing; /* of the clients; NULL: NDJSON */
-    bool handle_signals; /* SIGTERM, SIGINT and SIGHUP stop the bus, SIGUSR1 reopens the log; for
-                            * one bus per process */
+    bool handle_signals; /* SIGTERM, SIGINT and SIGHUP stop the bus, SIGUSR1 reopens the log,
+                            * SIGCHLD is waited for; for one bus per process. Without it the exit
+                            * of a worker is seen at the end of its output. */
 };
 
 enum bus_outcome {

@@ -1,4 +1,4 @@
-/* A pool: workers that run the same program, and how many of them are kept started (spec 3.2). */
+/* A pool: workers that run the same program, and how many of them are kept started (spec 3.3). */
 #ifndef STDIO_BUS_PROCESS_POOL_H
 #define STDIO_BUS_PROCESS_POOL_H
 

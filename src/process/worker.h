@@ -27,7 +27,7 @@ enum worker_event {
     WORKER_OUTPUT_ENDED, /* its stdout was read to the end */
     WORKER_INPUT_BROKEN, /* its stdin is closed or broken */
     WORKER_MISBEHAVED,   /* what it sends is malformed, or it does not read (spec 5.3, 7.3.1) */
-    WORKER_DEADLINE,     /* the state's time is up */
+    WORKER_DEADLINE,     /* the state's time is up; STOPPED: start again */
     WORKER_STOP,         /* the bus is shutting down */
     WORKER_RETIRE,       /* no client needs it any more: not restarted before one does */
 };
@@ -80,7 +80,8 @@ int worker_init(struct worker *worker, struct transport *transport, const struct
 /* Kills what is left and frees everything. */
 void worker_destroy(struct worker *worker);
 
-/* Starts the process for the first time. STDIO_BUS_ERR with errno set when it cannot be forked. */
+/* Starts a process, the first one or the next. STDIO_BUS_ERR with errno set when the system refuses
+ * it or its pipes. */
 int worker_start(struct worker *worker);
 
 /* Reaps the process if it has exited. To be called on SIGCHLD. */

@@ -43,7 +43,8 @@ struct decision {
     char numbers[DECISION_EDITS_MAX][PENDING_DIGITS]; /* texts of edits */
     char text[160];
 
-    /* The rest is the router's own. */
+    /* The message and its state. Whoever carries the action out reads `from`, `message` and
+     * `is_reply`; the rest is the router's own. */
     struct router *router;
     struct peer *from;
     const struct message *message;

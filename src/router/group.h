@@ -18,7 +18,7 @@ struct group {
     bool plain;            /* no mode: as the specification has it */
     bool reads_tokens;     /* the progress tokens of its requests matter */
     bool top_sessions;     /* all: some pool has its session ids at the top level */
-    struct list waiting;   /* clients held until a worker has no client */
+    struct list waiting;   /* clients held until they can be bound to a worker */
     struct list timed;     /* extras of requests with a deadline, the earliest first */
 };
 

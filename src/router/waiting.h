@@ -2,8 +2,8 @@
  *
  *     request->waiters            until the id is free at the request's answerer
  *     peer->waiting               until the queue of that peer drains
- *     router->waiting_for_worker  until some worker takes messages
- *     group->waiting              until a worker of that pool has no client
+ *     router->waiting_for_worker  until a worker, any or a certain one, takes messages
+ *     group->waiting              until the client can be bound to a worker of that pool
  *     a list of the owner's       until waiting_release
  *
  * If any worker of its group would do, it is on router->roaming too. When what it waits for

@@ -116,6 +116,12 @@ TCase *harness_case(Suite *suite, const char *name)
     return tcase;
 }
 
+bool harness_chosen(const char *name)
+{
+    const char *only = getenv("TEST_ONLY");
+    return only == NULL || strcmp(only, name) == 0;
+}
+
 TCase *harness_tests(void)
 {
     static TCase *tests;

@@ -23,9 +23,13 @@
     END_TEST                                                                                       \
     __attribute__((constructor)) static void name##_add(void)                                      \
     {                                                                                              \
-        tcase_add_loop_test(harness_tests(), name, 0, (int)(count));                               \
+        if (harness_chosen(#name))                                                                 \
+            tcase_add_loop_test(harness_tests(), name, 0, (int)(count));                           \
     }                                                                                              \
     static void name##_run(size_t row __attribute__((unused)))
+
+/* Whether the test is to run: the environment's TEST_ONLY is its name, or unset. */
+bool harness_chosen(const char *name);
 
 /* The case of this program's tests. */
 TCase *harness_tests(void);
