@@ -28,7 +28,7 @@ enum subject {
     ABOUT_OWN_TOKEN  /* LSP: of a token that the sender made up */
 };
 
-#define DECISION_EDITS_MAX 3
+#define DECISION_EDITS_MAX (1 + EXTRAS_TOKENS) /* an id or a subject, and tokens */
 
 struct decision {
     enum action action;
@@ -40,7 +40,7 @@ struct decision {
     int code;
     unsigned edit_count;
     struct splice_edit edits[DECISION_EDITS_MAX]; /* live as long as the decision and `answered` */
-    char numbers[DECISION_EDITS_MAX][PENDING_DIGITS]; /* texts of edits */
+    char numbers[DECISION_EDITS_MAX][PENDING_DIGITS + 3]; /* texts of edits: N or "N#" */
     char text[160];
 
     /* The message and its state. Whoever carries the action out reads `from`, `message` and

@@ -17,7 +17,8 @@ struct peer;
 struct request;
 struct request_extras;
 
-#define EXTRAS_TOKENS 2 /* LSP has requests with a workDoneToken and a partialResultToken */
+/* params._meta.progressToken, params.partialResultToken and params.workDoneToken */
+#define EXTRAS_TOKENS 3
 #define EXTRAS_TEXT_INLINE 160
 
 struct extras_token {

@@ -5,6 +5,9 @@
 #include "base/error.h"
 #include "router/deadlines.h"
 
+#define THIRD_TOKEN 2
+#define UNREADABLE_TOKEN "a progress token must be a string or a number of at most 128 bytes"
+
 /* --- writing --- */
 
 /* Replaces the value of a field in the message that is forwarded. */
@@ -24,6 +27,24 @@ static void edit_number(struct decision *decision, const struct scan_field *fiel
     char *text = decision->numbers[decision->edit_count];
 
     add_edit(decision, field, pending_number_id(text, number).text);
+}
+
+/* A request has two numbers. Its third token is its first number as a string, "N#". */
+static void edit_token(struct decision *decision, const struct scan_field *field, uint32_t number,
+                       uint32_t which)
+{
+    char *text = decision->numbers[decision->edit_count];
+    size_t len;
+
+    if (which < THIRD_TOKEN) {
+        edit_number(decision, field, number + which);
+        return;
+    }
+    len = pending_number_id(text + 1, number).text.len;
+    text[0] = '"';
+    text[1 + len] = '#';
+    text[2 + len] = '"';
+    add_edit(decision, field, slice_of(text, len + 3));
 }
 
 /* --- requests --- */
@@ -105,42 +126,87 @@ static struct request *record(struct decision *decision, struct pending *pending
 }
 
 /* Where a request's tokens stand. */
+#define NOWHERE ((enum param_field)PARAM_FIELDS_COUNT) /* no message has this field */
 static const enum param_field token_places[][EXTRAS_TOKENS] = {
-    {PARAM_WORK_TOKEN, PARAM_PARTIAL_TOKEN},
-    {PARAM_META_TOKEN, PARAM_PARTIAL_TOKEN},
+    {PARAM_WORK_TOKEN, PARAM_PARTIAL_TOKEN, NOWHERE},
+    {PARAM_META_TOKEN, PARAM_PARTIAL_TOKEN, PARAM_WORK_TOKEN},
 };
 
 #define ANY_TOKEN (1u << PARAM_META_TOKEN | 1u << PARAM_WORK_TOKEN | 1u << PARAM_PARTIAL_TOKEN)
 
-/* A token is a string or a number. */
-static void read_token(const struct decision *decision, enum param_field place,
-                       struct extras_token *token, struct message_scratch *scratch)
+struct tokens {
+    const enum param_field *places;
+    struct extras_token at[EXTRAS_TOKENS];
+    struct message_scratch scratch[EXTRAS_TOKENS];
+};
+
+/* A token is a string or a number; null is none. */
+static bool read_token(struct tokens *tokens, unsigned i, const struct decision *decision)
 {
-    const struct scan_field *field = &decision->fields.at[place];
+    struct extras_token *token = &tokens->at[i];
+    const struct scan_field *field = &decision->fields.at[tokens->places[i]];
     struct slice bytes = decision->message->bytes;
 
     token->raw.data = NULL;
-    if (param_fields_has(&decision->fields, place) &&
-        message_read_id(&token->value, bytes, field, scratch) == MESSAGE_OK &&
-        token->value.type != ID_NONE) {
+    if (!param_fields_has(&decision->fields, tokens->places[i]))
+        return true;
+    if (message_read_id(&token->value, bytes, field, &tokens->scratch[i]) != MESSAGE_OK)
+        return false;
+    if (token->value.type != ID_NONE) {
         token->raw = param_fields_raw(bytes, field);
         token->hash = pending_hash(&decision->router->from_clients, token->value);
     }
+    return true;
+}
+
+/* False: one could neither be replaced nor be found again. */
+static bool read_tokens(struct tokens *tokens, const struct decision *decision)
+{
+    unsigned i;
+
+    tokens->places = token_places[decision->fields.present >> PARAM_META_TOKEN & 1];
+    for (i = 0; i < EXTRAS_TOKENS; i++) {
+        if (!read_token(tokens, i, decision))
+            return false;
+    }
+    return true;
+}
+
+static void edit_tokens(struct decision *decision, const struct tokens *tokens, uint32_t number)
+{
+    uint32_t i;
+
+    for (i = 0; i < EXTRAS_TOKENS; i++) {
+        if (tokens->at[i].raw.data != NULL)
+            edit_token(decision, &decision->fields.at[tokens->places[i]], number, i);
+    }
+}
+
+bool rewrite_notification(struct decision *decision, struct peer *worker)
+{
+    struct new_request number;
+    struct tokens tokens;
+    char text[PENDING_DIGITS];
+
+    if ((decision->fields.present & ANY_TOKEN) == 0 || !worker->pool->reads_tokens)
+        return true;
+    if (!read_tokens(&tokens, decision)) {
+        decision_discard(decision, ACTION_DISCARD, UNREADABLE_TOKEN);
+        return false;
+    }
+    if (worker->pool->mode.rewrite_ids) {
+        take_number(decision, &decision->router->from_clients, worker, &number, text);
+        edit_tokens(decision, &tokens, number.number);
+    }
+    return true;
 }
 
 /* NULL: memory is out. Where ids are rewritten the answerer names tokens by their numbers. */
 static struct request_extras *make_extras(const struct decision *decision, struct pending *pending,
-                                          const struct peer *answerer,
-                                          const enum param_field *places)
+                                          const struct peer *answerer, const struct tokens *tokens)
 {
-    struct request_extras *extras;
-    struct extras_token tokens[EXTRAS_TOKENS];
-    struct message_scratch scratch[EXTRAS_TOKENS];
-    unsigned i;
+    struct request_extras *extras = extras_new(&pending->free_extras, tokens->at);
 
-    for (i = 0; i < EXTRAS_TOKENS; i++)
-        read_token(decision, places[i], &tokens[i], &scratch[i]);
-    extras = extras_new(&pending->free_extras, tokens);
     if (extras != NULL &&
         extras_link(extras, &pending->by_token, decision->from,
                     decision->pool->mode.rewrite_ids ? NULL : answerer) != STDIO_BUS_OK) {
@@ -148,22 +214,6 @@ static struct request_extras *make_extras(const struct decision *decision, struc
         return NULL;
     }
     return extras;
-}
-
-/* A number that is too long for a token is replaced too: it could be another request's number. Its
- * progress is dropped. */
-static void edit_tokens(struct decision *decision, const struct request *request,
-                        const enum param_field *places)
-{
-    uint32_t i;
-
-    for (i = 0; request->rewritten && i < EXTRAS_TOKENS; i++) {
-        const struct scan_field *field = &decision->fields.at[places[i]];
-
-        if (request->extras->tokens[i].raw.data != NULL ||
-            (param_fields_has(&decision->fields, places[i]) && field->type == SCAN_NUMBER))
-            edit_number(decision, field, request->number + i);
-    }
 }
 
 struct request *rewrite_record(struct decision *decision, struct pending *pending,
@@ -174,13 +224,18 @@ struct request *rewrite_record(struct decision *decision, struct pending *pendin
     bool names_session = from_client && mode->session_in_params &&
                          mode->clients != CLIENTS_EXCLUSIVE && decision->session_id.data == NULL;
     bool timed = from_client && mode->request_timeout_sec > 0;
-    const enum param_field *places = token_places[decision->fields.present >> PARAM_META_TOKEN & 1];
     struct request_extras *extras;
     struct request *request;
+    struct tokens tokens;
 
-    if ((decision->fields.present & ANY_TOKEN) == 0 && !names_session && !timed)
+    if (((decision->fields.present & ANY_TOKEN) == 0 || !decision->pool->reads_tokens) &&
+        !names_session && !timed)
         return record(decision, pending, answerer);
-    extras = make_extras(decision, pending, answerer, places);
+    if (!read_tokens(&tokens, decision)) {
+        decision_refuse(decision, JSONRPC_INVALID_PARAMS, UNREADABLE_TOKEN);
+        return NULL;
+    }
+    extras = make_extras(decision, pending, answerer, &tokens);
     if (extras == NULL)
         return NULL;
     request = record(decision, pending, answerer);
@@ -191,7 +246,8 @@ struct request *rewrite_record(struct decision *decision, struct pending *pendin
     extras->names_session = names_session;
     extras->request = request;
     request->extras = extras;
-    edit_tokens(decision, request, places);
+    if (request->rewritten)
+        edit_tokens(decision, &tokens, request->number);
     if (timed)
         deadlines_start(decision->router, request);
     return request;
@@ -215,7 +271,7 @@ static struct request *by_own_token(struct decision *decision, const struct pend
         return NULL;
     request = extras->request;
     if (request->rewritten)
-        edit_number(decision, decision->subject_field, request->number + which);
+        edit_token(decision, decision->subject_field, request->number, which);
     return request;
 }
 
@@ -232,44 +288,64 @@ struct request *rewrite_own_request(struct decision *decision, struct pending *p
     return request;
 }
 
-/* The number that an id is, or 0 when it can be none of the daemon's. */
-static uint32_t number_of(struct message_id id)
+/* The number that a text is, or 0 when it can be none of the daemon's. */
+static uint32_t number_in(struct slice text)
 {
     uint64_t number = 0;
     size_t i;
 
-    if (id.type != ID_NUMBER || id.text.len > PENDING_DIGITS)
+    if (text.len > PENDING_DIGITS)
         return 0;
-    for (i = 0; i < id.text.len; i++) {
-        if (id.text.data[i] < '0' || id.text.data[i] > '9')
+    for (i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
             return 0;
-        number = number * 10 + (uint64_t)(id.text.data[i] - '0');
+        number = number * 10 + (uint64_t)(text.data[i] - '0');
     }
     return number <= PENDING_NUMBER_LAST + 1 ? (uint32_t)number : 0;
 }
 
+static uint32_t number_of(struct message_id id)
+{
+    return id.type == ID_NUMBER ? number_in(id.text) : 0;
+}
+
+/* The number of the request whose token this can be, or 0, and which one it would be. */
+static uint32_t number_of_token(struct message_id token, uint32_t *which)
+{
+    struct slice text = token.text;
+    uint32_t number;
+
+    if (token.type == ID_STRING && text.len > 1 && text.data[text.len - 1] == '#') {
+        number = number_in(slice_of(text.data, text.len - 1));
+        *which = THIRD_TOKEN;
+        return number % 2 == 0 ? number : 0;
+    }
+    number = number_of(token);
+    *which = number & 1;
+    return number & ~UINT32_C(1);
+}
+
 bool rewrite_may_be_number(const struct decision *decision, const struct peer *answerer)
 {
-    uint32_t number = number_of(decision->subject_id);
+    uint32_t which, number = number_of_token(decision->subject_id, &which);
 
     return decision->subject_id.type == ID_NONE ||
-           (number > 1 && (number <= answerer->last_number + 1 || answerer->numbers_reused));
+           (number > 0 && (number <= answerer->last_number || answerer->numbers_reused));
 }
 
 struct request *rewrite_progress(struct decision *decision, struct pending *pending, bool *stale)
 {
     struct peer *from = decision->from;
-    uint32_t number = number_of(decision->subject_id);
+    uint32_t which, number = number_of_token(decision->subject_id, &which);
     const struct request_extras *extras;
     struct request *request = NULL;
     struct slice raw = {NULL, 0};
-    uint32_t which;
 
-    if (number > 1)
-        request = by_number(decision, pending, number & ~UINT32_C(1));
+    if (number > 0)
+        request = by_number(decision, pending, number);
     if (request != NULL && request->rewritten) {
         if (request->extras != NULL)
-            raw = request->extras->tokens[number & 1].raw;
+            raw = request->extras->tokens[which].raw;
         *stale = raw.data == NULL;
         if (*stale)
             return NULL;
@@ -277,7 +353,7 @@ struct request *rewrite_progress(struct decision *decision, struct pending *pend
     } else {
         extras = find_token(decision, pending, &which);
         request = extras != NULL ? extras->request : NULL;
-        *stale = request == NULL && number > 1 && rewrite_may_be_number(decision, from);
+        *stale = request == NULL && number > 0 && rewrite_may_be_number(decision, from);
     }
     if (request != NULL)
         deadlines_renew(decision->router, request);

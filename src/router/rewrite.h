@@ -7,9 +7,13 @@
 
 /* Enters a request into the table (spec 6.2), in a pool with a mode: with its tokens and its
  * deadline, and under a number of the daemon's if ids are rewritten; the message gets that id and
- * tokens. NULL when memory is out. */
+ * tokens. NULL when memory is out, or when a token cannot be read and the request was refused. */
 struct request *rewrite_record(struct decision *decision, struct pending *pending,
                                struct peer *answerer);
+
+/* The tokens of a client's notification become numbers that no request has: its progress is for no
+ * client. False: a token cannot be read, and the notification was discarded. */
+bool rewrite_notification(struct decision *decision, struct peer *worker);
 
 /* The subject's request, one of the sender's own; the message gets its id at the answerer. NULL:
  * there is none any more. */

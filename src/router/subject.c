@@ -64,11 +64,13 @@ void subject_read(struct decision *decision)
     const struct group *pool = decision->pool;
     const struct message *message = decision->message;
     const struct method *method = NULL;
+    bool from_client = decision->from->pool == NULL;
 
     if (message->method.data != NULL)
         method = method_named(message->method);
     if (method == NULL && !pool->mode.session_in_params &&
-        !(decision->asks && pool->reads_tokens && param_fields_may_have_token(message->bytes)))
+        !((decision->asks || from_client) && pool->reads_tokens &&
+          param_fields_may_have_token(message->bytes)))
         return;
     param_fields_find(&decision->fields, message->bytes, hint_of(message->fields));
     if (pool->mode.session_in_params)
@@ -110,6 +112,8 @@ bool subject_decide(struct decision *decision, struct pending *own, struct pendi
     } else if (to->full) {
         decision_hold(decision, &to->waiting);
     } else {
+        if (own == &decision->router->from_clients && !rewrite_notification(decision, to))
+            return true;
         if (decision->subject == ABOUT_CANCELLED)
             decision->cancelled = request;
         decision_forward(decision, to);

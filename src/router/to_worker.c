@@ -231,7 +231,8 @@ static inline void commit(struct decision *decision, struct peer *worker, struct
     ASSERT(worker->pool != NULL);
     if (decision->subject != ABOUT_NOTHING && is_kept_back(decision, worker))
         return;
-    if (decision->asks && (decision->recorded = record(decision, worker)) == NULL)
+    if (decision->asks ? (decision->recorded = record(decision, worker)) == NULL
+                       : decision->fields.present != 0 && !rewrite_notification(decision, worker))
         return;
     if (session_id.data != NULL &&
         sessions_add(&decision->router->sessions, session_id, worker, decision->from) == NULL) {

@@ -81,6 +81,26 @@ TEST(agents_equal_ids_and_tokens_of_many_clients)
     }
 }
 
+/* The second client names the number of the first one's request wherever a token may stand. */
+TEST(security_tokens_of_others_get_no_progress)
+{
+    struct daemon *daemon = START(.pools = AGENTS(1, REWRITE));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    client_request(a, "1", NULL, "no_answer", "{'_meta':{'progressToken':'t'}}");
+    client_expect_quiet(a);
+    struct span result = client_ask(b, "1", NULL, "echo",
+                                    "{'_meta':{'progressToken':'t'},'workDoneToken':2}");
+    expect_member(result, "params.workDoneToken", "'6#'");
+    client_send(b, "{'id':null,'method':'x','params':{'workDoneToken':2}}");
+    result = client_ask(b, "2", NULL, "last_note", NULL);
+    expect_member(result, "params.workDoneToken", "8");
+    client_send(b, SAY("{'method':'$/progress','params':{'token':8}}"));
+    client_request(b, "3", NULL, "echo", test_format("{'workDoneToken':'%0129d'}", 0));
+    client_error(b, "3", -32602, "progress token");
+    client_expect_quiet(b);
+    client_expect_quiet(a);
+}
+
 TEST(agents_ids_come_back_as_they_were_spelled)
 {
     static const char *const ids[] = {

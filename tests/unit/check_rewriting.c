@@ -8,6 +8,11 @@
 #define NUMBER_LAST_TEXT "2147483646"
 #define LONG_NUMBER "123456789012345678901234567890"
 
+/* 2, spelled so that it is too long for an id. */
+#define LONG_TWO                                                                                   \
+    "2.0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"   \
+    "0000000000000000000000000000000000000000000000000000"
+
 /* --- ids, tokens, and messages that name them --- */
 
 TEST(answers_get_the_id_as_it_was_spelled)
@@ -130,6 +135,114 @@ TEST(both_tokens_of_lsp)
                      &workers[0]);
 }
 
+/* In all places at once. A request has two numbers; the third token is a text. */
+TEST(tokens_in_all_three_places)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, REWRITE);
+    give(b, "{'id':1,'method':'m','params':{'_meta':{'progressToken':'of b'}}}");
+    expect(give(a, "{'id':1,'method':'m','params':{'_meta':{'progressToken':2},"
+                   "'workDoneToken':'w','partialResultToken':null}}"),
+           &workers[0],
+           "{'id':4,'method':'m','params':{'_meta':{'progressToken':4},"
+           "'workDoneToken':'4#','partialResultToken':null}}");
+    expect(give(a, "{'id':2,'method':'m','params':{'workDoneToken':2,"
+                   "'partialResultToken':2,'_meta':{'progressToken':2}}}"),
+           &workers[0],
+           "{'id':6,'method':'m','params':{'workDoneToken':'6#',"
+           "'partialResultToken':7,'_meta':{'progressToken':6}}}");
+    expect(give(&workers[0], "{'method':'$/progress','params':{'token':'4\\u0023'}}"), a,
+           "{'method':'$/progress','params':{'token':'w'}}");
+    expect(give(&workers[0], "{'method':'$/progress','params':{'token':'6#'}}"), a,
+           "{'method':'$/progress','params':{'token':2}}");
+    expect(give(a, "{'method':'window/workDoneProgress/cancel','params':{'token':'w'}}"),
+           &workers[0], "{'method':'window/workDoneProgress/cancel','params':{'token':'4#'}}");
+    give(&workers[0], "{'id':4,'result':0}");
+    expect_action(give(&workers[0], "{'method':'$/progress','params':{'token':'4#'}}"),
+                  ACTION_DROP);
+    expect_action(give(&workers[0], "{'method':'$/progress','params':{'token':'own#'}}"),
+                  ACTION_BROADCAST);
+    expect_action(give(&workers[0], "{'method':'$/progress','params':{'token':'8#'}}"),
+                  ACTION_BROADCAST);
+}
+
+/* A notification, also one with the id null, may have the number of another client's request for a
+ * token. Progress for a notification reaches no client. */
+TEST(tokens_of_notifications_are_for_no_request)
+{
+    static const char cancel[] =
+        "{'method':'$/cancelRequest','params':{'workDoneToken':2,'id':'x'}}";
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, REWRITE);
+    give(a, "{'id':1,'method':'m','params':{'_meta':{'progressToken':'of a'}}}");
+    expect(give(b, "{'id':null,'method':'m','params':{'_meta':{'progressToken':2}}}"), &workers[0],
+           "{'id':null,'method':'m','params':{'_meta':{'progressToken':4}}}");
+    expect(give(b, "{'method':'m','params':{'workDoneToken':2,'partialResultToken':2,"
+                   "'_meta':{'progressToken':2}}}"),
+           &workers[0],
+           "{'method':'m','params':{'workDoneToken':'6#','partialResultToken':7,"
+           "'_meta':{'progressToken':6}}}");
+    expect_action(give(&workers[0], "{'method':'$/progress','params':{'token':4}}"), ACTION_DROP);
+    expect_action(give(&workers[0], "{'method':'$/progress','params':{'token':'6#'}}"),
+                  ACTION_DROP);
+    expect(give(b, "{'id':'x','method':'m'}"), &workers[0], "{'id':8,'method':'m'}");
+    expect(give(b, cancel), &workers[0],
+           "{'method':'$/cancelRequest','params':{'workDoneToken':10,'id':8}}");
+    expect(give(&workers[0], "{'method':'$/progress','params':{'token':2}}"), a,
+           "{'method':'$/progress','params':{'token':'of a'}}");
+}
+
+#define SIXTY_FOUR "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+/* row: the token. It could be neither replaced nor found again. */
+TEST_ROWS(tokens_that_cannot_be_read_are_refused, 4)
+{
+    static const char *const tokens[] = {"'" SIXTY_FOUR SIXTY_FOUR "+'", LONG_TWO, "{'a':2}",
+                                         "true"};
+    static const char *const places[] = {"'_meta':{'progressToken':%s}", "'workDoneToken':%s",
+                                         "'partialResultToken':%s",
+                                         "'workDoneToken':1,'_meta':{'progressToken':%s}"};
+    struct peer *a = add_client(), *b = add_client();
+    char place[300], text[400];
+    size_t i;
+
+    POOL("rewriting", 1, STICKY, REWRITE);
+    POOL("preserving", 1, STICKY);
+    POOL("plain", 1, .clients = CLIENTS_SHARED);
+    for (i = 0; i < COUNT(places); i++) {
+        static const char *const names[] = {"rewriting", "preserving", "plain"};
+        size_t j;
+
+        snprintf(place, sizeof place, places[i], tokens[row]);
+        for (j = 0; j < COUNT(names); j++) {
+            snprintf(text, sizeof text, "{'id':%zu,'pool':'%s','method':'m','params':{%s}}", i,
+                     names[j], place);
+            if (j == 2)
+                expect_unchanged(a, text, &workers[2]);
+            else
+                expect_refused(give(a, text), "progress token");
+            snprintf(text, sizeof text, "{'id':null,'pool':'%s','method':'m','params':{%s}}",
+                     names[j], place);
+            expect_action(give(b, text), j == 2 ? ACTION_FORWARD : ACTION_DISCARD);
+        }
+    }
+    ck_assert_uint_eq(router.from_clients.active_count, COUNT(places));
+}
+
+/* As the scanner has it: an id of 128 bytes may be a token, too. */
+TEST(token_of_128_bytes)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 1, STICKY, REWRITE);
+    expect(give(a, "{'id':1,'method':'m','params':{'workDoneToken':'" SIXTY_FOUR SIXTY_FOUR "'}}"),
+           &workers[0], "{'id':2,'method':'m','params':{'workDoneToken':2}}");
+    expect(give(&workers[0], "{'method':'$/progress','params':{'token':2}}"), a,
+           "{'method':'$/progress','params':{'token':'" SIXTY_FOUR SIXTY_FOUR "'}}");
+}
+
 TEST_ROWS(cancelling_names_the_right_request, 3)
 {
     static const char form[] = "{'method':'%s','params':{'%s':%s}}";
@@ -198,11 +311,6 @@ TEST(progress_of_another_clients_request_is_dropped)
                   ACTION_DROP);
 }
 
-/* 2, spelled so that it is too long for an id. */
-#define LONG_TWO                                                                                   \
-    "2.0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"   \
-    "0000000000000000000000000000000000000000000000000000"
-
 TEST(numbers_of_other_clients_cannot_be_named)
 {
     static const char *const notifications[] = {
@@ -219,6 +327,8 @@ TEST(numbers_of_other_clients_cannot_be_named)
         "{'method':'$/progress','params':{'token':" LONG_TWO "}}",
         "{'method':'window/workDoneProgress/cancel','params':{'token':2}}",
         "{'method':'window/workDoneProgress/cancel','params':{'token':3}}",
+        "{'method':'window/workDoneProgress/cancel','params':{'token':'2#'}}",
+        "{'method':'$/progress','params':{'token':'2#'}}",
         "{'method':'window/workDoneProgress/cancel','params':{'token':" LONG_TWO "}}",
     };
     static const char theirs[] =
@@ -236,9 +346,8 @@ TEST(numbers_of_other_clients_cannot_be_named)
                    "notification");
     expect_refused(give(b, "{'id':1,'method':'$/cancelRequest','params':{'id':1}}"),
                    "notification");
-    expect(give(b, "{'id':1,'method':'m','params':{'workDoneToken':" LONG_TWO "}}"), &workers[0],
-           "{'id':4,'method':'m','params':{'workDoneToken':4}}");
-    expect_action(give(&workers[0], "{'method':'$/progress','params':{'token':4}}"), ACTION_DROP);
+    expect_refused(give(b, "{'id':1,'method':'m','params':{'workDoneToken':" LONG_TWO "}}"),
+                   "progress token");
     expect(give(&workers[0], "{'method':'$/progress','params':{'token':3}}"), a,
            "{'method':'$/progress','params':{'token':2}}");
 }
