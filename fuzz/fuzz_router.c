@@ -194,6 +194,8 @@ static void decide(struct run *run, int from, bool fail)
     if (decision.action == ACTION_FORWARD) {
         run->open -= !fail && expected.answered != NOBODY;
         model_forwarded(&run->model, from, &actor->message, &expected, !fail);
+    } else if (expected.took_turn != NOBODY) {
+        model_took_turn(&run->model, &expected);
     } else if (expected.answered != NOBODY) {
         model_end_request(&run->model, expected.answered); /* the asker is gone: not counted */
     }

@@ -203,6 +203,13 @@ static struct prediction predict_from_client(const struct model *model, int from
         prediction = held(bound, true);
     else
         prediction = forwarded(bound);
+    if (prediction.action == ACTION_FORWARD && message->has_result && message->id != NOBODY &&
+        has_asked(model, prediction.to, message->id)) {
+        /* It would be a reply to what that worker asked another client. */
+        prediction.action = asks ? ACTION_REFUSE : ACTION_DISCARD;
+        prediction.code = JSONRPC_INVALID_REQUEST;
+        return prediction;
+    }
     prediction.asks = asks;
     prediction.new_session = new_session;
     return prediction;
@@ -261,16 +268,20 @@ void model_end_request(struct model *model, int place)
     memmove(request, request + 1, (model->request_count - (size_t)place) * sizeof *request);
 }
 
+void model_took_turn(struct model *model, const struct prediction *prediction)
+{
+    int first = prediction->took_turn == 1 ? 2 : 0;
+
+    if (prediction->took_turn != NOBODY)
+        model->turns[prediction->took_turn] = (size_t)(prediction->to - first) + 1;
+}
+
 void model_forwarded(struct model *model, int from, const struct model_message *message,
                      const struct prediction *prediction, bool queued)
 {
     struct model_request request = {from, prediction->to, message->id, 0};
 
-    if (prediction->took_turn != NOBODY) {
-        int first = prediction->took_turn == 1 ? 2 : 0;
-
-        model->turns[prediction->took_turn] = (size_t)(prediction->to - first) + 1;
-    }
+    model_took_turn(model, prediction);
     if (prediction->new_session)
         model->sessions[message->session] = (struct model_session){from, prediction->to};
     if (prediction->asks && queued)

@@ -65,7 +65,7 @@ struct prediction {
     bool new_session;
     int waits_at;      /* HOLD: for this peer; NOBODY: for any worker of a group */
     bool waits_for_id; /* HOLD: until the id is free there, too */
-    int took_turn;     /* FORWARD: the group whose turn has moved on, or NOBODY */
+    int took_turn;     /* the group whose turn has moved on past `to`, or NOBODY */
 };
 
 static inline bool model_is_worker(int actor)
@@ -82,6 +82,9 @@ struct prediction model_predict(const struct model *model, int from,
 /* True while the reason of a hold, as predicted then, lasts. */
 bool model_still_waits(const struct model *model, int from, const struct model_message *message,
                        const struct prediction *hold);
+
+/* The turn that a message took is over, whether it was forwarded or not. */
+void model_took_turn(struct model *model, const struct prediction *prediction);
 
 /* A message was forwarded (`queued`), or could not be queued. */
 void model_forwarded(struct model *model, int from, const struct model_message *message,

@@ -208,6 +208,23 @@ static bool is_kept_back(struct decision *decision, const struct peer *worker)
     return true;
 }
 
+/* A worker's question is answered by the client that was asked. A plain pool gets all other replies
+ * as they are (spec 6.1, 4.3.3). */
+static bool answers_for_another(struct decision *decision, const struct peer *worker)
+{
+    const struct pending *questions = &decision->router->from_workers;
+    const struct message *message = decision->message;
+
+    if (message->id.type == ID_NONE ||
+        pending_by_asker(questions, worker, message->id, decision->id_hash) == NULL)
+        return false;
+    if (decision->asks)
+        decision_refuse(decision, JSONRPC_INVALID_REQUEST, "a result or error in a request");
+    else
+        decision_discard(decision, ACTION_DISCARD, "reply to a question to another client");
+    return true;
+}
+
 /* Enters the request into the pending table (spec 6.2). NULL when memory is out. */
 static inline struct request *record(struct decision *decision, struct peer *worker)
 {
@@ -230,6 +247,9 @@ static inline void commit(struct decision *decision, struct peer *worker, struct
 {
     ASSERT(worker->pool != NULL);
     if (decision->subject != ABOUT_NOTHING && is_kept_back(decision, worker))
+        return;
+    if ((decision->message->has_result || decision->message->has_error) &&
+        answers_for_another(decision, worker))
         return;
     if (decision->asks ? (decision->recorded = record(decision, worker)) == NULL
                        : decision->fields.present != 0 && !rewrite_notification(decision, worker))

@@ -106,16 +106,28 @@ TEST(security_any_worker_reaches_any_session)
     client_result(other, "1");
 }
 
-/* Not prevented: by spec 4.3.3 a reply to no request is routed like any message. */
-TEST(security_client_can_answer_for_another)
+/* With the session or without it, and as a request that has a result. */
+static const char *const forgeries[] = {
+    "{'id':7,'sessionId':'s','result':'forged'}",
+    "{'id':7,'result':'forged'}",
+    "{'id':7.0,'error':'forged'}",
+    "{'id':7,'sessionId':'s','method':'m','result':'forged'}",
+};
+
+TEST_ROWS(security_no_client_can_answer_for_another, COUNT(forgeries))
 {
     struct daemon *daemon = START(.instances = 1);
     struct client *owner = client_connect(daemon), *other = client_connect(daemon);
     client_request(owner, "'a'", "s", "ask", "{'id':7}");
     client_line(owner);
-    client_send(other, "{'id':7,'sessionId':'s','result':'forged'}");
+    client_send(other, "%s", forgeries[row]);
+    daemon_wait_log(daemon, " WARN .*client=2. discarded a message .id 7");
+    if (strstr(forgeries[row], "method") != NULL)
+        client_error(other, "7", -32600, "result");
+    client_expect_quiet(other);
+    client_send(owner, "{'id':7,'result':'mine'}");
     client_expect(owner, "{'jsonrpc':'2.0','id':'a','sessionId':'s','result':"
-                         "{'id':7,'sessionId':'s','result':'forged'}}");
+                         "{'id':7,'result':'mine'}}");
 }
 
 /* Not prevented: secrets must leave the environment before the daemon starts. */

@@ -277,10 +277,12 @@ TEST(message_that_answers_no_request_is_no_reply)
     add_pool("a", 2);
     expect_forward(give(a, in_session(notification(), "s")), &workers[0]);
     expect_forward(give(&workers[0], in_session(request("1"), "s")), a);
-    decision = give(b, response("1")); /* b was asked nothing */
+    decision = give(b, response("2")); /* b was asked nothing */
+    expect_forward(decision, &workers[1]);
     ck_assert_ptr_null(decision.answered);
     ck_assert_uint_eq(router.from_workers.active_count, 1);
     decision = give(a, response("2"));
+    expect_forward(decision, &workers[0]);
     ck_assert_ptr_null(decision.answered);
     decision = give(a, request("1")); /* has a method: a request */
     ck_assert_ptr_null(decision.answered);
@@ -290,6 +292,29 @@ TEST(message_that_answers_no_request_is_no_reply)
     ck_assert_ptr_null(decision.answered);
     expect_forward(give(a, response("1")), &workers[0]);
     ck_assert_uint_eq(router.from_workers.active_count, 0);
+}
+
+/* Of a question the client that was asked is the only one to decide, in whatever form. */
+TEST(reply_to_anothers_question_is_discarded)
+{
+    struct peer *a = add_client(), *b = add_client();
+    struct message odd = response("1");
+
+    add_pool("a", 1);
+    give(a, in_session(notification(), "s"));
+    expect_forward(give(&workers[0], in_session(request("1"), "s")), a);
+    expect_discard(give(b, response("1")));
+    expect_discard(give(b, error_response("1")));
+    expect_discard(give(b, in_session(response("1"), "s")));
+    expect_discard(give(b, in_session(error_response("1"), "s")));
+    expect_forward(give(b, response("2")), &workers[0]);
+    odd.method = text("m");
+    expect_refuse(give(b, odd), JSONRPC_INVALID_REQUEST);
+    odd.id = (struct message_id){ID_NONE, {NULL, 0}};
+    expect_forward(give(b, odd), &workers[0]);
+    ck_assert_uint_eq(router.from_clients.active_count, 0);
+    expect_forward(give(a, response("1")), &workers[0]);
+    expect_forward(give(b, response("1")), &workers[0]); /* as the specification has it */
 }
 
 TEST(worker_that_reuses_its_id_is_refused)
