@@ -43,6 +43,7 @@ void departure_worker(struct router *router, struct peer *worker,
     router_number_peer(router, worker);
     worker->broadcast = 0;
     worker->client_left = false;
+    worker->given_up = 0;
     waiting_set_full(router, worker, false);
     waiting_worker_available(router, worker, PEER_ABSENT);
 }

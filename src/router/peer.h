@@ -34,6 +34,7 @@ struct peer {
     struct group *pool;    /* a worker's */
     struct list bindings;  /* a client: to its workers; a worker: to its clients */
     bool client_left;      /* a client of this process has disconnected: its sessions are unknown */
+    size_t given_up;       /* requests that were abandoned and not answered: they may still run */
     uint64_t broadcast;    /* the last binding that has got the message which is offered again */
     uint32_t last_number;  /* the last id of the daemon's own that it was sent; even */
     bool numbers_reused;   /* all of them were used once */

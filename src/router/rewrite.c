@@ -253,18 +253,20 @@ struct request *rewrite_record(struct decision *decision, struct pending *pendin
     return request;
 }
 
-/* The extras of a request with the subject as its token, as the sender knows it, or NULL. */
+/* The extras of a request with this token, as the sender knows it, or NULL. */
 static struct request_extras *find_token(const struct decision *decision,
-                                         const struct pending *pending, uint32_t *which)
+                                         const struct pending *pending, struct message_id token,
+                                         uint32_t *which)
 {
-    return extras_find(&pending->by_token, decision->from, decision->subject_id,
-                       pending_hash(pending, decision->subject_id), which);
+    return extras_find(&pending->by_token, decision->from, token, pending_hash(pending, token),
+                       which);
 }
 
 static struct request *by_own_token(struct decision *decision, const struct pending *pending)
 {
     uint32_t which;
-    const struct request_extras *extras = find_token(decision, pending, &which);
+    const struct request_extras *extras = find_token(decision, pending, decision->subject_id,
+                                                     &which);
     struct request *request;
 
     if (extras == NULL)
@@ -333,31 +335,52 @@ bool rewrite_may_be_number(const struct decision *decision, const struct peer *a
            (number > 0 && (number <= answerer->last_number || answerer->numbers_reused));
 }
 
-struct request *rewrite_progress(struct decision *decision, struct pending *pending, bool *stale)
+/* The request of which the sender was given this token, and which one it is. */
+static struct request *with_token(const struct decision *decision, const struct pending *pending,
+                                  struct message_id token, uint32_t *which)
 {
-    struct peer *from = decision->from;
-    uint32_t which, number = number_of_token(decision->subject_id, &which);
-    const struct request_extras *extras;
+    uint32_t number = number_of_token(token, which);
+    struct request_extras *extras;
     struct request *request = NULL;
-    struct slice raw = {NULL, 0};
 
     if (number > 0)
         request = by_number(decision, pending, number);
-    if (request != NULL && request->rewritten) {
-        if (request->extras != NULL)
-            raw = request->extras->tokens[which].raw;
-        *stale = raw.data == NULL;
-        if (*stale)
-            return NULL;
-        add_edit(decision, decision->subject_field, raw);
-    } else {
-        extras = find_token(decision, pending, &which);
-        request = extras != NULL ? extras->request : NULL;
-        *stale = request == NULL && number > 0 && rewrite_may_be_number(decision, from);
+    if (request == NULL || !request->rewritten) {
+        extras = find_token(decision, pending, token, which);
+        return extras != NULL ? extras->request : NULL;
     }
-    if (request != NULL)
-        deadlines_renew(decision->router, request);
+    if (request->extras == NULL || request->extras->tokens[*which].raw.data == NULL)
+        return NULL;
     return request;
+}
+
+struct request *rewrite_progress(struct decision *decision, struct pending *pending, bool *stale)
+{
+    uint32_t which;
+    struct request *request = with_token(decision, pending, decision->subject_id, &which);
+
+    *stale = request == NULL && number_of_token(decision->subject_id, &which) > 0 &&
+             rewrite_may_be_number(decision, decision->from);
+    if (request == NULL)
+        return NULL;
+    if (request->rewritten)
+        add_edit(decision, decision->subject_field, request->extras->tokens[which].raw);
+    deadlines_renew(decision->router, request);
+    return request;
+}
+
+struct request *rewrite_question_for(struct decision *decision)
+{
+    const struct scan_field *field = &decision->fields.at[PARAM_META_TOKEN];
+    struct message_id token;
+    uint32_t which;
+
+    if (!param_fields_has(&decision->fields, PARAM_META_TOKEN) ||
+        message_read_id(&token, decision->message->bytes, field, &decision->scratch) !=
+            MESSAGE_OK ||
+        token.type == ID_NONE || message_id_equal(token, decision->message->id))
+        return NULL;
+    return with_token(decision, &decision->router->from_clients, token, &which);
 }
 
 struct request *rewrite_find_answered(const struct decision *decision)

@@ -23,6 +23,10 @@ struct request *rewrite_own_request(struct decision *decision, struct pending *p
  * none; *stale: the token was a number of the daemon's, for a request that is over. */
 struct request *rewrite_progress(struct decision *decision, struct pending *pending, bool *stale);
 
+/* The client's request that a worker's question names by a progress token. NULL: none. A token that
+ * is the question's own id is the worker's own, as the official MCP libraries choose it. */
+struct request *rewrite_question_for(struct decision *decision);
+
 /* The subject may be a number that the answerer was sent by the daemon, or cannot be read. */
 bool rewrite_may_be_number(const struct decision *decision, const struct peer *answerer);
 

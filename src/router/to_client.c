@@ -58,6 +58,7 @@ static void answer(struct decision *decision)
                              "response to a request of a client that is gone");
         else
             decision_discard(decision, ACTION_DROP, "response to a request that was given up");
+        decision->from->given_up--;
         waiting_late_answer(router, request);
     } else if (request->asker->full) {
         decision_hold(decision, &request->asker->waiting);
@@ -72,16 +73,20 @@ static void answer(struct decision *decision)
 /* --- requests and notifications --- */
 
 /* The client that the message can only be for: the worker's only one, or else the only one that
- * waits for an answer of it. */
+ * waits for an answer of it. A request that was given up may still run, and the message may belong
+ * to it. */
 static struct peer *only_client(const struct peer *worker)
 {
     struct list_node *first = worker->bindings.head.next, *node, *following;
     struct peer *found = NULL;
+    bool uncertain = worker->given_up > 0;
 
     if (list_empty(&worker->bindings))
         return NULL;
-    if (first->next == &worker->bindings.head)
+    if (first->next == &worker->bindings.head && !(uncertain && worker->client_left))
         return list_entry(first, struct binding, in_worker)->client;
+    if (uncertain)
+        return NULL;
     list_each(&worker->answering, node, following) {
         const struct request *request = list_entry(node, struct request, in_answerer);
 
@@ -166,13 +171,16 @@ static void to_session(struct decision *decision)
 static void without_session(struct decision *decision)
 {
     enum pool_clients clients = decision->pool->mode.clients;
+    const struct request *about = NULL;
     struct peer *client;
 
     if (clients == CLIENTS_STICKY && !decision->asks) {
         broadcast(decision);
         return;
     }
-    client = only_client(decision->from);
+    if (!decision->pool->plain && decision->asks)
+        about = rewrite_question_for(decision);
+    client = about != NULL ? about->asker : only_client(decision->from);
     if (client != NULL)
         send_to(decision, client);
     else if (clients == CLIENTS_EXCLUSIVE && !decision->asks)

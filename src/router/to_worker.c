@@ -51,6 +51,7 @@ static bool reply(struct decision *decision)
         return false;
     if (request->state == REQUEST_ABANDONED) {
         decision_discard(decision, ACTION_DISCARD, "reply to a request of a worker that is gone");
+        decision->from->given_up--;
         waiting_late_answer(decision->router, request);
     } else if (request->asker->full) {
         decision_hold(decision, &request->asker->waiting);

@@ -157,6 +157,7 @@ void waiting_abandon(struct router *router, struct request *request)
     request_abandon(request);
     request->free_at_ms = router->now_ms + (int64_t)router->limits->abandoned_id_sec * 1000;
     router->abandoned = true;
+    request->answerer->given_up++;
     if (pending->abandoned_count > pending->max)
         waiting_id_free(router, list_entry(pending->abandoned.head.next, struct request, in_asker));
 }

@@ -164,10 +164,34 @@ TEST(agents_request_for_no_certain_client_is_refused)
     expect_member(result, "error.code", "-32000");
     expect_member(result, "id", "'q'");
     client_expect_quiet(b);
-    client_close(b);
-    daemon_wait_log(daemon, "client=2.*disconnected");
+}
+
+/* The other client's request may still run, and the question may be for its sake. row: the other
+ * client has cancelled it, or left. */
+TEST_ROWS(security_questions_for_given_up_requests_reach_no_other_client, 2)
+{
+    struct daemon *daemon = START(.pools = AGENTS(1, REWRITE),
+                                  .arguments = {"--log-level", "debug"});
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    client_request(b, "'b'", NULL, "no_answer", NULL);
+    client_expect_quiet(b);
+    client_expect_quiet(a);
+    if (row == 0) {
+        client_send(b, "{'method':'notifications/cancelled','params':{'requestId':'b'}}");
+        client_expect_quiet(b);
+    } else {
+        client_close(b);
+        daemon_wait_log(daemon, "client=2.*disconnected");
+    }
+    client_request(a, "'a'", NULL, "no_answer", NULL);
     client_send(a, SAY("{'id':'q','method':'m'}"));
-    client_expect(a, "{'id':'q','method':'m'}");
+    daemon_wait_log(daemon, "unroutable");
+    struct span result = client_ask(a, "1", NULL, "reply_text", NULL);
+    expect_member(result, "error.code", "-32000");
+    /* The late answer ends it. */
+    client_send(a, SAY("{'id':2,'result':'late'}"));
+    client_send(a, SAY("{'id':'q','method':'m'}"));
+    client_expect(a, "{'id':2,'method':'m'}");
 }
 
 /* A client that does not read delays the others up to its time limit only. */

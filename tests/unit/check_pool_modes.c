@@ -129,20 +129,98 @@ TEST(sticky_requests_go_to_the_only_client_that_waits)
     expect_action(give(a, "{'id':3,'result':1}"), ACTION_DISCARD);
 }
 
-TEST(sticky_requests_that_were_abandoned_do_not_count)
+/* The worker may ask for the sake of a request that was given up. */
+TEST(sticky_questions_are_refused_while_a_request_that_was_given_up_may_run)
 {
+    static const char question[] = "{'id':1,'method':'q'}";
     struct peer *a = add_client(), *b = add_client(), *c = add_client();
 
     POOL("p", 1, STICKY);
     give(a, "{'method':'m'}");
     give(b, "{'id':1,'method':'m'}");
     give(c, "{'id':2,'method':'m'}");
-    expect_refused(give(&workers[0], "{'id':1,'method':'q'}"), "unroutable");
     leave(c);
-    expect_unchanged(&workers[0], "{'id':1,'method':'q'}", b);
+    expect_refused(give(&workers[0], question), "unroutable");
+    expect_action(give(&workers[0], "{'id':2,'result':0}"), ACTION_DROP);
+    expect_unchanged(&workers[0], question, b);
+    give(b, "{'id':1,'result':0}");
     give(a, "{'id':3,'method':'m'}");
     give(b, "{'method':'notifications/cancelled','params':{'requestId':1}}");
-    expect_unchanged(&workers[0], "{'id':2,'method':'q'}", a);
+    expect_refused(give(&workers[0], question), "unroutable");
+    expect_action(give(&workers[0], "{'id':1,'error':0}"), ACTION_DROP);
+    expect_unchanged(&workers[0], question, a);
+    give(a, "{'id':1,'result':0}");
+    /* Nor to the last client that is left. */
+    give(b, "{'id':4,'method':'m'}");
+    leave(b);
+    expect_refused(give(&workers[0], question), "unroutable");
+    expect_refused(give(&workers[0], "{'id':1,'method':'q','sessionId':'unknown'}"), "session");
+    /* Another process runs nothing of the old one. */
+    departure_worker(&router, &workers[0], note_unanswered, NULL);
+    waiting_worker_available(&router, &workers[0], PEER_READY);
+    expect_unchanged(&workers[0], question, a);
+}
+
+/* Its own request that it gave up is the worker's only client's. */
+TEST(sticky_only_client_is_asked_after_it_gave_up)
+{
+    struct peer *a = add_client();
+
+    POOL("p", 1, STICKY);
+    give(a, "{'id':1,'method':'m'}");
+    give(a, "{'method':'notifications/cancelled','params':{'requestId':1}}");
+    expect_unchanged(&workers[0], "{'id':1,'method':'q'}", a);
+}
+
+/* What the table of abandoned requests forgets may still run. */
+TEST(sticky_worker_is_not_trusted_after_its_requests_were_forgotten)
+{
+    struct peer *a = add_client(), *b = add_client();
+    char text[100];
+    int i;
+
+    router.from_clients.max = 2;
+    POOL("p", 1, STICKY);
+    give(a, "{'method':'m'}");
+    for (i = 1; i <= 3; i++) {
+        snprintf(text, sizeof text, "{'id':%d,'method':'m'}", i);
+        give(b, text);
+        snprintf(text, sizeof text,
+                 "{'method':'notifications/cancelled','params':{'requestId':%d}}", i);
+        give(b, text);
+    }
+    ck_assert_uint_eq(router.from_clients.abandoned_count, 2);
+    give(&workers[0], "{'id':2,'result':0}");
+    give(&workers[0], "{'id':3,'result':0}");
+    expect_action(give(&workers[0], "{'id':1,'result':0}"), ACTION_DISCARD);
+    give(a, "{'id':4,'method':'m'}");
+    expect_refused(give(&workers[0], "{'id':1,'method':'q'}"), "unroutable");
+}
+
+/* row: with rewriting. A token that is the question's id is the worker's own. */
+TEST_ROWS(sticky_question_follows_the_progress_token_in_it, 2)
+{
+    static const char form[] = "{'id':%s,'method':'q','params':{'_meta':{'progressToken':%s}}}";
+    struct peer *a = add_client(), *b = add_client();
+    char text[200];
+
+    add_pool("p", 1, (struct pool_mode){STICKY, .rewrite_ids = row == 1});
+    give(a, "{'id':2,'method':'m','params':{'_meta':{'progressToken':2}}}");
+    give(b, "{'id':4,'method':'m','params':{'_meta':{'progressToken':4}}}");
+    snprintf(text, sizeof text, form, "'x'", "4");
+    ck_assert_ptr_eq(give(&workers[0], text)->decision.to, b);
+    snprintf(text, sizeof text, form, "'y'", "2");
+    ck_assert_ptr_eq(give(&workers[0], text)->decision.to, a);
+    snprintf(text, sizeof text, form, "2", "2");
+    expect_refused(give(&workers[0], text), "unroutable");
+    snprintf(text, sizeof text, form, "'z'", "'own'");
+    expect_refused(give(&workers[0], text), "unroutable");
+    /* While requests that were given up may run; but not for one of these. */
+    give(a, "{'method':'notifications/cancelled','params':{'requestId':2}}");
+    snprintf(text, sizeof text, form, "'u'", "4");
+    ck_assert_ptr_eq(give(&workers[0], text)->decision.to, b);
+    snprintf(text, sizeof text, form, "'v'", "2");
+    expect_refused(give(&workers[0], text), "unroutable");
 }
 
 TEST(sticky_without_rewriting_holds_equal_ids)
