@@ -106,6 +106,21 @@ static int run_client(const struct options *options)
     return status;
 }
 
+/* The users of a Unix socket are chosen by keys that mean nothing elsewhere. A rule about who may
+ * connect is not ignored where others could. */
+static int check_access(const struct options *options, const struct access *access, struct log *log)
+{
+    if (options->mode == BUS_LISTEN_UNIX || !access_is_set(access))
+        return EXIT_DONE;
+    if (options->mode == BUS_LISTEN_TCP && access->uid_count > 0) {
+        log_error(log, "", "listen.allow_uids is for --unix: with --tcp, users are not known");
+        return EXIT_CONFIG_ERROR;
+    }
+    if (options->action == ACTION_RUN)
+        log_warn(log, "", "listen.mode, .group and .allow_uids have no effect without --unix");
+    return EXIT_DONE;
+}
+
 static int run(const struct options *options, struct log *log)
 {
     struct config config;
@@ -113,13 +128,12 @@ static int run(const struct options *options, struct log *log)
 
     if (read_config(&config, options, log) != STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
-    if (options->action == ACTION_CHECK_CONFIG) {
+    status = check_access(options, &config.access, log);
+    if (status == EXIT_DONE && options->action == ACTION_CHECK_CONFIG)
         log_info(log, "", "the configuration is valid: %zu pool%s", config.pool_count,
                  config.pool_count == 1 ? "" : "s");
-        status = EXIT_DONE;
-    } else {
+    else if (status == EXIT_DONE)
         status = serve(options, &config, log);
-    }
     config_free(&config);
     return status;
 }

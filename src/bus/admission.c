@@ -4,15 +4,25 @@
 
 #include <stdio.h>
 
+/* A user that the system does not report is not one of those that are allowed. */
+static bool is_allowed(const struct access *access, const struct origin *origin)
+{
+    return access->uid_count == 0 ||
+           (origin->has_credentials && access_allows(access, origin->uid));
+}
+
 bool admission_refuses(const struct bus_listener *listener, const struct origin *origin, char *text,
                        size_t size)
 {
     const struct stdio_bus *bus = listener->bus;
-    size_t max = bus->options.config->limits.max_connections;
+    const struct config *config = bus->options.config;
 
-    (void)origin;
-    if (bus->client_count < max)
+    if (!listener->is_tcp && !is_allowed(&config->access, origin))
+        snprintf(text, size, "this user may not connect (listen.allow_uids)");
+    else if (bus->client_count >= config->limits.max_connections)
+        snprintf(text, size, "too many connections (max_connections %zu)",
+                 config->limits.max_connections);
+    else
         return false;
-    snprintf(text, size, "too many connections (max_connections %zu)", max);
     return true;
 }

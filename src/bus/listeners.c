@@ -27,7 +27,7 @@ static int open_one(struct bus_listener *listener, listener_fn *accepted)
         return listener_open_tcp(&listener->listener, bus->loop, bus->log, options->tcp_host,
                                  options->tcp_port, accepted, listener);
     return listener_open_unix(&listener->listener, bus->loop, bus->log, options->unix_path,
-                              accepted, listener);
+                              &options->config->access, accepted, listener);
 }
 
 int listeners_open(struct stdio_bus *bus, listener_fn *accepted)

@@ -128,6 +128,7 @@ void config_free(struct config *config)
     for (size_t i = 0; i < config->pool_count; i++)
         free_pool(&config->pools[i]);
     free(config->pools);
+    access_free(&config->access);
     *config = (struct config){.pools = NULL};
 }
 
@@ -150,6 +151,9 @@ static void read_text(struct config *config, struct slice text, struct diagnosti
     validation_check(diagnostics, document.root);
     if (diagnostics->errors == 0 && !build(config, document.root))
         diagnostics_file(diagnostics, "out of memory");
+    if (diagnostics->errors == 0 &&
+        access_read(&config->access, document_member(document.root, "listen")) != STDIO_BUS_OK)
+        diagnostics_file(diagnostics, "cannot read \"listen\": %s", strerror(errno));
     document_free(&document);
 }
 

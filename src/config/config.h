@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/limits.h"
+#include "config/access.h"
 #include "config/diagnostics.h"
 #include "config/pool_mode.h"
 #include "framing/framing.h"
@@ -29,6 +30,7 @@ struct config {
     size_t pool_count;
     struct limits limits;
     const struct framing *client_framing; /* NULL: NDJSON */
+    struct access access;                 /* to the Unix socket */
     bool strict;                          /* the daemon makes up no messages */
 };
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "config/access.h"
 #include "config/environment.h"
 #include "config/pool_mode.h"
 #include "framing/framing.h"
@@ -390,7 +391,12 @@ static const struct rule limit_rules[] = {
     LIMIT(max_pending_requests, 1, 1000000),
 };
 
-static const struct rule listen_rules[] = {{.key = "framing", .check = check_framing}};
+static const struct rule listen_rules[] = {
+    {.key = "framing", .check = check_framing},
+    {.key = "mode", .check = access_check_mode},
+    {.key = "group", .check = access_check_group},
+    {.key = "allow_uids", .check = access_check_uids},
+};
 
 void validation_check(struct diagnostics *diagnostics, const struct json_value *root)
 {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "config/access.h"
 
 static const unsigned char mapped_prefix[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
@@ -174,6 +175,11 @@ static int remove_stale(const struct sockaddr_un *address, char *reason, size_t 
         snprintf(reason, reason_size, "it exists and is not a socket");
         return -1;
     }
+    if (status.st_uid != geteuid()) {
+        snprintf(reason, reason_size, "it is a socket of another user (uid %ld)",
+                 (long)status.st_uid);
+        return -1;
+    }
     if (!is_stale(address, reason, reason_size))
         return -1;
     if (unlink(address->sun_path) < 0 && errno != ENOENT)
@@ -181,11 +187,30 @@ static int remove_stale(const struct sockaddr_un *address, char *reason, size_t 
     return 0;
 }
 
-int address_bind_unix(const char *path, char *reason, size_t reason_size)
+/* The mode is that of the file from the moment it exists. */
+static int bind_with_mode(int fd, const struct sockaddr_un *address, mode_t mode)
+{
+    mode_t mask = umask(0777 & ~mode);
+    int status = bind(fd, (const struct sockaddr *)address, sizeof *address);
+
+    umask(mask);
+    return status;
+}
+
+static int set_group(const char *path, const struct access *access)
+{
+    if (lchown(path, (uid_t)-1, access->group) < 0)
+        return -1;
+    if (fchmodat(AT_FDCWD, path, access->mode, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    return errno == ENOTSUP || errno == EOPNOTSUPP ? chmod(path, access->mode) : -1;
+}
+
+int address_bind_unix(const char *path, const struct access *access, char *reason,
+                      size_t reason_size)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    mode_t mask;
-    int fd, status;
+    int fd;
 
     if (strlen(path) >= sizeof address.sun_path) {
         snprintf(reason, reason_size, "the path is longer than %zu bytes",
@@ -198,8 +223,14 @@ int address_bind_unix(const char *path, char *reason, size_t reason_size)
     fd = new_socket(AF_UNIX);
     if (fd < 0)
         return fail(fd, reason, reason_size, "socket");
-    mask = umask(0177);
-    status = bind(fd, (const struct sockaddr *)&address, sizeof address);
-    umask(mask);
-    return status == 0 ? fd : fail(fd, reason, reason_size, "bind");
+    /* The group of the file is another one at first: it gets no rights before it is the right one.
+     */
+    if (bind_with_mode(fd, &address, access->has_group ? access->mode & 0700 : access->mode) < 0)
+        return fail(fd, reason, reason_size, "bind");
+    if (access->has_group && set_group(path, access) < 0) {
+        fail(fd, reason, reason_size, "cannot set its group and mode");
+        unlink(path);
+        return -1;
+    }
+    return fd;
 }

@@ -153,17 +153,17 @@ static int lock_directory(const char *path)
 #endif
 }
 
-static int listen_unix(struct listener *listener, const char *path)
+static int listen_unix(struct listener *listener, const char *path, const struct access *access)
 {
     struct stat status;
     char reason[ADDRESS_REASON_MAX];
-    int fd = address_bind_unix(path, reason, sizeof reason);
+    int fd = address_bind_unix(path, access, reason, sizeof reason);
 
     if (fd < 0) {
         log_error(listener->log, "", "cannot listen on %s: %s", path, reason);
         return STDIO_BUS_ERR;
     }
-    if (stat(path, &status) < 0 || add_socket(listener, fd) != STDIO_BUS_OK) {
+    if (lstat(path, &status) < 0 || add_socket(listener, fd) != STDIO_BUS_OK) {
         log_error(listener->log, "", "cannot listen on %s: %s", path, strerror(errno));
         close(fd);
         unlink(path);
@@ -177,13 +177,14 @@ static int listen_unix(struct listener *listener, const char *path)
 }
 
 int listener_open_unix(struct listener *listener, struct stdio_bus_event_loop *loop,
-                       struct log *log, const char *path, listener_fn *fn, void *user_data)
+                       struct log *log, const char *path, const struct access *access,
+                       listener_fn *fn, void *user_data)
 {
     int directory, status;
 
     set_up(listener, loop, log, fn, user_data);
     directory = lock_directory(path);
-    status = listen_unix(listener, path);
+    status = listen_unix(listener, path, access);
     if (directory >= 0)
         close(directory);
     return status;

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/log.h"
+#include "config/access.h"
 #include "event/event_loop.h"
 #include "transport/origin.h"
 
@@ -37,11 +38,12 @@ struct listener {
     ino_t inode;
 };
 
-/* Listens on a Unix socket, mode 0600 from its first instant. A stale socket at the path is
- * replaced; a live one or anything else is left alone. `path` is borrowed until listener_close.
- * STDIO_BUS_ERR after the reason was logged. */
+/* Listens on a Unix socket with the mode and group of `access`, and never with more rights. A stale
+ * socket of this user at the path is replaced; a live one or anything else is left alone. `path` is
+ * borrowed until listener_close. STDIO_BUS_ERR after the reason was logged. */
 int listener_open_unix(struct listener *listener, struct stdio_bus_event_loop *loop,
-                       struct log *log, const char *path, listener_fn *fn, void *user_data);
+                       struct log *log, const char *path, const struct access *access,
+                       listener_fn *fn, void *user_data);
 
 /* Listens on every address of host ("" is loopback, 127.0.0.1) that the machine has. Port 0: the
  * system picks one, which is logged. STDIO_BUS_ERR after the reason was logged. */

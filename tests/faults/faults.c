@@ -5,8 +5,10 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -156,16 +158,21 @@ PLAIN(int, accept4, -1, (int fd, struct sockaddr *to, socklen_t *len, int flags)
       (fd, to, len, flags))
 PLAIN(int, bind, -1, (int fd, const struct sockaddr *address, socklen_t len), (fd, address, len))
 PLAIN(int, chdir, -1, (const char *path), (path))
+PLAIN(int, chmod, -1, (const char *path, mode_t mode), (path, mode))
 PLAIN(size_t, confstr, 0, (int name, char *to, size_t size), (name, to, size))
 PLAIN(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len))
 PLAIN(int, dup2, -1, (int from, int to), (from, to))
 PLAIN(int, epoll_create1, -1, (int flags), (flags))
 PLAIN(int, execvp, -1, (const char *file, char *const *argv), (file, argv))
+PLAIN(int, fchmodat, -1, (int at, const char *path, mode_t mode, int flags),
+      (at, path, mode, flags))
 PLAIN(int, fflush, -1, (FILE * file), (file))
 PLAIN(int, flock, -1, (int fd, int operation), (fd, operation))
 PLAIN(int, fputs, EOF, (const char *text, FILE *file), (text, file))
 PLAIN(int, fstat, -1, (int fd, struct stat *to), (fd, to))
 PLAIN(int, getentropy, -1, (void *to, size_t len), (to, len))
+PLAIN(struct group *, getgrnam, NULL, (const char *name), (name))
+PLAIN(struct passwd *, getpwnam, NULL, (const char *name), (name))
 PLAIN(int, getrlimit, -1, (unsigned what, struct rlimit *to), (what, to))
 PLAIN(int, getsockname, -1, (int fd, struct sockaddr *to, socklen_t *len), (fd, to, len))
 PLAIN(int, getsockopt, -1, (int fd, int level, int name, void *value, socklen_t *len),
@@ -175,6 +182,7 @@ PLAIN(const char *, inet_ntop, NULL, (int family, const void *from, char *to, so
       (family, from, to, size))
 PLAIN(int, isatty, 0, (int fd), (fd))
 PLAIN(int, kill, -1, (pid_t pid, int signo), (pid, signo))
+PLAIN(int, lchown, -1, (const char *path, uid_t user, gid_t group), (path, user, group))
 PLAIN(int, lstat, -1, (const char *path, struct stat *to), (path, to))
 PLAIN(int, pipe2, -1, (int *fds, int flags), (fds, flags))
 PLAIN(int, setpgid, -1, (pid_t pid, pid_t group), (pid, group))

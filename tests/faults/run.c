@@ -192,11 +192,15 @@ static void open_ends(struct run *run, int theirs[3])
 /* Spells a text of a scene out. */
 static void expand(const struct run *run, struct text *to, const char *from)
 {
-    char port[16];
+    char port[16], uid[16], gid[16];
 
     snprintf(port, sizeof port, "%u", run->port);
+    snprintf(uid, sizeof uid, "%u", (unsigned)geteuid());
+    snprintf(gid, sizeof gid, "%u", (unsigned)getegid());
     text_add(to, from, strlen(from));
     text_replace(to, "@PORT@", port);
+    text_replace(to, "@UID@", uid);
+    text_replace(to, "@GID@", gid);
     text_replace(to, "@DIR@", run->dir);
     text_replace(to, "@WORKER@", getenv("TEST_WORKER"));
     text_quote(to, 0);

@@ -63,7 +63,7 @@ enum scene_listener { NO_LISTENER, UNIX_LISTENER, TCP_LISTENER };
 
 struct scene {
     const char *name;
-    const char *const *arguments; /* @DIR@ and @WORKER@ are spelled out, up to a NULL */
+    const char *const *arguments; /* @DIR@, @WORKER@ and so on are spelled out, up to a NULL */
     const char *config;           /* the text of DIR/config, ' for ", or NULL */
     const char *input;            /* stdin is a file with this text, ' for "; "": /dev/null;
                                    * NULL: a pipe */

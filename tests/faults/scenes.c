@@ -525,7 +525,8 @@ const struct scene scenes[SCENES] = {
     {.name = "check",
      .arguments = CONFIG_AND("--check-config"),
      .config = "{'pools':[{'id':'a','command':'sh','instances':1},"
-               "{'id':'b','command':'./broken','cwd':'@DIR@','instances':1}]}",
+               "{'id':'b','command':'./broken','cwd':'@DIR@','instances':1}],"
+               "'listen':{'group':'root','allow_uids':['root']}}",
      .play = play_nothing,
      .no_path = true},
     {.name = "connect",
@@ -544,6 +545,7 @@ const struct scene scenes[SCENES] = {
                "{'id':'b','command':'@WORKER@','instances':2,'protocol':'mcp'},"
                "{'id':'c','command':'@WORKER@','instances':1,'protocol':'lsp','clients':'sticky',"
                "'request_timeout_sec':1," FRAMED "}],"
+               "'listen':{'mode':'0660','group':@GID@,'allow_uids':[@UID@]},"
                LIMITS("") "}",
      .play = play_sharing,
      .socket = true,

@@ -2,6 +2,10 @@
 #include "build_config.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -52,6 +56,80 @@ TEST(security_reconnecting_client_does_not_flood_the_log)
     daemon_wait_log(daemon, "more lines left out like \"disconnected: ");
     ck_assert_uint_lt(daemon_count_log(daemon, "connected: "), 200);
     ck_assert_int_eq(daemon_wait(daemon), 0);
+}
+
+/* The umask does not count. */
+TEST(security_socket_has_the_mode_and_group_of_the_configuration)
+{
+    struct stat st;
+    mode_t old = umask(0777);
+    struct daemon *daemon =
+        START(.members = test_format("'listen':{'mode':'0660','group':%ld}", (long)getegid()));
+    umask(old);
+    ck_assert_int_eq(lstat(daemon->socket_path, &st), 0);
+    ck_assert_uint_eq(st.st_mode & 07777, 0660);
+    ck_assert_uint_eq(st.st_gid, getegid());
+    client_expect_quiet(client_connect(daemon));
+}
+
+static const char *allow(uid_t uid)
+{
+    return test_format("'listen':{'allow_uids':[%ld]}", (long)uid);
+}
+
+TEST(security_user_that_is_not_allowed_is_refused)
+{
+    if (!ORIGIN_HAS_CREDENTIALS)
+        return;
+    struct daemon *daemon = START(.members = allow(geteuid() + 1));
+    struct client *client = client_connect(daemon);
+    client_error(client, "null", -32000, "this user may not connect (listen.allow_uids)");
+    client_expect_eof(client);
+    daemon_wait_log(daemon, test_format(" WARN  \\[client=1\\] refused uid %ld, .*allow_uids",
+                                        (long)geteuid()));
+    ck_assert(!daemon_logged(daemon, "connected"));
+}
+
+TEST(security_user_that_is_allowed_is_served)
+{
+    if (!ORIGIN_HAS_CREDENTIALS)
+        return;
+    struct daemon *daemon = START(.members = allow(geteuid()));
+    client_expect_quiet(client_connect(daemon));
+}
+
+/* On TCP the daemon cannot know the users: it does not start without the check that was asked for.
+ */
+TEST(security_allow_uids_needs_a_unix_socket)
+{
+    if (!ORIGIN_HAS_CREDENTIALS)
+        return;
+    expect_word(RUN(78, .mode = SETUP_TCP, .members = allow(0)), "listen.allow_uids");
+}
+
+TEST(security_socket_keys_are_ignored_on_stdio)
+{
+    struct daemon *daemon = START(.mode = SETUP_STDIO, .members = "'listen':{'mode':'0666'}");
+    client_expect_quiet(client_stdio(daemon));
+    daemon_wait_log(daemon, " WARN .*listen.mode.* no effect without --unix");
+}
+
+/* Stale or not: its owner may be about to use the path again. */
+TEST(security_socket_of_another_user_is_not_removed)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat st;
+    if (geteuid() != 0)
+        return; /* only the superuser can make such a socket */
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/other", test_dir());
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    close(fd);
+    ck_assert_int_eq(lchown(address.sun_path, 4711, 4711), 0);
+    struct setup setup = {
+        .mode = SETUP_STDIO, .default_mode = true, .arguments = {"--unix", address.sun_path}};
+    expect_word(daemon_run(&setup, 71, NULL), "another user (uid 4711)");
+    ck_assert_int_eq(lstat(address.sun_path, &st), 0);
 }
 
 int main(void)

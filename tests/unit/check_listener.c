@@ -6,6 +6,7 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ static struct listener listener;
 static int accepted[ACCEPTED_MAX], accepted_count;
 static struct origin last_origin;
 static bool close_when_accepted;
+static struct access socket_access;
 
 static void set_up(void)
 {
@@ -53,6 +55,7 @@ static void set_up(void)
     memset(&listener, 0, sizeof listener);
     accepted_count = 0;
     close_when_accepted = false;
+    socket_access = (struct access){.mode = ACCESS_MODE_DEFAULT};
 }
 
 static void tear_down(void)
@@ -83,7 +86,8 @@ static void on_accepted(void *user_data, int fd, const struct origin *origin)
 
 static int open_unix(const char *name)
 {
-    return listener_open_unix(&listener, loop, &test_log, name, on_accepted, &accepted);
+    return listener_open_unix(&listener, loop, &test_log, name, &socket_access, on_accepted,
+                              &accepted);
 }
 
 static int open_tcp(const char *host, uint16_t port)
@@ -234,6 +238,60 @@ TEST(stale_socket_is_replaced)
     ck_assert(!exists(path));
 }
 
+static const mode_t modes[] = {0600, 0660, 0666, 0777};
+
+/* Whatever the umask, and after the socket was given to a group. */
+TEST_ROWS(socket_has_the_mode_that_was_asked_for, 2 * COUNT(modes))
+{
+    mode_t old = umask(row % 2 == 0 ? 0 : 0777);
+
+    socket_access.mode = modes[row / 2];
+    socket_access.has_group = row % 2 == 0;
+    socket_access.group = getegid();
+    ck_assert_int_eq(open_unix(path), STDIO_BUS_OK);
+    umask(old);
+    ck_assert_uint_eq(mode_of(path) & 07777, modes[row / 2]);
+}
+
+TEST(socket_has_the_group_that_was_asked_for)
+{
+    struct stat status;
+
+    if (geteuid() != 0)
+        return; /* only the superuser knows a group that it may give the socket to */
+    socket_access = (struct access){.mode = 0660, .has_group = true, .group = 4711};
+    ck_assert_int_eq(open_unix(path), STDIO_BUS_OK);
+    ck_assert_int_eq(lstat(path, &status), 0);
+    ck_assert_uint_eq(status.st_gid, 4711);
+    ck_assert_uint_eq(status.st_mode & 07777, 0660);
+}
+
+/* Without the group, the socket would be open to another one. */
+TEST(socket_is_removed_if_it_cannot_have_the_group)
+{
+    if (geteuid() == 0 && (setgid(65534) != 0 || chown(folder, 65534, 65534) != 0 ||
+                           setgroups(0, NULL) != 0 || setuid(65534) != 0))
+        return;
+    socket_access = (struct access){.mode = 0660, .has_group = true, .group = 4711};
+    ck_assert_int_eq(open_unix(path), STDIO_BUS_ERR);
+    ck_assert(!exists(path));
+    ck_assert_ptr_nonnull(strstr(logged(), "cannot set its group and mode"));
+}
+
+/* Also a stale one: its owner may be about to use the path again. */
+TEST(socket_of_another_user_is_left_alone)
+{
+    if (geteuid() != 0)
+        return;
+    make_stale(path);
+    ck_assert_int_eq(lchown(path, 4711, 4711), 0);
+    ck_assert_int_eq(open_unix(path), STDIO_BUS_ERR);
+    ck_assert(exists(path));
+    ck_assert_ptr_nonnull(strstr(logged(), "it is a socket of another user (uid 4711)"));
+    listener_close(&listener);
+    ck_assert(exists(path));
+}
+
 TEST(live_socket_is_refused)
 {
     struct listener second;
@@ -242,7 +300,8 @@ TEST(live_socket_is_refused)
     ck_assert_int_eq(open_unix(path), STDIO_BUS_OK);
     fds = count_fds();
     memset(&second, 0, sizeof second);
-    ck_assert_int_eq(listener_open_unix(&second, loop, &test_log, path, on_accepted, &accepted),
+    ck_assert_int_eq(listener_open_unix(&second, loop, &test_log, path, &socket_access, on_accepted,
+                                        &accepted),
                      STDIO_BUS_ERR);
     ck_assert_int_eq(count_logged("ERROR"), 1);
     listener_close(&second);
@@ -263,7 +322,8 @@ static void compete(const int go[2], int result)
     close(go[1]);
     if (own == NULL || read(go[0], &byte, 1) != 0)
         _exit(1);
-    byte = (char)-listener_open_unix(&listener, own, &test_log, path, on_accepted, &accepted);
+    byte = (char)-listener_open_unix(&listener, own, &test_log, path, &socket_access, on_accepted,
+                                     &accepted);
     if (write(result, &byte, 1) != 1)
         _exit(1);
     pause();

@@ -1,0 +1,42 @@
+/* Which users may connect to the Unix socket: the keys "mode", "group" and "allow_uids" of
+ * "listen". */
+#ifndef STDIO_BUS_CONFIG_ACCESS_H
+#define STDIO_BUS_CONFIG_ACCESS_H
+
+#include <sys/types.h>
+
+#include "config/diagnostics.h"
+
+#define ACCESS_MODE_DEFAULT 0600
+
+struct access {
+    bool has_mode;
+    mode_t mode; /* of the socket; ACCESS_MODE_DEFAULT without has_mode */
+    bool has_group;
+    gid_t group;      /* of the socket; else as the system sets it */
+    uid_t *uids;      /* the users that are served */
+    size_t uid_count; /* 0: every user that can connect */
+};
+
+void access_check_mode(struct diagnostics *diagnostics, const struct json_value *mode);
+void access_check_group(struct diagnostics *diagnostics, const struct json_value *group);
+void access_check_uids(struct diagnostics *diagnostics, const struct json_value *uids);
+
+/* Reads the keys of a valid object "listen", or of none (NULL). STDIO_BUS_ERR when memory is out,
+ * or a name is not found that was found before; errno may have the reason. access_free in any
+ * case. */
+int access_read(struct access *access, const struct json_value *listen);
+
+/* A zeroed one is fine. */
+void access_free(struct access *access);
+
+/* Whether the user is served. */
+bool access_allows(const struct access *access, uid_t uid);
+
+/* Whether a key that is for Unix sockets only was given. */
+static inline bool access_is_set(const struct access *access)
+{
+    return access->has_mode || access->has_group || access->uid_count > 0;
+}
+
+#endif

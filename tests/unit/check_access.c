@@ -1,0 +1,146 @@
+#include "build_config.h"
+
+#include <grp.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include "config_fixture.h"
+#include "transport/origin.h"
+
+static void write_config(char *to, size_t size, const char *members)
+{
+    snprintf(to, size,
+             "{\"listen\": {%s},\n"
+             "\"pools\": [{\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 1}]}",
+             members);
+}
+
+static void expect_listen(const char *members, const char *expected)
+{
+    char text[1024];
+
+    write_config(text, sizeof text, members);
+    expect_text(text, expected);
+}
+
+START_TEST(owner_alone_may_connect_by_default)
+{
+    expect_listen("", "");
+    ck_assert_uint_eq(config.access.mode, 0600);
+    ck_assert(!config.access.has_group);
+    ck_assert(!access_is_set(&config.access));
+    ck_assert(access_allows(&config.access, 12345));
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    mode_t mode;
+} modes[] = {{"0600", 0600}, {"660", 0660}, {"0666", 0666}, {"00777", 0777}};
+
+START_TEST(mode_is_octal)
+{
+    char members[64];
+
+    snprintf(members, sizeof members, "\"mode\": \"%s\"", modes[_i].text);
+    expect_listen(members, "");
+    ck_assert_uint_eq(config.access.mode, modes[_i].mode);
+    ck_assert(access_is_set(&config.access));
+}
+END_TEST
+
+START_TEST(group_is_a_name_or_a_number)
+{
+    const struct group *group = getgrgid(getegid());
+    char members[128];
+
+    expect_listen("\"group\": 4294967294", "");
+    ck_assert(config.access.has_group);
+    ck_assert_uint_eq(config.access.group, 4294967294);
+    if (group == NULL)
+        return;
+    snprintf(members, sizeof members, "\"group\": \"%s\"", group->gr_name);
+    expect_listen(members, "");
+    ck_assert(config.access.has_group);
+    ck_assert_uint_eq(config.access.group, getegid());
+}
+END_TEST
+
+START_TEST(users_are_names_or_numbers)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    char members[128];
+
+    if (!ORIGIN_HAS_CREDENTIALS) {
+        expect_listen("\"allow_uids\": [1]",
+                      "E c.json:1:27: listen.allow_uids: this system does not report which user "
+                      "connects\n");
+        return;
+    }
+    snprintf(members, sizeof members, "\"allow_uids\": [54321, \"%s\"]",
+             user != NULL ? user->pw_name : "root");
+    expect_listen(members, "");
+    ck_assert_uint_eq(config.access.uid_count, 2);
+    ck_assert(access_allows(&config.access, 54321));
+    ck_assert(access_allows(&config.access, user != NULL ? geteuid() : 0));
+    ck_assert(!access_allows(&config.access, 12345));
+}
+END_TEST
+
+static const struct {
+    const char *members, *problem;
+} faults[] = {
+    {"\"mode\": 432",
+     "listen.mode: must be a string of octal digits, as in \"0660\", not a number"},
+    {"\"mode\": \"\"", "listen.mode: must be octal digits from \"0600\" to \"0777\""},
+    {"\"mode\": \"0680\"", "listen.mode: must be octal digits from \"0600\" to \"0777\""},
+    {"\"mode\": \"1777\"", "listen.mode: must be octal digits from \"0600\" to \"0777\""},
+    {"\"mode\": \"0060\"", "listen.mode: must be octal digits from \"0600\" to \"0777\""},
+    {"\"mode\": \"77777777777777777777\"",
+     "listen.mode: must be octal digits from \"0600\" to \"0777\""},
+    {"\"mode\": \"u=rw\"", "listen.mode: must be octal digits from \"0600\" to \"0777\""},
+    {"\"group\": \"no such group\"", "listen.group: there is no group \"no such group\""},
+    {"\"group\": -1", "listen.group: must be a name, or a number from 0 to 4294967294"},
+    {"\"group\": 4294967295", "listen.group: must be a name, or a number from 0 to 4294967294"},
+    {"\"group\": true",
+     "listen.group: must be a name, or a number from 0 to 4294967294, not a boolean"},
+    {"\"allow_uids\": 1", "listen.allow_uids: must be an array of user ids, not a number"},
+    {"\"allow_uids\": []", "listen.allow_uids: must contain at least one user"},
+    {"\"allow_uids\": [1.5]",
+     "listen.allow_uids[0]: must be a name, or a number from 0 to 4294967294"},
+    {"\"allow_uids\": [1, \"no such user\"]",
+     "listen.allow_uids[1]: there is no user \"no such user\""},
+};
+
+START_TEST(faults_are_reported)
+{
+    char document[512];
+    const char *text;
+
+    if (!ORIGIN_HAS_CREDENTIALS && strstr(faults[_i].members, "uids") != NULL)
+        return;
+    write_config(document, sizeof document, faults[_i].members);
+    ck_assert_int_eq(config_read_text(&config, document, strlen(document), "c.json", note_report,
+                                      reports),
+                     STDIO_BUS_EINVAL);
+    text = strstr(reports, "listen.");
+    ck_assert_ptr_nonnull(text);
+    ck_assert_int_eq(strncmp(text, faults[_i].problem, strlen(faults[_i].problem)), 0);
+    expect_nothing();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("access");
+    TCase *tcase = tcase_create("access");
+
+    suite_add_tcase(suite, tcase);
+    tcase_add_checked_fixture(tcase, NULL, free_config);
+    tcase_add_test(tcase, owner_alone_may_connect_by_default);
+    tcase_add_loop_test(tcase, mode_is_octal, 0, COUNT(modes));
+    tcase_add_test(tcase, group_is_a_name_or_a_number);
+    tcase_add_test(tcase, users_are_names_or_numbers);
+    tcase_add_loop_test(tcase, faults_are_reported, 0, COUNT(faults));
+    return run_suite(suite);
+}
