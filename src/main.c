@@ -142,15 +142,17 @@ static int run(const struct options *options, struct log *log)
 static int start_log(struct log *log, const struct options *options)
 {
     const char *path = options->log_file != NULL ? options->log_file : getenv("STDIO_BUS_LOG");
-    int status = EXIT_DONE;
+    int status = EXIT_DONE, opened;
     bool is_stdout = false;
 
     if (options->action == ACTION_CHECK_CONFIG || path == NULL || *path == '\0') {
         log_open(log, STDERR_FILENO, options->log_level);
         return EXIT_DONE;
     }
-    if (log_open_file(log, path, options->log_level) != STDIO_BUS_OK) {
-        fprintf(stderr, "stdio_bus: cannot open the log file %s: %s\n", path, strerror(errno));
+    opened = log_open_file(log, path, options->log_level);
+    if (opened != STDIO_BUS_OK) {
+        fprintf(stderr, "stdio_bus: cannot open the log file %s: %s\n", path,
+                log_file_problem(opened));
         return EXIT_CONFIG_ERROR;
     }
     if (options->mode == BUS_LISTEN_STDIO &&

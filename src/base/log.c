@@ -24,6 +24,7 @@
 #define MSG_NOSIGNAL 0
 #endif
 
+#define DIRECTORY_MAX 4096
 #define ESCAPED_MAX 4 /* "\xNN" */
 
 struct line {
@@ -53,36 +54,72 @@ void log_open(struct log *log, int fd, enum log_level level)
     }
 }
 
-/* Does not wait for the reader of a named pipe. */
-static int open_path(const char *path)
+/* Whether other users, but for the superuser, can make files in the directory of the file. One that
+ * cannot be looked at counts as such. */
+static bool directory_is_shared(const char *path)
 {
-    int flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, fd;
+    const char *slash = strrchr(path, '/');
+    char directory[DIRECTORY_MAX];
+    struct stat status;
+    int len = snprintf(directory, sizeof directory, "%.*s",
+                       slash != NULL ? (int)(slash - path) + 1 : 1, slash != NULL ? path : ".");
+
+    return (size_t)len >= sizeof directory || stat(directory, &status) != 0 ||
+           (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 ||
+           (status.st_uid != 0 && status.st_uid != geteuid());
+}
+
+static bool is_symbolic_link(const char *path)
+{
+    struct stat status;
+    int error = errno;
+    bool is_link = lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+
+    errno = error;
+    return is_link;
+}
+
+/* Does not wait for the reader of a named pipe. */
+static int open_path(const char *path, int *fd)
+{
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+    bool shared = directory_is_shared(path);
 
     do
-        fd = open(path, flags, 0640);
-    while (fd < 0 && errno == EINTR);
-    return fd;
+        *fd = open(path, shared ? flags | O_NOFOLLOW : flags, 0640);
+    while (*fd < 0 && errno == EINTR);
+    if (*fd >= 0)
+        return STDIO_BUS_OK;
+    return shared && is_symbolic_link(path) ? STDIO_BUS_EINVAL : STDIO_BUS_ERR;
+}
+
+const char *log_file_problem(int status)
+{
+    return status == STDIO_BUS_EINVAL
+               ? "it is a symbolic link in a directory that other users can write to"
+               : strerror(errno);
 }
 
 int log_open_file(struct log *log, const char *path, enum log_level level)
 {
-    int fd = open_path(path);
+    int fd;
+    int status = open_path(path, &fd);
 
-    if (fd < 0)
-        return STDIO_BUS_ERR;
+    if (status != STDIO_BUS_OK)
+        return status;
     *log = (struct log){.level = level, .path = path, .fd = fd, .output = LOG_OWN};
     return STDIO_BUS_OK;
 }
 
 int log_reopen(struct log *log)
 {
-    int fd;
+    int fd, status;
 
     if (log->path == NULL)
         return STDIO_BUS_OK;
-    fd = open_path(log->path);
-    if (fd < 0)
-        return STDIO_BUS_ERR;
+    status = open_path(log->path, &fd);
+    if (status != STDIO_BUS_OK)
+        return status;
     (void)close(log->fd);
     log->fd = fd;
     log->torn = false;

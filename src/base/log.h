@@ -51,12 +51,17 @@ struct log {
 void log_open(struct log *log, int fd, enum log_level level);
 
 /* Starts logging to the end of the file, which is created if necessary. The path is borrowed until
- * log_close. STDIO_BUS_ERR with errno set when the file cannot be opened. */
+ * log_close. STDIO_BUS_ERR with errno set when the file cannot be opened. STDIO_BUS_EINVAL when it is
+ * a symbolic link in a directory that other users can write to: one of them may have made it, to
+ * have the log appended to a file of this user. */
 int log_open_file(struct log *log, const char *path, enum log_level level);
 
-/* Opens the file of log_open_file anew, in case it was moved away. STDIO_BUS_ERR with errno set if
- * it cannot be opened; then the log goes on as before. Does nothing after log_open. */
+/* Opens the file of log_open_file anew, in case it was moved away. After an error, as of
+ * log_open_file, the log goes on as before. Does nothing after log_open. */
 int log_reopen(struct log *log);
+
+/* What kept log_open_file or log_reopen, which have just returned `status`, from opening the file. */
+const char *log_file_problem(int status);
 
 /* *shares: whether the log and `fd` write to the same file, pipe or socket; devices, such as a
  * terminal, do not count. STDIO_BUS_ERR with errno set when fstat fails. */

@@ -132,6 +132,53 @@ TEST(security_socket_of_another_user_is_not_removed)
     ck_assert_int_eq(lstat(address.sun_path, &st), 0);
 }
 
+/* --- the log file --- */
+
+/* A directory with the mode; "log" in it is a symbolic link to "target". */
+static const char *dir_with_link(mode_t mode)
+{
+    const char *dir = test_dir();
+    ck_assert_int_eq(symlink("target", test_format("%s/log", dir)), 0);
+    ck_assert_int_eq(chmod(dir, mode), 0);
+    return dir;
+}
+
+static const mode_t shared_modes[] = {0770, 0703, 01777};
+
+TEST_ROWS(security_log_file_is_no_link_in_a_shared_directory, COUNT(shared_modes))
+{
+    const char *dir = dir_with_link(shared_modes[row]);
+    const char *log = test_format("%s/log", dir);
+    const char *output = RUN(78, .mode = SETUP_STDIO, .arguments = {"--log-file", log});
+    expect_word(output, "it is a symbolic link in a directory that other users can write to");
+    ck_assert_int_ne(access(test_format("%s/target", dir), F_OK), 0);
+}
+
+TEST(security_log_file_is_a_link_in_a_directory_of_its_own)
+{
+    const char *dir = dir_with_link(0755);
+    RUN(0, .mode = SETUP_STDIO, .arguments = {"--log-file", test_format("%s/log", dir)});
+    ck_assert_int_eq(access(test_format("%s/target", dir), F_OK), 0);
+}
+
+/* Another user has put a link where the log file was: the log goes on in the old file. */
+TEST(security_log_file_is_not_reopened_as_a_link)
+{
+    const char *dir = test_dir(), *log = test_format("%s/log", dir);
+    struct text *text = test_text();
+    ck_assert_int_eq(chmod(dir, 01777), 0);
+    struct daemon *daemon = START(.arguments = {"--log-file", log}, .no_wait = true);
+    snprintf(daemon->log_path, sizeof daemon->log_path, "%s/moved", dir);
+    WAIT_UNTIL(access(daemon->socket_path, F_OK) == 0, "it does not listen");
+    ck_assert_int_eq(rename(log, daemon->log_path), 0);
+    ck_assert_int_eq(symlink("target", log), 0);
+    daemon_signal(daemon, SIGUSR1);
+    daemon_wait_log(daemon, " ERROR .*log file anew.*it is a symbolic link");
+    client_expect_quiet(client_connect(daemon));
+    daemon_wait_log(daemon, "\\[client=1\\] connected");
+    ck_assert(!read_file(text, test_format("%s/target", dir)));
+}
+
 int main(void)
 {
     return harness_main("security: access");
