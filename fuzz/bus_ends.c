@@ -52,6 +52,7 @@ static const struct error_line {
     {true, true, false, -32602, "no such pool"},
     {true, true, false, -32000, WORKER_EXITED},
     {true, true, false, -32000, "no worker left to serve this request"},
+    {true, true, false, -32000, "the daemon is shutting down"},
     {true, true, false, -32000, "too many sessions (max_sessions %zu)"},
     {true, true, false, -32000, "too many pending requests (max_pending_requests %zu)"},
     {true, true, false, -32000, "id is still in use by another request that is in flight"},

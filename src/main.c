@@ -15,15 +15,23 @@
 
 #define VERSION_LINE PACKAGE_NAME " " PACKAGE_VERSION "\n"
 
+/* For an empty container: a directory cannot be read or written either. */
+static int open_in_place_of_null(void)
+{
+    return open("/", O_RDONLY);
+}
+
 /* If the parent has closed a descriptor of 0 to 2, the next file to be opened would get its number
  * and be used as stdin, stdout or stderr. */
 static int fill_standard_descriptors(void)
 {
     int fd;
 
-    do
+    do {
         fd = open("/dev/null", O_RDWR);
-    while (fd >= 0 && fd <= STDERR_FILENO);
+        if (fd < 0)
+            fd = open_in_place_of_null();
+    } while (fd >= 0 && fd <= STDERR_FILENO);
     if (fd < 0)
         return -1;
     close(fd);
@@ -175,8 +183,11 @@ int main(int argc, char *argv[])
     char problem[512];
     int status;
 
+    /* Until its handler stands: a log rotation must not end a daemon that has just been started, or
+     * a client that has no log. */
+    signal(SIGUSR1, SIG_IGN);
     if (fill_standard_descriptors() < 0)
-        return system_error("cannot open /dev/null");
+        return system_error("cannot open /dev/null or /");
     if (options_parse(&options, argc, argv, problem, sizeof problem) != STDIO_BUS_OK) {
         fprintf(stderr, "stdio_bus: %s\n", problem);
         return EXIT_USAGE_ERROR;

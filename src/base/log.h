@@ -51,8 +51,8 @@ struct log {
 void log_open(struct log *log, int fd, enum log_level level);
 
 /* Starts logging to the end of the file, which is created if necessary. The path is borrowed until
- * log_close. STDIO_BUS_ERR with errno set when the file cannot be opened. STDIO_BUS_EINVAL when it is
- * a symbolic link in a directory that other users can write to: one of them may have made it, to
+ * log_close. STDIO_BUS_ERR with errno set when the file cannot be opened. STDIO_BUS_EINVAL when it
+ * is a symbolic link in a directory that other users can write to: one of them may have made it, to
  * have the log appended to a file of this user. */
 int log_open_file(struct log *log, const char *path, enum log_level level);
 
@@ -60,7 +60,8 @@ int log_open_file(struct log *log, const char *path, enum log_level level);
  * log_open_file, the log goes on as before. Does nothing after log_open. */
 int log_reopen(struct log *log);
 
-/* What kept log_open_file or log_reopen, which have just returned `status`, from opening the file. */
+/* What kept log_open_file or log_reopen, which have just returned `status`, from opening the
+ * file. */
 const char *log_file_problem(int status);
 
 /* *shares: whether the log and `fd` write to the same file, pipe or socket; devices, such as a

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/siphash.h"
@@ -44,10 +45,11 @@ static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
         return;
     bus->phase = BUS_PHASE_DRAINING;
     log_info(bus->log, "", "shutting down");
+    bus->router.closing = true;
     listeners_close(bus);
-    clients_stop_input(bus);
     bus_start_drain(bus);
-    workers_each(bus, worker_stop);
+    workers_each(bus, worker_stop); /* from here on no worker takes a message */
+    clients_stop_input(bus);
     check_stopped(bus);
 }
 
@@ -95,17 +97,21 @@ void bus_stop(struct stdio_bus *bus)
 static void caught_signal(void *user_data, int signo)
 {
     struct stdio_bus *bus = user_data;
+    char name[SIGNALS_NAME_MAX];
+    int status;
 
     if (signo == SIGCHLD) {
-        workers_each(bus, worker_check_exit);
+        workers_reap(bus);
         return;
     }
     if (signo == SIGUSR1) { /* the file may have been moved away by a log rotation */
-        if (log_reopen(bus->log) != STDIO_BUS_OK)
-            log_error(bus->log, "", "cannot open the log file anew: %s", strerror(errno));
+        status = log_reopen(bus->log);
+        if (status != STDIO_BUS_OK)
+            log_error(bus->log, "", "cannot open the log file anew, going on with the old one: %s",
+                      log_file_problem(status));
         return;
     }
-    log_info(bus->log, "", "received %s", strsignal(signo));
+    log_info(bus->log, "", "received %s", signals_name(name, sizeof name, signo));
     /* When a session ends, SIGHUP comes twice, or right after SIGTERM: not a sign of impatience. */
     if (signo != SIGHUP || bus->phase < BUS_PHASE_DRAINING)
         bus_stop(bus);
@@ -252,6 +258,7 @@ int bus_start(struct stdio_bus *bus)
             return STDIO_BUS_ERR;
         }
         bus->has_signals = true;
+        bus->adopts = getpid() == 1;
     }
     /* Listeners come before workers: if the address cannot be had, no worker is started. */
     if (listeners_open(bus, clients_accepted) != STDIO_BUS_OK || workers_start(bus) != STDIO_BUS_OK)

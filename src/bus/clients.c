@@ -341,10 +341,22 @@ void clients_accepted(void *user_data, int fd, const struct origin *origin)
         refuse_client(client, text);
 }
 
+static void end_hold(struct client *client)
+{
+    struct peer *peer = &client->stream.endpoint.peer;
+
+    if (client->stream.connection.input_state != INPUT_PAUSED)
+        return;
+    waiting_leave(&bus_of(client)->router, peer);
+    deliver_resume(peer);
+}
+
 void clients_stop_input(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
 
+    list_each(&bus->clients, node, following)
+        end_hold(list_entry(node, struct client, link));
     list_each(&bus->clients, node, following)
         connection_stop_input(&list_entry(node, struct client, link)->stream.connection);
 }

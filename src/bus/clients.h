@@ -24,7 +24,8 @@ void clients_accepted(void *user_data, int fd, const struct origin *origin);
 /* Ends the clients that have closed their input and for which no request is in flight any more. */
 void clients_end_answered(struct stdio_bus *bus);
 
-/* Reads from no client any more. */
+/* Offers what held clients have sent once more, to a router that is closing: their requests are
+ * refused. Then reads from no client any more. */
 void clients_stop_input(struct stdio_bus *bus);
 
 /* Closes every client once its queue is written; at once if `now`. */

@@ -28,6 +28,7 @@ struct stdio_bus {
     struct stdio_bus_event_loop *loop;
     struct signals signals;
     bool has_signals;
+    bool adopts; /* as process 1: it has to reap processes that lost their parents */
     struct transport transport;
     struct router router;
     struct list listeners; /* struct bus_listener */

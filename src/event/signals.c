@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
@@ -124,6 +125,31 @@ void signals_close(struct signals *signals)
     (void)stdio_bus_event_loop_remove(signals->loop, signals->fd);
     descriptor_close_pipe(ends);
     signals->fd = -1;
+}
+
+const char *signals_name(char *to, size_t size, int signo)
+{
+    /* clang-format off */
+#define NAME(signo) {signo, #signo}
+    static const struct {
+        int signo;
+        const char *name;
+    } names[] = {
+        NAME(SIGABRT), NAME(SIGALRM), NAME(SIGBUS), NAME(SIGCHLD), NAME(SIGCONT), NAME(SIGFPE),
+        NAME(SIGHUP), NAME(SIGILL), NAME(SIGINT), NAME(SIGKILL), NAME(SIGPIPE), NAME(SIGQUIT),
+        NAME(SIGSEGV), NAME(SIGSTOP), NAME(SIGSYS), NAME(SIGTERM), NAME(SIGTRAP), NAME(SIGTSTP),
+        NAME(SIGTTIN), NAME(SIGTTOU), NAME(SIGURG), NAME(SIGUSR1), NAME(SIGUSR2), NAME(SIGVTALRM),
+        NAME(SIGXCPU), NAME(SIGXFSZ),
+    };
+#undef NAME
+    /* clang-format on */
+
+    (void)snprintf(to, size, "signal %d", signo);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (names[i].signo == signo)
+            (void)snprintf(to, size, "%s", names[i].name);
+    }
+    return to;
 }
 
 int signals_block_all(sigset_t *saved)

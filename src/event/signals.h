@@ -9,6 +9,7 @@
 typedef void signals_fn(void *user_data, int signo);
 
 #define SIGNALS_HANDLED 6
+#define SIGNALS_NAME_MAX 24
 
 /* All members are private to signals.c. */
 struct signals {
@@ -31,6 +32,9 @@ int signals_open(struct signals *signals, struct stdio_bus_event_loop *loop, sig
 
 /* Restores the former mask and dispositions and closes the pipe. A second call does nothing. */
 void signals_close(struct signals *signals);
+
+/* "SIGTERM", or "signal 35" for a signal that POSIX does not name. Returns `to`. */
+const char *signals_name(char *to, size_t size, int signo);
 
 /* Blocks every signal and saves the mask: around fork, so that the child loses none. STDIO_BUS_ERR
  * with errno set; then nothing is blocked. */

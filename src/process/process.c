@@ -211,6 +211,15 @@ bool process_reap(pid_t pid, int *status)
     return reaped != 0;
 }
 
+pid_t process_exited(void)
+{
+    siginfo_t child = {.si_pid = 0};
+
+    if (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) < 0)
+        return 0;
+    return child.si_pid;
+}
+
 bool process_signal_group(pid_t group, int signo)
 {
     return group > 0 && (kill(-group, signo) == 0 || errno == EPERM);
@@ -226,9 +235,10 @@ void process_destroy(pid_t pid)
 
 const char *process_status_text(char *to, size_t size, int status)
 {
+    char name[SIGNALS_NAME_MAX];
+
     if (WIFSIGNALED(status))
-        snprintf(to, size, "was killed by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
+        snprintf(to, size, "was killed by %s", signals_name(name, sizeof name, WTERMSIG(status)));
     else
         snprintf(to, size, "exited with status %d", WEXITSTATUS(status));
     return to;

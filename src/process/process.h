@@ -45,7 +45,11 @@ bool process_signal_group(pid_t group, int signo);
  * (another user's) is not waited for. */
 void process_destroy(pid_t pid);
 
-/* "exited with status 3", "was killed by signal 9 (Killed)". Returns `to`. */
+/* A child of this process that has exited and is not reaped yet, whoever started it. 0: there is
+ * none. */
+pid_t process_exited(void);
+
+/* "exited with status 3", "was killed by SIGKILL". Returns `to`. */
 const char *process_status_text(char *to, size_t size, int status);
 
 #endif

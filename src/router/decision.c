@@ -85,6 +85,10 @@ void decision_discard(struct decision *decision, enum action action, const char 
 
 void decision_hold(struct decision *decision, struct list *list)
 {
+    if (decision->router->closing && decision->from->pool == NULL) {
+        decision_refuse(decision, JSONRPC_SERVER_ERROR, "the daemon is shutting down");
+        return;
+    }
     decision->action = ACTION_HOLD;
     decision->from->was_held = true;
     decision->from->hold_order = ++decision->router->hold_count;
@@ -96,6 +100,8 @@ void decision_hold_for_id(struct decision *decision, struct request *busy, struc
     struct peer *from = decision->from;
 
     decision_hold(decision, &busy->waiters);
+    if (decision->action != ACTION_HOLD)
+        return;
     decision->hold_ms = (int64_t)decision->router->limits->backpressure_timeout_sec * 1000;
     from->hold_hash = decision->id_hash;
     if (group != NULL) {

@@ -89,7 +89,8 @@ void decision_refuse(struct decision *decision, int code, const char *format, ..
 /* ACTION_DISCARD or ACTION_DROP. */
 void decision_discard(struct decision *decision, enum action action, const char *text);
 
-/* Holds the sender until `list` is released. */
+/* Holds the sender until `list` is released. In a router that is closing, a client is refused
+ * instead. */
 void decision_hold(struct decision *decision, struct list *list);
 
 /* Holds the sender until the id is free at the request's answerer, or at any worker of the group

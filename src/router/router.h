@@ -29,7 +29,9 @@ struct router {
                      * before requests are given up: a departure, a delivered cancellation */
     bool abandoned; /* some request became abandoned, or no longer is: deadlines_next may have
                      * another result; the owner resets it */
-    bool demand;    /* an exclusive pool may need a process more, or less; the owner resets it */
+    bool closing; /* the owner is shutting down: a client's message that cannot be forwarded at once
+                     * is refused instead of held */
+    bool demand;  /* an exclusive pool may need a process more, or less; the owner resets it */
     bool answered_last;             /* a client whose input had ended has got its last answer, or
                                      * lost its last request; the owner resets it */
     struct list waiting_for_worker; /* peers held until some worker takes messages */

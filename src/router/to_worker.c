@@ -170,7 +170,8 @@ static void wait_for_leave(struct decision *decision, struct group *pool)
     if (client->hold_until_ms == 0)
         client->hold_until_ms = now_ms + (int64_t)pool->mode.busy_timeout_sec * 1000;
     decision_hold(decision, &pool->waiting);
-    decision->hold_ms = client->hold_until_ms > now_ms ? client->hold_until_ms - now_ms : 1;
+    if (decision->action == ACTION_HOLD)
+        decision->hold_ms = client->hold_until_ms > now_ms ? client->hold_until_ms - now_ms : 1;
 }
 
 static struct peer *bind_client(struct decision *decision, struct group *pool)

@@ -296,6 +296,8 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
         return "a worker got it";
     if (strcmp(text, TOO_MANY_PENDING) == 0)
         return NULL;
+    if (strcmp(text, "the daemon is shutting down") == 0)
+        return chaos->phase == PHASE_END ? NULL : "it is not";
     snprintf(sessions, sizeof sessions, "too many sessions (max_sessions %u)",
              chaos_max_sessions(chaos));
     if (strcmp(text, sessions) == 0)

@@ -195,6 +195,8 @@ PLAIN(int, socket, -1, (int family, int type, int protocol), (family, type, prot
 PLAIN(int, stat, -1, (const char *path, struct stat *to), (path, to))
 PLAIN(long, sysconf, -1, (int name), (name))
 PLAIN(int, unlink, -1, (const char *path), (path))
+PLAIN(int, waitid, -1, (idtype_t which, id_t id, siginfo_t *child, int options),
+      (which, id, child, options))
 PLAIN(pid_t, waitpid, -1, (pid_t pid, int *status, int options), (pid, status, options))
 
 /* ---- memory --------------------------------------------------------------------------------- */

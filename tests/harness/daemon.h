@@ -30,6 +30,7 @@ struct setup {
     bool default_mode;        /* no --stdio */
     bool no_wait;             /* daemon_start does not wait until the daemon listens */
     bool closed;              /* start it with stdin and stdout closed */
+    bool without_dev;         /* with an empty /dev: where harness_can_empty_dev() */
     bool dirty;   /* start it with ignored and blocked signals and one descriptor more */
     int stdin_fd; /* stdio mode: use this instead of a pipe; 0: a pipe */
     int stdout_fd;

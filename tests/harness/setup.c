@@ -12,6 +12,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "suite.h"
+
 #define CONFIG_FD 9
 #define MAX_FDS 512
 
@@ -192,6 +194,8 @@ void setup_exec(const struct setup *setup, const struct daemon *daemon, int stdi
         struct rlimit limit = {setup->max_fds, setup->max_fds};
         setrlimit(RLIMIT_NOFILE, &limit);
     }
+    if (setup->without_dev && !harness_empty_dev())
+        _exit(126);
     set_signals(setup->dirty);
     execvp(command.words[0], command.words);
     fprintf(stderr, "%s: %s\n", command.words[0], strerror(errno));

@@ -4,12 +4,16 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #ifdef HAVE_PRCTL
 #include <sys/prctl.h>
+#endif
+#ifdef __linux__
+#include <sys/mount.h>
 #endif
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -142,6 +146,26 @@ void harness_adopt_orphans(void)
 #if defined(HAVE_PRCTL) && defined(PR_SET_CHILD_SUBREAPER)
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 #endif
+}
+
+bool harness_empty_dev(void)
+{
+#ifdef __linux__
+    return (unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0) &&
+           mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+           mount("none", "/dev", "tmpfs", 0, NULL) == 0;
+#else
+    return false;
+#endif
+}
+
+bool harness_can_empty_dev(void)
+{
+    int status = 1;
+    pid_t pid = getenv("STDIO_BUS_WRAPPER") == NULL ? fork() : -1; /* a wrapper needs /dev */
+    if (pid == 0)
+        _exit(harness_empty_dev() ? 0 : 1);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 bool harness_skips_memory(void)

@@ -68,6 +68,12 @@ void harness_remove_dir(const char *path);
 /* Makes this process the parent of orphaned descendants, where the system can. */
 void harness_adopt_orphans(void);
 
+/* Whether the system lets a test start a process with an empty /dev. */
+bool harness_can_empty_dev(void);
+
+/* Empties /dev, for this process and its children. */
+bool harness_empty_dev(void);
+
 /* True when TEST_NO_RSS is set: memory is not to be measured. */
 bool harness_skips_memory(void);
 

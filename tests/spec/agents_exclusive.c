@@ -112,13 +112,13 @@ TEST(agents_process_of_a_gone_client_is_ended)
     client_expect_quiet(client);
     int64_t start = now_ms();
     client_close(client);
-    daemon_wait_log(daemon, "killed by signal 15");
+    daemon_wait_log(daemon, "killed by SIGTERM");
     ck_assert_int_ge(now_ms() - start, 2000);
     client = client_connect(daemon);
     client_ask(client, "1", NULL, "on_sigterm", "{'do':'ignore'}");
     start = now_ms();
     client_close(client);
-    daemon_wait_log(daemon, "killed by signal 9");
+    daemon_wait_log(daemon, "killed by SIGKILL");
     ck_assert_int_ge(now_ms() - start, 3000);
     daemon_wait_workers(daemon, 0);
 }

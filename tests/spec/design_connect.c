@@ -172,6 +172,17 @@ TEST(design_tcp_has_no_delays_to_the_client)
     ck_assert_int_lt(now_ms() - start, most_ms());
 }
 
+/* Also in the client side, which has no log to reopen. */
+TEST(design_connect_survives_sigusr1)
+{
+    struct joined joined = join_daemon(START(.instances = 1));
+    client_expect_quiet(joined.client);
+    ck_assert_int_eq(kill(joined.pid, SIGUSR1), 0);
+    client_expect_quiet(joined.client);
+    client_half_close(joined.client);
+    expect_status(&joined, 0);
+}
+
 int main(void)
 {
     return harness_main("design_connect");

@@ -67,7 +67,7 @@ TEST(spec_10_2_2_workers_get_sigterm)
     int64_t start = now_ms();
     daemon_signal(daemon, SIGTERM);
     daemon_wait_log(daemon, " INFO  *stopped$");
-    ck_assert_uint_eq(daemon_count_log(daemon, "\\[worker=.* was killed by signal 15 "), 5);
+    ck_assert_uint_eq(daemon_count_log(daemon, "\\[worker=.* was killed by SIGTERM$"), 5);
     ck_assert_int_eq(daemon_wait(daemon), 0);
     ck_assert_int_lt(now_ms() - start, (int64_t)(25000 * timeout_factor()));
 }
@@ -84,7 +84,7 @@ TEST_ROWS(design_stdin_ends_with_sigterm, COUNT(triggers))
     daemon_signal(daemon, triggers[row].signo);
     daemon_wait_log(daemon, " INFO  *stopped$");
     ck_assert_uint_eq(daemon_count_log(daemon, "worker=.* exited with status 0"), 3);
-    ck_assert(!daemon_logged(daemon, "was killed by signal|killing it"));
+    ck_assert(!daemon_logged(daemon, "was killed by SIG|killing it"));
     ck_assert_int_eq(daemon_wait(daemon), 0);
 }
 
@@ -129,7 +129,7 @@ TEST(design_stdin_ends_for_the_group)
     struct client *client = client_connect(daemon);
     long parent = json_number(client_ask(client, "1", NULL, "environment", NULL), "ppid");
     kill((pid_t)parent, SIGKILL);
-    daemon_wait_log(daemon, "was killed by signal 9");
+    daemon_wait_log(daemon, "was killed by SIGKILL");
     daemon_wait_log(daemon, "restarting in");
     ck_assert(!daemon_logged(daemon, "holds its stdout"));
 }
@@ -193,6 +193,39 @@ TEST(spec_10_2_4_remaining_processes_are_killed)
     ck_assert(!proc_alive((pid_t)grandchild));
 }
 
+/* A request waits for an id, for a worker of its own, or behind such a request. */
+static const struct {
+    const char *pool, *first, *held;
+} holds[] = {
+    {POOL("a", 1, ""), "{'id':1,'pool':'a','method':'no_answer'}", "{'id':1,'pool':'a'}\n"},
+    {"{'id':'a','command':'@WORKER@','instances':1,'clients':'exclusive'}",
+     "{'id':1,'pool':'a','method':'no_answer'}", "{'id':1,'pool':'a'}\n"},
+};
+
+TEST_ROWS(spec_10_2_held_requests_get_an_error, COUNT(holds))
+{
+    struct daemon *daemon = START(.pools = test_format("%s," POOL("b", 1, ""), holds[row].pool));
+    struct client *first = client_connect(daemon), *held = client_connect(daemon),
+                  *other = client_connect(daemon);
+    client_send(first, "{'id':0,'pool':'a'}"); /* its worker runs then */
+    client_result(first, "0");
+    client_send(first, "%s", holds[row].first);
+    client_send(other, "{'id':1,'pool':'b'}");
+    client_result(other, "1");
+    client_send(held, "%s%s", holds[row].held, "{'id':2,'pool':'a'}");
+    for (int i = 2; i < 4; i++) { /* what was sent before is read by then */
+        client_send(other, "{'id':%d,'pool':'b'}", i);
+        client_result(other, test_format("%d", i));
+    }
+    daemon_signal(daemon, SIGTERM);
+    client_error(held, "1", -32000, "the daemon is shutting down");
+    client_error(held, "2", -32000, "the daemon is shutting down");
+    client_expect_eof(held);
+    client_error(first, "1", -32000, DIED);
+    client_expect_eof(first);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+}
+
 /* A client that does not read delays the exit by the timeout at most. */
 TEST(spec_10_2_3_stalled_client_does_not_hold_up_the_end)
 {
@@ -228,7 +261,7 @@ TEST_ROWS(design_hangup_does_not_end_the_wait, 2)
     for (int i = 0; i < 2; i++) { /* the second one after all effects of the first */
         daemon_mark_log(daemon);
         daemon_signal(daemon, SIGHUP);
-        daemon_wait_log(daemon, "received Hangup");
+        daemon_wait_log(daemon, "received SIGHUP");
     }
     ck_assert(proc_alive(worker));
     daemon_signal(daemon, SIGTERM);

@@ -584,6 +584,20 @@ TEST_ROWS(tcp_over_ipv4, 2)
     close(client);
 }
 
+TEST(tcp_over_ipv4_in_ipv6_form)
+{
+    int client;
+
+    ck_assert_int_eq(open_tcp("::ffff:127.0.0.1", 0), STDIO_BUS_OK);
+    ck_assert_ptr_nonnull(strstr(logged(), "listening on 127.0.0.1:"));
+    ck_assert_int_eq(count_logged("WARN"), 0);
+    client = connect_tcp4(port_of(listener.sockets[0].fd));
+    run_until_accepted(1);
+    ck_assert_int_eq(strncmp(last_origin.text, "127.0.0.1:", 10), 0);
+    ck_assert(last_origin.is_local);
+    close(client);
+}
+
 TEST(tcp_over_ipv6)
 {
     char text[64];

@@ -383,6 +383,33 @@ TEST(request_is_refused_when_no_worker_will_come)
     expect_refuse(give(client, request("2")), JSONRPC_SERVER_ERROR);
 }
 
+/* In a router that is closing, whatever a client would wait for. */
+TEST(closing_router_refuses_clients_that_would_be_held)
+{
+    struct peer *first, *second, *exclusive;
+
+    add_pool("a", 1);
+    first = add_client();
+    second = add_client();
+    expect_forward(give(first, request("1")), &workers[0]);
+    expect_hold_for_id(give(second, request("1")));
+    router.closing = true;
+    waiting_worker_available(&router, &workers[0], PEER_ABSENT);
+    waiting_leave(&router, second);
+    expect_refuse_naming(retry(second), JSONRPC_SERVER_ERROR, "shutting down");
+    expect_refuse_naming(give(second, request("2")), JSONRPC_SERVER_ERROR, "shutting down");
+    workers[0].availability = PEER_READY;
+    expect_refuse_naming(give(second, request("1")), JSONRPC_SERVER_ERROR, "shutting down");
+    waiting_set_full(&router, &workers[0], true);
+    expect_refuse_naming(give(second, request("3")), JSONRPC_SERVER_ERROR, "shutting down");
+    /* What was in flight is still answered, and a full client still holds the worker. */
+    waiting_set_full(&router, first, true);
+    expect_hold(give(&workers[0], response("1")));
+    exclusive = add_client();
+    add_pool("b", 0)->mode.clients = CLIENTS_EXCLUSIVE;
+    expect_refuse(give(exclusive, in_pool(request("1"), "b")), JSONRPC_SERVER_ERROR);
+}
+
 TEST(pool_without_workers_is_refused)
 {
     struct peer *client = add_client();
