@@ -24,6 +24,12 @@
 
 #define REFUSED_MAX 64 /* connections over the limit whose error is still being written */
 
+/* TCP keepalive, in seconds, and the probes without a reply that end a connection. */
+#define KEEPALIVE_IDLE 60
+#define KEEPALIVE_INTERVAL 15
+#define KEEPALIVE_PROBES 4
+#define KEEPALIVE_IDLE_HALF_CLOSED 10
+
 static const struct message_id no_id;
 
 static struct client *client_of(struct connection *connection)
@@ -86,7 +92,7 @@ static void log_disconnected(struct client *client, const char *reason)
 }
 
 /* The client has disconnected (spec 7.2). */
-static void remove_client(struct client *client, const char *reason)
+void clients_remove(struct client *client, const char *reason)
 {
     struct stdio_bus *bus = bus_of(client);
     struct connection *connection = &client->stream.connection;
@@ -169,8 +175,10 @@ static void end_if_answered(struct client *client)
 {
     struct connection *connection = &client->stream.connection;
 
-    if (connection->input_state == INPUT_ENDED && list_empty(&client->stream.endpoint.peer.asked))
-        close_client(client);
+    if (connection->input_state != INPUT_ENDED || !list_empty(&client->stream.endpoint.peer.asked))
+        return;
+    stdio_bus_event_loop_stop_timer(bus_of(client)->loop, &client->stream.endpoint.hold_timer);
+    close_client(client);
 }
 
 void clients_end_answered(struct stdio_bus *bus)
@@ -180,6 +188,66 @@ void clients_end_answered(struct stdio_bus *bus)
     list_each(&bus->clients, node, following)
         end_if_answered(list_entry(node, struct client, link));
 }
+
+/* --- TCP --- */
+
+/* Failing, all of these are a little slower, and not worth refusing a connection for. */
+static void set_tcp(int fd, int option, int value)
+{
+    setsockopt(fd, IPPROTO_TCP, option, &value, sizeof value);
+}
+
+static void set_keepalive_idle(int fd, int seconds)
+{
+#if defined TCP_KEEPIDLE
+    set_tcp(fd, TCP_KEEPIDLE, seconds);
+#elif defined TCP_KEEPALIVE /* macOS */
+    set_tcp(fd, TCP_KEEPALIVE, seconds);
+#else
+    (void)fd;
+    (void)seconds;
+#endif
+}
+
+/* An answer need not wait for the acknowledgement of the one before, and a peer whose machine is
+ * gone is noticed. Not TCP_USER_TIMEOUT: it would also end the connection of a live client that
+ * does not read for a while. */
+static void tune_tcp(int fd)
+{
+    int on = 1;
+
+    set_tcp(fd, TCP_NODELAY, 1);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    set_keepalive_idle(fd, KEEPALIVE_IDLE);
+#if defined TCP_KEEPINTVL && defined TCP_KEEPCNT
+    set_tcp(fd, TCP_KEEPINTVL, KEEPALIVE_INTERVAL);
+    set_tcp(fd, TCP_KEEPCNT, KEEPALIVE_PROBES);
+#endif
+}
+
+static void half_close_expired(void *user_data)
+{
+    clients_remove(user_data, "its input had ended, and half_close_sec later a request was unanswered");
+}
+
+/* A peer that has closed looks like one that waits for its answers. Its system forgets a closed
+ * connection after a while (Linux: a minute) and answers the next probe with a reset, which is
+ * reported as a hang-up; half_close_sec is for peers that do not. */
+static void bound_half_close(struct client *client)
+{
+    struct stdio_bus *bus = bus_of(client);
+    struct timer *timer = &client->stream.endpoint.hold_timer; /* without input it is never held */
+
+    if (!client->on_tcp || !list_linked(&client->link))
+        return;
+    set_keepalive_idle(client->stream.connection.fd_in, KEEPALIVE_IDLE_HALF_CLOSED);
+    stdio_bus_event_loop_stop_timer(bus->loop, timer);
+    timer_init(timer, half_close_expired, client);
+    stdio_bus_event_loop_start_timer(
+        bus->loop, timer, (int64_t)bus->options.config->limits.half_close_sec * 1000);
+}
+
+/* --- the end of a client's input, of its connection --- */
 
 /* The client has shut down its sending side, and still gets the answers to its requests. */
 static void client_ended(struct connection *connection, size_t cut)
@@ -196,6 +264,7 @@ static void client_ended(struct connection *connection, size_t cut)
         bus->phase = BUS_PHASE_ENDING;
         bus_start_drain(bus);
     }
+    bound_half_close(client);
     end_if_answered(client);
 }
 
@@ -213,13 +282,13 @@ static void client_failed(struct connection *connection, enum connection_failure
     case CONNECTION_BROKEN:
         if (client->on_stdio && bus_of(client)->reason == BUS_RUNNING && !has_left(error))
             bus_of(client)->reason = BUS_SYSTEM_ERROR; /* a full disk, a directory */
-        remove_client(client, error != 0 ? strerror(error) : "hung up");
+        clients_remove(client, error != 0 ? strerror(error) : "hung up");
         break;
     case CONNECTION_STALLED:
-        remove_client(client, "it did not read for backpressure_timeout_sec");
+        clients_remove(client, "it did not read for backpressure_timeout_sec");
         break;
     case CONNECTION_LINGERED:
-        remove_client(client, "closed");
+        clients_remove(client, "closed");
         break;
     }
 }
@@ -312,16 +381,6 @@ static void refuse_client(struct client *client, const char *text)
     close_client(client);
 }
 
-/* An answer need not wait for the acknowledgement of the one before, and a peer whose machine is
- * gone is noticed some day. Neither is worth refusing a connection for. */
-static void tune_tcp(int fd)
-{
-    int on = 1;
-
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-}
-
 void clients_accepted(void *user_data, int fd, const struct origin *origin)
 {
     struct bus_listener *listener = user_data;
@@ -339,6 +398,8 @@ void clients_accepted(void *user_data, int fd, const struct origin *origin)
         close(fd);
     else if (client->refused)
         refuse_client(client, text);
+    else
+        client->on_tcp = listener->is_tcp;
 }
 
 static void end_hold(struct client *client)
@@ -366,7 +427,7 @@ void clients_close(struct stdio_bus *bus, bool now)
     struct list_node *node, *following;
 
     while (now && !list_empty(&bus->clients))
-        remove_client(list_entry(bus->clients.head.next, struct client, link), "shutting down");
+        clients_remove(list_entry(bus->clients.head.next, struct client, link), "shutting down");
     list_each(&bus->clients, node, following)
         close_client(list_entry(node, struct client, link));
 }

@@ -10,6 +10,7 @@ struct client {
     struct list_node link; /* bus->clients */
     struct origin origin;
     bool on_stdio;
+    bool on_tcp;
     bool refused; /* not admitted: gets an error line and is closed */
     struct stdio_bus_event_deferred deferred;
 };
@@ -27,6 +28,9 @@ void clients_end_answered(struct stdio_bus *bus);
 /* Offers what held clients have sent once more, to a router that is closing: their requests are
  * refused. Then reads from no client any more. */
 void clients_stop_input(struct stdio_bus *bus);
+
+/* Disconnects a client at once. The reason is for the log. */
+void clients_remove(struct client *client, const char *reason);
 
 /* Closes every client once its queue is written; at once if `now`. */
 void clients_close(struct stdio_bus *bus, bool now);

@@ -29,11 +29,18 @@ void connection_renew_stall(struct connection *connection)
         connection_start_stall(connection);
 }
 
+/* A system reports room only when there is much of it (Linux: three quarters of a Unix socket's
+ * buffer), so a slow reader may have made room that was not reported. */
 void connection_stalled(void *user_data)
 {
     struct connection *connection = user_data;
-    bool shut = connection->output_state == OUTPUT_SHUT;
+    bool shut = connection->output_state == OUTPUT_SHUT, was_full = connection->full;
 
+    if (was_full && connection->output_state >= OUTPUT_OPEN) {
+        connection_flush(connection);
+        if (!connection->full)
+            return;
+    }
     connection->handler->failed(connection, shut ? CONNECTION_LINGERED : CONNECTION_STALLED, 0);
 }
 

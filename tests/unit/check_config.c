@@ -71,6 +71,7 @@ static const struct limit_case {
     COUNT_LIMIT(drain_timeout_sec, 0, 86400),
     COUNT_LIMIT(backpressure_timeout_sec, 1, 86400),
     COUNT_LIMIT(frame_timeout_sec, 1, 86400),
+    COUNT_LIMIT(half_close_sec, 1, 86400),
     SIZE_LIMIT(max_connections, 1, 1000000),
     SIZE_LIMIT(max_sessions, 1, 1000000),
     SIZE_LIMIT(max_pending_requests, 1, 1000000),
@@ -102,6 +103,7 @@ START_TEST(test_full)
                                            .drain_timeout_sec = 9,
                                            .backpressure_timeout_sec = 10,
                                            .frame_timeout_sec = 30,
+                                           .half_close_sec = 300,
                                            .max_connections = 11,
                                            .max_sessions = 12,
                                            .max_pending_requests = 13};
@@ -151,6 +153,7 @@ START_TEST(test_defaults)
                               .drain_timeout_sec = 30,
                               .backpressure_timeout_sec = 60,
                               .frame_timeout_sec = 30,
+                              .half_close_sec = 300,
                               .max_connections = 1024,
                               .max_sessions = 1024,
                               .max_pending_requests = 4096};
