@@ -66,6 +66,7 @@ static void check_limits(const struct limits *limits)
     CHECK_RANGE(drain_timeout_sec, 0, 86400);
     CHECK_RANGE(backpressure_timeout_sec, 1, 86400);
     CHECK_RANGE(half_close_sec, 1, 86400);
+    CHECK_RANGE(slow_client_timeout_sec, 1, 60);
     CHECK_RANGE(max_connections, 1, 1000000);
     CHECK_RANGE(max_sessions, 1, 1000000);
     CHECK_RANGE(max_pending_requests, 1, 1000000);

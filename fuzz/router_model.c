@@ -189,6 +189,8 @@ static struct prediction predict_from_client(const struct model *model, int from
 
     if (place != NOBODY)
         return predict_answer(model, place);
+    if (asks && model->actors[from].full)
+        return held(from, false);
     if (asks && is_refused(model, from, message, &prediction))
         return prediction;
     if (new_session && model_count_sessions(model) >= model->max_sessions)

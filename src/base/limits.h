@@ -20,10 +20,11 @@ struct limits {
     unsigned restart_window_sec;
     unsigned drain_timeout_sec;
     unsigned backpressure_timeout_sec;
-    unsigned abandoned_id_sec;  /* an id without its asker stays taken for so long at most */
-    unsigned frame_timeout_sec; /* from a frame's first byte to its last (ADR-010) */
-    unsigned half_close_sec;    /* a TCP client may wait so long after it closed its sending side */
-    size_t max_connections;     /* clients connected at once (spec 8.2 default) */
+    unsigned abandoned_id_sec;        /* an id without its asker stays taken for so long at most */
+    unsigned slow_client_timeout_sec; /* in a minute, for clients that do not read to hold others */
+    unsigned frame_timeout_sec;       /* from a frame's first byte to its last (ADR-010) */
+    unsigned half_close_sec; /* a TCP client may wait so long after it closed its sending side */
+    size_t max_connections;  /* clients connected at once (spec 8.2 default) */
     size_t max_sessions;
     size_t max_pending_requests;
 };
@@ -34,7 +35,7 @@ struct limits {
         .restart_window_sec = 60, .drain_timeout_sec = 30, .backpressure_timeout_sec = 60,         \
         .abandoned_id_sec = 300, .max_connections = 1024, .max_sessions = 1024,                    \
         .max_pending_requests = 4096, .max_frame_body = 10485760, .frame_timeout_sec = 30,         \
-        .half_close_sec = 300                                                                      \
+        .half_close_sec = 300, .slow_client_timeout_sec = 10                                       \
     }
 
 #endif

@@ -14,6 +14,7 @@
 #include "bus/clients.h"
 #include "bus/deliver.h"
 #include "bus/listeners.h"
+#include "bus/slow_clients.h"
 #include "bus/state.h"
 #include "bus/workers.h"
 #include "router/waiting.h"
@@ -202,6 +203,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     list_init(&bus->clients);
     list_init(&bus->starved);
     timer_init(&bus->starved_retry, deliver_retry_starved, bus);
+    timer_init(&bus->slow_clients.check, slow_clients_check, bus);
     timer_init(&bus->requests, cancel_expired, bus);
     timer_init(&bus->drain, drain_expired, bus);
     bus->has_nofile = getrlimit(RLIMIT_NOFILE, &bus->nofile) == 0;

@@ -227,7 +227,8 @@ static void tune_tcp(int fd)
 
 static void half_close_expired(void *user_data)
 {
-    clients_remove(user_data, "its input had ended, and half_close_sec later a request was unanswered");
+    clients_remove(user_data,
+                   "its input had ended, and half_close_sec later a request was unanswered");
 }
 
 /* A peer that has closed looks like one that waits for its answers. Its system forgets a closed
@@ -243,8 +244,8 @@ static void bound_half_close(struct client *client)
     set_keepalive_idle(client->stream.connection.fd_in, KEEPALIVE_IDLE_HALF_CLOSED);
     stdio_bus_event_loop_stop_timer(bus->loop, timer);
     timer_init(timer, half_close_expired, client);
-    stdio_bus_event_loop_start_timer(
-        bus->loop, timer, (int64_t)bus->options.config->limits.half_close_sec * 1000);
+    stdio_bus_event_loop_start_timer(bus->loop, timer,
+                                     (int64_t)bus->options.config->limits.half_close_sec * 1000);
 }
 
 /* --- the end of a client's input, of its connection --- */

@@ -229,6 +229,8 @@ void deliver_message(struct endpoint *from, const struct message *message)
     case ACTION_HOLD:
         if (decision.hold_ms > 0)
             stdio_bus_event_loop_start_timer(bus->loop, &from->hold_timer, decision.hold_ms);
+        if (from->is_worker)
+            bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
         from->ops->pause(from);
         break;
     case ACTION_REFUSE:

@@ -22,6 +22,17 @@ enum bus_phase {
     BUS_PHASE_STOPPED
 };
 
+#define SLOW_CLIENTS_SECONDS 61 /* a minute, and the second that has begun */
+
+#define SLOW_CLIENTS_SOON_MS 1 /* for many held workers one look at the clients */
+
+struct slow_clients {
+    struct timer check; /* started while a worker is held for a client */
+    int64_t checked_ms; /* the last time */
+    int64_t second;     /* of the clock; used_ms has its time and that of the seconds before */
+    unsigned used_ms[SLOW_CLIENTS_SECONDS]; /* when clients that did not read were in the way */
+};
+
 struct stdio_bus {
     struct bus_options options;
     struct log *log;
@@ -40,6 +51,7 @@ struct stdio_bus {
     unsigned last_client; /* its number, for the log */
     struct list starved;  /* peers held for want of memory */
     struct timer starved_retry;
+    struct slow_clients slow_clients;
     struct timer requests; /* at the first deadline of a request: */
     int64_t requests_due_ms;
     struct timer drain;
@@ -68,6 +80,16 @@ static inline void bus_note_stop(struct stdio_bus *bus, enum bus_outcome reason)
 static inline void bus_read_clock(struct stdio_bus *bus)
 {
     bus->router.now_ms = stdio_bus_event_loop_now_ms(bus->loop);
+}
+
+/* A worker is held, perhaps for a client that does not read: looks at the clients soon. */
+static inline void bus_watch_slow_clients(struct stdio_bus *bus, int64_t delay_ms)
+{
+    struct timer *check = &bus->slow_clients.check;
+
+    if (!timer_started(check) ||
+        check->deadline_ms > stdio_bus_event_loop_now_ms(bus->loop) + delay_ms)
+        stdio_bus_event_loop_start_timer(bus->loop, check, delay_ms);
 }
 
 /* Starts the time of drain_timeout_sec. */

@@ -387,6 +387,7 @@ static const struct rule limit_rules[] = {
     LIMIT(abandoned_id_sec, 1, DAY_SEC),
     LIMIT(frame_timeout_sec, 1, DAY_SEC),
     LIMIT(half_close_sec, 1, DAY_SEC),
+    LIMIT(slow_client_timeout_sec, 1, 60),
     LIMIT(max_connections, 1, 1000000),
     LIMIT(max_sessions, 1, 1000000),
     LIMIT(max_pending_requests, 1, 1000000),

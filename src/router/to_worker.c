@@ -377,7 +377,9 @@ void to_worker(struct decision *decision)
     bool has_id = decision->message->id.type != ID_NONE;
 
     decision->asks = has_id && !decision->is_reply;
-    if (!decision->is_reply || !has_id || !reply(decision))
+    if (decision->asks && decision->from->full) /* no answer is begun that it would not read */
+        decision_hold(decision, &decision->from->waiting);
+    else if (!decision->is_reply || !has_id || !reply(decision))
         to_pool(decision);
     if (decision->from->was_held)
         decision_end_hold(decision);

@@ -52,6 +52,7 @@ static void release_backpressure(struct connection *connection)
     if (connection->output.bytes >= (transport->limits->max_output_queue + 1) / 2)
         return;
     connection->full = false;
+    connection->jammed_ms = 0;
     if (connection->output_state >= OUTPUT_OPEN)
         stdio_bus_event_loop_stop_timer(transport->loop, &connection->stall);
     connection->handler->full(connection, false);
@@ -377,8 +378,27 @@ static int write_some(struct connection *connection)
     return (size_t)written == offered ? STDIO_BUS_OK : STDIO_BUS_EAGAIN;
 }
 
+/* Notes since when the descriptor does not take all of a full queue, and whether the peer reads
+ * nevertheless. */
+static void note_jam(struct connection *connection, size_t took, bool jammed)
+{
+    int64_t now_ms = stdio_bus_event_loop_now_ms(connection->transport->loop);
+
+    if (connection->jammed_ms == 0)
+        connection->jammed_ms = connection->took_ms = now_ms;
+    if (took > 0) {
+        if (now_ms - connection->took_ms >= CONNECTION_LATE_MS &&
+            !connection_reads_late(connection))
+            connection->late_bytes += took;
+        connection->took_ms = now_ms;
+    }
+    if (!jammed)
+        connection->jammed_ms = 0;
+}
+
 void connection_flush(struct connection *connection)
 {
+    size_t before = connection->output.bytes;
     int status = STDIO_BUS_OK;
     int writes;
 
@@ -391,8 +411,10 @@ void connection_flush(struct connection *connection)
         connection->handler->failed(connection, CONNECTION_BROKEN, errno);
         return;
     }
-    if (connection->full)
+    if (connection->full) {
+        note_jam(connection, before - connection->output.bytes, status == STDIO_BUS_EAGAIN);
         release_backpressure(connection);
+    }
     if (connection->output_state == OUTPUT_CLOSED)
         return;
     if (connection->output.bytes > 0) {

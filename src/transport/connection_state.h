@@ -55,6 +55,11 @@ struct connection_handler {
 
 #define CONNECTION_SHOWN_BYTES 160
 
+/* A peer that reads late takes bytes so long after the last ones. The buffers of both systems may
+ * take some, too, but not as many. */
+#define CONNECTION_LATE_MS 20
+#define CONNECTION_LATE_BYTES ((size_t)262144)
+
 enum connection_input_state {
     INPUT_CLOSED,    /* the connection is not open */
     INPUT_OPEN,      /* frames are taken as they come */
@@ -92,12 +97,23 @@ struct connection {
     size_t at_hand;       /* length of the frame that the owner has, or gets again after a pause:
                            * the first bytes of the input; 0: none */
     struct queue output;
+    int64_t
+        jammed_ms;   /* since when the descriptor takes less than a full queue has; 0: it took all,
+                        * or the queue has not been full since */
+    int64_t took_ms; /* while jammed: when it last took anything, or jammed_ms */
+    size_t late_bytes; /* bytes that it took CONNECTION_LATE_MS or more after the last ones */
     uint64_t bytes_in, bytes_out;   /* read, written */
     uint64_t frames_in, frames_out; /* taken by the owner, queued */
     struct list_node dirty;         /* in transport->dirty */
     struct timer stall;             /* while full, lingering or shut */
     struct timer frame_time;        /* while part of a frame is here that is not paused */
 };
+
+/* Whether the peer has shown that it reads, if slowly. */
+static inline bool connection_reads_late(const struct connection *connection)
+{
+    return connection->late_bytes >= CONNECTION_LATE_BYTES;
+}
 
 static inline bool connection_is_open(const struct connection *connection)
 {

@@ -72,6 +72,7 @@ static const struct limit_case {
     COUNT_LIMIT(backpressure_timeout_sec, 1, 86400),
     COUNT_LIMIT(frame_timeout_sec, 1, 86400),
     COUNT_LIMIT(half_close_sec, 1, 86400),
+    COUNT_LIMIT(slow_client_timeout_sec, 1, 60),
     SIZE_LIMIT(max_connections, 1, 1000000),
     SIZE_LIMIT(max_sessions, 1, 1000000),
     SIZE_LIMIT(max_pending_requests, 1, 1000000),
@@ -104,6 +105,7 @@ START_TEST(test_full)
                                            .backpressure_timeout_sec = 10,
                                            .frame_timeout_sec = 30,
                                            .half_close_sec = 300,
+                                           .slow_client_timeout_sec = 10,
                                            .max_connections = 11,
                                            .max_sessions = 12,
                                            .max_pending_requests = 13};
@@ -154,6 +156,7 @@ START_TEST(test_defaults)
                               .backpressure_timeout_sec = 60,
                               .frame_timeout_sec = 30,
                               .half_close_sec = 300,
+                              .slow_client_timeout_sec = 10,
                               .max_connections = 1024,
                               .max_sessions = 1024,
                               .max_pending_requests = 4096};

@@ -1,0 +1,161 @@
+#include "build_config.h"
+
+#include "bus/slow_clients.h"
+
+#include <string.h>
+
+#include "bus/clients.h"
+#include "bus/listeners.h"
+
+/* A client reads until it has taken nothing for so long: short, or the time of one client after the
+ * other would add up; longer for a client that is known to read, if slowly. */
+#define PATIENCE_MS 3
+#define READER_PATIENCE_MS 500
+
+#define ACCEPT_PAUSE_MS 100
+
+#define CHECK_MS 5
+#define CHECK_LATER_MS 100 /* while no client waits */
+#define STEP_MAX_MS 50     /* longer: the daemon itself was stopped in between */
+
+/* --- the time that is used up --- */
+
+/* Forgets the seconds that are more than a minute ago. */
+static void advance(struct slow_clients *slow, int64_t now_ms)
+{
+    int64_t second = now_ms / 1000;
+
+    if (second - slow->second >= SLOW_CLIENTS_SECONDS)
+        memset(slow->used_ms, 0, sizeof slow->used_ms);
+    else
+        while (slow->second < second)
+            slow->used_ms[++slow->second % SLOW_CLIENTS_SECONDS] = 0;
+    slow->second = second;
+}
+
+/* Whether the time is used up. Then connections are accepted slowly, or the clients that are
+ * disconnected would come back at once and take the workers' time. */
+static bool is_used_up(struct stdio_bus *bus)
+{
+    unsigned used_ms = 0;
+    bool used_up;
+
+    for (size_t i = 0; i < SLOW_CLIENTS_SECONDS; i++)
+        used_ms += bus->slow_clients.used_ms[i];
+    used_up = used_ms >= bus->options.config->limits.slow_client_timeout_sec * 1000;
+    listeners_set_pause(bus, used_up ? ACCEPT_PAUSE_MS : 0);
+    return used_up;
+}
+
+/* --- who waits --- */
+
+static bool has_other(const struct list *held, const struct peer *client)
+{
+    struct list_node *node, *following;
+
+    list_each(held, node, following) {
+        if (list_entry(node, struct peer, hold) != client)
+            return true;
+    }
+    return false;
+}
+
+/* Another client waits for an answer of the worker, or for its queue to drain. */
+static bool serves_other(const struct router *router, const struct peer *worker,
+                         const struct peer *client)
+{
+    struct list_node *node, *following;
+
+    if (has_other(&worker->waiting, client) ||
+        (worker->full && has_other(&router->waiting_for_worker, client)))
+        return true;
+    list_each(&worker->answering, node, following) {
+        const struct request *request = list_entry(node, struct request, in_answerer);
+
+        if (request->state == REQUEST_ACTIVE && request->asker != client)
+            return true;
+    }
+    return false;
+}
+
+enum standing {
+    HOLDS_NOBODY,
+    HOLDS_WORKER, /* but no client that waits for that worker */
+    IN_THE_WAY    /* other clients wait for a worker that is held for this client */
+};
+
+static enum standing standing_of(const struct router *router, const struct peer *client)
+{
+    enum standing standing = HOLDS_NOBODY;
+    struct list_node *node, *following;
+
+    if (!client->full)
+        return HOLDS_NOBODY;
+    list_each(&client->waiting, node, following) {
+        struct peer *held = list_entry(node, struct peer, hold);
+
+        if (!endpoint_of_peer(held)->is_worker)
+            continue;
+        if (serves_other(router, held, client))
+            return IN_THE_WAY;
+        standing = HOLDS_WORKER;
+    }
+    return standing;
+}
+
+/* --- the check --- */
+
+/* How long a client that is in the way has taken nothing. */
+static int64_t idle_ms(const struct client *client, int64_t now_ms)
+{
+    const struct connection *connection = &client->stream.connection;
+
+    if (!list_linked(&client->link) || connection->jammed_ms == 0 || !connection->full)
+        return 0;
+    return now_ms - connection->took_ms;
+}
+
+/* Looks at the client, and disconnects it if it does not read and the time is used up. Returns
+ * whether the time runs because of it. */
+static bool check_client(struct client *client, int64_t now_ms, bool used_up)
+{
+    bool is_reader = connection_reads_late(&client->stream.connection);
+    int64_t idle;
+
+    connection_flush(&client->stream.connection); /* there may be room that was not reported */
+    idle = idle_ms(client, now_ms);
+    if (used_up && idle > (is_reader ? READER_PATIENCE_MS : PATIENCE_MS))
+        clients_remove(client,
+                       "it did not read while other clients waited: slow_client_timeout_sec");
+    return idle > (is_reader ? READER_PATIENCE_MS : CONNECTION_LATE_MS);
+}
+
+void slow_clients_check(void *user_data)
+{
+    struct stdio_bus *bus = user_data;
+    struct slow_clients *slow = &bus->slow_clients;
+    int64_t now_ms = stdio_bus_event_loop_now_ms(bus->loop), step_ms = now_ms - slow->checked_ms;
+    enum standing worst = HOLDS_NOBODY;
+    struct list_node *node, *following;
+    bool any_idle = false, used_up;
+
+    advance(slow, now_ms);
+    used_up = is_used_up(bus);
+    list_each(&bus->clients, node, following) {
+        struct client *client = list_entry(node, struct client, link);
+        enum standing standing = standing_of(&bus->router, &client->stream.endpoint.peer);
+
+        if (standing > worst)
+            worst = standing;
+        if (standing == IN_THE_WAY)
+            any_idle |= check_client(client, now_ms, used_up);
+    }
+    if (any_idle)
+        slow->used_ms[slow->second % SLOW_CLIENTS_SECONDS] +=
+            (unsigned)(step_ms < STEP_MAX_MS ? step_ms : STEP_MAX_MS);
+    slow->checked_ms = now_ms;
+    if (worst == IN_THE_WAY || (worst == HOLDS_WORKER && used_up))
+        bus_watch_slow_clients(bus, CHECK_MS);
+    else if (worst == HOLDS_WORKER || used_up)
+        bus_watch_slow_clients(bus, CHECK_LATER_MS);
+}

@@ -1,0 +1,141 @@
+/* doc/protocol.md, When a sender is held: clients that do not read while others wait. */
+#include "build_config.h"
+
+#include <poll.h>
+
+#include "harness.h"
+
+#define NOTES 24000
+#define NOTE_SIZE 1024
+
+static void ask_for_notes(struct client *client, const char *session, long count)
+{
+    client_request(client, "'n'", session, "notify",
+                   test_format("{'n':%ld,'size':%d}", count, NOTE_SIZE));
+}
+
+static void expect_notes(struct client *client, long from, long to)
+{
+    for (long n = from; n < to; n++)
+        ck_assert_int_eq(json_number(client_line(client), "params.n"), n);
+}
+
+static void nap_for(int64_t ms)
+{
+    for (int64_t until = now_ms() + ms; now_ms() < until;)
+        nap();
+}
+
+static const enum setup_mode socket_modes[] = {SETUP_UNIX, SETUP_TCP};
+
+/* A client that does not read is disconnected once another client has waited behind it. */
+TEST_ROWS(design_client_in_the_way_is_disconnected, COUNT(socket_modes))
+{
+    struct daemon *daemon = START(.mode = socket_modes[row], .instances = 1,
+                                  .limits = "'slow_client_timeout_sec':1");
+    struct client *stalled = client_connect_small(daemon), *other = client_connect(daemon);
+    long pid = client_pid(other, "1", NULL);
+    ask_for_notes(stalled, "s", NOTES);
+    ck_assert(wait_fd(stalled->in, POLLIN, deadline_usual()));
+    ck_assert_int_eq(client_pid(other, "2", NULL), pid);
+    ck_assert(daemon_logged(daemon, " WARN .*client=1.*slow_client_timeout_sec.* [0-9]+ bytes"));
+}
+
+/* A client that is in nobody's way keeps its worker waiting: for longer than that time. */
+TEST(design_stalled_client_alone_is_not_disconnected)
+{
+    struct daemon *daemon = START(.pools = POOL("flood", 1, "") "," POOL("other", 1, ""),
+                                  .limits = "'slow_client_timeout_sec':1");
+    struct client *stalled = client_connect_small(daemon), *other = client_connect(daemon);
+    client_send(other, "{'id':1,'pool':'other','method':'no_answer'}");
+    client_send(stalled,
+                "{'id':'n','pool':'flood','sessionId':'s','method':'notify',"
+                "'params':{'n':%d,'size':%d}}",
+                NOTES, NOTE_SIZE);
+    ck_assert(wait_fd(stalled->in, POLLIN, deadline_usual()));
+    nap_for(2500);
+    expect_notes(stalled, 0, NOTES);
+    client_result(stalled, "'n'");
+}
+
+/* A client that reads slowly is not disconnected, however long others wait behind it. */
+TEST(design_slow_client_in_the_way_is_not_disconnected)
+{
+    struct daemon *daemon = START(.instances = 1,
+                                  .limits = "'slow_client_timeout_sec':2,'max_output_queue':50000");
+    struct client *slow = client_connect_small(daemon), *other = client_connect(daemon);
+    client_pid(other, "1", NULL);
+    ask_for_notes(slow, "s", 1500);
+    ck_assert(wait_fd(slow->in, POLLIN, deadline_usual()));
+    client_request(other, "2", NULL, "echo", NULL);
+    int64_t until = now_ms() + 3500;
+    long n = 0;
+    for (; now_ms() < until && n < 1400; n += 15) {
+        expect_notes(slow, n, n + 15);
+        nap_for(40);
+    }
+    expect_notes(slow, n, 1500);
+    client_result(slow, "'n'");
+    client_result(other, "2");
+}
+
+/* Clients that do not read and come back as soon as they are disconnected: they have the time in
+ * common, so that the requests of another client take little more than that. */
+TEST(design_reconnecting_clients_have_one_timeout)
+{
+    struct client *stalled[10] = {NULL};
+    struct daemon *daemon = START(.instances = 2, .limits = "'slow_client_timeout_sec':1");
+    struct client *other = client_connect(daemon);
+    int64_t deadline = deadline_in(20);
+    long pids[2];
+    client_meet_workers(other, 2, pids);
+    for (int i = 0; i < 40; i++) {
+        for (size_t k = 0; k < COUNT(stalled); k++) {
+            struct pollfd entry = {.fd = stalled[k] != NULL ? stalled[k]->in : -1};
+            if (stalled[k] != NULL && poll(&entry, 1, 0) == 0)
+                continue;
+            if (stalled[k] != NULL)
+                client_close(stalled[k]);
+            stalled[k] = client_connect_small(daemon);
+            ask_for_notes(stalled[k], test_format("s%zu", k), NOTES);
+        }
+        client_pid(other, "1", NULL);
+        ck_assert_msg(!deadline_over(deadline), "only %d requests were answered", i);
+    }
+}
+
+/* A request of a client whose queue is full waits until the client has read. */
+TEST(design_full_client_gets_no_new_answers)
+{
+    struct daemon *daemon = START(.pools = POOL("flood", 1, "") "," POOL("idle", 1, ""),
+                                  .arguments = {"--log-level", "debug"},
+                                  .limits = "'max_output_queue':50000");
+    struct client *stalled = client_connect_small(daemon);
+    client_send(stalled,
+                "{'id':'n','pool':'flood','sessionId':'s','method':'notify',"
+                "'params':{'n':1500,'size':%d}}",
+                NOTE_SIZE);
+    size_t full = 0, released = 0; /* until the system's buffers are full, too */
+    for (size_t before = 1; full != released + 1 || full != before; nap_for(200)) {
+        before = full;
+        full = daemon_count_log(daemon, "client=1.*its queue is full");
+        released = daemon_count_log(daemon, "client=1.*backpressure released");
+    }
+    client_send(stalled, "{'id':'later','pool':'idle','method':'plain'}");
+    nap_for(200);
+    ck_assert(!daemon_logged(daemon, "forwarding a message \\(id later"));
+    int answers = 0, notes = 0;
+    while (answers < 2) {
+        if (json_get(client_line(stalled), "id").data != NULL)
+            answers++;
+        else
+            notes++;
+    }
+    ck_assert_int_eq(notes, 1500);
+    ck_assert(daemon_logged(daemon, "forwarding a message \\(id later"));
+}
+
+int main(void)
+{
+    return harness_main("design: slow clients");
+}
