@@ -22,7 +22,7 @@
 #include "router/departure.h"
 #include "router/waiting.h"
 
-#define REFUSED_MAX 64 /* connections over the limit whose error is still being written */
+#define REFUSED_MAX 64 /* refused connections whose error is being written; others get none */
 
 /* TCP keepalive, in seconds, and the probes without a reply that end a connection. */
 #define KEEPALIVE_IDLE 60
@@ -375,9 +375,6 @@ int clients_add_stdio(struct stdio_bus *bus)
 /* The connection does not become a client, and gets the reason. */
 static void refuse_client(struct client *client, const char *text)
 {
-    struct stdio_bus *bus = bus_of(client);
-
-    log_warn(bus->log, context(client), "refused %s: %s", client->origin.text, text);
     deliver_error(&client->stream.endpoint, no_id, JSONRPC_SERVER_ERROR, text);
     close_client(client);
 }
@@ -393,7 +390,9 @@ void clients_accepted(void *user_data, int fd, const struct origin *origin)
     if (listener->is_tcp)
         tune_tcp(fd);
     arrival.refused = admission_refuses(listener, origin, text, sizeof text);
-    if (bus->refused_count < REFUSED_MAX)
+    if (arrival.refused)
+        log_warn(bus->log, "", "refused %s: %s", origin->text, text);
+    if (!arrival.refused || bus->refused_count < REFUSED_MAX)
         client = add_client(bus, &arrival, origin);
     if (client == NULL)
         close(fd);

@@ -85,8 +85,7 @@ TEST(security_user_that_is_not_allowed_is_refused)
     struct client *client = client_connect(daemon);
     client_error(client, "null", -32000, "this user may not connect (listen.allow_uids)");
     client_expect_eof(client);
-    daemon_wait_log(daemon, test_format(" WARN  \\[client=1\\] refused uid %ld, .*allow_uids",
-                                        (long)geteuid()));
+    daemon_wait_log(daemon, test_format(" WARN  refused uid %ld, .*allow_uids", (long)geteuid()));
     ck_assert(!daemon_logged(daemon, "connected"));
 }
 
@@ -96,6 +95,24 @@ TEST(security_user_that_is_allowed_is_served)
         return;
     struct daemon *daemon = START(.members = allow(geteuid()));
     client_expect_quiet(client_connect(daemon));
+}
+
+/* However many connections another user opens and leaves open. */
+TEST(security_refused_user_keeps_nobody_out)
+{
+    if (!ORIGIN_HAS_CREDENTIALS || geteuid() != 0)
+        return; /* only the superuser can be two users */
+    struct daemon *daemon =
+        START(.members =
+                  "'listen':{'mode':'0666','allow_uids':[0]},'limits':{'max_connections':5}");
+    ck_assert_int_eq(chmod(test_format("%s/..", daemon->dir), 0755), 0);
+    ck_assert_int_eq(chmod(daemon->dir, 0755), 0);
+    ck_assert_int_eq(seteuid(4711), 0);
+    for (int i = 0; i < 200; i++)
+        client_connect(daemon);
+    ck_assert_int_eq(seteuid(0), 0);
+    client_expect_quiet(client_connect(daemon));
+    ck_assert(!daemon_logged(daemon, "max_connections"));
 }
 
 /* On TCP the daemon cannot know the users: it does not start without the check that was asked for.
