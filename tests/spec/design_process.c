@@ -56,8 +56,7 @@ TEST(design_sigusr1_is_harmless_to_check_config)
 
 /* --- process 1 --- */
 
-/* Starts a daemon that is process 1 of a name space. NULL: this machine does not let the test do so.
- */
+/* Starts a daemon that is process 1 of a name space. NULL: this machine does not allow that. */
 static struct daemon *start_process_1(const struct setup *setup)
 {
 #ifdef CLONE_NEWPID
