@@ -123,14 +123,50 @@ static struct prediction predict_answer(const struct model *model, int place)
     return prediction;
 }
 
+static size_t count_asked(const struct model *model, int asker)
+{
+    size_t count = 0, i;
+
+    for (i = 0; i < model->request_count; i++)
+        count += model->requests[i].asker == asker;
+    return count;
+}
+
+static size_t count_owned(const struct model *model, int owner)
+{
+    size_t count = 0;
+    int i;
+
+    for (i = 0; i < MODEL_SESSIONS; i++)
+        count += model->sessions[i].owner == owner;
+    return count;
+}
+
+/* Less than 1/(2n) of a table of this size is held, with n clients, or workers, present. */
+static bool has_less_than_its_share(const struct model *model, int actor, size_t held, size_t max)
+{
+    size_t here = 0;
+    int i;
+
+    for (i = 0; i < MODEL_ACTORS; i++)
+        here += model_is_worker(i) == model_is_worker(actor) &&
+                (model_is_worker(i) || model->actors[i].here);
+    return held * 2 * here < max;
+}
+
+static bool is_full(const struct model *model, int asker)
+{
+    return model_count_requests(model, !model_is_worker(asker), false) >= model->max_pending &&
+           !has_less_than_its_share(model, asker, count_asked(model, asker), model->max_pending);
+}
+
 /* True when a request is refused wherever it would go; *prediction says how. */
 static bool is_refused(const struct model *model, int from, const struct model_message *message,
                        struct prediction *prediction)
 {
     if (has_asked(model, from, message->id))
         *prediction = refused(JSONRPC_INVALID_REQUEST);
-    else if (model_count_requests(model, !model_is_worker(from), false) >= model->max_pending ||
-             model->actors[from].expired)
+    else if (is_full(model, from) || model->actors[from].expired)
         *prediction = refused(JSONRPC_SERVER_ERROR);
     else
         return false;
@@ -193,7 +229,8 @@ static struct prediction predict_from_client(const struct model *model, int from
         return held(from, false);
     if (asks && is_refused(model, from, message, &prediction))
         return prediction;
-    if (new_session && model_count_sessions(model) >= model->max_sessions)
+    if (new_session && model_count_sessions(model) >= model->max_sessions &&
+        !has_less_than_its_share(model, from, count_owned(model, from), model->max_sessions))
         return refused(JSONRPC_SERVER_ERROR);
     if (bound == NOBODY && message->pool == MODEL_POOLS)
         return refused(JSONRPC_INVALID_PARAMS);

@@ -17,7 +17,7 @@
 #define MODEL_SESSIONS 4
 #define MODEL_POOLS 2
 #define MODEL_LIMIT_MAX 8 /* of requests and sessions */
-#define MODEL_REQUESTS_MAX (4 * MODEL_LIMIT_MAX + 2)
+#define MODEL_REQUESTS_MAX (4 * (2 * MODEL_LIMIT_MAX + MODEL_ACTORS))
 
 #define NOBODY (-1) /* NONE, as an id, a session, a pool */
 

@@ -4,6 +4,9 @@
 
 #include <stdio.h>
 
+#include "bus/origins.h"
+#include "router/shares.h"
+
 /* A user that the system does not report is not one of those that are allowed. */
 static bool is_allowed(const struct access *access, const struct origin *origin)
 {
@@ -19,7 +22,8 @@ bool admission_refuses(const struct bus_listener *listener, const struct origin 
 
     if (!listener->is_tcp && !is_allowed(&config->access, origin))
         snprintf(text, size, "this user may not connect (listen.allow_uids)");
-    else if (bus->client_count >= config->limits.max_connections)
+    else if (!shares_left_of_connections(&bus->router, bus->client_count,
+                                         origins_find(bus, origin)))
         snprintf(text, size, "too many connections (max_connections %zu)",
                  config->limits.max_connections);
     else

@@ -14,6 +14,7 @@
 #include "bus/clients.h"
 #include "bus/deliver.h"
 #include "bus/listeners.h"
+#include "bus/preempt.h"
 #include "bus/slow_clients.h"
 #include "bus/state.h"
 #include "bus/workers.h"
@@ -141,6 +142,8 @@ static void act_on_notes(struct stdio_bus *bus)
 {
     bool ended = bus->end_noted;
 
+    if (bus->router.demand && bus->phase < BUS_PHASE_DRAINING)
+        preempt_processes(bus);
     if (bus->router.demand)
         workers_supply(bus);
     if (bus->router.answered_last)
@@ -201,6 +204,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     list_init(&bus->listeners);
     list_init(&bus->pools);
     list_init(&bus->clients);
+    list_init(&bus->origins);
     list_init(&bus->starved);
     timer_init(&bus->starved_retry, deliver_retry_starved, bus);
     timer_init(&bus->slow_clients.check, slow_clients_check, bus);
@@ -233,7 +237,7 @@ static void raise_descriptor_limit(struct stdio_bus *bus)
     rlim_t need = 32 + 3 * (rlim_t)bus->last_worker;
 
     if (bus->options.mode != BUS_LISTEN_STDIO)
-        need += (rlim_t)bus->options.config->limits.max_connections;
+        need += (rlim_t)bus->options.config->limits.max_connections * 3 / 2 + 1;
     if (!bus->has_nofile)
         return;
     wanted = bus->nofile;

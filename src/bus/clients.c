@@ -17,8 +17,8 @@
 #include "bus/cancel.h"
 #include "bus/deliver.h"
 #include "bus/listeners.h"
-#include "process/worker.h"
-#include "router/affinity.h"
+#include "bus/origins.h"
+#include "bus/workers.h"
 #include "router/departure.h"
 #include "router/waiting.h"
 
@@ -60,20 +60,6 @@ static void report_unanswered(void *user_data, struct peer *asker, struct messag
                   "client disconnected before answering");
 }
 
-/* The client had these processes to itself. */
-static void retire_workers_of(struct client *client)
-{
-    struct list_node *node, *following;
-
-    list_each(&client->stream.endpoint.peer.bindings, node, following) {
-        struct peer *worker = list_entry(node, struct binding, in_client)->worker;
-
-        if (worker->pool->mode.clients == CLIENTS_EXCLUSIVE)
-            worker_handle(list_entry(endpoint_of_peer(worker), struct worker, stream.endpoint),
-                          WORKER_RETIRE);
-    }
-}
-
 static void log_disconnected(struct client *client, const char *reason)
 {
     struct log *log = bus_of(client)->log;
@@ -106,10 +92,11 @@ void clients_remove(struct client *client, const char *reason)
     else
         bus->client_count--;
     cancel_requests_of(bus, &client->stream.endpoint.peer);
-    retire_workers_of(client);
+    workers_retire_of(&client->stream.endpoint.peer);
     bus->router.demand = true;
     bus_read_clock(bus);
     departure_client(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
+    origins_release(client->stream.endpoint.peer.origin);
     stdio_bus_event_loop_stop_timer(bus->loop, &client->stream.endpoint.hold_timer);
     connection_close(connection);
     stdio_bus_event_loop_defer(bus->loop, &client->deferred, free, client);
@@ -345,11 +332,16 @@ static struct client *add_client(struct stdio_bus *bus, const struct arrival *ar
         .borrowed = arrival->on_stdio,
     };
 
-    if (client == NULL || stream_open(&client->stream, &bus->transport, &options) != STDIO_BUS_OK) {
+    struct peer_origin *present = NULL;
+
+    if (client == NULL || (!arrival->refused && (present = origins_get(bus, origin)) == NULL) ||
+        stream_open(&client->stream, &bus->transport, &options) != STDIO_BUS_OK) {
         log_error(bus->log, "", "cannot serve %s: %s", origin->text, strerror(errno));
+        origins_release(present);
         free(client);
         return NULL;
     }
+    client->stream.endpoint.peer.origin = present;
     client->origin = *origin;
     list_append(&bus->clients, &client->link);
     router_add_client(&bus->router, &client->stream.endpoint.peer);

@@ -46,6 +46,7 @@ struct stdio_bus {
     struct list pools;     /* struct pool */
     unsigned last_worker;  /* its number */
     struct list clients;   /* struct client */
+    struct list origins;   /* of the clients */
     size_t client_count;
     size_t refused_count;
     unsigned last_client; /* its number, for the log */

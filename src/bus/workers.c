@@ -9,6 +9,7 @@
 #include "bus/deliver.h"
 #include "bus/listeners.h"
 #include "process/pool.h"
+#include "router/affinity.h"
 #include "router/departure.h"
 #include "router/waiting.h"
 
@@ -320,6 +321,19 @@ void workers_supply(struct stdio_bus *bus)
         return;
     list_each(&bus->pools, node, following)
         pool_supply(list_entry(node, struct pool, link));
+}
+
+void workers_retire_of(struct peer *client)
+{
+    struct list_node *node, *following;
+
+    list_each(&client->bindings, node, following) {
+        struct peer *worker = list_entry(node, struct binding, in_client)->worker;
+
+        if (worker->pool->mode.clients == CLIENTS_EXCLUSIVE)
+            worker_handle(list_entry(endpoint_of_peer(worker), struct worker, stream.endpoint),
+                          WORKER_RETIRE);
+    }
 }
 
 static void serve(struct worker *worker)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "router/shares.h"
 #include "router/waiting.h"
 
 void decision_begin(struct decision *decision, struct router *router, struct peer *from,
@@ -41,6 +42,7 @@ void decision_end_hold(struct decision *decision)
     if (from->reserved != NULL)
         waiting_id_free(decision->router, from->reserved);
     if (decision->action != ACTION_HOLD) {
+        shares_end_claim(from);
         from->hold_expired = from->was_held = false;
         from->hold_until_ms = 0;
     }
@@ -116,7 +118,8 @@ bool decision_refused_request(struct decision *decision, const struct pending *p
         NULL) {
         decision_refuse(decision, JSONRPC_INVALID_REQUEST,
                         "id is already in use by a request of yours that is still in flight");
-    } else if (pending->active_count >= pending->max) {
+    } else if (pending->active_count >= pending->max &&
+               !shares_left_of_requests(decision->router, pending, decision->from)) {
         decision_refuse(decision, JSONRPC_SERVER_ERROR,
                         "too many pending requests (max_pending_requests %zu)", pending->max);
     } else if (decision->from->hold_expired) {

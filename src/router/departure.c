@@ -3,6 +3,7 @@
 #include "router/departure.h"
 
 #include "router/affinity.h"
+#include "router/shares.h"
 #include "router/waiting.h"
 
 /* The ids of what it asked stay taken until the late answers were dropped. */
@@ -67,16 +68,32 @@ void departure_client(struct router *router, struct peer *client,
     fail_answering(router, client, unanswered, user_data);
     affinity_clear_client(client);
     waiting_set_full(router, client, false);
+    router->client_count--;
+    if (client->origin != NULL && --client->origin->clients == 0)
+        router->origin_count--;
 }
 
 void departure_remove_worker(struct router *router, struct peer *worker)
 {
     struct group *pool = worker->pool;
 
+    router->worker_count--;
     group_remove(&router->all, worker);
     group_remove(pool, worker);
     /* A client may have waited for this worker alone. */
     waiting_worker_available(router, worker, PEER_FAILED);
+}
+
+static void end_claims(const struct group *pool, struct list *peers)
+{
+    struct list_node *node, *following;
+
+    list_each(peers, node, following) {
+        struct peer *peer = list_entry(node, struct peer, hold);
+
+        if (peer->claim == pool)
+            shares_end_claim(peer);
+    }
 }
 
 void departure_remove_pool(struct router *router, struct group *pool)
@@ -85,6 +102,8 @@ void departure_remove_pool(struct router *router, struct group *pool)
 
     list_remove(&pool->link);
     router_merge_modes(router);
+    end_claims(pool, &pool->waiting);
+    end_claims(pool, &router->released);
     waiting_release_all(router, &pool->waiting);
     waiting_release_all(router, &router->waiting_for_worker);
     list_each(&router->roaming, node, following) {

@@ -17,18 +17,29 @@ enum peer_availability {
     PEER_FAILED  /* a worker that will not come back */
 };
 
+/* What clients hold of the tables that all of them share. */
+enum peer_share { PEER_REQUESTS, PEER_SESSIONS, PEER_SHARES };
+
+/* The clients of one user or one address, together. */
+struct peer_origin {
+    size_t clients;
+    size_t held[PEER_SHARES];
+};
+
 /* Lives inside its owner, a client or a worker. The owner reads it, and changes it through the
  * router's functions alone. */
 struct peer {
     uint64_t number; /* unique in the life of the bus, and unlike its neighbours in all bits; a
                       * restarted worker gets a new one */
     enum peer_availability availability;
-    bool full;             /* its output queue takes no more for now (spec 7.3.1) */
-    bool input_ended;      /* a client that has closed its sending side */
-    struct list asked;     /* requests that it sent and that are not answered yet */
-    struct list answering; /* requests that it was sent and has to answer */
-    struct list sessions;  /* a client: those it owns; a worker: those bound to it */
-    struct list waiting;   /* peers held until its output queue drains */
+    bool full;                  /* its output queue takes no more for now (spec 7.3.1) */
+    bool input_ended;           /* a client that has closed its sending side */
+    struct peer_origin *origin; /* a client's, for as long as the router knows it; NULL: none */
+    size_t held[PEER_SHARES];   /* active requests that it asked; sessions that it owns */
+    struct list asked;          /* requests that it sent and that are not answered yet */
+    struct list answering;      /* requests that it was sent and has to answer */
+    struct list sessions;       /* a client: those it owns; a worker: those bound to it */
+    struct list waiting;        /* peers held until its output queue drains */
 
     /* For pools with a mode (config/pool_mode.h): */
     struct group *pool;    /* a worker's */
@@ -45,6 +56,7 @@ struct peer {
     uint64_t hold_order;   /* grows with each peer held for a queue or a worker */
     struct list_node roam; /* on router->roaming: any worker of hold_group would do */
     struct group *hold_group;
+    struct group *claim;      /* the next free worker of this pool is for it (router/shares.h) */
     uint64_t hold_hash;       /* of the id that it waits for, if it waits for one */
     struct request *reserved; /* the id that was kept free for it when it was released */
     bool hold_expired;        /* its time is over: its message is refused instead of held again */

@@ -212,6 +212,9 @@ int request_activate(struct request *request)
     request->state = REQUEST_ACTIVE;
     list_append(&request->asker->asked, &request->in_asker);
     pending->active_count++;
+    request->asker->held[PEER_REQUESTS]++;
+    if (request->asker->origin != NULL)
+        request->asker->origin->held[PEER_REQUESTS]++;
     return STDIO_BUS_OK;
 }
 
@@ -224,6 +227,9 @@ static void leave_asker(struct request *request)
     case REQUEST_ACTIVE:
         hash_table_remove(&pending->by_asker, request->asker_hash, request);
         pending->active_count--;
+        request->asker->held[PEER_REQUESTS]--;
+        if (request->asker->origin != NULL)
+            request->asker->origin->held[PEER_REQUESTS]--;
         break;
     case REQUEST_ABANDONED:
         pending->abandoned_count--;

@@ -84,6 +84,9 @@ void router_add_client(struct router *router, struct peer *client)
 {
     add_peer(router, client);
     client->availability = PEER_READY;
+    router->client_count++;
+    if (client->origin != NULL && client->origin->clients++ == 0)
+        router->origin_count++;
 }
 
 int router_add_worker(struct router *router, struct peer *worker, struct group *pool)
@@ -95,6 +98,7 @@ int router_add_worker(struct router *router, struct peer *worker, struct group *
         return STDIO_BUS_ERR;
     }
     add_peer(router, worker);
+    router->worker_count++;
     worker->pool = pool;
     worker->availability = PEER_ABSENT;
     return STDIO_BUS_OK;

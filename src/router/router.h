@@ -22,7 +22,9 @@ struct router {
     struct pending from_workers; /* what workers asked of clients */
     struct group all;            /* the workers of all shared pools */
     struct list pools;           /* struct group */
-    uint64_t last_number;        /* of a peer, counted */
+    size_t client_count, worker_count;
+    size_t origin_count;  /* of the clients */
+    uint64_t last_number; /* of a peer, counted */
     uint64_t hold_count;
     bool timed;     /* some pool has a time limit: now_ms is read */
     int64_t now_ms; /* set by the owner before each decision of a timed router, and in every router
@@ -51,7 +53,7 @@ void router_add_pool(struct router *router, struct group *pool);
 /* Puts the modes of all shared pools together, after one was added or taken out. */
 void router_merge_modes(struct router *router);
 
-/* Makes a zeroed peer known as a client. */
+/* Makes a zeroed peer known as a client; its origin may be set. */
 void router_add_client(struct router *router, struct peer *client);
 
 /* Makes a zeroed peer known as a worker of a pool, PEER_ABSENT. STDIO_BUS_ERR when memory is out,

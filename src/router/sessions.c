@@ -37,6 +37,13 @@ struct session *sessions_find(const struct sessions *sessions, struct slice id)
                            session_equal, &id);
 }
 
+static void count_owned(struct peer *owner, int change)
+{
+    owner->held[PEER_SESSIONS] += (size_t)change;
+    if (owner->origin != NULL)
+        owner->origin->held[PEER_SESSIONS] += (size_t)change;
+}
+
 struct session *sessions_add(struct sessions *sessions, struct slice id, struct peer *worker,
                              struct peer *owner)
 {
@@ -56,6 +63,7 @@ struct session *sessions_add(struct sessions *sessions, struct slice id, struct 
     session->owner = owner;
     list_append(&worker->sessions, &session->in_worker);
     list_append(&owner->sessions, &session->in_owner);
+    count_owned(owner, 1);
     return session;
 }
 
@@ -74,5 +82,6 @@ void session_remove(struct sessions *sessions, struct session *session)
     hash_table_remove(&sessions->table, session->hash, session);
     list_remove(&session->in_worker);
     list_remove(&session->in_owner);
+    count_owned(session->owner, -1);
     free(session);
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/rewrite.h"
+#include "router/shares.h"
 #include "router/subject.h"
 #include "router/waiting.h"
 
@@ -34,7 +35,7 @@ static int start_session(struct decision *decision, struct peer *asker)
                              &id))
         return STDIO_BUS_OK;
     id = session_key(decision, id, buffer);
-    if (sessions_find(sessions, id) != NULL || sessions_full(sessions))
+    if (sessions_find(sessions, id) != NULL || !shares_left_of_sessions(decision->router, asker))
         return STDIO_BUS_OK;
     return sessions_add(sessions, id, decision->from, asker) != NULL ? STDIO_BUS_OK : STDIO_BUS_ERR;
 }

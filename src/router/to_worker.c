@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/rewrite.h"
+#include "router/shares.h"
 #include "router/subject.h"
 #include "router/waiting.h"
 
@@ -32,7 +33,7 @@ static bool session_left(struct decision *decision)
 {
     const struct sessions *sessions = &decision->router->sessions;
 
-    if (!sessions_full(sessions))
+    if (shares_left_of_sessions(decision->router, decision->from))
         return true;
     decision_refuse(decision, JSONRPC_SERVER_ERROR, "too many sessions (max_sessions %zu)",
                     sessions->max);
@@ -129,14 +130,15 @@ static bool is_ready(struct decision *decision, struct peer *worker)
 /* --- sticky and exclusive pools: a client is bound at its first message --- */
 
 /* Among the workers that take messages, the one with the fewest clients, and none for an exclusive
- * pool. NULL: *may_come says that there may be one before a client leaves. */
-static struct peer *find_unbound(const struct group *pool, bool *may_come, bool *any_left)
+ * pool. NULL: *may_come says how many may come before a client leaves. */
+static struct peer *find_unbound(const struct group *pool, size_t *may_come, bool *any_left)
 {
     bool exclusive = pool->mode.clients == CLIENTS_EXCLUSIVE;
     size_t fewest = SIZE_MAX, count, i;
     struct peer *found = NULL;
 
-    *may_come = *any_left = false;
+    *may_come = 0;
+    *any_left = false;
     for (i = 0; i < pool->count; i++) {
         struct peer *worker = pool->workers[i];
 
@@ -146,7 +148,7 @@ static struct peer *find_unbound(const struct group *pool, bool *may_come, bool 
         count = affinity_count(worker);
         if (exclusive && count > 0)
             continue;
-        *may_come = true;
+        ++*may_come;
         if (worker->availability == PEER_READY && count < fewest) {
             found = worker;
             fewest = count;
@@ -169,6 +171,7 @@ static void wait_for_leave(struct decision *decision, struct group *pool)
     }
     if (client->hold_until_ms == 0)
         client->hold_until_ms = now_ms + (int64_t)pool->mode.busy_timeout_sec * 1000;
+    shares_claim(decision->router, pool, client);
     decision_hold(decision, &pool->waiting);
     if (decision->action == ACTION_HOLD)
         decision->hold_ms = client->hold_until_ms > now_ms ? client->hold_until_ms - now_ms : 1;
@@ -176,17 +179,22 @@ static void wait_for_leave(struct decision *decision, struct group *pool)
 
 static struct peer *bind_client(struct decision *decision, struct group *pool)
 {
-    bool may_come, any_left;
+    size_t may_come;
+    bool any_left;
     struct peer *worker = find_unbound(pool, &may_come, &any_left);
 
     decision->router->demand = true;
+    if (decision->from->claim != pool && pool->claims >= may_come) {
+        worker = NULL; /* each of them is for a client with a claim */
+        may_come = 0;
+    }
     if (worker != NULL) {
         decision->from->hold_expired = false; /* the wait for a worker is over, in time */
         return affinity_add(decision->from, worker) == STDIO_BUS_OK ? worker : NULL;
     }
     if (!any_left)
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
-    else if (may_come)
+    else if (may_come > 0)
         decision_hold(decision, &pool->waiting);
     else
         wait_for_leave(decision, pool);

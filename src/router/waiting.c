@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "router/affinity.h"
+#include "router/shares.h"
 
 static struct peer *peer_of_hold(struct list_node *node)
 {
@@ -140,6 +141,7 @@ void waiting_leave(struct router *router, struct peer *peer)
     list_remove(&peer->hold);
     list_remove(&peer->roam);
     peer->hold_expired = false;
+    shares_end_claim(peer);
     if (peer->reserved != NULL)
         waiting_id_free(router, peer->reserved);
 }

@@ -79,14 +79,23 @@ static socklen_t inet_address(struct sockaddr_storage *storage, const struct dae
     return sizeof *v4;
 }
 
-static struct client *connect_to(const struct daemon *daemon, bool small)
+static int bind_to(int fd, const char *from)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    ck_assert_int_eq(inet_pton(AF_INET, from, &address.sin_addr), 1);
+    return bind(fd, (struct sockaddr *)&address, sizeof address);
+}
+
+/* `from` may be NULL. */
+static struct client *connect_to(const struct daemon *daemon, bool small, const char *from)
 {
     struct sockaddr_storage address;
     memset(&address, 0, sizeof address);
     socklen_t len = daemon->port == 0 ? unix_address(&address, daemon->socket_path)
                                       : inet_address(&address, daemon);
     int fd = open_socket(address.ss_family, small);
-    if (connect(fd, (struct sockaddr *)&address, len) != 0) {
+    if ((from != NULL && bind_to(fd, from) != 0) ||
+        connect(fd, (struct sockaddr *)&address, len) != 0) {
         int error = errno;
         close(fd);
         errno = error;
@@ -97,7 +106,12 @@ static struct client *connect_to(const struct daemon *daemon, bool small)
 
 struct client *client_try_connect(const struct daemon *daemon)
 {
-    return connect_to(daemon, false);
+    return connect_to(daemon, false, NULL);
+}
+
+struct client *client_try_connect_from(const struct daemon *daemon, const char *address)
+{
+    return connect_to(daemon, false, address);
 }
 
 static struct client *connected(struct client *client)
@@ -108,12 +122,12 @@ static struct client *connected(struct client *client)
 
 struct client *client_connect(const struct daemon *daemon)
 {
-    return connected(connect_to(daemon, false));
+    return connected(connect_to(daemon, false, NULL));
 }
 
 struct client *client_connect_small(const struct daemon *daemon)
 {
-    return connected(connect_to(daemon, true));
+    return connected(connect_to(daemon, true, NULL));
 }
 
 struct client *client_stdio(struct daemon *daemon)

@@ -30,6 +30,10 @@ struct client *client_connect_small(const struct daemon *daemon);
 /* Tries to connect; NULL with errno set when the connection is refused. */
 struct client *client_try_connect(const struct daemon *daemon);
 
+/* Tries to connect to a daemon on TCP from this address of the machine. NULL with errno set when
+ * the machine does not have it. */
+struct client *client_try_connect_from(const struct daemon *daemon, const char *address);
+
 /* Takes over the pipes of a daemon in stdio mode. */
 struct client *client_stdio(struct daemon *daemon);
 

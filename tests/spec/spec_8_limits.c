@@ -74,9 +74,11 @@ TEST(spec_8_2_max_pending_requests)
     for (int i = 1; i <= 5; i++)
         client_request(first, test_format("%d", i), "s", "echo", NULL);
     client_error(first, "5", -32000, "max_pending_requests");
+    client_request(second, "'share'", "s", "echo", NULL); /* design_shares.c */
     client_request(second, "6", "s", "echo", NULL);
     client_error(second, "6", -32000, "max_pending_requests");
     client_request(second, NULL, "s", "release", NULL);
+    client_result(second, "'share'");
     for (int i = 1; i <= 4; i++)
         client_result(first, test_format("%d", i));
     client_ask(second, "6", "s", "echo", NULL);

@@ -1,0 +1,53 @@
+#include "build_config.h"
+
+#include "bus/preempt.h"
+
+#include "bus/clients.h"
+#include "bus/deliver.h"
+#include "bus/workers.h"
+#include "process/pool.h"
+#include "router/affinity.h"
+#include "router/shares.h"
+
+/* The origin's last client that has a process of the pool. */
+static struct client *newest_client(const struct stdio_bus *bus, const struct peer_origin *origin,
+                                    const struct group *pool)
+{
+    struct list_node *node;
+
+    for (node = bus->clients.head.prev; node != &bus->clients.head; node = node->prev) {
+        struct client *client = list_entry(node, struct client, link);
+        const struct peer *peer = &client->stream.endpoint.peer;
+
+        if (peer->origin == origin && affinity_worker(peer, pool) != NULL)
+            return client;
+    }
+    return NULL;
+}
+
+/* Its processes are for clients that have less than their share. */
+static void preempt(struct stdio_bus *bus, struct client *client)
+{
+    static const struct message_id no_id;
+    static const char reason[] = "another origin has less than its share of the workers";
+    struct endpoint *endpoint = &client->stream.endpoint;
+
+    log_warn(bus->log, endpoint->context, "closing it: %s", reason);
+    deliver_error(endpoint, no_id, JSONRPC_SERVER_ERROR, reason);
+    workers_retire_of(&endpoint->peer);
+    affinity_clear_client(&endpoint->peer);
+    endpoint->ops->close(endpoint);
+}
+
+void preempt_processes(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->pools, node, following) {
+        const struct group *pool = &list_entry(node, struct pool, link)->group;
+        const struct peer_origin *origin;
+
+        while ((origin = shares_holding_most(&bus->router, pool)) != NULL)
+            preempt(bus, newest_client(bus, origin, pool));
+    }
+}

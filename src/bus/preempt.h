@@ -1,0 +1,11 @@
+/* Fair shares of the processes of exclusive pools, whose number is fixed (router/shares.h). */
+#ifndef STDIO_BUS_BUS_PREEMPT_H
+#define STDIO_BUS_BUS_PREEMPT_H
+
+#include "bus/state.h"
+
+/* Closes clients of an origin that holds most of a pool's processes, where clients of another
+ * origin have a claim to theirs. */
+void preempt_processes(struct stdio_bus *bus);
+
+#endif

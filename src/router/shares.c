@@ -1,0 +1,123 @@
+#include "build_config.h"
+
+#include "router/shares.h"
+
+#include "router/affinity.h"
+
+/* Less than 1/(2 * present) of max. */
+static bool is_below(size_t held, size_t max, size_t present)
+{
+    return (uint64_t)held * 2 * present < max;
+}
+
+static bool is_left(const struct router *router, const struct peer *client, enum peer_share share,
+                    size_t max)
+{
+    return is_below(client->held[share], max, router->client_count) ||
+           (client->origin != NULL &&
+            is_below(client->origin->held[share], max, router->origin_count));
+}
+
+bool shares_left_of_requests(const struct router *router, const struct pending *pending,
+                             const struct peer *asker)
+{
+    if (pending->active_count < pending->max)
+        return true;
+    if (pending == &router->from_workers)
+        return is_below(asker->held[PEER_REQUESTS], pending->max, router->worker_count);
+    return is_left(router, asker, PEER_REQUESTS, pending->max);
+}
+
+bool shares_left_of_sessions(const struct router *router, const struct peer *owner)
+{
+    return !sessions_full(&router->sessions) ||
+           is_left(router, owner, PEER_SESSIONS, router->sessions.max);
+}
+
+bool shares_left_of_connections(const struct router *router, size_t count,
+                                const struct peer_origin *origin)
+{
+    size_t max = router->limits->max_connections;
+
+    return count < max || is_below(origin != NULL ? origin->clients : 0, max,
+                                   router->origin_count + (origin == NULL));
+}
+
+/* --- processes of exclusive pools --- */
+
+/* NULL: the worker serves no client. */
+static const struct peer *client_of(const struct peer *worker)
+{
+    return list_empty(&worker->bindings)
+               ? NULL
+               : list_entry(worker->bindings.head.next, struct binding, in_worker)->client;
+}
+
+size_t shares_processes(const struct group *pool, const struct peer_origin *origin)
+{
+    size_t count = 0, i;
+
+    for (i = 0; i < pool->count; i++) {
+        const struct peer *client = client_of(pool->workers[i]);
+
+        count += client != NULL && client->origin == origin;
+    }
+    return count;
+}
+
+size_t shares_of_processes(const struct router *router, const struct group *pool)
+{
+    size_t share = router->origin_count > 0 ? pool->count / (2 * router->origin_count) : 0;
+
+    return share > 0 ? share : 1;
+}
+
+void shares_claim(const struct router *router, struct group *pool, struct peer *client)
+{
+    if (client->claim != NULL || client->origin == NULL ||
+        shares_processes(pool, client->origin) >= shares_of_processes(router, pool))
+        return;
+    client->claim = pool;
+    pool->claims++;
+}
+
+void shares_end_claim(struct peer *client)
+{
+    if (client->claim == NULL)
+        return;
+    client->claim->claims--;
+    client->claim = NULL;
+}
+
+/* Workers that have no client, and may get one. */
+static size_t count_unbound(const struct group *pool)
+{
+    size_t count = 0, i;
+
+    for (i = 0; i < pool->count; i++)
+        count += pool->workers[i]->availability != PEER_FAILED &&
+                 client_of(pool->workers[i]) == NULL;
+    return count;
+}
+
+const struct peer_origin *shares_holding_most(const struct router *router, const struct group *pool)
+{
+    size_t most = shares_of_processes(router, pool), i;
+    const struct peer_origin *found = NULL;
+
+    if (pool->claims <= count_unbound(pool))
+        return NULL;
+    for (i = 0; i < pool->count; i++) {
+        const struct peer *client = client_of(pool->workers[i]);
+        size_t count;
+
+        if (client == NULL || client->origin == NULL || client->origin == found)
+            continue;
+        count = shares_processes(pool, client->origin);
+        if (count > most) {
+            most = count;
+            found = client->origin;
+        }
+    }
+    return found;
+}

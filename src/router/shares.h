@@ -1,0 +1,42 @@
+/* Fair shares of what all clients share: nobody who holds little is refused because others hold
+ * much. With n clients present, a client that holds less than 1/(2n) of a table gets in even when
+ * the table is full; so does a client whose origin (a user or an address) holds less than 1/(2m),
+ * with m origins present. So a full table may hold half as many entries again for clients, half as
+ * many for origins, and at least one for each of them. */
+#ifndef STDIO_BUS_ROUTER_SHARES_H
+#define STDIO_BUS_ROUTER_SHARES_H
+
+#include "router/router.h"
+
+/* Whether the asker may have one request more in a full table of the router's. */
+bool shares_left_of_requests(const struct router *router, const struct pending *pending,
+                             const struct peer *asker);
+
+/* Whether the client may own one session more. */
+bool shares_left_of_sessions(const struct router *router, const struct peer *owner);
+
+/* Whether an origin may have one connection more; NULL: one that has none yet. */
+bool shares_left_of_connections(const struct router *router, size_t count,
+                                const struct peer_origin *origin);
+
+/* --- processes of exclusive pools, whose number is fixed --- */
+
+/* How many workers of the pool serve clients of this origin. */
+size_t shares_processes(const struct group *pool, const struct peer_origin *origin);
+
+/* 1/(2m) of the workers, and at least one. */
+size_t shares_of_processes(const struct router *router, const struct group *pool);
+
+/* The client waits for a worker of the pool. If its origin has less than its share of them, the
+ * next one that is free is the client's (a claim), and no other client's. */
+void shares_claim(const struct router *router, struct group *pool, struct peer *client);
+
+/* The client does not wait any more. */
+void shares_end_claim(struct peer *client);
+
+/* An origin that holds more than its share, and most of all, when more clients have claims than
+ * workers are free or will be. NULL: none is to give up a worker. */
+const struct peer_origin *shares_holding_most(const struct router *router,
+                                              const struct group *pool);
+
+#endif

@@ -1,0 +1,143 @@
+/* DESIGN 2, "Fair shares": of which one client takes what it can get, the others get theirs. */
+#include "build_config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "harness.h"
+
+#define HONEST "127.0.0.2"
+
+/* A daemon on TCP: clients of two addresses are of two origins. */
+#define START_TCP(...) START(.mode = SETUP_TCP, .instances = 1, __VA_ARGS__)
+
+#define EXCLUSIVE(instances)                                                                       \
+    "{'id':'p','command':'@WORKER@','instances':" #instances                                       \
+    ",'clients':'exclusive','busy_timeout_sec':600}"
+
+/* False: the machine has no second address. */
+static bool has_second_address(void)
+{
+    struct daemon *daemon = START_TCP(.limits = NULL);
+    struct client *client = client_try_connect_from(daemon, HONEST);
+    bool has = client != NULL;
+    ck_assert_msg(has || errno == EADDRNOTAVAIL, "%s: %s", HONEST, strerror(errno));
+    if (has)
+        client_close(client);
+    daemon_stop(daemon);
+    return has;
+}
+
+/* Requests until one is refused; their number. The ids begin with the prefix. */
+static int fill(struct client *client, const char *prefix, const char *session, const char *limit)
+{
+    char id[32];
+    for (int i = 0;; i++) {
+        snprintf(id, sizeof id, "\"%s%d\"", prefix, i);
+        client_send(client, "{'id':%s,'method':'no_answer'%s}", id,
+                    session == NULL ? "" : test_format(",'sessionId':'%s%d'", session, i));
+        client_send(client, "{'id':'probe','pool':'none','method':'m'}");
+        struct span line = client_line(client);
+        if (!span_is(json_get(line, "id"), id)) {
+            expect_member(line, "id", "'probe'");
+            continue;
+        }
+        expect_member(line, "error.code", "-32000");
+        ck_assert_ptr_nonnull(strstr(line.data, limit));
+        expect_member(client_line(client), "id", "'probe'");
+        return i;
+    }
+}
+
+TEST(design_client_gets_its_share_of_pending_requests)
+{
+    struct daemon *daemon = START(.instances = 1, .limits = "'max_pending_requests':8");
+    struct client *hog = client_connect(daemon), *honest = client_connect(daemon);
+    ck_assert_int_eq(fill(hog, "h", NULL, "max_pending_requests"), 8);
+    ck_assert_int_eq(fill(honest, "a", NULL, "max_pending_requests"), 2);
+    client_close(hog);
+    daemon_wait_log(daemon, "client=1.*disconnected");
+    ck_assert_int_eq(fill(honest, "b", NULL, "max_pending_requests"), 6);
+}
+
+TEST(design_client_gets_its_share_of_sessions)
+{
+    struct daemon *daemon = START(.instances = 1, .limits = "'max_sessions':8");
+    struct client *hog = client_connect(daemon), *honest = client_connect(daemon);
+    ck_assert_int_eq(fill(hog, "h", "h", "max_sessions"), 8);
+    ck_assert_int_eq(fill(honest, "a", "a", "max_sessions"), 2);
+}
+
+/* Ten clients of one address; with eleven clients a client's share is less than one. */
+TEST_ROWS(design_origin_gets_its_share_of_tables, 2)
+{
+    const char *limit = row == 0 ? "max_pending_requests" : "max_sessions";
+    if (!has_second_address())
+        return;
+    struct daemon *daemon = START_TCP(.limits = test_format("'%s':16", limit));
+    for (int i = 0; i < 10; i++)
+        fill(client_connect(daemon), test_format("h%d.", i),
+             row == 0 ? NULL : test_format("h%d.", i), limit);
+    struct client *honest = client_try_connect_from(daemon, HONEST);
+    ck_assert_int_eq(fill(honest, "a", row == 0 ? NULL : "a", limit), 4);
+}
+
+TEST(design_origin_gets_its_share_of_connections)
+{
+    struct client *hogs[4];
+    if (!has_second_address())
+        return;
+    struct daemon *daemon = START_TCP(.limits = "'max_connections':4");
+    for (int i = 0; i < 4; i++) {
+        hogs[i] = client_connect(daemon);
+        client_expect_quiet(hogs[i]);
+    }
+    /* As many refused connections as are answered at a time, and more. */
+    for (int i = 0; i < 70; i++)
+        client_connect(daemon);
+    struct client *honest = client_try_connect_from(daemon, HONEST);
+    client_expect_quiet(honest);
+    struct client *extra = client_try_connect_from(daemon, HONEST);
+    client_expect_eof(extra);
+    for (int i = 0; i < 4; i++)
+        client_expect_quiet(hogs[i]);
+}
+
+/* The newest client of the other address is closed, and its process ended. */
+TEST(design_origin_gets_its_share_of_processes)
+{
+    struct client *hogs[4];
+    long pids[4];
+    if (!has_second_address())
+        return;
+    struct daemon *daemon = START_TCP(.pools = EXCLUSIVE(4));
+    for (int i = 0; i < 4; i++) {
+        hogs[i] = client_connect(daemon);
+        pids[i] = client_pid(hogs[i], "1", NULL);
+    }
+    /* It waits longer than the other one. */
+    struct client *waiting = client_connect(daemon);
+    client_request(waiting, "'w'", NULL, "echo", NULL);
+    client_ask(hogs[0], "2", NULL, "echo", NULL);
+    struct client *honest = client_try_connect_from(daemon, HONEST);
+    long pid = client_pid(honest, "1", NULL);
+    client_error(hogs[3], "null", -32000, "less than its share");
+    client_expect_eof(hogs[3]);
+    daemon_wait_log(daemon, " WARN .*client=4.*less than its share");
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(client_pid(hogs[i], "3", NULL), pids[i]);
+        ck_assert_int_ne(pid, pids[i]);
+    }
+    /* The second client of that address waits as others do, for one that leaves. */
+    struct client *second = client_try_connect_from(daemon, HONEST);
+    client_request(second, "'s'", NULL, "echo", NULL);
+    ck_assert_int_eq(client_pid(hogs[2], "4", NULL), pids[2]);
+    client_close(hogs[1]);
+    client_result(waiting, "'w'");
+}
+
+int main(void)
+{
+    return harness_main("design: shares");
+}

@@ -1,0 +1,116 @@
+/* Fair shares of the processes of an exclusive pool. */
+#include "build_config.h"
+
+#include "pool_mode_fixture.h"
+#include "router/shares.h"
+
+#define MESSAGE "{'id':1,'method':'m'}"
+
+static struct peer_origin one, other, third;
+
+static struct peer *add_client_of(struct peer_origin *origin)
+{
+    clients[client_count].origin = origin;
+    return add_client();
+}
+
+/* Each of these clients takes a worker; they are the first ones of `clients`. */
+static void take_workers(struct peer_origin *origin, int count)
+{
+    for (; count > 0; count--) {
+        struct peer *client = add_client_of(origin);
+
+        expect_action(give(client, MESSAGE), ACTION_FORWARD);
+    }
+}
+
+static void settle(void)
+{
+    while (waiting_next_released(&router) != NULL)
+        ;
+}
+
+TEST(origin_below_its_share_has_a_claim)
+{
+    struct peer *late;
+
+    POOL("p", 4, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 4);
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    late = add_client_of(&other);
+    expect_action(give(late, MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(pools[0].claims, 1);
+    ck_assert_ptr_eq(shares_holding_most(&router, &pools[0]), &one);
+    /* A worker is taken from that origin: nobody else has to give one up, and none of its other
+     * clients gets it. */
+    affinity_clear_client(&clients[3]);
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    expect_action(give(add_client_of(&one), MESSAGE), ACTION_HOLD);
+    departure_worker(&router, &workers[3], note_unanswered, NULL);
+    waiting_worker_available(&router, &workers[3], PEER_READY);
+    settle();
+    expect_action(give(&clients[5], MESSAGE), ACTION_HOLD);
+    expect_unchanged(late, MESSAGE, &workers[3]);
+    ck_assert_uint_eq(pools[0].claims, 0);
+}
+
+/* Clients of an origin that has its share wait as ever. */
+TEST(origin_with_its_share_has_no_claim)
+{
+    POOL("p", 4, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 3);
+    take_workers(&other, 1);
+    expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
+    expect_action(give(add_client_of(&one), MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(pools[0].claims, 0);
+    expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(pools[0].claims, 1);
+    ck_assert_ptr_eq(shares_holding_most(&router, &pools[0]), &one);
+}
+
+/* With as many origins as workers each keeps one: none is taken back and forth. */
+TEST(one_worker_is_never_taken)
+{
+    POOL("p", 2, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 1);
+    take_workers(&other, 1);
+    expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(pools[0].claims, 1);
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+}
+
+TEST(claim_ends_with_the_wait)
+{
+    struct peer *late;
+
+    POOL("p", 2, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 2);
+    late = add_client_of(&other);
+    expect_action(give(late, MESSAGE), ACTION_HOLD);
+    waiting_expire(&router, late);
+    expect_released(late);
+    expect_refused(give(late, MESSAGE), "busy_timeout_sec");
+    ck_assert_uint_eq(pools[0].claims, 0);
+    expect_action(give(late, MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(pools[0].claims, 1);
+    leave(late);
+    ck_assert_uint_eq(pools[0].claims, 0);
+    expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
+    departure_remove_pool(&router, &pools[0]);
+    ck_assert_uint_eq(pools[0].claims, 0);
+    settle();
+}
+
+static void clear(void)
+{
+    memset(&one, 0, sizeof one);
+    memset(&other, 0, sizeof other);
+    memset(&third, 0, sizeof third);
+}
+
+int main(void)
+{
+    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
+    tcase_add_checked_fixture(harness_tests(), clear, NULL);
+    return harness_main("process_shares");
+}
