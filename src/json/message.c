@@ -71,10 +71,10 @@ const struct body_check json_body_check = {
 
 #define DOUBLE_TEXT_MAX 32
 
-/* An integer without fraction and exponent, which every reader takes as it stands. */
+/* An integer without sign, fraction and exponent, which every reader takes as it stands. */
 static bool is_plain_integer(struct slice raw)
 {
-    for (size_t i = raw.data[0] == '-'; i < raw.len; i++) {
+    for (size_t i = 0; i < raw.len; i++) {
         if (raw.data[i] < '0' || raw.data[i] > '9')
             return false;
     }
@@ -120,13 +120,14 @@ static struct slice number_text(char to[MESSAGE_ID_TEXT_MAX], double value)
     return slice_of(to, len);
 }
 
-/* The text of a number (see struct message_id), in `to` where it is not `raw` itself. */
+/* The text of a number that is no plain integer (see struct message_id), in `to` where it is not
+ * `raw` itself. */
 static enum message_problem read_number(struct slice *text, char to[MESSAGE_ID_TEXT_MAX],
                                         struct slice raw)
 {
     double value;
 
-    if (is_plain_integer(raw)) {
+    if (raw.data[0] == '-' && is_plain_integer(slice_of(raw.data + 1, raw.len - 1))) {
         *text = slice_equal(raw, slice_of("-0", 2)) ? slice_of("0", 1) : raw;
         return MESSAGE_OK;
     }
@@ -161,8 +162,8 @@ static inline enum message_problem read_id(struct message_id *id, struct slice b
     case SCAN_NUMBER:
         if (text.len > STDIO_BUS_MAX_REQUEST_ID_LEN)
             return MESSAGE_ID_LENGTH;
-        problem = read_number(&text, scratch->id, text);
-        if (problem != MESSAGE_OK)
+        if (!is_plain_integer(text) &&
+            (problem = read_number(&text, scratch->id, text)) != MESSAGE_OK)
             return problem;
         id->type = ID_NUMBER;
         break;
