@@ -210,7 +210,7 @@ static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct de
 void deliver_message(struct endpoint *from, const struct message *message)
 {
     struct stdio_bus *bus = from->bus;
-    struct decision decision;
+    struct decision decision UNINITIALIZED;
 
     if (bus->router.timed)
         bus_read_clock(bus);

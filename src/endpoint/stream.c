@@ -16,8 +16,8 @@ int stream_error_code(enum frame_fault fault)
 void stream_read(struct connection *connection, struct slice body)
 {
     struct stream *stream = list_entry(connection, struct stream, connection);
-    struct message_scratch scratch;
-    struct message message;
+    struct message_scratch scratch UNINITIALIZED;
+    struct message message UNINITIALIZED;
     enum message_problem problem = message_from_scan(&message, body, &stream->scanner.fields,
                                                      &scratch);
 

@@ -112,7 +112,7 @@ static position string_escape(struct scanner *s, const struct input *in, positio
  * so that the error is found at its place. */
 static position string_utf8_start(struct scanner *s, const struct input *in, position p)
 {
-    struct utf8_rest rest;
+    struct utf8_rest rest UNINITIALIZED;
 
     p = utf8_skip(p, in->end);
     if (p == in->end || *p < 0x80)
@@ -376,7 +376,7 @@ enum scan_status scanner_end(struct scanner *scanner)
 
 enum scan_status scanner_run(struct scanner *scanner, const char *message, size_t len)
 {
-    struct input in;
+    struct input in UNINITIALIZED;
     position p;
 
     if (scanner->position >= len)

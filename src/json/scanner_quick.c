@@ -32,7 +32,7 @@ void scanner_note_key(struct scanner *s, const struct input *in, position p)
 {
     const char *name = (const char *)in->start + s->token_start;
     size_t len = (size_t)(p - in->start) - s->token_start;
-    char decoded[sizeof "sessionId"]; /* a longer key is none of these */
+    char decoded[sizeof "sessionId"] UNINITIALIZED; /* a longer key is none of these */
 
     if (s->token_escaped) {
         len = json_string_decode(decoded, sizeof decoded, slice_of(name, len));

@@ -239,7 +239,7 @@ static bool answers_for_another(struct decision *decision, const struct peer *wo
 static inline struct request *record(struct decision *decision, struct peer *worker)
 {
     struct pending *pending = &decision->router->from_clients;
-    struct new_request request;
+    struct new_request request UNINITIALIZED;
 
     decision->pool = worker->pool;
     if (!worker->pool->plain)

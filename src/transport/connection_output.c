@@ -360,7 +360,7 @@ static void finish_lingering(struct connection *connection)
 /* One write. STDIO_BUS_OK: the descriptor may take more; EAGAIN: not now; ERR: errno says why. */
 static int write_some(struct connection *connection)
 {
-    struct iovec pieces[PIECES_MAX];
+    struct iovec pieces[PIECES_MAX] UNINITIALIZED;
     int count = queue_pieces(&connection->output, pieces, PIECES_MAX);
     size_t offered = 0;
     ssize_t written;
