@@ -4,6 +4,7 @@
 # and when doc/security.md does not name a test of tests/spec/security.c. Tests of tests/spec/ run
 # where they are defined (tests/harness/suite.h).
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 cd "${SOURCE_DIR:-$(dirname "$0")/..}" || exit 99
 
 status=0

@@ -2,6 +2,8 @@
 # check_cycles.sh: the files of src depend on each other without a cycle. x.c and x.h are one file
 # x. It depends on the files that it includes, and on those that define a symbol that x.o uses.
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
+
 # Dependencies that are left out, "FILE USED-FILE" each.
 allowed='
 json/scanner_quick json/scanner

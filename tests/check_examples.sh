@@ -2,6 +2,7 @@
 # check_examples.sh: each example worker answers through the daemon with its configuration and ends
 # on SIGTERM; the demonstration reaches its end.
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 examples=$SOURCE_DIR/doc/examples
 dir=$(mktemp -d "${TMPDIR:-/tmp}/check_examples.XXXXXX") || exit 99
 trap 'rm -rf "$dir"' EXIT
@@ -29,7 +30,7 @@ check_answers() {
         fail "$1: exit status $?"
     sed -e 's/"pid":[0-9]*/"pid":N/' -e 's/"echo":{.*"first"}/"echo":FIRST/' \
         -e 's/"echo":{.*"id":"s\\"2","method":"second","sessionId":"s"}/"echo":SECOND/' \
-        "$dir/out" | LC_ALL=C sort >"$dir/answers"
+        "$dir/out" | sort >"$dir/answers"
     diff "$dir/expected" "$dir/answers" || { fail "$1: other answers"; cat "$dir/log"; }
 }
 

@@ -2,6 +2,7 @@
 # check_format.sh: the C files are laid out as .clang-format has it. Run by `make check-format`;
 # `clang-format -i` mends what it finds. Versions of clang-format differ, so only one is asked.
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 cd "${SOURCE_DIR:-$(dirname "$0")/..}" || exit 99
 : "${CLANG_FORMAT:=clang-format}"
 

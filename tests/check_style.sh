@@ -11,6 +11,7 @@
 #   - nothing is left "to do"
 #   - each C file is listed in Makefile.am
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 cd "${SOURCE_DIR:-$(dirname "$0")/..}" || exit 99
 
 c_files=$(find src tests doc fuzz -name '*.[ch]' -type f 2>/dev/null | sort)

@@ -3,6 +3,7 @@
 # whose hidden symbols are local, they define no name but those that begin with stdio_bus_, and a
 # program that has a function of each other name of theirs links with it.
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 if [ -z "$NM" ] || [ -z "$OBJCOPY" ] || [ -z "$LD" ]; then
     echo 'skipped: nm, objcopy or ld was not found'
     exit 77

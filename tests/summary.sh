@@ -3,6 +3,7 @@
 # files; prints "N passed, N failed, N skipped". Each case of a libcheck program is a test; any
 # other program is one test. Fails if a test failed or if there was none.
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 if [ $# -eq 0 ]; then
     echo 'usage: summary.sh DIRECTORY...' >&2
     exit 64

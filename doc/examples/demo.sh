@@ -4,6 +4,7 @@
 
 config=$SOURCE_DIR/doc/examples/echo_c.json
 cd "$BUILD_DIR/doc/examples" || exit 1 # where ./echo_worker is
+[ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 dir=$(mktemp -d "${TMPDIR:-/tmp}/stdio_bus_demo.XXXXXX") || exit 1
 daemon=
 trap 'finish 1' HUP INT TERM

@@ -5,6 +5,8 @@
 # Exceptions: for clang-tidy in .clang-tidy, for cppcheck in cppcheck.suppressions, for gcc in
 # gcc_exceptions below.
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
+
 # The assertions tell the tools what callers guarantee. The shim lets kqueue.c compile on any
 # system.
 includes="-DSTDIO_BUS_ASSERTIONS -I$SOURCE_DIR/src -I$BUILD_DIR -I$SOURCE_DIR/tests/kqueue-shim"

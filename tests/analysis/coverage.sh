@@ -6,6 +6,7 @@
 #
 # A program writes its counters at its exit: a killed program does not count.
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 for tool in gcc gcovr; do
     command -v "$tool" >/dev/null || {
         echo "make coverage needs $tool (Debian: apt-get install $tool)" >&2

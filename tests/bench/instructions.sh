@@ -6,8 +6,10 @@
 # are for the compiler, libc and processor in its first line; with others only rewriting is compared
 # with plain traffic.
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 programs=${BENCH_PROGRAMS:-$BUILD_DIR/tests/bench}
 record=$SOURCE_DIR/tests/bench/instructions.record
+[ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM

@@ -11,10 +11,12 @@
 #   BENCH_ONLY     a regular expression for the names of scenarios
 #   BENCH_DATA     keep the results in this file
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 programs=${BENCH_PROGRAMS:-$BUILD_DIR/tests/bench}
 runs=${BENCH_RUNS:-5}
 seconds=${BENCH_SECONDS:-1}
 cpus=${BENCH_CPUS---one-cpu}
+[ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 work=$(mktemp -d) || exit 99
 data=${BENCH_DATA:-$work/data}
 : >"$data" || exit 99

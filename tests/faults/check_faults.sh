@@ -4,12 +4,14 @@
 # imports is in faults.c or, if it cannot fail, in sure.txt; faults.c has no other functions; and
 # all listed calls exist.
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 if [ -n "$FAULTS_MISSING" ]; then
     echo "skipped: the fault sweep cannot be done in this build: $FAULTS_MISSING"
     exit 77
 fi
 faults=$SOURCE_DIR/tests/faults
 FAULTY_BUS=$BUILD_DIR/tests/faults/faulty_bus
+[ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 FAULTS_DIR=$(mktemp -d "${TMPDIR:-/tmp}/faults.XXXXXX") || exit 99
 export FAULTY_BUS FAULTS_DIR
 trap 'rm -rf "$FAULTS_DIR"' EXIT

@@ -23,6 +23,7 @@
 #include "proc.h"
 
 #define CASE_SECONDS 90
+#define PARENT_MAX 60 /* bytes */
 
 struct cleanup {
     void (*fn)(void *object);
@@ -239,11 +240,17 @@ static void end_orphans(void)
     }
 }
 
+/* TMPDIR, unless the sockets below it would have longer paths than there can be. */
+static const char *short_parent(void)
+{
+    const char *parent = getenv("TMPDIR");
+    return parent != NULL && strlen(parent) <= PARENT_MAX ? parent : "/tmp";
+}
+
 int harness_run(Suite *suite)
 {
     char path[256];
-    const char *parent = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/sbt-XXXXXX", parent != NULL ? parent : "/tmp");
+    snprintf(path, sizeof path, "%s/sbt-XXXXXX", short_parent());
     if (mkdtemp(path) == NULL || setenv("TEST_DIR", path, 1) != 0) {
         perror(path);
         return 99;

@@ -3,6 +3,7 @@
 # STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the packages of package-lock.json in
 # the build directory. Exits with status 77 without node or npm.
 
+[ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 for program in node npm; do
     if ! command -v $program >/dev/null; then
         echo "skipped: $program is not installed"

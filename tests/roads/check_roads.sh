@@ -3,6 +3,7 @@
 # what counts. Run by `make check-roads`. Fails when a bound is exceeded. ROADS_TRACE=1 prints the
 # functions.
 
+export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 roads=$BUILD_DIR/tests/roads
 work=$(mktemp -d "${TMPDIR:-/tmp}/roads.XXXXXX") || exit 99
 trap 'rm -rf "$work"' EXIT

@@ -52,7 +52,8 @@ static const struct {
      "{'pools':[@POOL@,\n{'id':'a','command':'/nowhere/at/all','instances':1}]}",
      "pools\\[1\\]\\.command: .*/nowhere/at/all.*No such file"},
     {"9.3.3 command not in PATH",
-     "{'pools':[@POOL@,\n{'id':'a','command':'no-such-program-here','instances':1}]}",
+     "{'pools':[@POOL@,\n{'id':'a','command':'no-such-program-here',"
+     "'instances':1,'env':{'PATH':'/bin'}}]}",
      "pools\\[1\\]\\.command: .*no-such-program-here.*No such file"},
     {"9.3.3 command may not be run",
      "{'pools':[@POOL@,\n{'id':'a','command':'@DIR@/config.json','instances':1}]}",

@@ -2,6 +2,7 @@
 
 #include "config/environment.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -192,6 +193,7 @@ START_TEST(command_is_looked_up_as_for_the_workers)
         "PATH: No such file or directory\n";
     char dir[] = "/tmp/check_environment.XXXXXX", tool[64], members[256];
 
+    setenv("PATH", "/usr/bin:/bin", 1); /* the test's own may have directories that refuse */
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(tool, sizeof tool, "%s/tool", dir);
     ck_assert_int_eq(symlink("/bin/cat", tool), 0);
@@ -218,6 +220,25 @@ START_TEST(command_is_looked_up_as_for_the_workers)
 }
 END_TEST
 
+/* A directory of PATH that refuses does not end the search. */
+START_TEST(refusal_in_path_is_reported_last)
+{
+    static const char refused[] = "E c.json:1:35: pools[0].command: cannot run \"cat\", looked up "
+                                  "in PATH: Permission denied\n";
+    char dir[] = "/tmp/check_environment.XXXXXX", file[64];
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(file, sizeof file, "%s/cat", dir);
+    close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    setenv("CHECK_ONE", dir, 1);
+    expect_command("cat", "\"env\": {\"PATH\": \"${CHECK_ONE}:/none:/bin\"}", "");
+    expect_command("cat", "\"env\": {\"PATH\": \"${CHECK_ONE}:/none\"}", refused);
+    expect_command("cat", "\"env\": {\"PATH\": \"/none:${CHECK_ONE}\"}", refused);
+    ck_assert_int_eq(unlink(file), 0);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("environment");
@@ -234,5 +255,6 @@ int main(void)
     tcase_add_test(tcase, name_has_a_limit);
     tcase_add_test(tcase, working_directory_is_read);
     tcase_add_test(tcase, command_is_looked_up_as_for_the_workers);
+    tcase_add_test(tcase, refusal_in_path_is_reported_last);
     return run_suite(suite);
 }

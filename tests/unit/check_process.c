@@ -476,16 +476,41 @@ static void expect_exec_error(char *path, int expected)
     expect_error_of(&(struct program){.argv = argv}, expected);
 }
 
+/* A directory of PATH that refuses does not end the search. */
+START_TEST(refusal_in_path_is_reported_last)
+{
+    char folder[] = "/tmp/check_process_XXXXXX", file[64], path[64], long_path[80];
+    char *envp[] = {path, NULL}, *long_envp[] = {long_path, NULL};
+    struct process process;
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(file, sizeof file, "%s/cat", folder);
+    snprintf(path, sizeof path, "PATH=%s:/none", folder);
+    snprintf(long_path, sizeof long_path, "%s:/bin", path);
+    close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    expect_error_of(&(struct program){.argv = cat_argv, .envp = envp}, EACCES);
+    process = spawn_program(&(struct program){.argv = cat_argv, .envp = long_envp});
+    close(process.fd_to);
+    process.fd_to = -1;
+    ck_assert_int_eq(wait_status(process.pid), 0);
+    close(process.fd_from);
+    close(process.fd_exec);
+    ck_assert_int_eq(unlink(file), 0);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 START_TEST(exec_error_is_reported)
 {
     char nowhere[] = "/nonexistent/program", unknown[] = "no-such-program-in-the-path";
     char directory[] = "/", path[] = "/tmp/check_process_XXXXXX", below[64];
+    char where[] = "PATH=/bin", *unknown_argv[] = {unknown, NULL}, *envp[] = {where, NULL};
     int fd = mkstemp(path);
 
     ck_assert_int_ge(fd, 0);
     close(fd);
     expect_exec_error(nowhere, ENOENT);
-    expect_exec_error(unknown, ENOENT);
+    expect_error_of(&(struct program){.argv = unknown_argv, .envp = envp}, ENOENT);
     expect_exec_error(directory, EACCES);
     expect_exec_error(path, EACCES); /* not executable */
     snprintf(below, sizeof below, "%s/x", path);
@@ -654,6 +679,7 @@ static void add_tests(TCase *tcase)
 #endif
     tcase_add_loop_test(tcase, works_with_standard_descriptors_closed, 0, 2);
     tcase_add_test(tcase, exec_error_is_reported);
+    tcase_add_test(tcase, refusal_in_path_is_reported_last);
     tcase_add_test(tcase, exec_result_is_not_waited_for);
     tcase_add_test(tcase, failed_spawn_leaves_nothing);
     tcase_add_test(tcase, spawn_and_exit_leave_no_descriptor);
