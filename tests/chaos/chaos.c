@@ -237,6 +237,18 @@ static void print_summary(const struct chaos *chaos)
     printf("rounds %llu, violations %llu\n", stats->rounds, chaos->verdict.violations);
 }
 
+static void print_kinds(unsigned kinds)
+{
+    if (kinds != 0)
+        printf("hostile:");
+    for (unsigned kind = 0; kind < HOSTILE_KINDS; kind++) {
+        if ((kinds >> kind & 1) != 0)
+            printf(" %s", hostile_words[kind]);
+    }
+    if (kinds != 0)
+        puts("");
+}
+
 static void set_up(struct chaos *chaos)
 {
     static struct client clients[CLIENTS_MAX];
@@ -267,6 +279,7 @@ int main(int argc, char *argv[])
            chaos.options.seed, chaos.options.seconds, chaos.options.tcp ? "tcp" : "unix",
            chaos.options.pools, chaos.options.workers, chaos.options.keys, chaos.options.daemon,
            wire_framing_words[wire_framing], wire_framing_words[chaos.options.worker_framing]);
+    print_kinds(chaos.options.hostile);
     fflush(stdout);
     chaos.origins = chaos.options.hostile != 0 && (chaos.options.tcp || geteuid() == 0);
     set_up(&chaos);

@@ -176,5 +176,7 @@ int64_t hostile_pause_ms(struct chaos *chaos, enum hostile_kind kind)
 {
     if (kind == HOSTILE_POISON) /* all together */
         return WAVE_MS - chaos->now_ms % WAVE_MS;
+    if (!chaos->origins) /* honest clients wait behind them */
+        return dice_between(&chaos->dice, 1, 20 * behaviours[kind].pause_ms);
     return dice_between(&chaos->dice, 1, behaviours[kind].pause_ms);
 }

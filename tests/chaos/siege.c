@@ -36,6 +36,12 @@ static bool has_own_ids(const struct client *client)
     return client->profile.small_ids == 0;
 }
 
+/* New connections of an origin that was cut for not reading begin to be served slowly. */
+static bool is_of_hostile_origin(const struct chaos *chaos, const struct client *client)
+{
+    return client->profile.visits && !chaos->origins;
+}
+
 static int64_t stretched(int64_t ms)
 {
     return (int64_t)((double)ms * timeout_factor());
@@ -156,7 +162,8 @@ void siege_step(struct chaos *chaos)
         return;
     patience->last_ms = chaos->now_ms;
     each_client(client, chaos) {
-        if (has_own_ids(client) && is_stalled(chaos, client))
+        if (has_own_ids(client) && !is_of_hostile_origin(chaos, client) &&
+            is_stalled(chaos, client))
             patience->stalled_ms[client - chaos->clients] += step_ms < STEP_MS ? step_ms : STEP_MS;
     }
     if (chaos->now_ms < chaos->next_look_ms)
