@@ -16,6 +16,7 @@
 #include "bus/listeners.h"
 #include "bus/preempt.h"
 #include "bus/slow_clients.h"
+#include "bus/slow_origins.h"
 #include "bus/state.h"
 #include "bus/workers.h"
 #include "router/waiting.h"
@@ -208,6 +209,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     list_init(&bus->starved);
     timer_init(&bus->starved_retry, deliver_retry_starved, bus);
     timer_init(&bus->slow_clients.check, slow_clients_check, bus);
+    slow_origins_init(bus);
     timer_init(&bus->requests, cancel_expired, bus);
     timer_init(&bus->drain, drain_expired, bus);
     bus->has_nofile = getrlimit(RLIMIT_NOFILE, &bus->nofile) == 0;

@@ -18,6 +18,7 @@
 #include "bus/deliver.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
+#include "bus/slow_origins.h"
 #include "bus/workers.h"
 #include "router/departure.h"
 #include "router/waiting.h"
@@ -371,6 +372,12 @@ static void refuse_client(struct client *client, const char *text)
     close_client(client);
 }
 
+static void welcome_client(struct client *client, const struct bus_listener *listener)
+{
+    client->on_tcp = listener->is_tcp;
+    slow_origins_arrived(&client->stream.endpoint, &client->origin);
+}
+
 void clients_accepted(void *user_data, int fd, const struct origin *origin)
 {
     struct bus_listener *listener = user_data;
@@ -391,7 +398,7 @@ void clients_accepted(void *user_data, int fd, const struct origin *origin)
     else if (client->refused)
         refuse_client(client, text);
     else
-        client->on_tcp = listener->is_tcp;
+        welcome_client(client, listener);
 }
 
 static void end_hold(struct client *client)

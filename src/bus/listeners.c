@@ -60,14 +60,6 @@ void listeners_descriptor_freed(struct stdio_bus *bus)
         listener_descriptor_freed(&list_entry(node, struct bus_listener, link)->listener);
 }
 
-void listeners_set_pause(struct stdio_bus *bus, int64_t pause_ms)
-{
-    struct list_node *node, *following;
-
-    list_each(&bus->listeners, node, following)
-        list_entry(node, struct bus_listener, link)->listener.pause_ms = pause_ms;
-}
-
 void listeners_close(struct stdio_bus *bus)
 {
     struct list_node *node;

@@ -18,9 +18,6 @@ int listeners_open(struct stdio_bus *bus, listener_fn *accepted);
 /* A descriptor was freed: listeners that rest for want of one go on. */
 void listeners_descriptor_freed(struct stdio_bus *bus);
 
-/* From now on each listener rests so long after each connection. */
-void listeners_set_pause(struct stdio_bus *bus, int64_t pause_ms);
-
 /* Closes and frees all of them. */
 void listeners_close(struct stdio_bus *bus);
 

@@ -5,14 +5,12 @@
 #include <string.h>
 
 #include "bus/clients.h"
-#include "bus/listeners.h"
+#include "bus/slow_origins.h"
 
 /* A client reads until it has taken nothing for so long: short, or the time of one client after the
  * other would add up; longer for a client that is known to read, if slowly. */
 #define PATIENCE_MS 3
 #define READER_PATIENCE_MS 500
-
-#define ACCEPT_PAUSE_MS 100
 
 #define CHECK_MS 5
 #define CHECK_LATER_MS 100 /* while no client waits */
@@ -33,18 +31,13 @@ static void advance(struct slow_clients *slow, int64_t now_ms)
     slow->second = second;
 }
 
-/* Whether the time is used up. Then connections are accepted slowly, or the clients that are
- * disconnected would come back at once and take the workers' time. */
-static bool is_used_up(struct stdio_bus *bus)
+static bool is_used_up(const struct stdio_bus *bus)
 {
     unsigned used_ms = 0;
-    bool used_up;
 
     for (size_t i = 0; i < SLOW_CLIENTS_SECONDS; i++)
         used_ms += bus->slow_clients.used_ms[i];
-    used_up = used_ms >= bus->options.config->limits.slow_client_timeout_sec * 1000;
-    listeners_set_pause(bus, used_up ? ACCEPT_PAUSE_MS : 0);
-    return used_up;
+    return used_ms >= bus->options.config->limits.slow_client_timeout_sec * 1000;
 }
 
 /* --- who waits --- */
@@ -124,9 +117,11 @@ static bool check_client(struct client *client, int64_t now_ms, bool used_up)
 
     connection_flush(&client->stream.connection); /* there may be room that was not reported */
     idle = idle_ms(client, now_ms);
-    if (used_up && idle > (is_reader ? READER_PATIENCE_MS : PATIENCE_MS))
+    if (used_up && idle > (is_reader ? READER_PATIENCE_MS : PATIENCE_MS)) {
+        slow_origins_note(client->stream.endpoint.bus, &client->origin);
         clients_remove(client,
                        "it did not read while other clients waited: slow_client_timeout_sec");
+    }
     return idle > (is_reader ? READER_PATIENCE_MS : CONNECTION_LATE_MS);
 }
 
@@ -156,6 +151,6 @@ void slow_clients_check(void *user_data)
     slow->checked_ms = now_ms;
     if (worst == IN_THE_WAY || (worst == HOLDS_WORKER && used_up))
         bus_watch_slow_clients(bus, CHECK_MS);
-    else if (worst == HOLDS_WORKER || used_up)
+    else if (worst == HOLDS_WORKER)
         bus_watch_slow_clients(bus, CHECK_LATER_MS);
 }

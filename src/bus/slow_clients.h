@@ -3,8 +3,8 @@
  * A worker is paused while its message cannot go to a full client (spec 7.3.1), and then serves no
  * other client. Within any minute that may take slow_client_timeout_sec in all, whichever clients
  * cause it. Once that time is used up, each client that does not read and that others wait for is
- * disconnected at once, so a client that reconnects gains nothing. A client that no other client
- * waits for has backpressure_timeout_sec. */
+ * disconnected at once, so a client that reconnects gains nothing; see slow_origins.h too. A client
+ * that no other client waits for has backpressure_timeout_sec. */
 #ifndef STDIO_BUS_BUS_SLOW_CLIENTS_H
 #define STDIO_BUS_BUS_SLOW_CLIENTS_H
 

@@ -33,6 +33,18 @@ struct slow_clients {
     unsigned used_ms[SLOW_CLIENTS_SECONDS]; /* when clients that did not read were in the way */
 };
 
+#define SLOW_ORIGINS_MAX 16
+
+struct slow_origins {
+    struct slow_origin {
+        struct origin origin;
+        int64_t until_ms;
+        struct list waiting;   /* its new clients */
+    } noted[SLOW_ORIGINS_MAX]; /* a ring */
+    unsigned count;            /* ever */
+    struct timer turn;         /* started while a client waits */
+};
+
 struct stdio_bus {
     struct bus_options options;
     struct log *log;
@@ -53,6 +65,7 @@ struct stdio_bus {
     struct list starved;  /* peers held for want of memory */
     struct timer starved_retry;
     struct slow_clients slow_clients;
+    struct slow_origins slow_origins;
     struct timer requests; /* at the first deadline of a request: */
     int64_t requests_due_ms;
     struct timer drain;

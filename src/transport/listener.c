@@ -45,13 +45,6 @@ static int accept_one(int fd, struct sockaddr_storage *address)
 #endif
 }
 
-static void rest_for(struct listener *listener, int64_t delay_ms)
-{
-    for (int i = 0; i < listener->count; i++)
-        stdio_bus_event_loop_modify(listener->loop, listener->sockets[i].fd, 0);
-    stdio_bus_event_loop_start_timer(listener->loop, &listener->rest, delay_ms);
-}
-
 /* Out of descriptors or memory: the waiting connections stay in the backlog, and nothing spins. */
 static void rest(struct listener *listener, int error)
 {
@@ -59,7 +52,9 @@ static void rest(struct listener *listener, int error)
         log_error(listener->log, "", "cannot accept a connection: %s; resting until it can go on",
                   strerror(error));
     listener->rest_logged = true;
-    rest_for(listener, REST_MS);
+    for (int i = 0; i < listener->count; i++)
+        stdio_bus_event_loop_modify(listener->loop, listener->sockets[i].fd, 0);
+    stdio_bus_event_loop_start_timer(listener->loop, &listener->rest, REST_MS);
 }
 
 static void go_on(void *user_data)
@@ -75,7 +70,7 @@ static void go_on(void *user_data)
 
 void listener_descriptor_freed(struct listener *listener)
 {
-    if (listener->loop == NULL || !timer_started(&listener->rest) || listener->pause_ms > 0)
+    if (listener->loop == NULL || !timer_started(&listener->rest))
         return;
     stdio_bus_event_loop_stop_timer(listener->loop, &listener->rest);
     go_on(listener);
@@ -103,10 +98,6 @@ static void acceptable(void *user_data, unsigned events)
         listener->fn(listener->user_data, fd, &origin);
         if (socket->fd >= 0 && fd > listener->fd_max) {
             rest(listener, EMFILE);
-            return;
-        }
-        if (socket->fd >= 0 && listener->pause_ms > 0) {
-            rest_for(listener, listener->pause_ms);
             return;
         }
     }

@@ -33,7 +33,6 @@ struct listener {
     struct timer rest; /* started while no descriptor is left to accept into */
     bool rest_logged;  /* until every waiting connection was accepted */
     int fd_max;        /* the owner's: rests as if none were left after accepting one above it */
-    int64_t pause_ms;  /* the owner's: how long it rests after each connection */
     const char *path;  /* Unix: to unlink; NULL otherwise */
     dev_t device;      /* of the socket file */
     ino_t inode;

@@ -1,7 +1,10 @@
 /* doc/protocol.md, When a sender is held: clients that do not read while others wait. */
 #include "build_config.h"
 
+#include <arpa/inet.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "harness.h"
 
@@ -102,6 +105,49 @@ TEST(design_reconnecting_clients_have_one_timeout)
         client_pid(other, "1", NULL);
         ck_assert_msg(!deadline_over(deadline), "only %d requests were answered", i);
     }
+}
+
+/* A client from another loopback address; NULL on systems that have only one. */
+static struct client *connect_from_afar(const struct daemon *daemon)
+{
+    struct sockaddr_in from = {.sin_family = AF_INET,
+                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1)};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)daemon->port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0), small = 4096;
+    ck_assert_int_ge(fd, 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    if (bind(fd, (struct sockaddr *)&from, sizeof from) < 0) {
+        close(fd);
+        return NULL;
+    }
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+    return client_adopt(fd, fd);
+}
+
+/* New clients of an origin whose client was disconnected begin one after the other. A client of
+ * another origin does not wait for them. */
+TEST(design_origin_of_slow_clients_waits_alone)
+{
+    struct client *late[10];
+    struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1,
+                                  .limits = "'slow_client_timeout_sec':1");
+    struct client *stalled = connect_from_afar(daemon), *other;
+    if (stalled == NULL)
+        return;
+    ask_for_notes(stalled, "s", NOTES);
+    client_pid(client_connect(daemon), "1", NULL);
+    daemon_wait_log(daemon, "client=1.*slow_client_timeout_sec");
+    for (size_t i = 0; i < COUNT(late); i++) {
+        late[i] = connect_from_afar(daemon);
+        client_request(late[i], "1", NULL, "echo", NULL);
+    }
+    other = client_connect(daemon);
+    client_pid(other, "1", NULL);
+    ck_assert(poll(&(struct pollfd){.fd = late[9]->in, .events = POLLIN}, 1, 0) == 0);
+    for (size_t i = 0; i < COUNT(late); i++)
+        client_result(late[i], "1");
 }
 
 /* A request of a client whose queue is full waits until the client has read. */
