@@ -107,7 +107,7 @@ static struct request *record(struct decision *decision, struct pending *pending
     const struct message *message = decision->message;
     const struct scan_field *field;
     char text[PENDING_DIGITS];
-    struct new_request new_request;
+    struct new_request new_request UNINITIALIZED;
     struct request *request;
 
     new_request.id = message->id;
@@ -184,8 +184,8 @@ static void edit_tokens(struct decision *decision, const struct tokens *tokens, 
 
 bool rewrite_notification(struct decision *decision, struct peer *worker)
 {
-    struct new_request number;
-    struct tokens tokens;
+    struct new_request number UNINITIALIZED;
+    struct tokens tokens UNINITIALIZED;
     char text[PENDING_DIGITS];
 
     if ((decision->fields.present & ANY_TOKEN) == 0 || !worker->pool->reads_tokens)
@@ -226,7 +226,7 @@ struct request *rewrite_record(struct decision *decision, struct pending *pendin
     bool timed = from_client && mode->request_timeout_sec > 0;
     struct request_extras *extras;
     struct request *request;
-    struct tokens tokens;
+    struct tokens tokens UNINITIALIZED;
 
     if (((decision->fields.present & ANY_TOKEN) == 0 || !decision->pool->reads_tokens) &&
         !names_session && !timed)
