@@ -46,8 +46,10 @@ void preempt_processes(struct stdio_bus *bus)
     list_each(&bus->pools, node, following) {
         const struct group *pool = &list_entry(node, struct pool, link)->group;
         const struct peer_origin *origin;
+        struct client *client;
 
-        while ((origin = shares_holding_most(&bus->router, pool)) != NULL)
-            preempt(bus, newest_client(bus, origin, pool));
+        while ((origin = shares_holding_most(&bus->router, pool)) != NULL &&
+               (client = newest_client(bus, origin, pool)) != NULL)
+            preempt(bus, client);
     }
 }
