@@ -2,15 +2,18 @@
  * and workers that come, stop reading and vanish.
  *
  * An answer goes to the asker alone, under the id that it wrote; so does progress, under its token;
- * every other byte is unchanged. A client stays with its worker, and an exclusive worker with its
- * client. No two requests have one id at their answerer, as long as the daemon remembers all
+ * every other byte is unchanged. What is said in a session reaches its owner alone, who got the
+ * answer that named or loaded it; a question reaches no client on a guess. A client stays with its
+ * worker, and an exclusive worker with its client.
+ *
+ * No two requests have one id at their answerer, as long as the daemon remembers all
  * abandoned ones. When all queues are read and all requests answered, no peer is held; when all
  * peers have left, the tables are empty. */
 #include "build_config.h"
 
 #include "router/router.h"
 
-#include "common.h"
+#include "pool_run.h"
 #include "router/affinity.h"
 #include "router/deadlines.h"
 #include "router/departure.h"
@@ -18,44 +21,7 @@
 #include "router/to_worker.h"
 #include "router/waiting.h"
 
-#define CLIENTS 5
-#define WORKERS 4
-#define POOLS 2
-#define ASKED_MAX 400
 #define RELEASES_MAX 400
-#define TEXT_MAX 256
-
-struct actor {
-    struct peer *peer; /* NULL: a client that is not connected */
-    bool is_worker, pending, starved;
-    bool retiring;     /* its client has left: another process follows */
-    bool waits_for_id; /* where two wait for each other, only a time limit ends it */
-    unsigned pool;
-    char text[TEXT_MAX]; /* its last message, held or not */
-    struct actor *bound[POOLS];
-};
-
-/* A request of either direction, delivered and not answered. */
-struct asked {
-    struct actor *asker, *answerer; /* asker NULL: abandoned */
-    bool token_counts;              /* the daemon reads it in this pool */
-    char id[40], seen_id[40], token[40], seen_token[40];
-};
-
-struct run {
-    struct tape tape;
-    struct limits limits;
-    struct router router;
-    struct pool_mode mode[POOLS];
-    struct group pools[POOLS];
-    struct actor clients[CLIENTS], workers[WORKERS];
-    struct asked asked[ASKED_MAX];
-    unsigned asked_count;
-    bool forgetful; /* more were abandoned than the daemon remembers */
-    struct list starved;
-    unsigned serial;
-    bool traces, well;
-};
 
 static const char *const pool_names[POOLS] = {"p", "q"};
 static const char *const ids[] = {"1", "2", "4", "1.0", "\"\\u0061\"", "\"a\"", "\"\""};
@@ -77,111 +43,6 @@ static struct actor *actor_of(struct run *run, const struct peer *peer)
     return NULL;
 }
 
-static const struct pool_mode *mode_of(const struct run *run, const struct actor *from,
-                                       const struct actor *to)
-{
-    return &run->mode[from->is_worker ? from->pool : to->pool];
-}
-
-/* --- requests in flight --- */
-
-/* One spelling for each value. */
-static const char *canonical(const char *id)
-{
-    if (strcmp(id, "1.0") == 0)
-        return "1";
-    if (strcmp(id, "5e0") == 0)
-        return "5";
-    if (strcmp(id, "\"\\u0061\"") == 0)
-        return "\"a\"";
-    return strcmp(id, "\"\\u0074\"") == 0 ? "\"t\"" : id;
-}
-
-static bool same_id(const char *a, const char *b)
-{
-    return strcmp(canonical(a), canonical(b)) == 0;
-}
-
-/* The request with this id, as its answerer sees it, or NULL. */
-static struct asked *find_asked(struct run *run, const struct actor *answerer, const char *id)
-{
-    unsigned i;
-
-    for (i = 0; i < run->asked_count; i++) {
-        struct asked *asked = &run->asked[i];
-
-        if (asked->answerer == answerer && same_id(asked->seen_id, id))
-            return asked;
-    }
-    return NULL;
-}
-
-static void forget(struct run *run, struct asked *asked)
-{
-    *asked = run->asked[--run->asked_count];
-}
-
-/* The asker does not wait any more. */
-static void abandon(struct run *run, struct asked *asked)
-{
-    size_t count[2] = {0, 0};
-    unsigned i;
-
-    asked->asker = NULL;
-    for (i = 0; i < run->asked_count; i++)
-        count[run->asked[i].answerer->is_worker] += run->asked[i].asker == NULL;
-    run->forgetful |= count[0] > run->limits.max_pending_requests ||
-                      count[1] > run->limits.max_pending_requests;
-}
-
-/* Copies the value after `key` in the text, up to one of the characters that end it. */
-static void value_of(char to[40], const char *text, const char *key)
-{
-    const char *p = strstr(text, key);
-    size_t len = 0;
-
-    to[0] = '\0';
-    if (p == NULL)
-        return;
-    p += strlen(key);
-    while (p[len] != ',' && p[len] != '}')
-        len++;
-    EXPECT(len < 40, "a long value in %s", text);
-    memcpy(to, p, len);
-    to[len] = '\0';
-}
-
-/* The text with the value of `key` replaced. */
-static void with_value(char to[TEXT_MAX], const char *text, const char *key, const char *value)
-{
-    const char *p = strstr(text, key);
-    char old[40];
-
-    if (p == NULL) {
-        snprintf(to, TEXT_MAX, "%s", text);
-        return;
-    }
-    value_of(old, text, key);
-    p += strlen(key);
-    snprintf(to, TEXT_MAX, "%.*s%s%s", (int)(p - text), text, value, p + strlen(old));
-}
-
-#define ID "\"id\":"
-#define META "\"_meta\":{\"progressToken\":"
-#define PROGRESS "\"params\":{\"progressToken\":"
-#define CANCEL "\"requestId\":"
-
-static bool same_but(const char *a, const char *b, const char *key, const char *other)
-{
-    char x[TEXT_MAX], y[TEXT_MAX], z[TEXT_MAX];
-
-    with_value(z, a, key, "0");
-    with_value(x, z, other, "0");
-    with_value(z, b, key, "0");
-    with_value(y, z, other, "0");
-    return strcmp(x, y) == 0;
-}
-
 /* --- deliveries --- */
 
 static void check_binding(struct run *run, struct actor *client, struct actor *worker)
@@ -201,27 +62,33 @@ static void check_binding(struct run *run, struct actor *client, struct actor *w
 static void delivered_request(struct run *run, struct actor *from, struct actor *to,
                               const char *text)
 {
-    const struct pool_mode *mode = mode_of(run, from, to);
+    const struct pool_mode *mode = pool_run_mode_of(run, from, to);
     struct asked *asked;
     char seen_id[40];
 
-    value_of(seen_id, text, ID);
-    asked = find_asked(run, to, seen_id);
+    pool_run_value_of(seen_id, text, ID);
+    asked = pool_run_find_asked(run, to, seen_id);
     EXPECT(asked == NULL || (asked->asker == NULL && run->forgetful), "one id is there twice: %s",
            text);
     if (asked != NULL)
-        forget(run, asked);
+        pool_run_forget(run, asked);
     asked = &run->asked[run->asked_count++];
     EXPECT(run->asked_count < ASKED_MAX, "too many");
     asked->asker = from;
     asked->answerer = to;
     asked->token_counts = pool_mode_reads_tokens(mode);
-    value_of(asked->id, from->text, ID);
+    pool_run_value_of(asked->id, from->text, ID);
     snprintf(asked->seen_id, sizeof asked->seen_id, "%s", seen_id);
-    value_of(asked->token, from->text, META);
-    value_of(asked->seen_token, text, META);
+    pool_run_value_of(asked->token, from->text, META);
+    pool_run_value_of(asked->seen_token, text, META);
+    pool_run_value_of(asked->work, from->text, WORK);
+    pool_run_value_of(asked->seen_work, text, WORK);
+    pool_run_value_of(asked->loads, from->text, SESSION);
+    asked->names_session = asked->loads[0] == 0;
+    if (strstr(from->text, "session/load") == NULL)
+        asked->loads[0] = 0;
     EXPECT(mode->rewrite_ids || strcmp(from->text, text) == 0, "changed: %s", text);
-    EXPECT(same_but(from->text, text, ID, META), "%s became %s", from->text, text);
+    EXPECT(pool_run_same_but(from->text, text, ID, META), "%s became %s", from->text, text);
     EXPECT(!mode->rewrite_ids || asked->token[0] == '\0' ||
                strcmp(asked->seen_id, asked->seen_token) == 0,
            "%s", text);
@@ -233,12 +100,29 @@ static void delivered_answer(struct run *run, struct actor *from, struct actor *
     char id[40], expected[TEXT_MAX];
     struct asked *asked;
 
-    value_of(id, from->text, ID);
-    asked = find_asked(run, from, id);
+    pool_run_value_of(id, from->text, ID);
+    asked = pool_run_find_asked(run, from, id);
     EXPECT(asked != NULL && asked->asker == to, "an answer for another peer: %s", text);
-    with_value(expected, from->text, ID, asked->id);
+    pool_run_with_value(expected, from->text, ID, asked->id);
     EXPECT(strcmp(text, expected) == 0, "%s instead of %s", text, expected);
-    forget(run, asked);
+    pool_run_forget(run, asked);
+}
+
+/* The token of a client's notification is none of a request. */
+static void delivered_note(struct run *run, struct actor *from, struct actor *to, const char *text)
+{
+    char token[40];
+    unsigned i;
+
+    pool_run_value_of(token, text, META);
+    if (from->is_worker || token[0] == '\0' || !pool_run_mode_of(run, from, to)->rewrite_ids) {
+        EXPECT(strcmp(text, from->text) == 0, "changed: %s", text);
+        return;
+    }
+    EXPECT(pool_run_same_but(from->text, text, META, META), "%s became %s", from->text, text);
+    for (i = 0; i < run->asked_count; i++)
+        EXPECT(run->asked[i].answerer != to || !pool_run_same_id(run->asked[i].seen_id, token),
+               "the token of a request: %s", text);
 }
 
 /* Where ids pass unchanged, several requests may have one token: one of their askers gets it. */
@@ -249,22 +133,24 @@ static void delivered_progress(struct run *run, struct actor *from, struct actor
     bool known = false;
     unsigned i;
 
-    value_of(token, from->text, PROGRESS);
+    pool_run_value_of(token, from->text, PROGRESS);
     for (i = 0; i < run->asked_count; i++) {
         const struct asked *asked = &run->asked[i];
 
-        if (asked->answerer != from || asked->token[0] == '\0' ||
-            !same_id(asked->seen_token, token))
+        const char *seen = pool_run_same_id(asked->seen_token, token) ? asked->seen_token
+                                                                      : asked->seen_work;
+        const char *own = seen == asked->seen_token ? asked->token : asked->work;
+
+        if (asked->answerer != from || own[0] == '\0' || !pool_run_same_id(seen, token))
             continue;
         /* The only client of a worker is found without the token. */
         known = known || asked->token_counts;
-        with_value(expected, from->text, PROGRESS,
-                   strcmp(asked->seen_token, asked->token) == 0 ? token : asked->token);
+        pool_run_with_value(expected, from->text, PROGRESS, strcmp(seen, own) == 0 ? token : own);
         if (asked->asker == to && strcmp(text, expected) == 0)
             return;
     }
     /* A token of the sender's own, or of a request that the only client abandoned: unchanged. */
-    known = known && mode_of(run, from, to)->clients != CLIENTS_EXCLUSIVE;
+    known = known && pool_run_mode_of(run, from, to)->clients != CLIENTS_EXCLUSIVE;
     EXPECT(!known && strcmp(text, from->text) == 0, "progress for another peer: %s", text);
 }
 
@@ -274,13 +160,14 @@ static void delivered_cancel(struct run *run, struct actor *from, struct actor *
     char seen[40];
     unsigned i;
 
-    value_of(seen, text, CANCEL);
-    EXPECT(same_but(from->text, text, CANCEL, CANCEL), "%s became %s", from->text, text);
+    pool_run_value_of(seen, text, CANCEL);
+    EXPECT(pool_run_same_but(from->text, text, CANCEL, CANCEL), "%s became %s", from->text, text);
     for (i = 0; i < run->asked_count; i++) {
         struct asked *asked = &run->asked[i];
 
-        if (asked->answerer == to && asked->asker == from && same_id(asked->seen_id, seen)) {
-            abandon(run, asked);
+        if (asked->answerer == to && asked->asker == from &&
+            pool_run_same_id(asked->seen_id, seen)) {
+            pool_run_abandon(run, asked);
             return;
         }
     }
@@ -289,23 +176,37 @@ static void delivered_cancel(struct run *run, struct actor *from, struct actor *
 
 static void delivered(struct run *run, struct actor *from, struct actor *to, const char *text)
 {
-    bool asks = strstr(from->text, ID) != NULL && strstr(from->text, "method") != NULL;
+    bool asks = strstr(from->text, ID) != NULL && strstr(from->text, "method") != NULL &&
+                strstr(from->text, ID "null") == NULL;
 
     EXPECT(from->is_worker != to->is_worker, "to the sender's own side");
     EXPECT(!to->peer->full, "to a full peer");
     if (from->is_worker && run->mode[from->pool].clients == CLIENTS_EXCLUSIVE)
         EXPECT(to->bound[from->pool] == from || strstr(from->text, "result") != NULL,
                "to another than its client");
-    if (strstr(from->text, "result") != NULL)
+    if (strstr(from->text, "result") != NULL) {
         delivered_answer(run, from, to, text);
-    else if (strstr(from->text, PROGRESS) != NULL)
+        return;
+    }
+    if (from->is_worker && strstr(from->text, PROGRESS) == NULL &&
+        strstr(from->text, CANCEL) == NULL)
+        pool_run_check_addressee(run, from, to);
+    if (strstr(from->text, PROGRESS) != NULL)
         delivered_progress(run, from, to, text);
     else if (strstr(from->text, CANCEL) != NULL)
         delivered_cancel(run, from, to, text);
     else if (asks)
         delivered_request(run, from, to, text);
     else
-        EXPECT(strcmp(text, from->text) == 0, "changed: %s", text);
+        delivered_note(run, from, to, text);
+}
+
+static void failed_answer(struct run *run, struct actor *worker)
+{
+    char id[40];
+
+    pool_run_value_of(id, worker->text, ID);
+    pool_run_forget(run, pool_run_find_asked(run, worker, id));
 }
 
 static void dropped(struct run *run, struct actor *from)
@@ -315,12 +216,12 @@ static void dropped(struct run *run, struct actor *from)
 
     if (strstr(from->text, "result") == NULL)
         return;
-    value_of(id, from->text, ID);
-    asked = find_asked(run, from, id);
+    pool_run_value_of(id, from->text, ID);
+    asked = pool_run_find_asked(run, from, id);
     if (asked == NULL)
         return;
     EXPECT(asked->asker == NULL, "an answer was dropped that is waited for: %s", from->text);
-    forget(run, asked);
+    pool_run_forget(run, asked);
 }
 
 static void check_broadcast(const struct run *run, const struct actor *from)
@@ -374,7 +275,13 @@ static void decide(struct run *run, struct actor *from)
         fprintf(stderr, "%s %d: action %d: %s", from->is_worker ? "worker" : "client",
                 (int)(from->is_worker ? from - run->workers : from - run->clients),
                 (int)decision.action, from->text);
+    if (from->is_worker && decision.answered != NULL)
+        pool_run_answer_session(run, from, decision.action == ACTION_FAIL);
     switch (decision.action) {
+    case ACTION_FAIL:
+        failed_answer(run, from);
+        decision_delivered(&decision);
+        break;
     case ACTION_FORWARD:
         if (!run->well && tape_below(&run->tape, 16) == 15) {
             decision_failed(&decision);
@@ -431,11 +338,12 @@ static void forget_actor(struct run *run, const struct actor *actor)
 {
     unsigned i;
 
+    pool_run_end_sessions(run, actor);
     for (i = 0; i < run->asked_count;) {
         if (run->asked[i].asker == actor)
-            abandon(run, &run->asked[i]);
+            pool_run_abandon(run, &run->asked[i]);
         if (run->asked[i].answerer == actor)
-            forget(run, &run->asked[i]);
+            pool_run_forget(run, &run->asked[i]);
         else
             i++;
     }
@@ -448,6 +356,8 @@ static void client_leaves(struct run *run, struct actor *client)
     for (i = 0; i < POOLS; i++) {
         struct actor *worker = client->bound[i];
 
+        if (worker != NULL)
+            worker->left = true;
         if (run->mode[i].clients != CLIENTS_EXCLUSIVE || worker == NULL)
             continue;
         worker->retiring = true;
@@ -473,7 +383,7 @@ static void worker_dies(struct run *run, struct actor *worker, bool for_good)
 
     departure_worker(&run->router, worker->peer, note_unanswered, run);
     forget_actor(run, worker);
-    worker->pending = worker->retiring = false;
+    worker->pending = worker->retiring = worker->left = false;
     if (!for_good)
         return;
     waiting_worker_available(&run->router, worker->peer, PEER_FAILED);
@@ -494,17 +404,19 @@ static void send_request(struct run *run, struct actor *from)
     unsigned id = tape_below(&run->tape, sizeof ids / sizeof ids[0]);
     unsigned token = tape_below(&run->tape, 2 * sizeof tokens / sizeof tokens[0]);
     unsigned session = tape_below(&run->tape, 4);
+    bool loads = !from->is_worker && session < 2 && tape_below(&run->tape, 2) == 0;
     char meta[80] = "", text[TEXT_MAX], where[40] = "", pool[20] = "";
 
     if (token < sizeof tokens / sizeof tokens[0])
-        snprintf(meta, sizeof meta, ",\"_meta\":{\"progressToken\":%s}", tokens[token]);
+        snprintf(meta, sizeof meta, ",%s%s,\"_meta\":{\"progressToken\":%s}",
+                 token % 2 == 0 ? WORK : "\"y\":", tokens[token / 2], tokens[token]);
     if (session < 2)
-        snprintf(where, sizeof where, ",\"sessionId\":\"s%u\"", session);
+        snprintf(where, sizeof where, "\"sessionId\":\"s%u\",", session);
     if (!from->is_worker)
         snprintf(pool, sizeof pool, ",\"pool\":\"%s\"", pool_names[tape_below(&run->tape, POOLS)]);
     snprintf(text, sizeof text,
-             "{\"id\":%s,\"method\":\"m\",\"params\":{\"x\":%u%s%s}%s,\"end\":0}", ids[id],
-             ++run->serial, where, meta, pool);
+             "{\"id\":%s,\"method\":\"%s\",\"params\":{%s\"x\":%u%s}%s,\"end\":0}", ids[id],
+             loads ? "session/load" : "m", where, ++run->serial, meta, pool);
     say(run, from, text);
 }
 
@@ -512,7 +424,15 @@ static void send_note(struct run *run, struct actor *from)
 {
     char text[TEXT_MAX];
 
-    snprintf(text, sizeof text, "{\"method\":\"n\",\"params\":{\"x\":%u}%s%s}", ++run->serial,
+    unsigned what = tape_below(&run->tape, 6);
+    char more[60] = "";
+
+    if (from->is_worker && what < 3)
+        snprintf(more, sizeof more, "\"sessionId\":\"s%u\",", what);
+    else if (!from->is_worker && what < 3)
+        snprintf(more, sizeof more, "\"_meta\":{\"progressToken\":%s},", tokens[what]);
+    snprintf(text, sizeof text, "{%s\"method\":\"n\",\"params\":{%s\"x\":%u}%s%s}",
+             from->is_worker ? "" : "\"id\":null,", more, ++run->serial,
              from->is_worker ? "" : ",\"pool\":",
              from->is_worker             ? ""
              : tape_below(&run->tape, 2) ? "\"p\""
@@ -550,7 +470,10 @@ static void send_progress(struct run *run, struct actor *from)
 
     snprintf(text, sizeof text,
              "{\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%s},\"x\":%u%s}",
-             asked != NULL && asked->seen_token[0] != '\0' ? asked->seen_token : "\"own\"",
+             asked == NULL                                              ? "\"own\""
+             : asked->seen_work[0] != '\0' && tape_below(&run->tape, 2) ? asked->seen_work
+             : asked->seen_token[0] != '\0'                             ? asked->seen_token
+                                                                        : "\"own\"",
              ++run->serial, from->is_worker ? "" : ",\"pool\":\"p\"");
     say(run, from, text);
 }
@@ -599,9 +522,9 @@ static void expired(void *user_data, struct request *request)
 
     snprintf(id, sizeof id, request->answerer_id.type == ID_STRING ? "\"%.*s\"" : "%.*s",
              (int)request->answerer_id.text.len, request->answerer_id.text.data);
-    asked = find_asked(run, actor_of(run, request->answerer), id);
+    asked = pool_run_find_asked(run, actor_of(run, request->answerer), id);
     if (asked != NULL)
-        abandon(run, asked);
+        pool_run_abandon(run, asked);
 }
 
 static void client_event(struct run *run, struct actor *client)
@@ -654,7 +577,7 @@ static void begin(struct run *run, const uint8_t *setup)
     unsigned i;
 
     run->limits = (struct limits)LIMITS_DEFAULT;
-    run->limits.max_sessions = 6;
+    run->limits.max_sessions = SESSIONS_MAX;
     run->limits.max_pending_requests = 24;
     router_init(&run->router, &run->limits, &key);
     list_init(&run->starved);

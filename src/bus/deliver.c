@@ -147,6 +147,16 @@ static void log_message(const struct decision *decision, struct stdio_bus *bus,
               between, text);
 }
 
+static void log_moved_session(const struct decision *decision, struct stdio_bus *bus)
+{
+    const struct slice id = decision->answered->extras->loads;
+    char session[64];
+
+    log_info(bus->log, endpoint_of_peer(decision->former_owner)->context,
+             "lost the session %s: %s has loaded it", log_escape(session, sizeof session, id),
+             endpoint_of_peer(decision->to)->context);
+}
+
 static void forward(struct stdio_bus *bus, struct endpoint *from, struct decision *decision)
 {
     struct endpoint *to = list_entry(decision->to, struct endpoint, peer);
@@ -162,6 +172,8 @@ static void forward(struct stdio_bus *bus, struct endpoint *from, struct decisio
     if (to->ops->deliver(to, &delivery) == STDIO_BUS_OK) {
         if (decision->cancelled != NULL)
             bus_read_clock(bus);
+        if (decision->former_owner != NULL)
+            log_moved_session(decision, bus);
         if (decision->answered != NULL || decision->cancelled != NULL)
             decision_delivered(decision);
     } else {
@@ -191,6 +203,15 @@ static void broadcast(struct endpoint *from, const struct decision *decision)
         from->peer.broadcast = binding->order;
     }
     from->peer.broadcast = 0;
+}
+
+/* The client gets an error in place of an answer. */
+static void fail_request(struct stdio_bus *bus, struct decision *decision)
+{
+    log_message(decision, bus, LOG_LEVEL_WARN, "discarded", ": ", decision->text);
+    deliver_error(endpoint_of_peer(decision->to), decision->answered->asker_id, decision->code,
+                  decision->text);
+    decision_delivered(decision);
 }
 
 /* A request gets an error, so that its sender does not wait in vain. */
@@ -235,6 +256,9 @@ void deliver_message(struct endpoint *from, const struct message *message)
         break;
     case ACTION_REFUSE:
         refuse(bus, from, &decision);
+        break;
+    case ACTION_FAIL:
+        fail_request(bus, &decision);
         break;
     case ACTION_DISCARD:
         log_message(&decision, bus, LOG_LEVEL_WARN, "discarded", ": ", decision.text);

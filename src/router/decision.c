@@ -18,6 +18,7 @@ void decision_begin(struct decision *decision, struct router *router, struct pee
     decision->action = ACTION_NO_MEMORY;
     decision->to = NULL;
     decision->recorded = decision->answered = decision->cancelled = NULL;
+    decision->former_owner = NULL;
     decision->hold_ms = 0;
     decision->edit_count = 0;
     decision->router = router;
@@ -52,7 +53,7 @@ void decision_delivered(struct decision *decision)
 {
     struct router *router = decision->router;
 
-    ASSERT(decision->action == ACTION_FORWARD);
+    ASSERT(decision->action == ACTION_FORWARD || decision->action == ACTION_FAIL);
     if (decision->answered != NULL) {
         router->answered_last |= decision->to->input_ended;
         waiting_id_free(router, decision->answered);
@@ -74,6 +75,19 @@ void decision_refuse(struct decision *decision, int code, const char *format, ..
 
     decision->action = ACTION_REFUSE;
     decision->code = code;
+    va_start(args, format);
+    vsnprintf(decision->text, sizeof decision->text, format, args);
+    va_end(args);
+}
+
+void decision_fail(struct decision *decision, struct request *request, const char *format, ...)
+{
+    va_list args;
+
+    decision->action = ACTION_FAIL;
+    decision->to = request->asker;
+    decision->answered = request;
+    decision->code = JSONRPC_SERVER_ERROR;
     va_start(args, format);
     vsnprintf(decision->text, sizeof decision->text, format, args);
     va_end(args);

@@ -13,6 +13,7 @@ enum action {
     ACTION_BROADCAST, /* to all clients that are bound to the sender */
     ACTION_HOLD,      /* the sender is held: offer the message again when it is released */
     ACTION_REFUSE,    /* not delivered: a request gets an error with code and text */
+    ACTION_FAIL,      /* an answer is not delivered: its asker, decision->to, gets an error */
     ACTION_DISCARD,   /* not delivered: log the text as a warning */
     ACTION_DROP,      /* not delivered, as is to be expected now and then */
     ACTION_NO_MEMORY  /* nothing has changed: offer the message again later */
@@ -28,14 +29,22 @@ enum subject {
     ABOUT_OWN_TOKEN  /* LSP: of a token that the sender made up */
 };
 
+/* What a request does with the session that it names. */
+enum session_use {
+    SESSION_USED,
+    SESSION_LOADED, /* ACP session/load, session/resume: its client owns it after the answer */
+    SESSION_COPIED  /* ACP session/fork: the answer names a session that begins */
+};
+
 #define DECISION_EDITS_MAX (1 + EXTRAS_TOKENS) /* an id or a subject, and tokens */
 
 struct decision {
     enum action action;
     struct peer *to;
     struct request *recorded;  /* FORWARD of a request: its entry in the pending table */
-    struct request *answered;  /* FORWARD of an answer: the request that it answers */
+    struct request *answered;  /* FORWARD of an answer, FAIL: the request that it answers */
     struct request *cancelled; /* FORWARD: the message gives this request up for good */
+    struct peer *former_owner; /* FORWARD of an answer: the client that had the session so far */
     int64_t hold_ms;           /* HOLD: call waiting_expire after so long; 0: no limit of time */
     int code;
     unsigned edit_count;
@@ -53,6 +62,8 @@ struct decision {
     bool asks;                /* it will be recorded as a pending request */
     const struct group *pool; /* that it is for, or comes from; its mode counts */
     struct slice session_id;  /* where the mode has it; data NULL: none */
+    struct slice nested_id;   /* params.sessionId, where sessions are learned */
+    enum session_use use;     /* of nested_id */
     enum subject subject;
     const struct scan_field *subject_field;
     struct message_id subject_id;
@@ -69,8 +80,8 @@ void decision_begin(struct decision *decision, struct router *router, struct pee
  * to the next in line. */
 void decision_end_hold(struct decision *decision);
 
-/* The forwarded message is in the destination's queue: an answered request is done, a cancelled one
- * abandoned. */
+/* The forwarded message, or the error instead of an answer, is in the destination's queue: an
+ * answered request is done, a cancelled one abandoned. */
 void decision_delivered(struct decision *decision);
 
 /* It could not be queued (memory): as if it had never been offered. */
@@ -85,6 +96,9 @@ static inline void decision_forward(struct decision *decision, struct peer *to)
 }
 
 void decision_refuse(struct decision *decision, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The asker of the request gets an error in place of this answer. */
+void decision_fail(struct decision *decision, struct request *request, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* ACTION_DISCARD or ACTION_DROP. */
 void decision_discard(struct decision *decision, enum action action, const char *text);

@@ -137,6 +137,7 @@ void extras_abandon(struct request_extras *extras)
     unsigned i;
 
     list_remove(&extras->timed);
+    list_remove(&extras->loading);
     extras->abandoned = true;
     for (i = 0; i < EXTRAS_TOKENS; i++) {
         unlink_token(&extras->links[i][EXTRAS_ASKER]);
@@ -180,12 +181,13 @@ static void copy_token(struct extras_token *to, const struct extras_token *from,
 }
 
 struct request_extras *extras_new(struct list *recycled,
-                                  const struct extras_token tokens[EXTRAS_TOKENS])
+                                  const struct extras_token tokens[EXTRAS_TOKENS],
+                                  struct slice loads)
 {
     struct list_node *node = list_take_first(recycled);
     struct request_extras *extras = node != NULL ? list_entry(node, struct request_extras, timed)
                                                  : calloc(1, sizeof *extras);
-    size_t room = 0, i;
+    size_t room = loads.data != NULL ? loads.len : 0, i;
     char *text;
 
     if (extras == NULL)
@@ -206,6 +208,9 @@ struct request_extras *extras_new(struct list *recycled,
     extras->names_session = extras->abandoned = false;
     for (i = 0; i < EXTRAS_TOKENS; i++)
         copy_token(&extras->tokens[i], &tokens[i], &text);
+    extras->loads = loads;
+    if (loads.data != NULL)
+        copy(text, &extras->loads);
     return extras;
 }
 
@@ -218,6 +223,7 @@ void extras_recycle(struct list *recycled, struct request_extras *extras)
         unlink_token(&extras->links[i][EXTRAS_ANSWERER]);
     }
     list_remove(&extras->timed);
+    list_remove(&extras->loading);
     free(extras->long_text);
     extras->long_text = NULL;
     list_prepend(recycled, &extras->timed);

@@ -1,5 +1,5 @@
 /* What the pending table keeps of some requests beyond their ids, in pools with a mode
- * (config/pool_mode.h): progress tokens and a deadline. Extras are recycled.
+ * (config/pool_mode.h): progress tokens, sessions and a deadline. Extras are recycled.
  *
  * A token is found by (peer, token), for each peer that may name it. Several requests may have the
  * same token at the same peer: then the first one is in the table, and has a list of the others. */
@@ -42,8 +42,10 @@ struct request_extras {
     struct request *request;
     struct list_node timed; /* by deadline, in the list of its pool; in the free list */
     int64_t deadline_ms;
-    bool names_session; /* the answer may name a session that begins (result.sessionId) */
-    bool abandoned;     /* the request */
+    bool names_session;       /* the answer may name a session that begins (result.sessionId) */
+    bool abandoned;           /* the request */
+    struct slice loads;       /* the session that the request loads; data NULL: none */
+    struct list_node loading; /* of the worker that loads it */
     struct extras_token tokens[EXTRAS_TOKENS];
     struct extras_link links[EXTRAS_TOKENS][2]; /* by enum extras_side */
     struct hash_table *by_token;
@@ -51,10 +53,11 @@ struct request_extras {
     char text[EXTRAS_TEXT_INLINE];
 };
 
-/* Extras that belong to no request yet, with copies of the tokens; `recycled` is a list of extras.
- * NULL when memory is out. */
+/* Extras that belong to no request yet, with copies of the tokens and of the session id that the
+ * request loads; `recycled` is a list of extras. NULL when memory is out. */
 struct request_extras *extras_new(struct list *recycled,
-                                  const struct extras_token tokens[EXTRAS_TOKENS]);
+                                  const struct extras_token tokens[EXTRAS_TOKENS],
+                                  struct slice loads);
 
 /* Lets the tokens be found by the request's asker, and by its answerer if that knows them as the
  * asker wrote them; otherwise `answerer` is NULL. STDIO_BUS_ERR when memory is out; the extras are
@@ -63,7 +66,8 @@ int extras_link(struct request_extras *extras, struct hash_table *by_token,
                 const struct peer *asker, const struct peer *answerer);
 
 /* The request is abandoned: its asker does not find its tokens any more, and its answerer finds
- * those of active requests before them. It has no deadline any more. */
+ * those of active requests before them. It has no deadline any more, and
+ * loads no session. */
 void extras_abandon(struct request_extras *extras);
 
 /* The extras with this token, and which of their tokens it is, or NULL. `hash` is the token's. */

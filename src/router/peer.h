@@ -44,6 +44,7 @@ struct peer {
     /* For pools with a mode (config/pool_mode.h): */
     struct group *pool;    /* a worker's */
     struct list bindings;  /* a client: to its workers; a worker: to its clients */
+    struct list loading;   /* a worker: extras of requests that load a session, oldest first */
     bool client_left;      /* a client of this process has disconnected: its sessions are unknown */
     size_t given_up;       /* requests that were abandoned and not answered: they may still run */
     uint64_t broadcast;    /* the last binding that has got the message which is offered again */

@@ -203,9 +203,10 @@ bool rewrite_notification(struct decision *decision, struct peer *worker)
 
 /* NULL: memory is out. Where ids are rewritten the answerer names tokens by their numbers. */
 static struct request_extras *make_extras(const struct decision *decision, struct pending *pending,
-                                          const struct peer *answerer, const struct tokens *tokens)
+                                          const struct peer *answerer, const struct tokens *tokens,
+                                          struct slice loads)
 {
-    struct request_extras *extras = extras_new(&pending->free_extras, tokens->at);
+    struct request_extras *extras = extras_new(&pending->free_extras, tokens->at, loads);
 
     if (extras != NULL &&
         extras_link(extras, &pending->by_token, decision->from,
@@ -221,21 +222,24 @@ struct request *rewrite_record(struct decision *decision, struct pending *pendin
 {
     const struct pool_mode *mode = &decision->pool->mode;
     bool from_client = pending == &decision->router->from_clients;
-    bool names_session = from_client && mode->session_in_params &&
-                         mode->clients != CLIENTS_EXCLUSIVE && decision->session_id.data == NULL;
+    bool learns = from_client && mode->session_in_params && mode->clients != CLIENTS_EXCLUSIVE;
+    bool names_session = learns &&
+                         (decision->nested_id.data == NULL || decision->use == SESSION_COPIED);
+    bool loads = learns && decision->nested_id.data != NULL && decision->use == SESSION_LOADED;
     bool timed = from_client && mode->request_timeout_sec > 0;
     struct request_extras *extras;
     struct request *request;
     struct tokens tokens UNINITIALIZED;
 
     if (((decision->fields.present & ANY_TOKEN) == 0 || !decision->pool->reads_tokens) &&
-        !names_session && !timed)
+        !names_session && !loads && !timed)
         return record(decision, pending, answerer);
     if (!read_tokens(&tokens, decision)) {
         decision_refuse(decision, JSONRPC_INVALID_PARAMS, UNREADABLE_TOKEN);
         return NULL;
     }
-    extras = make_extras(decision, pending, answerer, &tokens);
+    extras = make_extras(decision, pending, answerer, &tokens,
+                         loads ? decision->nested_id : slice_of(NULL, 0));
     if (extras == NULL)
         return NULL;
     request = record(decision, pending, answerer);
@@ -246,6 +250,8 @@ struct request *rewrite_record(struct decision *decision, struct pending *pendin
     extras->names_session = names_session;
     extras->request = request;
     request->extras = extras;
+    if (loads)
+        list_append(&answerer->loading, &extras->loading);
     if (request->rewritten)
         edit_tokens(decision, &tokens, request->number);
     if (timed)

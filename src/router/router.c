@@ -78,6 +78,7 @@ static void add_peer(struct router *router, struct peer *peer)
     list_init(&peer->sessions);
     list_init(&peer->waiting);
     list_init(&peer->bindings);
+    list_init(&peer->loading);
 }
 
 void router_add_client(struct router *router, struct peer *client)

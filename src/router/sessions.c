@@ -77,6 +77,15 @@ struct slice sessions_scoped_key(char key[SESSIONS_KEY_MAX], const struct peer *
     return slice_of(key, 1 + sizeof worker->number + id.len);
 }
 
+void session_give(struct session *session, struct peer *owner)
+{
+    count_owned(session->owner, -1);
+    count_owned(owner, 1);
+    list_remove(&session->in_owner);
+    session->owner = owner;
+    list_append(&owner->sessions, &session->in_owner);
+}
+
 void session_remove(struct sessions *sessions, struct session *session)
 {
     hash_table_remove(&sessions->table, session->hash, session);

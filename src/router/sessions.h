@@ -12,6 +12,7 @@
 struct session {
     struct peer *worker;        /* bound to it until it exits (spec 3.4.2) */
     struct peer *owner;         /* the client that named it first (spec 3.4.3) */
+    bool load_failed;           /* a request to load it got an error, or came before it began */
     struct list_node in_worker; /* worker->sessions */
     struct list_node in_owner;  /* owner->sessions */
     uint64_t hash;
@@ -47,6 +48,9 @@ struct session *sessions_add(struct sessions *sessions, struct slice id, struct 
 #define SESSIONS_KEY_MAX (1 + sizeof(uint64_t) + STDIO_BUS_MAX_SESSION_ID_LEN)
 struct slice sessions_scoped_key(char key[SESSIONS_KEY_MAX], const struct peer *worker,
                                  struct slice id);
+
+/* The session has another owner from now on. */
+void session_give(struct session *session, struct peer *owner);
 
 /* Invalidates one session. */
 void session_remove(struct sessions *sessions, struct session *session);

@@ -11,23 +11,27 @@ static const struct method {
     const char *name;
     enum subject subject;
     enum param_field field;
+    enum session_use use;
 } methods[] = {
-    {"notifications/progress", ABOUT_PROGRESS, PARAM_PROGRESS_TOKEN},
-    {"notifications/cancelled", ABOUT_CANCELLED, PARAM_REQUEST_ID},
-    {"$/progress", ABOUT_PROGRESS, PARAM_TOKEN},
-    {"$/cancelRequest", ABOUT_REQUEST, PARAM_ID},
-    {"$/cancel_request", ABOUT_REQUEST, PARAM_REQUEST_ID},
-    {"window/workDoneProgress/cancel", ABOUT_OWN_TOKEN, PARAM_TOKEN},
+    {"notifications/progress", ABOUT_PROGRESS, PARAM_PROGRESS_TOKEN, SESSION_USED},
+    {"notifications/cancelled", ABOUT_CANCELLED, PARAM_REQUEST_ID, SESSION_USED},
+    {"$/progress", ABOUT_PROGRESS, PARAM_TOKEN, SESSION_USED},
+    {"$/cancelRequest", ABOUT_REQUEST, PARAM_ID, SESSION_USED},
+    {"$/cancel_request", ABOUT_REQUEST, PARAM_REQUEST_ID, SESSION_USED},
+    {"window/workDoneProgress/cancel", ABOUT_OWN_TOKEN, PARAM_TOKEN, SESSION_USED},
+    {"session/load", ABOUT_NOTHING, PARAM_SESSION, SESSION_LOADED},
+    {"session/resume", ABOUT_NOTHING, PARAM_SESSION, SESSION_LOADED},
+    {"session/fork", ABOUT_NOTHING, PARAM_SESSION, SESSION_COPIED},
 };
 
 /* NULL: no such method. Most methods differ from these in their first byte. */
 static const struct method *method_named(struct slice raw)
 {
+    static const char first_bytes[] = {'n', '$', 'w', 's', '\\'};
     char decoded[sizeof "window/workDoneProgress/cancel"];
     size_t i;
 
-    if (raw.len == 0 ||
-        (raw.data[0] != 'n' && raw.data[0] != '$' && raw.data[0] != 'w' && raw.data[0] != '\\'))
+    if (raw.len == 0 || memchr(first_bytes, raw.data[0], sizeof first_bytes) == NULL)
         return NULL;
     if (memchr(raw.data, '\\', raw.len) != NULL)
         raw = slice_of(decoded, json_string_decode(decoded, sizeof decoded, raw));
@@ -55,8 +59,9 @@ static void read_session(struct decision *decision)
 {
     if (!param_fields_string(&decision->fields, PARAM_SESSION, decision->message->bytes,
                              decision->scratch.session_id, sizeof decision->scratch.session_id,
-                             &decision->session_id))
-        decision->session_id.data = NULL;
+                             &decision->nested_id))
+        decision->nested_id.data = NULL;
+    decision->session_id = decision->nested_id;
 }
 
 void subject_read(struct decision *decision)
@@ -66,6 +71,8 @@ void subject_read(struct decision *decision)
     const struct method *method = NULL;
     bool from_client = decision->from->pool == NULL;
 
+    decision->nested_id.data = NULL;
+    decision->use = SESSION_USED;
     if (message->method.data != NULL)
         method = method_named(message->method);
     if (method == NULL && !pool->mode.session_in_params &&
@@ -76,6 +83,9 @@ void subject_read(struct decision *decision)
     if (pool->mode.session_in_params)
         read_session(decision);
     if (method == NULL || !param_fields_has(&decision->fields, method->field))
+        return;
+    decision->use = method->use;
+    if (method->subject == ABOUT_NOTHING)
         return;
     decision->subject = method->subject;
     decision->subject_field = &decision->fields.at[method->field];

@@ -5,8 +5,8 @@
 
 #include "router/decision.h"
 
-/* Reads decision->session_id, fields and subject of the message as the mode of decision->pool has
- * them. */
+/* Reads decision->session_id, nested_id, use, fields and subject of the message as the mode of
+ * decision->pool has them. */
 void subject_read(struct decision *decision);
 
 /* A notification about a request goes to the peer at the other end of it. `own` has the requests of

@@ -19,25 +19,100 @@ static struct slice session_key(const struct decision *decision, struct slice id
 
 /* --- answers (spec 6.3.1) --- */
 
-/* A session that the answer names is the asker's (ACP session/new). */
-static int start_session(struct decision *decision, struct peer *asker)
+/* The session that a result names (ACP session/new). */
+static bool read_named(struct decision *decision, struct slice *id)
 {
-    struct sessions *sessions = &decision->router->sessions;
     const struct message *message = decision->message;
-    char buffer[SESSIONS_KEY_MAX];
-    struct slice id;
 
     if (!message->has_result)
-        return STDIO_BUS_OK;
+        return false;
     param_fields_find(&decision->fields, message->bytes, 0);
-    if (!param_fields_string(&decision->fields, PARAM_RESULT_SESSION, message->bytes,
-                             decision->scratch.session_id, sizeof decision->scratch.session_id,
-                             &id))
-        return STDIO_BUS_OK;
-    id = session_key(decision, id, buffer);
-    if (sessions_find(sessions, id) != NULL || !shares_left_of_sessions(decision->router, asker))
-        return STDIO_BUS_OK;
-    return sessions_add(sessions, id, decision->from, asker) != NULL ? STDIO_BUS_OK : STDIO_BUS_ERR;
+    return param_fields_string(&decision->fields, PARAM_RESULT_SESSION, message->bytes,
+                               decision->scratch.session_id, sizeof decision->scratch.session_id,
+                               id);
+}
+
+/* The client that loads the session at this worker. Of several the last one. NULL: none. */
+static struct peer *loading_client(const struct peer *worker, struct slice id)
+{
+    const struct list_node *node;
+
+    for (node = worker->loading.head.prev; node != &worker->loading.head; node = node->prev) {
+        const struct request_extras *extras = list_entry(node, struct request_extras, loading);
+
+        if (slice_equal(extras->loads, id))
+            return extras->request->asker;
+    }
+    return NULL;
+}
+
+/* The asker's session of this id at the worker; it begins, if it is not known. NULL: the answer is
+ * not for the asker. */
+static struct session *start_session(struct decision *decision, struct request *request,
+                                     struct slice id)
+{
+    struct sessions *sessions = &decision->router->sessions;
+    char buffer[SESSIONS_KEY_MAX];
+    struct slice key = session_key(decision, id, buffer);
+    struct session *session = sessions_find(sessions, key);
+
+    if (session != NULL && session->owner == request->asker && session->worker == decision->from)
+        return session;
+    if (session != NULL)
+        decision_fail(decision, request, "the worker named a session of another client");
+    else if (!shares_left_of_sessions(decision->router, request->asker))
+        decision_fail(decision, request, "too many sessions (max_sessions %zu)", sessions->max);
+    else
+        return sessions_add(sessions, key, decision->from, request->asker);
+    return NULL;
+}
+
+/* The session that the request has loaded is the asker's from now on, whoever owned it. */
+static bool take_session(struct decision *decision, struct request *request)
+{
+    struct slice id = request->extras->loads;
+    char buffer[SESSIONS_KEY_MAX];
+    struct session *session = sessions_find(&decision->router->sessions,
+                                            session_key(decision, id, buffer));
+    bool known = session != NULL && session->worker == decision->from;
+
+    if (!decision->message->has_result || decision->message->has_error) {
+        if (known)
+            session->load_failed = true;
+        return true;
+    }
+    if (!known) {
+        session = start_session(decision, request, id);
+    } else if (session->owner != request->asker) {
+        decision->former_owner = session->owner;
+        session_give(session, request->asker);
+    }
+    if (session == NULL)
+        return false;
+    session->load_failed = false;
+    return true;
+}
+
+/* What the answer says of sessions. False: the answer is not for the asker. */
+static bool answer_sessions(struct decision *decision, struct request *request)
+{
+    const struct request_extras *extras = request->extras;
+    struct session *session;
+    struct slice id;
+
+    if (extras == NULL)
+        return true;
+    if (extras->loads.data != NULL)
+        return take_session(decision, request);
+    if (!extras->names_session || !read_named(decision, &id))
+        return true;
+    session = start_session(decision, request, id);
+    if (session == NULL)
+        return false;
+    /* To load it before it began was a guess. */
+    if (loading_client(decision->from, id) != NULL)
+        session->load_failed = true;
+    return true;
 }
 
 static void answer(struct decision *decision)
@@ -63,8 +138,7 @@ static void answer(struct decision *decision)
         waiting_late_answer(router, request);
     } else if (request->asker->full) {
         decision_hold(decision, &request->asker->waiting);
-    } else if (request->extras == NULL || !request->extras->names_session ||
-               start_session(decision, request->asker) == STDIO_BUS_OK) {
+    } else if (answer_sessions(decision, request)) {
         decision->answered = request;
         rewrite_edit_answer(decision, request);
         decision_forward(decision, request->asker);
@@ -73,20 +147,26 @@ static void answer(struct decision *decision)
 
 /* --- requests and notifications --- */
 
-/* The client that the message can only be for: the worker's only one, or else the only one that
- * waits for an answer of it. A request that was given up may still run, and the message may belong
- * to it. */
-static struct peer *only_client(const struct peer *worker)
+/* The only client that the worker has had: its messages can only be for that one. One that left may
+ * have left a request that still runs. NULL: there is none, or more than one. */
+static struct peer *sole_client(const struct peer *worker)
 {
-    struct list_node *first = worker->bindings.head.next, *node, *following;
-    struct peer *found = NULL;
-    bool uncertain = worker->given_up > 0;
+    struct list_node *first = worker->bindings.head.next;
 
-    if (list_empty(&worker->bindings))
+    if (list_empty(&worker->bindings) || first->next != &worker->bindings.head ||
+        (worker->client_left && worker->given_up > 0))
         return NULL;
-    if (first->next == &worker->bindings.head && !(uncertain && worker->client_left))
-        return list_entry(first, struct binding, in_worker)->client;
-    if (uncertain)
+    return list_entry(first, struct binding, in_worker)->client;
+}
+
+/* The only client that waits for an answer of a sticky worker. A request that was given up may
+ * still run, and then there may be another one. */
+static struct peer *waiting_client(const struct peer *worker)
+{
+    struct list_node *node, *following;
+    struct peer *found = NULL;
+
+    if (list_empty(&worker->bindings) || worker->given_up > 0)
         return NULL;
     list_each(&worker->answering, node, following) {
         const struct request *request = list_entry(node, struct request, in_answerer);
@@ -148,8 +228,16 @@ static void broadcast(struct decision *decision)
     decision->action = ACTION_BROADCAST;
 }
 
-/* Spec 6.3.2. A session that is not known yet may be one that a request in flight is about to
- * start; but if a client of the process has left, it may have been that client's. */
+/* A session that is not known yet may be one that a request in flight is about to start. That is a
+ * guess, and no question is answered on a guess. */
+static struct peer *client_of_new_session(const struct decision *decision)
+{
+    struct peer *client = sole_client(decision->from);
+
+    return client != NULL || decision->asks ? client : waiting_client(decision->from);
+}
+
+/* Spec 6.3.2. If a client of the process has left, an unknown session may be that client's. */
 static void to_session(struct decision *decision)
 {
     struct peer *worker = decision->from, *client = NULL;
@@ -158,10 +246,16 @@ static void to_session(struct decision *decision)
         sessions_find(&decision->router->sessions,
                       session_key(decision, decision->session_id, buffer));
 
-    if (session != NULL)
+    /* A worker cannot reach the session of another process by using its id. */
+    if (session != NULL && session->worker != worker && decision->pool->mode.session_in_params)
+        session = NULL;
+    /* To the client that loads it (ACP session/load) the worker repeats what was said before. */
+    if (!decision->asks && (session == NULL || !session->load_failed))
+        client = loading_client(worker, decision->session_id);
+    if (client == NULL && session != NULL)
         client = session->owner;
-    else if (!worker->client_left)
-        client = only_client(worker);
+    else if (client == NULL && !worker->client_left)
+        client = client_of_new_session(decision);
     if (client != NULL)
         send_to(decision, client);
     else
@@ -181,7 +275,9 @@ static void without_session(struct decision *decision)
     }
     if (!decision->pool->plain && decision->asks)
         about = rewrite_question_for(decision);
-    client = about != NULL ? about->asker : only_client(decision->from);
+    client = about != NULL ? about->asker : sole_client(decision->from);
+    if (about == NULL && client == NULL)
+        client = waiting_client(decision->from);
     if (client != NULL)
         send_to(decision, client);
     else if (clients == CLIENTS_EXCLUSIVE && !decision->asks)

@@ -308,7 +308,8 @@ static void to_bound(struct decision *decision, struct group *pool)
         (decision->asks && decision_refused_request(decision, &router->from_clients)) ||
         !is_ready(decision, worker))
         return;
-    if (decision->session_id.data != NULL && pool->mode.clients == CLIENTS_STICKY) {
+    if (decision->session_id.data != NULL && pool->mode.clients == CLIENTS_STICKY &&
+        !pool->mode.session_in_params) {
         /* Each worker has session ids of its own, so that two workers may use one id. */
         key = sessions_scoped_key(buffer, worker, decision->session_id);
         if (sessions_find(&router->sessions, key) != NULL)
@@ -376,6 +377,9 @@ static void to_pool(struct decision *decision)
             return;
         }
         session = find_session(decision);
+        /* A session that is named in params begins with an answer, not here. */
+        if (session == NULL && decision->session_id.data == decision->nested_id.data)
+            decision->session_id.data = NULL;
     }
     to_any(decision, group, session);
 }

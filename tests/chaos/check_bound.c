@@ -43,6 +43,8 @@ void check_session_seen(const struct chaos *chaos, struct incarnation *worker,
 {
     struct session *session = ledger_session_in(&worker->sessions, entry->session->name);
 
+    if (session->owner == 0 && wire_session_in_params)
+        return; /* of a process that is gone: no client owns it here */
     if (session->owner == 0)
         session->owner = entry->conn;
     if (!client_stays(chaos, session->owner)) /* the daemon may see its end at any time */

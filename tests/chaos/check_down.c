@@ -301,7 +301,7 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
     snprintf(sessions, sizeof sessions, "too many sessions (max_sessions %u)",
              chaos_max_sessions(chaos));
     if (strcmp(text, sessions) == 0)
-        return request->session != NULL ? NULL : "it is in no session";
+        return request->session != NULL || wire_session_in_params ? NULL : "it is in no session";
     if (chaos_exclusive(chaos) && strcmp(text, BUSY) == 0)
         return waited_ms >= LIMIT_BUSY_SEC * 1000 - 20 ? NULL : "too early";
     if (strcmp(text, "id is still in use by another request that is in flight") == 0)

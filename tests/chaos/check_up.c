@@ -50,6 +50,8 @@ static void check_binding(struct chaos *chaos, struct session *session,
         else
             session->endings--;
     }
+    if (wire_session_in_params)
+        return;
     session->before[session->moves++ % SESSION_BEFORE] = session->worker;
     session->worker = worker->origin;
     session->owner = entry->conn; /* the first message binds the session */
@@ -179,6 +181,8 @@ static const char *find_error_fault(const struct chaos *chaos, const struct entr
         return unroutable ? NULL : "the question was for no client";
     if (question == NULL)
         return "the question is not open";
+    if (unroutable && wire_session_in_params && question->session != NULL && question->conn == 0)
+        return NULL; /* the session is one of another worker */
     if (question->calm)
         return "the phase is calm";
     if (unroutable && (question->session != NULL || chaos_exclusive(chaos)) &&
@@ -278,6 +282,8 @@ static void say_event(struct chaos *chaos, struct incarnation *worker, struct en
 
     if (owner != 0)
         expect(chaos, event, owner);
+    else if (event->session != NULL && wire_session_in_params)
+        event->calm = false; /* of a session of another worker: it goes nowhere */
     if (event->session != NULL || !chaos_sticky(chaos))
         return;
     event->to_all = true;

@@ -117,10 +117,12 @@ static struct session *choose_session(struct chaos *chaos, struct client *client
 
     if (dice_chance(dice, 400))
         return NULL;
+    if (wire_session_in_params) /* such sessions begin with the answers that name them */
+        return client->session_count > 0
+                   ? client->sessions[dice_below(dice, (uint32_t)client->session_count)]
+                   : NULL;
     if (client->profile.visits)
         return use_own_session(chaos, client);
-    if (wire_session_in_params && client->session_count > 0 && dice_chance(dice, 400))
-        return client->sessions[dice_below(dice, (uint32_t)client->session_count)];
     if (dice_chance(dice, 400))
         own = 0;
     if (own > 0)

@@ -83,7 +83,9 @@ static void fail_line(const struct peer *peer, const char *what, struct span lin
 
 static void take_answer(struct peer *peer, struct span line, struct span id)
 {
-    bool is_error = json_get(line, "error").data != NULL;
+    /* The second one: the worker's question was refused, since a restart has ended the session. */
+    bool is_error = json_get(line, "error").data != NULL ||
+                    json_get(line, "result.error").data != NULL;
     long number = json_long(id, -1);
     size_t i;
 

@@ -366,11 +366,11 @@ static void notify(struct peer *ann, struct peer *ben)
         run_fail(ann->run, "a notification for a session is lost");
 }
 
-/* Sessions named by the client and by the worker; short and long tokens. */
+/* Sessions that answers name; short and long tokens. */
 static void share(struct peer *ann, struct peer *ben)
 {
     peer_ask(ann, 1, ",'result':{'sessionId':'Ann'}", ",'method':'plain'");
-    peer_ask(ben, 1, ",'sessionId':'Ben'", "");
+    peer_ask(ben, 1, ",'result':{'sessionId':'Ben'}", ",'method':'plain'");
     peer_await(ann);
     peer_await(ben);
     for (unsigned id = 2; id < 22; id++)

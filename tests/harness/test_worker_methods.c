@@ -445,6 +445,7 @@ static const struct method {
     {"reply_text", do_reply_text},
     {"progress", do_progress},
     {"update", do_update},
+    {"session/load", do_update},
     {"last_note", do_last_note},
     {"die", do_die},
     {"close_stdout", do_close_stdout},

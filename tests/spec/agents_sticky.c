@@ -129,12 +129,75 @@ TEST(agents_large_messages_are_rewritten)
     }
 }
 
+/* The worker's answer names the session. */
+static void begin_session(struct client *client, const char *id)
+{
+    client_ask(client, "0", NULL, "plain", test_format("{'result':{'sessionId':'%s'}}", id));
+}
+
+/* The second client names the session before the worker gives it to the first one. */
+TEST(security_sessions_are_not_guessed)
+{
+    struct daemon *daemon = START(.pools = AGENTS(1, "'protocol':'acp'"));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    client_ask(b, "1", NULL, "echo", "{'sessionId':'s'}");
+    client_send(b, "{'method':'x','params':{'sessionId':'s'}}");
+    client_request(b, "2", NULL, "plain", "{'sessionId':'s'}");
+    client_result(b, "2");
+    begin_session(a, "s");
+    client_send(b, SAY("{'method':'session/update','params':{'sessionId':'s'}}"));
+    client_expect(a, "{'method':'session/update','params':{'sessionId':'s'}}");
+    client_send(b, SAY("{'id':'allow?','method':'m','params':{'sessionId':'s'}}"));
+    client_expect(a, "{'id':2,'method':'m','params':{'sessionId':'s'}}");
+    client_expect_quiet(b);
+    /* A second answer that names it. */
+    client_request(b, "3", NULL, "plain", "{'result':{'sessionId':'s'}}");
+    client_error(b, "3", -32000, "session of another client");
+    client_expect_quiet(a);
+}
+
+/* session/load: the replay and all that follows are for the client that loads it. */
+TEST(agents_loaded_session_moves)
+{
+    struct daemon *daemon = START(.pools = AGENTS(1, "'protocol':'acp'"));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    begin_session(a, "s");
+    client_request(b, "1", NULL, "session/load", "{'sessionId':'s','n':1}");
+    client_expect(b, "{'jsonrpc':'2.0','method':'session/update',"
+                     "'params':{'sessionId':'s','n':1}}");
+    client_result(b, "1");
+    daemon_wait_log(daemon, " INFO .*client=1.* lost the session s: client=2.* has loaded it");
+    client_send(a, SAY("{'method':'session/update','params':{'sessionId':'s','n':2}}"));
+    client_expect(b, "{'method':'session/update','params':{'sessionId':'s','n':2}}");
+    client_expect_quiet(a);
+    /* Sessions that the daemon does not know, for example those of an earlier process. */
+    client_request(a, "2", NULL, "session/load", "{'sessionId':'old','n':3}");
+    client_expect(a, "{'jsonrpc':'2.0','method':'session/update',"
+                     "'params':{'sessionId':'old','n':3}}");
+    client_result(a, "2");
+    client_send(b, SAY("{'method':'session/update','params':{'sessionId':'old','n':4}}"));
+    client_expect(a, "{'method':'session/update','params':{'sessionId':'old','n':4}}");
+    client_expect_quiet(b);
+}
+
+/* The processes of a shared pool choose one id: the second client gets an error. */
+TEST(agents_two_processes_with_one_session_id)
+{
+    static const char params[] = "{'result':{'sessionId':'s'}}";
+    struct daemon *daemon = START(.pools = AGENTS(2, "'session':'params.sessionId'"));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    client_ask(a, "1", NULL, "plain", params);
+    client_request(b, "1", NULL, "plain", params);
+    client_error(b, "1", -32000, "session of another client");
+    daemon_wait_log(daemon, " WARN .*worker=.* discarded a message .id 1");
+}
+
 TEST(agents_sessions_are_learned_and_owned)
 {
     struct daemon *daemon = START(.pools = AGENTS(1, "'protocol':'acp'"));
     struct client *a = client_connect(daemon), *b = client_connect(daemon);
-    client_ask(a, "0", NULL, "plain", "{'sessionId':'of a'}");
-    client_ask(b, "0", NULL, "plain", "{'sessionId':'of b'}");
+    begin_session(a, "of a");
+    begin_session(b, "of b");
     client_send(b, SAY("{'method':'session/update','params':{'sessionId':'of a','n':1}}"));
     client_expect(a, "{'method':'session/update','params':{'sessionId':'of a','n':1}}");
     client_send(a, SAY("{'method':'session/update','params':{'sessionId':'of b','n':2}}"));

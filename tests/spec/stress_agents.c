@@ -147,7 +147,7 @@ static void act(struct user *user)
                 user->pool);
 }
 
-/* The same with the session, which the first such request creates. */
+/* Loads the session, which begins with the answer; the update comes before that. */
 static void act_in_session(struct user *user)
 {
     unsigned i = pick(IDS);
@@ -156,7 +156,8 @@ static void act_in_session(struct user *user)
     user->waits[i] = ++last_number;
     user->reports[i] = true;
     client_send(user->client,
-                "{'params':{'sessionId':'s%u','n':%u},'method':'update','id':%s,'pool':'acp'}",
+                "{'params':{'sessionId':'s%u','n':%u},'method':'session/load','id':%s,"
+                "'pool':'acp'}",
                 user->tag, last_number, ids[i]);
 }
 

@@ -89,7 +89,7 @@ static bool add(struct entry *entry, const unsigned tokens[EXTRAS_TOKENS], const
             given[i].raw = given[i].value.text;
         entry->tokens[i] = tokens[i];
     }
-    entry->extras = extras_new(&recycled, given);
+    entry->extras = extras_new(&recycled, given, slice_of(NULL, 0));
     if (entry->extras == NULL)
         return false;
     if (extras_link(entry->extras, &by_token, asker, answerer) != STDIO_BUS_OK) {

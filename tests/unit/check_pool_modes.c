@@ -241,6 +241,9 @@ TEST(sticky_clients_stay_when_the_worker_restarts)
     struct peer *a = add_client();
 
     POOL("p", 2, STICKY, NESTED);
+    give(a, "{'id':1,'method':'m'}");
+    give(&workers[0], "{'id':1,'result':{'sessionId':'s'}}");
+    ck_assert_uint_eq(router.sessions.table.count, 1);
     give(a, "{'id':1,'method':'m','params':{'sessionId':'s'}}");
     departure_worker(&router, &workers[0], note_unanswered, NULL);
     ck_assert_str_eq(reported, "c0:1 ");
@@ -259,19 +262,214 @@ TEST(sticky_clients_stay_when_the_worker_restarts)
 
 /* --- sessions --- */
 
+#define UPDATE(id) "{'method':'u','params':{'sessionId':'" id "'}}"
+#define QUESTION(id) "{'id':1,'method':'u','params':{'sessionId':'" id "'}}"
+#define LOAD(id) "{'id':7,'method':'session/load','params':{'sessionId':'" id "'}}"
+
+/* The client's request 9, which the worker answers with the name of a session. */
+static void start_session(struct peer *client, struct peer *worker, const char *id)
+{
+    char text[100];
+
+    give(client, "{'id':9,'method':'session/new'}");
+    snprintf(text, sizeof text, "{'id':9,'result':{'sessionId':'%s'}}", id);
+    expect_unchanged(worker, text, client);
+}
+
 TEST(sessions_in_params)
 {
     struct peer *a = add_client(), *b = add_client();
 
     POOL("p", 1, STICKY, NESTED);
-    give(a, "{'method':'m','params':{'sessionId':'s'}}");
+    start_session(a, &workers[0], "s");
+    start_session(b, &workers[0], "t");
     give(b, "{'method':'m','params':{'sessionId':'t'},'sessionId':'s'}");
-    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'s'}}", a);
-    expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'\\u0074'}}", b);
-    expect_unchanged(&workers[0], "{'id':1,'method':'u','params':{'sessionId':'t'}}", b);
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+    expect_unchanged(&workers[0], UPDATE("\\u0074"), b);
+    expect_unchanged(&workers[0], QUESTION("t"), b);
     expect_refused(give(&workers[0], "{'id':2,'method':'u','params':{'sessionId':'x'}}"),
                    "no such session");
     expect_action(give(&workers[0], "{'method':'u','sessionId':'s'}"), ACTION_BROADCAST);
+}
+
+/* A client that names a session first is not its owner. row: in a shared pool */
+TEST_ROWS(sessions_are_not_guessed, 2)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    add_pool("p", 1, (struct pool_mode){NESTED, .clients = row ? CLIENTS_SHARED : CLIENTS_STICKY});
+    expect_unchanged(b, "{'id':1,'method':'m','params':{'sessionId':'s'}}", &workers[0]);
+    expect_unchanged(b, "{'method':'m','params':{'sessionId':'s'}}", &workers[0]);
+    ck_assert_uint_eq(router.sessions.table.count, 0);
+    start_session(a, &workers[0], "s");
+    expect_unchanged(&workers[0], "{'id':1,'result':{'sessionId':'s'}}", b);
+    expect_unchanged(&workers[0], QUESTION("s"), a);
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+    /* Nor is one that asks for the answer that names it. */
+    give(b, "{'id':2,'method':'session/new'}");
+    expect_failed(give(&workers[0], "{'id':2,'result':{'sessionId':'s'}}"), b, "another client");
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+    ck_assert_uint_eq(router.from_clients.active_count, 0);
+}
+
+/* No question is answered by a client that may have nothing to do with it. */
+TEST(questions_in_unknown_sessions_are_refused)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, NESTED);
+    give(a, "{'method':'m'}");
+    expect_unchanged(&workers[0], QUESTION("s"), a);
+    give(b, "{'id':1,'method':'session/new'}");
+    expect_unchanged(&workers[0], UPDATE("s"), b);
+    expect_refused(give(&workers[0], "{'id':3,'method':'u','params':{'sessionId':'s'}}"),
+                   "no such session");
+}
+
+/* --- sessions that are loaded --- */
+
+/* row: session/load, session/resume */
+TEST_ROWS(loaded_sessions_move_to_the_client_that_loads_them, 2)
+{
+    struct peer *a = add_client(), *b = add_client();
+    char load[100];
+
+    POOL("p", 1, STICKY, NESTED);
+    snprintf(load, sizeof load, "{'id':7,'method':'session/%s','params':{'sessionId':'s'}}",
+             row == 0 ? "load" : "resume");
+    start_session(a, &workers[0], "s");
+    expect_unchanged(b, load, &workers[0]);
+    expect_unchanged(&workers[0], UPDATE("s"), b); /* what was said before */
+    expect_unchanged(&workers[0], QUESTION("s"), a);
+    ck_assert_ptr_eq(give(&workers[0], "{'id':7,'result':{}}")->decision.former_owner, a);
+    expect_unchanged(&workers[0], UPDATE("s"), b);
+    expect_unchanged(&workers[0], "{'id':2,'method':'u','params':{'sessionId':'s'}}", b);
+    /* The former owner may still speak in it; what is said there is for the new one. */
+    expect_unchanged(a, "{'id':1,'method':'m','params':{'sessionId':'s'}}", &workers[0]);
+    expect_unchanged(&workers[0], UPDATE("s"), b);
+    expect_unchanged(&workers[0], "{'id':1,'result':0}", a);
+    /* It ends with the new owner. */
+    leave(a);
+    expect_unchanged(&workers[0], UPDATE("s"), b);
+    leave(b);
+    ck_assert_uint_eq(router.sessions.table.count, 0);
+}
+
+/* What a process has stored is unknown to the router; the replay comes before the answer. */
+TEST(loaded_sessions_begin_with_the_answer)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, NESTED);
+    give(a, "{'id':1,'method':'m'}");
+    give(b, LOAD("s"));
+    expect_unchanged(&workers[0], UPDATE("s"), b);
+    expect_refused(give(&workers[0], QUESTION("s")), "no such session");
+    ck_assert_uint_eq(router.sessions.table.count, 0);
+    ck_assert_ptr_null(give(&workers[0], "{'id':7,'result':null}")->decision.former_owner);
+    expect_unchanged(&workers[0], QUESTION("s"), b);
+    /* Again, by its owner. */
+    give(b, LOAD("s"));
+    ck_assert_ptr_null(give(&workers[0], "{'id':7,'result':{}}")->decision.former_owner);
+    ck_assert_uint_eq(router.sessions.table.count, 1);
+}
+
+/* row: an error, an error beside a result. */
+TEST_ROWS(sessions_stay_where_they_are_when_loading_fails, 2)
+{
+    static const char *const errors[] = {"{'id':7,'error':0}", "{'id':7,'result':0,'error':0}"};
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, NESTED);
+    start_session(a, &workers[0], "s");
+    give(b, LOAD("s"));
+    expect_unchanged(&workers[0], errors[row], b);
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+    /* The next attempt hears nothing of it. */
+    give(b, LOAD("s"));
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+    ck_assert_ptr_eq(give(&workers[0], "{'id':7,'result':{}}")->decision.former_owner, a);
+    give(a, LOAD("s"));
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+    leave(a);
+    expect_unchanged(&workers[0], UPDATE("s"), b);
+}
+
+/* Requests to load a session that another client's answer then names. */
+TEST(loading_ahead_hears_nothing)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, NESTED);
+    give(b, LOAD("s"));
+    start_session(a, &workers[0], "s");
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+    expect_unchanged(&workers[0], QUESTION("s"), a);
+    expect_unchanged(&workers[0], "{'id':7,'error':0}", b);
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+}
+
+/* A late success of a request to load that was given up moves nothing. */
+TEST(loading_that_was_given_up)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, NESTED);
+    start_session(a, &workers[0], "s");
+    give(b, LOAD("s"));
+    give(b, "{'method':'notifications/cancelled','params':{'requestId':7}}");
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+    expect_action(give(&workers[0], "{'id':7,'result':{}}"), ACTION_DROP);
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+    ck_assert(list_empty(&workers[0].loading));
+}
+
+TEST(forked_sessions_begin_with_the_answer)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, NESTED);
+    start_session(a, &workers[0], "s");
+    give(b, "{'id':7,'method':'session/fork','params':{'sessionId':'s'}}");
+    give(&workers[0], "{'id':7,'result':{'sessionId':'t'}}");
+    expect_unchanged(&workers[0], UPDATE("t"), b);
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+}
+
+/* Two processes of a shared pool choose the same id. */
+TEST(second_session_of_one_id_in_a_shared_pool_is_an_error)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 2, NESTED);
+    give(a, "{'id':1,'method':'session/new'}");
+    give(b, "{'id':1,'method':'session/new'}");
+    expect_unchanged(&workers[0], "{'id':1,'result':{'sessionId':'s'}}", a);
+    expect_failed(give(&workers[1], "{'id':1,'result':{'sessionId':'s'}}"), b, "another client");
+    expect_unchanged(&workers[0], UPDATE("s"), a);
+    expect_refused(give(&workers[1], UPDATE("s")), "no such session");
+    expect_unchanged(b, "{'method':'m','params':{'sessionId':'s'}}", &workers[0]);
+    /* Another client loads it: at the process that has it. */
+    expect_unchanged(b, LOAD("s"), &workers[0]);
+    ck_assert_ptr_eq(give(&workers[0], "{'id':7,'result':{}}")->decision.former_owner, a);
+    expect_unchanged(&workers[0], UPDATE("s"), b);
+}
+
+/* The session that counts is the agent's, whatever the top level says. */
+TEST(top_level_session_is_not_loaded)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("plain", 1, .clients = CLIENTS_SHARED);
+    POOL("nested", 1, NESTED);
+    give(a, "{'id':9,'method':'session/new','pool':'nested'}");
+    give(&workers[1], "{'id':9,'result':{'sessionId':'s'}}");
+    expect_unchanged(b,
+                     "{'id':7,'method':'session/load','sessionId':'s','params':{'sessionId':'t'}}",
+                     &workers[1]);
+    ck_assert_ptr_null(give(&workers[1], "{'id':7,'result':{}}")->decision.former_owner);
+    expect_unchanged(&workers[1], UPDATE("s"), a);
+    expect_unchanged(&workers[1], UPDATE("t"), b);
 }
 
 TEST(sessions_of_clients_that_left_are_not_for_others)
@@ -342,6 +540,7 @@ TEST(shared_sessions_stay_with_their_worker)
     expect_unchanged(b, "{'method':'m','params':{'sessionId':'s'}}", &workers[0]);
     expect_unchanged(b, "{'method':'m','params':{'sessionId':'s'}}", &workers[0]);
     expect_unchanged(b, "{'method':'m','params':{'sessionId':'new'}}", &workers[1]);
+    expect_unchanged(b, "{'method':'m','params':{'sessionId':'new'}}", &workers[0]);
     expect_unchanged(&workers[0], "{'method':'u','params':{'sessionId':'s'}}", a);
     expect_refused(give(&workers[0], "{'id':9,'method':'u','params':{'sessionId':'x'}}"),
                    "no such session");
@@ -365,10 +564,13 @@ TEST(sessions_have_their_limit)
 
     router.sessions.max = 1;
     POOL("p", 1, STICKY, NESTED);
-    give(a, "{'method':'m','params':{'sessionId':'s'}}");
-    expect_refused(give(a, "{'id':1,'method':'m','params':{'sessionId':'t'}}"), "max_sessions");
+    POOL("q", 1, STICKY);
+    start_session(a, &workers[0], "s");
+    expect_refused(give(a, "{'id':1,'method':'m','sessionId':'t','pool':'q'}"), "max_sessions");
     give(a, "{'id':1,'method':'m'}");
-    expect_unchanged(&workers[0], "{'id':1,'result':{'sessionId':'t'}}", a);
+    expect_failed(give(&workers[0], "{'id':1,'result':{'sessionId':'t'}}"), a, "max_sessions");
+    give(a, LOAD("t"));
+    expect_failed(give(&workers[0], "{'id':7,'result':{}}"), a, "max_sessions");
     ck_assert_uint_eq(router.sessions.table.count, 1);
 }
 

@@ -356,7 +356,7 @@ TEST(numbers_of_other_clients_cannot_be_named)
 #define NAMING(pool)                                                                               \
     {                                                                                              \
         "{'pool':'" pool "','sessionId':'a','id':4,'method':'m'}",                                 \
-            "{'pool':'" pool "','sessionId':'a','id':6,'method':'m'}",                             \
+            "{'pool':'" pool "','sessionId':'a','id':8,'method':'m'}",                             \
             "{'pool':'" pool "','sessionId':'a','method':'$/cancelRequest','params':{'id':2}}",    \
             "{'pool':'" pool "','sessionId':'a','id':7,'result':1}"                                \
     }
@@ -370,13 +370,16 @@ TEST_ROWS(session_is_of_the_pool_of_its_worker, 2)
 
     POOL("plain", 1, .clients = CLIENTS_SHARED);
     POOL("nested", 1, REWRITE, NESTED);
-    give(a, "{'pool':'nested','id':1,'method':'m','params':{'sessionId':'a'}}");
+    give(a, "{'pool':'nested','id':1,'method':'m'}");
+    give(b, "{'pool':'nested','id':1,'method':'m'}");
+    give(&workers[1], "{'id':2,'result':{'sessionId':'a'}}");
+    give(&workers[1], "{'id':4,'result':{'sessionId':'b'}}");
     give(b, "{'pool':'nested','id':1,'method':'m','params':{'sessionId':'b'}}");
     expect(give(a, text[0]), &workers[1], text[1]);
     expect_action(give(a, text[2]), ACTION_DROP);
     expect_action(give(a, text[3]), ACTION_DISCARD);
-    expect(give(&workers[1], "{'id':4,'result':1}"), b, "{'id':1,'result':1}");
-    expect(give(&workers[1], "{'id':6,'result':1}"), a, "{'id':4,'result':1}");
+    expect(give(&workers[1], "{'id':6,'result':1}"), b, "{'id':1,'result':1}");
+    expect(give(&workers[1], "{'id':8,'result':1}"), a, "{'id':4,'result':1}");
 }
 
 /* A session that no worker of that pool has. */

@@ -119,6 +119,8 @@ static inline struct delivery *give_bytes(struct peer *from, const char *bytes, 
     else
         to_client(decision);
     QUICK_ASSERT(peer_held(from) == (decision->action == ACTION_HOLD));
+    if (decision->action == ACTION_FAIL)
+        decision_delivered(decision);
     if (decision->action != ACTION_FORWARD)
         return &delivery;
     out = splice_len(len, decision->edits, decision->edit_count);
@@ -169,6 +171,15 @@ static inline struct delivery *give(struct peer *from, const char *text)
         struct delivery *refused_ = (delivery_);                                                   \
         ck_assert_int_eq(refused_->decision.action, ACTION_REFUSE);                                \
         ck_assert_ptr_nonnull(strstr(refused_->decision.text, (word_)));                           \
+    } while (0)
+
+/* The client gets an error in place of this answer. */
+#define expect_failed(delivery_, to_, word_)                                                       \
+    do {                                                                                           \
+        struct delivery *failed_ = (delivery_);                                                    \
+        ck_assert_int_eq(failed_->decision.action, ACTION_FAIL);                                   \
+        ck_assert_ptr_eq(failed_->decision.to, (to_));                                             \
+        ck_assert_ptr_nonnull(strstr(failed_->decision.text, (word_)));                            \
     } while (0)
 
 /* The peer is the next that is released. */
