@@ -12,7 +12,7 @@
 #define STALL_BYTES 65536
 #define STALL_BYTES_TCP (4 * STALL_BYTES)
 #define HOARD_BURST 40
-#define WAVE_MS 2500 /* from one poisoning to the next */
+#define WAVE_MS 5000 /* from one poisoning to the next */
 #define POISONED_IDS 10
 
 const char *const hostile_words[] = {"close", "stall", "hoard", "poison", "odd-id", "big", NULL};

@@ -262,7 +262,8 @@ static void siege(struct chaos *chaos, int64_t ms)
     siege_end(chaos);
     enter(chaos, PHASE_SETTLE);
     thin_out(chaos, 0);
-    steps_for(chaos, SIEGE_ABANDONED_SEC * 1000); /* a wakeup frees each id */
+    /* A wakeup ends each closed connection, and another one frees its ids. */
+    steps_for(chaos, (SIEGE_HALF_CLOSE_SEC + SIEGE_ABANDONED_SEC) * 1000);
     wait_until_seen(chaos);
 }
 

@@ -127,6 +127,12 @@ static void count_wait(struct patience *patience, int64_t waited_ms)
     patience->count++;
 }
 
+/* How long an id is taken after its client has closed; over TCP that is not noticed at once. */
+static int64_t poisoned_ms(const struct chaos *chaos)
+{
+    return (SIEGE_ABANDONED_SEC + (chaos->options.tcp ? SIEGE_HALF_CLOSE_SEC : 0)) * 1000;
+}
+
 void siege_answered(struct chaos *chaos, const struct client *client, const struct entry *request)
 {
     int64_t waited_ms = chaos->now_ms - request->sent_ms;
@@ -136,7 +142,7 @@ void siege_answered(struct chaos *chaos, const struct client *client, const stru
         return;
     count_wait(&chaos->patience, waited_ms);
     if (!has_own_ids(client))
-        limit_ms += ROUNDS_OF_POISON * SIEGE_ABANDONED_SEC * 1000;
+        limit_ms += ROUNDS_OF_POISON * poisoned_ms(chaos);
     if (waited_ms > stretched(limit_ms))
         client_violation(chaos, client, "waited %" PRId64 " ms for the answer to request %llu%s",
                          waited_ms, request->serial.number,
