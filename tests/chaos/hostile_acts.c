@@ -8,7 +8,7 @@
 
 #define LONG_MS 1000000000
 /* Of all answers to one member, more than the kernel's buffers hold. */
-#define STALL_ANSWERS 24
+#define STALL_ANSWERS 12
 #define STALL_BYTES 65536
 #define STALL_BYTES_TCP (4 * STALL_BYTES)
 #define HOARD_BURST 40

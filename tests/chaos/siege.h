@@ -28,7 +28,7 @@ struct patience {                          /* of honest clients */
     unsigned long long waits[SIEGE_WAITS]; /* answers by their milliseconds, the last: and more */
     unsigned long long count;              /* of these */
     bool visits;                           /* visitors come and go */
-    int64_t last_ms;                       /* the last look at the clients */
+    int64_t begun_ms, last_ms;             /* the siege; the last look at the clients */
     int64_t stalled_ms[CLIENTS_MAX];       /* of each slot, in this siege */
     int64_t most_stalled_ms;               /* of one client in one siege */
     long peak_kib;                         /* the daemon's memory in a siege */
