@@ -1,9 +1,12 @@
 /* The framings that announce lengths: a stream gives the same messages and the same problems
  * however it is cut; every body becomes one line with the same fields; and whatever came before,
- * the next good frame is found. The third byte of an input says which framing, and how long a body
- * may be. */
+ * the next good frame is found. The third byte of an input says which framing, how long a body may
+ * be, and whether the sender is unknown: then the first problem is the end, and nothing of HTTP or
+ * TLS is a message. */
 #include "build_config.h"
 
+#include "framing/first_frame.h"
+#include "framing/foreign.h"
 #include "framing/framing.h"
 #include "json/message.h"
 
@@ -18,11 +21,14 @@ static struct scanner scanner;
 struct verdicts {
     uint64_t digest;
     size_t messages, refused;
-    struct framing_state state; /* at the end */
+    bool ended;                   /* by what is malformed */
+    const struct framing *reader; /* and the state: at the end */
+    struct framing_state state;
 };
 
 struct stream {
     const struct framing *framing;
+    bool wary;
     size_t max_body;
     const uint8_t *data;
     size_t size;
@@ -72,13 +78,14 @@ static void read_frames(const struct framing *framing, struct verdicts *verdicts
                         const char *buffer, size_t *start, size_t end)
 {
     struct framing_state *state = &verdicts->state;
+    bool first = verdicts->reader != framing;
     size_t idle = 0;
 
     for (;;) {
         struct frame frame = {.consumed = 0};
         struct slice input = slice_of(buffer + *start, end - *start);
 
-        switch (framing->next(state, input, &frame)) {
+        switch (verdicts->reader->next(state, input, &frame)) {
         case FRAME_WAIT:
             return;
         case FRAME_WHOLE:
@@ -87,8 +94,17 @@ static void read_frames(const struct framing *framing, struct verdicts *verdicts
             check_line(slice_of(input.data, frame.consumed), &scanner.fields);
             add_bytes(&verdicts->digest, input.data, frame.consumed);
             verdicts->messages++;
+            verdicts->reader = framing;
+            first = false;
             break;
+        case FRAME_MALFORMED:
+            EXPECT(first || (state->wary && frame.fault == FRAME_FAULT_FOREIGN), "an end: %s",
+                   frame.problem);
+            add_bytes(&verdicts->digest, frame.problem, strlen(frame.problem));
+            verdicts->ended = true;
+            return;
         case FRAME_REFUSED:
+            EXPECT(!first, "a first frame is refused");
             EXPECT(frame.problem != NULL && frame.problem[0] != '\0', "no words for it");
             EXPECT(frame.fault <= FRAME_FAULT_TYPE, "fault %d", (int)frame.fault);
             EXPECT(!state->begun || state->reported, "it will be reported again");
@@ -116,6 +132,8 @@ static void check_next(const struct framing *framing, struct verdicts *verdicts,
 
     if (framing == &framing_length && verdicts->state.begun)
         return; /* it follows the rest of the frame that has begun */
+    if (verdicts->ended || (verdicts->reader != framing && verdicts->state.begun))
+        return;
     if (verdicts->state.begun) {
         framing->give_up(&verdicts->state, rest.len);
         rest.len = 0;
@@ -145,8 +163,11 @@ static void read_stream(const struct stream *stream, struct cutter *cutter,
     verdicts->state.check = &json_body_check;
     verdicts->state.check_state = &scanner;
     verdicts->state.max_body = stream->max_body;
-    stream->framing->reset(&verdicts->state);
-    while (read < stream->size) {
+    verdicts->state.wary = stream->wary;
+    verdicts->state.inner = stream->framing;
+    verdicts->reader = stream->wary ? &framing_first_frame : stream->framing;
+    verdicts->reader->reset(&verdicts->state);
+    while (read < stream->size && !verdicts->ended) {
         size_t left = stream->size - read;
         size_t piece = cutter != NULL ? cutter_next(cutter, left) : left;
         char *next = malloc(have - start + piece);
@@ -162,8 +183,10 @@ static void read_stream(const struct stream *stream, struct cutter *cutter,
     }
     EXPECT(have - start <= FRAME_MAX_HEADER_BYTES + stream->max_body, "%zu bytes are kept",
            have - start);
-    add_bytes(&verdicts->digest, &verdicts->state.begun, 1);
-    add_bytes(&verdicts->digest, &verdicts->state.reported, 1);
+    if (!verdicts->ended) {
+        add_bytes(&verdicts->digest, &verdicts->state.begun, 1);
+        add_bytes(&verdicts->digest, &verdicts->state.reported, 1);
+    }
     check_next(stream->framing, verdicts, slice_of(buffer + start, have - start));
     free(buffer);
 }
@@ -178,6 +201,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     cutter = cutter_of(data);
     stream.framing = data[CUTTER_BYTES] & 1 ? &framing_length : &framing_content_length;
+    stream.wary = (data[CUTTER_BYTES] & 2) != 0;
     stream.max_body = (size_t)data[CUTTER_BYTES] * 4;
     stream.data = data + OPTION_BYTES;
     stream.size = size - OPTION_BYTES;
@@ -186,5 +210,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     EXPECT(whole.messages == cut.messages, "%zu and %zu messages", whole.messages, cut.messages);
     EXPECT(whole.refused == cut.refused, "%zu and %zu complaints", whole.refused, cut.refused);
     EXPECT(whole.digest == cut.digest, "other messages or complaints");
+    EXPECT(whole.ended == cut.ended, "one has ended");
+    EXPECT(!stream.wary || whole.messages == 0 ||
+               foreign_start(slice_of((const char *)stream.data, stream.size)) < FOREIGN_HTTP,
+           "a message of another protocol");
     return 0;
 }

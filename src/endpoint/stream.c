@@ -102,6 +102,7 @@ int stream_open(struct stream *stream, struct transport *transport,
     struct connection_options connection = {
         .handler = &options->handler->connection,
         .framing = options->framing,
+        .max_body = options->max_body,
         .check = &json_body_check,
         .check_state = &stream->scanner,
         .context = stream->endpoint.context,
@@ -109,6 +110,7 @@ int stream_open(struct stream *stream, struct transport *transport,
         .fd_out = options->fd_out,
         .borrowed = options->borrowed,
         .skips_bad_lines = options->skips_bad_lines,
+        .wary = options->wary,
     };
 
     ASSERT(stream->endpoint.ops == &stream_ops);
@@ -116,4 +118,11 @@ int stream_open(struct stream *stream, struct transport *transport,
     stream->skipped = 0;
     stream->resumed = false;
     return connection_open(&stream->connection, transport, &connection);
+}
+
+void stream_hand_over(struct stream *stream, const struct stream_handler *handler,
+                      const struct framing *framing)
+{
+    stream->handler = handler;
+    connection_hand_over(&stream->connection, &handler->connection, framing);
 }

@@ -32,9 +32,11 @@ struct stream {
 struct stream_options {
     const struct stream_handler *handler;
     const struct framing *framing; /* of both directions; NULL: NDJSON */
+    size_t max_body;               /* the longest until stream_hand_over; 0: as in the limits */
     int fd_in, fd_out;
     bool borrowed;        /* the descriptors stay the caller's */
     bool skips_bad_lines; /* lines that are no message are logged instead of reported */
+    bool wary;            /* of an unknown peer */
 };
 
 /* Makes a zeroed stream, or one with a context, an endpoint without a connection. What it is sent
@@ -44,6 +46,11 @@ void stream_init(struct stream *stream);
 /* Opens the connection. Errors and descriptors as with connection_open. */
 int stream_open(struct stream *stream, struct transport *transport,
                 const struct stream_options *options);
+
+/* What follows the message at hand, if any, goes to another handler, in another framing
+ * (connection_hand_over). The message is dead. */
+void stream_hand_over(struct stream *stream, const struct stream_handler *handler,
+                      const struct framing *framing);
 
 /* For connection_handler: reads a frame as a message; logs that a line is skipped, and counts
  * it. */

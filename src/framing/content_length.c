@@ -2,6 +2,7 @@
 
 #include "framing/content_length.h"
 
+#include "framing/foreign.h"
 #include "framing/sized_frame.h"
 
 #define NAME "content-length:"
@@ -174,25 +175,42 @@ static bool read_length(struct slice text, uint64_t *length)
     return text.len > 0;
 }
 
-/* Reads the header line whose newline is at `looked`. Returns the problem with it, or NULL. */
-static const char *read_header(struct framing_state *state, struct slice input)
+static enum frame_status end_as_http(struct frame *frame)
+{
+    frame->fault = FRAME_FAULT_FOREIGN;
+    frame->problem = FOREIGN_HTTP_TEXT;
+    return FRAME_MALFORMED;
+}
+
+static enum frame_status refuse_header(struct frame *frame, const char *problem)
+{
+    frame->problem = problem;
+    return FRAME_REFUSED;
+}
+
+/* Reads the header line whose newline is at `looked`. FRAME_SKIP, FRAME_REFUSED with the problem
+ * alone, or FRAME_MALFORMED. */
+static enum frame_status read_header(struct framing_state *state, struct slice input,
+                                     struct frame *frame)
 {
     const char *line = input.data + state->line_start;
     struct slice name = slice_of(line, state->name_len), value;
 
     value = slice_of(line + name.len + 1, state->looked - 1 - state->line_start - name.len - 1);
     if (++state->headers > FRAME_MAX_HEADERS)
-        return "too many headers";
+        return refuse_header(frame, "too many headers");
     if (same_but_case(name, "content-length")) {
         if (state->has_length)
-            return "more than one Content-Length";
+            return refuse_header(frame, "more than one Content-Length");
         state->has_length = true;
         if (!read_length(trim_blanks(value), &state->left))
-            return "Content-Length is not a number";
+            return refuse_header(frame, "Content-Length is not a number");
     } else if (same_but_case(name, "content-type")) {
         state->wrong_type = state->wrong_type || !content_type_accepted(value);
+    } else if (state->wary && foreign_header(name)) {
+        return end_as_http(frame);
     }
-    return NULL;
+    return FRAME_SKIP;
 }
 
 /* --- the head --- */
@@ -233,10 +251,22 @@ static bool byte_fits(struct framing_state *state, unsigned char c)
     return c == '\n';
 }
 
+/* The byte at `looked` fits into no header. */
+static enum frame_status refuse_line(struct framing_state *state, struct slice input,
+                                     struct frame *frame)
+{
+    struct slice line = slice_of(input.data + state->line_start,
+                                 state->looked + 1 - state->line_start);
+
+    if (state->wary && foreign_start(line) == FOREIGN_HTTP)
+        return end_as_http(frame);
+    return refuse_head(state, frame, state->looked, FRAME_FAULT_SYNTAX, "not a header");
+}
+
 static enum frame_status head(struct framing_state *state, struct slice input, struct frame *frame)
 {
     enum line_part part;
-    const char *problem;
+    enum frame_status status;
 
     for (; state->looked < input.len; state->looked++) {
         part = (enum line_part)state->line;
@@ -244,16 +274,18 @@ static enum frame_status head(struct framing_state *state, struct slice input, s
             return refuse_head(state, frame, state->looked, FRAME_FAULT_TOO_LONG,
                                "headers are too long");
         if (!byte_fits(state, (unsigned char)input.data[state->looked]))
-            return refuse_head(state, frame, state->looked, FRAME_FAULT_SYNTAX, "not a header");
+            return refuse_line(state, input, frame);
         if (part == AT_EMPTY_LINE_END) {
             state->looked++;
             return end_head(state, frame);
         }
         if (part != AT_LINE_END)
             continue;
-        problem = read_header(state, input);
-        if (problem != NULL)
-            return refuse_head(state, frame, state->looked + 1, FRAME_FAULT_SYNTAX, problem);
+        status = read_header(state, input, frame);
+        if (status == FRAME_REFUSED)
+            return refuse_head(state, frame, state->looked + 1, FRAME_FAULT_SYNTAX, frame->problem);
+        if (status == FRAME_MALFORMED)
+            return status;
         state->line = IN_NAME;
         state->line_start = state->looked + 1;
     }

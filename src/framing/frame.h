@@ -20,7 +20,8 @@ enum frame_status {
 enum frame_fault {
     FRAME_FAULT_SYNTAX,   /* the head or the body cannot be read, or the frame is cut */
     FRAME_FAULT_TOO_LONG, /* the head or the body */
-    FRAME_FAULT_TYPE      /* the content has another type than the framing carries */
+    FRAME_FAULT_TYPE,     /* the content has another type than the framing carries */
+    FRAME_FAULT_FOREIGN   /* the stream is of another protocol: it gets no reply */
 };
 
 struct frame {
@@ -53,17 +54,20 @@ struct body_check {
 
 /* --- the framings --- */
 
-/* Where a stream is within its current frame. The owner sets the first three members. */
+/* Where a stream is within its current frame. The owner sets the members of the first group. */
 struct framing_state {
     const struct body_check *check;
     void *check_state;
     size_t max_body; /* longest body; a framing that announces lengths refuses a longer one */
+    bool wary;       /* what only HTTP has is malformed, at any time */
+    const struct framing *inner; /* of framing_first_frame */
 
     bool begun;    /* part of a frame is here, and the rest is awaited */
     bool reported; /* that frame was refused already */
     bool timed;    /* the owner's: the time of that frame runs; false again for the next one */
 
     /* The framing's own. */
+    bool looked_at_start; /* the first bytes are not another protocol's */
     bool has_length, wrong_type;
     bool leftover;       /* what comes may be the rest of a frame that was refused */
     unsigned char part;  /* of the frame, that the next byte belongs to */

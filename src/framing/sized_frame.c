@@ -7,7 +7,12 @@
 void sized_frame_reset(struct framing_state *state)
 {
     *state = (struct framing_state){
-        .check = state->check, .check_state = state->check_state, .max_body = state->max_body};
+        .check = state->check,
+        .check_state = state->check_state,
+        .max_body = state->max_body,
+        .wary = state->wary,
+        .inner = state->inner,
+    };
 }
 
 void sized_frame_end(struct framing_state *state)

@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "framing/first_frame.h"
 
 /* --- opening --- */
 
@@ -80,10 +81,26 @@ static void close_own(const struct connection *connection, const struct connecti
     errno = error;
 }
 
+/* Ready for the first frame. */
+static void start_framing(struct connection *connection, const struct framing *framing,
+                          size_t max_body)
+{
+    const struct limits *limits = connection->transport->limits;
+    struct framing_state *state = &connection->framing_state;
+
+    connection->framing = framing != NULL ? framing : &framing_ndjson;
+    connection->has_lines = connection->framing->prefix == NULL;
+    connection->reader = state->wary ? &framing_first_frame : connection->framing;
+    state->inner = connection->framing;
+    state->max_body = max_body;
+    if (max_body == 0)
+        state->max_body = connection->has_lines ? limits->max_input_buffer : limits->max_frame_body;
+    connection->reader->reset(state);
+}
+
 int connection_open(struct connection *connection, struct transport *transport,
                     const struct connection_options *options)
 {
-    const struct limits *limits = transport->limits;
     bool shares_in, shares_out;
 
     ASSERT(!connection_is_open(connection) && options->handler != NULL && options->check != NULL);
@@ -91,17 +108,15 @@ int connection_open(struct connection *connection, struct transport *transport,
     *connection = (struct connection){
         .transport = transport,
         .handler = options->handler,
-        .framing = options->framing != NULL ? options->framing : &framing_ndjson,
         .context = options->context,
-        .framing_state = {.check = options->check, .check_state = options->check_state},
+        .framing_state = {.check = options->check,
+                          .check_state = options->check_state,
+                          .wary = options->wary},
         .fd_in = options->fd_in,
         .fd_out = options->fd_out,
         .skips_bad_lines = options->skips_bad_lines,
     };
-    connection->has_lines = connection->framing->prefix == NULL;
-    connection->framing_state.max_body = connection->has_lines ? limits->max_input_buffer
-                                                               : limits->max_frame_body;
-    connection->framing->reset(&connection->framing_state);
+    start_framing(connection, options->framing, options->max_body);
     timer_init(&connection->stall, connection_stalled, connection);
     timer_init(&connection->frame_time, connection_frame_time_over, connection);
     shares_in = options->borrowed && is_shared(&connection->fd_in, O_RDONLY);
@@ -119,6 +134,13 @@ int connection_open(struct connection *connection, struct transport *transport,
     connection->input_state = INPUT_OPEN;
     connection->output_state = OUTPUT_OPEN;
     return STDIO_BUS_OK;
+}
+
+void connection_hand_over(struct connection *connection, const struct connection_handler *handler,
+                          const struct framing *framing)
+{
+    connection->handler = handler;
+    start_framing(connection, framing, 0);
 }
 
 /* --- closing --- */

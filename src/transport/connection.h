@@ -11,9 +11,12 @@ struct connection_options {
     const struct body_check *check; /* of the input's bodies, with its state */
     void *check_state;
     const char *context; /* for the log: "client=3"; borrowed */
+    size_t max_body;     /* the longest frame until connection_hand_over; 0: as in the limits */
     int fd_in, fd_out;
     bool borrowed; /* the descriptors stay the caller's */
     bool skips_bad_lines;
+    bool wary; /* of an unknown peer: whatever is wrong before its first whole frame is malformed,
+                * and so is what only HTTP has, at any time */
 };
 
 /* Opens a connection that is closed over two descriptors, which become non-blocking, and starts
@@ -22,6 +25,11 @@ struct connection_options {
  * STDIO_BUS_ERR with errno set, and then the descriptors are the caller's still. */
 int connection_open(struct connection *connection, struct transport *transport,
                     const struct connection_options *options);
+
+/* The input after the frame at hand, if any, goes to another handler, in another framing (NULL:
+ * NDJSON), and begins with a first frame. What is sent from now on has that framing too. */
+void connection_hand_over(struct connection *connection, const struct connection_handler *handler,
+                          const struct framing *framing);
 
 /* Closes both descriptors, forgets what is queued or unread. Idempotent. */
 void connection_close(struct connection *connection);

@@ -95,27 +95,6 @@ static void watch_frame(struct connection *connection)
     }
 }
 
-void connection_frame_time_over(void *user_data)
-{
-    struct connection *connection = user_data;
-    size_t dropped = connection->input != NULL ? buffer_len(connection->input) : 0;
-
-    if (!connection->framing_state.begun)
-        return;
-    if (connection->input_state == INPUT_PAUSED) { /* not the peer's delay */
-        start_frame_time(connection);
-        return;
-    }
-    if (connection->input_state != INPUT_OPEN)
-        return;
-    log_warn(connection->transport->log, connection->context,
-             "a frame was not complete after frame_timeout_sec: it is skipped, "
-             "%zu bytes of it were dropped",
-             dropped);
-    connection->framing->give_up(&connection->framing_state, dropped);
-    connection_drop_input(connection);
-}
-
 /* --- frames --- */
 
 /* Skips the line that the input starts with. False: not before more of it is here to be shown. */
@@ -136,14 +115,46 @@ static bool skip_line(struct connection *connection, const char *problem)
     return true;
 }
 
+/* The input cannot go on. */
+static void refuse_input(struct connection *connection, enum frame_fault fault, const char *problem)
+{
+    connection->input_state = INPUT_DEAF;
+    connection->handler->malformed(connection, fault, problem);
+}
+
 /* True: a later frame may be good. */
 static bool malformed(struct connection *connection, enum frame_fault fault, const char *problem)
 {
     if (connection->skips_bad_lines)
         return skip_line(connection, problem);
-    connection->input_state = INPUT_DEAF;
-    connection->handler->malformed(connection, fault, problem);
+    refuse_input(connection, fault, problem);
     return false;
+}
+
+void connection_frame_time_over(void *user_data)
+{
+    struct connection *connection = user_data;
+    size_t dropped = connection->input != NULL ? buffer_len(connection->input) : 0;
+
+    if (!connection->framing_state.begun)
+        return;
+    if (connection->input_state == INPUT_PAUSED) { /* not the peer's delay */
+        start_frame_time(connection);
+        return;
+    }
+    if (connection->input_state != INPUT_OPEN)
+        return;
+    if (connection->reader != connection->framing) {
+        refuse_input(connection, FRAME_FAULT_SYNTAX,
+                     "the first frame was not complete after frame_timeout_sec");
+        return;
+    }
+    log_warn(connection->transport->log, connection->context,
+             "a frame was not complete after frame_timeout_sec: it is skipped, "
+             "%zu bytes of it were dropped",
+             dropped);
+    connection->framing->give_up(&connection->framing_state, dropped);
+    connection_drop_input(connection);
 }
 
 /* Finds the next frame in the input. False: there is none to offer now. */
@@ -160,10 +171,11 @@ static bool next_frame(struct connection *connection)
     for (;;) {
         struct slice bytes = {input->data + input->start, input->end - input->start};
 
-        switch (connection->framing->next(&connection->framing_state, bytes, &frame)) {
+        switch (connection->reader->next(&connection->framing_state, bytes, &frame)) {
         case FRAME_WHOLE:
             if (frame.consumed <= max) {
                 connection->at_hand = frame.consumed;
+                connection->reader = connection->framing;
                 return true;
             }
             if (!malformed(connection, FRAME_FAULT_TOO_LONG, too_long))

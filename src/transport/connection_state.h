@@ -82,7 +82,8 @@ struct connection {
     struct transport *transport;
     const struct connection_handler *handler;
     const struct framing *framing;
-    const char *context; /* for the log */
+    const struct framing *reader; /* of the input: framing_first_frame, or the same */
+    const char *context;          /* for the log */
     struct framing_state framing_state;
     int fd_in, fd_out;       /* -1: closed */
     int flags_in, flags_out; /* of a borrowed descriptor, which gets them back; else -1 */

@@ -9,6 +9,8 @@
 
 #include "data/json_texts.h"
 #include "framing/content_length.h"
+#include "framing/first_frame.h"
+#include "framing/foreign.h"
 #include "framing/framing.h"
 #include "json/message.h"
 
@@ -468,6 +470,122 @@ START_TEST(names)
 }
 END_TEST
 
+/* --- an unknown sender --- */
+
+#define HTTP "!" FOREIGN_HTTP_TEXT
+#define TLS "!" FOREIGN_TLS_TEXT
+
+/* Reads the stream of an unknown sender in pieces of `size` bytes, as a connection does, until it is
+ * malformed. Puts down each problem, after ? if the stream goes on and after ! if it is of another
+ * protocol. */
+static void read_wary(const struct framing *framing, const struct bytes *stream, size_t size,
+                      struct bytes *notes)
+{
+    const struct framing *reader = &framing_first_frame;
+    struct framing_state state;
+    struct frame frame;
+    size_t begin = 0, there = 0;
+    enum frame_status status;
+
+    memset(&state, 0x5A, sizeof state);
+    state.check = &json_body_check;
+    state.check_state = &scanner;
+    state.max_body = MAX_BODY;
+    state.wary = true;
+    state.inner = framing;
+    reader->reset(&state);
+    append_text(notes, "");
+    do {
+        there = stream->len - there < size ? stream->len : there + size;
+        do {
+            char *copy = malloc(there - begin + 1);
+
+            ck_assert_ptr_nonnull(copy);
+            memcpy(copy, stream->data + begin, there - begin);
+            status = reader->next(&state, slice_of(copy, there - begin), &frame);
+            if (status == FRAME_WHOLE) {
+                append(notes, copy, frame.consumed);
+                append_text(notes, ";");
+                reader = framing;
+            }
+            free(copy);
+            if (status == FRAME_REFUSED)
+                append_text(notes, "?");
+            else if (status == FRAME_MALFORMED && frame.fault == FRAME_FAULT_FOREIGN)
+                append_text(notes, "!");
+            if (status == FRAME_MALFORMED || status == FRAME_REFUSED)
+                append_text(notes, frame.problem);
+            if (status == FRAME_MALFORMED)
+                return;
+            ck_assert(status != FRAME_REFUSED || reader == framing);
+            if (status != FRAME_WAIT && status != FRAME_MORE)
+                begin += frame.consumed;
+        } while (status != FRAME_WAIT && status != FRAME_MORE);
+    } while (there < stream->len);
+}
+
+static const struct {
+    const struct framing *framing;
+    const char *stream, *notes; /* ? is before what is refused, ! before another protocol */
+} strangers[] = {
+    {&framing_content_length, "<{}>POS", "{};"},
+    {&framing_content_length, "GET / HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", HTTP},
+    {&framing_content_length, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", HTTP},
+    {&framing_content_length, "M-SEARCH * HTTP/1.1\r\n", HTTP},
+    {&framing_content_length, "\x16\x03\x01<{}>", TLS},
+    {&framing_content_length, "\x16\x04\x01<{}>", "not a header"},
+    {&framing_content_length, "{}<{}>", "not a header"},
+    {&framing_content_length, "\n<{}>", "not a header"},
+    {&framing_content_length, "X: y\r\n\r\n<{}>", "no Content-Length"},
+    {&framing_content_length, "Content-Length: 1001\r\n\r\n", "message exceeds max_input_buffer"},
+    {&framing_content_length, "Content-Length: 40\r\n\r\n{}<{}>",
+     "more text behind the JSON object"},
+    {&framing_content_length, "<[]><{}>", "not a JSON object"},
+    {&framing_content_length, "HOST: x\r\n<{}>", HTTP},
+    {&framing_content_length, "CONTENT-LENGTH: 2\r\n\r\n{}", "{};"},
+    {&framing_content_length, "ABCDEFGHIJKLMNOPQRSTUVWXYZ / HTTP", "not a header"},
+    {&framing_content_length, "<{}>POST / HTTP/1.1\r\n<{}>", "{};" HTTP},
+    {&framing_content_length, "<{}>{}\n<{}>", "{};?not a header{};"},
+    {&framing_content_length, "<{}>X: y\r\nPOST / HTTP/1.1\r\n<{}>", "{};" HTTP},
+    {&framing_content_length, "<{}>ORIGIN: x\r\n<{}>", "{};" HTTP},
+    {&framing_content_length, "<{}>Content-Length: 2\r\nSec-Fetch-Mode: x\r\n\r\n{}", "{};" HTTP},
+    {&framing_content_length, "<{}>Origins: x\r\nSec: x\r\nAccepted: x\r\n<{}>", "{};{};"},
+    {&framing_length, "<{}><{}>", "{};{};"},
+    {&framing_length, "<{}><[]><{}>", "{};?not a JSON object{};"},
+    {&framing_length, "<[]><{}>", "not a JSON object"},
+    {&framing_length, "POST / HTTP/1.1\r\n", HTTP},
+    {&framing_length, "POST{", "message exceeds max_input_buffer"},
+    {&framing_length, "\x16\x03\x01\x02", TLS},
+    {&framing_length, "\x7F\xFF\xFF\xFF", "message exceeds max_input_buffer"},
+    {&framing_ndjson, "{}\n{\"id\":1}\n", "{}\n;{\"id\":1}\n;"},
+    {&framing_ndjson, " \r\n\n{}\n", "{}\n;"},
+    {&framing_ndjson, "POST / HTTP/1.1\r\n", HTTP},
+    {&framing_ndjson, "\x16\x03\x01\x02", TLS},
+    {&framing_ndjson, "POST\n", "not a JSON object"},
+    {&framing_ndjson, "post / HTTP/1.1\n", "not a JSON object"},
+    {&framing_ndjson, "{}\nPOST / HTTP/1.1\n", "{}\n;not a JSON object"},
+};
+
+START_TEST(unknown_senders)
+{
+    struct bytes stream = {NULL, 0};
+    size_t size;
+
+    append_stream(&stream, strangers[_i].framing, strangers[_i].stream);
+    for (size = 1; size <= stream.len; size++) {
+        struct bytes notes = {NULL, 0};
+
+        read_wary(strangers[_i].framing, &stream, size, &notes);
+        ck_assert_msg(strcmp(notes.data, strangers[_i].notes) == 0, "in pieces of %zu: %s", size,
+                      notes.data);
+        free(notes.data);
+    }
+    free(stream.data);
+}
+END_TEST
+
+#define STRANGERS (int)(sizeof strangers / sizeof strangers[0])
+
 START_TEST(content_types)
 {
     static const char *const accepted[] = {
@@ -553,6 +671,7 @@ int main(void)
     tcase_add_test(tcase, frames_are_given_up);
     tcase_add_test(tcase, prefixes);
     tcase_add_test(tcase, names);
+    tcase_add_loop_test(tcase, unknown_senders, 0, STRANGERS);
     tcase_add_test(tcase, content_types);
     tcase_add_test(tcase, fields_are_those_of_the_message);
     suite_add_tcase(suite, tcase);

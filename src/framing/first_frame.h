@@ -1,0 +1,14 @@
+/* The first frame of a stream from an unknown sender. It is read in the framing state->inner, but
+ * nothing wrong is skipped before the frame is whole: a page in a browser could otherwise hide a
+ * frame within HTTP or TLS. */
+#ifndef STDIO_BUS_FRAMING_FIRST_FRAME_H
+#define STDIO_BUS_FRAMING_FIRST_FRAME_H
+
+#include "framing/frame.h"
+
+/* Reports FRAME_MALFORMED in place of FRAME_REFUSED; HTTP and TLS are FRAME_FAULT_FOREIGN. After
+ * FRAME_WHOLE the owner goes on with state->inner. There is no give_up: a late first frame is
+ * malformed too. */
+extern const struct framing framing_first_frame;
+
+#endif
