@@ -1,0 +1,31 @@
+/* The token that the clients of a TCP listener show: its file, and the line {"token":"..."} that
+ * begins each connection. */
+#ifndef STDIO_BUS_CONFIG_TOKEN_H
+#define STDIO_BUS_CONFIG_TOKEN_H
+
+#include <stdbool.h>
+
+#include "base/slice.h"
+
+#define TOKEN_MAX 1024                      /* bytes */
+#define TOKEN_LINE_MAX (6 * TOKEN_MAX + 64) /* bytes of the line, every one of them escaped */
+#define TOKEN_REASON_MAX 128
+
+struct token {
+    char text[TOKEN_MAX + 2]; /* room for the newline of the file, which is not part of it */
+    size_t len;
+};
+
+/* Reads the token: the content of the file without the newline at its end. STDIO_BUS_EINVAL, with
+ * `reason` filled, unless it is one line of UTF-8 in a regular file that neither others nor, if the
+ * file is the caller's own, its group can open. */
+int token_read_file(struct token *token, const char *path, char reason[TOKEN_REASON_MAX]);
+
+/* Writes the line, its newline included. Returns its length. */
+size_t token_write_line(char to[TOKEN_LINE_MAX], const struct token *token);
+
+/* Whether the line, which is valid JSON, is {"token":"..."} with this token, with escapes in the
+ * value alone. The time that this takes depends on the line, not on the token. */
+bool token_line_matches(const struct token *token, struct slice line);
+
+#endif
