@@ -245,6 +245,7 @@ bool ends_send(struct ends *ends, int from, const struct letter *letter)
     if (!framed && sent->len > ends->limits->max_input_buffer)
         end->poisoned = true;
     put_message(ends, from, sent);
+    end->known = true;
     sent->stream_end = end->written + (end->outgoing.end - end->outgoing.start);
     if (ends->traces)
         trace(from, "sends", slice_of(sent->line, sent->len));
@@ -281,6 +282,9 @@ bool ends_send_wrong(struct ends *ends, int from, unsigned which)
 
     if (!ends_lives(ends, from) || end->half_closed)
         return false;
+    /* A client of a socket is closed when its first frame is wrong. */
+    if (!ends_is_worker(from) && end->fd_in == end->fd_out && !end->known)
+        end->poisoned = true;
     frames_wrong(ends_framing(ends, from), which, &head, &body);
     if (which == ENDS_TOO_LONG)
         put_too_long(ends, from);

@@ -58,6 +58,7 @@ struct end {
     int fd_in, fd_out; /* of a client; -1: closed. A worker's are its child's */
     bool half_closed;
     bool poisoned;            /* it sent malformed bytes: the bus may do anything */
+    bool known;               /* its first frame was good: it may send wrong ones */
     bool farewell;            /* it has read the error that precedes the close */
     bool ended;               /* the bus has closed the connection */
     bool excused;             /* its process has exited */

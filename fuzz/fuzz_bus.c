@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 
 #include "bus/clients.h"
+#include "bus/gate.h"
 #include "bus/listeners.h"
 #include "bus/workers.h"
 #include "bus_ends.h"
@@ -160,7 +161,7 @@ static void connect_client(struct run *run)
     setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     ends_connect(run->ends, fds[1], fds[1]);
     origin_of_stdio(&origin);
-    clients_accepted(&(struct bus_listener){.bus = run->bus}, fds[0], &origin);
+    gate_accepted(&(struct bus_listener){.bus = run->bus}, fds[0], &origin);
 }
 
 static struct letter choose_letter(struct tape *tape, bool from_worker)

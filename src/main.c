@@ -75,8 +75,22 @@ static const int exit_statuses[] = {
     [BUS_SYSTEM_ERROR] = EXIT_OS_ERROR,
 };
 
+/* Returns EXIT_DONE, or another exit status after the reason was logged. */
+static int read_token(struct token *token, const char *path, struct log *log)
+{
+    char reason[TOKEN_REASON_MAX];
+
+    if (token_read_file(token, path, reason) == STDIO_BUS_OK)
+        return EXIT_DONE;
+    log_error(log, "", "cannot use the token file %s: %s", path, reason);
+    return EXIT_CONFIG_ERROR;
+}
+
 static int serve(const struct options *options, const struct config *config, struct log *log)
 {
+    const char *token_file = options->token_file != NULL ? options->token_file : config->token_file;
+    bool has_token = options->mode == BUS_LISTEN_TCP && token_file != NULL;
+    struct token token = {.len = 0};
     struct bus_options bus_options = {
         .config = config,
         .log = log,
@@ -85,11 +99,16 @@ static int serve(const struct options *options, const struct config *config, str
         .tcp_host = options->tcp_host,
         .tcp_port = options->tcp_port,
         .framing = options->framing != NULL ? options->framing : config->client_framing,
+        .token = has_token ? &token : NULL,
+        .open = config->open,
         .handle_signals = true,
     };
     enum bus_outcome outcome = BUS_SYSTEM_ERROR;
-    struct stdio_bus *bus = bus_create(&bus_options);
+    struct stdio_bus *bus;
 
+    if (has_token && read_token(&token, token_file, log) != EXIT_DONE)
+        return EXIT_CONFIG_ERROR;
+    bus = bus_create(&bus_options);
     if (bus != NULL && bus_start(bus) == STDIO_BUS_OK) {
         do
             outcome = bus_step(bus, -1);
@@ -99,14 +118,37 @@ static int serve(const struct options *options, const struct config *config, str
     return exit_statuses[outcome];
 }
 
+/* The line that shows the token; empty without one. Returns false with `reason` filled. */
+static bool token_line(const struct options *options, char line[TOKEN_LINE_MAX], size_t *len,
+                       char *reason, size_t reason_size)
+{
+    struct token token;
+    char why[TOKEN_REASON_MAX];
+
+    *len = 0;
+    if (options->token_file == NULL)
+        return true;
+    if (token_read_file(&token, options->token_file, why) != STDIO_BUS_OK) {
+        snprintf(reason, reason_size, "cannot use the token file %s: %s", options->token_file, why);
+        return false;
+    }
+    *len = token_write_line(line, &token);
+    return true;
+}
+
 static int run_client(const struct options *options)
 {
-    char reason[512];
-    int status = EXIT_CANNOT_CONNECT;
-    int fd = connect_open(options, reason, sizeof reason);
+    char reason[512], line[TOKEN_LINE_MAX];
+    int status = EXIT_CONFIG_ERROR, fd = -1;
+    size_t len;
 
+    if (token_line(options, line, &len, reason, sizeof reason)) {
+        status = EXIT_CANNOT_CONNECT;
+        fd = connect_open(options, reason, sizeof reason);
+    }
     if (fd >= 0) {
-        status = connect_copy(fd, STDIN_FILENO, STDOUT_FILENO, reason, sizeof reason);
+        status = connect_copy(fd, STDIN_FILENO, STDOUT_FILENO, slice_of(line, len), reason,
+                              sizeof reason);
         close(fd);
     }
     if (status != EXIT_DONE)

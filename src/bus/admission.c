@@ -22,6 +22,10 @@ bool admission_refuses(const struct bus_listener *listener, const struct origin 
 
     if (!listener->is_tcp && !is_allowed(&config->access, origin))
         snprintf(text, size, "this user may not connect (listen.allow_uids)");
+    else if (listener->is_tcp && bus->options.token == NULL && !bus->options.open &&
+             !origin->is_local)
+        snprintf(text, size,
+                 "other machines are not served: neither listen.token_file nor listen.open is set");
     else if (!shares_left_of_connections(&bus->router, bus->client_count,
                                          origins_find(bus, origin)))
         snprintf(text, size, "too many connections (max_connections %zu)",

@@ -13,6 +13,7 @@
 #include "bus/cancel.h"
 #include "bus/clients.h"
 #include "bus/deliver.h"
+#include "bus/gate.h"
 #include "bus/listeners.h"
 #include "bus/preempt.h"
 #include "bus/slow_clients.h"
@@ -206,6 +207,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     list_init(&bus->pools);
     list_init(&bus->clients);
     list_init(&bus->origins);
+    list_init(&bus->gated);
     list_init(&bus->starved);
     timer_init(&bus->starved_retry, deliver_retry_starved, bus);
     timer_init(&bus->slow_clients.check, slow_clients_check, bus);
@@ -269,7 +271,7 @@ int bus_start(struct stdio_bus *bus)
         bus->adopts = getpid() == 1;
     }
     /* Listeners come before workers: if the address cannot be had, no worker is started. */
-    if (listeners_open(bus, clients_accepted) != STDIO_BUS_OK || workers_start(bus) != STDIO_BUS_OK)
+    if (listeners_open(bus, gate_accepted) != STDIO_BUS_OK || workers_start(bus) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     if (bus->starting_count == 0) /* exclusive pools without spare workers */
         serve(bus);

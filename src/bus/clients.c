@@ -13,17 +13,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "bus/admission.h"
 #include "bus/cancel.h"
 #include "bus/deliver.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
-#include "bus/slow_origins.h"
 #include "bus/workers.h"
 #include "router/departure.h"
 #include "router/waiting.h"
-
-#define REFUSED_MAX 64 /* refused connections whose error is being written; others get none */
 
 /* TCP keepalive, in seconds, and the probes without a reply that end a connection. */
 #define KEEPALIVE_IDLE 60
@@ -61,6 +57,15 @@ static void report_unanswered(void *user_data, struct peer *asker, struct messag
                   "client disconnected before answering");
 }
 
+void clients_leave_gate(struct client *client)
+{
+    if (!list_linked(&client->gated))
+        return;
+    list_remove(&client->gated);
+    bus_of(client)->gated_count--;
+    stdio_bus_event_loop_stop_timer(bus_of(client)->loop, &client->gate);
+}
+
 static void log_disconnected(struct client *client, const char *reason)
 {
     struct log *log = bus_of(client)->log;
@@ -88,6 +93,7 @@ void clients_remove(struct client *client, const char *reason)
         return;
     log_disconnected(client, reason);
     list_remove(&client->link);
+    clients_leave_gate(client);
     if (client->refused)
         bus->refused_count--;
     else
@@ -107,12 +113,12 @@ void clients_remove(struct client *client, const char *reason)
         bus_note_stop(bus, BUS_DONE);
 }
 
-/* Spec 4.3: the client gets one line with the reason, and is closed once that is written. */
-static void reject_input(struct client *client, enum log_level level, int code, const char *problem)
+void clients_reject(struct client *client, enum log_level level, int code, const char *problem)
 {
     struct stdio_bus *bus = bus_of(client);
 
-    log_write(bus->log, level, context(client), "unacceptable input: %s; closing it", problem);
+    log_write(bus->log, level, context(client), "unacceptable input: %s; closing it (%s)", problem,
+              client->origin.text);
     deliver_error(&client->stream.endpoint, no_id, code, problem);
     close_client(client);
     if (client->on_stdio && bus->reason == BUS_RUNNING)
@@ -122,10 +128,17 @@ static void reject_input(struct client *client, enum log_level level, int code, 
 static void client_malformed(struct connection *connection, enum frame_fault fault,
                              const char *problem)
 {
+    struct client *client = client_of(connection);
+
+    if (fault == FRAME_FAULT_FOREIGN) { /* a reply would only tell a web page what listens here */
+        log_warn(bus_of(client)->log, context(client), "%s; closing it without a reply (%s)",
+                 problem, client->origin.text);
+        close_client(client);
+        return;
+    }
     /* Too long is an error, not JSON a warning (spec 7.3.2, 4.3). */
-    reject_input(client_of(connection),
-                 fault == FRAME_FAULT_SYNTAX ? LOG_LEVEL_WARN : LOG_LEVEL_ERROR,
-                 stream_error_code(fault), problem);
+    clients_reject(client, fault == FRAME_FAULT_SYNTAX ? LOG_LEVEL_WARN : LOG_LEVEL_ERROR,
+                   stream_error_code(fault), problem);
 }
 
 /* ADR-010: the client gets an error, and goes on. */
@@ -153,7 +166,7 @@ static void client_unacceptable(struct stream *stream, const struct message *mes
 
     (void)message;
     if (stream->connection.has_lines)
-        reject_input(client, LOG_LEVEL_WARN, JSONRPC_INVALID_REQUEST, text);
+        clients_reject(client, LOG_LEVEL_WARN, JSONRPC_INVALID_REQUEST, text);
     else if (!deliver_error_held(&client->stream.endpoint))
         refuse_frame(client, JSONRPC_INVALID_REQUEST, text);
 }
@@ -200,10 +213,11 @@ static void set_keepalive_idle(int fd, int seconds)
 /* An answer need not wait for the acknowledgement of the one before, and a peer whose machine is
  * gone is noticed. Not TCP_USER_TIMEOUT: it would also end the connection of a live client that
  * does not read for a while. */
-static void tune_tcp(int fd)
+void clients_set_tcp(struct client *client)
 {
-    int on = 1;
+    int fd = client->stream.connection.fd_in, on = 1;
 
+    client->on_tcp = true;
     set_tcp(fd, TCP_NODELAY, 1);
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     set_keepalive_idle(fd, KEEPALIVE_IDLE);
@@ -263,7 +277,7 @@ static bool has_left(int error)
     return error == 0 || error == EPIPE || error == ECONNRESET || error == EIO;
 }
 
-static void client_failed(struct connection *connection, enum connection_failure failure, int error)
+void clients_failed(struct connection *connection, enum connection_failure failure, int error)
 {
     struct client *client = client_of(connection);
 
@@ -282,7 +296,7 @@ static void client_failed(struct connection *connection, enum connection_failure
     }
 }
 
-static const struct stream_handler client_handler = {
+const struct stream_handler clients_handler = {
     .message = deliver_message,
     .unacceptable = client_unacceptable,
     .connection =
@@ -293,12 +307,12 @@ static const struct stream_handler client_handler = {
             .refused = client_refused,
             .ended = client_ended,
             .full = deliver_full,
-            .failed = client_failed,
+            .failed = clients_failed,
             .starved = deliver_starved,
         },
 };
 
-static struct client *new_client(struct stdio_bus *bus, bool on_stdio)
+static struct client *new_client(struct stdio_bus *bus)
 {
     struct client *client = calloc(1, sizeof *client);
     struct endpoint *endpoint;
@@ -308,35 +322,19 @@ static struct client *new_client(struct stdio_bus *bus, bool on_stdio)
     stream_init(&client->stream);
     endpoint = &client->stream.endpoint;
     endpoint->bus = bus;
-    client->on_stdio = on_stdio;
     timer_init(&endpoint->hold_timer, deliver_hold_expired, endpoint);
     snprintf(endpoint->context, sizeof endpoint->context, "client=%u", ++bus->last_client);
     return client;
 }
 
-struct arrival {
-    int fd_in, fd_out;
-    bool on_stdio;
-    bool refused;
-};
-
-/* NULL after the reason was logged; the descriptors are the caller's then. */
-static struct client *add_client(struct stdio_bus *bus, const struct arrival *arrival,
-                                 const struct origin *origin)
+struct client *clients_add(struct stdio_bus *bus, const struct stream_options *options,
+                           const struct origin *origin, bool refused)
 {
-    struct client *client = new_client(bus, arrival->on_stdio);
-    const struct stream_options options = {
-        .handler = &client_handler,
-        .framing = bus->options.framing,
-        .fd_in = arrival->fd_in,
-        .fd_out = arrival->fd_out,
-        .borrowed = arrival->on_stdio,
-    };
-
+    struct client *client = new_client(bus);
     struct peer_origin *present = NULL;
 
-    if (client == NULL || (!arrival->refused && (present = origins_get(bus, origin)) == NULL) ||
-        stream_open(&client->stream, &bus->transport, &options) != STDIO_BUS_OK) {
+    if (client == NULL || (!refused && (present = origins_get(bus, origin)) == NULL) ||
+        stream_open(&client->stream, &bus->transport, options) != STDIO_BUS_OK) {
         log_error(bus->log, "", "cannot serve %s: %s", origin->text, strerror(errno));
         origins_release(present);
         free(client);
@@ -346,8 +344,8 @@ static struct client *add_client(struct stdio_bus *bus, const struct arrival *ar
     client->origin = *origin;
     list_append(&bus->clients, &client->link);
     router_add_client(&bus->router, &client->stream.endpoint.peer);
-    client->refused = arrival->refused;
-    if (client->refused) {
+    client->refused = refused;
+    if (refused) {
         bus->refused_count++;
     } else {
         bus->client_count++;
@@ -358,47 +356,22 @@ static struct client *add_client(struct stdio_bus *bus, const struct arrival *ar
 
 int clients_add_stdio(struct stdio_bus *bus)
 {
-    const struct arrival arrival = {STDIN_FILENO, STDOUT_FILENO, .on_stdio = true};
+    const struct stream_options options = {
+        .handler = &clients_handler,
+        .framing = bus->options.framing,
+        .fd_in = STDIN_FILENO,
+        .fd_out = STDOUT_FILENO,
+        .borrowed = true,
+    };
     struct origin origin;
+    struct client *client;
 
     origin_of_stdio(&origin);
-    return add_client(bus, &arrival, &origin) != NULL ? STDIO_BUS_OK : STDIO_BUS_ERR;
-}
-
-/* The connection does not become a client, and gets the reason. */
-static void refuse_client(struct client *client, const char *text)
-{
-    deliver_error(&client->stream.endpoint, no_id, JSONRPC_SERVER_ERROR, text);
-    close_client(client);
-}
-
-static void welcome_client(struct client *client, const struct bus_listener *listener)
-{
-    client->on_tcp = listener->is_tcp;
-    slow_origins_arrived(&client->stream.endpoint, &client->origin);
-}
-
-void clients_accepted(void *user_data, int fd, const struct origin *origin)
-{
-    struct bus_listener *listener = user_data;
-    struct stdio_bus *bus = listener->bus;
-    struct client *client = NULL;
-    struct arrival arrival = {.fd_in = fd, .fd_out = fd};
-    char text[ADMISSION_TEXT_MAX];
-
-    if (listener->is_tcp)
-        tune_tcp(fd);
-    arrival.refused = admission_refuses(listener, origin, text, sizeof text);
-    if (arrival.refused)
-        log_warn(bus->log, "", "refused %s: %s", origin->text, text);
-    if (!arrival.refused || bus->refused_count < REFUSED_MAX)
-        client = add_client(bus, &arrival, origin);
+    client = clients_add(bus, &options, &origin, false);
     if (client == NULL)
-        close(fd);
-    else if (client->refused)
-        refuse_client(client, text);
-    else
-        welcome_client(client, listener);
+        return STDIO_BUS_ERR;
+    client->on_stdio = true;
+    return STDIO_BUS_OK;
 }
 
 static void end_hold(struct client *client)

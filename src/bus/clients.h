@@ -9,6 +9,8 @@ struct client {
     struct stream stream;
     struct list_node link; /* bus->clients */
     struct origin origin;
+    struct list_node gated; /* bus->gated, until it has shown the token */
+    struct timer gate;      /* of one that is in that list */
     bool on_stdio;
     bool on_tcp;
     bool refused; /* not admitted: gets an error line and is closed */
@@ -19,8 +21,31 @@ struct client {
  * are the caller's then. */
 int clients_add_stdio(struct stdio_bus *bus);
 
-/* listener_fn; user_data is a struct bus_listener. */
-void clients_accepted(void *user_data, int fd, const struct origin *origin);
+/* Makes a client of a connection; one that is refused does not count. NULL after the reason was
+ * logged; the descriptors are the caller's then. */
+struct client *clients_add(struct stdio_bus *bus, const struct stream_options *options,
+                           const struct origin *origin, bool refused);
+
+/* Reports of a client that is served, in the framing of the options. */
+extern const struct stream_handler clients_handler;
+
+/* One of those: the connection of any client has failed. */
+void clients_failed(struct connection *connection, enum connection_failure failure, int error);
+
+/* Sends the reason as an error, without an id, and closes the client once that is written (spec
+ * 4.3). */
+void clients_reject(struct client *client, enum log_level level, int code, const char *problem);
+
+/* The client need not show the token any more. Idempotent. */
+void clients_leave_gate(struct client *client);
+
+/* The client is on TCP. */
+void clients_set_tcp(struct client *client);
+
+static inline struct client *client_of_endpoint(struct endpoint *endpoint)
+{
+    return list_entry(endpoint, struct client, stream.endpoint);
+}
 
 /* Ends the clients that have closed their input and for which no request is in flight any more. */
 void clients_end_answered(struct stdio_bus *bus);

@@ -30,6 +30,24 @@ static int open_one(struct bus_listener *listener, listener_fn *accepted)
                               &options->config->access, accepted, listener);
 }
 
+/* Other machines can reach the listener. */
+static void warn_outside(const struct bus_listener *listener)
+{
+    const struct stdio_bus *bus = listener->bus;
+    const char *host = bus->options.tcp_host;
+
+    if (!listener->listener.is_outside || bus->options.token != NULL)
+        return;
+    if (bus->options.open)
+        log_warn(bus->log, "", "%s can be reached from other machines, without authentication",
+                 host);
+    else
+        log_warn(bus->log, "",
+                 "%s can be reached from other machines, whose connections are refused: there is "
+                 "neither listen.token_file nor listen.open",
+                 host);
+}
+
 int listeners_open(struct stdio_bus *bus, listener_fn *accepted)
 {
     struct bus_listener *listener;
@@ -47,6 +65,7 @@ int listeners_open(struct stdio_bus *bus, listener_fn *accepted)
         free(listener);
         return STDIO_BUS_ERR;
     }
+    warn_outside(listener);
     reserve_descriptors(&listener->listener);
     list_append(&bus->listeners, &listener->link);
     return STDIO_BUS_OK;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
+#include "config/token.h"
 #include "framing/framing.h"
 
 enum bus_listen_mode { BUS_LISTEN_STDIO, BUS_LISTEN_UNIX, BUS_LISTEN_TCP }; /* spec 4.1.1 */
@@ -19,6 +20,8 @@ struct bus_options {
     const char *tcp_host;          /* "": loopback */
     uint16_t tcp_port;             /* 0: the system picks one */
     const struct framing *framing; /* of the clients; NULL: NDJSON */
+    const struct token *token;     /* of the TCP clients, NULL: none; borrowed until bus_destroy */
+    bool open;                     /* without a token, TCP clients of other machines are served */
     bool handle_signals; /* SIGTERM, SIGINT and SIGHUP stop the bus, SIGUSR1 reopens the log,
                             * SIGCHLD is waited for; for one bus per process. Without it the exit
                             * of a worker is seen at the end of its output. */

@@ -61,6 +61,8 @@ struct stdio_bus {
     struct list origins;   /* of the clients */
     size_t client_count;
     size_t refused_count;
+    struct list gated; /* clients that have not shown the token yet, the oldest first */
+    size_t gated_count;
     unsigned last_client; /* its number, for the log */
     struct list starved;  /* peers held for want of memory */
     struct timer starved_retry;

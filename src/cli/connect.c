@@ -16,10 +16,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/descriptor.h"
 #include "transport/address.h"
 
-#define CAPACITY 65536
+#define CAPACITY CONNECT_HEAD_MAX
 
 /* --- connecting --- */
 
@@ -215,13 +216,16 @@ static void judge(struct copying *copying)
         stop(copying, EXIT_DAEMON_LEFT, "the daemon ended the connection", copying->refused);
 }
 
-int connect_copy(int socket, int in, int out, char *reason, size_t reason_size)
+int connect_copy(int socket, int in, int out, struct slice head, char *reason, size_t reason_size)
 {
     struct copying copying = {.up = {.from = in, .to = socket},
                               .down = {.from = socket, .to = out},
                               .reason = reason,
                               .reason_size = reason_size};
 
+    ASSERT(head.len <= CAPACITY);
+    memcpy(copying.up.bytes, head.data, head.len);
+    copying.up.end = head.len;
     while (!copying.down.ended || !is_empty(&copying.down)) {
         struct pollfd ready[3];
 

@@ -5,7 +5,10 @@
 
 #include <stddef.h>
 
+#include "base/slice.h"
 #include "cli/options.h"
+
+#define CONNECT_HEAD_MAX 65536
 
 /* Further exit statuses; the others are in options.h. */
 enum {
@@ -19,10 +22,11 @@ enum {
  * line of explanation in `reason`. */
 int connect_open(const struct options *options, char *reason, size_t reason_size);
 
-/* Copies `in` to the socket and the socket to `out`, with bounded memory, until the daemon's last
+/* Copies first `head`, of at most CONNECT_HEAD_MAX bytes, and then `in` to the socket, and the
+ * socket to `out`, with bounded memory, until the daemon's last
  * byte is written or `out` takes no more. The end of `in` shuts down the socket's sending side.
  * `in` and `out` may be of any kind; their flags are not changed. SIGPIPE must be ignored. Returns
  * the exit status; unless it is EXIT_DONE, with a line of explanation in `reason`. */
-int connect_copy(int socket, int in, int out, char *reason, size_t reason_size);
+int connect_copy(int socket, int in, int out, struct slice head, char *reason, size_t reason_size);
 
 #endif

@@ -146,6 +146,12 @@ static bool apply_framing(struct parser *parser, const char *option, const char 
     return parser->options->framing != NULL || fail(parser, "--%s: must be " FRAMING_NAMES, option);
 }
 
+static bool apply_token_file(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->token_file = value;
+    return check_path(parser, option, value);
+}
+
 static bool apply_log_file(struct parser *parser, const char *option, const char *value)
 {
     parser->options->log_file = value;
@@ -167,6 +173,7 @@ static const struct option_spec option_specs[] = {
     {.name = "connect", .value_name = "PATH|HOST:PORT", .is_mode = true, .apply = apply_connect},
     {.name = "framing", .value_name = "NAME", .apply = apply_framing},
     {.name = "check-config", .action = ACTION_CHECK_CONFIG},
+    {.name = "token-file", .value_name = "FILE", .apply = apply_token_file},
     {.name = "log-file", .value_name = "PATH", .apply = apply_log_file},
     {.name = "log-level", .value_name = "LEVEL", .apply = apply_log_level},
     {.name = "help", .letter = 'h', .action = ACTION_HELP},
@@ -244,6 +251,8 @@ static bool check_options(struct parser *parser)
     struct options *options = parser->options;
     bool configured = options->config_path != NULL || options->config_fd >= 0;
 
+    if (options->token_file != NULL && options->mode != BUS_LISTEN_TCP)
+        return fail(parser, "--token-file is for TCP: no other connection needs a token");
     if (parser->mode != NULL && parser->mode->apply == apply_connect) {
         if (configured || options->action == ACTION_CHECK_CONFIG)
             return fail(parser, "--connect takes no configuration, the daemon has one");
@@ -293,7 +302,8 @@ const char *options_help(void)
            "  --stdio            one client, on stdin and stdout (default)\n"
            "  --unix PATH        many clients, on a Unix domain socket\n"
            "  --tcp HOST:PORT    many clients, on TCP; [IPV6]:PORT; :PORT for loopback;\n"
-           "                     port 0 lets the system choose. No authentication.\n"
+           "                     port 0 lets the system choose. Other machines need the\n"
+           "                     token, or \"listen\": {\"open\": true}\n"
            "\n"
            "  --framing NAME     how clients mark where messages begin and end: ndjson\n"
            "                     (default), content-length or length\n"
@@ -301,6 +311,7 @@ const char *options_help(void)
            "client of a running daemon, without a configuration:\n"
            "  --connect PATH|HOST:PORT\n"
            "                     copies stdin and stdout to and from its socket\n"
+           "  --token-file FILE  the token that TCP clients show, or that --connect shows\n"
            "\n"
            "log:\n"
            "  --log-level LEVEL  debug, info (default), warn or error\n"

@@ -26,6 +26,7 @@ struct options {
     char tcp_host[256];            /* "" stands for loopback; brackets of [v6] removed */
     uint16_t tcp_port;             /* 0: the system picks one */
     const struct framing *framing; /* of the clients; NULL: as configured */
+    const char *token_file;        /* points into argv, or NULL: as configured */
     const char *log_file; /* points into argv, or NULL: stderr, or as the environment says */
     enum log_level log_level;
 };

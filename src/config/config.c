@@ -89,6 +89,13 @@ static bool build_pool(struct pool_config *pool, const struct json_value *object
            build_argv(pool, document_member(object, "args"));
 }
 
+static bool build_listen(struct config *config, const struct json_value *listen)
+{
+    config->client_framing = framing_of(document_member(listen, "framing"));
+    config->open = is_set(listen, "open", true);
+    return copy_member(&config->token_file, listen, "token_file");
+}
+
 /* The document is valid. After a failure the caller frees what there is. */
 static bool build(struct config *config, const struct json_value *root)
 {
@@ -99,8 +106,8 @@ static bool build(struct config *config, const struct json_value *root)
 
     if (limits != NULL)
         validation_apply_limits(&config->limits, limits);
-    if (listen != NULL)
-        config->client_framing = framing_of(document_member(listen, "framing"));
+    if (listen != NULL && !build_listen(config, listen))
+        return false;
     config->strict = is_set(root, "strict", true);
     config->pools = calloc(pools->count, sizeof *config->pools);
     if (config->pools == NULL)
@@ -129,6 +136,7 @@ void config_free(struct config *config)
         free_pool(&config->pools[i]);
     free(config->pools);
     access_free(&config->access);
+    free(config->token_file);
     *config = (struct config){.pools = NULL};
 }
 

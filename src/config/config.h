@@ -31,6 +31,8 @@ struct config {
     struct limits limits;
     const struct framing *client_framing; /* NULL: NDJSON */
     struct access access;                 /* to the Unix socket */
+    char *token_file;                     /* of the TCP clients' token; NULL: none */
+    bool open;                            /* TCP clients of other machines need none */
     bool strict;                          /* the daemon makes up no messages */
 };
 

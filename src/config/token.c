@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/log.h"
 #include "json/string.h"
 #include "json/utf8.h"
 
@@ -97,6 +98,26 @@ int token_read_file(struct token *token, const char *path, char reason[TOKEN_REA
         status = check_text(token, reason);
     close(fd);
     return status;
+}
+
+/* --- the configuration --- */
+
+void token_check_file(struct diagnostics *diagnostics, const struct json_value *file)
+{
+    struct token token;
+    char shown[512], reason[TOKEN_REASON_MAX];
+
+    if (diagnostics_check_string(diagnostics, file) &&
+        token_read_file(&token, file->text.data, reason) != STDIO_BUS_OK)
+        diagnostics_value(diagnostics, file, "cannot use \"%s\": %s",
+                          log_escape(shown, sizeof shown, file->text), reason);
+}
+
+void token_check_open(struct diagnostics *diagnostics, const struct json_value *open)
+{
+    if (diagnostics_check_type(diagnostics, open, JSON_BOOLEAN, "true or false") && open->boolean &&
+        document_member(open->parent, "token_file") != NULL)
+        diagnostics_value(diagnostics, open, "excludes token_file");
 }
 
 /* --- the line --- */

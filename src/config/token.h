@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/slice.h"
+#include "config/diagnostics.h"
 
 #define TOKEN_MAX 1024                      /* bytes */
 #define TOKEN_LINE_MAX (6 * TOKEN_MAX + 64) /* bytes of the line, every one of them escaped */
@@ -20,6 +21,10 @@ struct token {
  * `reason` filled, unless it is one line of UTF-8 in a regular file that neither others nor, if the
  * file is the caller's own, its group can open. */
 int token_read_file(struct token *token, const char *path, char reason[TOKEN_REASON_MAX]);
+
+/* Check the keys token_file and open of the configuration, which exclude each other. */
+void token_check_file(struct diagnostics *diagnostics, const struct json_value *file);
+void token_check_open(struct diagnostics *diagnostics, const struct json_value *open);
 
 /* Writes the line, its newline included. Returns its length. */
 size_t token_write_line(char to[TOKEN_LINE_MAX], const struct token *token);

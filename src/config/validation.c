@@ -13,6 +13,7 @@
 #include "config/access.h"
 #include "config/environment.h"
 #include "config/pool_mode.h"
+#include "config/token.h"
 #include "framing/framing.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -398,6 +399,8 @@ static const struct rule listen_rules[] = {
     {.key = "mode", .check = access_check_mode},
     {.key = "group", .check = access_check_group},
     {.key = "allow_uids", .check = access_check_uids},
+    {.key = "token_file", .check = token_check_file},
+    {.key = "open", .check = token_check_open},
 };
 
 void validation_check(struct diagnostics *diagnostics, const struct json_value *root)

@@ -204,8 +204,7 @@ static void log_tcp(struct listener *listener, int fd, const struct addrinfo *in
     address_text(text, sizeof text, address);
     log_info(listener->log, "", "listening on %s", text);
     if (!address_is_loopback(address))
-        log_warn(listener->log, "",
-                 "%s can be reached from other machines, and there is no authentication", text);
+        listener->is_outside = true;
 }
 
 /* STDIO_BUS_ENOTFOUND, after a warning, if the machine does not have this address. */

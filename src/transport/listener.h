@@ -30,6 +30,7 @@ struct listener {
     void *user_data;
     struct listener_socket sockets[LISTENER_SOCKETS_MAX];
     int count;
+    bool is_outside;   /* other machines can reach one of the sockets */
     struct timer rest; /* started while no descriptor is left to accept into */
     bool rest_logged;  /* until every waiting connection was accepted */
     int fd_max;        /* the owner's: rests as if none were left after accepting one above it */

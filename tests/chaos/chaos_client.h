@@ -89,6 +89,7 @@ struct client {
     int wanted_code;  /* of the error for its unacceptable line; 0: none */
     const char *wanted_text;
     bool rejected;       /* got that error */
+    bool known;          /* its first frame was good: a bad one does not end the connection */
     unsigned bad_frames; /* each gets an error, and the connection goes on */
     unsigned odd_frames; /* each may get one */
 };

@@ -279,7 +279,8 @@ void client_say(struct chaos *chaos, struct client *client)
 
     if (chaos->phase == PHASE_STORM && wire_ids_rewritten && dice_chance(&chaos->dice, 30))
         say_cancel(chaos, client);
-    if (chaos->phase == PHASE_STORM && wire_framing != WIRE_LINES && dice_chance(&chaos->dice, 20))
+    if (chaos->phase == PHASE_STORM && wire_framing != WIRE_LINES && client->known &&
+        dice_chance(&chaos->dice, 20))
         say_bad_frame(chaos, client);
     if (!asks && (client->profile.visits || dice_chance(&chaos->dice, 900)))
         return;
@@ -298,6 +299,7 @@ void client_say(struct chaos *chaos, struct client *client)
                      client->session_count < CLIENT_SESSIONS_MAX / 4);
     entry = send_message(chaos, client, &header, session, pool, throw_size(chaos, client));
     entry->pool = pool_number;
+    client->known = true;
     if (pool_number != POOL_ANY && pool_number != POOL_UNKNOWN)
         client->asked[pool_number - 1] = true;
     entry->unique = unique;

@@ -64,6 +64,8 @@ void peer_connect(struct peer *peer, struct run *run, const char *name)
         nap();
     }
     peer->in = peer->out = fd;
+    if (run->scene->token)
+        peer_send(peer, "{'token':'faults'}");
 }
 
 void peer_stdio(struct peer *peer, struct run *run, const char *name)

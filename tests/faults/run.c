@@ -52,7 +52,8 @@ static void take_log(struct run *run)
 static void finish(struct run *run) __attribute__((noreturn));
 static void finish(struct run *run)
 {
-    static const char *const files[] = {"board", "broken", "config", "input", "log", "socket"};
+    static const char *const files[] = {"board", "broken", "config", "input",
+                                        "log",   "socket", "token"};
     char path[PATH_SIZE];
 
     run->outcome->board = *run->board;
@@ -475,6 +476,7 @@ void run_test(const struct test *test, unsigned number, struct outcome *outcome)
     path_of(&run, run.log_path, "log");
     make_board(&run, test);
     write_text(&run, "config", scene->config, 0600);
+    write_text(&run, "token", scene->token ? "faults\n" : NULL, 0600);
     write_text(&run, "input", scene->input, 0600);
     write_text(&run, "broken", "#!/dev/null/nothing\n", 0700);
     if (scene->socket)

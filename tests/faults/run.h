@@ -71,6 +71,7 @@ struct scene {
     enum scene_stderr log;
     int exit_status; /* without a fault */
     enum scene_listener listener;
+    bool token;   /* DIR/token holds the token of its clients */
     bool socket;  /* it listens on DIR/socket, where a stale socket is */
     bool no_path; /* PATH is not set */
     bool stdin_nonblocking;

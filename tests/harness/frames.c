@@ -91,3 +91,10 @@ long frames_pid(struct client *client, int id)
     ck_assert_int_gt(pid, 0);
     return pid;
 }
+
+struct client *frames_connect(const struct daemon *daemon)
+{
+    struct client *client = client_connect(daemon);
+    frames_pid(client, 0);
+    return client;
+}

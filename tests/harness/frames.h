@@ -12,6 +12,9 @@
 
 enum { PARSE_ERROR = -32700, INVALID = -32600 };
 
+/* Connects, and shows a good frame: after that, wrong ones do not end the connection. */
+struct client *frames_connect(const struct daemon *daemon);
+
 /* Appends a frame with this body. */
 void frames_add(struct text *to, const void *body, size_t len);
 

@@ -131,13 +131,17 @@ void setup_command(const struct setup *setup, const struct daemon *daemon, struc
     point_at_words(command);
 }
 
-void connect_command(const char *address, struct command *command)
+void connect_command(const char *address, const char *token_file, struct command *command)
 {
     memset(command, 0, sizeof *command);
     add_wrapper(command);
     add_word(command, program("STDIO_BUS", "./stdio_bus"));
     add_word(command, "--connect");
     add_word(command, address);
+    if (token_file != NULL) {
+        add_word(command, "--token-file");
+        add_word(command, token_file);
+    }
     point_at_words(command);
 }
 

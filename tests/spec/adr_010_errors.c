@@ -82,7 +82,7 @@ static void check_wrong(struct client *client, int i, size_t chunk)
 TEST_ROWS(adr_010_errors_keep_the_connection, 4)
 {
     static const size_t chunks[] = {1, 2, 7, 1000};
-    struct client *client = client_connect(START(FRAMED));
+    struct client *client = frames_connect(START(FRAMED));
     for (int i = 0; i < WRONG; i++)
         check_wrong(client, i, chunks[row]);
     ck_assert_uint_eq(client->input.len, client->consumed);
@@ -94,7 +94,7 @@ TEST_ROWS(adr_010_each_of_two_wrong_frames_is_reported, 2)
     static const char bytes[] =
         LENGTH(0) "\r\n" LENGTH(x) "\r\n" GOOD LENGTH(8) "\r\n{\"id\":1," LENGTH(8)
             LENGTH(8) "\r\n" GOOD;
-    struct client *client = client_connect(START(FRAMED));
+    struct client *client = frames_connect(START(FRAMED));
     client_send_chunks(client, bytes, sizeof bytes - 1, 1 + (size_t)row * 1000);
     frames_error(client, "null", PARSE_ERROR, "ends inside");
     frames_error(client, "null", PARSE_ERROR, "not a number");
@@ -161,7 +161,7 @@ TEST(adr_010_stdio_mode_survives_errors)
 TEST(adr_010_strict_sends_no_errors)
 {
     struct daemon *daemon = START(.members = "'strict':true", FRAMED);
-    struct client *client = client_connect(daemon);
+    struct client *client = frames_connect(daemon);
     client_send_bytes(client, wrong[0].bytes, strlen(wrong[0].bytes));
     frames_pid(client, 1);
     daemon_wait_log(daemon, " WARN .*client=1.* refused a frame: the body ends");
@@ -174,6 +174,7 @@ TEST(adr_010_errors_do_not_pile_up)
     size_t sent = 0, count = 0;
     struct daemon *daemon = START(.limits = "'max_output_queue':65536", FRAMED);
     struct client *client = client_connect_small(daemon);
+    frames_pid(client, 1);
     for (int i = 0; i < 4000; i++)
         frames_add(stream, "[]", 2);
     for (int stuck = 0; stuck < 50; stuck++) { /* until the daemon stops reading */

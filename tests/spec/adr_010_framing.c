@@ -224,12 +224,15 @@ TEST_ROWS(adr_010_body_is_one_line_for_a_worker, 2)
     const char *body = "{\"method\":\"no_answer\"\n}\n{\"id\":9,\"method\":\"echo\"}\n";
     const char *good = "{\"id\":1,\n\"method\":\"plain\"\n}";
     if (row == 0) {
+        send_length(client, good);
+        expect_length(client, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}");
         send_length(client, body);
         expect_length(client, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,"
                               "\"message\":\"more text behind the JSON object\"}}");
         send_length(client, good);
         expect_length(client, "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":null}");
     } else {
+        frames_pid(client, 2);
         frames_send(client, "%s", body);
         frames_error(client, "null", -32700, "more text");
         frames_send(client, "%s", good);

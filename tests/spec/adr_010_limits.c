@@ -53,7 +53,7 @@ TEST(adr_010_ten_mib_from_a_worker)
 /* max_input_buffer sets the limit. */
 TEST(adr_010_limit_of_the_configuration)
 {
-    struct client *client = client_connect(START(.limits = "'max_input_buffer':20000", FRAMED));
+    struct client *client = frames_connect(START(.limits = "'max_input_buffer':20000", FRAMED));
     send_long(client, 1, 20001);
     frames_error(client, "null", INVALID, "message exceeds max_input_buffer");
     send_long(client, 2, 20000);
@@ -111,7 +111,7 @@ TEST(adr_010_headers_have_limits)
         {2, 8192, 0, ""},
         {2, 8193, INVALID, "headers are too long"},
     };
-    struct client *client = client_connect(START(FRAMED));
+    struct client *client = frames_connect(START(FRAMED));
     for (size_t i = 0; i < COUNT(heads); i++) {
         struct text *stream = test_text();
         add_headers(stream, heads[i].count, heads[i].len);
@@ -134,7 +134,7 @@ TEST(adr_010_late_frames_are_dropped)
     static const char *const parts[] = {"Content-Le", "Content-Length: 25\r\n\r\n",
                                         "Content-Length: 50\r\n\r\n{\"id\":1,\"x\":\"plain\"}"};
     struct daemon *daemon = START(.limits = "'frame_timeout_sec':1", FRAMED);
-    struct client *client = client_connect(daemon);
+    struct client *client = frames_connect(daemon);
     for (int i = 0; i < 3; i++) {
         daemon_mark_log(daemon);
         client_send_bytes(client, parts[i], strlen(parts[i]));
@@ -147,7 +147,7 @@ TEST(adr_010_late_frames_are_dropped)
 TEST(adr_010_late_rest_is_skipped)
 {
     struct daemon *daemon = START(.limits = "'frame_timeout_sec':1", FRAMED);
-    struct client *client = client_connect(daemon);
+    struct client *client = frames_connect(daemon);
     client_send_bytes(client, "Content-Length: 25\r\n\r\n{\"id\":1,\"met", 34);
     daemon_wait_log(daemon, LATE);
     client_send_bytes(client, "hod\":\"plain\"}", 13);
@@ -159,7 +159,7 @@ TEST(adr_010_dripping_does_not_help)
 {
     int64_t deadline = deadline_usual();
     struct daemon *daemon = START(.limits = "'frame_timeout_sec':1", FRAMED);
-    struct client *client = client_connect(daemon);
+    struct client *client = frames_connect(daemon);
     client_send_bytes(client, "Content-Length: 10000000\r\n\r\n{\"a\":\"", 34);
     while (!daemon_logged(daemon, LATE)) {
         client_send_bytes(client, "x", 1);

@@ -1,6 +1,7 @@
 /* stdio_bus(1), --connect: the client side of a running daemon. */
 #include "build_config.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,14 +17,14 @@ struct joined { /* a process of --connect, and a client on its stdin and stdout 
     struct client *client;
 };
 
-static struct joined join(const char *address)
+static struct joined join_with(const char *address, const char *token_file)
 {
     struct joined joined;
     struct command command;
     int in[2], out[2];
     ck_assert_int_eq(pipe(in), 0);
     ck_assert_int_eq(pipe(out), 0);
-    connect_command(address, &command);
+    connect_command(address, token_file, &command);
     joined.pid = fork();
     ck_assert_int_ge(joined.pid, 0);
     if (joined.pid == 0) {
@@ -43,12 +44,22 @@ static struct joined join(const char *address)
     return joined;
 }
 
-static struct joined join_daemon(const struct daemon *daemon)
+static struct joined join(const char *address)
+{
+    return join_with(address, NULL);
+}
+
+static const char *address_of(const struct daemon *daemon)
 {
     if (daemon->socket_path[0] != '\0')
-        return join(daemon->socket_path);
-    return join(test_format(strchr(daemon->host, ':') != NULL ? "[%s]:%u" : "%s:%u", daemon->host,
-                            daemon->port));
+        return daemon->socket_path;
+    return test_format(strchr(daemon->host, ':') != NULL ? "[%s]:%u" : "%s:%u", daemon->host,
+                       daemon->port);
+}
+
+static struct joined join_daemon(const struct daemon *daemon)
+{
+    return join(address_of(daemon));
 }
 
 static void expect_status(const struct joined *joined, int expected)
@@ -181,6 +192,52 @@ TEST(design_connect_survives_sigusr1)
     client_expect_quiet(joined.client);
     client_half_close(joined.client);
     expect_status(&joined, 0);
+}
+
+static const char *token_file(const char *name, const char *token)
+{
+    const char *path = test_format("%s/%s", test_dir(), name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ck_assert_int_eq(write(fd, token, strlen(token)), (ssize_t)strlen(token));
+    close(fd);
+    return path;
+}
+
+/* The client behind --connect needs to know nothing of the token. */
+TEST_ROWS(design_connect_shows_the_token, 2)
+{
+    const char *path = token_file("token", "the \"token\"\n"), *other = token_file("other", "x");
+    struct daemon *daemon = START(.mode = SETUP_TCP,
+                                  .arguments = {"--token-file", path, "--framing",
+                                                row == 0 ? "ndjson" : "content-length"});
+    const char *address = address_of(daemon);
+    struct joined joined = join_with(address, path), stranger = join_with(address, other);
+    if (row == 0) {
+        client_expect_quiet(joined.client);
+        client_error(stranger.client, "null", -32000, "the token is wrong");
+    } else {
+        frames_pid(joined.client, 1);
+        frames_error(stranger.client, "null", -32000, "the token is wrong");
+    }
+    client_half_close(joined.client);
+    expect_status(&joined, 0);
+    client_half_close(stranger.client);
+    expect_status(&stranger, 75);
+    joined = join_with(address, NULL);
+    client_half_close(joined.client);
+    client_read_before(joined.client, deadline_usual());
+    ck_assert_uint_gt(joined.client->input.len, 0);
+    expect_status(&joined, 0);
+}
+
+TEST(design_connect_with_a_bad_token_file)
+{
+    struct joined joined = join_with("127.0.0.1:1", "/no/such/file");
+    client_expect_eof(joined.client);
+    expect_status(&joined, 78);
+    joined = join_with("/no/such/socket", "/no/such/file");
+    client_expect_eof(joined.client);
+    expect_status(&joined, 64);
 }
 
 int main(void)

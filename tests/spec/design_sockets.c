@@ -134,16 +134,18 @@ TEST(design_tcp_port_can_be_used_again)
     daemon_stop(START(.mode = SETUP_TCP, .instances = 1, .address = address));
 }
 
-TEST(design_bind_outside_loopback_logs_a_warning)
+TEST_ROWS(design_bind_outside_loopback_logs_a_warning, 2)
 {
-    struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1, .address = "0.0.0.0:0");
-    daemon_wait_log(daemon, " WARN .*authentication");
+    struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1, .address = "0.0.0.0:0",
+                                  .members = row == 0 ? NULL : "'listen':{'open':true}");
+    daemon_wait_log(daemon, row == 0 ? " WARN .*other machines.*token_file.*open"
+                                     : " WARN .*other machines.*without authentication");
     struct client *client = client_connect(daemon);
     client_expect_quiet(client);
     client_close(client);
     daemon_stop(daemon);
     daemon = START(.mode = SETUP_TCP, .instances = 1);
-    ck_assert(!daemon_logged(daemon, "authentication"));
+    ck_assert(!daemon_logged(daemon, "other machines"));
 }
 
 /* Input that the daemon did not read before it closed does not destroy the error line. */

@@ -49,20 +49,6 @@ TEST(security_args_reach_no_shell)
     expect_member(born, "args.2", "'$HOME;`id`|exit 1 #*'");
 }
 
-/* A web page can make a browser send this to a port of the user's machine. */
-TEST(security_http_request_is_refused)
-{
-    struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1);
-    struct client *client = client_connect(daemon);
-    long pid = client_pid(client, "1", NULL);
-    struct client *page = client_connect(daemon);
-    client_send(page, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\n\r\n"
-                      "{'id':1,'method':'die'}");
-    client_error(page, "null", -32700, "not a JSON object");
-    client_expect_eof(page);
-    ck_assert_int_eq(client_pid(client, "2", NULL), pid);
-}
-
 /* A client that never ends its line takes a connection, and nothing else. */
 TEST(security_unfinished_messages_delay_no_client)
 {

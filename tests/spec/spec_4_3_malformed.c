@@ -57,7 +57,7 @@ static const struct bad_line not_json[] = {
     {"\xff\xfe{", 0, NOT_JSON},
     {"/* no */ {\"id\":1}", 0, NOT_JSON},
     {"{\"id\":1} // no", 0, NOT_JSON},
-    {"GET / HTTP/1.1\r", 0, NOT_JSON},
+    {"get / http/1.1\r", 0, NOT_JSON},
     {"[]", 0, NOT_JSON},
     {"[{\"id\":1}]", 0, NOT_JSON},
     {"\"text\"", 0, NOT_JSON},

@@ -53,7 +53,7 @@ static void start_copier(const int in[2], const int out[2], const int sockets[2]
         close(sockets[1]);
         signal(SIGPIPE, SIG_IGN);
         sigaction(SIGUSR1, &action, NULL); /* no SA_RESTART */
-        status = connect_copy(sockets[0], in[0], out[1], reason, sizeof reason);
+        status = connect_copy(sockets[0], in[0], out[1], slice_of("", 0), reason, sizeof reason);
         _exit((status == 0) == (reason[0] == '\0') ? status : 1);
     }
     close(in[0]);

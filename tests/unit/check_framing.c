@@ -475,9 +475,9 @@ END_TEST
 #define HTTP "!" FOREIGN_HTTP_TEXT
 #define TLS "!" FOREIGN_TLS_TEXT
 
-/* Reads the stream of an unknown sender in pieces of `size` bytes, as a connection does, until it is
- * malformed. Puts down each problem, after ? if the stream goes on and after ! if it is of another
- * protocol. */
+/* Reads the stream of an unknown sender in pieces of `size` bytes, as a connection does, until it
+ * is malformed. Puts down each problem, after ? if the stream goes on and after ! if it is of
+ * another protocol. */
 static void read_wary(const struct framing *framing, const struct bytes *stream, size_t size,
                       struct bytes *notes)
 {

@@ -1,0 +1,166 @@
+#include "build_config.h"
+
+#include "bus/gate.h"
+
+#include <unistd.h>
+
+#include "bus/admission.h"
+#include "bus/clients.h"
+#include "bus/deliver.h"
+#include "bus/listeners.h"
+#include "bus/slow_origins.h"
+
+#define REFUSED_MAX 64 /* refused connections whose error is being written; others get none */
+
+#define NO_TOKEN "the first line must be {\"token\":\"...\"}, with the token of the listener"
+#define WRONG_TOKEN "the token is wrong"
+#define LATE_TOKEN "no token came within 10 seconds"
+
+static struct client *client_of(struct connection *connection)
+{
+    return list_entry(connection, struct client, stream.connection);
+}
+
+static struct stdio_bus *bus_of(const struct client *client)
+{
+    return client->stream.endpoint.bus;
+}
+
+/* --- the token --- */
+
+/* From now on the client's input is in its framing, and so is what it is sent. */
+static void let_in(struct client *client)
+{
+    clients_leave_gate(client);
+    stream_hand_over(&client->stream, &clients_handler, bus_of(client)->options.framing);
+}
+
+static void turn_away(struct client *client, const char *problem)
+{
+    let_in(client); /* the reason is read in that framing */
+    clients_reject(client, LOG_LEVEL_WARN, JSONRPC_SERVER_ERROR, problem);
+}
+
+static void time_over(void *user_data)
+{
+    turn_away(user_data, LATE_TOKEN);
+}
+
+static void read_line(struct endpoint *from, const struct message *message)
+{
+    struct client *client = client_of_endpoint(from);
+
+    if (token_line_matches(bus_of(client)->options.token, message->bytes))
+        let_in(client);
+    else
+        turn_away(client, message->method.data == NULL ? WRONG_TOKEN : NO_TOKEN);
+}
+
+static void read_other(struct stream *stream, const struct message *message,
+                       enum message_problem problem)
+{
+    (void)message;
+    (void)problem;
+    turn_away(client_of(&stream->connection), NO_TOKEN);
+}
+
+static void malformed(struct connection *connection, enum frame_fault fault, const char *problem)
+{
+    struct client *client = client_of(connection);
+
+    if (fault == FRAME_FAULT_FOREIGN)
+        clients_handler.connection.malformed(connection, fault, problem);
+    else
+        turn_away(client, NO_TOKEN);
+}
+
+static void ended(struct connection *connection, size_t cut)
+{
+    (void)cut;
+    turn_away(client_of(connection), NO_TOKEN);
+}
+
+static const struct stream_handler gate_handler = {
+    .message = read_line,
+    .unacceptable = read_other,
+    .connection =
+        {
+            .frame = stream_read,
+            .malformed = malformed,
+            .skipped = stream_skipped,
+            .refused = malformed,
+            .ended = ended,
+            .full = deliver_full,
+            .failed = clients_failed,
+            .starved = deliver_starved,
+        },
+};
+
+/* --- a connection --- */
+
+/* A connection that shows no token must not keep others out. */
+static void make_room(struct stdio_bus *bus)
+{
+    if (list_empty(&bus->gated) ||
+        (bus->gated_count < GATE_MAX &&
+         bus->client_count < bus->options.config->limits.max_connections))
+        return;
+    clients_remove(list_entry(bus->gated.head.next, struct client, gated),
+                   "it has shown no token, and another connection takes its place");
+}
+
+static void wait_for_token(struct client *client)
+{
+    struct stdio_bus *bus = bus_of(client);
+
+    timer_init(&client->gate, time_over, client);
+    stdio_bus_event_loop_start_timer(bus->loop, &client->gate, (int64_t)GATE_SECONDS * 1000);
+    list_append(&bus->gated, &client->gated);
+    bus->gated_count++;
+}
+
+/* The connection does not become a client, and gets the reason. */
+static void refuse(struct client *client, const char *reason)
+{
+    static const struct message_id no_id;
+
+    deliver_error(&client->stream.endpoint, no_id, JSONRPC_SERVER_ERROR, reason);
+    client->stream.endpoint.ops->close(&client->stream.endpoint);
+}
+
+void gate_accepted(void *user_data, int fd, const struct origin *origin)
+{
+    struct bus_listener *listener = user_data;
+    struct stdio_bus *bus = listener->bus;
+    struct stream_options options = {.handler = &clients_handler,
+                                     .framing = bus->options.framing,
+                                     .fd_in = fd,
+                                     .fd_out = fd,
+                                     .wary = true};
+    struct client *client = NULL;
+    char text[ADMISSION_TEXT_MAX];
+    bool refused, asked;
+
+    make_room(bus);
+    refused = admission_refuses(listener, origin, text, sizeof text);
+    asked = !refused && listener->is_tcp && bus->options.token != NULL;
+    if (asked) {
+        options.handler = &gate_handler;
+        options.framing = NULL;
+        options.max_body = TOKEN_LINE_MAX;
+    }
+    if (refused)
+        log_warn(bus->log, "", "refused %s: %s", origin->text, text);
+    if (!refused || bus->refused_count < REFUSED_MAX)
+        client = clients_add(bus, &options, origin, refused);
+    if (client != NULL && listener->is_tcp)
+        clients_set_tcp(client);
+    if (client == NULL)
+        close(fd);
+    else if (refused)
+        refuse(client, text);
+    else
+        slow_origins_arrived(&client->stream.endpoint, &client->origin);
+    if (client != NULL && asked)
+        wait_for_token(client);
+}
