@@ -65,6 +65,7 @@ static void check_limits(const struct limits *limits)
     CHECK_RANGE(restart_window_sec, 1, 86400);
     CHECK_RANGE(drain_timeout_sec, 0, 86400);
     CHECK_RANGE(backpressure_timeout_sec, 1, 86400);
+    CHECK_RANGE(max_memory, 1048576, SIZE_MAX / 2);
     CHECK_RANGE(half_close_sec, 1, 86400);
     CHECK_RANGE(slow_client_timeout_sec, 1, 60);
     CHECK_RANGE(max_connections, 1, 1000000);

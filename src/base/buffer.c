@@ -56,6 +56,8 @@ struct buffer *buffer_take(struct buffer_pool *pool, size_t capacity)
     }
     buffer->next = NULL;
     buffer->start = buffer->end = 0;
+    buffer->account = NULL;
+    pool->used += buffer->capacity;
     return buffer;
 }
 
@@ -63,6 +65,9 @@ void buffer_give(struct buffer_pool *pool, struct buffer *buffer)
 {
     if (buffer == NULL)
         return;
+    pool->used -= buffer->capacity;
+    if (buffer->account != NULL)
+        *buffer->account -= buffer->capacity;
     if (buffer->size == 0 && pool->small_count < BUFFER_POOL_SMALL_MAX) {
         pool->small_count++;
     } else if (buffer->size > 0 && buffer->size < BUFFER_SIZES &&

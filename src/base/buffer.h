@@ -10,6 +10,7 @@ struct buffer {
     unsigned size;       /* index of its recycled size; BUFFER_SIZES: none */
     size_t capacity;     /* bytes of data */
     size_t start, end;   /* the content is data[start] to data[end - 1] */
+    size_t *account;     /* counts its capacity until it is given back; NULL: none */
     char data[];
 };
 
@@ -26,6 +27,7 @@ struct buffer_pool {
     struct buffer *kept[BUFFER_SIZES];
     unsigned small_count;
     size_t bytes; /* capacity of the kept buffers but the small ones */
+    size_t used;  /* capacity of the buffers that were taken and not given back */
 };
 
 static inline size_t buffer_len(const struct buffer *buffer)

@@ -53,6 +53,10 @@ char *queue_reserve(struct queue *queue, struct buffer_pool *pool, size_t len)
 void queue_append_buffer(struct queue *queue, struct buffer *buffer)
 {
     buffer->next = NULL;
+    if (buffer->capacity > BUFFER_LARGE && queue->account != NULL) {
+        buffer->account = queue->account;
+        *buffer->account += buffer->capacity;
+    }
     if (queue->last != NULL)
         queue->last->next = buffer;
     else

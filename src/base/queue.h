@@ -11,7 +11,8 @@
 /* Zeroed: empty. */
 struct queue {
     struct buffer *first, *last;
-    size_t bytes; /* of all buffers */
+    size_t bytes;    /* of all buffers */
+    size_t *account; /* counts the capacity of its long buffers; NULL: none */
 };
 
 /* Appends a copy of the bytes. STDIO_BUS_ERR when memory is out; then nothing was appended. */

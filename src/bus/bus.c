@@ -177,6 +177,8 @@ static bool after_round(void *user_data)
     if (has_notes(bus))
         act_on_notes(bus);
     connection_flush_all(&bus->transport);
+    if (bus->transport.is_awaited)
+        bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
     return !list_empty(&router->released) || !list_empty(&bus->transport.dirty) || has_notes(bus);
 }
 

@@ -74,15 +74,22 @@ bool deliver_error_held(struct endpoint *to)
 /* --- held peers --- */
 
 /* Pauses an endpoint until there may be memory again. */
+static void hold_for_memory(struct endpoint *from)
+{
+    struct stdio_bus *bus = from->bus;
+
+    from->ops->pause(from);
+    waiting_hold(&bus->starved, &from->peer);
+    if (!timer_started(&bus->starved_retry))
+        stdio_bus_event_loop_start_timer(bus->loop, &bus->starved_retry, STARVED_RETRY_MS);
+}
+
 static void starve(struct endpoint *from)
 {
     struct stdio_bus *bus = from->bus;
 
     log_error(bus->log, from->context, "out of memory: trying again in %d ms", STARVED_RETRY_MS);
-    from->ops->pause(from);
-    waiting_hold(&bus->starved, &from->peer);
-    if (!timer_started(&bus->starved_retry))
-        stdio_bus_event_loop_start_timer(bus->loop, &bus->starved_retry, STARVED_RETRY_MS);
+    hold_for_memory(from);
 }
 
 void deliver_retry_starved(void *user_data)
@@ -182,6 +189,14 @@ static void forward(struct stdio_bus *bus, struct endpoint *from, struct decisio
     }
 }
 
+/* Whether the copies of a message that several clients get must wait: max_memory is used up, beside
+ * the message itself. */
+static bool copies_wait(const struct stdio_bus *bus, const struct message *message)
+{
+    return bus->transport.pool.used > bus->options.config->limits.max_memory + message->bytes.len &&
+           message->bytes.len > BUFFER_LARGE;
+}
+
 /* Sends a worker's message to all of its clients. If memory runs out in between, the clients that
  * have got it are left out the next time. */
 static void broadcast(struct endpoint *from, const struct decision *decision)
@@ -196,6 +211,10 @@ static void broadcast(struct endpoint *from, const struct decision *decision)
 
         if (binding->order <= from->peer.broadcast)
             continue;
+        if (copies_wait(from->bus, decision->message)) {
+            hold_for_memory(from);
+            return;
+        }
         if (to->ops->deliver(to, &delivery) != STDIO_BUS_OK) {
             starve(from);
             return;

@@ -77,11 +77,14 @@ enum standing {
     IN_THE_WAY    /* other clients wait for a worker that is held for this client */
 };
 
-static enum standing standing_of(const struct router *router, const struct peer *client)
+static enum standing standing_of(const struct stdio_bus *bus, const struct client *of)
 {
+    const struct peer *client = &of->stream.endpoint.peer;
     enum standing standing = HOLDS_NOBODY;
     struct list_node *node, *following;
 
+    if (bus->transport.is_awaited && of->stream.connection.output.bytes > BUFFER_LARGE)
+        return IN_THE_WAY; /* its queue has a part of that memory */
     if (!client->full)
         return HOLDS_NOBODY;
     list_each(&client->waiting, node, following) {
@@ -89,7 +92,7 @@ static enum standing standing_of(const struct router *router, const struct peer 
 
         if (!endpoint_of_peer(held)->is_worker)
             continue;
-        if (serves_other(router, held, client))
+        if (serves_other(&bus->router, held, client))
             return IN_THE_WAY;
         standing = HOLDS_WORKER;
     }
@@ -103,7 +106,7 @@ static int64_t idle_ms(const struct client *client, int64_t now_ms)
 {
     const struct connection *connection = &client->stream.connection;
 
-    if (!list_linked(&client->link) || connection->jammed_ms == 0 || !connection->full)
+    if (!list_linked(&client->link) || connection->jammed_ms == 0)
         return 0;
     return now_ms - connection->took_ms;
 }
@@ -138,7 +141,7 @@ void slow_clients_check(void *user_data)
     used_up = is_used_up(bus);
     list_each(&bus->clients, node, following) {
         struct client *client = list_entry(node, struct client, link);
-        enum standing standing = standing_of(&bus->router, &client->stream.endpoint.peer);
+        enum standing standing = standing_of(bus, client);
 
         if (standing > worst)
             worst = standing;

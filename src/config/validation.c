@@ -372,6 +372,8 @@ static void check_pools(struct diagnostics *diagnostics, const struct json_value
 
 /* --- the other objects --- */
 
+#define MEMORY_MAX (SIZE_MAX > UINT32_MAX ? 1LL << 40 : GIB)
+
 #define LIMIT(name, low, high)                                                                     \
     {                                                                                              \
         .key = #name, .min = (low), .max = (high), .size = sizeof((struct limits *)NULL)->name,    \
@@ -381,6 +383,7 @@ static void check_pools(struct diagnostics *diagnostics, const struct json_value
 static const struct rule limit_rules[] = {
     LIMIT(max_input_buffer, 1024, GIB),
     LIMIT(max_output_queue, 1024, GIB),
+    LIMIT(max_memory, 1048576, MEMORY_MAX),
     LIMIT(max_restarts, 0, 1000),
     LIMIT(restart_window_sec, 1, DAY_SEC),
     LIMIT(drain_timeout_sec, 0, DAY_SEC),

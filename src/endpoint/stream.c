@@ -111,6 +111,7 @@ int stream_open(struct stream *stream, struct transport *transport,
         .borrowed = options->borrowed,
         .skips_bad_lines = options->skips_bad_lines,
         .wary = options->wary,
+        .of_worker = stream->endpoint.is_worker,
     };
 
     ASSERT(stream->endpoint.ops == &stream_ops);

@@ -115,6 +115,8 @@ int connection_open(struct connection *connection, struct transport *transport,
         .fd_in = options->fd_in,
         .fd_out = options->fd_out,
         .skips_bad_lines = options->skips_bad_lines,
+        .of_worker = options->of_worker,
+        .output.account = &transport->shares[!options->of_worker].queued,
     };
     start_framing(connection, options->framing, options->max_body);
     timer_init(&connection->stall, connection_stalled, connection);

@@ -17,6 +17,7 @@ struct connection_options {
     bool skips_bad_lines;
     bool wary; /* of an unknown peer: whatever is wrong before its first whole frame is malformed,
                 * and so is what only HTTP has, at any time */
+    bool of_worker; /* the peer is a worker, otherwise a client */
 };
 
 /* Opens a connection that is closed over two descriptors, which become non-blocking, and starts

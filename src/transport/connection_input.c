@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "framing/sized_frame.h"
 #include "transport/connection_output.h"
+#include "transport/memory.h"
 
 #define ROOM_MIN ((size_t)16384)   /* with less, a read costs more than new room */
 #define ROOM_CHEAP ((size_t)49152) /* with less, new room is made if that costs little */
@@ -19,35 +21,113 @@ void connection_drop_input(struct connection *connection)
         buffer_give(&connection->transport->pool, connection->input);
     connection->input = NULL;
     connection->at_hand = 0;
+    memory_release(connection);
 }
 
-/* Returns how many bytes a read may take now. 0: memory is out. */
+/* The length of the frame whose body the input begins with, and of the newline that may follow. 0:
+ * not known. */
+static size_t announced(const struct connection *connection)
+{
+    const struct framing_state *state = &connection->framing_state;
+
+    return !connection->has_lines && state->part == PART_BODY ? (size_t)state->left + 1 : 0;
+}
+
+/* The first buffer: with room for as long a frame as the last long one, which then stays in one
+ * buffer, if that memory is free. */
+static size_t make_first_room(struct connection *connection)
+{
+    size_t expected = connection->expected;
+    size_t most = connection->has_lines ? connection->framing_state.max_body : expected + 1;
+
+    connection->expected = expected / 2 > BUFFER_LARGE ? expected / 2 : 0;
+    if (expected <= BUFFER_LARGE || !memory_reserve(connection, most))
+        expected = BUFFER_LARGE;
+    connection->input = buffer_take(&connection->transport->pool, expected);
+    if (connection->input == NULL)
+        memory_release(connection);
+    return connection->input != NULL ? BUFFER_LARGE : 0;
+}
+
+/* The capacity that goes with `len` bytes of a message. Doubling keeps the copying linear. */
+static size_t wanted_capacity(const struct connection *connection, size_t len)
+{
+    size_t whole = announced(connection), max = connection->framing_state.max_body;
+    size_t wanted = 2 * len;
+
+    if (whole > BUFFER_LARGE)
+        return whole;
+    if (len <= BUFFER_LARGE - ROOM_MIN)
+        return BUFFER_LARGE;
+    if (wanted < connection->expected)
+        wanted = connection->expected;
+    return connection->has_lines && wanted > max && max > BUFFER_LARGE ? max : wanted;
+}
+
+/* Exchanges a long buffer that has few bytes for one of a read's size. */
+static void shorten(struct connection *connection)
+{
+    struct buffer *input = connection->input, *shorter;
+    size_t len = buffer_len(input);
+
+    if (input->capacity <= BUFFER_LARGE || len > BUFFER_LARGE)
+        return;
+    shorter = buffer_take(&connection->transport->pool, BUFFER_LARGE);
+    if (shorter == NULL)
+        return;
+    memcpy(shorter->data, input->data + input->start, len);
+    shorter->end = len;
+    buffer_give(&connection->transport->pool, input);
+    connection->input = shorter;
+}
+
+/* False: the connection waits. */
+static bool reserve(struct connection *connection, size_t most)
+{
+    if (most <= BUFFER_LARGE || connection->reserved >= most || memory_reserve(connection, most))
+        return true;
+    shorten(connection);
+    memory_wait(connection, most);
+    return false;
+}
+
+/* Returns how many bytes a read may take now. 0: memory is out, or the connection waits for it. */
 static size_t make_room(struct connection *connection)
 {
-    struct buffer_pool *pool = &connection->transport->pool;
     struct buffer *input = connection->input;
-    size_t len, wanted, room, expected = connection->expected;
+    size_t len, wanted, most, room;
+    bool outgrows;
 
-    if (input == NULL) {
-        /* Room for as long a frame as the last long one, which then stays in one buffer. */
-        connection->input = buffer_take(pool, expected > BUFFER_LARGE ? expected : BUFFER_LARGE);
-        connection->expected = expected / 2 > BUFFER_LARGE ? expected / 2 : 0;
-        return connection->input != NULL ? BUFFER_LARGE : 0;
-    }
+    if (input == NULL)
+        return make_first_room(connection);
     room = buffer_room(input);
     len = buffer_len(input);
-    /* Moving no more than was consumed, and doubling, keep the copying linear. */
-    if (room < ROOM_MIN || (room < ROOM_CHEAP && input->start >= len && input->start > 0)) {
-        wanted = len <= BUFFER_LARGE / 2 ? BUFFER_LARGE : 2 * len;
-        if (wanted < expected)
-            wanted = expected;
-        input = buffer_with_room(pool, input, wanted - len);
+    wanted = wanted_capacity(connection, len);
+    most = connection->has_lines && wanted > BUFFER_LARGE ? connection->framing_state.max_body
+                                                          : wanted;
+    outgrows = connection->reserved > 0 && most > connection->reserved;
+    /* Moving no more than was consumed keeps the copying linear, too. */
+    if (outgrows || (room < ROOM_MIN && room + len < wanted) ||
+        (room < ROOM_CHEAP && input->start >= len && input->start > 0)) {
+        if (!reserve(connection, most))
+            return 0;
+        input = buffer_with_room(&connection->transport->pool, connection->input, wanted - len);
         if (input == NULL)
             return 0;
         connection->input = input;
         room = buffer_room(input);
     }
     return room < BUFFER_LARGE ? room : BUFFER_LARGE;
+}
+
+/* Others wait for the memory of a long message that was taken. */
+static void give_way(struct connection *connection)
+{
+    if (connection->at_hand > 0 || announced(connection) > BUFFER_LARGE)
+        return;
+    shorten(connection);
+    if (connection->input->capacity <= BUFFER_LARGE)
+        memory_release(connection);
 }
 
 /* An idle connection holds no buffer, and one with a short rest of input only a small one. */
@@ -61,6 +141,9 @@ static void trim(struct connection *connection)
         return;
     len = input->end - input->start;
     if (len > 0 && connection->input_state != INPUT_DEAF) {
+        if (connection->reserved > 0 && memory_awaited(connection))
+            give_way(connection);
+        input = connection->input;
         if (len > BUFFER_SMALL || input->capacity <= BUFFER_SMALL)
             return;
         small = buffer_take(pool, len);
@@ -71,16 +154,11 @@ static void trim(struct connection *connection)
     }
     buffer_give(pool, input);
     connection->input = small;
+    if (connection->reserved > 0)
+        memory_forget(connection);
 }
 
 /* --- the time of a frame --- */
-
-static void start_frame_time(struct connection *connection)
-{
-    stdio_bus_event_loop_start_timer(connection->transport->loop, &connection->frame_time,
-                                     (int64_t)connection->transport->limits->frame_timeout_sec *
-                                         1000);
-}
 
 /* The framing waits for more: starts the time of a frame that has begun. */
 static void watch_frame(struct connection *connection)
@@ -91,7 +169,7 @@ static void watch_frame(struct connection *connection)
         stdio_bus_event_loop_stop_timer(connection->transport->loop, &connection->frame_time);
     } else if (!timer_started(&connection->frame_time) || !state->timed) {
         state->timed = true;
-        start_frame_time(connection);
+        connection_start_frame_time(connection);
     }
 }
 
@@ -131,15 +209,38 @@ static bool malformed(struct connection *connection, enum frame_fault fault, con
     return false;
 }
 
+/* A line that others wait for: it occupies memory, and is not complete in time. */
+static void line_time_over(struct connection *connection)
+{
+    bool goes_on = connection->frames_in != connection->timed_frames ||
+                   connection->input_state == INPUT_PAUSED;
+
+    if (connection->reserved == 0 || connection->input == NULL || !memory_awaited(connection))
+        return;
+    if (goes_on) {
+        connection->timed_frames = connection->frames_in;
+        connection_start_frame_time(connection);
+        return;
+    }
+    if (connection->input_state != INPUT_OPEN ||
+        malformed(connection, FRAME_FAULT_TOO_LONG,
+                  "not complete after frame_timeout_sec, while others waited for its memory"))
+        connection_drop_input(connection);
+}
+
 void connection_frame_time_over(void *user_data)
 {
     struct connection *connection = user_data;
     size_t dropped = connection->input != NULL ? buffer_len(connection->input) : 0;
 
+    if (connection->has_lines) {
+        line_time_over(connection);
+        return;
+    }
     if (!connection->framing_state.begun)
         return;
-    if (connection->input_state == INPUT_PAUSED) { /* not the peer's delay */
-        start_frame_time(connection);
+    if (connection->input_state == INPUT_PAUSED || memory_waits(connection)) { /* not its delay */
+        connection_start_frame_time(connection);
         return;
     }
     if (connection->input_state != INPUT_OPEN)
@@ -276,6 +377,8 @@ void connection_readable(void *user_data, unsigned events)
     if (!(connection->interest & STDIO_BUS_EVENT_READ))
         return;
     room = make_room(connection);
+    if (room == 0 && (memory_waits(connection) || !connection_is_open(connection)))
+        return;
     if (room == 0) {
         connection_pause(connection);
         connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "transport/memory.h"
 
 #define PIECES_MAX 64                /* buffers described in one writev */
 #define MOVED_MIN (BUFFER_LARGE / 4) /* a shorter frame is copied */
@@ -49,7 +50,7 @@ static void release_backpressure(struct connection *connection)
 {
     struct transport *transport = connection->transport;
 
-    if (connection->output.bytes >= (transport->limits->max_output_queue + 1) / 2)
+    if (connection->output.bytes >= (connection_queue_max(transport) + 1) / 2)
         return;
     connection->full = false;
     connection->jammed_ms = 0;
@@ -66,7 +67,8 @@ static inline void note_queued(struct connection *connection)
     connection->frames_out++;
     if (!list_linked(&connection->dirty))
         list_append(&transport->dirty, &connection->dirty);
-    if (connection->full || connection->output.bytes <= transport->limits->max_output_queue)
+    if (connection->full || (connection->output.bytes <= transport->limits->max_output_queue &&
+                             !(transport->is_tight && connection->output.bytes > BUFFER_LARGE)))
         return;
     connection->full = true;
     connection_start_stall(connection);
@@ -97,12 +99,15 @@ static struct buffer *detach_frame(struct connection *from, struct slice body)
     size_t rest_start = whole->start + from->at_hand;
     size_t rest_len = whole->end - rest_start;
     struct buffer *rest = NULL;
+    bool keeps = rest_len > 0 && !memory_awaited(from); /* its reservation, for the next frame */
 
     if (body.len > BUFFER_LARGE)
         from->expected = body.len;
     if (rest_len > 0) {
         rest = buffer_take(&from->transport->pool,
-                           rest_len > from->expected ? rest_len : from->expected);
+                           keeps && rest_len < from->expected && from->expected <= from->reserved
+                               ? from->expected
+                               : rest_len);
         if (rest == NULL)
             return NULL;
         memcpy(rest->data, whole->data + rest_start, rest_len);
@@ -112,6 +117,8 @@ static struct buffer *detach_frame(struct connection *from, struct slice body)
     whole->end = start + body.len;
     from->input = rest;
     from->at_hand = 0;
+    if (!keeps)
+        memory_release(from);
     return whole;
 }
 
@@ -378,24 +385,6 @@ static int write_some(struct connection *connection)
     return (size_t)written == offered ? STDIO_BUS_OK : STDIO_BUS_EAGAIN;
 }
 
-/* Notes since when the descriptor does not take all of a full queue, and whether the peer reads
- * nevertheless. */
-static void note_jam(struct connection *connection, size_t took, bool jammed)
-{
-    int64_t now_ms = stdio_bus_event_loop_now_ms(connection->transport->loop);
-
-    if (connection->jammed_ms == 0)
-        connection->jammed_ms = connection->took_ms = now_ms;
-    if (took > 0) {
-        if (now_ms - connection->took_ms >= CONNECTION_LATE_MS &&
-            !connection_reads_late(connection))
-            connection->late_bytes += took;
-        connection->took_ms = now_ms;
-    }
-    if (!jammed)
-        connection->jammed_ms = 0;
-}
-
 void connection_flush(struct connection *connection)
 {
     size_t before = connection->output.bytes;
@@ -411,16 +400,18 @@ void connection_flush(struct connection *connection)
         connection->handler->failed(connection, CONNECTION_BROKEN, errno);
         return;
     }
-    if (connection->full) {
-        note_jam(connection, before - connection->output.bytes, status == STDIO_BUS_EAGAIN);
+    if (connection->full || connection->transport->is_awaited)
+        connection_note_jam(connection, before - connection->output.bytes,
+                            status == STDIO_BUS_EAGAIN);
+    if (connection->full)
         release_backpressure(connection);
-    }
     if (connection->output_state == OUTPUT_CLOSED)
         return;
     if (connection->output.bytes > 0) {
         connection_watch(connection, connection->interest | STDIO_BUS_EVENT_WRITE);
         return;
     }
+    connection->jammed_ms = 0;
     if (connection->interest & STDIO_BUS_EVENT_WRITE)
         connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_WRITE);
     if (connection->output_state == OUTPUT_ENDING)
@@ -444,4 +435,7 @@ void connection_flush_all(struct transport *transport)
     list_move_all(&round, &transport->dirty);
     while ((node = list_take_first(&round)) != NULL)
         connection_flush(list_entry(node, struct connection, dirty));
+    transport->is_tight = transport->pool.used > transport->limits->max_memory / 4 * 3;
+    if (transport->waiting_count > 0)
+        memory_serve(transport);
 }

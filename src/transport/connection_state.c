@@ -14,6 +14,10 @@ void transport_init(struct transport *transport, struct stdio_bus_event_loop *lo
 {
     *transport = (struct transport){.loop = loop, .log = log, .limits = limits};
     list_init(&transport->dirty);
+    for (int i = 0; i < 2; i++) {
+        list_init(&transport->shares[i].holders);
+        list_init(&transport->shares[i].waiting);
+    }
 }
 
 void transport_free(struct transport *transport)
@@ -51,6 +55,29 @@ void connection_watch(struct connection *connection, unsigned interest)
     }
     if (status != STDIO_BUS_OK) /* out of kernel memory: errno is the event loop's */
         connection->handler->failed(connection, CONNECTION_BROKEN, errno);
+}
+
+void connection_note_jam(struct connection *connection, size_t took, bool jammed)
+{
+    int64_t now_ms = stdio_bus_event_loop_now_ms(connection->transport->loop);
+
+    if (connection->jammed_ms == 0)
+        connection->jammed_ms = connection->took_ms = now_ms;
+    if (took > 0) {
+        if (now_ms - connection->took_ms >= CONNECTION_LATE_MS &&
+            !connection_reads_late(connection))
+            connection->late_bytes += took;
+        connection->took_ms = now_ms;
+    }
+    if (!jammed)
+        connection->jammed_ms = 0;
+}
+
+void connection_start_frame_time(struct connection *connection)
+{
+    stdio_bus_event_loop_start_timer(connection->transport->loop, &connection->frame_time,
+                                     (int64_t)connection->transport->limits->frame_timeout_sec *
+                                         1000);
 }
 
 void connection_release_fd(struct connection *connection, int fd, int flags)

@@ -12,13 +12,25 @@
 #include "event/event_loop.h"
 #include "framing/framing.h"
 
+/* The memory of long messages in one direction (transport/memory.h). */
+struct memory_share {
+    size_t queued;       /* in queues */
+    size_t reserved;     /* by holders */
+    struct list holders; /* connections that have a reservation */
+    struct list waiting; /* connections that wait for one, in the order in which they get it */
+};
+
 /* What all connections of a bus share. */
 struct transport {
     struct stdio_bus_event_loop *loop;
     struct log *log;
     const struct limits *limits;
     struct buffer_pool pool;
-    struct list dirty; /* connections with output queued in this round */
+    struct list dirty;             /* connections with output queued in this round */
+    size_t waiting_count;          /* connections that wait for memory */
+    struct memory_share shares[2]; /* of what clients send, of what workers send */
+    bool is_tight;                 /* most of max_memory is used: queues are full at less */
+    bool is_awaited;               /* workers wait for the memory of long messages */
 };
 
 enum connection_failure {
@@ -89,19 +101,23 @@ struct connection {
     int flags_in, flags_out; /* of a borrowed descriptor, which gets them back; else -1 */
     enum connection_input_state input_state;
     enum connection_output_state output_state;
-    unsigned interest;    /* STDIO_BUS_EVENT_READ, _WRITE */
-    bool has_lines;       /* the framing is NDJSON */
-    bool skips_bad_lines; /* instead of reporting malformed; lines only */
-    bool full;            /* more than max_output_queue, and not below half of it since */
-    struct buffer *input; /* bytes not consumed yet; NULL: none */
-    size_t expected;      /* length of a recent frame that was longer than a read; 0: none */
-    size_t at_hand;       /* length of the frame that the owner has, or gets again after a pause:
+    unsigned interest;       /* STDIO_BUS_EVENT_READ, _WRITE */
+    bool has_lines;          /* the framing is NDJSON */
+    bool skips_bad_lines;    /* instead of reporting malformed; lines only */
+    bool full;               /* more than max_output_queue, and not below half of it since */
+    struct buffer *input;    /* bytes not consumed yet; NULL: none */
+    size_t expected;         /* length of a recent frame that was longer than a read; 0: none */
+    size_t at_hand;          /* length of the frame that the owner has, or gets again after a pause:
                            * the first bytes of the input; 0: none */
+    bool of_worker;          /* the peer is a worker, otherwise a client */
+    size_t reserved;         /* bytes for the message that is read; 0: none, or it waits: */
+    size_t awaited;          /* for so many */
+    struct list_node memory; /* in the holders or waiting of its memory_share */
+    uint64_t timed_frames;   /* frames_in when the time of a line was started */
     struct queue output;
-    int64_t
-        jammed_ms;   /* since when the descriptor takes less than a full queue has; 0: it took all,
-                        * or the queue has not been full since */
-    int64_t took_ms; /* while jammed: when it last took anything, or jammed_ms */
+    /* While its queue is full, or others wait for memory: */
+    int64_t jammed_ms; /* since when the descriptor takes less than the queue has; 0: it took all */
+    int64_t took_ms;   /* when it last took anything, or jammed_ms */
     size_t late_bytes; /* bytes that it took CONNECTION_LATE_MS or more after the last ones */
     uint64_t bytes_in, bytes_out;   /* read, written */
     uint64_t frames_in, frames_out; /* taken by the owner, queued */
@@ -127,6 +143,22 @@ void transport_init(struct transport *transport, struct stdio_bus_event_loop *lo
 
 /* Frees the pool. No connection may be open. */
 void transport_free(struct transport *transport);
+
+/* How many bytes of output are too many. While memory is tight these are few, since all queues
+ * together could take more than there is. */
+static inline size_t connection_queue_max(const struct transport *transport)
+{
+    size_t max = transport->limits->max_output_queue;
+
+    return transport->is_tight && max > BUFFER_LARGE ? BUFFER_LARGE : max;
+}
+
+/* After a write that took so many bytes: notes since when the descriptor does not take all, and
+ * whether the peer reads nevertheless. */
+void connection_note_jam(struct connection *connection, size_t took, bool jammed);
+
+/* Starts the time of the frame at hand anew. */
+void connection_start_frame_time(struct connection *connection);
 
 /* Closes a descriptor; a borrowed one gets its flags back instead. */
 void connection_release_fd(struct connection *connection, int fd, int flags);

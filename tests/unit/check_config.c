@@ -66,6 +66,7 @@ static const struct limit_case {
 } limit_cases[] = {
     SIZE_LIMIT(max_input_buffer, 1024, 1073741824),
     SIZE_LIMIT(max_output_queue, 1024, 1073741824),
+    SIZE_LIMIT(max_memory, 1048576, SIZE_MAX > UINT32_MAX ? 1099511627776 : 1073741824),
     COUNT_LIMIT(max_restarts, 0, 1000),
     COUNT_LIMIT(restart_window_sec, 1, 86400),
     COUNT_LIMIT(drain_timeout_sec, 0, 86400),
@@ -106,6 +107,7 @@ START_TEST(test_full)
                                            .frame_timeout_sec = 30,
                                            .half_close_sec = 300,
                                            .slow_client_timeout_sec = 10,
+                                           .max_memory = 268435456,
                                            .max_connections = 11,
                                            .max_sessions = 12,
                                            .max_pending_requests = 13};
@@ -157,6 +159,7 @@ START_TEST(test_defaults)
                               .frame_timeout_sec = 30,
                               .half_close_sec = 300,
                               .slow_client_timeout_sec = 10,
+                              .max_memory = 268435456,
                               .max_connections = 1024,
                               .max_sessions = 1024,
                               .max_pending_requests = 4096};

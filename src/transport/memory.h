@@ -1,0 +1,51 @@
+/* The memory of long messages. All connections share limits.max_memory: one half is for the
+ * messages of clients, the other for those of workers, so that answers never wait for requests.
+ *
+ * A connection reserves memory before it reads on in a message that is longer than one read, for
+ * the whole message at once: a connection with a reservation never waits again. Without one it
+ * waits in a line, and nothing is read from it. A reservation ends when the message was taken; the
+ * bytes count on in the queue of their destination (the account of struct queue) until they were
+ * written.
+ * A message that is longer than its half of max_memory waits until it is alone. */
+#ifndef STDIO_BUS_TRANSPORT_MEMORY_H
+#define STDIO_BUS_TRANSPORT_MEMORY_H
+
+#include "transport/connection_state.h"
+
+/* The share of what the connection reads. */
+static inline struct memory_share *memory_share_of(const struct connection *connection)
+{
+    return &connection->transport->shares[connection->of_worker];
+}
+
+/* Reserves memory for a message of `len` bytes, in place of what was reserved before. False: there
+ * is not enough, and nothing is reserved. */
+bool memory_reserve(struct connection *connection, size_t len);
+
+/* After memory_reserve has failed: the connection is not read from until it has its reservation. */
+void memory_wait(struct connection *connection, size_t len);
+
+static inline bool memory_waits(const struct connection *connection)
+{
+    return list_linked(&connection->memory) && connection->reserved == 0;
+}
+
+/* Whether other connections wait for a reservation like that of this one. */
+static inline bool memory_awaited(const struct connection *connection)
+{
+    return !list_empty(&memory_share_of(connection)->waiting);
+}
+
+/* Ends the reservation or the wait of a connection that has one. */
+void memory_forget(struct connection *connection);
+
+static inline void memory_release(struct connection *connection)
+{
+    if (list_linked(&connection->memory))
+        memory_forget(connection);
+}
+
+/* Gives free memory to the connections that wait for it, in their order. */
+void memory_serve(struct transport *transport);
+
+#endif
