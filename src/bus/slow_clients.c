@@ -8,7 +8,8 @@
 #include "bus/slow_origins.h"
 
 /* A client reads until it has taken nothing for so long: short, or the time of one client after the
- * other would add up; longer for a client that is known to read, if slowly. */
+ * other would add up; longer for a client that is known to read, if slowly, and for the first of
+ * its origin: a client that reads may pause for a moment. */
 #define PATIENCE_MS 3
 #define READER_PATIENCE_MS 500
 
@@ -116,11 +117,12 @@ static int64_t idle_ms(const struct client *client, int64_t now_ms)
 static bool check_client(struct client *client, int64_t now_ms, bool used_up)
 {
     bool is_reader = connection_reads_late(&client->stream.connection);
+    bool is_known = slow_origins_has(client->stream.endpoint.bus, &client->origin);
     int64_t idle;
 
     connection_flush(&client->stream.connection); /* there may be room that was not reported */
     idle = idle_ms(client, now_ms);
-    if (used_up && idle > (is_reader ? READER_PATIENCE_MS : PATIENCE_MS)) {
+    if (used_up && idle > (is_known && !is_reader ? PATIENCE_MS : READER_PATIENCE_MS)) {
         slow_origins_note(client->stream.endpoint.bus, &client->origin);
         clients_remove(client,
                        "it did not read while other clients waited: slow_client_timeout_sec");

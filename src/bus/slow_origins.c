@@ -60,6 +60,11 @@ void slow_origins_note(struct stdio_bus *bus, const struct origin *origin)
     entry->until_ms = now_ms + NOTED_MS;
 }
 
+bool slow_origins_has(struct stdio_bus *bus, const struct origin *origin)
+{
+    return find(&bus->slow_origins, origin, stdio_bus_event_loop_now_ms(bus->loop)) != NULL;
+}
+
 void slow_origins_arrived(struct endpoint *client, const struct origin *origin)
 {
     struct stdio_bus *bus = client->bus;

@@ -14,6 +14,9 @@ void slow_origins_init(struct stdio_bus *bus);
 /* A client of this origin was disconnected. */
 void slow_origins_note(struct stdio_bus *bus, const struct origin *origin);
 
+/* Whether a client of this origin was disconnected in the last minute. */
+bool slow_origins_has(struct stdio_bus *bus, const struct origin *origin);
+
 /* A new client of this origin: holds it until its turn. */
 void slow_origins_arrived(struct endpoint *client, const struct origin *origin);
 

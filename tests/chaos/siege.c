@@ -20,7 +20,7 @@
 #define STEP_MS 20 /* of a longer step this program itself was held up */
 #define MARGIN_MS 1500
 #define WORK_SHARE 10 /* of a siege the workers' own work for hostile clients may delay others */
-#define ROUNDS_OF_POISON 3 /* a request waits for an id that is poisoned again and again */
+#define ROUNDS_OF_POISON 5 /* a request waits for an id that is poisoned again and again */
 
 /* The memory of the daemon beyond max_memory: the C library's, and what is not counted as a buffer
  * (tables, connections). */

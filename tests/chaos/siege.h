@@ -20,7 +20,7 @@ struct chaos;
 #define SIEGE_ABANDONED_SEC 1 /* abandoned_id_sec */
 #define SIEGE_HALF_CLOSE_SEC 1
 #define SIEGE_FRAME_SEC 1
-#define SIEGE_BACKPRESSURE_SEC 12
+#define SIEGE_BACKPRESSURE_SEC 20
 
 #define SIEGE_WAITS 10001
 

@@ -150,6 +150,27 @@ TEST(design_origin_of_slow_clients_waits_alone)
         client_result(late[i], "1");
 }
 
+/* A client whose origin has not starved others may pause for a moment, also after the time was used
+ * up by others. */
+TEST(design_first_of_its_origin_may_pause)
+{
+    struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1,
+                                  .limits = "'slow_client_timeout_sec':1");
+    struct client *stalled = connect_from_afar(daemon), *other;
+    if (stalled == NULL)
+        return;
+    ask_for_notes(stalled, "s", NOTES);
+    other = client_connect(daemon);
+    client_pid(other, "1", NULL);
+    daemon_wait_log(daemon, "client=1.*slow_client_timeout_sec");
+    int64_t start = now_ms();
+    stalled = client_connect_small(daemon);
+    ask_for_notes(stalled, "t", NOTES);
+    ck_assert(wait_fd(stalled->in, POLLIN, deadline_usual()));
+    client_pid(other, "2", NULL);
+    ck_assert_int_ge(now_ms() - start, 450);
+}
+
 /* A request of a client whose queue is full waits until the client has read. */
 TEST(design_full_client_gets_no_new_answers)
 {
