@@ -164,6 +164,16 @@ static void log_moved_session(const struct decision *decision, struct stdio_bus 
              endpoint_of_peer(decision->to)->context);
 }
 
+/* The message answers or gives up a request. */
+static inline void delivered(struct stdio_bus *bus, struct decision *decision)
+{
+    if (decision->cancelled != NULL)
+        bus_read_clock(bus);
+    if (decision->former_owner != NULL)
+        log_moved_session(decision, bus);
+    decision_delivered(decision);
+}
+
 static void forward(struct stdio_bus *bus, struct endpoint *from, struct decision *decision)
 {
     struct endpoint *to = list_entry(decision->to, struct endpoint, peer);
@@ -177,12 +187,8 @@ static void forward(struct stdio_bus *bus, struct endpoint *from, struct decisio
     if (log_enabled(bus->log, LOG_LEVEL_DEBUG))
         log_message(decision, bus, LOG_LEVEL_DEBUG, "forwarding", " to ", to->context);
     if (to->ops->deliver(to, &delivery) == STDIO_BUS_OK) {
-        if (decision->cancelled != NULL)
-            bus_read_clock(bus);
-        if (decision->former_owner != NULL)
-            log_moved_session(decision, bus);
         if (decision->answered != NULL || decision->cancelled != NULL)
-            decision_delivered(decision);
+            delivered(bus, decision);
     } else {
         decision_failed(decision);
         starve(from);

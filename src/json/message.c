@@ -121,26 +121,21 @@ static struct slice number_text(char to[MESSAGE_ID_TEXT_MAX], double value)
 }
 
 /* The text of a number that is no plain integer (see struct message_id), in `to` where it is not
- * `raw` itself. */
-static enum message_problem read_number(struct slice *text, char to[MESSAGE_ID_TEXT_MAX],
-                                        struct slice raw)
+ * `raw` itself. Its data is NULL when no double is as large. */
+static struct slice read_number(char to[MESSAGE_ID_TEXT_MAX], struct slice raw)
 {
     double value;
 
-    if (raw.data[0] == '-' && is_plain_integer(slice_of(raw.data + 1, raw.len - 1))) {
-        *text = slice_equal(raw, slice_of("-0", 2)) ? slice_of("0", 1) : raw;
-        return MESSAGE_OK;
-    }
+    if (raw.data[0] == '-' && is_plain_integer(slice_of(raw.data + 1, raw.len - 1)))
+        return slice_equal(raw, slice_of("-0", 2)) ? slice_of("0", 1) : raw;
     memcpy(to, raw.data, raw.len);
     to[raw.len] = '\0';
     value = strtod(to, NULL);
     if (!isfinite(value))
-        return MESSAGE_ID_RANGE;
+        return slice_of(NULL, 0);
     if (value > -DOUBLE_EXACT && value < DOUBLE_EXACT && (double)(int64_t)value == value)
-        *text = slice_of(to, (size_t)snprintf(to, MESSAGE_ID_TEXT_MAX, "%" PRId64, (int64_t)value));
-    else
-        *text = number_text(to, value);
-    return MESSAGE_OK;
+        return slice_of(to, (size_t)snprintf(to, MESSAGE_ID_TEXT_MAX, "%" PRId64, (int64_t)value));
+    return number_text(to, value);
 }
 
 /* Leaves *id as it is where there is none. */
@@ -149,7 +144,6 @@ static inline enum message_problem read_id(struct message_id *id, struct slice b
                                            struct message_scratch *scratch)
 {
     struct slice text = {bytes.data + field->offset, field->len};
-    enum message_problem problem;
 
     switch (field->type) {
     case SCAN_STRING:
@@ -162,9 +156,11 @@ static inline enum message_problem read_id(struct message_id *id, struct slice b
     case SCAN_NUMBER:
         if (text.len > STDIO_BUS_MAX_REQUEST_ID_LEN)
             return MESSAGE_ID_LENGTH;
-        if (!is_plain_integer(text) &&
-            (problem = read_number(&text, scratch->id, text)) != MESSAGE_OK)
-            return problem;
+        if (!is_plain_integer(text)) {
+            text = read_number(scratch->id, text);
+            if (text.data == NULL)
+                return MESSAGE_ID_RANGE;
+        }
         id->type = ID_NUMBER;
         break;
     case SCAN_OTHER:

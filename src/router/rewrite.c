@@ -73,7 +73,7 @@ static inline struct message_id id_of_number(const struct decision *decision,
 static struct request *by_number(const struct decision *decision, const struct pending *pending,
                                  uint32_t number)
 {
-    char text[PENDING_DIGITS];
+    char text[PENDING_DIGITS] UNINITIALIZED;
     uint64_t hash;
     struct message_id id = id_of_number(decision, pending, number, text, &hash);
 
@@ -81,9 +81,9 @@ static struct request *by_number(const struct decision *decision, const struct p
 }
 
 /* The request gets the answerer's next number that is not in use, in `text`. */
-static void take_number(const struct decision *decision, const struct pending *pending,
-                        struct peer *answerer, struct new_request *request,
-                        char text[PENDING_DIGITS])
+static inline void take_number(const struct decision *decision, const struct pending *pending,
+                               struct peer *answerer, struct new_request *request,
+                               char text[PENDING_DIGITS])
 {
     bool may_be_used = pending != &decision->router->from_clients;
 
@@ -106,7 +106,7 @@ static struct request *record(struct decision *decision, struct pending *pending
 {
     const struct message *message = decision->message;
     const struct scan_field *field;
-    char text[PENDING_DIGITS];
+    char text[PENDING_DIGITS] UNINITIALIZED;
     struct new_request new_request UNINITIALIZED;
     struct request *request;
 
@@ -186,7 +186,7 @@ bool rewrite_notification(struct decision *decision, struct peer *worker)
 {
     struct new_request number UNINITIALIZED;
     struct tokens tokens UNINITIALIZED;
-    char text[PENDING_DIGITS];
+    char text[PENDING_DIGITS] UNINITIALIZED;
 
     if ((decision->fields.present & ANY_TOKEN) == 0 || !worker->pool->reads_tokens)
         return true;

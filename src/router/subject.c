@@ -24,14 +24,19 @@ static const struct method {
     {"session/fork", ABOUT_NOTHING, PARAM_SESSION, SESSION_COPIED},
 };
 
-/* NULL: no such method. Most methods differ from these in their first byte. */
+/* Most methods differ from these in their first byte. The backslash begins an escape. */
+static bool may_begin_method(char c)
+{
+    return c == 'n' || c == '$' || c == 'w' || c == 's' || c == '\\';
+}
+
+/* NULL: no such method. */
 static const struct method *method_named(struct slice raw)
 {
-    static const char first_bytes[] = {'n', '$', 'w', 's', '\\'};
     char decoded[sizeof "window/workDoneProgress/cancel"];
     size_t i;
 
-    if (raw.len == 0 || memchr(first_bytes, raw.data[0], sizeof first_bytes) == NULL)
+    if (raw.len == 0 || !may_begin_method(raw.data[0]))
         return NULL;
     if (memchr(raw.data, '\\', raw.len) != NULL)
         raw = slice_of(decoded, json_string_decode(decoded, sizeof decoded, raw));

@@ -93,15 +93,15 @@ static bool take_session(struct decision *decision, struct request *request)
     return true;
 }
 
-/* What the answer says of sessions. False: the answer is not for the asker. */
-static bool answer_sessions(struct decision *decision, struct request *request)
+/* What the answer to a request with extras says of sessions. False: it is not for the asker.
+ * As a part of its caller it would cost every answer the protection of its stack. */
+__attribute__((noinline)) static bool answer_sessions(struct decision *decision,
+                                                      struct request *request)
 {
     const struct request_extras *extras = request->extras;
     struct session *session;
     struct slice id;
 
-    if (extras == NULL)
-        return true;
     if (extras->loads.data != NULL)
         return take_session(decision, request);
     if (!extras->names_session || !read_named(decision, &id))
@@ -138,7 +138,7 @@ static void answer(struct decision *decision)
         waiting_late_answer(router, request);
     } else if (request->asker->full) {
         decision_hold(decision, &request->asker->waiting);
-    } else if (answer_sessions(decision, request)) {
+    } else if (request->extras == NULL || answer_sessions(decision, request)) {
         decision->answered = request;
         rewrite_edit_answer(decision, request);
         decision_forward(decision, request->asker);

@@ -252,17 +252,29 @@ static inline struct request *record(struct decision *decision, struct peer *wor
     return pending_add(pending, decision->from, worker, &request);
 }
 
-/* Records what the message changes; session_id is the key of a new session, if it starts one. */
-static inline void commit(struct decision *decision, struct peer *worker, struct slice session_id)
+/* What is no plain request. False: it was kept back. */
+static bool may_pass(struct decision *decision, struct peer *worker)
 {
-    ASSERT(worker->pool != NULL);
     if (decision->subject != ABOUT_NOTHING && is_kept_back(decision, worker))
-        return;
+        return false;
     if ((decision->message->has_result || decision->message->has_error) &&
         answers_for_another(decision, worker))
+        return false;
+    return decision->asks || decision->fields.present == 0 ||
+           rewrite_notification(decision, worker);
+}
+
+/* Records what the message changes; session_id is the key of a new session, if it starts one. */
+__attribute__((always_inline)) static inline void
+commit(struct decision *decision, struct peer *worker, struct slice session_id)
+{
+    bool plain_request = decision->asks && decision->subject == ABOUT_NOTHING &&
+                         !decision->message->has_result && !decision->message->has_error;
+
+    ASSERT(worker->pool != NULL);
+    if (!plain_request && !may_pass(decision, worker))
         return;
-    if (decision->asks ? (decision->recorded = record(decision, worker)) == NULL
-                       : decision->fields.present != 0 && !rewrite_notification(decision, worker))
+    if (decision->asks && (decision->recorded = record(decision, worker)) == NULL)
         return;
     if (session_id.data != NULL &&
         sessions_add(&decision->router->sessions, session_id, worker, decision->from) == NULL) {

@@ -264,7 +264,7 @@ static bool next_frame(struct connection *connection)
     static const char too_long[] = "message exceeds max_input_buffer";
     struct buffer *input = connection->input;
     size_t max = connection->framing_state.max_body;
-    struct frame frame;
+    struct frame frame UNINITIALIZED;
 
     if (input->start == input->end && !connection->framing_state.begun &&
         !timer_started(&connection->frame_time))
