@@ -169,7 +169,7 @@ static inline void delivered(struct stdio_bus *bus, struct decision *decision)
 {
     if (decision->cancelled != NULL)
         bus_read_clock(bus);
-    if (decision->former_owner != NULL)
+    else if (decision->former_owner != NULL)
         log_moved_session(decision, bus);
     decision_delivered(decision);
 }
