@@ -25,6 +25,8 @@ static void start_stream(struct framing_state *state, const struct framing *fram
     state->check = &json_body_check;
     state->check_state = &scanner;
     state->max_body = MAX_BODY;
+    state->wary = false;
+    state->inner = NULL;
     framing->reset(state);
 }
 
