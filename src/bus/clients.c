@@ -74,6 +74,7 @@ static void log_disconnected(struct client *client, const char *reason)
     if (connection->output.bytes > 0)
         log_warn(log, context(client), "disconnected (%s), %zu bytes for it were dropped", reason,
                  connection->output.bytes);
+    log_debug(log, context(client), "ended: %s", reason); /* the next line may be left out */
     if (client->refused)
         return;
     log_repeated(log, LOG_LEVEL_INFO, context(client),

@@ -246,6 +246,8 @@ static int check_in_path(const char *path, const char *name, const char *cwd)
                 return 0;
             if (error == EACCES || error == EISDIR)
                 result = EACCES;
+            else if (result == ENOENT && error != ENOTDIR)
+                result = error;
         }
         if (path[len] == '\0')
             return result;

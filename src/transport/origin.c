@@ -2,6 +2,7 @@
 
 #include "transport/origin.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
@@ -53,7 +54,7 @@ static void of_user(struct origin *origin, int fd)
     origin->has_credentials = read_credentials(origin, fd);
     if (!origin->has_credentials) {
         origin->key[0] = KEY_UNKNOWN_USER;
-        snprintf(origin->text, sizeof origin->text, "an unknown user");
+        snprintf(origin->text, sizeof origin->text, "an unknown user (%s)", strerror(errno));
         return;
     }
     origin->key[0] = KEY_USER;

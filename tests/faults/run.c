@@ -382,7 +382,9 @@ static bool has_fault(const struct board *board, unsigned name, int error)
 /* True if the log names one of the faults, or nothing can be logged. */
 static bool is_reported(const struct run *run)
 {
-    bool mute = has_fault(run->board, FAULT_fprintf, 0), reported = false;
+    bool mute = has_fault(run->board, FAULT_fprintf, 0) ||
+                strstr(run->log_text.data, "log lines dropped") != NULL;
+    bool reported = false;
 
     for (uint32_t i = 0; i < run->board->fault_count; i++) {
         run->outcome->reported[i] = mute || is_named(run->log_text.data, &run->board->faults[i]);
