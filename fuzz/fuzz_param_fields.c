@@ -76,23 +76,33 @@ static struct value member(struct value object, const char *name)
 
 static struct value wanted(const char *text, enum param_field field)
 {
-    static const char *const names[PARAM_FIELDS_COUNT] = {
-        [PARAM_SESSION] = "sessionId",
-        [PARAM_RESULT_SESSION] = "sessionId",
-        [PARAM_META_TOKEN] = "progressToken",
-        [PARAM_WORK_TOKEN] = "workDoneToken",
-        [PARAM_PARTIAL_TOKEN] = "partialResultToken",
-        [PARAM_PROGRESS_TOKEN] = "progressToken",
-        [PARAM_TOKEN] = "token",
-        [PARAM_REQUEST_ID] = "requestId",
-        [PARAM_ID] = "id",
+    static const char *const paths[PARAM_FIELDS_COUNT][4] = {
+        [PARAM_SESSION] = {"params", "sessionId"},
+        [PARAM_META_TOKEN] = {"params", "_meta", "progressToken"},
+        [PARAM_WORK_TOKEN] = {"params", "workDoneToken"},
+        [PARAM_PARTIAL_TOKEN] = {"params", "partialResultToken"},
+        [PARAM_PROGRESS_TOKEN] = {"params", "progressToken"},
+        [PARAM_TOKEN] = {"params", "token"},
+        [PARAM_REQUEST_ID] = {"params", "requestId"},
+        [PARAM_ID] = {"params", "id"},
+        [PARAM_TASK] = {"params", "taskId"},
+        [PARAM_STATUS] = {"params", "status"},
+        [PARAM_VERSION] = {"params", "_meta", "io.modelcontextprotocol/protocolVersion"},
+        [PARAM_LOG_LEVEL] = {"params", "_meta", "io.modelcontextprotocol/logLevel"},
+        [PARAM_SUBSCRIPTION] = {"params", "_meta", "io.modelcontextprotocol/subscriptionId"},
+        [PARAM_RELATED_TASK] = {"params", "_meta", "io.modelcontextprotocol/related-task",
+                                "taskId"},
+        [RESULT_SESSION] = {"result", "sessionId"},
+        [RESULT_TASK] = {"result", "task", "taskId"},
+        [RESULT_SUBSCRIPTION] = {"result", "_meta", "io.modelcontextprotocol/subscriptionId"},
+        [ERROR_CODE] = {"error", "code"},
     };
     struct value object = {skip(text), NULL};
+    unsigned i;
 
-    object = member(object, field == PARAM_RESULT_SESSION ? "result" : "params");
-    if (field == PARAM_META_TOKEN)
-        object = member(object, "_meta");
-    return member(object, names[field]);
+    for (i = 0; i < 4 && paths[field][i] != NULL; i++)
+        object = member(object, paths[field][i]);
+    return object;
 }
 
 /* --- the checks --- */
@@ -134,6 +144,9 @@ static void check(const char *text, size_t len, size_t hint)
                 wanted(text, PARAM_WORK_TOKEN).start == NULL &&
                 wanted(text, PARAM_PARTIAL_TOKEN).start == NULL),
            "a token was overlooked");
+    EXPECT(param_fields_may_have_version(slice_of(text, len)) ||
+               wanted(text, PARAM_VERSION).start == NULL,
+           "a version was overlooked");
     param_fields_find(&found, slice_of(text, len), hint);
     for (i = 0; i < PARAM_FIELDS_COUNT; i++) {
         struct value value = wanted(text, (enum param_field)i);

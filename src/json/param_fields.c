@@ -9,20 +9,24 @@
 #include "json/string.h"
 
 /* The objects whose keys are read. */
-enum place { AT_TOP, IN_PARAMS, IN_META, IN_RESULT };
+enum place { AT_TOP, IN_PARAMS, IN_META, IN_RELATED, IN_RESULT, IN_RESULT_META, IN_TASK, IN_ERROR };
 
 static const enum place around[] = {
-    [IN_PARAMS] = AT_TOP, [IN_META] = IN_PARAMS, [IN_RESULT] = AT_TOP};
+    [IN_PARAMS] = AT_TOP, [IN_META] = IN_PARAMS,        [IN_RELATED] = IN_META,
+    [IN_RESULT] = AT_TOP, [IN_RESULT_META] = IN_RESULT, [IN_TASK] = IN_RESULT,
+    [IN_ERROR] = AT_TOP};
 
 /* The meaning of a key: an enum param_field, an object to enter, or nothing. */
-enum { INTO_PARAMS = PARAM_FIELDS_COUNT, INTO_META, INTO_RESULT, NOTHING };
+#define INTO(place) (PARAM_FIELDS_COUNT + (place))
+#define NOTHING INTO(IN_ERROR + 1)
 
 struct walk {
     position start, end;
     struct window marks;
 };
 
-#define KEY_MAX sizeof "partialResultToken"
+#define MCP "io.modelcontextprotocol/"
+#define KEY_MAX sizeof MCP "protocolVersion"
 
 /* Marks: quotes, brackets of objects and arrays, backslashes. Without the bit in which '{' and '['
  * differ, all marks but the quote are three codes in a row, and the vertical bar is one of them. */
@@ -114,48 +118,80 @@ static inline position skip_blanks(position p)
 
 /* --- keys --- */
 
-static bool is(struct slice key, const char *name)
-{
-    return memcmp(key.data, name, key.len) == 0;
-}
+struct key {
+    const char *name;
+    unsigned char len, meaning;
+};
 
-static unsigned params_key(struct slice key)
-{
-    switch (key.len) {
-    case 2:
-        return is(key, "id") ? PARAM_ID : NOTHING;
-    case 5:
-        return is(key, "_meta") ? INTO_META : is(key, "token") ? PARAM_TOKEN : NOTHING;
-    case 9:
-        return is(key, "sessionId")   ? PARAM_SESSION
-               : is(key, "requestId") ? PARAM_REQUEST_ID
-                                      : NOTHING;
-    case 13:
-        return is(key, "progressToken")   ? PARAM_PROGRESS_TOKEN
-               : is(key, "workDoneToken") ? PARAM_WORK_TOKEN
-                                          : NOTHING;
-    case 18:
-        return is(key, "partialResultToken") ? PARAM_PARTIAL_TOKEN : NOTHING;
-    default:
-        return NOTHING;
+#define KEY(name, meaning)                                                                         \
+    {                                                                                              \
+        name, sizeof(name) - 1, meaning                                                            \
     }
-}
+
+static const struct key top_keys[] = {KEY("params", INTO(IN_PARAMS)),
+                                      KEY("result", INTO(IN_RESULT)), KEY("error", INTO(IN_ERROR))};
+static const struct key params_keys[] = {
+    KEY("_meta", INTO(IN_META)),
+    KEY("sessionId", PARAM_SESSION),
+    KEY("id", PARAM_ID),
+    KEY("token", PARAM_TOKEN),
+    KEY("taskId", PARAM_TASK),
+    KEY("status", PARAM_STATUS),
+    KEY("requestId", PARAM_REQUEST_ID),
+    KEY("progressToken", PARAM_PROGRESS_TOKEN),
+    KEY("workDoneToken", PARAM_WORK_TOKEN),
+    KEY("partialResultToken", PARAM_PARTIAL_TOKEN),
+};
+static const struct key meta_keys[] = {
+    KEY("progressToken", PARAM_META_TOKEN),    KEY(MCP "protocolVersion", PARAM_VERSION),
+    KEY(MCP "logLevel", PARAM_LOG_LEVEL),      KEY(MCP "subscriptionId", PARAM_SUBSCRIPTION),
+    KEY(MCP "related-task", INTO(IN_RELATED)),
+};
+static const struct key related_keys[] = {KEY("taskId", PARAM_RELATED_TASK)};
+static const struct key result_keys[] = {KEY("_meta", INTO(IN_RESULT_META)),
+                                         KEY("sessionId", RESULT_SESSION),
+                                         KEY("task", INTO(IN_TASK))};
+static const struct key result_meta_keys[] = {KEY(MCP "subscriptionId", RESULT_SUBSCRIPTION)};
+static const struct key task_keys[] = {KEY("taskId", RESULT_TASK)};
+static const struct key error_keys[] = {KEY("code", ERROR_CODE)};
+
+#define KEYS(keys, lengths)                                                                        \
+    {                                                                                              \
+        keys, sizeof(keys) / sizeof *(keys), lengths                                               \
+    }
+#define LEN(name) (UINT64_C(1) << (sizeof(name) - 1))
+
+static const struct {
+    const struct key *keys;
+    size_t count;
+    uint64_t lengths; /* bit n: some key has n bytes */
+} places[] = {
+    [AT_TOP] = KEYS(top_keys, LEN("params") | LEN("error")),
+    [IN_PARAMS] = KEYS(params_keys, LEN("id") | LEN("_meta") | LEN("taskId") | LEN("sessionId") |
+                                        LEN("progressToken") | LEN("partialResultToken")),
+    [IN_META] = KEYS(meta_keys, LEN("progressToken") | LEN(MCP "protocolVersion") |
+                                    LEN(MCP "logLevel") | LEN(MCP "subscriptionId") |
+                                    LEN(MCP "related-task")),
+    [IN_RELATED] = KEYS(related_keys, LEN("taskId")),
+    [IN_RESULT] = KEYS(result_keys, LEN("task") | LEN("_meta") | LEN("sessionId")),
+    [IN_RESULT_META] = KEYS(result_meta_keys, LEN(MCP "subscriptionId")),
+    [IN_TASK] = KEYS(task_keys, LEN("taskId")),
+    [IN_ERROR] = KEYS(error_keys, LEN("code")),
+};
 
 static unsigned key_named(enum place place, struct slice key)
 {
-    switch (place) {
-    case IN_PARAMS:
-        return params_key(key);
-    case IN_META:
-        return key.len == 13 && is(key, "progressToken") ? PARAM_META_TOKEN : NOTHING;
-    case IN_RESULT:
-        return key.len == 9 && is(key, "sessionId") ? PARAM_RESULT_SESSION : NOTHING;
-    case AT_TOP:
-        break;
-    }
-    if (key.len != 6)
+    size_t i;
+
+    if (key.len >= 64 || (places[place].lengths >> key.len & 1) == 0)
         return NOTHING;
-    return is(key, "params") ? INTO_PARAMS : is(key, "result") ? INTO_RESULT : NOTHING;
+    for (i = 0; i < places[place].count; i++) {
+        const struct key *known = &places[place].keys[i];
+
+        if (known->len == key.len && memcmp(key.data, known->name, key.len) == 0)
+            return known->meaning;
+    }
+    return NOTHING;
 }
 
 static unsigned escaped_key(enum place place, struct slice key)
@@ -207,26 +243,18 @@ static void note(struct scan_field *field, const struct walk *walk, position p, 
     }
 }
 
-/* The fields in result and in params._meta; all others are in params. */
-#define OF_RESULT (1u << PARAM_RESULT_SESSION)
-#define OF_META (1u << PARAM_META_TOKEN)
+/* The fields in an object, and in the objects in it. */
+#define IN_PLACE(first, last) ((2u << (last)) - (1u << (first)))
 
-/* The place that a key leads into. Its object replaces an earlier one, whose fields are
- * forgotten. */
-static enum place enter(struct param_fields *found, unsigned into)
-{
-    switch (into) {
-    case INTO_PARAMS:
-        found->present &= OF_RESULT;
-        return IN_PARAMS;
-    case INTO_META:
-        found->present &= ~OF_META;
-        return IN_META;
-    default:
-        found->present &= ~OF_RESULT;
-        return IN_RESULT;
-    }
-}
+static const unsigned fields_in[] = {
+    [IN_PARAMS] = IN_PLACE(PARAM_SESSION, PARAM_RELATED_TASK),
+    [IN_META] = IN_PLACE(PARAM_VERSION, PARAM_RELATED_TASK) | 1u << PARAM_META_TOKEN,
+    [IN_RELATED] = 1u << PARAM_RELATED_TASK,
+    [IN_RESULT] = IN_PLACE(RESULT_SESSION, RESULT_SUBSCRIPTION),
+    [IN_RESULT_META] = 1u << RESULT_SUBSCRIPTION,
+    [IN_TASK] = 1u << RESULT_TASK,
+    [IN_ERROR] = 1u << ERROR_CODE,
+};
 
 #define PARAMS_AS_USUAL ",\"params\":{"
 
@@ -234,7 +262,7 @@ static enum place enter(struct param_fields *found, unsigned into)
  * message. Returns whether there were params. */
 static bool walk_from(struct walk *walk, struct param_fields *found, position p)
 {
-    enum place place = AT_TOP, entered;
+    enum place place = AT_TOP;
     bool params = false;
     position end;
     unsigned meaning;
@@ -251,9 +279,11 @@ static bool walk_from(struct walk *walk, struct param_fields *found, position p)
             p++;
         } else if (*p == '"') {
             meaning = read_key(walk, place, &p);
-            if (meaning >= INTO_PARAMS && meaning < NOTHING) {
-                params = params || meaning == INTO_PARAMS;
-                entered = enter(found, meaning);
+            if (meaning >= PARAM_FIELDS_COUNT && meaning < NOTHING) {
+                enum place entered = (enum place)(meaning - PARAM_FIELDS_COUNT);
+
+                params = params || entered == IN_PARAMS;
+                found->present &= ~fields_in[entered]; /* an earlier one is replaced */
                 if (*p == '{') {
                     place = entered;
                     p++;
@@ -297,6 +327,21 @@ bool param_fields_may_have_token(struct slice message)
         return true;
     while ((p = memchr(p, 'k', (size_t)(end - p))) != NULL) { /* these keys end in "oken" */
         if (p[-1] == 'o' && p[1] == 'e')
+            return true;
+        p++;
+    }
+    return false;
+}
+
+bool param_fields_may_have_version(struct slice message)
+{
+    static const char rest[] = "/protocolVersion";
+    const char *end = message.data + message.len, *p = message.data;
+
+    if (memchr(p, '\\', message.len) != NULL) /* a key may be escaped */
+        return true;
+    while ((p = memchr(p, '/', (size_t)(end - p))) != NULL) {
+        if ((size_t)(end - p) > sizeof rest && memcmp(p, rest, sizeof rest - 1) == 0)
             return true;
         p++;
     }

@@ -1,9 +1,9 @@
-/* The fields of params and of result that concern sessions, requests and progress, in a message
- * that the scanner has accepted. For pools with a mode that needs them.
+/* The fields of params, result and error that concern sessions, requests, progress and tasks, in a
+ * message that the scanner has accepted. For pools with a mode that needs them.
  *
- * One pass in constant memory reads the keys of the message, of params, of params._meta and of
- * result, and skips everything else. As at the top level, escapes in keys are decoded and of
- * duplicate keys the last one counts; of two params the first one counts nothing. */
+ * One pass in constant memory reads the keys of the objects that have such fields, and skips
+ * everything else. As at the top level, escapes in keys are decoded and of duplicate keys the last
+ * one counts; of two params the first one counts nothing. */
 #ifndef STDIO_BUS_JSON_PARAM_FIELDS_H
 #define STDIO_BUS_JSON_PARAM_FIELDS_H
 
@@ -12,17 +12,28 @@
 
 enum param_field {
     PARAM_SESSION,        /* params.sessionId */
-    PARAM_RESULT_SESSION, /* result.sessionId */
     PARAM_META_TOKEN,     /* params._meta.progressToken */
     PARAM_WORK_TOKEN,     /* params.workDoneToken */
     PARAM_PARTIAL_TOKEN,  /* params.partialResultToken */
     PARAM_PROGRESS_TOKEN, /* params.progressToken */
     PARAM_TOKEN,          /* params.token */
     PARAM_REQUEST_ID,     /* params.requestId */
-    PARAM_ID              /* params.id */
+    PARAM_ID,             /* params.id */
+    PARAM_TASK,           /* params.taskId */
+    PARAM_STATUS,         /* params.status */
+    /* MCP, in params._meta, of keys that begin with "io.modelcontextprotocol/": */
+    PARAM_VERSION,      /* protocolVersion */
+    PARAM_LOG_LEVEL,    /* logLevel */
+    PARAM_SUBSCRIPTION, /* subscriptionId */
+    PARAM_RELATED_TASK, /* related-task, of which taskId */
+
+    RESULT_SESSION,      /* result.sessionId */
+    RESULT_TASK,         /* result.task.taskId */
+    RESULT_SUBSCRIPTION, /* result._meta["io.modelcontextprotocol/subscriptionId"] */
+    ERROR_CODE           /* error.code */
 };
 
-#define PARAM_FIELDS_COUNT (PARAM_ID + 1)
+#define PARAM_FIELDS_COUNT (ERROR_CODE + 1)
 
 /* The places of their values, relative to the first byte of the message. */
 struct param_fields {
@@ -35,8 +46,9 @@ static inline bool param_fields_has(const struct param_fields *found, enum param
     return (found->present >> field & 1) != 0;
 }
 
-/* A quick look: returns false only if the message has no progress token. */
+/* Quick looks: they return false only if the message has no progress token, or no PARAM_VERSION. */
 bool param_fields_may_have_token(struct slice message);
+bool param_fields_may_have_version(struct slice message);
 
 /* Finds the fields in `message`, an accepted message with or without its newline. `hint` is 0 or
  * an offset after a value at its top level: params after it are found without reading what is

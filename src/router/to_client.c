@@ -27,7 +27,7 @@ static bool read_named(struct decision *decision, struct slice *id)
     if (!message->has_result)
         return false;
     param_fields_find(&decision->fields, message->bytes, 0);
-    return param_fields_string(&decision->fields, PARAM_RESULT_SESSION, message->bytes,
+    return param_fields_string(&decision->fields, RESULT_SESSION, message->bytes,
                                decision->scratch.session_id, sizeof decision->scratch.session_id,
                                id);
 }

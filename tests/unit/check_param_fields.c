@@ -10,6 +10,7 @@
 #include "run_tests.h"
 #include "json/scanner.h"
 
+#define MCP "\"io.modelcontextprotocol/"
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The raw value of the field in `to`, or "-" if there is none. The message is in memory of just its
@@ -54,8 +55,8 @@ static const struct {
     {"{\"params\":[{\"sessionId\":\"s\"}]}", PARAM_SESSION, "-"},
     {"{\"params\":{\"a\":{\"sessionId\":\"s\"}}}", PARAM_SESSION, "-"},
     {"{\"result\":{\"sessionId\":\"s\"}}", PARAM_SESSION, "-"},
-    {"{\"result\":{\"sessionId\":\"s\"}}", PARAM_RESULT_SESSION, "\"s\""},
-    {"{\"result\":{\"a\":[{\"}\":\"]\"}],\"sessionId\":\"s\"}}", PARAM_RESULT_SESSION, "\"s\""},
+    {"{\"result\":{\"sessionId\":\"s\"}}", RESULT_SESSION, "\"s\""},
+    {"{\"result\":{\"a\":[{\"}\":\"]\"}],\"sessionId\":\"s\"}}", RESULT_SESSION, "\"s\""},
     {"{\"params\":{\"_meta\":{\"progressToken\":7}}}", PARAM_META_TOKEN, "7"},
     {"{\"params\":{\"_meta\":{\"progressToken\":-1.5e3 }}}", PARAM_META_TOKEN, "-1.5e3"},
     {"{\"params\":{\"_meta\":{\"progressToken\":null}}}", PARAM_META_TOKEN, "null"},
@@ -73,6 +74,31 @@ static const struct {
     {"{\"params\":{\"requestId\":1}}", PARAM_REQUEST_ID, "1"},
     {"{\"params\":{\"id\":\"x\"}}", PARAM_ID, "\"x\""},
     {"{\"id\":\"x\"}", PARAM_ID, "-"},
+    {"{\"params\":{\"taskId\":\"t\",\"status\":\"failed\"}}", PARAM_TASK, "\"t\""},
+    {"{\"params\":{\"taskId\":\"t\",\"status\":\"failed\"}}", PARAM_STATUS, "\"failed\""},
+    /* keys of MCP */
+    {"{\"params\":{\"_meta\":{" MCP "protocolVersion\":\"2026-07-28\"}}}", PARAM_VERSION,
+     "\"2026-07-28\""},
+    {"{\"params\":{" MCP "protocolVersion\":\"2026-07-28\"}}", PARAM_VERSION, "-"},
+    {"{\"params\":{\"_meta\":{" MCP "protocolVersioN\":\"2026-07-28\"}}}", PARAM_VERSION, "-"},
+    {"{\"params\":{\"_meta\":{\"io.modelcontextprotocol\\/logLevel\":\"info\"}}}", PARAM_LOG_LEVEL,
+     "\"info\""},
+    {"{\"params\":{\"_meta\":{" MCP "subscriptionId\":\"listen:0\"}}}", PARAM_SUBSCRIPTION,
+     "\"listen:0\""},
+    {"{\"params\":{\"_meta\":{" MCP "related-task\":{\"taskId\":\"t\"}}}}", PARAM_RELATED_TASK,
+     "\"t\""},
+    {"{\"params\":{\"_meta\":{" MCP "related-task\":\"t\",\"taskId\":\"u\"}}}", PARAM_RELATED_TASK,
+     "-"},
+    {"{\"params\":{\"_meta\":{" MCP "related-task\":{\"taskId\":\"t\"},\"progressToken\":5}}}",
+     PARAM_META_TOKEN, "5"},
+    {"{\"result\":{\"task\":{\"taskId\":\"t\",\"ttl\":null},\"_meta\":{}}}", RESULT_TASK, "\"t\""},
+    {"{\"result\":{\"task\":{\"taskId\":\"t\"},\"task\":0}}", RESULT_TASK, "-"},
+    {"{\"result\":{\"taskId\":\"t\"}}", RESULT_TASK, "-"},
+    {"{\"result\":{\"_meta\":{" MCP "subscriptionId\":7},\"a\":1}}", RESULT_SUBSCRIPTION, "7"},
+    {"{\"result\":{\"_meta\":{" MCP "subscriptionId\":7}},\"result\":{}}", RESULT_SUBSCRIPTION,
+     "-"},
+    {"{\"error\":{\"message\":\"code\",\"code\":-32601}}", ERROR_CODE, "-32601"},
+    {"{\"error\":{\"data\":{\"code\":1}}}", ERROR_CODE, "-"},
     /* escaped keys, white space */
     {"{\"p\\u0061rams\":{\"session\\u0049d\":\"a\\\"b\"}}", PARAM_SESSION, "\"a\\\"b\""},
     {"{\"params\":{\"_m\\u0065ta\":{\"progress\\u0054oken\":\"\\\\\"}}}", PARAM_META_TOKEN,
@@ -90,8 +116,8 @@ static const struct {
     {"{\"params\":{\"_meta\":{\"progressToken\":1},\"_meta\":[]}}", PARAM_META_TOKEN, "-"},
     {"{\"params\":{\"_meta\":{\"progressToken\":1},\"id\":5}}", PARAM_META_TOKEN, "1"},
     {"{\"params\":{\"_meta\":{\"progressToken\":1}},\"params\":{}}", PARAM_META_TOKEN, "-"},
-    {"{\"result\":{\"sessionId\":\"s\"},\"result\":{}}", PARAM_RESULT_SESSION, "-"},
-    {"{\"result\":{\"sessionId\":\"s\"},\"params\":{}}", PARAM_RESULT_SESSION, "\"s\""},
+    {"{\"result\":{\"sessionId\":\"s\"},\"result\":{}}", RESULT_SESSION, "-"},
+    {"{\"result\":{\"sessionId\":\"s\"},\"params\":{}}", RESULT_SESSION, "\"s\""},
     /* keys and brackets inside strings */
     {"{\"a\":\"\\\"params\\\":{\\\"id\\\":1}\",\"params\":{\"id\":2}}", PARAM_ID, "2"},
     {"{\"a\":\"\\\\\",\"params\":{\"id\":2}}", PARAM_ID, "2"},
