@@ -35,4 +35,15 @@ static inline void splice_write(char *to, const char *bytes, size_t start, size_
     memcpy(to, bytes + start, end - start);
 }
 
+/* Each `byte` becomes a space. */
+static inline void splice_blank(char *text, size_t len, char byte)
+{
+    char *end = text + len, *found;
+
+    while (text < end && (found = memchr(text, byte, (size_t)(end - text))) != NULL) {
+        *found = ' ';
+        text = found + 1;
+    }
+}
+
 #endif

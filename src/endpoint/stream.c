@@ -13,14 +13,27 @@ int stream_error_code(enum frame_fault fault)
     return fault == FRAME_FAULT_SYNTAX ? JSONRPC_PARSE_ERROR : JSONRPC_INVALID_REQUEST;
 }
 
+/* Some readers of lines take a carriage return for the end of a line, and what follows it for a
+ * message of its own. The line at hand keeps only the one before its newline. */
+__attribute__((cold)) static void blank_returns(struct connection *connection, size_t len)
+{
+    char *line = connection->input->data + connection->input->start;
+
+    if (len > 1 && line[len - 2] == '\r')
+        len -= 2;
+    splice_blank(line, len, '\r');
+}
+
 void stream_read(struct connection *connection, struct slice body)
 {
     struct stream *stream = list_entry(connection, struct stream, connection);
     struct message_scratch scratch UNINITIALIZED;
     struct message message UNINITIALIZED;
-    enum message_problem problem = message_from_scan(&message, body, &stream->scanner.fields,
-                                                     &scratch);
+    enum message_problem problem;
 
+    if (stream->scanner.fields.may_have_returns && connection->has_lines)
+        blank_returns(connection, body.len);
+    problem = message_from_scan(&message, body, &stream->scanner.fields, &scratch);
     if (problem == MESSAGE_OK)
         stream->handler->message(&stream->endpoint, &message);
     else

@@ -24,10 +24,14 @@ __attribute__((cold)) static position unexpected_in_token(struct scanner *s, pos
     return fail(s, p, error);
 }
 
-/* The same between tokens, where a newline may be white space. */
+/* The same between tokens, where a carriage return is white space, and a newline may be. */
 __attribute__((cold)) static position unexpected(struct scanner *s, position p,
                                                  enum scan_error error)
 {
+    if (*p == '\r') {
+        s->fields.may_have_returns = true;
+        return p + 1;
+    }
     return *p == '\n' && s->multiline ? p + 1 : unexpected_in_token(s, p, error);
 }
 
@@ -52,6 +56,7 @@ static position before_object(struct scanner *s, const struct input *in, positio
     if (*p != '{')
         return unexpected(s, p, SCAN_ERROR_NOT_OBJECT);
     memset(&s->fields, 0, sizeof s->fields);
+    s->fields.may_have_returns = p > in->start;
     return open_level(s, p);
 }
 

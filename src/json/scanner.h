@@ -30,6 +30,7 @@ struct scan_field {
 struct scan_fields {
     struct scan_field id, session_id, method, pool;
     bool has_result, has_error; /* the key is there, whatever its value */
+    bool may_have_returns;      /* otherwise no carriage return is between tokens */
 };
 
 /* The decoded text of a string: in `message`, or in `to` where it has escapes. False if it is

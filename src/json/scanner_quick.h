@@ -63,11 +63,11 @@ static inline position fail(struct scanner *s, position p, enum scan_error error
     return p;
 }
 
-/* The white space of RFC 8259 without the newline. */
+/* The white space of RFC 8259 without the newline and the carriage return. */
 static inline position skip_space(const struct input *in, position p)
 {
     /* Mostly there is none, which takes one comparison. */
-    while (p < in->end && *p <= ' ' && (*p == ' ' || *p == '\t' || *p == '\r'))
+    while (p < in->end && *p <= ' ' && (*p == ' ' || *p == '\t'))
         p++;
     return p;
 }

@@ -181,21 +181,11 @@ static int move_sized(struct connection *to, struct connection *from, struct sli
 
 /* --- bridging --- */
 
-static void replace_byte(char *text, size_t len, char old)
-{
-    char *end = text + len, *found;
-
-    while (text < end && (found = memchr(text, old, (size_t)(end - text))) != NULL) {
-        *found = ' ';
-        text = found + 1;
-    }
-}
-
 /* A reader of lines must find no end of a line in the body. */
 static void make_line(char *body, size_t len)
 {
-    replace_byte(body, len, '\n');
-    replace_byte(body, len, '\r');
+    splice_blank(body, len, '\n');
+    splice_blank(body, len, '\r');
 }
 
 static int move_as_line(struct connection *to, struct connection *from, struct slice body)

@@ -40,6 +40,47 @@ TEST(security_log_holds_no_contents)
     ck_assert(!daemon_logged(daemon, "secret"));
 }
 
+/* Makes the worker write this, in place of an answer to a request with id 1. */
+static void have_written(struct client *client, const char *line)
+{
+    struct text *hex = test_text();
+    text_hex(hex, line, strlen(line));
+    client_send(client, "{'id':1,'method':'garbage','params':{'hex':'%s'}}", hex->data);
+}
+
+/* Some readers of lines take a carriage return for the end of a line: what follows would be a
+ * message of its own for them. row: ids unchanged or rewritten. */
+TEST_ROWS(security_carriage_return_begins_no_message, 2)
+{
+    const char *line =
+        "{\"id\":1,\"method\":\"mirror\",\"params\":\r{\"id\":3,\"method\":\"evil\"}\r}\r\n";
+    struct text *expected = test_text();
+    struct daemon *daemon = START(.pools = row == 0
+                                               ? POOL("p", 1, "")
+                                               : "{'id':'p','command':'@WORKER@','instances':1,"
+                                                 "'clients':'sticky','ids':'rewrite'}");
+    struct client *client = client_connect(daemon), *other = client_connect(daemon);
+    text_printf(expected, "%s", line);
+    text_replace(expected, "\r}\r\n", " }\r\n");
+    text_replace(expected, "\r{", " {");
+    if (row == 1)
+        text_replace(expected, "\"id\":1", "\"id\":2");
+    client_send_bytes(client, line, strlen(line));
+    struct text *hex = test_text();
+    text_hex(hex, expected->data, expected->len);
+    ck_assert(span_is(json_text(json_get(client_result(client, "1"), "line")), hex->data));
+
+    client_pid(other, "1", NULL);
+    have_written(client, row == 0 ? "{\"id\":1,\r\"result\":\r{\"result\":2,\"id\":3}\r}\n"
+                                  : "{\"id\":6,\r\"result\":\r{\"result\":2,\"id\":3}\r}\n");
+    client_expect(client, "{'id':1, 'result': {'result':2,'id':3} }");
+    if (row == 0)
+        return;
+    have_written(client, "{\"method\":\r\"changed\"\r}\n");
+    client_expect(client, "{'method': 'changed' }");
+    client_expect(other, "{'method': 'changed' }");
+}
+
 /* No string of the configuration reaches a shell. */
 TEST(security_args_reach_no_shell)
 {

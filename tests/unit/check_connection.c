@@ -81,6 +81,63 @@ TEST_ROWS(small_messages_in_chunks, 4 * CHUNKS)
     bytes_free(&messages);
 }
 
+/* Each carriage return of a line but the one before its newline, and the line that is forwarded. */
+static const char *const returns[][2] = {
+    {"{\"a\":\r{\"id\":2,\"method\":\"m\"}\r}\n", "{\"a\": {\"id\":2,\"method\":\"m\"} }\n"},
+    {"{\"id\":1}\r\n", "{\"id\":1}\r\n"},
+    {"\r{\"id\":1}\r\r\n", " {\"id\":1} \r\n"},
+    {"{\"id\"\r:\r-1.5e3\r,\r\"a\":[\r1\r,\rtrue\r,\"\\r\"\r]}\n",
+     "{\"id\" : -1.5e3 , \"a\":[ 1 , true ,\"\\r\" ]}\n"},
+    {"{\r}\r \n", "{ }  \n"},
+    {" \r \r\n", ""},
+    {"{\"a\":[\r]\r,\"b\":{\r},\"c\":null\r}\n", "{\"a\":[ ] ,\"b\":{ },\"c\":null }\n"},
+};
+
+/* A carriage return within a line could begin a line of its own for its reader. row: chunk size,
+ * held or not, socket or pipes. */
+TEST_ROWS(carriage_returns_in_a_line_become_spaces, 4 * CHUNKS)
+{
+    struct bytes script = {NULL, 0, 0}, messages = {NULL, 0, 0};
+    struct owner owner;
+    size_t i;
+
+    for (i = 0; i < sizeof returns / sizeof returns[0]; i++) {
+        bytes_add(&script, returns[i][0], strlen(returns[i][0]));
+        bytes_add(&messages, returns[i][1], strlen(returns[i][1]));
+    }
+    open_either(&owner, row % 2);
+    owner.hold_mode = row / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
+    run_script(&owner, &script, &messages, chunks[row / 4]);
+    close_owner(&owner);
+    bytes_free(&script);
+    bytes_free(&messages);
+}
+
+/* row: copied, moved or edited. */
+TEST_ROWS(carriage_returns_are_kept_in_no_way_of_sending, 6)
+{
+    static const size_t lengths[] = {10, 200000};
+    struct bytes script = {NULL, 0, 0};
+    struct owner from, to, *both[2];
+
+    bytes_add(&script, "{\r\"a\":\"", 7);
+    while (script.len < lengths[row / 3])
+        bytes_add(&script, "xxxxxxxxxx", 10);
+    bytes_add(&script, "\"\r}\n", 4);
+    open_socket(&from);
+    open_socket(&to);
+    both[0] = &from;
+    both[1] = &to;
+    from.sending = (enum sending)(row % 3);
+    from.forward_to = &to.stream.endpoint;
+    bytes_add(&from.other.to_send, script.data, script.len);
+    run_owners_until(both, 2, to.other.received.len >= script.len);
+    ck_assert_ptr_null(memchr(to.other.received.data, '\r', to.other.received.len));
+    bytes_free(&script);
+    close_owner(&from);
+    close_owner(&to);
+}
+
 TEST_ROWS(large_messages_in_chunks, 16)
 {
     static const size_t large_chunks[] = {1000, 30000, 65536, SIZE_MAX};
