@@ -52,19 +52,38 @@ static int print(const char *text)
     return EXIT_DONE;
 }
 
+struct problems {
+    struct log *log;
+    size_t warnings;
+};
+
 static void report_problem(void *user_data, bool is_error, const char *text)
 {
-    log_write(user_data, is_error ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "", "%s", text);
+    struct problems *problems = user_data;
+
+    problems->warnings += !is_error;
+    log_write(problems->log, is_error ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "", "%s", text);
 }
 
+/* Returns EXIT_DONE, or another exit status after the reason was logged. */
 static int read_config(struct config *config, const struct options *options, struct log *log)
 {
+    struct problems problems = {.log = log};
     char name[32];
+    int code;
 
-    if (options->config_path != NULL)
-        return config_read_file(config, options->config_path, report_problem, log);
     snprintf(name, sizeof name, "fd %d", options->config_fd);
-    return config_read_fd(config, options->config_fd, name, report_problem, log);
+    if (options->config_path != NULL)
+        code = config_read_file(config, options->config_path, report_problem, &problems);
+    else
+        code = config_read_fd(config, options->config_fd, name, report_problem, &problems);
+    if (code != STDIO_BUS_OK)
+        return EXIT_CONFIG_ERROR;
+    if (!options->strict || problems.warnings == 0)
+        return EXIT_DONE;
+    log_error(log, "", "with --strict, no warning is allowed: %zu", problems.warnings);
+    config_free(config);
+    return EXIT_CONFIG_ERROR;
 }
 
 static const int exit_statuses[] = {
@@ -171,14 +190,27 @@ static int check_access(const struct options *options, const struct access *acce
     return EXIT_DONE;
 }
 
+/* "transport.mode" has no address: the option that has one overrides it. */
+static int check_mode(const struct options *options, const struct config *config, struct log *log)
+{
+    if (options->has_mode || options->action != ACTION_RUN || config->socket_mode == NULL)
+        return EXIT_DONE;
+    log_error(log, "", "transport.mode is \"%s\", and its address is missing: use --%s %s",
+              config->socket_mode, config->socket_mode,
+              strcmp(config->socket_mode, "unix") == 0 ? "PATH" : "HOST:PORT");
+    return EXIT_CONFIG_ERROR;
+}
+
 static int run(const struct options *options, struct log *log)
 {
     struct config config;
-    int status;
+    int status = read_config(&config, options, log);
 
-    if (read_config(&config, options, log) != STDIO_BUS_OK)
-        return EXIT_CONFIG_ERROR;
-    status = check_access(options, &config.access, log);
+    if (status != EXIT_DONE)
+        return status;
+    status = check_mode(options, &config, log);
+    if (status == EXIT_DONE)
+        status = check_access(options, &config.access, log);
     if (status == EXIT_DONE && options->action == ACTION_CHECK_CONFIG)
         log_info(log, "", "the configuration is valid: %zu pool%s", config.pool_count,
                  config.pool_count == 1 ? "" : "s");
@@ -188,18 +220,29 @@ static int run(const struct options *options, struct log *log)
     return status;
 }
 
+/* DEBUG_STDIO is a variable of the reference implementation. */
+static enum log_level level_of(const struct options *options)
+{
+    const char *debug = getenv("DEBUG_STDIO");
+
+    if (options->has_log_level || debug == NULL || *debug == '\0' || strcmp(debug, "0") == 0)
+        return options->log_level;
+    return LOG_LEVEL_DEBUG;
+}
+
 /* Returns EXIT_DONE, or another exit status after its reason was printed. */
 static int start_log(struct log *log, const struct options *options)
 {
+    const enum log_level level = level_of(options);
     const char *path = options->log_file != NULL ? options->log_file : getenv("STDIO_BUS_LOG");
     int status = EXIT_DONE, opened;
     bool is_stdout = false;
 
     if (options->action == ACTION_CHECK_CONFIG || path == NULL || *path == '\0') {
-        log_open(log, STDERR_FILENO, options->log_level);
+        log_open(log, STDERR_FILENO, level);
         return EXIT_DONE;
     }
-    opened = log_open_file(log, path, options->log_level);
+    opened = log_open_file(log, path, level);
     if (opened != STDIO_BUS_OK) {
         fprintf(stderr, "stdio_bus: cannot open the log file %s: %s\n", path,
                 log_file_problem(opened));

@@ -152,6 +152,14 @@ static bool apply_token_file(struct parser *parser, const char *option, const ch
     return check_path(parser, option, value);
 }
 
+static bool apply_strict(struct parser *parser, const char *option, const char *value)
+{
+    (void)option;
+    (void)value;
+    parser->options->strict = true;
+    return true;
+}
+
 static bool apply_log_file(struct parser *parser, const char *option, const char *value)
 {
     parser->options->log_file = value;
@@ -160,6 +168,7 @@ static bool apply_log_file(struct parser *parser, const char *option, const char
 
 static bool apply_log_level(struct parser *parser, const char *option, const char *value)
 {
+    parser->options->has_log_level = true;
     return log_level_from_name(value, &parser->options->log_level) ||
            fail(parser, "--%s: must be debug, info, warn or error", option);
 }
@@ -173,6 +182,7 @@ static const struct option_spec option_specs[] = {
     {.name = "connect", .value_name = "PATH|HOST:PORT", .is_mode = true, .apply = apply_connect},
     {.name = "framing", .value_name = "NAME", .apply = apply_framing},
     {.name = "check-config", .action = ACTION_CHECK_CONFIG},
+    {.name = "strict", .apply = apply_strict},
     {.name = "token-file", .value_name = "FILE", .apply = apply_token_file},
     {.name = "log-file", .value_name = "PATH", .apply = apply_log_file},
     {.name = "log-level", .value_name = "LEVEL", .apply = apply_log_level},
@@ -217,6 +227,7 @@ static bool note_option(struct parser *parser, const struct option_spec *spec)
     if (parser->mode != NULL)
         return fail(parser, "--%s and --%s exclude each other", parser->mode->name, spec->name);
     parser->mode = spec;
+    parser->options->has_mode = true;
     return true;
 }
 
@@ -253,6 +264,8 @@ static bool check_options(struct parser *parser)
 
     if (options->token_file != NULL && options->mode != BUS_LISTEN_TCP)
         return fail(parser, "--token-file is for TCP: no other connection needs a token");
+    if (options->strict && options->action != ACTION_CHECK_CONFIG)
+        return fail(parser, "--strict is for --check-config");
     if (parser->mode != NULL && parser->mode->apply == apply_connect) {
         if (configured || options->action == ACTION_CHECK_CONFIG)
             return fail(parser, "--connect takes no configuration, the daemon has one");
@@ -297,6 +310,7 @@ const char *options_help(void)
            "  --config-fd N      read it from the open descriptor N\n"
            "  --check-config     only check the configuration; exit 0, or 78 with the\n"
            "                     reasons\n"
+           "  --strict           with --check-config: warnings are errors\n"
            "\n"
            "mode (one of them):\n"
            "  --stdio            one client, on stdin and stdout (default)\n"
@@ -324,7 +338,7 @@ const char *options_help(void)
            "example:\n"
            "  $ cat bus.json\n"
            "  {\"pools\": [{\"id\": \"tools\", \"command\": \"my-mcp-server\",\n"
-           "              \"args\": [\"--verbose\"], \"instances\": 2}]}\n"
+           "              \"protocol\": \"mcp\", \"instances\": 8}]}\n"
            "  $ stdio_bus --config bus.json --unix /tmp/bus.sock\n"
            "\n"
            "exit status: 0 done, 64 usage, 65 malformed input in stdio mode, 69 no worker\n"

@@ -19,7 +19,9 @@ enum options_action {
 
 struct options {
     enum options_action action;
+    bool strict; /* a warning about the configuration is an error */
     enum bus_listen_mode mode;
+    bool has_mode;                 /* an option said so */
     const char *config_path;       /* points into argv, or NULL */
     int config_fd;                 /* -1: none */
     const char *unix_path;         /* points into argv */
@@ -29,6 +31,7 @@ struct options {
     const char *token_file;        /* points into argv, or NULL: as configured */
     const char *log_file; /* points into argv, or NULL: stderr, or as the environment says */
     enum log_level log_level;
+    bool has_log_level;
 };
 
 /* Exit statuses, those of sysexits.h where it has one; connect.h has more. */

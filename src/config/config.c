@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "config/environment.h"
+#include "config/transport_keys.h"
 #include "config/validation.h"
 #include "json/document.h"
 
@@ -102,12 +103,15 @@ static bool build(struct config *config, const struct json_value *root)
     const struct json_value *pools = document_member(root, "pools");
     const struct json_value *limits = document_member(root, "limits");
     const struct json_value *listen = document_member(root, "listen");
+    const struct json_value *transport = document_member(root, "transport");
     const struct json_value *pool;
 
     if (limits != NULL)
         validation_apply_limits(&config->limits, limits);
     if (listen != NULL && !build_listen(config, listen))
         return false;
+    if (transport != NULL)
+        transport_keys_read(transport, &config->client_framing, &config->socket_mode);
     config->strict = is_set(root, "strict", true);
     config->pools = calloc(pools->count, sizeof *config->pools);
     if (config->pools == NULL)

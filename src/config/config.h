@@ -30,6 +30,7 @@ struct config {
     size_t pool_count;
     struct limits limits;
     const struct framing *client_framing; /* NULL: NDJSON */
+    const char *socket_mode;              /* "unix" or "tcp"; NULL: the command line alone says */
     struct access access;                 /* to the Unix socket */
     char *token_file;                     /* of the TCP clients' token; NULL: none */
     bool open;                            /* TCP clients of other machines need none */

@@ -79,6 +79,11 @@ void diagnostics_missing(struct diagnostics *diagnostics, const struct json_valu
     report(diagnostics, true, object->at, path, "is required");
 }
 
+bool diagnostics_is_comment(const struct json_value *member)
+{
+    return member->key.len > 0 && (member->key.data[0] == '_' || member->key.data[0] == '$');
+}
+
 bool diagnostics_check_type(struct diagnostics *diagnostics, const struct json_value *value,
                             enum json_type type, const char *wanted)
 {

@@ -37,6 +37,9 @@ void diagnostics_missing(struct diagnostics *diagnostics, const struct json_valu
 void diagnostics_warn(struct diagnostics *diagnostics, const struct json_value *member,
                       const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Whether the key of a member is for other readers: "_comment", "$schema" and the like. */
+bool diagnostics_is_comment(const struct json_value *member);
+
 /* Checks the type of a value and reports a wrong one. `wanted` is the type in words, as in "true or
  * false". */
 bool diagnostics_check_type(struct diagnostics *diagnostics, const struct json_value *value,

@@ -6,13 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/log.h"
 
 #define NAME_MAX_LEN 255 /* of a variable that a value names */
-#define CANDIDATE_MAX 4096
 
 extern char **environ;
 
@@ -204,70 +201,4 @@ const char *environment_get(char *const *envp, const char *name)
             return envp[i] + len + 1;
     }
     return NULL;
-}
-
-/* --- the command --- */
-
-static int check_file(const char *path, const char *cwd)
-{
-    char moved[CANDIDATE_MAX];
-    struct stat status;
-
-    if (cwd != NULL && path[0] != '/') {
-        if (snprintf(moved, sizeof moved, "%s/%s", cwd, path) >= (int)sizeof moved)
-            return ENAMETOOLONG;
-        path = moved;
-    }
-    if (stat(path, &status) != 0)
-        return errno;
-    if (S_ISDIR(status.st_mode))
-        return EISDIR;
-    if (!S_ISREG(status.st_mode))
-        return EACCES;
-    return access(path, X_OK) == 0 ? 0 : errno;
-}
-
-/* execvp goes on after a file that it may not execute, and at the end reports EACCES, not ENOENT.
- * */
-static int check_in_path(const char *path, const char *name, const char *cwd)
-{
-    char candidate[CANDIDATE_MAX];
-    int result = ENOENT;
-
-    for (;;) {
-        size_t len = strcspn(path, ":"); /* empty: the working directory */
-        int n = snprintf(candidate, sizeof candidate, "%.*s%s%s", (int)len, path,
-                         len > 0 ? "/" : "", name);
-
-        if (n > 0 && (size_t)n < sizeof candidate) {
-            int error = check_file(candidate, cwd);
-
-            if (error == 0)
-                return 0;
-            if (error == EACCES || error == EISDIR)
-                result = EACCES;
-            else if (result == ENOENT && error != ENOTDIR)
-                result = error;
-        }
-        if (path[len] == '\0')
-            return result;
-        path += len + 1;
-    }
-}
-
-int environment_find(char *const *envp, const char *command, const char *cwd)
-{
-    const char *path = environment_get(envp, "PATH");
-    char standard[256];
-
-    if (strchr(command, '/') != NULL)
-        return check_file(command, cwd);
-    if (path == NULL) {
-        size_t len = confstr(_CS_PATH, standard, sizeof standard);
-
-        if (len == 0 || len > sizeof standard)
-            return ENOENT;
-        path = standard;
-    }
-    return check_in_path(path, command, cwd);
 }

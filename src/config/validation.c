@@ -11,9 +11,13 @@
 
 #include "base/log.h"
 #include "config/access.h"
+#include "config/advice.h"
+#include "config/command.h"
 #include "config/environment.h"
 #include "config/pool_mode.h"
+#include "config/spelling.h"
 #include "config/token.h"
+#include "config/transport_keys.h"
 #include "framing/framing.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -21,7 +25,6 @@
 #define POOL_ID_MAX 256    /* bytes */
 #define INSTANCES_MAX 1024 /* workers of one pool */
 #define WORKERS_MAX 4096   /* workers of all pools */
-#define KEY_MAX 64         /* bytes; a longer key resembles none */
 #define GIB 1073741824
 #define DAY_SEC 86400
 
@@ -111,45 +114,17 @@ static void check_framing(struct diagnostics *diagnostics, const struct json_val
 
 /* --- unknown keys --- */
 
-static int lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c;
-}
-
-/* The number of characters to insert, remove or replace to turn a into b, whatever their case. */
-static size_t edit_distance(struct slice a, struct slice b)
-{
-    size_t row[KEY_MAX + 1]; /* distances of a's first i bytes to each prefix of b */
-
-    for (size_t j = 0; j <= b.len; j++)
-        row[j] = j;
-    for (size_t i = 0; i < a.len; i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < b.len; j++) {
-            size_t best = diagonal + (lower(a.data[i]) != lower(b.data[j]));
-            diagonal = row[j + 1];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j + 1] + 1 < best)
-                best = row[j + 1] + 1;
-            row[j + 1] = best;
-        }
-    }
-    return row[b.len];
-}
-
 /* The key of a rule that is likely to be meant, or NULL. */
 static const char *nearest(struct slice key, const struct rule *rules, size_t count)
 {
     const char *found = NULL;
-    size_t least = KEY_MAX;
+    size_t least = SPELLING_MAX;
 
-    if (key.len > KEY_MAX)
+    if (key.len > SPELLING_MAX)
         return NULL;
     for (size_t i = 0; i < count; i++) {
         size_t len = strlen(rules[i].key),
-               distance = edit_distance(key, slice_of(rules[i].key, len));
+               distance = spelling_distance(key, slice_of(rules[i].key, len));
         if (distance < least && distance <= (len < 6 ? 1 : len / 3)) {
             least = distance;
             found = rules[i].key;
@@ -167,6 +142,8 @@ static void warn_unknown(struct diagnostics *diagnostics, const struct json_valu
     for (member = object->first; member != NULL; member = member->next) {
         const char *near = nearest(member->key, rules, count);
 
+        if (diagnostics_is_comment(member))
+            continue;
         if (near == NULL)
             diagnostics_warn(diagnostics, member, "unknown key");
         else if (!slice_equal(member->key, slice_of(near, strlen(near))))
@@ -288,27 +265,6 @@ static void check_cwd(struct diagnostics *diagnostics, const struct json_value *
                           log_escape(shown, sizeof shown, cwd->text), strerror(error));
 }
 
-/* The command can be executed, in the environment and the directory of the workers. All that
- * decides this is valid. */
-static void check_runnable(struct diagnostics *diagnostics, const struct json_value *pool)
-{
-    const struct json_value *command = document_member(pool, "command");
-    const struct json_value *cwd = document_member(pool, "cwd");
-    char **envp = environment_build(pool);
-    char shown[512];
-    int error = ENOMEM;
-
-    if (envp != NULL)
-        error = environment_find(envp, command->text.data, cwd != NULL ? cwd->text.data : NULL);
-    free(envp);
-    if (error == 0)
-        return;
-    log_escape(shown, sizeof shown, command->text);
-    diagnostics_value(diagnostics, command, "cannot run \"%s\"%s: %s", shown,
-                      strchr(command->text.data, '/') == NULL ? ", looked up in PATH" : "",
-                      strerror(error));
-}
-
 static const char *const bad_output_words[] = {"terminate", "skip", NULL};
 
 static const struct rule pool_rules[] = {
@@ -337,7 +293,7 @@ static void check_pool(struct diagnostics *diagnostics, const struct json_value 
     if (!diagnostics_check_type(diagnostics, pool, JSON_OBJECT, "an object"))
         return;
     if (check_members(diagnostics, pool, pool_rules, COUNT(pool_rules)))
-        check_runnable(diagnostics, pool);
+        command_check(diagnostics, pool);
     warn_unknown(diagnostics, pool, pool_rules, COUNT(pool_rules));
 }
 
@@ -381,8 +337,8 @@ static void check_pools(struct diagnostics *diagnostics, const struct json_value
     }
 
 static const struct rule limit_rules[] = {
-    LIMIT(max_input_buffer, 1024, GIB),
-    LIMIT(max_output_queue, 1024, GIB),
+    LIMIT(max_input_buffer, 1, GIB),
+    LIMIT(max_output_queue, 1, GIB),
     LIMIT(max_memory, 1048576, MEMORY_MAX),
     LIMIT(max_restarts, 0, 1000),
     LIMIT(restart_window_sec, 1, DAY_SEC),
@@ -412,10 +368,14 @@ void validation_check(struct diagnostics *diagnostics, const struct json_value *
         {.key = "pools", .check = check_pools, .required = true},
         {.key = "limits", .members = limit_rules, .member_count = COUNT(limit_rules)},
         {.key = "listen", .members = listen_rules, .member_count = COUNT(listen_rules)},
+        {.key = "transport", .check = transport_keys_check},
         {.key = "strict", .check = check_boolean},
+        {.key = "mcpServers", .check = advice_check_servers},
     };
 
     check_object(diagnostics, root, rules, COUNT(rules));
+    if (diagnostics->errors == 0)
+        advice_check(diagnostics, root);
 }
 
 void validation_apply_limits(struct limits *limits, const struct json_value *object)

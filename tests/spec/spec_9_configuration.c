@@ -2,6 +2,7 @@
  * started. */
 #include "build_config.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -205,6 +206,90 @@ TEST(spec_9_2_unknown_keys_log_a_warning)
     client_expect_quiet(client_connect(daemon));
 }
 
+/* A configuration that is valid, and that makes the daemon wonder. */
+#define DOUBTFUL "{'pools':[{'id':'a','command':'@WORKER@','instances':1,'spare':1}]}"
+
+TEST(design_strict_check_refuses_warnings)
+{
+    static const char warning[] = "config\\.json:1:[0-9]+: pools\\[0\\]\\.spare: has no effect";
+    struct setup setup = {.mode = SETUP_STDIO, .config = DOUBTFUL, .arguments = {"--check-config"}};
+    check_run(&setup, 0, warning);
+    setup.arguments[1] = "--strict";
+    check_run(&setup, 78, warning);
+    check_run(&setup, 78, " ERROR .*--strict");
+    setup.config = "{'pools':[{'id':'a','command':'@WORKER@','instances':1}]}";
+    check_run(&setup, 0, "is valid: 1 pool");
+}
+
+/* Limits that the specification allows: everything is delivered, one message after the other. */
+TEST(spec_9_2_limits_of_a_few_bytes)
+{
+    struct daemon *daemon = START(.limits = "'max_input_buffer':200,'max_output_queue':1");
+    struct client *client = client_connect(daemon);
+    client_send_plain(client, NULL, 500);
+    client_expect_plain(client, NULL, 500);
+    client_send(client, "{'id':1,'x':'%0200d'}", 0);
+    client_error(client, "null", -32600, "max_input_buffer");
+    client_expect_eof(client);
+}
+
+/* What configurations of the reference implementation say of the clients' side. */
+static const struct {
+    const char *transport, *option, *message;
+} transports[] = {
+    {"{'framing':'content-length'}", NULL, "transport\\.framing: must be \"ndjson\" or"},
+    {"{'protocol':'rmp'}", NULL, "transport\\.protocol: must be \"json\""},
+    {"{'mode':'http'}", NULL, "transport\\.mode: must be \"stdio\", \"unix\" or"},
+    {"{'port':80}", NULL, "transport\\.port: unknown key"},
+    {"{'mode':'tcp'}", NULL, "transport\\.mode is \"tcp\", .*--tcp HOST:PORT"},
+    {"{'mode':'unix'}", NULL, "transport\\.mode is \"unix\", .*--unix PATH"},
+};
+
+TEST_ROWS(design_transport_is_refused, COUNT(transports))
+{
+    struct setup setup = {
+        .mode = SETUP_STDIO,
+        .default_mode = true,
+        .config = test_format("{'pools':[{'id':'a','command':'@WORKER@','instances':1}],"
+                              "'transport':%s}",
+                              transports[row].transport)};
+    check_run(&setup, 78, transports[row].message);
+}
+
+/* The command line wins: a Unix socket, lines. */
+TEST(design_transport_is_overridden)
+{
+    client_expect_quiet(client_connect(
+        START(.members = "'transport':{'framing':'length','protocol':'json','mode':'tcp'}",
+              .arguments = {"--framing", "ndjson"})));
+}
+
+TEST(design_transport_has_the_framing)
+{
+    static const char frame[] = "\0\0\0\x08{\"id\":1}";
+    struct client *client =
+        client_connect(START(.members = "'transport':{'framing':'length','mode':'unix'}"));
+    client_send_bytes(client, frame, sizeof frame - 1);
+    while (client->input.len < 4)
+        ck_assert(client_read_before(client, deadline_usual()));
+    ck_assert_mem_eq(client->input.data, "\0\0\0", 3);
+}
+
+TEST(design_debug_stdio)
+{
+    static const char *const values[] = {"1", "0", ""};
+    for (size_t i = 0; i < COUNT(values); i++) {
+        struct text out = {0};
+        ck_assert_int_eq(setenv("DEBUG_STDIO", values[i], 1), 0);
+        const char *err = daemon_run(&(struct setup){.mode = SETUP_STDIO}, 0, &out);
+        ck_assert_msg(text_matches(err, " DEBUG ") == (i == 0), "%s: %s", values[i], err);
+        text_free(&out);
+    }
+    ck_assert_int_eq(setenv("DEBUG_STDIO", "1", 1), 0);
+    const char *err = RUN(0, .mode = SETUP_STDIO, .arguments = {"--log-level", "info"});
+    ck_assert_msg(!text_matches(err, " DEBUG "), "%s", err);
+}
+
 static const char *const some_limits[] = {NULL, "'drain_timeout_sec':7"};
 
 /* Missing limits have their defaults: a million bytes pass, and a crash leads to a restart. */
@@ -230,6 +315,7 @@ static const struct {
     {{"--log-level", "loud", NULL}, "log-level"},
     {{"--config-fd", "3", NULL}, "config"},
     {{"--unix=", NULL, NULL}, "unix"},
+    {{"--strict", NULL, NULL}, "--check-config"},
 };
 
 TEST_ROWS(design_wrong_command_line, COUNT(bad_words))

@@ -64,8 +64,8 @@ static const struct limit_case {
     size_t offset;
     bool is_size;
 } limit_cases[] = {
-    SIZE_LIMIT(max_input_buffer, 1024, 1073741824),
-    SIZE_LIMIT(max_output_queue, 1024, 1073741824),
+    SIZE_LIMIT(max_input_buffer, 1, 1073741824),
+    SIZE_LIMIT(max_output_queue, 1, 1073741824),
     SIZE_LIMIT(max_memory, 1048576, SIZE_MAX > UINT32_MAX ? 1099511627776 : 1073741824),
     COUNT_LIMIT(max_restarts, 0, 1000),
     COUNT_LIMIT(restart_window_sec, 1, 86400),
@@ -518,6 +518,17 @@ START_TEST(test_framing)
 }
 END_TEST
 
+/* Keys for other readers, wherever they stand. */
+START_TEST(test_comments)
+{
+    expect_text("{\"$schema\": \"x\", \"_\": 1,\n"
+                "\"pools\": [{\"_comment\": \"c\", \"id\": \"a\", \"command\": \"/bin/cat\","
+                " \"instances\": 1}], \"limits\": {\"_max_restarts\": 1}, \"listen\": {\"$\": {}}}",
+                "");
+    ck_assert_uint_eq(config.limits.max_restarts, 5);
+}
+END_TEST
+
 START_TEST(test_unknown_keys)
 {
     expect_text("{\"pool\": 1, \"Strict\": true, \"$schema\": \"x\",\n"
@@ -535,8 +546,7 @@ START_TEST(test_unknown_keys)
                 "\"max_restarts\"?\n"
                 "W c.json:4:49: limits.max: unknown key\n"
                 "W c.json:1:2: pool: unknown key, did you mean \"pools\"?\n"
-                "W c.json:1:13: Strict: unknown key, did you mean \"strict\"?\n"
-                "W c.json:1:29: [\"$schema\"]: unknown key\n");
+                "W c.json:1:13: Strict: unknown key, did you mean \"strict\"?\n");
     ck_assert_uint_eq(config.pool_count, 1);
     ck_assert_uint_eq(config.limits.max_restarts, 5);
     ck_assert(!config.strict);
@@ -729,6 +739,7 @@ static void add_rule_tests(TCase *tcase)
     tcase_add_test(tcase, test_all_instances);
     tcase_add_loop_test(tcase, test_limit, 0, COUNT(limit_cases));
     tcase_add_test(tcase, test_framing);
+    tcase_add_test(tcase, test_comments);
     tcase_add_test(tcase, test_unknown_keys);
     tcase_add_test(tcase, test_long_unknown_key);
 }

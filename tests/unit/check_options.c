@@ -95,6 +95,10 @@ START_TEST(test_actions)
 {
     EXPECT_OK("--check-config", "--config", "c", "--tcp", ":1");
     ck_assert_int_eq(options.action, ACTION_CHECK_CONFIG);
+    ck_assert(!options.strict && options.has_mode && !options.has_log_level);
+    EXPECT_OK("--strict", "--config", "c", "--check-config", "--log-level", "info");
+    ck_assert(options.strict && !options.has_mode && options.has_log_level);
+    EXPECT_PROBLEM("--strict is for --check-config", "--config", "c", "--strict");
     EXPECT_OK("--help");
     ck_assert_int_eq(options.action, ACTION_HELP);
     EXPECT_OK("-h", "--nonsense");

@@ -31,8 +31,8 @@ static const struct {
 } modes[] = {
     {"'args': []", "- shared top preserve 0 10 0 plain"},
     {"'clients': 'shared', 'session': 'sessionId', 'ids': 'preserve', 'request_timeout_sec': 0, "
-     "'spare': 1",
-     "- shared top preserve 1 10 0 plain"},
+     "'spare': 0",
+     "- shared top preserve 0 10 0 plain"},
     /* each key makes a difference */
     {"'clients': 'sticky'", "- sticky top preserve 0 10 0"},
     {"'clients': 'exclusive'", "- exclusive top preserve 0 10 0"},
@@ -40,9 +40,9 @@ static const struct {
     {"'ids': 'rewrite'", "- shared top rewrite 0 10 0"},
     {"'request_timeout_sec': 1", "- shared top preserve 0 10 1"},
     {"'protocol': 'lsp', 'clients': 'shared'", "lsp shared top rewrite 1 10 0"},
-    {"'clients': 'exclusive', 'session': 'params.sessionId', 'ids': 'rewrite', 'spare': 2, "
+    {"'clients': 'exclusive', 'session': 'params.sessionId', 'ids': 'rewrite', 'spare': 1, "
      "'busy_timeout_sec': 3, 'request_timeout_sec': 4",
-     "- exclusive params rewrite 2 3 4"},
+     "- exclusive params rewrite 1 3 4"},
     /* a protocol sets the others */
     {"'protocol': 'mcp'", "mcp exclusive top preserve 1 10 0"},
     {"'protocol': 'acp'", "acp sticky params rewrite 0 10 0"},

@@ -9,8 +9,7 @@
 #include "base/error.h"
 #include "config/config.h"
 #include "run_tests.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "suite.h"
 
 /* One pool, whose further members begin at 2:1. */
 #define POOL "{\"pools\": [{\"id\": \"a\", \"command\": \"%s\", \"instances\": 1,\n%s}]}"
