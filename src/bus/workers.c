@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "bus/deliver.h"
+#include "bus/first_answer.h"
 #include "bus/listeners.h"
 #include "process/pool.h"
 #include "router/affinity.h"
@@ -99,21 +100,36 @@ static void on_connection_failed(struct connection *connection, enum connection_
     worker_handle(worker, WORKER_MISBEHAVED);
 }
 
-static const struct stream_handler stream_handler = {
-    .message = deliver_message,
-    .unacceptable = on_unacceptable,
-    .connection =
-        {
-            .frame = stream_read,
-            .malformed = on_malformed,
-            .skipped = stream_skipped,
-            .refused = on_refused,
-            .ended = on_ended,
-            .full = deliver_full,
-            .failed = on_connection_failed,
-            .starved = deliver_starved,
-        },
-};
+#define WORKER_HANDLER(message_fn)                                                                 \
+    {                                                                                              \
+        .message = (message_fn), .unacceptable = on_unacceptable,                                  \
+        .connection = {                                                                            \
+            .frame = stream_read,                                                                  \
+            .malformed = on_malformed,                                                             \
+            .skipped = stream_skipped,                                                             \
+            .refused = on_refused,                                                                 \
+            .ended = on_ended,                                                                     \
+            .full = deliver_full,                                                                  \
+            .failed = on_connection_failed,                                                        \
+            .starved = deliver_starved,                                                            \
+        },                                                                                         \
+    }
+
+static const struct stream_handler stream_handler = WORKER_HANDLER(deliver_message);
+
+/* A message of a new process. Those after its first answer cost nothing more. */
+static void on_new_message(struct endpoint *from, const struct message *message)
+{
+    struct worker *worker = list_entry(from, struct worker, stream.endpoint);
+
+    if (message_is_response(message)) {
+        first_answer_check(worker, message);
+        worker->stream.handler = &stream_handler;
+    }
+    deliver_message(from, message);
+}
+
+static const struct stream_handler new_stream_handler = WORKER_HANDLER(on_new_message);
 
 /* --- reports of the worker itself --- */
 
@@ -171,19 +187,22 @@ static void on_first_exec(struct worker *worker, bool succeeded)
         bus_note_stop(bus, BUS_BAD_COMMAND);
 }
 
-static const struct worker_host worker_host = {
-    .stream = &stream_handler,
-    .available = on_available,
-    .gone = on_gone,
-    .finished = on_finished,
-    .first_exec = on_first_exec,
-};
+#define WORKER_HOST(stream_handler)                                                                \
+    {                                                                                              \
+        .stream = (stream_handler), .available = on_available, .gone = on_gone,                    \
+        .finished = on_finished, .first_exec = on_first_exec,                                      \
+    }
+
+static const struct worker_host worker_host = WORKER_HOST(&stream_handler);
+static const struct worker_host new_worker_host = WORKER_HOST(&new_stream_handler);
 
 /* --- all of them --- */
 
 static int create_pool(struct stdio_bus *bus, const struct pool_config *config)
 {
     struct pool *pool = pool_create(config, &bus->router);
+    const struct worker_host *host = first_answer_matters(&config->mode) ? &new_worker_host
+                                                                         : &worker_host;
     unsigned instance;
 
     if (pool == NULL)
@@ -192,7 +211,7 @@ static int create_pool(struct stdio_bus *bus, const struct pool_config *config)
     for (instance = 0; instance < config->instances; instance++) {
         struct worker *worker = pool_add_worker(pool, ++bus->last_worker,
                                                 bus->has_nofile ? &bus->nofile : NULL, &bus->router,
-                                                &bus->transport, &worker_host, bus);
+                                                &bus->transport, host, bus);
 
         if (worker == NULL)
             return STDIO_BUS_ERR;

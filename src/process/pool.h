@@ -11,6 +11,7 @@ struct pool {
     struct list_node link; /* in a list of its owner's */
     const struct pool_config *config;
     struct list workers; /* struct worker, in the order of their numbers */
+    bool seen_protocol;  /* a worker speaks one that the configuration does not name */
 };
 
 /* A pool without workers, known to the router; the config is borrowed. NULL when memory is out. */

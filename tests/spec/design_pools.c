@@ -155,6 +155,52 @@ TEST(design_long_output_is_skipped)
     daemon_wait_log(daemon, "skipped .*: message exceeds max_input_buffer: ");
 }
 
+/* The first answers of workers in a pool without a protocol, and the protocol that they show. */
+static const struct {
+    const char *pool, *result, *protocol;
+} first_answers[] = {
+    {"", "{'protocolVersion':'2025-06-18','capabilities':{}}", "mcp"},
+    {"", "{'x':[{}],'protocolVersion':1}", "acp"},
+    {"", "{'capabilities':{'protocolVersion':'2025-06-18'}}", NULL},
+    {"", "['protocolVersion']", NULL},
+    {"", "{'protocolVersion':null}", NULL},
+    {"'protocol':'mcp','clients':'shared',", "{'protocolVersion':'2025-06-18'}", NULL},
+    {"'clients':'exclusive',", "{'protocolVersion':'2025-06-18'}", NULL},
+};
+
+TEST_ROWS(design_first_answer_shows_the_protocol, COUNT(first_answers))
+{
+    struct daemon *daemon =
+        START(.pools = test_format("{'id':'p',%s'command':'@WORKER@','instances':2}",
+                                   first_answers[row].pool));
+    const char *warning =
+        test_format(" WARN  \\[worker=[12] .*\"initialize\".*\"%s\"",
+                    first_answers[row].protocol != NULL ? first_answers[row].protocol : "");
+    struct client *client = client_connect(daemon);
+    for (int i = 0; i < 4; i++) { /* one warning for both workers */
+        client_request(client, "1", NULL, "plain", first_answers[row].result);
+        client_result(client, "1");
+    }
+    if (first_answers[row].protocol != NULL)
+        daemon_wait_log(daemon, warning);
+    client_crash(client, "2", NULL, NULL);
+    client_request(client, "3", NULL, "plain", first_answers[row].result);
+    client_result(client, "3");
+    ck_assert_uint_eq(daemon_count_log(daemon, "has answered"),
+                      first_answers[row].protocol != NULL);
+}
+
+/* Answers after the first one are not looked at. */
+TEST(design_later_answers_show_nothing)
+{
+    struct daemon *daemon = START(.instances = 1);
+    struct client *client = client_connect(daemon);
+    client_expect_quiet(client);
+    client_request(client, "1", NULL, "plain", "{'protocolVersion':'2025-06-18'}");
+    client_result(client, "1");
+    ck_assert(!daemon_logged(daemon, "has answered"));
+}
+
 int main(void)
 {
     return harness_main("design_pools");

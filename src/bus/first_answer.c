@@ -1,0 +1,64 @@
+#include "build_config.h"
+
+#include "bus/first_answer.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "bus/state.h"
+#include "process/pool.h"
+#include "json/document.h"
+
+#define LOOKED_AT_MAX 65536 /* bytes; the answer to "initialize" is short */
+
+#define KEY "protocolVersion"
+
+static bool has_key(struct slice text)
+{
+    const char *at = text.data, *end = text.data + text.len;
+
+    while ((at = memchr(at, KEY[0], (size_t)(end - at))) != NULL) {
+        if ((size_t)(end - at) < sizeof KEY - 1)
+            return false;
+        if (memcmp(at, KEY, sizeof KEY - 1) == 0)
+            return true;
+        at++;
+    }
+    return false;
+}
+
+/* The protocol whose "initialize" has such an answer; NULL: none. */
+static const char *protocol_of(const struct json_value *answer)
+{
+    const struct json_value *result = document_member(answer, "result");
+    const struct json_value *version = NULL;
+
+    if (result != NULL && result->type == JSON_OBJECT)
+        version = document_member(result, KEY);
+    if (version == NULL)
+        return NULL;
+    return version->type == JSON_STRING ? "mcp" : version->type == JSON_NUMBER ? "acp" : NULL;
+}
+
+void first_answer_check(struct worker *worker, const struct message *answer)
+{
+    struct endpoint *endpoint = &worker->stream.endpoint;
+    struct pool *pool = list_entry(endpoint->peer.pool, struct pool, group);
+    struct stdio_bus *bus = endpoint->bus;
+    struct document_error error;
+    struct document document;
+    const char *protocol;
+
+    if (pool->seen_protocol || answer->bytes.len > LOOKED_AT_MAX || !has_key(answer->bytes) ||
+        document_read(&document, answer->bytes, &error) != STDIO_BUS_OK)
+        return;
+    protocol = protocol_of(document.root);
+    document_free(&document);
+    if (protocol == NULL)
+        return;
+    pool->seen_protocol = true;
+    log_warn(bus->log, endpoint->context,
+             "has answered \"initialize\": in pool \"%s\" without \"protocol\": \"%s\" clients get "
+             "in each other's way, and what the worker sends unasked is lost",
+             worker->pool_id, protocol);
+}
