@@ -16,6 +16,8 @@
 #include "base/descriptor.h"
 #include "config/access.h"
 
+#define NETWORK_BYTES 8
+
 static const unsigned char mapped_prefix[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 void address_bytes(unsigned char to[ADDRESS_BYTES], const struct sockaddr *address)
@@ -67,6 +69,18 @@ bool address_is_loopback(const struct sockaddr *address)
     address_bytes(bytes, address);
     return is_ipv4(bytes) ? bytes[sizeof mapped_prefix] == 127
                           : memcmp(bytes, loopback, sizeof bytes) == 0;
+}
+
+static bool is_link_local(const unsigned char bytes[ADDRESS_BYTES])
+{
+    return bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80;
+}
+
+void address_host_bytes(unsigned char to[ADDRESS_BYTES], const struct sockaddr *address)
+{
+    address_bytes(to, address);
+    if (!is_ipv4(to) && !is_link_local(to) && !address_is_loopback(address))
+        memset(to + NETWORK_BYTES, 0, ADDRESS_BYTES - NETWORK_BYTES);
 }
 
 /* A socket that is for IPv6 alone cannot be bound to an IPv4 address in IPv6 form. */

@@ -22,6 +22,10 @@ const char *address_text(char *to, size_t size, const struct sockaddr *address);
 /* An IPv4 or IPv6 address without its port, as IPv6. Zeros for another kind. */
 void address_bytes(unsigned char to[ADDRESS_BYTES], const struct sockaddr *address);
 
+/* The same for all addresses of one host: of a global IPv6 address the network (/64), in which a
+ * host takes any address it likes. */
+void address_host_bytes(unsigned char to[ADDRESS_BYTES], const struct sockaddr *address);
+
 bool address_is_loopback(const struct sockaddr *address);
 
 /* The addresses of a host to listen on; "" is 127.0.0.1. To be freed with freeaddrinfo. NULL with

@@ -63,16 +63,17 @@ static void of_user(struct origin *origin, int fd)
 }
 
 /* A connection to one of the machine's own addresses comes from there too. */
-static bool is_own_address(int fd, const unsigned char peer[ADDRESS_BYTES])
+static bool is_own_address(int fd, const struct sockaddr *peer)
 {
     struct sockaddr_storage own;
     socklen_t len = sizeof own;
-    unsigned char bytes[ADDRESS_BYTES];
+    unsigned char own_bytes[ADDRESS_BYTES], peer_bytes[ADDRESS_BYTES];
 
     if (getsockname(fd, (struct sockaddr *)&own, &len) < 0)
         return false;
-    address_bytes(bytes, (const struct sockaddr *)&own);
-    return memcmp(bytes, peer, sizeof bytes) == 0;
+    address_bytes(own_bytes, (const struct sockaddr *)&own);
+    address_bytes(peer_bytes, peer);
+    return memcmp(own_bytes, peer_bytes, sizeof own_bytes) == 0;
 }
 
 void origin_of_socket(struct origin *origin, int fd, const struct sockaddr *address)
@@ -83,9 +84,9 @@ void origin_of_socket(struct origin *origin, int fd, const struct sockaddr *addr
         return;
     }
     origin->key[0] = KEY_ADDRESS;
-    address_bytes(origin->key + 1, address);
+    address_host_bytes(origin->key + 1, address);
     address_text(origin->text, sizeof origin->text, address);
-    origin->is_local = address_is_loopback(address) || is_own_address(fd, origin->key + 1);
+    origin->is_local = address_is_loopback(address) || is_own_address(fd, address);
 }
 
 bool origin_equal(const struct origin *a, const struct origin *b)

@@ -19,7 +19,7 @@
 
 struct origin {
     unsigned char key[ORIGIN_KEY_BYTES]; /* the same for all connections of one user, or of one
-                                          * address, whatever their ports */
+                                          * address or IPv6 network, whatever their ports */
     bool is_local;                       /* on this machine */
     bool has_credentials;                /* the peer of a Unix socket, when it connected: */
     uid_t uid;
@@ -34,7 +34,7 @@ void origin_of_stdio(struct origin *origin);
 /* The origin of an accepted socket, whose peer has this address. */
 void origin_of_socket(struct origin *origin, int fd, const struct sockaddr *address);
 
-/* Whether both are the same user, or the same address. */
+/* Whether both are the same user, or the same address or IPv6 network (address_host_bytes). */
 bool origin_equal(const struct origin *a, const struct origin *b);
 
 #endif

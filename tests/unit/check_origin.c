@@ -47,12 +47,22 @@ static const struct {
     const char *one, *other;
     bool equal;
 } origins[] = {
-    {"10.0.0.1", "10.0.0.1", true},        {"10.0.0.1", "::ffff:10.0.0.1", true},
-    {"10.0.0.1", "10.0.0.2", false},       {"2001:db8::1", "2001:db8::1", true},
-    {"2001:db8::1", "2001:db8::2", false}, {"::1", "127.0.0.1", false},
+    {"10.0.0.1", "10.0.0.1", true},
+    {"10.0.0.1", "::ffff:10.0.0.1", true},
+    {"10.0.0.1", "10.0.0.2", false},
+    {"::ffff:10.0.0.1", "::ffff:10.0.0.2", false},
+    {"2001:db8::1", "2001:db8::1", true},
+    {"2001:db8::1", "2001:db8::2:0:0:2", true},
+    {"2001:db8::1", "2001:db8:0:1::1", false},
+    {"fd00::1", "fd00::2", true},
+    {"fe80::1", "fe80::1", true},
+    {"fe80::1", "fe80::2", false},
+    {"::1", "127.0.0.1", false},
+    {"::1", "::2", false},
 };
 
-/* Ports do not count. */
+/* Ports do not count. The addresses of an IPv6 network of 64 bits are those of one host, but for
+ * link-local ones. */
 TEST_ROWS(origins_of_one_address_are_equal, COUNT(origins))
 {
     struct sockaddr_storage one = address_of(origins[row].one, 1111),
