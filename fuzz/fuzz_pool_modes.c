@@ -375,6 +375,7 @@ static void client_comes(struct run *run, struct actor *client)
     if (client->peer == NULL)
         abort();
     router_add_client(&run->router, client->peer);
+    router_admit_client(&run->router, client->peer);
 }
 
 static void worker_dies(struct run *run, struct actor *worker, bool for_good)

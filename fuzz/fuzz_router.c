@@ -336,6 +336,7 @@ static void connect_client(struct run *run, int number)
     run->model.actors[number].here = true;
     run->model.actors[number].availability = PEER_READY;
     router_add_client(&run->router, &run->actors[number].peer);
+    router_admit_client(&run->router, &run->actors[number].peer);
 }
 
 static void lose_client(struct run *run, int number)

@@ -372,6 +372,7 @@ int clients_add_stdio(struct stdio_bus *bus)
     if (client == NULL)
         return STDIO_BUS_ERR;
     client->on_stdio = true;
+    router_admit_client(&bus->router, &client->stream.endpoint.peer);
     return STDIO_BUS_OK;
 }
 

@@ -21,8 +21,8 @@ struct client {
  * are the caller's then. */
 int clients_add_stdio(struct stdio_bus *bus);
 
-/* Makes a client of a connection; one that is refused does not count. NULL after the reason was
- * logged; the descriptors are the caller's then. */
+/* Makes a client of a connection; one that is refused does not count. It has no share before the
+ * router admits it. NULL after the reason was logged; the descriptors are the caller's then. */
 struct client *clients_add(struct stdio_bus *bus, const struct stream_options *options,
                            const struct origin *origin, bool refused);
 

@@ -26,6 +26,15 @@ static struct stdio_bus *bus_of(const struct client *client)
     return client->stream.endpoint.bus;
 }
 
+/* From now on the client has a share, and takes turns with others of its origin. */
+static void admit(struct client *client)
+{
+    struct endpoint *endpoint = &client->stream.endpoint;
+
+    router_admit_client(&bus_of(client)->router, &endpoint->peer);
+    slow_origins_arrived(endpoint, &client->origin);
+}
+
 /* --- the token --- */
 
 /* From now on the client's input is in its framing, and so is what it is sent. */
@@ -46,14 +55,21 @@ static void time_over(void *user_data)
     turn_away(user_data, LATE_TOKEN);
 }
 
+/* A client that is held gets the line again when its turn comes. */
 static void read_line(struct endpoint *from, const struct message *message)
 {
     struct client *client = client_of_endpoint(from);
 
-    if (token_line_matches(bus_of(client)->options.token, message->bytes))
-        let_in(client);
-    else
+    if (!token_line_matches(bus_of(client)->options.token, message->bytes)) {
         turn_away(client, message->method.data == NULL ? WRONG_TOKEN : NO_TOKEN);
+        return;
+    }
+    if (!from->peer.admitted) {
+        clients_leave_gate(client);
+        admit(client);
+    }
+    if (!peer_held(&from->peer))
+        let_in(client);
 }
 
 static void read_other(struct stream *stream, const struct message *message,
@@ -159,8 +175,8 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
         close(fd);
     else if (refused)
         refuse(client, text);
-    else
-        slow_origins_arrived(&client->stream.endpoint, &client->origin);
-    if (client != NULL && asked)
+    else if (asked)
         wait_for_token(client);
+    else
+        admit(client);
 }

@@ -8,7 +8,13 @@ struct present_origin {
     struct list_node link; /* bus->origins */
     struct origin origin;
     struct peer_origin peers;
+    size_t references;
 };
+
+static struct present_origin *present_of(struct peer_origin *origin)
+{
+    return list_entry(origin, struct present_origin, peers);
+}
 
 struct peer_origin *origins_find(const struct stdio_bus *bus, const struct origin *origin)
 {
@@ -28,23 +34,34 @@ struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *orig
     struct peer_origin *found = origins_find(bus, origin);
     struct present_origin *present;
 
-    if (found != NULL)
+    if (found != NULL) {
+        origins_hold(found);
         return found;
+    }
     present = calloc(1, sizeof *present);
     if (present == NULL)
         return NULL;
     present->origin = *origin;
+    present->references = 1;
     list_append(&bus->origins, &present->link);
     return &present->peers;
+}
+
+void origins_hold(struct peer_origin *origin)
+{
+    if (origin != NULL)
+        present_of(origin)->references++;
 }
 
 void origins_release(struct peer_origin *origin)
 {
     struct present_origin *present;
 
-    if (origin == NULL || origin->clients > 0)
+    if (origin == NULL)
         return;
-    present = list_entry(origin, struct present_origin, peers);
+    present = present_of(origin);
+    if (--present->references > 0)
+        return;
     list_remove(&present->link);
     free(present);
 }

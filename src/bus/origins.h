@@ -1,17 +1,19 @@
-/* The users and addresses that have clients, for their fair shares (router/shares.h). */
+/* The users and addresses that have clients, for their fair shares (router/shares.h). An origin
+ * lives as long as a connection, or a process that was a client's, refers to it. */
 #ifndef STDIO_BUS_BUS_ORIGINS_H
 #define STDIO_BUS_BUS_ORIGINS_H
 
 #include "bus/state.h"
 #include "transport/origin.h"
 
-/* The origin of a connected client, or NULL. */
+/* The origin, if it lives, or NULL. */
 struct peer_origin *origins_find(const struct stdio_bus *bus, const struct origin *origin);
 
-/* The same, created if need be; it lives until origins_release. NULL when memory is out. */
+/* The same, created if need be, with a reference for the caller. NULL when memory is out. */
 struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *origin);
 
-/* Frees an origin that has no client any more. NULL is fine. */
+/* One reference more, or less; the last one frees it. NULL is fine. */
+void origins_hold(struct peer_origin *origin);
 void origins_release(struct peer_origin *origin);
 
 #endif

@@ -17,7 +17,7 @@ void slow_origins_note(struct stdio_bus *bus, const struct origin *origin);
 /* Whether a client of this origin was disconnected in the last minute. */
 bool slow_origins_has(struct stdio_bus *bus, const struct origin *origin);
 
-/* A new client of this origin: holds it until its turn. */
+/* A new client of this origin, which was admitted: holds it until its turn. */
 void slow_origins_arrived(struct endpoint *client, const struct origin *origin);
 
 #endif

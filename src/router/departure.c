@@ -68,6 +68,8 @@ void departure_client(struct router *router, struct peer *client,
     fail_answering(router, client, unanswered, user_data);
     affinity_clear_client(client);
     waiting_set_full(router, client, false);
+    if (!client->admitted)
+        return;
     router->client_count--;
     if (client->origin != NULL && --client->origin->clients == 0)
         router->origin_count--;

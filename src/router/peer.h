@@ -22,7 +22,7 @@ enum peer_share { PEER_REQUESTS, PEER_SESSIONS, PEER_SHARES };
 
 /* The clients of one user or one address, together. */
 struct peer_origin {
-    size_t clients;
+    size_t clients; /* that were admitted */
     size_t held[PEER_SHARES];
 };
 
@@ -34,7 +34,9 @@ struct peer {
     enum peer_availability availability;
     bool full;                  /* its output queue takes no more for now (spec 7.3.1) */
     bool input_ended;           /* a client that has closed its sending side */
-    struct peer_origin *origin; /* a client's, for as long as the router knows it; NULL: none */
+    bool admitted;              /* a client that counts: it has a share (router/shares.h) */
+    struct peer_origin *origin; /* a client's; a worker's: of its last client, as long as that
+                                 * process still ends; NULL: none */
     size_t held[PEER_SHARES];   /* active requests that it asked; sessions that it owns */
     struct list asked;          /* requests that it sent and that are not answered yet */
     struct list answering;      /* requests that it was sent and has to answer */

@@ -85,6 +85,11 @@ void router_add_client(struct router *router, struct peer *client)
 {
     add_peer(router, client);
     client->availability = PEER_READY;
+}
+
+void router_admit_client(struct router *router, struct peer *client)
+{
+    client->admitted = true;
     router->client_count++;
     if (client->origin != NULL && client->origin->clients++ == 0)
         router->origin_count++;

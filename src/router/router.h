@@ -22,8 +22,9 @@ struct router {
     struct pending from_workers; /* what workers asked of clients */
     struct group all;            /* the workers of all shared pools */
     struct list pools;           /* struct group */
-    size_t client_count, worker_count;
-    size_t origin_count;  /* of the clients */
+    size_t client_count; /* admitted */
+    size_t origin_count; /* of these */
+    size_t worker_count;
     uint64_t last_number; /* of a peer, counted */
     uint64_t hold_count;
     bool timed;     /* some pool has a time limit: now_ms is read */
@@ -55,6 +56,9 @@ void router_merge_modes(struct router *router);
 
 /* Makes a zeroed peer known as a client; its origin may be set. */
 void router_add_client(struct router *router, struct peer *client);
+
+/* From now on the client counts among those that have shares (router/shares.h). */
+void router_admit_client(struct router *router, struct peer *client);
 
 /* Makes a zeroed peer known as a worker of a pool, PEER_ABSENT. STDIO_BUS_ERR when memory is out,
  * and then nothing has changed. */

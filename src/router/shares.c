@@ -39,8 +39,8 @@ bool shares_left_of_connections(const struct router *router, size_t count,
 {
     size_t max = router->limits->max_connections;
 
-    return count < max || is_below(origin != NULL ? origin->clients : 0, max,
-                                   router->origin_count + (origin == NULL));
+    size_t held = origin != NULL ? origin->clients : 0;
+    return count < max || is_below(held, max, router->origin_count + (held == 0));
 }
 
 /* --- processes of exclusive pools --- */

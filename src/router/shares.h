@@ -1,8 +1,12 @@
 /* Fair shares of what all clients share: nobody who holds little is refused because others hold
  * much. With n clients present, a client that holds less than 1/(2n) of a table gets in even when
  * the table is full; so does a client whose origin (a user or an address) holds less than 1/(2m),
- * with m origins present. So a full table may hold half as many entries again for clients, half as
- * many for origins, and at least one for each of them. */
+ * with m origins present; n and m count those that were admitted.
+ *
+ * So a full table grows when clients come one after the other and each takes all it can: to
+ *     max * (1 + (1/2 + 1/3 + ... + 1/n) / 2)
+ * by clients, and by the same sum over m for origins, at most; each share is rounded up. A table of
+ * 1000 holds 1967 entries of 10 such clients of one origin, and 3530 of 200. */
 #ifndef STDIO_BUS_ROUTER_SHARES_H
 #define STDIO_BUS_ROUTER_SHARES_H
 
@@ -15,7 +19,7 @@ bool shares_left_of_requests(const struct router *router, const struct pending *
 /* Whether the client may own one session more. */
 bool shares_left_of_sessions(const struct router *router, const struct peer *owner);
 
-/* Whether an origin may have one connection more; NULL: one that has none yet. */
+/* Whether an origin may have one connection more, of `count` now; NULL: one that has none yet. */
 bool shares_left_of_connections(const struct router *router, size_t count,
                                 const struct peer_origin *origin);
 

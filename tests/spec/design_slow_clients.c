@@ -3,7 +3,9 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -148,6 +150,52 @@ TEST(design_origin_of_slow_clients_waits_alone)
     ck_assert(poll(&(struct pollfd){.fd = late[9]->in, .events = POLLIN}, 1, 0) == 0);
     for (size_t i = 0; i < COUNT(late); i++)
         client_result(late[i], "1");
+}
+
+static struct client *connect_with_token(const struct daemon *daemon)
+{
+    struct client *client = connect_from_afar(daemon);
+    if (client != NULL)
+        client_send(client, "{'token':'word'}");
+    return client;
+}
+
+/* The line of an origin has only clients that have shown the token. */
+TEST(design_connections_without_token_take_no_turns)
+{
+    struct client *strangers[10], *late[10];
+    const char *path = test_format("%s/token", test_dir());
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fchmod(fileno(file), 0600), 0);
+    fputs("word", file);
+    fclose(file);
+    struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1,
+                                  .limits = "'slow_client_timeout_sec':1",
+                                  .arguments = {"--token-file", path});
+    struct client *stalled = connect_with_token(daemon), *other = client_connect(daemon);
+    if (stalled == NULL)
+        return;
+    ask_for_notes(stalled, "s", NOTES);
+    client_send(other, "{'token':'word'}");
+    client_pid(other, "1", NULL);
+    daemon_wait_log(daemon, "client=1.*slow_client_timeout_sec");
+    for (size_t i = 0; i < COUNT(strangers); i++)
+        strangers[i] = connect_from_afar(daemon);
+    for (size_t i = 0; i < COUNT(late); i++) {
+        late[i] = connect_with_token(daemon);
+        client_request(late[i], "1", NULL, "echo", NULL);
+    }
+    for (size_t i = 0; i < COUNT(late); i++) {
+        client_result(late[i], "1");
+        for (size_t k = 0; i == COUNT(late) / 2 && k < COUNT(strangers); k++) {
+            client_send(strangers[k], "{'token':'word'}");
+            client_request(strangers[k], "1", NULL, "echo", NULL);
+        }
+    }
+    ck_assert(poll(&(struct pollfd){.fd = strangers[9]->in, .events = POLLIN}, 1, 0) == 0);
+    for (size_t i = 0; i < COUNT(strangers); i++)
+        client_result(strangers[i], "1");
 }
 
 /* A client whose origin has not starved others may pause for a moment, also after the time was used

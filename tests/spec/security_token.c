@@ -181,6 +181,26 @@ TEST_ROWS(security_silent_connections_keep_nobody_out, 2)
     client_expect_quiet(first);
 }
 
+/* Nor do they lessen the shares of clients: each of two may have two of eight requests. */
+TEST(security_silent_connections_have_no_shares)
+{
+    struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1,
+                                  .limits = "'max_pending_requests':8",
+                                  .arguments = {"--token-file", write_file("token", 0600)});
+    struct client *other = client_connect(daemon), *client;
+    client_send(other, "{'token':'token'}");
+    for (int i = 0; i < 9; i++)
+        client_request(other, test_format("%d", i), NULL, "no_answer", NULL);
+    client_error(other, "8", -32000, "max_pending_requests");
+    for (int i = 0; i < 20; i++)
+        client_connect(daemon);
+    client = client_connect(daemon);
+    client_send(client, "{'token':'token'}");
+    for (int i = 0; i < 3; i++)
+        client_request(client, test_format("'%d'", i), NULL, "no_answer", NULL);
+    client_error(client, "'2'", -32000, "max_pending_requests");
+}
+
 /* The socket's mode guards it. */
 TEST(security_unix_socket_needs_no_token)
 {

@@ -79,6 +79,7 @@ static void add(struct recording_endpoint *recorder, bool is_worker)
     endpoint->is_worker = is_worker;
     if (!is_worker) {
         router_add_client(&bus.router, &endpoint->peer);
+        router_admit_client(&bus.router, &endpoint->peer);
         return;
     }
     ck_assert_int_eq(router_add_worker(&bus.router, &endpoint->peer, &pool), STDIO_BUS_OK);

@@ -17,6 +17,7 @@ static void arrive(int which, int origin)
     memset(&clients[which], 0, sizeof clients[which]);
     clients[which].origin = &origins[origin];
     router_add_client(&router, &clients[which]);
+    router_admit_client(&router, &clients[which]);
     present[which] = true;
 }
 
@@ -58,6 +59,18 @@ static size_t owed(const struct peer *client, enum peer_share share, size_t max)
     of_client -= client->held[share] < of_client ? client->held[share] : of_client;
     of_origin -= held_there < of_origin ? held_there : of_origin;
     return of_client > of_origin ? of_client : of_origin;
+}
+
+/* As router/shares.h has it: what a table may hold with n clients of m origins present. */
+static size_t bound(size_t max, size_t n, size_t m)
+{
+    size_t sum = max;
+
+    for (size_t k = 2; k <= n; k++)
+        sum += share_of(max, k);
+    for (size_t k = 2; k <= m; k++)
+        sum += share_of(max, k);
+    return sum;
 }
 
 static size_t count_origins(void)
@@ -143,6 +156,57 @@ TEST_ROWS(everyone_gets_a_share, 20)
     }
 }
 
+static void take_all(int which)
+{
+    while (ask(which))
+        ;
+    while (start(which))
+        ;
+}
+
+/* Each client takes all that it can get, before the next one comes. */
+TEST_ROWS(greedy_clients_get_the_sum_of_their_shares, 40)
+{
+    size_t max = 1 + (size_t)row * 7;
+
+    limit_to(max, max);
+    add_pool("a", 1);
+    for (int i = 0; i < CLIENTS; i++) {
+        arrive(i, 0);
+        take_all(i);
+        ck_assert_uint_eq(router.from_clients.active_count, bound(max, (size_t)i + 1, 1));
+        ck_assert_uint_eq(router.sessions.table.count, bound(max, (size_t)i + 1, 1));
+    }
+}
+
+/* Clients of any origin come, take all they can get, get answers and leave, in any order. */
+TEST_ROWS(greedy_clients_get_no_more_than_the_sum, 20)
+{
+    size_t max_sessions, max_requests;
+
+    random_state = 0x2545f4914f6cdd1du + (unsigned)row;
+    max_sessions = 1 + next_random(60);
+    max_requests = 1 + next_random(60);
+    limit_to(max_sessions, max_requests);
+    add_pool("a", 1);
+    for (int step = 0; step < STEPS; step++) {
+        int which = (int)next_random(CLIENTS);
+
+        if (!present[which])
+            arrive(which, (int)next_random(1 + (unsigned)row % CLIENTS));
+        else if (next_random(3) == 0)
+            depart(which);
+        else
+            answer_one(&clients[which]);
+        if (present[which])
+            take_all(which);
+        ck_assert_uint_le(router.from_clients.active_count,
+                          bound(max_requests, router.client_count, router.origin_count));
+        ck_assert_uint_le(router.sessions.table.count,
+                          bound(max_sessions, router.client_count, router.origin_count));
+    }
+}
+
 /* A client on its own gets the whole table, and not more. */
 TEST(lone_client_gets_the_maximum)
 {
@@ -200,6 +264,49 @@ TEST(connections_have_shares)
     arrive(4, 1);
     ck_assert(!shares_left_of_connections(&router, 5, &origins[1]));
     ck_assert(shares_left_of_connections(&router, 5, NULL));
+}
+
+/* Each origin connects as often as it can, before the next one comes. */
+TEST_ROWS(greedy_origins_get_the_sum_of_their_shares, 8)
+{
+    static struct peer peers[200];
+    size_t count = 0;
+
+    memset(peers, 0, sizeof peers);
+    limits.max_connections = 1 + (size_t)row * 5;
+    for (int i = 0; i < CLIENTS; i++) {
+        while (shares_left_of_connections(&router, count, &origins[i])) {
+            ck_assert_uint_lt(count, COUNT(peers));
+            peers[count].origin = &origins[i];
+            router_add_client(&router, &peers[count]);
+            router_admit_client(&router, &peers[count++]);
+        }
+        ck_assert_uint_eq(count, bound(limits.max_connections, 1, (size_t)i + 1));
+    }
+}
+
+/* A connection that was not admitted lessens nobody's share. */
+TEST(strangers_have_no_shares)
+{
+    limit_to(8, 8);
+    limits.max_connections = 4;
+    add_pool("a", 1);
+    arrive(0, 0);
+    arrive(1, 1);
+    for (int i = 2; i < CLIENTS; i++) {
+        clients[i].origin = &origins[i];
+        router_add_client(&router, &clients[i]);
+    }
+    while (ask(0))
+        ;
+    ck_assert(ask(1));
+    ck_assert(ask(1));
+    ck_assert(!ask(1));
+    ck_assert(shares_left_of_connections(&router, 4, &origins[2]));
+    for (int i = 2; i < CLIENTS; i++)
+        departure_client(&router, &clients[i], note_unanswered, &router);
+    ck_assert_uint_eq(router.client_count, 2);
+    ck_assert_uint_eq(router.origin_count, 2);
 }
 
 static void clear(void)

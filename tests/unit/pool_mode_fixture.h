@@ -68,6 +68,7 @@ static inline void tear_down(void)
 static inline struct peer *add_client(void)
 {
     router_add_client(&router, &clients[client_count]);
+    router_admit_client(&router, &clients[client_count]);
     return &clients[client_count++];
 }
 

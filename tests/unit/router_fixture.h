@@ -112,6 +112,7 @@ static inline struct peer *add_client(void)
     struct peer *client = &clients[client_count++];
 
     router_add_client(&router, client);
+    router_admit_client(&router, client);
     return client;
 }
 
