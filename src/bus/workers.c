@@ -9,9 +9,11 @@
 #include "bus/deliver.h"
 #include "bus/first_answer.h"
 #include "bus/listeners.h"
+#include "bus/origins.h"
 #include "process/pool.h"
 #include "router/affinity.h"
 #include "router/departure.h"
+#include "router/shares.h"
 #include "router/waiting.h"
 
 static struct stdio_bus *bus_of(const struct worker *worker)
@@ -166,11 +168,21 @@ static void on_gone(struct worker *worker)
     departure_worker(&bus->router, &worker->stream.endpoint.peer, report_unanswered, bus);
 }
 
+/* The process of the client that has left does not count against its origin any more. */
+static void release_origin(struct worker *worker)
+{
+    struct peer *peer = &worker->stream.endpoint.peer;
+
+    origins_release(peer->origin);
+    shares_ended(peer);
+}
+
 static void on_finished(struct worker *worker)
 {
     struct stdio_bus *bus = bus_of(worker);
 
     listeners_descriptor_freed(bus);
+    release_origin(worker);
     bus->router.demand = true;
     bus->end_noted = true;
 }
@@ -342,6 +354,16 @@ void workers_supply(struct stdio_bus *bus)
         pool_supply(list_entry(node, struct pool, link));
 }
 
+/* The process counts against the origin of its client until it has ended. */
+static void retire(struct worker *worker, struct peer_origin *origin)
+{
+    worker_handle(worker, WORKER_RETIRE);
+    if (worker_finished(worker))
+        return;
+    origins_hold(origin);
+    shares_ending(&worker->stream.endpoint.peer, origin);
+}
+
 void workers_retire_of(struct peer *client)
 {
     struct list_node *node, *following;
@@ -350,8 +372,8 @@ void workers_retire_of(struct peer *client)
         struct peer *worker = list_entry(node, struct binding, in_client)->worker;
 
         if (worker->pool->mode.clients == CLIENTS_EXCLUSIVE)
-            worker_handle(list_entry(endpoint_of_peer(worker), struct worker, stream.endpoint),
-                          WORKER_RETIRE);
+            retire(list_entry(endpoint_of_peer(worker), struct worker, stream.endpoint),
+                   client->origin);
     }
 }
 
@@ -371,6 +393,7 @@ void workers_destroy(struct stdio_bus *bus)
 {
     struct list_node *node;
 
+    workers_each(bus, release_origin);
     while ((node = list_take_first(&bus->pools)) != NULL)
         pool_destroy(list_entry(node, struct pool, link));
 }

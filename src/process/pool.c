@@ -128,6 +128,8 @@ void pool_supply(struct pool *pool)
         if (wanted > 0 && is_dormant(worker)) {
             worker_handle(worker, WORKER_DEADLINE);
             wanted--;
+        } else if (!list_empty(&pool->group.claims)) {
+            worker_handle(worker, WORKER_HURRY);
         }
     }
 }

@@ -207,13 +207,6 @@ void worker_check_exit(struct worker *worker)
     worker_handle(worker, WORKER_EXITED);
 }
 
-void worker_kill(struct worker *worker)
-{
-    if (worker->child.pid > 0)
-        child_kill(&worker->child);
-    child_kill_orphans(&worker->child);
-}
-
 /* --- the table's actions, named after state and event --- */
 
 static void starting_executed(struct worker *worker)
@@ -299,6 +292,18 @@ static void stopping_retire(struct worker *worker)
     if (worker->after_end == WORKER_RESTARTS)
         worker->after_end = WORKER_WAITS_FOR_CLIENT;
     restart_forget(&worker->restart);
+}
+
+/* Not before SIGTERM, and without drain_timeout_sec. */
+static void stopping_hurry(struct worker *worker)
+{
+    if (worker->child.pid == 0 || worker->after_end != WORKER_WAITS_FOR_CLIENT)
+        return;
+    if (worker->child.signalled == CHILD_NOT_SIGNALLED)
+        terminate(worker);
+    if (worker->deadline.deadline_ms >
+        stdio_bus_event_loop_now_ms(worker->transport->loop) + GRACE_MS)
+        start_deadline(worker, GRACE_MS);
 }
 
 static void stopped_retire(struct worker *worker)
@@ -399,7 +404,7 @@ typedef void worker_action(struct worker *worker);
 
 /* An event without an action does not concern that state. */
 /* clang-format off */
-static worker_action *const actions[WORKER_FAILED + 1][WORKER_RETIRE + 1] = {
+static worker_action *const actions[WORKER_FAILED + 1][WORKER_HURRY + 1] = {
     [WORKER_STARTING] = {
         [WORKER_EXECUTED] = starting_executed,
         [WORKER_EXEC_FAILED] = starting_exec_failed,
@@ -426,6 +431,7 @@ static worker_action *const actions[WORKER_FAILED + 1][WORKER_RETIRE + 1] = {
         [WORKER_DEADLINE] = stopping_deadline,
         [WORKER_STOP] = stopping_stop,
         [WORKER_RETIRE] = stopping_retire,
+        [WORKER_HURRY] = stopping_hurry,
     },
     [WORKER_STOPPED] = {
         [WORKER_DEADLINE] = stopped_deadline,
@@ -441,9 +447,4 @@ void worker_handle(struct worker *worker, enum worker_event event)
 
     if (action != NULL)
         action(worker);
-}
-
-void worker_stop(struct worker *worker)
-{
-    worker_handle(worker, WORKER_STOP);
 }

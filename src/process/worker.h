@@ -30,6 +30,7 @@ enum worker_event {
     WORKER_DEADLINE,     /* the state's time is up; STOPPED: start again */
     WORKER_STOP,         /* the bus is shutting down */
     WORKER_RETIRE,       /* no client needs it any more: not restarted before one does */
+    WORKER_HURRY,        /* a client has a claim to its place: a retired process ends soon */
 };
 
 /* What follows the end of its process. */
@@ -90,11 +91,18 @@ void worker_check_exit(struct worker *worker);
 /* Something has happened. */
 void worker_handle(struct worker *worker, enum worker_event event);
 
-/* Handles WORKER_STOP. */
-void worker_stop(struct worker *worker);
+static inline void worker_stop(struct worker *worker)
+{
+    worker_handle(worker, WORKER_STOP);
+}
 
 /* Ends the wait for a worker that was told to stop. */
-void worker_kill(struct worker *worker);
+static inline void worker_kill(struct worker *worker)
+{
+    if (worker->child.pid > 0)
+        child_kill(&worker->child);
+    child_kill_orphans(&worker->child);
+}
 
 static inline bool worker_finished(const struct worker *worker)
 {

@@ -86,26 +86,14 @@ void departure_remove_worker(struct router *router, struct peer *worker)
     waiting_worker_available(router, worker, PEER_FAILED);
 }
 
-static void end_claims(const struct group *pool, struct list *peers)
-{
-    struct list_node *node, *following;
-
-    list_each(peers, node, following) {
-        struct peer *peer = list_entry(node, struct peer, hold);
-
-        if (peer->claim == pool)
-            shares_end_claim(peer);
-    }
-}
-
 void departure_remove_pool(struct router *router, struct group *pool)
 {
     struct list_node *node, *following;
 
     list_remove(&pool->link);
     router_merge_modes(router);
-    end_claims(pool, &pool->waiting);
-    end_claims(pool, &router->released);
+    list_each(&pool->claims, node, following)
+        shares_end_claim(list_entry(node, struct peer, claiming));
     waiting_release_all(router, &pool->waiting);
     waiting_release_all(router, &router->waiting_for_worker);
     list_each(&router->roaming, node, following) {

@@ -15,6 +15,7 @@ void group_init(struct group *group, struct slice id, const struct pool_mode *mo
     group->plain = pool_mode_is_plain(mode);
     group->reads_tokens = pool_mode_reads_tokens(mode);
     list_init(&group->waiting);
+    list_init(&group->claims);
     list_init(&group->timed);
 }
 

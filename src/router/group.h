@@ -19,7 +19,7 @@ struct group {
     bool reads_tokens;     /* the progress tokens of its requests matter */
     bool top_sessions;     /* all: some pool has its session ids at the top level */
     struct list waiting;   /* clients held until they can be bound to a worker */
-    size_t claims;         /* how many of them have a claim to the next free worker */
+    struct list claims;    /* those of them that have a claim to the next free worker */
     struct list timed;     /* extras of requests with a deadline, the earliest first */
 };
 

@@ -59,11 +59,12 @@ struct peer {
     uint64_t hold_order;   /* grows with each peer held for a queue or a worker */
     struct list_node roam; /* on router->roaming: any worker of hold_group would do */
     struct group *hold_group;
-    struct group *claim;      /* the next free worker of this pool is for it (router/shares.h) */
-    uint64_t hold_hash;       /* of the id that it waits for, if it waits for one */
-    struct request *reserved; /* the id that was kept free for it when it was released */
-    bool hold_expired;        /* its time is over: its message is refused instead of held again */
-    bool was_held;            /* since its last message that was not held */
+    struct group *claim;       /* the next free worker of this pool is for it (router/shares.h) */
+    struct list_node claiming; /* on claim->claims */
+    uint64_t hold_hash;        /* of the id that it waits for, if it waits for one */
+    struct request *reserved;  /* the id that was kept free for it when it was released */
+    bool hold_expired;         /* its time is over: its message is refused instead of held again */
+    bool was_held;             /* since its last message that was not held */
 };
 
 static inline bool peer_held(const struct peer *peer)

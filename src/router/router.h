@@ -22,8 +22,8 @@ struct router {
     struct pending from_workers; /* what workers asked of clients */
     struct group all;            /* the workers of all shared pools */
     struct list pools;           /* struct group */
-    size_t client_count; /* admitted */
-    size_t origin_count; /* of these */
+    size_t client_count;         /* admitted */
+    size_t origin_count;         /* of these */
     size_t worker_count;
     uint64_t last_number; /* of a peer, counted */
     uint64_t hold_count;

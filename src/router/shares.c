@@ -2,6 +2,7 @@
 
 #include "router/shares.h"
 
+#include "base/assert.h"
 #include "router/affinity.h"
 
 /* Less than 1/(2 * present) of max. */
@@ -38,8 +39,8 @@ bool shares_left_of_connections(const struct router *router, size_t count,
                                 const struct peer_origin *origin)
 {
     size_t max = router->limits->max_connections;
-
     size_t held = origin != NULL ? origin->clients : 0;
+
     return count < max || is_below(held, max, router->origin_count + (held == 0));
 }
 
@@ -53,7 +54,7 @@ static const struct peer *client_of(const struct peer *worker)
                : list_entry(worker->bindings.head.next, struct binding, in_worker)->client;
 }
 
-size_t shares_processes(const struct group *pool, const struct peer_origin *origin)
+static size_t count_serving(const struct group *pool, const struct peer_origin *origin)
 {
     size_t count = 0, i;
 
@@ -65,7 +66,20 @@ size_t shares_processes(const struct group *pool, const struct peer_origin *orig
     return count;
 }
 
-size_t shares_of_processes(const struct router *router, const struct group *pool)
+/* Workers that the origin has used up, and those that it is to get. */
+static size_t count_coming_and_going(const struct group *pool, const struct peer_origin *origin)
+{
+    const struct list_node *node;
+    size_t count = 0, i;
+
+    for (i = 0; i < pool->count; i++)
+        count += pool->workers[i]->origin == origin;
+    for (node = pool->claims.head.next; node != &pool->claims.head; node = node->next)
+        count += list_entry(node, struct peer, claiming)->origin == origin;
+    return count;
+}
+
+static size_t share_of_processes(const struct router *router, const struct group *pool)
 {
     size_t share = router->origin_count > 0 ? pool->count / (2 * router->origin_count) : 0;
 
@@ -74,19 +88,41 @@ size_t shares_of_processes(const struct router *router, const struct group *pool
 
 void shares_claim(const struct router *router, struct group *pool, struct peer *client)
 {
-    if (client->claim != NULL || client->origin == NULL ||
-        shares_processes(pool, client->origin) >= shares_of_processes(router, pool))
+    const struct peer_origin *origin = client->origin;
+
+    if (client->claim != NULL || origin == NULL ||
+        count_serving(pool, origin) + count_coming_and_going(pool, origin) >=
+            share_of_processes(router, pool))
         return;
     client->claim = pool;
-    pool->claims++;
+    list_append(&pool->claims, &client->claiming);
 }
 
 void shares_end_claim(struct peer *client)
 {
-    if (client->claim == NULL)
-        return;
-    client->claim->claims--;
     client->claim = NULL;
+    list_remove(&client->claiming);
+}
+
+size_t shares_claims(const struct group *pool)
+{
+    const struct list_node *node;
+    size_t count = 0;
+
+    for (node = pool->claims.head.next; node != &pool->claims.head; node = node->next)
+        count++;
+    return count;
+}
+
+void shares_ending(struct peer *worker, struct peer_origin *origin)
+{
+    ASSERT(worker->origin == NULL);
+    worker->origin = origin;
+}
+
+void shares_ended(struct peer *worker)
+{
+    worker->origin = NULL;
 }
 
 /* Workers that have no client, and may get one. */
@@ -102,10 +138,10 @@ static size_t count_unbound(const struct group *pool)
 
 const struct peer_origin *shares_holding_most(const struct router *router, const struct group *pool)
 {
-    size_t most = shares_of_processes(router, pool), i;
+    size_t most = share_of_processes(router, pool), i;
     const struct peer_origin *found = NULL;
 
-    if (pool->claims <= count_unbound(pool))
+    if (shares_claims(pool) <= count_unbound(pool))
         return NULL;
     for (i = 0; i < pool->count; i++) {
         const struct peer *client = client_of(pool->workers[i]);
@@ -113,7 +149,7 @@ const struct peer_origin *shares_holding_most(const struct router *router, const
 
         if (client == NULL || client->origin == NULL || client->origin == found)
             continue;
-        count = shares_processes(pool, client->origin);
+        count = count_serving(pool, client->origin);
         if (count > most) {
             most = count;
             found = client->origin;

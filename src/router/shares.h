@@ -25,11 +25,8 @@ bool shares_left_of_connections(const struct router *router, size_t count,
 
 /* --- processes of exclusive pools, whose number is fixed --- */
 
-/* How many workers of the pool serve clients of this origin. */
-size_t shares_processes(const struct group *pool, const struct peer_origin *origin);
-
-/* 1/(2m) of the workers, and at least one. */
-size_t shares_of_processes(const struct router *router, const struct group *pool);
+/* The share of an origin is 1/(2m) of the workers, and at least one. Against it count the workers
+ * that serve clients of the origin, those that served one and still end, and its claims. */
 
 /* The client waits for a worker of the pool. If its origin has less than its share of them, the
  * next one that is free is the client's (a claim), and no other client's. */
@@ -37,6 +34,16 @@ void shares_claim(const struct router *router, struct group *pool, struct peer *
 
 /* The client does not wait any more. */
 void shares_end_claim(struct peer *client);
+
+/* How many clients have a claim to a worker of the pool. */
+size_t shares_claims(const struct group *pool);
+
+/* The client leaves the worker, whose process is ending. `origin`, the client's, stays valid until
+ * shares_ended. */
+void shares_ending(struct peer *worker, struct peer_origin *origin);
+
+/* The process has ended. */
+void shares_ended(struct peer *worker);
 
 /* An origin that holds more than its share, and most of all, when more clients have claims than
  * workers are free or will be. NULL: none is to give up a worker. */

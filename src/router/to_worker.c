@@ -184,7 +184,7 @@ static struct peer *bind_client(struct decision *decision, struct group *pool)
     struct peer *worker = find_unbound(pool, &may_come, &any_left);
 
     decision->router->demand = true;
-    if (decision->from->claim != pool && pool->claims >= may_come) {
+    if (decision->from->claim != pool && shares_claims(pool) >= may_come) {
         worker = NULL; /* each of them is for a client with a claim */
         may_come = 0;
     }

@@ -22,6 +22,9 @@ struct chaos;
 #define SIEGE_FRAME_SEC 1
 #define SIEGE_BACKPRESSURE_SEC 20
 
+/* Connections of an origin that did not read begin to be served ten a second, closed ones too. */
+#define SIEGE_BACKLOG_SEC (SIEGE_CONNECTIONS / 10)
+
 #define SIEGE_WAITS 10001
 
 struct patience {                          /* of honest clients */

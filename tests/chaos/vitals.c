@@ -123,7 +123,7 @@ static void check_zombies(struct chaos *chaos)
 
 void subject_check_baseline(struct chaos *chaos, unsigned clients)
 {
-    int64_t deadline = deadline_in(10);
+    int64_t deadline = deadline_in(chaos->options.hostile != 0 ? 10 + SIEGE_BACKLOG_SEC : 10);
     long rss;
 
     while (!is_back(chaos, clients) && !deadline_over(deadline) && chaos->subject.pid != 0)

@@ -12,9 +12,10 @@
 /* A daemon on TCP: clients of two addresses are of two origins. */
 #define START_TCP(...) START(.mode = SETUP_TCP, .instances = 1, __VA_ARGS__)
 
-#define EXCLUSIVE(instances)                                                                       \
-    "{'id':'p','command':'@WORKER@','instances':" #instances                                       \
+#define EXCLUSIVE_ARGS(instances, args)                                                            \
+    "{'id':'p','command':'@WORKER@','args':[" args "],'instances':" #instances                     \
     ",'clients':'exclusive','busy_timeout_sec':600}"
+#define EXCLUSIVE(instances) EXCLUSIVE_ARGS(instances, "")
 
 /* False: the machine has no second address. */
 static bool has_second_address(void)
@@ -135,6 +136,49 @@ TEST(design_origin_gets_its_share_of_processes)
     ck_assert_int_eq(client_pid(hogs[2], "4", NULL), pids[2]);
     client_close(hogs[1]);
     client_result(waiting, "'w'");
+}
+
+/* Clients that ask and close at once; each waits for a process, since a close cannot be told from
+ * the end of the input. Their address gets its share, two of eight. */
+TEST(design_closing_clients_get_no_more_than_their_share_of_processes)
+{
+    struct client *others[8];
+    long pids[8];
+    if (!has_second_address())
+        return;
+    struct daemon *daemon = START_TCP(.pools = EXCLUSIVE(8));
+    for (int i = 0; i < 8; i++) {
+        others[i] = client_connect(daemon);
+        pids[i] = client_pid(others[i], "1", NULL);
+    }
+    for (int i = 0; i < 20; i++) {
+        struct client *closing = client_try_connect_from(daemon, HONEST);
+        client_request(closing, "1", NULL, "echo", NULL);
+        client_close(closing);
+    }
+    /* It is the last one in the line. */
+    client_pid(client_try_connect_from(daemon, HONEST), "1", NULL);
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(client_pid(others[i], "2", NULL), pids[i]);
+    ck_assert_uint_le(daemon_count_log(daemon, " WARN .*less than its share"), 2);
+}
+
+/* A process that ends neither with its input nor by SIGTERM does not keep the place that another
+ * address has a claim to. */
+TEST(design_process_that_does_not_end_gives_way)
+{
+    struct client *others[4];
+    if (!has_second_address())
+        return;
+    struct daemon *daemon = START_TCP(.pools = EXCLUSIVE_ARGS(4, "'--stay'"),
+                                      .limits = "'drain_timeout_sec':600");
+    for (int i = 0; i < 4; i++) {
+        others[i] = client_connect(daemon);
+        client_pid(others[i], "1", NULL);
+    }
+    client_ask(others[3], "2", NULL, "on_sigterm", "{'do':'ignore'}");
+    client_pid(client_try_connect_from(daemon, HONEST), "1", NULL);
+    client_error(others[3], "null", -32000, "less than its share");
 }
 
 int main(void)

@@ -39,7 +39,7 @@ TEST(origin_below_its_share_has_a_claim)
     ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
     late = add_client_of(&other);
     expect_action(give(late, MESSAGE), ACTION_HOLD);
-    ck_assert_uint_eq(pools[0].claims, 1);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
     ck_assert_ptr_eq(shares_holding_most(&router, &pools[0]), &one);
     /* A worker is taken from that origin: nobody else has to give one up, and none of its other
      * clients gets it. */
@@ -51,7 +51,7 @@ TEST(origin_below_its_share_has_a_claim)
     settle();
     expect_action(give(&clients[5], MESSAGE), ACTION_HOLD);
     expect_unchanged(late, MESSAGE, &workers[3]);
-    ck_assert_uint_eq(pools[0].claims, 0);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 0);
 }
 
 /* Clients of an origin that has its share wait as ever. */
@@ -62,9 +62,9 @@ TEST(origin_with_its_share_has_no_claim)
     take_workers(&other, 1);
     expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
     expect_action(give(add_client_of(&one), MESSAGE), ACTION_HOLD);
-    ck_assert_uint_eq(pools[0].claims, 0);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 0);
     expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
-    ck_assert_uint_eq(pools[0].claims, 1);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
     ck_assert_ptr_eq(shares_holding_most(&router, &pools[0]), &one);
 }
 
@@ -75,7 +75,7 @@ TEST(one_worker_is_never_taken)
     take_workers(&one, 1);
     take_workers(&other, 1);
     expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
-    ck_assert_uint_eq(pools[0].claims, 1);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
     ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
 }
 
@@ -90,15 +90,76 @@ TEST(claim_ends_with_the_wait)
     waiting_expire(&router, late);
     expect_released(late);
     expect_refused(give(late, MESSAGE), "busy_timeout_sec");
-    ck_assert_uint_eq(pools[0].claims, 0);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 0);
     expect_action(give(late, MESSAGE), ACTION_HOLD);
-    ck_assert_uint_eq(pools[0].claims, 1);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
     leave(late);
-    ck_assert_uint_eq(pools[0].claims, 0);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 0);
     expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
     departure_remove_pool(&router, &pools[0]);
-    ck_assert_uint_eq(pools[0].claims, 0);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 0);
     settle();
+}
+
+/* The client leaves its worker, whose process begins to end. */
+static void begin_end(struct peer *client, struct peer *worker)
+{
+    shares_ending(worker, client->origin);
+    affinity_clear_client(client);
+    waiting_worker_available(&router, worker, PEER_ABSENT);
+    settle();
+}
+
+/* The process has ended; the next one takes messages if it is there. */
+static void end(struct peer *worker, enum peer_availability availability)
+{
+    departure_worker(&router, worker, note_unanswered, NULL);
+    shares_ended(worker);
+    waiting_worker_available(&router, worker, availability);
+    settle();
+}
+
+/* However many clients of it wait. */
+TEST(claims_of_an_origin_are_at_most_its_share)
+{
+    struct peer *late[3];
+
+    POOL("p", 8, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 8);
+    for (int i = 0; i < 3; i++) {
+        late[i] = add_client_of(&other);
+        expect_action(give(late[i], MESSAGE), ACTION_HOLD);
+    }
+    ck_assert_uint_eq(shares_claims(&pools[0]), 2);
+    begin_end(&clients[7], &workers[7]);
+    ck_assert_ptr_eq(shares_holding_most(&router, &pools[0]), &one);
+    begin_end(&clients[6], &workers[6]);
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    end(&workers[7], PEER_READY);
+    expect_unchanged(late[0], MESSAGE, &workers[7]);
+    expect_action(give(late[2], MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
+    /* The third client has a claim when the process of the first has ended. */
+    begin_end(late[0], &workers[7]);
+    expect_action(give(late[2], MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
+    end(&workers[7], PEER_ABSENT);
+    expect_action(give(late[2], MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
+    end(&workers[7], PEER_READY);
+    expect_unchanged(late[2], MESSAGE, &workers[7]);
+}
+
+/* The share that an origin keeps is of workers that serve it. */
+TEST(origin_with_ending_processes_keeps_its_share)
+{
+    POOL("p", 4, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 2);
+    take_workers(&other, 2);
+    begin_end(&clients[3], &workers[3]);
+    expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
+    expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
 }
 
 static void clear(void)
