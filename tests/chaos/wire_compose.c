@@ -66,7 +66,7 @@ static void add_key(struct line *line, const char *key)
         text_printf(line->out, "\"\\u%04x%s\"", (unsigned)key[0], key + 1);
     else
         text_printf(line->out, "\"%s\"", key);
-    add(line, line->spaced ? (wire_bridged ? " : " : "\r: ") : ":");
+    add(line, line->spaced ? " : " : ":");
 }
 
 /* The same integer in one of the spellings of JSON. */
@@ -262,7 +262,7 @@ size_t wire_compose(struct text *out, const struct wire_header *header, const ch
     add(&line, line.spaced ? " { " : "{");
     for (i = 0; i < MEMBERS; i++)
         add_member(&line, (enum member)((first + i * step) % MEMBERS));
-    add(&line, line.spaced ? (wire_bridged ? " } \n" : "\r} \r\n") : "}\n");
+    add(&line, line.spaced ? (wire_bridged ? " } \n" : " } \r\n") : "}\n");
     wire_enter_sum(out->data + line.start, out->len - line.start);
     return line.start;
 }
