@@ -234,6 +234,14 @@ static bool write_line(struct log *log, enum log_level level, const char *contex
     return written == line.len - start;
 }
 
+/* If the arguments cannot be formatted, the format names at least the call site. */
+__attribute__((format(printf, 3, 0))) static void
+format_text(char *to, size_t size, const char *format, va_list arguments)
+{
+    if (vsnprintf(to, size, format, arguments) < 0)
+        (void)snprintf(to, size, "%s", format);
+}
+
 /* Reports how many lines are missing here. False: still no room. */
 static bool report_dropped(struct log *log)
 {
@@ -249,119 +257,128 @@ static bool report_dropped(struct log *log)
     return true;
 }
 
-/* Reports how many lines of a call site were left out. False: no room. */
-static bool report_suppressed(struct log *log, struct log_kind *kind)
+/* --- lines left out --- */
+
+/* Writes the summary of a kind. False: no room. */
+static bool report_left_out(struct log *log, struct repetition *kind)
 {
     char text[LOG_LINE_MAX];
+    bool has_source = kind->source[0] != '\0';
 
-    if (kind->suppressed == 0)
+    if (kind->left_out == 0)
         return true;
-    (void)snprintf(text, sizeof text, "%u more lines left out like \"%s\"", kind->suppressed,
-                   kind->format);
+    (void)snprintf(text, sizeof text, "%u more %s%s%s left out within %lld s, the first: %s",
+                   kind->left_out, kind->left_out == 1 ? "line" : "lines",
+                   has_source ? " of " : "", kind->source,
+                   (long long)(kind->last_ms - kind->since_ms) / 1000 + 1, kind->shown);
     if (!report_dropped(log) || !write_line(log, kind->level, "", text))
         return false;
-    kind->suppressed = 0;
+    kind->left_out = 0;
     return true;
 }
 
-/* Frees the place of a call site. What cannot be reported counts as dropped. */
-static void close_kind(struct log *log, struct log_kind *kind)
+/* The summary is due now. What cannot be written counts as dropped. */
+static void close_kind(struct log *log, struct repetition *kind)
 {
-    if (!report_suppressed(log, kind))
-        log->dropped += kind->suppressed;
-    *kind = (struct log_kind){.format = NULL};
+    if (!report_left_out(log, kind))
+        log->dropped += kind->left_out;
+    kind->left_out = 0;
 }
 
-static bool window_is_over(const struct log_kind *kind, int64_t now_ms)
+bool log_report(struct log *log)
 {
-    return now_ms - kind->window_start_ms >= LOG_WINDOW_MS;
-}
-
-/* The place of a call site: its own, or a free one, or that of the earliest window, closed. */
-static struct log_kind *find_kind(struct log *log, const char *format)
-{
-    struct log_kind *oldest = &log->kinds[0];
-
-    for (size_t i = 0; i < LOG_KINDS; i++) {
-        struct log_kind *kind = &log->kinds[i];
-        if (kind->format == format)
-            return kind;
-        if (oldest->format != NULL &&
-            (kind->format == NULL || kind->window_start_ms < oldest->window_start_ms))
-            oldest = kind;
-    }
-    close_kind(log, oldest);
-    return oldest;
-}
-
-/* Counts a line of this call site. Returns whether to leave it out. */
-static bool suppress(struct log *log, enum log_level level, const char *format, int64_t now_ms)
-{
-    struct log_kind *kind = find_kind(log, format);
-
-    if (kind->format == NULL || window_is_over(kind, now_ms)) {
-        kind->format = format;
-        kind->level = level;
-        kind->window_start_ms = now_ms;
-        kind->count = 0;
-    }
-    if (kind->count < LOG_BURST) {
-        kind->count++;
-        return false;
-    }
-    kind->suppressed++;
-    return true;
-}
-
-__attribute__((format(printf, 5, 0))) static void
-write_arguments(struct log *log, bool bounded, enum log_level level, const char *context,
-                const char *format, va_list arguments)
-{
-    int saved = errno;
     int64_t now_ms = clock_now_ms();
+    bool more = false;
+
+    for (size_t i = 0; i < REPETITION_KINDS; i++) {
+        struct repetition *kind = &log->kinds[i];
+
+        if (repetition_is_over(kind, now_ms))
+            (void)report_left_out(log, kind);
+        else
+            more = more || kind->left_out > 0;
+    }
+    return more;
+}
+
+void log_on_left_out(struct log *log, void (*fn)(void *user_data), void *user_data)
+{
+    log->left_out = fn;
+    log->user_data = user_data;
+}
+
+/* --- writing --- */
+
+__attribute__((format(printf, 4, 0))) static void write_arguments(struct log *log,
+                                                                  enum log_level level,
+                                                                  const char *context,
+                                                                  const char *format,
+                                                                  va_list arguments)
+{
     char text[LOG_LINE_MAX];
 
-    /* There is no tick: the next line of any call site reports the lines left out before it. */
-    for (size_t i = 0; i < LOG_KINDS; i++) {
-        if (window_is_over(&log->kinds[i], now_ms))
-            (void)report_suppressed(log, &log->kinds[i]);
-    }
-    if (!bounded || !suppress(log, level, format, now_ms)) {
-        /* If the arguments cannot be formatted, the format names at least the call site. */
-        if (vsnprintf(text, sizeof text, format, arguments) < 0)
-            (void)snprintf(text, sizeof text, "%s", format);
-        if (!report_dropped(log) || !write_line(log, level, context, text))
-            log->dropped++;
-    }
-    errno = saved;
+    (void)log_report(log);
+    format_text(text, sizeof text, format, arguments);
+    if (!report_dropped(log) || !write_line(log, level, context, text))
+        log->dropped++;
 }
 
 void log_write(struct log *log, enum log_level level, const char *context, const char *format, ...)
 {
+    int saved = errno;
     va_list arguments;
 
     if (!log_enabled(log, level))
         return;
     va_start(arguments, format);
-    write_arguments(log, level >= LOG_LEVEL_WARN, level, context, format, arguments);
+    write_arguments(log, level, context, format, arguments);
     va_end(arguments);
+    errno = saved;
 }
 
-void log_repeated(struct log *log, enum log_level level, const char *context, const char *format,
-                  ...)
+/* Notes a line that is left out; the first one is kept for the summary. */
+__attribute__((format(printf, 4, 0))) static void leave_out(struct log *log, struct repetition *kind,
+                                                            const char *context, const char *format,
+                                                            va_list arguments)
 {
+    size_t len = 0;
+
+    kind->last_ms = clock_now_ms();
+    if (kind->left_out++ > 0)
+        return;
+    kind->since_ms = kind->window_start_ms;
+    if (context[0] != '\0')
+        len = (size_t)snprintf(kind->shown, sizeof kind->shown / 2, "[%.60s] ", context);
+    format_text(kind->shown + len, sizeof kind->shown - len, format, arguments);
+    if (log->left_out != NULL)
+        log->left_out(log->user_data);
+}
+
+void log_repeated(struct log *log, enum log_level level, const char *context, struct slice source,
+                  const char *format, ...)
+{
+    int saved = errno;
+    struct repetition evicted, *kind;
     va_list arguments;
 
     if (!log_enabled(log, level))
         return;
+    kind = repetition_get(log->kinds, format, level, source, clock_now_ms(), &evicted);
+    close_kind(log, &evicted);
     va_start(arguments, format);
-    write_arguments(log, true, level, context, format, arguments);
+    if (kind->count < REPETITION_BURST) {
+        kind->count++;
+        write_arguments(log, level, context, format, arguments);
+    } else {
+        leave_out(log, kind, context, format, arguments);
+    }
     va_end(arguments);
+    errno = saved;
 }
 
 void log_close(struct log *log)
 {
-    for (size_t i = 0; i < LOG_KINDS; i++)
+    for (size_t i = 0; i < REPETITION_KINDS; i++)
         close_kind(log, &log->kinds[i]);
     (void)report_dropped(log);
     if (log->output == LOG_OWN)

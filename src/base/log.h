@@ -3,30 +3,20 @@
  *     2026-01-02T03:04:05.678Z WARN  [worker=2 pid=71] text
  *
  * Writing never blocks: a line that does not fit into a full pipe is dropped, and the next one that
- * fits reports how many were. Of a WARN or ERROR, and of log_repeated, each call site writes at
- * most LOG_BURST lines per LOG_WINDOW_MS; the number left out is reported afterwards. */
+ * fits reports how many were. Of lines that a peer can cause at will, log_repeated and log_warn,
+ * each call site writes at most REPETITION_BURST per REPETITION_WINDOW_MS and source; a summary of
+ * those left out follows. No other line is left out. */
 #ifndef STDIO_BUS_BASE_LOG_H
 #define STDIO_BUS_BASE_LOG_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/repetition.h"
 #include "base/slice.h"
 
-enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
 
-#define LOG_BURST 10
-#define LOG_WINDOW_MS 5000
 #define LOG_LINE_MAX 1024 /* bytes of a line with its newline; longer text is cut, ends in "..." */
-#define LOG_KINDS 16      /* call sites whose repetition is watched at once */
-
-struct log_kind {       /* one watched call site */
-    const char *format; /* the call site's format string, by address; NULL: a free place */
-    enum log_level level;
-    int64_t window_start_ms;
-    unsigned count;      /* lines in this window */
-    unsigned suppressed; /* lines left out and not yet reported */
-};
 
 /* How the log may be written without blocking. */
 enum log_output {
@@ -43,7 +33,9 @@ struct log {
     enum log_output output;
     bool torn;        /* the last line was written in part: the next one starts with a newline */
     uint64_t dropped; /* lines that did not fit since the last one that did */
-    struct log_kind kinds[LOG_KINDS];
+    struct repetition kinds[REPETITION_KINDS];
+    void (*left_out)(void *user_data);
+    void *user_data;
 };
 
 /* Starts logging to `fd` (borrowed; stays open, its flags untouched). Never fails. A pipe without a
@@ -71,15 +63,25 @@ int log_shares(const struct log *log, int fd, bool *shares);
 /* Reports the lines left out or dropped, and closes what log_open or log_open_file opened. */
 void log_close(struct log *log);
 
-/* Writes one line. `context` is "" or the text between the brackets ("worker=2 pid=71").
- * Bytes below 0x20 and 0x7f are written escaped, so no line can be forged. `format` is a literal: a
- * call site is known by its address. errno stays as it was. */
+/* Calls `fn` whenever lines begin to be left out: then log_report is to be called REPETITION_WINDOW_MS
+ * later. Until then, or without a `fn`, the next line is written after the summary. NULL: none. */
+void log_on_left_out(struct log *log, void (*fn)(void *user_data), void *user_data);
+
+/* Writes the summaries that are due. Returns whether more will be due, in REPETITION_WINDOW_MS. */
+bool log_report(struct log *log);
+
+/* Writes one line, whatever was written before. `context` is "" or the text between the brackets ("worker=2 pid=71").
+ * Bytes below 0x20 and 0x7f are written escaped, so no line can be forged. errno stays as it was. */
 void log_write(struct log *log, enum log_level level, const char *context, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same for an INFO or DEBUG line that a peer can cause at will: bounded as a WARN is. */
-void log_repeated(struct log *log, enum log_level level, const char *context, const char *format,
-                  ...) __attribute__((format(printf, 4, 5)));
+/* The same for a line that a peer can cause at will. `source` is the part of that peer's origin by
+ * which the lines are counted, or LOG_NO_SOURCE. `format` is a literal: a call site is known by its
+ * address. */
+void log_repeated(struct log *log, enum log_level level, const char *context, struct slice source,
+                  const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+#define LOG_NO_SOURCE slice_of(NULL, 0)
 
 /* Whether lines of this level are written. To be asked before work for a line is done. */
 static inline bool log_enabled(const struct log *log, enum log_level level)
@@ -101,7 +103,8 @@ bool log_level_from_name(const char *name, enum log_level *level);
             log_write((log), LOG_LEVEL_DEBUG, (context), __VA_ARGS__);                             \
     } while (0)
 #define log_info(log, context, ...) log_write((log), LOG_LEVEL_INFO, (context), __VA_ARGS__)
-#define log_warn(log, context, ...) log_write((log), LOG_LEVEL_WARN, (context), __VA_ARGS__)
+#define log_warn(log, context, ...)                                                                \
+    log_repeated((log), LOG_LEVEL_WARN, (context), LOG_NO_SOURCE, __VA_ARGS__)
 #define log_error(log, context, ...) log_write((log), LOG_LEVEL_ERROR, (context), __VA_ARGS__)
 
 #endif

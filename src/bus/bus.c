@@ -121,6 +121,24 @@ static void caught_signal(void *user_data, int signo)
         bus_stop(bus);
 }
 
+/* --- the log --- */
+
+static void lines_left_out(void *user_data)
+{
+    struct stdio_bus *bus = user_data;
+
+    if (!timer_started(&bus->log_due))
+        stdio_bus_event_loop_start_timer(bus->loop, &bus->log_due, REPETITION_WINDOW_MS);
+}
+
+static void report_left_out(void *user_data)
+{
+    struct stdio_bus *bus = user_data;
+
+    if (log_report(bus->log))
+        lines_left_out(bus);
+}
+
 /* --- a round of the event loop --- */
 
 /* Every worker has been executed: serves stdin, or the clients that connect. */
@@ -216,6 +234,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     slow_origins_init(bus);
     timer_init(&bus->requests, cancel_expired, bus);
     timer_init(&bus->drain, drain_expired, bus);
+    timer_init(&bus->log_due, report_left_out, bus);
     bus->has_nofile = getrlimit(RLIMIT_NOFILE, &bus->nofile) == 0;
     router_init(&bus->router, &options->config->limits, &key);
     bus->loop = stdio_bus_event_loop_create();
@@ -223,6 +242,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
         goto fail;
     transport_init(&bus->transport, bus->loop, bus->log, &options->config->limits);
     stdio_bus_event_loop_set_after(bus->loop, after_round, bus);
+    log_on_left_out(bus->log, lines_left_out, bus);
     if (workers_create(bus) != STDIO_BUS_OK)
         goto fail;
     return bus;
@@ -284,7 +304,9 @@ void bus_destroy(struct stdio_bus *bus)
 {
     if (bus == NULL)
         return;
+    log_on_left_out(bus->log, NULL, NULL);
     if (bus->loop != NULL) {
+        stdio_bus_event_loop_stop_timer(bus->loop, &bus->log_due);
         listeners_close(bus);
         clients_close(bus, true);
         workers_destroy(bus);

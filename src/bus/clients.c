@@ -49,6 +49,12 @@ static const char *context(const struct client *client)
     return client->stream.endpoint.context;
 }
 
+/* The lines of each user or address are counted apart, so that none hides another's. */
+static struct slice source(const struct client *client)
+{
+    return origin_name(&client->origin);
+}
+
 /* A worker's request will not be answered by the client that was asked. */
 static void report_unanswered(void *user_data, struct peer *asker, struct message_id id)
 {
@@ -72,12 +78,13 @@ static void log_disconnected(struct client *client, const char *reason)
     const struct connection *connection = &client->stream.connection;
 
     if (connection->output.bytes > 0)
-        log_warn(log, context(client), "disconnected (%s), %zu bytes for it were dropped", reason,
-                 connection->output.bytes);
+        log_repeated(log, LOG_LEVEL_WARN, context(client), source(client),
+                     "disconnected (%s), %zu bytes for it were dropped (%s)", reason,
+                     connection->output.bytes, client->origin.text);
     log_debug(log, context(client), "ended: %s", reason); /* the next line may be left out */
     if (client->refused)
         return;
-    log_repeated(log, LOG_LEVEL_INFO, context(client),
+    log_repeated(log, LOG_LEVEL_INFO, context(client), source(client),
                  "disconnected: %s; %" PRIu64 " messages in (%" PRIu64 " bytes), %" PRIu64
                  " out (%" PRIu64 " bytes)",
                  reason, connection->frames_in, connection->bytes_in, connection->frames_out,
@@ -118,8 +125,12 @@ void clients_reject(struct client *client, enum log_level level, int code, const
 {
     struct stdio_bus *bus = bus_of(client);
 
-    log_write(bus->log, level, context(client), "unacceptable input: %s; closing it (%s)", problem,
-              client->origin.text);
+    if (level == LOG_LEVEL_ERROR)
+        log_error(bus->log, context(client), "unacceptable input: %s; closing it (%s)", problem,
+                  client->origin.text);
+    else
+        log_repeated(bus->log, level, context(client), source(client),
+                     "unacceptable input: %s; closing it (%s)", problem, client->origin.text);
     deliver_error(&client->stream.endpoint, no_id, code, problem);
     close_client(client);
     if (client->on_stdio && bus->reason == BUS_RUNNING)
@@ -132,8 +143,8 @@ static void client_malformed(struct connection *connection, enum frame_fault fau
     struct client *client = client_of(connection);
 
     if (fault == FRAME_FAULT_FOREIGN) { /* a reply would only tell a web page what listens here */
-        log_warn(bus_of(client)->log, context(client), "%s; closing it without a reply (%s)",
-                 problem, client->origin.text);
+        log_repeated(bus_of(client)->log, LOG_LEVEL_WARN, context(client), source(client),
+                     "%s; closing it without a reply (%s)", problem, client->origin.text);
         close_client(client);
         return;
     }
@@ -145,7 +156,8 @@ static void client_malformed(struct connection *connection, enum frame_fault fau
 /* ADR-010: the client gets an error, and goes on. */
 static void refuse_frame(struct client *client, int code, const char *problem)
 {
-    log_warn(bus_of(client)->log, context(client), "refused a frame: %s", problem);
+    log_repeated(bus_of(client)->log, LOG_LEVEL_WARN, context(client), source(client),
+                 "refused a frame: %s", problem);
     deliver_error(&client->stream.endpoint, no_id, code, problem);
 }
 
@@ -260,8 +272,8 @@ static void client_ended(struct connection *connection, size_t cut)
     struct stdio_bus *bus = bus_of(client);
 
     if (cut > 0)
-        log_warn(bus->log, context(client),
-                 "its input ended in the middle of a message; %zu bytes were dropped", cut);
+        log_repeated(bus->log, LOG_LEVEL_WARN, context(client), source(client),
+                     "its input ended in the middle of a message; %zu bytes were dropped", cut);
     departure_client_input(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
     if (client->on_stdio && bus->phase == BUS_PHASE_SERVING) {
         log_info(bus->log, "", "end of input: finishing what is in flight");
@@ -336,7 +348,8 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
 
     if (client == NULL || (!refused && (present = origins_get(bus, origin)) == NULL) ||
         stream_open(&client->stream, &bus->transport, options) != STDIO_BUS_OK) {
-        log_error(bus->log, "", "cannot serve %s: %s", origin->text, strerror(errno));
+        log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "cannot serve %s: %s",
+                     origin->text, strerror(errno));
         origins_release(present);
         free(client);
         return NULL;
@@ -350,7 +363,8 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
         bus->refused_count++;
     } else {
         bus->client_count++;
-        log_repeated(bus->log, LOG_LEVEL_INFO, context(client), "connected: %s", origin->text);
+        log_repeated(bus->log, LOG_LEVEL_INFO, context(client), source(client), "connected: %s",
+                     origin->text);
     }
     return client;
 }

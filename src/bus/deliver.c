@@ -2,6 +2,8 @@
 
 #include "bus/deliver.h"
 
+#include <stdio.h>
+
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/to_client.h"
@@ -88,7 +90,7 @@ static void starve(struct endpoint *from)
 {
     struct stdio_bus *bus = from->bus;
 
-    log_error(bus->log, from->context, "out of memory: trying again in %d ms", STARVED_RETRY_MS);
+    log_warn(bus->log, from->context, "out of memory: trying again in %d ms", STARVED_RETRY_MS);
     hold_for_memory(from);
 }
 
@@ -137,21 +139,45 @@ void deliver_starved(struct connection *connection)
 
 /* --- decisions --- */
 
-/* "discarded a message (id 7, sessionId none): TEXT", at the level of what was done with it. */
-static void log_message(const struct decision *decision, struct stdio_bus *bus,
-                        enum log_level level, const char *done, const char *between,
-                        const char *text)
+#define NAMED_MAX 160
+
+/* "a message (id 7, sessionId none)" */
+static const char *name_message(char to[NAMED_MAX], const struct message *message)
 {
-    const struct message *message = decision->message;
     char id[64], session[64];
 
-    log_write(bus->log, level, endpoint_of_peer(decision->from)->context,
-              "%s a message (id %s, sessionId %s)%s%s", done,
-              message->id.type != ID_NONE ? log_escape(id, sizeof id, message->id.text) : "none",
-              message->session_id.data != NULL
-                  ? log_escape(session, sizeof session, message->session_id)
-                  : "none",
-              between, text);
+    snprintf(to, NAMED_MAX, "a message (id %s, sessionId %s)",
+             message->id.type != ID_NONE ? log_escape(id, sizeof id, message->id.text) : "none",
+             message->session_id.data != NULL
+                 ? log_escape(session, sizeof session, message->session_id)
+                 : "none");
+    return to;
+}
+
+static void log_discarded(const struct decision *decision, struct stdio_bus *bus)
+{
+    char named[NAMED_MAX];
+
+    log_warn(bus->log, endpoint_of_peer(decision->from)->context, "discarded %s: %s",
+             name_message(named, decision->message), decision->text);
+}
+
+static void log_dropped(const struct decision *decision, struct stdio_bus *bus)
+{
+    char named[NAMED_MAX];
+
+    log_debug(bus->log, endpoint_of_peer(decision->from)->context, "discarded %s: %s",
+              name_message(named, decision->message), decision->text);
+}
+
+static void log_forwarding(const struct endpoint *from, const struct endpoint *to,
+                           const struct decision *decision)
+{
+    const struct stdio_bus *bus = from->bus;
+    char named[NAMED_MAX];
+
+    log_debug(bus->log, from->context, "forwarding %s to %s",
+              name_message(named, decision->message), to->context);
 }
 
 static void log_moved_session(const struct decision *decision, struct stdio_bus *bus)
@@ -159,9 +185,9 @@ static void log_moved_session(const struct decision *decision, struct stdio_bus 
     const struct slice id = decision->answered->extras->loads;
     char session[64];
 
-    log_info(bus->log, endpoint_of_peer(decision->former_owner)->context,
-             "lost the session %s: %s has loaded it", log_escape(session, sizeof session, id),
-             endpoint_of_peer(decision->to)->context);
+    log_repeated(bus->log, LOG_LEVEL_INFO, endpoint_of_peer(decision->former_owner)->context,
+                 LOG_NO_SOURCE, "lost the session %s: %s has loaded it",
+                 log_escape(session, sizeof session, id), endpoint_of_peer(decision->to)->context);
 }
 
 /* The message answers or gives up a request. */
@@ -185,7 +211,7 @@ static void forward(struct stdio_bus *bus, struct endpoint *from, struct decisio
     };
 
     if (log_enabled(bus->log, LOG_LEVEL_DEBUG))
-        log_message(decision, bus, LOG_LEVEL_DEBUG, "forwarding", " to ", to->context);
+        log_forwarding(from, to, decision);
     if (to->ops->deliver(to, &delivery) == STDIO_BUS_OK) {
         if (decision->answered != NULL || decision->cancelled != NULL)
             delivered(bus, decision);
@@ -233,7 +259,7 @@ static void broadcast(struct endpoint *from, const struct decision *decision)
 /* The client gets an error in place of an answer. */
 static void fail_request(struct stdio_bus *bus, struct decision *decision)
 {
-    log_message(decision, bus, LOG_LEVEL_WARN, "discarded", ": ", decision->text);
+    log_discarded(decision, bus);
     deliver_error(endpoint_of_peer(decision->to), decision->answered->asker_id, decision->code,
                   decision->text);
     decision_delivered(decision);
@@ -248,7 +274,7 @@ static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct de
 
     if (answers && deliver_error_held(from))
         return;
-    log_message(decision, bus, LOG_LEVEL_WARN, "discarded", ": ", decision->text);
+    log_discarded(decision, bus);
     if (answers)
         deliver_error(from, message->id, decision->code, decision->text);
 }
@@ -286,10 +312,10 @@ void deliver_message(struct endpoint *from, const struct message *message)
         fail_request(bus, &decision);
         break;
     case ACTION_DISCARD:
-        log_message(&decision, bus, LOG_LEVEL_WARN, "discarded", ": ", decision.text);
+        log_discarded(&decision, bus);
         break;
     case ACTION_DROP:
-        log_message(&decision, bus, LOG_LEVEL_DEBUG, "discarded", ": ", decision.text);
+        log_dropped(&decision, bus);
         break;
     case ACTION_NO_MEMORY:
         starve(from);

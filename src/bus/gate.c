@@ -166,7 +166,8 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
         options.max_body = TOKEN_LINE_MAX;
     }
     if (refused)
-        log_warn(bus->log, "", "refused %s: %s", origin->text, text);
+        log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s",
+                     origin->text, text);
     if (!refused || bus->refused_count < REFUSED_MAX)
         client = clients_add(bus, &options, origin, refused);
     if (client != NULL && listener->is_tcp)

@@ -71,6 +71,7 @@ struct stdio_bus {
     struct timer requests; /* at the first deadline of a request: */
     int64_t requests_due_ms;
     struct timer drain;
+    struct timer log_due; /* of a summary in the log */
     enum bus_phase phase;
     bool killed;             /* the drain is over: the workers that were left got SIGKILL */
     enum bus_outcome reason; /* what the outcome will be; the first reason stays */

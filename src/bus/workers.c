@@ -50,7 +50,7 @@ static void on_refused(struct connection *connection, enum frame_fault fault, co
     struct worker *worker = worker_of(connection);
 
     (void)fault;
-    log_error(bus_of(worker)->log, context(worker), "refused a frame of its output: %s", problem);
+    log_warn(bus_of(worker)->log, context(worker), "refused a frame of its output: %s", problem);
 }
 
 static void on_unacceptable(struct stream *stream, const struct message *message,

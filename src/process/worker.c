@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "router/group.h"
 
-/* How long a grandchild may hold the output of a process that has exited, and how long the rest of
- * its process group may take to follow it. */
+/* For a grandchild that holds the output of a process that has exited, and for the rest of its
+ * process group to follow it. */
 #define GRACE_MS 2000
 
 static struct log *log_of(const struct worker *worker)
@@ -33,6 +34,12 @@ static void set_context(struct worker *worker)
     else
         snprintf(to, size, "worker=%u", worker->number);
 }
+
+/* The restart policy bounds these lines, but not where processes come and go with clients. */
+#define log_process(worker, level, ...)                                                            \
+    ((worker)->stream.endpoint.peer.pool->mode.clients == CLIENTS_EXCLUSIVE                        \
+         ? log_repeated(log_of(worker), (level), context(worker), LOG_NO_SOURCE, __VA_ARGS__)      \
+         : log_write(log_of(worker), (level), context(worker), __VA_ARGS__))
 
 static void start_deadline(struct worker *worker, int64_t delay_ms)
 {
@@ -118,8 +125,8 @@ int worker_start(struct worker *worker)
     set_context(worker);
     if (stream_open(&worker->stream, worker->transport, &options) == STDIO_BUS_OK) {
         worker->state = WORKER_STARTING;
-        log_info(log_of(worker), context(worker), "started %s for pool %s", worker->program.argv[0],
-                 worker->pool_id);
+        log_process(worker, LOG_LEVEL_INFO, "started %s for pool %s", worker->program.argv[0],
+                    worker->pool_id);
         return STDIO_BUS_OK;
     }
     error = errno;
@@ -158,7 +165,7 @@ static void plan_restart(struct worker *worker)
         fail(worker);
         return;
     }
-    log_info(log_of(worker), context(worker), "restarting in %lld ms", (long long)delay);
+    log_process(worker, LOG_LEVEL_INFO, "restarting in %lld ms", (long long)delay);
     start_deadline(worker, delay);
 }
 
@@ -201,9 +208,8 @@ void worker_check_exit(struct worker *worker)
     if (!child_reap(&worker->child, &status, GRACE_MS))
         return;
     check_exec(worker); /* its result comes before the exit, also if SIGCHLD was first */
-    log_write(log_of(worker),
-              worker->after_end == WORKER_RESTARTS ? LOG_LEVEL_WARN : LOG_LEVEL_INFO,
-              context(worker), "%s", process_status_text(text, sizeof text, status));
+    log_process(worker, worker->after_end == WORKER_RESTARTS ? LOG_LEVEL_WARN : LOG_LEVEL_INFO,
+                "%s", process_status_text(text, sizeof text, status));
     worker_handle(worker, WORKER_EXITED);
 }
 
@@ -251,7 +257,7 @@ static void running_output_ended(struct worker *worker)
     worker_check_exit(worker); /* mostly its end, and SIGCHLD is on its way */
     if (worker->child.pid == 0)
         return;
-    log_info(log_of(worker), context(worker), "its stdout has ended");
+    log_process(worker, LOG_LEVEL_INFO, "its stdout has ended");
     terminate(worker);
 }
 

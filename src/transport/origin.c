@@ -13,7 +13,7 @@ enum { KEY_STDIO = 1, KEY_UNKNOWN_USER, KEY_USER, KEY_ADDRESS };
 
 void origin_of_stdio(struct origin *origin)
 {
-    *origin = (struct origin){.key = {KEY_STDIO}, .is_local = true, .text = "stdio"};
+    *origin = (struct origin){.key = {KEY_STDIO}, .is_local = true, .text = "stdio", .name = "stdio"};
 }
 
 /* False: the system does not say. */
@@ -43,6 +43,7 @@ static void write_user(struct origin *origin)
     int len = snprintf(origin->text, sizeof origin->text, "uid %ld, gid %ld", (long)origin->uid,
                        (long)origin->gid);
 
+    snprintf(origin->name, sizeof origin->name, "uid %ld", (long)origin->uid);
     if (origin->pid > 0)
         snprintf(origin->text + len, sizeof origin->text - (size_t)len, ", pid %ld",
                  (long)origin->pid);
@@ -54,6 +55,7 @@ static void of_user(struct origin *origin, int fd)
     origin->has_credentials = read_credentials(origin, fd);
     if (!origin->has_credentials) {
         origin->key[0] = KEY_UNKNOWN_USER;
+        snprintf(origin->name, sizeof origin->name, "an unknown user");
         snprintf(origin->text, sizeof origin->text, "an unknown user (%s)", strerror(errno));
         return;
     }
@@ -76,6 +78,21 @@ static bool is_own_address(int fd, const struct sockaddr *peer)
     return memcmp(own_bytes, peer_bytes, sizeof own_bytes) == 0;
 }
 
+/* The text without its port, or the network. */
+static void write_name_of_address(struct origin *origin, const struct sockaddr *address)
+{
+    const unsigned char *key = origin->key + 1;
+    unsigned char whole[ADDRESS_BYTES];
+
+    address_bytes(whole, address);
+    if (memcmp(whole, key, sizeof whole) == 0)
+        snprintf(origin->name, sizeof origin->name, "%.*s",
+                 (int)(strrchr(origin->text, ':') - origin->text), origin->text);
+    else
+        snprintf(origin->name, sizeof origin->name, "[%x:%x:%x:%x::/64]", key[0] << 8 | key[1],
+                 key[2] << 8 | key[3], key[4] << 8 | key[5], key[6] << 8 | key[7]);
+}
+
 void origin_of_socket(struct origin *origin, int fd, const struct sockaddr *address)
 {
     *origin = (struct origin){.pid = 0};
@@ -86,6 +103,7 @@ void origin_of_socket(struct origin *origin, int fd, const struct sockaddr *addr
     origin->key[0] = KEY_ADDRESS;
     address_host_bytes(origin->key + 1, address);
     address_text(origin->text, sizeof origin->text, address);
+    write_name_of_address(origin, address);
     origin->is_local = address_is_loopback(address) || is_own_address(fd, address);
 }
 

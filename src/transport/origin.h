@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "base/slice.h"
 #include "transport/address.h"
 
 #define ORIGIN_KEY_BYTES (1 + ADDRESS_BYTES)
@@ -26,7 +27,13 @@ struct origin {
     gid_t gid;
     pid_t pid;                   /* 0: unknown */
     char text[ADDRESS_TEXT_MAX]; /* for the log: "uid 1000, gid 1000, pid 4711", "127.0.0.1:5123" */
+    char name[ADDRESS_TEXT_MAX]; /* the same for all of its connections: "uid 1000", "127.0.0.1" */
 };
+
+static inline struct slice origin_name(const struct origin *origin)
+{
+    return slice_of(origin->name, strlen(origin->name));
+}
 
 /* The origin of stdin and stdout. */
 void origin_of_stdio(struct origin *origin);

@@ -43,7 +43,7 @@ TEST(adr_010_ten_mib_from_a_worker)
     struct client *client = client_connect(daemon);
     long pid = client_pid(client, "1", NULL);
     client_request(client, "2", NULL, "big", "{'size':10485800}");
-    daemon_wait_log(daemon, " ERROR .*refused a frame of its output: message exceeds");
+    daemon_wait_log(daemon, " WARN .*refused a frame of its output: message exceeds");
     daemon_check_memory(daemon, 8192);
     ck_assert_int_eq(client_pid(client, "3", NULL), pid);
     client_request(client, "4", NULL, "big", "{'size':10485700}");

@@ -378,8 +378,8 @@ static void repeat(struct log *log, int times)
 /* As if the call site's window had begun that much earlier. */
 static void let_windows_pass(struct log *log)
 {
-    for (size_t i = 0; i < LOG_KINDS; i++)
-        log->kinds[i].window_start_ms -= LOG_WINDOW_MS;
+    for (size_t i = 0; i < REPETITION_KINDS; i++)
+        log->kinds[i].window_start_ms -= REPETITION_WINDOW_MS;
 }
 
 START_TEST(repeated_warning_is_limited_and_summed_up)
@@ -387,8 +387,8 @@ START_TEST(repeated_warning_is_limited_and_summed_up)
     const char *output;
 
     open_over_pipe(LOG_LEVEL_INFO);
-    repeat(&fixture.log, LOG_BURST + 7);
-    ck_assert_uint_eq(count_lines(read_output()), LOG_BURST);
+    repeat(&fixture.log, REPETITION_BURST + 7);
+    ck_assert_uint_eq(count_lines(read_output()), REPETITION_BURST);
     forget_output();
     log_info(&fixture.log, "", "another");
     ck_assert_uint_eq(count_lines(read_output()), 1);
@@ -397,7 +397,7 @@ START_TEST(repeated_warning_is_limited_and_summed_up)
     log_info(&fixture.log, "", "another");
     output = read_output();
     ck_assert_uint_eq(count_lines(output), 2);
-    ck_assert(has(output, "WARN  7 more lines left out like \"again %d\"\n"));
+    ck_assert(has(output, "WARN  7 more lines left out within 1 s, the first: again 10\n"));
     forget_output();
     repeat(&fixture.log, 1);
     ck_assert(has(read_output(), "again 0"));
@@ -405,30 +405,108 @@ START_TEST(repeated_warning_is_limited_and_summed_up)
 }
 END_TEST
 
-START_TEST(only_warnings_and_errors_are_limited)
+START_TEST(no_error_is_left_out)
 {
     open_over_pipe(LOG_LEVEL_DEBUG);
-    for (int i = 0; i < 3 * LOG_BURST; i++) {
+    for (int i = 0; i < 3 * REPETITION_BURST; i++) {
         log_debug(&fixture.log, "", "debug");
         log_info(&fixture.log, "", "info");
         log_error(&fixture.log, "", "error");
+        log_write(&fixture.log, LOG_LEVEL_WARN, "", "crash");
     }
-    ck_assert_uint_eq(count_lines(read_output()), 7 * LOG_BURST);
+    ck_assert_uint_eq(count_lines(read_output()), 12 * REPETITION_BURST);
+}
+END_TEST
+
+static void arrive(const char *source, int times)
+{
+    for (int i = 0; i < times; i++)
+        log_repeated(&fixture.log, LOG_LEVEL_INFO, "client=1", slice_of(source, strlen(source)),
+                     "from %s", source);
+}
+
+START_TEST(source_hides_no_other)
+{
+    const char *output;
+
+    open_over_pipe(LOG_LEVEL_INFO);
+    arrive("uid 1", REPETITION_BURST + 100);
+    arrive("uid 2", 3);
+    output = read_output();
+    ck_assert_uint_eq(count_lines(output), REPETITION_BURST + 3);
+    ck_assert(has(output, "INFO  [client=1] from uid 2\n"));
+    forget_output();
+    log_close(&fixture.log);
+    ck_assert(has(read_output(), "INFO  100 more lines of uid 1 left out within 1 s, the first: "
+                                 "[client=1] from uid 1\n"));
+}
+END_TEST
+
+/* A storm of one line each from thousands of addresses is bounded, too. */
+START_TEST(many_sources_share_a_window)
+{
+    char source[32];
+
+    open_over_pipe(LOG_LEVEL_INFO);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(source, sizeof source, "10.0.0.%d", i);
+        arrive(source, 1);
+    }
+    ck_assert_uint_eq(count_lines(read_output()), REPETITION_SOURCES + REPETITION_BURST);
+    forget_output();
+    log_close(&fixture.log);
+    ck_assert(has(read_output(), " more lines of various origins left out within 1 s, the first: "
+                                 "[client=1] from 10.0.0.14\n"));
+}
+END_TEST
+
+START_TEST(crash_is_not_hidden_by_expected_exits)
+{
+    open_over_pipe(LOG_LEVEL_INFO);
+    for (int i = 0; i < 2 * REPETITION_BURST; i++)
+        log_repeated(&fixture.log, i < REPETITION_BURST ? LOG_LEVEL_INFO : LOG_LEVEL_WARN, "",
+                     LOG_NO_SOURCE, "exited");
+    ck_assert_uint_eq(count_lines(read_output()), 2 * REPETITION_BURST);
+}
+END_TEST
+
+static void note_left_out(void *user_data)
+{
+    ++*(int *)user_data;
+}
+
+START_TEST(summary_can_be_asked_for)
+{
+    int noted = 0;
+
+    open_over_pipe(LOG_LEVEL_INFO);
+    log_on_left_out(&fixture.log, note_left_out, &noted);
+    repeat(&fixture.log, REPETITION_BURST);
+    ck_assert_int_eq(noted, 0);
+    ck_assert(!log_report(&fixture.log));
+    repeat(&fixture.log, 5);
+    ck_assert_int_eq(noted, 1);
+    ck_assert(log_report(&fixture.log));
+    ck_assert_uint_eq(count_lines(read_output()), REPETITION_BURST);
+    let_windows_pass(&fixture.log);
+    ck_assert(!log_report(&fixture.log));
+    ck_assert(has(read_output(), "WARN  5 more lines left out within 1 s, the first: again 0\n"));
 }
 END_TEST
 
 START_TEST(line_that_a_peer_causes_is_limited)
 {
     open_over_pipe(LOG_LEVEL_INFO);
-    for (int i = 0; i < LOG_BURST + 5; i++) {
-        log_repeated(&fixture.log, LOG_LEVEL_INFO, "client=1", "connected %d", i);
-        log_repeated(&fixture.log, LOG_LEVEL_DEBUG, "", "not seen %d", i);
+    for (int i = 0; i < REPETITION_BURST + 5; i++) {
+        log_repeated(&fixture.log, LOG_LEVEL_INFO, "client=1", LOG_NO_SOURCE, "connected %d", i);
+        log_repeated(&fixture.log, LOG_LEVEL_DEBUG, "", LOG_NO_SOURCE, "not seen %d", i);
     }
-    ck_assert_uint_eq(count_lines(read_output()), LOG_BURST);
+    ck_assert_uint_eq(count_lines(read_output()), REPETITION_BURST);
     ck_assert(has(fixture.output, "INFO  [client=1] connected 9\n"));
     forget_output();
     log_close(&fixture.log);
-    ck_assert(has(read_output(), "INFO  5 more lines left out like \"connected %d\"\n"));
+    ck_assert(has(read_output(), "INFO  5 more lines left out within 1 s, the first: [client=1] "
+                                 "connected 10\n"));
 }
 END_TEST
 
@@ -521,14 +599,14 @@ START_TEST(close_reports_the_rest)
     const char *output;
 
     open_over_pipe(LOG_LEVEL_INFO);
-    repeat(&fixture.log, LOG_BURST + 2);
+    repeat(&fixture.log, REPETITION_BURST + 2);
     fill(fixture.ends[1]);
     log_info(&fixture.log, "", "lost");
     (void)read_output();
     forget_output();
     log_close(&fixture.log);
     output = read_output();
-    ck_assert(has(output, "WARN  2 more lines left out like \"again %d\"\n"));
+    ck_assert(has(output, "WARN  2 more lines left out within 1 s, the first: again 10\n"));
     ck_assert(has(output, "WARN  1 log lines dropped"));
     ck_assert_uint_eq(count_lines(output), 2);
 }
@@ -537,27 +615,27 @@ END_TEST
 /* More call sites than places: a place is taken over, and its number reported. */
 START_TEST(more_kinds_than_places)
 {
-    static const char *const formats[LOG_KINDS + 2] = {"k0", "k1", "k2", "k3", "k4", "k5",
-                                                       "k6", "k7", "k8", "k9", "ka", "kb",
-                                                       "kc", "kd", "ke", "kf", "kg", "kh"};
+    static char formats[REPETITION_KINDS + 2][8];
     const char *output;
 
     open_over_pipe(LOG_LEVEL_INFO);
-    for (size_t i = 0; i < LOG_KINDS; i++) {
-        for (int j = 0; j < LOG_BURST + 1; j++)
-            log_write(&fixture.log, LOG_LEVEL_ERROR, "", formats[i], 0);
+    for (size_t i = 0; i < REPETITION_KINDS + 2; i++)
+        snprintf(formats[i], sizeof formats[i], "k%zu", i);
+    for (size_t i = 0; i < REPETITION_KINDS; i++) {
+        for (int j = 0; j < REPETITION_BURST + 1; j++)
+            log_warn(&fixture.log, "", formats[i], 0);
         for (size_t j = 0; j <= i; j++)
             fixture.log.kinds[j].window_start_ms--; /* the first is the oldest */
     }
-    ck_assert_uint_eq(count_lines(read_output()), LOG_KINDS * LOG_BURST);
+    ck_assert_uint_eq(count_lines(read_output()), REPETITION_KINDS * REPETITION_BURST);
     forget_output();
-    log_write(&fixture.log, LOG_LEVEL_ERROR, "", formats[LOG_KINDS], 0);
+    log_warn(&fixture.log, "", formats[REPETITION_KINDS], 0);
     output = read_output();
     ck_assert_uint_eq(count_lines(output), 2);
-    ck_assert(has(output, "ERROR 1 more lines left out like \"k0\"\n"));
-    ck_assert(has(output, "ERROR kg\n"));
+    ck_assert(has(output, "WARN  1 more line left out within 1 s, the first: k0\n"));
+    ck_assert(has(output, "WARN  k64\n"));
     fill(fixture.ends[1]);
-    log_write(&fixture.log, LOG_LEVEL_ERROR, "", formats[LOG_KINDS + 1], 0);
+    log_warn(&fixture.log, "", formats[REPETITION_KINDS + 1], 0);
     ck_assert_uint_eq(fixture.log.dropped, 2); /* the line, and the one left out before */
 }
 END_TEST
@@ -639,7 +717,11 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, output_without_reader_drops_and_leaves_errno_alone, 0, 2);
     tcase_add_loop_test(tcase, torn_line_does_not_garble_the_next, 0, (int)FIRST_LINE_LEN);
     tcase_add_test(tcase, repeated_warning_is_limited_and_summed_up);
-    tcase_add_test(tcase, only_warnings_and_errors_are_limited);
+    tcase_add_test(tcase, no_error_is_left_out);
+    tcase_add_test(tcase, source_hides_no_other);
+    tcase_add_test(tcase, many_sources_share_a_window);
+    tcase_add_test(tcase, crash_is_not_hidden_by_expected_exits);
+    tcase_add_test(tcase, summary_can_be_asked_for);
     tcase_add_test(tcase, line_that_a_peer_causes_is_limited);
     tcase_add_test(tcase, file_is_appended_to_and_reopened);
     tcase_add_test(tcase, without_a_path_nothing_is_reopened);

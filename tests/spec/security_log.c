@@ -1,0 +1,86 @@
+/* doc/security.md: a client cannot flood the log, nor hide the lines of others in it. */
+#include "build_config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#include "harness.h"
+
+#define SOME 100
+#define STORM 40 /* a few times as many lines as are written in a row */
+
+#define POOL_OF(keys) "{'id':'p','command':'@WORKER@'," keys "}"
+
+/* Two clients take a session from each other. The summary needs no further line. */
+TEST(security_moved_sessions_do_not_flood_the_log)
+{
+    struct daemon *daemon = START(.pools = POOL_OF("'instances':1,'protocol':'acp'"));
+    struct client *clients[] = {client_connect(daemon), client_connect(daemon)};
+    client_request(clients[0], "0", NULL, "plain", "{'result':{'sessionId':'s'}}");
+    client_result(clients[0], "0");
+    for (int i = 0; i < SOME; i++) {
+        client_request(clients[i % 2], "1", NULL, "plain", "{'result':{}}");
+        client_result(clients[i % 2], "1");
+        client_request(clients[i % 2], "2", NULL, "session/load", "{'sessionId':'s','n':1}");
+        client_line(clients[i % 2]);
+        client_result(clients[i % 2], "2");
+    }
+    ck_assert_uint_le(daemon_count_log(daemon, "INFO .* lost the session s: "), STORM);
+    daemon_wait_log(daemon, "INFO  [0-9]+ more lines left out within [0-9] s, the first: "
+                            "\\[client=[12]\\] lost the session s: ");
+}
+
+/* A client that comes and goes has a process each time. */
+TEST(security_processes_of_clients_do_not_flood_the_log)
+{
+    struct daemon *daemon = START(.pools = POOL_OF("'instances':1,'clients':'exclusive'"));
+    for (int i = 0; i < SOME; i++) {
+        struct client *client = client_connect(daemon);
+        client_pid(client, "1", NULL);
+        client_close(client);
+    }
+    ck_assert_uint_le(daemon_count_log(daemon, "\\] started .* for pool"), STORM);
+    ck_assert_uint_le(daemon_count_log(daemon, "\\] exited with status 0$"), STORM);
+    daemon_wait_log(daemon, "INFO  [0-9]+ more lines? left out within .* started .* for pool p$");
+    daemon_wait_log(daemon, "INFO  [0-9]+ more lines? left out within .* exited with status 0$");
+}
+
+/* Each crash is logged, also of many workers at once. */
+TEST(design_no_crash_is_left_out_of_the_log)
+{
+    long pids[3 * STORM];
+    struct daemon *daemon = START(.instances = COUNT(pids), .args = "'--stay'");
+    struct client *client = client_connect(daemon);
+    client_meet_workers(client, COUNT(pids), pids);
+    for (size_t i = 0; i < COUNT(pids); i++)
+        kill((pid_t)pids[i], SIGKILL);
+    WAIT_UNTIL(daemon_count_log(daemon, " WARN .*worker=.* was killed by SIGKILL$") == COUNT(pids),
+               "a crash is not logged");
+}
+
+/* Whoever storms the daemon, a connection from elsewhere is logged in full. */
+TEST(security_storm_does_not_hide_other_connections)
+{
+    struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1);
+    struct client *other = client_try_connect_from(daemon, "127.0.0.2");
+    ck_assert_msg(other != NULL || errno == EADDRNOTAVAIL, "127.0.0.2: %s", strerror(errno));
+    if (other == NULL)
+        return;
+    for (int i = 0; i < SOME; i++) {
+        struct client *client = client_connect(daemon);
+        client_expect_quiet(client);
+        client_close(client);
+    }
+    daemon_mark_log(daemon);
+    client_close(other);
+    client_expect_quiet(client_try_connect_from(daemon, "127.0.0.2"));
+    daemon_wait_log(daemon, "\\[client=1\\] disconnected: ");
+    daemon_wait_log(daemon, "\\] connected: 127\\.0\\.0\\.2:[0-9]+$");
+    daemon_wait_log(daemon, "more lines of 127\\.0\\.0\\.1 left out within .* connected: 127");
+}
+
+int main(void)
+{
+    return harness_main("security: the log");
+}
