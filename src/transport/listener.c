@@ -63,8 +63,10 @@ static void go_on(void *user_data)
 
     for (int i = 0; i < listener->count; i++) {
         if (stdio_bus_event_loop_modify(listener->loop, listener->sockets[i].fd,
-                                        STDIO_BUS_EVENT_READ) != STDIO_BUS_OK)
-            stdio_bus_event_loop_start_timer(listener->loop, &listener->rest, REST_MS);
+                                        STDIO_BUS_EVENT_READ) == STDIO_BUS_OK)
+            continue;
+        log_warn(listener->log, "", "cannot accept connections yet: %s", strerror(errno));
+        stdio_bus_event_loop_start_timer(listener->loop, &listener->rest, REST_MS);
     }
 }
 
@@ -74,6 +76,13 @@ void listener_descriptor_freed(struct listener *listener)
         return;
     stdio_bus_event_loop_stop_timer(listener->loop, &listener->rest);
     go_on(listener);
+}
+
+/* An error of the connection, which has left the backlog; the next one may be good. */
+static bool is_of_connection(int error)
+{
+    return error == ECONNABORTED || error == EPROTO || error == ENETDOWN || error == ENETUNREACH ||
+           error == EHOSTDOWN || error == EHOSTUNREACH;
 }
 
 static void acceptable(void *user_data, unsigned events)
@@ -90,7 +99,7 @@ static void acceptable(void *user_data, unsigned events)
         if (fd < 0) {
             if (errno == EAGAIN || errno == EWOULDBLOCK)
                 listener->rest_logged = false;
-            else if (errno != EINTR && errno != ECONNABORTED)
+            else if (errno != EINTR && !is_of_connection(errno))
                 rest(listener, errno);
             return;
         }
