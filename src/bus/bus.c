@@ -57,21 +57,34 @@ static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
     check_stopped(bus);
 }
 
-/* Ends the wait for the workers. */
+/* No worker and no client is waited for any more. */
+static void give_up(struct stdio_bus *bus)
+{
+    if (!workers_all(bus, worker_finished)) {
+        log_error(bus->log, "", "a worker does not go although it was killed; not waiting for it");
+        workers_each(bus, worker_abandon);
+        connection_flush_all(&bus->transport);
+    }
+    clients_close(bus, true);
+    check_stopped(bus);
+    bus->phase = BUS_PHASE_STOPPED;
+}
+
+/* Ends the wait for the workers, and for the clients that do not read. The others get the rest of
+ * the workers' output, and errors for the requests that were not answered. */
 static void stop_now(struct stdio_bus *bus)
 {
     workers_each(bus, worker_check_exit); /* a SIGCHLD may have been lost */
     check_stopped(bus);
     if (bus->phase == BUS_PHASE_STOPPED)
         return;
-    if (bus->killed) {
-        log_error(bus->log, "", "a worker does not go although it was killed; not waiting for it");
-        bus->phase = BUS_PHASE_STOPPED;
+    if (bus->killed || bus->phase == BUS_PHASE_FLUSHING) {
+        give_up(bus);
         return;
     }
     bus->killed = true;
     workers_each(bus, worker_kill);
-    clients_close(bus, true);
+    clients_close_full(bus);
     stdio_bus_event_loop_start_timer(bus->loop, &bus->drain, KILL_WAIT_MS);
     check_stopped(bus);
 }

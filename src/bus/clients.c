@@ -410,6 +410,18 @@ void clients_stop_input(struct stdio_bus *bus)
         connection_stop_input(&list_entry(node, struct client, link)->stream.connection);
 }
 
+void clients_close_full(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->clients, node, following) {
+        struct client *client = list_entry(node, struct client, link);
+
+        if (client->stream.endpoint.peer.full)
+            clients_remove(client, "it did not read while the daemon was shutting down");
+    }
+}
+
 void clients_close(struct stdio_bus *bus, bool now)
 {
     struct list_node *node, *following;

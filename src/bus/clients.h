@@ -57,6 +57,9 @@ void clients_stop_input(struct stdio_bus *bus);
 /* Disconnects a client at once. The reason is for the log. */
 void clients_remove(struct client *client, const char *reason);
 
+/* Disconnects the clients whose queues are full. */
+void clients_close_full(struct stdio_bus *bus);
+
 /* Closes every client once its queue is written; at once if `now`. */
 void clients_close(struct stdio_bus *bus, bool now);
 

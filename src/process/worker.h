@@ -104,6 +104,12 @@ static inline void worker_kill(struct worker *worker)
     child_kill_orphans(&worker->child);
 }
 
+/* No longer waits for the output of a worker that was told to stop. */
+static inline void worker_abandon(struct worker *worker)
+{
+    worker_handle(worker, WORKER_MISBEHAVED);
+}
+
 static inline bool worker_finished(const struct worker *worker)
 {
     return worker->state == WORKER_STOPPED || worker->state == WORKER_FAILED;

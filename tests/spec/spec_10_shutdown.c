@@ -237,6 +237,30 @@ TEST(spec_10_2_3_stalled_client_does_not_hold_up_the_end)
     daemon_stop(daemon);
 }
 
+/* A client that does not read holds the worker, whose other client has a request in flight. After
+ * drain_timeout_sec the former is disconnected, and the latter gets its answer or an error. The
+ * worker exits at SIGTERM, or stays. */
+static const char *const held_workers[] = {NULL, "'--on-sigterm','ignore','--stay'"};
+
+TEST_ROWS(spec_10_2_stalled_client_costs_no_answer_of_others, COUNT(held_workers))
+{
+    struct daemon *daemon = START(.instances = 1, .args = held_workers[row],
+                                  .limits = "'drain_timeout_sec':1,'max_output_queue':65536",
+                                  .arguments = {"--log-level", "debug"});
+    struct client *stalled = client_connect_small(daemon), *other = client_connect(daemon);
+    client_request(other, "'before'", NULL, "no_answer", NULL);
+    for (int i = 0; i < 9; i++)
+        client_send(stalled, "{'id':%d,'method':'big','params':{'size':1000000}}", i);
+    daemon_wait_log(daemon, "client=1.*backpressure");
+    client_request(other, "'after'", NULL, "plain", "{'result':1}");
+    daemon_wait_log(daemon, "client=2.* forwarding a message .id after");
+    daemon_signal(daemon, SIGTERM);
+    client_error(other, "'before'", -32000, DIED);
+    client_error(other, "'after'", -32000, DIED);
+    client_expect_eof(other);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+}
+
 static const int two_signals[][2] = {{SIGTERM, SIGTERM}, {SIGINT, SIGINT}, {SIGTERM, SIGINT}};
 
 TEST_ROWS(design_second_signal_ends_the_wait, COUNT(two_signals))
