@@ -235,8 +235,8 @@ static bool write_line(struct log *log, enum log_level level, const char *contex
 }
 
 /* If the arguments cannot be formatted, the format names at least the call site. */
-__attribute__((format(printf, 3, 0))) static void
-format_text(char *to, size_t size, const char *format, va_list arguments)
+__attribute__((format(printf, 3, 0))) static void format_text(char *to, size_t size,
+                                                              const char *format, va_list arguments)
 {
     if (vsnprintf(to, size, format, arguments) < 0)
         (void)snprintf(to, size, "%s", format);
@@ -268,9 +268,9 @@ static bool report_left_out(struct log *log, struct repetition *kind)
     if (kind->left_out == 0)
         return true;
     (void)snprintf(text, sizeof text, "%u more %s%s%s left out within %lld s, the first: %s",
-                   kind->left_out, kind->left_out == 1 ? "line" : "lines",
-                   has_source ? " of " : "", kind->source,
-                   (long long)(kind->last_ms - kind->since_ms) / 1000 + 1, kind->shown);
+                   kind->left_out, kind->left_out == 1 ? "line" : "lines", has_source ? " of " : "",
+                   kind->source, (long long)(kind->last_ms - kind->since_ms) / 1000 + 1,
+                   kind->shown);
     if (!report_dropped(log) || !write_line(log, kind->level, "", text))
         return false;
     kind->left_out = 0;
@@ -309,11 +309,9 @@ void log_on_left_out(struct log *log, void (*fn)(void *user_data), void *user_da
 
 /* --- writing --- */
 
-__attribute__((format(printf, 4, 0))) static void write_arguments(struct log *log,
-                                                                  enum log_level level,
-                                                                  const char *context,
-                                                                  const char *format,
-                                                                  va_list arguments)
+__attribute__((format(printf, 4, 0))) static void
+write_arguments(struct log *log, enum log_level level, const char *context, const char *format,
+                va_list arguments)
 {
     char text[LOG_LINE_MAX];
 
@@ -337,7 +335,8 @@ void log_write(struct log *log, enum log_level level, const char *context, const
 }
 
 /* Notes a line that is left out; the first one is kept for the summary. */
-__attribute__((format(printf, 4, 0))) static void leave_out(struct log *log, struct repetition *kind,
+__attribute__((format(printf, 4, 0))) static void leave_out(struct log *log,
+                                                            struct repetition *kind,
                                                             const char *context, const char *format,
                                                             va_list arguments)
 {

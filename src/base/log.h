@@ -15,7 +15,6 @@
 #include "base/repetition.h"
 #include "base/slice.h"
 
-
 #define LOG_LINE_MAX 1024 /* bytes of a line with its newline; longer text is cut, ends in "..." */
 
 /* How the log may be written without blocking. */
@@ -63,15 +62,16 @@ int log_shares(const struct log *log, int fd, bool *shares);
 /* Reports the lines left out or dropped, and closes what log_open or log_open_file opened. */
 void log_close(struct log *log);
 
-/* Calls `fn` whenever lines begin to be left out: then log_report is to be called REPETITION_WINDOW_MS
- * later. Until then, or without a `fn`, the next line is written after the summary. NULL: none. */
+/* Calls `fn` whenever lines begin to be left out, so that log_report is called REPETITION_WINDOW_MS
+ * later. Without it the summary is written before the next line. NULL: none. */
 void log_on_left_out(struct log *log, void (*fn)(void *user_data), void *user_data);
 
 /* Writes the summaries that are due. Returns whether more will be due, in REPETITION_WINDOW_MS. */
 bool log_report(struct log *log);
 
-/* Writes one line, whatever was written before. `context` is "" or the text between the brackets ("worker=2 pid=71").
- * Bytes below 0x20 and 0x7f are written escaped, so no line can be forged. errno stays as it was. */
+/* Writes one line, whatever was written before. `context` is "" or the text between the brackets
+ * ("worker=2 pid=71"). Bytes below 0x20 and 0x7f are written escaped, so no line can be forged.
+ * errno stays as it was. */
 void log_write(struct log *log, enum log_level level, const char *context, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -52,8 +52,7 @@ struct repetition *repetition_get(struct repetition kinds[REPETITION_KINDS], con
     if (kind == NULL) {
         kind = find_place(kinds);
         *evicted = *kind;
-        *kind = (struct repetition){
-            .format = format, .level = level, .window_start_ms = now_ms};
+        *kind = (struct repetition){.format = format, .level = level, .window_start_ms = now_ms};
         if (source.len > 0)
             memcpy(kind->source, source.data, source.len);
     }

@@ -32,8 +32,9 @@ static inline bool repetition_is_over(const struct repetition *kind, int64_t now
     return now_ms - kind->window_start_ms >= REPETITION_WINDOW_MS;
 }
 
-/* The kind of a line of this call site, level and source, with a window that is not over. *evicted: the
- * kind whose place it got, to be reported; if there is none, one without lines left out. */
+/* The kind of a line of this call site, level and source, with a window that is not over.
+ * *evicted: the kind whose place it got, to be reported; if there is none, one without lines left
+ * out. */
 struct repetition *repetition_get(struct repetition kinds[REPETITION_KINDS], const char *format,
                                   enum log_level level, struct slice source, int64_t now_ms,
                                   struct repetition *evicted);

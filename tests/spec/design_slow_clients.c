@@ -84,6 +84,27 @@ TEST(design_slow_client_in_the_way_is_not_disconnected)
     client_result(other, "2");
 }
 
+/* A client that reads a little at a time makes no room in its socket. */
+TEST_ROWS(design_client_that_reads_too_little_is_disconnected, 2)
+{
+    char some[4096];
+    struct daemon *daemon = START(.mode = row == 0 ? SETUP_UNIX : SETUP_TCP, .instances = 1,
+                                  .limits = "'slow_client_timeout_sec':1");
+    struct client *slow = client_connect(daemon), *other = client_connect(daemon);
+    int64_t deadline = deadline_usual();
+    client_pid(other, "1", NULL);
+    for (int i = 0; i < 20; i++)
+        client_send(slow, "{'id':%d,'method':'big','params':{'size':1000000}}", i);
+    ck_assert(wait_fd(slow->in, POLLIN, deadline_usual()));
+    client_request(other, "2", NULL, "echo", NULL);
+    while (!daemon_logged(daemon, "client=1\\] disconnected .*slow_client_timeout_sec")) {
+        ck_assert(!deadline_over(deadline));
+        ck_assert_int_ge(read(slow->in, some, sizeof some), 0);
+        nap_for(400);
+    }
+    client_result(other, "2");
+}
+
 /* Clients that do not read and come back as soon as they are disconnected: they have the time in
  * common, so that the requests of another client take little more than that. */
 TEST(design_reconnecting_clients_have_one_timeout)

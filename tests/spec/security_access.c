@@ -52,7 +52,8 @@ TEST(security_reconnecting_client_does_not_flood_the_log)
         client_close(client);
     }
     daemon_signal(daemon, SIGTERM);
-    daemon_wait_log(daemon, "more lines of .* left out within [0-9]+ s, the first: \\[client=[0-9]+\\] connected: ");
+    daemon_wait_log(daemon, "more lines of .* left out within [0-9]+ s, the first: "
+                            "\\[client=[0-9]+\\] connected: ");
     daemon_wait_log(daemon, "more lines of .* left out within .* disconnected: ");
     ck_assert_uint_lt(daemon_count_log(daemon, "connected: "), 200);
     ck_assert_int_eq(daemon_wait(daemon), 0);
