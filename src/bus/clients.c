@@ -20,6 +20,7 @@
 #include "bus/workers.h"
 #include "router/departure.h"
 #include "router/waiting.h"
+#include "transport/memory.h"
 
 /* TCP keepalive, in seconds, and the probes without a reply that end a connection. */
 #define KEEPALIVE_IDLE 60
@@ -111,9 +112,9 @@ void clients_remove(struct client *client, const char *reason)
     bus->router.demand = true;
     bus_read_clock(bus);
     departure_client(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
-    origins_release(client->stream.endpoint.peer.origin);
     stdio_bus_event_loop_stop_timer(bus->loop, &client->stream.endpoint.hold_timer);
     connection_close(connection);
+    origins_release(client->stream.endpoint.peer.origin);
     stdio_bus_event_loop_defer(bus->loop, &client->deferred, free, client);
     listeners_descriptor_freed(bus);
     bus->end_noted = true;
@@ -355,6 +356,8 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
         return NULL;
     }
     client->stream.endpoint.peer.origin = present;
+    if (present != NULL)
+        memory_set_origin(&client->stream.connection, origins_memory(present));
     client->origin = *origin;
     list_append(&bus->clients, &client->link);
     router_add_client(&bus->router, &client->stream.endpoint.peer);

@@ -8,6 +8,7 @@ struct present_origin {
     struct list_node link; /* bus->origins */
     struct origin origin;
     struct peer_origin peers;
+    struct memory_origin memory;
     size_t references;
 };
 
@@ -45,6 +46,11 @@ struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *orig
     present->references = 1;
     list_append(&bus->origins, &present->link);
     return &present->peers;
+}
+
+struct memory_origin *origins_memory(struct peer_origin *origin)
+{
+    return &present_of(origin)->memory;
 }
 
 void origins_hold(struct peer_origin *origin)

@@ -12,6 +12,9 @@ struct peer_origin *origins_find(const struct stdio_bus *bus, const struct origi
 /* The same, created if need be, with a reference for the caller. NULL when memory is out. */
 struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *origin);
 
+/* What its connections have reserved. */
+struct memory_origin *origins_memory(struct peer_origin *origin);
+
 /* One reference more, or less; the last one frees it. NULL is fine. */
 void origins_hold(struct peer_origin *origin);
 void origins_release(struct peer_origin *origin);

@@ -69,14 +69,6 @@ int worker_init(struct worker *worker, struct transport *transport, const struct
                         transport->limits->restart_window_sec);
 }
 
-void worker_destroy(struct worker *worker)
-{
-    child_destroy(&worker->child);
-    stop_deadline(worker);
-    connection_close(&worker->stream.connection);
-    restart_free(&worker->restart);
-}
-
 /* --- starting --- */
 
 /* Looks whether the child has been executed, or why not. */

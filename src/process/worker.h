@@ -79,7 +79,13 @@ struct worker {
 int worker_init(struct worker *worker, struct transport *transport, const struct worker_host *host);
 
 /* Kills what is left and frees everything. */
-void worker_destroy(struct worker *worker);
+static inline void worker_destroy(struct worker *worker)
+{
+    child_destroy(&worker->child);
+    stdio_bus_event_loop_stop_timer(worker->transport->loop, &worker->deadline);
+    connection_close(&worker->stream.connection);
+    restart_free(&worker->restart);
+}
 
 /* Starts a process, the first one or the next. STDIO_BUS_ERR with errno set when the system refuses
  * it or its pipes. */

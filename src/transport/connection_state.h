@@ -17,7 +17,13 @@ struct memory_share {
     size_t queued;       /* in queues */
     size_t reserved;     /* by holders */
     struct list holders; /* connections that have a reservation */
-    struct list waiting; /* connections that wait for one, in the order in which they get it */
+    struct list waiting; /* connections that wait for one, in the order in which they came */
+};
+
+/* What the connections of one user or address have reserved together. */
+struct memory_origin {
+    size_t reserved;
+    uint64_t turn; /* of its last reservation */
 };
 
 /* What all connections of a bus share. */
@@ -26,6 +32,7 @@ struct transport {
     struct log *log;
     const struct limits *limits;
     struct buffer_pool pool;
+    uint64_t memory_turns;
     struct list dirty;             /* connections with output queued in this round */
     size_t waiting_count;          /* connections that wait for memory */
     struct memory_share shares[2]; /* of what clients send, of what workers send */
@@ -113,7 +120,8 @@ struct connection {
     size_t reserved;         /* bytes for the message that is read; 0: none, or it waits: */
     size_t awaited;          /* for so many */
     struct list_node memory; /* in the holders or waiting of its memory_share */
-    uint64_t timed_frames;   /* frames_in when the time of a line was started */
+    struct memory_origin *memory_origin; /* NULL: none, or a worker's */
+    uint64_t timed_frames;               /* frames_in when the time of a line was started */
     struct queue output;
     /* While its queue is full, or others wait for memory: */
     int64_t jammed_ms; /* since when the descriptor takes less than the queue has; 0: it took all */

@@ -4,23 +4,38 @@
 
 #include "base/assert.h"
 
+/* What other connections of the same origin have reserved. */
+static size_t held_by_origin(const struct connection *connection)
+{
+    return connection->memory_origin != NULL ? connection->memory_origin->reserved : 0;
+}
+
 static bool fits(const struct connection *connection, size_t len)
 {
     const struct memory_share *share = memory_share_of(connection);
-    size_t bound = connection->transport->limits->max_memory / 2;
+    size_t half = connection->transport->limits->max_memory / 2;
+    size_t bound = held_by_origin(connection) > 0 ? half / 2 : half;
     size_t used = share->queued + share->reserved;
 
     return used + (len < bound ? len : bound) <= bound;
 }
 
+/* Adds to what the connection has reserved, or takes from it. */
+static void account(struct connection *connection, size_t added, size_t taken)
+{
+    connection->reserved += added - taken;
+    memory_share_of(connection)->reserved += added - taken;
+    if (connection->memory_origin != NULL)
+        connection->memory_origin->reserved += added - taken;
+}
+
 static void hold(struct connection *connection, size_t len)
 {
-    struct memory_share *share = memory_share_of(connection);
-
     ASSERT(!list_linked(&connection->memory) && len > 0);
-    connection->reserved = len;
-    share->reserved += len;
-    list_append(&share->holders, &connection->memory);
+    account(connection, len, 0);
+    if (connection->memory_origin != NULL)
+        connection->memory_origin->turn = ++connection->transport->memory_turns;
+    list_append(&memory_share_of(connection)->holders, &connection->memory);
 }
 
 /* A message whose memory others wait for must be complete in time. A frame has its time anyway. */
@@ -72,17 +87,42 @@ void memory_forget(struct connection *connection)
     if (connection->reserved == 0)
         leave_line(connection);
     list_remove(&connection->memory);
-    memory_share_of(connection)->reserved -= connection->reserved;
-    connection->reserved = 0;
+    account(connection, 0, connection->reserved);
     if (connection->has_lines)
         stdio_bus_event_loop_stop_timer(connection->transport->loop, &connection->frame_time);
 }
 
+static bool is_before(const struct connection *a, const struct connection *b)
+{
+    size_t held_by_a = held_by_origin(a), held_by_b = held_by_origin(b);
+
+    if (held_by_a != held_by_b)
+        return held_by_a < held_by_b;
+    return a->memory_origin != NULL && b->memory_origin != NULL &&
+           a->memory_origin->turn < b->memory_origin->turn;
+}
+
+/* The connection whose origin has least; of several, that of the origin that has waited longest
+ * since its last reservation. */
+static struct connection *next_waiting(struct memory_share *share)
+{
+    struct list_node *node, *following;
+    struct connection *first = NULL;
+
+    list_each(&share->waiting, node, following) {
+        struct connection *connection = list_entry(node, struct connection, memory);
+
+        if (first == NULL || is_before(connection, first))
+            first = connection;
+    }
+    return first;
+}
+
 static void serve_share(struct memory_share *share)
 {
-    while (!list_empty(&share->waiting)) {
-        struct connection *first = list_entry(share->waiting.head.next, struct connection, memory);
+    struct connection *first;
 
+    while ((first = next_waiting(share)) != NULL) {
         if (!fits(first, first->awaited))
             return;
         leave_line(first);

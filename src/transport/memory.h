@@ -6,7 +6,11 @@
  * waits in a line, and nothing is read from it. A reservation ends when the message was taken; the
  * bytes count on in the queue of their destination (the account of struct queue) until they were
  * written.
- * A message that is longer than its half of max_memory waits until it is alone. */
+ * A message that is longer than its half of max_memory waits until it is alone.
+ *
+ * An origin that has a reservation gets another one only in the first half of the clients' memory,
+ * so the rest is there for those that have none. Of the connections that wait, the one whose origin
+ * has least is next. */
 #ifndef STDIO_BUS_TRANSPORT_MEMORY_H
 #define STDIO_BUS_TRANSPORT_MEMORY_H
 
@@ -16,6 +20,12 @@
 static inline struct memory_share *memory_share_of(const struct connection *connection)
 {
     return &connection->transport->shares[connection->of_worker];
+}
+
+/* From now on the reservations of the connection, which has none, count for this origin, too. */
+static inline void memory_set_origin(struct connection *connection, struct memory_origin *origin)
+{
+    connection->memory_origin = origin;
 }
 
 /* Reserves memory for a message of `len` bytes, in place of what was reserved before. False: there
@@ -45,7 +55,7 @@ static inline void memory_release(struct connection *connection)
         memory_forget(connection);
 }
 
-/* Gives free memory to the connections that wait for it, in their order. */
+/* Gives free memory to the connections that wait for it. */
 void memory_serve(struct transport *transport);
 
 #endif

@@ -13,7 +13,8 @@ enum { KEY_STDIO = 1, KEY_UNKNOWN_USER, KEY_USER, KEY_ADDRESS };
 
 void origin_of_stdio(struct origin *origin)
 {
-    *origin = (struct origin){.key = {KEY_STDIO}, .is_local = true, .text = "stdio", .name = "stdio"};
+    *origin =
+        (struct origin){.key = {KEY_STDIO}, .is_local = true, .text = "stdio", .name = "stdio"};
 }
 
 /* False: the system does not say. */

@@ -1,6 +1,9 @@
 /* doc/security.md: all buffers together are bounded by max_memory. */
 #include "build_config.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "harness.h"
 
 #define CLIENTS 20
@@ -99,6 +102,56 @@ TEST_ROWS(design_unfinished_long_message_blocks_nobody, COUNT(framings))
         client_error(stopped, "null", -32600, "frame_timeout_sec");
         client_expect_eof(stopped);
     }
+}
+
+/* The clients of one address besiege the memory with unfinished messages. The client of another
+ * address waits for none of them. */
+TEST_ROWS(design_origin_gets_its_share_of_the_memory, COUNT(framings))
+{
+    bool framed = row == 1;
+    struct client *hogs[CLIENTS];
+    struct daemon *daemon = START(.mode = SETUP_TCP, .instances = 1,
+                                  .arguments = {"--framing", framings[row], "--log-level", "debug"},
+                                  .limits = "'max_memory':4194304,'max_input_buffer':400000");
+    struct client *honest = client_try_connect_from(daemon, "127.0.0.2");
+    ck_assert_msg(honest != NULL || errno == EADDRNOTAVAIL, "127.0.0.2: %s", strerror(errno));
+    if (honest == NULL)
+        return;
+    struct text *request = request_of(framed, 1, 390000);
+    for (int i = 0; i < CLIENTS; i++) {
+        hogs[i] = client_connect(daemon);
+        (void)client_offer(hogs[i], request->data, 200000);
+    }
+    daemon_wait_log(daemon, "waits for the memory");
+    int64_t start = now_ms();
+    for (int i = 0; i < 10; i++) {
+        client_send_bytes(honest, request->data, request->len);
+        expect_length(framed, honest, 1);
+    }
+    ck_assert_int_lt(now_ms() - start, (int64_t)(10000 * timeout_factor()));
+}
+
+/* The client of an origin that has no memory is served before those of one that has some. */
+TEST(design_origin_with_least_memory_is_served_first)
+{
+    struct client *hogs[4];
+    struct daemon *daemon =
+        START(.mode = SETUP_TCP, .instances = 1, .arguments = {"--log-level", "debug"},
+              .limits = "'max_memory':1048576,'max_input_buffer':524288,'frame_timeout_sec':1");
+    struct client *honest = client_try_connect_from(daemon, "127.0.0.2");
+    ck_assert_msg(honest != NULL || errno == EADDRNOTAVAIL, "127.0.0.2: %s", strerror(errno));
+    if (honest == NULL)
+        return;
+    struct text *request = request_of(false, 1, 500000);
+    for (int i = 0; i < 4; i++) {
+        hogs[i] = client_connect(daemon);
+        (void)client_offer(hogs[i], request->data, 200000);
+        daemon_wait_log(daemon, i == 0 ? "client=2.* connected"
+                                       : test_format("client=%d.*waits for the memory", i + 2));
+    }
+    client_send_bytes(honest, request->data, request->len);
+    client_result(honest, "1");
+    ck_assert_uint_le(daemon_count_log(daemon, "frame_timeout_sec.*closing"), 1);
 }
 
 /* A message that is longer than all the memory is served when it is alone. */
