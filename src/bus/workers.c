@@ -159,13 +159,33 @@ static void report_unanswered(void *user_data, struct peer *asker, struct messag
     deliver_error(to, id, JSONRPC_SERVER_ERROR, "worker exited before answering");
 }
 
+/* The state of a language server cannot be rebuilt for its client: the client begins anew, as it
+ * does when its own process ends. The exit is no crash that is repaired by a restart. */
+static void close_clients_of(struct stdio_bus *bus, struct peer *worker)
+{
+    struct list_node *node, *following;
+
+    list_each(&worker->bindings, node, following) {
+        struct peer *client = list_entry(node, struct binding, in_worker)->client;
+        struct endpoint *endpoint = endpoint_of_peer(client);
+
+        log_info(bus->log, endpoint->context, "closing it: its process has exited");
+        workers_retire_of(client);
+        affinity_clear_client(client);
+        endpoint->ops->close(endpoint);
+    }
+}
+
 static void on_gone(struct worker *worker)
 {
     struct stdio_bus *bus = bus_of(worker);
+    struct peer *peer = &worker->stream.endpoint.peer;
 
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->stream.endpoint.hold_timer);
     bus_read_clock(bus);
-    departure_worker(&bus->router, &worker->stream.endpoint.peer, report_unanswered, bus);
+    departure_worker(&bus->router, peer, report_unanswered, bus);
+    if (peer->pool->mode.protocol == PROTOCOL_LSP && bus->phase < BUS_PHASE_DRAINING)
+        close_clients_of(bus, peer);
 }
 
 /* The process of the client that has left does not count against its origin any more. */

@@ -265,6 +265,24 @@ static void check_cwd(struct diagnostics *diagnostics, const struct json_value *
                           log_escape(shown, sizeof shown, cwd->text), strerror(error));
 }
 
+static bool is_lsp(const struct json_value *protocol)
+{
+    return protocol != NULL && protocol->type == JSON_STRING &&
+           pool_mode_word(protocol, pool_mode_protocol_words) + 1 == PROTOCOL_LSP;
+}
+
+static void check_clients(struct diagnostics *diagnostics, const struct json_value *clients)
+{
+    size_t before = diagnostics->errors;
+
+    check_word(diagnostics, clients, pool_mode_clients_words);
+    if (diagnostics->errors == before && is_lsp(document_member(clients->parent, "protocol")) &&
+        pool_mode_word(clients, pool_mode_clients_words) != CLIENTS_EXCLUSIVE)
+        diagnostics_value(diagnostics, clients,
+                          "must be \"exclusive\" with \"protocol\": \"lsp\": a language server "
+                          "keeps the documents of one editor");
+}
+
 static const char *const bad_output_words[] = {"terminate", "skip", NULL};
 
 static const struct rule pool_rules[] = {
@@ -279,7 +297,7 @@ static const struct rule pool_rules[] = {
     {.key = "on_bad_output", .words = bad_output_words},
     {.key = "instances", .required = true, .min = 1, .max = INSTANCES_MAX},
     {.key = "framing", .check = check_framing},
-    {.key = "clients", .words = pool_mode_clients_words},
+    {.key = "clients", .check = check_clients},
     {.key = "session", .words = pool_mode_session_words},
     {.key = "ids", .words = pool_mode_ids_words},
     {.key = "protocol", .words = pool_mode_protocol_words},

@@ -387,6 +387,8 @@ static const char *find_closing_fault(const struct chaos *chaos, const struct cl
         return "in the middle of a line";
     if (client->wanted_code != 0)
         return client->rejected ? NULL : "without the error for an unacceptable line";
+    if (chaos_ends_clients(chaos))
+        return NULL;
     if (!client->shut)
         return "without a reason";
     if (client->bad_frames > 0)

@@ -545,7 +545,7 @@ const struct scene scenes[SCENES] = {
      .config = "{'pools':["
                "{'id':'a','command':'@WORKER@','instances':1,'protocol':'acp'},"
                "{'id':'b','command':'@WORKER@','instances':2,'protocol':'mcp'},"
-               "{'id':'c','command':'@WORKER@','instances':1,'protocol':'lsp','clients':'sticky',"
+               "{'id':'c','command':'@WORKER@','instances':1,'protocol':'mcp','clients':'sticky',"
                "'request_timeout_sec':1," FRAMED "}],"
                "'listen':{'mode':'0660','group':@GID@,'allow_uids':[@UID@]},"
                LIMITS("") "}",

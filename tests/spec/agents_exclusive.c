@@ -222,6 +222,66 @@ TEST(agents_clients_come_and_go)
     daemon_check_memory(daemon, 8192);
 }
 
+#define SERVERS(keys)                                                                              \
+    "{'id':'p','command':'@WORKER@','instances':4,'protocol':'lsp','spare':" keys "}"
+
+/* The exit that an editor asks for by "exit" (LSP) ends its connection, as on a pipe. No process is
+ * started in place of its own. */
+TEST_ROWS(agents_lsp_exit_is_the_end, 2)
+{
+    struct daemon *daemon = START(.pools = row == 0 ? SERVERS("0") : SERVERS("1"));
+    struct client *client = client_connect(daemon), *other = client_connect(daemon);
+    long pid = client_pid(client, "1", NULL), of_other = client_pid(other, "1", NULL);
+    client_send(client, "{'jsonrpc':'2.0','method':'die','params':{'code':0}}");
+    client_expect_eof(client);
+    wait_gone(pid);
+    ck_assert_int_eq(client_pid(other, "2", NULL), of_other);
+    client_expect_quiet(client_connect(daemon));
+    ck_assert(!daemon_logged(daemon, "restarting"));
+    client_close(other);
+    daemon_wait_workers(daemon, row == 0 ? 1 : 2);
+}
+
+/* A new process knows nothing of the editor's documents: the editor has to begin anew. */
+TEST(agents_lsp_crash_ends_the_connection)
+{
+    struct daemon *daemon = START(.pools = SERVERS("1"));
+    for (int i = 0; i < 8; i++) { /* more than max_restarts */
+        struct client *client = client_connect(daemon);
+        client_request(client, "1", NULL, "no_answer", NULL);
+        client_request(client, "2", NULL, "die", NULL);
+        client_error(client, "1", -32000, DIED);
+        client_error(client, "2", -32000, DIED);
+        client_expect_eof(client);
+        client_close(client);
+    }
+    client_expect_quiet(client_connect(daemon));
+}
+
+/* In stdio mode the daemon ends with the only server. */
+TEST(agents_lsp_exit_ends_stdio_mode)
+{
+    struct daemon *daemon = START(.mode = SETUP_STDIO, .pools = SERVERS("0"));
+    struct client *client = client_stdio(daemon);
+    client_expect_quiet(client);
+    client_send(client, "{'jsonrpc':'2.0','method':'die','params':{'code':0}}");
+    client_expect_eof(client);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+}
+
+/* A request that took too long is cancelled as in LSP. */
+TEST(agents_lsp_requests_are_cancelled)
+{
+    struct daemon *daemon = START(.pools = SERVERS("0,'request_timeout_sec':1"));
+    struct client *client = client_connect(daemon);
+    client_request(client, "4", NULL, "no_answer", NULL);
+    client_error(client, "4", -32001, "timed out");
+    struct span note = client_ask(client, "1", NULL, "last_note", NULL);
+    ck_assert_msg(span_is(note, "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\","
+                                "\"params\":{\"id\":4}}"),
+                  "%.*s", SHOWN(note));
+}
+
 int main(void)
 {
     return harness_main("agents: exclusive");

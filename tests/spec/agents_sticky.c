@@ -297,8 +297,6 @@ static const struct {
                           "\"params\":{\"requestId\":4}}"},
     {",'protocol':'acp'", "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\","
                           "\"params\":{\"requestId\":4}}"},
-    {",'protocol':'lsp'", "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancelRequest\","
-                          "\"params\":{\"id\":4}}"},
     {"", "null"},
 };
 
@@ -344,9 +342,9 @@ TEST(agents_cancelled_id_is_free_in_the_end)
 }
 
 /* Where clients of a protocol share a process, no client waits for another one's id. */
-TEST_ROWS(agents_shared_protocol_rewrites_ids, 6)
+TEST_ROWS(agents_shared_protocol_rewrites_ids, 4)
 {
-    static const char *const protocols[] = {"mcp", "acp", "lsp"};
+    static const char *const protocols[] = {"mcp", "acp"};
     const char *pool = test_format(AGENTS(1, "'protocol':'%s','clients':'%s'"), protocols[row / 2],
                                    row % 2 == 0 ? "sticky" : "shared");
     struct daemon *daemon = START(.pools = pool);

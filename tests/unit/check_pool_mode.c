@@ -39,7 +39,7 @@ static const struct {
     {"'session': 'params.sessionId'", "- shared params preserve 0 10 0"},
     {"'ids': 'rewrite'", "- shared top rewrite 0 10 0"},
     {"'request_timeout_sec': 1", "- shared top preserve 0 10 1"},
-    {"'protocol': 'lsp', 'clients': 'shared'", "lsp shared top rewrite 1 10 0"},
+    {"'protocol': 'lsp', 'clients': 'exclusive'", "lsp exclusive top preserve 1 10 0"},
     {"'clients': 'exclusive', 'session': 'params.sessionId', 'ids': 'rewrite', 'spare': 1, "
      "'busy_timeout_sec': 3, 'request_timeout_sec': 4",
      "- exclusive params rewrite 1 3 4"},
@@ -64,6 +64,10 @@ START_TEST(mode_is_read)
 }
 END_TEST
 
+#define EXCLUSIVE                                                                                  \
+    "must be \"exclusive\" with \"protocol\": \"lsp\": a language server keeps the documents of "  \
+    "one editor"
+
 static const struct {
     const char *members, *problem;
 } wrong[] = {
@@ -72,6 +76,10 @@ static const struct {
     {"'session': 'params'", "13: pools[0].session: must be \"sessionId\" or \"params.sessionId\""},
     {"'ids': 'Rewrite'", "9: pools[0].ids: must be \"preserve\" or \"rewrite\""},
     {"'protocol': ''", "14: pools[0].protocol: must be \"mcp\", \"acp\" or \"lsp\""},
+    {"'clients': 'sticky', 'protocol': 'lsp'", "13: pools[0].clients: " EXCLUSIVE},
+    {"'protocol': 'lsp', 'clients': 'shared'", "32: pools[0].clients: " EXCLUSIVE},
+    {"'protocol': 'lsp', 'clients': 'x'",
+     "32: pools[0].clients: must be \"shared\", \"sticky\" or \"exclusive\""},
     {"'spare': -1", "11: pools[0].spare: must be an integer >= 0"},
     {"'spare': 1025", "11: pools[0].spare: must be an integer <= 1024"},
     {"'busy_timeout_sec': 86401", "22: pools[0].busy_timeout_sec: must be an integer <= 86400"},
