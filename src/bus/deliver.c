@@ -279,6 +279,18 @@ static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct de
         deliver_error(from, message->id, decision->code, decision->text);
 }
 
+void deliver_lost_answer(struct endpoint *worker, const struct message *message,
+                         const char *problem)
+{
+    struct stdio_bus *bus = worker->bus;
+    struct decision decision UNINITIALIZED;
+
+    decision_begin(&decision, &bus->router, &worker->peer, message);
+    to_client_lost(&decision, problem);
+    if (decision.action == ACTION_FAIL)
+        fail_request(bus, &decision);
+}
+
 void deliver_message(struct endpoint *from, const struct message *message)
 {
     struct stdio_bus *bus = from->bus;

@@ -9,6 +9,11 @@
 /* Delivers a message of a client or a worker, or pauses its endpoint. */
 void deliver_message(struct endpoint *from, const struct message *message);
 
+/* A worker's answer that cannot be forwarded, because of the problem: whoever waits for it gets an
+ * error. Of the message its id alone counts. */
+void deliver_lost_answer(struct endpoint *worker, const struct message *message,
+                         const char *problem);
+
 /* Queues a line of the daemon's own. STDIO_BUS_ERR when memory is out. */
 int deliver_line(struct endpoint *to, struct slice line);
 

@@ -53,6 +53,36 @@ static void on_refused(struct connection *connection, enum frame_fault fault, co
     log_warn(bus_of(worker)->log, context(worker), "refused a frame of its output: %s", problem);
 }
 
+/* Reads what the scanner has seen of a line that is no message. False: not even its beginning. */
+static bool read_fields(const struct scanner *scanner, struct slice line, struct message *message,
+                        struct message_scratch *scratch)
+{
+    bool in_object = scanner->depth > 0 || scanner->error == SCAN_ERROR_TRAILING;
+
+    if (in_object)
+        (void)message_from_scan(message, line, &scanner->fields, scratch);
+    return in_object;
+}
+
+/* If the line was to be an answer, its client would wait in vain. */
+static void skip(struct worker *worker, const struct message *message, struct slice line,
+                 const char *problem)
+{
+    stream_skipped(&worker->stream.connection, line, problem);
+    if (message != NULL && message_is_response(message) && message->id.type != ID_NONE)
+        deliver_lost_answer(&worker->stream.endpoint, message, problem);
+}
+
+static void on_skipped(struct connection *connection, struct slice line, const char *problem)
+{
+    struct worker *worker = worker_of(connection);
+    struct message_scratch scratch UNINITIALIZED;
+    struct message message UNINITIALIZED;
+    bool begun = read_fields(&worker->stream.scanner, line, &message, &scratch);
+
+    skip(worker, begun ? &message : NULL, line, problem);
+}
+
 static void on_unacceptable(struct stream *stream, const struct message *message,
                             enum message_problem problem)
 {
@@ -62,7 +92,7 @@ static void on_unacceptable(struct stream *stream, const struct message *message
     if (!connection->has_lines)
         on_refused(connection, FRAME_FAULT_TYPE, text);
     else if (connection->skips_bad_lines)
-        stream_skipped(connection, message->bytes, text);
+        skip(worker_of(connection), message, message->bytes, text);
     else
         on_malformed(connection, FRAME_FAULT_SYNTAX, text);
 }
@@ -108,7 +138,7 @@ static void on_connection_failed(struct connection *connection, enum connection_
         .connection = {                                                                            \
             .frame = stream_read,                                                                  \
             .malformed = on_malformed,                                                             \
-            .skipped = stream_skipped,                                                             \
+            .skipped = on_skipped,                                                                 \
             .refused = on_refused,                                                                 \
             .ended = on_ended,                                                                     \
             .full = deliver_full,                                                                  \

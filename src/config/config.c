@@ -80,7 +80,8 @@ static bool build_pool(struct pool_config *pool, const struct json_value *object
     pool->instances = (unsigned)instances;
     pool->framing = framing_of(document_member(object, "framing"));
     pool_mode_read(&pool->mode, object);
-    pool->skip_bad_output = on_bad_output != NULL && strcmp(on_bad_output->text.data, "skip") == 0;
+    pool->skip_bad_output = on_bad_output != NULL ? strcmp(on_bad_output->text.data, "skip") == 0
+                                                  : pool->mode.protocol != PROTOCOL_UNKNOWN;
     pool->no_new_privs = is_set(object, "no_new_privs", true);
     pool->no_core = is_set(object, "core", false);
     pool->envp = environment_build(object);

@@ -115,7 +115,8 @@ __attribute__((noinline)) static bool answer_sessions(struct decision *decision,
     return true;
 }
 
-static void answer(struct decision *decision)
+/* The request that the message answers. NULL: nobody waits for the answer, and it was discarded. */
+static inline struct request *answered(struct decision *decision)
 {
     struct router *router = decision->router;
     struct request *request = NULL;
@@ -136,7 +137,19 @@ static void answer(struct decision *decision)
             decision_discard(decision, ACTION_DROP, "response to a request that was given up");
         decision->from->given_up--;
         waiting_late_answer(router, request);
-    } else if (request->asker->full) {
+    } else {
+        return request;
+    }
+    return NULL;
+}
+
+static void answer(struct decision *decision)
+{
+    struct request *request = answered(decision);
+
+    if (request == NULL)
+        return;
+    if (request->asker->full) {
         decision_hold(decision, &request->asker->waiting);
     } else if (request->extras == NULL || answer_sessions(decision, request)) {
         decision->answered = request;
@@ -320,4 +333,12 @@ void to_client(struct decision *decision)
         decision_end_hold(decision);
     if (decision->action != ACTION_BROADCAST && decision->action != ACTION_HOLD)
         worker->broadcast = 0; /* the clients that had not got the message have left */
+}
+
+void to_client_lost(struct decision *decision, const char *problem)
+{
+    struct request *request = answered(decision);
+
+    if (request != NULL)
+        decision_fail(decision, request, "the answer of the worker cannot be read: %s", problem);
 }

@@ -7,4 +7,8 @@
 /* Decides about a worker's message. */
 void to_client(struct decision *decision);
 
+/* Decides about a worker's answer that cannot be forwarded because of the problem, and of which
+ * only the id counts: FAIL, or nobody waits for it. */
+void to_client_lost(struct decision *decision, const char *problem);
+
 #endif

@@ -425,6 +425,12 @@ START_TEST(test_on_bad_output)
     ck_assert(!config.pools[0].skip_bad_output);
     expect_pool(FIRST "\"command\": \"/bin/cat\", \"on_bad_output\": \"skip\"", "");
     ck_assert(config.pools[0].skip_bad_output);
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"protocol\": \"mcp\"", "");
+    ck_assert(config.pools[0].skip_bad_output);
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"protocol\": \"mcp\", "
+                      "\"on_bad_output\": \"terminate\"",
+                "");
+    ck_assert(!config.pools[0].skip_bad_output);
 }
 END_TEST
 
