@@ -24,7 +24,9 @@ enum request_state {
 #define REQUEST_TEXT_INLINE 40
 
 #define PENDING_DIGITS 10
-#define PENDING_NUMBER_LAST 2147483646u /* any peer can read it as an integer */
+#define PENDING_NUMBER_LAST 2147483644u
+#define PENDING_NUMBER_OF_NONE 2147483646u /* no request has it; any peer can read it, and the next,
+                                            * as an integer */
 
 struct request {
     struct pending *table;

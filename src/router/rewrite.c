@@ -184,9 +184,7 @@ static void edit_tokens(struct decision *decision, const struct tokens *tokens, 
 
 bool rewrite_notification(struct decision *decision, struct peer *worker)
 {
-    struct new_request number UNINITIALIZED;
     struct tokens tokens UNINITIALIZED;
-    char text[PENDING_DIGITS] UNINITIALIZED;
 
     if ((decision->fields.present & ANY_TOKEN) == 0 || !worker->pool->reads_tokens)
         return true;
@@ -194,10 +192,8 @@ bool rewrite_notification(struct decision *decision, struct peer *worker)
         decision_discard(decision, ACTION_DISCARD, UNREADABLE_TOKEN);
         return false;
     }
-    if (worker->pool->mode.rewrite_ids) {
-        take_number(decision, &decision->router->from_clients, worker, &number, text);
-        edit_tokens(decision, &tokens, number.number);
-    }
+    if (worker->pool->mode.rewrite_ids)
+        edit_tokens(decision, &tokens, PENDING_NUMBER_OF_NONE);
     return true;
 }
 
@@ -309,7 +305,7 @@ static uint32_t number_in(struct slice text)
             return 0;
         number = number * 10 + (uint64_t)(text.data[i] - '0');
     }
-    return number <= PENDING_NUMBER_LAST + 1 ? (uint32_t)number : 0;
+    return number <= PENDING_NUMBER_OF_NONE + 1 ? (uint32_t)number : 0;
 }
 
 static uint32_t number_of(struct message_id id)
@@ -338,7 +334,8 @@ bool rewrite_may_be_number(const struct decision *decision, const struct peer *a
     uint32_t which, number = number_of_token(decision->subject_id, &which);
 
     return decision->subject_id.type == ID_NONE ||
-           (number > 0 && (number <= answerer->last_number || answerer->numbers_reused));
+           (number > 0 && (number <= answerer->last_number || answerer->numbers_reused ||
+                           number == PENDING_NUMBER_OF_NONE));
 }
 
 /* The request of which the sender was given this token, and which one it is. */
