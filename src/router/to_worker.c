@@ -218,15 +218,37 @@ static bool is_kept_back(struct decision *decision, const struct peer *worker)
     return true;
 }
 
+#define QUESTIONS_READ 64
+
+/* Whether the worker waits for another client's reply to a question whose id is of another type:
+ * libraries take "7" for 7, and null for 0. Of very many questions one is assumed to be such. */
+static bool has_question_of_other_type(const struct decision *decision, const struct peer *worker)
+{
+    const struct list_node *node = worker->asked.head.next;
+    int i;
+
+    for (i = 0; i < QUESTIONS_READ && node != &worker->asked.head; i++, node = node->next) {
+        const struct request *question = list_entry(node, struct request, in_asker);
+
+        if (question->answerer != decision->from &&
+            question->asker_id.type != decision->message->id.type)
+            return true;
+    }
+    return node != &worker->asked.head;
+}
+
 /* A worker's question is answered by the client that was asked. A plain pool gets all other replies
  * as they are (spec 6.1, 4.3.3). */
 static bool answers_for_another(struct decision *decision, const struct peer *worker)
 {
     const struct pending *questions = &decision->router->from_workers;
     const struct message *message = decision->message;
+    bool has_id = message->id.type != ID_NONE;
 
-    if (message->id.type == ID_NONE ||
-        pending_by_asker(questions, worker, message->id, decision->id_hash) == NULL)
+    if (!has_id && !decision->is_reply)
+        return false;
+    if ((!has_id || pending_by_asker(questions, worker, message->id, decision->id_hash) == NULL) &&
+        !has_question_of_other_type(decision, worker))
         return false;
     if (decision->asks)
         decision_refuse(decision, JSONRPC_INVALID_REQUEST, "a result or error in a request");

@@ -150,7 +150,8 @@ TEST(design_long_output_is_skipped)
     struct daemon *daemon = START(.pools = SKIPPING(""), .limits = "'max_input_buffer':1024");
     struct client *client = client_connect(daemon);
     long pid = client_pid(client, "1", NULL);
-    client_request(client, "2", NULL, "big", "{'size':5000000}"); /* its answer is lost */
+    client_request(client, "2", NULL, "big", "{'size':5000000}");
+    client_error(client, "2", -32000, "message exceeds max_input_buffer");
     ck_assert_int_eq(client_pid(client, "3", NULL), pid);
     daemon_wait_log(daemon, "skipped .*: message exceeds max_input_buffer: ");
 }

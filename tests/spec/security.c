@@ -135,6 +135,8 @@ TEST(security_any_worker_reaches_any_session)
 
 /* With the session or without it, and as a request that has a result. */
 static const char *const forgeries[] = {
+    "{'id':'7','result':'forged'}",
+    "{'id':'7','sessionId':'s','result':'forged'}",
     "{'id':7,'sessionId':'s','result':'forged'}",
     "{'id':7,'result':'forged'}",
     "{'id':7.0,'error':'forged'}",

@@ -317,6 +317,28 @@ TEST(reply_to_anothers_question_is_discarded)
     expect_forward(give(b, response("1")), &workers[0]); /* as the specification has it */
 }
 
+/* Libraries take "7" for 7, and null for 0. row: the type of the worker's id. */
+TEST_ROWS(reply_with_an_id_of_another_type_answers_for_nobody, 2)
+{
+    struct peer *a = add_client(), *b = add_client();
+    struct message question = request("7"), odd = response("7"), right = response("7");
+    struct message none = response("7");
+
+    question.id.type = right.id.type = row == 0 ? ID_NUMBER : ID_STRING;
+    odd.id.type = row == 0 ? ID_STRING : ID_NUMBER;
+    none.id = (struct message_id){ID_NONE, {NULL, 0}};
+    add_pool("a", 1);
+    give(a, in_session(notification(), "s"));
+    expect_forward(give(b, odd), &workers[0]);
+    expect_forward(give(&workers[0], in_session(question, "s")), a);
+    expect_discard(give(b, odd));
+    expect_discard(give(b, in_session(odd, "s")));
+    expect_discard(give(b, none));
+    expect_forward(give(a, odd), &workers[0]); /* as the specification has it */
+    expect_forward(give(a, right), &workers[0]);
+    expect_forward(give(b, odd), &workers[0]);
+}
+
 TEST(worker_that_reuses_its_id_is_refused)
 {
     struct peer *a = add_client(), *b = add_client();
