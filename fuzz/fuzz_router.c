@@ -41,6 +41,7 @@ struct run {
 };
 
 static const struct message_id ids[MODEL_IDS] = {
+    /* MODEL_NUMBERS of them are numbers. */
     {ID_NUMBER, {"0", 1}},
     {ID_NUMBER, {"1", 1}},
     {ID_STRING, {"1", 1}},

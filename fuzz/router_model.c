@@ -41,6 +41,28 @@ static bool has_asked(const struct model *model, int asker, int id)
     return false;
 }
 
+/* Whether this message, which is not what the worker waits for, could be taken for the reply of
+ * another client: by its id, or by an id of another type. */
+static bool may_pass_for_reply(const struct model *model, int from, int worker,
+                               const struct model_message *message)
+{
+    size_t i;
+
+    if (!message->has_result || (message->id == NOBODY && message->has_method))
+        return false;
+    if (message->id != NOBODY && has_asked(model, worker, message->id))
+        return true;
+    for (i = 0; i < model->request_count; i++) {
+        const struct model_request *request = &model->requests[i];
+
+        if (request->asker == worker && request->answerer != from &&
+            (message->id == NOBODY ||
+             (request->id < MODEL_NUMBERS) != (message->id < MODEL_NUMBERS)))
+            return true;
+    }
+    return false;
+}
+
 size_t model_count_sessions(const struct model *model)
 {
     size_t count = 0;
@@ -242,9 +264,8 @@ static struct prediction predict_from_client(const struct model *model, int from
         prediction = held(bound, true);
     else
         prediction = forwarded(bound);
-    if (prediction.action == ACTION_FORWARD && message->has_result && message->id != NOBODY &&
-        has_asked(model, prediction.to, message->id)) {
-        /* It would be a reply to what that worker asked another client. */
+    if (prediction.action == ACTION_FORWARD &&
+        may_pass_for_reply(model, from, prediction.to, message)) {
         prediction.action = asks ? ACTION_REFUSE : ACTION_DISCARD;
         prediction.code = JSONRPC_INVALID_REQUEST;
         return prediction;

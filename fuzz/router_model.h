@@ -14,6 +14,7 @@
 #define MODEL_CLIENTS 6
 #define MODEL_ACTORS (MODEL_WORKERS + MODEL_CLIENTS)
 #define MODEL_IDS 5
+#define MODEL_NUMBERS 2 /* the first ids; the others are strings */
 #define MODEL_SESSIONS 4
 #define MODEL_POOLS 2
 #define MODEL_LIMIT_MAX 8 /* of requests and sessions */

@@ -93,8 +93,8 @@ TEST(security_tokens_of_others_get_no_progress)
     expect_member(result, "params.workDoneToken", "'6#'");
     client_send(b, "{'id':null,'method':'x','params':{'workDoneToken':2}}");
     result = client_ask(b, "2", NULL, "last_note", NULL);
-    expect_member(result, "params.workDoneToken", "8");
-    client_send(b, SAY("{'method':'$/progress','params':{'token':8}}"));
+    expect_member(result, "params.workDoneToken", "2147483646");
+    client_send(b, SAY("{'method':'$/progress','params':{'token':2147483646}}"));
     client_request(b, "3", NULL, "echo", test_format("{'workDoneToken':'%0129d'}", 0));
     client_error(b, "3", -32602, "progress token");
     client_expect_quiet(b);
