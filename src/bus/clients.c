@@ -380,6 +380,7 @@ int clients_add_stdio(struct stdio_bus *bus)
         .fd_in = STDIN_FILENO,
         .fd_out = STDOUT_FILENO,
         .borrowed = true,
+        .splits_arrays = bus->options.config->splits_arrays,
     };
     struct origin origin;
     struct client *client;

@@ -40,8 +40,11 @@ static void admit(struct client *client)
 /* From now on the client's input is in its framing, and so is what it is sent. */
 static void let_in(struct client *client)
 {
+    const struct bus_options *options = &bus_of(client)->options;
+
     clients_leave_gate(client);
-    stream_hand_over(&client->stream, &clients_handler, bus_of(client)->options.framing);
+    stream_hand_over(&client->stream, &clients_handler, options->framing,
+                     options->config->splits_arrays);
 }
 
 static void turn_away(struct client *client, const char *problem)
@@ -152,6 +155,7 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
                                      .framing = bus->options.framing,
                                      .fd_in = fd,
                                      .fd_out = fd,
+                                     .splits_arrays = bus->options.config->splits_arrays,
                                      .wary = true};
     struct client *client = NULL;
     char text[ADMISSION_TEXT_MAX];
@@ -163,6 +167,7 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
     if (asked) {
         options.handler = &gate_handler;
         options.framing = NULL;
+        options.splits_arrays = false;
         options.max_body = TOKEN_LINE_MAX;
     }
     if (refused)

@@ -117,9 +117,14 @@ static bool build(struct config *config, const struct json_value *root)
     config->pools = calloc(pools->count, sizeof *config->pools);
     if (config->pools == NULL)
         return false;
+    config->splits_arrays = true;
     for (pool = pools->first; pool != NULL; pool = pool->next) {
-        if (!build_pool(&config->pools[config->pool_count++], pool))
+        struct pool_config *built = &config->pools[config->pool_count++];
+
+        if (!build_pool(built, pool))
             return false;
+        if (built->mode.protocol == PROTOCOL_UNKNOWN)
+            config->splits_arrays = false;
     }
     return true;
 }

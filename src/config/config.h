@@ -35,6 +35,8 @@ struct config {
     char *token_file;                     /* of the TCP clients' token; NULL: none */
     bool open;                            /* TCP clients of other machines need none */
     bool strict;                          /* the daemon makes up no messages */
+    bool splits_arrays;                   /* a client's line may be an array: every pool has a
+                                           * protocol */
 };
 
 /* Reads and checks the file. Returns STDIO_BUS_OK, or STDIO_BUS_EINVAL after at least one error was

@@ -13,14 +13,20 @@ int stream_error_code(enum frame_fault fault)
     return fault == FRAME_FAULT_SYNTAX ? JSONRPC_PARSE_ERROR : JSONRPC_INVALID_REQUEST;
 }
 
-/* Some readers of lines take a carriage return for the end of a line, and what follows it for a
- * message of its own. The line at hand keeps only the one before its newline. */
-__attribute__((cold)) static void blank_returns(struct connection *connection, size_t len)
+/* The object at hand becomes a line without brackets of an array around it. Some readers of lines
+ * take a carriage return for the end of a line, and what follows it for a message of its own; so
+ * only one before the newline stays. */
+__attribute__((cold)) static void make_line(struct connection *connection, size_t len)
 {
-    char *line = connection->input->data + connection->input->start;
+    char *line = connection->input->data + connection->input->start, *before = line;
 
-    if (len > 1 && line[len - 2] == '\r')
-        len -= 2;
+    for (; *before != '{'; before++) {
+        if (*before == '[')
+            *before = ' ';
+    }
+    line[--len] = '\n';
+    if (line[len - 1] == '\r')
+        len--;
     splice_blank(line, len, '\r');
 }
 
@@ -31,8 +37,8 @@ void stream_read(struct connection *connection, struct slice body)
     struct message message UNINITIALIZED;
     enum message_problem problem;
 
-    if (stream->scanner.fields.may_have_returns && connection->has_lines)
-        blank_returns(connection, body.len);
+    if (stream->scanner.fields.untidy && connection->has_lines)
+        make_line(connection, body.len);
     problem = message_from_scan(&message, body, &stream->scanner.fields, &scratch);
     if (problem == MESSAGE_OK)
         stream->handler->message(&stream->endpoint, &message);
@@ -129,14 +135,16 @@ int stream_open(struct stream *stream, struct transport *transport,
 
     ASSERT(stream->endpoint.ops == &stream_ops);
     stream->handler = options->handler;
+    stream->scanner.splits_arrays = options->splits_arrays;
     stream->skipped = 0;
     stream->resumed = false;
     return connection_open(&stream->connection, transport, &connection);
 }
 
 void stream_hand_over(struct stream *stream, const struct stream_handler *handler,
-                      const struct framing *framing)
+                      const struct framing *framing, bool splits_arrays)
 {
     stream->handler = handler;
+    stream->scanner.splits_arrays = splits_arrays;
     connection_hand_over(&stream->connection, &handler->connection, framing);
 }

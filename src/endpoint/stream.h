@@ -36,6 +36,7 @@ struct stream_options {
     int fd_in, fd_out;
     bool borrowed;        /* the descriptors stay the caller's */
     bool skips_bad_lines; /* lines that are no message are logged instead of reported */
+    bool splits_arrays;   /* a line may be an array of messages */
     bool wary;            /* of an unknown peer */
 };
 
@@ -48,9 +49,9 @@ int stream_open(struct stream *stream, struct transport *transport,
                 const struct stream_options *options);
 
 /* What follows the message at hand, if any, goes to another handler, in another framing
- * (connection_hand_over). The message is dead. */
+ * (connection_hand_over), and lines may be arrays or not. The message is dead. */
 void stream_hand_over(struct stream *stream, const struct stream_handler *handler,
-                      const struct framing *framing);
+                      const struct framing *framing, bool splits_arrays);
 
 /* For connection_handler: reads a frame as a message; logs that a line is skipped, and counts
  * it. */

@@ -19,13 +19,16 @@ static void reset_body(void *state, bool sized)
     struct scanner *scanner = state;
 
     scanner_reset(scanner);
-    scanner->multiline = sized;
+    if (sized)
+        scanner->form = SCAN_SIZED;
+    else if (scanner->splits_arrays)
+        scanner->form = SCAN_LINE_OR_ARRAY;
 }
 
 static enum body_status refuse_body(const struct scanner *scanner, struct frame *frame)
 {
     /* In a sized body a newline is no end, only a wrong byte inside a token. */
-    bool cut_by_newline = scanner->multiline && scanner->error == SCAN_ERROR_CUT;
+    bool cut_by_newline = scanner->form == SCAN_SIZED && scanner->error == SCAN_ERROR_CUT;
 
     frame->problem = scan_error_text(cut_by_newline ? SCAN_ERROR_SYNTAX : scanner->error);
     return scanner->error == SCAN_ERROR_TRAILING ? BODY_TRAILING : BODY_INVALID;
@@ -41,7 +44,7 @@ static enum body_status run_body(void *state, struct slice input, struct frame *
     frame->consumed = scanner->position;
     if (status == SCAN_INVALID)
         return refuse_body(scanner, frame);
-    scanner_reset(scanner);
+    scanner_next(scanner);
     return status == SCAN_MESSAGE ? BODY_WHOLE : BODY_BLANK;
 }
 

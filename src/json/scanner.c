@@ -29,10 +29,10 @@ __attribute__((cold)) static position unexpected(struct scanner *s, position p,
                                                  enum scan_error error)
 {
     if (*p == '\r') {
-        s->fields.may_have_returns = true;
+        s->fields.untidy = true;
         return p + 1;
     }
-    return *p == '\n' && s->multiline ? p + 1 : unexpected_in_token(s, p, error);
+    return *p == '\n' && s->form == SCAN_SIZED ? p + 1 : unexpected_in_token(s, p, error);
 }
 
 static position unexpected_in_string(struct scanner *s, position p, enum scan_error error)
@@ -49,15 +49,31 @@ static position before_object(struct scanner *s, const struct input *in, positio
     p = skip_space(in, p);
     if (p == in->end)
         return p;
-    if (*p == '\n' && !s->multiline) {
+    if (*p == '\n' && s->form < SCAN_IN_ARRAY) {
         s->state = AT_BLANK_END;
         return p;
+    }
+    if (*p == '[' && s->form == SCAN_LINE_OR_ARRAY) {
+        s->form = SCAN_IN_ARRAY;
+        return p + 1;
     }
     if (*p != '{')
         return unexpected(s, p, SCAN_ERROR_NOT_OBJECT);
     memset(&s->fields, 0, sizeof s->fields);
-    s->fields.may_have_returns = p > in->start;
+    s->fields.untidy = p > in->start;
     return open_level(s, p);
+}
+
+/* What is no newline after an object. */
+__attribute__((cold)) static position after_element(struct scanner *s, position p)
+{
+    if (s->form != SCAN_IN_ARRAY || (*p != ',' && *p != ']'))
+        return unexpected(s, p, SCAN_ERROR_TRAILING);
+    if (*p == ']')
+        s->form = SCAN_LINE_OR_ARRAY;
+    s->fields.untidy = true;
+    s->state = AT_MESSAGE_END;
+    return p;
 }
 
 static position after_object(struct scanner *s, const struct input *in, position p)
@@ -65,8 +81,8 @@ static position after_object(struct scanner *s, const struct input *in, position
     p = skip_space(in, p);
     if (p == in->end)
         return p;
-    if (*p != '\n' || s->multiline)
-        return unexpected(s, p, SCAN_ERROR_TRAILING);
+    if (*p != '\n' || s->form >= SCAN_IN_ARRAY)
+        return after_element(s, p);
     s->state = AT_MESSAGE_END;
     return p;
 }
@@ -362,13 +378,18 @@ static position step(struct scanner *s, struct input *in, position p)
     }
 }
 
-void scanner_reset(struct scanner *scanner)
+void scanner_next(struct scanner *scanner)
 {
     scanner->position = 0;
     scanner->error = SCAN_ERROR_NONE;
     scanner->state = BEFORE_OBJECT;
-    scanner->multiline = false;
     scanner->depth = 0;
+}
+
+void scanner_reset(struct scanner *scanner)
+{
+    scanner_next(scanner);
+    scanner->form = SCAN_LINE;
 }
 
 enum scan_status scanner_end(struct scanner *scanner)

@@ -30,7 +30,7 @@ struct scan_field {
 struct scan_fields {
     struct scan_field id, session_id, method, pool;
     bool has_result, has_error; /* the key is there, whatever its value */
-    bool may_have_returns;      /* otherwise no carriage return is between tokens */
+    bool untidy; /* otherwise the message is an object and perhaps spaces, tabs and a newline */
 };
 
 /* The decoded text of a string: in `message`, or in `to` where it has escapes. False if it is
@@ -48,7 +48,8 @@ static inline bool scan_field_string(const struct scan_field *field, struct slic
 
 enum scan_status {
     SCAN_MORE,    /* all bytes were read; more are needed */
-    SCAN_MESSAGE, /* a whole message: scanner->position bytes, its newline included */
+    SCAN_MESSAGE, /* a whole message: scanner->position bytes, its newline included, or what else
+                   * ends it */
     SCAN_BLANK,   /* a line of white space only: scanner->position bytes, its newline included */
     SCAN_INVALID  /* malformed: scanner->error is the reason, scanner->position the wrong byte */
 };
@@ -68,6 +69,14 @@ enum scan_error {
     SCAN_ERROR_DEPTH       /* nested deeper than STDIO_BUS_MAX_DEPTH */
 };
 
+/* What ends a message. */
+enum scan_form {
+    SCAN_LINE,          /* a newline */
+    SCAN_LINE_OR_ARRAY, /* the same; but a line may be an array of objects, each a message */
+    SCAN_IN_ARRAY,      /* in such an array: the comma or bracket after the object */
+    SCAN_SIZED          /* the caller (scanner_end): newlines are white space */
+};
+
 /* At most 300 bytes: every connection has one. */
 struct scanner {
     size_t position;           /* of the next byte, from the first byte of the message */
@@ -81,25 +90,29 @@ struct scanner {
     unsigned char utf8_low, utf8_high; /* bounds of the next byte of a UTF-8 sequence */
     bool in_key;                       /* the string being read is a key */
     bool token_escaped;                /* the string being read contains a backslash */
-    bool multiline;     /* set by the framing after a reset: newlines are white space */
+    unsigned char form; /* enum scan_form: to be set after a reset, and changed by arrays */
+    bool splits_arrays; /* the owner's: lines are SCAN_LINE_OR_ARRAY; not read here */
     unsigned depth;     /* open levels */
     size_t token_start; /* of the key or value being read at the top level */
     uint64_t levels;    /* the innermost 64 levels, lowest bit first; 1 = object, 0 = array */
     uint64_t outer_levels[STDIO_BUS_MAX_DEPTH / 64 - 1]; /* the others */
 };
 
-/* Prepares for a new message. `fields` stay as they are until the next scanner_run. */
+/* Prepares for a new message, a line. `fields` stay as they are until the next scanner_run. */
 void scanner_reset(struct scanner *scanner);
+
+/* The same for the message that follows in the same form. */
+void scanner_next(struct scanner *scanner);
 
 /* Goes on with a message of which `len` bytes are there. `message` is its first byte: the bytes
  * of earlier calls come again (same content, perhaps elsewhere in memory), followed by new bytes,
  * which may belong to later messages. Reads nothing after them. The first wrong byte is reported
- * as soon as it is there. After MESSAGE, BLANK or INVALID, scanner_reset comes before the next
- * call. */
+ * as soon as it is there. After MESSAGE or BLANK, scanner_reset or scanner_next comes before the
+ * next call; INVALID stays until then. */
 enum scan_status scanner_run(struct scanner *scanner, const char *message, size_t len);
 
-/* Ends a multiline message whose bytes were all given to scanner_run, which returned SCAN_MORE.
- * Returns SCAN_MESSAGE, or SCAN_INVALID if the object is not complete. */
+/* Ends a message of the form SCAN_SIZED whose bytes were all given to scanner_run, which returned
+ * SCAN_MORE. Returns SCAN_MESSAGE, or SCAN_INVALID if the object is not complete. */
 enum scan_status scanner_end(struct scanner *scanner);
 
 /* The reason of SCAN_INVALID in words ("invalid UTF-8"). Static. */

@@ -48,8 +48,11 @@ struct worker *pool_add_worker(struct pool *pool, unsigned number, const struct 
         .no_new_privs = config->no_new_privs,
         .no_core = config->no_core,
     };
-    worker->framing = config->framing;
-    worker->skips_bad_output = config->skip_bad_output;
+    worker->options = (struct stream_options){
+        .framing = config->framing,
+        .skips_bad_lines = config->skip_bad_output,
+        .splits_arrays = config->mode.protocol != PROTOCOL_UNKNOWN,
+    };
     worker->stream.endpoint.is_worker = true;
     if (worker_init(worker, transport, host) != STDIO_BUS_OK) {
         free(worker);

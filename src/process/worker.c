@@ -99,11 +99,7 @@ static void exec_readable(void *user_data, unsigned events)
 
 int worker_start(struct worker *worker)
 {
-    struct stream_options options = {
-        .handler = worker->host->stream,
-        .framing = worker->framing,
-        .skips_bad_lines = worker->skips_bad_output,
-    };
+    struct stream_options options = worker->options;
     struct process process;
     int error;
 
@@ -112,6 +108,7 @@ int worker_start(struct worker *worker)
         return STDIO_BUS_ERR;
     worker->output_ended = false;
     worker->after_end = WORKER_RESTARTS;
+    options.handler = worker->host->stream;
     options.fd_in = process.fd_from;
     options.fd_out = process.fd_to;
     set_context(worker);

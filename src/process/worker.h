@@ -63,8 +63,7 @@ struct worker {
     unsigned number; /* the Worker ID (spec 3.3.6), from 1 on */
     const char *pool_id;
     struct program program;
-    const struct framing *framing; /* NULL: NDJSON */
-    bool skips_bad_output;         /* "on_bad_output": "skip" */
+    struct stream_options options; /* but for the handler and the descriptors */
     enum worker_state state;
     struct child child;
     bool executed; /* exec has succeeded at least once */
@@ -74,8 +73,8 @@ struct worker {
     struct timer deadline;
 };
 
-/* Prepares a zeroed worker whose number, pool, program, framing, skips_bad_output and bus are
- * set: STOPPED. STDIO_BUS_ERR when memory is out. */
+/* Prepares a zeroed worker whose number, pool, program, options and bus are set: STOPPED.
+ * STDIO_BUS_ERR when memory is out. */
 int worker_init(struct worker *worker, struct transport *transport, const struct worker_host *host);
 
 /* Kills what is left and frees everything. */

@@ -24,9 +24,9 @@ enum request_state {
 #define REQUEST_TEXT_INLINE 40
 
 #define PENDING_DIGITS 10
+/* Any peer can read the numbers as integers. No request has the last one, nor the one after it. */
 #define PENDING_NUMBER_LAST 2147483644u
-#define PENDING_NUMBER_OF_NONE 2147483646u /* no request has it; any peer can read it, and the next,
-                                            * as an integer */
+#define PENDING_NUMBER_OF_NONE 2147483646u
 
 struct request {
     struct pending *table;

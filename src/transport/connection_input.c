@@ -185,7 +185,6 @@ static bool skip_line(struct connection *connection, const char *problem)
     if (newline != NULL) {
         line.len = (size_t)(newline - line.data);
     } else if (line.len < CONNECTION_SHOWN_BYTES) {
-        connection->framing->reset(&connection->framing_state); /* looks at it anew */
         return false;
     }
     connection->handler->skipped(connection, line, problem);

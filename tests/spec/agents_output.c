@@ -102,6 +102,43 @@ TEST_ROWS(agents_client_of_an_unreadable_answer_gets_an_error, 2)
     client_expect_quiet(client);
 }
 
+/* row: sent at once, or byte by byte. */
+TEST_ROWS(agents_array_is_split_into_its_messages, 2)
+{
+    struct daemon *daemon = START(.pools = SHARED_MCP(""));
+    struct client *client = client_connect(daemon), *other = client_connect(daemon);
+    const char *requests = "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"plain\",\"params\":1} ,"
+                           "{\"method\":\"no_answer\"},\r {\"id\":\"b\",\"method\":\"mirror\"}]\n"
+                           "{\"id\":3,\"method\":\"plain\",\"params\":3}\n";
+    client_pid(other, "1", NULL);
+    client_send_chunks(client, requests, strlen(requests), row == 0 ? strlen(requests) : 1);
+    client_expect(client, "{'jsonrpc':'2.0','id':1,'result':1}");
+    /*  {"id":6,"method":"mirror"} after spaces */
+    expect_member(client_result(client, "'b'"), "line",
+                  "'2020"
+                  "7b226964223a362c226d6574686f64223a226d6972726f72227d0a'");
+    client_expect(client, "{'jsonrpc':'2.0','id':3,'result':3}");
+    have_written(
+        client, "4",
+        "[ {\"method\":\"note\"},{\"jsonrpc\":\"2.0\",\"id\":10,\"result\":[{}]},7,{\"x\":1}]\n");
+    client_expect(client, "  {'method':'note'}");
+    client_expect(client, "{'jsonrpc':'2.0','id':4,'result':[{}]}");
+    client_expect(other, "  {'method':'note'}");
+    daemon_wait_log(daemon, "WARN .*skipped output that is no message.*: \"7,");
+    client_expect_quiet(client);
+    client_expect_quiet(other);
+}
+
+/* To the letter: where a pool has no protocol, an array is not acceptable. */
+TEST(agents_array_for_a_plain_pool_is_malformed)
+{
+    struct daemon *daemon = START(.pools = SHARED_MCP("") "," POOL("plain", 1, ""));
+    struct client *client = client_connect(daemon);
+    client_send(client, "[{'id':1,'pool':'p','method':'plain'}]");
+    client_error(client, "null", -32700, "not a JSON object");
+    client_expect_eof(client);
+}
+
 int main(void)
 {
     return harness_main("agents: output");

@@ -93,23 +93,81 @@ static const char *const returns[][2] = {
     {"{\"a\":[\r]\r,\"b\":{\r},\"c\":null\r}\n", "{\"a\":[ ] ,\"b\":{ },\"c\":null }\n"},
 };
 
-/* A carriage return within a line could begin a line of its own for its reader. row: chunk size,
- * held or not, socket or pipes. */
-TEST_ROWS(carriage_returns_in_a_line_become_spaces, 4 * CHUNKS)
+/* Sends the lines, and expects what becomes of them. row: chunk size, held or not, socket or
+ * pipes. */
+static void run_lines(int row, const char *const lines[][2], size_t count, unsigned skipped)
 {
     struct bytes script = {NULL, 0, 0}, messages = {NULL, 0, 0};
     struct owner owner;
     size_t i;
 
-    for (i = 0; i < sizeof returns / sizeof returns[0]; i++) {
-        bytes_add(&script, returns[i][0], strlen(returns[i][0]));
-        bytes_add(&messages, returns[i][1], strlen(returns[i][1]));
+    for (i = 0; i < count; i++) {
+        bytes_add(&script, lines[i][0], strlen(lines[i][0]));
+        bytes_add(&messages, lines[i][1], strlen(lines[i][1]));
     }
     open_either(&owner, row % 2);
+    owner.stream.connection.skips_bad_lines = owner.stream.scanner.splits_arrays = skipped > 0;
+    framing_ndjson.reset(&owner.stream.connection.framing_state);
     owner.hold_mode = row / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
     run_script(&owner, &script, &messages, chunks[row / 4]);
+    ck_assert_uint_eq(owner.stream.skipped, skipped);
     close_owner(&owner);
     bytes_free(&script);
+    bytes_free(&messages);
+}
+
+/* A carriage return within a line could begin a line of its own for its reader. */
+TEST_ROWS(carriage_returns_in_a_line_become_spaces, 4 * CHUNKS)
+{
+    run_lines(row, returns, sizeof returns / sizeof returns[0], 0);
+}
+
+/* Lines that are arrays, and what becomes of them. */
+static const char *const arrays[][2] = {
+    {"[{\"id\":1},{\"id\":2}]\n", " {\"id\":1}\n{\"id\":2}\n"},
+    {" [ {\"a\":[{}]} ,\t{\"b\":\"],[\"}\r]\r\n", "   {\"a\":[{}]} \n\t{\"b\":\"],[\"}\r\n"},
+    {"[{\"id\":3}]\n{\"id\":4}\n", " {\"id\":3}\n{\"id\":4}\n"},
+    {"[]\n", ""},
+    {"[1,{\"id\":5}]\n", ""},
+    {"[{\"id\":6},]\n{}\n", " {\"id\":6}\n{}\n"},
+    {"[{\"id\":7}\n{}\n", "{}\n"},
+    {"[{\"id\":8},\n{}\n", " {\"id\":8}\n{}\n"},
+    {"[{\"id\":9},[{\"id\":10}]]\n", " {\"id\":9}\n"},
+    {"[{\"id\":11}] {\"id\":12\n{}\n", " {\"id\":11}\n{}\n"},
+    {"{\"id\":13},{\"id\":14}\n{\"id\":15}]\n", ""},
+    {"[{\"id\":16}{\"id\":17}]\n", ""},
+};
+
+TEST_ROWS(arrays_are_split_into_messages, 4 * CHUNKS)
+{
+    run_lines(row, arrays, sizeof arrays / sizeof arrays[0], 10);
+}
+
+/* An array needs no more memory than its longest message. */
+TEST_ROWS(array_longer_than_the_limit_of_a_message, 2)
+{
+    struct bytes messages = {NULL, 0, 0};
+    struct owner owner;
+    size_t i;
+
+    limits.max_input_buffer = 2000;
+    open_either(&owner, row);
+    owner.stream.scanner.splits_arrays = true;
+    framing_ndjson.reset(&owner.stream.connection.framing_state);
+    bytes_add(&messages, "[", 1);
+    for (i = 0; i < 1000; i++)
+        add_message(&messages, 2000 - (i == 0), (unsigned)i);
+    bytes_add(&owner.other.to_send, messages.data, messages.len);
+    for (i = 0; i < messages.len; i++) {
+        if (messages.data[i] == '\n')
+            owner.other.to_send.data[i] = i + 1 < messages.len ? ',' : ']';
+    }
+    messages.data[0] = ' ';
+    owner.other.send_chunk = 1000;
+    run_until(&owner, owner.taken.len == messages.len);
+    expect_same_bytes(&owner.taken, &messages);
+    ck_assert_int_eq(owner.malformed_count, 0);
+    close_owner(&owner);
     bytes_free(&messages);
 }
 
