@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "router/departure.h"
+#include "router/shares.h"
 
 struct pool *pool_create(const struct pool_config *config, struct router *router)
 {
@@ -107,10 +108,12 @@ static bool is_dormant(const struct worker *worker)
 void pool_supply(struct pool *pool)
 {
     size_t wanted = pool->group.mode.spare; /* processes without a client */
+    bool presses;
     struct list_node *node, *following;
 
     if (pool->group.mode.clients != CLIENTS_EXCLUSIVE)
         return;
+    presses = shares_press(&pool->group);
     list_each(&pool->group.waiting, node, following)
         wanted++;
     /* There are too many when clients leave while they wait, or while their crashed process is to
@@ -131,7 +134,7 @@ void pool_supply(struct pool *pool)
         if (wanted > 0 && is_dormant(worker)) {
             worker_handle(worker, WORKER_DEADLINE);
             wanted--;
-        } else if (!list_empty(&pool->group.claims)) {
+        } else if (presses) {
             worker_handle(worker, WORKER_HURRY);
         }
     }

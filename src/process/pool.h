@@ -34,7 +34,7 @@ void pool_destroy(struct pool *pool);
 size_t pool_starts(const struct pool *pool);
 
 /* In an exclusive pool: starts the processes that clients wait for and the spare ones, and retires
- * those that no client needs any more. Where clients have a claim, those that end are hurried. */
+ * those that no client needs any more. Those that end are hurried where a claim waits. */
 void pool_supply(struct pool *pool);
 
 #endif

@@ -54,6 +54,21 @@ static const struct peer *client_of(const struct peer *worker)
                : list_entry(worker->bindings.head.next, struct binding, in_worker)->client;
 }
 
+/* Workers that have no client, and may get one: all of them, or without those whose process still
+ * ends after its client has left. */
+static size_t count_unbound(const struct group *pool, bool with_ending)
+{
+    size_t count = 0, i;
+
+    for (i = 0; i < pool->count; i++) {
+        const struct peer *worker = pool->workers[i];
+
+        count += worker->availability != PEER_FAILED && client_of(worker) == NULL &&
+                 (with_ending || worker->origin == NULL);
+    }
+    return count;
+}
+
 static size_t count_serving(const struct group *pool, const struct peer_origin *origin)
 {
     size_t count = 0, i;
@@ -90,7 +105,8 @@ void shares_claim(const struct router *router, struct group *pool, struct peer *
 {
     const struct peer_origin *origin = client->origin;
 
-    if (client->claim != NULL || origin == NULL ||
+    if (client->claim != NULL || origin == NULL || pool->mode.clients != CLIENTS_EXCLUSIVE ||
+        shares_claims(pool) < count_unbound(pool, false) ||
         count_serving(pool, origin) + count_coming_and_going(pool, origin) >=
             share_of_processes(router, pool))
         return;
@@ -114,6 +130,11 @@ size_t shares_claims(const struct group *pool)
     return count;
 }
 
+bool shares_press(const struct group *pool)
+{
+    return shares_claims(pool) > count_unbound(pool, false);
+}
+
 void shares_ending(struct peer *worker, struct peer_origin *origin)
 {
     ASSERT(worker->origin == NULL);
@@ -125,23 +146,12 @@ void shares_ended(struct peer *worker)
     worker->origin = NULL;
 }
 
-/* Workers that have no client, and may get one. */
-static size_t count_unbound(const struct group *pool)
-{
-    size_t count = 0, i;
-
-    for (i = 0; i < pool->count; i++)
-        count += pool->workers[i]->availability != PEER_FAILED &&
-                 client_of(pool->workers[i]) == NULL;
-    return count;
-}
-
 const struct peer_origin *shares_holding_most(const struct router *router, const struct group *pool)
 {
     size_t most = share_of_processes(router, pool), i;
     const struct peer_origin *found = NULL;
 
-    if (shares_claims(pool) <= count_unbound(pool))
+    if (shares_claims(pool) <= count_unbound(pool, true))
         return NULL;
     for (i = 0; i < pool->count; i++) {
         const struct peer *client = client_of(pool->workers[i]);

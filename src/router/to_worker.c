@@ -171,7 +171,6 @@ static void wait_for_leave(struct decision *decision, struct group *pool)
     }
     if (client->hold_until_ms == 0)
         client->hold_until_ms = now_ms + (int64_t)pool->mode.busy_timeout_sec * 1000;
-    shares_claim(decision->router, pool, client);
     decision_hold(decision, &pool->waiting);
     if (decision->action == ACTION_HOLD)
         decision->hold_ms = client->hold_until_ms > now_ms ? client->hold_until_ms - now_ms : 1;
@@ -192,9 +191,12 @@ static struct peer *bind_client(struct decision *decision, struct group *pool)
         decision->from->hold_expired = false; /* the wait for a worker is over, in time */
         return affinity_add(decision->from, worker) == STDIO_BUS_OK ? worker : NULL;
     }
-    if (!any_left)
+    if (!any_left) {
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
-    else if (may_come > 0)
+        return NULL;
+    }
+    shares_claim(decision->router, pool, decision->from);
+    if (may_come > 0)
         decision_hold(decision, &pool->waiting);
     else
         wait_for_leave(decision, pool);

@@ -145,7 +145,8 @@ TEST(claims_of_an_origin_are_at_most_its_share)
     ck_assert_uint_eq(shares_claims(&pools[0]), 1);
     end(&workers[7], PEER_ABSENT);
     expect_action(give(late[2], MESSAGE), ACTION_HOLD);
-    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 2);
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
     end(&workers[7], PEER_READY);
     expect_unchanged(late[2], MESSAGE, &workers[7]);
 }
@@ -160,6 +161,28 @@ TEST(origin_with_ending_processes_keeps_its_share)
     expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
     expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
     ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+}
+
+/* A worker that still ends is claimed, one that comes is not; and not in a sticky pool. */
+TEST(ending_processes_are_claimed)
+{
+    POOL("p", 2, EXCLUSIVE, .busy_timeout_sec = 10);
+    POOL("s", 1, STICKY);
+    take_workers(&one, 2);
+    begin_end(&clients[1], &workers[1]);
+    ck_assert(!shares_press(&pools[0]));
+    expect_action(give(add_client_of(&one), MESSAGE), ACTION_HOLD);
+    ck_assert(!shares_press(&pools[0]));
+    expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
+    ck_assert(shares_press(&pools[0]));
+    ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
+    end(&workers[1], PEER_ABSENT);
+    ck_assert(!shares_press(&pools[0]));
+    expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 2);
+    waiting_worker_available(&router, &workers[2], PEER_ABSENT);
+    expect_action(give(add_client_of(&one), "{'id':1,'method':'m','pool':'s'}"), ACTION_HOLD);
+    ck_assert_uint_eq(shares_claims(&pools[1]), 0);
 }
 
 static void clear(void)
