@@ -145,8 +145,9 @@ static size_t throw_size(struct chaos *chaos, const struct client *client)
         return dice_between(dice, 100, 400);
     if (dice_chance(dice, 800))
         return dice_between(dice, 400, 8000);
-    /* A longer one waits for the memory of big hostile ones, one frame_timeout_sec each. */
-    if (chaos->phase == PHASE_SIEGE && (chaos->options.hostile >> HOSTILE_BIG & 1) != 0)
+    /* A longer one waits for the memory of big hostile ones of the same origin. */
+    if (chaos->phase == PHASE_SIEGE && (chaos->options.hostile >> HOSTILE_BIG & 1) != 0 &&
+        !chaos->origins)
         return dice_between(dice, 8000, 60000);
     if (dice_chance(dice, 700))
         return dice_between(dice, 8000, 70000);
