@@ -2,8 +2,6 @@
 
 #include "bus/deliver.h"
 
-#include <stdio.h>
-
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/to_client.h"
@@ -139,45 +137,25 @@ void deliver_starved(struct connection *connection)
 
 /* --- decisions --- */
 
-#define NAMED_MAX 160
-
-/* "a message (id 7, sessionId none)" */
-static const char *name_message(char to[NAMED_MAX], const struct message *message)
+/* "discarded a message (id 7, sessionId none): TEXT", as a warning, or else for debugging. */
+static void log_message(const struct decision *decision, struct stdio_bus *bus, bool warns,
+                        const char *done, const char *between, const char *text)
 {
+    const struct message *message = decision->message;
+    const char *from = endpoint_of_peer(decision->from)->context, *id_text = "none",
+               *session_text = "none";
     char id[64], session[64];
 
-    snprintf(to, NAMED_MAX, "a message (id %s, sessionId %s)",
-             message->id.type != ID_NONE ? log_escape(id, sizeof id, message->id.text) : "none",
-             message->session_id.data != NULL
-                 ? log_escape(session, sizeof session, message->session_id)
-                 : "none");
-    return to;
-}
-
-static void log_discarded(const struct decision *decision, struct stdio_bus *bus)
-{
-    char named[NAMED_MAX];
-
-    log_warn(bus->log, endpoint_of_peer(decision->from)->context, "discarded %s: %s",
-             name_message(named, decision->message), decision->text);
-}
-
-static void log_dropped(const struct decision *decision, struct stdio_bus *bus)
-{
-    char named[NAMED_MAX];
-
-    log_debug(bus->log, endpoint_of_peer(decision->from)->context, "discarded %s: %s",
-              name_message(named, decision->message), decision->text);
-}
-
-static void log_forwarding(const struct endpoint *from, const struct endpoint *to,
-                           const struct decision *decision)
-{
-    const struct stdio_bus *bus = from->bus;
-    char named[NAMED_MAX];
-
-    log_debug(bus->log, from->context, "forwarding %s to %s",
-              name_message(named, decision->message), to->context);
+    if (message->id.type != ID_NONE)
+        id_text = log_escape(id, sizeof id, message->id.text);
+    if (message->session_id.data != NULL)
+        session_text = log_escape(session, sizeof session, message->session_id);
+    if (warns)
+        log_warn(bus->log, from, "%s a message (id %s, sessionId %s)%s%s", done, id_text,
+                 session_text, between, text);
+    else
+        log_debug(bus->log, from, "%s a message (id %s, sessionId %s)%s%s", done, id_text,
+                  session_text, between, text);
 }
 
 static void log_moved_session(const struct decision *decision, struct stdio_bus *bus)
@@ -211,7 +189,7 @@ static void forward(struct stdio_bus *bus, struct endpoint *from, struct decisio
     };
 
     if (log_enabled(bus->log, LOG_LEVEL_DEBUG))
-        log_forwarding(from, to, decision);
+        log_message(decision, bus, false, "forwarding", " to ", to->context);
     if (to->ops->deliver(to, &delivery) == STDIO_BUS_OK) {
         if (decision->answered != NULL || decision->cancelled != NULL)
             delivered(bus, decision);
@@ -259,7 +237,7 @@ static void broadcast(struct endpoint *from, const struct decision *decision)
 /* The client gets an error in place of an answer. */
 static void fail_request(struct stdio_bus *bus, struct decision *decision)
 {
-    log_discarded(decision, bus);
+    log_message(decision, bus, true, "discarded", ": ", decision->text);
     deliver_error(endpoint_of_peer(decision->to), decision->answered->asker_id, decision->code,
                   decision->text);
     decision_delivered(decision);
@@ -274,7 +252,7 @@ static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct de
 
     if (answers && deliver_error_held(from))
         return;
-    log_discarded(decision, bus);
+    log_message(decision, bus, true, "discarded", ": ", decision->text);
     if (answers)
         deliver_error(from, message->id, decision->code, decision->text);
 }
@@ -324,10 +302,10 @@ void deliver_message(struct endpoint *from, const struct message *message)
         fail_request(bus, &decision);
         break;
     case ACTION_DISCARD:
-        log_discarded(&decision, bus);
+        log_message(&decision, bus, true, "discarded", ": ", decision.text);
         break;
     case ACTION_DROP:
-        log_dropped(&decision, bus);
+        log_message(&decision, bus, false, "discarded", ": ", decision.text);
         break;
     case ACTION_NO_MEMORY:
         starve(from);
