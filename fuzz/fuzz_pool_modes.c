@@ -325,12 +325,11 @@ static void settle(struct run *run)
 
 /* --- events --- */
 
-static void note_unanswered(void *user_data, struct peer *asker, struct message_id id)
+static void note_unanswered(void *user_data, const struct request *request)
 {
     struct run *run = user_data;
 
-    (void)id;
-    actor_of(run, asker);
+    actor_of(run, request->asker);
 }
 
 /* The actor's requests are abandoned; those that it had to answer are over. */

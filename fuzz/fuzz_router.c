@@ -293,10 +293,10 @@ static void drain(struct run *run)
 
 /* --- events of peers --- */
 
-static void unanswered(void *user_data, struct peer *asker, struct message_id id)
+static void unanswered(void *user_data, const struct request *request)
 {
     struct run *run = user_data;
-    int number = actor_of(run, asker), sent = id_of(id);
+    int number = actor_of(run, request->asker), sent = id_of(request->asker_id);
     size_t i;
 
     for (i = 0; i < run->reported_count; i++) {

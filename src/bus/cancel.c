@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "bus/deliver.h"
 #include "router/deadlines.h"
+#include "router/eras.h"
+#include "router/waiting.h"
 
 /* How a request is cancelled: what stands before and after its id. */
 static const struct {
@@ -41,9 +43,29 @@ void cancel_requests_of(struct stdio_bus *bus, struct peer *client)
 
     list_each(&client->asked, node, following) {
         const struct request *request = list_entry(node, struct request, in_asker);
+        struct group *pool = request->answerer->pool;
 
-        if (request->answerer->pool->mode.clients != CLIENTS_EXCLUSIVE)
+        if (pool->mode.clients == CLIENTS_EXCLUSIVE)
+            continue;
+        if (eras_is_probe(request))
+            eras_unanswered(pool); /* not cancelled: its answer counts for later clients */
+        else
             cancel(bus, request);
+    }
+}
+
+void cancel_subscriptions_of(struct stdio_bus *bus, struct peer *client)
+{
+    struct list_node *node, *following;
+
+    bus_read_clock(bus);
+    list_each(&client->asked, node, following) {
+        struct request *request = list_entry(node, struct request, in_asker);
+
+        if (request->extras == NULL || request->extras->kind != EXTRAS_SUBSCRIBES)
+            continue;
+        cancel(bus, request);
+        waiting_abandon(&bus->router, request);
     }
 }
 

@@ -8,6 +8,9 @@
  * pool's protocol. */
 void cancel_requests_of(struct stdio_bus *bus, struct peer *client);
 
+/* The client's input has ended: a request that subscribes, and so would stay open, is given up. */
+void cancel_subscriptions_of(struct stdio_bus *bus, struct peer *client);
+
 /* Starts bus->requests for the first deadline of a request, if there is one. */
 void cancel_plan(struct stdio_bus *bus);
 

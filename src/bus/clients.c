@@ -57,10 +57,10 @@ static struct slice source(const struct client *client)
 }
 
 /* A worker's request will not be answered by the client that was asked. */
-static void report_unanswered(void *user_data, struct peer *asker, struct message_id id)
+static void report_unanswered(void *user_data, const struct request *request)
 {
     (void)user_data;
-    deliver_error(endpoint_of_peer(asker), id, JSONRPC_SERVER_ERROR,
+    deliver_error(endpoint_of_peer(request->asker), request->asker_id, JSONRPC_SERVER_ERROR,
                   "client disconnected before answering");
 }
 
@@ -275,6 +275,7 @@ static void client_ended(struct connection *connection, size_t cut)
     if (cut > 0)
         log_repeated(bus->log, LOG_LEVEL_WARN, context(client), source(client),
                      "its input ended in the middle of a message; %zu bytes were dropped", cut);
+    cancel_subscriptions_of(bus, &client->stream.endpoint.peer);
     departure_client_input(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
     if (client->on_stdio && bus->phase == BUS_PHASE_SERVING) {
         log_info(bus->log, "", "end of input: finishing what is in flight");

@@ -13,6 +13,7 @@
 #include "process/pool.h"
 #include "router/affinity.h"
 #include "router/departure.h"
+#include "router/eras.h"
 #include "router/shares.h"
 #include "router/waiting.h"
 
@@ -178,12 +179,17 @@ static void on_available(struct worker *worker, enum peer_availability availabil
 }
 
 /* A client's request will not be answered by the worker that had it (spec 7.1.2). */
-static void report_unanswered(void *user_data, struct peer *asker, struct message_id id)
+static void report_unanswered(void *user_data, const struct request *request)
 {
     struct stdio_bus *bus = user_data;
-    struct endpoint *to = endpoint_of_peer(asker);
+    struct endpoint *to = endpoint_of_peer(request->asker);
+    struct message_id id = request->asker_id;
     char text[64];
 
+    if (eras_is_probe(request)) {
+        deliver_error(to, id, JSONRPC_METHOD_NOT_FOUND, ERAS_NO_DISCOVER);
+        return;
+    }
     log_warn(bus->log, to->context, "its pending request (id %s) is discarded: the worker exited",
              log_escape(text, sizeof text, id.text));
     deliver_error(to, id, JSONRPC_SERVER_ERROR, "worker exited before answering");
@@ -210,12 +216,15 @@ static void on_gone(struct worker *worker)
 {
     struct stdio_bus *bus = bus_of(worker);
     struct peer *peer = &worker->stream.endpoint.peer;
+    bool expected;
 
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->stream.endpoint.hold_timer);
     bus_read_clock(bus);
-    departure_worker(&bus->router, peer, report_unanswered, bus);
+    expected = departure_worker(&bus->router, peer, report_unanswered, bus);
     if (peer->pool->mode.protocol == PROTOCOL_LSP && bus->phase < BUS_PHASE_DRAINING)
         close_clients_of(bus, peer);
+    if (expected)
+        worker_handle(worker, WORKER_RETIRE);
 }
 
 /* The process of the client that has left does not count against its origin any more. */

@@ -55,9 +55,15 @@ void pool_mode_read(struct pool_mode *mode, const struct json_value *pool)
     bool rewrite = preset->rewrite_ids ||
                    (protocol != PROTOCOL_UNKNOWN && clients != CLIENTS_EXCLUSIVE);
 
+    /* Without "clients" the stateless era of MCP shares processes: it has no state for a client. */
+    int stateless = protocol != PROTOCOL_MCP                   ? CLIENTS_SHARED
+                    : document_member(pool, "clients") != NULL ? clients
+                                                               : CLIENTS_STICKY;
+
     *mode = (struct pool_mode){
         .clients = (enum pool_clients)clients,
         .protocol = (enum pool_protocol)protocol,
+        .stateless = (enum pool_clients)stateless,
         .session_in_params = word_of(pool, "session", pool_mode_session_words,
                                      preset->session_in_params) != 0,
         .rewrite_ids = word_of(pool, "ids", pool_mode_ids_words, rewrite) != 0,
@@ -65,6 +71,18 @@ void pool_mode_read(struct pool_mode *mode, const struct json_value *pool)
         .busy_timeout_sec = number_of(pool, "busy_timeout_sec", BUSY_TIMEOUT_SEC),
         .request_timeout_sec = number_of(pool, "request_timeout_sec", 0),
     };
+}
+
+struct pool_mode pool_mode_of_stateless(const struct pool_mode *mode)
+{
+    struct pool_mode stateless = *mode;
+
+    stateless.clients = mode->stateless;
+    /* Clients of that era count listen requests from 0: unless the configuration insists on their
+     * ids, those that share a process get numbers. */
+    if (mode->clients == CLIENTS_EXCLUSIVE && mode->stateless != CLIENTS_EXCLUSIVE)
+        stateless.rewrite_ids = true;
+    return stateless;
 }
 
 bool pool_mode_is_plain(const struct pool_mode *mode)

@@ -19,6 +19,8 @@ enum pool_protocol { PROTOCOL_UNKNOWN, PROTOCOL_MCP, PROTOCOL_ACP, PROTOCOL_LSP 
 struct pool_mode {
     enum pool_clients clients;
     enum pool_protocol protocol;
+    enum pool_clients stateless;  /* MCP: the same for clients of its stateless era, which have
+                                   * processes of their own; CLIENTS_SHARED: they have not */
     bool session_in_params;       /* the session id is params.sessionId */
     bool rewrite_ids;             /* the daemon gives each request an id of its own */
     unsigned spare;               /* exclusive: workers kept started and idle */
@@ -40,6 +42,9 @@ int pool_mode_word(const struct json_value *value, const char *const *words);
 
 /* Reads the mode of a valid pool. The protocol sets the keys that are missing. */
 void pool_mode_read(struct pool_mode *mode, const struct json_value *pool);
+
+/* The mode of the processes that serve the stateless era of a pool with this mode. */
+struct pool_mode pool_mode_of_stateless(const struct pool_mode *mode);
 
 /* True if the pool works as in the specification. */
 bool pool_mode_is_plain(const struct pool_mode *mode);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "router/departure.h"
+#include "router/eras.h"
 #include "router/shares.h"
 
 struct pool *pool_create(const struct pool_config *config, struct router *router)
@@ -19,6 +20,13 @@ struct pool *pool_create(const struct pool_config *config, struct router *router
     list_init(&pool->workers);
     group_init(&pool->group, slice_of(config->id, strlen(config->id)), &config->mode);
     router_add_pool(router, &pool->group);
+    if (config->mode.stateless != CLIENTS_SHARED) {
+        struct pool_mode mode = pool_mode_of_stateless(&config->mode);
+
+        group_init(&pool->stateless, pool->group.id, &mode);
+        eras_join(&pool->group, &pool->stateless);
+        router_add_pool(router, &pool->stateless);
+    }
     return pool;
 }
 
@@ -79,6 +87,7 @@ void pool_destroy(struct pool *pool)
     list_each(&pool->workers, node, following)
         free_worker(list_entry(node, struct worker, link));
     group_free(&pool->group);
+    group_free(&pool->stateless);
     free(pool);
 }
 
@@ -91,12 +100,26 @@ size_t pool_starts(const struct pool *pool)
                : pool->group.count;
 }
 
-/* Has a process, or will have one, and no client. */
-static bool is_idle(const struct worker *worker)
+/* --- the supply of processes --- */
+
+static const struct peer *peer_of(const struct worker *worker)
+{
+    return &worker->stream.endpoint.peer;
+}
+
+/* Has a process that no client has had, or will have one. */
+static bool is_spare(const struct worker *worker)
 {
     return (worker->state == WORKER_STARTING || worker->state == WORKER_RUNNING ||
             (worker->state == WORKER_STOPPED && timer_started(&worker->deadline))) &&
-           list_empty(&worker->stream.endpoint.peer.bindings);
+           list_empty(&peer_of(worker)->bindings) && !peer_of(worker)->bound_once;
+}
+
+/* Has a process that several clients may share, and none of them is there. */
+static bool is_deserted(const struct worker *worker)
+{
+    return worker->state == WORKER_RUNNING && list_empty(&peer_of(worker)->bindings) &&
+           peer_of(worker)->bound_once;
 }
 
 static bool is_dormant(const struct worker *worker)
@@ -105,23 +128,74 @@ static bool is_dormant(const struct worker *worker)
            worker->after_end != WORKER_STAYS_STOPPED;
 }
 
-void pool_supply(struct pool *pool)
+static size_t count(const struct list *peers)
 {
-    size_t wanted = pool->group.mode.spare; /* processes without a client */
-    bool presses;
-    struct list_node *node, *following;
+    const struct list_node *node;
+    size_t found = 0;
+
+    for (node = peers->head.next; node != &peers->head; node = node->next)
+        found++;
+    return found;
+}
+
+/* How many processes that no client has had there should be. */
+static size_t count_wanted(const struct pool *pool)
+{
+    const struct group *stateless = pool->group.other_era;
+    size_t wanted = pool->group.mode.spare + count(&pool->group.waiting);
 
     if (pool->group.mode.clients != CLIENTS_EXCLUSIVE)
+        return pool->group.count;
+    if (stateless == NULL)
+        return wanted;
+    if (stateless->mode.clients == CLIENTS_EXCLUSIVE)
+        return wanted + count(&stateless->waiting);
+    return wanted + !list_empty(&stateless->waiting); /* they will share it */
+}
+
+/* Nothing that the process may still answer can show that its server serves the era. */
+static bool is_refused(const struct group *era, const struct peer *worker)
+{
+    return era->support == ERA_REFUSED && list_empty(&worker->answering);
+}
+
+/* Of the processes that clients may share and that have none, one is kept for the next client. */
+static void retire_deserted(struct pool *pool, size_t wanted)
+{
+    struct list_node *node, *following;
+    size_t kept = 0;
+
+    list_each(&pool->workers, node, following) {
+        struct worker *worker = list_entry(node, struct worker, link);
+        const struct group *era = peer_of(worker)->pool;
+
+        if (!is_deserted(worker))
+            continue;
+        if (wanted > 0 && !list_empty(&era->other_era->waiting)) {
+            wanted--;
+            worker_handle(worker, WORKER_RETIRE);
+        } else if (era->stateless &&
+                   (is_refused(era, peer_of(worker)) || (eras_economize(era) && kept++ > 0))) {
+            worker_handle(worker, WORKER_RETIRE);
+        }
+    }
+}
+
+void pool_supply(struct pool *pool)
+{
+    size_t wanted = count_wanted(pool);
+    struct list_node *node, *following;
+    bool presses;
+
+    if (pool->group.mode.clients != CLIENTS_EXCLUSIVE && pool->group.other_era == NULL)
         return;
     presses = shares_press(&pool->group);
-    list_each(&pool->group.waiting, node, following)
-        wanted++;
     /* There are too many when clients leave while they wait, or while their crashed process is to
      * be started again. */
     list_each(&pool->workers, node, following) {
         struct worker *worker = list_entry(node, struct worker, link);
 
-        if (!is_idle(worker))
+        if (!is_spare(worker))
             continue;
         if (wanted > 0)
             wanted--;
@@ -138,4 +212,6 @@ void pool_supply(struct pool *pool)
             worker_handle(worker, WORKER_HURRY);
         }
     }
+    if (pool->group.other_era != NULL)
+        retire_deserted(pool, wanted);
 }

@@ -7,8 +7,9 @@
 #include "router/router.h"
 
 struct pool {
-    struct group group;    /* the router's view: id, mode, turns */
-    struct list_node link; /* in a list of its owner's */
+    struct group group;     /* the router's view: id, mode, turns */
+    struct group stateless; /* MCP: its other era, if it has one (router/eras.h) */
+    struct list_node link;  /* in a list of its owner's */
     const struct pool_config *config;
     struct list workers; /* struct worker, in the order of their numbers */
     bool seen_protocol;  /* a worker speaks one that the configuration does not name */
@@ -33,8 +34,9 @@ void pool_destroy(struct pool *pool);
  * ones. The others are for clients that come. */
 size_t pool_starts(const struct pool *pool);
 
-/* In an exclusive pool: starts the processes that clients wait for and the spare ones, and retires
- * those that no client needs any more. Those that end are hurried where a claim waits. */
+/* In a pool that is exclusive or has two eras: starts the processes that clients wait for and the
+ * spare ones, and retires those that no client needs any more. Those that end are hurried
+ * where a claim waits. */
 void pool_supply(struct pool *pool);
 
 #endif

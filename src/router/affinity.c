@@ -40,6 +40,7 @@ int affinity_add(struct peer *client, struct peer *worker)
     if (!list_empty(&worker->bindings))
         binding->order = list_entry(worker->bindings.head.prev, struct binding, in_worker)->order;
     binding->order++;
+    worker->bound_once = true;
     list_append(&client->bindings, &binding->in_client);
     list_append(&worker->bindings, &binding->in_worker);
     return STDIO_BUS_OK;

@@ -69,6 +69,16 @@ void decision_failed(struct decision *decision)
     decision->recorded = NULL;
 }
 
+void decision_replace(struct decision *decision, const struct scan_field *field, struct slice text)
+{
+    size_t quote = field->type == SCAN_STRING ? 1 : 0, offset = field->offset - quote;
+    struct splice_edit *edit = &decision->edits[decision->edit_count++];
+
+    for (; edit > decision->edits && edit[-1].offset > offset; edit--)
+        *edit = edit[-1];
+    *edit = (struct splice_edit){offset, field->len + 2 * quote, text};
+}
+
 void decision_refuse(struct decision *decision, int code, const char *format, ...)
 {
     va_list args;

@@ -22,18 +22,24 @@ enum action {
 /* What a notification is about, by its method. A request may have such a method too; it is about
  * nothing then. */
 enum subject {
-    ABOUT_NOTHING,   /* another method, or one without its request or token */
-    ABOUT_CANCELLED, /* MCP: gives up a request of its sender, which will not be answered */
-    ABOUT_REQUEST,   /* LSP, ACP: the same, and it will be answered */
-    ABOUT_PROGRESS,  /* of a request that its sender has to answer */
-    ABOUT_OWN_TOKEN  /* LSP: of a token that the sender made up */
+    ABOUT_NOTHING,      /* another method, or one without its request or token */
+    ABOUT_CANCELLED,    /* MCP: gives up a request of its sender, which will not be answered */
+    ABOUT_REQUEST,      /* LSP, ACP: the same, and it will be answered */
+    ABOUT_PROGRESS,     /* of a request that its sender has to answer */
+    ABOUT_OWN_TOKEN,    /* LSP: of a token that the sender made up */
+    ABOUT_SUBSCRIPTION, /* MCP, stateless: of a client's request that subscribes */
+    ABOUT_LOGS          /* MCP, stateless: of some request that asked for logs */
 };
 
-/* What a request does with the session that it names. */
-enum session_use {
-    SESSION_USED,
-    SESSION_LOADED, /* ACP session/load, session/resume: its client owns it after the answer */
-    SESSION_COPIED  /* ACP session/fork: the answer names a session that begins */
+/* What a request is, by its method, as far as it concerns its way. */
+enum request_kind {
+    REQUEST_ORDINARY,
+    REQUEST_LOADS,       /* ACP session/load, session/resume: its client owns the session after the
+                          * answer */
+    REQUEST_COPIES,      /* ACP session/fork: the answer names a session that begins */
+    REQUEST_INITIALIZES, /* MCP: its client is of the handshake era */
+    REQUEST_PROBES,      /* MCP server/discover: its client may be of either era */
+    REQUEST_SUBSCRIBES   /* MCP subscriptions/listen */
 };
 
 #define DECISION_EDITS_MAX (1 + EXTRAS_TOKENS) /* an id or a subject, and tokens */
@@ -58,12 +64,12 @@ struct decision {
     struct peer *from;
     const struct message *message;
     uint64_t id_hash;
-    bool is_reply;            /* a result or error, and no method: what a client answers */
-    bool asks;                /* it will be recorded as a pending request */
-    const struct group *pool; /* that it is for, or comes from; its mode counts */
-    struct slice session_id;  /* where the mode has it; data NULL: none */
-    struct slice nested_id;   /* params.sessionId, where sessions are learned */
-    enum session_use use;     /* of nested_id */
+    bool is_reply;           /* a result or error, and no method: what a client answers */
+    bool asks;               /* it will be recorded as a pending request */
+    struct group *pool;      /* that it is for, or comes from; its mode counts */
+    struct slice session_id; /* where the mode has it; data NULL: none */
+    struct slice nested_id;  /* params.sessionId, where sessions are learned */
+    enum request_kind kind;
     enum subject subject;
     const struct scan_field *subject_field;
     struct message_id subject_id;
@@ -86,6 +92,10 @@ void decision_delivered(struct decision *decision);
 
 /* It could not be queued (memory): as if it had never been offered. */
 void decision_failed(struct decision *decision);
+
+/* Replaces the value of a field in the message that is forwarded. The text lives as long as the
+ * decision, or as the request that it is about. */
+void decision_replace(struct decision *decision, const struct scan_field *field, struct slice text);
 
 /* --- the ways to decide --- */
 

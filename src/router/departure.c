@@ -3,6 +3,7 @@
 #include "router/departure.h"
 
 #include "router/affinity.h"
+#include "router/eras.h"
 #include "router/shares.h"
 #include "router/waiting.h"
 
@@ -25,21 +26,23 @@ static void fail_answering(struct router *router, struct peer *peer,
 
         if (request->state == REQUEST_ACTIVE) {
             router->answered_last |= request->asker->input_ended;
-            unanswered(user_data, request->asker, request->asker_id);
+            unanswered(user_data, request);
         }
         waiting_forget_request(router, request);
     }
 }
 
-void departure_worker(struct router *router, struct peer *worker,
+bool departure_worker(struct router *router, struct peer *worker,
                       departure_unanswered_fn *unanswered, void *user_data)
 {
     struct list_node *node, *following;
+    bool expected;
 
     waiting_leave(router, worker);
     list_each(&worker->sessions, node, following)
         session_remove(&router->sessions, list_entry(node, struct session, in_worker));
     abandon_asked(router, worker);
+    expected = eras_worker_ended(router, worker);
     fail_answering(router, worker, unanswered, user_data);
     router_number_peer(router, worker);
     worker->broadcast = 0;
@@ -47,6 +50,7 @@ void departure_worker(struct router *router, struct peer *worker,
     worker->given_up = 0;
     waiting_set_full(router, worker, false);
     waiting_worker_available(router, worker, PEER_ABSENT);
+    return expected;
 }
 
 void departure_client_input(struct router *router, struct peer *client,
@@ -80,8 +84,7 @@ void departure_remove_worker(struct router *router, struct peer *worker)
     struct group *pool = worker->pool;
 
     router->worker_count--;
-    group_remove(&router->all, worker);
-    group_remove(pool, worker);
+    router_forget_worker(router, worker, pool);
     /* A client may have waited for this worker alone. */
     waiting_worker_available(router, worker, PEER_FAILED);
 }

@@ -6,12 +6,12 @@
 
 /* Called for each request that will not be answered because its answerer is gone. Must not call the
  * router. */
-typedef void departure_unanswered_fn(void *user_data, struct peer *asker, struct message_id id);
+typedef void departure_unanswered_fn(void *user_data, const struct request *request);
 
 /* The worker's output has ended: its sessions are invalidated (spec 3.4.4), what it had to answer
  * is discarded (spec 7.1.2) and reported to `unanswered`. It is PEER_ABSENT then, and a new
- * peer. */
-void departure_worker(struct router *router, struct peer *worker,
+ * peer. Returns whether its end is no failure (router/eras.h). */
+bool departure_worker(struct router *router, struct peer *worker,
                       departure_unanswered_fn *unanswered, void *user_data);
 
 /* The client will answer nothing any more; what workers asked of it is reported to `unanswered`. */

@@ -206,6 +206,7 @@ struct request_extras *extras_new(struct list *recycled,
     }
     extras->request = NULL;
     extras->names_session = extras->abandoned = false;
+    extras->kind = EXTRAS_ORDINARY;
     for (i = 0; i < EXTRAS_TOKENS; i++)
         copy_token(&extras->tokens[i], &tokens[i], &text);
     extras->loads = loads;
@@ -224,6 +225,7 @@ void extras_recycle(struct list *recycled, struct request_extras *extras)
     }
     list_remove(&extras->timed);
     list_remove(&extras->loading);
+    list_remove(&extras->logging);
     free(extras->long_text);
     extras->long_text = NULL;
     list_prepend(recycled, &extras->timed);

@@ -38,14 +38,23 @@ struct extras_link {
     struct list_node node; /* in `later` of the first */
 };
 
+enum extras_kind {
+    EXTRAS_ORDINARY,
+    EXTRAS_SUBSCRIBES, /* MCP subscriptions/listen: open until it ends */
+    EXTRAS_PROBES,     /* MCP server/discover, while it is unknown whether the server has it */
+    EXTRAS_TRIES       /* another request of the stateless era, likewise */
+};
+
 struct request_extras {
     struct request *request;
     struct list_node timed; /* by deadline, in the list of its pool; in the free list */
     int64_t deadline_ms;
-    bool names_session;       /* the answer may name a session that begins (result.sessionId) */
-    bool abandoned;           /* the request */
+    bool names_session; /* the answer may name a session that begins (result.sessionId) */
+    bool abandoned;     /* the request */
+    enum extras_kind kind;
     struct slice loads;       /* the session that the request loads; data NULL: none */
     struct list_node loading; /* of the worker that loads it */
+    struct list_node logging; /* MCP: of the worker that is asked for log messages */
     struct extras_token tokens[EXTRAS_TOKENS];
     struct extras_link links[EXTRAS_TOKENS][2]; /* by enum extras_side */
     struct hash_table *by_token;

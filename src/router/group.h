@@ -7,20 +7,26 @@
 #include "config/pool_mode.h"
 #include "router/peer.h"
 
+/* Whether the server of a pool serves the stateless era of MCP. */
+enum era_support { ERA_SERVED, ERA_UNKNOWN, ERA_REFUSED };
+
 struct group {
     struct list_node link; /* of a pool: in router->pools */
     struct slice id;       /* the pool's, borrowed; data NULL: all shared pools */
     struct peer **workers;
-    size_t count;
-    size_t turn; /* the place of the worker that is next */
+    size_t count; /* where there are two eras: of both */
+    size_t turn;  /* the place of the worker that is next */
 
-    struct pool_mode mode; /* of the pool; of all shared pools: what any of them asks for */
-    bool plain;            /* no mode: as the specification has it */
-    bool reads_tokens;     /* the progress tokens of its requests matter */
-    bool top_sessions;     /* all: some pool has its session ids at the top level */
-    struct list waiting;   /* clients held until they can be bound to a worker */
-    struct list claims;    /* those of them that have a claim to the next free worker */
-    struct list timed;     /* extras of requests with a deadline, the earliest first */
+    struct pool_mode mode;    /* of the pool; of all shared pools: what any of them asks for */
+    bool plain;               /* no mode: as the specification has it */
+    bool reads_tokens;        /* the progress tokens of its requests matter */
+    bool top_sessions;        /* all: some pool has its session ids at the top level */
+    struct list waiting;      /* clients held until they can be bound to a worker */
+    struct list claims;       /* those of them that have a claim to the next free worker */
+    struct group *other_era;  /* MCP: of the same pool (router/eras.h); NULL: it has one era */
+    bool stateless;           /* the era without a handshake */
+    enum era_support support; /* of that era; ERA_SERVED in all other groups */
+    struct list timed;        /* extras of requests with a deadline, the earliest first */
 };
 
 /* An empty group. The id is borrowed. */

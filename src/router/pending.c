@@ -159,6 +159,29 @@ struct message_id pending_number_id(char text[PENDING_DIGITS], uint32_t number)
     return (struct message_id){ID_NUMBER, {text, len}};
 }
 
+/* The daemon chooses the numbers: a peer cannot make them collide. */
+static inline uint64_t hash_of_number(const struct pending *pending, uint32_t number,
+                                      struct message_id id)
+{
+    return pending->own_numbers ? (number >> 1) * UINT64_C(0xd6e8feb86659fd93)
+                                : pending_hash(pending, id);
+}
+
+struct request *pending_by_number(const struct pending *pending, const struct peer *answerer,
+                                  struct message_id id, uint32_t number)
+{
+    return pending_by_answerer(pending, answerer, id, hash_of_number(pending, number, id));
+}
+
+struct message_id pending_numbered(const struct pending *pending, char text[PENDING_DIGITS],
+                                   uint32_t number, uint64_t *hash)
+{
+    struct message_id id = pending_number_id(text, number);
+
+    *hash = hash_of_number(pending, number, id);
+    return id;
+}
+
 struct request *pending_add(struct pending *pending, struct peer *asker, struct peer *answerer,
                             const struct new_request *new_request)
 {

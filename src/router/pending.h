@@ -53,7 +53,8 @@ struct pending {
     struct hash_table by_answerer, by_asker;
     struct hash_table by_token; /* struct extras_link */
     struct siphash_key key;
-    size_t max; /* of active and of abandoned ones, each */
+    bool own_numbers; /* an answerer whose ids are rewritten gets numbers of the daemon's alone */
+    size_t max;       /* of active and of abandoned ones, each */
     size_t active_count, abandoned_count;
     struct list abandoned; /* oldest first */
     struct list free;      /* recycled */
@@ -69,6 +70,10 @@ uint64_t pending_hash(const struct pending *pending, struct message_id id);
 /* The request with this id that `answerer` has to answer (any state), or NULL. */
 struct request *pending_by_answerer(const struct pending *pending, const struct peer *answerer,
                                     struct message_id id, uint64_t id_hash);
+
+/* The same for a number of the daemon's, of which `id` is the id. */
+struct request *pending_by_number(const struct pending *pending, const struct peer *answerer,
+                                  struct message_id id, uint32_t number);
 
 /* The active request with this id that `asker` sent, or NULL. */
 struct request *pending_by_asker(const struct pending *pending, const struct peer *asker,
@@ -94,6 +99,10 @@ struct request *pending_add(struct pending *pending, struct peer *asker, struct 
 
 /* The id that a number is; `text` lives as long as it. */
 struct message_id pending_number_id(char text[PENDING_DIGITS], uint32_t number);
+
+/* The same as an id in flight in this table, with its hash. */
+struct message_id pending_numbered(const struct pending *pending, char text[PENDING_DIGITS],
+                                   uint32_t number, uint64_t *hash);
 
 /* Makes a reserved request active for the peer that it was kept for. STDIO_BUS_ERR when memory is
  * out, and then it is still reserved. */

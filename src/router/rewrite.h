@@ -5,16 +5,6 @@
 
 #include "router/decision.h"
 
-/* Enters a request into the table (spec 6.2), in a pool with a mode: with its tokens and its
- * deadline, and under a number of the daemon's if ids are rewritten; the message gets that id and
- * tokens. NULL when memory is out, or when a token cannot be read and the request was refused. */
-struct request *rewrite_record(struct decision *decision, struct pending *pending,
-                               struct peer *answerer);
-
-/* The tokens of a client's notification become numbers that no request has: its progress is for no
- * client. False: a token cannot be read, and the notification was discarded. */
-bool rewrite_notification(struct decision *decision, struct peer *worker);
-
 /* The subject's request, one of the sender's own; the message gets its id at the answerer. NULL:
  * there is none any more. */
 struct request *rewrite_own_request(struct decision *decision, struct pending *pending);
@@ -22,6 +12,10 @@ struct request *rewrite_own_request(struct decision *decision, struct pending *p
 /* The request whose progress the sender reports; the message gets the asker's token. NULL: there is
  * none; *stale: the token was a number of the daemon's, for a request that is over. */
 struct request *rewrite_progress(struct decision *decision, struct pending *pending, bool *stale);
+
+/* The client's request that subscribes, which the subject names as the sender knows it; the message
+ * gets the asker's id. NULL: there is none any more. */
+struct request *rewrite_subscription(struct decision *decision, struct pending *pending);
 
 /* The client's request that a worker's question names by a progress token. NULL: none. A token that
  * is the question's own id is the worker's own, as the official MCP libraries choose it. */
@@ -33,7 +27,9 @@ bool rewrite_may_be_number(const struct decision *decision, const struct peer *a
 /* The request that a worker answers in a pool that rewrites ids, or NULL. */
 struct request *rewrite_find_answered(const struct decision *decision);
 
-/* The answer gets the id that its asker wrote. */
+/* The answer gets the id that its asker wrote; that of a request that subscribes also in its
+ * _meta. */
 void rewrite_edit_answer(struct decision *decision, const struct request *request);
+void rewrite_edit_subscription(struct decision *decision, const struct request *request);
 
 #endif

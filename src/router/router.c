@@ -45,6 +45,7 @@ void router_init(struct router *router, const struct limits *limits, const struc
     list_init(&router->pools);
     sessions_init(&router->sessions, key, limits->max_sessions);
     pending_init(&router->from_clients, key, limits->max_pending_requests);
+    router->from_clients.own_numbers = true;
     pending_init(&router->from_workers, key, limits->max_pending_requests);
     list_init(&router->waiting_for_worker);
     list_init(&router->roaming);
@@ -79,6 +80,7 @@ static void add_peer(struct router *router, struct peer *peer)
     list_init(&peer->waiting);
     list_init(&peer->bindings);
     list_init(&peer->loading);
+    list_init(&peer->logging);
 }
 
 void router_add_client(struct router *router, struct peer *client)
@@ -95,12 +97,20 @@ void router_admit_client(struct router *router, struct peer *client)
         router->origin_count++;
 }
 
+void router_forget_worker(struct router *router, const struct peer *worker, struct group *pool)
+{
+    group_remove(&router->all, worker);
+    group_remove(pool, worker);
+    if (pool->other_era != NULL)
+        group_remove(pool->other_era, worker);
+}
+
 int router_add_worker(struct router *router, struct peer *worker, struct group *pool)
 {
-    if (group_add(pool, worker) != STDIO_BUS_OK)
-        return STDIO_BUS_ERR;
-    if (takes_turns(pool) && group_add(&router->all, worker) != STDIO_BUS_OK) {
-        group_remove(pool, worker);
+    if (group_add(pool, worker) != STDIO_BUS_OK ||
+        (pool->other_era != NULL && group_add(pool->other_era, worker) != STDIO_BUS_OK) ||
+        (takes_turns(pool) && group_add(&router->all, worker) != STDIO_BUS_OK)) {
+        router_forget_worker(router, worker, pool);
         return STDIO_BUS_ERR;
     }
     add_peer(router, worker);

@@ -64,6 +64,9 @@ void router_admit_client(struct router *router, struct peer *client);
  * and then nothing has changed. */
 int router_add_worker(struct router *router, struct peer *worker, struct group *pool);
 
+/* Takes a worker out of the groups of its pool and of all workers. */
+void router_forget_worker(struct router *router, const struct peer *worker, struct group *pool);
+
 /* Gives a peer a new number: from now on it is another peer. */
 void router_number_peer(struct router *router, struct peer *peer);
 

@@ -46,10 +46,10 @@ bool shares_left_of_connections(const struct router *router, size_t count,
 
 /* --- processes of exclusive pools --- */
 
-/* NULL: the worker serves no client. */
-static const struct peer *client_of(const struct peer *worker)
+/* NULL: the worker serves no client of this group. */
+static const struct peer *client_of(const struct group *pool, const struct peer *worker)
 {
-    return list_empty(&worker->bindings)
+    return worker->pool != pool || list_empty(&worker->bindings)
                ? NULL
                : list_entry(worker->bindings.head.next, struct binding, in_worker)->client;
 }
@@ -63,8 +63,8 @@ static size_t count_unbound(const struct group *pool, bool with_ending)
     for (i = 0; i < pool->count; i++) {
         const struct peer *worker = pool->workers[i];
 
-        count += worker->availability != PEER_FAILED && client_of(worker) == NULL &&
-                 (with_ending || worker->origin == NULL);
+        count += worker->availability != PEER_FAILED && worker->pool == pool &&
+                 list_empty(&worker->bindings) && (with_ending || worker->origin == NULL);
     }
     return count;
 }
@@ -74,7 +74,7 @@ static size_t count_serving(const struct group *pool, const struct peer_origin *
     size_t count = 0, i;
 
     for (i = 0; i < pool->count; i++) {
-        const struct peer *client = client_of(pool->workers[i]);
+        const struct peer *client = client_of(pool, pool->workers[i]);
 
         count += client != NULL && client->origin == origin;
     }
@@ -154,7 +154,7 @@ const struct peer_origin *shares_holding_most(const struct router *router, const
     if (shares_claims(pool) <= count_unbound(pool, true))
         return NULL;
     for (i = 0; i < pool->count; i++) {
-        const struct peer *client = client_of(pool->workers[i]);
+        const struct peer *client = client_of(pool, pool->workers[i]);
         size_t count;
 
         if (client == NULL || client->origin == NULL || client->origin == found)

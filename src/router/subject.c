@@ -4,30 +4,39 @@
 
 #include <string.h>
 
+#include "router/eras.h"
+#include "router/record.h"
 #include "router/rewrite.h"
 #include "json/string.h"
 
+#define NO_FIELD ((enum param_field)PARAM_FIELDS_COUNT)
+
+/* Without its field a message is not what its method says. */
 static const struct method {
     const char *name;
     enum subject subject;
     enum param_field field;
-    enum session_use use;
+    enum request_kind kind;
 } methods[] = {
-    {"notifications/progress", ABOUT_PROGRESS, PARAM_PROGRESS_TOKEN, SESSION_USED},
-    {"notifications/cancelled", ABOUT_CANCELLED, PARAM_REQUEST_ID, SESSION_USED},
-    {"$/progress", ABOUT_PROGRESS, PARAM_TOKEN, SESSION_USED},
-    {"$/cancelRequest", ABOUT_REQUEST, PARAM_ID, SESSION_USED},
-    {"$/cancel_request", ABOUT_REQUEST, PARAM_REQUEST_ID, SESSION_USED},
-    {"window/workDoneProgress/cancel", ABOUT_OWN_TOKEN, PARAM_TOKEN, SESSION_USED},
-    {"session/load", ABOUT_NOTHING, PARAM_SESSION, SESSION_LOADED},
-    {"session/resume", ABOUT_NOTHING, PARAM_SESSION, SESSION_LOADED},
-    {"session/fork", ABOUT_NOTHING, PARAM_SESSION, SESSION_COPIED},
+    {"notifications/progress", ABOUT_PROGRESS, PARAM_PROGRESS_TOKEN, REQUEST_ORDINARY},
+    {"notifications/cancelled", ABOUT_CANCELLED, PARAM_REQUEST_ID, REQUEST_ORDINARY},
+    {"notifications/message", ABOUT_LOGS, NO_FIELD, REQUEST_ORDINARY},
+    {"$/progress", ABOUT_PROGRESS, PARAM_TOKEN, REQUEST_ORDINARY},
+    {"$/cancelRequest", ABOUT_REQUEST, PARAM_ID, REQUEST_ORDINARY},
+    {"$/cancel_request", ABOUT_REQUEST, PARAM_REQUEST_ID, REQUEST_ORDINARY},
+    {"window/workDoneProgress/cancel", ABOUT_OWN_TOKEN, PARAM_TOKEN, REQUEST_ORDINARY},
+    {"session/load", ABOUT_NOTHING, PARAM_SESSION, REQUEST_LOADS},
+    {"session/resume", ABOUT_NOTHING, PARAM_SESSION, REQUEST_LOADS},
+    {"session/fork", ABOUT_NOTHING, PARAM_SESSION, REQUEST_COPIES},
+    {"server/discover", ABOUT_NOTHING, NO_FIELD, REQUEST_PROBES},
+    {"initialize", ABOUT_NOTHING, NO_FIELD, REQUEST_INITIALIZES},
+    {"subscriptions/listen", ABOUT_NOTHING, NO_FIELD, REQUEST_SUBSCRIBES},
 };
 
 /* Most methods differ from these in their first byte. The backslash begins an escape. */
 static bool may_begin_method(char c)
 {
-    return c == 'n' || c == '$' || c == 'w' || c == 's' || c == '\\';
+    return c == 'n' || c == '$' || c == 'w' || c == 's' || c == 'i' || c == '\\';
 }
 
 /* NULL: no such method. */
@@ -69,65 +78,145 @@ static void read_session(struct decision *decision)
     decision->session_id = decision->nested_id;
 }
 
-void subject_read(struct decision *decision)
+/* Whether the params of a message without one of these methods matter. */
+static bool may_have_fields(const struct decision *decision, bool from_client)
 {
     const struct group *pool = decision->pool;
+    struct slice bytes = decision->message->bytes;
+
+    if (pool->mode.session_in_params)
+        return true;
+    if (eras_mix_clients(pool)) /* a worker's; a client's message comes to the other era first */
+        return !decision->asks;
+    if (from_client && pool->other_era != NULL && param_fields_may_have_version(bytes))
+        return true;
+    return (decision->asks || from_client) && (pool->reads_tokens || pool->other_era != NULL) &&
+           param_fields_may_have_token(bytes);
+}
+
+static void set_subject(struct decision *decision, enum subject subject, enum param_field field)
+{
+    decision->subject = subject;
+    if (field == NO_FIELD)
+        return;
+    decision->subject_field = &decision->fields.at[field];
+    if (message_read_id(&decision->subject_id, decision->message->bytes, decision->subject_field,
+                        &decision->scratch) != MESSAGE_OK)
+        decision->subject_id.text = slice_of("", 0); /* its type is ID_NONE: no id equals it */
+}
+
+static void read_method(struct decision *decision, const struct method *method)
+{
+    if (method->field != NO_FIELD && !param_fields_has(&decision->fields, method->field))
+        return;
+    if (method->subject == ABOUT_LOGS && !eras_mix_clients(decision->pool))
+        return;
+    decision->kind = method->kind;
+    if (method->subject != ABOUT_NOTHING)
+        set_subject(decision, method->subject, method->field);
+}
+
+void subject_read(struct decision *decision)
+{
     const struct message *message = decision->message;
     const struct method *method = NULL;
     bool from_client = decision->from->pool == NULL;
 
     decision->nested_id.data = NULL;
-    decision->use = SESSION_USED;
+    decision->kind = REQUEST_ORDINARY;
     if (message->method.data != NULL)
         method = method_named(message->method);
-    if (method == NULL && !pool->mode.session_in_params &&
-        !((decision->asks || from_client) && pool->reads_tokens &&
-          param_fields_may_have_token(message->bytes)))
+    if (method == NULL && !may_have_fields(decision, from_client))
         return;
     param_fields_find(&decision->fields, message->bytes, hint_of(message->fields));
-    if (pool->mode.session_in_params)
+    if (decision->pool->mode.session_in_params)
         read_session(decision);
-    if (method == NULL || !param_fields_has(&decision->fields, method->field))
-        return;
-    decision->use = method->use;
-    if (method->subject == ABOUT_NOTHING)
-        return;
-    decision->subject = method->subject;
-    decision->subject_field = &decision->fields.at[method->field];
-    if (message_read_id(&decision->subject_id, message->bytes, decision->subject_field,
-                        &decision->scratch) != MESSAGE_OK)
-        decision->subject_id.text = slice_of("", 0); /* its type is ID_NONE: no id equals it */
+    if (method != NULL)
+        read_method(decision, method);
+    if (!from_client && eras_mix_clients(decision->pool) && !decision->asks &&
+        param_fields_has(&decision->fields, PARAM_SUBSCRIPTION))
+        set_subject(decision, ABOUT_SUBSCRIPTION, PARAM_SUBSCRIPTION);
+}
+
+/* --- the peer at the other end --- */
+
+/* The only client whose requests at the worker may have caused its log messages. One that was given
+ * up may have left a request that still runs. NULL: there is none, or more than one. */
+static struct peer *client_of_logs(const struct peer *worker)
+{
+    const struct list_node *node;
+    struct peer *found = NULL;
+
+    for (node = worker->logging.head.next; node != &worker->logging.head; node = node->next) {
+        struct peer *asker = list_entry(node, struct request_extras, logging)->request->asker;
+
+        if (asker == NULL || (found != NULL && asker != found))
+            return NULL;
+        found = asker;
+    }
+    return found;
+}
+
+/* A request of the sender's, or a listen request that a server of MCP ends. */
+static struct request *find_own(struct decision *decision, struct pending *own,
+                                struct pending *other, struct peer **to)
+{
+    struct request *request = rewrite_own_request(decision, own);
+
+    if (request != NULL) {
+        *to = request->answerer;
+    } else if (decision->subject == ABOUT_CANCELLED && decision->from->pool != NULL &&
+               eras_mix_clients(decision->pool)) {
+        request = rewrite_subscription(decision, other);
+        *to = request != NULL ? request->asker : NULL;
+    }
+    return request;
+}
+
+/* Finds the request and its other end; without them *to is NULL. False: the message is about none
+ * that can be known. */
+static bool find_subject(struct decision *decision, struct pending *own, struct pending *other,
+                         struct request **request, struct peer **to)
+{
+    bool rewrites = decision->pool->mode.rewrite_ids, stale = false;
+
+    *request = NULL;
+    *to = NULL;
+    switch (decision->subject) {
+    case ABOUT_LOGS:
+        *to = client_of_logs(decision->from);
+        return true;
+    case ABOUT_SUBSCRIPTION:
+        *request = rewrite_subscription(decision, other);
+        *to = *request != NULL ? (*request)->asker : NULL;
+        return true;
+    case ABOUT_PROGRESS:
+        *request = rewrite_progress(decision, other, &stale);
+        *to = *request != NULL ? (*request)->asker : NULL;
+        /* Each token that a client was given is known. */
+        return *request != NULL || stale || (rewrites && other == &decision->router->from_workers);
+    default:
+        *request = find_own(decision, own, other, to);
+        return *request != NULL || (rewrites && decision->subject != ABOUT_OWN_TOKEN);
+    }
 }
 
 bool subject_decide(struct decision *decision, struct pending *own, struct pending *other)
 {
-    bool rewrites = decision->pool->mode.rewrite_ids, stale = false;
     struct request *request;
-    struct peer *to = NULL;
+    struct peer *to;
 
-    if (decision->asks)
-        return false;
-    if (decision->subject == ABOUT_PROGRESS) {
-        request = rewrite_progress(decision, other, &stale);
-        if (request != NULL)
-            to = request->asker;
-        else if (rewrites && other == &decision->router->from_workers)
-            stale = true; /* each token that a client was given is known */
-    } else {
-        request = rewrite_own_request(decision, own);
-        if (request != NULL)
-            to = request->answerer;
-        else
-            stale = rewrites && decision->subject != ABOUT_OWN_TOKEN;
-    }
-    if (request == NULL && !stale)
+    if (decision->asks || !find_subject(decision, own, other, &request, &to))
         return false;
     if (to == NULL || to->availability != PEER_READY) {
-        decision_discard(decision, ACTION_DROP, "it names a request that is over");
+        decision_discard(decision, ACTION_DROP,
+                         decision->subject == ABOUT_LOGS
+                             ? "no client, or more than one, may have caused it"
+                             : "it names a request that is over");
     } else if (to->full) {
         decision_hold(decision, &to->waiting);
     } else {
-        if (own == &decision->router->from_clients && !rewrite_notification(decision, to))
+        if (own == &decision->router->from_clients && !record_notification(decision, to))
             return true;
         if (decision->subject == ABOUT_CANCELLED)
             decision->cancelled = request;

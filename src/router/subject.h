@@ -5,7 +5,7 @@
 
 #include "router/decision.h"
 
-/* Reads decision->session_id, nested_id, use, fields and subject of the message as the mode of
+/* Reads decision->session_id, nested_id, kind, fields and subject of the message as the mode of
  * decision->pool has them. */
 void subject_read(struct decision *decision);
 

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "router/affinity.h"
+#include "router/eras.h"
+#include "router/record.h"
 #include "router/rewrite.h"
 #include "router/shares.h"
 #include "router/subject.h"
@@ -93,15 +95,19 @@ static bool take_session(struct decision *decision, struct request *request)
     return true;
 }
 
-/* What the answer to a request with extras says of sessions. False: it is not for the asker.
+/* What the answer to a request with extras says beyond its id. False: it is not for the asker.
  * As a part of its caller it would cost every answer the protection of its stack. */
-__attribute__((noinline)) static bool answer_sessions(struct decision *decision,
-                                                      struct request *request)
+__attribute__((noinline)) static bool answer_extras(struct decision *decision,
+                                                    struct request *request)
 {
     const struct request_extras *extras = request->extras;
     struct session *session;
     struct slice id;
 
+    if (extras->kind == EXTRAS_SUBSCRIBES)
+        rewrite_edit_subscription(decision, request);
+    else if (extras->kind != EXTRAS_ORDINARY)
+        eras_answered(decision, request);
     if (extras->loads.data != NULL)
         return take_session(decision, request);
     if (!extras->names_session || !read_named(decision, &id))
@@ -135,6 +141,8 @@ static inline struct request *answered(struct decision *decision)
                              "response to a request of a client that is gone");
         else
             decision_discard(decision, ACTION_DROP, "response to a request that was given up");
+        if (request->extras != NULL && request->extras->kind != EXTRAS_ORDINARY)
+            eras_answered(decision, request);
         decision->from->given_up--;
         waiting_late_answer(router, request);
     } else {
@@ -151,7 +159,7 @@ static void answer(struct decision *decision)
         return;
     if (request->asker->full) {
         decision_hold(decision, &request->asker->waiting);
-    } else if (request->extras == NULL || answer_sessions(decision, request)) {
+    } else if (request->extras == NULL || answer_extras(decision, request)) {
         decision->answered = request;
         rewrite_edit_answer(decision, request);
         decision_forward(decision, request->asker);
@@ -206,7 +214,7 @@ static void ask(struct decision *decision, struct peer *client)
     else if (!decision->pool->mode.rewrite_ids &&
              !decision_id_free(decision, pending, client, &busy))
         decision_hold_for_id(decision, busy, NULL);
-    else if ((decision->recorded = rewrite_record(decision, pending, client)) != NULL)
+    else if ((decision->recorded = record_request(decision, pending, client)) != NULL)
         decision_forward(decision, client);
 }
 
@@ -283,7 +291,10 @@ static void without_session(struct decision *decision)
     struct peer *client;
 
     if (clients == CLIENTS_STICKY && !decision->asks) {
-        broadcast(decision);
+        if (decision->pool->stateless)
+            decision_discard(decision, ACTION_DROP, "it names no subscription");
+        else
+            broadcast(decision);
         return;
     }
     if (!decision->pool->plain && decision->asks)

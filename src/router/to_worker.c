@@ -5,6 +5,8 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "router/affinity.h"
+#include "router/eras.h"
+#include "router/record.h"
 #include "router/rewrite.h"
 #include "router/shares.h"
 #include "router/subject.h"
@@ -145,6 +147,8 @@ static struct peer *find_unbound(const struct group *pool, size_t *may_come, boo
         if (worker->availability == PEER_FAILED)
             continue;
         *any_left = true;
+        if (!eras_may_serve(pool, worker))
+            continue;
         count = affinity_count(worker);
         if (exclusive && count > 0)
             continue;
@@ -154,7 +158,7 @@ static struct peer *find_unbound(const struct group *pool, size_t *may_come, boo
             fewest = count;
         }
     }
-    return found;
+    return eras_economize(pool) ? eras_least_busy(pool) : found;
 }
 
 /* Every worker of the pool has its client. */
@@ -178,24 +182,29 @@ static void wait_for_leave(struct decision *decision, struct group *pool)
 
 static struct peer *bind_client(struct decision *decision, struct group *pool)
 {
+    const struct group *claimed = eras_claimed(pool);
     size_t may_come;
     bool any_left;
     struct peer *worker = find_unbound(pool, &may_come, &any_left);
+    bool joins = worker != NULL && worker->bound_once && pool->mode.clients != CLIENTS_EXCLUSIVE;
 
     decision->router->demand = true;
-    if (decision->from->claim != pool && shares_claims(pool) >= may_come) {
+    if (!joins && decision->from->claim != claimed && shares_claims(claimed) >= may_come) {
         worker = NULL; /* each of them is for a client with a claim */
         may_come = 0;
     }
     if (worker != NULL) {
         decision->from->hold_expired = false; /* the wait for a worker is over, in time */
-        return affinity_add(decision->from, worker) == STDIO_BUS_OK ? worker : NULL;
+        if (affinity_add(decision->from, worker) != STDIO_BUS_OK)
+            return NULL;
+        worker->pool = pool;
+        return worker;
     }
     if (!any_left) {
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
         return NULL;
     }
-    shares_claim(decision->router, pool, decision->from);
+    shares_claim(decision->router, eras_claimed(pool), decision->from);
     if (may_come > 0)
         decision_hold(decision, &pool->waiting);
     else
@@ -267,7 +276,7 @@ static inline struct request *record(struct decision *decision, struct peer *wor
 
     decision->pool = worker->pool;
     if (!worker->pool->plain)
-        return rewrite_record(decision, pending, worker);
+        return record_request(decision, pending, worker);
     request = (struct new_request){
         .id = decision->message->id,
         .id_hash = decision->id_hash,
@@ -284,8 +293,7 @@ static bool may_pass(struct decision *decision, struct peer *worker)
     if ((decision->message->has_result || decision->message->has_error) &&
         answers_for_another(decision, worker))
         return false;
-    return decision->asks || decision->fields.present == 0 ||
-           rewrite_notification(decision, worker);
+    return decision->asks || decision->fields.present == 0 || record_notification(decision, worker);
 }
 
 /* Records what the message changes; session_id is the key of a new session, if it starts one. */
@@ -360,7 +368,7 @@ static void to_bound(struct decision *decision, struct group *pool)
 
 /* Reads what the message refers to. False: it was refused or discarded. A reply to no request could
  * be taken for the reply to another one, whose id is the same at the worker. */
-static bool read_mode(struct decision *decision, const struct group *group)
+static bool read_mode(struct decision *decision, struct group *group)
 {
     if (decision->is_reply) {
         decision_discard(decision, ACTION_DISCARD, "reply to no pending request");
@@ -372,7 +380,10 @@ static bool read_mode(struct decision *decision, const struct group *group)
     }
     decision->pool = group;
     subject_read(decision);
-    return true;
+    if (group->other_era == NULL)
+        return true;
+    eras_choose(decision);
+    return !eras_refuse(decision);
 }
 
 /* A client that names no pool means any shared pool or, where there is none, the first pool. */
@@ -403,6 +414,7 @@ static void to_pool(struct decision *decision)
     if (group != NULL && !group->plain) {
         if (!read_mode(decision, group))
             return;
+        group = decision->pool;
         if ((plain || group->top_sessions) && decision->message->session_id.data != NULL)
             decision->session_id = decision->message->session_id;
         if (decision->subject != ABOUT_NOTHING &&

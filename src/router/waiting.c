@@ -114,6 +114,8 @@ void waiting_worker_available(struct router *router, struct peer *worker,
     worker->availability = availability;
     waiting_release_all(router, &router->waiting_for_worker);
     waiting_release_all(router, &worker->pool->waiting);
+    if (worker->pool->other_era != NULL)
+        waiting_release_all(router, &worker->pool->other_era->waiting);
     if (availability == PEER_READY)
         release_roaming(router, worker);
     if (availability == PEER_FAILED)

@@ -6,6 +6,7 @@
  *   --exit CODE          exits at once
  *   --crash-once FILE    makes FILE and exits with 1; runs if FILE exists already
  *   --on-sigterm MODE    as the method on_sigterm
+ *   --discover WHAT      of server/discover: "exit" (with 1), "error" (-32601) or "silence"
  *   --stay               does not exit at the end of its input
  *   --say HEX            writes these bytes at start
  *   --framing NAME       content-length or length: of all that it reads and writes but the bytes
@@ -20,6 +21,8 @@
  *   big              R = "xxx..." of params.size bytes
  *   split            as echo, written byte by byte
  *   no_answer        nothing
+ *   subscriptions/listen  the same
+ *   server/discover  as echo, or what --discover says
  *   answer_twice     the answer of echo two times
  *   answer_as        the answer of echo with the raw id params.id
  *   fail             an error answer, code params.code
@@ -77,6 +80,7 @@ struct asked { /* a request of this worker that waits for its reply */
 struct worker {
     const char *name;
     const char *framing; /* NULL: lines */
+    const char *discover;
     pid_t pid;
     struct text input;
     size_t consumed; /* bytes of input that were handled */

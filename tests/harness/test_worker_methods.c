@@ -421,6 +421,19 @@ static void do_environment(struct worker *worker, const struct request *request)
     worker_answer(worker, request, worker->birth.data, worker->birth.len);
 }
 
+static void do_discover(struct worker *worker, const struct request *request)
+{
+    const char *what = worker->discover != NULL ? worker->discover : "";
+    if (strcmp(what, "exit") == 0)
+        _exit(1);
+    if (strcmp(what, "error") == 0) {
+        add_head(&worker->output, request->id, request->session);
+        text_printf(&worker->output, "\"error\":{\"code\":-32601,\"message\":\"unknown\"}}\n");
+    } else if (strcmp(what, "silence") != 0) {
+        do_echo(worker, request);
+    }
+}
+
 static const struct method {
     const char *name;
     void (*run)(struct worker *worker, const struct request *request);
@@ -432,6 +445,8 @@ static const struct method {
     {"big", do_big},
     {"split", do_split},
     {"no_answer", do_nothing},
+    {"subscriptions/listen", do_nothing},
+    {"server/discover", do_discover},
     {"answer_twice", do_answer_twice},
     {"answer_as", do_answer_as},
     {"fail", do_fail},

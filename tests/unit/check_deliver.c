@@ -59,9 +59,9 @@ static void tear_down(void)
     fclose(log_file);
 }
 
-static void ignore_unanswered(void *user_data, struct peer *asker, struct message_id id)
+static void ignore_unanswered(void *user_data, const struct request *request)
 {
-    (void)user_data, (void)asker, (void)id;
+    (void)user_data, (void)request;
 }
 
 static void leave(struct peer *client)

@@ -39,8 +39,10 @@ static inline void set_up(void)
     reported[0] = '\0';
 }
 
-static inline void note_unanswered(void *user_data, struct peer *asker, struct message_id id)
+static inline void note_unanswered(void *user_data, const struct request *request)
 {
+    const struct peer *asker = request->asker;
+    struct message_id id = request->asker_id;
     size_t used = strlen(reported);
     bool is_client = asker >= clients && asker < clients + PEERS_MAX;
 

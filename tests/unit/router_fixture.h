@@ -294,14 +294,15 @@ static inline void settle(void)
 
 /* --- events of peers --- */
 
-static inline void note_unanswered(void *user_data, struct peer *asker, struct message_id id)
+static inline void note_unanswered(void *user_data, const struct request *request)
 {
     struct reported *entry = &reported[reported_count++];
+    struct message_id id = request->asker_id;
 
     ck_assert_ptr_eq(user_data, &router);
     ck_assert_int_lt(reported_count, REPORTED_MAX);
     ck_assert_uint_lt(id.text.len, sizeof entry->id);
-    entry->asker = asker;
+    entry->asker = request->asker;
     memset(entry->id, 0, sizeof entry->id);
     memcpy(entry->id, id.text.data, id.text.len);
 }

@@ -1,0 +1,215 @@
+#include "build_config.h"
+
+#include "router/record.h"
+
+#include "base/error.h"
+#include "router/deadlines.h"
+#include "router/numbers.h"
+
+#define UNREADABLE_TOKEN "a progress token must be a string or a number of at most 128 bytes"
+
+/* The request gets the answerer's next number that is not in use, in `text`. */
+static inline void take_number(const struct pending *pending, struct peer *answerer,
+                               struct new_request *request, char text[PENDING_DIGITS])
+{
+    do {
+        if (answerer->last_number == PENDING_NUMBER_LAST) {
+            answerer->numbers_reused = true;
+            answerer->last_number = 0;
+        }
+        answerer->last_number += 2;
+        request->number_id = pending_numbered(pending, text, answerer->last_number,
+                                              &request->number_hash);
+    } while ((answerer->numbers_reused || !pending->own_numbers) &&
+             pending_by_answerer(pending, answerer, request->number_id, request->number_hash) !=
+                 NULL);
+    request->number = answerer->last_number;
+}
+
+static struct request *record(struct decision *decision, struct pending *pending,
+                              struct peer *answerer)
+{
+    const struct message *message = decision->message;
+    const struct scan_field *field;
+    char text[PENDING_DIGITS] UNINITIALIZED;
+    struct new_request new_request UNINITIALIZED;
+    struct request *request;
+
+    new_request.id = message->id;
+    new_request.id_hash = decision->id_hash;
+    new_request.raw = message->id.text;
+    new_request.number = 0;
+    if (!decision->pool->mode.rewrite_ids)
+        return pending_add(pending, decision->from, answerer, &new_request);
+    field = &message->fields->id;
+    new_request.raw = param_fields_raw(message->bytes, field);
+    take_number(pending, answerer, &new_request, text);
+    request = pending_add(pending, decision->from, answerer, &new_request);
+    if (request != NULL)
+        decision_replace(decision, field, request->answerer_id.text);
+    return request;
+}
+
+/* Where a request's tokens stand. */
+#define NOWHERE ((enum param_field)PARAM_FIELDS_COUNT) /* no message has this field */
+static const enum param_field token_places[][EXTRAS_TOKENS] = {
+    {PARAM_WORK_TOKEN, PARAM_PARTIAL_TOKEN, NOWHERE},
+    {PARAM_META_TOKEN, PARAM_PARTIAL_TOKEN, PARAM_WORK_TOKEN},
+};
+
+#define ANY_TOKEN (1u << PARAM_META_TOKEN | 1u << PARAM_WORK_TOKEN | 1u << PARAM_PARTIAL_TOKEN)
+
+struct tokens {
+    const enum param_field *places;
+    struct extras_token at[EXTRAS_TOKENS];
+    struct message_scratch scratch[EXTRAS_TOKENS];
+};
+
+/* A token is a string or a number; null is none. */
+static bool read_token(struct tokens *tokens, unsigned i, const struct decision *decision)
+{
+    struct extras_token *token = &tokens->at[i];
+    const struct scan_field *field = &decision->fields.at[tokens->places[i]];
+    struct slice bytes = decision->message->bytes;
+
+    token->raw.data = NULL;
+    if (!param_fields_has(&decision->fields, tokens->places[i]))
+        return true;
+    if (message_read_id(&token->value, bytes, field, &tokens->scratch[i]) != MESSAGE_OK)
+        return false;
+    if (token->value.type != ID_NONE) {
+        token->raw = param_fields_raw(bytes, field);
+        token->hash = pending_hash(&decision->router->from_clients, token->value);
+    }
+    return true;
+}
+
+/* False: one could neither be replaced nor be found again. */
+static bool read_tokens(struct tokens *tokens, const struct decision *decision)
+{
+    unsigned i;
+
+    tokens->places = token_places[decision->fields.present >> PARAM_META_TOKEN & 1];
+    for (i = 0; i < EXTRAS_TOKENS; i++) {
+        if (!read_token(tokens, i, decision))
+            return false;
+    }
+    return true;
+}
+
+static void edit_tokens(struct decision *decision, const struct tokens *tokens, uint32_t number)
+{
+    uint32_t i;
+
+    for (i = 0; i < EXTRAS_TOKENS; i++) {
+        if (tokens->at[i].raw.data != NULL)
+            numbers_replace_token(decision, &decision->fields.at[tokens->places[i]], number, i);
+    }
+}
+
+bool record_notification(struct decision *decision, struct peer *worker)
+{
+    struct tokens tokens UNINITIALIZED;
+
+    if ((decision->fields.present & ANY_TOKEN) == 0 || !worker->pool->reads_tokens)
+        return true;
+    if (!read_tokens(&tokens, decision)) {
+        decision_discard(decision, ACTION_DISCARD, UNREADABLE_TOKEN);
+        return false;
+    }
+    if (worker->pool->mode.rewrite_ids)
+        edit_tokens(decision, &tokens, PENDING_NUMBER_OF_NONE);
+    return true;
+}
+
+/* NULL: memory is out. Where ids are rewritten the answerer names tokens by their numbers. */
+static struct request_extras *make_extras(const struct decision *decision, struct pending *pending,
+                                          const struct peer *answerer, const struct tokens *tokens,
+                                          struct slice loads)
+{
+    struct request_extras *extras = extras_new(&pending->free_extras, tokens->at, loads);
+
+    if (extras != NULL &&
+        extras_link(extras, &pending->by_token, decision->from,
+                    decision->pool->mode.rewrite_ids ? NULL : answerer) != STDIO_BUS_OK) {
+        extras_recycle(&pending->free_extras, extras);
+        return NULL;
+    }
+    return extras;
+}
+
+/* What a request needs extras for, beside tokens. */
+struct needs {
+    bool names_session, loads, timed, logs;
+    enum extras_kind kind;
+};
+
+/* Of a request of the stateless era. */
+static enum extras_kind kind_of(const struct decision *decision)
+{
+    if (decision->kind == REQUEST_SUBSCRIBES)
+        return EXTRAS_SUBSCRIBES;
+    if (decision->pool->support == ERA_SERVED)
+        return EXTRAS_ORDINARY;
+    return decision->kind == REQUEST_PROBES ? EXTRAS_PROBES : EXTRAS_TRIES;
+}
+
+/* Returns whether it needs any. */
+static bool find_needs(struct needs *needs, const struct decision *decision,
+                       const struct pending *pending)
+{
+    const struct group *pool = decision->pool;
+    bool from_client = pending == &decision->router->from_clients;
+    bool learns = from_client && pool->mode.session_in_params &&
+                  pool->mode.clients != CLIENTS_EXCLUSIVE;
+    bool names_one = decision->nested_id.data != NULL;
+
+    needs->kind = from_client && pool->stateless ? kind_of(decision) : EXTRAS_ORDINARY;
+    needs->names_session = learns && (!names_one || decision->kind == REQUEST_COPIES);
+    needs->loads = learns && names_one && decision->kind == REQUEST_LOADS;
+    needs->timed = from_client && pool->mode.request_timeout_sec > 0 &&
+                   needs->kind != EXTRAS_SUBSCRIBES;
+    needs->logs = from_client && pool->stateless &&
+                  param_fields_has(&decision->fields, PARAM_LOG_LEVEL);
+    return ((decision->fields.present & ANY_TOKEN) != 0 && pool->reads_tokens) ||
+           needs->names_session || needs->loads || needs->timed || needs->logs ||
+           needs->kind != EXTRAS_ORDINARY;
+}
+
+struct request *record_request(struct decision *decision, struct pending *pending,
+                               struct peer *answerer)
+{
+    struct needs needs;
+    struct request_extras *extras;
+    struct request *request;
+    struct tokens tokens UNINITIALIZED;
+
+    if (!find_needs(&needs, decision, pending))
+        return record(decision, pending, answerer);
+    if (!read_tokens(&tokens, decision)) {
+        decision_refuse(decision, JSONRPC_INVALID_PARAMS, UNREADABLE_TOKEN);
+        return NULL;
+    }
+    extras = make_extras(decision, pending, answerer, &tokens,
+                         needs.loads ? decision->nested_id : slice_of(NULL, 0));
+    if (extras == NULL)
+        return NULL;
+    request = record(decision, pending, answerer);
+    if (request == NULL) {
+        extras_recycle(&pending->free_extras, extras);
+        return NULL;
+    }
+    extras->names_session = needs.names_session;
+    extras->kind = needs.kind;
+    extras->request = request;
+    request->extras = extras;
+    if (needs.loads)
+        list_append(&answerer->loading, &extras->loading);
+    if (needs.logs)
+        list_append(&answerer->logging, &extras->logging);
+    if (request->rewritten)
+        edit_tokens(decision, &tokens, request->number);
+    if (needs.timed)
+        deadlines_start(decision->router, request);
+    return request;
+}

@@ -1,0 +1,17 @@
+/* What a pool with a mode keeps of a message that is forwarded. */
+#ifndef STDIO_BUS_ROUTER_RECORD_H
+#define STDIO_BUS_ROUTER_RECORD_H
+
+#include "router/decision.h"
+
+/* Enters a request into the table (spec 6.2), in a pool with a mode: with its tokens and its
+ * deadline, and under a number of the daemon's if ids are rewritten; the message gets that id and
+ * tokens. NULL when memory is out, or when a token cannot be read and the request was refused. */
+struct request *record_request(struct decision *decision, struct pending *pending,
+                               struct peer *answerer);
+
+/* The tokens of a client's notification become numbers that no request has: its progress is for no
+ * client. False: a token cannot be read, and the notification was discarded. */
+bool record_notification(struct decision *decision, struct peer *worker);
+
+#endif

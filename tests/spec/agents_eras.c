@@ -1,0 +1,160 @@
+/* Pools for MCP: the era with a handshake and the stateless one (protocol.md). */
+#include "build_config.h"
+
+#include "harness.h"
+
+#define MCP(instances, keys)                                                                       \
+    "{'id':'p','command':'@WORKER@','instances':" #instances ",'protocol':'mcp'" keys "}"
+
+#define ERA "'_meta':{'io.modelcontextprotocol/protocolVersion':'2026-07-28'}"
+
+static void probe(struct client *client, const char *id)
+{
+    client_send(client, "{'id':%s,'method':'server/discover','params':{" ERA "}}", id);
+}
+
+static void listen_with(struct client *client, const char *id)
+{
+    client_send(client, "{'id':%s,'method':'subscriptions/listen','params':{" ERA "}}", id);
+}
+
+static long stateless_pid(struct client *client, const char *id)
+{
+    client_send(client, "{'id':%s,'method':'echo','params':{" ERA "}}", id);
+    return (long)json_number(client_result(client, id), "pid");
+}
+
+TEST(agents_eras_have_processes_of_their_own)
+{
+    struct daemon *daemon = START(.pools = MCP(4, ""));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon),
+                  *c = client_connect(daemon);
+    long shared = stateless_pid(a, "1"), own = client_pid(c, "1", NULL);
+    ck_assert_int_eq(stateless_pid(b, "1"), shared);
+    ck_assert_int_ne(own, shared);
+    ck_assert_int_eq(client_pid(c, "2", NULL), own);
+    daemon_wait_workers(daemon, 3); /* and a spare one */
+    client_close(c);
+    client_close(a);
+    client_close(b);
+    daemon_wait_workers(daemon, 2); /* the shared process waits for the next client */
+    ck_assert_int_eq(stateless_pid(client_connect(daemon), "1"), shared);
+}
+
+/* A shared process without a client makes way. */
+TEST(agents_eras_make_way_for_each_other)
+{
+    struct daemon *daemon = START(.pools = MCP(1, ",'busy_timeout_sec':600"));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon),
+                  *c = client_connect(daemon);
+    long first = stateless_pid(a, "1"), second;
+    client_request(b, "1", NULL, "echo", NULL);
+    client_close(a);
+    second = (long)json_number(client_result(b, "1"), "pid");
+    ck_assert_int_ne(second, first);
+    client_send(c, "{'id':1,'method':'echo','params':{" ERA "}}");
+    client_close(b);
+    ck_assert_int_ne(json_number(client_result(c, "1"), "pid"), second);
+}
+
+static const char *const refusals[] = {"exit", "error"};
+
+/* No restart is counted, and the answer is known from then on. */
+TEST_ROWS(agents_eras_server_without_the_stateless_one, COUNT(refusals))
+{
+    struct daemon *daemon =
+        START(.pools = test_format(MCP(2, ",'args':['--discover','%s']"), refusals[row]),
+              .limits = "'max_restarts':0");
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    probe(a, "'p'");
+    client_error(a, "'p'", -32601, row == 0 ? "server/discover" : "unknown");
+    for (int i = 0; i < 3; i++) {
+        probe(b, "'p'");
+        client_error(b, "'p'", -32601, "server/discover");
+    }
+    client_send(b, "{'id':'q','method':'tools/list','params':{" ERA "}}");
+    client_error(b, "'q'", -32022, "initialize");
+    client_pid(a, "1", NULL);
+    client_pid(b, "1", NULL); /* both places are there */
+    ck_assert(!daemon_logged(daemon, "restarting|failed"));
+    ck_assert_uint_eq(daemon_count_log(daemon, "started"), 3);
+}
+
+TEST(agents_eras_server_that_is_silent)
+{
+    struct daemon *daemon = START(.pools = MCP(3, ",'args':['--discover','silence']"));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    probe(a, "'p'");
+    client_send(a, "{'id':1,'method':'initialize','params':{}}");
+    client_result(a, "1");
+    probe(b, "'p'");
+    client_error(b, "'p'", -32601, "server/discover");
+    client_pid(b, "1", NULL);
+}
+
+/* As the official library probes: by a connection of its own. */
+TEST(agents_eras_client_leaves_a_silent_server)
+{
+    struct daemon *daemon = START(.pools = MCP(3, ",'args':['--discover','silence']"));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    probe(a, "'p'");
+    client_close(a);
+    daemon_wait_log(daemon, "disconnected");
+    probe(b, "'p'");
+    client_error(b, "'p'", -32601, "server/discover");
+}
+
+TEST(agents_eras_subscriptions_stay_open)
+{
+    struct daemon *daemon = START(.pools = MCP(2, ",'request_timeout_sec':1"));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    listen_with(a, "'listen:0'");
+    listen_with(b, "'listen:0'");
+    client_send(b, "{'id':'late','method':'no_answer','params':{" ERA "}}");
+    client_error(b, "'late'", -32001, "timed out"); /* the others had their time, too */
+    for (int i = 0; i < 2; i++) {
+        client_send(a,
+                    "{'id':'s','method':'say','params':{" ERA ",'message':{'method':'n',"
+                    "'params':{'_meta':{'io.modelcontextprotocol/subscriptionId':%d}}}}}",
+                    i == 0 ? 4 : 2);
+        client_expect(i == 0 ? b : a,
+                      "{'method':'n','params':{'_meta':{'io.modelcontextprotocol/subscriptionId':"
+                      "'listen:0'}}}");
+        client_result(a, "'s'");
+    }
+    client_send(a, "{'method':'die','params':{" ERA ",'code':3}}");
+    client_error(a, "'listen:0'", -32000, "worker exited");
+    client_error(b, "'listen:0'", -32000, "worker exited");
+}
+
+TEST(agents_eras_end_of_stdin_ends_subscriptions)
+{
+    struct daemon *daemon = START(.mode = SETUP_STDIO, .pools = MCP(1, ""),
+                                  .limits = "'drain_timeout_sec':600");
+    struct client *client = client_stdio(daemon);
+    listen_with(client, "'listen:0'");
+    stateless_pid(client, "1");
+    client_half_close(client);
+    client_expect_eof(client);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+}
+
+/* The worker is told. */
+TEST(agents_eras_half_close_cancels_subscriptions)
+{
+    struct daemon *daemon = START(.pools = MCP(1, ""));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    listen_with(a, "'listen:0'");
+    stateless_pid(a, "1");
+    client_half_close(a);
+    client_expect_eof(a);
+    client_send(b, "{'id':1,'method':'last_note','params':{" ERA "}}");
+    ck_assert(span_is(client_result(b, "1"),
+                      "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
+                      "\"params\":{\"requestId\":2}}"));
+}
+
+int main(void)
+{
+    return harness_main("agents: eras");
+}

@@ -1,0 +1,313 @@
+/* The two eras of MCP in one pool. */
+#include "build_config.h"
+
+#include "pool_mode_fixture.h"
+#include "router/eras.h"
+
+#define MCP "'io.modelcontextprotocol/"
+#define PROTOCOL MCP "protocolVersion':'2026-07-28'"
+#define META "'params':{'_meta':{" PROTOCOL "}}"
+#define PROBE(id) "{'id':" id ",'method':'server/discover'," META "}"
+#define CALL(id) "{'id':" id ",'method':'tools/list'," META "}"
+#define INITIALIZE "{'id':0,'method':'initialize','params':{}}"
+
+static struct group *handshake = &pools[0], *stateless = &pools[1];
+
+/* As process/pool.c makes it, with workers that take messages. */
+static void add_eras(int count, enum pool_clients clients_of_either)
+{
+    struct pool_mode mode = {.clients = CLIENTS_EXCLUSIVE,
+                             .protocol = PROTOCOL_MCP,
+                             .stateless = clients_of_either},
+                     other = pool_mode_of_stateless(&mode);
+
+    pool_count = 2;
+    group_init(handshake, slice_of("p", 1), &mode);
+    group_init(stateless, slice_of("p", 1), &other);
+    eras_join(handshake, stateless);
+    router_add_pool(&router, handshake);
+    router_add_pool(&router, stateless);
+    for (; count > 0; count--) {
+        struct peer *worker = &workers[worker_count++];
+
+        ck_assert_int_eq(router_add_worker(&router, worker, handshake), STDIO_BUS_OK);
+        waiting_worker_available(&router, worker, PEER_READY);
+    }
+}
+
+/* A pool whose server is known to serve both eras, and its first stateless worker. */
+static void add_served(int count)
+{
+    add_eras(count, CLIENTS_STICKY);
+    stateless->support = ERA_SERVED;
+}
+
+static void end_process(struct peer *worker)
+{
+    departure_worker(&router, worker, note_unanswered, NULL);
+}
+
+/* --- the era of a message, of a process --- */
+
+TEST(eras_have_processes_of_their_own)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client();
+
+    add_served(2);
+    expect_unchanged(a, INITIALIZE, &workers[0]);
+    expect(give(b, CALL("'x'")), &workers[1], "{'id':2,'method':'tools/list'," META "}");
+    expect(give(c, CALL("'x'")), &workers[1], "{'id':4,'method':'tools/list'," META "}");
+    expect(give(&workers[1], "{'id':4,'result':{}}"), c, "{'id':'x','result':{}}");
+    expect(give(&workers[1], "{'id':2,'result':{}}"), b, "{'id':'x','result':{}}");
+    /* One client may speak both. */
+    expect(give(a, CALL("1")), &workers[1], "{'id':6,'method':'tools/list'," META "}");
+    expect_unchanged(a, "{'id':2,'method':'m'}", &workers[0]);
+    expect_action(give(b, INITIALIZE), ACTION_HOLD);
+}
+
+TEST(eras_of_messages_with_odd_spellings)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    add_served(2);
+    ck_assert_ptr_eq(give(a, "{'id':1,'method':'server\\/discover'}")->decision.to, &workers[1]);
+    ck_assert_ptr_eq(give(a, "{'id':2,'method':'m','params':{'_meta':{'io.modelcontextprotocol"
+                             "\\/protocolVersion':1}}}")
+                         ->decision.to,
+                     &workers[1]);
+    /* The key elsewhere says nothing. */
+    expect_unchanged(b, "{'id':1,'method':'m','params':{'x':{" PROTOCOL "}}}", &workers[0]);
+}
+
+TEST(eras_notifications_follow_their_client)
+{
+    struct peer *a = add_client();
+
+    add_served(2);
+    give(a, CALL("1"));
+    expect(give(a, "{'method':'notifications/cancelled','params':{'requestId':1}}"), &workers[1],
+           "{'method':'notifications/cancelled','params':{'requestId':2}}");
+    expect_unchanged(a, "{'method':'n'}", &workers[1]);
+    expect_unchanged(a, INITIALIZE, &workers[0]);
+    expect_unchanged(a, "{'method':'n'}", &workers[0]);
+}
+
+TEST(eras_share_a_process_until_it_is_busy)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client(), *d = add_client();
+
+    add_served(4);
+    ck_assert_ptr_eq(give(a, CALL("1"))->decision.to, &workers[3]);
+    give(&workers[3], "{'id':2,'result':{}}");
+    ck_assert_ptr_eq(give(b, CALL("1"))->decision.to, &workers[3]); /* idle again */
+    ck_assert_ptr_eq(give(c, CALL("1"))->decision.to, &workers[2]); /* busy */
+    ck_assert_ptr_eq(give(d, CALL("1"))->decision.to, &workers[2]); /* no more than half of them */
+}
+
+TEST(eras_process_of_one_era_is_not_given_to_the_other)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    add_served(1);
+    give(a, CALL("1"));
+    leave(a);
+    expect_action(give(b, INITIALIZE), ACTION_HOLD);
+    end_process(&workers[0]);
+    waiting_worker_available(&router, &workers[0], PEER_READY);
+    expect_released(b);
+    expect_unchanged(b, INITIALIZE, &workers[0]);
+}
+
+TEST(eras_client_of_an_ended_process_gets_another)
+{
+    struct peer *a = add_client();
+
+    add_served(2);
+    ck_assert_ptr_eq(give(a, CALL("1"))->decision.to, &workers[1]);
+    ck_assert(!departure_worker(&router, &workers[1], note_unanswered, NULL));
+    ck_assert_str_eq(reported, "c0:1 ");
+    ck_assert_ptr_eq(give(a, CALL("1"))->decision.to, &workers[0]);
+}
+
+TEST(eras_exclusive_for_both)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    add_eras(3, CLIENTS_EXCLUSIVE);
+    expect_unchanged(a, CALL("1"), &workers[0]);
+    expect_unchanged(b, CALL("1"), &workers[1]);
+    expect_unchanged(&workers[0], "{'id':1,'result':{}}", a);
+    expect_unchanged(&workers[0], "{'method':'notifications/message'}", a);
+    expect_unchanged(a, INITIALIZE, &workers[2]);
+}
+
+/* --- servers of the handshake era alone --- */
+
+static void expect_refused_era(struct peer *client)
+{
+    ck_assert_int_eq(stateless->support, ERA_REFUSED);
+    expect_refused(give(client, PROBE("'p'")), "server/discover");
+    ck_assert_int_eq(give(client, PROBE("'p'"))->decision.code, JSONRPC_METHOD_NOT_FOUND);
+    ck_assert_int_eq(give(client, CALL("'c'"))->decision.code, MCP_UNSUPPORTED_VERSION);
+    ck_assert_int_eq(give(client, INITIALIZE)->decision.action, ACTION_FORWARD);
+}
+
+static const struct {
+    const char *answer;
+    enum era_support support;
+} answers[] = {
+    {"{'id':2,'result':{'supportedVersions':[]}}", ERA_SERVED},
+    {"{'id':2,'error':{'code':-32601,'message':'m'}}", ERA_REFUSED},
+    {"{'id':2,'error':{'code':-32602,'message':'m'}}", ERA_REFUSED},
+    {"{'id':2,'error':{'message':'m'}}", ERA_REFUSED},
+    {"{'id':2,'error':{'code':'-32022'}}", ERA_REFUSED},
+    {"{'id':2,'error':{'code':-32022,'message':'m'}}", ERA_SERVED},
+    {"{'id':2,'error':{'message':'m','code':-3.2021e4}}", ERA_SERVED},
+};
+
+TEST_ROWS(eras_probe_is_answered, sizeof answers / sizeof answers[0])
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    add_eras(3, CLIENTS_STICKY);
+    ck_assert_ptr_eq(give(a, PROBE("'p'"))->decision.to, &workers[2]);
+    ck_assert_ptr_eq(give(&workers[2], answers[row].answer)->decision.to, a);
+    ck_assert_int_eq(stateless->support, answers[row].support);
+    if (answers[row].support == ERA_REFUSED) {
+        ck_assert(router.demand && list_empty(&workers[2].bindings));
+        expect_refused_era(b);
+    }
+}
+
+/* An error to another request says nothing. */
+TEST(eras_error_to_another_request)
+{
+    struct peer *a = add_client();
+
+    add_eras(2, CLIENTS_STICKY);
+    give(a, CALL("1"));
+    give(&workers[1], "{'id':2,'error':{'code':-32601,'message':'m'}}");
+    ck_assert_int_eq(stateless->support, ERA_UNKNOWN);
+    give(a, CALL("1"));
+    give(&workers[1], "{'id':4,'result':{}}");
+    ck_assert_int_eq(stateless->support, ERA_SERVED);
+}
+
+TEST(eras_process_that_exits_on_the_probe)
+{
+    struct peer *a = add_client();
+
+    add_eras(2, CLIENTS_STICKY);
+    give(a, PROBE("'p'"));
+    ck_assert(departure_worker(&router, &workers[1], note_unanswered, NULL));
+    expect_refused_era(a);
+}
+
+/* Another client's request may be the reason. It is no crash all the same. */
+TEST(eras_process_that_exits_on_more_than_the_probe)
+{
+    struct peer *a = add_client();
+
+    add_eras(2, CLIENTS_STICKY);
+    give(a, PROBE("'p'"));
+    give(a, CALL("1"));
+    ck_assert(departure_worker(&router, &workers[1], note_unanswered, NULL));
+    ck_assert_int_eq(stateless->support, ERA_UNKNOWN);
+}
+
+/* A late answer corrects it. */
+TEST(eras_silence)
+{
+    struct peer *a = add_client();
+
+    add_eras(3, CLIENTS_STICKY);
+    give(a, PROBE("'p'"));
+    expect_unchanged(a, INITIALIZE, &workers[0]);
+    ck_assert_int_eq(stateless->support, ERA_REFUSED);
+    leave(a);
+    expect_action(give(&workers[2], "{'id':2,'result':{}}"), ACTION_DROP);
+    ck_assert_int_eq(stateless->support, ERA_SERVED);
+}
+
+/* --- subscriptions, log messages --- */
+
+#define LISTEN(id) "{'id':" id ",'method':'subscriptions/listen'," META "}"
+#define NOTE(id) "{'method':'n','params':{'_meta':{" MCP "subscriptionId':" id "}}}"
+
+TEST(eras_subscriptions_have_their_client)
+{
+    struct peer *a = add_client(), *b = add_client();
+    struct peer *worker = &workers[1];
+
+    add_served(2);
+    expect(give(a, LISTEN("'listen:0'")), worker, LISTEN("2"));
+    expect(give(b, LISTEN("'listen:0'")), worker, LISTEN("4"));
+    expect(give(worker, NOTE("4")), b, NOTE("'listen:0'"));
+    expect(give(worker, NOTE("2")), a, NOTE("'listen:0'"));
+    expect_action(give(worker, NOTE("6")), ACTION_DROP);
+    expect_action(give(worker, NOTE("'listen:0'")), ACTION_DROP);
+    expect_action(give(worker, "{'method':'notifications/tools/list_changed'}"), ACTION_DROP);
+    expect(give(worker, "{'id':2,'result':{'_meta':{" MCP "subscriptionId':2}}}"), a,
+           "{'id':'listen:0','result':{'_meta':{" MCP "subscriptionId':'listen:0'}}}");
+    expect_action(give(worker, NOTE("2")), ACTION_DROP);
+    /* The server ends b's. */
+    expect(give(worker, "{'method':'notifications/cancelled','params':{'requestId':4}}"), b,
+           "{'method':'notifications/cancelled','params':{'requestId':'listen:0'}}");
+    expect_action(give(worker, NOTE("4")), ACTION_DROP);
+}
+
+TEST(eras_other_requests_are_no_subscriptions)
+{
+    struct peer *a = add_client();
+
+    add_served(2);
+    give(a, CALL("'x'"));
+    expect_action(give(&workers[1], NOTE("2")), ACTION_DROP);
+    expect_action(give(&workers[1], "{'method':'notifications/cancelled',"
+                                    "'params':{'requestId':2}}"),
+                  ACTION_DROP);
+    expect(give(&workers[1], "{'id':2,'result':{}}"), a, "{'id':'x','result':{}}");
+}
+
+#define LOGGED(id)                                                                                 \
+    "{'id':" id ",'method':'m','params':{'_meta':{" PROTOCOL "," MCP "logLevel':'info'}}}"
+#define LOG "{'method':'notifications/message','params':{'level':'info','data':'d'}}"
+
+TEST(eras_log_messages_have_one_cause_or_none)
+{
+    struct peer *a = add_client(), *b = add_client();
+    struct peer *worker = &workers[1];
+
+    add_served(2);
+    give(a, CALL("1"));
+    expect_action(give(worker, LOG), ACTION_DROP); /* it did not ask for any */
+    give(b, LOGGED("1"));
+    give(b, LOGGED("2"));
+    expect_unchanged(worker, LOG, b);
+    give(a, LOGGED("2"));
+    expect_action(give(worker, LOG), ACTION_DROP);
+    give(worker, "{'id':8,'result':{}}");
+    expect_unchanged(worker, LOG, b);
+    /* A request that was given up may still write. */
+    give(b, "{'method':'notifications/cancelled','params':{'requestId':1}}");
+    expect_action(give(worker, LOG), ACTION_DROP);
+}
+
+TEST(eras_log_messages_wait_for_a_full_client)
+{
+    struct peer *a = add_client();
+
+    add_served(2);
+    give(a, LOGGED("1"));
+    waiting_set_full(&router, a, true);
+    expect_action(give(&workers[1], LOG), ACTION_HOLD);
+    waiting_set_full(&router, a, false);
+    expect_released(&workers[1]);
+    expect_unchanged(&workers[1], LOG, a);
+}
+
+int main(void)
+{
+    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
+    return harness_main("eras");
+}
