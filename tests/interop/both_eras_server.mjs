@@ -1,0 +1,49 @@
+// A server of the official library, of both eras of MCP. Its tools do what a bus has to keep apart:
+// progress, log messages, questions, changes.
+
+import { McpServer, inputRequired, acceptedContent } from '@modelcontextprotocol/server';
+import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { z } from 'zod';
+
+const text = (words) => ({ content: [{ type: 'text', text: words }] });
+const who = z.object({ who: z.string() });
+
+serveStdio(() => {
+    const server = new McpServer({ name: 'both-eras', version: '1.0.0' },
+        { capabilities: { tools: { listChanged: true }, logging: {} } });
+
+    server.registerTool('pid', { inputSchema: z.object({}) }, () => text(`${process.pid}`));
+    server.registerTool('steps', { inputSchema: who }, async ({ who: name }, ctx) => {
+        const progressToken = ctx.mcpReq._meta?.progressToken;
+        for (let progress = 1; progress <= 3 && progressToken !== undefined; progress++)
+            await ctx.mcpReq.notify({ method: 'notifications/progress',
+                params: { progressToken, progress, total: 3, message: name } });
+        return text(name);
+    });
+    server.registerTool('talk', { inputSchema: who }, async ({ who: name }, ctx) => {
+        await ctx.mcpReq.log('info', `for ${name}`);
+        return text(name);
+    });
+    server.registerTool('ask', { inputSchema: who }, ({ who: name }, ctx) => {
+        const answer = acceptedContent(ctx.mcpReq.inputResponses, 'name',
+            z.object({ name: z.string() }));
+        if (answer === undefined)
+            return inputRequired({ inputRequests: { name: inputRequired.elicit({
+                message: `${name}?`,
+                requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }) } });
+        return text(answer.name);
+    });
+    server.registerTool('sleep', { inputSchema: z.object({ ms: z.number() }) },
+        ({ ms }, ctx) => new Promise((resolve) => {
+            const timer = setTimeout(() => resolve(text('slept')), ms);
+            ctx.mcpReq.signal.addEventListener('abort', () => {
+                clearTimeout(timer);
+                console.error(`cancelled ${ctx.mcpReq.id}`);
+            });
+        }));
+    server.registerTool('change', { inputSchema: z.object({}) }, () => {
+        server.sendToolListChanged();
+        return text('changed');
+    });
+    return server;
+});
