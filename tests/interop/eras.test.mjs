@@ -25,7 +25,8 @@ class Person {
         this.progress = [];
         this.client = new Client({ name, version: '1.0.0' }, {
             capabilities: { elicitation: { form: {} } },
-            versionNegotiation: mode === 'legacy' ? undefined : { mode, probe: { timeoutMs: probeMs } },
+            versionNegotiation: mode === 'legacy' ? undefined :
+                { mode, probe: { timeoutMs: probeMs } },
         });
         this.client.setRequestHandler('elicitation/create', ({ params }) => {
             assert.equal(params.message, `${name}?`);
@@ -113,8 +114,8 @@ for (const mode of ['unix', 'tcp']) {
 }
 
 // Each has the same ids for its own requests, "listen:0" included.
-test('five clients on one process', { timeout }, (t) => withBus(t, { ...both, instances: 1 }, 'unix',
-    async (bus) => {
+test('five clients on one process', { timeout }, (t) => withBus(t, { ...both, instances: 1 },
+    'unix', async (bus) => {
         const all = await people(5, bus, [{ pin: STATELESS }]);
         const subscriptions = await Promise.all(all.slice(1).map(({ client }) =>
             client.listen({ toolsListChanged: true })));
@@ -150,7 +151,8 @@ for (const answer of ['error', 'exit']) {
             const all = await people(5, bus, ['auto']);
 
             assert.ok(all.every((person) => !person.stateless));
-            assert.equal(new Set(await Promise.all(all.map((person) => person.call('pid')))).size, 5);
+            const pids = await Promise.all(all.map((person) => person.call('pid')));
+            assert.equal(new Set(pids).size, 5);
             assert.doesNotMatch(bus.log, /restarting/);
             await close(all);
         }));
