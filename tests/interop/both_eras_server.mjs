@@ -6,6 +6,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
 const text = (words) => ({ content: [{ type: 'text', text: words }] });
+const form = { type: 'object', properties: { name: { type: 'string' } } };
 const who = z.object({ who: z.string() });
 
 serveStdio(() => {
@@ -29,8 +30,7 @@ serveStdio(() => {
             z.object({ name: z.string() }));
         if (answer === undefined)
             return inputRequired({ inputRequests: { name: inputRequired.elicit({
-                message: `${name}?`,
-                requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }) } });
+                message: `${name}?`, requestedSchema: form }) } });
         return text(answer.name);
     });
     server.registerTool('sleep', { inputSchema: z.object({ ms: z.number() }) },
