@@ -16,6 +16,7 @@
 #include "bus/gate.h"
 #include "bus/listeners.h"
 #include "bus/preempt.h"
+#include "bus/reap.h"
 #include "bus/slow_clients.h"
 #include "bus/slow_origins.h"
 #include "bus/state.h"

@@ -23,10 +23,6 @@ void workers_retire_of(struct peer *client);
 /* Calls fn for each worker. */
 void workers_each(struct stdio_bus *bus, void (*fn)(struct worker *worker));
 
-/* Reaps what has exited, after SIGCHLD: workers, and as process 1 also processes that lost their
- * parents. */
-void workers_reap(struct stdio_bus *bus);
-
 /* Whether `is` holds for all of them. */
 bool workers_all(const struct stdio_bus *bus, bool (*is)(const struct worker *worker));
 
