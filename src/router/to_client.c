@@ -104,10 +104,10 @@ __attribute__((noinline)) static bool answer_extras(struct decision *decision,
     struct session *session;
     struct slice id;
 
+    if (extras->kind != EXTRAS_ORDINARY)
+        eras_answered(decision, request);
     if (extras->kind == EXTRAS_SUBSCRIBES)
         rewrite_edit_subscription(decision, request);
-    else if (extras->kind != EXTRAS_ORDINARY)
-        eras_answered(decision, request);
     if (extras->loads.data != NULL)
         return take_session(decision, request);
     if (!extras->names_session || !read_named(decision, &id))
