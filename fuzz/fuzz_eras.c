@@ -373,14 +373,13 @@ static void worker_answers(struct run *run, struct actor *worker)
         "\"error\":{\"code\":-32022}",
     };
     unsigned first = tape_below(&run->tape, ASKED_MAX), what = tape_below(&run->tape, 3), i;
-    const char *id = "9";
-    char body[200];
+    char body[200], id[16] = "9";
 
     for (i = 0; i < run->asked_count; i++) {
         const struct asked *asked = &run->asked[(first + i) % run->asked_count];
 
         if (asked->answerer == worker) {
-            id = asked->seen;
+            memcpy(id, asked->seen, sizeof id);
             break;
         }
     }
@@ -394,7 +393,8 @@ static void worker_answers(struct run *run, struct actor *worker)
 
 static void worker_event(struct run *run, struct actor *worker)
 {
-    unsigned what = tape_below(&run->tape, 8), i;
+    unsigned what = tape_below(&run->tape, 8);
+    char seen[16];
 
     if (what == 0) {
         worker_dies(run, worker);
@@ -404,10 +404,9 @@ static void worker_event(struct run *run, struct actor *worker)
         snprintf(worker->text, TEXT_MAX, "{\"method\":\"notifications/message\"}\n");
         decide(run, worker);
     } else if (what == 2 && run->asked_count > 0) {
-        i = tape_below(&run->tape, run->asked_count);
+        memcpy(seen, run->asked[tape_below(&run->tape, run->asked_count)].seen, sizeof seen);
         snprintf(worker->text, TEXT_MAX,
-                 "{\"method\":\"n\",\"params\":{\"_meta\":{" MCP "subscriptionId\":%s}}}\n",
-                 run->asked[i].seen);
+                 "{\"method\":\"n\",\"params\":{\"_meta\":{" MCP "subscriptionId\":%s}}}\n", seen);
         decide(run, worker);
     } else {
         worker_answers(run, worker);
