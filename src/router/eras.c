@@ -18,22 +18,20 @@ void eras_join(struct group *handshake, struct group *stateless)
 
 /* --- which era a message is of --- */
 
-/* A notification need not name its era. */
-static bool is_stateless(const struct decision *decision, const struct group *handshake)
+/* A notification need not name its era: it is of that of the client's last request. */
+static bool is_stateless(const struct decision *decision)
 {
-    const struct peer *client = decision->from;
-
     if (param_fields_has(&decision->fields, PARAM_VERSION) || decision->kind == REQUEST_PROBES)
         return true;
-    return !decision->asks && affinity_worker(client, handshake) == NULL &&
-           affinity_worker(client, handshake->other_era) != NULL;
+    return !decision->asks && decision->from->stateless;
 }
 
 void eras_choose(struct decision *decision)
 {
     struct group *handshake = decision->pool, *stateless = handshake->other_era;
 
-    if (is_stateless(decision, handshake)) {
+    decision->from->stateless = is_stateless(decision);
+    if (decision->from->stateless) {
         decision->pool = stateless;
         return;
     }

@@ -48,6 +48,7 @@ struct peer {
     struct list bindings;  /* a client: to its workers; a worker: to its clients */
     struct list logging;   /* a worker: extras of requests that ask for log messages */
     struct list loading;   /* a worker: extras of requests that load a session, oldest first */
+    bool stateless;        /* a client: its last request is of MCP's stateless era */
     bool bound_once;       /* a worker: its process has had a client, and is of that client's era */
     bool client_left;      /* a client of this process has disconnected: its sessions are unknown */
     size_t given_up;       /* requests that were abandoned and not answered: they may still run */

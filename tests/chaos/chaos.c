@@ -29,7 +29,7 @@
     "             [--workers N] [--pools N] [--protocol mcp|acp|lsp]\n"                            \
     "             [--framing ndjson|content-length|length] [--worker-framing likewise]\n"          \
     "             [--clients shared|sticky|exclusive] [--ids preserve|rewrite]\n"                  \
-    "             [--session sessionId|params.sessionId]\n"                                        \
+    "             [--session sessionId|params.sessionId] [--era stateless]\n"                      \
     "             [--hostile all|KIND[,KIND]...]\n"                                                \
     "kinds: close, stall, hoard, poison, odd-id, big\n"
 
@@ -85,6 +85,12 @@ static void read_mode(struct options *options)
     }
     pool_mode_read(&options->mode, document.root);
     document_free(&document);
+    if (wire_stateless && options->mode.stateless == CLIENTS_SHARED) {
+        fputs("chaos: --era needs --protocol mcp\n", stderr);
+        exit(64);
+    }
+    if (wire_stateless)
+        options->mode = pool_mode_of_stateless(&options->mode);
     if (options->mode.clients == CLIENTS_EXCLUSIVE) {
         options->mode.spare = LIMIT_SPARE;
         options->mode.busy_timeout_sec = LIMIT_BUSY_SEC;
@@ -157,6 +163,8 @@ static bool read_option(struct options *options, const char *name, const char *v
         options->tcp = strcmp(value, "tcp") == 0;
         return options->tcp || strcmp(value, "unix") == 0;
     }
+    if (strcmp(name, "--era") == 0)
+        return wire_stateless = strcmp(value, "stateless") == 0;
     if (strcmp(name, "--daemon") == 0)
         options->daemon = value;
     else

@@ -305,6 +305,7 @@ static void say(struct chaos *chaos, struct incarnation *worker, const struct re
 
     chaos->stats.said++;
     if (record->kind == WIRE_NOWHERE ||
+        (wire_stateless && record->kind == WIRE_EVENT && record->name[0] == '\0') ||
         (record->ref.number == 0 && (record->kind == WIRE_ANSWER || record->kind == WIRE_PROGRESS)))
         return; /* unknown to the ledger: it must not arrive */
     entry = ledger_add(&chaos->ledger, record->serial, (char)record->kind,

@@ -109,7 +109,7 @@ void fleet_replaced(struct chaos *chaos, struct incarnation *before, struct inca
 {
     unsigned long long slot = before->slot;
 
-    if (after->slot == slot)
+    if (after->slot == slot || wire_stateless) /* a stateless client takes any other process */
         return;
     each_entry(struct incarnation, incarnation, &chaos->fleet.incarnations, link) {
         if (incarnation->slot != slot)
@@ -130,8 +130,21 @@ void fleet_stall(struct chaos *chaos, struct incarnation *incarnation, int64_t m
         incarnation->suspect_until_ms = until;
 }
 
+/* Of the stateless processes that clients share, the daemon ends those that all have left. */
+static bool all_left(const struct chaos *chaos, const struct incarnation *incarnation)
+{
+    each_client(client, chaos) {
+        if (client->bound[incarnation->pool] == incarnation->origin &&
+            client_stays(chaos, client->conn))
+            return false;
+    }
+    return true;
+}
+
 bool fleet_client_left(const struct chaos *chaos, const struct incarnation *incarnation)
 {
+    if (wire_stateless)
+        return all_left(chaos, incarnation);
     if (!chaos_exclusive(chaos))
         return false;
     if (incarnation->client == 0) /* it may have left before its first message arrived */
@@ -143,7 +156,7 @@ bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *inca
 {
     return incarnation->doomed != 0 || incarnation->left || incarnation->gone ||
            chaos->now_ms < incarnation->suspect_until_ms ||
-           (incarnation->client != 0 && fleet_client_left(chaos, incarnation));
+           ((incarnation->client != 0 || wire_stateless) && fleet_client_left(chaos, incarnation));
 }
 
 bool fleet_words_lost(const struct chaos *chaos, unsigned long long origin)
@@ -316,6 +329,8 @@ static bool right_number(const struct chaos *chaos, unsigned pool, unsigned coun
 {
     unsigned least = LIMIT_SPARE, most = LIMIT_SPARE, all = chaos->options.workers;
 
+    if (wire_stateless) /* the spare ones, and what clients share or have shared */
+        return count >= LIMIT_SPARE && count <= all;
     if (!chaos_exclusive(chaos))
         return count == all;
     each_client(client, chaos) {

@@ -50,6 +50,7 @@ struct board {
     uint32_t framing;      /* enum wire_framing, of the workers */
     uint32_t bridged;      /* wire_bridged */
     struct pool_mode mode; /* of the pools */
+    bool stateless;        /* wire_stateless */
 };
 
 #endif

@@ -52,7 +52,7 @@ static void write_pool(FILE *file, const struct chaos *chaos, unsigned number)
             number > 0 ? "," : "", number, chaos->options.worker, chaos->options.workers,
             subject->journal_path, subject->board_path, chaos->options.seed, number,
             wire_framing_words[chaos->options.worker_framing], chaos->options.keys);
-    if (chaos_exclusive(chaos))
+    if (chaos_exclusive(chaos) || wire_stateless)
         fprintf(file, ",\"spare\":%d,\"busy_timeout_sec\":%d", LIMIT_SPARE, LIMIT_BUSY_SEC);
     fprintf(file, "}");
 }
@@ -107,6 +107,7 @@ static bool make_board(struct chaos *chaos)
         return failed("mmap");
     chaos->board->calm = true;
     chaos->board->mode = chaos->options.mode;
+    chaos->board->stateless = wire_stateless;
     chaos->board->framing = chaos->options.worker_framing;
     chaos->board->bridged = wire_bridged;
     return true;

@@ -42,6 +42,7 @@ extern bool wire_bridged;              /* a side is framed: no message has a car
                                      * would become a blank */
 extern bool wire_ids_rewritten;        /* the daemon rewrites ids and tokens: sums omit them */
 extern bool wire_session_in_params;    /* sessions are named by params.sessionId */
+extern bool wire_stateless;            /* clients are of MCP's stateless era, and say so */
 extern bool wire_cancels_for_good;     /* "notifications/cancelled", which gets no answer; else
                                      * "$/cancel_request" */
 

@@ -116,6 +116,22 @@ static void add_decoys(struct line *line)
     add(line, wire_session_in_params ? "}," : ",");
 }
 
+static void add_meta(struct line *line, const char *key)
+{
+    const char *token = line->header->token;
+    const char *version = line->escaped ? "io.modelcontextprotocol\\/protocolVersion"
+                                        : "io.modelcontextprotocol/protocolVersion";
+
+    if (token[0] == '\0' && !wire_stateless)
+        return;
+    add(line, "\"_meta\":{");
+    if (wire_stateless)
+        text_printf(line->out, "\"%s\":\"2026-07-28\"%s", version, token[0] != '\0' ? "," : "");
+    if (token[0] != '\0')
+        text_printf(line->out, "\"%s\":%s", key, token);
+    add(line, "},");
+}
+
 /* The fields of params and results that the daemon reads in pools with a mode. */
 static void add_references(struct line *line)
 {
@@ -128,11 +144,9 @@ static void add_references(struct line *line)
     if (wire_session_in_params && header->session[0] != '\0')
         text_printf(line->out, "\"%s\":\"%s\",", line->escaped ? "session\\u0049d" : "sessionId",
                     header->session);
-    if (header->token[0] == '\0')
-        return;
-    if (header->kind == WIRE_REQUEST || header->kind == WIRE_HOSTILE)
-        text_printf(line->out, "\"_meta\":{\"%s\":%s},", key, header->token);
-    else
+    if (header->kind == WIRE_REQUEST || header->kind == WIRE_HOSTILE || header->kind == WIRE_NOTE)
+        add_meta(line, key);
+    else if (header->token[0] != '\0')
         text_printf(line->out, "\"%s\":%s,", key, header->token);
 }
 

@@ -7,7 +7,7 @@
 #include "json/param_fields.h"
 #include "json/scanner.h"
 
-bool wire_ids_rewritten, wire_session_in_params, wire_cancels_for_good;
+bool wire_ids_rewritten, wire_session_in_params, wire_stateless, wire_cancels_for_good;
 
 /* A string with its quotes, or a number; empty for any other value. */
 static struct wire_hole hole_of(const struct scan_field *field)

@@ -92,6 +92,21 @@ TEST(eras_notifications_follow_their_client)
     expect_unchanged(a, "{'method':'n'}", &workers[0]);
 }
 
+/* A late notification starts no process of the other era. */
+TEST(eras_notifications_after_the_end_of_the_process)
+{
+    struct peer *a = add_client();
+
+    add_served(2);
+    give(a, CALL("1"));
+    end_process(&workers[1]);
+    expect_action(give(a, "{'method':'notifications/cancelled','params':{'requestId':1}}"),
+                  ACTION_DROP);
+    ck_assert(list_empty(&a->bindings));
+    give(a, "{'method':'n'}");
+    ck_assert_ptr_eq(affinity_worker(a, handshake), NULL);
+}
+
 TEST(eras_share_a_process_until_it_is_busy)
 {
     struct peer *a = add_client(), *b = add_client(), *c = add_client(), *d = add_client();
