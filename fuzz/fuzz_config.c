@@ -60,6 +60,8 @@ static void check_limits(const struct limits *limits)
 #define CHECK_RANGE(field, min, max)                                                               \
     EXPECT(limits->field + 1 > (min) && limits->field <= (max), #field)
     CHECK_RANGE(max_input_buffer, 1, gib);
+    CHECK_RANGE(max_message, 1, gib);
+    EXPECT(limits->max_message >= limits->max_input_buffer, "%zu", limits->max_message);
     CHECK_RANGE(max_output_queue, 1, gib);
     CHECK_RANGE(max_restarts, 0, 1000);
     CHECK_RANGE(restart_window_sec, 1, 86400);

@@ -2,13 +2,14 @@
  * however it is cut; every body becomes one line with the same fields; and whatever came before,
  * the next good frame is found. The third byte of an input says which framing, how long a body may
  * be, and whether the sender is unknown: then the first problem is the end, and nothing of HTTP or
- * TLS is a message. */
+ * TLS is a message. It also says whether longer bodies are cut in place of being refused. */
 #include "build_config.h"
 
 #include "framing/first_frame.h"
 #include "framing/foreign.h"
 #include "framing/framing.h"
 #include "json/message.h"
+#include "json/scanner_cut.h"
 
 #include "common.h"
 #include "reference_json.h"
@@ -29,7 +30,7 @@ struct verdicts {
 struct stream {
     const struct framing *framing;
     bool wary;
-    size_t max_body;
+    size_t max_body, max_long;
     const uint8_t *data;
     size_t size;
 };
@@ -73,9 +74,37 @@ static void check_line(struct slice body, const struct scan_fields *fields)
     free(line);
 }
 
+/* Its id, from what is left of it. */
+static void add_cut(struct verdicts *verdicts, struct slice bytes)
+{
+    struct message_scratch scratch;
+    struct message_id id;
+    unsigned char facts[] = {
+        (unsigned char)message_read_id(&id, bytes, &scanner.fields.id, &scratch),
+        (unsigned char)id.type, scanner.fields.has_result, scanner.fields.has_error,
+        scanner.fields.method.type == SCAN_STRING};
+
+    EXPECT(scanner.fields.oddities & SCAN_CUT, "not marked");
+    add_bytes(&verdicts->digest, facts, sizeof facts);
+    add_bytes(&verdicts->digest, id.text.data, id.text.len);
+}
+
+/* The frame goes on. */
+static void cut_frame(const struct framing *framing, struct framing_state *state, char *buffer,
+                      size_t start, size_t *end)
+{
+    size_t kept;
+
+    if (!state->cut)
+        return;
+    kept = framing->cut(state, buffer + start, *end - start);
+    EXPECT(kept <= *end - start && kept <= SCANNER_KEPT_MAX, "%zu bytes", kept);
+    *end = start + kept;
+}
+
 /* One frame after the other until more is wanted. */
-static void read_frames(const struct framing *framing, struct verdicts *verdicts,
-                        const char *buffer, size_t *start, size_t end)
+static void read_frames(const struct framing *framing, struct verdicts *verdicts, char *buffer,
+                        size_t *start, size_t *end)
 {
     struct framing_state *state = &verdicts->state;
     bool first = verdicts->reader != framing;
@@ -83,16 +112,22 @@ static void read_frames(const struct framing *framing, struct verdicts *verdicts
 
     for (;;) {
         struct frame frame = {.consumed = 0};
-        struct slice input = slice_of(buffer + *start, end - *start);
+        struct slice input = slice_of(buffer + *start, *end - *start);
+        bool cut = state->cut;
 
         switch (verdicts->reader->next(state, input, &frame)) {
         case FRAME_WAIT:
+            cut_frame(framing, state, buffer, *start, end);
             return;
         case FRAME_WHOLE:
-            EXPECT(frame.consumed <= state->max_body, "%zu bytes", frame.consumed);
+            EXPECT(cut || frame.consumed <= state->max_body, "%zu bytes", frame.consumed);
             EXPECT(!state->begun, "a frame goes on after its end");
-            check_line(slice_of(input.data, frame.consumed), &scanner.fields);
-            add_bytes(&verdicts->digest, input.data, frame.consumed);
+            if (cut) {
+                add_cut(verdicts, slice_of(input.data, frame.consumed));
+            } else {
+                check_line(slice_of(input.data, frame.consumed), &scanner.fields);
+                add_bytes(&verdicts->digest, input.data, frame.consumed);
+            }
             verdicts->messages++;
             verdicts->reader = framing;
             first = false;
@@ -139,13 +174,14 @@ static void check_next(const struct framing *framing, struct verdicts *verdicts,
         rest.len = 0;
     }
     verdicts->state.max_body = 100;
+    verdicts->state.max_long = 0;
     len = framing->prefix(prefix, sizeof body - 1);
     stream = malloc(rest.len + len + sizeof body - 1);
     memcpy(stream, rest.data, rest.len);
     memcpy(stream + rest.len, prefix, len);
     memcpy(stream + rest.len + len, body, sizeof body - 1);
     len += rest.len + sizeof body - 1;
-    read_frames(framing, verdicts, stream, &start, len);
+    read_frames(framing, verdicts, stream, &start, &len);
     EXPECT(verdicts->messages == messages + 1 && start == len, "%zu messages, %zu bytes left",
            verdicts->messages - messages, len - start);
     free(stream);
@@ -163,6 +199,7 @@ static void read_stream(const struct stream *stream, struct cutter *cutter,
     verdicts->state.check = &json_body_check;
     verdicts->state.check_state = &scanner;
     verdicts->state.max_body = stream->max_body;
+    verdicts->state.max_long = stream->max_long;
     verdicts->state.wary = stream->wary;
     verdicts->state.inner = stream->framing;
     verdicts->reader = stream->wary ? &framing_first_frame : stream->framing;
@@ -179,10 +216,10 @@ static void read_stream(const struct stream *stream, struct cutter *cutter,
         have += piece - start;
         start = 0;
         read += piece;
-        read_frames(stream->framing, verdicts, buffer, &start, have);
+        read_frames(stream->framing, verdicts, buffer, &start, &have);
     }
-    EXPECT(have - start <= FRAME_MAX_HEADER_BYTES + stream->max_body, "%zu bytes are kept",
-           have - start);
+    EXPECT(verdicts->ended || have - start <= FRAME_MAX_HEADER_BYTES + stream->max_body,
+           "%zu bytes are kept", have - start); /* of a frame that is cut, less */
     if (!verdicts->ended) {
         add_bytes(&verdicts->digest, &verdicts->state.begun, 1);
         add_bytes(&verdicts->digest, &verdicts->state.reported, 1);
@@ -203,6 +240,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     stream.framing = data[CUTTER_BYTES] & 1 ? &framing_length : &framing_content_length;
     stream.wary = (data[CUTTER_BYTES] & 2) != 0;
     stream.max_body = (size_t)data[CUTTER_BYTES] * 4;
+    stream.max_long = data[CUTTER_BYTES] & 4 ? stream.max_body : 0;
     stream.data = data + OPTION_BYTES;
     stream.size = size - OPTION_BYTES;
     read_stream(&stream, NULL, &whole);

@@ -1,13 +1,17 @@
 /* NDJSON framing and messages: a stream gives the same messages and verdicts however it is cut; the
  * routing fields are those that a plain reader finds; an error line written for an id is read back
- * as that id. */
+ * as that id. Where long lines are cut, their ids are those of the whole lines. */
 #include "build_config.h"
 
 #include "framing/framing.h"
 #include "json/message.h"
+#include "json/scanner_cut.h"
 
 #include "common.h"
 #include "reference_json.h"
+
+#define REPEAT 0x01 /* in a stream that is cut: the byte before it, so often: */
+#define REPEATS 700
 
 static struct scanner body_scanner;
 
@@ -16,6 +20,7 @@ struct verdicts {
     uint64_t digest;
     size_t messages, consumed;
     const char *problem; /* the stream ended with this */
+    size_t max_long;     /* longer lines are cut; 0: none */
 };
 
 static void add_bytes(uint64_t *digest, const void *data, size_t len)
@@ -42,6 +47,20 @@ static void add_message(struct verdicts *verdicts, const struct message *message
     add_bytes(&verdicts->digest, message->session_id.data, message->session_id.len);
     add_bytes(&verdicts->digest, message->method.data, message->method.len);
     add_bytes(&verdicts->digest, message->pool.data, message->pool.len);
+    verdicts->messages++;
+}
+
+/* Of a line that was cut. */
+static void add_cut(struct verdicts *verdicts, struct slice bytes, const struct scan_fields *fields)
+{
+    struct message_scratch scratch;
+    struct message_id id;
+    unsigned char facts[] = {(unsigned char)message_read_id(&id, bytes, &fields->id, &scratch),
+                             (unsigned char)id.type, fields->has_result, fields->has_error,
+                             fields->method.type == SCAN_STRING};
+
+    add_bytes(&verdicts->digest, facts, sizeof facts);
+    add_bytes(&verdicts->digest, id.text.data, id.text.len);
     verdicts->messages++;
 }
 
@@ -177,19 +196,35 @@ static void check_fields(struct slice line, const struct message *message,
     }
 }
 
+/* The line goes on. */
+static void cut_line(struct framing_state *state, char *buffer, size_t start, size_t *end,
+                     struct verdicts *verdicts)
+{
+    size_t len = *end - start, kept;
+
+    if (verdicts->max_long == 0 || (len < verdicts->max_long && !state->cut))
+        return;
+    kept = framing_ndjson.cut(state, buffer + start, len);
+    EXPECT(kept <= len && kept <= SCANNER_KEPT_MAX && state->cut, "%zu bytes of %zu", kept, len);
+    verdicts->consumed += len - kept;
+    *end = start + kept;
+}
+
 /* One frame after the other until there is none; returns false at the end of the stream. */
-static bool read_frames(struct framing_state *state, const char *buffer, size_t *start, size_t end,
+static bool read_frames(struct framing_state *state, char *buffer, size_t *start, size_t *end,
                         struct verdicts *verdicts, bool check)
 {
     for (;;) {
         struct frame frame = {.consumed = 0};
-        struct slice input = slice_of(buffer + *start, end - *start);
+        struct slice input = slice_of(buffer + *start, *end - *start);
+        bool was_cut = state->cut;
         struct message_scratch scratch;
         struct message message;
         enum message_problem problem;
 
         switch (framing_ndjson.next(state, input, &frame)) {
         case FRAME_MORE:
+            cut_line(state, buffer, *start, end, verdicts);
             return true;
         case FRAME_MALFORMED:
             verdicts->problem = frame.problem;
@@ -198,6 +233,11 @@ static bool read_frames(struct framing_state *state, const char *buffer, size_t 
         case FRAME_WHOLE:
             EXPECT(frame.consumed <= input.len, "consumed %zu", frame.consumed);
             input.len = frame.consumed;
+            EXPECT(was_cut == ((body_scanner.fields.oddities & SCAN_CUT) != 0), "not marked");
+            if (was_cut || (verdicts->max_long > 0 && frame.consumed > verdicts->max_long)) {
+                add_cut(verdicts, input, &body_scanner.fields);
+                break;
+            }
             problem = message_from_scan(&message, input, &body_scanner.fields, &scratch);
             EXPECT(message_problem_text(problem)[0] != '\0', "no words for it");
             add_message(verdicts, &message, problem);
@@ -216,9 +256,10 @@ static bool read_frames(struct framing_state *state, const char *buffer, size_t 
 }
 
 /* As in a connection: bytes that are not consumed wait for more, elsewhere in memory. */
-static struct verdicts read_stream(const uint8_t *data, size_t size, struct cutter *cutter)
+static struct verdicts read_stream(const uint8_t *data, size_t size, size_t max_long,
+                                   struct cutter *cutter)
 {
-    struct verdicts verdicts = {0, 0, 0, NULL};
+    struct verdicts verdicts = {.max_long = max_long};
     struct framing_state state;
     char *buffer = fuzz_copy("", 0);
     size_t start = 0, have = 0, read = 0;
@@ -239,25 +280,57 @@ static struct verdicts read_stream(const uint8_t *data, size_t size, struct cutt
         have += piece - start;
         start = 0;
         read += piece;
-        more = read_frames(&state, buffer, &start, have, &verdicts, cutter == NULL);
+        more = read_frames(&state, buffer, &start, &have, &verdicts,
+                           cutter == NULL && max_long == 0);
     }
     free(buffer);
     return verdicts;
+}
+
+static void expect_same(const struct verdicts *whole, const struct verdicts *cut)
+{
+    EXPECT(whole->messages == cut->messages, "%zu and %zu messages", whole->messages,
+           cut->messages);
+    EXPECT(whole->consumed == cut->consumed, "%zu and %zu bytes", whole->consumed, cut->consumed);
+    EXPECT(whole->problem == cut->problem, "malformed or not");
+    EXPECT(whole->digest == cut->digest, "other messages");
+}
+
+/* The stream with its repetitions written out. */
+static uint8_t *spread(const uint8_t *data, size_t size, size_t *len)
+{
+    uint8_t *to = malloc(size * REPEATS + 1);
+    size_t i;
+
+    EXPECT(to != NULL, "memory");
+    *len = 0;
+    for (i = 0; i < size; i++) {
+        bool repeats = data[i] == REPEAT && i > 0;
+
+        memset(to + *len, data[repeats ? i - 1 : i], repeats ? REPEATS : 1);
+        *len += repeats ? REPEATS : 1;
+    }
+    return to;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cutter cutter;
     struct verdicts whole, cut;
+    uint8_t *stream;
+    size_t len;
 
     if (size < CUTTER_BYTES)
         return 0;
     cutter = cutter_of(data);
-    whole = read_stream(data + CUTTER_BYTES, size - CUTTER_BYTES, NULL);
-    cut = read_stream(data + CUTTER_BYTES, size - CUTTER_BYTES, &cutter);
-    EXPECT(whole.messages == cut.messages, "%zu and %zu messages", whole.messages, cut.messages);
-    EXPECT(whole.consumed == cut.consumed, "%zu and %zu bytes", whole.consumed, cut.consumed);
-    EXPECT(whole.problem == cut.problem, "malformed or not");
-    EXPECT(whole.digest == cut.digest, "other messages");
+    whole = read_stream(data + CUTTER_BYTES, size - CUTTER_BYTES, 0, NULL);
+    cut = read_stream(data + CUTTER_BYTES, size - CUTTER_BYTES, 0, &cutter);
+    expect_same(&whole, &cut);
+    cutter = cutter_of(data);
+    stream = spread(data + CUTTER_BYTES, size - CUTTER_BYTES, &len);
+    whole = read_stream(stream, len, 1 + data[0] * 8u, NULL);
+    cut = read_stream(stream, len, 1 + data[0] * 8u, &cutter);
+    expect_same(&whole, &cut);
+    free(stream);
     return 0;
 }

@@ -2,6 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef HAVE_MALLOPT
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +16,7 @@
 #include "cli/connect.h"
 #include "cli/options.h"
 
+#define LONG_BUFFER 131072 /* bytes; one that the C library gives back to the system at once */
 #define VERSION_LINE PACKAGE_NAME " " PACKAGE_VERSION "\n"
 
 /* For an empty container: a directory cannot be read or written either. */
@@ -261,6 +265,14 @@ static int start_log(struct log *log, const struct options *options)
     return status;
 }
 
+/* glibc would keep the memory of the longest message so far for later ones. */
+static void release_long_buffers(void)
+{
+#if defined HAVE_MALLOPT && defined M_MMAP_THRESHOLD
+    mallopt(M_MMAP_THRESHOLD, LONG_BUFFER);
+#endif
+}
+
 int main(int argc, char *argv[])
 {
     struct options options;
@@ -285,6 +297,7 @@ int main(int argc, char *argv[])
     signal(SIGXFSZ, SIG_IGN);
     if (options.action == ACTION_CONNECT)
         return run_client(&options);
+    release_long_buffers();
     status = start_log(&log, &options);
     if (status != EXIT_DONE)
         return status;

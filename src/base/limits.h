@@ -15,6 +15,7 @@
 struct limits {
     size_t max_input_buffer; /* bytes of one message, its newline included (spec 8.1) */
     size_t max_frame_body;   /* the same of announced length (ADR-010); max_input_buffer, if set */
+    size_t max_message;      /* the same where a pool has a protocol; longer ones are cut */
     size_t max_output_queue; /* bytes waiting for one connection (spec 8.1) */
     size_t max_memory;       /* of long messages, and bounds all buffers together */
     unsigned max_restarts;   /* of one worker within restart_window_sec; 0 = never restart */
@@ -36,7 +37,8 @@ struct limits {
         .restart_window_sec = 60, .drain_timeout_sec = 30, .backpressure_timeout_sec = 60,         \
         .abandoned_id_sec = 300, .max_connections = 1024, .max_sessions = 1024,                    \
         .max_pending_requests = 4096, .max_frame_body = 10485760, .frame_timeout_sec = 30,         \
-        .half_close_sec = 300, .slow_client_timeout_sec = 10, .max_memory = (size_t)256 << 20      \
+        .half_close_sec = 300, .slow_client_timeout_sec = 10, .max_memory = (size_t)256 << 20,     \
+        .max_message = (size_t)64 << 20                                                            \
     }
 
 #endif

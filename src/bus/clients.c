@@ -179,8 +179,9 @@ static void client_unacceptable(struct stream *stream, const struct message *mes
     const char *text = message_problem_text(problem);
 
     (void)message;
-    if (stream->connection.has_lines)
-        clients_reject(client, LOG_LEVEL_WARN, JSONRPC_INVALID_REQUEST, text);
+    if (stream->connection.has_lines) /* too long is an error (spec 7.3.2) */
+        clients_reject(client, problem == MESSAGE_TOO_LONG ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN,
+                       JSONRPC_INVALID_REQUEST, text);
     else if (!deliver_error_held(&client->stream.endpoint))
         refuse_frame(client, JSONRPC_INVALID_REQUEST, text);
 }
@@ -313,6 +314,7 @@ void clients_failed(struct connection *connection, enum connection_failure failu
 
 const struct stream_handler clients_handler = {
     .message = deliver_message,
+    .long_message = deliver_long_message,
     .unacceptable = client_unacceptable,
     .connection =
         {
@@ -347,9 +349,13 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
 {
     struct client *client = new_client(bus);
     struct peer_origin *present = NULL;
+    struct stream_options stream = *options;
+
+    if (bus->options.config->has_protocol)
+        stream.max_long = bus->options.config->limits.max_message;
 
     if (client == NULL || (!refused && (present = origins_get(bus, origin)) == NULL) ||
-        stream_open(&client->stream, &bus->transport, options) != STDIO_BUS_OK) {
+        stream_open(&client->stream, &bus->transport, &stream) != STDIO_BUS_OK) {
         log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "cannot serve %s: %s",
                      origin->text, strerror(errno));
         origins_release(present);

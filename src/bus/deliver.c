@@ -44,6 +44,8 @@ static size_t longest_message(const struct stdio_bus *bus)
     bool framed = has_lengths(bus->options.framing);
     size_t i;
 
+    if (config->has_protocol)
+        return config->limits.max_message;
     for (i = 0; i < config->pool_count; i++)
         framed = framed || has_lengths(config->pools[i].framing);
     return framed ? config->limits.max_frame_body : config->limits.max_input_buffer;
@@ -243,12 +245,13 @@ static void fail_request(struct stdio_bus *bus, struct decision *decision)
     decision_delivered(decision);
 }
 
-/* A request gets an error, so that its sender does not wait in vain. */
+/* A request gets an error, so that its sender does not wait in vain. So does a client's message
+ * that was cut, in any case. */
 static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct decision *decision)
 {
     const struct message *message = decision->message;
-    bool answers = message->id.type != ID_NONE && !decision->is_reply &&
-                   !bus->options.config->strict;
+    bool has_id = message->id.type != ID_NONE || (message_is_cut(message) && !from->is_worker);
+    bool answers = has_id && !decision->is_reply && !bus->options.config->strict;
 
     if (answers && deliver_error_held(from))
         return;
@@ -269,6 +272,40 @@ void deliver_lost_answer(struct endpoint *worker, const struct message *message,
         fail_request(bus, &decision);
 }
 
+/* Any decision but to forward. */
+static void keep_back(struct stdio_bus *bus, struct endpoint *from, struct decision *decision)
+{
+    switch (decision->action) {
+    case ACTION_FORWARD:
+        break;
+    case ACTION_BROADCAST:
+        broadcast(from, decision);
+        break;
+    case ACTION_HOLD:
+        if (decision->hold_ms > 0)
+            stdio_bus_event_loop_start_timer(bus->loop, &from->hold_timer, decision->hold_ms);
+        if (from->is_worker)
+            bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
+        from->ops->pause(from);
+        break;
+    case ACTION_REFUSE:
+        refuse(bus, from, decision);
+        break;
+    case ACTION_FAIL:
+        fail_request(bus, decision);
+        break;
+    case ACTION_DISCARD:
+        log_message(decision, bus, true, "discarded", ": ", decision->text);
+        break;
+    case ACTION_DROP:
+        log_message(decision, bus, false, "discarded", ": ", decision->text);
+        break;
+    case ACTION_NO_MEMORY:
+        starve(from);
+        break;
+    }
+}
+
 void deliver_message(struct endpoint *from, const struct message *message)
 {
     struct stdio_bus *bus = from->bus;
@@ -281,34 +318,29 @@ void deliver_message(struct endpoint *from, const struct message *message)
         to_client(&decision);
     else
         to_worker(&decision);
-    switch (decision.action) {
-    case ACTION_FORWARD:
+    if (decision.action == ACTION_FORWARD)
         forward(bus, from, &decision);
-        break;
-    case ACTION_BROADCAST:
-        broadcast(from, &decision);
-        break;
-    case ACTION_HOLD:
-        if (decision.hold_ms > 0)
-            stdio_bus_event_loop_start_timer(bus->loop, &from->hold_timer, decision.hold_ms);
-        if (from->is_worker)
-            bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
-        from->ops->pause(from);
-        break;
-    case ACTION_REFUSE:
-        refuse(bus, from, &decision);
-        break;
-    case ACTION_FAIL:
-        fail_request(bus, &decision);
-        break;
-    case ACTION_DISCARD:
-        log_message(&decision, bus, true, "discarded", ": ", decision.text);
-        break;
-    case ACTION_DROP:
-        log_message(&decision, bus, false, "discarded", ": ", decision.text);
-        break;
-    case ACTION_NO_MEMORY:
-        starve(from);
-        break;
+    else
+        keep_back(bus, from, &decision);
+}
+
+void deliver_long_message(struct endpoint *from, const struct message *message)
+{
+    struct stdio_bus *bus = from->bus;
+    struct stream *stream = stream_of(from);
+    struct decision decision UNINITIALIZED;
+
+    decision_begin(&decision, &bus->router, &from->peer, message);
+    if (!message_is_cut(message)) {
+        if (from->is_worker || to_worker_takes_long(&decision))
+            deliver_message(from, message);
+        else
+            stream->handler->unacceptable(stream, message, MESSAGE_TOO_LONG);
+        return;
     }
+    if (from->is_worker)
+        to_client_cut(&decision);
+    else
+        to_worker_cut(&decision);
+    keep_back(bus, from, &decision);
 }

@@ -8,6 +8,7 @@
 
 /* Delivers a message of a client or a worker, or pauses its endpoint. */
 void deliver_message(struct endpoint *from, const struct message *message);
+void deliver_long_message(struct endpoint *from, const struct message *message);
 
 /* A worker's answer that cannot be forwarded, because of the problem: whoever waits for it gets an
  * error. Of the message its id alone counts. */

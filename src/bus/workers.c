@@ -136,6 +136,7 @@ static void on_connection_failed(struct connection *connection, enum connection_
 #define WORKER_HANDLER(message_fn)                                                                 \
     {                                                                                              \
         .message = (message_fn), .unacceptable = on_unacceptable,                                  \
+        .long_message = deliver_long_message,                                                      \
         .connection = {                                                                            \
             .frame = stream_read,                                                                  \
             .malformed = on_malformed,                                                             \

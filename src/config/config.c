@@ -125,6 +125,7 @@ static bool build(struct config *config, const struct json_value *root)
             return false;
         if (built->mode.protocol == PROTOCOL_UNKNOWN)
             config->splits_arrays = false;
+        config->has_protocol |= built->mode.protocol != PROTOCOL_UNKNOWN;
     }
     return true;
 }

@@ -28,6 +28,7 @@ struct pool_config {
 struct config {
     struct pool_config *pools;
     size_t pool_count;
+    bool has_protocol; /* some pool has one */
     struct limits limits;
     const struct framing *client_framing; /* NULL: NDJSON */
     const char *socket_mode;              /* "unix" or "tcp"; NULL: the command line alone says */

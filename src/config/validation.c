@@ -356,6 +356,7 @@ static void check_pools(struct diagnostics *diagnostics, const struct json_value
 
 static const struct rule limit_rules[] = {
     LIMIT(max_input_buffer, 1, GIB),
+    LIMIT(max_message, 1, GIB),
     LIMIT(max_output_queue, 1, GIB),
     LIMIT(max_memory, 1048576, MEMORY_MAX),
     LIMIT(max_restarts, 0, 1000),
@@ -380,6 +381,25 @@ static const struct rule listen_rules[] = {
     {.key = "open", .check = token_check_open},
 };
 
+/* A message that is not refused before its pool is known has to fit into its half of the memory. */
+static void check_max_message(struct diagnostics *diagnostics, const struct json_value *root)
+{
+    const struct json_value *object = document_member(root, "limits"), *value;
+    struct limits limits = LIMITS_DEFAULT;
+
+    value = object != NULL && diagnostics->errors == 0 ? document_member(object, "max_message")
+                                                       : NULL;
+    if (value == NULL)
+        return;
+    validation_apply_limits(&limits, object);
+    if (limits.max_message < limits.max_input_buffer)
+        diagnostics_value(diagnostics, value, "must be at least max_input_buffer (%zu)",
+                          limits.max_input_buffer);
+    else if (limits.max_message > limits.max_memory / 2)
+        diagnostics_value(diagnostics, value, "must be at most half of max_memory (%zu)",
+                          limits.max_memory / 2);
+}
+
 void validation_check(struct diagnostics *diagnostics, const struct json_value *root)
 {
     static const struct rule rules[] = {
@@ -392,6 +412,7 @@ void validation_check(struct diagnostics *diagnostics, const struct json_value *
     };
 
     check_object(diagnostics, root, rules, COUNT(rules));
+    check_max_message(diagnostics, root);
     if (diagnostics->errors == 0)
         advice_check(diagnostics, root);
 }
@@ -414,4 +435,10 @@ void validation_apply_limits(struct limits *limits, const struct json_value *obj
     }
     if (document_member(object, "max_input_buffer") != NULL)
         limits->max_frame_body = limits->max_input_buffer;
+    if (document_member(object, "max_message") != NULL)
+        return;
+    if (limits->max_message > limits->max_memory / 4)
+        limits->max_message = limits->max_memory / 4;
+    if (limits->max_message < limits->max_input_buffer)
+        limits->max_message = limits->max_input_buffer;
 }

@@ -30,18 +30,36 @@ __attribute__((cold)) static void make_line(struct connection *connection, size_
     splice_blank(line, len, '\r');
 }
 
+typedef void message_fn(struct endpoint *from, const struct message *message);
+
+/* Prepares the message at hand, of `len` bytes. Returns the report for it. */
+__attribute__((cold)) static message_fn *read_odd(struct stream *stream, size_t len)
+{
+    struct scan_fields *fields = &stream->scanner.fields;
+
+    if (fields->oddities & SCAN_CUT) {
+        fields->session_id.type = fields->pool.type = SCAN_ABSENT;
+        fields->method.offset = fields->method.len = 0;
+    } else if ((fields->oddities & SCAN_UNTIDY) && stream->connection.has_lines) {
+        make_line(&stream->connection, len);
+    }
+    return fields->oddities & (SCAN_LONG | SCAN_CUT) ? stream->handler->long_message
+                                                     : stream->handler->message;
+}
+
 void stream_read(struct connection *connection, struct slice body)
 {
     struct stream *stream = list_entry(connection, struct stream, connection);
+    message_fn *report = stream->handler->message;
     struct message_scratch scratch UNINITIALIZED;
     struct message message UNINITIALIZED;
     enum message_problem problem;
 
-    if (stream->scanner.fields.untidy && connection->has_lines)
-        make_line(connection, body.len);
+    if (stream->scanner.fields.oddities != 0)
+        report = read_odd(stream, body.len);
     problem = message_from_scan(&message, body, &stream->scanner.fields, &scratch);
     if (problem == MESSAGE_OK)
-        stream->handler->message(&stream->endpoint, &message);
+        report(&stream->endpoint, &message);
     else
         stream->handler->unacceptable(stream, &message, problem);
 }
@@ -122,6 +140,7 @@ int stream_open(struct stream *stream, struct transport *transport,
         .handler = &options->handler->connection,
         .framing = options->framing,
         .max_body = options->max_body,
+        .max_long = options->max_long,
         .check = &json_body_check,
         .check_state = &stream->scanner,
         .context = stream->endpoint.context,

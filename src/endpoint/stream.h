@@ -12,6 +12,9 @@ struct stream_handler {
     /* A message. Its bytes live until they were delivered or the call returns. After ops->pause the
      * same message is offered again. */
     void (*message)(struct endpoint *from, const struct message *message);
+    /* The same for a message longer than max_input_buffer or max_frame_body; it may be cut. NULL
+     * where no stream has a max_long. */
+    void (*long_message)(struct endpoint *from, const struct message *message);
     /* JSON, but its routing fields cannot be extracted (spec 4.3.2). */
     void (*unacceptable)(struct stream *stream, const struct message *message,
                          enum message_problem problem);
@@ -32,7 +35,8 @@ struct stream {
 struct stream_options {
     const struct stream_handler *handler;
     const struct framing *framing; /* of both directions; NULL: NDJSON */
-    size_t max_body;               /* the longest until stream_hand_over; 0: as in the limits */
+    size_t max_body;               /* the longest until stream_hand_over; 0: as in the limits, */
+    size_t max_long;               /* and up to this, beyond which they are cut; 0: none */
     int fd_in, fd_out;
     bool borrowed;        /* the descriptors stay the caller's */
     bool skips_bad_lines; /* lines that are no message are logged instead of reported */

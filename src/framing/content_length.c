@@ -382,5 +382,6 @@ const struct framing framing_content_length = {
     .reset = sized_frame_reset,
     .next = next,
     .give_up = give_up,
+    .cut = sized_frame_cut,
     .prefix = prefix,
 };

@@ -50,6 +50,12 @@ struct body_check {
     enum body_status (*run)(void *state, struct slice input, struct frame *frame);
     /* A sized body ends after the bytes of the last call of run: WHOLE or INVALID. */
     enum body_status (*end)(void *state, struct frame *frame);
+    /* The body is long: its owner will know (`cut`: that it is not whole). */
+    void (*mark)(void *state, bool cut);
+    /* The body is too long to be kept. `body` is the whole input of the last call of run, which
+     * returned MORE: the bytes that still matter move to its front, and are the body so far from
+     * now on. Returns how many these are. */
+    size_t (*cut)(void *state, char *body, size_t len);
 };
 
 /* --- the framings --- */
@@ -58,12 +64,14 @@ struct body_check {
 struct framing_state {
     const struct body_check *check;
     void *check_state;
-    size_t max_body; /* longest body; a framing that announces lengths refuses a longer one */
+    size_t max_body; /* a longer body is refused or, where max_long is set, marked as long */
+    size_t max_long; /* a longer one is cut; 0: none is long. At least max_body */
     bool wary;       /* what only HTTP has is malformed, at any time */
     const struct framing *inner; /* of framing_first_frame */
 
     bool begun;    /* part of a frame is here, and the rest is awaited */
     bool reported; /* that frame was refused already */
+    bool cut;      /* it is longer than max_long: its owner keeps only what `cut` leaves */
     bool timed;    /* the owner's: the time of that frame runs; false again for the next one */
 
     /* The framing's own. */
@@ -93,6 +101,11 @@ struct framing {
     /* Abandons the current frame, of which the caller drops `dropped` bytes of input. The rest of
      * the frame will be skipped. */
     void (*give_up)(struct framing_state *state, size_t dropped);
+    /* Cuts the body of the current frame, which is too long to be kept. `input` is that of the last
+     * call of next, which returned FRAME_MORE or FRAME_WAIT within a body. Returns how many bytes
+     * are left at its front. The end of the frame is FRAME_WHOLE all the same, and its body is
+     * marked as cut. */
+    size_t (*cut)(struct framing_state *state, char *input, size_t len);
     /* Writes what precedes a body of this length; returns the length of that. NULL: a newline
      * follows the body instead. */
     size_t (*prefix)(char to[FRAME_PREFIX_MAX], size_t body_len);

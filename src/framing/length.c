@@ -44,7 +44,7 @@ static enum frame_status next(struct framing_state *state, struct slice input, s
 /* The rest of the frame differs from a new frame by its length only. */
 static void give_up(struct framing_state *state, size_t dropped)
 {
-    state->begun = state->timed = false;
+    state->begun = state->timed = state->cut = false;
     if (state->part == PART_HEAD) {
         state->leftover = true;
     } else {
@@ -65,5 +65,6 @@ const struct framing framing_length = {
     .reset = sized_frame_reset,
     .next = next,
     .give_up = give_up,
+    .cut = sized_frame_cut,
     .prefix = prefix,
 };

@@ -6,7 +6,7 @@ enum { PART_LINE, PART_SKIPPED_LINE };
 
 static void reset(struct framing_state *state)
 {
-    state->begun = false;
+    state->begun = state->cut = false;
     state->part = PART_LINE;
     state->check->reset(state->check_state, false);
 }
@@ -30,8 +30,12 @@ static enum frame_status next(struct framing_state *state, struct slice input, s
     case BODY_MORE:
         return FRAME_MORE;
     case BODY_WHOLE:
+        if (state->cut)
+            state->check->mark(state->check_state, true);
+        state->cut = false;
         return FRAME_WHOLE;
     case BODY_BLANK:
+        state->cut = false;
         return FRAME_SKIP;
     default:
         frame->fault = FRAME_FAULT_SYNTAX;
@@ -46,9 +50,16 @@ static void give_up(struct framing_state *state, size_t dropped)
     state->part = PART_SKIPPED_LINE;
 }
 
+static size_t cut(struct framing_state *state, char *input, size_t len)
+{
+    state->cut = true;
+    return state->check->cut(state->check_state, input, len);
+}
+
 const struct framing framing_ndjson = {
     .name = "ndjson",
     .reset = reset,
     .next = next,
     .give_up = give_up,
+    .cut = cut,
 };

@@ -10,6 +10,7 @@ void sized_frame_reset(struct framing_state *state)
         .check = state->check,
         .check_state = state->check_state,
         .max_body = state->max_body,
+        .max_long = state->max_long,
         .wary = state->wary,
         .inner = state->inner,
     };
@@ -38,6 +39,7 @@ enum frame_status sized_frame_refuse(struct framing_state *state, struct frame *
     frame->fault = fault;
     frame->problem = problem;
     state->begun = state->reported = true;
+    state->cut = false;
     skip_rest(state);
     return FRAME_REFUSED;
 }
@@ -46,7 +48,8 @@ enum frame_status sized_frame_start_body(struct framing_state *state, struct fra
                                          size_t consumed)
 {
     ASSERT(state->part == PART_HEAD);
-    if (state->left > state->max_body)
+    state->cut = state->max_long > 0 && state->left > state->max_long;
+    if (state->max_long == 0 && state->left > state->max_body)
         return sized_frame_refuse(state, frame, consumed, FRAME_FAULT_TOO_LONG,
                                   "message exceeds max_input_buffer");
     frame->consumed = consumed;
@@ -54,6 +57,16 @@ enum frame_status sized_frame_start_body(struct framing_state *state, struct fra
     state->part = PART_BODY;
     state->check->reset(state->check_state, true);
     return FRAME_SKIP;
+}
+
+size_t sized_frame_cut(struct framing_state *state, char *input, size_t len)
+{
+    size_t kept = state->check->cut(state->check_state, input, len);
+
+    ASSERT(state->part == PART_BODY && len < state->left);
+    state->left -= len - kept;
+    state->cut = true;
+    return kept;
 }
 
 enum frame_status sized_frame_skip(struct framing_state *state, struct slice input,
@@ -89,6 +102,8 @@ enum frame_status sized_frame_body(struct framing_state *state, struct slice inp
         return sized_frame_refuse(state, frame, frame->consumed, FRAME_FAULT_SYNTAX,
                                   frame->problem);
     }
+    if (state->cut)
+        state->check->mark(state->check_state, true);
     frame->consumed = len;
     sized_frame_end(state);
     state->leftover = false;

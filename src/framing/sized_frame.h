@@ -31,6 +31,9 @@ enum frame_status sized_frame_refuse(struct framing_state *state, struct frame *
 enum frame_status sized_frame_body(struct framing_state *state, struct slice input,
                                    struct frame *frame, bool *trailing);
 
+/* `cut` of struct framing. */
+size_t sized_frame_cut(struct framing_state *state, char *input, size_t len);
+
 /* `next` in PART_SKIP. */
 enum frame_status sized_frame_skip(struct framing_state *state, struct slice input,
                                    struct frame *frame);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "json/number.h"
+#include "json/scanner_cut.h"
 #include "json/string.h"
 
 /* --- the body --- */
@@ -57,10 +58,24 @@ static enum body_status end_body(void *state, struct frame *frame)
     return scanner_end(scanner) == SCAN_MESSAGE ? BODY_WHOLE : BODY_INVALID;
 }
 
+static void mark_body(void *state, bool cut)
+{
+    struct scanner *scanner = state;
+
+    scanner->fields.oddities |= cut ? SCAN_CUT : SCAN_LONG;
+}
+
+static size_t cut_body(void *state, char *body, size_t len)
+{
+    return scanner_cut(state, body, len);
+}
+
 const struct body_check json_body_check = {
     .reset = reset_body,
     .run = run_body,
     .end = end_body,
+    .mark = mark_body,
+    .cut = cut_body,
 };
 
 /* --- the routing fields --- */
@@ -233,6 +248,7 @@ const char *message_problem_text(enum message_problem problem)
         [MESSAGE_SESSION_LENGTH] = "sessionId is too long",
         [MESSAGE_POOL_TYPE] = "pool must be a string",
         [MESSAGE_POOL_LENGTH] = "pool is too long",
+        [MESSAGE_TOO_LONG] = "message exceeds max_input_buffer",
     };
 
     return texts[problem];

@@ -42,6 +42,13 @@ struct message {
     const struct scan_fields *fields; /* the places of the values in `bytes`; the scanner's */
 };
 
+/* Most bytes of the message are gone. It has an id, result and error; of the other fields nothing
+ * but whether there is a method. */
+static inline bool message_is_cut(const struct message *message)
+{
+    return (message->fields->oddities & SCAN_CUT) != 0;
+}
+
 /* Room for fields that have to be decoded. */
 struct message_scratch {
     char id[MESSAGE_ID_TEXT_MAX];
@@ -57,7 +64,8 @@ enum message_problem {
     MESSAGE_SESSION_TYPE,   /* sessionId is not a string, null included */
     MESSAGE_SESSION_LENGTH, /* sessionId over STDIO_BUS_MAX_SESSION_ID_LEN bytes */
     MESSAGE_POOL_TYPE,      /* pool is not a string, null included */
-    MESSAGE_POOL_LENGTH     /* pool over STDIO_BUS_MAX_SESSION_ID_LEN bytes */
+    MESSAGE_POOL_LENGTH,    /* pool over STDIO_BUS_MAX_SESSION_ID_LEN bytes */
+    MESSAGE_TOO_LONG        /* for the pool that it is for; never from message_from_scan */
 };
 
 /* Fills `message` from the scanned bytes. Its slices point into `bytes` or `scratch` and live as

@@ -29,7 +29,7 @@ __attribute__((cold)) static position unexpected(struct scanner *s, position p,
                                                  enum scan_error error)
 {
     if (*p == '\r') {
-        s->fields.untidy = true;
+        s->fields.oddities |= SCAN_UNTIDY;
         return p + 1;
     }
     return *p == '\n' && s->form == SCAN_SIZED ? p + 1 : unexpected_in_token(s, p, error);
@@ -60,7 +60,7 @@ static position before_object(struct scanner *s, const struct input *in, positio
     if (*p != '{')
         return unexpected(s, p, SCAN_ERROR_NOT_OBJECT);
     memset(&s->fields, 0, sizeof s->fields);
-    s->fields.untidy = p > in->start;
+    s->fields.oddities = p > in->start ? SCAN_UNTIDY : 0;
     return open_level(s, p);
 }
 
@@ -71,7 +71,7 @@ __attribute__((cold)) static position after_element(struct scanner *s, position 
         return unexpected(s, p, SCAN_ERROR_TRAILING);
     if (*p == ']')
         s->form = SCAN_LINE_OR_ARRAY;
-    s->fields.untidy = true;
+    s->fields.oddities |= SCAN_UNTIDY;
     s->state = AT_MESSAGE_END;
     return p;
 }

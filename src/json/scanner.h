@@ -27,10 +27,17 @@ struct scan_field {
     bool escaped; /* the string contains a backslash */
 };
 
+enum {
+    SCAN_UNTIDY = 1, /* otherwise the message is an object and perhaps spaces, tabs and a newline */
+    SCAN_LONG = 2,   /* set by the owner */
+    SCAN_CUT = 4     /* the same: most bytes are gone. Of the places that of the id is right, and of
+                      * the types those of id and method */
+};
+
 struct scan_fields {
     struct scan_field id, session_id, method, pool;
     bool has_result, has_error; /* the key is there, whatever its value */
-    bool untidy; /* otherwise the message is an object and perhaps spaces, tabs and a newline */
+    unsigned char oddities;     /* SCAN_UNTIDY and so on */
 };
 
 /* The decoded text of a string: in `message`, or in `to` where it has escapes. False if it is

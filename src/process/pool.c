@@ -62,6 +62,8 @@ struct worker *pool_add_worker(struct pool *pool, unsigned number, const struct 
         .skips_bad_lines = config->skip_bad_output,
         .splits_arrays = config->mode.protocol != PROTOCOL_UNKNOWN,
     };
+    if (config->mode.protocol != PROTOCOL_UNKNOWN)
+        worker->options.max_long = transport->limits->max_message;
     worker->stream.endpoint.is_worker = true;
     if (worker_init(worker, transport, host) != STDIO_BUS_OK) {
         free(worker);

@@ -103,6 +103,19 @@ void decision_fail(struct decision *decision, struct request *request, const cha
     va_end(args);
 }
 
+void decision_fail_cut(struct decision *decision, struct request *request)
+{
+    decision_fail(decision, request, "the answer is longer than max_message (%zu bytes)",
+                  decision->router->limits->max_message);
+}
+
+void decision_refuse_cut(struct decision *decision)
+{
+    decision_refuse(decision, JSONRPC_INVALID_REQUEST,
+                    "the message is longer than max_message (%zu bytes)",
+                    decision->router->limits->max_message);
+}
+
 void decision_discard(struct decision *decision, enum action action, const char *text)
 {
     decision->action = action;

@@ -110,6 +110,9 @@ void decision_refuse(struct decision *decision, int code, const char *format, ..
 /* The asker of the request gets an error in place of this answer. */
 void decision_fail(struct decision *decision, struct request *request, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same for an answer that was cut; any other message that was cut is refused. */
+void decision_fail_cut(struct decision *decision, struct request *request);
+void decision_refuse_cut(struct decision *decision);
 /* ACTION_DISCARD or ACTION_DROP. */
 void decision_discard(struct decision *decision, enum action action, const char *text);
 

@@ -13,6 +13,7 @@ void group_init(struct group *group, struct slice id, const struct pool_mode *mo
     group->id = id;
     group->mode = *mode;
     group->plain = pool_mode_is_plain(mode);
+    group->takes_long = mode->protocol != PROTOCOL_UNKNOWN;
     group->reads_tokens = pool_mode_reads_tokens(mode);
     list_init(&group->waiting);
     list_init(&group->claims);

@@ -19,6 +19,7 @@ struct group {
 
     struct pool_mode mode;    /* of the pool; of all shared pools: what any of them asks for */
     bool plain;               /* no mode: as the specification has it */
+    bool takes_long;          /* messages up to max_message; all: each shared pool does */
     bool reads_tokens;        /* the progress tokens of its requests matter */
     bool top_sessions;        /* all: some pool has its session ids at the top level */
     struct list waiting;      /* clients held until they can be bound to a worker */

@@ -18,7 +18,7 @@ void router_merge_modes(struct router *router)
     struct group *all = &router->all;
     struct list_node *node, *following;
 
-    all->plain = true;
+    all->plain = all->takes_long = true;
     all->top_sessions = false;
     all->mode.session_in_params = all->mode.rewrite_ids = false;
     list_each(&router->pools, node, following) {
@@ -29,6 +29,7 @@ void router_merge_modes(struct router *router)
         if (!takes_turns(pool))
             continue;
         all->plain &= pool->plain;
+        all->takes_long &= pool->takes_long;
         all->top_sessions |= !pool->mode.session_in_params;
         all->mode.session_in_params |= pool->mode.session_in_params;
         all->mode.rewrite_ids |= pool->mode.rewrite_ids;

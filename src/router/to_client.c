@@ -330,20 +330,42 @@ static void to_owner(struct decision *decision)
         without_session(decision);
 }
 
+/* After each decision. */
+static inline void settle(struct decision *decision)
+{
+    struct peer *worker = decision->from;
+
+    if (worker->was_held)
+        decision_end_hold(decision);
+    if (decision->action != ACTION_BROADCAST && decision->action != ACTION_HOLD)
+        worker->broadcast = 0; /* the clients that had not got the message have left */
+}
+
 void to_client(struct decision *decision)
 {
     const struct message *message = decision->message;
-    struct peer *worker = decision->from;
 
     decision->asks = message->id.type != ID_NONE && message->method.data != NULL;
     if (message_is_response(message))
         answer(decision);
     else
         to_owner(decision);
-    if (worker->was_held)
-        decision_end_hold(decision);
-    if (decision->action != ACTION_BROADCAST && decision->action != ACTION_HOLD)
-        worker->broadcast = 0; /* the clients that had not got the message have left */
+    settle(decision);
+}
+
+void to_client_cut(struct decision *decision)
+{
+    struct request *request;
+
+    decision->asks = decision->message->id.type != ID_NONE &&
+                     decision->message->method.data != NULL;
+    if (!message_is_response(decision->message))
+        decision_refuse_cut(decision);
+    else if ((request = answered(decision)) != NULL && request->asker->full)
+        decision_hold(decision, &request->asker->waiting);
+    else if (request != NULL)
+        decision_fail_cut(decision, request);
+    settle(decision);
 }
 
 void to_client_lost(struct decision *decision, const char *problem)

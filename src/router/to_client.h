@@ -11,4 +11,7 @@ void to_client(struct decision *decision);
  * only the id counts: FAIL, or nobody waits for it. */
 void to_client_lost(struct decision *decision, const char *problem);
 
+/* Decides about a worker's message that was cut. */
+void to_client_cut(struct decision *decision);
+
 #endif

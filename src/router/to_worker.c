@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "router/affinity.h"
+#include "router/bind.h"
 #include "router/eras.h"
 #include "router/record.h"
 #include "router/rewrite.h"
@@ -45,7 +46,7 @@ static bool session_left(struct decision *decision)
 /* --- replies to what a worker asked --- */
 
 /* False: no worker asked this. */
-static bool reply(struct decision *decision)
+static bool reply(struct decision *decision, bool cut)
 {
     struct request *request = pending_by_answerer(&decision->router->from_workers, decision->from,
                                                   decision->message->id, decision->id_hash);
@@ -58,6 +59,8 @@ static bool reply(struct decision *decision)
         waiting_late_answer(decision->router, request);
     } else if (request->asker->full) {
         decision_hold(decision, &request->asker->waiting);
+    } else if (cut) {
+        decision_fail_cut(decision, request);
     } else {
         decision->answered = request;
         rewrite_edit_answer(decision, request);
@@ -127,89 +130,6 @@ static bool is_ready(struct decision *decision, struct peer *worker)
     else
         return true;
     return false;
-}
-
-/* --- sticky and exclusive pools: a client is bound at its first message --- */
-
-/* Among the workers that take messages, the one with the fewest clients, and none for an exclusive
- * pool. NULL: *may_come says how many may come before a client leaves. */
-static struct peer *find_unbound(const struct group *pool, size_t *may_come, bool *any_left)
-{
-    bool exclusive = pool->mode.clients == CLIENTS_EXCLUSIVE;
-    size_t fewest = SIZE_MAX, count, i;
-    struct peer *found = NULL;
-
-    *may_come = 0;
-    *any_left = false;
-    for (i = 0; i < pool->count; i++) {
-        struct peer *worker = pool->workers[i];
-
-        if (worker->availability == PEER_FAILED)
-            continue;
-        *any_left = true;
-        if (!eras_may_serve(pool, worker))
-            continue;
-        count = affinity_count(worker);
-        if (exclusive && count > 0)
-            continue;
-        ++*may_come;
-        if (worker->availability == PEER_READY && count < fewest) {
-            found = worker;
-            fewest = count;
-        }
-    }
-    return eras_economize(pool) ? eras_least_busy(pool) : found;
-}
-
-/* Every worker of the pool has its client. */
-static void wait_for_leave(struct decision *decision, struct group *pool)
-{
-    struct peer *client = decision->from;
-    int64_t now_ms = decision->router->now_ms;
-
-    if (client->hold_expired) {
-        decision_refuse(decision, JSONRPC_SERVER_ERROR,
-                        "every worker serves another client (busy_timeout_sec %u)",
-                        pool->mode.busy_timeout_sec);
-        return;
-    }
-    if (client->hold_until_ms == 0)
-        client->hold_until_ms = now_ms + (int64_t)pool->mode.busy_timeout_sec * 1000;
-    decision_hold(decision, &pool->waiting);
-    if (decision->action == ACTION_HOLD)
-        decision->hold_ms = client->hold_until_ms > now_ms ? client->hold_until_ms - now_ms : 1;
-}
-
-static struct peer *bind_client(struct decision *decision, struct group *pool)
-{
-    const struct group *claimed = eras_claimed(pool);
-    size_t may_come;
-    bool any_left;
-    struct peer *worker = find_unbound(pool, &may_come, &any_left);
-    bool joins = worker != NULL && worker->bound_once && pool->mode.clients != CLIENTS_EXCLUSIVE;
-
-    decision->router->demand = true;
-    if (!joins && decision->from->claim != claimed && shares_claims(claimed) >= may_come) {
-        worker = NULL; /* each of them is for a client with a claim */
-        may_come = 0;
-    }
-    if (worker != NULL) {
-        decision->from->hold_expired = false; /* the wait for a worker is over, in time */
-        if (affinity_add(decision->from, worker) != STDIO_BUS_OK)
-            return NULL;
-        worker->pool = pool;
-        return worker;
-    }
-    if (!any_left) {
-        decision_refuse(decision, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
-        return NULL;
-    }
-    shares_claim(decision->router, eras_claimed(pool), decision->from);
-    if (may_come > 0)
-        decision_hold(decision, &pool->waiting);
-    else
-        wait_for_leave(decision, pool);
-    return NULL;
 }
 
 /* --- the decision --- */
@@ -347,7 +267,7 @@ static void to_bound(struct decision *decision, struct group *pool)
     struct slice key = {NULL, 0};
 
     if (worker == NULL)
-        worker = bind_client(decision, pool);
+        worker = bind_to_worker(decision, pool);
     if (worker == NULL ||
         (decision->asks && decision_refused_request(decision, &router->from_clients)) ||
         !is_ready(decision, worker))
@@ -386,7 +306,8 @@ static bool read_mode(struct decision *decision, struct group *group)
     return !eras_refuse(decision);
 }
 
-/* A client that names no pool means any shared pool or, where there is none, the first pool. */
+/* A client that names no pool means any shared pool or, where there is none, the first pool.
+ * NULL: there is no pool of that name. */
 static struct group *group_for(const struct decision *decision)
 {
     struct router *router = decision->router;
@@ -439,8 +360,45 @@ void to_worker(struct decision *decision)
     decision->asks = has_id && !decision->is_reply;
     if (decision->asks && decision->from->full) /* no answer is begun that it would not read */
         decision_hold(decision, &decision->from->waiting);
-    else if (!decision->is_reply || !has_id || !reply(decision))
+    else if (!decision->is_reply || !has_id || !reply(decision, false))
         to_pool(decision);
+    if (decision->from->was_held)
+        decision_end_hold(decision);
+}
+
+/* --- long messages --- */
+
+/* The group that a message goes to. A reply goes where the question came from. */
+static const struct group *destination(const struct decision *decision)
+{
+    const struct group *group = group_for(decision);
+    const struct request *request = NULL;
+    const struct session *session;
+
+    if (decision->is_reply)
+        request = pending_by_answerer(&decision->router->from_workers, decision->from,
+                                      decision->message->id, decision->id_hash);
+    if (request != NULL && request->state == REQUEST_ACTIVE)
+        return request->asker->pool;
+    session = group == NULL || group->plain ? find_session(decision) : NULL;
+    return session != NULL ? session->worker->pool : group;
+}
+
+bool to_worker_takes_long(struct decision *decision)
+{
+    const struct group *group = destination(decision);
+
+    if (group == NULL || group->takes_long)
+        return true;
+    if (decision->from->was_held)
+        decision_end_hold(decision);
+    return false;
+}
+
+void to_worker_cut(struct decision *decision)
+{
+    if (!decision->is_reply || decision->message->id.type == ID_NONE || !reply(decision, true))
+        decision_refuse_cut(decision);
     if (decision->from->was_held)
         decision_end_hold(decision);
 }

@@ -93,8 +93,11 @@ static void start_framing(struct connection *connection, const struct framing *f
     connection->reader = state->wary ? &framing_first_frame : connection->framing;
     state->inner = connection->framing;
     state->max_body = max_body;
+    state->max_long = max_body == 0 ? connection->max_long : 0;
     if (max_body == 0)
         state->max_body = connection->has_lines ? limits->max_input_buffer : limits->max_frame_body;
+    if (state->max_long > 0 && state->max_body > state->max_long)
+        state->max_body = state->max_long;
     connection->reader->reset(state);
 }
 
@@ -114,6 +117,7 @@ int connection_open(struct connection *connection, struct transport *transport,
                           .wary = options->wary},
         .fd_in = options->fd_in,
         .fd_out = options->fd_out,
+        .max_long = options->max_long,
         .skips_bad_lines = options->skips_bad_lines,
         .of_worker = options->of_worker,
         .output.account = &transport->shares[!options->of_worker].queued,

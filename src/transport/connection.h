@@ -11,7 +11,8 @@ struct connection_options {
     const struct body_check *check; /* of the input's bodies, with its state */
     void *check_state;
     const char *context; /* for the log: "client=3"; borrowed */
-    size_t max_body;     /* the longest frame until connection_hand_over; 0: as in the limits */
+    size_t max_body;     /* the longest frame until connection_hand_over; 0: as in the limits, */
+    size_t max_long;     /* and longer ones up to this, beyond which they are cut; 0: none */
     int fd_in, fd_out;
     bool borrowed; /* the descriptors stay the caller's */
     bool skips_bad_lines;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "framing/sized_frame.h"
+#include "transport/connection_frame.h"
 #include "transport/connection_output.h"
 #include "transport/memory.h"
 
@@ -15,22 +16,29 @@
 
 /* --- the buffer --- */
 
-void connection_drop_input(struct connection *connection)
-{
-    if (connection->input != NULL)
-        buffer_give(&connection->transport->pool, connection->input);
-    connection->input = NULL;
-    connection->at_hand = 0;
-    memory_release(connection);
-}
-
 /* The length of the frame whose body the input begins with, and of the newline that may follow. 0:
  * not known. */
 static size_t announced(const struct connection *connection)
 {
     const struct framing_state *state = &connection->framing_state;
 
-    return !connection->has_lines && state->part == PART_BODY ? (size_t)state->left + 1 : 0;
+    return !connection->has_lines && state->part == PART_BODY && !state->cut
+               ? (size_t)state->left + 1
+               : 0;
+}
+
+/* How long a line may be of which there are `len` bytes: few are longer than max_body. */
+static size_t line_max(const struct connection *connection, size_t len)
+{
+    const struct framing_state *state = &connection->framing_state;
+
+    return state->max_long == 0 || len < state->max_body ? state->max_body : state->max_long;
+}
+
+/* What to reserve for a buffer of `wanted` bytes. */
+static size_t most_of(const struct connection *connection, size_t wanted)
+{
+    return connection->has_lines ? line_max(connection, wanted - 1) : wanted;
 }
 
 /* The first buffer: with room for as long a frame as the last long one, which then stays in one
@@ -38,10 +46,9 @@ static size_t announced(const struct connection *connection)
 static size_t make_first_room(struct connection *connection)
 {
     size_t expected = connection->expected;
-    size_t most = connection->has_lines ? connection->framing_state.max_body : expected + 1;
 
     connection->expected = expected / 2 > BUFFER_LARGE ? expected / 2 : 0;
-    if (expected <= BUFFER_LARGE || !memory_reserve(connection, most))
+    if (expected <= BUFFER_LARGE || !memory_reserve(connection, most_of(connection, expected + 1)))
         expected = BUFFER_LARGE;
     connection->input = buffer_take(&connection->transport->pool, expected);
     if (connection->input == NULL)
@@ -52,7 +59,7 @@ static size_t make_first_room(struct connection *connection)
 /* The capacity that goes with `len` bytes of a message. Doubling keeps the copying linear. */
 static size_t wanted_capacity(const struct connection *connection, size_t len)
 {
-    size_t whole = announced(connection), max = connection->framing_state.max_body;
+    size_t whole = announced(connection), max = line_max(connection, len);
     size_t wanted = 2 * len;
 
     if (whole > BUFFER_LARGE)
@@ -64,29 +71,12 @@ static size_t wanted_capacity(const struct connection *connection, size_t len)
     return connection->has_lines && wanted > max && max > BUFFER_LARGE ? max : wanted;
 }
 
-/* Exchanges a long buffer that has few bytes for one of a read's size. */
-static void shorten(struct connection *connection)
-{
-    struct buffer *input = connection->input, *shorter;
-    size_t len = buffer_len(input);
-
-    if (input->capacity <= BUFFER_LARGE || len > BUFFER_LARGE)
-        return;
-    shorter = buffer_take(&connection->transport->pool, BUFFER_LARGE);
-    if (shorter == NULL)
-        return;
-    memcpy(shorter->data, input->data + input->start, len);
-    shorter->end = len;
-    buffer_give(&connection->transport->pool, input);
-    connection->input = shorter;
-}
-
 /* False: the connection waits. */
 static bool reserve(struct connection *connection, size_t most)
 {
     if (most <= BUFFER_LARGE || connection->reserved >= most || memory_reserve(connection, most))
         return true;
-    shorten(connection);
+    connection_shorten_input(connection);
     memory_wait(connection, most);
     return false;
 }
@@ -103,8 +93,7 @@ static size_t make_room(struct connection *connection)
     room = buffer_room(input);
     len = buffer_len(input);
     wanted = wanted_capacity(connection, len);
-    most = connection->has_lines && wanted > BUFFER_LARGE ? connection->framing_state.max_body
-                                                          : wanted;
+    most = wanted > BUFFER_LARGE ? most_of(connection, wanted) : wanted;
     outgrows = connection->reserved > 0 && most > connection->reserved;
     /* Moving no more than was consumed keeps the copying linear, too. */
     if (outgrows || (room < ROOM_MIN && room + len < wanted) ||
@@ -123,9 +112,9 @@ static size_t make_room(struct connection *connection)
 /* Others wait for the memory of a long message that was taken. */
 static void give_way(struct connection *connection)
 {
-    if (connection->at_hand > 0 || announced(connection) > BUFFER_LARGE)
+    if (announced(connection) > BUFFER_LARGE)
         return;
-    shorten(connection);
+    connection_shorten_input(connection);
     if (connection->input->capacity <= BUFFER_LARGE)
         memory_release(connection);
 }
@@ -141,7 +130,9 @@ static void trim(struct connection *connection)
         return;
     len = input->end - input->start;
     if (len > 0 && connection->input_state != INPUT_DEAF) {
-        if (connection->reserved > 0 && memory_awaited(connection))
+        if (connection->reserved > 0 && connection->at_hand > 0)
+            memory_shrink(connection, input->capacity);
+        else if (connection->reserved > 0 && memory_awaited(connection))
             give_way(connection);
         input = connection->input;
         if (len > BUFFER_SMALL || input->capacity <= BUFFER_SMALL)
@@ -175,92 +166,9 @@ static void watch_frame(struct connection *connection)
 
 /* --- frames --- */
 
-/* Skips the line that the input starts with. False: not before more of it is here to be shown. */
-static bool skip_line(struct connection *connection, const char *problem)
-{
-    const struct buffer *input = connection->input;
-    struct slice line = slice_of(input->data + input->start, buffer_len(input));
-    const char *newline = memchr(line.data, '\n', line.len);
-
-    if (newline != NULL) {
-        line.len = (size_t)(newline - line.data);
-    } else if (line.len < CONNECTION_SHOWN_BYTES) {
-        return false;
-    }
-    connection->handler->skipped(connection, line, problem);
-    connection->framing->give_up(&connection->framing_state, 0);
-    return true;
-}
-
-/* The input cannot go on. */
-static void refuse_input(struct connection *connection, enum frame_fault fault, const char *problem)
-{
-    connection->input_state = INPUT_DEAF;
-    connection->handler->malformed(connection, fault, problem);
-}
-
-/* True: a later frame may be good. */
-static bool malformed(struct connection *connection, enum frame_fault fault, const char *problem)
-{
-    if (connection->skips_bad_lines)
-        return skip_line(connection, problem);
-    refuse_input(connection, fault, problem);
-    return false;
-}
-
-/* A line that others wait for: it occupies memory, and is not complete in time. */
-static void line_time_over(struct connection *connection)
-{
-    bool goes_on = connection->frames_in != connection->timed_frames ||
-                   connection->input_state == INPUT_PAUSED;
-
-    if (connection->reserved == 0 || connection->input == NULL || !memory_awaited(connection))
-        return;
-    if (goes_on) {
-        connection->timed_frames = connection->frames_in;
-        connection_start_frame_time(connection);
-        return;
-    }
-    if (connection->input_state != INPUT_OPEN ||
-        malformed(connection, FRAME_FAULT_TOO_LONG,
-                  "not complete after frame_timeout_sec, while others waited for its memory"))
-        connection_drop_input(connection);
-}
-
-void connection_frame_time_over(void *user_data)
-{
-    struct connection *connection = user_data;
-    size_t dropped = connection->input != NULL ? buffer_len(connection->input) : 0;
-
-    if (connection->has_lines) {
-        line_time_over(connection);
-        return;
-    }
-    if (!connection->framing_state.begun)
-        return;
-    if (connection->input_state == INPUT_PAUSED || memory_waits(connection)) { /* not its delay */
-        connection_start_frame_time(connection);
-        return;
-    }
-    if (connection->input_state != INPUT_OPEN)
-        return;
-    if (connection->reader != connection->framing) {
-        refuse_input(connection, FRAME_FAULT_SYNTAX,
-                     "the first frame was not complete after frame_timeout_sec");
-        return;
-    }
-    log_warn(connection->transport->log, connection->context,
-             "a frame was not complete after frame_timeout_sec: it is skipped, "
-             "%zu bytes of it were dropped",
-             dropped);
-    connection->framing->give_up(&connection->framing_state, dropped);
-    connection_drop_input(connection);
-}
-
 /* Finds the next frame in the input. False: there is none to offer now. */
 static bool next_frame(struct connection *connection)
 {
-    static const char too_long[] = "message exceeds max_input_buffer";
     struct buffer *input = connection->input;
     size_t max = connection->framing_state.max_body;
     struct frame frame UNINITIALIZED;
@@ -273,26 +181,29 @@ static bool next_frame(struct connection *connection)
 
         switch (connection->reader->next(&connection->framing_state, bytes, &frame)) {
         case FRAME_WHOLE:
-            if (frame.consumed <= max) {
+            if (frame.consumed <= max || connection_take_long(connection, frame.consumed)) {
                 connection->at_hand = frame.consumed;
                 connection->reader = connection->framing;
                 return true;
             }
-            if (!malformed(connection, FRAME_FAULT_TOO_LONG, too_long))
+            if (!connection_malformed(connection, FRAME_FAULT_TOO_LONG, CONNECTION_TOO_LONG))
                 return false;
             break;
         case FRAME_SKIP:
             input->start += frame.consumed;
             break;
         case FRAME_MORE:
-            if (bytes.len < max || !malformed(connection, FRAME_FAULT_TOO_LONG, too_long))
+            if ((bytes.len < max && !connection->framing_state.cut) ||
+                !connection_line_goes_on(connection, bytes.len))
                 return false;
             break;
         case FRAME_MALFORMED:
-            if (!malformed(connection, frame.fault, frame.problem))
+            if (!connection_malformed(connection, frame.fault, frame.problem))
                 return false;
             break;
         case FRAME_WAIT:
+            if (connection->framing_state.cut)
+                connection_cut_frame(connection);
             watch_frame(connection);
             return false;
         case FRAME_REFUSED:

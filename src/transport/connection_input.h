@@ -2,16 +2,13 @@
 #ifndef STDIO_BUS_TRANSPORT_CONNECTION_INPUT_H
 #define STDIO_BUS_TRANSPORT_CONNECTION_INPUT_H
 
-#include "transport/connection_state.h"
+#include "transport/connection_frame.h"
 
 /* Event callback of fd_in, where fd_out is another descriptor. */
 void connection_readable(void *user_data, unsigned events);
 
 /* Event callback of a socket that is both descriptors. */
 void connection_ready(void *user_data, unsigned events);
-
-/* timer_fn of frame_time: gives the current frame up. */
-void connection_frame_time_over(void *user_data);
 
 /* The owner takes nothing for now. Called from frame, the frame at hand is not taken: it is offered
  * again after connection_resume. Does nothing where the input has ended or is thrown away. */
@@ -22,8 +19,5 @@ void connection_resume(struct connection *connection);
 
 /* Throws all further input away, unread. */
 void connection_stop_input(struct connection *connection);
-
-/* Frees the input buffer. */
-void connection_drop_input(struct connection *connection);
 
 #endif

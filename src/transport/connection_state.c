@@ -16,6 +16,7 @@ void transport_init(struct transport *transport, struct stdio_bus_event_loop *lo
     list_init(&transport->dirty);
     for (int i = 0; i < 2; i++) {
         list_init(&transport->shares[i].holders);
+        list_init(&transport->shares[i].outgrown);
         list_init(&transport->shares[i].waiting);
     }
 }

@@ -14,16 +14,19 @@
 
 /* The memory of long messages in one direction (transport/memory.h). */
 struct memory_share {
-    size_t queued;       /* in queues */
-    size_t reserved;     /* by holders */
-    struct list holders; /* connections that have a reservation */
-    struct list waiting; /* connections that wait for one, in the order in which they came */
+    size_t queued;        /* in queues */
+    size_t reserved;      /* by holders */
+    size_t growing;       /* of that by lines that may become longer than what they reserved */
+    struct list holders;  /* connections that have a reservation */
+    struct list outgrown; /* connections that wait for a larger one: before those of: */
+    struct list waiting;  /* connections that wait for one, in the order in which they came */
 };
 
 /* What the connections of one user or address have reserved together. */
 struct memory_origin {
     size_t reserved;
-    uint64_t turn; /* of its last reservation */
+    size_t growing; /* of that, as in memory_share */
+    uint64_t turn;  /* of its last reservation */
 };
 
 /* What all connections of a bus share. */
@@ -50,9 +53,9 @@ struct connection;
 
 /* Reports to the owner of a connection. Any callback may close the connection. */
 struct connection_handler {
-    /* A whole frame; in NDJSON with its newline. The bytes live until the frame moved to another
-     * connection or the call returns. Calls connection_pause to get the same frame again after
-     * connection_resume. */
+    /* A whole frame; in NDJSON with its newline. If it was cut, what is left of it. The bytes live
+     * until the frame moved to another connection or the call returns. Calls connection_pause to
+     * get the same frame again after connection_resume. */
     void (*frame)(struct connection *connection, struct slice body);
     /* The input cannot go on (spec 4.3.1, 5.3, 7.3.2): the rest of it is thrown away. */
     void (*malformed)(struct connection *connection, enum frame_fault fault, const char *problem);
@@ -104,6 +107,7 @@ struct connection {
     const struct framing *reader; /* of the input: framing_first_frame, or the same */
     const char *context;          /* for the log */
     struct framing_state framing_state;
+    size_t max_long;         /* of framing_state, after connection_hand_over */
     int fd_in, fd_out;       /* -1: closed */
     int flags_in, flags_out; /* of a borrowed descriptor, which gets them back; else -1 */
     enum connection_input_state input_state;
@@ -117,10 +121,11 @@ struct connection {
     size_t at_hand;          /* length of the frame that the owner has, or gets again after a pause:
                            * the first bytes of the input; 0: none */
     bool of_worker;          /* the peer is a worker, otherwise a client */
-    size_t reserved;         /* bytes for the message that is read; 0: none, or it waits: */
-    size_t awaited;          /* for so many */
-    struct list_node memory; /* in the holders or waiting of its memory_share */
-    struct memory_origin *memory_origin; /* NULL: none, or a worker's */
+    size_t reserved;         /* bytes for the message that is read; 0: none */
+    size_t awaited;          /* it waits for so many; 0: it does not wait */
+    bool grows;              /* a line that may need a larger reservation */
+    struct list_node memory; /* in a list of its memory_share */
+    struct memory_origin *memory_origin; /* NULL: none, or a worker\'s */
     uint64_t timed_frames;               /* frames_in when the time of a line was started */
     struct queue output;
     /* While its queue is full, or others wait for memory: */

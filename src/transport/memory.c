@@ -4,38 +4,71 @@
 
 #include "base/assert.h"
 
-/* What other connections of the same origin have reserved. */
-static size_t held_by_origin(const struct connection *connection)
+static size_t least(size_t a, size_t b)
 {
-    return connection->memory_origin != NULL ? connection->memory_origin->reserved : 0;
+    return a < b ? a : b;
 }
 
+/* Whether a connection that reserves `len` bytes may need more before its message ends. */
+static bool may_grow(const struct connection *connection, size_t len)
+{
+    return connection->has_lines && len < connection->framing_state.max_long;
+}
+
+/* What other connections of the same origin have reserved. For a line that grows, those that may
+ * grow too do not count: they may wait for it. */
+static size_t held_by_origin(const struct connection *connection)
+{
+    const struct memory_origin *origin = connection->memory_origin;
+
+    if (origin == NULL)
+        return 0;
+    return connection->grows ? origin->reserved - origin->growing : origin->reserved;
+}
+
+/* Whether there are `len` bytes for the connection, in place of those that it has. Beside all lines
+ * that may grow there is room for one to do so: else each could wait for the others. */
 static bool fits(const struct connection *connection, size_t len)
 {
     const struct memory_share *share = memory_share_of(connection);
     size_t half = connection->transport->limits->max_memory / 2;
     size_t bound = held_by_origin(connection) > 0 ? half / 2 : half;
-    size_t used = share->queued + share->reserved;
+    size_t used = share->queued + share->reserved - connection->reserved;
 
-    return used + (len < bound ? len : bound) <= bound;
+    return used + least(len, bound) <= bound &&
+           (!may_grow(connection, len) ||
+            share->growing + least(connection->framing_state.max_long, half) <= half);
 }
 
-/* Adds to what the connection has reserved, or takes from it. */
-static void account(struct connection *connection, size_t added, size_t taken)
+static void set_reserved(struct connection *connection, size_t len, bool grows)
 {
-    connection->reserved += added - taken;
-    memory_share_of(connection)->reserved += added - taken;
-    if (connection->memory_origin != NULL)
-        connection->memory_origin->reserved += added - taken;
+    struct memory_share *share = memory_share_of(connection);
+    struct memory_origin none = {0}, *origin = connection->memory_origin;
+    size_t before = connection->grows ? connection->reserved : 0, after = grows ? len : 0;
+
+    if (origin == NULL)
+        origin = &none;
+    share->reserved += len - connection->reserved;
+    share->growing += after - before;
+    origin->reserved += len - connection->reserved;
+    origin->growing += after - before;
+    connection->reserved = len;
+    connection->grows = grows;
 }
 
 static void hold(struct connection *connection, size_t len)
 {
     ASSERT(!list_linked(&connection->memory) && len > 0);
-    account(connection, len, 0);
+    set_reserved(connection, len, may_grow(connection, len));
     if (connection->memory_origin != NULL)
         connection->memory_origin->turn = ++connection->transport->memory_turns;
     list_append(&memory_share_of(connection)->holders, &connection->memory);
+}
+
+void memory_shrink(struct connection *connection, size_t len)
+{
+    if (len < connection->reserved && !memory_waits(connection))
+        set_reserved(connection, len, false);
 }
 
 /* A message whose memory others wait for must be complete in time. A frame has its time anyway. */
@@ -52,15 +85,22 @@ static void leave_line(struct connection *connection)
     struct transport *transport = connection->transport;
 
     list_remove(&connection->memory);
+    connection->awaited = 0;
     transport->waiting_count--;
-    transport->is_awaited = !list_empty(&transport->shares[1].waiting);
+    transport->is_awaited = memory_share_awaited(&transport->shares[1]);
 }
 
 bool memory_reserve(struct connection *connection, size_t len)
 {
-    memory_release(connection);
-    if (memory_awaited(connection) || !fits(connection, len))
+    const struct memory_share *share = memory_share_of(connection);
+    bool goes_first = connection->grows && len > connection->reserved;
+
+    if (!goes_first)
+        memory_release(connection);
+    if ((goes_first ? !list_empty(&share->outgrown) : memory_share_awaited(share)) ||
+        !fits(connection, len))
         return false;
+    list_remove(&connection->memory);
     hold(connection, len);
     return true;
 }
@@ -70,11 +110,12 @@ void memory_wait(struct connection *connection, size_t len)
     struct memory_share *share = memory_share_of(connection);
     struct list_node *node, *following;
 
-    ASSERT(!list_linked(&connection->memory));
+    ASSERT(!memory_waits(connection));
     log_debug(connection->transport->log, connection->context,
               "waits for the memory of long messages (max_memory)");
     connection->awaited = len;
-    list_append(&share->waiting, &connection->memory);
+    list_remove(&connection->memory);
+    list_append(connection->reserved > 0 ? &share->outgrown : &share->waiting, &connection->memory);
     connection->transport->waiting_count++;
     connection->transport->is_awaited |= connection->of_worker;
     list_each(&share->holders, node, following)
@@ -84,10 +125,10 @@ void memory_wait(struct connection *connection, size_t len)
 
 void memory_forget(struct connection *connection)
 {
-    if (connection->reserved == 0)
+    if (memory_waits(connection))
         leave_line(connection);
     list_remove(&connection->memory);
-    account(connection, 0, connection->reserved);
+    set_reserved(connection, 0, false);
     if (connection->has_lines)
         stdio_bus_event_loop_stop_timer(connection->transport->loop, &connection->frame_time);
 }
@@ -104,12 +145,12 @@ static bool is_before(const struct connection *a, const struct connection *b)
 
 /* The connection whose origin has least; of several, that of the origin that has waited longest
  * since its last reservation. */
-static struct connection *next_waiting(struct memory_share *share)
+static struct connection *next_in(struct list *line)
 {
     struct list_node *node, *following;
     struct connection *first = NULL;
 
-    list_each(&share->waiting, node, following) {
+    list_each(line, node, following) {
         struct connection *connection = list_entry(node, struct connection, memory);
 
         if (first == NULL || is_before(connection, first))
@@ -118,26 +159,36 @@ static struct connection *next_waiting(struct memory_share *share)
     return first;
 }
 
-static void serve_share(struct memory_share *share)
+/* False: a connection of the line goes on waiting. */
+static bool serve_line(const struct memory_share *share, struct list *line)
 {
     struct connection *first;
 
-    while ((first = next_waiting(share)) != NULL) {
-        if (!fits(first, first->awaited))
-            return;
+    while ((first = next_in(line)) != NULL) {
+        size_t len = first->awaited;
+
+        if (!fits(first, len))
+            return false;
         leave_line(first);
-        hold(first, first->awaited);
+        hold(first, len);
         if (timer_started(&first->frame_time)) /* the wait was not the peer's delay */
             connection_start_frame_time(first);
-        if (!list_empty(&share->waiting))
+        if (memory_share_awaited(share))
             start_time(first);
         connection_watch(first, first->interest | STDIO_BUS_EVENT_READ);
     }
+    return true;
+}
+
+static void serve_share(struct memory_share *share)
+{
+    if (serve_line(share, &share->outgrown))
+        serve_line(share, &share->waiting);
 }
 
 void memory_serve(struct transport *transport)
 {
     serve_share(&transport->shares[0]);
     serve_share(&transport->shares[1]);
-    transport->is_awaited = !list_empty(&transport->shares[1].waiting);
+    transport->is_awaited = memory_share_awaited(&transport->shares[1]);
 }

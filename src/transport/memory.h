@@ -10,7 +10,12 @@
  *
  * An origin that has a reservation gets another one only in the first half of the clients' memory,
  * so the rest is there for those that have none. Of the connections that wait, the one whose origin
- * has least is next. */
+ * has least is next.
+ *
+ * Nobody knows how long a line will be. Where lines may be long (max_long), one that is longer than
+ * max_body reserves a second time, and may have to wait with what it has. So there is always room
+ * for the growth of one of them, whatever its origin has reserved for such lines, and they come
+ * before all others that wait. */
 #ifndef STDIO_BUS_TRANSPORT_MEMORY_H
 #define STDIO_BUS_TRANSPORT_MEMORY_H
 
@@ -29,7 +34,7 @@ static inline void memory_set_origin(struct connection *connection, struct memor
 }
 
 /* Reserves memory for a message of `len` bytes, in place of what was reserved before. False: there
- * is not enough, and nothing is reserved. */
+ * is not enough; then nothing is reserved, except for a line that grows. */
 bool memory_reserve(struct connection *connection, size_t len);
 
 /* After memory_reserve has failed: the connection is not read from until it has its reservation. */
@@ -37,14 +42,22 @@ void memory_wait(struct connection *connection, size_t len);
 
 static inline bool memory_waits(const struct connection *connection)
 {
-    return list_linked(&connection->memory) && connection->reserved == 0;
+    return connection->awaited > 0;
+}
+
+static inline bool memory_share_awaited(const struct memory_share *share)
+{
+    return !list_empty(&share->waiting) || !list_empty(&share->outgrown);
 }
 
 /* Whether other connections wait for a reservation like that of this one. */
 static inline bool memory_awaited(const struct connection *connection)
 {
-    return !list_empty(&memory_share_of(connection)->waiting);
+    return memory_share_awaited(memory_share_of(connection));
 }
+
+/* The message is whole: reserves no more than `len` bytes. */
+void memory_shrink(struct connection *connection, size_t len);
 
 /* Ends the reservation or the wait of a connection that has one. */
 void memory_forget(struct connection *connection);

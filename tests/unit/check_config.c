@@ -93,12 +93,14 @@ static void expect_limits(const struct limits *expected)
         ck_assert_uint_eq(limit_value(&config.limits, &limit_cases[i]),
                           limit_value(expected, &limit_cases[i]));
     ck_assert_uint_eq(config.limits.max_frame_body, expected->max_frame_body);
+    ck_assert_uint_eq(config.limits.max_message, expected->max_message);
 }
 
 START_TEST(test_full)
 {
     static const struct limits expected = {.max_input_buffer = 2048,
                                            .max_frame_body = 2048,
+                                           .max_message = 67108864,
                                            .max_output_queue = 4096,
                                            .max_restarts = 7,
                                            .restart_window_sec = 8,
@@ -151,6 +153,7 @@ START_TEST(test_defaults)
     };
     struct limits expected = {.max_input_buffer = 1048576,
                               .max_frame_body = 10485760,
+                              .max_message = 67108864,
                               .max_output_queue = 4194304,
                               .max_restarts = cases[_i].max_restarts,
                               .restart_window_sec = 60,
@@ -497,6 +500,41 @@ START_TEST(test_limit)
 }
 END_TEST
 
+/* It holds any other message, and two of it fit into the memory; that is the default, too. */
+static const struct {
+    const char *limits;
+    size_t max_message;
+    const char *report;
+} max_messages[] = {
+    {"\"max_message\": 5000000", 5000000, ""},
+    {"\"max_message\": 1048576", 1048576, ""},
+    {"\"max_message\": 134217728", 134217728, ""},
+    {"\"max_message\": 2000, \"max_input_buffer\": 2000", 2000, ""},
+    {"\"max_memory\": 8388608", 2097152, ""},
+    {"\"max_memory\": 1048576", 1048576, ""},
+    {"\"max_input_buffer\": 100000000", 100000000, ""},
+    {"\"max_message\": 0", 0, "limits.max_message: must be an integer >= 1"},
+    {"\"max_message\": 1073741825", 0, "limits.max_message: must be an integer <= 1073741824"},
+    {"\"max_message\": 1048575", 0,
+     "limits.max_message: must be at least max_input_buffer (1048576)"},
+    {"\"max_message\": 134217729", 0,
+     "limits.max_message: must be at most half of max_memory (134217728)"},
+};
+
+START_TEST(test_max_message)
+{
+    char text[256], expected[200] = "";
+
+    snprintf(text, sizeof text, "{\"limits\": {%s}, " MINIMAL_REST, max_messages[_i].limits);
+    if (max_messages[_i].report[0] != '\0')
+        snprintf(expected, sizeof expected, "E c.json:1:%d: %s\n",
+                 (int)(strchr(strstr(text, "max_message"), ':') - text) + 3,
+                 max_messages[_i].report);
+    expect_text(text, expected);
+    ck_assert_uint_eq(config.limits.max_message, max_messages[_i].max_message);
+}
+END_TEST
+
 /* --- framing --- */
 
 START_TEST(test_framing)
@@ -743,6 +781,7 @@ static void add_rule_tests(TCase *tcase)
     tcase_add_test(tcase, test_confinement);
     tcase_add_test(tcase, test_on_bad_output);
     tcase_add_test(tcase, test_all_instances);
+    tcase_add_loop_test(tcase, test_max_message, 0, COUNT(max_messages));
     tcase_add_loop_test(tcase, test_limit, 0, COUNT(limit_cases));
     tcase_add_test(tcase, test_framing);
     tcase_add_test(tcase, test_comments);

@@ -25,6 +25,7 @@ static void start_stream(struct framing_state *state, const struct framing *fram
     state->check = &json_body_check;
     state->check_state = &scanner;
     state->max_body = MAX_BODY;
+    state->max_long = 0;
     state->wary = false;
     state->inner = NULL;
     framing->reset(state);
@@ -493,6 +494,7 @@ static void read_wary(const struct framing *framing, const struct bytes *stream,
     state.check = &json_body_check;
     state.check_state = &scanner;
     state.max_body = MAX_BODY;
+    state.max_long = 0;
     state.wary = true;
     state.inner = framing;
     reader->reset(&state);

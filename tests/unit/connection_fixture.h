@@ -42,6 +42,7 @@ static struct limits limits;
 static struct log test_log;
 static struct transport transport;
 static const struct framing *framing; /* of the connections that are opened from now on */
+static size_t max_long;               /* of the streams */
 static int round_ms; /* how long a round may wait; 0 where the test itself makes all that happens */
 
 static const struct event_backend *working_backend;
@@ -62,6 +63,7 @@ static inline void set_up_over(const struct event_backend *backend)
     signal(SIGPIPE, SIG_IGN);
     limits = defaults;
     framing = NULL;
+    max_long = 0;
     round_ms = ROUND_MS;
     working_backend = backend;
     failing_backend = *backend;
@@ -257,6 +259,8 @@ struct owner {
     int resume_in;               /* rounds until connection_resume; 0: none is due */
     struct bytes taken;          /* messages */
     int messages, offers, handed_over, forward_failures;
+    int long_count;
+    bool is_cut;                  /* the last one */
     enum message_problem problem; /* the last one's */
     char id[64];                  /* the last one's */
     int malformed_count, malformed_code;
@@ -355,7 +359,17 @@ static inline void take_message(struct stream *stream, const struct message *mes
 
 static inline void on_message(struct endpoint *from, const struct message *message)
 {
+    owner_of(&stream_of(from)->connection)->is_cut = false;
     take_message(stream_of(from), message, MESSAGE_OK);
+}
+
+static inline void on_long_message(struct endpoint *from, const struct message *message)
+{
+    struct owner *owner = owner_of(&stream_of(from)->connection);
+
+    owner->is_cut = message_is_cut(message);
+    take_message(stream_of(from), message, MESSAGE_OK);
+    owner->long_count += !owner->was_held;
 }
 
 static inline void on_malformed(struct connection *connection, enum frame_fault fault,
@@ -438,6 +452,7 @@ static inline void on_starved(struct connection *connection)
 
 static const struct stream_handler handler = {
     .message = on_message,
+    .long_message = on_long_message,
     .unacceptable = take_message,
     .connection = {.frame = stream_read,
                    .malformed = on_malformed,
@@ -452,8 +467,11 @@ static const struct stream_handler handler = {
 static inline void open_owner(struct owner *owner, int fd_in, int fd_out, int other_in,
                               int other_out)
 {
-    const struct stream_options options = {
-        .handler = &handler, .framing = framing, .fd_in = fd_in, .fd_out = fd_out};
+    const struct stream_options options = {.handler = &handler,
+                                           .framing = framing,
+                                           .max_long = max_long,
+                                           .fd_in = fd_in,
+                                           .fd_out = fd_out};
 
     memset(owner, 0, sizeof *owner);
     stream_init(&owner->stream);
@@ -520,7 +538,9 @@ static inline void check_between_rounds(const struct owner *owner)
     /* One message, and what came in the same read. */
     if (connection->input != NULL)
         QUICK_ASSERT(buffer_len(connection->input) <
-                     (!connection->has_lines ? limits.max_frame_body : limits.max_input_buffer) +
+                     (connection->max_long > 0 ? connection->max_long
+                      : !connection->has_lines ? limits.max_frame_body
+                                               : limits.max_input_buffer) +
                          BUFFER_LARGE);
 }
 

@@ -1,0 +1,11 @@
+/* Sticky and exclusive pools: a client is bound to a worker at its first message. */
+#ifndef STDIO_BUS_ROUTER_BIND_H
+#define STDIO_BUS_ROUTER_BIND_H
+
+#include "router/decision.h"
+
+/* Binds the client to a worker of the pool. NULL: none can be its worker now, and it was held or
+ * refused, or memory is out. */
+struct peer *bind_to_worker(struct decision *decision, struct group *pool);
+
+#endif
