@@ -173,7 +173,7 @@ TEST_ROWS(ids_are_found_in_pieces_of_any_size, FRAMINGS *PIECES)
         struct bytes body = {NULL, 0, 0}, frame = {NULL, 0, 0};
         struct facts facts;
 
-        if (pieces[row % PIECES] < 64 && i % 5 > 0)
+        if (pieces[row % PIECES] < 64 && (i % 5 > 0 || lengths[i / TEXTS] > 7000))
             continue; /* it takes its time */
         add_body(&body, texts[i % TEXTS], lengths[i / TEXTS]);
         add_frame(&frame, used, &body);
