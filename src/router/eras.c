@@ -12,7 +12,8 @@ void eras_join(struct group *handshake, struct group *stateless)
 {
     handshake->other_era = stateless;
     stateless->other_era = handshake;
-    stateless->stateless = true;
+    stateless->stateless = stateless->keeps_extras = true;
+    stateless->mixes_clients = stateless->mode.clients != CLIENTS_EXCLUSIVE;
     stateless->support = ERA_UNKNOWN;
 }
 

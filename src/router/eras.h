@@ -24,12 +24,6 @@ bool eras_refuse(struct decision *decision);
  * client yet. */
 bool eras_may_serve(const struct group *group, const struct peer *worker);
 
-/* Whether a stateless process has messages of many clients, of which no session says whose. */
-static inline bool eras_mix_clients(const struct group *group)
-{
-    return group->stateless && group->mode.clients != CLIENTS_EXCLUSIVE;
-}
-
 /* Whether clients of the group share few processes while clients of the other era have one each. */
 static inline bool eras_economize(const struct group *group)
 {

@@ -21,11 +21,13 @@ struct group {
     bool plain;               /* no mode: as the specification has it */
     bool takes_long;          /* messages up to max_message; all: each shared pool does */
     bool reads_tokens;        /* the progress tokens of its requests matter */
+    bool keeps_extras;        /* and more of its clients' requests (router/extras.h) */
     bool top_sessions;        /* all: some pool has its session ids at the top level */
     struct list waiting;      /* clients held until they can be bound to a worker */
     struct list claims;       /* those of them that have a claim to the next free worker */
     struct group *other_era;  /* MCP: of the same pool (router/eras.h); NULL: it has one era */
     bool stateless;           /* the era without a handshake */
+    bool mixes_clients;       /* its processes have many clients, and no sessions say whose */
     enum era_support support; /* of that era; ERA_SERVED in all other groups */
     struct list timed;        /* extras of requests with a deadline, the earliest first */
 };

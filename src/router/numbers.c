@@ -2,6 +2,8 @@
 
 #include "router/numbers.h"
 
+#include <string.h>
+
 void numbers_replace_id(struct decision *decision, const struct scan_field *field, uint32_t number)
 {
     char *text = decision->numbers[decision->edit_count];
@@ -12,16 +14,15 @@ void numbers_replace_id(struct decision *decision, const struct scan_field *fiel
 void numbers_replace_token(struct decision *decision, const struct scan_field *field,
                            uint32_t number, uint32_t which)
 {
-    char *text = decision->numbers[decision->edit_count];
-    size_t len;
+    char *digits = decision->numbers[decision->edit_count] + 1;
+    struct slice text;
 
     if (which < NUMBERS_THIRD_TOKEN) {
         numbers_replace_id(decision, field, number + which);
         return;
     }
-    len = pending_number_id(text + 1, number).text.len;
-    text[0] = '"';
-    text[1 + len] = '#';
-    text[2 + len] = '"';
-    decision_replace(decision, field, slice_of(text, len + 3));
+    text = pending_number_id(digits, number).text;
+    digits[PENDING_DIGITS - text.len - 1] = '"';
+    memcpy(digits + PENDING_DIGITS, "#\"", 2);
+    decision_replace(decision, field, slice_of(text.data - 1, text.len + 3));
 }

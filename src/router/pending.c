@@ -149,14 +149,13 @@ static inline void give_back(struct request *request)
 
 struct message_id pending_number_id(char text[PENDING_DIGITS], uint32_t number)
 {
-    uint64_t limit = 10;
-    size_t len = 1, at;
+    char *end = text + PENDING_DIGITS, *p = end;
 
-    for (; number >= limit; limit *= 10)
-        len++;
-    for (at = len; at > 0; number /= 10)
-        text[--at] = (char)('0' + number % 10);
-    return (struct message_id){ID_NUMBER, {text, len}};
+    do {
+        *--p = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    return (struct message_id){ID_NUMBER, {p, (size_t)(end - p)}};
 }
 
 /* The daemon chooses the numbers: a peer cannot make them collide. */
@@ -205,9 +204,12 @@ struct request *pending_add(struct pending *pending, struct peer *asker, struct 
     request->number = new_request->number;
     request->rewritten = new_request->number != 0;
     if (request->rewritten) {
-        memcpy(request->number_text, new_request->number_id.text.data, PENDING_DIGITS);
-        request->answerer_id = new_request->number_id;
-        request->answerer_id.text.data = request->number_text;
+        struct slice digits = new_request->number_id.text;
+        size_t before = PENDING_DIGITS - digits.len;
+
+        memcpy(request->number_text, digits.data - before, PENDING_DIGITS);
+        digits.data = request->number_text + before;
+        request->answerer_id = (struct message_id){ID_NUMBER, digits};
         request->answerer_hash = new_request->number_hash ^ answerer->number;
     } else {
         request->answerer_id = request->asker_id;

@@ -88,7 +88,7 @@ struct new_request {
     uint64_t id_hash;
     struct slice raw;            /* the id as it was spelled, or its text */
     uint32_t number;             /* the answerer knows it by this one: rewritten; 0: by `id` */
-    struct message_id number_id; /* with room for PENDING_DIGITS */
+    struct message_id number_id; /* at the end of PENDING_DIGITS bytes */
     uint64_t number_hash;        /* for one answerer always by the same function */
 };
 
@@ -97,7 +97,7 @@ struct new_request {
 struct request *pending_add(struct pending *pending, struct peer *asker, struct peer *answerer,
                             const struct new_request *new_request);
 
-/* The id that a number is; `text` lives as long as it. */
+/* The id that a number is, at the end of `text`, which lives as long as it. */
 struct message_id pending_number_id(char text[PENDING_DIGITS], uint32_t number);
 
 /* The same as an id in flight in this table, with its hash. */

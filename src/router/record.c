@@ -138,7 +138,7 @@ static struct request_extras *make_extras(const struct decision *decision, struc
     return extras;
 }
 
-/* What a request needs extras for, beside tokens. */
+/* What a client's request needs extras for, beside tokens. */
 struct needs {
     bool names_session, loads, timed, logs;
     enum extras_kind kind;
@@ -154,37 +154,40 @@ static enum extras_kind kind_of(const struct decision *decision)
     return decision->kind == REQUEST_PROBES ? EXTRAS_PROBES : EXTRAS_TRIES;
 }
 
-/* Returns whether it needs any. */
-static bool find_needs(struct needs *needs, const struct decision *decision,
-                       const struct pending *pending)
+static struct needs find_needs(const struct decision *decision)
 {
     const struct group *pool = decision->pool;
-    bool from_client = pending == &decision->router->from_clients;
-    bool learns = from_client && pool->mode.session_in_params &&
-                  pool->mode.clients != CLIENTS_EXCLUSIVE;
+    bool learns = pool->mode.session_in_params && pool->mode.clients != CLIENTS_EXCLUSIVE;
     bool names_one = decision->nested_id.data != NULL;
+    enum extras_kind kind = pool->stateless ? kind_of(decision) : EXTRAS_ORDINARY;
 
-    needs->kind = from_client && pool->stateless ? kind_of(decision) : EXTRAS_ORDINARY;
-    needs->names_session = learns && (!names_one || decision->kind == REQUEST_COPIES);
-    needs->loads = learns && names_one && decision->kind == REQUEST_LOADS;
-    needs->timed = from_client && pool->mode.request_timeout_sec > 0 &&
-                   needs->kind != EXTRAS_SUBSCRIBES;
-    needs->logs = from_client && pool->stateless &&
-                  param_fields_has(&decision->fields, PARAM_LOG_LEVEL);
-    return ((decision->fields.present & ANY_TOKEN) != 0 && pool->reads_tokens) ||
-           needs->names_session || needs->loads || needs->timed || needs->logs ||
+    return (struct needs){
+        .names_session = learns && (!names_one || decision->kind == REQUEST_COPIES),
+        .loads = learns && names_one && decision->kind == REQUEST_LOADS,
+        .timed = pool->mode.request_timeout_sec > 0 && kind != EXTRAS_SUBSCRIBES,
+        .logs = pool->stateless && param_fields_has(&decision->fields, PARAM_LOG_LEVEL),
+        .kind = kind,
+    };
+}
+
+static bool needs_any(const struct needs *needs)
+{
+    return needs->names_session || needs->loads || needs->timed || needs->logs ||
            needs->kind != EXTRAS_ORDINARY;
 }
 
 struct request *record_request(struct decision *decision, struct pending *pending,
                                struct peer *answerer)
 {
-    struct needs needs;
+    bool has_tokens = (decision->fields.present & ANY_TOKEN) != 0 && decision->pool->reads_tokens;
+    struct needs needs = {0};
     struct request_extras *extras;
     struct request *request;
     struct tokens tokens UNINITIALIZED;
 
-    if (!find_needs(&needs, decision, pending))
+    if (decision->pool->keeps_extras && pending == &decision->router->from_clients)
+        needs = find_needs(decision);
+    if (!has_tokens && !needs_any(&needs))
         return record(decision, pending, answerer);
     if (!read_tokens(&tokens, decision)) {
         decision_refuse(decision, JSONRPC_INVALID_PARAMS, UNREADABLE_TOKEN);

@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "router/eras.h"
 #include "router/record.h"
 #include "router/rewrite.h"
 #include "json/string.h"
@@ -86,7 +85,7 @@ static bool may_have_fields(const struct decision *decision, bool from_client)
 
     if (pool->mode.session_in_params)
         return true;
-    if (eras_mix_clients(pool)) /* a worker's; a client's message comes to the other era first */
+    if (pool->mixes_clients) /* a worker's; a client's message comes to the other era first */
         return !decision->asks;
     if (from_client && pool->other_era != NULL && param_fields_may_have_version(bytes))
         return true;
@@ -109,7 +108,7 @@ static void read_method(struct decision *decision, const struct method *method)
 {
     if (method->field != NO_FIELD && !param_fields_has(&decision->fields, method->field))
         return;
-    if (method->subject == ABOUT_LOGS && !eras_mix_clients(decision->pool))
+    if (method->subject == ABOUT_LOGS && !decision->pool->mixes_clients)
         return;
     decision->kind = method->kind;
     if (method->subject != ABOUT_NOTHING)
@@ -133,7 +132,7 @@ void subject_read(struct decision *decision)
         read_session(decision);
     if (method != NULL)
         read_method(decision, method);
-    if (!from_client && eras_mix_clients(decision->pool) && !decision->asks &&
+    if (!from_client && decision->pool->mixes_clients && !decision->asks &&
         param_fields_has(&decision->fields, PARAM_SUBSCRIPTION))
         set_subject(decision, ABOUT_SUBSCRIPTION, PARAM_SUBSCRIPTION);
 }
@@ -166,7 +165,7 @@ static struct request *find_own(struct decision *decision, struct pending *own,
     if (request != NULL) {
         *to = request->answerer;
     } else if (decision->subject == ABOUT_CANCELLED && decision->from->pool != NULL &&
-               eras_mix_clients(decision->pool)) {
+               decision->pool->mixes_clients) {
         request = rewrite_subscription(decision, other);
         *to = request != NULL ? request->asker : NULL;
     }
