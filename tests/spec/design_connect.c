@@ -221,7 +221,7 @@ TEST_ROWS(design_connect_shows_the_token, 2)
     }
     client_half_close(joined.client);
     expect_status(&joined, 0);
-    client_half_close(stranger.client);
+    client_expect_eof(stranger.client);
     expect_status(&stranger, 75);
     joined = join_with(address, NULL);
     client_half_close(joined.client);
