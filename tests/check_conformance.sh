@@ -1,8 +1,8 @@
 #!/bin/sh
 # check_conformance.sh: the tests that doc/conformance.md and doc/security.md name. Fails when one
-# does not exist, when a clause has no test or is not in the index, when a unit test is never run,
-# and when doc/security.md does not name a test of tests/spec/security.c. Tests of tests/spec/ run
-# where they are defined (tests/harness/suite.h).
+# does not exist, when a clause or a defence has no test, when a clause is not in the index, when a
+# unit test is never run, and when doc/security.md does not name a test of tests/spec/security.c.
+# Tests of tests/spec/ run where they are defined (tests/harness/suite.h).
 
 export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 cd "${SOURCE_DIR:-$(dirname "$0")/..}" || exit 99
@@ -56,13 +56,29 @@ all_exist "$doc" $names
 
 # In doc/security.md every word like this is a test's name.
 security=doc/security.md
-pattern='`(check_[a-z_]+:|spec_|design_|stress_|security_|contract_|adr_)[a-z0-9_]+`'
+pattern='`(check_[a-z_]+:|spec_|design_|stress_|security_|contract_|adr_|agents_)[a-z0-9_]+`'
 harm=$(grep -oE "$pattern" "$security" | tr -d '`' | sort -u)
 [ -n "$harm" ] || breach "$security names no test"
 all_exist "$security" $harm
 for name in $(sed -n 's/^TEST[A-Z_]*(\([a-z0-9_]*\)[,)].*/\1/p' tests/spec/security.c); do
     printf '%s\n' "$harm" | grep -qx "$name" || breach "$security does not name $name"
 done
+
+# Each defence, an item of a list, names a test; what has no defence need not.
+defences=$(awk -v test="$pattern" '
+    function judge() { if (item != "" && !shown) print substr(item, 1, 60) }
+    /^- |^No defence|^## / {
+        judge()
+        item = ""
+        shown = 0
+    }
+    /^## / { open = 0 }
+    /^No defence/ { open = 1 }
+    /^- / && !open { item = $0 }
+    $0 ~ test { shown = 1 }
+    END { judge() }
+' "$security")
+[ -z "$defences" ] || breach "$security names no test for: $defences"
 
 index=$(sed '1,/^## Index/d' "$doc" | tr ';' '\n' | sed 's/^ *//; s/ *$//; /^$/d')
 old_ifs=$IFS
