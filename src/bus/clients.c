@@ -126,12 +126,8 @@ void clients_reject(struct client *client, enum log_level level, int code, const
 {
     struct stdio_bus *bus = bus_of(client);
 
-    if (level == LOG_LEVEL_ERROR)
-        log_error(bus->log, context(client), "unacceptable input: %s; closing it (%s)", problem,
-                  client->origin.text);
-    else
-        log_repeated(bus->log, level, context(client), source(client),
-                     "unacceptable input: %s; closing it (%s)", problem, client->origin.text);
+    log_repeated(bus->log, level, context(client), source(client),
+                 "unacceptable input: %s; closing it (%s)", problem, client->origin.text);
     deliver_error(&client->stream.endpoint, no_id, code, problem);
     close_client(client);
     if (client->on_stdio && bus->reason == BUS_RUNNING)

@@ -31,6 +31,24 @@ TEST(security_moved_sessions_do_not_flood_the_log)
                             "\\[client=[12]\\] lost the session s: ");
 }
 
+/* With a small limit a message that is too long costs little. The first are errors each, with the
+ * client; the summary has their number (spec 7.3.2). */
+TEST(security_too_long_messages_do_not_flood_the_log)
+{
+    struct daemon *daemon = START(.instances = 1, .limits = "'max_input_buffer':1024");
+    struct text *line = test_text();
+    text_printf(line, "{\"id\":1,\"method\":\"");
+    text_fill(line, 'x', 2000);
+    for (int i = 0; i < SOME; i++) {
+        struct client *client = client_connect(daemon);
+        client_send_bytes(client, line->data, line->len);
+        client_line(client);
+        client_close(client);
+    }
+    ck_assert_uint_le(daemon_count_log(daemon, "ERROR .*client=[0-9]+\\] unacceptable"), STORM);
+    daemon_wait_log(daemon, "ERROR .* more lines of .* left out within .* unacceptable");
+}
+
 /* A client that comes and goes has a process each time. */
 TEST(security_processes_of_clients_do_not_flood_the_log)
 {
