@@ -85,6 +85,7 @@ static struct value wanted(const char *text, enum param_field field)
         [PARAM_TOKEN] = {"params", "token"},
         [PARAM_REQUEST_ID] = {"params", "requestId"},
         [PARAM_ID] = {"params", "id"},
+        [PARAM_NEW_TASK] = {"params", "task"},
         [PARAM_TASK] = {"params", "taskId"},
         [PARAM_STATUS] = {"params", "status"},
         [PARAM_VERSION] = {"params", "_meta", "io.modelcontextprotocol/protocolVersion"},
@@ -144,6 +145,11 @@ static void check(const char *text, size_t len, size_t hint)
                 wanted(text, PARAM_WORK_TOKEN).start == NULL &&
                 wanted(text, PARAM_PARTIAL_TOKEN).start == NULL),
            "a token was overlooked");
+    EXPECT(param_fields_may_have_token(slice_of(text, len)) ||
+               (wanted(text, PARAM_NEW_TASK).start == NULL &&
+                wanted(text, PARAM_TASK).start == NULL &&
+                wanted(text, PARAM_RELATED_TASK).start == NULL),
+           "a task was overlooked");
     EXPECT(param_fields_may_have_version(slice_of(text, len)) ||
                wanted(text, PARAM_VERSION).start == NULL,
            "a version was overlooked");

@@ -162,7 +162,7 @@ static void log_message(const struct decision *decision, struct stdio_bus *bus, 
 
 static void log_moved_session(const struct decision *decision, struct stdio_bus *bus)
 {
-    const struct slice id = decision->answered->extras->loads;
+    const struct slice id = decision->answered->extras->names;
     char session[64];
 
     log_repeated(bus->log, LOG_LEVEL_INFO, endpoint_of_peer(decision->former_owner)->context,

@@ -55,4 +55,11 @@ static inline bool pool_mode_reads_tokens(const struct pool_mode *mode)
     return mode->clients != CLIENTS_EXCLUSIVE || mode->rewrite_ids || mode->request_timeout_sec > 0;
 }
 
+/* True if the pool needs the tasks of its clients. */
+static inline bool pool_mode_reads_tasks(const struct pool_mode *mode)
+{
+    return mode->protocol == PROTOCOL_MCP &&
+           (mode->clients != CLIENTS_EXCLUSIVE || mode->rewrite_ids);
+}
+
 #endif

@@ -138,6 +138,7 @@ static const struct key params_keys[] = {
     KEY("taskId", PARAM_TASK),
     KEY("status", PARAM_STATUS),
     KEY("requestId", PARAM_REQUEST_ID),
+    KEY("task", PARAM_NEW_TASK),
     KEY("progressToken", PARAM_PROGRESS_TOKEN),
     KEY("workDoneToken", PARAM_WORK_TOKEN),
     KEY("partialResultToken", PARAM_PARTIAL_TOKEN),
@@ -167,8 +168,9 @@ static const struct {
     uint64_t lengths; /* bit n: some key has n bytes */
 } places[] = {
     [AT_TOP] = KEYS(top_keys, LEN("params") | LEN("error")),
-    [IN_PARAMS] = KEYS(params_keys, LEN("id") | LEN("_meta") | LEN("taskId") | LEN("sessionId") |
-                                        LEN("progressToken") | LEN("partialResultToken")),
+    [IN_PARAMS] = KEYS(params_keys, LEN("id") | LEN("task") | LEN("_meta") | LEN("taskId") |
+                                        LEN("sessionId") | LEN("progressToken") |
+                                        LEN("partialResultToken")),
     [IN_META] = KEYS(meta_keys, LEN("progressToken") | LEN(MCP "protocolVersion") |
                                     LEN(MCP "logLevel") | LEN(MCP "subscriptionId") |
                                     LEN(MCP "related-task")),
@@ -325,8 +327,9 @@ bool param_fields_may_have_token(struct slice message)
 
     if (memchr(p, '\\', message.len) != NULL) /* a key may be escaped */
         return true;
-    while ((p = memchr(p, 'k', (size_t)(end - p))) != NULL) { /* these keys end in "oken" */
-        if (p[-1] == 'o' && p[1] == 'e')
+    /* These keys end in "oken" or "ask", or begin with "task". */
+    while ((p = memchr(p, 'k', (size_t)(end - p))) != NULL) {
+        if ((p[-1] == 'o' && p[1] == 'e') || (p[-1] == 's' && (p[1] == '"' || p[1] == 'I')))
             return true;
         p++;
     }

@@ -19,6 +19,7 @@ enum param_field {
     PARAM_TOKEN,          /* params.token */
     PARAM_REQUEST_ID,     /* params.requestId */
     PARAM_ID,             /* params.id */
+    PARAM_NEW_TASK,       /* params.task */
     PARAM_TASK,           /* params.taskId */
     PARAM_STATUS,         /* params.status */
     /* MCP, in params._meta, of keys that begin with "io.modelcontextprotocol/": */
@@ -46,7 +47,8 @@ static inline bool param_fields_has(const struct param_fields *found, enum param
     return (found->present >> field & 1) != 0;
 }
 
-/* Quick looks: they return false only if the message has no progress token, or no PARAM_VERSION. */
+/* Quick looks: they return false only if the message has no progress token, no PARAM_NEW_TASK,
+ * PARAM_TASK or PARAM_RELATED_TASK; or no PARAM_VERSION. */
 bool param_fields_may_have_token(struct slice message);
 bool param_fields_may_have_version(struct slice message);
 

@@ -20,7 +20,7 @@ enum action {
 };
 
 /* What a notification is about, by its method. A request may have such a method too; it is about
- * nothing then. */
+ * nothing then, unless it is about a task. */
 enum subject {
     ABOUT_NOTHING,      /* another method, or one without its request or token */
     ABOUT_CANCELLED,    /* MCP: gives up a request of its sender, which will not be answered */
@@ -28,7 +28,8 @@ enum subject {
     ABOUT_PROGRESS,     /* of a request that its sender has to answer */
     ABOUT_OWN_TOKEN,    /* LSP: of a token that the sender made up */
     ABOUT_SUBSCRIPTION, /* MCP, stateless: of a client's request that subscribes */
-    ABOUT_LOGS          /* MCP, stateless: of some request that asked for logs */
+    ABOUT_LOGS,         /* MCP, stateless: of some request that asked for logs */
+    ABOUT_TASK          /* MCP, handshake era; with _meta, whatever the method */
 };
 
 /* What a request is, by its method, as far as it concerns its way. */
@@ -39,7 +40,9 @@ enum request_kind {
     REQUEST_COPIES,      /* ACP session/fork: the answer names a session that begins */
     REQUEST_INITIALIZES, /* MCP: its client is of the handshake era */
     REQUEST_PROBES,      /* MCP server/discover: its client may be of either era */
-    REQUEST_SUBSCRIBES   /* MCP subscriptions/listen */
+    REQUEST_SUBSCRIBES,  /* MCP subscriptions/listen */
+    REQUEST_MAKES_TASK,  /* MCP params.task */
+    REQUEST_FETCHES      /* MCP tasks/result */
 };
 
 #define DECISION_EDITS_MAX (1 + EXTRAS_TOKENS) /* an id or a subject, and tokens */

@@ -41,6 +41,8 @@ bool departure_worker(struct router *router, struct peer *worker,
     waiting_leave(router, worker);
     list_each(&worker->sessions, node, following)
         session_remove(&router->sessions, list_entry(node, struct session, in_worker));
+    list_each(&worker->tasks, node, following)
+        task_remove(&router->tasks, list_entry(node, struct task, in_worker));
     abandon_asked(router, worker);
     expected = eras_worker_ended(router, worker);
     fail_answering(router, worker, unanswered, user_data);
@@ -68,6 +70,8 @@ void departure_client(struct router *router, struct peer *client,
     waiting_leave(router, client);
     list_each(&client->sessions, node, following)
         session_remove(&router->sessions, list_entry(node, struct session, in_owner));
+    list_each(&client->tasks, node, following)
+        task_remove(&router->tasks, list_entry(node, struct task, in_owner));
     abandon_asked(router, client);
     fail_answering(router, client, unanswered, user_data);
     affinity_clear_client(client);

@@ -123,7 +123,8 @@ int extras_link(struct request_extras *extras, struct hash_table *by_token,
 
         if (token->raw.data == NULL)
             continue;
-        if (link_token(&extras->links[i][EXTRAS_ASKER], token, asker) != STDIO_BUS_OK)
+        if (asker != NULL &&
+            link_token(&extras->links[i][EXTRAS_ASKER], token, asker) != STDIO_BUS_OK)
             return STDIO_BUS_ERR;
         if (answerer != NULL &&
             link_token(&extras->links[i][EXTRAS_ANSWERER], token, answerer) != STDIO_BUS_OK)
@@ -182,12 +183,12 @@ static void copy_token(struct extras_token *to, const struct extras_token *from,
 
 struct request_extras *extras_new(struct list *recycled,
                                   const struct extras_token tokens[EXTRAS_TOKENS],
-                                  struct slice loads)
+                                  struct slice names)
 {
     struct list_node *node = list_take_first(recycled);
     struct request_extras *extras = node != NULL ? list_entry(node, struct request_extras, timed)
                                                  : calloc(1, sizeof *extras);
-    size_t room = loads.data != NULL ? loads.len : 0, i;
+    size_t room = names.data != NULL ? names.len : 0, i;
     char *text;
 
     if (extras == NULL)
@@ -205,13 +206,14 @@ struct request_extras *extras_new(struct list *recycled,
         }
     }
     extras->request = NULL;
+    extras->task = NULL;
     extras->names_session = extras->abandoned = false;
     extras->kind = EXTRAS_ORDINARY;
     for (i = 0; i < EXTRAS_TOKENS; i++)
         copy_token(&extras->tokens[i], &tokens[i], &text);
-    extras->loads = loads;
-    if (loads.data != NULL)
-        copy(text, &extras->loads);
+    extras->names = names;
+    if (names.data != NULL)
+        copy(text, &extras->names);
     return extras;
 }
 

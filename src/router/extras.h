@@ -16,6 +16,7 @@
 struct peer;
 struct request;
 struct request_extras;
+struct task;
 
 /* params._meta.progressToken, params.partialResultToken and params.workDoneToken */
 #define EXTRAS_TOKENS 3
@@ -42,17 +43,21 @@ enum extras_kind {
     EXTRAS_ORDINARY,
     EXTRAS_SUBSCRIBES, /* MCP subscriptions/listen: open until it ends */
     EXTRAS_PROBES,     /* MCP server/discover, while it is unknown whether the server has it */
-    EXTRAS_TRIES       /* another request of the stateless era, likewise */
+    EXTRAS_TRIES,      /* another request of the stateless era, likewise */
+    EXTRAS_MAKES_TASK, /* MCP: with params.task */
+    EXTRAS_FETCHES     /* MCP tasks/result */
 };
 
 struct request_extras {
-    struct request *request;
-    struct list_node timed; /* by deadline, in the list of its pool; in the free list */
+    struct request *request; /* NULL: they are of a task */
+    struct task *task;       /* that goes on after its request was answered */
+    struct list_node timed;  /* by deadline, in the list of its pool; in the free list */
     int64_t deadline_ms;
     bool names_session; /* the answer may name a session that begins (result.sessionId) */
     bool abandoned;     /* the request */
     enum extras_kind kind;
-    struct slice loads;       /* the session that the request loads; data NULL: none */
+    struct slice names;       /* the session that the request loads, or the task of which it
+                               * fetches the result; data NULL: none */
     struct list_node loading; /* of the worker that loads it */
     struct list_node logging; /* MCP: of the worker that is asked for log messages */
     struct extras_token tokens[EXTRAS_TOKENS];
@@ -62,14 +67,14 @@ struct request_extras {
     char text[EXTRAS_TEXT_INLINE];
 };
 
-/* Extras that belong to no request yet, with copies of the tokens and of the session id that the
- * request loads; `recycled` is a list of extras. NULL when memory is out. */
+/* Extras that belong to no request yet, with copies of the tokens and of the id that the request
+ * names; `recycled` is a list of extras. NULL when memory is out. */
 struct request_extras *extras_new(struct list *recycled,
                                   const struct extras_token tokens[EXTRAS_TOKENS],
-                                  struct slice loads);
+                                  struct slice names);
 
-/* Lets the tokens be found by the request's asker, and by its answerer if that knows them as the
- * asker wrote them; otherwise `answerer` is NULL. STDIO_BUS_ERR when memory is out; the extras are
+/* Lets the tokens be found by the request's asker, and by its answerer if that knows them by these
+ * values. Either may be NULL. STDIO_BUS_ERR when memory is out; the extras are
  * to be recycled then. */
 int extras_link(struct request_extras *extras, struct hash_table *by_token,
                 const struct peer *asker, const struct peer *answerer);

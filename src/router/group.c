@@ -16,6 +16,7 @@ void group_init(struct group *group, struct slice id, const struct pool_mode *mo
     group->takes_long = mode->protocol != PROTOCOL_UNKNOWN;
     group->reads_tokens = pool_mode_reads_tokens(mode);
     group->keeps_extras = mode->session_in_params || mode->request_timeout_sec > 0;
+    group->reads_tasks = pool_mode_reads_tasks(mode);
     list_init(&group->waiting);
     list_init(&group->claims);
     list_init(&group->timed);

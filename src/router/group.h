@@ -22,6 +22,8 @@ struct group {
     bool takes_long;          /* messages up to max_message; all: each shared pool does */
     bool reads_tokens;        /* the progress tokens of its requests matter */
     bool keeps_extras;        /* and more of its clients' requests (router/extras.h) */
+    bool reads_tasks;         /* MCP, handshake era: clients share its workers, or its ids are
+                               * rewritten */
     bool top_sessions;        /* all: some pool has its session ids at the top level */
     struct list waiting;      /* clients held until they can be bound to a worker */
     struct list claims;       /* those of them that have a claim to the next free worker */

@@ -2,13 +2,24 @@
 
 #include "router/numbers.h"
 
-#include <string.h>
-
 void numbers_replace_id(struct decision *decision, const struct scan_field *field, uint32_t number)
 {
     char *text = decision->numbers[decision->edit_count];
 
     decision_replace(decision, field, pending_number_id(text, number).text);
+}
+
+struct message_id numbers_token(char text[NUMBERS_TOKEN_MAX], uint32_t number, uint32_t which)
+{
+    struct message_id token;
+
+    if (which < NUMBERS_THIRD_TOKEN)
+        return pending_number_id(text, number + which);
+    token = pending_number_id(text, number);
+    text[PENDING_DIGITS] = '#';
+    token.text.len++;
+    token.type = ID_STRING;
+    return token;
 }
 
 void numbers_replace_token(struct decision *decision, const struct scan_field *field,
@@ -21,8 +32,8 @@ void numbers_replace_token(struct decision *decision, const struct scan_field *f
         numbers_replace_id(decision, field, number + which);
         return;
     }
-    text = pending_number_id(digits, number).text;
-    digits[PENDING_DIGITS - text.len - 1] = '"';
-    memcpy(digits + PENDING_DIGITS, "#\"", 2);
-    decision_replace(decision, field, slice_of(text.data - 1, text.len + 3));
+    text = numbers_token(digits, number, which).text;
+    digits[PENDING_DIGITS - text.len] = '"';
+    digits[PENDING_DIGITS + 1] = '"';
+    decision_replace(decision, field, slice_of(text.data - 1, text.len + 2));
 }

@@ -18,7 +18,7 @@ enum peer_availability {
 };
 
 /* What clients hold of the tables that all of them share. */
-enum peer_share { PEER_REQUESTS, PEER_SESSIONS, PEER_SHARES };
+enum peer_share { PEER_REQUESTS, PEER_SESSIONS, PEER_TASKS, PEER_SHARES };
 
 /* The clients of one user or one address, together. */
 struct peer_origin {
@@ -37,7 +37,7 @@ struct peer {
     bool admitted;              /* a client that counts: it has a share (router/shares.h) */
     struct peer_origin *origin; /* a client's; a worker's: of its last client, as long as that
                                  * process still ends; NULL: none */
-    size_t held[PEER_SHARES];   /* active requests that it asked; sessions that it owns */
+    size_t held[PEER_SHARES];   /* active requests that it asked; sessions, tasks that it owns */
     struct list asked;          /* requests that it sent and that are not answered yet */
     struct list answering;      /* requests that it was sent and has to answer */
     struct list sessions;       /* a client: those it owns; a worker: those bound to it */
@@ -49,6 +49,7 @@ struct peer {
     struct list logging;   /* a worker: extras of requests that ask for log messages */
     struct list loading;   /* a worker: extras of requests that load a session, oldest first */
     bool stateless;        /* a client: its last request is of MCP's stateless era */
+    struct list tasks;     /* a client: those it owns, oldest first; a worker: those it runs */
     bool bound_once;       /* a worker: its process has had a client, and is of that client's era */
     bool client_left;      /* a client of this process has disconnected: its sessions are unknown */
     size_t given_up;       /* requests that were abandoned and not answered: they may still run */

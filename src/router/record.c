@@ -9,12 +9,15 @@
 #define UNREADABLE_TOKEN "a progress token must be a string or a number of at most 128 bytes"
 
 /* The request gets the answerer's next number that is not in use, in `text`. */
-static inline void take_number(const struct pending *pending, struct peer *answerer,
-                               struct new_request *request, char text[PENDING_DIGITS])
+static inline void take_number(struct router *router, const struct pending *pending,
+                               struct peer *answerer, struct new_request *request,
+                               char text[PENDING_DIGITS])
 {
     do {
         if (answerer->last_number == PENDING_NUMBER_LAST) {
             answerer->numbers_reused = true;
+            if (pending == &router->from_clients)
+                tasks_end_all(&router->tasks, answerer); /* they have some of the numbers */
             answerer->last_number = 0;
         }
         answerer->last_number += 2;
@@ -43,7 +46,7 @@ static struct request *record(struct decision *decision, struct pending *pending
         return pending_add(pending, decision->from, answerer, &new_request);
     field = &message->fields->id;
     new_request.raw = param_fields_raw(message->bytes, field);
-    take_number(pending, answerer, &new_request, text);
+    take_number(decision->router, pending, answerer, &new_request, text);
     request = pending_add(pending, decision->from, answerer, &new_request);
     if (request != NULL)
         decision_replace(decision, field, request->answerer_id.text);
@@ -125,9 +128,9 @@ bool record_notification(struct decision *decision, struct peer *worker)
 /* NULL: memory is out. Where ids are rewritten the answerer names tokens by their numbers. */
 static struct request_extras *make_extras(const struct decision *decision, struct pending *pending,
                                           const struct peer *answerer, const struct tokens *tokens,
-                                          struct slice loads)
+                                          struct slice names)
 {
-    struct request_extras *extras = extras_new(&pending->free_extras, tokens->at, loads);
+    struct request_extras *extras = extras_new(&pending->free_extras, tokens->at, names);
 
     if (extras != NULL &&
         extras_link(extras, &pending->by_token, decision->from,
@@ -144,9 +147,14 @@ struct needs {
     enum extras_kind kind;
 };
 
-/* Of a request of the stateless era. */
 static enum extras_kind kind_of(const struct decision *decision)
 {
+    if (decision->pool->reads_tasks && decision->kind == REQUEST_MAKES_TASK)
+        return EXTRAS_MAKES_TASK;
+    if (decision->pool->reads_tasks && decision->kind == REQUEST_FETCHES)
+        return EXTRAS_FETCHES;
+    if (!decision->pool->stateless)
+        return EXTRAS_ORDINARY;
     if (decision->kind == REQUEST_SUBSCRIBES)
         return EXTRAS_SUBSCRIBES;
     if (decision->pool->support == ERA_SERVED)
@@ -159,7 +167,7 @@ static struct needs find_needs(const struct decision *decision)
     const struct group *pool = decision->pool;
     bool learns = pool->mode.session_in_params && pool->mode.clients != CLIENTS_EXCLUSIVE;
     bool names_one = decision->nested_id.data != NULL;
-    enum extras_kind kind = pool->stateless ? kind_of(decision) : EXTRAS_ORDINARY;
+    enum extras_kind kind = kind_of(decision);
 
     return (struct needs){
         .names_session = learns && (!names_one || decision->kind == REQUEST_COPIES),
@@ -176,6 +184,14 @@ static bool needs_any(const struct needs *needs)
            needs->kind != EXTRAS_ORDINARY;
 }
 
+/* The id for which the extras keep room. */
+static struct slice id_named(const struct decision *decision, const struct needs *needs)
+{
+    if (needs->kind == EXTRAS_FETCHES)
+        return decision->subject_id.text;
+    return needs->loads ? decision->nested_id : slice_of(NULL, 0);
+}
+
 struct request *record_request(struct decision *decision, struct pending *pending,
                                struct peer *answerer)
 {
@@ -185,7 +201,8 @@ struct request *record_request(struct decision *decision, struct pending *pendin
     struct request *request;
     struct tokens tokens UNINITIALIZED;
 
-    if (decision->pool->keeps_extras && pending == &decision->router->from_clients)
+    if ((decision->pool->keeps_extras || decision->kind != REQUEST_ORDINARY) &&
+        pending == &decision->router->from_clients)
         needs = find_needs(decision);
     if (!has_tokens && !needs_any(&needs))
         return record(decision, pending, answerer);
@@ -193,8 +210,7 @@ struct request *record_request(struct decision *decision, struct pending *pendin
         decision_refuse(decision, JSONRPC_INVALID_PARAMS, UNREADABLE_TOKEN);
         return NULL;
     }
-    extras = make_extras(decision, pending, answerer, &tokens,
-                         needs.loads ? decision->nested_id : slice_of(NULL, 0));
+    extras = make_extras(decision, pending, answerer, &tokens, id_named(decision, &needs));
     if (extras == NULL)
         return NULL;
     request = record(decision, pending, answerer);

@@ -96,38 +96,52 @@ bool rewrite_may_be_number(const struct decision *decision, const struct peer *a
                            number == PENDING_NUMBER_OF_NONE));
 }
 
-/* The request of which the sender was given this token, and which one it is. */
-static struct request *with_token(const struct decision *decision, const struct pending *pending,
-                                  struct message_id token, uint32_t *which)
+/* The extras of the request or task of which the sender was given this token, and which one it is.
+ * Of a task whose ids are rewritten the number is kept as a token. */
+static struct request_extras *with_token(const struct decision *decision,
+                                         const struct pending *pending, struct message_id token,
+                                         uint32_t *which)
 {
     uint32_t number = number_of_token(token, which);
-    struct request_extras *extras;
     struct request *request = NULL;
 
     if (number > 0)
         request = by_number(decision, pending, number);
-    if (request == NULL || !request->rewritten) {
-        extras = find_token(decision, pending, token, which);
-        return extras != NULL ? extras->request : NULL;
-    }
+    if (request == NULL || !request->rewritten)
+        return find_token(decision, pending, token, which);
     if (request->extras == NULL || request->extras->tokens[*which].raw.data == NULL)
         return NULL;
-    return request;
+    return request->extras;
 }
 
-struct request *rewrite_progress(struct decision *decision, struct pending *pending, bool *stale)
+static struct peer *asker_of(const struct request_extras *extras)
+{
+    return extras->task != NULL ? extras->task->owner : extras->request->asker;
+}
+
+static bool is_rewritten(const struct request_extras *extras)
+{
+    return extras->task != NULL ? extras->task->worker->pool->mode.rewrite_ids
+                                : extras->request->rewritten;
+}
+
+bool rewrite_progress(struct decision *decision, struct pending *pending, struct peer **to,
+                      bool *stale)
 {
     uint32_t which;
-    struct request *request = with_token(decision, pending, decision->subject_id, &which);
+    const struct request_extras *extras = with_token(decision, pending, decision->subject_id,
+                                                     &which);
 
-    *stale = request == NULL && number_of_token(decision->subject_id, &which) > 0 &&
+    *stale = extras == NULL && number_of_token(decision->subject_id, &which) > 0 &&
              rewrite_may_be_number(decision, decision->from);
-    if (request == NULL)
-        return NULL;
-    if (request->rewritten)
-        decision_replace(decision, decision->subject_field, request->extras->tokens[which].raw);
-    deadlines_renew(decision->router, request);
-    return request;
+    if (extras == NULL)
+        return false;
+    *to = asker_of(extras);
+    if (is_rewritten(extras))
+        decision_replace(decision, decision->subject_field, extras->tokens[which].raw);
+    if (extras->request != NULL)
+        deadlines_renew(decision->router, extras->request);
+    return true;
 }
 
 struct request *rewrite_subscription(struct decision *decision, struct pending *pending)
@@ -146,8 +160,9 @@ struct request *rewrite_subscription(struct decision *decision, struct pending *
     return request;
 }
 
-struct request *rewrite_question_for(struct decision *decision)
+bool rewrite_question_for(struct decision *decision, struct peer **to)
 {
+    const struct request_extras *extras;
     const struct scan_field *field = &decision->fields.at[PARAM_META_TOKEN];
     struct message_id token;
     uint32_t which;
@@ -156,8 +171,12 @@ struct request *rewrite_question_for(struct decision *decision)
         message_read_id(&token, decision->message->bytes, field, &decision->scratch) !=
             MESSAGE_OK ||
         token.type == ID_NONE || message_id_equal(token, decision->message->id))
-        return NULL;
-    return with_token(decision, &decision->router->from_clients, token, &which);
+        return false;
+    extras = with_token(decision, &decision->router->from_clients, token, &which);
+    if (extras == NULL)
+        return false;
+    *to = asker_of(extras);
+    return true;
 }
 
 struct request *rewrite_find_answered(const struct decision *decision)

@@ -9,17 +9,20 @@
  * there is none any more. */
 struct request *rewrite_own_request(struct decision *decision, struct pending *pending);
 
-/* The request whose progress the sender reports; the message gets the asker's token. NULL: there is
- * none; *stale: the token was a number of the daemon's, for a request that is over. */
-struct request *rewrite_progress(struct decision *decision, struct pending *pending, bool *stale);
+/* The asker of the request, or the owner of the task, whose progress the sender reports, in *to;
+ * NULL: that asker is gone. The message gets the asker's token. False: there is none; *stale: the
+ * token was a number of the daemon's, for a request that is over. */
+bool rewrite_progress(struct decision *decision, struct pending *pending, struct peer **to,
+                      bool *stale);
 
 /* The client's request that subscribes, which the subject names as the sender knows it; the message
  * gets the asker's id. NULL: there is none any more. */
 struct request *rewrite_subscription(struct decision *decision, struct pending *pending);
 
-/* The client's request that a worker's question names by a progress token. NULL: none. A token that
- * is the question's own id is the worker's own, as the official MCP libraries choose it. */
-struct request *rewrite_question_for(struct decision *decision);
+/* The client whose request or task a worker's question names by a progress token, in *to; NULL: it
+ * is gone. False: none is named. A token that is the question's own id is the worker's own, as the
+ * official MCP libraries choose it. */
+bool rewrite_question_for(struct decision *decision, struct peer **to);
 
 /* The subject may be a number that the answerer was sent by the daemon, or cannot be read. */
 bool rewrite_may_be_number(const struct decision *decision, const struct peer *answerer);

@@ -19,7 +19,7 @@ void router_merge_modes(struct router *router)
     struct list_node *node, *following;
 
     all->plain = all->takes_long = true;
-    all->top_sessions = false;
+    all->top_sessions = all->reads_tasks = false;
     all->mode.session_in_params = all->mode.rewrite_ids = false;
     list_each(&router->pools, node, following) {
         const struct group *pool = list_entry(node, struct group, link);
@@ -30,6 +30,7 @@ void router_merge_modes(struct router *router)
             continue;
         all->plain &= pool->plain;
         all->takes_long &= pool->takes_long;
+        all->reads_tasks |= pool->reads_tasks;
         all->top_sessions |= !pool->mode.session_in_params;
         all->mode.session_in_params |= pool->mode.session_in_params;
         all->mode.rewrite_ids |= pool->mode.rewrite_ids;
@@ -48,6 +49,7 @@ void router_init(struct router *router, const struct limits *limits, const struc
     pending_init(&router->from_clients, key, limits->max_pending_requests);
     router->from_clients.own_numbers = true;
     pending_init(&router->from_workers, key, limits->max_pending_requests);
+    tasks_init(&router->tasks, key, limits->max_pending_requests, &router->from_clients);
     list_init(&router->waiting_for_worker);
     list_init(&router->roaming);
     list_init(&router->released);
@@ -57,6 +59,7 @@ void router_free(struct router *router)
 {
     group_free(&router->all);
     sessions_free(&router->sessions);
+    tasks_free(&router->tasks);
     pending_free(&router->from_clients);
     pending_free(&router->from_workers);
 }
@@ -82,6 +85,7 @@ static void add_peer(struct router *router, struct peer *peer)
     list_init(&peer->bindings);
     list_init(&peer->loading);
     list_init(&peer->logging);
+    list_init(&peer->tasks);
 }
 
 void router_add_client(struct router *router, struct peer *client)

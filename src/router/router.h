@@ -14,16 +14,18 @@
 #include "router/peer.h"
 #include "router/pending.h"
 #include "router/sessions.h"
+#include "router/tasks.h"
 
 struct router {
     const struct limits *limits;
     struct sessions sessions;
     struct pending from_clients; /* what clients asked of workers */
     struct pending from_workers; /* what workers asked of clients */
-    struct group all;            /* the workers of all shared pools */
-    struct list pools;           /* struct group */
-    size_t client_count;         /* admitted */
-    size_t origin_count;         /* of these */
+    struct tasks tasks;
+    struct group all;    /* the workers of all shared pools */
+    struct list pools;   /* struct group */
+    size_t client_count; /* admitted */
+    size_t origin_count; /* of these */
     size_t worker_count;
     uint64_t last_number; /* of a peer, counted */
     uint64_t hold_count;

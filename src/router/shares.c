@@ -35,6 +35,12 @@ bool shares_left_of_sessions(const struct router *router, const struct peer *own
            is_left(router, owner, PEER_SESSIONS, router->sessions.max);
 }
 
+bool shares_left_of_tasks(const struct router *router, const struct peer *owner)
+{
+    return router->tasks.table.count < router->tasks.max ||
+           is_left(router, owner, PEER_TASKS, router->tasks.max);
+}
+
 bool shares_left_of_connections(const struct router *router, size_t count,
                                 const struct peer_origin *origin)
 {

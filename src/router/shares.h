@@ -19,6 +19,9 @@ bool shares_left_of_requests(const struct router *router, const struct pending *
 /* Whether the client may own one session more. */
 bool shares_left_of_sessions(const struct router *router, const struct peer *owner);
 
+/* Whether the client may own one task more. */
+bool shares_left_of_tasks(const struct router *router, const struct peer *owner);
+
 /* Whether an origin may have one connection more, of `count` now; NULL: one that has none yet. */
 bool shares_left_of_connections(const struct router *router, size_t count,
                                 const struct peer_origin *origin);

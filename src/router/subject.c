@@ -30,12 +30,19 @@ static const struct method {
     {"server/discover", ABOUT_NOTHING, NO_FIELD, REQUEST_PROBES},
     {"initialize", ABOUT_NOTHING, NO_FIELD, REQUEST_INITIALIZES},
     {"subscriptions/listen", ABOUT_NOTHING, NO_FIELD, REQUEST_SUBSCRIBES},
+    {"notifications/tasks/status", ABOUT_TASK, PARAM_TASK, REQUEST_ORDINARY},
+    {"tasks/get", ABOUT_TASK, PARAM_TASK, REQUEST_ORDINARY},
+    {"tasks/cancel", ABOUT_TASK, PARAM_TASK, REQUEST_ORDINARY},
+    {"tasks/result", ABOUT_TASK, PARAM_TASK, REQUEST_FETCHES},
 };
 
 /* Most methods differ from these in their first byte. The backslash begins an escape. */
-static bool may_begin_method(char c)
+static bool may_begin_method(struct slice raw)
 {
-    return c == 'n' || c == '$' || c == 'w' || c == 's' || c == 'i' || c == '\\';
+    char c = raw.data[0];
+
+    return c == 'n' || c == '$' || c == 'w' || c == 's' || c == 'i' || c == '\\' ||
+           (c == 't' && raw.len > 1 && (raw.data[1] == 'a' || raw.data[1] == '\\'));
 }
 
 /* NULL: no such method. */
@@ -44,7 +51,7 @@ static const struct method *method_named(struct slice raw)
     char decoded[sizeof "window/workDoneProgress/cancel"];
     size_t i;
 
-    if (raw.len == 0 || !may_begin_method(raw.data[0]))
+    if (raw.len == 0 || !may_begin_method(raw))
         return NULL;
     if (memchr(raw.data, '\\', raw.len) != NULL)
         raw = slice_of(decoded, json_string_decode(decoded, sizeof decoded, raw));
@@ -87,6 +94,8 @@ static bool may_have_fields(const struct decision *decision, bool from_client)
         return true;
     if (pool->mixes_clients) /* a worker's; a client's message comes to the other era first */
         return !decision->asks;
+    if (!from_client && pool->reads_tasks)
+        return param_fields_may_have_token(bytes);
     if (from_client && pool->other_era != NULL && param_fields_may_have_version(bytes))
         return true;
     return (decision->asks || from_client) && (pool->reads_tokens || pool->other_era != NULL) &&
@@ -104,11 +113,26 @@ static void set_subject(struct decision *decision, enum subject subject, enum pa
         decision->subject_id.text = slice_of("", 0); /* its type is ID_NONE: no id equals it */
 }
 
+/* With tools that run as tasks, and their questions and notifications. */
+static void read_task(struct decision *decision, bool from_client)
+{
+    if (from_client && decision->asks && decision->kind == REQUEST_ORDINARY &&
+        param_fields_has(&decision->fields, PARAM_NEW_TASK))
+        decision->kind = REQUEST_MAKES_TASK;
+    if (decision->subject == ABOUT_NOTHING &&
+        param_fields_has(&decision->fields, PARAM_RELATED_TASK))
+        set_subject(decision, ABOUT_TASK, PARAM_RELATED_TASK);
+}
+
 static void read_method(struct decision *decision, const struct method *method)
 {
     if (method->field != NO_FIELD && !param_fields_has(&decision->fields, method->field))
         return;
     if (method->subject == ABOUT_LOGS && !decision->pool->mixes_clients)
+        return;
+    /* A worker asks for a task of a client's. */
+    if (method->subject == ABOUT_TASK &&
+        (!decision->pool->reads_tasks || (decision->asks && decision->from->pool != NULL)))
         return;
     decision->kind = method->kind;
     if (method->subject != ABOUT_NOTHING)
@@ -132,6 +156,8 @@ void subject_read(struct decision *decision)
         read_session(decision);
     if (method != NULL)
         read_method(decision, method);
+    if (decision->pool->reads_tasks)
+        read_task(decision, from_client);
     if (!from_client && decision->pool->mixes_clients && !decision->asks &&
         param_fields_has(&decision->fields, PARAM_SUBSCRIPTION))
         set_subject(decision, ABOUT_SUBSCRIPTION, PARAM_SUBSCRIPTION);
@@ -190,10 +216,9 @@ static bool find_subject(struct decision *decision, struct pending *own, struct 
         *to = *request != NULL ? (*request)->asker : NULL;
         return true;
     case ABOUT_PROGRESS:
-        *request = rewrite_progress(decision, other, &stale);
-        *to = *request != NULL ? (*request)->asker : NULL;
         /* Each token that a client was given is known. */
-        return *request != NULL || stale || (rewrites && other == &decision->router->from_workers);
+        return rewrite_progress(decision, other, to, &stale) || stale ||
+               (rewrites && other == &decision->router->from_workers);
     default:
         *request = find_own(decision, own, other, to);
         return *request != NULL || (rewrites && decision->subject != ABOUT_OWN_TOKEN);
@@ -205,7 +230,8 @@ bool subject_decide(struct decision *decision, struct pending *own, struct pendi
     struct request *request;
     struct peer *to;
 
-    if (decision->asks || !find_subject(decision, own, other, &request, &to))
+    if (decision->asks || decision->subject == ABOUT_TASK ||
+        !find_subject(decision, own, other, &request, &to))
         return false;
     if (to == NULL || to->availability != PEER_READY) {
         decision_discard(decision, ACTION_DROP,

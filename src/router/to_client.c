@@ -9,6 +9,7 @@
 #include "router/rewrite.h"
 #include "router/shares.h"
 #include "router/subject.h"
+#include "router/task_messages.h"
 #include "router/waiting.h"
 
 static struct slice session_key(const struct decision *decision, struct slice id,
@@ -42,7 +43,7 @@ static struct peer *loading_client(const struct peer *worker, struct slice id)
     for (node = worker->loading.head.prev; node != &worker->loading.head; node = node->prev) {
         const struct request_extras *extras = list_entry(node, struct request_extras, loading);
 
-        if (slice_equal(extras->loads, id))
+        if (slice_equal(extras->names, id))
             return extras->request->asker;
     }
     return NULL;
@@ -72,7 +73,7 @@ static struct session *start_session(struct decision *decision, struct request *
 /* The session that the request has loaded is the asker's from now on, whoever owned it. */
 static bool take_session(struct decision *decision, struct request *request)
 {
-    struct slice id = request->extras->loads;
+    struct slice id = request->extras->names;
     char buffer[SESSIONS_KEY_MAX];
     struct session *session = sessions_find(&decision->router->sessions,
                                             session_key(decision, id, buffer));
@@ -104,11 +105,15 @@ __attribute__((noinline)) static bool answer_extras(struct decision *decision,
     struct session *session;
     struct slice id;
 
-    if (extras->kind != EXTRAS_ORDINARY)
+    if (extras->kind == EXTRAS_MAKES_TASK && !task_messages_begin(decision, request))
+        return false;
+    if (extras->kind == EXTRAS_FETCHES)
+        task_messages_fetched(decision, request);
+    else if (extras->kind != EXTRAS_ORDINARY)
         eras_answered(decision, request);
     if (extras->kind == EXTRAS_SUBSCRIBES)
         rewrite_edit_subscription(decision, request);
-    if (extras->loads.data != NULL)
+    if (list_linked(&extras->loading))
         return take_session(decision, request);
     if (!extras->names_session || !read_named(decision, &id))
         return true;
@@ -287,8 +292,8 @@ static void to_session(struct decision *decision)
 static void without_session(struct decision *decision)
 {
     enum pool_clients clients = decision->pool->mode.clients;
-    const struct request *about = NULL;
-    struct peer *client;
+    struct peer *client = NULL;
+    bool named;
 
     if (clients == CLIENTS_STICKY && !decision->asks) {
         if (decision->pool->stateless)
@@ -297,10 +302,10 @@ static void without_session(struct decision *decision)
             broadcast(decision);
         return;
     }
-    if (!decision->pool->plain && decision->asks)
-        about = rewrite_question_for(decision);
-    client = about != NULL ? about->asker : sole_client(decision->from);
-    if (about == NULL && client == NULL)
+    named = !decision->pool->plain && decision->asks && rewrite_question_for(decision, &client);
+    if (!named)
+        client = sole_client(decision->from);
+    if (!named && client == NULL)
         client = waiting_client(decision->from);
     if (client != NULL)
         send_to(decision, client);
@@ -310,6 +315,21 @@ static void without_session(struct decision *decision)
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "unroutable: %s",
                         clients == CLIENTS_SHARED ? "no sessionId to tell which client"
                                                   : "nothing tells which client");
+}
+
+/* To the client that owns the task. The only client of a process gets all messages. */
+static void to_task(struct decision *decision)
+{
+    struct peer *client;
+
+    if (decision->pool->mode.clients == CLIENTS_EXCLUSIVE) {
+        without_session(decision);
+    } else {
+        client = task_messages_owner(decision);
+        if (client != NULL)
+            send_to(decision, client);
+    }
+    task_messages_status(decision);
 }
 
 /* A request or a notification. */
@@ -324,7 +344,9 @@ static void to_owner(struct decision *decision)
             subject_decide(decision, &router->from_workers, &router->from_clients))
             return;
     }
-    if (decision->session_id.data != NULL && pool->mode.clients != CLIENTS_EXCLUSIVE)
+    if (decision->subject == ABOUT_TASK)
+        to_task(decision);
+    else if (decision->session_id.data != NULL && pool->mode.clients != CLIENTS_EXCLUSIVE)
         to_session(decision);
     else
         without_session(decision);

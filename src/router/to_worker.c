@@ -11,6 +11,7 @@
 #include "router/rewrite.h"
 #include "router/shares.h"
 #include "router/subject.h"
+#include "router/task_messages.h"
 #include "router/waiting.h"
 
 static bool id_free_at(const struct decision *decision, const struct peer *worker,
@@ -138,6 +139,8 @@ static bool is_ready(struct decision *decision, struct peer *worker)
  * another client's. */
 static bool is_kept_back(struct decision *decision, const struct peer *worker)
 {
+    if (decision->subject == ABOUT_TASK)
+        return task_messages_kept_back(decision, worker);
     if (!worker->pool->mode.rewrite_ids)
         return false;
     if (decision->asks)

@@ -388,6 +388,19 @@ static void share(struct peer *ann, struct peer *ben)
     peer_await(ben);
 }
 
+/* Tasks that answers name. */
+static void begin_tasks(struct peer *ann, struct peer *ben)
+{
+    peer_ask(ann, 7, ",'task':{'taskId':'of Ann'},'_meta':{'progressToken':'Ann'}",
+             ",'method':'plain','pool':'c'");
+    peer_ask(ben, 7, ",'task':{'taskId':'of Ben'},'_meta':{'progressToken':'Ben'}",
+             ",'method':'plain','pool':'c'");
+    peer_await(ann);
+    peer_await(ben);
+    peer_ask(ben, 8, ",'taskId':'of Ben'", ",'method':'tasks/result','pool':'c'");
+    peer_await(ben);
+}
+
 /* The id before the padding, and after it. */
 static void share_much(struct peer *peer)
 {
@@ -457,6 +470,7 @@ static void play_sharing(struct run *run)
     peer_await(&ben);
     run_arm(run);
     share(&ann, &ben);
+    begin_tasks(&ann, &ben);
     share_much(&ann);
     give_up(&ann);
     take_turns(run);

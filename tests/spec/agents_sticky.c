@@ -287,6 +287,86 @@ TEST(agents_worker_that_dies_keeps_its_clients)
     ck_assert_int_ne(again, of_b);
 }
 
+/* --- tasks of MCP --- */
+
+#define RELATED "'_meta':{'io.modelcontextprotocol/related-task':{'taskId':"
+
+/* The worker's answer names the task. */
+static void begin_task(struct client *client, const char *task)
+{
+    client_ask(client, "1", NULL, "plain",
+               test_format("{'task':{'taskId':'%s'},'_meta':{'progressToken':'t'}}", task));
+}
+
+/* After the answers: progress, questions, notifications; the last client sends all of them. */
+TEST(agents_tasks_reach_their_clients)
+{
+    enum { CLIENTS = 5 };
+    struct client *clients[CLIENTS], *last = NULL;
+    struct daemon *daemon = START(.pools = AGENTS(1, "'protocol':'mcp','clients':'sticky'"));
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = last = client_connect(daemon);
+        begin_task(last, test_format("task %d", i));
+    }
+    for (int i = 0; i < CLIENTS; i++) { /* its id at the worker was 2 * i + 2 */
+        client_send(last,
+                    SAY("{'method':'notifications/progress','params':"
+                        "{'progressToken':%d,'progress':%d}}"),
+                    2 * i + 2, i);
+        client_expect(clients[i],
+                      "{'method':'notifications/progress','params':"
+                      "{'progressToken':'t','progress':%d}}",
+                      i);
+        client_send(last,
+                    SAY("{'id':'q','method':'elicitation/create','params':{" RELATED
+                        "'task %d'}}}}"),
+                    i);
+        client_expect(clients[i],
+                      "{'id':2,'method':'elicitation/create','params':{" RELATED "'task %d'}}}}",
+                      i);
+        client_send(clients[i], "{'id':2,'result':{}}");
+        client_send(last,
+                    SAY("{'method':'notifications/tasks/status','params':"
+                        "{'taskId':'task %d','status':'completed'}}"),
+                    i);
+        client_expect(clients[i],
+                      "{'method':'notifications/tasks/status','params':"
+                      "{'taskId':'task %d','status':'completed'}}",
+                      i);
+        client_send(last, SAY("{'method':'notifications/progress','params':{'progressToken':%d}}"),
+                    2 * i + 2);
+    }
+    for (int i = 0; i < CLIENTS; i++)
+        client_expect_quiet(clients[i]);
+}
+
+/* The second client knows the id of the first one's task, for example from tasks/list. */
+TEST(security_tasks_of_others_are_unknown)
+{
+    static const char *const methods[] = {"tasks/get", "tasks/result", "tasks/cancel"};
+    struct daemon *daemon = START(.pools = AGENTS(1, "'protocol':'mcp','clients':'sticky'"));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    begin_task(a, "secret");
+    for (size_t i = 0; i < COUNT(methods); i++) {
+        client_request(b, "1", NULL, methods[i], "{'taskId':'secret'}");
+        client_error(b, "1", -32602, "unknown task");
+        client_request(b, "2", NULL, methods[i], "{'taskId':'s\\u0065cret'}");
+        client_error(b, "2", -32602, "unknown task");
+        client_ask(a, "1", NULL, methods[i], "{'taskId':'secret'}");
+    }
+    client_send(b, "{'method':'notifications/tasks/status','params':"
+                   "{'taskId':'secret','status':'cancelled'}}");
+    struct span result = client_ask(b, "3", NULL, "last_note", NULL);
+    ck_assert_msg(span_is(result, "null"), "%.*s", SHOWN(result));
+    /* Nor does it get what belongs to the task after its owner has left. */
+    client_close(a);
+    daemon_wait_log(daemon, "client=1.*disconnected");
+    client_send(b, SAY("{'method':'notifications/message','params':{" RELATED "'secret'}}}}"));
+    client_expect_quiet(b);
+    client_request(b, "4", NULL, "tasks/result", "{'taskId':'secret'}");
+    client_error(b, "4", -32602, "unknown task");
+}
+
 /* --- cancelling --- */
 
 /* The cancellation of a request that has the id 4 at the worker. */

@@ -74,6 +74,8 @@ static const struct {
     {"{\"params\":{\"requestId\":1}}", PARAM_REQUEST_ID, "1"},
     {"{\"params\":{\"id\":\"x\"}}", PARAM_ID, "\"x\""},
     {"{\"id\":\"x\"}", PARAM_ID, "-"},
+    {"{\"params\":{\"name\":\"t\",\"task\":{\"ttl\":1}}}", PARAM_NEW_TASK, "{\"ttl\":1}"},
+    {"{\"params\":{\"a\":{\"task\":{}}},\"task\":{}}", PARAM_NEW_TASK, "-"},
     {"{\"params\":{\"taskId\":\"t\",\"status\":\"failed\"}}", PARAM_TASK, "\"t\""},
     {"{\"params\":{\"taskId\":\"t\",\"status\":\"failed\"}}", PARAM_STATUS, "\"failed\""},
     /* keys of MCP */
