@@ -189,7 +189,7 @@ export const checks = [
     { name: 'list_changed', run: listChanged, apart: true },
     { name: 'all tools', run: allTools },
     { name: 'tools that ask: roots, sampling, elicitation', run: toolsThatAsk, apart: true },
-    { name: 'a task', run: aTask, apart: true },
+    { name: 'a task', run: aTask },
     { name: 'errors', run: errors },
     { name: 'resources', run: resources },
     { name: 'prompts', run: prompts },
