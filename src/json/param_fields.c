@@ -128,30 +128,31 @@ struct key {
         name, sizeof(name) - 1, meaning                                                            \
     }
 
-static const struct key top_keys[] = {KEY("params", INTO(IN_PARAMS)),
-                                      KEY("result", INTO(IN_RESULT)), KEY("error", INTO(IN_ERROR))};
+/* In the order of their lengths. */
+static const struct key top_keys[] = {KEY("error", INTO(IN_ERROR)), KEY("params", INTO(IN_PARAMS)),
+                                      KEY("result", INTO(IN_RESULT))};
 static const struct key params_keys[] = {
-    KEY("_meta", INTO(IN_META)),
-    KEY("sessionId", PARAM_SESSION),
     KEY("id", PARAM_ID),
+    KEY("task", PARAM_NEW_TASK),
+    KEY("_meta", INTO(IN_META)),
     KEY("token", PARAM_TOKEN),
     KEY("taskId", PARAM_TASK),
     KEY("status", PARAM_STATUS),
+    KEY("sessionId", PARAM_SESSION),
     KEY("requestId", PARAM_REQUEST_ID),
-    KEY("task", PARAM_NEW_TASK),
     KEY("progressToken", PARAM_PROGRESS_TOKEN),
     KEY("workDoneToken", PARAM_WORK_TOKEN),
     KEY("partialResultToken", PARAM_PARTIAL_TOKEN),
 };
 static const struct key meta_keys[] = {
-    KEY("progressToken", PARAM_META_TOKEN),    KEY(MCP "protocolVersion", PARAM_VERSION),
-    KEY(MCP "logLevel", PARAM_LOG_LEVEL),      KEY(MCP "subscriptionId", PARAM_SUBSCRIPTION),
-    KEY(MCP "related-task", INTO(IN_RELATED)),
+    KEY("progressToken", PARAM_META_TOKEN),    KEY(MCP "logLevel", PARAM_LOG_LEVEL),
+    KEY(MCP "related-task", INTO(IN_RELATED)), KEY(MCP "subscriptionId", PARAM_SUBSCRIPTION),
+    KEY(MCP "protocolVersion", PARAM_VERSION),
 };
 static const struct key related_keys[] = {KEY("taskId", PARAM_RELATED_TASK)};
-static const struct key result_keys[] = {KEY("_meta", INTO(IN_RESULT_META)),
-                                         KEY("sessionId", RESULT_SESSION),
-                                         KEY("task", INTO(IN_TASK))};
+static const struct key result_keys[] = {KEY("task", INTO(IN_TASK)),
+                                         KEY("_meta", INTO(IN_RESULT_META)),
+                                         KEY("sessionId", RESULT_SESSION)};
 static const struct key result_meta_keys[] = {KEY(MCP "subscriptionId", RESULT_SUBSCRIPTION)};
 static const struct key task_keys[] = {KEY("taskId", RESULT_TASK)};
 static const struct key error_keys[] = {KEY("code", ERROR_CODE)};
@@ -187,7 +188,7 @@ static unsigned key_named(enum place place, struct slice key)
 
     if (key.len >= 64 || (places[place].lengths >> key.len & 1) == 0)
         return NOTHING;
-    for (i = 0; i < places[place].count; i++) {
+    for (i = 0; i < places[place].count && places[place].keys[i].len <= key.len; i++) {
         const struct key *known = &places[place].keys[i];
 
         if (known->len == key.len && memcmp(key.data, known->name, key.len) == 0)
