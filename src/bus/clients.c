@@ -17,7 +17,7 @@
 #include "bus/deliver.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
-#include "bus/workers.h"
+#include "bus/retire.h"
 #include "router/departure.h"
 #include "router/waiting.h"
 #include "transport/memory.h"
@@ -108,7 +108,7 @@ void clients_remove(struct client *client, const char *reason)
     else
         bus->client_count--;
     cancel_requests_of(bus, &client->stream.endpoint.peer);
-    workers_retire_of(&client->stream.endpoint.peer);
+    retire_processes_of(&client->stream.endpoint.peer);
     bus->router.demand = true;
     bus_read_clock(bus);
     departure_client(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);

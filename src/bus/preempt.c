@@ -4,7 +4,7 @@
 
 #include "bus/clients.h"
 #include "bus/deliver.h"
-#include "bus/workers.h"
+#include "bus/retire.h"
 #include "process/pool.h"
 #include "router/affinity.h"
 #include "router/shares.h"
@@ -34,9 +34,7 @@ static void preempt(struct stdio_bus *bus, struct client *client)
 
     log_warn(bus->log, endpoint->context, "closing it: %s", reason);
     deliver_error(endpoint, no_id, JSONRPC_SERVER_ERROR, reason);
-    workers_retire_of(&endpoint->peer);
-    affinity_clear_client(&endpoint->peer);
-    endpoint->ops->close(endpoint);
+    retire_client(&endpoint->peer);
 }
 
 void preempt_processes(struct stdio_bus *bus)

@@ -10,8 +10,8 @@
 #include "bus/first_answer.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
+#include "bus/replay.h"
 #include "process/pool.h"
-#include "router/affinity.h"
 #include "router/departure.h"
 #include "router/eras.h"
 #include "router/shares.h"
@@ -165,6 +165,18 @@ static void on_new_message(struct endpoint *from, const struct message *message)
 
 static const struct stream_handler new_stream_handler = WORKER_HANDLER(on_new_message);
 
+static void on_message_in_replay(struct endpoint *from, const struct message *message)
+{
+    struct worker *worker = list_entry(from, struct worker, stream.endpoint);
+
+    if (!message_is_response(message) || !replay_take_answer(worker, message))
+        deliver_message(from, message);
+    else if (!replay_runs(worker))
+        worker->stream.handler = &stream_handler;
+}
+
+static const struct stream_handler replay_stream_handler = WORKER_HANDLER(on_message_in_replay);
+
 /* --- reports of the worker itself --- */
 
 static void on_available(struct worker *worker, enum peer_availability availability)
@@ -176,6 +188,12 @@ static void on_available(struct worker *worker, enum peer_availability availabil
     if (availability == PEER_READY &&
         (bus->phase == BUS_PHASE_STARTING || bus->phase >= BUS_PHASE_DRAINING))
         return;
+    if (availability == PEER_READY && replay_begin(worker)) {
+        worker->stream.handler = &replay_stream_handler;
+        return;
+    }
+    if (availability == PEER_FAILED)
+        replay_worker_failed(worker);
     waiting_worker_available(&bus->router, &worker->stream.endpoint.peer, availability);
 }
 
@@ -196,23 +214,6 @@ static void report_unanswered(void *user_data, const struct request *request)
     deliver_error(to, id, JSONRPC_SERVER_ERROR, "worker exited before answering");
 }
 
-/* The state of a language server cannot be rebuilt for its client: the client begins anew, as it
- * does when its own process ends. The exit is no crash that is repaired by a restart. */
-static void close_clients_of(struct stdio_bus *bus, struct peer *worker)
-{
-    struct list_node *node, *following;
-
-    list_each(&worker->bindings, node, following) {
-        struct peer *client = list_entry(node, struct binding, in_worker)->client;
-        struct endpoint *endpoint = endpoint_of_peer(client);
-
-        log_info(bus->log, endpoint->context, "closing it: its process has exited");
-        workers_retire_of(client);
-        affinity_clear_client(client);
-        endpoint->ops->close(endpoint);
-    }
-}
-
 static void on_gone(struct worker *worker)
 {
     struct stdio_bus *bus = bus_of(worker);
@@ -222,8 +223,7 @@ static void on_gone(struct worker *worker)
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->stream.endpoint.hold_timer);
     bus_read_clock(bus);
     expected = departure_worker(&bus->router, peer, report_unanswered, bus);
-    if (peer->pool->mode.protocol == PROTOCOL_LSP && bus->phase < BUS_PHASE_DRAINING)
-        close_clients_of(bus, peer);
+    replay_process_ended(worker);
     if (expected)
         worker_handle(worker, WORKER_RETIRE);
 }
@@ -289,6 +289,7 @@ static int create_pool(struct stdio_bus *bus, const struct pool_config *config)
             return STDIO_BUS_ERR;
         timer_init(&worker->stream.endpoint.hold_timer, deliver_hold_expired,
                    &worker->stream.endpoint);
+        timer_init(&worker->replay, replay_expired, worker);
     }
     return STDIO_BUS_OK;
 }
@@ -369,29 +370,6 @@ void workers_supply(struct stdio_bus *bus)
         return;
     list_each(&bus->pools, node, following)
         pool_supply(list_entry(node, struct pool, link));
-}
-
-/* The process counts against the origin of its client until it has ended. */
-static void retire(struct worker *worker, struct peer_origin *origin)
-{
-    worker_handle(worker, WORKER_RETIRE);
-    if (worker_finished(worker))
-        return;
-    origins_hold(origin);
-    shares_ending(&worker->stream.endpoint.peer, origin);
-}
-
-void workers_retire_of(struct peer *client)
-{
-    struct list_node *node, *following;
-
-    list_each(&client->bindings, node, following) {
-        struct peer *worker = list_entry(node, struct binding, in_client)->worker;
-
-        if (worker->pool->mode.clients == CLIENTS_EXCLUSIVE)
-            retire(list_entry(endpoint_of_peer(worker), struct worker, stream.endpoint),
-                   client->origin);
-    }
 }
 
 static void serve(struct worker *worker)

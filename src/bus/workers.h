@@ -17,9 +17,6 @@ void workers_serve(struct stdio_bus *bus);
 /* Starts and ends processes of exclusive pools, after the router's demand may have changed. */
 void workers_supply(struct stdio_bus *bus);
 
-/* Ends the processes that the client has to itself. */
-void workers_retire_of(struct peer *client);
-
 /* Calls fn for each worker. */
 void workers_each(struct stdio_bus *bus, void (*fn)(struct worker *worker));
 

@@ -88,13 +88,13 @@ static int64_t number_of(const struct json_value *pool, const char *key)
 static void advise_unused(struct diagnostics *diagnostics, const struct json_value *pool,
                           const struct pool_mode *mode)
 {
-    static const char *const keys[] = {"spare", "busy_timeout_sec"};
+    static const char *const keys[] = {"spare", "busy_timeout_sec", "on_worker_exit"};
     const struct json_value *spare = document_member(pool, "spare");
 
     for (size_t i = 0; i < COUNT(keys) && mode->clients != CLIENTS_EXCLUSIVE; i++) {
         const struct json_value *member = document_member(pool, keys[i]);
 
-        if (member != NULL && number_of(pool, keys[i]) > 0)
+        if (member != NULL && (member->type == JSON_STRING || number_of(pool, keys[i]) > 0))
             diagnostics_warn(diagnostics, member,
                              "has no effect: \"clients\" is not \"exclusive\"");
     }

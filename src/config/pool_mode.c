@@ -10,13 +10,17 @@ const char *const pool_mode_clients_words[] = {"shared", "sticky", "exclusive", 
 const char *const pool_mode_session_words[] = {"sessionId", "params.sessionId", NULL};
 const char *const pool_mode_ids_words[] = {"preserve", "rewrite", NULL};
 const char *const pool_mode_protocol_words[] = {"mcp", "acp", "lsp", NULL};
+const char *const pool_mode_exit_words[] = {"replay", "close", NULL};
 
 /* The mode that a protocol implies. */
 static const struct pool_mode presets[] = {
     [PROTOCOL_UNKNOWN] = {.clients = CLIENTS_SHARED},
-    [PROTOCOL_MCP] = {.clients = CLIENTS_EXCLUSIVE, .spare = 1},
-    [PROTOCOL_ACP] = {.clients = CLIENTS_STICKY, .session_in_params = true, .rewrite_ids = true},
-    [PROTOCOL_LSP] = {.clients = CLIENTS_EXCLUSIVE, .spare = 1},
+    [PROTOCOL_MCP] = {.clients = CLIENTS_EXCLUSIVE, .on_exit = EXIT_REPLAYS, .spare = 1},
+    [PROTOCOL_ACP] = {.clients = CLIENTS_STICKY,
+                      .on_exit = EXIT_CLOSES,
+                      .session_in_params = true,
+                      .rewrite_ids = true},
+    [PROTOCOL_LSP] = {.clients = CLIENTS_EXCLUSIVE, .on_exit = EXIT_CLOSES, .spare = 1},
 };
 
 int pool_mode_word(const struct json_value *value, const char *const *words)
@@ -60,10 +64,13 @@ void pool_mode_read(struct pool_mode *mode, const struct json_value *pool)
                     : document_member(pool, "clients") != NULL ? clients
                                                                : CLIENTS_STICKY;
 
+    int on_exit = word_of(pool, "on_worker_exit", pool_mode_exit_words, (int)preset->on_exit - 1);
+
     *mode = (struct pool_mode){
         .clients = (enum pool_clients)clients,
         .protocol = (enum pool_protocol)protocol,
         .stateless = (enum pool_clients)stateless,
+        .on_exit = clients == CLIENTS_EXCLUSIVE ? (enum pool_exit)(on_exit + 1) : EXIT_REPLACES,
         .session_in_params = word_of(pool, "session", pool_mode_session_words,
                                      preset->session_in_params) != 0,
         .rewrite_ids = word_of(pool, "ids", pool_mode_ids_words, rewrite) != 0,
@@ -78,6 +85,7 @@ struct pool_mode pool_mode_of_stateless(const struct pool_mode *mode)
     struct pool_mode stateless = *mode;
 
     stateless.clients = mode->stateless;
+    stateless.on_exit = EXIT_REPLACES; /* nothing is lost with the process */
     /* Clients of that era count listen requests from 0: unless the configuration insists on their
      * ids, those that share a process get numbers. */
     if (mode->clients == CLIENTS_EXCLUSIVE && mode->stateless != CLIENTS_EXCLUSIVE)

@@ -16,11 +16,19 @@ enum pool_clients {
 /* The protocol between the clients and the workers; decides how a request is cancelled. */
 enum pool_protocol { PROTOCOL_UNKNOWN, PROTOCOL_MCP, PROTOCOL_ACP, PROTOCOL_LSP };
 
+/* What follows for the client of an exclusive process that exits. */
+enum pool_exit {
+    EXIT_REPLACES, /* it gets a new process, and must know what to do */
+    EXIT_REPLAYS,  /* MCP: the same, after the handshake was repeated (bus/replay.h) */
+    EXIT_CLOSES    /* it is closed */
+};
+
 struct pool_mode {
     enum pool_clients clients;
     enum pool_protocol protocol;
-    enum pool_clients stateless;  /* MCP: the same for clients of its stateless era, which have
+    enum pool_clients stateless; /* MCP: the same for clients of its stateless era, which have
                                    * processes of their own; CLIENTS_SHARED: they have not */
+    enum pool_exit on_exit;
     bool session_in_params;       /* the session id is params.sessionId */
     bool rewrite_ids;             /* the daemon gives each request an id of its own */
     unsigned spare;               /* exclusive: workers kept started and idle */
@@ -36,6 +44,7 @@ extern const char *const pool_mode_clients_words[];
 extern const char *const pool_mode_session_words[];
 extern const char *const pool_mode_ids_words[];
 extern const char *const pool_mode_protocol_words[];
+extern const char *const pool_mode_exit_words[]; /* from EXIT_REPLAYS on */
 
 /* The index of the string `value` in a list of words, or -1. */
 int pool_mode_word(const struct json_value *value, const char *const *words);

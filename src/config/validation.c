@@ -14,6 +14,7 @@
 #include "config/advice.h"
 #include "config/command.h"
 #include "config/environment.h"
+#include "config/mode_keys.h"
 #include "config/pool_mode.h"
 #include "config/spelling.h"
 #include "config/token.h"
@@ -30,8 +31,8 @@
 
 typedef void check_fn(struct diagnostics *diagnostics, const struct json_value *value);
 
-/* The rule for a key, of one of four kinds: a word, an integer, an object with keys of its own, or
- * a check. */
+/* The rule for a key, of one of four kinds: a word, which may have a check too, an integer, an
+ * object with keys of its own, or a check. */
 struct rule {
     const char *key;
     const char *const *words; /* the values; ends with NULL */
@@ -90,20 +91,22 @@ static void check_integer(struct diagnostics *diagnostics, const struct json_val
         diagnostics_value(diagnostics, value, "must be an integer <= %lld", max);
 }
 
-static void check_word(struct diagnostics *diagnostics, const struct json_value *value,
+static bool check_word(struct diagnostics *diagnostics, const struct json_value *value,
                        const char *const *words)
 {
     char list[100];
     size_t len = 0;
 
-    if (!diagnostics_check_type(diagnostics, value, JSON_STRING, "a string") ||
-        pool_mode_word(value, words) >= 0)
-        return;
+    if (!diagnostics_check_type(diagnostics, value, JSON_STRING, "a string"))
+        return false;
+    if (pool_mode_word(value, words) >= 0)
+        return true;
     for (int i = 0; words[i] != NULL; i++) {
         const char *before = i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ";
         len += (size_t)snprintf(list + len, sizeof list - len, "%s\"%s\"", before, words[i]);
     }
     diagnostics_value(diagnostics, value, "must be %s", list);
+    return false;
 }
 
 static void check_framing(struct diagnostics *diagnostics, const struct json_value *framing)
@@ -168,13 +171,13 @@ static void check_object(struct diagnostics *diagnostics, const struct json_valu
 static void check_value(struct diagnostics *diagnostics, const struct json_value *value,
                         const struct rule *rule)
 {
-    if (rule->words != NULL)
-        check_word(diagnostics, value, rule->words);
-    else if (rule->max > 0)
+    if (rule->words != NULL && !check_word(diagnostics, value, rule->words))
+        return;
+    if (rule->max > 0)
         check_integer(diagnostics, value, rule->min, rule->max);
     else if (rule->members != NULL)
         check_object(diagnostics, value, rule->members, rule->member_count);
-    else
+    else if (rule->check != NULL)
         rule->check(diagnostics, value);
 }
 
@@ -265,24 +268,6 @@ static void check_cwd(struct diagnostics *diagnostics, const struct json_value *
                           log_escape(shown, sizeof shown, cwd->text), strerror(error));
 }
 
-static bool is_lsp(const struct json_value *protocol)
-{
-    return protocol != NULL && protocol->type == JSON_STRING &&
-           pool_mode_word(protocol, pool_mode_protocol_words) + 1 == PROTOCOL_LSP;
-}
-
-static void check_clients(struct diagnostics *diagnostics, const struct json_value *clients)
-{
-    size_t before = diagnostics->errors;
-
-    check_word(diagnostics, clients, pool_mode_clients_words);
-    if (diagnostics->errors == before && is_lsp(document_member(clients->parent, "protocol")) &&
-        pool_mode_word(clients, pool_mode_clients_words) != CLIENTS_EXCLUSIVE)
-        diagnostics_value(diagnostics, clients,
-                          "must be \"exclusive\" with \"protocol\": \"lsp\": a language server "
-                          "keeps the documents of one editor");
-}
-
 static const char *const bad_output_words[] = {"terminate", "skip", NULL};
 
 static const struct rule pool_rules[] = {
@@ -297,10 +282,11 @@ static const struct rule pool_rules[] = {
     {.key = "on_bad_output", .words = bad_output_words},
     {.key = "instances", .required = true, .min = 1, .max = INSTANCES_MAX},
     {.key = "framing", .check = check_framing},
-    {.key = "clients", .check = check_clients},
+    {.key = "clients", .words = pool_mode_clients_words, .check = mode_keys_check_clients},
     {.key = "session", .words = pool_mode_session_words},
     {.key = "ids", .words = pool_mode_ids_words},
     {.key = "protocol", .words = pool_mode_protocol_words},
+    {.key = "on_worker_exit", .words = pool_mode_exit_words, .check = mode_keys_check_exit},
     {.key = "spare", .max = POOL_MODE_SPARE_MAX},
     {.key = "busy_timeout_sec", .max = POOL_MODE_TIMEOUT_MAX},
     {.key = "request_timeout_sec", .max = POOL_MODE_TIMEOUT_MAX},

@@ -71,6 +71,7 @@ struct worker {
     enum worker_after_end after_end;
     struct restart_policy restart;
     struct timer deadline;
+    struct timer replay; /* its owner's (bus/replay.h) */
 };
 
 /* Prepares a zeroed worker whose number, pool, program, options and bus are set: STOPPED.

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "router/handshake.h"
 
 struct peer *affinity_worker(const struct peer *client, const struct group *pool)
 {
@@ -50,6 +51,7 @@ static void remove_binding(struct binding *binding)
 {
     list_remove(&binding->in_client);
     list_remove(&binding->in_worker);
+    handshake_free(binding->handshake);
     free(binding);
 }
 

@@ -124,8 +124,11 @@ void decision_discard(struct decision *decision, enum action action, const char 
 
 void decision_hold(struct decision *decision, struct list *list)
 {
-    if (decision->router->closing && decision->from->pool == NULL) {
-        decision_refuse(decision, JSONRPC_SERVER_ERROR, "the daemon is shutting down");
+    const char *closing = decision->router->closing ? "the daemon is shutting down"
+                                                    : decision->from->closing;
+
+    if (closing != NULL && decision->from->pool == NULL) {
+        decision_refuse(decision, JSONRPC_SERVER_ERROR, "%s", closing);
         return;
     }
     decision->action = ACTION_HOLD;

@@ -38,11 +38,13 @@ enum request_kind {
     REQUEST_LOADS,       /* ACP session/load, session/resume: its client owns the session after the
                           * answer */
     REQUEST_COPIES,      /* ACP session/fork: the answer names a session that begins */
-    REQUEST_INITIALIZES, /* MCP: its client is of the handshake era */
     REQUEST_PROBES,      /* MCP server/discover: its client may be of either era */
     REQUEST_SUBSCRIBES,  /* MCP subscriptions/listen */
     REQUEST_MAKES_TASK,  /* MCP params.task */
-    REQUEST_FETCHES      /* MCP tasks/result */
+    REQUEST_FETCHES,     /* MCP tasks/result */
+    REQUEST_INITIALIZES, /* MCP: its client is of the handshake era */
+    REQUEST_SETS_LEVEL,  /* MCP logging/setLevel */
+    REQUEST_CONFIRMS     /* no request: MCP notifications/initialized */
 };
 
 #define DECISION_EDITS_MAX (1 + EXTRAS_TOKENS) /* an id or a subject, and tokens */
@@ -119,8 +121,8 @@ void decision_refuse_cut(struct decision *decision);
 /* ACTION_DISCARD or ACTION_DROP. */
 void decision_discard(struct decision *decision, enum action action, const char *text);
 
-/* Holds the sender until `list` is released. In a router that is closing, a client is refused
- * instead. */
+/* Holds the sender until `list` is released. In a router that is closing, or if it is to be closed
+ * itself, a client is refused instead. */
 void decision_hold(struct decision *decision, struct list *list);
 
 /* Holds the sender until the id is free at the request's answerer, or at any worker of the group

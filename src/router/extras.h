@@ -45,7 +45,8 @@ enum extras_kind {
     EXTRAS_PROBES,     /* MCP server/discover, while it is unknown whether the server has it */
     EXTRAS_TRIES,      /* another request of the stateless era, likewise */
     EXTRAS_MAKES_TASK, /* MCP: with params.task */
-    EXTRAS_FETCHES     /* MCP tasks/result */
+    EXTRAS_FETCHES,    /* MCP tasks/result */
+    EXTRAS_INITIALIZES /* MCP initialize, to a process whose end the conversation survives */
 };
 
 struct request_extras {

@@ -35,6 +35,7 @@ struct peer {
     bool full;                  /* its output queue takes no more for now (spec 7.3.1) */
     bool input_ended;           /* a client that has closed its sending side */
     bool admitted;              /* a client that counts: it has a share (router/shares.h) */
+    const char *closing;        /* a client: why it is to be closed; NULL: it is not */
     struct peer_origin *origin; /* a client's; a worker's: of its last client, as long as that
                                  * process still ends; NULL: none */
     size_t held[PEER_SHARES];   /* active requests that it asked; sessions, tasks that it owns */

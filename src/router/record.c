@@ -3,7 +3,9 @@
 #include "router/record.h"
 
 #include "base/error.h"
+#include "router/affinity.h"
 #include "router/deadlines.h"
+#include "router/handshake.h"
 #include "router/numbers.h"
 
 #define UNREADABLE_TOKEN "a progress token must be a string or a number of at most 128 bytes"
@@ -110,10 +112,19 @@ static void edit_tokens(struct decision *decision, const struct tokens *tokens, 
     }
 }
 
+/* The next process of the client will need the message too. STDIO_BUS_ERR: memory is out. */
+static int keep(const struct decision *decision, const struct peer *worker,
+                enum handshake_part part)
+{
+    return handshake_keep(&affinity_sole(worker)->handshake, part, decision->message);
+}
+
 bool record_notification(struct decision *decision, struct peer *worker)
 {
     struct tokens tokens UNINITIALIZED;
 
+    if (decision->kind == REQUEST_CONFIRMS && worker->pool->mode.on_exit == EXIT_REPLAYS)
+        return keep(decision, worker, HANDSHAKE_INITIALIZED) == STDIO_BUS_OK;
     if ((decision->fields.present & ANY_TOKEN) == 0 || !worker->pool->reads_tokens)
         return true;
     if (!read_tokens(&tokens, decision)) {
@@ -143,7 +154,7 @@ static struct request_extras *make_extras(const struct decision *decision, struc
 
 /* What a client's request needs extras for, beside tokens. */
 struct needs {
-    bool names_session, loads, timed, logs;
+    bool names_session, loads, timed, logs, keeps;
     enum extras_kind kind;
 };
 
@@ -153,6 +164,8 @@ static enum extras_kind kind_of(const struct decision *decision)
         return EXTRAS_MAKES_TASK;
     if (decision->pool->reads_tasks && decision->kind == REQUEST_FETCHES)
         return EXTRAS_FETCHES;
+    if (decision->kind == REQUEST_INITIALIZES && decision->pool->mode.on_exit == EXIT_REPLAYS)
+        return EXTRAS_INITIALIZES;
     if (!decision->pool->stateless)
         return EXTRAS_ORDINARY;
     if (decision->kind == REQUEST_SUBSCRIBES)
@@ -174,13 +187,15 @@ static struct needs find_needs(const struct decision *decision)
         .loads = learns && names_one && decision->kind == REQUEST_LOADS,
         .timed = pool->mode.request_timeout_sec > 0 && kind != EXTRAS_SUBSCRIBES,
         .logs = pool->stateless && param_fields_has(&decision->fields, PARAM_LOG_LEVEL),
+        .keeps = pool->mode.on_exit == EXIT_REPLAYS &&
+                 (decision->kind == REQUEST_INITIALIZES || decision->kind == REQUEST_SETS_LEVEL),
         .kind = kind,
     };
 }
 
 static bool needs_any(const struct needs *needs)
 {
-    return needs->names_session || needs->loads || needs->timed || needs->logs ||
+    return needs->names_session || needs->loads || needs->timed || needs->logs || needs->keeps ||
            needs->kind != EXTRAS_ORDINARY;
 }
 
@@ -210,6 +225,11 @@ struct request *record_request(struct decision *decision, struct pending *pendin
         decision_refuse(decision, JSONRPC_INVALID_PARAMS, UNREADABLE_TOKEN);
         return NULL;
     }
+    if (needs.keeps &&
+        keep(decision, answerer,
+             decision->kind == REQUEST_INITIALIZES ? HANDSHAKE_INITIALIZE : HANDSHAKE_SET_LEVEL) !=
+            STDIO_BUS_OK)
+        return NULL;
     extras = make_extras(decision, pending, answerer, &tokens, id_named(decision, &needs));
     if (extras == NULL)
         return NULL;

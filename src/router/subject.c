@@ -29,6 +29,8 @@ static const struct method {
     {"session/fork", ABOUT_NOTHING, PARAM_SESSION, REQUEST_COPIES},
     {"server/discover", ABOUT_NOTHING, NO_FIELD, REQUEST_PROBES},
     {"initialize", ABOUT_NOTHING, NO_FIELD, REQUEST_INITIALIZES},
+    {"logging/setLevel", ABOUT_NOTHING, NO_FIELD, REQUEST_SETS_LEVEL},
+    {"notifications/initialized", ABOUT_NOTHING, NO_FIELD, REQUEST_CONFIRMS},
     {"subscriptions/listen", ABOUT_NOTHING, NO_FIELD, REQUEST_SUBSCRIBES},
     {"notifications/tasks/status", ABOUT_TASK, PARAM_TASK, REQUEST_ORDINARY},
     {"tasks/get", ABOUT_TASK, PARAM_TASK, REQUEST_ORDINARY},
@@ -41,7 +43,7 @@ static bool may_begin_method(struct slice raw)
 {
     char c = raw.data[0];
 
-    return c == 'n' || c == '$' || c == 'w' || c == 's' || c == 'i' || c == '\\' ||
+    return c == 'n' || c == '$' || c == 'w' || c == 's' || c == 'i' || c == 'l' || c == '\\' ||
            (c == 't' && raw.len > 1 && (raw.data[1] == 'a' || raw.data[1] == '\\'));
 }
 

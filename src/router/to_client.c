@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/eras.h"
+#include "router/handshake.h"
 #include "router/record.h"
 #include "router/rewrite.h"
 #include "router/shares.h"
@@ -96,7 +97,8 @@ static bool take_session(struct decision *decision, struct request *request)
     return true;
 }
 
-/* What the answer to a request with extras says beyond its id. False: it is not for the asker.
+/* What the answer to a request with extras says beyond its id. False: it is not for the asker, or
+ * memory is out.
  * As a part of its caller it would cost every answer the protection of its stack. */
 __attribute__((noinline)) static bool answer_extras(struct decision *decision,
                                                     struct request *request)
@@ -113,6 +115,10 @@ __attribute__((noinline)) static bool answer_extras(struct decision *decision,
         eras_answered(decision, request);
     if (extras->kind == EXTRAS_SUBSCRIBES)
         rewrite_edit_subscription(decision, request);
+    else if (extras->kind == EXTRAS_INITIALIZES &&
+             handshake_note_answer(affinity_handshake(decision->from), decision->message) !=
+                 STDIO_BUS_OK)
+        return false;
     if (list_linked(&extras->loading))
         return take_session(decision, request);
     if (!extras->names_session || !read_named(decision, &id))

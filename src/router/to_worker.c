@@ -216,7 +216,7 @@ static bool may_pass(struct decision *decision, struct peer *worker)
     if ((decision->message->has_result || decision->message->has_error) &&
         answers_for_another(decision, worker))
         return false;
-    return decision->asks || decision->fields.present == 0 || record_notification(decision, worker);
+    return decision->asks || worker->pool->plain || record_notification(decision, worker);
 }
 
 /* Records what the message changes; session_id is the key of a new session, if it starts one. */

@@ -439,6 +439,17 @@ static void give_up(struct peer *ann)
     peer_call(ann, 45, "", "");
 }
 
+/* A process of a client that is initialized is replaced by one that is, too. */
+static void survive(struct peer *peer)
+{
+    peer_call(peer, 2, "", ",'method':'initialize','pool':'b'");
+    peer_send(peer, "{'method':'notifications/initialized','pool':'b'}");
+    peer_call(peer, 3, "", ",'method':'logging/setLevel','pool':'b'");
+    peer_call(peer, 4, "", ",'method':'die','pool':'b'");
+    if (!peer_gone(peer))
+        peer_call(peer, 5, "", ",'pool':'b'");
+}
+
 /* At most two processes: the third client waits until another one has left. */
 static void take_turns(struct run *run)
 {
@@ -451,6 +462,7 @@ static void take_turns(struct run *run)
         peer_call(&peers[i], 1, ",'message':{'method':'note','params':{'who':'all'}}",
                   ",'method':'say','pool':'b'");
     }
+    survive(&peers[0]);
     peer_ask(&peers[2], 1, "", ",'pool':'b'");
     peer_close(&peers[0]);
     peer_await(&peers[2]);

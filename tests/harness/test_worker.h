@@ -23,6 +23,11 @@
  *   no_answer        nothing
  *   subscriptions/listen  the same
  *   server/discover  as echo, or what --discover says
+ *   initialize       R = params.result, or as echo. If the file params.mark, which it makes, is
+ *                    there already, it obeys params.then: "error" (-32603), "version" (R =
+ *                    {"protocolVersion":"other"}), "die" or "silence"
+ *   logging/setLevel, notifications/initialized  as echo
+ *   handshake        R = [messages of these three methods, in their order]
  *   answer_twice     the answer of echo two times
  *   answer_as        the answer of echo with the raw id params.id
  *   fail             an error answer, code params.code
@@ -87,6 +92,7 @@ struct worker {
     struct text output;
     struct text birth; /* JSON: descriptors, signals and so on at the start of main */
     struct text stray_reply, last_note;
+    struct text handshake;    /* messages, with commas between them */
     struct held_answer *held; /* in order of arrival */
     struct asked *asked;
     bool holding, stay;

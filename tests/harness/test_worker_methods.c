@@ -2,6 +2,7 @@
 
 #include "test_worker.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -434,6 +435,64 @@ static void do_discover(struct worker *worker, const struct request *request)
     }
 }
 
+static void add_to_handshake(struct worker *worker, const struct request *request)
+{
+    if (worker->handshake.len > 0)
+        text_add(&worker->handshake, ",", 1);
+    add_span(&worker->handshake,
+             (struct span){request->line.data, request->line.len - (worker->framing == NULL)});
+}
+
+static void do_handshake_part(struct worker *worker, const struct request *request)
+{
+    add_to_handshake(worker, request);
+    do_echo(worker, request);
+}
+
+/* Whether another process has made the file already. */
+static bool is_marked(struct span path)
+{
+    char name[512];
+    if (path.data == NULL)
+        return false;
+    snprintf(name, sizeof name, "%.*s", SHOWN(path));
+    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0;
+}
+
+static void do_initialize(struct worker *worker, const struct request *request)
+{
+    static const char other[] = "{\"protocolVersion\":\"other\"}";
+    struct span result = param(request, "result"), then = {0};
+    add_to_handshake(worker, request);
+    if (is_marked(json_text(param(request, "mark"))))
+        then = json_text(param(request, "then"));
+    if (span_is(then, "silence"))
+        return;
+    if (span_is(then, "die"))
+        _exit(1);
+    if (span_is(then, "error"))
+        do_fail(worker, request);
+    else if (span_is(then, "version"))
+        worker_answer(worker, request, other, sizeof other - 1);
+    else if (result.data != NULL)
+        worker_answer(worker, request, result.data, result.len);
+    else
+        do_echo(worker, request);
+}
+
+static void do_handshake(struct worker *worker, const struct request *request)
+{
+    struct text result = {0};
+    text_add(&result, "[", 1);
+    text_add(&result, worker->handshake.data, worker->handshake.len);
+    text_add(&result, "]", 1);
+    worker_answer(worker, request, result.data, result.len);
+    text_free(&result);
+}
+
 static const struct method {
     const char *name;
     void (*run)(struct worker *worker, const struct request *request);
@@ -447,6 +506,10 @@ static const struct method {
     {"no_answer", do_nothing},
     {"subscriptions/listen", do_nothing},
     {"server/discover", do_discover},
+    {"initialize", do_initialize},
+    {"notifications/initialized", do_handshake_part},
+    {"logging/setLevel", do_handshake_part},
+    {"handshake", do_handshake},
     {"answer_twice", do_answer_twice},
     {"answer_as", do_answer_as},
     {"fail", do_fail},

@@ -14,6 +14,7 @@ import { Person } from './mcp_person.mjs';
 import { SocketTransport } from './socket_transport.mjs';
 
 const MANY = 20;
+const TOOLS = 18; // of server-everything, to a client with all capabilities
 const timeout = 120000;
 
 function script(server) {
@@ -94,6 +95,47 @@ test('server-filesystem, a server for each client', { timeout }, async (t) => {
             }
             await person.close();
         }));
+    });
+});
+
+// The client does not notice but by notifications that its server is another process.
+async function survives(t, pool, roots, use) {
+    await withBus(t, { ...pool, protocol: 'mcp', instances: 2, spare: 0 }, 'unix', async (bus) => {
+        const person = await new Person('alice', roots).connect(new SocketTransport(bus.address));
+        const before = await use(person);
+        for (let round = 1; round <= 3; round++) {
+            const pids = bus.workers();
+            assert.equal(pids.length, 1);
+            process.kill(pids[0], 'SIGKILL');
+            await bus.logged(new RegExp(`(restarting in[^]*){${round}}`));
+            assert.deepEqual(await use(person), before);
+        }
+        await person.close();
+    });
+}
+
+async function sortedTools({ client }) {
+    return (await client.listTools()).tools.map(({ name }) => name).sort();
+}
+
+test('server-everything is killed while idle', { timeout }, async (t) => {
+    const pool = { command: process.execPath, args: [script('server-everything')] };
+    await survives(t, pool, undefined, async (person) => {
+        // The tools that need a client with such capabilities are registered after initialized.
+        for (let i = 0; (await sortedTools(person)).length < TOOLS && i < 200; i++)
+            await new Promise((resolve) => setTimeout(resolve, 25));
+        assert.match(await person.text('echo', { message: 'again' }), /again/);
+        assert.match(await person.text('get-roots-list'), /home\/alice/);
+        return sortedTools(person);
+    });
+});
+
+test('server-filesystem is killed while idle', { timeout }, async (t) => {
+    const [home] = homes(t, 1);
+    const pool = { command: process.execPath, args: [script('server-filesystem')] };
+    await survives(t, pool, [{ uri: pathToFileURL(home).href, name: 'home' }], async (person) => {
+        await settled(person, home);
+        return sortedTools(person);
     });
 });
 

@@ -80,6 +80,8 @@ static const struct {
     {"\"spare\": 1, \"protocol\": \"acp\",", "W c.json:2:1: pools[0].spare: " NOT_EXCLUSIVE},
     {"\"busy_timeout_sec\": 3, \"clients\": \"sticky\",",
      "W c.json:2:1: pools[0].busy_timeout_sec: " NOT_EXCLUSIVE},
+    {"\"on_worker_exit\": \"close\", \"protocol\": \"acp\",",
+     "W c.json:2:1: pools[0].on_worker_exit: " NOT_EXCLUSIVE},
 };
 
 TEST_ROWS(keys_that_contradict_each_other, COUNT(modes))

@@ -19,9 +19,12 @@ static const char *describe(char *to, size_t size, const struct pool_mode *mode)
     static const char *const clients[] = {"shared", "sticky", "exclusive"};
     static const char *const protocols[] = {"-", "mcp", "acp", "lsp"};
 
-    snprintf(to, size, "%s %s %s %s %u %u %u%s", protocols[mode->protocol], clients[mode->clients],
-             mode->session_in_params ? "params" : "top", mode->rewrite_ids ? "rewrite" : "preserve",
-             mode->spare, mode->busy_timeout_sec, mode->request_timeout_sec,
+    static const char *const exits[] = {"", " replays", " closes"};
+
+    snprintf(to, size, "%s %s %s %s %u %u %u%s%s", protocols[mode->protocol],
+             clients[mode->clients], mode->session_in_params ? "params" : "top",
+             mode->rewrite_ids ? "rewrite" : "preserve", mode->spare, mode->busy_timeout_sec,
+             mode->request_timeout_sec, exits[mode->on_exit],
              pool_mode_is_plain(mode) ? " plain" : "");
     return to;
 }
@@ -39,20 +42,23 @@ static const struct {
     {"'session': 'params.sessionId'", "- shared params preserve 0 10 0"},
     {"'ids': 'rewrite'", "- shared top rewrite 0 10 0"},
     {"'request_timeout_sec': 1", "- shared top preserve 0 10 1"},
-    {"'protocol': 'lsp', 'clients': 'exclusive'", "lsp exclusive top preserve 1 10 0"},
+    {"'protocol': 'lsp', 'clients': 'exclusive'", "lsp exclusive top preserve 1 10 0 closes"},
     {"'clients': 'exclusive', 'session': 'params.sessionId', 'ids': 'rewrite', 'spare': 1, "
      "'busy_timeout_sec': 3, 'request_timeout_sec': 4",
      "- exclusive params rewrite 1 3 4"},
     /* a protocol sets the others */
-    {"'protocol': 'mcp'", "mcp exclusive top preserve 1 10 0"},
+    {"'protocol': 'mcp'", "mcp exclusive top preserve 1 10 0 replays"},
     {"'protocol': 'acp'", "acp sticky params rewrite 0 10 0"},
-    {"'protocol': 'lsp'", "lsp exclusive top preserve 1 10 0"},
+    {"'protocol': 'lsp'", "lsp exclusive top preserve 1 10 0 closes"},
     /* which override it */
     {"'clients': 'sticky', 'protocol': 'mcp'", "mcp sticky top rewrite 1 10 0"},
     {"'clients': 'sticky', 'ids': 'preserve', 'protocol': 'mcp'", "mcp sticky top preserve 1 10 0"},
     {"'protocol': 'acp', 'ids': 'preserve', 'session': 'sessionId', 'clients': 'shared'",
      "acp shared top preserve 0 10 0"},
-    {"'protocol': 'mcp', 'spare': 0", "mcp exclusive top preserve 0 10 0"},
+    {"'protocol': 'mcp', 'spare': 0", "mcp exclusive top preserve 0 10 0 replays"},
+    {"'protocol': 'acp', 'clients': 'exclusive'", "acp exclusive params rewrite 0 10 0 closes"},
+    {"'protocol': 'mcp', 'on_worker_exit': 'close'", "mcp exclusive top preserve 1 10 0 closes"},
+    {"'clients': 'exclusive', 'on_worker_exit': 'close'", "- exclusive top preserve 0 10 0 closes"},
 };
 
 START_TEST(mode_is_read)
@@ -64,6 +70,7 @@ START_TEST(mode_is_read)
 }
 END_TEST
 
+#define REPLAY "\"replay\" needs \"protocol\": \"mcp\": other conversations cannot be begun again"
 #define EXCLUSIVE                                                                                  \
     "must be \"exclusive\" with \"protocol\": \"lsp\": a language server keeps the documents of "  \
     "one editor"
@@ -80,6 +87,8 @@ static const struct {
     {"'protocol': 'lsp', 'clients': 'shared'", "32: pools[0].clients: " EXCLUSIVE},
     {"'protocol': 'lsp', 'clients': 'x'",
      "32: pools[0].clients: must be \"shared\", \"sticky\" or \"exclusive\""},
+    {"'on_worker_exit': 'restart'", "20: pools[0].on_worker_exit: must be \"replay\" or \"close\""},
+    {"'on_worker_exit': 'replay', 'protocol': 'acp'", "20: pools[0].on_worker_exit: " REPLAY},
     {"'spare': -1", "11: pools[0].spare: must be an integer >= 0"},
     {"'spare': 1025", "11: pools[0].spare: must be an integer <= 1024"},
     {"'busy_timeout_sec': 86401", "22: pools[0].busy_timeout_sec: must be an integer <= 86400"},

@@ -1,0 +1,204 @@
+#include "build_config.h"
+
+#include "bus/replay.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "bus/deliver.h"
+#include "bus/retire.h"
+#include "router/affinity.h"
+#include "router/handshake.h"
+#include "router/waiting.h"
+
+#define REPLAY_MS 60000 /* clients wait about as long for the answer to initialize */
+
+#define REPLACED "its process has exited and was replaced by one "
+#define NO_MEMORY REPLACED "that cannot be initialized: out of memory"
+
+static struct stdio_bus *bus_of(const struct worker *worker)
+{
+    return worker->stream.endpoint.bus;
+}
+
+static struct peer *peer_of(struct worker *worker)
+{
+    return &worker->stream.endpoint.peer;
+}
+
+/* Of the client that the process has to itself, and that was initialized. NULL: there is none. */
+static struct binding *binding_of(const struct worker *worker)
+{
+    const struct peer *peer = &worker->stream.endpoint.peer;
+    struct binding *binding = affinity_sole(peer);
+
+    if (peer->pool->mode.on_exit != EXIT_REPLAYS || binding == NULL || binding->handshake == NULL ||
+        !binding->handshake->answered)
+        return NULL;
+    return binding;
+}
+
+static void stop_timer(struct worker *worker)
+{
+    stdio_bus_event_loop_stop_timer(bus_of(worker)->loop, &worker->replay);
+}
+
+/* --- closing the client --- */
+
+/* The requests that have waited for the process get an error. */
+static void close_client(struct worker *worker, const char *reason)
+{
+    struct stdio_bus *bus = bus_of(worker);
+    struct binding *binding = affinity_sole(peer_of(worker));
+    struct peer *client;
+
+    stop_timer(worker);
+    if (binding == NULL)
+        return;
+    client = binding->client;
+    log_repeated(bus->log, LOG_LEVEL_INFO, endpoint_of_peer(client)->context, LOG_NO_SOURCE,
+                 "closing it: %s", reason);
+    client->closing = reason;
+    if (peer_held(client)) {
+        waiting_leave(&bus->router, client);
+        deliver_resume(client);
+    }
+    if (affinity_sole(peer_of(worker)) != NULL) /* it may have left */
+        retire_client(client);
+}
+
+void replay_process_ended(struct worker *worker)
+{
+    const struct binding *binding = binding_of(worker);
+
+    stop_timer(worker);
+    if (bus_of(worker)->phase >= BUS_PHASE_DRAINING)
+        return;
+    if (peer_of(worker)->pool->mode.on_exit == EXIT_CLOSES)
+        close_client(worker, "its process has exited");
+    else if (binding != NULL && binding->handshake->replays)
+        close_client(worker, REPLACED "that has exited too");
+    else if (binding != NULL && binding->handshake->lost)
+        close_client(worker, "its process has exited; its initialize was too long to be repeated");
+}
+
+void replay_worker_failed(struct worker *worker)
+{
+    if (binding_of(worker) != NULL)
+        close_client(worker, "its process has exited too often");
+}
+
+void replay_expired(void *user_data)
+{
+    struct worker *worker = user_data;
+
+    close_client(worker, REPLACED "that did not answer initialize in time");
+}
+
+/* --- the replay --- */
+
+/* The lists that the client has read may be others now. */
+static void announce_changes(struct stdio_bus *bus, struct endpoint *client,
+                             const struct handshake_answer *answer)
+{
+#define CHANGED(list) "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/" list "/list_changed\"}\n"
+    static const char *const lines[] = {
+        [HANDSHAKE_TOOLS] = CHANGED("tools"),
+        [HANDSHAKE_PROMPTS] = CHANGED("prompts"),
+        [HANDSHAKE_RESOURCES] = CHANGED("resources"),
+    };
+    size_t i;
+
+    for (i = 0; i < HANDSHAKE_LISTS && !bus->options.config->strict; i++) {
+        if (answer->announces[i] &&
+            deliver_line(client, slice_of(lines[i], strlen(lines[i]))) != STDIO_BUS_OK)
+            log_error(bus->log, client->context, "out of memory: a notification was lost");
+    }
+}
+
+static void finish(struct worker *worker, struct binding *binding)
+{
+    struct stdio_bus *bus = bus_of(worker);
+    struct endpoint *client = endpoint_of_peer(binding->client);
+
+    binding->handshake->replays = false;
+    stop_timer(worker);
+    log_repeated(bus->log, LOG_LEVEL_INFO, client->context, LOG_NO_SOURCE,
+                 "its new process is initialized as the one that exited");
+    announce_changes(bus, client, &binding->handshake->answer);
+    if (worker->state == WORKER_RUNNING)
+        waiting_worker_available(&bus->router, peer_of(worker), PEER_READY);
+}
+
+/* Nothing, if the client has not sent this part. STDIO_BUS_ERR when memory is out. */
+static int send_part(struct worker *worker, struct binding *binding, enum handshake_part part)
+{
+    struct endpoint *endpoint = &worker->stream.endpoint;
+    const struct delivery delivery = {
+        .from = endpoint_of_peer(binding->client),
+        .bytes = binding->handshake->parts[part].bytes,
+        .keep = true,
+    };
+
+    binding->handshake->awaited = part;
+    return delivery.bytes.data != NULL ? endpoint->ops->deliver(endpoint, &delivery) : STDIO_BUS_OK;
+}
+
+/* After the answer to initialize. */
+static void send_rest(struct worker *worker, struct binding *binding)
+{
+    if (send_part(worker, binding, HANDSHAKE_INITIALIZED) != STDIO_BUS_OK ||
+        send_part(worker, binding, HANDSHAKE_SET_LEVEL) != STDIO_BUS_OK)
+        close_client(worker, NO_MEMORY);
+    else if (binding->handshake->parts[HANDSHAKE_SET_LEVEL].bytes.data == NULL)
+        finish(worker, binding);
+}
+
+bool replay_begin(struct worker *worker)
+{
+    struct binding *binding = binding_of(worker);
+
+    if (binding == NULL)
+        return false;
+    binding->handshake->replays = true;
+    stdio_bus_event_loop_start_timer(bus_of(worker)->loop, &worker->replay, REPLAY_MS);
+    if (send_part(worker, binding, HANDSHAKE_INITIALIZE) != STDIO_BUS_OK)
+        close_client(worker, NO_MEMORY);
+    return true;
+}
+
+bool replay_runs(const struct worker *worker)
+{
+    const struct binding *binding = binding_of(worker);
+
+    return binding != NULL && binding->handshake->replays;
+}
+
+bool replay_take_answer(struct worker *worker, const struct message *message)
+{
+    struct binding *binding = binding_of(worker);
+    const struct handshake *handshake;
+    struct handshake_answer answer;
+    int result;
+
+    if (binding == NULL)
+        return false;
+    handshake = binding->handshake;
+    if (!handshake->replays ||
+        !message_id_equal(message->id, handshake->parts[handshake->awaited].id))
+        return false;
+    if (handshake->awaited == HANDSHAKE_SET_LEVEL) {
+        finish(worker, binding);
+        return true;
+    }
+    result = handshake_read_answer(&answer, message);
+    if (result == STDIO_BUS_ERR)
+        close_client(worker, NO_MEMORY);
+    else if (result != STDIO_BUS_OK)
+        close_client(worker, REPLACED "that has refused initialize");
+    else if (strcmp(answer.version, handshake->answer.version) != 0)
+        close_client(worker, REPLACED "that has another protocolVersion");
+    else
+        send_rest(worker, binding);
+    return true;
+}
