@@ -22,6 +22,34 @@ static const struct {
                       "}}\n"},
 };
 
+/* Whether the request is a turn in a session that is its client's. */
+static bool is_turn(const struct stdio_bus *bus, const struct request *request)
+{
+    const struct peer *worker = request->answerer;
+    char buffer[SESSIONS_KEY_MAX];
+    const struct session *session;
+    struct slice key;
+
+    if (request->extras == NULL || request->extras->kind != EXTRAS_PROMPTS)
+        return false;
+    key = request->extras->names;
+    if (worker->pool->mode.clients != CLIENTS_SHARED)
+        key = sessions_scoped_key(buffer, worker, key);
+    session = sessions_find(&bus->router.sessions, key);
+    return session != NULL && session->worker == worker && session->owner == request->asker;
+}
+
+/* ACP: every agent knows how to cancel a turn, not every one how to cancel a request. */
+static size_t write_cancel_of_turn(char *to, size_t size, const struct request *request)
+{
+    const struct message_id session = {ID_STRING, request->extras->names};
+
+    return message_write_around(to, size,
+                                "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\","
+                                "\"params\":{\"sessionId\":",
+                                session, "}}\n");
+}
+
 static void cancel(struct stdio_bus *bus, const struct request *request)
 {
     enum pool_protocol protocol = request->answerer->pool->mode.protocol;
@@ -31,8 +59,11 @@ static void cancel(struct stdio_bus *bus, const struct request *request)
 
     if (protocol == PROTOCOL_UNKNOWN || bus->options.config->strict)
         return;
-    len = message_write_around(line, sizeof line, cancels[protocol].before, request->answerer_id,
-                               cancels[protocol].after);
+    if (protocol == PROTOCOL_ACP && is_turn(bus, request))
+        len = write_cancel_of_turn(line, sizeof line, request);
+    else
+        len = message_write_around(line, sizeof line, cancels[protocol].before,
+                                   request->answerer_id, cancels[protocol].after);
     if (deliver_line(to, slice_of(line, len)) != STDIO_BUS_OK)
         log_error(bus->log, to->context, "out of memory: a cancellation was lost");
 }

@@ -38,6 +38,7 @@ enum request_kind {
     REQUEST_LOADS,       /* ACP session/load, session/resume: its client owns the session after the
                           * answer */
     REQUEST_COPIES,      /* ACP session/fork: the answer names a session that begins */
+    REQUEST_PROMPTS,     /* ACP session/prompt: a turn of the session */
     REQUEST_PROBES,      /* MCP server/discover: its client may be of either era */
     REQUEST_SUBSCRIBES,  /* MCP subscriptions/listen */
     REQUEST_MAKES_TASK,  /* MCP params.task */

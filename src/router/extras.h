@@ -44,6 +44,7 @@ enum extras_kind {
     EXTRAS_SUBSCRIBES, /* MCP subscriptions/listen: open until it ends */
     EXTRAS_PROBES,     /* MCP server/discover, while it is unknown whether the server has it */
     EXTRAS_TRIES,      /* another request of the stateless era, likewise */
+    EXTRAS_PROMPTS,    /* ACP session/prompt: a turn of the session */
     EXTRAS_MAKES_TASK, /* MCP: with params.task */
     EXTRAS_FETCHES,    /* MCP tasks/result */
     EXTRAS_INITIALIZES /* MCP initialize, to a process whose end the conversation survives */
@@ -57,7 +58,7 @@ struct request_extras {
     bool names_session; /* the answer may name a session that begins (result.sessionId) */
     bool abandoned;     /* the request */
     enum extras_kind kind;
-    struct slice names;       /* the session that the request loads, or the task of which it
+    struct slice names; /* the session that the request loads or prompts, or the task of which it
                                * fetches the result; data NULL: none */
     struct list_node loading; /* of the worker that loads it */
     struct list_node logging; /* MCP: of the worker that is asked for log messages */

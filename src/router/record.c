@@ -166,6 +166,8 @@ static enum extras_kind kind_of(const struct decision *decision)
         return EXTRAS_FETCHES;
     if (decision->kind == REQUEST_INITIALIZES && decision->pool->mode.on_exit == EXIT_REPLAYS)
         return EXTRAS_INITIALIZES;
+    if (decision->kind == REQUEST_PROMPTS && decision->nested_id.data != NULL)
+        return EXTRAS_PROMPTS;
     if (!decision->pool->stateless)
         return EXTRAS_ORDINARY;
     if (decision->kind == REQUEST_SUBSCRIBES)
@@ -204,7 +206,7 @@ static struct slice id_named(const struct decision *decision, const struct needs
 {
     if (needs->kind == EXTRAS_FETCHES)
         return decision->subject_id.text;
-    return needs->loads ? decision->nested_id : slice_of(NULL, 0);
+    return needs->loads || needs->kind == EXTRAS_PROMPTS ? decision->nested_id : slice_of(NULL, 0);
 }
 
 struct request *record_request(struct decision *decision, struct pending *pending,

@@ -27,6 +27,7 @@ static const struct method {
     {"session/load", ABOUT_NOTHING, PARAM_SESSION, REQUEST_LOADS},
     {"session/resume", ABOUT_NOTHING, PARAM_SESSION, REQUEST_LOADS},
     {"session/fork", ABOUT_NOTHING, PARAM_SESSION, REQUEST_COPIES},
+    {"session/prompt", ABOUT_NOTHING, PARAM_SESSION, REQUEST_PROMPTS},
     {"server/discover", ABOUT_NOTHING, NO_FIELD, REQUEST_PROBES},
     {"initialize", ABOUT_NOTHING, NO_FIELD, REQUEST_INITIALIZES},
     {"logging/setLevel", ABOUT_NOTHING, NO_FIELD, REQUEST_SETS_LEVEL},

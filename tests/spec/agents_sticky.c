@@ -395,6 +395,31 @@ TEST_ROWS(agents_requests_of_a_leaving_client_are_cancelled, COUNT(cancellations
     ck_assert_msg(span_is(result, cancellations[row].line), "%.*s", SHOWN(result));
 }
 
+/* A turn is cancelled as every agent knows it; not that of another client's session. */
+TEST_ROWS(agents_turn_of_a_leaving_client_is_cancelled, 2)
+{
+    static const char *const lines[] = {
+        "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\","
+        "\"params\":{\"sessionId\":\"of a\"}}",
+        "{\"jsonrpc\":\"2.0\",\"method\":\"$/cancel_request\",\"params\":{\"requestId\":8}}",
+    };
+    struct daemon *daemon = START(.pools = AGENTS(1, "'protocol':'acp'"),
+                                  .arguments = {"--log-level", "debug"});
+    struct client *leaving = client_connect(daemon), *staying = client_connect(daemon);
+    begin_session(leaving, "of a");
+    begin_session(staying, "of b");
+    client_ask(staying, "1", NULL, "hold", NULL);
+    client_request(leaving, "'x'", NULL, "session/prompt",
+                   row == 0 ? "{'sessionId':'of a'}" : "{'sessionId':'of b'}");
+    daemon_wait_log(daemon, "client=1.*forwarding a message .id x");
+    client_close(leaving);
+    daemon_wait_log(daemon, "client=1.*disconnected");
+    client_request(staying, "2", NULL, "last_note", NULL);
+    client_request(staying, "3", NULL, "release", NULL);
+    struct span result = client_result(staying, "2");
+    ck_assert_msg(span_is(result, lines[row]), "%.*s", SHOWN(result));
+}
+
 /* Another client's cancellation with the same id has no effect. */
 TEST(agents_client_cancels_its_own_request)
 {
