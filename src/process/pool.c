@@ -114,14 +114,14 @@ static bool is_spare(const struct worker *worker)
 {
     return (worker->state == WORKER_STARTING || worker->state == WORKER_RUNNING ||
             (worker->state == WORKER_STOPPED && timer_started(&worker->deadline))) &&
-           list_empty(&peer_of(worker)->bindings) && !peer_of(worker)->bound_once;
+           peer_is_fresh(peer_of(worker));
 }
 
 /* Has a process that several clients may share, and none of them is there. */
 static bool is_deserted(const struct worker *worker)
 {
     return worker->state == WORKER_RUNNING && list_empty(&peer_of(worker)->bindings) &&
-           peer_of(worker)->bound_once;
+           peer_of(worker)->client_left;
 }
 
 static bool is_dormant(const struct worker *worker)

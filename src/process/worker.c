@@ -101,7 +101,6 @@ int worker_start(struct worker *worker)
 {
     struct stream_options options = worker->options;
     struct process process;
-    struct peer *peer = &worker->stream.endpoint.peer;
     int error;
 
     if (child_start(&worker->child, &worker->program, exec_readable, worker, &process) !=
@@ -115,7 +114,6 @@ int worker_start(struct worker *worker)
     set_context(worker);
     if (stream_open(&worker->stream, worker->transport, &options) == STDIO_BUS_OK) {
         worker->state = WORKER_STARTING;
-        peer->bound_once = !list_empty(&peer->bindings); /* a client may have left since the end */
         log_process(worker, LOG_LEVEL_INFO, "started %s for pool %s", worker->program.argv[0],
                     worker->pool_id);
         return STDIO_BUS_OK;

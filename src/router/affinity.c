@@ -41,7 +41,6 @@ int affinity_add(struct peer *client, struct peer *worker)
     if (!list_empty(&worker->bindings))
         binding->order = list_entry(worker->bindings.head.prev, struct binding, in_worker)->order;
     binding->order++;
-    worker->bound_once = true;
     list_append(&client->bindings, &binding->in_client);
     list_append(&worker->bindings, &binding->in_worker);
     return STDIO_BUS_OK;
@@ -62,7 +61,9 @@ void affinity_clear_client(struct peer *client)
     list_each(&client->bindings, node, following) {
         struct binding *binding = list_entry(node, struct binding, in_client);
 
-        binding->worker->client_left = true;
+        /* A process that is yet to come has not heard of the client. */
+        if (binding->worker->availability == PEER_READY)
+            binding->worker->client_left = true;
         remove_binding(binding);
     }
 }

@@ -62,7 +62,8 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
     size_t may_come;
     bool any_left;
     struct peer *worker = find_unbound(pool, &may_come, &any_left);
-    bool joins = worker != NULL && worker->bound_once && pool->mode.clients != CLIENTS_EXCLUSIVE;
+    bool joins = worker != NULL && !peer_is_fresh(worker) &&
+                 pool->mode.clients != CLIENTS_EXCLUSIVE;
 
     decision->router->demand = true;
     if (!joins && decision->from->claim != claimed && shares_claims(claimed) >= may_come) {

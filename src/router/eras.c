@@ -63,7 +63,7 @@ bool eras_refuse(struct decision *decision)
 
 bool eras_may_serve(const struct group *group, const struct peer *worker)
 {
-    return worker->pool == group || !worker->bound_once;
+    return worker->pool == group || peer_is_fresh(worker);
 }
 
 static bool is_busy(const struct peer *worker)
@@ -132,8 +132,12 @@ static void refuse_era(struct router *router, struct group *stateless)
 
     stateless->support = ERA_REFUSED;
     for (i = 0; i < stateless->count; i++) {
-        if (stateless->workers[i]->pool == stateless)
-            affinity_clear_worker(stateless->workers[i]);
+        struct peer *worker = stateless->workers[i];
+
+        if (worker->pool != stateless)
+            continue;
+        affinity_clear_worker(worker);
+        worker->client_left = true;
     }
     router->demand = true;
 }
@@ -177,14 +181,12 @@ bool eras_worker_ended(struct router *router, struct peer *worker)
     struct group *stateless = worker->pool;
     bool excused;
 
-    worker->bound_once = !list_empty(&worker->bindings);
     if (!stateless->stateless)
         return false;
     excused = stateless->support != ERA_SERVED;
     if (stateless->support == ERA_UNKNOWN && is_only_probed(worker))
         refuse_era(router, stateless);
     affinity_clear_worker(worker);
-    worker->bound_once = false;
     worker->pool = stateless->other_era;
     return excused;
 }

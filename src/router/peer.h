@@ -51,7 +51,6 @@ struct peer {
     struct list loading;   /* a worker: extras of requests that load a session, oldest first */
     bool stateless;        /* a client: its last request is of MCP's stateless era */
     struct list tasks;     /* a client: those it owns, oldest first; a worker: those it runs */
-    bool bound_once;       /* a worker: its process has had a client, and is of that client's era */
     bool client_left;      /* a client of this process has disconnected: its sessions are unknown */
     size_t given_up;       /* requests that were abandoned and not answered: they may still run */
     uint64_t broadcast;    /* the last binding that has got the message which is offered again */
@@ -71,6 +70,12 @@ struct peer {
     bool hold_expired;         /* its time is over: its message is refused instead of held again */
     bool was_held;             /* since its last message that was not held */
 };
+
+/* A worker whose process has had no client. */
+static inline bool peer_is_fresh(const struct peer *worker)
+{
+    return list_empty(&worker->bindings) && !worker->client_left;
+}
 
 static inline bool peer_held(const struct peer *peer)
 {

@@ -149,13 +149,13 @@ static inline void give_back(struct request *request)
 
 struct message_id pending_number_id(char text[PENDING_DIGITS], uint32_t number)
 {
-    char *end = text + PENDING_DIGITS, *p = end;
+    size_t at = PENDING_DIGITS;
 
     do {
-        *--p = (char)('0' + number % 10);
+        text[--at] = (char)('0' + number % 10);
         number /= 10;
     } while (number > 0);
-    return (struct message_id){ID_NUMBER, {p, (size_t)(end - p)}};
+    return (struct message_id){ID_NUMBER, {text + at, PENDING_DIGITS - at}};
 }
 
 /* The daemon chooses the numbers: a peer cannot make them collide. */
