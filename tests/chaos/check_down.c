@@ -380,7 +380,8 @@ static const char *find_closing_fault(const struct chaos *chaos, const struct cl
     if (client->turned_away)
         return NULL;
     if (client->profile.loose)
-        return chaos->now_ms - client->opened_ms >= BACKPRESSURE_MS * 3 / 4
+        return chaos_ends_clients(chaos) ||
+                       chaos->now_ms - client->opened_ms >= BACKPRESSURE_MS * 3 / 4
                    ? NULL
                    : "too early for a client that does not read";
     if (client->in.bytes.len > 0)

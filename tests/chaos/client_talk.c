@@ -405,6 +405,11 @@ void client_say_bad(struct chaos *chaos, struct client *client)
 
 void client_say_oversize(struct chaos *chaos, struct client *client)
 {
+    if (chaos->options.mode.protocol !=
+        PROTOCOL_UNKNOWN) { /* max_message counts, and ends nothing */
+        client_say_bad(chaos, client);
+        return;
+    }
     text_printf(&client->out, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"m\",\"params\":\"");
     text_fill(&client->out, 'x', LIMIT_INPUT);
     text_printf(&client->out, "\"}\n");
