@@ -24,7 +24,7 @@
 #include "router/waiting.h"
 
 #define RELEASES_PER_ROUND 1024
-#define KILL_WAIT_MS 1000 /* between SIGKILL and giving up on a process that the kernel holds */
+#define KILL_WAIT_MS 3000 /* between SIGKILL and giving up on a process that the kernel holds */
 
 /* --- the shutdown (spec 10.2) --- */
 

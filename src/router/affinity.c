@@ -54,18 +54,30 @@ static void remove_binding(struct binding *binding)
     free(binding);
 }
 
-void affinity_clear_client(struct peer *client)
+static void leave(struct binding *binding)
+{
+    /* A process that is yet to come has not heard of the client. */
+    if (binding->worker->availability == PEER_READY)
+        binding->worker->client_left = true;
+    remove_binding(binding);
+}
+
+void affinity_remove(struct peer *client, const struct peer *worker)
 {
     struct list_node *node, *following;
 
     list_each(&client->bindings, node, following) {
-        struct binding *binding = list_entry(node, struct binding, in_client);
-
-        /* A process that is yet to come has not heard of the client. */
-        if (binding->worker->availability == PEER_READY)
-            binding->worker->client_left = true;
-        remove_binding(binding);
+        if (list_entry(node, struct binding, in_client)->worker == worker)
+            leave(list_entry(node, struct binding, in_client));
     }
+}
+
+void affinity_clear_client(struct peer *client)
+{
+    struct list_node *node, *following;
+
+    list_each(&client->bindings, node, following)
+        leave(list_entry(node, struct binding, in_client));
 }
 
 void affinity_clear_worker(struct peer *worker)

@@ -39,6 +39,9 @@ size_t affinity_count(const struct peer *worker);
 /* Binds a client to a worker of a pool in which it has none. STDIO_BUS_ERR when memory is out. */
 int affinity_add(struct peer *client, struct peer *worker);
 
+/* Ends the client's binding to this worker. */
+void affinity_remove(struct peer *client, const struct peer *worker);
+
 /* Ends all bindings of a client or a worker. */
 void affinity_clear_client(struct peer *client);
 void affinity_clear_worker(struct peer *worker);

@@ -23,9 +23,42 @@ void eras_join(struct group *handshake, struct group *stateless)
 /* A notification need not name its era: it is of that of the client's last request. */
 static bool is_stateless(const struct decision *decision)
 {
+    if (decision->kind == REQUEST_INITIALIZES)
+        return false;
     if (param_fields_has(&decision->fields, PARAM_VERSION) || decision->kind == REQUEST_PROBES)
         return true;
     return !decision->asks && decision->from->stateless;
+}
+
+bool eras_is_probe(const struct request *request)
+{
+    return request->extras != NULL && request->extras->kind == EXTRAS_PROBES;
+}
+
+static bool has_probe(const struct peer *client, const struct group *stateless)
+{
+    const struct list_node *node;
+
+    for (node = client->asked.head.next; node != &client->asked.head; node = node->next) {
+        const struct request *request = list_entry(node, struct request, in_asker);
+
+        if (eras_is_probe(request) && request->answerer->pool == stateless)
+            return true;
+    }
+    return false;
+}
+
+/* The client begins with the handshake after all. If its probe was not answered, the server may be
+ * one that is silent; then the client does not keep the process, whose place it may need itself. */
+static void turn_away(struct peer *client, struct group *stateless)
+{
+    struct peer *worker = affinity_worker(client, stateless);
+
+    if (worker == NULL || stateless->support == ERA_SERVED)
+        return;
+    if (has_probe(client, stateless))
+        eras_unanswered(stateless);
+    affinity_remove(client, worker);
 }
 
 void eras_choose(struct decision *decision)
@@ -37,8 +70,8 @@ void eras_choose(struct decision *decision)
         decision->pool = stateless;
         return;
     }
-    if (decision->kind == REQUEST_INITIALIZES && affinity_worker(decision->from, stateless) != NULL)
-        eras_unanswered(stateless);
+    if (decision->kind == REQUEST_INITIALIZES)
+        turn_away(decision->from, stateless);
 }
 
 void eras_unanswered(struct group *stateless)
@@ -125,7 +158,21 @@ static bool is_stateless_code(const struct decision *decision)
            code <= STATELESS_CODES_LAST;
 }
 
-/* The processes that were tried have no clients any more, and are not needed. */
+/* Some client waits for more than the answer to a probe. */
+static bool has_work(const struct peer *worker)
+{
+    const struct list_node *node;
+
+    for (node = worker->answering.head.next; node != &worker->answering.head; node = node->next) {
+        const struct request *request = list_entry(node, struct request, in_answerer);
+
+        if (request->state == REQUEST_ACTIVE && !eras_is_probe(request))
+            return true;
+    }
+    return false;
+}
+
+/* The processes that were tried with a probe alone have no clients any more: they may end. */
 static void refuse_era(struct router *router, struct group *stateless)
 {
     size_t i;
@@ -134,7 +181,7 @@ static void refuse_era(struct router *router, struct group *stateless)
     for (i = 0; i < stateless->count; i++) {
         struct peer *worker = stateless->workers[i];
 
-        if (worker->pool != stateless)
+        if (worker->pool != stateless || has_work(worker))
             continue;
         affinity_clear_worker(worker);
         worker->client_left = true;
@@ -157,11 +204,6 @@ void eras_answered(struct decision *decision, const struct request *request)
         else
             refuse_era(decision->router, stateless);
     }
-}
-
-bool eras_is_probe(const struct request *request)
-{
-    return request->extras != NULL && request->extras->kind == EXTRAS_PROBES;
 }
 
 /* Nothing but probes can have made the process exit. */

@@ -174,7 +174,10 @@ static enum extras_kind kind_of(const struct decision *decision)
         return EXTRAS_SUBSCRIBES;
     if (decision->pool->support == ERA_SERVED)
         return EXTRAS_ORDINARY;
-    return decision->kind == REQUEST_PROBES ? EXTRAS_PROBES : EXTRAS_TRIES;
+    /* A server may refuse a probe that names no version for that reason. */
+    return decision->kind == REQUEST_PROBES && param_fields_has(&decision->fields, PARAM_VERSION)
+               ? EXTRAS_PROBES
+               : EXTRAS_TRIES;
 }
 
 static struct needs find_needs(const struct decision *decision)

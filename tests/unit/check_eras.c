@@ -194,6 +194,49 @@ TEST_ROWS(eras_probe_is_answered, sizeof answers / sizeof answers[0])
     }
 }
 
+/* A bad probe of one client ends no call of another one. */
+TEST(eras_refused_probe_leaves_a_running_request)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    add_eras(1, CLIENTS_STICKY);
+    give(b, CALL("1"));
+    give(a, PROBE("'p'"));
+    give(&workers[0], "{'id':4,'error':{'code':-32602,'message':'m'}}");
+    ck_assert_int_eq(stateless->support, ERA_REFUSED);
+    ck_assert_ptr_eq(affinity_worker(b, stateless), &workers[0]);
+    expect(give(&workers[0], "{'id':2,'result':{}}"), b, "{'id':1,'result':{}}");
+    ck_assert_int_eq(stateless->support, ERA_SERVED);
+}
+
+/* A probe without a version, or initialize with one. */
+TEST(eras_of_half_messages)
+{
+    struct peer *a = add_client();
+
+    add_eras(2, CLIENTS_STICKY);
+    give(a, "{'id':1,'method':'server/discover'}");
+    give(&workers[1], "{'id':2,'error':{'code':-32602,'message':'m'}}");
+    ck_assert_int_eq(stateless->support, ERA_UNKNOWN);
+    ck_assert_ptr_eq(give(a, "{'id':3,'method':'initialize'," META "}")->decision.to, &workers[0]);
+}
+
+/* The only place is the client's own. */
+TEST(eras_silent_server_with_one_process)
+{
+    struct peer *a = add_client();
+
+    add_eras(1, CLIENTS_STICKY);
+    give(a, PROBE("'p'"));
+    expect_action(give(a, INITIALIZE), ACTION_HOLD);
+    ck_assert_int_eq(stateless->support, ERA_REFUSED);
+    ck_assert(list_empty(&workers[0].bindings));
+    end_process(&workers[0]);
+    waiting_worker_available(&router, &workers[0], PEER_READY);
+    expect_released(a);
+    expect_unchanged(a, INITIALIZE, &workers[0]);
+}
+
 /* An error to another request says nothing. */
 TEST(eras_error_to_another_request)
 {
