@@ -66,7 +66,7 @@ static const struct stream_handler handler = {.message = take,
 static const struct worker_host host = {&handler, note_available, note_gone, note_finished,
                                         note_exec};
 
-static struct group pool;
+static struct group group;
 
 static void set_up(void)
 {
@@ -97,7 +97,7 @@ static void start(char *script)
     argv[2] = script;
     worker.program = (struct program){.argv = argv};
     worker.pool_id = "pool";
-    worker.stream.endpoint.peer.pool = &pool;
+    worker.stream.endpoint.peer.pool = &group;
     ck_assert_int_eq(worker_init(&worker, &transport, &host), STDIO_BUS_OK);
     ck_assert_int_eq(worker_start(&worker), STDIO_BUS_OK);
 }
