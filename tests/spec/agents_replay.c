@@ -248,8 +248,8 @@ static const char *const closing_pools[] = {
     MCP(",'on_worker_exit':'close'"),
     "{'id':'p','command':'@WORKER@','instances':2,'clients':'exclusive','protocol':'acp'}",
     "{'id':'p','command':'@WORKER@','instances':2,'protocol':'lsp'}",
-    "{'id':'p','command':'@WORKER@','instances':2,'clients':'exclusive',"
-    "'on_worker_exit':'close'}",
+    ("{'id':'p','command':'@WORKER@','instances':2,'clients':'exclusive',"
+     "'on_worker_exit':'close'}"),
 };
 
 /* Where the state of a process cannot be rebuilt, its client begins anew. */

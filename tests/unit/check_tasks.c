@@ -293,8 +293,8 @@ static const char *const requests_of_others[] = {
     ON_TASK("9", "get", "0"),
     ON_TASK("9", "get", "null"),
     QUESTION("9", "'of b'"),
-    "{'id':9,'method':'m','params':{'_meta':{'io.modelcontextprotocol\\/related-task':"
-    "{'taskId':'of b'}}}}",
+    ("{'id':9,'method':'m','params':{'_meta':{'io.modelcontextprotocol\\/related-task':"
+     "{'taskId':'of b'}}}}"),
 };
 
 TEST_ROWS(tasks_of_others_are_unknown, COUNT(requests_of_others))
