@@ -25,7 +25,7 @@ struct message_id numbers_token(char text[NUMBERS_TOKEN_MAX], uint32_t number, u
 void numbers_replace_token(struct decision *decision, const struct scan_field *field,
                            uint32_t number, uint32_t which)
 {
-    char *digits = decision->numbers[decision->edit_count] + 1;
+    char *start = decision->numbers[decision->edit_count], *digits = start + 1;
     struct slice text;
 
     if (which < NUMBERS_THIRD_TOKEN) {
@@ -33,7 +33,7 @@ void numbers_replace_token(struct decision *decision, const struct scan_field *f
         return;
     }
     text = numbers_token(digits, number, which).text;
-    digits[PENDING_DIGITS - text.len] = '"';
+    start[PENDING_DIGITS + 1 - text.len] = '"';
     digits[PENDING_DIGITS + 1] = '"';
     decision_replace(decision, field, slice_of(text.data - 1, text.len + 2));
 }

@@ -128,8 +128,10 @@ TEST(security_allow_uids_needs_a_unix_socket)
 TEST(security_socket_keys_are_ignored_on_stdio)
 {
     struct daemon *daemon = START(.mode = SETUP_STDIO, .members = "'listen':{'mode':'0666'}");
-    client_expect_quiet(client_stdio(daemon));
+    struct client *client = client_stdio(daemon);
+    client_expect_quiet(client);
     daemon_wait_log(daemon, " WARN .*listen.mode.* no effect without --unix");
+    client_finish(client, daemon);
 }
 
 /* Stale or not: its owner may be about to use the path again. */
