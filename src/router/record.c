@@ -221,8 +221,9 @@ struct request *record_request(struct decision *decision, struct pending *pendin
     struct request *request;
     struct tokens tokens UNINITIALIZED;
 
-    if ((decision->pool->keeps_extras || decision->kind != REQUEST_ORDINARY) &&
-        pending == &decision->router->from_clients)
+    /* What a worker asks has a kind only if its pool has a mode. */
+    if (pending == &decision->router->from_clients &&
+        (decision->pool->keeps_extras || decision->kind != REQUEST_ORDINARY))
         needs = find_needs(decision);
     if (!has_tokens && !needs_any(&needs))
         return record(decision, pending, answerer);

@@ -344,7 +344,8 @@ static void check_status(struct chaos *chaos)
 void subject_stop(struct chaos *chaos)
 {
     struct subject *subject = &chaos->subject;
-    int64_t limit_ms = (int64_t)((LIMIT_DRAIN_SEC * 1000 + 1500) * timeout_factor());
+    /* 1500 ms of grace; 3 s more for a process that SIGKILL does not end at once. */
+    int64_t limit_ms = (int64_t)((LIMIT_DRAIN_SEC * 1000 + 1500 + 3000) * timeout_factor());
     int64_t start = now_ms();
     unsigned long long orphans;
 
