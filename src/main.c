@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "bus/bus.h"
 #include "cli/connect.h"
+#include "cli/help.h"
 #include "cli/options.h"
 
 #define LONG_BUFFER 131072 /* bytes; one that the C library gives back to the system at once */
@@ -77,7 +78,9 @@ static int read_config(struct config *config, const struct options *options, str
     int code;
 
     snprintf(name, sizeof name, "fd %d", options->config_fd);
-    if (options->config_path != NULL)
+    if (options->line.words != NULL)
+        code = config_of_command(config, &options->line, report_problem, &problems);
+    else if (options->config_path != NULL)
         code = config_read_file(config, options->config_path, report_problem, &problems);
     else
         code = config_read_fd(config, options->config_fd, name, report_problem, &problems);
@@ -290,7 +293,7 @@ int main(int argc, char *argv[])
         return EXIT_USAGE_ERROR;
     }
     if (options.action == ACTION_HELP || options.action == ACTION_VERSION)
-        return print(options.action == ACTION_HELP ? options_help() : VERSION_LINE);
+        return print(options.action == ACTION_HELP ? help_text() : VERSION_LINE);
     /* Ignored for the whole run: a closed stdout becomes an exit status; an unwritable log is never
      * fatal. */
     signal(SIGPIPE, SIG_IGN);

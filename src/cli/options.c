@@ -10,7 +10,9 @@
 #include <sys/un.h>
 
 #include "base/error.h"
+#include "config/pool_mode.h"
 
+#define INSTANCES_MAX 1024 /* as in a configuration */
 #define SEE_HELP "; see stdio_bus --help"
 
 struct parser;
@@ -20,6 +22,7 @@ struct option_spec {
     char letter;                /* -h; or '\0' */
     const char *value_name;     /* NULL: takes no value */
     bool is_mode;               /* at most one mode is given */
+    bool of_command;            /* describes the pool of a command */
     enum options_action action; /* of an option without a value; ACTION_RUN: unchanged */
     bool (*apply)(struct parser *parser, const char *option, const char *value);
 };
@@ -28,8 +31,9 @@ struct parser {
     struct options *options;
     char *problem;
     size_t problem_size;
-    unsigned seen;                  /* one bit per entry of option_specs */
-    const struct option_spec *mode; /* the option that chose the mode, or NULL */
+    unsigned seen;                        /* one bit per entry of option_specs */
+    const struct option_spec *mode;       /* the option that chose the mode, or NULL */
+    const struct option_spec *of_command; /* one that describes the pool of a command, or NULL */
 };
 
 /* Writes the problem and returns false. */
@@ -140,6 +144,38 @@ static bool apply_connect(struct parser *parser, const char *option, const char 
     return set_address(parser, option, value, 1);
 }
 
+static bool is_word(const char *value, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        if (strcmp(value, *words) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool apply_protocol(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->line.protocol = value;
+    return is_word(value, pool_mode_protocol_words) ||
+           fail(parser, "--%s: must be mcp, acp or lsp", option);
+}
+
+static bool apply_clients(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->line.clients = value;
+    return is_word(value, pool_mode_clients_words) ||
+           fail(parser, "--%s: must be shared, sticky or exclusive", option);
+}
+
+static bool apply_instances(struct parser *parser, const char *option, const char *value)
+{
+    long number;
+
+    parser->options->line.instances = value;
+    return (read_number(value, INSTANCES_MAX, &number) && number > 0) ||
+           fail(parser, "--%s: must be a number from 1 to %d", option, INSTANCES_MAX);
+}
+
 static bool apply_framing(struct parser *parser, const char *option, const char *value)
 {
     parser->options->framing = framing_named(value);
@@ -181,6 +217,9 @@ static const struct option_spec option_specs[] = {
     {.name = "tcp", .value_name = "HOST:PORT", .is_mode = true, .apply = apply_tcp},
     {.name = "connect", .value_name = "PATH|HOST:PORT", .is_mode = true, .apply = apply_connect},
     {.name = "framing", .value_name = "NAME", .apply = apply_framing},
+    {.name = "protocol", .value_name = "NAME", .of_command = true, .apply = apply_protocol},
+    {.name = "clients", .value_name = "KIND", .of_command = true, .apply = apply_clients},
+    {.name = "instances", .value_name = "N", .of_command = true, .apply = apply_instances},
     {.name = "check-config", .action = ACTION_CHECK_CONFIG},
     {.name = "strict", .apply = apply_strict},
     {.name = "token-file", .value_name = "FILE", .apply = apply_token_file},
@@ -210,7 +249,7 @@ static const struct option_spec *find_option(struct parser *parser, const char *
     if (word[0] == '-' && len > 1)
         fail(parser, "unknown option %s" SEE_HELP, shown);
     else
-        fail(parser, "unexpected argument \"%s\"" SEE_HELP, shown);
+        fail(parser, "unexpected argument \"%s\": a command stands after --" SEE_HELP, shown);
     return NULL;
 }
 
@@ -222,6 +261,8 @@ static bool note_option(struct parser *parser, const struct option_spec *spec)
     if ((parser->seen & bit) != 0)
         return fail(parser, "--%s is given twice", spec->name);
     parser->seen |= bit;
+    if (spec->of_command)
+        parser->of_command = spec;
     if (!spec->is_mode)
         return true;
     if (parser->mode != NULL)
@@ -256,30 +297,55 @@ static bool read_option(struct parser *parser, int argc, char *const argv[], int
            (spec->apply == NULL || spec->apply(parser, spec->name, value));
 }
 
-/* Checks the options as a whole. */
+/* --- the options as a whole --- */
+
+static bool check_client(struct parser *parser)
+{
+    const struct options *options = parser->options;
+
+    if (options->config_path != NULL || options->config_fd >= 0 ||
+        options->action == ACTION_CHECK_CONFIG)
+        return fail(parser, "--connect takes no configuration, the daemon has one");
+    if (options->line.words != NULL)
+        return fail(parser, "--connect takes no command, the daemon has one");
+    parser->options->action = ACTION_CONNECT;
+    return true;
+}
+
+/* There is one configuration: a file, a descriptor or a command. */
+static bool check_daemon(struct parser *parser)
+{
+    const struct options *options = parser->options;
+    bool has_path = options->config_path != NULL, has_fd = options->config_fd >= 0;
+
+    if (options->line.words != NULL && (has_path || has_fd))
+        return fail(parser, "--%s and a command after -- exclude each other",
+                    has_path ? "config" : "config-fd");
+    if (has_path && has_fd)
+        return fail(parser, "--config and --config-fd exclude each other");
+    if (options->line.words == NULL && !has_path && !has_fd)
+        return fail(parser, "--config PATH, --config-fd N or -- COMMAND is required" SEE_HELP);
+    if (options->config_fd == 0 && options->mode == BUS_LISTEN_STDIO &&
+        options->action == ACTION_RUN)
+        return fail(parser, "--config-fd: in stdio mode descriptor 0 is the client's");
+    parser->options->line.one_client = options->mode == BUS_LISTEN_STDIO;
+    return true;
+}
+
 static bool check_options(struct parser *parser)
 {
-    struct options *options = parser->options;
-    bool configured = options->config_path != NULL || options->config_fd >= 0;
+    const struct options *options = parser->options;
 
     if (options->token_file != NULL && options->mode != BUS_LISTEN_TCP)
         return fail(parser, "--token-file is for TCP: no other connection needs a token");
     if (options->strict && options->action != ACTION_CHECK_CONFIG)
         return fail(parser, "--strict is for --check-config");
-    if (parser->mode != NULL && parser->mode->apply == apply_connect) {
-        if (configured || options->action == ACTION_CHECK_CONFIG)
-            return fail(parser, "--connect takes no configuration, the daemon has one");
-        options->action = ACTION_CONNECT;
-        return true;
-    }
-    if (!configured)
-        return fail(parser, "--config PATH or --config-fd N is required" SEE_HELP);
-    if (options->config_path != NULL && options->config_fd >= 0)
-        return fail(parser, "--config and --config-fd exclude each other");
-    if (options->config_fd == 0 && options->mode == BUS_LISTEN_STDIO &&
-        options->action == ACTION_RUN)
-        return fail(parser, "--config-fd: in stdio mode descriptor 0 is the client's");
-    return true;
+    if (parser->of_command != NULL && options->line.words == NULL)
+        return fail(parser,
+                    "--%s is for a command after --; a configuration has it as a key of a pool",
+                    parser->of_command->name);
+    return parser->mode != NULL && parser->mode->apply == apply_connect ? check_client(parser)
+                                                                        : check_daemon(parser);
 }
 
 int options_parse(struct options *options, int argc, char *const argv[], char *problem,
@@ -288,60 +354,20 @@ int options_parse(struct options *options, int argc, char *const argv[], char *p
     struct parser parser = {.options = options, .problem = problem, .problem_size = problem_size};
 
     *options = (struct options){.config_fd = -1, .log_level = LOG_LEVEL_INFO};
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc && options->line.words == NULL; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            options->line.words = argv + i + 1;
+            continue;
+        }
         if (!read_option(&parser, argc, argv, &i))
             return STDIO_BUS_EINVAL;
         if (options->action == ACTION_HELP || options->action == ACTION_VERSION)
             return STDIO_BUS_OK; /* the rest is not read */
     }
+    if (options->line.words != NULL &&
+        (options->line.words[0] == NULL || options->line.words[0][0] == '\0')) {
+        fail(&parser, "-- needs a command: -- COMMAND ARG...");
+        return STDIO_BUS_EINVAL;
+    }
     return check_options(&parser) ? STDIO_BUS_OK : STDIO_BUS_EINVAL;
-}
-
-const char *options_help(void)
-{
-    return "usage: stdio_bus --config PATH [--stdio | --unix PATH | --tcp HOST:PORT]\n"
-           "       stdio_bus --connect PATH|HOST:PORT\n"
-           "\n"
-           "Starts pools of programs that talk JSON over stdin and stdout, keeps them\n"
-           "running, and routes messages between them and many clients.\n"
-           "\n"
-           "configuration (one of them is required):\n"
-           "  --config PATH      read the configuration from a file; stdio_bus.conf(5)\n"
-           "  --config-fd N      read it from the open descriptor N\n"
-           "  --check-config     only check the configuration; exit 0, or 78 with the\n"
-           "                     reasons\n"
-           "  --strict           with --check-config: warnings are errors\n"
-           "\n"
-           "mode (one of them):\n"
-           "  --stdio            one client, on stdin and stdout (default)\n"
-           "  --unix PATH        many clients, on a Unix domain socket\n"
-           "  --tcp HOST:PORT    many clients, on TCP; [IPV6]:PORT; :PORT for loopback;\n"
-           "                     port 0 lets the system choose. Other machines need the\n"
-           "                     token, or \"listen\": {\"open\": true}\n"
-           "\n"
-           "  --framing NAME     how clients mark where messages begin and end: ndjson\n"
-           "                     (default), content-length or length\n"
-           "\n"
-           "client of a running daemon, without a configuration:\n"
-           "  --connect PATH|HOST:PORT\n"
-           "                     copies stdin and stdout to and from its socket\n"
-           "  --token-file FILE  the token that TCP clients show, or that --connect shows\n"
-           "\n"
-           "log:\n"
-           "  --log-level LEVEL  debug, info (default), warn or error\n"
-           "  --log-file PATH    append it to this file, not to stderr; SIGUSR1 reopens it\n"
-           "\n"
-           "other:\n"
-           "  -h, --help         print this text\n"
-           "  -V, --version      print the version\n"
-           "\n"
-           "example:\n"
-           "  $ cat bus.json\n"
-           "  {\"pools\": [{\"id\": \"tools\", \"command\": \"my-mcp-server\",\n"
-           "              \"protocol\": \"mcp\", \"instances\": 8}]}\n"
-           "  $ stdio_bus --config bus.json --unix /tmp/bus.sock\n"
-           "\n"
-           "exit status: 0 done, 64 usage, 65 malformed input in stdio mode, 69 no worker\n"
-           "left, 71 system error, 78 configuration; of --connect: 69 cannot connect, 74\n"
-           "stdout is closed, 75 the daemon went first, 76 the connection broke\n";
 }

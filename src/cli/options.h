@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "bus/options.h"
+#include "config/command_line.h"
 #include "framing/framing.h"
 
 enum options_action {
@@ -24,6 +25,7 @@ struct options {
     bool has_mode;                 /* an option said so */
     const char *config_path;       /* points into argv, or NULL */
     int config_fd;                 /* -1: none */
+    struct command_line line;      /* points into argv; its words are NULL without a command */
     const char *unix_path;         /* points into argv */
     char tcp_host[256];            /* "" stands for loopback; brackets of [v6] removed */
     uint16_t tcp_port;             /* 0: the system picks one */
@@ -44,12 +46,10 @@ enum {
     EXIT_CONFIG_ERROR = 78
 };
 
-/* Reads the command line: "--name value" and "--name=value", no abbreviations. An option given
- * twice, or two modes, is an error. STDIO_BUS_EINVAL with a line of explanation in `problem`. */
+/* Reads the command line: "--name value" and "--name=value", no abbreviations, up to "--" and a
+ * command. argv ends with a NULL. An option given twice, or two modes, is an error.
+ * STDIO_BUS_EINVAL with a line of explanation in `problem`. */
 int options_parse(struct options *options, int argc, char *const argv[], char *problem,
                   size_t problem_size);
-
-/* The text of --help. Static. */
-const char *options_help(void);
 
 #endif

@@ -15,6 +15,7 @@
 
 #define CANDIDATE_MAX 4096
 #define FIRST_LINE_MAX 256 /* as much of it as Linux reads */
+#define STANDARD_MAX 256   /* the system's default of PATH */
 
 /* Where the workers run. */
 struct place {
@@ -71,22 +72,26 @@ static int check_in_path(const char *path, const char *name, const struct place 
     }
 }
 
+/* The directories in which execvp looks. */
+static const char *search_path(const struct place *place, char standard[STANDARD_MAX])
+{
+    const char *path = environment_get(place->envp, "PATH");
+    size_t len;
+
+    if (path != NULL)
+        return path;
+    len = confstr(_CS_PATH, standard, STANDARD_MAX);
+    return len > 0 && len <= STANDARD_MAX ? standard : "/bin:/usr/bin";
+}
+
 /* 0 with the file in `at`, or the errno of the reason why there is none. */
 static int find(const char *command, const struct place *place, char at[CANDIDATE_MAX])
 {
-    const char *path = environment_get(place->envp, "PATH");
-    char standard[256];
+    char standard[STANDARD_MAX];
 
     if (strchr(command, '/') != NULL)
         return check_file(command, place, at);
-    if (path == NULL) {
-        size_t len = confstr(_CS_PATH, standard, sizeof standard);
-
-        if (len == 0 || len > sizeof standard)
-            return ENOENT;
-        path = standard;
-    }
-    return check_in_path(path, command, place, at);
+    return check_in_path(search_path(place, standard), command, place, at);
 }
 
 /* --- the interpreter of a script --- */
@@ -159,18 +164,40 @@ static const char *advice(const char *command)
     return "";
 }
 
+/* Programs with windows start others with a shorter PATH than that of a shell. */
+static void report_missing(struct diagnostics *diagnostics, const struct json_value *command,
+                           const struct place *place, int error)
+{
+    const char *text = command->text.data, *path, *more = advice(text);
+    char standard[STANDARD_MAX], shown[256], shown_path[512];
+
+    log_escape(shown, sizeof shown, command->text);
+    if (strchr(text, '/') != NULL) {
+        diagnostics_value(diagnostics, command, "cannot run \"%s\": %s%s", shown, strerror(error),
+                          more);
+        return;
+    }
+    path = search_path(place, standard);
+    log_escape(shown_path, sizeof shown_path, slice_of(path, strlen(path)));
+    if (more[0] != '\0')
+        diagnostics_value(diagnostics, command, "cannot run \"%s\", looked up in PATH: %s%s", shown,
+                          strerror(error), more);
+    else
+        diagnostics_value(diagnostics, command,
+                          "cannot run \"%s\", looked up in PATH: %s; if \"command -v %s\" in a "
+                          "terminal prints a path, write that; PATH is \"%s\"",
+                          shown, strerror(error), shown, shown_path);
+}
+
 static void check_in_place(struct diagnostics *diagnostics, const struct json_value *command,
                            const struct place *place)
 {
-    const char *text = command->text.data, *missing;
+    const char *missing;
     char at[CANDIDATE_MAX], line[FIRST_LINE_MAX], shown[512], shown_name[128];
-    int error = find(text, place, at);
+    int error = find(command->text.data, place, at);
 
-    log_escape(shown, sizeof shown, command->text);
     if (error != 0) {
-        diagnostics_value(diagnostics, command, "cannot run \"%s\"%s: %s%s", shown,
-                          strchr(text, '/') == NULL ? ", looked up in PATH" : "", strerror(error),
-                          advice(text));
+        report_missing(diagnostics, command, place, error);
         return;
     }
     missing = missing_interpreter(at, place, line);
@@ -178,7 +205,7 @@ static void check_in_place(struct diagnostics *diagnostics, const struct json_va
         diagnostics_warn(diagnostics, command,
                          "\"%s\" is a script for \"%s\", which is not there: install it, or set "
                          "PATH in \"env\"",
-                         shown,
+                         log_escape(shown, sizeof shown, command->text),
                          log_escape(shown_name, sizeof shown_name,
                                     slice_of(missing, strlen(missing))));
 }

@@ -151,7 +151,18 @@ void config_free(struct config *config)
     *config = (struct config){.pools = NULL};
 }
 
-/* --- from the text to the document --- */
+/* --- from the text to the document, and on --- */
+
+static void read_document(struct config *config, const struct json_value *root,
+                          struct diagnostics *diagnostics)
+{
+    validation_check(diagnostics, root);
+    if (diagnostics->errors == 0 && !build(config, root))
+        diagnostics_file(diagnostics, "out of memory");
+    if (diagnostics->errors == 0 &&
+        access_read(&config->access, document_member(root, "listen")) != STDIO_BUS_OK)
+        diagnostics_file(diagnostics, "cannot read \"listen\": %s", strerror(errno));
+}
 
 static void read_text(struct config *config, struct slice text, struct diagnostics *diagnostics)
 {
@@ -167,12 +178,7 @@ static void read_text(struct config *config, struct slice text, struct diagnosti
         diagnostics_file(diagnostics, "out of memory");
         return;
     }
-    validation_check(diagnostics, document.root);
-    if (diagnostics->errors == 0 && !build(config, document.root))
-        diagnostics_file(diagnostics, "out of memory");
-    if (diagnostics->errors == 0 &&
-        access_read(&config->access, document_member(document.root, "listen")) != STDIO_BUS_OK)
-        diagnostics_file(diagnostics, "cannot read \"listen\": %s", strerror(errno));
+    read_document(config, document.root, diagnostics);
     document_free(&document);
 }
 
@@ -289,5 +295,21 @@ int config_read_text(struct config *config, const char *text, size_t len, const 
 
     *config = (struct config){.limits = LIMITS_DEFAULT};
     read_text(config, slice_of(text, len), &diagnostics);
+    return finish(config, &diagnostics);
+}
+
+int config_of_command(struct config *config, const struct command_line *line,
+                      diagnostics_fn *report, void *user_data)
+{
+    struct diagnostics diagnostics = {
+        .name = "command line", .report = report, .user_data = user_data};
+    struct json_value *root = command_line_document(line);
+
+    *config = (struct config){.limits = LIMITS_DEFAULT};
+    if (root == NULL)
+        diagnostics_file(&diagnostics, "out of memory");
+    else
+        read_document(config, root, &diagnostics);
+    free(root);
     return finish(config, &diagnostics);
 }

@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "config/access.h"
+#include "config/command_line.h"
 #include "config/diagnostics.h"
 #include "config/pool_mode.h"
 #include "framing/framing.h"
@@ -53,6 +54,11 @@ int config_read_fd(struct config *config, int fd, const char *name, diagnostics_
 /* The same from memory. */
 int config_read_text(struct config *config, const char *text, size_t len, const char *name,
                      diagnostics_fn *report, void *user_data);
+
+/* The same without a file: a pool of the command line's command, under the same rules and with the
+ * same warnings, which name the key alone: "command line: command: cannot run ...". */
+int config_of_command(struct config *config, const struct command_line *line,
+                      diagnostics_fn *report, void *user_data);
 
 /* A zeroed config is fine. */
 void config_free(struct config *config);

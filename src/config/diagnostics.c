@@ -43,13 +43,22 @@ void diagnostics_syntax(struct diagnostics *diagnostics, const struct document_e
     report(diagnostics, true, error->at, error->path, error->text);
 }
 
+/* A value that is in no file is named by its key. */
+static void name_value(char path[DOCUMENT_PATH_MAX], const struct json_value *value)
+{
+    if (value->at.line > 0)
+        document_path(path, DOCUMENT_PATH_MAX, value);
+    else
+        snprintf(path, DOCUMENT_PATH_MAX, "%.*s", (int)value->key.len, value->key.data);
+}
+
 void diagnostics_value(struct diagnostics *diagnostics, const struct json_value *value,
                        const char *format, ...)
 {
     char problem[PROBLEM_MAX], path[DOCUMENT_PATH_MAX];
     va_list args;
 
-    document_path(path, sizeof path, value);
+    name_value(path, value);
     va_start(args, format);
     vsnprintf(problem, sizeof problem, format, args);
     va_end(args);
@@ -62,7 +71,7 @@ void diagnostics_warn(struct diagnostics *diagnostics, const struct json_value *
     char problem[PROBLEM_MAX], path[DOCUMENT_PATH_MAX];
     va_list args;
 
-    document_path(path, sizeof path, member);
+    name_value(path, member);
     va_start(args, format);
     vsnprintf(problem, sizeof problem, format, args);
     va_end(args);

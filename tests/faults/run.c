@@ -345,8 +345,6 @@ static bool is_named(const char *log, const struct fault *fault)
     case FAULT_getaddrinfo:
         return strstr(log, fault->error == EAI_SYSTEM ? strerror(ENOMEM)
                                                       : gai_strerror(fault->error)) != NULL;
-    case FAULT_confstr: /* no standard path, and so no command */
-        return strstr(log, strerror(ENOENT)) != NULL;
     case FAULT_lstat: /* the file exists, as bind finds */
     case FAULT_unlink:
         if (fault->error == ENOENT && strstr(log, strerror(EADDRINUSE)) != NULL)

@@ -17,20 +17,21 @@ enum setup_mode { SETUP_UNIX, SETUP_TCP, SETUP_STDIO };
  * @DIR@ for the daemon's directory. All zero: one worker of one pool, reached by a Unix socket. */
 struct setup {
     enum setup_mode mode;
-    const char *address;      /* of --tcp; NULL: 127.0.0.1:0 */
-    const char *config;       /* the whole configuration file; NULL: made of the next members */
-    const char *pools;        /* the elements of "pools"; NULL: one pool */
-    unsigned instances;       /* of the only pool, "pool"; 0 means 1 */
-    const char *args;         /* of the only pool: the elements of "args" */
-    const char *limits;       /* members of "limits" */
-    const char *members;      /* further members at the top: "'strict':true" */
-    const char *arguments[8]; /* further command line words, up to a NULL */
-    const char *config_path;  /* --config names this file instead */
-    bool config_by_fd;        /* --config-fd instead of --config */
-    bool default_mode;        /* no --stdio */
-    bool no_wait;             /* daemon_start does not wait until the daemon listens */
-    bool closed;              /* start it with stdin and stdout closed */
-    bool without_dev;         /* with an empty /dev: where harness_can_empty_dev() */
+    const char *address;       /* of --tcp; NULL: 127.0.0.1:0 */
+    const char *config;        /* the whole configuration file; NULL: made of the next members */
+    const char *pools;         /* the elements of "pools"; NULL: one pool */
+    unsigned instances;        /* of the only pool, "pool"; 0 means 1 */
+    const char *args;          /* of the only pool: the elements of "args" */
+    const char *limits;        /* members of "limits" */
+    const char *members;       /* further members at the top: "'strict':true" */
+    const char *arguments[12]; /* further command line words, up to a NULL */
+    const char *config_path;   /* --config names this file instead */
+    bool config_by_fd;         /* --config-fd instead of --config */
+    bool no_config;            /* neither: the arguments end with a command */
+    bool default_mode;         /* no --stdio */
+    bool no_wait;              /* daemon_start does not wait until the daemon listens */
+    bool closed;               /* start it with stdin and stdout closed */
+    bool without_dev;          /* with an empty /dev: where harness_can_empty_dev() */
     bool dirty;   /* start it with ignored and blocked signals and one descriptor more */
     int stdin_fd; /* stdio mode: use this instead of a pipe; 0: a pipe */
     int stdout_fd;

@@ -121,12 +121,12 @@ void setup_command(const struct setup *setup, const struct daemon *daemon, struc
         snprintf(number, sizeof number, "%d", CONFIG_FD);
         add_word(command, "--config-fd");
         add_word(command, number);
-    } else {
+    } else if (!setup->no_config) {
         add_word(command, "--config");
         add_word(command, setup->config_path != NULL ? setup->config_path : daemon->config_path);
     }
     add_mode(command, setup, daemon);
-    for (size_t i = 0; i < 8 && setup->arguments[i] != NULL; i++)
+    for (size_t i = 0; i < COUNT(setup->arguments) && setup->arguments[i] != NULL; i++)
         add_expanded(command, daemon, setup->arguments[i]);
     point_at_words(command);
 }

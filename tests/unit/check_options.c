@@ -8,6 +8,7 @@
 #include <sys/un.h>
 
 #include "base/error.h"
+#include "cli/help.h"
 #include "run_tests.h"
 
 #define COUNT(array) (sizeof array / sizeof((array)[0]))
@@ -20,7 +21,7 @@ static char problem[256];
 static int parse(const char *const words[])
 {
     static char storage[ARGS_MAX][512];
-    char *argv[ARGS_MAX + 1];
+    static char *argv[ARGS_MAX + 1];
     int argc = 1;
 
     argv[0] = storage[0];
@@ -88,6 +89,29 @@ START_TEST(test_config_fd)
     EXPECT_OK("--config-fd", "0", "--unix", "s");
     ck_assert_int_eq(options.config_fd, 0);
     EXPECT_OK("--config-fd", "0", "--check-config");
+}
+END_TEST
+
+START_TEST(test_command)
+{
+    EXPECT_OK("--", "npx", "--help", "--");
+    ck_assert_int_eq(options.action, ACTION_RUN);
+    ck_assert_int_eq(options.mode, BUS_LISTEN_STDIO);
+    ck_assert_str_eq(options.line.words[0], "npx");
+    ck_assert_str_eq(options.line.words[1], "--help");
+    ck_assert_str_eq(options.line.words[2], "--");
+    ck_assert_ptr_null(options.line.words[3]);
+    ck_assert(options.line.one_client && options.line.protocol == NULL);
+    ck_assert(options.line.clients == NULL && options.line.instances == NULL);
+    EXPECT_OK("--unix=s", "--protocol=mcp", "--clients=sticky", "--instances=007", "--", "a");
+    ck_assert(!options.line.one_client);
+    ck_assert_str_eq(options.line.protocol, "mcp");
+    ck_assert_str_eq(options.line.clients, "sticky");
+    ck_assert_str_eq(options.line.instances, "007");
+    EXPECT_OK("--check-config", "--strict", "--", "a");
+    ck_assert_int_eq(options.action, ACTION_CHECK_CONFIG);
+    EXPECT_OK("--config", "c");
+    ck_assert_ptr_null(options.line.words);
 }
 END_TEST
 
@@ -256,8 +280,9 @@ START_TEST(test_help)
     static const char *const names[] = {
         "--config PATH", "--config-fd N",  "--stdio",         "--unix PATH",
         "--tcp HOST",    "--check-config", "--log-level",     "-h, --help",
-        "-V, --version", "--framing NAME", "--log-file PATH", "--connect PATH|HOST:PORT"};
-    const char *line = options_help(), *end;
+        "-V, --version", "--framing NAME", "--log-file PATH", "--connect PATH|HOST:PORT",
+        "-- COMMAND",    "--protocol",     "--clients KIND",  "--instances N"};
+    const char *line = help_text(), *end;
 
     for (size_t i = 0; i < COUNT(names); i++)
         ck_assert_msg(strstr(line, names[i]) != NULL, "%s is not in the help", names[i]);
@@ -268,7 +293,10 @@ START_TEST(test_help)
 END_TEST
 
 #define HELP "; see stdio_bus --help"
-#define REQUIRED "--config PATH or --config-fd N is required" HELP
+#define REQUIRED "--config PATH, --config-fd N or -- COMMAND is required" HELP
+#define NO_COMMAND "-- needs a command: -- COMMAND ARG..."
+#define AFTER ": a command stands after --" HELP
+#define OF_COMMAND " is for a command after --; a configuration has it as a key of a pool"
 #define NO_FD "--config-fd: must be the number of an open descriptor"
 #define CONFIGURED "--connect takes no configuration, the daemon has one"
 #define IPV6 "--tcp: an IPv6 address needs brackets, as in [::1]:8080"
@@ -298,12 +326,27 @@ static const struct {
     {"unknown option -x" HELP, {"-x"}},
     {"unknown option -hV" HELP, {"-hV"}},
     {"unknown option -config" HELP, {"-config", "c"}},
-    {"unknown option --" HELP, {"--"}},
     {"unknown option --" HELP, {"--="}},
     {"unknown option --a\\x0ab" HELP, {"--a\nb"}},
-    {"unexpected argument \"c.json\"" HELP, {"c.json"}},
-    {"unexpected argument \"-\"" HELP, {"--config", "c", "-"}},
-    {"unexpected argument \"\"" HELP, {""}},
+    {"unexpected argument \"c.json\"" AFTER, {"c.json"}},
+    {"unexpected argument \"-\"" AFTER, {"--config", "c", "-"}},
+    {"unexpected argument \"\"" AFTER, {""}},
+    {NO_COMMAND, {"--"}},
+    {NO_COMMAND, {"--", "", "a"}},
+    {NO_COMMAND, {"--config", "c", "--"}},
+    {"--config and a command after -- exclude each other", {"--config", "c", "--", "cat"}},
+    {"--config-fd and a command after -- exclude each other", {"--config-fd=3", "--", "cat"}},
+    {"--connect takes no command, the daemon has one", {"--connect", "s", "--", "cat"}},
+    {"--protocol" OF_COMMAND, {"--config", "c", "--protocol", "mcp"}},
+    {"--clients" OF_COMMAND, {"--clients=sticky", "--config", "c"}},
+    {"--instances" OF_COMMAND, {"--connect", "s", "--instances", "2"}},
+    {"--instances" OF_COMMAND, {"--instances", "2"}},
+    {"--protocol: must be mcp, acp or lsp", {"--protocol", "MCP", "--", "cat"}},
+    {"--clients: must be shared, sticky or exclusive", {"--clients=", "--", "cat"}},
+    {"--instances: must be a number from 1 to 1024", {"--instances", "0", "--", "cat"}},
+    {"--instances: must be a number from 1 to 1024", {"--instances", "1025", "--", "cat"}},
+    {"--instances: must be a number from 1 to 1024", {"--instances", "2x", "--", "cat"}},
+    {"--instances needs a value: --instances N", {"--instances"}},
     {"--config needs a value: --config PATH", {"--config"}},
     {"--config-fd needs a value: --config-fd N", {"--config-fd"}},
     {"--unix needs a value: --unix PATH", {"--unix"}},
@@ -365,6 +408,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_defaults);
     tcase_add_test(tcase, test_both_ways_to_give_a_value);
     tcase_add_test(tcase, test_config_fd);
+    tcase_add_test(tcase, test_command);
     tcase_add_test(tcase, test_actions);
     tcase_add_test(tcase, test_unix);
     tcase_add_test(tcase, test_tcp);

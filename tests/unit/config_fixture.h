@@ -3,6 +3,7 @@
 #define CHECK_CONFIG_FIXTURE_H
 
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,6 +67,18 @@ static inline void expect_command(const char *command, const char *members, cons
 
     snprintf(text, sizeof text, POOL, command, members);
     expect_text(text, expected);
+}
+
+/* The report that the program is not in PATH. Static. */
+static inline const char *not_in_path(const char *at, const char *name, int error, const char *path)
+{
+    static char text[2048];
+
+    snprintf(text, sizeof text,
+             "E %s: cannot run \"%s\", looked up in PATH: %s; if \"command -v %s\" in a terminal "
+             "prints a path, write that; PATH is \"%s\"\n",
+             at, name, strerror(error), name, path);
+    return text;
 }
 
 #endif

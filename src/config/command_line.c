@@ -1,0 +1,82 @@
+#include "build_config.h"
+
+#include "config/command_line.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/pool_mode.h"
+
+#define VALUES_MAX 10 /* beside the arguments */
+
+/* Adds a child in front of the others. */
+static struct json_value *add(struct json_value **unused, struct json_value *parent,
+                              const char *key, enum json_type type, const char *text)
+{
+    struct json_value *value = (*unused)++;
+
+    *value = (struct json_value){
+        .type = type,
+        .text = slice_of(text, strlen(text)),
+        .parent = parent,
+        .key = slice_of(key, strlen(key)),
+        .next = parent->first,
+    };
+    parent->first = value;
+    parent->count++;
+    return value;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+/* Where one client is all that there will be, no process is kept for another one. Without a
+ * protocol nothing tells which messages of a shared process are for the client. */
+static void add_mode(struct json_value **unused, struct json_value *pool,
+                     const struct command_line *line)
+{
+    bool plain = line->protocol == NULL && line->clients == NULL && line->instances == NULL;
+    const char *instances = line->instances;
+    struct pool_mode mode;
+
+    if (line->protocol != NULL)
+        add(unused, pool, "protocol", JSON_STRING, line->protocol);
+    if (line->clients != NULL)
+        add(unused, pool, "clients", JSON_STRING, line->clients);
+    else if (plain && line->one_client)
+        add(unused, pool, "clients", JSON_STRING, "exclusive");
+    pool_mode_read(&mode, pool);
+    if (line->one_client && mode.spare > 0)
+        add(unused, pool, "spare", JSON_NUMBER, "0");
+    if (instances == NULL)
+        instances = mode.clients == CLIENTS_EXCLUSIVE ? COMMAND_LINE_INSTANCES : "1";
+    add(unused, pool, "instances", JSON_NUMBER, instances);
+}
+
+struct json_value *command_line_document(const struct command_line *line)
+{
+    struct json_value *root, *pools, *pool, *args, *unused;
+    size_t count = 0;
+
+    do
+        count++;
+    while (line->words[count] != NULL);
+    root = calloc(VALUES_MAX + count, sizeof *root);
+    if (root == NULL)
+        return NULL;
+    root->type = JSON_OBJECT;
+    unused = root + 1;
+    pools = add(&unused, root, "pools", JSON_ARRAY, "");
+    pool = add(&unused, pools, "", JSON_OBJECT, "");
+    add(&unused, pool, "id", JSON_STRING, base_name(line->words[0]));
+    add(&unused, pool, "command", JSON_STRING, line->words[0]);
+    args = add(&unused, pool, "args", JSON_ARRAY, "");
+    while (--count > 0)
+        add(&unused, args, "", JSON_STRING, line->words[count])->index = count - 1;
+    add_mode(&unused, pool, line);
+    return root;
+}
