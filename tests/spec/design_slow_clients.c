@@ -160,6 +160,7 @@ TEST(design_origin_of_slow_clients_waits_alone)
     if (stalled == NULL)
         return;
     ask_for_notes(stalled, "s", NOTES);
+    ck_assert(wait_fd(stalled->in, POLLIN, deadline_usual()));
     client_pid(client_connect(daemon), "1", NULL);
     daemon_wait_log(daemon, "client=1.*slow_client_timeout_sec");
     for (size_t i = 0; i < COUNT(late); i++) {
@@ -198,6 +199,7 @@ TEST(design_connections_without_token_take_no_turns)
     if (stalled == NULL)
         return;
     ask_for_notes(stalled, "s", NOTES);
+    ck_assert(wait_fd(stalled->in, POLLIN, deadline_usual()));
     client_send(other, "{'token':'word'}");
     client_pid(other, "1", NULL);
     daemon_wait_log(daemon, "client=1.*slow_client_timeout_sec");
