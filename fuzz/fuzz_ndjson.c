@@ -19,6 +19,7 @@ static struct scanner body_scanner;
 struct verdicts {
     uint64_t digest;
     size_t messages, consumed;
+    size_t dropped;      /* of a line that is not at its end yet */
     const char *problem; /* the stream ended with this */
     size_t max_long;     /* longer lines are cut; 0: none */
 };
@@ -206,7 +207,7 @@ static void cut_line(struct framing_state *state, char *buffer, size_t start, si
         return;
     kept = framing_ndjson.cut(state, buffer + start, len);
     EXPECT(kept <= len && kept <= SCANNER_KEPT_MAX && state->cut, "%zu bytes of %zu", kept, len);
-    verdicts->consumed += len - kept;
+    verdicts->dropped += len - kept;
     *end = start + kept;
 }
 
@@ -251,7 +252,8 @@ static bool read_frames(struct framing_state *state, char *buffer, size_t *start
         }
         EXPECT(frame.consumed > 0 && frame.consumed <= input.len, "consumed %zu", frame.consumed);
         *start += frame.consumed;
-        verdicts->consumed += frame.consumed;
+        verdicts->consumed += verdicts->dropped + frame.consumed;
+        verdicts->dropped = 0;
     }
 }
 
