@@ -366,6 +366,8 @@ void ends_excuse(struct ends *ends, int end)
             continue;
         if (sent->fate == OPEN)
             sent->fate = EXCUSED;
+        if (ends->deserted == 0)
+            ends->deserted_ms = world.now_ms;
         ends->deserted++; /* or one whose error was about another with the same id */
     }
 }
@@ -472,11 +474,13 @@ static void check_last_words(const struct ends *ends, int request)
     }
 }
 
-/* More requests of those who are gone than are remembered: the late answer to one of them may be
- * taken for that to another with the same id, and that one's for a third's. */
+/* More requests of those who are gone than are remembered, or for longer: the late answer to one of
+ * them may be taken for that to another with the same id, and that one's for a third's. */
 static bool too_many_deserted(const struct ends *ends)
 {
-    return ends->deserted > ends->limits->max_pending_requests;
+    return ends->deserted > ends->limits->max_pending_requests ||
+           (ends->deserted > 0 &&
+            world.now_ms - ends->deserted_ms >= (int64_t)ends->limits->abandoned_id_sec * 1000);
 }
 
 /* About a message without a readable id. */

@@ -80,9 +80,10 @@ struct ends {
     int client_count;
     struct sent sent[ENDS_SENT_MAX];
     int sent_count, answer_count;
-    size_t deserted;    /* requests whose asker is gone, at most */
-    bool patience_lost; /* so much time has passed that time limits may be over */
-    bool strict;        /* no error line is ever sent */
+    size_t deserted;     /* requests whose asker is gone, at most */
+    int64_t deserted_ms; /* the time of the first */
+    bool patience_lost;  /* so much time has passed that time limits may be over */
+    bool strict;         /* no error line is ever sent */
     bool traces;
 };
 
