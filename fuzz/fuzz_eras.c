@@ -2,10 +2,12 @@
  * probes, subscriptions and cancellations of clients that come and go; answers, notices, log
  * messages and deaths of workers.
  *
- * A process hears of one era alone. An answer goes to its asker under the asker's id; a notice of a
- * subscription to the subscriber, and only while it is open; a log message to the only client that
- * can have caused it. A server that has answered a stateless request with a result is never taken
- * for one that refuses them. When all have left, the tables are empty. */
+ * What the server serves is decided by the daemon's own probe of a stateless process, that is, by
+ * its answer, silence or exit, and by nothing that clients send or are answered. No stateless
+ * message of a client is delivered before. A process hears of one era alone. An answer goes to its
+ * asker under the asker's id; a notice of a subscription to the subscriber, and only while it is
+ * open; a log message to the only client that can have caused it. When all have left, the tables
+ * are empty. */
 #include "build_config.h"
 
 #include "router/router.h"
@@ -46,6 +48,7 @@ struct actor {
     struct peer *peer; /* NULL: a client that is not connected */
     bool pending;
     enum era era; /* a worker: of its process */
+    bool asked;   /* a worker: the probe was sent */
     enum kind kind;
     unsigned id; /* of its last message */
     char text[TEXT_MAX];
@@ -67,7 +70,8 @@ struct run {
     struct actor clients[CLIENTS], workers[WORKERS];
     struct asked asked[ASKED_MAX];
     unsigned asked_count, serial;
-    bool served, traces;
+    enum era_support verdict;
+    bool traces;
 };
 
 static bool is_worker(const struct run *run, const struct actor *actor)
@@ -164,6 +168,7 @@ static void delivered_to_worker(struct run *run, const struct actor *from, struc
         return;
     }
     heard(worker, from->kind == HANDSHAKE ? ERA_HANDSHAKE : ERA_STATELESS, text);
+    EXPECT(from->kind == HANDSHAKE || run->verdict == ERA_SERVED, "before the verdict: %s", text);
     value_after(seen, text, "\"id\":");
     asked = find_seen(run, worker, seen);
     EXPECT(asked == NULL, "one id twice: %s", text);
@@ -198,7 +203,6 @@ static void delivered_to_client(struct run *run, const struct actor *worker, con
     }
     if (strstr(worker->text, "subscriptionId") != NULL && asked->kind == LISTEN)
         EXPECT(strstr(strstr(text, "subscriptionId"), expected) != NULL, "%s", text);
-    run->served = run->served || (worker->era == ERA_STATELESS && strstr(text, "result") != NULL);
     forget(run, asked);
 }
 
@@ -215,27 +219,37 @@ static void dropped(struct run *run, const struct actor *worker)
     if (asked == NULL)
         return;
     EXPECT(asked->asker == NULL, "an answer was dropped that is waited for: %s", worker->text);
-    run->served = run->served ||
-                  (worker->era == ERA_STATELESS && strstr(worker->text, "result") != NULL);
     forget(run, asked);
+}
+
+struct reading {
+    struct scanner scanner;
+    struct message_scratch scratch;
+    struct message message;
+};
+
+/* The message lives as long as the line and the reading. */
+static struct message *read_line(struct reading *reading, const char *line, size_t len)
+{
+    struct scanner *scanner = &reading->scanner;
+
+    scanner_reset(scanner);
+    EXPECT(scanner_run(scanner, line, len) == SCAN_MESSAGE, "%s", line);
+    EXPECT(message_from_scan(&reading->message, slice_of(line, len), &scanner->fields,
+                             &reading->scratch) == MESSAGE_OK,
+           "%s", line);
+    return &reading->message;
 }
 
 static void decide(struct run *run, struct actor *from)
 {
     size_t len = strlen(from->text);
     char *line = fuzz_copy(from->text, len), text[2 * TEXT_MAX];
-    struct message_scratch scratch;
-    struct scanner scanner;
-    struct message message;
+    struct reading reading;
     struct decision decision;
 
     from->pending = false;
-    scanner_reset(&scanner);
-    EXPECT(scanner_run(&scanner, line, len) == SCAN_MESSAGE, "%s", from->text);
-    EXPECT(message_from_scan(&message, slice_of(line, len), &scanner.fields, &scratch) ==
-               MESSAGE_OK,
-           "%s", from->text);
-    decision_begin(&decision, &run->router, from->peer, &message);
+    decision_begin(&decision, &run->router, from->peer, read_line(&reading, line, len));
     if (is_worker(run, from))
         to_client(&decision);
     else
@@ -261,8 +275,23 @@ static void decide(struct run *run, struct actor *from)
         dropped(run, from);
     }
     EXPECT(from->pending == peer_held(from->peer), "held, or not");
-    EXPECT(!run->served || run->eras[1].support == ERA_SERVED, "it serves the stateless era");
     free(line);
+}
+
+/* As bus/probe.c does. */
+static void send_probes(struct run *run)
+{
+    unsigned i;
+
+    for (i = 0; i < WORKERS; i++) {
+        struct actor *worker = &run->workers[i];
+
+        if (!worker->peer->probed || worker->asked)
+            continue;
+        EXPECT(run->verdict == ERA_UNKNOWN, "a needless probe");
+        heard(worker, ERA_STATELESS, "probe");
+        worker->asked = true;
+    }
 }
 
 static void settle(struct run *run)
@@ -270,6 +299,9 @@ static void settle(struct run *run)
     struct peer *peer;
     int count = 0;
 
+    EXPECT(run->eras[1].support == run->verdict, "verdict %d, not %d", (int)run->eras[1].support,
+           (int)run->verdict);
+    send_probes(run);
     while ((peer = waiting_next_released(&run->router)) != NULL) {
         struct actor *actor = actor_of(run, peer);
 
@@ -277,6 +309,7 @@ static void settle(struct run *run)
         if (actor->pending)
             decide(run, actor);
     }
+    send_probes(run);
 }
 
 /* --- events --- */
@@ -301,6 +334,14 @@ static void client_leaves(struct run *run, struct actor *client)
     client->pending = false;
 }
 
+/* The process has shown that its server does not serve the stateless era, unless another one has
+ * shown that it does. */
+static void refuse(struct run *run)
+{
+    if (run->verdict == ERA_UNKNOWN)
+        run->verdict = ERA_REFUSED;
+}
+
 static void worker_dies(struct run *run, struct actor *worker)
 {
     unsigned i;
@@ -309,8 +350,10 @@ static void worker_dies(struct run *run, struct actor *worker)
         if (run->asked[i - 1].answerer == worker)
             forget(run, &run->asked[i - 1]);
     }
-    worker->pending = false;
+    worker->pending = worker->asked = false;
     worker->era = ERA_NONE;
+    if (worker->peer->probed && !list_empty(&worker->peer->bindings))
+        refuse(run);
     departure_worker(&run->router, worker->peer, unanswered, NULL);
     EXPECT(worker->peer->pool == &run->eras[0], "it keeps its era");
     waiting_worker_available(&run->router, worker->peer, PEER_READY);
@@ -391,6 +434,40 @@ static void worker_answers(struct run *run, struct actor *worker)
     decide(run, worker);
 }
 
+static void probe_answered(struct run *run, struct actor *worker)
+{
+    static const struct {
+        const char *line;
+        bool serves;
+    } answers[] = {
+        {"{\"id\":1,\"result\":{}}\n", true},
+        {"{\"id\":1,\"error\":{\"code\":-32022}}\n", true},
+        {"{\"id\":1,\"error\":{\"code\":-32602}}\n", false},
+        {"{\"id\":null,\"error\":{}}\n", false},
+    };
+    unsigned what = tape_below(&run->tape, sizeof answers / sizeof answers[0]);
+    const char *line = answers[what].line;
+    struct reading reading;
+    bool ready;
+
+    if (answers[what].serves)
+        run->verdict = ERA_SERVED;
+    else
+        refuse(run);
+    ready = eras_probe_answered(&run->router, worker->peer,
+                                read_line(&reading, line, strlen(line)));
+    EXPECT(ready == (run->verdict == ERA_SERVED), "ready, or not");
+    if (ready)
+        waiting_worker_available(&run->router, worker->peer, PEER_READY);
+}
+
+static void probe_expires(struct run *run, struct actor *worker)
+{
+    refuse(run);
+    eras_probe_expired(&run->router, worker->peer);
+    EXPECT(list_empty(&worker->peer->bindings), "a client waits for it");
+}
+
 static void worker_event(struct run *run, struct actor *worker)
 {
     unsigned what = tape_below(&run->tape, 8);
@@ -398,6 +475,11 @@ static void worker_event(struct run *run, struct actor *worker)
 
     if (what == 0) {
         worker_dies(run, worker);
+    } else if (worker->asked && worker->peer->probed && what > 2) {
+        if (what == 3)
+            probe_expires(run, worker);
+        else
+            probe_answered(run, worker);
     } else if (worker->pending) {
         return;
     } else if (what == 1) {
@@ -425,6 +507,7 @@ static void begin(struct run *run)
                      stateless = pool_mode_of_stateless(&mode);
     unsigned i;
 
+    run->verdict = ERA_UNKNOWN;
     run->limits = (struct limits)LIMITS_DEFAULT;
     router_init(&run->router, &run->limits, &key);
     group_init(&run->eras[0], slice_of("p", 1), &mode);

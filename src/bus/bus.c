@@ -178,8 +178,10 @@ static void act_on_notes(struct stdio_bus *bus)
 
     if (bus->router.demand && bus->phase < BUS_PHASE_DRAINING)
         preempt_processes(bus);
-    if (bus->router.demand)
+    if (bus->router.demand) {
+        workers_probe(bus);
         workers_supply(bus);
+    }
     if (bus->router.answered_last)
         clients_end_answered(bus);
     bus->router.answered_last = bus->end_noted = false;

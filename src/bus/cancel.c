@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "bus/deliver.h"
 #include "router/deadlines.h"
-#include "router/eras.h"
 #include "router/waiting.h"
 
 /* How a request is cancelled: what stands before and after its id. */
@@ -74,13 +73,8 @@ void cancel_requests_of(struct stdio_bus *bus, struct peer *client)
 
     list_each(&client->asked, node, following) {
         const struct request *request = list_entry(node, struct request, in_asker);
-        struct group *pool = request->answerer->pool;
 
-        if (pool->mode.clients == CLIENTS_EXCLUSIVE)
-            continue;
-        if (eras_is_probe(request))
-            eras_unanswered(pool); /* not cancelled: its answer counts for later clients */
-        else
+        if (request->answerer->pool->mode.clients != CLIENTS_EXCLUSIVE)
             cancel(bus, request);
     }
 }

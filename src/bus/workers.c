@@ -10,10 +10,10 @@
 #include "bus/first_answer.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
+#include "bus/probe.h"
 #include "bus/replay.h"
 #include "process/pool.h"
 #include "router/departure.h"
-#include "router/eras.h"
 #include "router/shares.h"
 #include "router/waiting.h"
 
@@ -177,6 +177,31 @@ static void on_message_in_replay(struct endpoint *from, const struct message *me
 
 static const struct stream_handler replay_stream_handler = WORKER_HANDLER(on_message_in_replay);
 
+static void on_message_in_probe(struct endpoint *from, const struct message *message)
+{
+    struct worker *worker = list_entry(from, struct worker, stream.endpoint);
+
+    if (!message_is_response(message)) {
+        deliver_message(from, message);
+        return;
+    }
+    worker->stream.handler = &stream_handler;
+    probe_take_answer(worker, message);
+}
+
+static const struct stream_handler probe_stream_handler = WORKER_HANDLER(on_message_in_probe);
+
+static void probe(struct worker *worker)
+{
+    if (probe_begin(worker))
+        worker->stream.handler = &probe_stream_handler;
+}
+
+void workers_probe(struct stdio_bus *bus)
+{
+    workers_each(bus, probe);
+}
+
 /* --- reports of the worker itself --- */
 
 static void on_available(struct worker *worker, enum peer_availability availability)
@@ -205,10 +230,6 @@ static void report_unanswered(void *user_data, const struct request *request)
     struct message_id id = request->asker_id;
     char text[64];
 
-    if (eras_is_probe(request)) {
-        deliver_error(to, id, JSONRPC_METHOD_NOT_FOUND, ERAS_NO_DISCOVER);
-        return;
-    }
     log_warn(bus->log, to->context, "its pending request (id %s) is discarded: the worker exited",
              log_escape(text, sizeof text, id.text));
     deliver_error(to, id, JSONRPC_SERVER_ERROR, "worker exited before answering");
@@ -222,6 +243,7 @@ static void on_gone(struct worker *worker)
 
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->stream.endpoint.hold_timer);
     bus_read_clock(bus);
+    probe_process_ended(worker);
     expected = departure_worker(&bus->router, peer, report_unanswered, bus);
     replay_process_ended(worker);
     if (expected)
@@ -290,6 +312,7 @@ static int create_pool(struct stdio_bus *bus, const struct pool_config *config)
         timer_init(&worker->stream.endpoint.hold_timer, deliver_hold_expired,
                    &worker->stream.endpoint);
         timer_init(&worker->replay, replay_expired, worker);
+        timer_init(&worker->probe, probe_expired, worker);
     }
     return STDIO_BUS_OK;
 }

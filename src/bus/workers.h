@@ -14,6 +14,9 @@ int workers_start(struct stdio_bus *bus);
 /* Lets the running workers take messages, now that all have been started. */
 void workers_serve(struct stdio_bus *bus);
 
+/* Asks stateless processes which era their server serves, where that is not known. */
+void workers_probe(struct stdio_bus *bus);
+
 /* Starts and ends processes of exclusive pools, after the router's demand may have changed. */
 void workers_supply(struct stdio_bus *bus);
 

@@ -155,10 +155,10 @@ static size_t count_wanted(const struct pool *pool)
     return wanted + !list_empty(&stateless->waiting); /* they will share it */
 }
 
-/* Nothing that the process may still answer can show that its server serves the era. */
+/* A late answer could show that the server serves the era. */
 static bool is_refused(const struct group *era, const struct peer *worker)
 {
-    return era->support == ERA_REFUSED && list_empty(&worker->answering);
+    return era->support == ERA_REFUSED && !worker->probed;
 }
 
 /* Of the processes that clients may share and that have none, one is kept for the next client. */

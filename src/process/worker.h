@@ -71,7 +71,8 @@ struct worker {
     enum worker_after_end after_end;
     struct restart_policy restart;
     struct timer deadline;
-    struct timer replay; /* its owner's (bus/replay.h) */
+    struct timer replay, probe; /* its owner's (bus/replay.h, bus/probe.h) */
+    bool probe_sent;            /* likewise */
 };
 
 /* Prepares a zeroed worker whose number, pool, program, options and bus are set: STOPPED.

@@ -23,8 +23,10 @@ static struct peer *find_unbound(const struct group *pool, size_t *may_come, boo
         if (worker->availability == PEER_FAILED)
             continue;
         *any_left = true;
-        if (!eras_may_serve(pool, worker))
+        if (!eras_may_serve(pool, worker)) {
+            *may_come += eras_ends(worker);
             continue;
+        }
         count = affinity_count(worker);
         if (exclusive && count > 0)
             continue;
@@ -74,7 +76,7 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
         decision->from->hold_expired = false; /* the wait for a worker is over, in time */
         if (affinity_add(decision->from, worker) != STDIO_BUS_OK)
             return NULL;
-        worker->pool = pool;
+        eras_join_worker(pool, worker);
         return worker;
     }
     if (!any_left) {

@@ -3,6 +3,7 @@
 #include "router/eras.h"
 
 #include "router/affinity.h"
+#include "router/waiting.h"
 #include "json/number.h"
 
 #define STATELESS_CODES_LAST (-32020)
@@ -30,54 +31,11 @@ static bool is_stateless(const struct decision *decision)
     return !decision->asks && decision->from->stateless;
 }
 
-bool eras_is_probe(const struct request *request)
-{
-    return request->extras != NULL && request->extras->kind == EXTRAS_PROBES;
-}
-
-static bool has_probe(const struct peer *client, const struct group *stateless)
-{
-    const struct list_node *node;
-
-    for (node = client->asked.head.next; node != &client->asked.head; node = node->next) {
-        const struct request *request = list_entry(node, struct request, in_asker);
-
-        if (eras_is_probe(request) && request->answerer->pool == stateless)
-            return true;
-    }
-    return false;
-}
-
-/* The client begins with the handshake after all. If its probe was not answered, the server may be
- * one that is silent; then the client does not keep the process, whose place it may need itself. */
-static void turn_away(struct peer *client, struct group *stateless)
-{
-    struct peer *worker = affinity_worker(client, stateless);
-
-    if (worker == NULL || stateless->support == ERA_SERVED)
-        return;
-    if (has_probe(client, stateless))
-        eras_unanswered(stateless);
-    affinity_remove(client, worker);
-}
-
 void eras_choose(struct decision *decision)
 {
-    struct group *handshake = decision->pool, *stateless = handshake->other_era;
-
     decision->from->stateless = is_stateless(decision);
-    if (decision->from->stateless) {
-        decision->pool = stateless;
-        return;
-    }
-    if (decision->kind == REQUEST_INITIALIZES)
-        turn_away(decision->from, stateless);
-}
-
-void eras_unanswered(struct group *stateless)
-{
-    if (stateless->support == ERA_UNKNOWN)
-        stateless->support = ERA_REFUSED;
+    if (decision->from->stateless)
+        decision->pool = decision->pool->other_era;
 }
 
 bool eras_refuse(struct decision *decision)
@@ -85,7 +43,8 @@ bool eras_refuse(struct decision *decision)
     if (decision->pool->support != ERA_REFUSED)
         return false;
     if (decision->kind == REQUEST_PROBES)
-        decision_refuse(decision, JSONRPC_METHOD_NOT_FOUND, ERAS_NO_DISCOVER);
+        decision_refuse(decision, JSONRPC_METHOD_NOT_FOUND,
+                        "the server does not know server/discover; it begins with initialize");
     else
         decision_refuse(decision, MCP_UNSUPPORTED_VERSION,
                         "the server serves no protocol version without initialize");
@@ -113,6 +72,12 @@ static bool is_busy(const struct peer *worker)
     return false;
 }
 
+/* The answer to its probe is all that the process waits for. */
+static bool is_awaited(const struct peer *worker)
+{
+    return worker->probed && worker->pool->support == ERA_UNKNOWN;
+}
+
 struct peer *eras_least_busy(const struct group *group)
 {
     struct peer *found = NULL, *fresh = NULL;
@@ -123,7 +88,8 @@ struct peer *eras_least_busy(const struct group *group)
         struct peer *worker = group->workers[i];
 
         own += worker->pool == group;
-        if (worker->availability != PEER_READY || !eras_may_serve(group, worker))
+        if (!eras_may_serve(group, worker) ||
+            (worker->availability != PEER_READY && !is_awaited(worker)))
             continue;
         if (worker->pool != group) {
             fresh = worker;
@@ -145,77 +111,74 @@ struct peer *eras_least_busy(const struct group *group)
 /* --- what the server serves --- */
 
 /* MCP: these codes are known to servers of the stateless era alone. */
-static bool is_stateless_code(const struct decision *decision)
+static bool is_stateless_error(const struct message *answer)
 {
-    const struct scan_field *field = &decision->fields.at[ERROR_CODE];
+    struct param_fields fields;
     struct decimal decimal;
     int64_t code;
 
-    if (!param_fields_has(&decision->fields, ERROR_CODE) || field->type != SCAN_NUMBER)
+    param_fields_find(&fields, answer->bytes, 0);
+    if (!param_fields_has(&fields, ERROR_CODE) || fields.at[ERROR_CODE].type != SCAN_NUMBER)
         return false;
-    decimal_read(&decimal, param_fields_raw(decision->message->bytes, field));
+    decimal_read(&decimal, param_fields_raw(answer->bytes, &fields.at[ERROR_CODE]));
     return decimal_integer(&decimal, &code) && code >= STATELESS_CODES_FIRST &&
            code <= STATELESS_CODES_LAST;
 }
 
-/* Some client waits for more than the answer to a probe. */
-static bool has_work(const struct peer *worker)
+/* The process serves no client. Those that wait for it look elsewhere. */
+static void give_up(struct router *router, struct peer *worker)
 {
-    const struct list_node *node;
-
-    for (node = worker->answering.head.next; node != &worker->answering.head; node = node->next) {
-        const struct request *request = list_entry(node, struct request, in_answerer);
-
-        if (request->state == REQUEST_ACTIVE && !eras_is_probe(request))
-            return true;
-    }
-    return false;
+    affinity_clear_worker(worker);
+    worker->client_left = true;
+    waiting_release_all(router, &router->waiting_for_worker);
+    router->demand = true;
 }
 
-/* The processes that were tried with a probe alone have no clients any more: they may end. */
 static void refuse_era(struct router *router, struct group *stateless)
 {
     size_t i;
 
     stateless->support = ERA_REFUSED;
     for (i = 0; i < stateless->count; i++) {
-        struct peer *worker = stateless->workers[i];
-
-        if (worker->pool != stateless || has_work(worker))
-            continue;
-        affinity_clear_worker(worker);
-        worker->client_left = true;
+        if (stateless->workers[i]->pool == stateless)
+            give_up(router, stateless->workers[i]);
     }
-    router->demand = true;
 }
 
-void eras_answered(struct decision *decision, const struct request *request)
+void eras_join_worker(struct group *group, struct peer *worker)
 {
-    struct group *stateless = decision->pool;
-
-    if (stateless->support == ERA_SERVED)
+    if (worker->pool == group)
         return;
-    if (decision->message->has_result)
-        stateless->support = ERA_SERVED;
-    else if (eras_is_probe(request)) {
-        param_fields_find(&decision->fields, decision->message->bytes, 0);
-        if (is_stateless_code(decision))
-            stateless->support = ERA_SERVED;
-        else
-            refuse_era(decision->router, stateless);
-    }
+    worker->pool = group;
+    if (group->support != ERA_UNKNOWN)
+        return;
+    worker->probed = true;
+    worker->availability = PEER_ABSENT;
 }
 
-/* Nothing but probes can have made the process exit. */
-static bool is_only_probed(const struct peer *worker)
+bool eras_probe_answered(struct router *router, struct peer *worker, const struct message *answer)
 {
-    const struct list_node *node = worker->answering.head.next;
+    struct group *stateless = worker->pool;
 
-    for (; node != &worker->answering.head; node = node->next) {
-        if (!eras_is_probe(list_entry(node, struct request, in_answerer)))
-            return false;
+    worker->probed = false;
+    worker->client_left = worker->client_left || list_empty(&worker->bindings);
+    router->demand = true;
+    if (stateless->support == ERA_SERVED)
+        return true;
+    if (!answer->has_result && !is_stateless_error(answer)) {
+        refuse_era(router, stateless);
+        return false;
     }
-    return !list_empty(&worker->answering);
+    stateless->support = ERA_SERVED;
+    return true;
+}
+
+void eras_probe_expired(struct router *router, struct peer *worker)
+{
+    if (worker->pool->support == ERA_UNKNOWN)
+        refuse_era(router, worker->pool);
+    else
+        give_up(router, worker);
 }
 
 bool eras_worker_ended(struct router *router, struct peer *worker)
@@ -226,9 +189,11 @@ bool eras_worker_ended(struct router *router, struct peer *worker)
     if (!stateless->stateless)
         return false;
     excused = stateless->support != ERA_SERVED;
-    if (stateless->support == ERA_UNKNOWN && is_only_probed(worker))
+    /* Without a client the daemon may have ended it. */
+    if (stateless->support == ERA_UNKNOWN && !list_empty(&worker->bindings))
         refuse_era(router, stateless);
     affinity_clear_worker(worker);
+    worker->probed = false;
     worker->pool = stateless->other_era;
     return excused;
 }

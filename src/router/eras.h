@@ -9,8 +9,6 @@
 
 #include "router/decision.h"
 
-#define ERAS_NO_DISCOVER "the server does not know server/discover; it begins with initialize"
-
 /* Makes two groups the eras of one pool. */
 void eras_join(struct group *handshake, struct group *stateless);
 
@@ -35,15 +33,27 @@ static inline bool eras_economize(const struct group *group)
  * one more while all of them are busy, on up to half of the pool's workers. NULL: none is there. */
 struct peer *eras_least_busy(const struct group *group);
 
-/* An answer to a request that was the first, or a probe: does the server serve this era? */
-void eras_answered(struct decision *decision, const struct request *request);
+/* --- what the server serves --- */
 
-/* A server/discover to a server that may not know it. */
-bool eras_is_probe(const struct request *request);
+/* A worker gets its first client, or one more: it is of the client's group now. While it is not
+ * known whether the server serves the stateless era, a stateless worker is `probed` before it takes
+ * messages: the daemon sends a server/discover of its own (bus/probe.h), and its clients wait. That
+ * alone decides, so that no client can make others believe anything of the server. */
+void eras_join_worker(struct group *group, struct peer *worker);
 
-/* A client leaves before its probe was answered, or begins with initialize after one: the server
- * does not know the stateless era, unless an answer still comes. */
-void eras_unanswered(struct group *stateless);
+/* The answer has come. Returns whether the worker takes messages now. If not, the clients of the
+ * stateless era are refused. */
+bool eras_probe_answered(struct router *router, struct peer *worker, const struct message *answer);
+
+/* No answer has come in time: the server does not serve the stateless era, unless the answer still
+ * comes. */
+void eras_probe_expired(struct router *router, struct peer *worker);
+
+/* Whether the process of another era ends soon: its server does not serve that one. */
+static inline bool eras_ends(const struct peer *worker)
+{
+    return worker->pool->support != ERA_SERVED;
+}
 
 /* The worker's process has ended. Returns whether that is no failure: the process was tried with
  * the stateless era, and ended for that. */

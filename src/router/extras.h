@@ -42,8 +42,6 @@ struct extras_link {
 enum extras_kind {
     EXTRAS_ORDINARY,
     EXTRAS_SUBSCRIBES, /* MCP subscriptions/listen: open until it ends */
-    EXTRAS_PROBES,     /* MCP server/discover, while it is unknown whether the server has it */
-    EXTRAS_TRIES,      /* another request of the stateless era, likewise */
     EXTRAS_PROMPTS,    /* ACP session/prompt: a turn of the session */
     EXTRAS_MAKES_TASK, /* MCP: with params.task */
     EXTRAS_FETCHES,    /* MCP tasks/result */

@@ -51,6 +51,7 @@ struct peer {
     struct list loading;   /* a worker: extras of requests that load a session, oldest first */
     bool stateless;        /* a client: its last request is of MCP's stateless era */
     struct list tasks;     /* a client: those it owns, oldest first; a worker: those it runs */
+    bool probed;           /* a worker: the daemon asks which era it serves (router/eras.h) */
     bool client_left;      /* a client of this process has disconnected: its sessions are unknown */
     size_t given_up;       /* requests that were abandoned and not answered: they may still run */
     uint64_t broadcast;    /* the last binding that has got the message which is offered again */
@@ -74,7 +75,7 @@ struct peer {
 /* A worker whose process has had no client. */
 static inline bool peer_is_fresh(const struct peer *worker)
 {
-    return list_empty(&worker->bindings) && !worker->client_left;
+    return list_empty(&worker->bindings) && !worker->client_left && !worker->probed;
 }
 
 static inline bool peer_held(const struct peer *peer)

@@ -168,16 +168,9 @@ static enum extras_kind kind_of(const struct decision *decision)
         return EXTRAS_INITIALIZES;
     if (decision->kind == REQUEST_PROMPTS && decision->nested_id.data != NULL)
         return EXTRAS_PROMPTS;
-    if (!decision->pool->stateless)
-        return EXTRAS_ORDINARY;
-    if (decision->kind == REQUEST_SUBSCRIBES)
+    if (decision->kind == REQUEST_SUBSCRIBES && decision->pool->stateless)
         return EXTRAS_SUBSCRIBES;
-    if (decision->pool->support == ERA_SERVED)
-        return EXTRAS_ORDINARY;
-    /* A server may refuse a probe that names no version for that reason. */
-    return decision->kind == REQUEST_PROBES && param_fields_has(&decision->fields, PARAM_VERSION)
-               ? EXTRAS_PROBES
-               : EXTRAS_TRIES;
+    return EXTRAS_ORDINARY;
 }
 
 static struct needs find_needs(const struct decision *decision)

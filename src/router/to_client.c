@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "router/affinity.h"
-#include "router/eras.h"
 #include "router/handshake.h"
 #include "router/record.h"
 #include "router/rewrite.h"
@@ -111,9 +110,7 @@ __attribute__((noinline)) static bool answer_extras(struct decision *decision,
         return false;
     if (extras->kind == EXTRAS_FETCHES)
         task_messages_fetched(decision, request);
-    else if (extras->kind != EXTRAS_ORDINARY)
-        eras_answered(decision, request);
-    if (extras->kind == EXTRAS_SUBSCRIBES)
+    else if (extras->kind == EXTRAS_SUBSCRIBES)
         rewrite_edit_subscription(decision, request);
     else if (extras->kind == EXTRAS_INITIALIZES &&
              handshake_note_answer(affinity_handshake(decision->from), decision->message) !=
@@ -152,8 +149,6 @@ static inline struct request *answered(struct decision *decision)
                              "response to a request of a client that is gone");
         else
             decision_discard(decision, ACTION_DROP, "response to a request that was given up");
-        if (request->extras != NULL && request->extras->kind != EXTRAS_ORDINARY)
-            eras_answered(decision, request);
         decision->from->given_up--;
         waiting_late_answer(router, request);
     } else {

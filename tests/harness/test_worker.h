@@ -6,7 +6,8 @@
  *   --exit CODE          exits at once
  *   --crash-once FILE    makes FILE and exits with 1; runs if FILE exists already
  *   --on-sigterm MODE    as the method on_sigterm
- *   --discover WHAT      of server/discover: "exit" (with 1), "error" (-32601) or "silence"
+ *   --discover WHAT      of server/discover: "exit" (with 1), "error" (-32601) or "silence";
+ *                        "odd-exit" and so on: only if it has params.odd
  *   --stay               does not exit at the end of its input
  *   --say HEX            writes these bytes at start
  *   --framing NAME       content-length or length: of all that it reads and writes but the bytes

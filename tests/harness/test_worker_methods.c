@@ -425,6 +425,8 @@ static void do_environment(struct worker *worker, const struct request *request)
 static void do_discover(struct worker *worker, const struct request *request)
 {
     const char *what = worker->discover != NULL ? worker->discover : "";
+    if (strncmp(what, "odd-", 4) == 0)
+        what = param(request, "odd").data != NULL ? what + 4 : "";
     if (strcmp(what, "exit") == 0)
         _exit(1);
     if (strcmp(what, "error") == 0) {

@@ -67,7 +67,7 @@ TEST_ROWS(agents_eras_server_without_the_stateless_one, COUNT(refusals))
               .limits = "'max_restarts':0");
     struct client *a = client_connect(daemon), *b = client_connect(daemon);
     probe(a, "'p'");
-    client_error(a, "'p'", -32601, row == 0 ? "server/discover" : "unknown");
+    client_error(a, "'p'", -32601, "server/discover");
     for (int i = 0; i < 3; i++) {
         probe(b, "'p'");
         client_error(b, "'p'", -32601, "server/discover");
@@ -80,12 +80,34 @@ TEST_ROWS(agents_eras_server_without_the_stateless_one, COUNT(refusals))
     ck_assert_uint_eq(daemon_count_log(daemon, "started"), 3);
 }
 
+static const char *const oddities[] = {"odd-exit", "odd-error", "odd-silence"};
+
+/* What the server does with a client's own probe says nothing about the server. */
+TEST_ROWS(agents_eras_odd_probe_denies_nothing_to_others, COUNT(oddities))
+{
+    struct daemon *daemon =
+        START(.pools = test_format(MCP(3, ",'args':['--discover','%s']"), oddities[row]));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    client_send(a, "{'id':'p','method':'server/discover','params':{" ERA ",'odd':1}}");
+    if (row == 0)
+        client_error(a, "'p'", -32000, "worker exited");
+    else if (row == 1)
+        client_error(a, "'p'", -32601, "unknown");
+    client_send(a, "{'id':1,'method':'initialize','params':{}}");
+    client_result(a, "1");
+    client_close(a);
+    stateless_pid(b, "1");
+}
+
+#define SILENT(instances) MCP(instances, ",'request_timeout_sec':1,'args':['--discover','silence']")
+
 TEST(agents_eras_server_that_is_silent)
 {
-    struct daemon *daemon = START(.pools = MCP(3, ",'args':['--discover','silence']"));
+    struct daemon *daemon = START(.pools = SILENT(3));
     struct client *a = client_connect(daemon), *b = client_connect(daemon);
     probe(a, "'p'");
     client_send(a, "{'id':1,'method':'initialize','params':{}}");
+    client_error(a, "'p'", -32601, "server/discover");
     client_result(a, "1");
     probe(b, "'p'");
     client_error(b, "'p'", -32601, "server/discover");
@@ -95,13 +117,26 @@ TEST(agents_eras_server_that_is_silent)
 /* As the official library probes: by a connection of its own. */
 TEST(agents_eras_client_leaves_a_silent_server)
 {
-    struct daemon *daemon = START(.pools = MCP(3, ",'args':['--discover','silence']"));
+    struct daemon *daemon = START(.pools = SILENT(3));
     struct client *a = client_connect(daemon), *b = client_connect(daemon);
     probe(a, "'p'");
     client_close(a);
     daemon_wait_log(daemon, "disconnected");
     probe(b, "'p'");
     client_error(b, "'p'", -32601, "server/discover");
+}
+
+/* A client of the other era waits for the only process, however short its time is. */
+TEST(agents_eras_silent_server_makes_way)
+{
+    struct daemon *daemon = START(.pools = MCP(1, ",'request_timeout_sec':1,'busy_timeout_sec':0,"
+                                                  "'args':['--discover','silence']"));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    probe(a, "'p'");
+    daemon_wait_log(daemon, "asked whether");
+    client_request(b, "1", NULL, "echo", NULL);
+    client_error(a, "'p'", -32601, "server/discover");
+    client_result(b, "1");
 }
 
 TEST(agents_eras_subscriptions_stay_open)

@@ -47,6 +47,32 @@ static void end_process(struct peer *worker)
     departure_worker(&router, worker, note_unanswered, NULL);
 }
 
+/* As bus/probe.c does. */
+static void answer_probe(struct peer *worker, const char *text)
+{
+    char line[200];
+    struct message_scratch scratch;
+    struct scanner scanner;
+    struct message message;
+    size_t i, len = (size_t)snprintf(line, sizeof line, "%s\n", text);
+
+    for (i = 0; i < len; i++)
+        line[i] = line[i] == '\'' ? '"' : line[i];
+    scanner_reset(&scanner);
+    ck_assert_int_eq(scanner_run(&scanner, line, len), SCAN_MESSAGE);
+    ck_assert_int_eq(message_from_scan(&message, slice_of(line, len), &scanner.fields, &scratch),
+                     MESSAGE_OK);
+    ck_assert(worker->probed && worker->availability == PEER_ABSENT);
+    if (eras_probe_answered(&router, worker, &message))
+        waiting_worker_available(&router, worker, PEER_READY);
+}
+
+static void expire_probe(struct peer *worker)
+{
+    ck_assert(worker->probed);
+    eras_probe_expired(&router, worker);
+}
+
 /* --- the era of a message, of a process --- */
 
 TEST(eras_have_processes_of_their_own)
@@ -149,6 +175,7 @@ TEST(eras_exclusive_for_both)
     struct peer *a = add_client(), *b = add_client();
 
     add_eras(3, CLIENTS_EXCLUSIVE);
+    stateless->support = ERA_SERVED;
     expect_unchanged(a, CALL("1"), &workers[0]);
     expect_unchanged(b, CALL("1"), &workers[1]);
     expect_unchanged(&workers[0], "{'id':1,'result':{}}", a);
@@ -171,84 +198,98 @@ static const struct {
     const char *answer;
     enum era_support support;
 } answers[] = {
-    {"{'id':2,'result':{'supportedVersions':[]}}", ERA_SERVED},
-    {"{'id':2,'error':{'code':-32601,'message':'m'}}", ERA_REFUSED},
-    {"{'id':2,'error':{'code':-32602,'message':'m'}}", ERA_REFUSED},
-    {"{'id':2,'error':{'message':'m'}}", ERA_REFUSED},
-    {"{'id':2,'error':{'code':'-32022'}}", ERA_REFUSED},
-    {"{'id':2,'error':{'code':-32022,'message':'m'}}", ERA_SERVED},
-    {"{'id':2,'error':{'message':'m','code':-3.2021e4}}", ERA_SERVED},
+    {"{'id':1,'result':{'supportedVersions':[]}}", ERA_SERVED},
+    {"{'id':1,'error':{'code':-32601,'message':'m'}}", ERA_REFUSED},
+    {"{'id':1,'error':{'code':-32602,'message':'m'}}", ERA_REFUSED},
+    {"{'id':null,'error':{'message':'m'}}", ERA_REFUSED},
+    {"{'id':1,'error':{'code':'-32022'}}", ERA_REFUSED},
+    {"{'id':1,'error':{'code':-32022,'message':'m'}}", ERA_SERVED},
+    {"{'id':1,'error':{'message':'m','code':-3.2021e4}}", ERA_SERVED},
 };
 
-TEST_ROWS(eras_probe_is_answered, sizeof answers / sizeof answers[0])
+static const char *const first_messages[] = {(PROBE("'p'")), (CALL("'p'"))};
+
+/* Of the first client's messages the worker sees none before. */
+TEST_ROWS(eras_probe_is_answered, 2 * sizeof answers / sizeof answers[0])
 {
     struct peer *a = add_client(), *b = add_client();
+    const char *first = first_messages[row % 2];
 
+    row /= 2;
     add_eras(3, CLIENTS_STICKY);
-    ck_assert_ptr_eq(give(a, PROBE("'p'"))->decision.to, &workers[2]);
-    ck_assert_ptr_eq(give(&workers[2], answers[row].answer)->decision.to, a);
+    expect_action(give(a, first), ACTION_HOLD);
+    ck_assert(workers[2].probed && router.demand);
+    expect_action(give(b, CALL("'c'")), ACTION_HOLD); /* at the same process */
+    ck_assert_ptr_eq(affinity_worker(b, stateless), &workers[2]);
+    answer_probe(&workers[2], answers[row].answer);
     ck_assert_int_eq(stateless->support, answers[row].support);
+    expect_released(a);
     if (answers[row].support == ERA_REFUSED) {
         ck_assert(router.demand && list_empty(&workers[2].bindings));
+        expect_refused(give(a, first), "initialize");
+        expect_released(b);
         expect_refused_era(b);
+    } else {
+        ck_assert_ptr_eq(give(a, first)->decision.to, &workers[2]);
     }
 }
 
-/* A bad probe of one client ends no call of another one. */
-TEST(eras_refused_probe_leaves_a_running_request)
+/* The process is of the stateless era, although its client has left. */
+TEST(eras_client_leaves_before_the_probe_is_answered)
 {
     struct peer *a = add_client(), *b = add_client();
 
     add_eras(1, CLIENTS_STICKY);
-    give(b, CALL("1"));
-    give(a, PROBE("'p'"));
-    give(&workers[0], "{'id':4,'error':{'code':-32602,'message':'m'}}");
-    ck_assert_int_eq(stateless->support, ERA_REFUSED);
-    ck_assert_ptr_eq(affinity_worker(b, stateless), &workers[0]);
-    expect(give(&workers[0], "{'id':2,'result':{}}"), b, "{'id':1,'result':{}}");
+    give(a, CALL("1"));
+    leave(a);
+    expect_action(give(b, INITIALIZE), ACTION_HOLD);
+    answer_probe(&workers[0], "{'id':1,'result':{}}");
+    expect_released(b);
+    expect_action(give(b, INITIALIZE), ACTION_HOLD);
+    expect_none_released();
+    ck_assert_ptr_eq(give(add_client(), CALL("1"))->decision.to, &workers[0]);
+}
+
+/* A client's own messages show nothing, whatever the server makes of them. */
+TEST(eras_answers_to_clients_decide_nothing)
+{
+    struct peer *a = add_client();
+
+    add_served(2);
+    give(a, PROBE("1"));
+    give(&workers[1], "{'id':2,'error':{'code':-32601,'message':'m'}}");
+    give(a, PROBE("2"));
+    give(a, INITIALIZE);
+    give(a, PROBE("3"));
+    end_process(&workers[1]);
     ck_assert_int_eq(stateless->support, ERA_SERVED);
 }
 
-/* A probe without a version, or initialize with one. */
-TEST(eras_of_half_messages)
+/* initialize with a version is of the handshake era. */
+TEST(eras_initialize_that_names_a_version)
 {
     struct peer *a = add_client();
 
     add_eras(2, CLIENTS_STICKY);
-    give(a, "{'id':1,'method':'server/discover'}");
-    give(&workers[1], "{'id':2,'error':{'code':-32602,'message':'m'}}");
-    ck_assert_int_eq(stateless->support, ERA_UNKNOWN);
     ck_assert_ptr_eq(give(a, "{'id':3,'method':'initialize'," META "}")->decision.to, &workers[0]);
 }
 
-/* The only place is the client's own. */
+/* The only place is wanted by a client of the other era, whose time does not run meanwhile. */
 TEST(eras_silent_server_with_one_process)
 {
-    struct peer *a = add_client();
+    struct peer *a = add_client(), *b = add_client();
 
     add_eras(1, CLIENTS_STICKY);
     give(a, PROBE("'p'"));
-    expect_action(give(a, INITIALIZE), ACTION_HOLD);
+    expect_action(give(b, INITIALIZE), ACTION_HOLD);
+    expire_probe(&workers[0]);
     ck_assert_int_eq(stateless->support, ERA_REFUSED);
-    ck_assert(list_empty(&workers[0].bindings));
+    expect_released(a);
+    expect_refused(give(a, PROBE("'p'")), "server/discover");
     end_process(&workers[0]);
     waiting_worker_available(&router, &workers[0], PEER_READY);
-    expect_released(a);
-    expect_unchanged(a, INITIALIZE, &workers[0]);
-}
-
-/* An error to another request says nothing. */
-TEST(eras_error_to_another_request)
-{
-    struct peer *a = add_client();
-
-    add_eras(2, CLIENTS_STICKY);
-    give(a, CALL("1"));
-    give(&workers[1], "{'id':2,'error':{'code':-32601,'message':'m'}}");
-    ck_assert_int_eq(stateless->support, ERA_UNKNOWN);
-    give(a, CALL("1"));
-    give(&workers[1], "{'id':4,'result':{}}");
-    ck_assert_int_eq(stateless->support, ERA_SERVED);
+    expect_released(b);
+    expect_unchanged(b, INITIALIZE, &workers[0]);
 }
 
 TEST(eras_process_that_exits_on_the_probe)
@@ -258,33 +299,75 @@ TEST(eras_process_that_exits_on_the_probe)
     add_eras(2, CLIENTS_STICKY);
     give(a, PROBE("'p'"));
     ck_assert(departure_worker(&router, &workers[1], note_unanswered, NULL));
+    ck_assert_str_eq(reported, "");
+    expect_released(a);
     expect_refused_era(a);
 }
 
-/* Another client's request may be the reason. It is no crash all the same. */
-TEST(eras_process_that_exits_on_more_than_the_probe)
+/* Its client has left, and the daemon has ended it. */
+TEST(eras_process_that_was_ended_decides_nothing)
 {
     struct peer *a = add_client();
 
-    add_eras(2, CLIENTS_STICKY);
+    add_eras(2, CLIENTS_EXCLUSIVE);
     give(a, PROBE("'p'"));
-    give(a, CALL("1"));
-    ck_assert(departure_worker(&router, &workers[1], note_unanswered, NULL));
+    ck_assert(workers[0].probed);
+    leave(a);
+    ck_assert(departure_worker(&router, &workers[0], note_unanswered, NULL));
     ck_assert_int_eq(stateless->support, ERA_UNKNOWN);
+    ck_assert(peer_is_fresh(&workers[0]));
+}
+
+/* Each client has a process, and the answer of one is enough to refuse all. */
+TEST(eras_exclusive_server_that_refuses)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    add_eras(3, CLIENTS_EXCLUSIVE);
+    expect_action(give(a, CALL("1")), ACTION_HOLD);
+    expect_action(give(b, CALL("1")), ACTION_HOLD);
+    ck_assert(workers[0].probed && workers[1].probed);
+    answer_probe(&workers[1], "{'id':1,'error':{'code':-32601,'message':'m'}}");
+    expect_released(a);
+    expect_refused(give(a, CALL("1")), "initialize");
+    expect_released(b);
+    expect_refused(give(b, CALL("1")), "initialize");
+    answer_probe(&workers[0], "{'id':1,'error':{'code':-32601,'message':'m'}}");
+    expect_unchanged(a, INITIALIZE, &workers[2]);
+}
+
+/* One process is silent, another one answers. */
+TEST(eras_exclusive_process_that_is_silent)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    add_eras(3, CLIENTS_EXCLUSIVE);
+    give(a, CALL("1"));
+    give(b, CALL("1"));
+    answer_probe(&workers[1], "{'id':1,'result':{}}");
+    expect_released(a);
+    expect_action(give(a, CALL("1")), ACTION_HOLD);
+    expect_released(b);
+    expect_unchanged(b, CALL("1"), &workers[1]);
+    expire_probe(&workers[0]);
+    expect_released(a);
+    expect_unchanged(a, CALL("1"), &workers[2]);
 }
 
 /* A late answer corrects it. */
 TEST(eras_silence)
 {
-    struct peer *a = add_client();
+    struct peer *a = add_client(), *b = add_client();
 
     add_eras(3, CLIENTS_STICKY);
     give(a, PROBE("'p'"));
-    expect_unchanged(a, INITIALIZE, &workers[0]);
-    ck_assert_int_eq(stateless->support, ERA_REFUSED);
+    expire_probe(&workers[2]);
+    expect_released(a);
+    expect_refused_era(a);
     leave(a);
-    expect_action(give(&workers[2], "{'id':2,'result':{}}"), ACTION_DROP);
+    answer_probe(&workers[2], "{'id':1,'result':{}}");
     ck_assert_int_eq(stateless->support, ERA_SERVED);
+    ck_assert_ptr_eq(give(b, CALL("1"))->decision.to, &workers[2]);
 }
 
 /* --- subscriptions, log messages --- */

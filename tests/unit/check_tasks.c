@@ -379,6 +379,7 @@ TEST(tasks_of_the_stateless_era_are_content)
     group_init(&pools[0], slice_of("p", 1), &mode);
     group_init(&pools[1], slice_of("p", 1), &mode);
     eras_join(&pools[0], &pools[1]);
+    pools[1].support = ERA_SERVED;
     router_add_pool(&router, &pools[0]);
     router_add_pool(&router, &pools[1]);
     ck_assert_int_eq(router_add_worker(&router, worker, &pools[0]), STDIO_BUS_OK);
