@@ -101,6 +101,20 @@ static void note_got(struct worker *worker, const struct wire_header *header, co
     worker_note(worker, record);
 }
 
+/* MCP: the daemon asks whether the server serves the stateless era. */
+static bool answer_probe(struct worker *worker, const char *line, size_t len)
+{
+    static const char probe[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"server/discover\",";
+    static const char answer[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
+    size_t start = worker->out.len;
+
+    if (!wire_stateless || len < sizeof probe - 1 || memcmp(line, probe, sizeof probe - 1) != 0)
+        return false;
+    text_add(&worker->out, answer, sizeof answer - 1);
+    wire_frame(&worker->out, start);
+    return true;
+}
+
 static void handle_line(struct worker *worker, const char *line, size_t len)
 {
     struct wire_header header;
@@ -117,6 +131,8 @@ static void handle_line(struct worker *worker, const char *line, size_t len)
         worker_obey(worker, &header);
     } else if (wire_parse_cancel(id, line, len)) {
         worker_cancelled(worker, id);
+    } else if (answer_probe(worker, line, len)) {
+        return;
     } else if (!wire_parse_error(&error, line, len)) {
         note_bad(worker, line, len, "not a message");
     } else if (!worker_refused(worker, &error)) {
