@@ -39,6 +39,16 @@ static inline bool list_linked(const struct list_node *node)
     return node->next != NULL;
 }
 
+static inline size_t list_count(const struct list *list)
+{
+    const struct list_node *node;
+    size_t count = 0;
+
+    for (node = list->head.next; node != &list->head; node = node->next)
+        count++;
+    return count;
+}
+
 static inline void list_append(struct list *list, struct list_node *node)
 {
     ASSERT(!list_linked(node) && list->head.prev != NULL);

@@ -265,6 +265,7 @@ static void on_finished(struct worker *worker)
 
     listeners_descriptor_freed(bus);
     release_origin(worker);
+    waiting_worker_free(&bus->router, &worker->stream.endpoint.peer);
     bus->router.demand = true;
     bus->end_noted = true;
 }

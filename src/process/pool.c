@@ -130,28 +130,18 @@ static bool is_dormant(const struct worker *worker)
            worker->after_end != WORKER_STAYS_STOPPED;
 }
 
-static size_t count(const struct list *peers)
-{
-    const struct list_node *node;
-    size_t found = 0;
-
-    for (node = peers->head.next; node != &peers->head; node = node->next)
-        found++;
-    return found;
-}
-
 /* How many processes that no client has had there should be. */
 static size_t count_wanted(const struct pool *pool)
 {
     const struct group *stateless = pool->group.other_era;
-    size_t wanted = pool->group.mode.spare + count(&pool->group.waiting);
+    size_t wanted = pool->group.mode.spare + list_count(&pool->group.waiting);
 
     if (pool->group.mode.clients != CLIENTS_EXCLUSIVE)
         return pool->group.count;
     if (stateless == NULL)
         return wanted;
     if (stateless->mode.clients == CLIENTS_EXCLUSIVE)
-        return wanted + count(&stateless->waiting);
+        return wanted + list_count(&stateless->waiting);
     return wanted + !list_empty(&stateless->waiting); /* they will share it */
 }
 
@@ -187,11 +177,9 @@ void pool_supply(struct pool *pool)
 {
     size_t wanted = count_wanted(pool);
     struct list_node *node, *following;
-    bool presses;
 
     if (pool->group.mode.clients != CLIENTS_EXCLUSIVE && pool->group.other_era == NULL)
         return;
-    presses = shares_press(&pool->group);
     /* There are too many when clients leave while they wait, or while their crashed process is to
      * be started again. */
     list_each(&pool->workers, node, following) {
@@ -210,7 +198,8 @@ void pool_supply(struct pool *pool)
         if (wanted > 0 && is_dormant(worker)) {
             worker_handle(worker, WORKER_DEADLINE);
             wanted--;
-        } else if (presses) {
+        } else if (worker->state == WORKER_STOPPING &&
+                   shares_press(&pool->group, peer_of(worker))) {
             worker_handle(worker, WORKER_HURRY);
         }
     }

@@ -36,7 +36,7 @@ size_t pool_starts(const struct pool *pool);
 
 /* In a pool that is exclusive or has two eras: starts the processes that clients wait for and the
  * spare ones, and retires those that no client needs any more. Those that end are hurried
- * where a claim waits. */
+ * where clients wait for them (shares_press). */
 void pool_supply(struct pool *pool);
 
 #endif

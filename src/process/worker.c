@@ -14,6 +14,9 @@
  * process group to follow it. */
 #define GRACE_MS 2000
 
+/* Before SIGTERM and again before SIGKILL, if hurried: programs may end with their input. */
+#define HURRY_MS 1000
+
 static struct log *log_of(const struct worker *worker)
 {
     return worker->transport->log;
@@ -108,6 +111,7 @@ int worker_start(struct worker *worker)
         return STDIO_BUS_ERR;
     worker->output_ended = false;
     worker->after_end = WORKER_RESTARTS;
+    worker->hurried = false;
     options.handler = worker->host->stream;
     options.fd_in = process.fd_from;
     options.fd_out = process.fd_to;
@@ -182,11 +186,13 @@ static void end_output(struct worker *worker)
 /* SIGTERM, and the end of stdin once the queue is written: some programs end at that alone. */
 static void terminate(struct worker *worker)
 {
+    int64_t drain_ms = (int64_t)worker->transport->limits->drain_timeout_sec * 1000;
+
     worker->state = WORKER_STOPPING;
     worker->host->available(worker, PEER_ABSENT);
     child_terminate(&worker->child);
     connection_end_output(&worker->stream.connection);
-    start_deadline(worker, (int64_t)worker->transport->limits->drain_timeout_sec * 1000);
+    start_deadline(worker, worker->hurried && drain_ms > HURRY_MS ? HURRY_MS : drain_ms);
 }
 
 void worker_check_exit(struct worker *worker)
@@ -289,16 +295,15 @@ static void stopping_retire(struct worker *worker)
     restart_forget(&worker->restart);
 }
 
-/* Not before SIGTERM, and without drain_timeout_sec. */
+/* SIGTERM and SIGKILL come sooner. */
 static void stopping_hurry(struct worker *worker)
 {
-    if (worker->child.pid == 0 || worker->after_end != WORKER_WAITS_FOR_CLIENT)
+    if (worker->child.pid == 0 || worker->after_end != WORKER_WAITS_FOR_CLIENT || worker->hurried)
         return;
-    if (worker->child.signalled == CHILD_NOT_SIGNALLED)
-        terminate(worker);
+    worker->hurried = true;
     if (worker->deadline.deadline_ms >
-        stdio_bus_event_loop_now_ms(worker->transport->loop) + GRACE_MS)
-        start_deadline(worker, GRACE_MS);
+        stdio_bus_event_loop_now_ms(worker->transport->loop) + HURRY_MS)
+        start_deadline(worker, HURRY_MS);
 }
 
 static void stopped_retire(struct worker *worker)

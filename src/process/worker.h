@@ -30,7 +30,7 @@ enum worker_event {
     WORKER_DEADLINE,     /* the state's time is up; STOPPED: start again */
     WORKER_STOP,         /* the bus is shutting down */
     WORKER_RETIRE,       /* no client needs it any more: not restarted before one does */
-    WORKER_HURRY,        /* a client has a claim to its place: a retired process ends soon */
+    WORKER_HURRY,        /* a client waits for its place: a retired process ends soon */
 };
 
 /* What follows the end of its process. */
@@ -68,6 +68,7 @@ struct worker {
     struct child child;
     bool executed; /* exec has succeeded at least once */
     bool output_ended;
+    bool hurried; /* after WORKER_HURRY, until the next start */
     enum worker_after_end after_end;
     struct restart_policy restart;
     struct timer deadline;

@@ -22,12 +22,7 @@ struct peer *affinity_worker(const struct peer *client, const struct group *pool
 
 size_t affinity_count(const struct peer *worker)
 {
-    const struct list_node *node;
-    size_t count = 0;
-
-    for (node = worker->bindings.head.next; node != &worker->bindings.head; node = node->next)
-        count++;
-    return count;
+    return list_count(&worker->bindings);
 }
 
 int affinity_add(struct peer *client, struct peer *worker)

@@ -7,30 +7,37 @@
 #include "router/eras.h"
 #include "router/shares.h"
 
+/* The workers of a pool, before one is chosen. */
+struct supply {
+    size_t free;     /* take messages, and have no client */
+    size_t may_come; /* the same, and those that may before a client leaves */
+    bool any_left;
+};
+
 /* Among the workers that take messages, the one with the fewest clients, and none for an exclusive
- * pool. NULL: *may_come says how many may come before a client leaves. */
-static struct peer *find_unbound(const struct group *pool, size_t *may_come, bool *any_left)
+ * pool; or NULL. */
+static struct peer *find_unbound(const struct group *pool, struct supply *supply)
 {
     bool exclusive = pool->mode.clients == CLIENTS_EXCLUSIVE;
     size_t fewest = SIZE_MAX, count, i;
     struct peer *found = NULL;
 
-    *may_come = 0;
-    *any_left = false;
+    *supply = (struct supply){0};
     for (i = 0; i < pool->count; i++) {
         struct peer *worker = pool->workers[i];
 
         if (worker->availability == PEER_FAILED)
             continue;
-        *any_left = true;
+        supply->any_left = true;
         if (!eras_may_serve(pool, worker)) {
-            *may_come += eras_ends(worker);
+            supply->may_come += eras_ends(worker);
             continue;
         }
         count = affinity_count(worker);
         if (exclusive && count > 0)
             continue;
-        ++*may_come;
+        supply->may_come++;
+        supply->free += worker->availability == PEER_READY && count == 0;
         if (worker->availability == PEER_READY && count < fewest) {
             found = worker;
             fewest = count;
@@ -61,16 +68,19 @@ static void wait_for_leave(struct decision *decision, struct group *pool)
 struct peer *bind_to_worker(struct decision *decision, struct group *pool)
 {
     const struct group *claimed = eras_claimed(pool);
-    size_t may_come;
-    bool any_left;
-    struct peer *worker = find_unbound(pool, &may_come, &any_left);
+    struct supply supply;
+    struct peer *worker = find_unbound(pool, &supply);
     bool joins = worker != NULL && !peer_is_fresh(worker) &&
                  pool->mode.clients != CLIENTS_EXCLUSIVE;
 
     decision->router->demand = true;
-    if (!joins && decision->from->claim != claimed && shares_claims(claimed) >= may_come) {
-        worker = NULL; /* each of them is for a client with a claim */
-        may_come = 0;
+    if (!joins && decision->from->claim != claimed) {
+        size_t claims = shares_claims(claimed);
+
+        if (claims >= supply.free) /* each of them is for a client with a claim */
+            worker = NULL;
+        if (claims >= supply.may_come)
+            supply.may_come = 0;
     }
     if (worker != NULL) {
         decision->from->hold_expired = false; /* the wait for a worker is over, in time */
@@ -79,12 +89,12 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
         eras_join_worker(pool, worker);
         return worker;
     }
-    if (!any_left) {
+    if (!supply.any_left) {
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
         return NULL;
     }
     shares_claim(decision->router, eras_claimed(pool), decision->from);
-    if (may_come > 0)
+    if (supply.may_come > 0)
         decision_hold(decision, &pool->waiting);
     else
         wait_for_leave(decision, pool);

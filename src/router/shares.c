@@ -112,7 +112,6 @@ void shares_claim(const struct router *router, struct group *pool, struct peer *
     const struct peer_origin *origin = client->origin;
 
     if (client->claim != NULL || origin == NULL || pool->mode.clients != CLIENTS_EXCLUSIVE ||
-        shares_claims(pool) < count_unbound(pool, false) ||
         count_serving(pool, origin) + count_coming_and_going(pool, origin) >=
             share_of_processes(router, pool))
         return;
@@ -128,17 +127,34 @@ void shares_end_claim(struct peer *client)
 
 size_t shares_claims(const struct group *pool)
 {
-    const struct list_node *node;
-    size_t count = 0;
-
-    for (node = pool->claims.head.next; node != &pool->claims.head; node = node->next)
-        count++;
-    return count;
+    return list_count(&pool->claims);
 }
 
-bool shares_press(const struct group *pool)
+/* Whether a client of the origin waits for a worker, and more clients wait than workers come. */
+static bool is_awaited_by(const struct group *pool, const struct peer_origin *origin, size_t coming)
 {
-    return shares_claims(pool) > count_unbound(pool, false);
+    const struct list_node *node;
+
+    if (list_count(&pool->waiting) <= coming)
+        return false;
+    for (node = pool->waiting.head.next; node != &pool->waiting.head; node = node->next) {
+        if (list_entry(node, struct peer, hold)->origin == origin)
+            return true;
+    }
+    return false;
+}
+
+bool shares_press(const struct group *pool, const struct peer *worker)
+{
+    const struct group *other = pool->other_era;
+    size_t coming = count_unbound(pool, false);
+
+    if (shares_claims(pool) > coming)
+        return true;
+    if (worker->origin == NULL)
+        return false;
+    return is_awaited_by(pool, worker->origin, coming) ||
+           (other != NULL && is_awaited_by(other, worker->origin, coming));
 }
 
 void shares_ending(struct peer *worker, struct peer_origin *origin)

@@ -31,8 +31,8 @@ bool shares_left_of_connections(const struct router *router, size_t count,
 /* The share of an origin is 1/(2m) of the workers, and at least one. Against it count the workers
  * that serve clients of the origin, those that served one and still end, and its claims. */
 
-/* The client waits for a worker of the pool. If its origin has less than its share of them, and
- * none comes for it, the next one that is free is the client's (a claim), and no other client's. */
+/* The client waits for a worker of the pool. If its origin has less than its share of them, the
+ * next one that is free is the client's (a claim), whichever clients have waited longer. */
 void shares_claim(const struct router *router, struct group *pool, struct peer *client);
 
 /* The client does not wait any more. */
@@ -41,8 +41,9 @@ void shares_end_claim(struct peer *client);
 /* How many clients have a claim to a worker of the pool. */
 size_t shares_claims(const struct group *pool);
 
-/* Whether claims wait for processes that still end. */
-bool shares_press(const struct group *pool);
+/* Whether the process of the worker, which still ends, is waited for: by claims, or by a client of
+ * the origin of the client that it had. */
+bool shares_press(const struct group *pool, const struct peer *worker);
 
 /* The client leaves the worker, whose process is ending. `origin`, the client's, stays valid until
  * shares_ended. */

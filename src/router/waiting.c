@@ -108,14 +108,19 @@ static void release_in_order(struct router *router, struct list *one, struct lis
     waiting_release_all(router, other);
 }
 
+void waiting_worker_free(struct router *router, const struct peer *worker)
+{
+    waiting_release_all(router, &worker->pool->waiting);
+    if (worker->pool->other_era != NULL)
+        waiting_release_all(router, &worker->pool->other_era->waiting);
+}
+
 void waiting_worker_available(struct router *router, struct peer *worker,
                               enum peer_availability availability)
 {
     worker->availability = availability;
     waiting_release_all(router, &router->waiting_for_worker);
-    waiting_release_all(router, &worker->pool->waiting);
-    if (worker->pool->other_era != NULL)
-        waiting_release_all(router, &worker->pool->other_era->waiting);
+    waiting_worker_free(router, worker);
     if (availability == PEER_READY)
         release_roaming(router, worker);
     if (availability == PEER_FAILED)

@@ -29,6 +29,9 @@ void waiting_expire(struct router *router, struct peer *peer);
 /* The peer is gone: it is on no list any more. */
 void waiting_leave(struct router *router, struct peer *peer);
 
+/* Releases the clients that wait for a worker of this one's pool: one may have a claim now. */
+void waiting_worker_free(struct router *router, const struct peer *worker);
+
 /* The worker takes messages now, will not come back, or is away for a moment. */
 void waiting_worker_available(struct router *router, struct peer *worker,
                               enum peer_availability availability);

@@ -188,6 +188,59 @@ TEST_ROWS(design_process_that_does_not_end_gives_way, 2)
         client_expect_quiet(others[i]);
 }
 
+/* The same for a client that comes back while the process that it had still ends. */
+TEST(design_process_that_does_not_end_gives_way_to_its_own_origin)
+{
+    struct daemon *daemon = START(.pools = EXCLUSIVE_ARGS(1, "'--stay','--on-sigterm','ignore'"),
+                                  .limits = "'drain_timeout_sec':600");
+    struct client *client = client_connect(daemon);
+    long pid = client_pid(client, "1", NULL);
+    client_close(client);
+    daemon_wait_log(daemon, "client=1.*disconnected");
+    ck_assert_int_ne(client_pid(client_connect(daemon), "1", NULL), pid);
+    daemon_kill(daemon);
+}
+
+/* How many processes have been started. */
+static int count_started(const struct daemon *daemon)
+{
+    struct text record = {0};
+    int count = 0;
+    ck_assert(read_file(&record, test_format("%s/test-record", daemon->dir)));
+    for (size_t i = 0; i < record.len; i++)
+        count += record.data[i] == '\n';
+    text_free(&record);
+    return count;
+}
+
+/* However many clients of another address ask, close and wait before it: a client gets the first
+ * process that is started after the ones that end. */
+TEST(design_closing_clients_do_not_take_the_next_process)
+{
+    struct client *others[4];
+    if (!has_second_address())
+        return;
+    struct daemon *daemon =
+        START_TCP(.pools = EXCLUSIVE_ARGS(4, "'--stay','--on-sigterm','ignore','--record',"
+                                             "'@DIR@/test-record'"),
+                  .limits = "'drain_timeout_sec':600");
+    for (int i = 0; i < 4; i++) {
+        others[i] = client_connect(daemon);
+        client_pid(others[i], "1", NULL);
+    }
+    for (int i = 0; i < 40; i++) {
+        struct client *closing = client_connect(daemon);
+        client_request(closing, "1", NULL, "echo", NULL);
+        client_close(closing);
+    }
+    for (int i = 0; i < 4; i++)
+        client_close(others[i]);
+    daemon_wait_log(daemon, "client=4[^0-9].*disconnected");
+    client_pid(client_try_connect_from(daemon, HONEST), "1", NULL);
+    ck_assert_int_le(count_started(daemon), 8);
+    daemon_kill(daemon);
+}
+
 int main(void)
 {
     return harness_main("design: shares");

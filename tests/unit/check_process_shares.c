@@ -170,19 +170,53 @@ TEST(ending_processes_are_claimed)
     POOL("s", 1, STICKY);
     take_workers(&one, 2);
     begin_end(&clients[1], &workers[1]);
-    ck_assert(!shares_press(&pools[0]));
-    expect_action(give(add_client_of(&one), MESSAGE), ACTION_HOLD);
-    ck_assert(!shares_press(&pools[0]));
+    ck_assert(!shares_press(&pools[0], &workers[1]));
     expect_action(give(add_client_of(&other), MESSAGE), ACTION_HOLD);
-    ck_assert(shares_press(&pools[0]));
+    ck_assert(shares_press(&pools[0], &workers[1]));
     ck_assert_ptr_null(shares_holding_most(&router, &pools[0]));
     end(&workers[1], PEER_ABSENT);
-    ck_assert(!shares_press(&pools[0]));
+    ck_assert(!shares_press(&pools[0], &workers[1]));
     expect_action(give(add_client_of(&third), MESSAGE), ACTION_HOLD);
     ck_assert_uint_eq(shares_claims(&pools[0]), 2);
     waiting_worker_available(&router, &workers[2], PEER_ABSENT);
     expect_action(give(add_client_of(&one), "{'id':1,'method':'m','pool':'s'}"), ACTION_HOLD);
     ck_assert_uint_eq(shares_claims(&pools[1]), 0);
+}
+
+/* A worker whose process still ends is none for the clients before it in the line. */
+TEST(claimed_worker_is_not_taken_while_others_end)
+{
+    struct peer *first, *late;
+
+    POOL("p", 2, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 2);
+    begin_end(&clients[0], &workers[0]);
+    begin_end(&clients[1], &workers[1]);
+    first = add_client_of(&one);
+    expect_action(give(first, MESSAGE), ACTION_HOLD);
+    late = add_client_of(&other);
+    expect_action(give(late, MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 1);
+    end(&workers[0], PEER_READY);
+    expect_action(give(first, MESSAGE), ACTION_HOLD);
+    expect_unchanged(late, MESSAGE, &workers[0]);
+}
+
+/* Of the workers that still end, a client without a claim waits for those of its own origin. */
+TEST(ending_processes_are_awaited_by_their_origin)
+{
+    POOL("p", 3, EXCLUSIVE, .busy_timeout_sec = 10);
+    take_workers(&one, 2);
+    take_workers(&other, 1);
+    begin_end(&clients[0], &workers[0]);
+    begin_end(&clients[2], &workers[2]);
+    ck_assert(!shares_press(&pools[0], &workers[0]));
+    expect_action(give(add_client_of(&one), MESSAGE), ACTION_HOLD);
+    ck_assert_uint_eq(shares_claims(&pools[0]), 0);
+    ck_assert(shares_press(&pools[0], &workers[0]));
+    ck_assert(!shares_press(&pools[0], &workers[2]));
+    end(&workers[2], PEER_ABSENT);
+    ck_assert(!shares_press(&pools[0], &workers[0]));
 }
 
 static void clear(void)
