@@ -272,6 +272,15 @@ void deliver_lost_answer(struct endpoint *worker, const struct message *message,
         fail_request(bus, &decision);
 }
 
+/* A client that waits for a process of its own. If it leaves, its messages are for no process. */
+static bool awaits_process(const struct endpoint *from, const struct decision *decision)
+{
+    const struct group *pool = decision->pool;
+
+    return !from->is_worker && pool != NULL && pool->mode.clients == CLIENTS_EXCLUSIVE &&
+           affinity_worker(&from->peer, pool) == NULL;
+}
+
 /* Any decision but to forward. */
 static void keep_back(struct stdio_bus *bus, struct endpoint *from, struct decision *decision)
 {
@@ -287,6 +296,8 @@ static void keep_back(struct stdio_bus *bus, struct endpoint *from, struct decis
         if (from->is_worker)
             bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
         from->ops->pause(from);
+        if (awaits_process(from, decision))
+            connection_watch_hangup(&stream_of(from)->connection);
         break;
     case ACTION_REFUSE:
         refuse(bus, from, decision);

@@ -333,14 +333,25 @@ void connection_pause(struct connection *connection)
         connection->input_state = INPUT_PAUSED;
 }
 
-void connection_resume(struct connection *connection)
+void connection_watch_hangup(struct connection *connection)
 {
     if (connection->input_state != INPUT_PAUSED)
         return;
+    connection->watches_hangup = true;
+    connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
+}
+
+void connection_resume(struct connection *connection)
+{
+    unsigned reads;
+
+    if (connection->input_state != INPUT_PAUSED)
+        return;
     connection->input_state = INPUT_OPEN;
+    connection->watches_hangup = false;
     take_input(connection);
-    if (connection->input_state == INPUT_OPEN)
-        connection_watch(connection, connection->interest | STDIO_BUS_EVENT_READ);
+    reads = connection->input_state == INPUT_OPEN ? STDIO_BUS_EVENT_READ : 0;
+    connection_watch(connection, connection->interest | reads);
 }
 
 void connection_stop_input(struct connection *connection)

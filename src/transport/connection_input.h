@@ -14,6 +14,10 @@ void connection_ready(void *user_data, unsigned events);
  * again after connection_resume. Does nothing where the input has ended or is thrown away. */
 void connection_pause(struct connection *connection);
 
+/* Until connection_resume a hang-up of the peer fails the paused connection at once, and what was
+ * not taken of its input is lost. Without this it is noticed when the input was read. */
+void connection_watch_hangup(struct connection *connection);
+
 /* Goes on after a pause, at once. */
 void connection_resume(struct connection *connection);
 

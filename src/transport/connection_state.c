@@ -31,7 +31,8 @@ void transport_free(struct transport *transport)
 static unsigned interest_of_socket(const struct connection *connection)
 {
     bool ended = connection->input_state == INPUT_ENDED ||
-                 connection->input_state == INPUT_DEAF_ENDED;
+                 connection->input_state == INPUT_DEAF_ENDED ||
+                 (connection->watches_hangup && !(connection->interest & STDIO_BUS_EVENT_READ));
 
     return connection->interest | (ended ? STDIO_BUS_EVENT_HANGUP : 0);
 }
@@ -41,7 +42,7 @@ void connection_watch(struct connection *connection, unsigned interest)
     struct stdio_bus_event_loop *loop = connection->transport->loop;
     int status = STDIO_BUS_OK;
 
-    if (connection->interest == interest || !connection_is_open(connection))
+    if (!connection_is_open(connection))
         return;
     connection->interest = interest;
     if (connection->fd_in == connection->fd_out) {

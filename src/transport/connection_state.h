@@ -113,6 +113,7 @@ struct connection {
     enum connection_input_state input_state;
     enum connection_output_state output_state;
     unsigned interest;       /* STDIO_BUS_EVENT_READ, _WRITE */
+    bool watches_hangup;     /* of a paused socket: connection_watch_hangup */
     bool has_lines;          /* the framing is NDJSON */
     bool skips_bad_lines;    /* instead of reporting malformed; lines only */
     bool full;               /* more than max_output_queue, and not below half of it since */

@@ -282,6 +282,29 @@ TEST(agents_lsp_requests_are_cancelled)
                   "%.*s", SHOWN(note));
 }
 
+/* Its place in the line is free at once, and no process is started for it. */
+TEST(agents_client_that_leaves_while_it_waits_gets_no_process)
+{
+    struct daemon *daemon =
+        START(.pools = "{'id':'p','command':'@WORKER@','args':['--record','@DIR@/test-record'],"
+                       "'instances':1,'clients':'exclusive','busy_timeout_sec':600}");
+    struct client *first = client_connect(daemon), *leaving = client_connect(daemon);
+    struct client *half_closed = client_connect(daemon);
+    struct text record = {0};
+    client_pid(first, "1", NULL);
+    client_request(leaving, "1", NULL, "echo", NULL);
+    client_close(leaving);
+    daemon_wait_log(daemon, "client=2.*disconnected: hung up");
+    client_request(half_closed, "1", NULL, "echo", NULL);
+    client_half_close(half_closed);
+    client_close(first);
+    client_result(half_closed, "1");
+    client_expect_eof(half_closed);
+    ck_assert(read_file(&record, test_format("%s/test-record", daemon->dir)));
+    ck_assert_ptr_eq(strchr(strchr(record.data, '\n') + 1, '\n') + 1, record.data + record.len);
+    text_free(&record);
+}
+
 int main(void)
 {
     return harness_main("agents: exclusive");
