@@ -534,13 +534,14 @@ static void read_error_line(struct ends *ends, int number, struct slice line)
 }
 
 /* The request is answered, though it was taken to be the one that an error line was about: that was
- * about another one with the same id then. */
+ * about another one with the same id then; or that one got the answer to a forgotten request. */
 static void tell_another(struct ends *ends, int place)
 {
     int other = find_open(ends, ends->sent[place].from, ends->sent[place].id);
 
-    EXPECT(other != NOBODY, "request %d ends twice", place);
-    ends->sent[other].fate = FAILED;
+    EXPECT(other != NOBODY || too_many_deserted(ends), "request %d ends twice", place);
+    if (other != NOBODY)
+        ends->sent[other].fate = FAILED;
 }
 
 /* The answer was taken for that to another request with the same id; at a worker it may as well be
