@@ -16,6 +16,7 @@
 #include "cli/connect.h"
 #include "cli/help.h"
 #include "cli/options.h"
+#include "framing/opening.h"
 
 #define LONG_BUFFER 131072 /* bytes; one that the C library gives back to the system at once */
 #define VERSION_LINE PACKAGE_NAME " " PACKAGE_VERSION "\n"
@@ -50,11 +51,14 @@ static int system_error(const char *what)
     return EXIT_OS_ERROR;
 }
 
-static int print(const char *text)
+/* Prints all texts, up to a NULL. */
+static int print(const char *const *texts)
 {
-    if (fputs(text, stdout) == EOF || fflush(stdout) == EOF)
-        return system_error("cannot write to stdout");
-    return EXIT_DONE;
+    for (; *texts != NULL; texts++) {
+        if (fputs(*texts, stdout) == EOF)
+            return system_error("cannot write to stdout");
+    }
+    return fflush(stdout) != EOF ? EXIT_DONE : system_error("cannot write to stdout");
 }
 
 struct problems {
@@ -144,31 +148,13 @@ static int serve(const struct options *options, const struct config *config, str
     return exit_statuses[outcome];
 }
 
-/* The line that shows the token; empty without one. Returns false with `reason` filled. */
-static bool token_line(const struct options *options, char line[TOKEN_LINE_MAX], size_t *len,
-                       char *reason, size_t reason_size)
-{
-    struct token token;
-    char why[TOKEN_REASON_MAX];
-
-    *len = 0;
-    if (options->token_file == NULL)
-        return true;
-    if (token_read_file(&token, options->token_file, why) != STDIO_BUS_OK) {
-        snprintf(reason, reason_size, "cannot use the token file %s: %s", options->token_file, why);
-        return false;
-    }
-    *len = token_write_line(line, &token);
-    return true;
-}
-
 static int run_client(const struct options *options)
 {
-    char reason[512], line[TOKEN_LINE_MAX];
+    char reason[512], line[OPENING_MAX];
     int status = EXIT_CONFIG_ERROR, fd = -1;
     size_t len;
 
-    if (token_line(options, line, &len, reason, sizeof reason)) {
+    if (connect_write_opening(options, line, &len, reason, sizeof reason)) {
         status = EXIT_CANNOT_CONNECT;
         fd = connect_open(options, reason, sizeof reason);
     }
@@ -278,6 +264,7 @@ static void release_long_buffers(void)
 
 int main(int argc, char *argv[])
 {
+    static const char *const version[] = {VERSION_LINE, NULL};
     struct options options;
     struct log log;
     char problem[512];
@@ -293,7 +280,7 @@ int main(int argc, char *argv[])
         return EXIT_USAGE_ERROR;
     }
     if (options.action == ACTION_HELP || options.action == ACTION_VERSION)
-        return print(options.action == ACTION_HELP ? help_text() : VERSION_LINE);
+        return print(options.action == ACTION_HELP ? help_sections() : version);
     /* Ignored for the whole run: a closed stdout becomes an exit status; an unwritable log is never
      * fatal. */
     signal(SIGPIPE, SIG_IGN);

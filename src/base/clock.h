@@ -1,4 +1,5 @@
-/* Monotonic time. The event loop and the log read the clock; all other files get now_ms. */
+/* Monotonic time. The event loop, the log and the client side read the clock; all other files get
+ * now_ms. */
 #ifndef STDIO_BUS_BASE_CLOCK_H
 #define STDIO_BUS_BASE_CLOCK_H
 

@@ -2,6 +2,7 @@
 
 #include "bus/gate.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "bus/admission.h"
@@ -9,11 +10,13 @@
 #include "bus/deliver.h"
 #include "bus/listeners.h"
 #include "bus/slow_origins.h"
+#include "framing/opening.h"
 
 #define REFUSED_MAX 64 /* refused connections whose error is being written; others get none */
 
 #define NO_TOKEN "the first line must be {\"token\":\"...\"}, with the token of the listener"
 #define WRONG_TOKEN "the token is wrong"
+#define POOLS_TEXT_MAX 256
 #define LATE_TOKEN "no token came within 10 seconds"
 
 static struct client *client_of(struct connection *connection)
@@ -35,6 +38,34 @@ static void admit(struct client *client)
     slow_origins_arrived(endpoint, &client->origin);
 }
 
+/* --- the pool --- */
+
+/* Names the pools that there are, as far as they fit. */
+static void describe_pools(const struct config *config, char text[POOLS_TEXT_MAX])
+{
+    size_t len = (size_t)snprintf(text, POOLS_TEXT_MAX, "no such pool; there %s",
+                                  config->pool_count == 1 ? "is" : "are");
+
+    for (size_t i = 0; i < config->pool_count && len < POOLS_TEXT_MAX; i++)
+        len += (size_t)snprintf(text + len, POOLS_TEXT_MAX - len, "%s %s", i > 0 ? "," : "",
+                                config->pools[i].id);
+}
+
+/* The pool of the client's messages that name none; data NULL: it has named none. Returns false
+ * with the problem, if there is no such pool. */
+static bool open_pool(struct client *client, struct slice id, char problem[POOLS_TEXT_MAX])
+{
+    struct stdio_bus *bus = bus_of(client);
+    struct group *pool = id.data != NULL ? router_pool_named(&bus->router, id) : NULL;
+
+    if (id.data != NULL && pool == NULL) {
+        describe_pools(bus->options.config, problem);
+        return false;
+    }
+    router_open_pool(&client->stream.endpoint.peer, pool);
+    return true;
+}
+
 /* --- the token --- */
 
 /* From now on the client's input is in its framing, and so is what it is sent. */
@@ -47,24 +78,32 @@ static void let_in(struct client *client)
                      options->config->splits_arrays);
 }
 
-static void turn_away(struct client *client, const char *problem)
+static void turn_away(struct client *client, int code, const char *problem)
 {
     let_in(client); /* the reason is read in that framing */
-    clients_reject(client, LOG_LEVEL_WARN, JSONRPC_SERVER_ERROR, problem);
+    clients_reject(client, LOG_LEVEL_WARN, code, problem);
 }
 
 static void time_over(void *user_data)
 {
-    turn_away(user_data, LATE_TOKEN);
+    turn_away(user_data, JSONRPC_SERVER_ERROR, LATE_TOKEN);
 }
 
 /* A client that is held gets the line again when its turn comes. */
 static void read_line(struct endpoint *from, const struct message *message)
 {
     struct client *client = client_of_endpoint(from);
+    struct opening opening;
+    char text[POOLS_TEXT_MAX];
 
-    if (!token_line_matches(bus_of(client)->options.token, message->bytes)) {
-        turn_away(client, message->method.data == NULL ? WRONG_TOKEN : NO_TOKEN);
+    if (!opening_read(&opening, message->bytes) || opening.token.data == NULL ||
+        !token_matches(bus_of(client)->options.token, opening.token)) {
+        turn_away(client, JSONRPC_SERVER_ERROR,
+                  message->method.data == NULL ? WRONG_TOKEN : NO_TOKEN);
+        return;
+    }
+    if (!open_pool(client, message->pool, text)) {
+        turn_away(client, JSONRPC_INVALID_PARAMS, text);
         return;
     }
     if (!from->peer.admitted) {
@@ -80,7 +119,7 @@ static void read_other(struct stream *stream, const struct message *message,
 {
     (void)message;
     (void)problem;
-    turn_away(client_of(&stream->connection), NO_TOKEN);
+    turn_away(client_of(&stream->connection), JSONRPC_SERVER_ERROR, NO_TOKEN);
 }
 
 static void malformed(struct connection *connection, enum frame_fault fault, const char *problem)
@@ -90,13 +129,13 @@ static void malformed(struct connection *connection, enum frame_fault fault, con
     if (fault == FRAME_FAULT_FOREIGN)
         clients_handler.connection.malformed(connection, fault, problem);
     else
-        turn_away(client, NO_TOKEN);
+        turn_away(client, JSONRPC_SERVER_ERROR, NO_TOKEN);
 }
 
 static void ended(struct connection *connection, size_t cut)
 {
     (void)cut;
-    turn_away(client_of(connection), NO_TOKEN);
+    turn_away(client_of(connection), JSONRPC_SERVER_ERROR, NO_TOKEN);
 }
 
 static const struct stream_handler gate_handler = {
@@ -113,6 +152,47 @@ static const struct stream_handler gate_handler = {
             .failed = clients_failed,
             .starved = deliver_starved,
         },
+};
+
+/* --- the first message, where no token is asked for --- */
+
+/* What follows is for the handler of all clients. An opening line that names a pool is done with;
+ * any other line is a message. */
+static void read_first(struct endpoint *from, const struct message *message)
+{
+    struct client *client = client_of_endpoint(from);
+    const struct bus_options *options = &bus_of(client)->options;
+    struct opening opening;
+    char text[POOLS_TEXT_MAX];
+
+    client->stream.handler = &clients_handler;
+    if (!opening_read(&opening, message->bytes) || opening.pool.data == NULL)
+        deliver_message(from, message);
+    else if (!open_pool(client, message->pool, text))
+        clients_reject(client, LOG_LEVEL_WARN, JSONRPC_INVALID_PARAMS, text);
+    else
+        stream_hand_over(&client->stream, &clients_handler, options->framing,
+                         options->config->splits_arrays);
+}
+
+static void read_first_long(struct endpoint *from, const struct message *message)
+{
+    client_of_endpoint(from)->stream.handler = &clients_handler;
+    deliver_long_message(from, message);
+}
+
+static void read_first_other(struct stream *stream, const struct message *message,
+                             enum message_problem problem)
+{
+    stream->handler = &clients_handler;
+    clients_handler.unacceptable(stream, message, problem);
+}
+
+/* The reports of the connection are those of all clients. */
+static const struct stream_handler first_handler = {
+    .message = read_first,
+    .long_message = read_first_long,
+    .unacceptable = read_first_other,
 };
 
 /* --- a connection --- */
@@ -138,6 +218,13 @@ static void wait_for_token(struct client *client)
     bus->gated_count++;
 }
 
+/* Its first line may name a pool. */
+static void serve(struct client *client)
+{
+    client->stream.handler = &first_handler;
+    admit(client);
+}
+
 /* The connection does not become a client, and gets the reason. */
 static void refuse(struct client *client, const char *reason)
 {
@@ -156,7 +243,8 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
                                      .fd_in = fd,
                                      .fd_out = fd,
                                      .splits_arrays = bus->options.config->splits_arrays,
-                                     .wary = true};
+                                     .wary = true,
+                                     .may_open = true};
     struct client *client = NULL;
     char text[ADMISSION_TEXT_MAX];
     bool refused, asked;
@@ -168,7 +256,7 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
         options.handler = &gate_handler;
         options.framing = NULL;
         options.splits_arrays = false;
-        options.max_body = TOKEN_LINE_MAX;
+        options.max_body = OPENING_MAX;
     }
     if (refused)
         log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s",
@@ -184,5 +272,5 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
     else if (asked)
         wait_for_token(client);
     else
-        admit(client);
+        serve(client);
 }

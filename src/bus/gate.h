@@ -1,5 +1,6 @@
-/* The gate: makes clients of the connections of a listener that are admitted (spec 4.1). Where
- * there is a token, the first line of a TCP connection has to show it. */
+/* The gate: makes clients of the connections of a listener that are admitted (spec 4.1). The
+ * first line of a connection may name its pool (framing/opening.h) and, where there is a token, the
+ * first line of a TCP connection has to show it. */
 #ifndef STDIO_BUS_BUS_GATE_H
 #define STDIO_BUS_BUS_GATE_H
 

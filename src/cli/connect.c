@@ -17,10 +17,49 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/error.h"
+#include "config/token.h"
 #include "transport/address.h"
+#include "json/string.h"
 
 #define CAPACITY CONNECT_HEAD_MAX
+#define RETRY_MS 50 /* between attempts to connect */
+
+/* --- the opening line --- */
+
+static void add_member(struct json_output *out, const char *key, struct slice value)
+{
+    json_output_add(out, slice_of(out->len > 0 ? "," : "{", 1));
+    json_output_string(out, slice_of(key, strlen(key)));
+    json_output_add(out, slice_of(":", 1));
+    json_output_string(out, value);
+}
+
+bool connect_write_opening(const struct options *options, char line[OPENING_MAX], size_t *len,
+                           char *reason, size_t reason_size)
+{
+    struct json_output out = {.to = line, .size = OPENING_MAX};
+    struct token token;
+    char why[TOKEN_REASON_MAX];
+
+    if (options->token_file != NULL) {
+        if (token_read_file(&token, options->token_file, why) != STDIO_BUS_OK) {
+            snprintf(reason, reason_size, "cannot use the token file %s: %s", options->token_file,
+                     why);
+            return false;
+        }
+        add_member(&out, "token", slice_of(token.text, token.len));
+    }
+    if (options->pool != NULL)
+        add_member(&out, "pool", slice_of(options->pool, strlen(options->pool)));
+    if (out.len > 0)
+        json_output_add(&out, slice_of("}\n", 2));
+    ASSERT(!out.full);
+    *len = out.len;
+    return true;
+}
 
 /* --- connecting --- */
 
@@ -64,19 +103,31 @@ static int open_tcp(const struct options *options, char *reason, size_t reason_s
     return fd;
 }
 
-int connect_open(const struct options *options, char *reason, size_t reason_size)
+static int open_unix(const struct options *options, char *reason, size_t reason_size)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const char *path = options->unix_path;
     int fd;
 
-    if (options->mode == BUS_LISTEN_TCP)
-        return open_tcp(options, reason, reason_size);
     memcpy(address.sun_path, path, strlen(path) + 1);
     fd = connected_socket(AF_UNIX, (const struct sockaddr *)&address, sizeof address);
     if (fd < 0)
         snprintf(reason, reason_size, "cannot connect to %s: %s", path, strerror(errno));
     return fd;
+}
+
+int connect_open(const struct options *options, char *reason, size_t reason_size)
+{
+    int64_t until = clock_now_ms() + (int64_t)options->wait_sec * 1000;
+    int fd;
+
+    for (;;) {
+        fd = options->mode == BUS_LISTEN_TCP ? open_tcp(options, reason, reason_size)
+                                             : open_unix(options, reason, reason_size);
+        if (fd >= 0 || clock_now_ms() >= until)
+            return fd;
+        poll(NULL, 0, RETRY_MS);
+    }
 }
 
 /* --- copying --- */

@@ -3,10 +3,12 @@
 #ifndef STDIO_BUS_CLI_CONNECT_H
 #define STDIO_BUS_CLI_CONNECT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/slice.h"
 #include "cli/options.h"
+#include "framing/opening.h"
 
 #define CONNECT_HEAD_MAX 65536
 
@@ -18,8 +20,13 @@ enum {
     EXIT_CONNECTION_LOST = 76
 };
 
-/* Connects to the socket that the options name. Returns a non-blocking descriptor, or -1 with a
- * line of explanation in `reason`. */
+/* Writes the opening line (framing/opening.h) that the options ask for; *len is 0 if they ask for
+ * none. Returns false with a line of explanation in `reason`: the token file cannot be used. */
+bool connect_write_opening(const struct options *options, char line[OPENING_MAX], size_t *len,
+                           char *reason, size_t reason_size);
+
+/* Connects to the socket that the options name, and waits for a daemon as long as they say. Returns
+ * a non-blocking descriptor, or -1 with a line of explanation in `reason`. */
 int connect_open(const struct options *options, char *reason, size_t reason_size);
 
 /* Copies first `head`, of at most CONNECT_HEAD_MAX bytes, and then `in` to the socket, and the

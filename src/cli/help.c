@@ -2,64 +2,95 @@
 
 #include "cli/help.h"
 
-const char *help_text(void)
+#include <stddef.h>
+
+static const char usage[] =
+    "usage: stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] -- COMMAND ARG...\n"
+    "       stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] --config PATH\n"
+    "       stdio_bus --connect PATH|HOST:PORT\n"
+    "\n";
+
+static const char purpose[] =
+    "Starts pools of programs that talk JSON over stdin and stdout, keeps them\n"
+    "running, and routes messages between them and many clients.\n"
+    "\n";
+
+static const char one_pool[] =
+    "one pool, without a configuration:\n"
+    "  -- COMMAND ARG...  the program to run, after all options\n"
+    "  --protocol NAME    what it speaks: mcp, acp or lsp; without it messages are\n"
+    "                     routed by the field sessionId alone\n"
+    "  --clients KIND     how clients share its processes: shared, sticky or\n"
+    "                     exclusive (each has its own); default: by the protocol\n"
+    "  --instances N      processes, at most; default: 16 where they are started as\n"
+    "                     clients come, otherwise 1\n"
+    "\n";
+
+static const char configuration[] =
+    "configuration:\n"
+    "  --config PATH      read the configuration from a file; stdio_bus.conf(5)\n"
+    "  --config-fd N      read it from the open descriptor N\n"
+    "  --check-config     only check the configuration; exit 0, or 78 with the\n"
+    "                     reasons\n"
+    "  --strict           with --check-config: warnings are errors\n"
+    "\n";
+
+static const char mode[] =
+    "mode (one of them):\n"
+    "  --stdio            one client, on stdin and stdout (default)\n"
+    "  --unix PATH        many clients, on a Unix domain socket\n"
+    "  --tcp HOST:PORT    many clients, on TCP; [IPV6]:PORT; :PORT for loopback;\n"
+    "                     port 0 lets the system choose. Other machines need the\n"
+    "                     token, or \"listen\": {\"open\": true}\n"
+    "\n";
+
+static const char framing[] =
+    "  --framing NAME     how clients mark where messages begin and end: ndjson\n"
+    "                     (default), content-length or length\n"
+    "\n";
+
+static const char client[] =
+    "client of a running daemon, without a configuration:\n"
+    "  --connect PATH|HOST:PORT\n"
+    "                     copies stdin and stdout to and from its socket; ~/ and\n"
+    "                     $NAME in PATH are replaced\n"
+    "  --pool NAME        the pool of the daemon that the messages are for\n"
+    "  --wait SECONDS     for a daemon that is not there yet; default: 0\n"
+    "  --token-file FILE  the token that TCP clients show, or that --connect shows\n"
+    "\n";
+
+static const char logging[] =
+    "log:\n"
+    "  --log-level LEVEL  debug, info (default), warn or error\n"
+    "  --log-file PATH    append it to this file, not to stderr; SIGUSR1 reopens it\n"
+    "\n";
+
+static const char other[] = "other:\n"
+                            "  -h, --help         print this text\n"
+                            "  -V, --version      print the version\n"
+                            "\n";
+
+static const char example[] = "example:\n"
+                              "  $ stdio_bus --unix /tmp/bus.sock --protocol mcp -- my-mcp-server\n"
+                              "\n";
+
+static const char same[] = "the same with a configuration:\n"
+                           "  $ cat bus.json\n"
+                           "  {\"pools\": [{\"id\": \"tools\", \"command\": \"my-mcp-server\",\n"
+                           "              \"protocol\": \"mcp\", \"instances\": 16}]}\n"
+                           "  $ stdio_bus --config bus.json --unix /tmp/bus.sock\n"
+                           "\n";
+
+static const char usage[] =
+    "exit status: 0 done, 64 usage, 65 malformed input in stdio mode, 69 no worker\n"
+    "left, 71 system error, 78 configuration; of --connect: 69 cannot connect, 74\n"
+    "stdout is closed, 75 the daemon went first, 76 the connection broke\n";
+
+const char *const *help_sections(void)
 {
-    return "usage: stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] -- COMMAND ARG...\n"
-           "       stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] --config PATH\n"
-           "       stdio_bus --connect PATH|HOST:PORT\n"
-           "\n"
-           "Starts pools of programs that talk JSON over stdin and stdout, keeps them\n"
-           "running, and routes messages between them and many clients.\n"
-           "\n"
-           "one pool, without a configuration:\n"
-           "  -- COMMAND ARG...  the program to run, after all options\n"
-           "  --protocol NAME    what it speaks: mcp, acp or lsp; without it messages are\n"
-           "                     routed by the field sessionId alone\n"
-           "  --clients KIND     how clients share its processes: shared, sticky or\n"
-           "                     exclusive (each has its own); default: by the protocol\n"
-           "  --instances N      processes, at most; default: 16 where they are started as\n"
-           "                     clients come, otherwise 1\n"
-           "\n"
-           "configuration:\n"
-           "  --config PATH      read the configuration from a file; stdio_bus.conf(5)\n"
-           "  --config-fd N      read it from the open descriptor N\n"
-           "  --check-config     only check the configuration; exit 0, or 78 with the\n"
-           "                     reasons\n"
-           "  --strict           with --check-config: warnings are errors\n"
-           "\n"
-           "mode (one of them):\n"
-           "  --stdio            one client, on stdin and stdout (default)\n"
-           "  --unix PATH        many clients, on a Unix domain socket\n"
-           "  --tcp HOST:PORT    many clients, on TCP; [IPV6]:PORT; :PORT for loopback;\n"
-           "                     port 0 lets the system choose. Other machines need the\n"
-           "                     token, or \"listen\": {\"open\": true}\n"
-           "\n"
-           "  --framing NAME     how clients mark where messages begin and end: ndjson\n"
-           "                     (default), content-length or length\n"
-           "\n"
-           "client of a running daemon, without a configuration:\n"
-           "  --connect PATH|HOST:PORT\n"
-           "                     copies stdin and stdout to and from its socket\n"
-           "  --token-file FILE  the token that TCP clients show, or that --connect shows\n"
-           "\n"
-           "log:\n"
-           "  --log-level LEVEL  debug, info (default), warn or error\n"
-           "  --log-file PATH    append it to this file, not to stderr; SIGUSR1 reopens it\n"
-           "\n"
-           "other:\n"
-           "  -h, --help         print this text\n"
-           "  -V, --version      print the version\n"
-           "\n"
-           "example:\n"
-           "  $ stdio_bus --unix /tmp/bus.sock --protocol mcp -- my-mcp-server\n"
-           "\n"
-           "the same with a configuration:\n"
-           "  $ cat bus.json\n"
-           "  {\"pools\": [{\"id\": \"tools\", \"command\": \"my-mcp-server\",\n"
-           "              \"protocol\": \"mcp\", \"instances\": 16}]}\n"
-           "  $ stdio_bus --config bus.json --unix /tmp/bus.sock\n"
-           "\n"
-           "exit status: 0 done, 64 usage, 65 malformed input in stdio mode, 69 no worker\n"
-           "left, 71 system error, 78 configuration; of --connect: 69 cannot connect, 74\n"
-           "stdout is closed, 75 the daemon went first, 76 the connection broke\n";
+    static const char *const sections[] = {usage,   purpose, one_pool, configuration, mode,
+                                           framing, client,  logging,  other,         example,
+                                           same,    usage,   NULL};
+
+    return sections;
 }

@@ -2,7 +2,7 @@
 #ifndef STDIO_BUS_CLI_HELP_H
 #define STDIO_BUS_CLI_HELP_H
 
-/* Static. */
-const char *help_text(void);
+/* Its parts, up to a NULL. Static. */
+const char *const *help_sections(void);
 
 #endif

@@ -7,12 +7,14 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/un.h>
 
 #include "base/error.h"
 #include "config/pool_mode.h"
+#include "config/variable.h"
 
 #define INSTANCES_MAX 1024 /* as in a configuration */
+#define POOL_NAME_MAX 256  /* bytes; likewise */
+#define WAIT_MAX_SEC 86400
 #define SEE_HELP "; see stdio_bus --help"
 
 struct parser;
@@ -22,6 +24,7 @@ struct option_spec {
     char letter;                /* -h; or '\0' */
     const char *value_name;     /* NULL: takes no value */
     bool is_mode;               /* at most one mode is given */
+    bool of_client;             /* for --connect */
     bool of_command;            /* describes the pool of a command */
     enum options_action action; /* of an option without a value; ACTION_RUN: unchanged */
     bool (*apply)(struct parser *parser, const char *option, const char *value);
@@ -32,6 +35,7 @@ struct parser {
     char *problem;
     size_t problem_size;
     unsigned seen;                        /* one bit per entry of option_specs */
+    const struct option_spec *of_client;  /* one for --connect, or NULL */
     const struct option_spec *mode;       /* the option that chose the mode, or NULL */
     const struct option_spec *of_command; /* one that describes the pool of a command, or NULL */
 };
@@ -81,16 +85,19 @@ static bool apply_config_fd(struct parser *parser, const char *option, const cha
     return true;
 }
 
+static bool set_unix(struct parser *parser, const char *option, const char *path, size_t len)
+{
+    parser->options->mode = BUS_LISTEN_UNIX;
+    parser->options->unix_path = path;
+    if (len > UNIX_PATH_MAX)
+        return fail(parser, "--%s: the path is %zu bytes long, a socket's may have %zu", option,
+                    len, (size_t)UNIX_PATH_MAX);
+    return len > 0 || fail(parser, "--%s: the path must not be empty", option);
+}
+
 static bool apply_unix(struct parser *parser, const char *option, const char *value)
 {
-    size_t max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
-
-    parser->options->mode = BUS_LISTEN_UNIX;
-    parser->options->unix_path = value;
-    if (strlen(value) > max)
-        return fail(parser, "--%s: the path is %zu bytes long, a socket's may have %zu", option,
-                    strlen(value), max);
-    return check_path(parser, option, value);
+    return set_unix(parser, option, value, strlen(value));
 }
 
 /* Copies the part before the port, without its brackets. */
@@ -136,12 +143,36 @@ static bool apply_tcp(struct parser *parser, const char *option, const char *val
     return set_address(parser, option, value, 0);
 }
 
-/* A path has a slash or no colon; HOST:PORT has a colon and no slash. */
+/* A path has a slash or no colon; HOST:PORT has a colon and no slash. Programs with windows start
+ * this one without a shell that would replace the variables. */
 static bool apply_connect(struct parser *parser, const char *option, const char *value)
 {
-    if (strchr(value, '/') != NULL || strchr(value, ':') == NULL)
-        return apply_unix(parser, option, value);
-    return set_address(parser, option, value, 1);
+    char *path = parser->options->socket_path, why[VARIABLE_PROBLEM_MAX];
+    int len;
+
+    if (strchr(value, '/') == NULL && strchr(value, ':') != NULL)
+        return set_address(parser, option, value, 1);
+    len = variable_expand_path(path, UNIX_PATH_MAX + 1, value, why);
+    if (len < 0)
+        return fail(parser, "--%s: %s", option, why);
+    return set_unix(parser, option, path, (size_t)len);
+}
+
+static bool apply_pool(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->pool = value;
+    return (value[0] != '\0' && strlen(value) <= POOL_NAME_MAX) ||
+           fail(parser, "--%s: must have 1 to %d bytes", option, POOL_NAME_MAX);
+}
+
+static bool apply_wait(struct parser *parser, const char *option, const char *value)
+{
+    long seconds;
+
+    if (!read_number(value, WAIT_MAX_SEC, &seconds))
+        return fail(parser, "--%s: must be a number of seconds, at most %d", option, WAIT_MAX_SEC);
+    parser->options->wait_sec = (unsigned)seconds;
+    return true;
 }
 
 static bool is_word(const char *value, const char *const *words)
@@ -216,6 +247,8 @@ static const struct option_spec option_specs[] = {
     {.name = "unix", .value_name = "PATH", .is_mode = true, .apply = apply_unix},
     {.name = "tcp", .value_name = "HOST:PORT", .is_mode = true, .apply = apply_tcp},
     {.name = "connect", .value_name = "PATH|HOST:PORT", .is_mode = true, .apply = apply_connect},
+    {.name = "pool", .value_name = "NAME", .of_client = true, .apply = apply_pool},
+    {.name = "wait", .value_name = "SECONDS", .of_client = true, .apply = apply_wait},
     {.name = "framing", .value_name = "NAME", .apply = apply_framing},
     {.name = "protocol", .value_name = "NAME", .of_command = true, .apply = apply_protocol},
     {.name = "clients", .value_name = "KIND", .of_command = true, .apply = apply_clients},
@@ -263,6 +296,8 @@ static bool note_option(struct parser *parser, const struct option_spec *spec)
     parser->seen |= bit;
     if (spec->of_command)
         parser->of_command = spec;
+    if (spec->of_client)
+        parser->of_client = spec;
     if (!spec->is_mode)
         return true;
     if (parser->mode != NULL)
@@ -318,6 +353,8 @@ static bool check_daemon(struct parser *parser)
     const struct options *options = parser->options;
     bool has_path = options->config_path != NULL, has_fd = options->config_fd >= 0;
 
+    if (parser->of_client != NULL)
+        return fail(parser, "--%s is for --connect", parser->of_client->name);
     if (options->line.words != NULL && (has_path || has_fd))
         return fail(parser, "--%s and a command after -- exclude each other",
                     has_path ? "config" : "config-fd");

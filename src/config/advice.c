@@ -114,25 +114,6 @@ static void advise_shared(struct diagnostics *diagnostics, const struct json_val
                          "only one: use \"sticky\" or \"exclusive\", or \"instances\": 1");
 }
 
-/* Clients of a protocol do not write the field "pool". */
-static void advise_unreachable(struct diagnostics *diagnostics, const struct json_value *pool)
-{
-    const struct json_value *protocol = document_member(pool, "protocol"), *other, *same;
-    char path[DOCUMENT_PATH_MAX];
-
-    for (other = pool->parent->first; protocol != NULL && other != pool; other = other->next) {
-        same = document_member(other, "protocol");
-        if (same == NULL || !slice_equal(same->text, protocol->text))
-            continue;
-        document_path(path, sizeof path, other);
-        diagnostics_warn(diagnostics, protocol,
-                         "%s has it too, and clients of this protocol do not name a pool: run a "
-                         "daemon for each of the two",
-                         path);
-        return;
-    }
-}
-
 void advice_check(struct diagnostics *diagnostics, const struct json_value *root)
 {
     const struct json_value *pool;
@@ -147,6 +128,5 @@ void advice_check(struct diagnostics *diagnostics, const struct json_value *root
                              "\"mcp\"; if it is none, set \"clients\": \"shared\"");
         advise_unused(diagnostics, pool, &mode);
         advise_shared(diagnostics, pool, &mode);
-        advise_unreachable(diagnostics, pool);
     }
 }

@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
-
-#define NAME_MAX_LEN 255 /* of a variable that a value names */
+#include "config/variable.h"
 
 extern char **environ;
 
@@ -28,47 +27,16 @@ static void append(struct output *out, const char *bytes, size_t len)
     out->len += len;
 }
 
-enum fault { FAULT_NONE, FAULT_UNCLOSED, FAULT_NAME, FAULT_UNSET };
-
-static bool is_name(struct slice name)
-{
-    for (size_t i = 0; i < name.len; i++) {
-        char c = name.data[i];
-        bool letter = c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-
-        if (!letter && (i == 0 || c < '0' || c > '9'))
-            return false;
-    }
-    return name.len > 0 && name.len <= NAME_MAX_LEN;
-}
-
-/* Finds the value of the "${NAME}" at `at`. Always sets *name. */
-static enum fault look_up(const char *at, struct slice *name, const char **value)
-{
-    char copy[NAME_MAX_LEN + 1];
-    const char *end = strchr(at, '}');
-
-    *name = slice_of(at + 2, end != NULL ? (size_t)(end - at) - 2 : strlen(at + 2));
-    if (end == NULL)
-        return FAULT_UNCLOSED;
-    if (!is_name(*name))
-        return FAULT_NAME;
-    memcpy(copy, name->data, name->len);
-    copy[name->len] = '\0';
-    *value = getenv(copy);
-    return *value != NULL ? FAULT_NONE : FAULT_UNSET;
-}
-
 /* Appends the value with all names replaced. After a fault *name is the name. */
-static enum fault expand(const char *value, struct output *out, struct slice *name)
+static enum variable_fault expand(const char *value, struct output *out, struct slice *name)
 {
-    enum fault fault;
+    enum variable_fault fault;
     const char *found;
 
     for (; *value != '\0'; value++) {
         if (value[0] == '$' && value[1] == '{') {
-            fault = look_up(value, name, &found);
-            if (fault != FAULT_NONE)
+            fault = variable_find_braced(value, name, &found);
+            if (fault != VARIABLE_FOUND)
                 return fault;
             append(out, found, strlen(found));
             value = name->data + name->len;
@@ -78,7 +46,7 @@ static enum fault expand(const char *value, struct output *out, struct slice *na
             value++;
         append(out, value, 1);
     }
-    return FAULT_NONE;
+    return VARIABLE_FOUND;
 }
 
 /* --- checks --- */
@@ -86,19 +54,19 @@ static enum fault expand(const char *value, struct output *out, struct slice *na
 static void check_value(struct diagnostics *diagnostics, const struct json_value *value)
 {
     struct output counted = {.to = NULL};
-    enum fault fault;
+    enum variable_fault fault;
     struct slice name;
     char shown[64];
 
     if (!diagnostics_check_string(diagnostics, value))
         return;
     fault = expand(value->text.data, &counted, &name);
-    if (fault == FAULT_UNCLOSED)
+    if (fault == VARIABLE_UNCLOSED)
         diagnostics_value(diagnostics, value, "\"${\" without a \"}\"; \"$$\" stands for a \"$\"");
-    else if (fault != FAULT_NONE)
+    else if (fault != VARIABLE_FOUND)
         diagnostics_value(diagnostics, value, "%s: \"%s\"",
-                          fault == FAULT_NAME ? "not the name of a variable"
-                                              : "not set in the environment",
+                          fault == VARIABLE_NO_NAME ? "not the name of a variable"
+                                                    : "not set in the environment",
                           log_escape(shown, sizeof shown, name));
 }
 

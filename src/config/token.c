@@ -120,17 +120,7 @@ void token_check_open(struct diagnostics *diagnostics, const struct json_value *
         diagnostics_value(diagnostics, open, "excludes token_file");
 }
 
-/* --- the line --- */
-
-size_t token_write_line(char to[TOKEN_LINE_MAX], const struct token *token)
-{
-    struct json_output out = {.to = to, .size = TOKEN_LINE_MAX};
-
-    json_output_add(&out, slice_of("{\"token\":", 9));
-    json_output_string(&out, slice_of(token->text, token->len));
-    json_output_add(&out, slice_of("}\n", 2));
-    return out.len;
-}
+/* --- the comparison --- */
 
 /* Looks at each byte of `given`, whatever is found. */
 static bool is_same(const struct token *token, struct slice given)
@@ -145,50 +135,10 @@ static bool is_same(const struct token *token, struct slice given)
     return difference == 0;
 }
 
-static size_t skip_blanks(struct slice line, size_t at)
-{
-    while (at < line.len && strchr(" \t\r\n", line.data[at]) != NULL && line.data[at] != '\0')
-        at++;
-    return at;
-}
-
-/* Moves *at past the word and the white space around it. */
-static bool take_word(struct slice line, size_t *at, const char *word)
-{
-    size_t len = strlen(word), start = skip_blanks(line, *at);
-
-    if (line.len - start < len || memcmp(line.data + start, word, len) != 0)
-        return false;
-    *at = skip_blanks(line, start + len);
-    return true;
-}
-
-/* The text between the quotes of the string that begins at *at; moves *at past it. */
-static bool take_string(struct slice line, size_t *at, struct slice *raw)
-{
-    size_t start = *at + 1, end = start;
-
-    if (*at >= line.len || line.data[*at] != '"')
-        return false;
-    while (end < line.len && line.data[end] != '"')
-        end += line.data[end] == '\\' ? 2 : 1;
-    if (end >= line.len)
-        return false;
-    *raw = slice_of(line.data + start, end - start);
-    *at = end + 1;
-    return true;
-}
-
-bool token_line_matches(const struct token *token, struct slice line)
+bool token_matches(const struct token *token, struct slice raw)
 {
     char text[TOKEN_MAX];
-    struct slice raw;
-    size_t at = 0, len;
+    size_t len = json_string_decode(text, sizeof text, raw);
 
-    if (!take_word(line, &at, "{") || !take_word(line, &at, "\"token\"") ||
-        !take_word(line, &at, ":") || !take_string(line, &at, &raw) || !take_word(line, &at, "}") ||
-        at != line.len)
-        return false;
-    len = json_string_decode(text, sizeof text, raw);
     return len <= sizeof text && is_same(token, slice_of(text, len));
 }

@@ -1,5 +1,4 @@
-/* The token that the clients of a TCP listener show: its file, and the line {"token":"..."} that
- * begins each connection. */
+/* The token that the clients of a TCP listener show in their opening line (framing/opening.h). */
 #ifndef STDIO_BUS_CONFIG_TOKEN_H
 #define STDIO_BUS_CONFIG_TOKEN_H
 
@@ -8,8 +7,7 @@
 #include "base/slice.h"
 #include "config/diagnostics.h"
 
-#define TOKEN_MAX 1024                      /* bytes */
-#define TOKEN_LINE_MAX (6 * TOKEN_MAX + 64) /* bytes of the line, every one of them escaped */
+#define TOKEN_MAX 1024 /* bytes */
 #define TOKEN_REASON_MAX 128
 
 struct token {
@@ -26,11 +24,8 @@ int token_read_file(struct token *token, const char *path, char reason[TOKEN_REA
 void token_check_file(struct diagnostics *diagnostics, const struct json_value *file);
 void token_check_open(struct diagnostics *diagnostics, const struct json_value *open);
 
-/* Writes the line, its newline included. Returns its length. */
-size_t token_write_line(char to[TOKEN_LINE_MAX], const struct token *token);
-
-/* Whether the line, which is valid JSON, is {"token":"..."} with this token, with escapes in the
- * value alone. The time that this takes depends on the line, not on the token. */
-bool token_line_matches(const struct token *token, struct slice line);
+/* Whether `raw`, the text between the quotes of a valid string, is this token. The time that this
+ * takes depends on `raw`, not on the token. */
+bool token_matches(const struct token *token, struct slice raw);
 
 #endif

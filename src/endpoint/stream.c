@@ -149,6 +149,7 @@ int stream_open(struct stream *stream, struct transport *transport,
         .borrowed = options->borrowed,
         .skips_bad_lines = options->skips_bad_lines,
         .wary = options->wary,
+        .may_open = options->may_open,
         .of_worker = stream->endpoint.is_worker,
     };
 

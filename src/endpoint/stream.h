@@ -42,6 +42,7 @@ struct stream_options {
     bool skips_bad_lines; /* lines that are no message are logged instead of reported */
     bool splits_arrays;   /* a line may be an array of messages */
     bool wary;            /* of an unknown peer */
+    bool may_open;        /* an opening line may precede its first message */
 };
 
 /* Makes a zeroed stream, or one with a context, an endpoint without a connection. What it is sent

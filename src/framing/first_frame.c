@@ -3,11 +3,12 @@
 #include "framing/first_frame.h"
 
 #include "framing/foreign.h"
+#include "framing/opening.h"
 
 static void reset(struct framing_state *state)
 {
     state->inner->reset(state);
-    state->looked_at_start = false;
+    state->looked_at_start = state->may_open = false;
 }
 
 static enum frame_status malformed(struct frame *frame, enum frame_fault fault, const char *problem)
@@ -15,6 +16,40 @@ static enum frame_status malformed(struct frame *frame, enum frame_fault fault, 
     frame->fault = fault;
     frame->problem = problem;
     return FRAME_MALFORMED;
+}
+
+/* The opening line is judged as the body of a frame is. */
+static enum frame_status take_opening(struct framing_state *state, struct slice line,
+                                      struct frame *frame)
+{
+    enum body_status status;
+
+    state->check->reset(state->check_state, true);
+    status = state->check->run(state->check_state, line, frame);
+    if (status == BODY_MORE)
+        status = state->check->end(state->check_state, frame);
+    if (status != BODY_WHOLE)
+        return malformed(frame, FRAME_FAULT_SYNTAX, frame->problem);
+    reset(state);
+    frame->consumed = line.len;
+    return FRAME_WHOLE;
+}
+
+/* FRAME_SKIP: the first frame begins here. */
+static enum frame_status look_for_opening(struct framing_state *state, struct slice input,
+                                          struct frame *frame)
+{
+    size_t max = input.len < OPENING_MAX ? input.len : OPENING_MAX;
+    const char *newline = input.data[0] == '{' ? memchr(input.data, '\n', max) : NULL;
+    struct slice line = slice_of(input.data,
+                                 newline != NULL ? (size_t)(newline + 1 - input.data) : 0);
+    struct opening opening;
+
+    if (newline != NULL && opening_read(&opening, line))
+        return take_opening(state, line, frame);
+    state->begun = input.data[0] == '{' && newline == NULL && max < OPENING_MAX;
+    state->may_open = state->begun;
+    return state->begun ? FRAME_WAIT : FRAME_SKIP;
 }
 
 static enum frame_status next(struct framing_state *state, struct slice input, struct frame *frame)
@@ -33,6 +68,11 @@ static enum frame_status next(struct framing_state *state, struct slice input, s
         case FOREIGN_NO:
             state->looked_at_start = true;
         }
+    }
+    if (state->may_open) {
+        status = look_for_opening(state, input, frame);
+        if (status != FRAME_SKIP)
+            return status;
     }
     status = state->inner->next(state, input, frame);
     return status == FRAME_REFUSED ? FRAME_MALFORMED : status;

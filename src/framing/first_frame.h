@@ -1,6 +1,7 @@
 /* The first frame of a stream from an unknown sender. It is read in the framing state->inner, but
  * nothing wrong is skipped before the frame is whole: a page in a browser could otherwise hide a
- * frame within HTTP or TLS. */
+ * frame within HTTP or TLS. Where the framing has lengths, an opening line may come in its place
+ * (state->may_open, to be set after the reset). */
 #ifndef STDIO_BUS_FRAMING_FIRST_FRAME_H
 #define STDIO_BUS_FRAMING_FIRST_FRAME_H
 

@@ -68,6 +68,7 @@ struct framing_state {
     size_t max_long; /* a longer one is cut; 0: none is long. At least max_body */
     bool wary;       /* what only HTTP has is malformed, at any time */
     const struct framing *inner; /* of framing_first_frame */
+    bool may_open;               /* likewise: the first frame may be an opening line */
 
     bool begun;    /* part of a frame is here, and the rest is awaited */
     bool reported; /* that frame was refused already */

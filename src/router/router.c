@@ -12,12 +12,20 @@ static bool takes_turns(const struct group *pool)
     return pool->mode.clients == CLIENTS_SHARED;
 }
 
+static void choose_usual(struct router *router)
+{
+    bool is_all = router->all.count > 0 || list_empty(&router->pools);
+
+    router->usual = is_all ? &router->all : list_entry(router->pools.head.next, struct group, link);
+}
+
 /* What one pool asks for is looked for in every message. */
 void router_merge_modes(struct router *router)
 {
     struct group *all = &router->all;
     struct list_node *node, *following;
 
+    choose_usual(router);
     all->plain = all->takes_long = true;
     all->top_sessions = all->reads_tasks = false;
     all->mode.session_in_params = all->mode.rewrite_ids = false;
@@ -53,6 +61,7 @@ void router_init(struct router *router, const struct limits *limits, const struc
     list_init(&router->waiting_for_worker);
     list_init(&router->roaming);
     list_init(&router->released);
+    choose_usual(router);
 }
 
 void router_free(struct router *router)
@@ -94,6 +103,11 @@ void router_add_client(struct router *router, struct peer *client)
     client->availability = PEER_READY;
 }
 
+void router_open_pool(struct peer *client, struct group *pool)
+{
+    client->opened = pool;
+}
+
 void router_admit_client(struct router *router, struct peer *client)
 {
     client->admitted = true;
@@ -105,6 +119,7 @@ void router_admit_client(struct router *router, struct peer *client)
 void router_forget_worker(struct router *router, const struct peer *worker, struct group *pool)
 {
     group_remove(&router->all, worker);
+    choose_usual(router);
     group_remove(pool, worker);
     if (pool->other_era != NULL)
         group_remove(pool->other_era, worker);
@@ -118,6 +133,7 @@ int router_add_worker(struct router *router, struct peer *worker, struct group *
         router_forget_worker(router, worker, pool);
         return STDIO_BUS_ERR;
     }
+    choose_usual(router);
     add_peer(router, worker);
     router->worker_count++;
     worker->pool = pool;

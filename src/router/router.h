@@ -23,6 +23,8 @@ struct router {
     struct pending from_workers; /* what workers asked of clients */
     struct tasks tasks;
     struct group all;    /* the workers of all shared pools */
+    struct group *usual; /* of messages for which no pool was named: all; where that is empty, the
+                          * first pool */
     struct list pools;   /* struct group */
     size_t client_count; /* admitted */
     size_t origin_count; /* of these */
@@ -58,6 +60,9 @@ void router_merge_modes(struct router *router);
 
 /* Makes a zeroed peer known as a client; its origin may be set. */
 void router_add_client(struct router *router, struct peer *client);
+
+/* From now on the client's messages that name no pool are for this one. */
+void router_open_pool(struct peer *client, struct group *pool);
 
 /* From now on the client counts among those that have shares (router/shares.h). */
 void router_admit_client(struct router *router, struct peer *client);

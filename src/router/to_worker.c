@@ -309,17 +309,15 @@ static bool read_mode(struct decision *decision, struct group *group)
     return !eras_refuse(decision);
 }
 
-/* A client that names no pool means any shared pool or, where there is none, the first pool.
- * NULL: there is no pool of that name. */
+/* A client that names no pool, neither here nor in its opening line, means any shared pool or,
+ * where there is none, the first pool. NULL: there is no pool of that name. */
 static struct group *group_for(const struct decision *decision)
 {
     struct router *router = decision->router;
 
     if (decision->message->pool.data != NULL)
         return router_pool_named(router, decision->message->pool);
-    if (router->all.count > 0 || list_empty(&router->pools))
-        return &router->all;
-    return list_entry(router->pools.head.next, struct group, link);
+    return decision->from->opened != NULL ? decision->from->opened : router->usual;
 }
 
 /* Whatever pool its client names, a session's messages go to its worker, as that pool has them. */

@@ -123,6 +123,7 @@ int connection_open(struct connection *connection, struct transport *transport,
         .output.account = &transport->shares[!options->of_worker].queued,
     };
     start_framing(connection, options->framing, options->max_body);
+    connection->framing_state.may_open = options->may_open && !connection->has_lines;
     timer_init(&connection->stall, connection_stalled, connection);
     timer_init(&connection->frame_time, connection_frame_time_over, connection);
     shares_in = options->borrowed && is_shared(&connection->fd_in, O_RDONLY);

@@ -18,6 +18,7 @@ struct connection_options {
     bool skips_bad_lines;
     bool wary; /* of an unknown peer: whatever is wrong before its first whole frame is malformed,
                 * and so is what only HTTP has, at any time */
+    bool may_open;  /* of a wary one: an opening line may precede the first frame, in any framing */
     bool of_worker; /* the peer is a worker, otherwise a client */
 };
 

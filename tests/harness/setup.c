@@ -131,17 +131,15 @@ void setup_command(const struct setup *setup, const struct daemon *daemon, struc
     point_at_words(command);
 }
 
-void connect_command(const char *address, const char *token_file, struct command *command)
+void connect_command(const char *address, const char *const *words, struct command *command)
 {
     memset(command, 0, sizeof *command);
     add_wrapper(command);
     add_word(command, program("STDIO_BUS", "./stdio_bus"));
     add_word(command, "--connect");
     add_word(command, address);
-    if (token_file != NULL) {
-        add_word(command, "--token-file");
-        add_word(command, token_file);
-    }
+    for (; *words != NULL; words++)
+        add_word(command, *words);
     point_at_words(command);
 }
 

@@ -14,9 +14,9 @@ struct command { /* NULL-terminated words in storage */
 
 /* The command line, wrapper included. */
 void setup_command(const struct setup *setup, const struct daemon *daemon, struct command *command);
-/* The command line of the client side, `stdio_bus --connect ADDRESS`; with --token-file unless that
- * is NULL. */
-void connect_command(const char *address, const char *token_file, struct command *command);
+/* The command line of the client side, `stdio_bus --connect ADDRESS` and further words, up to a
+ * NULL. */
+void connect_command(const char *address, const char *const *words, struct command *command);
 void command_free(struct command *command);
 
 /* Executes the command with the setup's descriptors, limits and signals. Does not return. */

@@ -3,8 +3,11 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,14 +20,14 @@ struct joined { /* a process of --connect, and a client on its stdin and stdout 
     struct client *client;
 };
 
-static struct joined join_with(const char *address, const char *token_file)
+static struct joined join_with(const char *address, const char *const *words)
 {
     struct joined joined;
     struct command command;
     int in[2], out[2];
     ck_assert_int_eq(pipe(in), 0);
     ck_assert_int_eq(pipe(out), 0);
-    connect_command(address, token_file, &command);
+    connect_command(address, words, &command);
     joined.pid = fork();
     ck_assert_int_ge(joined.pid, 0);
     if (joined.pid == 0) {
@@ -44,9 +47,12 @@ static struct joined join_with(const char *address, const char *token_file)
     return joined;
 }
 
+/* With further words of the command line. */
+#define JOIN(address, ...) join_with(address, (const char *const[]){__VA_ARGS__, NULL})
+
 static struct joined join(const char *address)
 {
-    return join_with(address, NULL);
+    return JOIN(address, NULL);
 }
 
 static const char *address_of(const struct daemon *daemon)
@@ -211,7 +217,8 @@ TEST_ROWS(design_connect_shows_the_token, 2)
                                   .arguments = {"--token-file", path, "--framing",
                                                 row == 0 ? "ndjson" : "content-length"});
     const char *address = address_of(daemon);
-    struct joined joined = join_with(address, path), stranger = join_with(address, other);
+    struct joined joined = JOIN(address, "--token-file", path),
+                  stranger = JOIN(address, "--token-file", other);
     if (row == 0) {
         client_expect_quiet(joined.client);
         client_error(stranger.client, "null", -32000, "the token is wrong");
@@ -223,7 +230,7 @@ TEST_ROWS(design_connect_shows_the_token, 2)
     expect_status(&joined, 0);
     client_expect_eof(stranger.client);
     expect_status(&stranger, 75);
-    joined = join_with(address, NULL);
+    joined = join(address);
     client_half_close(joined.client);
     client_read_before(joined.client, deadline_usual());
     ck_assert_uint_gt(joined.client->input.len, 0);
@@ -232,12 +239,159 @@ TEST_ROWS(design_connect_shows_the_token, 2)
 
 TEST(design_connect_with_a_bad_token_file)
 {
-    struct joined joined = join_with("127.0.0.1:1", "/no/such/file");
+    struct joined joined = JOIN("127.0.0.1:1", "--token-file", "/no/such/file");
     client_expect_eof(joined.client);
     expect_status(&joined, 78);
-    joined = join_with("/no/such/socket", "/no/such/file");
+    joined = JOIN("/no/such/socket", "--token-file", "/no/such/file");
     client_expect_eof(joined.client);
     expect_status(&joined, 64);
+}
+
+/* --- pools --- */
+
+#define TWO_POOLS                                                                                  \
+    "{'id':'a','command':'@WORKER@','args':['--name','a'],'instances':2,'protocol':'mcp'},"        \
+    "{'id':'b \\u00e9','command':'@WORKER@','args':['--name','b'],'instances':2,'protocol':'mcp'}"
+
+static void expect_worker(struct client *client, const char *name)
+{
+    expect_member(client_ask(client, "1", NULL, "echo", NULL), "worker", name);
+}
+
+/* Several pools of one protocol in one daemon, whose messages name none. */
+TEST_ROWS(design_connect_names_a_pool, 4)
+{
+    const char *token = test_format("%s/token", test_dir());
+    FILE *file = fopen(token, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs("a \"token\"", file);
+    fclose(file);
+    ck_assert_int_eq(chmod(token, 0600), 0);
+    bool tcp = row > 0, asks = row > 1;
+    const char *members = test_format("'listen':{'framing':'%s'}",
+                                      row == 3 ? "content-length" : "ndjson");
+    struct daemon *daemon = START(.mode = tcp ? SETUP_TCP : SETUP_UNIX, .pools = TWO_POOLS,
+                                  .members = members,
+                                  .arguments = {asks ? "--token-file" : NULL, token});
+    const char *address = address_of(daemon);
+    struct joined one = JOIN(address, "--pool", "a", asks ? "--token-file" : NULL, token);
+    struct joined other = JOIN(address, "--pool=b \xC3\xA9", asks ? "--token-file" : NULL, token);
+    struct joined none = JOIN(address, asks ? "--token-file" : NULL, token);
+    struct joined wrong = JOIN(address, "--pool", "c", asks ? "--token-file" : NULL, token);
+    if (row == 3) { /* the line comes before the first frame */
+        frames_send(other.client, "{'id':1,'method':'echo'}");
+        expect_member(frames_result(other.client, "1"), "worker", "'b'");
+        frames_error(wrong.client, "null", -32602, "no such pool");
+        return;
+    }
+    expect_worker(one.client, "'a'");
+    expect_worker(other.client, "'b'");
+    expect_worker(none.client, "'a'"); /* the first one */
+    client_error(wrong.client, "null", -32602, "no such pool; there are a, b \xC3\xA9");
+    client_expect_eof(wrong.client);
+    expect_status(&wrong, 75);
+    daemon_wait_log(daemon, "unacceptable input: no such pool");
+}
+
+/* The line comes before the first message, in any framing, in pieces of any size. */
+static const struct {
+    const char *framing, *bytes, *answer;
+} openings[] = {
+    {"ndjson", "{\"pool\":\"b\"}\n{\"id\":1}\n", "\"worker\":\"b\""},
+    {"ndjson", " { \"pool\" : \"\\u0062\" }\r\n{\"id\":1}\n", "\"worker\":\"b\""},
+    {"ndjson", "{\"pool\":\"b\",\"token\":\"unasked\"}\n{\"id\":1}\n", "\"worker\":\"b\""},
+    {"ndjson", "{\"pool\":\"b\"}\n{\"id\":1,\"pool\":\"a\"}\n", "\"worker\":\"a\""},
+    {"content-length", "{\"pool\":\"b\"}\nContent-Length: 8\r\n\r\n{\"id\":1}", "\"worker\":\"b\""},
+    {"length", "{\"pool\":\"b\"}\n\0\0\0\x08{\"id\":1}", "\"worker\":\"b\""},
+    /* A second one is no opening line; nor is a message that names its pool. */
+    {"content-length", "{\"pool\":\"b\"}\n{\"pool\":\"b\"}\n", "not a header"},
+    {"content-length", "{\"pool\":\"b\",\"id\":1}\n", "not a header"},
+    {"content-length", "{\"pool\":\"b\xFF\"}\n", "invalid UTF-8"},
+    {"length", "{\"pool\":\"b\"}\n{\"pool\":\"b\"}\n", "exceeds"},
+    {"ndjson", "{\"pool\":\"b\",\"id\":1}\n", "\"worker\":\"b\""},
+    {"ndjson", "{\"pool\":\"c\"}\n", "no such pool; there are a, b"},
+    {"content-length", "{\"pool\":\"c\"}\n", "no such pool; there are a, b"},
+    {"ndjson", "{\"pool\":7}\n", "pool must be a string"},
+};
+
+/* The length of a text with NULs before its first brace of a frame. */
+static size_t stream_len(const char *bytes)
+{
+    size_t len = strlen(bytes);
+    return bytes[len + 1] == '\0' && bytes[len + 2] == '\0' ? len + 4 + strlen(bytes + len + 4)
+                                                            : len;
+}
+
+TEST_ROWS(design_opening_line, COUNT(openings))
+{
+    bool framed = strcmp(openings[row].framing, "length") == 0;
+    size_t len = framed && row == 5 ? stream_len(openings[row].bytes) : strlen(openings[row].bytes);
+    struct daemon *daemon =
+        START(.pools = POOL("a", 1, "'--name','a'") "," POOL("b", 1, "'--name','b'"),
+              .arguments = {"--framing", openings[row].framing});
+    for (size_t chunk = 1; chunk <= len; chunk += chunk < 16 ? 1 : len - chunk + (chunk == len)) {
+        struct client *client = client_connect(daemon);
+        bool found = false;
+        client_send_chunks(client, openings[row].bytes, len, chunk);
+        while (!found) {
+            ck_assert_msg(client_read_before(client, deadline_usual()), "no answer");
+            for (size_t i = 0; i < client->input.len && !found; i++)
+                found = client->input.len - i >= strlen(openings[row].answer) &&
+                        memcmp(client->input.data + i, openings[row].answer,
+                               strlen(openings[row].answer)) == 0;
+        }
+        client_close(client);
+    }
+}
+
+/* A line in braces that does not end is a late first frame. */
+TEST(design_opening_line_must_end)
+{
+    struct daemon *daemon = START(.limits = "'frame_timeout_sec':1",
+                                  .arguments = {"--framing", "content-length"});
+    struct client *client = client_connect(daemon);
+    client_send_bytes(client, "{\"pool\":", 8);
+    daemon_wait_log(daemon, "the first frame was not complete");
+    client = client_connect(daemon);
+    client_send_bytes(client, "{", 1);
+    client_send_bytes(client, test_fill(' ', 9000), 9000);
+    daemon_wait_log(daemon, "not a header");
+}
+
+/* --- what a shell would have done --- */
+
+TEST(design_connect_replaces_variables)
+{
+    struct daemon *daemon = START(.instances = 1);
+    ck_assert_int_eq(setenv("HOME", daemon->dir, 1), 0);
+    ck_assert_int_eq(setenv("CONNECT_SOCKET", "socket", 1), 0);
+    unsetenv("CONNECT_NONE");
+    static const char *const paths[] = {"~/socket", "$HOME/socket", "${HOME}/$CONNECT_SOCKET"};
+    for (size_t i = 0; i < COUNT(paths); i++) {
+        struct joined joined = join(paths[i]);
+        client_expect_quiet(joined.client);
+        client_half_close(joined.client);
+        expect_status(&joined, 0);
+    }
+    struct joined joined = join("$CONNECT_NONE/socket");
+    client_expect_eof(joined.client);
+    expect_status(&joined, 64);
+}
+
+/* A daemon that is started later. */
+TEST(design_connect_waits_for_the_daemon)
+{
+    const char *path = test_format("%s/socket", test_dir());
+    struct joined joined = JOIN(path, "--wait", "60");
+    struct daemon *daemon = START(.mode = SETUP_STDIO, .no_config = true, .default_mode = true,
+                                  .arguments = {"--unix", path, "--", "@WORKER@"});
+    client_expect_quiet(joined.client);
+    client_half_close(joined.client);
+    expect_status(&joined, 0);
+    daemon_stop(daemon);
+    joined = JOIN(path, "--wait=1");
+    client_expect_eof(joined.client);
+    expect_status(&joined, 69);
 }
 
 int main(void)

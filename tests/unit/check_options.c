@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
 
@@ -33,6 +34,9 @@ static int parse(const char *const words[])
     }
     argv[argc] = NULL;
     problem[0] = '\0';
+    setenv("HOME", "/check", 1);
+    setenv("CHECK_EMPTY", "", 1);
+    unsetenv("CHECK_NONE");
     return options_parse(&options, argc, argv, problem, sizeof problem);
 }
 
@@ -193,6 +197,11 @@ START_TEST(test_connect)
     ck_assert_uint_eq(options.tcp_port, 80);
     EXPECT_OK("--connect", ":8080");
     ck_assert_str_eq(options.tcp_host, "");
+    ck_assert(options.pool == NULL && options.wait_sec == 0);
+    EXPECT_OK("--connect", "~/s", "--pool", "a b", "--wait=7");
+    ck_assert_str_eq(options.unix_path, "/check/s");
+    ck_assert_str_eq(options.pool, "a b");
+    ck_assert_uint_eq(options.wait_sec, 7);
 }
 END_TEST
 
@@ -282,7 +291,12 @@ START_TEST(test_help)
         "--tcp HOST",    "--check-config", "--log-level",     "-h, --help",
         "-V, --version", "--framing NAME", "--log-file PATH", "--connect PATH|HOST:PORT",
         "-- COMMAND",    "--protocol",     "--clients KIND",  "--instances N"};
-    const char *line = help_text(), *end;
+    static char text[16384];
+    const char *line = text, *end;
+    size_t len = 0;
+
+    for (const char *const *part = help_sections(); *part != NULL; part++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s", *part);
 
     for (size_t i = 0; i < COUNT(names); i++)
         ck_assert_msg(strstr(line, names[i]) != NULL, "%s is not in the help", names[i]);
@@ -331,6 +345,13 @@ static const struct {
     {"unexpected argument \"c.json\"" AFTER, {"c.json"}},
     {"unexpected argument \"-\"" AFTER, {"--config", "c", "-"}},
     {"unexpected argument \"\"" AFTER, {""}},
+    {"--connect: CHECK_NONE is not set in the environment", {"--connect", "$CHECK_NONE/s"}},
+    {"--connect: the path must not be empty", {"--connect", "$CHECK_EMPTY"}},
+    {"--pool is for --connect", {"--config", "c", "--pool", "a"}},
+    {"--wait is for --connect", {"--wait=1", "--", "cat"}},
+    {"--pool: must have 1 to 256 bytes", {"--connect", "s", "--pool", ""}},
+    {"--wait: must be a number of seconds, at most 86400", {"--connect", "s", "--wait", "86401"}},
+    {"--wait: must be a number of seconds, at most 86400", {"--connect", "s", "--wait", "1s"}},
     {NO_COMMAND, {"--"}},
     {NO_COMMAND, {"--", "", "a"}},
     {NO_COMMAND, {"--config", "c", "--"}},

@@ -1,12 +1,16 @@
-/* The token of TCP clients: its line. Its file is tested by tests/spec/security_token.c. */
+/* The token of TCP clients, and opening lines. Its file is tested by tests/spec/security_token.c. */
 #include "build_config.h"
 
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "cli/connect.h"
 #include "config/token.h"
+#include "framing/opening.h"
 #include "suite.h"
 
 static struct token token_of(const char *text, size_t len)
@@ -21,11 +25,13 @@ static struct token token_of(const char *text, size_t len)
 static bool matches(const struct token *token, const char *line, size_t len)
 {
     char *copy = malloc(len + (len == 0));
+    struct opening opening;
     bool same;
 
     ck_assert_ptr_nonnull(copy);
     memcpy(copy, line, len);
-    same = token_line_matches(token, slice_of(copy, len));
+    same = opening_read(&opening, slice_of(copy, len)) && opening.token.data != NULL &&
+           token_matches(token, opening.token);
     free(copy);
     return same;
 }
@@ -78,29 +84,92 @@ TEST(lines_that_are_cut)
     ck_assert(matches(&token, line, len));
 }
 
+/* The keys of other lines; a dash where there is none. */
+static const struct {
+    const char *line, *token, *pool;
+} others[] = {
+    {"{\"pool\":\"a\"}\n", "-", "a"},
+    {"{\"pool\":\"\"}", "-", ""},
+    {"{\"pool\":\"a\\\"\",\"token\":\"b\"}", "b", "a\\\""},
+    {" { \"token\" : \"b\" , \"pool\" : \"a\" } ", "b", "a"},
+    {"{\"pool\":\"a\",\"pool\":\"a\"}", NULL, NULL},
+    {"{\"pool\":\"a\",}", NULL, NULL},
+    {"{\"pool\":\"a\" \"token\":\"b\"}", NULL, NULL},
+    {"{\"pool\":\"a\",\"id\":1}", NULL, NULL},
+    {"{\"id\":1,\"pool\":\"a\"}", NULL, NULL},
+    {"{\"pool\":\"a\"}{", NULL, NULL},
+    {"{\"Pool\":\"a\"}", NULL, NULL},
+    {"{\"pool\":1}", NULL, NULL},
+    {"{\"pool\"}", NULL, NULL},
+    {"\"pool\":\"a\"", NULL, NULL},
+    {"[\"pool\"]", NULL, NULL},
+};
+
+static void expect_value(struct slice value, const char *expected)
+{
+    if (strcmp(expected, "-") == 0)
+        ck_assert_ptr_null(value.data);
+    else
+        ck_assert(value.data != NULL && slice_equal(value, slice_of(expected, strlen(expected))));
+}
+
+TEST_ROWS(opening_lines, sizeof others / sizeof others[0])
+{
+    struct opening opening;
+    bool read = opening_read(&opening, slice_of(others[row].line, strlen(others[row].line)));
+
+    ck_assert_int_eq(read, others[row].pool != NULL);
+    if (!read)
+        return;
+    expect_value(opening.token, others[row].token);
+    expect_value(opening.pool, others[row].pool);
+}
+
 /* The line that is written is the one that matches, up to the longest token, all escaped. */
 TEST(written_lines_match)
 {
+    static const char path[] = "/tmp/check_token", bytes[] = {'x', '"', '\\', '\x01', '\t'};
     static struct token token;
-    static char line[TOKEN_LINE_MAX], other[TOKEN_LINE_MAX];
-    static const char bytes[] = {'x', '"', '\\', '\x01', '\t'};
+    static char line[OPENING_MAX], pool[257], reason[256];
+    struct options options = {.token_file = path, .pool = pool};
+    struct opening opening;
     size_t i, len;
 
-    for (i = 0; i < sizeof bytes; i++) {
+    memset(pool, '\x01', sizeof pool - 1);
+    for (i = 0; i < 3; i++) {
+        FILE *file = fopen(path, "w");
+
+        ck_assert_ptr_nonnull(file);
         memset(token.text, bytes[i], TOKEN_MAX);
-        for (token.len = 1; token.len <= TOKEN_MAX; token.len += 341) {
-            len = token_write_line(line, &token);
-            ck_assert_int_eq(line[len - 1], '\n');
-            ck_assert(matches(&token, line, len));
-            token.len--;
-            ck_assert(!matches(&token, line, len));
-            token.len++;
-        }
+        token.len = TOKEN_MAX;
+        fwrite(token.text, 1, token.len, file);
+        fclose(file);
+        ck_assert_int_eq(chmod(path, 0600), 0);
+        ck_assert_msg(connect_write_opening(&options, line, &len, reason, sizeof reason), "%s",
+                      reason);
+        ck_assert_int_eq(line[len - 1], '\n');
+        ck_assert(matches(&token, line, len));
+        ck_assert(opening_read(&opening, slice_of(line, len)));
+        ck_assert_uint_eq(opening.pool.len, 256 * 6);
+        token.len--;
+        ck_assert(!matches(&token, line, len));
     }
-    len = (size_t)snprintf(other, sizeof other, "{\"token\":\"%01025d\"}\n", 0);
-    token.len = TOKEN_MAX;
+    unlink(path);
+    ck_assert(!connect_write_opening(&options, line, &len, reason, sizeof reason));
+    options = (struct options){.pool = NULL};
+    ck_assert(connect_write_opening(&options, line, &len, reason, sizeof reason));
+    ck_assert_uint_eq(len, 0);
+}
+
+/* A token that is too long is no token, whatever its beginning. */
+TEST(token_has_a_limit)
+{
+    static struct token token = {.len = TOKEN_MAX};
+    static char line[OPENING_MAX];
+    size_t len = (size_t)snprintf(line, sizeof line, "{\"token\":\"%01025d\"}\n", 0);
+
     memset(token.text, '0', TOKEN_MAX);
-    ck_assert(!matches(&token, other, len));
+    ck_assert(!matches(&token, line, len));
 }
 
 int main(void)
