@@ -15,6 +15,7 @@
 #include "bus/bus.h"
 #include "cli/connect.h"
 #include "cli/help.h"
+#include "cli/import.h"
 #include "cli/options.h"
 #include "framing/opening.h"
 
@@ -168,6 +169,19 @@ static int run_client(const struct options *options)
     return status;
 }
 
+static int run_import(const char *path)
+{
+    struct import import;
+    int status = EXIT_CONFIG_ERROR, code = import_file(&import, path);
+
+    if (import.notes != NULL && fputs(import.notes, stderr) == EOF)
+        status = system_error("cannot write to stderr");
+    else if (code == STDIO_BUS_OK)
+        status = print((const char *const[]){import.config, NULL});
+    import_free(&import);
+    return status;
+}
+
 /* The users of a Unix socket are chosen by keys that mean nothing elsewhere. A rule about who may
  * connect is not ignored where others could. */
 static int check_access(const struct options *options, const struct access *access, struct log *log)
@@ -287,6 +301,8 @@ int main(int argc, char *argv[])
     signal(SIGXFSZ, SIG_IGN);
     if (options.action == ACTION_CONNECT)
         return run_client(&options);
+    if (options.action == ACTION_IMPORT)
+        return run_import(options.import_path);
     release_long_buffers();
     status = start_log(&log, &options);
     if (status != EXIT_DONE)

@@ -65,10 +65,13 @@ static const char logging[] =
     "  --log-file PATH    append it to this file, not to stderr; SIGUSR1 reopens it\n"
     "\n";
 
-static const char other[] = "other:\n"
-                            "  -h, --help         print this text\n"
-                            "  -V, --version      print the version\n"
-                            "\n";
+static const char other[] =
+    "other:\n"
+    "  --import FILE      print a configuration for the servers in a file of an\n"
+    "                     MCP client: Claude, Cursor, VS Code, Zed and most others\n"
+    "  -h, --help         print this text\n"
+    "  -V, --version      print the version\n"
+    "\n";
 
 static const char example[] = "example:\n"
                               "  $ stdio_bus --unix /tmp/bus.sock --protocol mcp -- my-mcp-server\n"
@@ -81,7 +84,7 @@ static const char same[] = "the same with a configuration:\n"
                            "  $ stdio_bus --config bus.json --unix /tmp/bus.sock\n"
                            "\n";
 
-static const char usage[] =
+static const char status[] =
     "exit status: 0 done, 64 usage, 65 malformed input in stdio mode, 69 no worker\n"
     "left, 71 system error, 78 configuration; of --connect: 69 cannot connect, 74\n"
     "stdout is closed, 75 the daemon went first, 76 the connection broke\n";
@@ -90,7 +93,7 @@ const char *const *help_sections(void)
 {
     static const char *const sections[] = {usage,   purpose, one_pool, configuration, mode,
                                            framing, client,  logging,  other,         example,
-                                           same,    usage,   NULL};
+                                           same,    status,  NULL};
 
     return sections;
 }

@@ -75,6 +75,12 @@ static bool apply_config(struct parser *parser, const char *option, const char *
     return check_path(parser, option, value);
 }
 
+static bool apply_import(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->import_path = value;
+    return check_path(parser, option, value);
+}
+
 static bool apply_config_fd(struct parser *parser, const char *option, const char *value)
 {
     long fd;
@@ -258,6 +264,7 @@ static const struct option_spec option_specs[] = {
     {.name = "token-file", .value_name = "FILE", .apply = apply_token_file},
     {.name = "log-file", .value_name = "PATH", .apply = apply_log_file},
     {.name = "log-level", .value_name = "LEVEL", .apply = apply_log_level},
+    {.name = "import", .value_name = "FILE", .action = ACTION_IMPORT, .apply = apply_import},
     {.name = "help", .letter = 'h', .action = ACTION_HELP},
     {.name = "version", .letter = 'V', .action = ACTION_VERSION},
 };
@@ -369,6 +376,17 @@ static bool check_daemon(struct parser *parser)
     return true;
 }
 
+/* Nothing is run. */
+static bool check_import(struct parser *parser)
+{
+    const struct options *options = parser->options;
+
+    if (options->action != ACTION_IMPORT || parser->mode != NULL || options->config_path != NULL ||
+        options->config_fd >= 0 || options->line.words != NULL)
+        return fail(parser, "--import stands alone");
+    return true;
+}
+
 static bool check_options(struct parser *parser)
 {
     const struct options *options = parser->options;
@@ -381,6 +399,8 @@ static bool check_options(struct parser *parser)
         return fail(parser,
                     "--%s is for a command after --; a configuration has it as a key of a pool",
                     parser->of_command->name);
+    if (options->import_path != NULL)
+        return check_import(parser);
     return parser->mode != NULL && parser->mode->apply == apply_connect ? check_client(parser)
                                                                         : check_daemon(parser);
 }

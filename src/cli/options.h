@@ -19,6 +19,7 @@ enum options_action {
     ACTION_RUN,
     ACTION_CHECK_CONFIG,
     ACTION_CONNECT, /* to the socket named by mode (unix or tcp), path, host and port */
+    ACTION_IMPORT,
     ACTION_HELP,
     ACTION_VERSION
 };
@@ -28,6 +29,7 @@ struct options {
     bool strict; /* a warning about the configuration is an error */
     enum bus_listen_mode mode;
     bool has_mode;            /* an option said so */
+    const char *import_path;  /* of --import: points into argv, or NULL */
     const char *config_path;  /* points into argv, or NULL */
     int config_fd;            /* -1: none */
     struct command_line line; /* points into argv; its words are NULL without a command */

@@ -70,9 +70,8 @@ static bool resembles_mcp(const struct json_value *pool)
 void advice_check_servers(struct diagnostics *diagnostics, const struct json_value *servers)
 {
     diagnostics_warn(diagnostics, servers,
-                     "the configuration of an MCP client; here each server is a pool: {\"pools\": "
-                     "[{\"id\": NAME, \"command\": ..., \"args\": ..., \"protocol\": \"mcp\", "
-                     "\"instances\": 4}]}");
+                     "the configuration of an MCP client; stdio_bus --import FILE prints the one "
+                     "for its servers");
 }
 
 /* --- keys that contradict each other --- */

@@ -3,20 +3,15 @@
 #include "config/config.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "config/environment.h"
+#include "config/file.h"
 #include "config/transport_keys.h"
 #include "config/validation.h"
 #include "json/document.h"
-
-#define FILE_MAX ((size_t)16 << 20) /* bytes */
-#define FIRST_READ 16384
 
 /* --- from the document to the struct: only allocation can fail --- */
 
@@ -182,69 +177,12 @@ static void read_text(struct config *config, struct slice text, struct diagnosti
     document_free(&document);
 }
 
-/* --- from the file to the text --- */
-
-/* read(2) that waits, also on a non-blocking descriptor, and goes on after signals. */
-static ssize_t read_some(int fd, char *to, size_t size)
-{
-    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
-    ssize_t n;
-
-    for (;;) {
-        n = read(fd, to, size);
-        if (n >= 0)
-            return n;
-        if (errno == EAGAIN || errno == EWOULDBLOCK)
-            poll(&poll_fd, 1, -1);
-        else if (errno != EINTR)
-            return -1;
-    }
-}
-
-/* Doubles *text, which holds `*capacity` bytes. */
-static bool grow(char **text, size_t *capacity)
-{
-    size_t larger = *capacity > 0 ? *capacity * 2 : FIRST_READ;
-    char *moved = realloc(*text, larger);
-
-    if (moved == NULL)
-        return false;
-    *text = moved;
-    *capacity = larger;
-    return true;
-}
-
-/* Reads to the end into *text, which the caller frees in any case. Returns false after an error was
- * reported. */
-static bool read_all(int fd, char **text, size_t *len, struct diagnostics *diagnostics)
-{
-    size_t capacity = 0;
-    ssize_t n;
-
-    while (*len <= FILE_MAX) {
-        if (*len == capacity && !grow(text, &capacity)) {
-            diagnostics_file(diagnostics, "out of memory");
-            return false;
-        }
-        n = read_some(fd, *text + *len, capacity - *len);
-        if (n == 0)
-            return true;
-        if (n < 0) {
-            diagnostics_file(diagnostics, "cannot read: %s", strerror(errno));
-            return false;
-        }
-        *len += (size_t)n;
-    }
-    diagnostics_file(diagnostics, "larger than %zu MiB", FILE_MAX >> 20);
-    return false;
-}
-
 static void read_fd(struct config *config, int fd, struct diagnostics *diagnostics)
 {
     char *text = NULL;
     size_t len = 0;
 
-    if (read_all(fd, &text, &len, diagnostics))
+    if (file_read_fd(&text, &len, fd, diagnostics))
         read_text(config, slice_of(text, len), diagnostics);
     free(text);
 }
@@ -263,18 +201,13 @@ int config_read_file(struct config *config, const char *path, diagnostics_fn *re
                      void *user_data)
 {
     struct diagnostics diagnostics = {.name = path, .report = report, .user_data = user_data};
-    int fd;
+    char *text = NULL;
+    size_t len = 0;
 
     *config = (struct config){.limits = LIMITS_DEFAULT};
-    do
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-    while (fd < 0 && errno == EINTR);
-    if (fd < 0) {
-        diagnostics_file(&diagnostics, "cannot open: %s", strerror(errno));
-    } else {
-        read_fd(config, fd, &diagnostics);
-        close(fd);
-    }
+    if (file_read(&text, &len, path, &diagnostics))
+        read_text(config, slice_of(text, len), &diagnostics);
+    free(text);
     return finish(config, &diagnostics);
 }
 

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 15
+#define SCENES 17
 
 extern const struct scene scenes[SCENES];
 

@@ -113,9 +113,8 @@ TEST(configuration_of_an_mcp_client)
 {
     expect_text("{\"mcpServers\": {\"files\": {\"command\": \"npx\"}}}",
                 "E c.json:1:1: pools: is required\n"
-                "W c.json:1:2: mcpServers: the configuration of an MCP client; here each server "
-                "is a pool: {\"pools\": [{\"id\": NAME, \"command\": ..., \"args\": ..., "
-                "\"protocol\": \"mcp\", \"instances\": 4}]}\n");
+                "W c.json:1:2: mcpServers: the configuration of an MCP client; stdio_bus "
+                "--import FILE prints the one for its servers\n");
 }
 
 /* No advice for what is wrong anyway. */

@@ -133,6 +133,9 @@ START_TEST(test_actions)
     ck_assert_int_eq(options.action, ACTION_HELP);
     EXPECT_OK("--unix", "a", "--version", "--stdio");
     ck_assert_int_eq(options.action, ACTION_VERSION);
+    EXPECT_OK("--import", "f");
+    ck_assert_int_eq(options.action, ACTION_IMPORT);
+    ck_assert_str_eq(options.import_path, "f");
     EXPECT_OK("-V");
     ck_assert_int_eq(options.action, ACTION_VERSION);
 }
@@ -290,7 +293,8 @@ START_TEST(test_help)
         "--config PATH", "--config-fd N",  "--stdio",         "--unix PATH",
         "--tcp HOST",    "--check-config", "--log-level",     "-h, --help",
         "-V, --version", "--framing NAME", "--log-file PATH", "--connect PATH|HOST:PORT",
-        "-- COMMAND",    "--protocol",     "--clients KIND",  "--instances N"};
+        "--import FILE", "-- COMMAND",     "--protocol",      "--clients KIND",
+        "--instances N"};
     static char text[16384];
     const char *line = text, *end;
     size_t len = 0;
@@ -352,6 +356,11 @@ static const struct {
     {"--pool: must have 1 to 256 bytes", {"--connect", "s", "--pool", ""}},
     {"--wait: must be a number of seconds, at most 86400", {"--connect", "s", "--wait", "86401"}},
     {"--wait: must be a number of seconds, at most 86400", {"--connect", "s", "--wait", "1s"}},
+    {"--import stands alone", {"--import", "f", "--config", "c"}},
+    {"--import stands alone", {"--unix", "s", "--import", "f"}},
+    {"--import stands alone", {"--import", "f", "--", "cat"}},
+    {"--import stands alone", {"--import", "f", "--check-config"}},
+    {"--import: the path must not be empty", {"--import="}},
     {NO_COMMAND, {"--"}},
     {NO_COMMAND, {"--", "", "a"}},
     {NO_COMMAND, {"--config", "c", "--"}},

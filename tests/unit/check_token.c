@@ -1,4 +1,4 @@
-/* The token of TCP clients, and opening lines. Its file is tested by tests/spec/security_token.c. */
+/* The token of TCP clients, and opening lines. tests/spec/security_token.c tests its file. */
 #include "build_config.h"
 
 #include <check.h>

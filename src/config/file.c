@@ -1,0 +1,83 @@
+#include "build_config.h"
+
+#include "config/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_MAX ((size_t)16 << 20) /* bytes */
+#define FIRST_READ 16384
+
+/* read(2) that waits, also on a non-blocking descriptor, and goes on after signals. */
+static ssize_t read_some(int fd, char *to, size_t size)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    ssize_t n;
+
+    for (;;) {
+        n = read(fd, to, size);
+        if (n >= 0)
+            return n;
+        if (errno == EAGAIN || errno == EWOULDBLOCK)
+            poll(&poll_fd, 1, -1);
+        else if (errno != EINTR)
+            return -1;
+    }
+}
+
+/* Doubles *text, which holds `*capacity` bytes. */
+static bool grow(char **text, size_t *capacity)
+{
+    size_t larger = *capacity > 0 ? *capacity * 2 : FIRST_READ;
+    char *moved = realloc(*text, larger);
+
+    if (moved == NULL)
+        return false;
+    *text = moved;
+    *capacity = larger;
+    return true;
+}
+
+bool file_read_fd(char **text, size_t *len, int fd, struct diagnostics *diagnostics)
+{
+    size_t capacity = 0;
+    ssize_t n;
+
+    while (*len <= FILE_MAX) {
+        if (*len == capacity && !grow(text, &capacity)) {
+            diagnostics_file(diagnostics, "out of memory");
+            return false;
+        }
+        n = read_some(fd, *text + *len, capacity - *len);
+        if (n == 0)
+            return true;
+        if (n < 0) {
+            diagnostics_file(diagnostics, "cannot read: %s", strerror(errno));
+            return false;
+        }
+        *len += (size_t)n;
+    }
+    diagnostics_file(diagnostics, "larger than %zu MiB", FILE_MAX >> 20);
+    return false;
+}
+
+bool file_read(char **text, size_t *len, const char *path, struct diagnostics *diagnostics)
+{
+    bool read;
+    int fd;
+
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+    while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        diagnostics_file(diagnostics, "cannot open: %s", strerror(errno));
+        return false;
+    }
+    read = file_read_fd(text, len, fd, diagnostics);
+    close(fd);
+    return read;
+}
