@@ -1,12 +1,14 @@
 /* The configuration: every text is accepted or refused with reports of one line, and an accepted
- * configuration keeps the rules. */
+ * configuration keeps the rules; the servers of an MCP client become JSON. */
 #include "build_config.h"
 
 #include "config/config.h"
 
 #include "base/error.h"
+#include "cli/import.h"
 #include "common.h"
 #include "reference_json.h"
+#include "json/comments.h"
 #include "json/document.h"
 
 #define NAME "fuzz.json"
@@ -128,6 +130,32 @@ static struct reports read_once(const char *text, size_t len, bool check)
     return reports;
 }
 
+/* JSON is left as it is by the pass over comments, and what is imported is JSON again. */
+static void check_import(const char *text, size_t len)
+{
+    char *copy = fuzz_copy((const uint8_t *)text, len);
+    struct document document, imported;
+    struct document_error error;
+    struct import import;
+
+    comments_blank(copy, len);
+    EXPECT(len == 0 || !reference_document(text, len, 4096) || memcmp(copy, text, len) == 0,
+           "JSON is changed");
+    if (document_read(&document, slice_of(copy, len), &error) == STDIO_BUS_OK) {
+        if (import_read(&import, document.root) == STDIO_BUS_OK) {
+            struct slice config = slice_of(import.config, strlen(import.config));
+            int code = document_read(&imported, config, &error);
+
+            EXPECT(code == STDIO_BUS_OK, "%s in %s", error.text, import.config);
+            EXPECT(document_member(imported.root, "pools")->count == import.servers, "pools");
+            document_free(&imported);
+        }
+        import_free(&import);
+        document_free(&document);
+    }
+    free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = fuzz_copy(data, size);
@@ -137,6 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!reference_document(text, size, 4096))
         EXPECT(first.errors == 1 && first.warnings == 0, "a syntax error is reported alone");
     check_reader(text, size);
+    check_import(text, size);
     free(text);
     return 0;
 }

@@ -53,7 +53,7 @@ bool opening_read(struct opening *opening, struct slice line)
     size_t at = 0;
 
     *opening = (struct opening){.token = {NULL, 0}};
-    if (!take_word(line, &at, "{"))
+    if (line.len > OPENING_MAX || !take_word(line, &at, "{"))
         return false;
     do {
         if (!take_member(line, &at, opening))

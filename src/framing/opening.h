@@ -15,8 +15,9 @@ struct opening {
     struct slice token, pool;
 };
 
-/* Whether the line, which may be any text, is an object with one of these keys or both, each once
- * and without escapes, and no other. *opening is valid then if the line is JSON. */
+/* Whether the line, which may be any text, has at most OPENING_MAX bytes and is an object with one
+ * of these keys or both, each once and without escapes, and no other. *opening is valid then if the
+ * line is JSON. */
 bool opening_read(struct opening *opening, struct slice line);
 
 #endif

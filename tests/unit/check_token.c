@@ -125,6 +125,20 @@ TEST_ROWS(opening_lines, sizeof others / sizeof others[0])
     expect_value(opening.pool, others[row].pool);
 }
 
+TEST(opening_line_has_a_limit)
+{
+    static const char begin[] = "{\"pool\":\"a\"", end[] = "}\n";
+    static char line[OPENING_MAX + 1];
+    struct opening opening;
+
+    memset(line, ' ', sizeof line);
+    memcpy(line, begin, sizeof begin - 1);
+    memcpy(line + sizeof line - 3, end, 2);
+    ck_assert(opening_read(&opening, slice_of(line, OPENING_MAX)));
+    memcpy(line + sizeof line - 3, " }\n", 3);
+    ck_assert(!opening_read(&opening, slice_of(line, OPENING_MAX + 1)));
+}
+
 /* The line that is written is the one that matches, up to the longest token, all escaped. */
 TEST(written_lines_match)
 {
