@@ -51,12 +51,16 @@ static position before_object(struct scanner *s, const struct input *in, positio
         return p;
     if (*p == '\n' && s->form < SCAN_IN_ARRAY) {
         s->state = AT_BLANK_END;
+        if (s->form == SCAN_AFTER_ARRAY)
+            s->form = SCAN_LINE_OR_ARRAY;
         return p;
     }
     if (*p == '[' && s->form == SCAN_LINE_OR_ARRAY) {
         s->form = SCAN_IN_ARRAY;
         return p + 1;
     }
+    if (s->form == SCAN_AFTER_ARRAY)
+        return unexpected(s, p, SCAN_ERROR_AFTER_ARRAY);
     if (*p != '{')
         return unexpected(s, p, SCAN_ERROR_NOT_OBJECT);
     memset(&s->fields, 0, sizeof s->fields);
@@ -70,7 +74,7 @@ __attribute__((cold)) static position after_element(struct scanner *s, position 
     if (s->form != SCAN_IN_ARRAY || (*p != ',' && *p != ']'))
         return unexpected(s, p, SCAN_ERROR_TRAILING);
     if (*p == ']')
-        s->form = SCAN_LINE_OR_ARRAY;
+        s->form = SCAN_AFTER_ARRAY;
     s->fields.oddities |= SCAN_UNTIDY;
     s->state = AT_MESSAGE_END;
     return p;
@@ -431,6 +435,7 @@ const char *scan_error_text(enum scan_error error)
         [SCAN_ERROR_NOT_OBJECT] = "not a JSON object",
         [SCAN_ERROR_CUT] = "the line ends inside the JSON object",
         [SCAN_ERROR_TRAILING] = "more text behind the JSON object",
+        [SCAN_ERROR_AFTER_ARRAY] = "more text after the array",
         [SCAN_ERROR_UTF8] = "invalid UTF-8",
         [SCAN_ERROR_CONTROL] = "a control character inside a string",
         [SCAN_ERROR_ESCAPE] = "an invalid escape sequence",

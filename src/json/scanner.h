@@ -65,21 +65,23 @@ enum scan_status {
  * inside a string (UTF8 inside a character) and SYNTAX outside. */
 enum scan_error {
     SCAN_ERROR_NONE,
-    SCAN_ERROR_SYNTAX,     /* not JSON */
-    SCAN_ERROR_NOT_OBJECT, /* the top level is no object */
-    SCAN_ERROR_CUT,        /* the line ends inside the object */
-    SCAN_ERROR_TRAILING,   /* text after the object */
-    SCAN_ERROR_UTF8,       /* not UTF-8, inside a string */
-    SCAN_ERROR_CONTROL,    /* a raw control character inside a string */
-    SCAN_ERROR_ESCAPE,     /* a bad escape sequence */
-    SCAN_ERROR_NUMBER,     /* a number not in JSON's grammar */
-    SCAN_ERROR_DEPTH       /* nested deeper than STDIO_BUS_MAX_DEPTH */
+    SCAN_ERROR_SYNTAX,      /* not JSON */
+    SCAN_ERROR_NOT_OBJECT,  /* the top level is no object */
+    SCAN_ERROR_CUT,         /* the line ends inside the object */
+    SCAN_ERROR_TRAILING,    /* text after the object */
+    SCAN_ERROR_AFTER_ARRAY, /* text after the array of which the line consists */
+    SCAN_ERROR_UTF8,        /* not UTF-8, inside a string */
+    SCAN_ERROR_CONTROL,     /* a raw control character inside a string */
+    SCAN_ERROR_ESCAPE,      /* a bad escape sequence */
+    SCAN_ERROR_NUMBER,      /* a number not in JSON's grammar */
+    SCAN_ERROR_DEPTH        /* nested deeper than STDIO_BUS_MAX_DEPTH */
 };
 
 /* What ends a message. */
 enum scan_form {
     SCAN_LINE,          /* a newline */
     SCAN_LINE_OR_ARRAY, /* the same; but a line may be an array of objects, each a message */
+    SCAN_AFTER_ARRAY,   /* after such an array: the newline, and there is no message any more */
     SCAN_IN_ARRAY,      /* in such an array: the comma or bracket after the object */
     SCAN_SIZED          /* the caller (scanner_end): newlines are white space */
 };

@@ -129,6 +129,19 @@ TEST_ROWS(agents_array_is_split_into_its_messages, 2)
     client_expect_quiet(other);
 }
 
+TEST(agents_text_after_an_array_is_malformed)
+{
+    struct daemon *daemon = START(.pools = SHARED_MCP(""));
+    struct client *client = client_connect(daemon), *other = client_connect(daemon);
+    client_send(client, "[{'id':1,'method':'no_answer'}] {'id':2,'method':'plain','params':2}");
+    client_error(client, "null", -32700, "after the array");
+    client_expect_eof(client);
+    have_written(other, "1", "[{\"method\":\"note\"}] {\"method\":\"note\"}\n");
+    client_expect(other, " {'method':'note'}");
+    daemon_wait_log(daemon, "WARN .*skipped output that is no message.*more text after the array");
+    client_expect_quiet(other);
+}
+
 /* To the letter: where a pool has no protocol, an array is not acceptable. */
 TEST(agents_array_for_a_plain_pool_is_malformed)
 {

@@ -126,21 +126,21 @@ TEST_ROWS(carriage_returns_in_a_line_become_spaces, 4 * CHUNKS)
 static const char *const arrays[][2] = {
     {"[{\"id\":1},{\"id\":2}]\n", " {\"id\":1}\n{\"id\":2}\n"},
     {" [ {\"a\":[{}]} ,\t{\"b\":\"],[\"}\r]\r\n", "   {\"a\":[{}]} \n\t{\"b\":\"],[\"}\r\n"},
-    {"[{\"id\":3}]\n{\"id\":4}\n", " {\"id\":3}\n{\"id\":4}\n"},
+    {"[{\"id\":3}] \n{\"id\":4}\n", " {\"id\":3}\n{\"id\":4}\n"},
     {"[]\n", ""},
     {"[1,{\"id\":5}]\n", ""},
     {"[{\"id\":6},]\n{}\n", " {\"id\":6}\n{}\n"},
     {"[{\"id\":7}\n{}\n", "{}\n"},
     {"[{\"id\":8},\n{}\n", " {\"id\":8}\n{}\n"},
     {"[{\"id\":9},[{\"id\":10}]]\n", " {\"id\":9}\n"},
-    {"[{\"id\":11}] {\"id\":12\n{}\n", " {\"id\":11}\n{}\n"},
+    {"[{\"id\":11}] {\"id\":12}\n[{}],{}\n[{}][{}]\n", " {\"id\":11}\n {}\n {}\n"},
     {"{\"id\":13},{\"id\":14}\n{\"id\":15}]\n", ""},
     {"[{\"id\":16}{\"id\":17}]\n", ""},
 };
 
 TEST_ROWS(arrays_are_split_into_messages, 4 * CHUNKS)
 {
-    run_lines(row, arrays, sizeof arrays / sizeof arrays[0], 10);
+    run_lines(row, arrays, sizeof arrays / sizeof arrays[0], 12);
 }
 
 /* An array needs no more memory than its longest message. */
