@@ -48,7 +48,7 @@ static bool may_pass_for_reply(const struct model *model, int from, int worker,
 {
     size_t i;
 
-    if (!message->has_result || (message->id == NOBODY && message->has_method))
+    if (!message->has_result)
         return false;
     if (message->id != NOBODY && has_asked(model, worker, message->id))
         return true;

@@ -179,8 +179,6 @@ static bool answers_for_another(struct decision *decision, const struct peer *wo
     const struct message *message = decision->message;
     bool has_id = message->id.type != ID_NONE;
 
-    if (!has_id && !decision->is_reply)
-        return false;
     if ((!has_id || pending_by_asker(questions, worker, message->id, decision->id_hash) == NULL) &&
         !has_question_of_other_type(decision, worker))
         return false;
@@ -297,8 +295,11 @@ static bool read_mode(struct decision *decision, struct group *group)
         decision_discard(decision, ACTION_DISCARD, "reply to no pending request");
         return false;
     }
-    if (decision->asks && (decision->message->has_result || decision->message->has_error)) {
-        decision_refuse(decision, JSONRPC_INVALID_REQUEST, "a result or error in a request");
+    if (decision->message->has_result || decision->message->has_error) {
+        if (decision->asks)
+            decision_refuse(decision, JSONRPC_INVALID_REQUEST, "a result or error in a request");
+        else
+            decision_discard(decision, ACTION_DISCARD, "a result or error in a notification");
         return false;
     }
     decision->pool = group;

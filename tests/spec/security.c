@@ -159,6 +159,20 @@ TEST_ROWS(security_no_client_can_answer_for_another, COUNT(forgeries))
                          "{'id':7,'result':'mine'}}");
 }
 
+/* Libraries take null for 0. row: a plain pool, or a shared MCP server. */
+TEST_ROWS(security_null_with_a_method_answers_nothing, 2)
+{
+    const char *shared = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp',"
+                         "'clients':'sticky'}";
+    struct daemon *daemon = START(.pools = row == 0 ? POOL("p", 1, "") : shared);
+    struct client *owner = client_connect(daemon), *other = client_connect(daemon);
+    client_request(owner, "'a'", "s", "ask", "{'id':0}");
+    client_line(owner);
+    client_send(other, "{'id':null,'method':'m','result':'forged'}");
+    daemon_wait_log(daemon, " WARN .*client=2. discarded a message");
+    client_expect_quiet(owner);
+}
+
 /* Not prevented: secrets must leave the environment before the daemon starts. */
 TEST(security_workers_inherit_the_environment)
 {

@@ -124,6 +124,8 @@ TEST(sticky_requests_go_to_the_only_client_that_waits)
     expect_unchanged(&workers[0], "{'id':7,'result':1}", b);
     expect_unchanged(&workers[0], "{'id':8,'result':1}", b);
     expect_unchanged(&workers[0], "{'id':3,'method':'q'}", a);
+    expect_action(give(b, "{'id':null,'method':'m','result':1}"), ACTION_DISCARD);
+    expect_action(give(b, "{'method':'m','error':1}"), ACTION_DISCARD);
     expect_unchanged(b, "{'id':2,'result':1}", &workers[0]);
     expect_unchanged(a, "{'id':3,'result':1}", &workers[0]);
     expect_action(give(a, "{'id':3,'result':1}"), ACTION_DISCARD);

@@ -412,7 +412,7 @@ TEST(requests_do_not_pass_for_replies)
     give(b, "{'method':'m'}");
     expect_refused(give(b, "{'id':7,'method':'m','result':1}"), "result");
     expect_refused(give(b, "{'id':7,'method':'m','error':1}"), "error");
-    expect_unchanged(b, "{'method':'m','error':1}", &workers[0]);
+    expect_action(give(b, "{'method':'m','error':1}"), ACTION_DISCARD);
 }
 
 /* Without rewriting they are content. */
