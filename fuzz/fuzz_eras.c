@@ -57,6 +57,7 @@ struct actor {
 /* Delivered, and not answered. */
 struct asked {
     const struct actor *asker, *answerer; /* asker NULL: given up */
+    const struct actor *cause;            /* the same, but NULL only after it has left */
     enum kind kind;
     unsigned id;
     char seen[16]; /* the id as the worker knows it */
@@ -124,9 +125,9 @@ static const struct actor *cause_of_logs(const struct run *run, const struct act
 
         if (asked->answerer != worker || asked->kind != CALL_LOGS)
             continue;
-        if (asked->asker == NULL || (found != NULL && found != asked->asker))
+        if (asked->cause == NULL || (found != NULL && found != asked->cause))
             return NULL;
-        found = asked->asker;
+        found = asked->cause;
     }
     return found;
 }
@@ -174,7 +175,8 @@ static void delivered_to_worker(struct run *run, const struct actor *from, struc
     EXPECT(asked == NULL, "one id twice: %s", text);
     asked = &run->asked[run->asked_count++];
     EXPECT(run->asked_count < ASKED_MAX, "too many");
-    *asked = (struct asked){.asker = from, .answerer = worker, .kind = from->kind, .id = from->id};
+    *asked = (struct asked){
+        .asker = from, .answerer = worker, .cause = from, .kind = from->kind, .id = from->id};
     memcpy(asked->seen, seen, sizeof seen);
 }
 
@@ -327,6 +329,8 @@ static void client_leaves(struct run *run, struct actor *client)
     for (i = 0; i < run->asked_count; i++) {
         if (run->asked[i].asker == client)
             run->asked[i].asker = NULL;
+        if (run->asked[i].cause == client)
+            run->asked[i].cause = NULL;
     }
     departure_client(&run->router, client->peer, unanswered, NULL);
     free(client->peer);

@@ -60,6 +60,7 @@ struct request_extras {
                                * fetches the result; data NULL: none */
     struct list_node loading; /* of the worker that loads it */
     struct list_node logging; /* MCP: of the worker that is asked for log messages */
+    uint64_t logs_for;        /* the number of the peer that asked for them */
     struct extras_token tokens[EXTRAS_TOKENS];
     struct extras_link links[EXTRAS_TOKENS][2]; /* by enum extras_side */
     struct hash_table *by_token;

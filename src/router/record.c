@@ -243,8 +243,10 @@ struct request *record_request(struct decision *decision, struct pending *pendin
     request->extras = extras;
     if (needs.loads)
         list_append(&answerer->loading, &extras->loading);
-    if (needs.logs)
+    if (needs.logs) {
+        extras->logs_for = decision->from->number;
         list_append(&answerer->logging, &extras->logging);
+    }
     if (request->rewritten)
         edit_tokens(decision, &tokens, request->number);
     if (needs.timed)

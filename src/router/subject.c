@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "router/affinity.h"
 #include "router/record.h"
 #include "router/rewrite.h"
 #include "json/string.h"
@@ -168,21 +169,35 @@ void subject_read(struct decision *decision)
 
 /* --- the peer at the other end --- */
 
-/* The only client whose requests at the worker may have caused its log messages. One that was given
- * up may have left a request that still runs. NULL: there is none, or more than one. */
-static struct peer *client_of_logs(const struct peer *worker)
+/* The worker's client with this number, or NULL. */
+static struct peer *client_numbered(const struct peer *worker, uint64_t number)
 {
     const struct list_node *node;
-    struct peer *found = NULL;
 
-    for (node = worker->logging.head.next; node != &worker->logging.head; node = node->next) {
-        struct peer *asker = list_entry(node, struct request_extras, logging)->request->asker;
+    for (node = worker->bindings.head.next; node != &worker->bindings.head; node = node->next) {
+        struct peer *client = list_entry(node, struct binding, in_worker)->client;
 
-        if (asker == NULL || (found != NULL && asker != found))
-            return NULL;
-        found = asker;
+        if (client->number == number)
+            return client;
     }
-    return found;
+    return NULL;
+}
+
+/* The only client whose requests at the worker may have caused its log messages. One that was given
+ * up may still run. NULL: there is none, or more than one, or it has left. */
+static struct peer *client_of_logs(const struct peer *worker)
+{
+    const struct list_node *first = worker->logging.head.next, *node;
+    uint64_t number;
+
+    if (list_empty(&worker->logging))
+        return NULL;
+    number = list_entry(first, struct request_extras, logging)->logs_for;
+    for (node = first->next; node != &worker->logging.head; node = node->next) {
+        if (list_entry(node, struct request_extras, logging)->logs_for != number)
+            return NULL;
+    }
+    return client_numbered(worker, number);
 }
 
 /* A request of the sender's, or a listen request that a server of MCP ends. */

@@ -429,9 +429,18 @@ TEST(eras_log_messages_have_one_cause_or_none)
     expect_action(give(worker, LOG), ACTION_DROP);
     give(worker, "{'id':8,'result':{}}");
     expect_unchanged(worker, LOG, b);
-    /* A request that was given up may still write. */
+    /* A request that was given up may still write: for its client, while that is there. */
     give(b, "{'method':'notifications/cancelled','params':{'requestId':1}}");
+    expect_unchanged(worker, LOG, b);
+    give(b, "{'method':'notifications/cancelled','params':{'requestId':2}}");
+    expect_unchanged(worker, LOG, b);
+    give(a, LOGGED("3"));
     expect_action(give(worker, LOG), ACTION_DROP);
+    leave(b);
+    expect_action(give(worker, LOG), ACTION_DROP);
+    give(worker, "{'id':4,'result':{}}");
+    give(worker, "{'id':6,'result':{}}");
+    expect_unchanged(worker, LOG, a);
 }
 
 TEST(eras_log_messages_wait_for_a_full_client)
