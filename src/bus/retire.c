@@ -7,10 +7,12 @@
 #include "router/affinity.h"
 #include "router/shares.h"
 
-/* The process counts against the origin of its client until it has ended. */
+/* The process counts against the origin of its client until it has ended. Its crashes were that
+ * client's: the next one does not wait for them. */
 static void retire(struct worker *worker, struct peer_origin *origin)
 {
     worker_handle(worker, WORKER_RETIRE);
+    restart_forget(&worker->restart);
     if (worker_finished(worker))
         return;
     origins_hold(origin);

@@ -173,36 +173,77 @@ static void retire_deserted(struct pool *pool, size_t wanted)
     }
 }
 
-void pool_supply(struct pool *pool)
+/* There are too many when clients leave while they wait, or while their crashed process is to be
+ * started again. */
+static void keep_spares(struct pool *pool, size_t *wanted, bool stopped)
 {
-    size_t wanted = count_wanted(pool);
     struct list_node *node, *following;
 
-    if (pool->group.mode.clients != CLIENTS_EXCLUSIVE && pool->group.other_era == NULL)
-        return;
-    /* There are too many when clients leave while they wait, or while their crashed process is to
-     * be started again. */
     list_each(&pool->workers, node, following) {
         struct worker *worker = list_entry(node, struct worker, link);
 
-        if (!is_spare(worker))
+        if (!is_spare(worker) || (worker->state == WORKER_STOPPED) != stopped)
             continue;
-        if (wanted > 0)
-            wanted--;
+        if (*wanted > 0)
+            --*wanted;
         else
             worker_handle(worker, WORKER_RETIRE);
     }
+}
+
+/* How long the restart after the last crash of the worker is delayed yet, also if the worker was
+ * retired meanwhile. */
+static int64_t delay_of(const struct worker *worker)
+{
+    int64_t delay = worker->restart.last_start_ms -
+                    stdio_bus_event_loop_now_ms(worker->transport->loop);
+
+    return delay > 0 ? delay : 0;
+}
+
+/* A shared process may have crashed for a client of the stateless era: those of the other one do
+ * not wait for that. */
+static void start_dormant(struct pool *pool, size_t *wanted, bool delayed)
+{
+    struct list_node *node, *following;
+
+    list_each(&pool->workers, node, following) {
+        struct worker *worker = list_entry(node, struct worker, link);
+        int64_t delay = delay_of(worker);
+
+        if (*wanted == 0 || !is_dormant(worker) || (delay > 0) != delayed)
+            continue;
+        if (delay > 0 && list_empty(&pool->group.waiting))
+            stdio_bus_event_loop_start_timer(worker->transport->loop, &worker->deadline, delay);
+        else
+            worker_handle(worker, WORKER_DEADLINE);
+        --*wanted;
+    }
+}
+
+static void hurry(struct pool *pool)
+{
+    struct list_node *node, *following;
+
     list_each(&pool->workers, node, following) {
         struct worker *worker = list_entry(node, struct worker, link);
 
-        if (wanted > 0 && is_dormant(worker)) {
-            worker_handle(worker, WORKER_DEADLINE);
-            wanted--;
-        } else if (worker->state == WORKER_STOPPING &&
-                   shares_press(&pool->group, peer_of(worker))) {
+        if (worker->state == WORKER_STOPPING && shares_press(&pool->group, peer_of(worker)))
             worker_handle(worker, WORKER_HURRY);
-        }
     }
+}
+
+void pool_supply(struct pool *pool)
+{
+    size_t wanted = count_wanted(pool);
+
+    if (pool->group.mode.clients != CLIENTS_EXCLUSIVE && pool->group.other_era == NULL)
+        return;
+    keep_spares(pool, &wanted, false);
+    keep_spares(pool, &wanted, true);
+    start_dormant(pool, &wanted, false);
+    start_dormant(pool, &wanted, true);
+    hurry(pool);
     if (pool->group.other_era != NULL)
         retire_deserted(pool, wanted);
 }

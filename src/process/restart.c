@@ -15,9 +15,16 @@ int restart_init(struct restart_policy *policy, unsigned max_restarts, unsigned 
     return policy->times != NULL ? STDIO_BUS_OK : STDIO_BUS_ERR;
 }
 
+void restart_pardon(struct restart_policy *policy)
+{
+    policy->count = policy->next = 0;
+}
+
 void restart_forget(struct restart_policy *policy)
 {
-    policy->count = policy->next = policy->streak = 0;
+    restart_pardon(policy);
+    policy->streak = 0;
+    policy->last_start_ms = 0;
 }
 
 void restart_free(struct restart_policy *policy)

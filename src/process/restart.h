@@ -14,12 +14,15 @@ struct restart_policy {
     int64_t *times; /* of the last `max` restarts: a ring */
     unsigned next;  /* index of the oldest */
     unsigned count;
-    unsigned streak; /* exits since the worker last ran for a whole window */
-    int64_t last_start_ms;
+    unsigned streak;       /* exits since the worker last ran for a whole window */
+    int64_t last_start_ms; /* planned or past; 0: there was no restart */
 };
 
 /* STDIO_BUS_ERR when memory is out. */
 int restart_init(struct restart_policy *policy, unsigned max_restarts, unsigned window_sec);
+
+/* Forgets how many restarts there were. The delay goes on growing. */
+void restart_pardon(struct restart_policy *policy);
 
 /* Forgets all restarts: the next exit counts as the first. */
 void restart_forget(struct restart_policy *policy);

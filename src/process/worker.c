@@ -280,7 +280,7 @@ static void running_retire(struct worker *worker)
 {
     log_debug(log_of(worker), context(worker), "there is no client for it any more: ending it");
     worker->after_end = WORKER_WAITS_FOR_CLIENT;
-    restart_forget(&worker->restart);
+    restart_pardon(&worker->restart);
     worker->state = WORKER_STOPPING;
     worker->host->available(worker, PEER_ABSENT);
     connection_end_output(&worker->stream.connection);
@@ -292,7 +292,7 @@ static void stopping_retire(struct worker *worker)
 {
     if (worker->after_end == WORKER_RESTARTS)
         worker->after_end = WORKER_WAITS_FOR_CLIENT;
-    restart_forget(&worker->restart);
+    restart_pardon(&worker->restart);
 }
 
 /* SIGTERM and SIGKILL come sooner. */
@@ -309,7 +309,7 @@ static void stopping_hurry(struct worker *worker)
 static void stopped_retire(struct worker *worker)
 {
     stop_deadline(worker);
-    restart_forget(&worker->restart);
+    restart_pardon(&worker->restart);
 }
 
 static void stopping_exited(struct worker *worker)

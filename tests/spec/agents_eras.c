@@ -1,6 +1,7 @@
 /* Pools for MCP: the era with a handshake and the stateless one (protocol.md). */
 #include "build_config.h"
 
+#include "deadline.h"
 #include "harness.h"
 
 #define MCP(instances, keys)                                                                       \
@@ -137,6 +138,19 @@ TEST(agents_eras_silent_server_makes_way)
     client_request(b, "1", NULL, "echo", NULL);
     client_error(a, "'p'", -32601, "server/discover");
     client_result(b, "1");
+}
+
+/* With spare processes, too, the delay between two of one worker grows: 100, 400, 1600 ms. */
+TEST(agents_eras_crashes_of_a_shared_process_are_delayed)
+{
+    struct daemon *daemon = START(.pools = MCP(4, ""));
+    struct client *a = client_connect(daemon);
+    int64_t start = now_ms();
+    for (int i = 0; i < 13; i++) {
+        client_send(a, "{'id':1,'method':'die','params':{" ERA ",'code':3}}");
+        client_error(a, "1", -32000, "worker exited");
+    }
+    ck_assert_int_ge(now_ms() - start, 2000);
 }
 
 TEST(agents_eras_subscriptions_stay_open)

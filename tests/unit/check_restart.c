@@ -108,6 +108,20 @@ START_TEST(window_slides)
 }
 END_TEST
 
+START_TEST(pardoned_restarts_leave_the_delay)
+{
+    open_policy(1, 10);
+    ck_assert_int_eq(exit_at(0, 100), 100);
+    restart_pardon(&policy);
+    ck_assert_int_eq(exit_at(200, 400), 600);
+    restart_pardon(&policy);
+    ck_assert_int_eq(policy.last_start_ms, 600);
+    restart_forget(&policy);
+    ck_assert_int_eq(policy.last_start_ms, 0);
+    ck_assert_int_eq(exit_at(700, 100), 800);
+}
+END_TEST
+
 START_TEST(one_restart_is_allowed_again_after_the_window)
 {
     int64_t now = 0;
@@ -198,6 +212,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, five_restarts_outlast_half_a_minute);
     tcase_add_loop_test(tcase, given_up_after_max_within_the_window, 0, 8);
     tcase_add_test(tcase, window_slides);
+    tcase_add_test(tcase, pardoned_restarts_leave_the_delay);
     tcase_add_test(tcase, one_restart_is_allowed_again_after_the_window);
     tcase_add_test(tcase, delays_start_over_after_a_quiet_window);
     tcase_add_test(tcase, delays_are_no_quiet_window);
