@@ -86,6 +86,7 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
         decision->from->hold_expired = false; /* the wait for a worker is over, in time */
         if (affinity_add(decision->from, worker) != STDIO_BUS_OK)
             return NULL;
+        shares_end_claim(decision->from); /* also if it is held on, for that worker */
         eras_join_worker(pool, worker);
         return worker;
     }

@@ -292,6 +292,26 @@ TEST(eras_silent_server_with_one_process)
     expect_unchanged(b, INITIALIZE, &workers[0]);
 }
 
+/* A client that has waited for the process, with a claim, has none to the next one. */
+TEST(eras_client_of_a_probed_process_has_no_claim)
+{
+    struct peer_origin origin = {.clients = 1};
+    struct peer *a = add_client(), *b = add_client();
+
+    a->origin = b->origin = &origin;
+    router.origin_count = 1;
+    add_eras(1, CLIENTS_STICKY);
+    waiting_worker_available(&router, &workers[0], PEER_ABSENT);
+    expect_action(give(a, CALL("1")), ACTION_HOLD);
+    waiting_worker_available(&router, &workers[0], PEER_READY);
+    expect_released(a);
+    expect_action(give(a, CALL("1")), ACTION_HOLD);
+    ck_assert(workers[0].probed && a->claim == NULL);
+    expect_action(give(b, INITIALIZE), ACTION_HOLD);
+    ck_assert_int_eq(b->hold_until_ms, 0); /* for no limited time */
+    a->origin = b->origin = NULL;
+}
+
 TEST(eras_process_that_exits_on_the_probe)
 {
     struct peer *a = add_client();
