@@ -13,6 +13,7 @@
 #include "bus/cancel.h"
 #include "bus/clients.h"
 #include "bus/deliver.h"
+#include "bus/errands.h"
 #include "bus/gate.h"
 #include "bus/listeners.h"
 #include "bus/preempt.h"
@@ -167,8 +168,8 @@ static void serve(struct stdio_bus *bus)
 
 static bool has_notes(const struct stdio_bus *bus)
 {
-    return bus->router.demand | bus->router.answered_last | bus->stop_noted | bus->end_noted |
-           bus->started_noted;
+    return bus->router.demand | bus->router.answered_last | bus->router.errands.noted |
+           bus->stop_noted | bus->end_noted | bus->started_noted;
 }
 
 /* Acts on what the callbacks of the round have noted. */
@@ -176,6 +177,7 @@ static void act_on_notes(struct stdio_bus *bus)
 {
     bool ended = bus->end_noted;
 
+    errands_run(bus);
     if (bus->router.demand && bus->phase < BUS_PHASE_DRAINING)
         preempt_processes(bus);
     if (bus->router.demand) {

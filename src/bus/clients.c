@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "bus/cancel.h"
 #include "bus/deliver.h"
+#include "bus/errands.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
 #include "bus/retire.h"
@@ -112,6 +113,7 @@ void clients_remove(struct client *client, const char *reason)
     bus->router.demand = true;
     bus_read_clock(bus);
     departure_client(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
+    errands_run(bus);
     stdio_bus_event_loop_stop_timer(bus->loop, &client->stream.endpoint.hold_timer);
     connection_close(connection);
     origins_release(client->stream.endpoint.peer.origin);

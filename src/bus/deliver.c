@@ -3,6 +3,7 @@
 #include "bus/deliver.h"
 
 #include "base/error.h"
+#include "bus/errands.h"
 #include "router/affinity.h"
 #include "router/to_client.h"
 #include "router/to_worker.h"
@@ -209,8 +210,8 @@ static bool copies_wait(const struct stdio_bus *bus, const struct message *messa
            message->bytes.len > BUFFER_LARGE;
 }
 
-/* Sends a worker's message to all of its clients. If memory runs out in between, the clients that
- * have got it are left out the next time. */
+/* Sends a worker's message to all of its clients that are to get it. If memory runs out in between,
+ * the clients that have got it are left out the next time. */
 static void broadcast(struct endpoint *from, const struct decision *decision)
 {
     const struct delivery delivery = {
@@ -221,7 +222,7 @@ static void broadcast(struct endpoint *from, const struct decision *decision)
         struct binding *binding = list_entry(node, struct binding, in_worker);
         struct endpoint *to = endpoint_of_peer(binding->client);
 
-        if (binding->order <= from->peer.broadcast)
+        if (binding->order <= from->peer.broadcast || !binding->chosen)
             continue;
         if (copies_wait(from->bus, decision->message)) {
             hold_for_memory(from);
@@ -258,6 +259,18 @@ static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct de
     log_message(decision, bus, true, "discarded", ": ", decision->text);
     if (answers)
         deliver_error(from, message->id, decision->code, decision->text);
+}
+
+/* The client gets what another client was answered. */
+static void answer_request(struct endpoint *from, const struct decision *decision)
+{
+    const struct delivery delivery = {.bytes = decision->stored,
+                                      .edits = decision->edits,
+                                      .edit_count = decision->edit_count,
+                                      .keep = true};
+
+    if (from->ops->deliver(from, &delivery) != STDIO_BUS_OK)
+        starve(from);
 }
 
 void deliver_lost_answer(struct endpoint *worker, const struct message *message,
@@ -305,6 +318,9 @@ static void keep_back(struct stdio_bus *bus, struct endpoint *from, struct decis
     case ACTION_FAIL:
         fail_request(bus, decision);
         break;
+    case ACTION_ANSWER:
+        answer_request(from, decision);
+        break;
     case ACTION_DISCARD:
         log_message(decision, bus, true, "discarded", ": ", decision->text);
         break;
@@ -315,6 +331,7 @@ static void keep_back(struct stdio_bus *bus, struct endpoint *from, struct decis
         starve(from);
         break;
     }
+    errands_run(bus);
 }
 
 void deliver_message(struct endpoint *from, const struct message *message)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "bus/deliver.h"
+#include "bus/errands.h"
 #include "bus/retire.h"
 #include "router/affinity.h"
 #include "router/handshake.h"
@@ -26,16 +27,15 @@ static struct peer *peer_of(struct worker *worker)
     return &worker->stream.endpoint.peer;
 }
 
-/* Of the client that the process has to itself, and that was initialized. NULL: there is none. */
-static struct binding *binding_of(const struct worker *worker)
+/* The handshake that the next process is to get. NULL: there is none, or no answer to it. */
+static struct handshake *handshake_of_clients(const struct worker *worker)
 {
     const struct peer *peer = &worker->stream.endpoint.peer;
-    struct binding *binding = affinity_sole(peer);
 
-    if (peer->pool->mode.on_exit != EXIT_REPLAYS || binding == NULL || binding->handshake == NULL ||
-        !binding->handshake->answered)
+    if (peer->pool->mode.on_exit != EXIT_REPLAYS || peer->handshake == NULL ||
+        !peer->handshake->answered)
         return NULL;
-    return binding;
+    return peer->handshake;
 }
 
 static void stop_timer(struct worker *worker)
@@ -43,19 +43,13 @@ static void stop_timer(struct worker *worker)
     stdio_bus_event_loop_stop_timer(bus_of(worker)->loop, &worker->replay);
 }
 
-/* --- closing the client --- */
+/* --- closing the clients --- */
 
 /* The requests that have waited for the process get an error. */
-static void close_client(struct worker *worker, const char *reason)
+static void close_client(struct worker *worker, struct peer *client, const char *reason)
 {
     struct stdio_bus *bus = bus_of(worker);
-    struct binding *binding = affinity_sole(peer_of(worker));
-    struct peer *client;
 
-    stop_timer(worker);
-    if (binding == NULL)
-        return;
-    client = binding->client;
     log_repeated(bus->log, LOG_LEVEL_INFO, endpoint_of_peer(client)->context, LOG_NO_SOURCE,
                  "closing it: %s", reason);
     client->closing = reason;
@@ -63,36 +57,51 @@ static void close_client(struct worker *worker, const char *reason)
         waiting_leave(&bus->router, client);
         deliver_resume(client);
     }
-    if (affinity_sole(peer_of(worker)) != NULL) /* it may have left */
+    if (affinity_binding(client, peer_of(worker)) != NULL) /* it may have left */
         retire_client(client);
+}
+
+/* A process that has got half a handshake serves no other client either. */
+static void close_clients(struct worker *worker, const char *reason)
+{
+    struct peer *peer = peer_of(worker);
+
+    stop_timer(worker);
+    while (affinity_sole(peer) != NULL)
+        close_client(worker, affinity_sole(peer)->client, reason);
+    if (peer->handshake == NULL || !peer->handshake->replays)
+        return;
+    handshake_forget(peer);
+    if (worker->state == WORKER_RUNNING)
+        worker_handle(worker, WORKER_MISBEHAVED);
 }
 
 void replay_process_ended(struct worker *worker)
 {
-    const struct binding *binding = binding_of(worker);
+    const struct handshake *handshake = handshake_of_clients(worker);
 
     stop_timer(worker);
     if (bus_of(worker)->phase >= BUS_PHASE_DRAINING)
         return;
     if (peer_of(worker)->pool->mode.on_exit == EXIT_CLOSES)
-        close_client(worker, "its process has exited");
-    else if (binding != NULL && binding->handshake->replays)
-        close_client(worker, REPLACED "that has exited too");
-    else if (binding != NULL && binding->handshake->lost)
-        close_client(worker, "its process has exited; its initialize was too long to be repeated");
+        close_clients(worker, "its process has exited");
+    else if (handshake != NULL && handshake->replays)
+        close_clients(worker, REPLACED "that has exited too");
+    else if (handshake != NULL && handshake->lost)
+        close_clients(worker, "its process has exited; its initialize was too long to be repeated");
 }
 
 void replay_worker_failed(struct worker *worker)
 {
-    if (binding_of(worker) != NULL)
-        close_client(worker, "its process has exited too often");
+    if (handshake_of_clients(worker) != NULL)
+        close_clients(worker, "its process has exited too often");
 }
 
 void replay_expired(void *user_data)
 {
     struct worker *worker = user_data;
 
-    close_client(worker, REPLACED "that did not answer initialize in time");
+    close_clients(worker, REPLACED "that did not answer initialize in time");
 }
 
 /* --- the replay --- */
@@ -116,89 +125,88 @@ static void announce_changes(struct stdio_bus *bus, struct endpoint *client,
     }
 }
 
-static void finish(struct worker *worker, struct binding *binding)
+static void finish(struct worker *worker, struct handshake *handshake)
 {
     struct stdio_bus *bus = bus_of(worker);
-    struct endpoint *client = endpoint_of_peer(binding->client);
+    struct list_node *node, *following;
 
-    binding->handshake->replays = false;
+    handshake->replays = false;
     stop_timer(worker);
-    log_repeated(bus->log, LOG_LEVEL_INFO, client->context, LOG_NO_SOURCE,
-                 "its new process is initialized as the one that exited");
-    announce_changes(bus, client, &binding->handshake->answer);
+    list_each(&peer_of(worker)->bindings, node, following) {
+        struct endpoint *client =
+            endpoint_of_peer(list_entry(node, struct binding, in_worker)->client);
+
+        log_repeated(bus->log, LOG_LEVEL_INFO, client->context, LOG_NO_SOURCE,
+                     "its new process is initialized as the one that exited");
+        announce_changes(bus, client, &handshake->answer);
+    }
     if (worker->state == WORKER_RUNNING)
         waiting_worker_available(&bus->router, peer_of(worker), PEER_READY);
+    handshake_note_errand(handshake);
+    errands_run(bus);
 }
 
-/* Nothing, if the client has not sent this part. STDIO_BUS_ERR when memory is out. */
-static int send_part(struct worker *worker, struct binding *binding, enum handshake_part part)
+/* Nothing, if no client has sent this part. STDIO_BUS_ERR when memory is out. */
+static int send_part(struct worker *worker, struct handshake *handshake, enum handshake_part part)
 {
     struct endpoint *endpoint = &worker->stream.endpoint;
-    const struct delivery delivery = {
-        .from = endpoint_of_peer(binding->client),
-        .bytes = binding->handshake->parts[part].bytes,
-        .keep = true,
-    };
+    const struct delivery delivery = {.bytes = handshake->parts[part].line, .keep = true};
 
-    binding->handshake->awaited = part;
+    handshake->awaited = part;
     return delivery.bytes.data != NULL ? endpoint->ops->deliver(endpoint, &delivery) : STDIO_BUS_OK;
 }
 
 /* After the answer to initialize. */
-static void send_rest(struct worker *worker, struct binding *binding)
+static void send_rest(struct worker *worker, struct handshake *handshake)
 {
-    if (send_part(worker, binding, HANDSHAKE_INITIALIZED) != STDIO_BUS_OK ||
-        send_part(worker, binding, HANDSHAKE_SET_LEVEL) != STDIO_BUS_OK)
-        close_client(worker, NO_MEMORY);
-    else if (binding->handshake->parts[HANDSHAKE_SET_LEVEL].bytes.data == NULL)
-        finish(worker, binding);
+    if (send_part(worker, handshake, HANDSHAKE_INITIALIZED) != STDIO_BUS_OK ||
+        send_part(worker, handshake, HANDSHAKE_SET_LEVEL) != STDIO_BUS_OK)
+        close_clients(worker, NO_MEMORY);
+    else if (handshake->parts[HANDSHAKE_SET_LEVEL].line.data == NULL)
+        finish(worker, handshake);
 }
 
 bool replay_begin(struct worker *worker)
 {
-    struct binding *binding = binding_of(worker);
+    struct handshake *handshake = handshake_of_clients(worker);
 
-    if (binding == NULL)
+    if (handshake == NULL)
         return false;
-    binding->handshake->replays = true;
+    handshake->replays = true;
     stdio_bus_event_loop_start_timer(bus_of(worker)->loop, &worker->replay, REPLAY_MS);
-    if (send_part(worker, binding, HANDSHAKE_INITIALIZE) != STDIO_BUS_OK)
-        close_client(worker, NO_MEMORY);
+    if (send_part(worker, handshake, HANDSHAKE_INITIALIZE) != STDIO_BUS_OK)
+        close_clients(worker, NO_MEMORY);
     return true;
 }
 
 bool replay_runs(const struct worker *worker)
 {
-    const struct binding *binding = binding_of(worker);
+    const struct handshake *handshake = handshake_of_clients(worker);
 
-    return binding != NULL && binding->handshake->replays;
+    return handshake != NULL && handshake->replays;
 }
 
 bool replay_take_answer(struct worker *worker, const struct message *message)
 {
-    struct binding *binding = binding_of(worker);
-    const struct handshake *handshake;
+    struct handshake *handshake = handshake_of_clients(worker);
     struct handshake_answer answer;
     int result;
 
-    if (binding == NULL)
-        return false;
-    handshake = binding->handshake;
-    if (!handshake->replays ||
+    if (handshake == NULL || !handshake->replays ||
         !message_id_equal(message->id, handshake->parts[handshake->awaited].id))
         return false;
     if (handshake->awaited == HANDSHAKE_SET_LEVEL) {
-        finish(worker, binding);
+        finish(worker, handshake);
         return true;
     }
     result = handshake_read_answer(&answer, message);
     if (result == STDIO_BUS_ERR)
-        close_client(worker, NO_MEMORY);
+        close_clients(worker, NO_MEMORY);
     else if (result != STDIO_BUS_OK)
-        close_client(worker, REPLACED "that has refused initialize");
+        close_clients(worker, REPLACED "that has refused initialize");
     else if (strcmp(answer.version, handshake->answer.version) != 0)
-        close_client(worker, REPLACED "that has another protocolVersion");
+        close_clients(worker, REPLACED "that has another protocolVersion");
     else
-        send_rest(worker, binding);
+        send_rest(worker, handshake);
     return true;
 }

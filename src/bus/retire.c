@@ -26,7 +26,7 @@ void retire_processes_of(struct peer *client)
     list_each(&client->bindings, node, following) {
         struct peer *worker = list_entry(node, struct binding, in_client)->worker;
 
-        if (worker->pool->mode.clients == CLIENTS_EXCLUSIVE)
+        if (worker->pool->mode.clients == CLIENTS_EXCLUSIVE || worker->alone)
             retire(list_entry(endpoint_of_peer(worker), struct worker, stream.endpoint),
                    client->origin);
     }

@@ -88,9 +88,10 @@ static void advise_unused(struct diagnostics *diagnostics, const struct json_val
                           const struct pool_mode *mode)
 {
     static const char *const keys[] = {"spare", "busy_timeout_sec", "on_worker_exit"};
+    size_t count = pool_mode_shares_handshake(mode) ? 1 : COUNT(keys);
     const struct json_value *spare = document_member(pool, "spare");
 
-    for (size_t i = 0; i < COUNT(keys) && mode->clients != CLIENTS_EXCLUSIVE; i++) {
+    for (size_t i = 0; i < count && mode->clients != CLIENTS_EXCLUSIVE; i++) {
         const struct json_value *member = document_member(pool, keys[i]);
 
         if (member != NULL && (member->type == JSON_STRING || number_of(pool, keys[i]) > 0))

@@ -49,20 +49,31 @@ static unsigned number_of(const struct json_value *pool, const char *key, unsign
     return value != NULL && document_integer(value, &number) ? (unsigned)number : otherwise;
 }
 
+/* Clients of MCP that share the only process of a pool stay with it, and it gets one handshake. */
+static int read_clients(const struct json_value *pool, int protocol)
+{
+    int clients = word_of(pool, "clients", pool_mode_clients_words, (int)presets[protocol].clients);
+
+    return clients == CLIENTS_SHARED && protocol == PROTOCOL_MCP &&
+                   number_of(pool, "instances", 0) == 1
+               ? CLIENTS_STICKY
+               : clients;
+}
+
 void pool_mode_read(struct pool_mode *mode, const struct json_value *pool)
 {
     int protocol = word_of(pool, "protocol", pool_mode_protocol_words, -1) + 1;
     const struct pool_mode *preset = &presets[protocol];
-    int clients = word_of(pool, "clients", pool_mode_clients_words, (int)preset->clients);
+    int clients = read_clients(pool, protocol);
     /* Programs of a protocol may leave a cancelled request unanswered, and their clients count from
      * 0 or 1: no id of one client may be in the way of another. */
     bool rewrite = preset->rewrite_ids ||
                    (protocol != PROTOCOL_UNKNOWN && clients != CLIENTS_EXCLUSIVE);
 
     /* Without "clients" the stateless era of MCP shares processes: it has no state for a client. */
-    int stateless = protocol != PROTOCOL_MCP                   ? CLIENTS_SHARED
-                    : document_member(pool, "clients") != NULL ? clients
-                                                               : CLIENTS_STICKY;
+    int stateless = protocol != PROTOCOL_MCP
+                        ? CLIENTS_SHARED
+                        : word_of(pool, "clients", pool_mode_clients_words, CLIENTS_STICKY);
 
     int on_exit = word_of(pool, "on_worker_exit", pool_mode_exit_words, (int)preset->on_exit - 1);
 
@@ -70,7 +81,6 @@ void pool_mode_read(struct pool_mode *mode, const struct json_value *pool)
         .clients = (enum pool_clients)clients,
         .protocol = (enum pool_protocol)protocol,
         .stateless = (enum pool_clients)stateless,
-        .on_exit = clients == CLIENTS_EXCLUSIVE ? (enum pool_exit)(on_exit + 1) : EXIT_REPLACES,
         .session_in_params = word_of(pool, "session", pool_mode_session_words,
                                      preset->session_in_params) != 0,
         .rewrite_ids = word_of(pool, "ids", pool_mode_ids_words, rewrite) != 0,
@@ -78,6 +88,8 @@ void pool_mode_read(struct pool_mode *mode, const struct json_value *pool)
         .busy_timeout_sec = number_of(pool, "busy_timeout_sec", BUSY_TIMEOUT_SEC),
         .request_timeout_sec = number_of(pool, "request_timeout_sec", 0),
     };
+    if (clients == CLIENTS_EXCLUSIVE || pool_mode_shares_handshake(mode))
+        mode->on_exit = (enum pool_exit)(on_exit + 1);
 }
 
 struct pool_mode pool_mode_of_stateless(const struct pool_mode *mode)

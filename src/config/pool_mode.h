@@ -16,7 +16,8 @@ enum pool_clients {
 /* The protocol between the clients and the workers; decides how a request is cancelled. */
 enum pool_protocol { PROTOCOL_UNKNOWN, PROTOCOL_MCP, PROTOCOL_ACP, PROTOCOL_LSP };
 
-/* What follows for the client of an exclusive process that exits. */
+/* What follows for the clients of a process that exits: of an exclusive one, or where clients share
+ * a handshake. */
 enum pool_exit {
     EXIT_REPLACES, /* it gets a new process, and must know what to do */
     EXIT_REPLAYS,  /* MCP: the same, after the handshake was repeated (bus/replay.h) */
@@ -51,6 +52,13 @@ int pool_mode_word(const struct json_value *value, const char *const *words);
 
 /* Reads the mode of a valid pool. The protocol sets the keys that are missing. */
 void pool_mode_read(struct pool_mode *mode, const struct json_value *pool);
+
+/* True if clients share processes that each get one handshake (router/one_handshake.h). The
+ * requests of the daemon itself need ids that no client can have. */
+static inline bool pool_mode_shares_handshake(const struct pool_mode *mode)
+{
+    return mode->protocol == PROTOCOL_MCP && mode->clients == CLIENTS_STICKY && mode->rewrite_ids;
+}
 
 /* The mode of the processes that serve the stateless era of a pool with this mode. */
 struct pool_mode pool_mode_of_stateless(const struct pool_mode *mode);

@@ -133,15 +133,18 @@ static const struct key top_keys[] = {KEY("error", INTO(IN_ERROR)), KEY("params"
                                       KEY("result", INTO(IN_RESULT))};
 static const struct key params_keys[] = {
     KEY("id", PARAM_ID),
+    KEY("uri", PARAM_URI),
     KEY("task", PARAM_NEW_TASK),
     KEY("_meta", INTO(IN_META)),
     KEY("token", PARAM_TOKEN),
+    KEY("level", PARAM_LEVEL),
     KEY("taskId", PARAM_TASK),
     KEY("status", PARAM_STATUS),
     KEY("sessionId", PARAM_SESSION),
     KEY("requestId", PARAM_REQUEST_ID),
     KEY("progressToken", PARAM_PROGRESS_TOKEN),
     KEY("workDoneToken", PARAM_WORK_TOKEN),
+    KEY("protocolVersion", PARAM_PROTOCOL),
     KEY("partialResultToken", PARAM_PARTIAL_TOKEN),
 };
 static const struct key meta_keys[] = {
@@ -169,9 +172,9 @@ static const struct {
     uint64_t lengths; /* bit n: some key has n bytes */
 } places[] = {
     [AT_TOP] = KEYS(top_keys, LEN("params") | LEN("error")),
-    [IN_PARAMS] = KEYS(params_keys, LEN("id") | LEN("task") | LEN("_meta") | LEN("taskId") |
-                                        LEN("sessionId") | LEN("progressToken") |
-                                        LEN("partialResultToken")),
+    [IN_PARAMS] = KEYS(params_keys, LEN("id") | LEN("uri") | LEN("task") | LEN("_meta") |
+                                        LEN("taskId") | LEN("sessionId") | LEN("progressToken") |
+                                        LEN("protocolVersion") | LEN("partialResultToken")),
     [IN_META] = KEYS(meta_keys, LEN("progressToken") | LEN(MCP "protocolVersion") |
                                     LEN(MCP "logLevel") | LEN(MCP "subscriptionId") |
                                     LEN(MCP "related-task")),

@@ -22,6 +22,9 @@ enum param_field {
     PARAM_NEW_TASK,       /* params.task */
     PARAM_TASK,           /* params.taskId */
     PARAM_STATUS,         /* params.status */
+    PARAM_URI,            /* params.uri */
+    PARAM_LEVEL,          /* params.level */
+    PARAM_PROTOCOL,       /* params.protocolVersion */
     /* MCP, in params._meta, of keys that begin with "io.modelcontextprotocol/": */
     PARAM_VERSION,      /* protocolVersion */
     PARAM_LOG_LEVEL,    /* logLevel */

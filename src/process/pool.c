@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "router/departure.h"
 #include "router/eras.h"
+#include "router/handshake.h"
 #include "router/shares.h"
 
 struct pool *pool_create(const struct pool_config *config, struct router *router)
@@ -33,6 +34,7 @@ struct pool *pool_create(const struct pool_config *config, struct router *router
 static void free_worker(struct worker *worker)
 {
     worker_destroy(worker);
+    handshake_forget(&worker->stream.endpoint.peer);
     list_remove(&worker->link);
     free(worker);
 }
@@ -163,7 +165,7 @@ static void retire_deserted(struct pool *pool, size_t wanted)
 
         if (!is_deserted(worker))
             continue;
-        if (wanted > 0 && !list_empty(&era->other_era->waiting)) {
+        if (wanted > 0 && (!list_empty(&era->other_era->waiting) || !list_empty(&era->waiting))) {
             wanted--;
             worker_handle(worker, WORKER_RETIRE);
         } else if (era->stateless &&
@@ -237,7 +239,8 @@ void pool_supply(struct pool *pool)
 {
     size_t wanted = count_wanted(pool);
 
-    if (pool->group.mode.clients != CLIENTS_EXCLUSIVE && pool->group.other_era == NULL)
+    if (pool->group.mode.clients != CLIENTS_EXCLUSIVE && pool->group.other_era == NULL &&
+        !pool->group.one_handshake)
         return;
     keep_spares(pool, &wanted, false);
     keep_spares(pool, &wanted, true);

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "router/handshake.h"
 
 struct peer *affinity_worker(const struct peer *client, const struct group *pool)
 {
@@ -16,6 +15,19 @@ struct peer *affinity_worker(const struct peer *client, const struct group *pool
 
         if (worker->pool == pool)
             return worker;
+    }
+    return NULL;
+}
+
+struct binding *affinity_binding(const struct peer *client, const struct peer *worker)
+{
+    const struct list_node *node;
+
+    for (node = client->bindings.head.next; node != &client->bindings.head; node = node->next) {
+        struct binding *binding = list_entry(node, struct binding, in_client);
+
+        if (binding->worker == worker)
+            return binding;
     }
     return NULL;
 }
@@ -33,6 +45,7 @@ int affinity_add(struct peer *client, struct peer *worker)
         return STDIO_BUS_ERR;
     binding->client = client;
     binding->worker = worker;
+    subscriber_init(&binding->subscriber);
     if (!list_empty(&worker->bindings))
         binding->order = list_entry(worker->bindings.head.prev, struct binding, in_worker)->order;
     binding->order++;
@@ -45,26 +58,31 @@ static void remove_binding(struct binding *binding)
 {
     list_remove(&binding->in_client);
     list_remove(&binding->in_worker);
-    handshake_free(binding->handshake);
+    subscriptions_end_all(&binding->subscriber);
     free(binding);
 }
 
 static void leave(struct binding *binding)
 {
+    struct peer *worker = binding->worker;
+
     /* A process that is yet to come has not heard of the client. */
-    if (binding->worker->availability == PEER_READY)
-        binding->worker->client_left = true;
+    if (worker->availability == PEER_READY)
+        worker->client_left = true;
     remove_binding(binding);
+    if (worker->handshake == NULL)
+        return;
+    handshake_note_errand(worker->handshake);
+    if (list_empty(&worker->bindings) && !handshake_outlives_clients(worker->handshake))
+        handshake_forget(worker);
 }
 
 void affinity_remove(struct peer *client, const struct peer *worker)
 {
-    struct list_node *node, *following;
+    struct binding *binding = affinity_binding(client, worker);
 
-    list_each(&client->bindings, node, following) {
-        if (list_entry(node, struct binding, in_client)->worker == worker)
-            leave(list_entry(node, struct binding, in_client));
-    }
+    if (binding != NULL)
+        leave(binding);
 }
 
 void affinity_clear_client(struct peer *client)
@@ -81,4 +99,6 @@ void affinity_clear_worker(struct peer *worker)
 
     list_each(&worker->bindings, node, following)
         remove_binding(list_entry(node, struct binding, in_worker));
+    handshake_forget(worker);
+    worker->alone = false;
 }

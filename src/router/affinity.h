@@ -3,21 +3,26 @@
 #define STDIO_BUS_ROUTER_AFFINITY_H
 
 #include "base/list.h"
+#include "router/handshake.h"
 #include "router/peer.h"
-
-struct handshake;
+#include "router/subscriptions.h"
 
 struct binding {
     struct peer *client, *worker;
     struct list_node in_client, in_worker; /* client->bindings, worker->bindings */
     uint64_t order;                        /* grows along worker->bindings */
-    struct handshake *handshake;           /* MCP: see router/handshake.h; NULL: none is kept */
+    bool chosen;                           /* the broadcast at hand is for this client */
+
+    /* MCP, where clients share a handshake: */
+    bool waits;         /* for the answer to initialize */
+    enum log_rank rank; /* of the level that the client has set */
+    struct subscriber subscriber;
 };
 
 /* The client's worker in this pool, or NULL. */
 struct peer *affinity_worker(const struct peer *client, const struct group *pool);
 
-/* The only binding of a worker that has one client at most, or NULL. */
+/* The first binding of a worker: the only one, if it has one client at most. NULL: none. */
 static inline struct binding *affinity_sole(const struct peer *worker)
 {
     return list_empty(&worker->bindings)
@@ -25,13 +30,8 @@ static inline struct binding *affinity_sole(const struct peer *worker)
                : list_entry(worker->bindings.head.next, struct binding, in_worker);
 }
 
-/* What is kept of that one's handshake, or NULL. */
-static inline struct handshake *affinity_handshake(const struct peer *worker)
-{
-    const struct binding *binding = affinity_sole(worker);
-
-    return binding != NULL ? binding->handshake : NULL;
-}
+/* The client's binding to this worker, or NULL. */
+struct binding *affinity_binding(const struct peer *client, const struct peer *worker);
 
 /* How many clients the worker has. */
 size_t affinity_count(const struct peer *worker);
@@ -39,7 +39,8 @@ size_t affinity_count(const struct peer *worker);
 /* Binds a client to a worker of a pool in which it has none. STDIO_BUS_ERR when memory is out. */
 int affinity_add(struct peer *client, struct peer *worker);
 
-/* Ends the client's binding to this worker. */
+/* Ends the client's binding to this worker. With the last client of a process goes its handshake,
+ * unless the process lives on, or is to be ready for the next client. */
 void affinity_remove(struct peer *client, const struct peer *worker);
 
 /* Ends all bindings of a client or a worker. */

@@ -15,8 +15,9 @@ struct supply {
 };
 
 /* Among the workers that take messages, the one with the fewest clients, and none for an exclusive
- * pool; or NULL. */
-static struct peer *find_unbound(const struct group *pool, struct supply *supply)
+ * pool or a client that needs a process of its own; or NULL. */
+static struct peer *find_unbound(const struct group *pool, const struct peer *client,
+                                 struct supply *supply)
 {
     bool exclusive = pool->mode.clients == CLIENTS_EXCLUSIVE;
     size_t fewest = SIZE_MAX, count, i;
@@ -33,6 +34,8 @@ static struct peer *find_unbound(const struct group *pool, struct supply *supply
             supply->may_come += eras_ends(worker);
             continue;
         }
+        if (worker->alone || (client->alone && !peer_is_fresh(worker)))
+            continue;
         count = affinity_count(worker);
         if (exclusive && count > 0)
             continue;
@@ -69,7 +72,7 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
 {
     const struct group *claimed = eras_claimed(pool);
     struct supply supply;
-    struct peer *worker = find_unbound(pool, &supply);
+    struct peer *worker = find_unbound(pool, decision->from, &supply);
     bool joins = worker != NULL && !peer_is_fresh(worker) &&
                  pool->mode.clients != CLIENTS_EXCLUSIVE;
 
@@ -88,6 +91,7 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
             return NULL;
         shares_end_claim(decision->from); /* also if it is held on, for that worker */
         eras_join_worker(pool, worker);
+        worker->alone = decision->from->alone;
         return worker;
     }
     if (!supply.any_left) {

@@ -6,8 +6,11 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "router/handshake.h"
 #include "router/shares.h"
 #include "router/waiting.h"
+
+#define ANSWER_MS 60000 /* clients wait about as long for the answer to initialize */
 
 void decision_begin(struct decision *decision, struct router *router, struct peer *from,
                     const struct message *message)
@@ -92,8 +95,11 @@ void decision_refuse(struct decision *decision, int code, const char *format, ..
 
 void decision_fail(struct decision *decision, struct request *request, const char *format, ...)
 {
+    struct handshake *handshake = request->answerer->handshake;
     va_list args;
 
+    if (handshake != NULL) /* a client may wait for this answer */
+        waiting_release_all(decision->router, &handshake->waiting);
     decision->action = ACTION_FAIL;
     decision->to = request->asker;
     decision->answered = request;
@@ -150,6 +156,33 @@ void decision_hold_for_id(struct decision *decision, struct request *busy, struc
         from->hold_group = group;
         list_append(&decision->router->roaming, &from->roam);
     }
+}
+
+void decision_hold_for_answer(struct decision *decision, struct list *waiting)
+{
+    decision_hold(decision, waiting);
+    if (decision->action == ACTION_HOLD)
+        decision->hold_ms = ANSWER_MS;
+}
+
+void decision_answer(struct decision *decision, struct slice line, struct splice_edit id)
+{
+    const struct message *message = decision->message;
+
+    id.text = param_fields_raw(message->bytes, &message->fields->id);
+    decision->edits[0] = id;
+    decision->edit_count = 1;
+    decision->stored = line;
+    decision->action = ACTION_ANSWER;
+}
+
+bool decision_read_named(struct decision *decision, enum param_field field, size_t max)
+{
+    if (param_fields_string(&decision->fields, field, decision->message->bytes,
+                            decision->named_text, max, &decision->named))
+        return true;
+    decision->named.data = NULL;
+    return false;
 }
 
 bool decision_refused_request(struct decision *decision, const struct pending *pending)

@@ -5,6 +5,7 @@
 
 #include "base/splice.h"
 #include "router/router.h"
+#include "router/subscriptions.h"
 #include "json/message.h"
 #include "json/param_fields.h"
 
@@ -14,6 +15,7 @@ enum action {
     ACTION_HOLD,      /* the sender is held: offer the message again when it is released */
     ACTION_REFUSE,    /* not delivered: a request gets an error with code and text */
     ACTION_FAIL,      /* an answer is not delivered: its asker, decision->to, gets an error */
+    ACTION_ANSWER,    /* a request gets decision->stored, with its edits, as its answer */
     ACTION_DISCARD,   /* not delivered: log the text as a warning */
     ACTION_DROP,      /* not delivered, as is to be expected now and then */
     ACTION_NO_MEMORY  /* nothing has changed: offer the message again later */
@@ -29,7 +31,9 @@ enum subject {
     ABOUT_OWN_TOKEN,    /* LSP: of a token that the sender made up */
     ABOUT_SUBSCRIPTION, /* MCP, stateless: of a client's request that subscribes */
     ABOUT_LOGS,         /* MCP, stateless: of some request that asked for logs */
-    ABOUT_TASK          /* MCP, handshake era; with _meta, whatever the method */
+    ABOUT_TASK,         /* MCP, handshake era; with _meta, whatever the method */
+    ABOUT_RESOURCE,     /* MCP, where clients share a handshake: a resource has changed */
+    ABOUT_LEVEL         /* likewise: a log message */
 };
 
 /* What a request is, by its method, as far as it concerns its way. */
@@ -45,6 +49,8 @@ enum request_kind {
     REQUEST_FETCHES,     /* MCP tasks/result */
     REQUEST_INITIALIZES, /* MCP: its client is of the handshake era */
     REQUEST_SETS_LEVEL,  /* MCP logging/setLevel */
+    REQUEST_WATCHES,     /* MCP resources/subscribe */
+    REQUEST_UNWATCHES,   /* MCP resources/unsubscribe */
     REQUEST_CONFIRMS     /* no request: MCP notifications/initialized */
 };
 
@@ -57,6 +63,7 @@ struct decision {
     struct request *answered;  /* FORWARD of an answer, FAIL: the request that it answers */
     struct request *cancelled; /* FORWARD: the message gives this request up for good */
     struct peer *former_owner; /* FORWARD of an answer: the client that had the session so far */
+    struct slice stored;       /* ANSWER: a line; it lives as long as the decision */
     int64_t hold_ms;           /* HOLD: call waiting_expire after so long; 0: no limit of time */
     int code;
     unsigned edit_count;
@@ -79,6 +86,8 @@ struct decision {
     enum subject subject;
     const struct scan_field *subject_field;
     struct message_id subject_id;
+    struct slice named; /* a protocol version, level or URI; data NULL: none that counts */
+    char named_text[SUBSCRIPTION_URI_MAX]; /* for one with escapes */
     struct param_fields fields;
     struct message_scratch scratch;
 };
@@ -129,6 +138,15 @@ void decision_hold(struct decision *decision, struct list *list);
 /* Holds the sender until the id is free at the request's answerer, or at any worker of the group
  * unless that is NULL. */
 void decision_hold_for_id(struct decision *decision, struct request *busy, struct group *group);
+
+/* Holds the sender until the worker has answered another client's request, for a minute at most. */
+void decision_hold_for_answer(struct decision *decision, struct list *waiting);
+
+/* ACTION_ANSWER: the sender's request gets this line, with its own id in place of the one there. */
+void decision_answer(struct decision *decision, struct slice line, struct splice_edit id);
+
+/* Reads a string of at most `max` bytes into decision->named. False: it is none. */
+bool decision_read_named(struct decision *decision, enum param_field field, size_t max);
 
 /* --- what a request needs in both directions --- */
 

@@ -4,6 +4,7 @@
 
 #include "router/affinity.h"
 #include "router/eras.h"
+#include "router/one_handshake.h"
 #include "router/shares.h"
 #include "router/waiting.h"
 
@@ -44,6 +45,7 @@ bool departure_worker(struct router *router, struct peer *worker,
     list_each(&worker->tasks, node, following)
         task_remove(&router->tasks, list_entry(node, struct task, in_worker));
     abandon_asked(router, worker);
+    one_handshake_worker_ended(router, worker);
     expected = eras_worker_ended(router, worker);
     fail_answering(router, worker, unanswered, user_data);
     router_number_peer(router, worker);

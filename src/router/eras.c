@@ -16,7 +16,7 @@ void eras_join(struct group *handshake, struct group *stateless)
     stateless->stateless = stateless->keeps_extras = true;
     stateless->mixes_clients = stateless->mode.clients != CLIENTS_EXCLUSIVE;
     stateless->support = ERA_UNKNOWN;
-    stateless->reads_tasks = false;
+    stateless->reads_tasks = stateless->one_handshake = false;
 }
 
 /* --- which era a message is of --- */

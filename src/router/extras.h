@@ -41,11 +41,15 @@ struct extras_link {
 
 enum extras_kind {
     EXTRAS_ORDINARY,
-    EXTRAS_SUBSCRIBES, /* MCP subscriptions/listen: open until it ends */
-    EXTRAS_PROMPTS,    /* ACP session/prompt: a turn of the session */
-    EXTRAS_MAKES_TASK, /* MCP: with params.task */
-    EXTRAS_FETCHES,    /* MCP tasks/result */
-    EXTRAS_INITIALIZES /* MCP initialize, to a process whose end the conversation survives */
+    EXTRAS_SUBSCRIBES,  /* MCP subscriptions/listen: open until it ends */
+    EXTRAS_PROMPTS,     /* ACP session/prompt: a turn of the session */
+    EXTRAS_MAKES_TASK,  /* MCP: with params.task */
+    EXTRAS_FETCHES,     /* MCP tasks/result */
+    EXTRAS_INITIALIZES, /* MCP initialize, to a process whose end the conversation survives */
+    EXTRAS_SETS_LEVEL,  /* MCP logging/setLevel, where clients share a handshake */
+    EXTRAS_WATCHES,     /* MCP resources/subscribe, likewise */
+    EXTRAS_OWN,         /* the daemon itself has asked, and needs no answer */
+    EXTRAS_OWN_INITIALIZE
 };
 
 struct request_extras {
@@ -56,8 +60,9 @@ struct request_extras {
     bool names_session; /* the answer may name a session that begins (result.sessionId) */
     bool abandoned;     /* the request */
     enum extras_kind kind;
-    struct slice names; /* the session that the request loads or prompts, or the task of which it
-                               * fetches the result; data NULL: none */
+    struct slice names;       /* the session that the request loads or prompts, the task of which it
+                               * fetches the result, the level that it sets, the URI to which it
+                               * subscribes; data NULL: none */
     struct list_node loading; /* of the worker that loads it */
     struct list_node logging; /* MCP: of the worker that is asked for log messages */
     uint64_t logs_for;        /* the number of the peer that asked for them */

@@ -24,6 +24,8 @@ struct group {
     bool keeps_extras;        /* and more of its clients' requests (router/extras.h) */
     bool reads_tasks;         /* MCP, handshake era: clients share its workers, or its ids are
                                * rewritten */
+    bool one_handshake;       /* MCP: clients share its processes, and each process gets one
+                               * handshake (router/one_handshake.h) */
     bool top_sessions;        /* all: some pool has its session ids at the top level */
     struct list waiting;      /* clients held until they can be bound to a worker */
     struct list claims;       /* those of them that have a claim to the next free worker */

@@ -7,50 +7,49 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "router/subscriptions.h"
+#include "router/versions.h"
 #include "json/document.h"
 
-static void forget(struct handshake_message *part)
+struct handshake *handshake_of(struct peer *worker, struct errands *errands)
 {
-    free((char *)part->bytes.data);
-    memset(part, 0, sizeof *part);
+    struct handshake *handshake = worker->handshake;
+
+    if (handshake != NULL)
+        return handshake;
+    handshake = calloc(1, sizeof *handshake);
+    if (handshake == NULL)
+        return NULL;
+    handshake->worker = worker;
+    handshake->errands = errands;
+    list_init(&handshake->versions);
+    list_init(&handshake->waiting);
+    list_init(&handshake->subscriptions);
+    worker->handshake = handshake;
+    return handshake;
 }
 
-static void forget_all(struct handshake *handshake)
+static void forget_parts(struct handshake *handshake)
 {
     size_t i;
 
     for (i = 0; i < HANDSHAKE_PARTS; i++)
-        forget(&handshake->parts[i]);
-    memset(handshake, 0, sizeof *handshake);
+        kept_message_free(&handshake->parts[i]);
+    memset(&handshake->answer, 0, sizeof handshake->answer);
+    handshake->answered = handshake->lost = handshake->replays = false;
 }
 
-int handshake_keep(struct handshake **place, enum handshake_part part,
+int handshake_keep(struct handshake *handshake, enum handshake_part part,
                    const struct message *message)
 {
-    struct slice bytes = message->bytes, id = message->id.text;
-    struct handshake_message *kept;
-    char *copy;
-
-    if (*place == NULL && (*place = calloc(1, sizeof **place)) == NULL)
-        return STDIO_BUS_ERR;
     if (part == HANDSHAKE_INITIALIZE)
-        forget_all(*place);
-    kept = &(*place)->parts[part];
-    forget(kept);
-    if (bytes.len > HANDSHAKE_PART_MAX) {
-        (*place)->lost = true;
+        forget_parts(handshake);
+    if (message->bytes.len > HANDSHAKE_PART_MAX) {
+        kept_message_free(&handshake->parts[part]);
+        handshake->lost = true;
         return STDIO_BUS_OK;
     }
-    copy = malloc(bytes.len + id.len);
-    if (copy == NULL)
-        return STDIO_BUS_ERR;
-    memcpy(copy, bytes.data, bytes.len);
-    kept->bytes = slice_of(copy, bytes.len);
-    kept->id.type = message->id.type;
-    if (id.len > 0)
-        memcpy(copy + bytes.len, id.data, id.len);
-    kept->id.text = slice_of(copy + bytes.len, id.len);
-    return STDIO_BUS_OK;
+    return kept_message_copy(&handshake->parts[part], message);
 }
 
 /* NULL: it is not an object, or has no such member. */
@@ -108,10 +107,52 @@ int handshake_note_answer(struct handshake *handshake, const struct message *ans
     return STDIO_BUS_OK;
 }
 
-void handshake_free(struct handshake *handshake)
+void handshake_note_errand(struct handshake *handshake)
 {
+    if (handshake->errands == NULL || list_linked(&handshake->errand))
+        return;
+    list_append(&handshake->errands->list, &handshake->errand);
+    handshake->errands->noted = true;
+}
+
+bool handshake_outlives_clients(const struct handshake *handshake)
+{
+    return handshake->errands != NULL &&
+           (handshake->worker->availability == PEER_READY || handshake->replays);
+}
+
+static const char *const levels[] = {"debug", "info",     "notice", "warning",
+                                     "error", "critical", "alert",  "emergency"};
+
+const char *handshake_level(enum log_rank rank)
+{
+    return levels[rank - RANK_DEBUG];
+}
+
+enum log_rank handshake_rank(struct slice level)
+{
+    unsigned rank;
+
+    for (rank = RANK_DEBUG; rank <= RANK_EMERGENCY; rank++) {
+        const char *name = levels[rank - RANK_DEBUG];
+
+        if (slice_equal(level, slice_of(name, strlen(name))))
+            return (enum log_rank)rank;
+    }
+    return RANK_NONE;
+}
+
+void handshake_forget(struct peer *worker)
+{
+    struct handshake *handshake = worker->handshake;
+
+    worker->handshake = NULL;
     if (handshake == NULL)
         return;
-    forget_all(handshake);
+    ASSERT(list_empty(&handshake->waiting));
+    list_remove(&handshake->errand);
+    forget_parts(handshake);
+    versions_forget(&handshake->versions, true);
+    subscriptions_clear(&handshake->subscriptions);
     free(handshake);
 }

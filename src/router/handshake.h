@@ -1,9 +1,12 @@
-/* MCP: the messages that began the conversation of a client with its process. The next process of
- * that client gets them again (bus/replay.h). */
+/* MCP: the messages that began the conversation with a process. The next process of its clients
+ * gets them again (bus/replay.h). Where clients share the process, what they have in common too
+ * (router/one_handshake.h). */
 #ifndef STDIO_BUS_ROUTER_HANDSHAKE_H
 #define STDIO_BUS_ROUTER_HANDSHAKE_H
 
-#include "json/message.h"
+#include "base/list.h"
+#include "router/kept_message.h"
+#include "router/peer.h"
 
 enum handshake_part {
     HANDSHAKE_INITIALIZE,
@@ -18,40 +21,67 @@ enum handshake_part {
 /* The lists of a server whose changes it may announce. */
 enum handshake_list { HANDSHAKE_TOOLS, HANDSHAKE_PROMPTS, HANDSHAKE_RESOURCES, HANDSHAKE_LISTS };
 
+/* The levels of log messages: the most talkative one is the lowest. */
+enum log_rank { RANK_NONE, RANK_DEBUG, RANK_EMERGENCY = RANK_DEBUG + 7 };
+
 /* What the answer to initialize says. */
 struct handshake_answer {
     char version[64];                /* protocolVersion, cut to fit; "": none */
     bool announces[HANDSHAKE_LISTS]; /* capabilities: listChanged */
 };
 
-struct handshake_message {
-    struct message_id id;
-    struct slice bytes; /* in the client's framing; data NULL: it was not sent */
+/* Handshakes of workers to which the daemon itself has to send something (router/errand.h). */
+struct errands {
+    struct list list;
+    bool noted; /* it may not be empty */
 };
 
 struct handshake {
-    struct handshake_message parts[HANDSHAKE_PARTS];
+    struct peer *worker;
+    struct kept_message parts[HANDSHAKE_PARTS];
     struct handshake_answer answer;
     bool answered; /* initialize, with a result */
     bool lost;     /* a part, or the answer, was too long: the messages cannot be sent again */
     bool replays;  /* to a new process, whose answer to the part `awaited` has not come yet */
     enum handshake_part awaited;
+
+    /* Where clients share it: */
+    struct errands *errands; /* the router's; NULL: they do not */
+    struct list_node errand; /* in it: the process is to be sent something */
+    struct list versions;    /* struct version */
+    struct list waiting;     /* clients held until a request of another client is answered */
+    uint64_t confirmer; /* the client whose notifications/initialized the process got; 0: none */
+    enum log_rank rank; /* of the last level that it was sent; RANK_NONE: unknown */
+    struct list subscriptions;
 };
 
-/* Keeps a copy of a client's message in *place, which is NULL at first; the caller frees it. An
- * initialize forgets what was kept before. STDIO_BUS_ERR when memory is out. */
-int handshake_keep(struct handshake **place, enum handshake_part part,
+/* The worker's handshake, a new one if it has none. `errands` as above. NULL when memory is out. */
+struct handshake *handshake_of(struct peer *worker, struct errands *errands);
+
+/* Keeps a copy of a client's message. An initialize forgets what was kept before. STDIO_BUS_ERR
+ * when memory is out. */
+int handshake_keep(struct handshake *handshake, enum handshake_part part,
                    const struct message *message);
 
-/* The answer to initialize has come from the client's first process. NULL is fine. STDIO_BUS_ERR
- * when memory is out. */
+/* The answer to initialize has come from the first process. NULL is fine. STDIO_BUS_ERR when memory
+ * is out. */
 int handshake_note_answer(struct handshake *handshake, const struct message *answer);
 
 /* Reads an answer to initialize. STDIO_BUS_EINVAL: it is an error, or too long. STDIO_BUS_ERR when
  * memory is out. */
 int handshake_read_answer(struct handshake_answer *to, const struct message *answer);
 
-/* NULL is fine. */
-void handshake_free(struct handshake *handshake);
+/* The process may have to be sent something (one_handshake_errand). */
+void handshake_note_errand(struct handshake *handshake);
+
+/* Whether it stays when the last client has left. */
+bool handshake_outlives_clients(const struct handshake *handshake);
+
+/* The name of a level, and back; RANK_NONE: it is none. */
+const char *handshake_level(enum log_rank rank);
+enum log_rank handshake_rank(struct slice level);
+
+/* Frees the worker's handshake, if it has one. No client waits on it, none subscribes. */
+void handshake_forget(struct peer *worker);
 
 #endif

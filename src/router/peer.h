@@ -9,6 +9,7 @@
 #include "base/list.h"
 
 struct group;
+struct handshake;
 struct request;
 
 enum peer_availability {
@@ -47,11 +48,14 @@ struct peer {
     struct list waiting;        /* peers held until its output queue drains */
 
     /* For pools with a mode (config/pool_mode.h): */
-    struct group *pool;    /* a worker's */
-    struct list bindings;  /* a client: to its workers; a worker: to its clients */
-    struct list logging;   /* a worker: extras of requests that ask for log messages */
-    struct list loading;   /* a worker: extras of requests that load a session, oldest first */
-    bool stateless;        /* a client: its last request is of MCP's stateless era */
+    struct group *pool;   /* a worker's */
+    struct list bindings; /* a client: to its workers; a worker: to its clients */
+    struct list logging;  /* a worker: extras of requests that ask for log messages */
+    struct list loading;  /* a worker: extras of requests that load a session, oldest first */
+    bool stateless;       /* a client: its last request is of MCP's stateless era */
+    bool alone;           /* MCP: a client whose protocol version a shared process refuses; a
+                            * worker that serves such a client, and no other */
+    struct handshake *handshake; /* MCP, a worker: see router/handshake.h; NULL: none is kept */
     struct list tasks;     /* a client: those it owns, oldest first; a worker: those it runs */
     bool probed;           /* a worker: the daemon asks which era it serves (router/eras.h) */
     bool client_left;      /* a client of this process has disconnected: its sessions are unknown */
@@ -78,6 +82,11 @@ struct peer {
 static inline bool peer_is_fresh(const struct peer *worker)
 {
     return list_empty(&worker->bindings) && !worker->client_left && !worker->probed;
+}
+
+static inline bool peer_takes_messages(const struct peer *peer)
+{
+    return peer->availability == PEER_READY && !peer->full;
 }
 
 static inline bool peer_held(const struct peer *peer)

@@ -3,7 +3,6 @@
 #include "router/record.h"
 
 #include "base/error.h"
-#include "router/affinity.h"
 #include "router/deadlines.h"
 #include "router/handshake.h"
 #include "router/numbers.h"
@@ -112,18 +111,25 @@ static void edit_tokens(struct decision *decision, const struct tokens *tokens, 
     }
 }
 
-/* The next process of the client will need the message too. STDIO_BUS_ERR: memory is out. */
-static int keep(const struct decision *decision, const struct peer *worker,
-                enum handshake_part part)
+/* Whether the next process of a client will need its handshake. */
+static bool keeps_handshake(const struct group *pool)
 {
-    return handshake_keep(&affinity_sole(worker)->handshake, part, decision->message);
+    return pool->mode.on_exit == EXIT_REPLAYS && pool->mode.clients == CLIENTS_EXCLUSIVE;
+}
+
+/* STDIO_BUS_ERR: memory is out. */
+static int keep(const struct decision *decision, struct peer *worker, enum handshake_part part)
+{
+    struct handshake *handshake = handshake_of(worker, NULL);
+
+    return handshake != NULL ? handshake_keep(handshake, part, decision->message) : STDIO_BUS_ERR;
 }
 
 bool record_notification(struct decision *decision, struct peer *worker)
 {
     struct tokens tokens UNINITIALIZED;
 
-    if (decision->kind == REQUEST_CONFIRMS && worker->pool->mode.on_exit == EXIT_REPLAYS)
+    if (decision->kind == REQUEST_CONFIRMS && keeps_handshake(worker->pool))
         return keep(decision, worker, HANDSHAKE_INITIALIZED) == STDIO_BUS_OK;
     if ((decision->fields.present & ANY_TOKEN) == 0 || !worker->pool->reads_tokens)
         return true;
@@ -164,8 +170,12 @@ static enum extras_kind kind_of(const struct decision *decision)
         return EXTRAS_MAKES_TASK;
     if (decision->pool->reads_tasks && decision->kind == REQUEST_FETCHES)
         return EXTRAS_FETCHES;
-    if (decision->kind == REQUEST_INITIALIZES && decision->pool->mode.on_exit == EXIT_REPLAYS)
+    if (decision->kind == REQUEST_INITIALIZES && keeps_handshake(decision->pool))
         return EXTRAS_INITIALIZES;
+    if (decision->kind >= REQUEST_SETS_LEVEL && decision->named.data != NULL)
+        return decision->kind == REQUEST_WATCHES      ? EXTRAS_WATCHES
+               : decision->kind == REQUEST_SETS_LEVEL ? EXTRAS_SETS_LEVEL
+                                                      : EXTRAS_ORDINARY;
     if (decision->kind == REQUEST_PROMPTS && decision->nested_id.data != NULL)
         return EXTRAS_PROMPTS;
     if (decision->kind == REQUEST_SUBSCRIBES && decision->pool->stateless)
@@ -185,7 +195,7 @@ static struct needs find_needs(const struct decision *decision)
         .loads = learns && names_one && decision->kind == REQUEST_LOADS,
         .timed = pool->mode.request_timeout_sec > 0 && kind != EXTRAS_SUBSCRIBES,
         .logs = pool->stateless && param_fields_has(&decision->fields, PARAM_LOG_LEVEL),
-        .keeps = pool->mode.on_exit == EXIT_REPLAYS &&
+        .keeps = keeps_handshake(pool) &&
                  (decision->kind == REQUEST_INITIALIZES || decision->kind == REQUEST_SETS_LEVEL),
         .kind = kind,
     };
@@ -202,6 +212,8 @@ static struct slice id_named(const struct decision *decision, const struct needs
 {
     if (needs->kind == EXTRAS_FETCHES)
         return decision->subject_id.text;
+    if (needs->kind == EXTRAS_SETS_LEVEL || needs->kind == EXTRAS_WATCHES)
+        return decision->named;
     return needs->loads || needs->kind == EXTRAS_PROMPTS ? decision->nested_id : slice_of(NULL, 0);
 }
 
@@ -251,5 +263,34 @@ struct request *record_request(struct decision *decision, struct pending *pendin
         edit_tokens(decision, &tokens, request->number);
     if (needs.timed)
         deadlines_start(decision->router, request);
+    return request;
+}
+
+struct request *record_own(struct router *router, struct peer *worker, enum extras_kind kind)
+{
+    static const struct extras_token no_tokens[EXTRAS_TOKENS];
+    struct pending *pending = &router->from_clients;
+    struct request_extras *extras = extras_new(&pending->free_extras, no_tokens, slice_of(NULL, 0));
+    struct new_request new_request = {0};
+    char text[PENDING_DIGITS];
+    struct request *request;
+
+    if (extras == NULL)
+        return NULL;
+    take_number(router, pending, worker, &new_request, text);
+    new_request.id = new_request.number_id;
+    new_request.id_hash = new_request.number_hash;
+    new_request.raw = new_request.number_id.text;
+    request = pending_add(pending, &router->own, worker, &new_request);
+    if (request == NULL) {
+        extras_recycle(&pending->free_extras, extras);
+        return NULL;
+    }
+    extras->kind = kind;
+    extras->request = request;
+    request->extras = extras;
+    request_abandon(request);
+    request->free_at_ms = router->now_ms + (int64_t)router->limits->abandoned_id_sec * 1000;
+    router->abandoned = true;
     return request;
 }

@@ -32,7 +32,7 @@ void router_merge_modes(struct router *router)
     list_each(&router->pools, node, following) {
         const struct group *pool = list_entry(node, struct group, link);
 
-        router->timed |= pool->mode.clients == CLIENTS_EXCLUSIVE ||
+        router->timed |= pool->mode.clients == CLIENTS_EXCLUSIVE || pool->one_handshake ||
                          pool->mode.request_timeout_sec > 0;
         if (!takes_turns(pool))
             continue;
@@ -43,40 +43,6 @@ void router_merge_modes(struct router *router)
         all->mode.session_in_params |= pool->mode.session_in_params;
         all->mode.rewrite_ids |= pool->mode.rewrite_ids;
     }
-}
-
-void router_init(struct router *router, const struct limits *limits, const struct siphash_key *key)
-{
-    static const struct pool_mode shared = {.clients = CLIENTS_SHARED};
-
-    memset(router, 0, sizeof *router);
-    router->limits = limits;
-    group_init(&router->all, slice_of(NULL, 0), &shared);
-    list_init(&router->pools);
-    sessions_init(&router->sessions, key, limits->max_sessions);
-    pending_init(&router->from_clients, key, limits->max_pending_requests);
-    router->from_clients.own_numbers = true;
-    pending_init(&router->from_workers, key, limits->max_pending_requests);
-    tasks_init(&router->tasks, key, limits->max_pending_requests, &router->from_clients);
-    list_init(&router->waiting_for_worker);
-    list_init(&router->roaming);
-    list_init(&router->released);
-    choose_usual(router);
-}
-
-void router_free(struct router *router)
-{
-    group_free(&router->all);
-    sessions_free(&router->sessions);
-    tasks_free(&router->tasks);
-    pending_free(&router->from_clients);
-    pending_free(&router->from_workers);
-}
-
-void router_add_pool(struct router *router, struct group *pool)
-{
-    list_append(&router->pools, &pool->link);
-    router_merge_modes(router);
 }
 
 void router_number_peer(struct router *router, struct peer *peer)
@@ -95,6 +61,42 @@ static void add_peer(struct router *router, struct peer *peer)
     list_init(&peer->loading);
     list_init(&peer->logging);
     list_init(&peer->tasks);
+}
+
+void router_init(struct router *router, const struct limits *limits, const struct siphash_key *key)
+{
+    static const struct pool_mode shared = {.clients = CLIENTS_SHARED};
+
+    memset(router, 0, sizeof *router);
+    router->limits = limits;
+    group_init(&router->all, slice_of(NULL, 0), &shared);
+    list_init(&router->pools);
+    sessions_init(&router->sessions, key, limits->max_sessions);
+    pending_init(&router->from_clients, key, limits->max_pending_requests);
+    router->from_clients.own_numbers = true;
+    pending_init(&router->from_workers, key, limits->max_pending_requests);
+    tasks_init(&router->tasks, key, limits->max_pending_requests, &router->from_clients);
+    list_init(&router->waiting_for_worker);
+    list_init(&router->roaming);
+    list_init(&router->released);
+    list_init(&router->errands.list);
+    add_peer(router, &router->own);
+    choose_usual(router);
+}
+
+void router_free(struct router *router)
+{
+    group_free(&router->all);
+    sessions_free(&router->sessions);
+    tasks_free(&router->tasks);
+    pending_free(&router->from_clients);
+    pending_free(&router->from_workers);
+}
+
+void router_add_pool(struct router *router, struct group *pool)
+{
+    list_append(&router->pools, &pool->link);
+    router_merge_modes(router);
 }
 
 void router_add_client(struct router *router, struct peer *client)

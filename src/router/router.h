@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/siphash.h"
 #include "router/group.h"
+#include "router/handshake.h"
 #include "router/peer.h"
 #include "router/pending.h"
 #include "router/sessions.h"
@@ -44,6 +45,8 @@ struct router {
     struct list waiting_for_worker; /* peers held until some worker takes messages */
     struct list roaming;            /* held peers that any free worker of their group would serve */
     struct list released;           /* peers that may offer their message again */
+    struct errands errands;         /* what the daemon itself has to send to workers */
+    struct peer own;                /* the asker of what the daemon itself asks of workers */
 };
 
 /* An empty router over `limits` (borrowed). */

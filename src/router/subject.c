@@ -33,6 +33,9 @@ static const struct method {
     {"initialize", ABOUT_NOTHING, NO_FIELD, REQUEST_INITIALIZES},
     {"logging/setLevel", ABOUT_NOTHING, NO_FIELD, REQUEST_SETS_LEVEL},
     {"notifications/initialized", ABOUT_NOTHING, NO_FIELD, REQUEST_CONFIRMS},
+    {"resources/subscribe", ABOUT_NOTHING, PARAM_URI, REQUEST_WATCHES},
+    {"resources/unsubscribe", ABOUT_NOTHING, PARAM_URI, REQUEST_UNWATCHES},
+    {"notifications/resources/updated", ABOUT_RESOURCE, PARAM_URI, REQUEST_ORDINARY},
     {"subscriptions/listen", ABOUT_NOTHING, NO_FIELD, REQUEST_SUBSCRIBES},
     {"notifications/tasks/status", ABOUT_TASK, PARAM_TASK, REQUEST_ORDINARY},
     {"tasks/get", ABOUT_TASK, PARAM_TASK, REQUEST_ORDINARY},
@@ -45,14 +48,14 @@ static bool may_begin_method(struct slice raw)
 {
     char c = raw.data[0];
 
-    return c == 'n' || c == '$' || c == 'w' || c == 's' || c == 'i' || c == 'l' || c == '\\' ||
-           (c == 't' && raw.len > 1 && (raw.data[1] == 'a' || raw.data[1] == '\\'));
+    return c == 'n' || c == '$' || c == 'w' || c == 's' || c == 'i' || c == 'l' || c == 'r' ||
+           c == '\\' || (c == 't' && raw.len > 1 && (raw.data[1] == 'a' || raw.data[1] == '\\'));
 }
 
 /* NULL: no such method. */
 static const struct method *method_named(struct slice raw)
 {
-    char decoded[sizeof "window/workDoneProgress/cancel"];
+    char decoded[sizeof "notifications/resources/updated"];
     size_t i;
 
     if (raw.len == 0 || !may_begin_method(raw))
@@ -123,7 +126,7 @@ static void read_task(struct decision *decision, bool from_client)
     if (from_client && decision->asks && decision->kind == REQUEST_ORDINARY &&
         param_fields_has(&decision->fields, PARAM_NEW_TASK))
         decision->kind = REQUEST_MAKES_TASK;
-    if (decision->subject == ABOUT_NOTHING &&
+    if ((decision->subject == ABOUT_NOTHING || decision->subject > ABOUT_TASK) &&
         param_fields_has(&decision->fields, PARAM_RELATED_TASK))
         set_subject(decision, ABOUT_TASK, PARAM_RELATED_TASK);
 }
@@ -132,8 +135,13 @@ static void read_method(struct decision *decision, const struct method *method)
 {
     if (method->field != NO_FIELD && !param_fields_has(&decision->fields, method->field))
         return;
-    if (method->subject == ABOUT_LOGS && !decision->pool->mixes_clients)
+    if ((method->subject == ABOUT_LOGS || method->subject == ABOUT_RESOURCE) &&
+        !decision->pool->mixes_clients) {
+        /* Some clients of the process get it. */
+        if (decision->pool->one_handshake && decision->from->pool != NULL)
+            decision->subject = method->subject == ABOUT_LOGS ? ABOUT_LEVEL : ABOUT_RESOURCE;
         return;
+    }
     /* A worker asks for a task of a client's. */
     if (method->subject == ABOUT_TASK &&
         (!decision->pool->reads_tasks || (decision->asks && decision->from->pool != NULL)))
@@ -149,7 +157,7 @@ void subject_read(struct decision *decision)
     const struct method *method = NULL;
     bool from_client = decision->from->pool == NULL;
 
-    decision->nested_id.data = NULL;
+    decision->nested_id.data = decision->named.data = NULL;
     decision->kind = REQUEST_ORDINARY;
     if (message->method.data != NULL)
         method = method_named(message->method);
@@ -248,7 +256,7 @@ bool subject_decide(struct decision *decision, struct pending *own, struct pendi
     struct request *request;
     struct peer *to;
 
-    if (decision->asks || decision->subject == ABOUT_TASK ||
+    if (decision->asks || decision->subject >= ABOUT_TASK ||
         !find_subject(decision, own, other, &request, &to))
         return false;
     if (to == NULL || to->availability != PEER_READY) {

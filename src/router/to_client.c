@@ -5,8 +5,10 @@
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/handshake.h"
+#include "router/one_handshake.h"
 #include "router/record.h"
 #include "router/rewrite.h"
+#include "router/shared_settings.h"
 #include "router/shares.h"
 #include "router/subject.h"
 #include "router/task_messages.h"
@@ -113,9 +115,10 @@ __attribute__((noinline)) static bool answer_extras(struct decision *decision,
     else if (extras->kind == EXTRAS_SUBSCRIBES)
         rewrite_edit_subscription(decision, request);
     else if (extras->kind == EXTRAS_INITIALIZES &&
-             handshake_note_answer(affinity_handshake(decision->from), decision->message) !=
-                 STDIO_BUS_OK)
+             handshake_note_answer(decision->from->handshake, decision->message) != STDIO_BUS_OK)
         return false;
+    if (extras->kind == EXTRAS_SETS_LEVEL || extras->kind == EXTRAS_WATCHES)
+        return shared_settings_answered(decision, request);
     if (list_linked(&extras->loading))
         return take_session(decision, request);
     if (!extras->names_session || !read_named(decision, &id))
@@ -130,7 +133,7 @@ __attribute__((noinline)) static bool answer_extras(struct decision *decision,
 }
 
 /* The request that the message answers. NULL: nobody waits for the answer, and it was discarded. */
-static inline struct request *answered(struct decision *decision)
+static inline struct request *answered(struct decision *decision, bool whole)
 {
     struct router *router = decision->router;
     struct request *request = NULL;
@@ -142,6 +145,8 @@ static inline struct request *answered(struct decision *decision)
                                       decision->id_hash);
     if (request == NULL || request->state == REQUEST_RESERVED) {
         decision_discard(decision, ACTION_DISCARD, "response to no pending request");
+    } else if (request->state == REQUEST_ABANDONED && one_handshake_is_own(request)) {
+        one_handshake_own_answer(decision, request, whole);
     } else if (request->state == REQUEST_ABANDONED) {
         /* With a mode it may have been cancelled: nothing to warn of. */
         if (decision->pool->plain)
@@ -149,6 +154,8 @@ static inline struct request *answered(struct decision *decision)
                              "response to a request of a client that is gone");
         else
             decision_discard(decision, ACTION_DROP, "response to a request that was given up");
+        if (request->extras != NULL && request->extras->kind == EXTRAS_SETS_LEVEL)
+            shared_settings_answered(decision, request);
         decision->from->given_up--;
         waiting_late_answer(router, request);
     } else {
@@ -159,7 +166,7 @@ static inline struct request *answered(struct decision *decision)
 
 static void answer(struct decision *decision)
 {
-    struct request *request = answered(decision);
+    struct request *request = answered(decision, true);
 
     if (request == NULL)
         return;
@@ -234,25 +241,33 @@ static void send_to(struct decision *decision, struct peer *client)
         decision_forward(decision, client);
 }
 
-/* To all clients of the worker; held until each of them takes it. */
+/* To all clients of the worker that want it; held until each of them takes it. */
 static void broadcast(struct decision *decision)
 {
     const struct list *bindings = &decision->from->bindings;
+    bool shared = decision->pool->one_handshake, any = false;
     struct list_node *node, *following;
 
     if (list_empty(bindings)) {
         decision_discard(decision, ACTION_DROP, "the worker has no client");
         return;
     }
+    if (shared)
+        shared_settings_read_notice(decision);
     list_each(bindings, node, following) {
-        struct peer *client = list_entry(node, struct binding, in_worker)->client;
+        struct binding *binding = list_entry(node, struct binding, in_worker);
 
-        if (client->full) {
-            decision_hold(decision, &client->waiting);
+        binding->chosen = !shared || shared_settings_wants(decision, binding);
+        if (binding->chosen && binding->client->full) {
+            decision_hold(decision, &binding->client->waiting);
             return;
         }
+        any = any || binding->chosen;
     }
-    decision->action = ACTION_BROADCAST;
+    if (any)
+        decision->action = ACTION_BROADCAST;
+    else
+        decision_discard(decision, ACTION_DROP, "no client of the worker wants it");
 }
 
 /* A session that is not known yet may be one that a request in flight is about to start. That is a
@@ -384,7 +399,7 @@ void to_client_cut(struct decision *decision)
                      decision->message->method.data != NULL;
     if (!message_is_response(decision->message))
         decision_refuse_cut(decision);
-    else if ((request = answered(decision)) != NULL && request->asker->full)
+    else if ((request = answered(decision, false)) != NULL && request->asker->full)
         decision_hold(decision, &request->asker->waiting);
     else if (request != NULL)
         decision_fail_cut(decision, request);
@@ -393,7 +408,7 @@ void to_client_cut(struct decision *decision)
 
 void to_client_lost(struct decision *decision, const char *problem)
 {
-    struct request *request = answered(decision);
+    struct request *request = answered(decision, false);
 
     if (request != NULL)
         decision_fail(decision, request, "the answer of the worker cannot be read: %s", problem);

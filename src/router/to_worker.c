@@ -7,6 +7,7 @@
 #include "router/affinity.h"
 #include "router/bind.h"
 #include "router/eras.h"
+#include "router/one_handshake.h"
 #include "router/record.h"
 #include "router/rewrite.h"
 #include "router/shares.h"
@@ -266,10 +267,13 @@ static void to_bound(struct decision *decision, struct group *pool)
     struct peer *worker = affinity_worker(decision->from, pool);
     char buffer[SESSIONS_KEY_MAX];
     struct slice key = {NULL, 0};
+    bool of_handshake = pool->one_handshake && decision->kind >= REQUEST_INITIALIZES;
 
     if (worker == NULL)
         worker = bind_to_worker(decision, pool);
-    if (worker == NULL ||
+    if (worker != NULL && of_handshake && one_handshake_moves(decision, worker))
+        worker = bind_to_worker(decision, pool);
+    if (worker == NULL || (of_handshake && one_handshake_takes(decision, worker)) ||
         (decision->asks && decision_refused_request(decision, &router->from_clients)) ||
         !is_ready(decision, worker))
         return;

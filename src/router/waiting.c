@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "router/affinity.h"
+#include "router/handshake.h"
 #include "router/shares.h"
 
 static struct peer *peer_of_hold(struct list_node *node)
@@ -159,10 +160,24 @@ void waiting_late_answer(struct router *router, struct request *request)
     waiting_id_free(router, request);
 }
 
+/* Clients may wait for its answer. A server that has subscribed must hear that it is in vain. */
+static void give_up_handshake(struct router *router, const struct request *request)
+{
+    struct handshake *handshake = request->answerer->handshake;
+
+    waiting_release_all(router, &handshake->waiting);
+    if (request->extras == NULL || request->extras->kind != EXTRAS_WATCHES)
+        return;
+    subscriptions_add_stale(&handshake->subscriptions, request->extras->names);
+    handshake_note_errand(handshake);
+}
+
 void waiting_abandon(struct router *router, struct request *request)
 {
     struct pending *pending = request->table;
 
+    if (request->answerer->handshake != NULL)
+        give_up_handshake(router, request);
     request_abandon(request);
     request->free_at_ms = router->now_ms + (int64_t)router->limits->abandoned_id_sec * 1000;
     router->abandoned = true;

@@ -450,6 +450,15 @@ static void survive(struct peer *peer)
         peer_call(peer, 5, "", ",'pool':'b'");
 }
 
+/* A process that clients share gets one handshake, and hears of a subscription once. */
+static void shake_hands(struct peer *peer)
+{
+    peer_call(peer, 60, ",'protocolVersion':'1'", ",'method':'initialize','pool':'c'");
+    peer_send(peer, "{'method':'notifications/initialized','pool':'c'}");
+    peer_call(peer, 61, ",'uri':'u'", ",'method':'resources/subscribe','pool':'c'");
+    peer_call(peer, 62, ",'uri':'u'", ",'method':'resources/unsubscribe','pool':'c'");
+}
+
 /* At most two processes: the third client waits until another one has left. */
 static void take_turns(struct run *run)
 {
@@ -485,6 +494,7 @@ static void play_sharing(struct run *run)
     begin_tasks(&ann, &ben);
     share_much(&ann);
     give_up(&ann);
+    shake_hands(&ann);
     take_turns(run);
     check_recovery(run);
     run_terminate(run);

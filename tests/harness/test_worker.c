@@ -127,6 +127,9 @@ bool worker_options(struct worker *worker, int argc, char *const argv[])
             worker->framing = value;
         } else if (strcmp(word, "--discover") == 0) {
             worker->discover = value;
+        } else if (strcmp(word, "--one-initialize") == 0) {
+            worker->one_initialize = true;
+            i--;
         } else if (strcmp(word, "--stay") == 0) {
             worker->stay = true;
             i--;

@@ -8,6 +8,7 @@
  *   --on-sigterm MODE    as the method on_sigterm
  *   --discover WHAT      of server/discover: "exit" (with 1), "error" (-32601) or "silence";
  *                        "odd-exit" and so on: only if it has params.odd
+ *   --one-initialize     answers each initialize but the first with the error -32600
  *   --stay               does not exit at the end of its input
  *   --say HEX            writes these bytes at start
  *   --framing NAME       content-length or length: of all that it reads and writes but the bytes
@@ -26,9 +27,13 @@
  *   server/discover  as echo, or what --discover says
  *   initialize       R = params.result, or as echo. If the file params.mark, which it makes, is
  *                    there already, it obeys params.then: "error" (-32603), "version" (R =
- *                    {"protocolVersion":"other"}), "die" or "silence"
- *   logging/setLevel, notifications/initialized  as echo
- *   handshake        R = [messages of these three methods, in their order]
+ *                    {"protocolVersion":"other"}), "die" or "silence". With
+ *                    params.then "big" it answers as big, marked or not
+ *   logging/setLevel, notifications/initialized, resources/subscribe, resources/unsubscribe
+ *                    as echo; with params.code as fail
+ *   handshake        R = [messages of these methods, in their order]
+ *   heard            R = "METHOD,METHOD,...": the same in short, each with its level, URI or
+ *                    protocolVersion after a space
  *   answer_twice     the answer of echo two times
  *   answer_as        the answer of echo with the raw id params.id
  *   fail             an error answer, code params.code
@@ -96,7 +101,8 @@ struct worker {
     struct text handshake;    /* messages, with commas between them */
     struct held_answer *held; /* in order of arrival */
     struct asked *asked;
-    bool holding, stay;
+    struct text heard;
+    bool holding, stay, one_initialize, initialized;
     bool wait_with_signals; /* signals must end the wait for input */
     bool release_on_term;
     bool exit_on_term;

@@ -437,18 +437,34 @@ static void do_discover(struct worker *worker, const struct request *request)
     }
 }
 
+static void add_heard(struct worker *worker, const struct request *request)
+{
+    static const char *const names[] = {"protocolVersion", "level", "uri"};
+    struct span method = json_text(request->method);
+    text_printf(&worker->heard, "%s%.*s", worker->heard.len > 0 ? "," : "", SHOWN(method));
+    for (int i = 0; i < 3; i++) {
+        struct span value = json_text(param(request, names[i]));
+        if (value.data != NULL)
+            text_printf(&worker->heard, " %.*s", SHOWN(value));
+    }
+}
+
 static void add_to_handshake(struct worker *worker, const struct request *request)
 {
     if (worker->handshake.len > 0)
         text_add(&worker->handshake, ",", 1);
     add_span(&worker->handshake,
              (struct span){request->line.data, request->line.len - (worker->framing == NULL)});
+    add_heard(worker, request);
 }
 
 static void do_handshake_part(struct worker *worker, const struct request *request)
 {
     add_to_handshake(worker, request);
-    do_echo(worker, request);
+    if (param(request, "code").data != NULL)
+        do_fail(worker, request);
+    else
+        do_echo(worker, request);
 }
 
 /* Whether another process has made the file already. */
@@ -469,13 +485,21 @@ static void do_initialize(struct worker *worker, const struct request *request)
     static const char other[] = "{\"protocolVersion\":\"other\"}";
     struct span result = param(request, "result"), then = {0};
     add_to_handshake(worker, request);
+    if (worker->one_initialize && worker->initialized) {
+        add_head(&worker->output, request->id, request->session);
+        text_printf(&worker->output, "\"error\":{\"code\":-32600,\"message\":\"again\"}}\n");
+        return;
+    }
+    worker->initialized = true;
     if (is_marked(json_text(param(request, "mark"))))
         then = json_text(param(request, "then"));
     if (span_is(then, "silence"))
         return;
     if (span_is(then, "die"))
         _exit(1);
-    if (span_is(then, "error"))
+    if (span_is(json_text(param(request, "then")), "big"))
+        do_big(worker, request);
+    else if (span_is(then, "error"))
         do_fail(worker, request);
     else if (span_is(then, "version"))
         worker_answer(worker, request, other, sizeof other - 1);
@@ -491,6 +515,15 @@ static void do_handshake(struct worker *worker, const struct request *request)
     text_add(&result, "[", 1);
     text_add(&result, worker->handshake.data, worker->handshake.len);
     text_add(&result, "]", 1);
+    worker_answer(worker, request, result.data, result.len);
+    text_free(&result);
+}
+
+static void do_heard(struct worker *worker, const struct request *request)
+{
+    struct text result = {0};
+    text_printf(&result, "\"%.*s\"", (int)worker->heard.len,
+                worker->heard.len > 0 ? worker->heard.data : "");
     worker_answer(worker, request, result.data, result.len);
     text_free(&result);
 }
@@ -511,7 +544,10 @@ static const struct method {
     {"initialize", do_initialize},
     {"notifications/initialized", do_handshake_part},
     {"logging/setLevel", do_handshake_part},
+    {"resources/subscribe", do_handshake_part},
+    {"resources/unsubscribe", do_handshake_part},
     {"handshake", do_handshake},
+    {"heard", do_heard},
     {"answer_twice", do_answer_twice},
     {"answer_as", do_answer_as},
     {"fail", do_fail},

@@ -51,7 +51,10 @@ static const struct {
     {"'protocol': 'acp'", "acp sticky params rewrite 0 10 0"},
     {"'protocol': 'lsp'", "lsp exclusive top preserve 1 10 0 closes"},
     /* which override it */
-    {"'clients': 'sticky', 'protocol': 'mcp'", "mcp sticky top rewrite 1 10 0"},
+    {"'clients': 'sticky', 'protocol': 'mcp'", "mcp sticky top rewrite 1 10 0 replays"},
+    {"'clients': 'sticky', 'protocol': 'mcp', 'on_worker_exit': 'close'",
+     "mcp sticky top rewrite 1 10 0 closes"},
+    {"'clients': 'shared', 'protocol': 'mcp'", "mcp sticky top rewrite 1 10 0 replays"},
     {"'clients': 'sticky', 'ids': 'preserve', 'protocol': 'mcp'", "mcp sticky top preserve 1 10 0"},
     {"'protocol': 'acp', 'ids': 'preserve', 'session': 'sessionId', 'clients': 'shared'",
      "acp shared top preserve 0 10 0"},

@@ -62,6 +62,8 @@ static inline void tear_down(void)
 
     for (i = 0; i < client_count; i++)
         affinity_clear_client(&clients[i]);
+    for (i = 0; i < worker_count; i++)
+        handshake_forget(&workers[i]);
     router_free(&router);
     while (pool_count > 0)
         group_free(&pools[--pool_count]);
@@ -97,7 +99,7 @@ static inline void add_pool(const char *id, int count, struct pool_mode mode)
 
 struct delivery {
     struct decision decision;
-    char text[TEXT_MAX]; /* as it arrives; "": not forwarded */
+    char text[TEXT_MAX]; /* as it arrives, or the answer; "": neither */
 };
 
 /* Decides about a message of one line or several, and delivers it. */
@@ -124,13 +126,16 @@ static inline struct delivery *give_bytes(struct peer *from, const char *bytes, 
     QUICK_ASSERT(peer_held(from) == (decision->action == ACTION_HOLD));
     if (decision->action == ACTION_FAIL)
         decision_delivered(decision);
-    if (decision->action != ACTION_FORWARD)
+    if (decision->action == ACTION_ANSWER)
+        line = decision->stored;
+    else if (decision->action != ACTION_FORWARD)
         return &delivery;
-    out = splice_len(len, decision->edits, decision->edit_count);
+    out = splice_len(line.len, decision->edits, decision->edit_count);
     QUICK_ASSERT(out < sizeof delivery.text);
-    splice_write(delivery.text, bytes, 0, len, decision->edits, decision->edit_count);
+    splice_write(delivery.text, line.data, 0, line.len, decision->edits, decision->edit_count);
     delivery.text[out] = '\0';
-    decision_delivered(decision);
+    if (decision->action == ACTION_FORWARD)
+        decision_delivered(decision);
     return &delivery;
 }
 

@@ -1,0 +1,76 @@
+#include "build_config.h"
+
+#include "router/errand.h"
+
+#include <string.h>
+
+#include "router/one_handshake.h"
+#include "router/record.h"
+#include "router/shared_settings.h"
+#include "router/versions.h"
+#include "router/waiting.h"
+
+static bool begin(struct router *router, struct peer *worker, struct errand *errand,
+                  enum errand_kind kind)
+{
+    errand->kind = kind;
+    errand->request = record_own(router, worker,
+                                 kind == ERRAND_INITIALIZE ? EXTRAS_OWN_INITIALIZE : EXTRAS_OWN);
+    return errand->request != NULL;
+}
+
+static bool find_errand(struct router *router, struct handshake *handshake, struct errand *errand)
+{
+    struct peer *worker = handshake->worker;
+    struct version *version = versions_open(&handshake->versions);
+    enum log_rank wanted = shared_settings_level(worker, NULL, RANK_NONE);
+    struct subscription *subscription;
+
+    if (version != NULL && version->state == VERSION_WANTED) {
+        if (!begin(router, worker, errand, ERRAND_INITIALIZE))
+            return false;
+        errand->initialize = &version->request;
+        version->state = VERSION_ASKED;
+        return true;
+    }
+    if (wanted != RANK_NONE && wanted != handshake->rank) {
+        errand->text = slice_of(handshake_level(wanted), strlen(handshake_level(wanted)));
+        if (begin(router, worker, errand, ERRAND_SET_LEVEL))
+            handshake->rank = wanted;
+        return handshake->rank == wanted;
+    }
+    subscription = subscriptions_next(&handshake->subscriptions);
+    if (subscription == NULL)
+        return false;
+    errand->text = subscription->uri;
+    if (!begin(router, worker, errand,
+               subscription->holders > 0 ? ERRAND_SUBSCRIBE : ERRAND_UNSUBSCRIBE))
+        return false;
+    subscription->sent = subscription->holders > 0;
+    return true;
+}
+
+bool errand_next(struct router *router, struct errand *errand)
+{
+    while (!list_empty(&router->errands.list)) {
+        struct handshake *handshake = list_entry(router->errands.list.head.next, struct handshake,
+                                                 errand);
+
+        if (handshake->worker->availability == PEER_READY && find_errand(router, handshake, errand))
+            return true;
+        list_remove(&handshake->errand);
+    }
+    router->errands.noted = false;
+    return false;
+}
+
+void errand_failed(struct router *router, const struct errand *errand)
+{
+    struct handshake *handshake = errand->request->answerer->handshake;
+
+    if (errand->kind == ERRAND_INITIALIZE) {
+        one_handshake_expire(router, handshake);
+        versions_forget(&handshake->versions, false);
+    }
+    waiting_late_answer(router, errand->request);
+}

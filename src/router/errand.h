@@ -1,0 +1,25 @@
+/* What the daemon itself has to send to a process whose clients share a handshake. The router notes
+ * that there is something (handshake_note_errand); its owner sends it before any other message is
+ * decided about. */
+#ifndef STDIO_BUS_ROUTER_ERRAND_H
+#define STDIO_BUS_ROUTER_ERRAND_H
+
+#include "router/kept_message.h"
+#include "router/router.h"
+
+enum errand_kind { ERRAND_INITIALIZE, ERRAND_SET_LEVEL, ERRAND_SUBSCRIBE, ERRAND_UNSUBSCRIBE };
+
+struct errand {
+    enum errand_kind kind;
+    struct request *request;               /* in flight from now on; the router takes its answer */
+    const struct kept_message *initialize; /* to be sent under the request's id */
+    struct slice text;                     /* the level, or the URI */
+};
+
+/* The next errand, whose texts live until the next call. False: there is none. */
+bool errand_next(struct router *router, struct errand *errand);
+
+/* It could not be sent (memory). */
+void errand_failed(struct router *router, const struct errand *errand);
+
+#endif

@@ -1,0 +1,21 @@
+/* A copy of a message, as a line whatever the framing it came in. */
+#ifndef STDIO_BUS_ROUTER_KEPT_MESSAGE_H
+#define STDIO_BUS_ROUTER_KEPT_MESSAGE_H
+
+#include "base/splice.h"
+#include "json/message.h"
+
+struct kept_message {
+    struct message_id id;
+    struct slice line;     /* with its newline; data NULL: nothing is kept */
+    struct splice_edit at; /* the id in it, to be replaced */
+};
+
+/* Copies a whole message in place of what was kept. STDIO_BUS_ERR when memory is out, and then
+ * nothing is kept. */
+int kept_message_copy(struct kept_message *kept, const struct message *message);
+
+/* Keeps nothing any more. */
+void kept_message_free(struct kept_message *kept);
+
+#endif

@@ -1,0 +1,220 @@
+#include "build_config.h"
+
+#include "router/one_handshake.h"
+
+#include "base/error.h"
+#include "router/affinity.h"
+#include "router/shared_settings.h"
+#include "router/versions.h"
+#include "router/waiting.h"
+
+/* --- initialize --- */
+
+void one_handshake_expire(struct router *router, struct handshake *handshake)
+{
+    struct list_node *node, *following;
+
+    list_each(&handshake->waiting, node, following) {
+        struct peer *client = list_entry(node, struct peer, hold);
+        const struct binding *binding = affinity_binding(client, handshake->worker);
+
+        if (binding != NULL && binding->waits)
+            waiting_expire(router, client);
+        else
+            waiting_release(router, client);
+    }
+}
+
+/* A missing version is one too: the server has an answer to that. */
+static bool read_version(struct decision *decision)
+{
+    decision->named = slice_of("", 0);
+    return !param_fields_has(&decision->fields, PARAM_PROTOCOL) ||
+           decision_read_named(decision, PARAM_PROTOCOL, VERSION_NAME_MAX);
+}
+
+bool one_handshake_moves(struct decision *decision, struct peer *worker)
+{
+    const struct handshake *handshake = worker->handshake;
+    const struct version *version;
+
+    if (decision->kind != REQUEST_INITIALIZES || !decision->asks || handshake == NULL ||
+        !handshake->answered || worker->alone || !read_version(decision))
+        return false;
+    version = versions_find(&handshake->versions, decision->named);
+    if (version == NULL || version->state != VERSION_REFUSED)
+        return false;
+    decision->from->alone = true;
+    affinity_remove(decision->from, worker);
+    return true;
+}
+
+/* False: it was refused. */
+static bool is_acceptable(struct decision *decision, const struct peer *worker)
+{
+    if (decision->from->hold_expired)
+        decision_refuse(decision, JSONRPC_SERVER_ERROR,
+                        worker->availability == PEER_READY
+                            ? "the worker has not answered initialize"
+                            : "worker exited before answering");
+    else if (decision->message->bytes.len > HANDSHAKE_PART_MAX)
+        decision_refuse(decision, JSONRPC_INVALID_REQUEST, "initialize is longer than %d bytes",
+                        HANDSHAKE_PART_MAX);
+    else if (!read_version(decision))
+        decision_refuse(decision, JSONRPC_INVALID_PARAMS,
+                        "protocolVersion must be a string of at most %d bytes", VERSION_NAME_MAX);
+    else
+        return !decision_refused_request(decision, &decision->router->from_clients);
+    return false;
+}
+
+/* The server is asked for one version at a time. False: memory is out. */
+static bool ask(struct decision *decision, struct handshake *handshake)
+{
+    handshake_note_errand(handshake);
+    if (versions_open(&handshake->versions) != NULL)
+        return true;
+    if (!handshake->answered &&
+        handshake_keep(handshake, HANDSHAKE_INITIALIZE, decision->message) != STDIO_BUS_OK)
+        return false;
+    return versions_add(&handshake->versions, decision->named, decision->message) != NULL;
+}
+
+/* The first version that a process refuses is an error for those that wait; a later client may be
+ * luckier. */
+static bool initialize(struct decision *decision, struct peer *worker)
+{
+    struct binding *binding = affinity_binding(decision->from, worker);
+    struct handshake *handshake;
+    const struct version *version;
+
+    if (!is_acceptable(decision, worker)) {
+        binding->waits = false;
+        return true;
+    }
+    if (!peer_takes_messages(worker))
+        return false;
+    handshake = handshake_of(worker, &decision->router->errands);
+    if (handshake == NULL)
+        return true;
+    version = versions_find(&handshake->versions, decision->named);
+    if (version == NULL ||
+        (version->state == VERSION_REFUSED && !handshake->answered && !binding->waits)) {
+        if (!ask(decision, handshake))
+            return true;
+    } else if (version->state >= VERSION_ANSWERED) {
+        binding->waits = false;
+        if (version->answer.line.data != NULL)
+            decision_answer(decision, version->answer.line, version->answer.at);
+        else
+            decision_refuse(decision, JSONRPC_SERVER_ERROR,
+                            "the answer to initialize cannot be kept: it is longer than %d bytes, "
+                            "or no JSON",
+                            VERSION_ANSWER_MAX);
+        return true;
+    }
+    binding->waits = true;
+    decision_hold_for_answer(decision, &handshake->waiting);
+    return true;
+}
+
+/* notifications/initialized. The client that the server has heard it from may say it again. */
+static bool confirm(struct decision *decision, struct peer *worker)
+{
+    struct handshake *handshake = worker->handshake;
+
+    if (handshake == NULL || !handshake->answered || !peer_takes_messages(worker))
+        return false;
+    if (handshake->confirmer != 0 && handshake->confirmer != decision->from->number) {
+        decision_discard(decision, ACTION_DROP, "the server has got it from another client");
+        return true;
+    }
+    if (handshake_keep(handshake, HANDSHAKE_INITIALIZED, decision->message) != STDIO_BUS_OK)
+        return true;
+    handshake->confirmer = decision->from->number;
+    return false;
+}
+
+bool one_handshake_takes(struct decision *decision, struct peer *worker)
+{
+    if (decision->kind == REQUEST_CONFIRMS)
+        return !decision->asks && confirm(decision, worker);
+    if (!decision->asks)
+        return false;
+    switch (decision->kind) {
+    case REQUEST_INITIALIZES:
+        return initialize(decision, worker);
+    case REQUEST_SETS_LEVEL:
+        return shared_settings_set_level(decision, worker);
+    case REQUEST_WATCHES:
+        return shared_settings_watch(decision, worker);
+    case REQUEST_UNWATCHES:
+        return shared_settings_unwatch(decision, worker);
+    default:
+        return false;
+    }
+}
+
+/* --- answers --- */
+
+/* False: memory is out. */
+static bool settle(struct decision *decision, bool whole)
+{
+    struct handshake *handshake = decision->from->handshake;
+    const struct message *answer = whole ? decision->message : NULL;
+    struct version *version = handshake != NULL ? versions_open(&handshake->versions) : NULL;
+
+    if (version == NULL || version->state != VERSION_ASKED)
+        return true;
+    if (whole && !handshake->answered && answer->bytes.len <= VERSION_ANSWER_MAX &&
+        handshake_note_answer(handshake, answer) != STDIO_BUS_OK)
+        return false;
+    if (versions_settle(version, answer) != STDIO_BUS_OK)
+        return false;
+    waiting_release_all(decision->router, &handshake->waiting);
+    return true;
+}
+
+void one_handshake_own_answer(struct decision *decision, struct request *request, bool whole)
+{
+    if (request->extras->kind == EXTRAS_OWN_INITIALIZE && !settle(decision, whole))
+        return;
+    decision_discard(decision, ACTION_DROP, "it answers the daemon");
+    waiting_late_answer(decision->router, request);
+}
+
+/* --- the end of the process --- */
+
+static void forget_clients(struct peer *worker)
+{
+    struct list_node *node, *following;
+
+    list_each(&worker->bindings, node, following) {
+        struct binding *binding = list_entry(node, struct binding, in_worker);
+
+        subscriptions_end_all(&binding->subscriber);
+        binding->rank = RANK_NONE;
+        binding->waits = false;
+    }
+}
+
+/* An initialize may have been the end of the process: it is not repeated. */
+void one_handshake_worker_ended(struct router *router, struct peer *worker)
+{
+    struct handshake *handshake = worker->handshake;
+    bool deserted = list_empty(&worker->bindings);
+
+    worker->alone = worker->alone && !deserted;
+    if (handshake == NULL)
+        return;
+    one_handshake_expire(router, handshake);
+    if (deserted || (handshake->errands != NULL &&
+                     (!handshake->answered || worker->pool->mode.on_exit != EXIT_REPLAYS))) {
+        forget_clients(worker);
+        handshake_forget(worker);
+        return;
+    }
+    versions_forget(&handshake->versions, false);
+    subscriptions_restart(&handshake->subscriptions);
+    handshake->rank = RANK_NONE;
+}

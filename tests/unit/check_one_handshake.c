@@ -1,0 +1,263 @@
+/* MCP servers whose clients share one handshake. */
+#include "build_config.h"
+
+#include "router/one_handshake.h"
+
+#include "pool_mode_fixture.h"
+#include "router/errand.h"
+#include "router/versions.h"
+
+#define SHARED STICKY, REWRITE, .protocol = PROTOCOL_MCP, .on_exit = EXIT_REPLAYS
+
+#define INITIALIZE(id, version)                                                                    \
+    "{'id':" id ",'method':'initialize','params':{'protocolVersion':'" version "'}}"
+#define INITIALIZED "{'method':'notifications/initialized'}"
+#define RESULT(id) "{'id':" id ",'result':{'protocolVersion':'x'}}"
+#define ERROR(id) "{'id':" id ",'error':{'code':-1}}"
+#define LEVEL(id, level) "{'id':" id ",'method':'logging/setLevel','params':{'level':'" level "'}}"
+#define WATCH(id, uri) "{'id':" id ",'method':'resources/subscribe','params':{'uri':'" uri "'}}"
+#define UNWATCH(id, uri) "{'id':" id ",'method':'resources/unsubscribe','params':{'uri':'" uri "'}}"
+#define UPDATED(uri) "{'method':'notifications/resources/updated','params':{'uri':'" uri "'}}"
+#define EMPTY(id) "{'jsonrpc':'2.0','id':" id ",'result':{}}"
+
+static struct peer *a, *b, *worker = &workers[0];
+
+static void two_clients(void)
+{
+    POOL("p", 1, SHARED);
+    a = add_client();
+    b = add_client();
+}
+
+/* The next errand is this one, as "KIND ID TEXT"; NULL: there is none. */
+static void expect_errand(const char *expected)
+{
+    static const char *const kinds[] = {"initialize", "level", "subscribe", "unsubscribe"};
+    struct errand errand;
+    char text[200];
+
+    if (!errand_next(&router, &errand)) {
+        ck_assert_ptr_null(expected);
+        return;
+    }
+    ck_assert_ptr_nonnull(expected);
+    if (errand.kind == ERRAND_INITIALIZE)
+        errand.text = slice_of("", 0);
+    snprintf(text, sizeof text, "%s %.*s %.*s", kinds[errand.kind],
+             (int)errand.request->answerer_id.text.len, errand.request->answerer_id.text.data,
+             (int)errand.text.len, errand.text.data);
+    ck_assert_str_eq(text, expected);
+}
+
+#define expect_answer(delivery_, text_)                                                            \
+    do {                                                                                           \
+        struct delivery *answered_ = (delivery_);                                                  \
+        expect_action(answered_, ACTION_ANSWER);                                                   \
+        ck_assert_str_eq(answered_->text, (text_));                                                \
+    } while (0)
+
+/* The client's version has been answered. */
+static void greet(struct peer *client)
+{
+    struct delivery *delivery = give(client, INITIALIZE("0", "v"));
+
+    if (delivery->decision.action == ACTION_HOLD) {
+        expect_errand("initialize 2 ");
+        expect_action(give(worker, RESULT("2")), ACTION_DROP);
+        expect_released(client);
+        delivery = give(client, INITIALIZE("0", "v"));
+    }
+    expect_action(delivery, ACTION_ANSWER);
+}
+
+TEST(first_initialize_is_asked_once)
+{
+    two_clients();
+    expect_action(give(a, INITIALIZE("1", "v")), ACTION_HOLD);
+    expect_action(give(b, INITIALIZE("'b'", "v")), ACTION_HOLD);
+    expect_errand("initialize 2 ");
+    expect_errand(NULL);
+    expect_action(give(worker, RESULT("2")), ACTION_DROP);
+    expect_released(a);
+    expect_released(b);
+    expect_answer(give(a, INITIALIZE("1", "v")), RESULT("1"));
+    expect_answer(give(b, INITIALIZE("'b'", "v")), RESULT("'b'"));
+    expect_unchanged(b, INITIALIZED, worker);
+    expect_action(give(a, INITIALIZED), ACTION_DROP);
+}
+
+TEST(first_client_may_leave_before_the_answer)
+{
+    two_clients();
+    expect_action(give(a, INITIALIZE("1", "v")), ACTION_HOLD);
+    expect_errand("initialize 2 ");
+    leave(a);
+    expect_action(give(b, INITIALIZE("2", "v")), ACTION_HOLD);
+    expect_action(give(worker, RESULT("2")), ACTION_DROP);
+    expect_released(b);
+    expect_answer(give(b, INITIALIZE("2", "v")), RESULT("2"));
+}
+
+TEST(versions_are_asked_one_at_a_time)
+{
+    two_clients();
+    expect_action(give(a, INITIALIZE("1", "v")), ACTION_HOLD);
+    expect_errand("initialize 2 ");
+    expect_action(give(b, INITIALIZE("1", "w")), ACTION_HOLD);
+    expect_errand(NULL);
+    expect_action(give(worker, ERROR("2")), ACTION_DROP);
+    expect_released(a);
+    expect_released(b);
+    expect_answer(give(a, INITIALIZE("1", "v")), ERROR("1"));
+    expect_action(give(b, INITIALIZE("1", "w")), ACTION_HOLD);
+    expect_errand("initialize 4 ");
+    expect_action(give(worker, RESULT("4")), ACTION_DROP);
+    expect_released(b);
+    expect_answer(give(b, INITIALIZE("1", "w")), RESULT("1"));
+}
+
+TEST(versions_are_bounded)
+{
+    char text[200], id[12];
+    int i;
+
+    two_clients();
+    greet(a);
+    for (i = 0; i < 3 * VERSIONS_MAX; i++) {
+        snprintf(text, sizeof text, INITIALIZE("1", "%d"), i);
+        expect_action(give(b, text), ACTION_HOLD);
+        snprintf(id, sizeof id, "%d", 2 * i + 4);
+        snprintf(text, sizeof text, "initialize %s ", id);
+        expect_errand(text);
+        snprintf(text, sizeof text, RESULT("%s"), id);
+        expect_action(give(worker, text), ACTION_DROP);
+        expect_released(b);
+        snprintf(text, sizeof text, INITIALIZE("1", "%d"), i);
+        expect_answer(give(b, text), RESULT("1"));
+        ck_assert_uint_le(list_count(&worker->handshake->versions), VERSIONS_MAX);
+    }
+}
+
+TEST(refused_version_gets_a_process_of_its_own)
+{
+    POOL("p", 2, SHARED);
+    a = add_client();
+    b = add_client();
+    waiting_worker_available(&router, &workers[1], PEER_ABSENT);
+    greet(a);
+    expect_action(give(b, INITIALIZE("1", "w")), ACTION_HOLD);
+    expect_errand("initialize 4 ");
+    expect_action(give(worker, ERROR("4")), ACTION_DROP);
+    expect_released(b);
+    expect_action(give(b, INITIALIZE("1", "w")), ACTION_HOLD);
+    ck_assert_ptr_null(affinity_worker(b, &pools[0]));
+    waiting_worker_available(&router, &workers[1], PEER_READY);
+    expect_released(b);
+    expect_action(give(b, INITIALIZE("1", "w")), ACTION_HOLD);
+    ck_assert_ptr_eq(affinity_worker(b, &pools[0]), &workers[1]);
+    expect_errand("initialize 2 ");
+    /* No other client joins it. */
+    expect_action(give(add_client(), INITIALIZE("1", "v")), ACTION_ANSWER);
+    ck_assert_ptr_eq(affinity_worker(&clients[2], &pools[0]), worker);
+}
+
+/* What waits for the answer does not wait for the next process. */
+TEST(process_that_dies_of_initialize)
+{
+    two_clients();
+    greet(a);
+    expect_action(give(b, INITIALIZE("1", "w")), ACTION_HOLD);
+    expect_errand("initialize 4 ");
+    departure_worker(&router, worker, note_unanswered, NULL);
+    expect_released(b);
+    expect_refused(give(b, INITIALIZE("1", "w")), "worker exited before answering");
+    ck_assert_str_eq(reported, "");
+    ck_assert_ptr_nonnull(worker->handshake);
+    leave(a);
+    leave(b);
+    departure_worker(&router, worker, note_unanswered, NULL);
+    ck_assert_ptr_null(worker->handshake);
+}
+
+TEST(answer_that_never_comes)
+{
+    two_clients();
+    expect_action(give(a, INITIALIZE("1", "v")), ACTION_HOLD);
+    expect_errand("initialize 2 ");
+    waiting_expire(&router, a);
+    expect_released(a);
+    expect_refused(give(a, INITIALIZE("1", "v")), "has not answered initialize");
+    expect_action(give(a, INITIALIZE("2", "v")), ACTION_HOLD);
+    expect_errand(NULL);
+}
+
+TEST(subscriptions_survive_the_process)
+{
+    two_clients();
+    greet(a);
+    greet(b);
+    expect(give(a, WATCH("1", "u")), worker, WATCH("4", "u"));
+    expect_action(give(b, WATCH("1", "u")), ACTION_HOLD);
+    expect(give(worker, RESULT("4")), a, RESULT("1"));
+    expect_released(b);
+    expect_answer(give(b, WATCH("1", "u")), EMPTY("1"));
+    expect_answer(give(b, UNWATCH("1.0", "u")), EMPTY("1.0"));
+    expect_action(give(worker, UPDATED("u#x")), ACTION_BROADCAST);
+    ck_assert(affinity_binding(a, worker)->chosen && !affinity_binding(b, worker)->chosen);
+    expect_action(give(worker, UPDATED("ux")), ACTION_DROP);
+    departure_worker(&router, worker, note_unanswered, NULL);
+    waiting_worker_available(&router, worker, PEER_READY);
+    handshake_note_errand(worker->handshake);
+    expect_errand("subscribe 6 u");
+    expect_errand(NULL);
+    leave(a);
+    expect_errand("unsubscribe 8 u");
+    expect_errand(NULL);
+    ck_assert(list_empty(&worker->handshake->subscriptions));
+}
+
+/* The server may have subscribed. row: it leaves, or gives its request up. */
+TEST_ROWS(subscription_that_is_given_up, 2)
+{
+    two_clients();
+    greet(a);
+    greet(b);
+    expect(give(a, WATCH("1", "u")), worker, WATCH("4", "u"));
+    expect_action(give(b, WATCH("1", "u")), ACTION_HOLD);
+    if (row == 0)
+        leave(a);
+    else
+        give(a, "{'method':'notifications/cancelled','params':{'requestId':1}}");
+    expect_errand("unsubscribe 6 u");
+    expect_errand(NULL);
+    expect_released(b);
+    expect(give(b, WATCH("1", "u")), worker, WATCH("8", "u"));
+    expect_action(give(worker, RESULT("4")), ACTION_DROP);
+}
+
+TEST(levels_follow_the_clients)
+{
+    two_clients();
+    greet(a);
+    greet(b);
+    expect(give(a, LEVEL("1", "error")), worker, LEVEL("4", "error"));
+    expect(give(b, LEVEL("1", "alert")), worker, LEVEL("6", "alert")); /* not known yet */
+    expect(give(worker, RESULT("4")), a, RESULT("1"));
+    expect_errand(NULL);
+    expect(give(worker, RESULT("6")), b, RESULT("1"));
+    expect_errand("level 8 error");
+    expect_errand(NULL);
+    expect(give(b, LEVEL("1", "info")), worker, LEVEL("10", "info"));
+    expect(give(worker, ERROR("10")), b, ERROR("1"));
+    expect_errand(NULL);
+    expect_answer(give(b, LEVEL("1", "emergency")), EMPTY("1"));
+    leave(a);
+    expect_errand("level 12 emergency");
+    expect_errand(NULL);
+}
+
+int main(void)
+{
+    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
+    return harness_main("one handshake");
+}
