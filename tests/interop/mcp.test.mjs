@@ -85,6 +85,19 @@ test('one server asks the client whose request it works on', { timeout },
         await Promise.all(all.map((person) => person.close()));
     }));
 
+test(`${MANY} clients on a server that takes one initialize`, { timeout },
+    (t) => withBus(t, { ...shared, args: [path.resolve('one_client_server.mjs')] }, 'unix',
+        async (bus) => {
+            const all = await people(MANY, bus, 'socket');
+            const pids = await Promise.all(all.map((person) => person.text('pid')));
+            assert.equal(new Set(pids).size, 1);
+            process.kill(Number(pids[0]), 'SIGKILL');
+            await bus.logged(/its new process is initialized/);
+            for (const person of all)
+                assert.notEqual(await person.text('pid'), pids[0]);
+            await Promise.all(all.map((person) => person.close()));
+        }));
+
 for (const mode of ['unix', 'tcp']) {
     for (const way of ['socket', 'connect']) {
         test(`${mode}, ${way}`, { timeout },
