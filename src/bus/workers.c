@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "bus/crashes.h"
 #include "bus/deliver.h"
 #include "bus/first_answer.h"
 #include "bus/listeners.h"
@@ -243,11 +244,14 @@ static void on_gone(struct worker *worker)
 
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->stream.endpoint.hold_timer);
     bus_read_clock(bus);
+    crashes_blame(worker);
     probe_process_ended(worker);
     expected = departure_worker(&bus->router, peer, report_unanswered, bus);
     replay_process_ended(worker);
-    if (expected)
-        worker_handle(worker, WORKER_RETIRE);
+    if (!expected)
+        return;
+    crashes_excuse(worker);
+    worker_handle(worker, WORKER_RETIRE);
 }
 
 /* The process of the client that has left does not count against its origin any more. */
@@ -265,6 +269,7 @@ static void on_finished(struct worker *worker)
 
     listeners_descriptor_freed(bus);
     release_origin(worker);
+    crashes_note(worker);
     waiting_worker_free(&bus->router, &worker->stream.endpoint.peer);
     bus->router.demand = true;
     bus->end_noted = true;
@@ -413,6 +418,9 @@ void workers_destroy(struct stdio_bus *bus)
     struct list_node *node;
 
     workers_each(bus, release_origin);
-    while ((node = list_take_first(&bus->pools)) != NULL)
+    workers_each(bus, crashes_excuse);
+    while ((node = list_take_first(&bus->pools)) != NULL) {
+        crashes_forget(list_entry(node, struct pool, link));
         pool_destroy(list_entry(node, struct pool, link));
+    }
 }

@@ -81,6 +81,7 @@ bool child_reap(struct child *child, int *status, int64_t grace_ms)
 
     if (pid == 0 || !process_reap(pid, status))
         return false;
+    child->status = *status;
     child->pid = 0;
     child_kill_orphans(child); /* those of the process before it have had their time */
     /* While the group has a member, its number cannot be used again. */

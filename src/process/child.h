@@ -12,6 +12,7 @@ struct child {
     struct stdio_bus_event_loop *loop;
     pid_t pid; /* 0: none, or reaped */
     enum child_signalled signalled;
+    int status;    /* of the last process that was reaped, as from waitpid */
     int fd_exec;   /* -1: the result of exec is known */
     pid_t orphans; /* the process group of a process that was reaped; 0: no member is left */
     struct timer orphans_deadline;

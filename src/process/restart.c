@@ -33,9 +33,18 @@ void restart_free(struct restart_policy *policy)
     policy->times = NULL;
 }
 
-int64_t restart_after_exit(struct restart_policy *policy, int64_t now_ms)
+int64_t restart_delay(unsigned streak)
 {
     int64_t delay = RESTART_DELAY_FIRST_MS;
+
+    for (unsigned i = 0; i < streak && delay < RESTART_DELAY_MAX_MS; i++)
+        delay *= RESTART_DELAY_FACTOR;
+    return delay < RESTART_DELAY_MAX_MS ? delay : RESTART_DELAY_MAX_MS;
+}
+
+int64_t restart_after_exit(struct restart_policy *policy, int64_t now_ms)
+{
+    int64_t delay;
 
     /* No restart is left when the oldest of the last `max` is within the window. */
     if (policy->max == 0 ||
@@ -43,11 +52,7 @@ int64_t restart_after_exit(struct restart_policy *policy, int64_t now_ms)
         return -1;
     if (policy->streak > 0 && now_ms - policy->last_start_ms >= policy->window_ms)
         policy->streak = 0;
-    for (unsigned i = 0; i < policy->streak && delay < RESTART_DELAY_MAX_MS; i++)
-        delay *= RESTART_DELAY_FACTOR;
-    if (delay > RESTART_DELAY_MAX_MS)
-        delay = RESTART_DELAY_MAX_MS;
-    policy->streak++;
+    delay = restart_delay(policy->streak++);
     policy->last_start_ms = now_ms + delay;
     policy->times[policy->next] = policy->last_start_ms;
     policy->next = (policy->next + 1) % policy->max;

@@ -29,6 +29,9 @@ void restart_forget(struct restart_policy *policy);
 
 void restart_free(struct restart_policy *policy);
 
+/* The delay after so many exits in a row, in milliseconds. */
+int64_t restart_delay(unsigned streak);
+
 /* The worker exited unexpectedly: returns the delay in milliseconds before its restart, or -1 when
  * there have been `max` restarts within the window. The delay grows by RESTART_DELAY_FACTOR from
  * exit to exit, and starts anew once the worker has run for a window, the delay not counted. */

@@ -74,6 +74,7 @@ struct worker {
     struct timer deadline;
     struct timer replay, probe; /* its owner's (bus/replay.h, bus/probe.h) */
     bool probe_sent;            /* likewise */
+    struct peer_origin *blamed; /* its owner's (bus/crashes.h): a reference, or NULL */
 };
 
 /* Prepares a zeroed worker whose number, pool, program, options and bus are set: STOPPED.

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/eras.h"
+#include "router/penalty.h"
 #include "router/shares.h"
 
 /* The workers of a pool, before one is chosen. */
@@ -77,6 +78,8 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
                  pool->mode.clients != CLIENTS_EXCLUSIVE;
 
     decision->router->demand = true;
+    if (!joins && penalty_holds(decision, pool))
+        return NULL;
     if (!joins && decision->from->claim != claimed) {
         size_t claims = shares_claims(claimed);
 

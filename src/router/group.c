@@ -20,6 +20,7 @@ void group_init(struct group *group, struct slice id, const struct pool_mode *mo
     group->one_handshake = pool_mode_shares_handshake(mode);
     list_init(&group->waiting);
     list_init(&group->claims);
+    list_init(&group->penalties);
     list_init(&group->timed);
 }
 

@@ -29,6 +29,7 @@ struct group {
     bool top_sessions;        /* all: some pool has its session ids at the top level */
     struct list waiting;      /* clients held until they can be bound to a worker */
     struct list claims;       /* those of them that have a claim to the next free worker */
+    struct list penalties;    /* struct penalty (router/penalty.h) */
     struct group *other_era;  /* MCP: of the same pool (router/eras.h); NULL: it has one era */
     bool stateless;           /* the era without a handshake */
     bool mixes_clients;       /* its processes have many clients, and no sessions say whose */

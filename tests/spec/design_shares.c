@@ -241,6 +241,30 @@ TEST(design_closing_clients_do_not_take_the_next_process)
     daemon_kill(daemon);
 }
 
+/* A client crashes its process and leaves, four times: each time it waits longer for the next one,
+ * 2.1 seconds in all. A client of another address waits for none of that. */
+TEST(design_crashing_clients_wait_for_their_next_process)
+{
+    if (!has_second_address())
+        return;
+    struct daemon *daemon = START_TCP(.pools = EXCLUSIVE(4));
+    int64_t start = now_ms();
+    for (int i = 0; i < 3; i++) {
+        struct client *crashing = client_connect(daemon);
+        client_pid(crashing, "1", NULL);
+        client_crash(crashing, "2", NULL, NULL);
+        client_close(crashing);
+    }
+    struct client *last = client_connect(daemon);
+    struct span line;
+    client_request(last, "1", NULL, "echo", NULL);
+    client_pid(client_try_connect_from(daemon, HONEST), "1", NULL);
+    if (now_ms() - start < 2000)
+        ck_assert(!client_line_before(last, now_ms(), &line));
+    client_result(last, "1");
+    ck_assert_int_ge(now_ms() - start, 2100);
+}
+
 int main(void)
 {
     return harness_main("design: shares");

@@ -2,6 +2,7 @@
 #include "build_config.h"
 
 #include "pool_mode_fixture.h"
+#include "router/penalty.h"
 #include "router/shares.h"
 
 #define MESSAGE "{'id':1,'method':'m'}"
@@ -217,6 +218,27 @@ TEST(ending_processes_are_awaited_by_their_origin)
     ck_assert(!shares_press(&pools[0], &workers[2]));
     end(&workers[2], PEER_ABSENT);
     ck_assert(!shares_press(&pools[0], &workers[0]));
+}
+
+/* Its clients wait apart: no process is started for them, and no claim keeps others waiting. */
+TEST(origin_with_a_penalty_waits_alone)
+{
+    struct penalty penalty = {.origin = &one, .delays = true};
+    struct peer *client;
+
+    POOL("p", 2, EXCLUSIVE, .busy_timeout_sec = 10);
+    list_init(&penalty.held);
+    list_append(&pools[0].penalties, &penalty.link);
+    client = add_client_of(&one);
+    expect_action(give(client, MESSAGE), ACTION_HOLD);
+    ck_assert(list_empty(&pools[0].waiting));
+    ck_assert_uint_eq(shares_claims(&pools[0]), 0);
+    expect_action(give(add_client_of(&other), MESSAGE), ACTION_FORWARD);
+    penalty.delays = false;
+    waiting_release_all(&router, &penalty.held);
+    expect_released(client);
+    expect_action(give(client, MESSAGE), ACTION_FORWARD);
+    list_remove(&penalty.link);
 }
 
 static void clear(void)
