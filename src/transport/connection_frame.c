@@ -78,7 +78,7 @@ static void line_time_over(struct connection *connection)
         return;
     if (goes_on) {
         connection->timed_frames = connection->frames_in;
-        connection_start_frame_time(connection);
+        connection_start_frame_time(connection, memory_frame_ms(connection));
         return;
     }
     if (connection->input_state != INPUT_OPEN ||
@@ -100,7 +100,7 @@ void connection_frame_time_over(void *user_data)
     if (!connection->framing_state.begun)
         return;
     if (connection->input_state == INPUT_PAUSED || memory_waits(connection)) { /* not its delay */
-        connection_start_frame_time(connection);
+        connection_start_frame_time(connection, memory_frame_ms(connection));
         return;
     }
     if (connection->input_state != INPUT_OPEN)

@@ -160,7 +160,7 @@ static void watch_frame(struct connection *connection)
         stdio_bus_event_loop_stop_timer(connection->transport->loop, &connection->frame_time);
     } else if (!timer_started(&connection->frame_time) || !state->timed) {
         state->timed = true;
-        connection_start_frame_time(connection);
+        connection_start_frame_time(connection, memory_frame_ms(connection));
     }
 }
 

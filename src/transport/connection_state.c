@@ -75,11 +75,9 @@ void connection_note_jam(struct connection *connection, size_t took, bool jammed
         connection->jammed_ms = 0;
 }
 
-void connection_start_frame_time(struct connection *connection)
+void connection_start_frame_time(struct connection *connection, int64_t ms)
 {
-    stdio_bus_event_loop_start_timer(connection->transport->loop, &connection->frame_time,
-                                     (int64_t)connection->transport->limits->frame_timeout_sec *
-                                         1000);
+    stdio_bus_event_loop_start_timer(connection->transport->loop, &connection->frame_time, ms);
 }
 
 void connection_release_fd(struct connection *connection, int fd, int flags)

@@ -124,6 +124,7 @@ struct connection {
     bool of_worker;          /* the peer is a worker, otherwise a client */
     size_t reserved;         /* bytes for the message that is read; 0: none */
     size_t awaited;          /* it waits for so many; 0: it does not wait */
+    int64_t awaited_ms;      /* since then */
     bool grows;              /* a line that may need a larger reservation */
     struct list_node memory; /* in a list of its memory_share */
     struct memory_origin *memory_origin; /* NULL: none, or a worker\'s */
@@ -172,7 +173,7 @@ static inline size_t connection_queue_max(const struct transport *transport)
 void connection_note_jam(struct connection *connection, size_t took, bool jammed);
 
 /* Starts the time of the frame at hand anew. */
-void connection_start_frame_time(struct connection *connection);
+void connection_start_frame_time(struct connection *connection, int64_t ms);
 
 /* Closes a descriptor; a borrowed one gets its flags back instead. */
 void connection_release_fd(struct connection *connection, int fd, int flags);

@@ -4,6 +4,10 @@
 
 #include "base/assert.h"
 
+/* What a message gets in any case. */
+#define MESSAGE_MS 1000
+#define BYTES_PER_MS 8192
+
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
@@ -71,13 +75,39 @@ void memory_shrink(struct connection *connection, size_t len)
         set_reserved(connection, len, false);
 }
 
+/* How long the first in the line has waited. */
+static int64_t waited_ms(const struct list *line, int64_t now_ms)
+{
+    const struct connection *first;
+
+    if (list_empty(line))
+        return 0;
+    first = list_entry(line->head.next, struct connection, memory);
+    return now_ms - first->awaited_ms;
+}
+
+int64_t memory_frame_ms(const struct connection *connection)
+{
+    const struct memory_share *share = memory_share_of(connection);
+    int64_t now_ms = stdio_bus_event_loop_now_ms(connection->transport->loop);
+    int64_t whole = (int64_t)connection->transport->limits->frame_timeout_sec * 1000;
+    int64_t fewest = MESSAGE_MS + (int64_t)(connection->reserved / BYTES_PER_MS);
+    int64_t outgrown = waited_ms(&share->outgrown, now_ms);
+    int64_t waiting = waited_ms(&share->waiting, now_ms);
+    int64_t left = whole - (outgrown > waiting ? outgrown : waiting);
+
+    if (connection->reserved == 0 || whole < fewest)
+        return whole;
+    return left > fewest ? left : fewest;
+}
+
 /* A message whose memory others wait for must be complete in time. A frame has its time anyway. */
 static void start_time(struct connection *connection)
 {
     if (!connection->has_lines || timer_started(&connection->frame_time))
         return;
     connection->timed_frames = connection->frames_in;
-    connection_start_frame_time(connection);
+    connection_start_frame_time(connection, memory_frame_ms(connection));
 }
 
 static void leave_line(struct connection *connection)
@@ -114,6 +144,7 @@ void memory_wait(struct connection *connection, size_t len)
     log_debug(connection->transport->log, connection->context,
               "waits for the memory of long messages (max_memory)");
     connection->awaited = len;
+    connection->awaited_ms = stdio_bus_event_loop_now_ms(connection->transport->loop);
     list_remove(&connection->memory);
     list_append(connection->reserved > 0 ? &share->outgrown : &share->waiting, &connection->memory);
     connection->transport->waiting_count++;
@@ -172,7 +203,7 @@ static bool serve_line(const struct memory_share *share, struct list *line)
         leave_line(first);
         hold(first, len);
         if (timer_started(&first->frame_time)) /* the wait was not the peer's delay */
-            connection_start_frame_time(first);
+            connection_start_frame_time(first, memory_frame_ms(first));
         if (memory_share_awaited(share))
             start_time(first);
         connection_watch(first, first->interest | STDIO_BUS_EVENT_READ);

@@ -56,6 +56,10 @@ static inline bool memory_awaited(const struct connection *connection)
     return memory_share_awaited(memory_share_of(connection));
 }
 
+/* The time of a frame, or of a line whose memory others wait for: frame_timeout_sec, less the time
+ * that the first of them has waited; but at least a second, and a second for every 8 MiB. */
+int64_t memory_frame_ms(const struct connection *connection);
+
 /* The message is whole: reserves no more than `len` bytes. */
 void memory_shrink(struct connection *connection, size_t len);
 

@@ -159,6 +159,33 @@ TEST(design_origin_with_least_memory_is_served_first)
     ck_assert_uint_le(daemon_count_log(daemon, "frame_timeout_sec.*closing"), 1);
 }
 
+/* Clients of several addresses stop in the middle of long messages that fill the memory, one after
+ * the other. Together they have frame_timeout_sec, and each a second: a client of another address
+ * does not wait for the whole time of each. */
+TEST_ROWS(design_unfinished_messages_of_many_share_their_time, COUNT(framings))
+{
+    bool framed = row == 1;
+    struct daemon *daemon =
+        START(.mode = SETUP_TCP, .instances = 1,
+              .arguments = {"--framing", framings[row], "--log-level", "debug"},
+              .limits = "'max_memory':1048576,'max_input_buffer':524288,'frame_timeout_sec':4");
+    struct client *honest = client_try_connect_from(daemon, "127.0.0.2");
+    ck_assert_msg(honest != NULL || errno == EADDRNOTAVAIL, "127.0.0.2: %s", strerror(errno));
+    if (honest == NULL)
+        return;
+    struct text *request = request_of(framed, 1, 500000);
+    for (int i = 0; i < 5; i++) {
+        struct client *hog = client_try_connect_from(daemon, test_format("127.0.0.%d", i + 3));
+        (void)client_offer(hog, request->data, 200000);
+        daemon_wait_log(daemon, i == 0 ? "client=2.* connected"
+                                       : test_format("client=%d.*waits for the memory", i + 2));
+    }
+    int64_t start = now_ms();
+    client_send_bytes(honest, request->data, request->len);
+    expect_length(framed, honest, 1);
+    ck_assert_int_lt(now_ms() - start, (int64_t)(14000 * timeout_factor()));
+}
+
 /* A message that is longer than all the memory is served when it is alone. */
 TEST_ROWS(design_message_longer_than_the_memory, COUNT(framings))
 {
