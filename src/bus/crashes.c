@@ -103,6 +103,8 @@ void crashes_note(struct worker *worker)
     struct group *pool = eras_claimed(worker->stream.endpoint.peer.pool);
     struct crash *crash;
 
+    if (pool->mode.on_exit == EXIT_CLOSES && worker->child.pid > 0)
+        return; /* its status is not known yet */
     if (worker->blamed != NULL && is_crash(worker) && (crash = get(worker, pool)) != NULL &&
         !crash->penalty.delays) {
         crash->penalty.delays = true;

@@ -15,7 +15,7 @@ void crashes_blame(struct worker *worker);
 /* That was no failure. */
 void crashes_excuse(struct worker *worker);
 
-/* The worker is finished: the delay begins, unless one runs already. */
+/* The same, or the worker is finished: the delay begins, unless one runs already. */
 void crashes_note(struct worker *worker);
 
 /* Ends all delays in the pool. */

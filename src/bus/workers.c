@@ -248,10 +248,11 @@ static void on_gone(struct worker *worker)
     probe_process_ended(worker);
     expected = departure_worker(&bus->router, peer, report_unanswered, bus);
     replay_process_ended(worker);
-    if (!expected)
-        return;
-    crashes_excuse(worker);
-    worker_handle(worker, WORKER_RETIRE);
+    if (expected) {
+        crashes_excuse(worker);
+        worker_handle(worker, WORKER_RETIRE);
+    }
+    crashes_note(worker);
 }
 
 /* The process of the client that has left does not count against its origin any more. */
