@@ -22,7 +22,7 @@ enum action {
 };
 
 /* What a notification is about, by its method. A request may have such a method too; it is about
- * nothing then, unless it is about a task. */
+ * nothing then, unless it is about a task or a cause. */
 enum subject {
     ABOUT_NOTHING,      /* another method, or one without its request or token */
     ABOUT_CANCELLED,    /* MCP: gives up a request of its sender, which will not be answered */
@@ -33,7 +33,8 @@ enum subject {
     ABOUT_LOGS,         /* MCP, stateless: of some request that asked for logs */
     ABOUT_TASK,         /* MCP, handshake era; with _meta, whatever the method */
     ABOUT_RESOURCE,     /* MCP, where clients share a handshake: a resource has changed */
-    ABOUT_LEVEL         /* likewise: a log message */
+    ABOUT_LEVEL,        /* likewise: a log message */
+    ABOUT_CAUSE         /* ACP, a worker's request: of the client's request that it serves */
 };
 
 /* What a request is, by its method, as far as it concerns its way. */
@@ -54,7 +55,7 @@ enum request_kind {
     REQUEST_CONFIRMS     /* no request: MCP notifications/initialized */
 };
 
-#define DECISION_EDITS_MAX (1 + EXTRAS_TOKENS) /* an id or a subject, and tokens */
+#define DECISION_EDITS_MAX (2 + EXTRAS_TOKENS) /* an id, a subject, and tokens */
 
 struct decision {
     enum action action;

@@ -144,15 +144,21 @@ bool rewrite_progress(struct decision *decision, struct pending *pending, struct
     return true;
 }
 
-struct request *rewrite_subscription(struct decision *decision, struct pending *pending)
+/* The request that the sender has to answer and that the subject names. NULL: none. */
+static struct request *find_answering(const struct decision *decision,
+                                      const struct pending *pending)
 {
     struct message_id id = decision->subject_id;
-    struct request *request;
 
     if (decision->pool->mode.rewrite_ids)
-        request = by_number(decision, pending, number_of(id));
-    else
-        request = pending_by_answerer(pending, decision->from, id, pending_hash(pending, id));
+        return by_number(decision, pending, number_of(id));
+    return pending_by_answerer(pending, decision->from, id, pending_hash(pending, id));
+}
+
+struct request *rewrite_subscription(struct decision *decision, struct pending *pending)
+{
+    struct request *request = find_answering(decision, pending);
+
     if (request == NULL || request->extras == NULL || request->extras->kind != EXTRAS_SUBSCRIBES)
         return NULL;
     if (request->rewritten)
@@ -176,6 +182,24 @@ bool rewrite_question_for(struct decision *decision, struct peer **to)
     if (extras == NULL)
         return false;
     *to = asker_of(extras);
+    return true;
+}
+
+bool rewrite_cause(struct decision *decision, struct peer **to)
+{
+    const struct request *request;
+
+    *to = NULL;
+    if (decision->subject_id.type == ID_NONE)
+        return false;
+    request = find_answering(decision, &decision->router->from_clients);
+    if (request == NULL)
+        return decision->pool->mode.rewrite_ids;
+    if (request->state != REQUEST_ACTIVE)
+        return true;
+    *to = request->asker;
+    if (request->rewritten)
+        decision_replace(decision, decision->subject_field, request->raw_id);
     return true;
 }
 

@@ -24,6 +24,10 @@ struct request *rewrite_subscription(struct decision *decision, struct pending *
  * official MCP libraries choose it. */
 bool rewrite_question_for(struct decision *decision, struct peer **to);
 
+/* The client whose request a worker's question serves, which the subject names, in *to; the message
+ * gets the asker's id. NULL: that request is over. False: none is named. */
+bool rewrite_cause(struct decision *decision, struct peer **to);
+
 /* The subject may be a number that the answerer was sent by the daemon, or cannot be read. */
 bool rewrite_may_be_number(const struct decision *decision, const struct peer *answerer);
 

@@ -41,15 +41,17 @@ static const struct method {
     {"tasks/get", ABOUT_TASK, PARAM_TASK, REQUEST_ORDINARY},
     {"tasks/cancel", ABOUT_TASK, PARAM_TASK, REQUEST_ORDINARY},
     {"tasks/result", ABOUT_TASK, PARAM_TASK, REQUEST_FETCHES},
+    {"elicitation/create", ABOUT_CAUSE, PARAM_REQUEST_ID, REQUEST_ORDINARY},
 };
 
-/* Most methods differ from these in their first byte. The backslash begins an escape. */
+/* Most methods differ from these in their first bytes. The backslash begins an escape. */
 static bool may_begin_method(struct slice raw)
 {
-    char c = raw.data[0];
+    char c = raw.data[0], second = raw.len > 1 ? raw.data[1] : '\\';
 
     return c == 'n' || c == '$' || c == 'w' || c == 's' || c == 'i' || c == 'l' || c == 'r' ||
-           c == '\\' || (c == 't' && raw.len > 1 && (raw.data[1] == 'a' || raw.data[1] == '\\'));
+           c == '\\' || (c == 't' && (second == 'a' || second == '\\')) ||
+           (c == 'e' && (second == 'l' || second == '\\'));
 }
 
 /* NULL: no such method. */
@@ -145,6 +147,9 @@ static void read_method(struct decision *decision, const struct method *method)
     /* A worker asks for a task of a client's. */
     if (method->subject == ABOUT_TASK &&
         (!decision->pool->reads_tasks || (decision->asks && decision->from->pool != NULL)))
+        return;
+    if (method->subject == ABOUT_CAUSE &&
+        !(decision->asks && decision->from->pool != NULL && decision->pool->mode.session_in_params))
         return;
     decision->kind = method->kind;
     if (method->subject != ABOUT_NOTHING)

@@ -348,6 +348,21 @@ static void to_task(struct decision *decision)
     task_messages_status(decision);
 }
 
+/* To the client whose request the question serves. False: it names none that is known. */
+static bool to_asker(struct decision *decision)
+{
+    struct peer *client;
+
+    if (!rewrite_cause(decision, &client))
+        return false;
+    if (client != NULL)
+        send_to(decision, client);
+    else
+        decision_refuse(decision, JSONRPC_SERVER_ERROR,
+                        "unroutable: it names a request that is over");
+    return true;
+}
+
 /* A request or a notification. */
 static void to_owner(struct decision *decision)
 {
@@ -360,6 +375,8 @@ static void to_owner(struct decision *decision)
             subject_decide(decision, &router->from_workers, &router->from_clients))
             return;
     }
+    if (decision->subject == ABOUT_CAUSE && to_asker(decision))
+        return;
     if (decision->subject == ABOUT_TASK)
         to_task(decision);
     else if (decision->session_id.data != NULL && pool->mode.clients != CLIENTS_EXCLUSIVE)

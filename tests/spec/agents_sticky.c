@@ -257,6 +257,30 @@ TEST_ROWS(security_questions_for_given_up_requests_reach_no_other_client, 2)
     client_expect(a, "{'id':2,'method':'m'}");
 }
 
+/* ACP: before there is a session, as while the user logs in, a question names the request. Both
+ * clients have the same ids. */
+TEST(agents_question_reaches_the_client_of_its_request)
+{
+    struct daemon *daemon = START(.pools = AGENTS(1, "'protocol':'acp'"));
+    struct client *clients[] = {client_connect(daemon), client_connect(daemon)};
+    for (int i = 0; i < 2; i++) {
+        client_request(clients[i], "'x'", NULL, "no_answer", NULL);
+        client_expect_quiet(clients[i]);
+    }
+    for (int i = 0; i < 2; i++) { /* its id at the worker is 2 or 6 */
+        client_send(clients[1 - i],
+                    SAY("{'id':'q%d','method':'elicitation/create','params':{'requestId':%d}}"), i,
+                    4 * i + 2);
+        client_expect(clients[i],
+                      "{'id':2,'method':'elicitation/create','params':{'requestId':'x'}}");
+        client_expect_quiet(clients[1 - i]);
+        client_send(clients[i], "{'id':2,'result':{'action':'accept'}}");
+        struct span result = client_ask(clients[1 - i], "1", NULL, "reply_text", NULL);
+        expect_member(result, "id", test_format("'q%d'", i));
+        expect_member(result, "result.action", "'accept'");
+    }
+}
+
 /* A client that does not read delays the others up to its time limit only. */
 TEST(agents_slow_client_is_closed_for_the_sake_of_others)
 {

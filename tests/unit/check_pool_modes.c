@@ -225,6 +225,68 @@ TEST_ROWS(sticky_question_follows_the_progress_token_in_it, 2)
     expect_refused(give(&workers[0], text), "unroutable");
 }
 
+/* ACP: a question names the client's request that it serves, as the agent knows it. */
+#define ELICIT(id, scope) "{'id':" id ",'method':'elicitation/create','params':{" scope "}}"
+
+/* row 1, 2: sticky, with rewriting; row 2: shared. */
+TEST_ROWS(question_follows_the_request_that_it_names, 3)
+{
+    struct peer *a = add_client(), *b = add_client(), *c = add_client();
+
+    add_pool("p", 1,
+             (struct pool_mode){.clients = row == 2 ? CLIENTS_SHARED : CLIENTS_STICKY,
+                                NESTED,
+                                .rewrite_ids = row > 0});
+    give(a, row == 0 ? "{'id':2,'method':'m'}" : "{'id':'one','method':'m'}");
+    give(b, row == 0 ? "{'id':4,'method':'m'}" : "{'id':'one','method':'m'}");
+    give(c, "{'id':6,'method':'m'}");
+    expect(give(&workers[0], ELICIT("'q'", "'requestId':4,'message':''")), b,
+           row == 0 ? ELICIT("'q'", "'requestId':4,'message':''")
+                    : ELICIT("2", "'requestId':'one','message':''"));
+    expect(give(&workers[0], ELICIT("'r'", "'requestId':2")), a,
+           row == 0 ? ELICIT("'r'", "'requestId':2") : ELICIT("2", "'requestId':'one'"));
+    /* The replies, and a question for the sake of a request that was given up, or is over. */
+    expect(give(b, row == 0 ? "{'id':'q','result':{}}" : "{'id':2,'result':{}}"), &workers[0],
+           "{'id':'q','result':{}}");
+    leave(a);
+    expect_refused(give(&workers[0], ELICIT("'q'", "'requestId':2")), "request that is over");
+    give(&workers[0], "{'id':2,'result':0}");
+    expect_refused(give(&workers[0], ELICIT("'q'", "'requestId':2")), "unroutable");
+    expect_refused(give(&workers[0], ELICIT("'q'", "'requestId':null")), "unroutable");
+    expect_refused(give(&workers[0], ELICIT("'q'", "'requestId':{}")), "unroutable");
+}
+
+/* The id, the named id and the token are numbers of the daemon's; a session is not needed. */
+TEST(question_names_a_request_among_other_ids)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, NESTED, REWRITE);
+    give(a, "{'id':'x','method':'m'}");
+    give(b, "{'id':7,'method':'session/prompt','params':{'sessionId':'s'}}");
+    expect(give(&workers[0],
+                "{'params':{'workDoneToken':'w','requestId':2,'sessionId':'s','partialResultToken':"
+                "'p','_meta':{'progressToken':5}},'id':'q','method':'elicitation/create'}"),
+           a,
+           "{'params':{'workDoneToken':'2#','requestId':'x','sessionId':'s','partialResultToken':"
+           "3,'_meta':{'progressToken':2}},'id':2,'method':'elicitation/create'}");
+    /* A client's message of this method is as any other. */
+    expect(give(b, ELICIT("8", "'requestId':7")), &workers[0], ELICIT("6", "'requestId':7"));
+    expect_unchanged(b, "{'method':'elicitation/create','params':{'requestId':7}}", &workers[0]);
+}
+
+/* Questions in the mode of MCP have no such field. */
+TEST(question_of_another_protocol_names_no_request)
+{
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY, REWRITE);
+    give(a, "{'id':1,'method':'m'}");
+    expect(give(&workers[0], ELICIT("'q'", "'requestId':9")), a, ELICIT("2", "'requestId':9"));
+    give(b, "{'id':1,'method':'m'}");
+    expect_refused(give(&workers[0], ELICIT("'q'", "'requestId':2")), "unroutable");
+}
+
 TEST(sticky_without_rewriting_holds_equal_ids)
 {
     struct peer *a = add_client(), *b = add_client();
