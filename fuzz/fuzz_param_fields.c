@@ -97,6 +97,7 @@ static struct value wanted(const char *text, enum param_field field)
         [PARAM_RELATED_TASK] = {"params", "_meta", "io.modelcontextprotocol/related-task",
                                 "taskId"},
         [RESULT_SESSION] = {"result", "sessionId"},
+        [RESULT_STOP] = {"result", "stopReason"},
         [RESULT_TASK] = {"result", "task", "taskId"},
         [RESULT_SUBSCRIPTION] = {"result", "_meta", "io.modelcontextprotocol/subscriptionId"},
         [ERROR_CODE] = {"error", "code"},

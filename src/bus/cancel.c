@@ -8,7 +8,7 @@
 #include "router/waiting.h"
 
 /* How a request is cancelled: what stands before and after its id. */
-static const struct {
+static const struct cancel {
     const char *before, *after;
 } cancels[] = {
     [PROTOCOL_MCP] = {"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
@@ -39,32 +39,49 @@ static bool is_turn(const struct stdio_bus *bus, const struct request *request)
 }
 
 /* ACP: every agent knows how to cancel a turn, not every one how to cancel a request. */
-static size_t write_cancel_of_turn(char *to, size_t size, const struct request *request)
-{
-    const struct message_id session = {ID_STRING, request->extras->names};
+static const struct cancel cancel_of_turn = {
+    "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\",\"params\":{\"sessionId\":", "}}\n"};
 
-    return message_write_around(to, size,
-                                "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\","
-                                "\"params\":{\"sessionId\":",
-                                session, "}}\n");
+static void send_cancel(struct stdio_bus *bus, struct peer *worker, const struct cancel *cancel,
+                        struct message_id id)
+{
+    struct endpoint *to = endpoint_of_peer(worker);
+    char line[MESSAGE_ERROR_MAX];
+    size_t len;
+
+    if (worker->pool->mode.protocol == PROTOCOL_UNKNOWN || bus->options.config->strict)
+        return;
+    len = message_write_around(line, sizeof line, cancel->before, id, cancel->after);
+    if (deliver_line(to, slice_of(line, len)) != STDIO_BUS_OK)
+        log_error(bus->log, to->context, "out of memory: a cancellation was lost");
+}
+
+static void cancel_turn(struct stdio_bus *bus, struct peer *worker, struct slice session)
+{
+    send_cancel(bus, worker, &cancel_of_turn, (struct message_id){ID_STRING, session});
 }
 
 static void cancel(struct stdio_bus *bus, const struct request *request)
 {
     enum pool_protocol protocol = request->answerer->pool->mode.protocol;
-    struct endpoint *to = endpoint_of_peer(request->answerer);
-    char line[MESSAGE_ERROR_MAX];
-    size_t len;
 
-    if (protocol == PROTOCOL_UNKNOWN || bus->options.config->strict)
-        return;
     if (protocol == PROTOCOL_ACP && is_turn(bus, request))
-        len = write_cancel_of_turn(line, sizeof line, request);
+        cancel_turn(bus, request->answerer, request->extras->names);
     else
-        len = message_write_around(line, sizeof line, cancels[protocol].before,
-                                   request->answerer_id, cancels[protocol].after);
-    if (deliver_line(to, slice_of(line, len)) != STDIO_BUS_OK)
-        log_error(bus->log, to->context, "out of memory: a cancellation was lost");
+        send_cancel(bus, request->answerer, &cancels[protocol], request->answerer_id);
+}
+
+/* Those whose prompts were answered, but that may go on. */
+static void cancel_turns_of(struct stdio_bus *bus, struct peer *client)
+{
+    struct list_node *node, *following;
+
+    list_each(&client->sessions, node, following) {
+        const struct session *session = list_entry(node, struct session, in_owner);
+
+        if (session->goes_on && session->worker->pool->mode.protocol == PROTOCOL_ACP)
+            cancel_turn(bus, session->worker, session_id(session));
+    }
 }
 
 void cancel_requests_of(struct stdio_bus *bus, struct peer *client)
@@ -77,6 +94,7 @@ void cancel_requests_of(struct stdio_bus *bus, struct peer *client)
         if (request->answerer->pool->mode.clients != CLIENTS_EXCLUSIVE)
             cancel(bus, request);
     }
+    cancel_turns_of(bus, client);
 }
 
 void cancel_subscriptions_of(struct stdio_bus *bus, struct peer *client)

@@ -153,9 +153,9 @@ static const struct key meta_keys[] = {
     KEY(MCP "protocolVersion", PARAM_VERSION),
 };
 static const struct key related_keys[] = {KEY("taskId", PARAM_RELATED_TASK)};
-static const struct key result_keys[] = {KEY("task", INTO(IN_TASK)),
-                                         KEY("_meta", INTO(IN_RESULT_META)),
-                                         KEY("sessionId", RESULT_SESSION)};
+static const struct key result_keys[] = {
+    KEY("task", INTO(IN_TASK)), KEY("_meta", INTO(IN_RESULT_META)),
+    KEY("sessionId", RESULT_SESSION), KEY("stopReason", RESULT_STOP)};
 static const struct key result_meta_keys[] = {KEY(MCP "subscriptionId", RESULT_SUBSCRIPTION)};
 static const struct key task_keys[] = {KEY("taskId", RESULT_TASK)};
 static const struct key error_keys[] = {KEY("code", ERROR_CODE)};
@@ -179,7 +179,8 @@ static const struct {
                                     LEN(MCP "logLevel") | LEN(MCP "subscriptionId") |
                                     LEN(MCP "related-task")),
     [IN_RELATED] = KEYS(related_keys, LEN("taskId")),
-    [IN_RESULT] = KEYS(result_keys, LEN("task") | LEN("_meta") | LEN("sessionId")),
+    [IN_RESULT] = KEYS(result_keys,
+                       LEN("task") | LEN("_meta") | LEN("sessionId") | LEN("stopReason")),
     [IN_RESULT_META] = KEYS(result_meta_keys, LEN(MCP "subscriptionId")),
     [IN_TASK] = KEYS(task_keys, LEN("taskId")),
     [IN_ERROR] = KEYS(error_keys, LEN("code")),

@@ -32,6 +32,7 @@ enum param_field {
     PARAM_RELATED_TASK, /* related-task, of which taskId */
 
     RESULT_SESSION,      /* result.sessionId */
+    RESULT_STOP,         /* result.stopReason */
     RESULT_TASK,         /* result.task.taskId */
     RESULT_SUBSCRIPTION, /* result._meta["io.modelcontextprotocol/subscriptionId"] */
     ERROR_CODE           /* error.code */

@@ -7,6 +7,10 @@
 
 #include "base/error.h"
 
+/* What a key begins with: a byte that stands in no text, and the worker's number. */
+#define SCOPED '\xff'
+#define SCOPE_LEN (1 + sizeof(uint64_t))
+
 void sessions_init(struct sessions *sessions, const struct siphash_key *key, size_t max)
 {
     memset(sessions, 0, sizeof *sessions);
@@ -70,11 +74,18 @@ struct session *sessions_add(struct sessions *sessions, struct slice id, struct 
 struct slice sessions_scoped_key(char key[SESSIONS_KEY_MAX], const struct peer *worker,
                                  struct slice id)
 {
-    key[0] = '\xff';
+    key[0] = SCOPED;
     memcpy(key + 1, &worker->number, sizeof worker->number);
     if (id.len > 0)
-        memcpy(key + 1 + sizeof worker->number, id.data, id.len);
-    return slice_of(key, 1 + sizeof worker->number + id.len);
+        memcpy(key + SCOPE_LEN, id.data, id.len);
+    return slice_of(key, SCOPE_LEN + id.len);
+}
+
+struct slice session_id(const struct session *session)
+{
+    size_t skipped = session->id_len > 0 && session->id[0] == SCOPED ? SCOPE_LEN : 0;
+
+    return slice_of(session->id + skipped, session->id_len - skipped);
 }
 
 void session_give(struct session *session, struct peer *owner)

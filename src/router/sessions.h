@@ -13,6 +13,7 @@ struct session {
     struct peer *worker;        /* bound to it until it exits (spec 3.4.2) */
     struct peer *owner;         /* the client that named it first (spec 3.4.3) */
     bool load_failed;           /* a request to load it got an error, or came before it began */
+    bool goes_on;               /* ACP 2: a turn may go on after the answer to its prompt */
     struct list_node in_worker; /* worker->sessions */
     struct list_node in_owner;  /* owner->sessions */
     uint64_t hash;
@@ -48,6 +49,9 @@ struct session *sessions_add(struct sessions *sessions, struct slice id, struct 
 #define SESSIONS_KEY_MAX (1 + sizeof(uint64_t) + STDIO_BUS_MAX_SESSION_ID_LEN)
 struct slice sessions_scoped_key(char key[SESSIONS_KEY_MAX], const struct peer *worker,
                                  struct slice id);
+
+/* The id as the worker knows it. */
+struct slice session_id(const struct session *session);
 
 /* The session has another owner from now on. */
 void session_give(struct session *session, struct peer *owner);

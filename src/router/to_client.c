@@ -98,6 +98,19 @@ static bool take_session(struct decision *decision, struct request *request)
     return true;
 }
 
+/* ACP: a prompt's answer without a stop reason only accepts it (version 2). */
+static void note_turn(struct decision *decision, const struct request *request)
+{
+    char buffer[SESSIONS_KEY_MAX];
+    struct session *session = sessions_find(&decision->router->sessions,
+                                            session_key(decision, request->extras->names, buffer));
+
+    param_fields_find(&decision->fields, decision->message->bytes, 0);
+    if (session != NULL && session->worker == decision->from && decision->message->has_result &&
+        !param_fields_has(&decision->fields, RESULT_STOP))
+        session->goes_on = true;
+}
+
 /* What the answer to a request with extras says beyond its id. False: it is not for the asker, or
  * memory is out.
  * As a part of its caller it would cost every answer the protection of its stack. */
@@ -112,6 +125,8 @@ __attribute__((noinline)) static bool answer_extras(struct decision *decision,
         return false;
     if (extras->kind == EXTRAS_FETCHES)
         task_messages_fetched(decision, request);
+    else if (extras->kind == EXTRAS_PROMPTS)
+        note_turn(decision, request);
     else if (extras->kind == EXTRAS_SUBSCRIBES)
         rewrite_edit_subscription(decision, request);
     else if (extras->kind == EXTRAS_INITIALIZES &&

@@ -562,6 +562,7 @@ static const struct method {
     {"progress", do_progress},
     {"update", do_update},
     {"session/load", do_update},
+    {"session/prompt", do_plain},
     {"last_note", do_last_note},
     {"die", do_die},
     {"close_stdout", do_close_stdout},

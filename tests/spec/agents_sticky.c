@@ -444,6 +444,33 @@ TEST_ROWS(agents_turn_of_a_leaving_client_is_cancelled, 2)
     ck_assert_msg(span_is(result, lines[row]), "%.*s", SHOWN(result));
 }
 
+/* ACP 2: the answer only accepts the prompt. Version 1 ends the turn by it. */
+TEST_ROWS(agents_turn_that_goes_on_after_its_answer_is_cancelled, 3)
+{
+    static const struct {
+        const char *keys, *result, *line;
+    } rows[] = {
+        {"", "{'messageId':'m'}",
+         "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\","
+         "\"params\":{\"sessionId\":\"\\\"s\"}}"},
+        {",'clients':'shared'", "{'messageId':'m'}",
+         "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\","
+         "\"params\":{\"sessionId\":\"\\\"s\"}}"},
+        {"", "{'stopReason':'end_turn'}", "null"},
+    };
+    const char *pool = test_format(AGENTS(1, "'protocol':'acp'%s"), rows[row].keys);
+    struct daemon *daemon = START(.pools = pool);
+    struct client *leaving = client_connect(daemon), *staying = client_connect(daemon);
+    begin_session(leaving, "\\\"s");
+    client_expect_quiet(staying);
+    client_ask(leaving, "1", NULL, "session/prompt",
+               test_format("{'sessionId':'\\\"s','result':%s}", rows[row].result));
+    client_close(leaving);
+    daemon_wait_log(daemon, "client=1.*disconnected");
+    struct span result = client_ask(staying, "1", NULL, "last_note", NULL);
+    ck_assert_msg(span_is(result, rows[row].line), "%.*s", SHOWN(result));
+}
+
 /* Another client's cancellation with the same id has no effect. */
 TEST(agents_client_cancels_its_own_request)
 {

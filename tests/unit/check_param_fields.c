@@ -56,6 +56,8 @@ static const struct {
     {"{\"params\":{\"a\":{\"sessionId\":\"s\"}}}", PARAM_SESSION, "-"},
     {"{\"result\":{\"sessionId\":\"s\"}}", PARAM_SESSION, "-"},
     {"{\"result\":{\"sessionId\":\"s\"}}", RESULT_SESSION, "\"s\""},
+    {"{\"result\":{\"stopReason\":\"end_turn\"}}", RESULT_STOP, "\"end_turn\""},
+    {"{\"result\":{\"a\":{\"stopReason\":0}},\"params\":{\"stopReason\":1}}", RESULT_STOP, "-"},
     {"{\"result\":{\"a\":[{\"}\":\"]\"}],\"sessionId\":\"s\"}}", RESULT_SESSION, "\"s\""},
     {"{\"params\":{\"_meta\":{\"progressToken\":7}}}", PARAM_META_TOKEN, "7"},
     {"{\"params\":{\"_meta\":{\"progressToken\":-1.5e3 }}}", PARAM_META_TOKEN, "-1.5e3"},
