@@ -98,6 +98,7 @@ static struct value wanted(const char *text, enum param_field field)
                                 "taskId"},
         [RESULT_SESSION] = {"result", "sessionId"},
         [RESULT_STOP] = {"result", "stopReason"},
+        [RESULT_VERSION] = {"result", "protocolVersion"},
         [RESULT_TASK] = {"result", "task", "taskId"},
         [RESULT_SUBSCRIPTION] = {"result", "_meta", "io.modelcontextprotocol/subscriptionId"},
         [ERROR_CODE] = {"error", "code"},

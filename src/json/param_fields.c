@@ -155,7 +155,8 @@ static const struct key meta_keys[] = {
 static const struct key related_keys[] = {KEY("taskId", PARAM_RELATED_TASK)};
 static const struct key result_keys[] = {
     KEY("task", INTO(IN_TASK)), KEY("_meta", INTO(IN_RESULT_META)),
-    KEY("sessionId", RESULT_SESSION), KEY("stopReason", RESULT_STOP)};
+    KEY("sessionId", RESULT_SESSION), KEY("stopReason", RESULT_STOP),
+    KEY("protocolVersion", RESULT_VERSION)};
 static const struct key result_meta_keys[] = {KEY(MCP "subscriptionId", RESULT_SUBSCRIPTION)};
 static const struct key task_keys[] = {KEY("taskId", RESULT_TASK)};
 static const struct key error_keys[] = {KEY("code", ERROR_CODE)};
@@ -179,8 +180,8 @@ static const struct {
                                     LEN(MCP "logLevel") | LEN(MCP "subscriptionId") |
                                     LEN(MCP "related-task")),
     [IN_RELATED] = KEYS(related_keys, LEN("taskId")),
-    [IN_RESULT] = KEYS(result_keys,
-                       LEN("task") | LEN("_meta") | LEN("sessionId") | LEN("stopReason")),
+    [IN_RESULT] = KEYS(result_keys, LEN("task") | LEN("_meta") | LEN("sessionId") |
+                                        LEN("stopReason") | LEN("protocolVersion")),
     [IN_RESULT_META] = KEYS(result_meta_keys, LEN(MCP "subscriptionId")),
     [IN_TASK] = KEYS(task_keys, LEN("taskId")),
     [IN_ERROR] = KEYS(error_keys, LEN("code")),
@@ -363,6 +364,17 @@ bool param_fields_string(const struct param_fields *found, enum param_field fiel
 {
     return param_fields_has(found, field) && found->at[field].type == SCAN_STRING &&
            scan_field_string(&found->at[field], message, to, max, text);
+}
+
+bool param_fields_integer(const struct param_fields *found, enum param_field field,
+                          struct slice message, int64_t *value)
+{
+    struct decimal decimal;
+
+    if (!param_fields_has(found, field) || found->at[field].type != SCAN_NUMBER)
+        return false;
+    decimal_read(&decimal, param_fields_raw(message, &found->at[field]));
+    return decimal_integer(&decimal, value);
 }
 
 struct slice param_fields_raw(struct slice message, const struct scan_field *field)

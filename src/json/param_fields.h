@@ -33,6 +33,7 @@ enum param_field {
 
     RESULT_SESSION,      /* result.sessionId */
     RESULT_STOP,         /* result.stopReason */
+    RESULT_VERSION,      /* result.protocolVersion */
     RESULT_TASK,         /* result.task.taskId */
     RESULT_SUBSCRIPTION, /* result._meta["io.modelcontextprotocol/subscriptionId"] */
     ERROR_CODE           /* error.code */
@@ -65,6 +66,10 @@ void param_fields_find(struct param_fields *found, struct slice message, size_t 
  * field is absent, no string, or longer than `max` bytes. */
 bool param_fields_string(const struct param_fields *found, enum param_field field,
                          struct slice message, char *to, size_t max, struct slice *text);
+
+/* The value of a number that is an integer. False: the field is absent or something else. */
+bool param_fields_integer(const struct param_fields *found, enum param_field field,
+                          struct slice message, int64_t *value);
 
 /* The value as written; a string with its quotes. */
 struct slice param_fields_raw(struct slice message, const struct scan_field *field);

@@ -4,6 +4,7 @@
 
 #include "router/affinity.h"
 #include "router/eras.h"
+#include "router/greeting.h"
 #include "router/one_handshake.h"
 #include "router/shares.h"
 #include "router/waiting.h"
@@ -49,6 +50,7 @@ bool departure_worker(struct router *router, struct peer *worker,
     expected = eras_worker_ended(router, worker);
     fail_answering(router, worker, unanswered, user_data);
     router_number_peer(router, worker);
+    greeting_forget(worker);
     worker->broadcast = 0;
     worker->client_left = false;
     worker->given_up = 0;
@@ -90,6 +92,7 @@ void departure_remove_worker(struct router *router, struct peer *worker)
     struct group *pool = worker->pool;
 
     router->worker_count--;
+    greeting_forget(worker);
     router_forget_worker(router, worker, pool);
     /* A client may have waited for this worker alone. */
     waiting_worker_available(router, worker, PEER_FAILED);

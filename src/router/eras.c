@@ -4,7 +4,6 @@
 
 #include "router/affinity.h"
 #include "router/waiting.h"
-#include "json/number.h"
 
 #define STATELESS_CODES_LAST (-32020)
 #define STATELESS_CODES_FIRST (-32022)
@@ -114,15 +113,11 @@ struct peer *eras_least_busy(const struct group *group)
 static bool is_stateless_error(const struct message *answer)
 {
     struct param_fields fields;
-    struct decimal decimal;
     int64_t code;
 
     param_fields_find(&fields, answer->bytes, 0);
-    if (!param_fields_has(&fields, ERROR_CODE) || fields.at[ERROR_CODE].type != SCAN_NUMBER)
-        return false;
-    decimal_read(&decimal, param_fields_raw(answer->bytes, &fields.at[ERROR_CODE]));
-    return decimal_integer(&decimal, &code) && code >= STATELESS_CODES_FIRST &&
-           code <= STATELESS_CODES_LAST;
+    return param_fields_integer(&fields, ERROR_CODE, answer->bytes, &code) &&
+           code >= STATELESS_CODES_FIRST && code <= STATELESS_CODES_LAST;
 }
 
 /* The process serves no client. Those that wait for it look elsewhere. */

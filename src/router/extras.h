@@ -45,6 +45,7 @@ enum extras_kind {
     EXTRAS_PROMPTS,     /* ACP session/prompt: a turn of the session */
     EXTRAS_MAKES_TASK,  /* MCP: with params.task */
     EXTRAS_FETCHES,     /* MCP tasks/result */
+    EXTRAS_GREETS,      /* ACP initialize, to a process that clients share */
     EXTRAS_INITIALIZES, /* MCP initialize, to a process whose end the conversation survives */
     EXTRAS_SETS_LEVEL,  /* MCP logging/setLevel, where clients share a handshake */
     EXTRAS_WATCHES,     /* MCP resources/subscribe, likewise */

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "router/kept_message.h"
 
 struct group;
 struct handshake;
@@ -64,6 +65,9 @@ struct peer {
     uint32_t last_number;  /* the last id of the daemon's own that it was sent; even */
     bool numbers_reused;   /* all of them were used once */
     int64_t hold_until_ms; /* when it stops waiting for a worker; 0: it does not wait */
+    struct kept_message
+        greeting;     /* a worker: its answer to the first initialize, for all clients */
+    bool greets_each; /* a worker: it has answered one, and may answer further ones */
 
     /* While the peer is held: */
     struct list_node hold; /* on the list that will release it, or on router->released */

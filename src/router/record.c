@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "router/deadlines.h"
+#include "router/greeting.h"
 #include "router/handshake.h"
 #include "router/numbers.h"
 
@@ -164,6 +165,12 @@ struct needs {
     enum extras_kind kind;
 };
 
+/* Whether answers name sessions that begin. */
+static bool learns(const struct group *pool)
+{
+    return pool->mode.session_in_params && pool->mode.clients != CLIENTS_EXCLUSIVE;
+}
+
 static enum extras_kind kind_of(const struct decision *decision)
 {
     if (decision->pool->reads_tasks && decision->kind == REQUEST_MAKES_TASK)
@@ -172,6 +179,8 @@ static enum extras_kind kind_of(const struct decision *decision)
         return EXTRAS_FETCHES;
     if (decision->kind == REQUEST_INITIALIZES && keeps_handshake(decision->pool))
         return EXTRAS_INITIALIZES;
+    if (decision->kind == REQUEST_INITIALIZES && learns(decision->pool))
+        return EXTRAS_GREETS;
     if (decision->kind >= REQUEST_SETS_LEVEL && decision->named.data != NULL)
         return decision->kind == REQUEST_WATCHES      ? EXTRAS_WATCHES
                : decision->kind == REQUEST_SETS_LEVEL ? EXTRAS_SETS_LEVEL
@@ -186,13 +195,13 @@ static enum extras_kind kind_of(const struct decision *decision)
 static struct needs find_needs(const struct decision *decision)
 {
     const struct group *pool = decision->pool;
-    bool learns = pool->mode.session_in_params && pool->mode.clients != CLIENTS_EXCLUSIVE;
+    bool may_begin = learns(pool);
     bool names_one = decision->nested_id.data != NULL;
     enum extras_kind kind = kind_of(decision);
 
     return (struct needs){
-        .names_session = learns && (!names_one || decision->kind == REQUEST_COPIES),
-        .loads = learns && names_one && decision->kind == REQUEST_LOADS,
+        .names_session = may_begin && (!names_one || decision->kind == REQUEST_COPIES),
+        .loads = may_begin && names_one && decision->kind == REQUEST_LOADS,
         .timed = pool->mode.request_timeout_sec > 0 && kind != EXTRAS_SUBSCRIBES,
         .logs = pool->stateless && param_fields_has(&decision->fields, PARAM_LOG_LEVEL),
         .keeps = keeps_handshake(pool) &&
@@ -236,6 +245,8 @@ struct request *record_request(struct decision *decision, struct pending *pendin
         decision_refuse(decision, JSONRPC_INVALID_PARAMS, UNREADABLE_TOKEN);
         return NULL;
     }
+    if (needs.kind == EXTRAS_GREETS && greeting_decide(decision, answerer))
+        return NULL;
     if (needs.keeps &&
         keep(decision, answerer,
              decision->kind == REQUEST_INITIALIZES ? HANDSHAKE_INITIALIZE : HANDSHAKE_SET_LEVEL) !=

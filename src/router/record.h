@@ -6,7 +6,8 @@
 
 /* Enters a request into the table (spec 6.2), in a pool with a mode: with its tokens and its
  * deadline, and under a number of the daemon's if ids are rewritten; the message gets that id and
- * tokens. NULL when memory is out, or when a token cannot be read and the request was refused. */
+ * tokens. NULL when memory is out, or when the request was not to be forwarded: a
+ * token cannot be read, or see router/greeting.h. */
 struct request *record_request(struct decision *decision, struct pending *pending,
                                struct peer *answerer);
 

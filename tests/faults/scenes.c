@@ -369,6 +369,9 @@ static void notify(struct peer *ann, struct peer *ben)
 /* Sessions that answers name; short and long tokens. */
 static void share(struct peer *ann, struct peer *ben)
 {
+    peer_call(ann, 60, ",'result':{'protocolVersion':2,'who':'Ann, Ben'}",
+              ",'method':'initialize'");
+    peer_call(ben, 60, "", ",'method':'initialize'");
     peer_ask(ann, 1, ",'result':{'sessionId':'Ann'}", ",'method':'plain'");
     peer_ask(ben, 1, ",'result':{'sessionId':'Ben'}", ",'method':'plain'");
     peer_await(ann);

@@ -180,6 +180,25 @@ TEST(agents_loaded_session_moves)
     client_expect_quiet(b);
 }
 
+/* ACP 2: an agent takes one initialize, in one connection. The others get its answer. row: lines,
+ * lengths. */
+TEST_ROWS(agents_many_clients_at_an_agent_that_takes_one_initialize, 2)
+{
+    const char *pool = test_format(AGENTS(1, "'protocol':'acp'%s"),
+                                   row == 0 ? ""
+                                            : ",'framing':'length','args':['--framing','length']");
+    struct daemon *daemon = START(.pools = pool);
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    const char *params =
+        test_format("{'mark':'%s/first','then':'error','result':{'protocolVersion':2}}",
+                    test_dir());
+    client_ask(a, "'x'", NULL, "initialize", params);
+    struct span result = client_ask(b, "'y'", NULL, "initialize", params);
+    expect_member(result, "protocolVersion", "2");
+    client_expect_quiet(b);
+    client_expect_quiet(a);
+}
+
 /* The processes of a shared pool choose one id: the second client gets an error. */
 TEST(agents_two_processes_with_one_session_id)
 {

@@ -57,6 +57,7 @@ static const struct {
     {"{\"result\":{\"sessionId\":\"s\"}}", PARAM_SESSION, "-"},
     {"{\"result\":{\"sessionId\":\"s\"}}", RESULT_SESSION, "\"s\""},
     {"{\"result\":{\"stopReason\":\"end_turn\"}}", RESULT_STOP, "\"end_turn\""},
+    {"{\"result\":{\"protocolVersion\":2}}", RESULT_VERSION, "2"},
     {"{\"result\":{\"a\":{\"stopReason\":0}},\"params\":{\"stopReason\":1}}", RESULT_STOP, "-"},
     {"{\"result\":{\"a\":[{\"}\":\"]\"}],\"sessionId\":\"s\"}}", RESULT_SESSION, "\"s\""},
     {"{\"params\":{\"_meta\":{\"progressToken\":7}}}", PARAM_META_TOKEN, "7"},
