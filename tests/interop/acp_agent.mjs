@@ -6,24 +6,20 @@
 //   {"wait": true}                 continues once it is cancelled
 //
 // in this order. Sessions are files in the directory ACP_STATE, so that they outlive the process;
-// session/load replays them.
+// session/load replays them. `authenticate` asks for a name.
 
-import { randomUUID } from 'node:crypto';
-import fs from 'node:fs';
-import path from 'node:path';
 import { Readable, Writable } from 'node:stream';
 
 import * as acp from '@agentclientprotocol/sdk';
 
-const turns = new Map(); // session -> AbortController of its prompt
+import { Store } from './acp_store.mjs';
 
-function file(sessionId) {
-    return path.join(process.env.ACP_STATE, `${sessionId}.ndjson`);
-}
+const store = new Store(process.env.ACP_STATE);
+const turns = new Map(); // session -> AbortController of its prompt
 
 async function say(client, sessionId, text) {
     const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } };
-    fs.appendFileSync(file(sessionId), `${JSON.stringify(update)}\n`);
+    store.append(sessionId, update);
     await client.notify(acp.methods.client.session.update, { sessionId, update });
 }
 
@@ -71,26 +67,35 @@ async function prompt({ params, client, signal }) {
 }
 
 async function load({ params, client }) {
-    const lines = fs.readFileSync(file(params.sessionId), 'utf8').trim().split('\n');
-    for (const line of lines.filter((line) => line !== '')) {
-        await client.notify(acp.methods.client.session.update,
-            { sessionId: params.sessionId, update: JSON.parse(line) });
-    }
+    const { sessionId } = params;
+
+    for (const update of store.read(sessionId))
+        await client.notify(acp.methods.client.session.update, { sessionId, update });
     return {};
 }
 
-const { initialize, session } = acp.methods.agent;
+function cancel({ params: { sessionId } }) {
+    store.noteCancel(sessionId);
+    turns.get(sessionId)?.abort();
+}
+
+// The user logs in: outside of sessions a question names the request that it serves.
+async function logIn({ params, client }) {
+    const { action, content } = await client.request(acp.methods.client.elicitation.create, {
+        mode: 'form', message: params.methodId, requestId: client.requestId,
+        requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } });
+    return { _meta: { answer: `${action} ${content.name}` } };
+}
+
+const { initialize, authenticate, session } = acp.methods.agent;
 const connection = acp.agent({ name: 'interop-agent' })
     .onRequest(initialize, () => ({ protocolVersion: acp.PROTOCOL_VERSION,
         agentCapabilities: { loadSession: true }, _meta: { pid: process.pid } }))
-    .onRequest(session.new, () => {
-        const sessionId = randomUUID();
-        fs.writeFileSync(file(sessionId), '');
-        return { sessionId };
-    })
+    .onRequest(session.new, () => ({ sessionId: store.create() }))
+    .onRequest(authenticate, logIn)
     .onRequest(session.load, load)
     .onRequest(session.prompt, prompt)
-    .onNotification(session.cancel, ({ params }) => turns.get(params.sessionId)?.abort())
+    .onNotification(session.cancel, cancel)
     .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
 
 await connection.closed;

@@ -25,29 +25,41 @@ export function overProcess(command, args, env = {}) {
         close: () => { child.stdin.end(); return exit; } };
 }
 
-const { initialize, session } = acp.methods.agent;
+const { initialize, authenticate, session } = acp.methods.agent;
 
 export class AcpPerson {
     constructor(name) {
         this.name = name;
         this.heard = new Map(); // session -> texts
         this.permissions = [];
+        this.elicited = []; // parameters
+        this.sent = []; // messages
         this.strays = [];
         this.answersPermission = true;
     }
 
     async connect(end) {
-        const { session: own, fs } = acp.methods.client;
-
         this.end = await end;
-        this.connection = acp.client({ name: this.name })
-            .onNotification(own.update, ({ params }) => this.#update(params))
-            .onRequest(own.requestPermission, (context) => this.#permission(context))
-            .onRequest(fs.readTextFile, ({ params }) => this.#read(params))
-            .connect(this.end.stream);
+        const { readable, writable } = this.end.stream;
+        const tap = new TransformStream({ transform: (message, to) => {
+            this.sent.push(message);
+            to.enqueue(message);
+        } });
+        tap.readable.pipeTo(writable).catch(() => {});
+        this.connection = this.app().connect({ readable, writable: tap.writable });
         this.agent = this.connection.agent;
         await this.initialize();
         return this;
+    }
+
+    app() {
+        const { session: own, fs, elicitation } = acp.methods.client;
+
+        return acp.client({ name: this.name })
+            .onNotification(own.update, ({ params }) => this.update(params))
+            .onRequest(own.requestPermission, (context) => this.permission(context))
+            .onRequest(fs.readTextFile, ({ params }) => this.#read(params))
+            .onRequest(elicitation.create, ({ params }) => this.elicit(params));
     }
 
     async initialize() {
@@ -63,19 +75,19 @@ export class AcpPerson {
         assert.deepEqual(this.strays, [], `${this.name} got what is for others`);
     }
 
-    #own(params) {
+    own(params) {
         if (!this.heard.has(params.sessionId))
             this.strays.push(params);
         return this.heard.get(params.sessionId) ?? [];
     }
 
-    #update(params) {
-        this.#own(params).push(params.update.content.text);
+    update(params) {
+        this.own(params).push(params.update.content.text);
     }
 
-    async #permission({ params, signal }) {
-        this.#own(params);
-        this.permissions.push(params.toolCall.title);
+    async permission({ params, signal }) {
+        this.own(params);
+        this.permissions.push(params.toolCall?.title ?? params.title);
         if (!this.answersPermission) {
             await new Promise((resolve) => signal.addEventListener('abort', resolve));
             return { outcome: { outcome: 'cancelled' } };
@@ -84,8 +96,21 @@ export class AcpPerson {
     }
 
     #read(params) {
-        this.#own(params);
+        this.own(params);
         return { content: `${this.name} has ${params.path}` };
+    }
+
+    elicit(params) {
+        this.elicited.push(params);
+        return { action: 'accept', content: { name: this.name } };
+    }
+
+    // Resolves with what the agent was told by this client, in the course of this request.
+    async logIn(method = authenticate) {
+        const { _meta } = await this.agent.request(method, { methodId: 'form' });
+        const own = this.sent.filter((message) => message.method === method).map(({ id }) => id);
+        assert.deepEqual(this.elicited.map(({ requestId }) => requestId), own);
+        return _meta.answer;
     }
 
     async newSession() {
