@@ -1,5 +1,5 @@
-// server-filesystem and server-memory with the official client: without the daemon, then through
-// it, first with a server for each client, then with one server for all.
+// Servers from npm with the official client: without the daemon, then through it, with a server for
+// each client, with one server for all, and with servers that are killed.
 
 import assert from 'node:assert/strict';
 import fs from 'node:fs';
@@ -15,6 +15,7 @@ import { SocketTransport } from './socket_transport.mjs';
 
 const MANY = 20;
 const TOOLS = 18; // of server-everything, to a client with all capabilities
+const BIG = 'äöü "\\ 0123456789\n'.repeat(1 << 20).slice(0, 5 << 20);
 const timeout = 120000;
 
 function script(server) {
@@ -98,18 +99,20 @@ test('server-filesystem, a server for each client', { timeout }, async (t) => {
     });
 });
 
-// The client does not notice but by notifications that its server is another process.
-async function survives(t, pool, roots, use) {
+// The client does not notice but by notifications that its server is another process. `big` is done
+// once, with the last one.
+async function survives(t, pool, roots, use, { rounds = 1, processes = 1, big } = {}) {
     await withBus(t, { ...pool, protocol: 'mcp', instances: 2, spare: 0 }, 'unix', async (bus) => {
         const person = await new Person('alice', roots).connect(new SocketTransport(bus.address));
         const before = await use(person);
-        for (let round = 1; round <= 3; round++) {
+        for (let round = 1; round <= rounds; round++) {
             const pids = bus.workers();
-            assert.equal(pids.length, 1);
+            assert.ok(pids.length >= 1 && pids.length <= processes);
             process.kill(pids[0], 'SIGKILL');
             await bus.logged(new RegExp(`(restarting in[^]*){${round}}`));
             assert.deepEqual(await use(person), before);
         }
+        await big?.(person);
         await person.close();
     });
 }
@@ -127,16 +130,83 @@ test('server-everything is killed while idle', { timeout }, async (t) => {
         assert.match(await person.text('echo', { message: 'again' }), /again/);
         assert.match(await person.text('get-roots-list'), /home\/alice/);
         return sortedTools(person);
-    });
+    }, { rounds: 3 });
 });
 
 test('server-filesystem is killed while idle', { timeout }, async (t) => {
-    const [home] = homes(t, 1);
+    const [home] = homes(t, 1), file = path.join(home, 'big.txt');
     const pool = { command: process.execPath, args: [script('server-filesystem')] };
+    fs.writeFileSync(file, BIG);
     await survives(t, pool, [{ uri: pathToFileURL(home).href, name: 'home' }], async (person) => {
         await settled(person, home);
         return sortedTools(person);
+    }, {
+        rounds: 3,
+        big: async (person) =>
+            assert.equal(await person.text('read_text_file', { path: file }), BIG),
     });
+});
+
+// The content comes twice, as text and as structuredContent: 5 MB together.
+test('server-memory is killed while idle', { timeout }, async (t) => {
+    const contents = BIG.slice(0, BIG.length / 2);
+    const file = path.join(workplace(t), 'memory.jsonl');
+    const pool = { command: process.execPath, args: [script('server-memory')],
+        env: { MEMORY_FILE_PATH: file } };
+    await survives(t, pool, undefined, async (person) => {
+        await remember(person);
+        await recall(person, 1);
+        return sortedTools(person);
+    }, {
+        big: async (person) => {
+            await person.call('add_observations', { observations: [
+                { entityName: person.name, contents: [contents] }] });
+            const { structuredContent: graph } = await person.call('read_graph');
+            assert.equal(graph.entities[0].observations.at(-1), contents);
+        },
+    });
+});
+
+test('server-sequential-thinking is killed while idle', { timeout }, async (t) => {
+    const pool = { command: process.execPath, args: [script('server-sequential-thinking')],
+        env: { DISABLE_THOUGHT_LOGGING: 'true' } };
+    const think = async (person, thought) => (await person.call('sequentialthinking', { thought,
+        thoughtNumber: 1, totalThoughts: 2, nextThoughtNeeded: true })).structuredContent;
+    await survives(t, pool, undefined, async (person) => {
+        assert.equal((await think(person, 'first')).thoughtHistoryLength, 1);
+        return sortedTools(person);
+    }, {
+        big: async (person) => assert.equal((await think(person, BIG)).thoughtHistoryLength, 2),
+    });
+});
+
+// @playwright/mcp is not among the packages: PLAYWRIGHT_MCP is the path of its cli.js, and CHROMIUM
+// that of a browser.
+const { PLAYWRIGHT_MCP, CHROMIUM } = process.env;
+
+test('a browser server is killed while idle', { timeout,
+    skip: !(PLAYWRIGHT_MCP && CHROMIUM) && 'PLAYWRIGHT_MCP and CHROMIUM are not set' },
+async (t) => {
+    const pool = { command: process.execPath, args: [PLAYWRIGHT_MCP, '--headless', '--isolated',
+        '--no-sandbox', '--executable-path', CHROMIUM, '--output-dir', workplace(t)] };
+    await survives(t, pool, null, async (person) => {
+        const url = 'data:text/html,<title>Noise</title><canvas width=1200 height=1000></canvas>';
+        await person.call('browser_navigate', { url });
+        // Noise cannot be compressed: the picture of it has megabytes.
+        await person.call('browser_evaluate', { function: `() => {
+            const context = document.querySelector('canvas').getContext('2d');
+            const picture = context.createImageData(1200, 1000);
+            for (let i = 0; i < picture.data.length; i++)
+                picture.data[i] = i % 4 === 3 ? 255 : Math.random() * 256;
+            context.putImageData(picture, 0, 0);
+        }` });
+        const { content } = await person.call('browser_take_screenshot',
+            { fullPage: true, type: 'png' });
+        const image = content.find(({ type }) => type === 'image');
+        t.diagnostic(`a picture of ${image.data.length} bytes`);
+        assert.ok(image.data.length > 3 << 20);
+        return sortedTools(person);
+    }, { processes: 100 });
 });
 
 test(`server-filesystem, ${MANY} clients on one server`, { timeout }, async (t) => {
