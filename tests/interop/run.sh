@@ -25,4 +25,5 @@ if ! cmp -s "$here/package-lock.json" installed-lock.json; then
     cp package-lock.json installed-lock.json || exit 99
 fi
 exec node --test --test-concurrency=1 --test-reporter=spec interop.test.mjs mcp.test.mjs \
-    mcp_servers.test.mjs eras.test.mjs tasks.test.mjs acp.test.mjs acp_versions.test.mjs </dev/null
+    mcp_servers.test.mjs eras.test.mjs tasks.test.mjs questions.test.mjs acp.test.mjs \
+    acp_versions.test.mjs </dev/null
