@@ -29,7 +29,8 @@ static struct client *newest_client(const struct stdio_bus *bus, const struct pe
 static void preempt(struct stdio_bus *bus, struct client *client)
 {
     static const struct message_id no_id;
-    static const char reason[] = "another origin has less than its share of the workers";
+    static const char reason[] =
+        "another user or address is due its share of the workers: try again later";
     struct endpoint *endpoint = &client->stream.endpoint;
 
     log_warn(bus->log, endpoint->context, "closing it: %s", reason);

@@ -14,7 +14,8 @@
 
 #define REPLAY_MS 60000 /* clients wait about as long for the answer to initialize */
 
-#define REPLACED "its process has exited and was replaced by one "
+#define EXITED "the process of this client has exited"
+#define REPLACED EXITED " and was replaced by one "
 #define NO_MEMORY REPLACED "that cannot be initialized: out of memory"
 
 static struct stdio_bus *bus_of(const struct worker *worker)
@@ -84,17 +85,17 @@ void replay_process_ended(struct worker *worker)
     if (bus_of(worker)->phase >= BUS_PHASE_DRAINING)
         return;
     if (peer_of(worker)->pool->mode.on_exit == EXIT_CLOSES)
-        close_clients(worker, "its process has exited");
+        close_clients(worker, EXITED ": connect again");
     else if (handshake != NULL && handshake->replays)
         close_clients(worker, REPLACED "that has exited too");
     else if (handshake != NULL && handshake->lost)
-        close_clients(worker, "its process has exited; its initialize was too long to be repeated");
+        close_clients(worker, EXITED "; its initialize was too long to be repeated");
 }
 
 void replay_worker_failed(struct worker *worker)
 {
     if (handshake_of_clients(worker) != NULL)
-        close_clients(worker, "its process has exited too often");
+        close_clients(worker, EXITED " too often");
 }
 
 void replay_expired(void *user_data)

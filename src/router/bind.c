@@ -57,9 +57,10 @@ static void wait_for_leave(struct decision *decision, struct group *pool)
     int64_t now_ms = decision->router->now_ms;
 
     if (client->hold_expired) {
-        decision_refuse(decision, JSONRPC_SERVER_ERROR,
-                        "every worker serves another client (busy_timeout_sec %u)",
-                        pool->mode.busy_timeout_sec);
+        decision_refuse(
+            decision, JSONRPC_SERVER_ERROR,
+            "every worker serves another client: too few instances (busy_timeout_sec %u)",
+            pool->mode.busy_timeout_sec);
         return;
     }
     if (client->hold_until_ms == 0)
@@ -98,7 +99,9 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
         return worker;
     }
     if (!supply.any_left) {
-        decision_refuse(decision, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
+        decision_refuse(
+            decision, JSONRPC_SERVER_ERROR,
+            "no worker left to serve this request: each has failed (see the daemon's log)");
         return NULL;
     }
     shares_claim(decision->router, eras_claimed(pool), decision->from);

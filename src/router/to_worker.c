@@ -114,7 +114,9 @@ static struct peer *take_turn(struct decision *decision, struct group *group)
     else if (may_come)
         decision_hold(decision, &decision->router->waiting_for_worker);
     else
-        decision_refuse(decision, JSONRPC_SERVER_ERROR, "no worker left to serve this request");
+        decision_refuse(
+            decision, JSONRPC_SERVER_ERROR,
+            "no worker left to serve this request: each has failed (see the daemon's log)");
     return NULL;
 }
 

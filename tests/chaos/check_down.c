@@ -14,7 +14,9 @@
     LIMIT_TEXT("too many pending requests", "max_pending_requests", LIMIT_PENDING)
 #define TOO_MANY_CONNECTIONS                                                                       \
     LIMIT_TEXT("too many connections", "max_connections", LIMIT_CONNECTIONS)
-#define BUSY LIMIT_TEXT("every worker serves another client", "busy_timeout_sec", LIMIT_BUSY_SEC)
+#define BUSY                                                                                       \
+    LIMIT_TEXT("every worker serves another client: too few instances", "busy_timeout_sec",        \
+               LIMIT_BUSY_SEC)
 
 static void resolve(struct client *client, struct entry *request)
 {

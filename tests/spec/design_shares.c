@@ -123,9 +123,9 @@ TEST(design_origin_gets_its_share_of_processes)
     client_ask(hogs[0], "2", NULL, "echo", NULL);
     struct client *honest = client_try_connect_from(daemon, HONEST);
     long pid = client_pid(honest, "1", NULL);
-    client_error(hogs[3], "null", -32000, "less than its share");
+    client_error(hogs[3], "null", -32000, "its share of the workers");
     client_expect_eof(hogs[3]);
-    daemon_wait_log(daemon, " WARN .*client=4.*less than its share");
+    daemon_wait_log(daemon, " WARN .*client=4.*its share of the workers");
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(client_pid(hogs[i], "3", NULL), pids[i]);
         ck_assert_int_ne(pid, pids[i]);
@@ -160,7 +160,7 @@ TEST(design_closing_clients_get_no_more_than_their_share_of_processes)
     client_pid(client_try_connect_from(daemon, HONEST), "1", NULL);
     for (int i = 0; i < 6; i++)
         ck_assert_int_eq(client_pid(others[i], "2", NULL), pids[i]);
-    ck_assert_uint_le(daemon_count_log(daemon, " WARN .*less than its share"), 2);
+    ck_assert_uint_le(daemon_count_log(daemon, " WARN .*its share of the workers"), 2);
 }
 
 /* A process that ends neither with its input nor by SIGTERM does not keep the place that another
@@ -183,7 +183,7 @@ TEST_ROWS(design_process_that_does_not_end_gives_way, 2)
     }
     client_pid(client_try_connect_from(daemon, HONEST), "1", NULL);
     if (row == 0)
-        client_error(others[3], "null", -32000, "less than its share");
+        client_error(others[3], "null", -32000, "its share of the workers");
     for (int i = 0; i < 3; i++)
         client_expect_quiet(others[i]);
 }
