@@ -3,6 +3,7 @@
 #include "router/greeting.h"
 
 #include "base/error.h"
+#include "router/handshake.h"
 
 /* The first version whose agents take one initialize. */
 #define STRICT_VERSION 2
@@ -58,6 +59,13 @@ int greeting_note(struct decision *decision, const struct request *request)
         return STDIO_BUS_OK;
     }
     return kept_message_copy(&worker->greeting, answer);
+}
+
+int greeting_answered(struct decision *decision, const struct request *request)
+{
+    if (request->extras->kind == EXTRAS_INITIALIZES)
+        return handshake_note_answer(decision->from->handshake, decision->message);
+    return greeting_note(decision, request);
 }
 
 void greeting_forget(struct peer *worker)

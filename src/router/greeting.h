@@ -14,6 +14,9 @@ bool greeting_decide(struct decision *decision, struct peer *worker);
 /* The answer to an initialize, even if its client is gone. STDIO_BUS_ERR when memory is out. */
 int greeting_note(struct decision *decision, const struct request *request);
 
+/* The same for a client that is there; of MCP its own handshake has been answered. */
+int greeting_answered(struct decision *decision, const struct request *request);
+
 /* The process has ended. */
 void greeting_forget(struct peer *worker);
 

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/greeting.h"
-#include "router/handshake.h"
 #include "router/one_handshake.h"
 #include "router/record.h"
 #include "router/rewrite.h"
@@ -112,14 +111,6 @@ static void note_turn(struct decision *decision, const struct request *request)
         session->goes_on = true;
 }
 
-/* False: memory is out. */
-static bool note_initialize(struct decision *decision, const struct request *request)
-{
-    if (request->extras->kind == EXTRAS_INITIALIZES)
-        return handshake_note_answer(decision->from->handshake, decision->message) == STDIO_BUS_OK;
-    return greeting_note(decision, request) == STDIO_BUS_OK;
-}
-
 /* What the answer to a request with extras says beyond its id. False: it is not for the asker, or
  * memory is out.
  * As a part of its caller it would cost every answer the protection of its stack. */
@@ -138,7 +129,7 @@ __attribute__((noinline)) static bool answer_extras(struct decision *decision,
         note_turn(decision, request);
     else if (extras->kind == EXTRAS_SUBSCRIBES)
         rewrite_edit_subscription(decision, request);
-    else if (!note_initialize(decision, request))
+    else if (greeting_answered(decision, request) != STDIO_BUS_OK)
         return false;
     if (extras->kind == EXTRAS_SETS_LEVEL || extras->kind == EXTRAS_WATCHES)
         return shared_settings_answered(decision, request);
