@@ -17,7 +17,10 @@
 #include "cli/help.h"
 #include "cli/import.h"
 #include "cli/options.h"
+#include "cli/parse.h"
 #include "framing/opening.h"
+#include "share/list.h"
+#include "share/share.h"
 
 #define LONG_BUFFER 131072 /* bytes; one that the C library gives back to the system at once */
 #define VERSION_LINE PACKAGE_NAME " " PACKAGE_VERSION "\n"
@@ -132,6 +135,7 @@ static int serve(const struct options *options, const struct config *config, str
         .framing = options->framing != NULL ? options->framing : config->client_framing,
         .token = has_token ? &token : NULL,
         .open = config->open,
+        .idle_exit_sec = options->idle_exit_sec > 0 ? (unsigned)options->idle_exit_sec : 0,
         .handle_signals = true,
     };
     enum bus_outcome outcome = BUS_SYSTEM_ERROR;
@@ -180,6 +184,22 @@ static int run_import(const char *path)
         status = print((const char *const[]){import.config, NULL});
     import_free(&import);
     return status;
+}
+
+static int run_share(const struct options *options)
+{
+    const struct share_options share = {
+        .line = options->line,
+        .name = options->share_name,
+        .variables = options->share_variables,
+        .any_directory = options->any_cwd,
+        .idle_exit_sec = options->idle_exit_sec >= 0 ? (unsigned)options->idle_exit_sec
+                                                     : SHARE_IDLE_EXIT_SEC,
+        .framing = options->framing,
+        .log_level = options->log_level,
+    };
+
+    return share_run(&share);
 }
 
 /* The users of a Unix socket are chosen by keys that mean nothing elsewhere. A rule about who may
@@ -304,6 +324,10 @@ int main(int argc, char *argv[])
     if (options.action == ACTION_IMPORT)
         return run_import(options.import_path);
     release_long_buffers();
+    if (options.action == ACTION_LIST)
+        return list_run();
+    if (options.action == ACTION_SHARE)
+        return run_share(&options);
     status = start_log(&log, &options);
     if (status != EXIT_DONE)
         return status;

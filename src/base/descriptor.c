@@ -7,8 +7,13 @@
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef HAVE_CLOSE_RANGE
+#include <sys/syscall.h>
+#endif
 
 #include "base/error.h"
+
+#define DESCRIPTORS_MAX 65536
 
 void descriptor_close(int fd)
 {
@@ -16,6 +21,21 @@ void descriptor_close(int fd)
 
     (void)close(fd);
     errno = saved;
+}
+
+void descriptor_close_from(int first)
+{
+    long max;
+
+#ifdef HAVE_CLOSE_RANGE
+    if (syscall(SYS_close_range, first, ~0U, 0U) == 0)
+        return;
+#endif
+    max = sysconf(_SC_OPEN_MAX);
+    if (max < 0 || max > DESCRIPTORS_MAX)
+        max = DESCRIPTORS_MAX;
+    for (int fd = first; fd < (int)max; fd++)
+        (void)close(fd);
 }
 
 void descriptor_close_pipe(int ends[2])

@@ -103,6 +103,16 @@ static void drain_expired(void *user_data)
     }
 }
 
+static void idle_expired(void *user_data)
+{
+    struct stdio_bus *bus = user_data;
+
+    if (bus->client_count > 0)
+        return; /* its end starts the time anew */
+    log_info(bus->log, "", "there was no client for %u seconds", bus->options.idle_exit_sec);
+    bus_note_stop(bus, BUS_DONE);
+}
+
 void bus_stop(struct stdio_bus *bus)
 {
     if (bus->phase < BUS_PHASE_DRAINING)
@@ -160,6 +170,7 @@ static void report_left_out(void *user_data)
 static void serve(struct stdio_bus *bus)
 {
     bus->phase = BUS_PHASE_SERVING;
+    bus_start_idle(bus);
     workers_serve(bus);
     bus->router.demand = true;
     if (bus->options.mode == BUS_LISTEN_STDIO && clients_add_stdio(bus) != STDIO_BUS_OK)
@@ -252,6 +263,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     slow_origins_init(bus);
     timer_init(&bus->requests, cancel_expired, bus);
     timer_init(&bus->drain, drain_expired, bus);
+    timer_init(&bus->idle, idle_expired, bus);
     timer_init(&bus->log_due, report_left_out, bus);
     bus->has_nofile = getrlimit(RLIMIT_NOFILE, &bus->nofile) == 0;
     router_init(&bus->router, &options->config->limits, &key);

@@ -110,6 +110,8 @@ void clients_remove(struct client *client, const char *reason)
         bus->client_count--;
     cancel_requests_of(bus, &client->stream.endpoint.peer);
     retire_processes_of(&client->stream.endpoint.peer);
+    if (bus->client_count == 0)
+        bus_start_idle(bus);
     bus->router.demand = true;
     bus_read_clock(bus);
     departure_client(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
@@ -279,7 +281,8 @@ static void client_ended(struct connection *connection, size_t cut)
     if (client->on_stdio && bus->phase == BUS_PHASE_SERVING) {
         log_info(bus->log, "", "end of input: finishing what is in flight");
         bus->phase = BUS_PHASE_ENDING;
-        bus_start_drain(bus);
+        if (bus->options.dialer == NULL) /* the daemon that was dialled bounds it */
+            bus_start_drain(bus);
     }
     bound_half_close(client);
     end_if_answered(client);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "bus/admission.h"
 #include "bus/clients.h"
 #include "bus/deliver.h"
@@ -18,6 +19,8 @@
 #define WRONG_TOKEN "the token is wrong"
 #define POOLS_TEXT_MAX 256
 #define LATE_TOKEN "no token came within 10 seconds"
+#define NO_GREETING "this socket is for stdio_bus --share"
+#define LATE_GREETING "no first line came within 10 seconds"
 
 static struct client *client_of(struct connection *connection)
 {
@@ -66,7 +69,12 @@ static bool open_pool(struct client *client, struct slice id, char problem[POOLS
     return true;
 }
 
-/* --- the token --- */
+/* --- the line that is asked for: the token, or that of a greeter --- */
+
+static const char *without_line(const struct client *client)
+{
+    return client->on_tcp ? NO_TOKEN : NO_GREETING;
+}
 
 /* From now on the client's input is in its framing, and so is what it is sent. */
 static void let_in(struct client *client)
@@ -86,11 +94,46 @@ static void turn_away(struct client *client, int code, const char *problem)
 
 static void time_over(void *user_data)
 {
-    turn_away(user_data, JSONRPC_SERVER_ERROR, LATE_TOKEN);
+    struct client *client = user_data;
+
+    turn_away(client, JSONRPC_SERVER_ERROR, client->on_tcp ? LATE_TOKEN : LATE_GREETING);
 }
 
 /* A client that is held gets the line again when its turn comes. */
-static void read_line(struct endpoint *from, const struct message *message)
+static void enter(struct client *client, struct slice reply)
+{
+    struct endpoint *endpoint = &client->stream.endpoint;
+
+    if (!endpoint->peer.admitted) {
+        clients_leave_gate(client);
+        admit(client);
+    }
+    if (peer_held(&endpoint->peer))
+        return;
+    if (reply.len > 0 && deliver_line(endpoint, reply) != STDIO_BUS_OK)
+        log_error(bus_of(client)->log, endpoint->context, "out of memory: a reply was lost");
+    let_in(client);
+}
+
+static void read_greeting(struct endpoint *from, const struct message *message)
+{
+    struct client *client = client_of_endpoint(from);
+    const struct stdio_bus *bus = bus_of(client);
+    const struct greeter *greeter = bus->options.greeter;
+    bool admits = false;
+    struct slice reply = greeter->greet(greeter->user_data, bus, message->bytes, &admits);
+
+    if (admits) {
+        enter(client, reply);
+        return;
+    }
+    clients_leave_gate(client);
+    if (reply.len > 0 && deliver_line(from, reply) != STDIO_BUS_OK)
+        log_error(bus->log, from->context, "out of memory: a reply was lost");
+    from->ops->close(from);
+}
+
+static void read_token(struct endpoint *from, const struct message *message)
 {
     struct client *client = client_of_endpoint(from);
     struct opening opening;
@@ -106,20 +149,25 @@ static void read_line(struct endpoint *from, const struct message *message)
         turn_away(client, JSONRPC_INVALID_PARAMS, text);
         return;
     }
-    if (!from->peer.admitted) {
-        clients_leave_gate(client);
-        admit(client);
-    }
-    if (!peer_held(&from->peer))
-        let_in(client);
+    enter(client, slice_of(NULL, 0));
+}
+
+static void read_line(struct endpoint *from, const struct message *message)
+{
+    if (client_of_endpoint(from)->on_tcp)
+        read_token(from, message);
+    else
+        read_greeting(from, message);
 }
 
 static void read_other(struct stream *stream, const struct message *message,
                        enum message_problem problem)
 {
+    struct client *client = client_of(&stream->connection);
+
     (void)message;
     (void)problem;
-    turn_away(client_of(&stream->connection), JSONRPC_SERVER_ERROR, NO_TOKEN);
+    turn_away(client, JSONRPC_SERVER_ERROR, without_line(client));
 }
 
 static void malformed(struct connection *connection, enum frame_fault fault, const char *problem)
@@ -129,13 +177,15 @@ static void malformed(struct connection *connection, enum frame_fault fault, con
     if (fault == FRAME_FAULT_FOREIGN)
         clients_handler.connection.malformed(connection, fault, problem);
     else
-        turn_away(client, JSONRPC_SERVER_ERROR, NO_TOKEN);
+        turn_away(client, JSONRPC_SERVER_ERROR, without_line(client));
 }
 
 static void ended(struct connection *connection, size_t cut)
 {
+    struct client *client = client_of(connection);
+
     (void)cut;
-    turn_away(client_of(connection), JSONRPC_SERVER_ERROR, NO_TOKEN);
+    turn_away(client, JSONRPC_SERVER_ERROR, without_line(client));
 }
 
 static const struct stream_handler gate_handler = {
@@ -197,7 +247,7 @@ static const struct stream_handler first_handler = {
 
 /* --- a connection --- */
 
-/* A connection that shows no token must not keep others out. */
+/* A connection that does not send its line must not keep others out. */
 static void make_room(struct stdio_bus *bus)
 {
     if (list_empty(&bus->gated) ||
@@ -205,10 +255,10 @@ static void make_room(struct stdio_bus *bus)
          bus->client_count < bus->options.config->limits.max_connections))
         return;
     clients_remove(list_entry(bus->gated.head.next, struct client, gated),
-                   "it has shown no token, and another connection takes its place");
+                   "it has sent no first line, and another connection takes its place");
 }
 
-static void wait_for_token(struct client *client)
+static void wait_for_line(struct client *client)
 {
     struct stdio_bus *bus = bus_of(client);
 
@@ -234,6 +284,16 @@ static void refuse(struct client *client, const char *reason)
     client->stream.endpoint.ops->close(&client->stream.endpoint);
 }
 
+/* How long the line that is asked for may be; 0: none is. */
+static size_t line_asked(const struct bus_listener *listener)
+{
+    const struct bus_options *options = &listener->bus->options;
+
+    if (listener->is_tcp)
+        return options->token != NULL ? OPENING_MAX : 0;
+    return options->greeter != NULL ? options->greeter->line_max : 0;
+}
+
 void gate_accepted(void *user_data, int fd, const struct origin *origin)
 {
     struct bus_listener *listener = user_data;
@@ -247,16 +307,17 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
                                      .may_open = true};
     struct client *client = NULL;
     char text[ADMISSION_TEXT_MAX];
-    bool refused, asked;
+    size_t asked;
+    bool refused;
 
     make_room(bus);
     refused = admission_refuses(listener, origin, text, sizeof text);
-    asked = !refused && listener->is_tcp && bus->options.token != NULL;
-    if (asked) {
+    asked = refused ? 0 : line_asked(listener);
+    if (asked > 0) {
         options.handler = &gate_handler;
         options.framing = NULL;
         options.splits_arrays = false;
-        options.max_body = OPENING_MAX;
+        options.max_body = asked;
     }
     if (refused)
         log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s",
@@ -269,8 +330,8 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
         close(fd);
     else if (refused)
         refuse(client, text);
-    else if (asked)
-        wait_for_token(client);
+    else if (asked > 0)
+        wait_for_line(client);
     else
         serve(client);
 }

@@ -9,6 +9,19 @@
 #include "config/config.h"
 #include "config/token.h"
 #include "framing/framing.h"
+#include "process/process.h"
+
+struct stdio_bus;
+
+/* Reads the first line of each connection to the Unix socket, before it is a client. */
+struct greeter {
+    /* Returns the reply, a line that lives until the next call. Without *admits the connection is
+     * closed after it. */
+    struct slice (*greet)(void *user_data, const struct stdio_bus *bus, struct slice line,
+                          bool *admits);
+    void *user_data;
+    size_t line_max; /* bytes, the newline included */
+};
 
 enum bus_listen_mode { BUS_LISTEN_STDIO, BUS_LISTEN_UNIX, BUS_LISTEN_TCP }; /* spec 4.1.1 */
 
@@ -21,6 +34,9 @@ struct bus_options {
     uint16_t tcp_port;             /* 0: the system picks one */
     const struct framing *framing; /* of the clients; NULL: NDJSON */
     const struct token *token;     /* of the TCP clients, NULL: none; borrowed until bus_destroy */
+    const struct dialer *dialer;   /* of every worker, NULL: programs; borrowed until bus_destroy */
+    const struct greeter *greeter; /* of the Unix clients, NULL: none; borrowed until bus_destroy */
+    unsigned idle_exit_sec;        /* stops so long after its last client; 0: never */
     bool open;                     /* without a token, TCP clients of other machines are served */
     bool handle_signals; /* SIGTERM, SIGINT and SIGHUP stop the bus, SIGUSR1 reopens the log,
                             * SIGCHLD is waited for; for one bus per process. Without it the exit

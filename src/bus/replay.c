@@ -51,6 +51,8 @@ static void close_client(struct worker *worker, struct peer *client, const char 
 {
     struct stdio_bus *bus = bus_of(worker);
 
+    if (worker->program.dialer != NULL && bus->reason == BUS_RUNNING)
+        bus->reason = BUS_NO_WORKER_LEFT; /* the only client there will be */
     log_repeated(bus->log, LOG_LEVEL_INFO, endpoint_of_peer(client)->context, LOG_NO_SOURCE,
                  "closing it: %s", reason);
     client->closing = reason;
@@ -86,7 +88,7 @@ void replay_process_ended(struct worker *worker)
         return;
     if (peer_of(worker)->pool->mode.on_exit == EXIT_CLOSES)
         close_clients(worker, EXITED ": connect again");
-    else if (handshake != NULL && handshake->replays)
+    else if (handshake != NULL && handshake->replays && worker->program.dialer == NULL)
         close_clients(worker, REPLACED "that has exited too");
     else if (handshake != NULL && handshake->lost)
         close_clients(worker, EXITED "; its initialize was too long to be repeated");

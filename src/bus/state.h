@@ -71,6 +71,7 @@ struct stdio_bus {
     struct timer requests; /* at the first deadline of a request: */
     int64_t requests_due_ms;
     struct timer drain;
+    struct timer idle;    /* at its time the bus stops unless it has a client */
     struct timer log_due; /* of a summary in the log */
     enum bus_phase phase;
     bool killed;             /* the drain is over: the workers that were left got SIGKILL */
@@ -107,6 +108,14 @@ static inline void bus_watch_slow_clients(struct stdio_bus *bus, int64_t delay_m
     if (!timer_started(check) ||
         check->deadline_ms > stdio_bus_event_loop_now_ms(bus->loop) + delay_ms)
         stdio_bus_event_loop_start_timer(bus->loop, check, delay_ms);
+}
+
+/* Starts the time without a client after which the bus stops. */
+static inline void bus_start_idle(struct stdio_bus *bus)
+{
+    if (bus->options.idle_exit_sec > 0)
+        stdio_bus_event_loop_start_timer(bus->loop, &bus->idle,
+                                         (int64_t)bus->options.idle_exit_sec * 1000);
 }
 
 /* Starts the time of drain_timeout_sec. */

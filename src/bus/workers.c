@@ -35,6 +35,19 @@ static struct worker *worker_of(struct connection *connection)
     return list_entry(connection, struct worker, stream.connection);
 }
 
+/* The connection is all that there is of a process that was dialled. One that has sent something
+ * does not count as a failure. */
+static void report_end(struct worker *worker, enum worker_event event)
+{
+    bool dialled = worker->program.dialer != NULL;
+
+    if (dialled && worker->stream.connection.frames_in > 0)
+        restart_forget(&worker->restart);
+    worker_handle(worker, event);
+    if (dialled)
+        worker_handle(worker, WORKER_EXITED);
+}
+
 /* Spec 5.3. */
 static void on_malformed(struct connection *connection, enum frame_fault fault, const char *problem)
 {
@@ -43,7 +56,7 @@ static void on_malformed(struct connection *connection, enum frame_fault fault, 
     (void)fault;
     log_error(bus_of(worker)->log, context(worker), "malformed output: %s; terminating it",
               problem);
-    worker_handle(worker, WORKER_MISBEHAVED);
+    report_end(worker, WORKER_MISBEHAVED);
 }
 
 /* ADR-010: the worker goes on. If the frame was an answer, it is lost. */
@@ -106,7 +119,7 @@ static void on_ended(struct connection *connection, size_t cut)
     if (cut > 0)
         log_warn(bus_of(worker)->log, context(worker),
                  "its output ended in the middle of a message; %zu bytes were dropped", cut);
-    worker_handle(worker, WORKER_OUTPUT_ENDED);
+    report_end(worker, WORKER_OUTPUT_ENDED);
 }
 
 static void on_connection_failed(struct connection *connection, enum connection_failure failure,
@@ -131,7 +144,7 @@ static void on_connection_failed(struct connection *connection, enum connection_
               "did not read for backpressure_timeout_sec; %zu bytes for it were dropped; "
               "terminating it",
               connection->output.bytes);
-    worker_handle(worker, WORKER_MISBEHAVED);
+    report_end(worker, WORKER_MISBEHAVED);
 }
 
 #define WORKER_HANDLER(message_fn)                                                                 \
@@ -316,6 +329,8 @@ static int create_pool(struct stdio_bus *bus, const struct pool_config *config)
 
         if (worker == NULL)
             return STDIO_BUS_ERR;
+        worker->program.dialer = bus->options.dialer;
+        worker->options.same_socket = bus->options.dialer != NULL;
         timer_init(&worker->stream.endpoint.hold_timer, deliver_hold_expired,
                    &worker->stream.endpoint);
         timer_init(&worker->replay, replay_expired, worker);

@@ -5,7 +5,8 @@
 #include <stddef.h>
 
 static const char usage[] =
-    "usage: stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] -- COMMAND ARG...\n"
+    "usage: stdio_bus --share[=NAME] -- COMMAND ARG...\n"
+    "       stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] -- COMMAND ARG...\n"
     "       stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] --config PATH\n"
     "       stdio_bus --connect PATH|HOST:PORT\n"
     "\n";
@@ -13,6 +14,17 @@ static const char usage[] =
 static const char purpose[] =
     "Starts pools of programs that talk JSON over stdin and stdout, keeps them\n"
     "running, and routes messages between them and many clients.\n"
+    "\n";
+
+static const char shared[] =
+    "a server that all of this user's programs share; to be written in their\n"
+    "configurations in place of the server:\n"
+    "  --share[=NAME]     join the daemon of this command, directory and\n"
+    "                     environment, or start it; a NAME keeps others out\n"
+    "  --any-cwd          the directory does not count; the server runs in HOME\n"
+    "  --env NAME,...     only these variables count, and few others are passed\n"
+    "  --idle-exit SECS   end so long after the last client; default 300, 0: never\n"
+    "  --list             show what is shared\n"
     "\n";
 
 static const char one_pool[] =
@@ -91,9 +103,9 @@ static const char status[] =
 
 const char *const *help_sections(void)
 {
-    static const char *const sections[] = {usage,   purpose, one_pool, configuration, mode,
-                                           framing, client,  logging,  other,         example,
-                                           same,    status,  NULL};
+    static const char *const sections[] = {usage,   purpose, shared, one_pool, configuration,
+                                           mode,    framing, client, logging,  other,
+                                           example, same,    status, NULL};
 
     return sections;
 }

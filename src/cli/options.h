@@ -1,4 +1,4 @@
-/* The command line of stdio_bus(1). */
+/* What the command line of stdio_bus(1) asks for. */
 #ifndef STDIO_BUS_CLI_OPTIONS_H
 #define STDIO_BUS_CLI_OPTIONS_H
 
@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "base/exit_status.h"
 #include "base/log.h"
 #include "bus/options.h"
 #include "config/command_line.h"
@@ -18,6 +19,8 @@
 enum options_action {
     ACTION_RUN,
     ACTION_CHECK_CONFIG,
+    ACTION_SHARE,   /* the command of the line, in a daemon that all clients of this user share */
+    ACTION_LIST,    /* such daemons */
     ACTION_CONNECT, /* to the socket named by mode (unix or tcp), path, host and port */
     ACTION_IMPORT,
     ACTION_HELP,
@@ -44,22 +47,10 @@ struct options {
     const char *log_file; /* points into argv, or NULL: stderr, or as the environment says */
     enum log_level log_level;
     bool has_log_level;
+    const char *share_name;      /* points into argv; NULL: none */
+    const char *share_variables; /* the same: those that count; NULL: as usual */
+    bool any_cwd;                /* the working directory does not count */
+    long idle_exit_sec;          /* 0: the daemon stays without clients, too; -1: as usual */
 };
-
-/* Exit statuses, those of sysexits.h where it has one; connect.h has more. */
-enum {
-    EXIT_DONE = 0,
-    EXIT_USAGE_ERROR = 64,
-    EXIT_DATA_ERROR = 65, /* stdio mode: the client sent malformed input */
-    EXIT_NO_WORKER_LEFT = 69,
-    EXIT_OS_ERROR = 71,
-    EXIT_CONFIG_ERROR = 78
-};
-
-/* Reads the command line: "--name value" and "--name=value", no abbreviations, up to "--" and a
- * command. argv ends with a NULL. An option given twice, or two modes, is an error.
- * STDIO_BUS_EINVAL with a line of explanation in `problem`. */
-int options_parse(struct options *options, int argc, char *const argv[], char *problem,
-                  size_t problem_size);
 
 #endif

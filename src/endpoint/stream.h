@@ -38,6 +38,7 @@ struct stream_options {
     size_t max_body;               /* the longest until stream_hand_over; 0: as in the limits, */
     size_t max_long;               /* and up to this, beyond which they are cut; 0: none */
     int fd_in, fd_out;
+    bool same_socket;     /* the descriptors are two of one socket */
     bool borrowed;        /* the descriptors stay the caller's */
     bool skips_bad_lines; /* lines that are no message are logged instead of reported */
     bool splits_arrays;   /* a line may be an array of messages */

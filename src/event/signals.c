@@ -178,3 +178,11 @@ int signals_reset_in_child(void)
     (void)sigemptyset(&none);
     return sigprocmask(SIG_SETMASK, &none, NULL) == 0 ? STDIO_BUS_OK : STDIO_BUS_ERR;
 }
+
+int signals_forget(void)
+{
+    if (pipe_write_fd >= 0)
+        descriptor_close((int)pipe_write_fd);
+    pipe_write_fd = -1;
+    return signals_reset_in_child();
+}

@@ -43,6 +43,10 @@ int signals_block_all(sigset_t *saved);
 /* Puts the saved mask back. */
 void signals_restore(const sigset_t *saved);
 
+/* In a forked child that goes on without exec: as if signals_open had not been called, with default
+ * dispositions and an empty mask. To be called with all signals blocked. Errors as below. */
+int signals_forget(void);
+
 /* In a forked child, before exec: sets the default disposition of every signal, then an empty mask.
  * To be called with all signals blocked, or a handler of the parent's may still run. STDIO_BUS_ERR
  * with errno set; then the mask is as it was. Async-signal-safe. */

@@ -35,7 +35,8 @@ int child_start(struct child *child, const struct program *program,
         return STDIO_BUS_OK;
     }
     error = errno;
-    process_destroy(process->pid);
+    if (process->pid > 0)
+        process_destroy(process->pid);
     close(process->fd_exec);
     close(process->fd_from);
     close(process->fd_to);

@@ -155,12 +155,35 @@ static pid_t fork_child(const struct child_setup *setup)
     return pid;
 }
 
+/* The pipe for the result of exec is at its end: the peer runs. */
+static int dial(struct process *process, const struct dialer *dialer)
+{
+    int ends[2] = {-1, -1}, fd = dialer->dial(dialer->user_data);
+
+    if (fd < 0)
+        return STDIO_BUS_ERR;
+    process->fd_to = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (process->fd_to < 0 || descriptor_open_pipe(ends, O_NONBLOCK) != STDIO_BUS_OK) {
+        if (process->fd_to >= 0)
+            descriptor_close(process->fd_to);
+        descriptor_close(fd);
+        return STDIO_BUS_ERR;
+    }
+    close(ends[WRITE_END]);
+    process->pid = 0;
+    process->fd_from = fd;
+    process->fd_exec = ends[READ_END];
+    return STDIO_BUS_OK;
+}
+
 int process_spawn(struct process *process, const struct program *program)
 {
     struct child_setup setup = {
         .program = program, .parent = getpid(), .pipes = {{-1, -1}, {-1, -1}, {-1, -1}}};
     int(*pipes)[2] = setup.pipes;
 
+    if (program->dialer != NULL)
+        return dial(process, program->dialer);
     if (open_pipe(pipes[IN]) != STDIO_BUS_OK || open_pipe(pipes[OUT]) != STDIO_BUS_OK ||
         open_pipe(pipes[EXEC]) != STDIO_BUS_OK ||
         fcntl(pipes[EXEC][READ_END], F_SETFL, O_NONBLOCK) < 0)

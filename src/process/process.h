@@ -8,10 +8,16 @@
 #include <sys/types.h>
 
 struct process {
-    pid_t pid;
+    pid_t pid;   /* 0: it was dialled */
     int fd_to;   /* write end of its stdin */
     int fd_from; /* read end of its stdout */
     int fd_exec; /* for process_exec_result: EOF when the program runs, or the errno of exec */
+};
+
+/* Where no program is started: the process is the peer of a connection. */
+struct dialer {
+    int (*dial)(void *user_data); /* a connected socket, the caller's; -1 with errno set */
+    void *user_data;
 };
 
 struct program {
@@ -21,13 +27,15 @@ struct program {
     const struct rlimit *nofile; /* the descriptor limit; NULL: the daemon's */
     bool no_new_privs;           /* no program that it runs gains rights (Linux) */
     bool no_core;                /* it leaves no core file */
+    const struct dialer *dialer; /* instead of all this; NULL: none */
 };
 
 /* Starts a program in a process group of its own, with pipes at 0 and 1, the daemon's stderr, no
  * other descriptor, default signal dispositions and an empty mask; on Linux the program dies with
  * the daemon. A command without a slash is looked up in the PATH that the program gets, a relative
  * one in its working directory. The descriptors belong to the caller and are close-on-exec.
- * STDIO_BUS_ERR with errno set; then nothing is left. */
+ * STDIO_BUS_ERR with errno set; then nothing is left. With a dialer, the descriptors are two of one
+ * socket, and the result of exec is a success. */
 int process_spawn(struct process *process, const struct program *program);
 
 /* The result of exec. STDIO_BUS_OK: the program runs. STDIO_BUS_ERR: exec or the change to the

@@ -119,6 +119,7 @@ int connection_open(struct connection *connection, struct transport *transport,
         .fd_out = options->fd_out,
         .max_long = options->max_long,
         .skips_bad_lines = options->skips_bad_lines,
+        .same_socket = options->same_socket,
         .of_worker = options->of_worker,
         .output.account = &transport->shares[!options->of_worker].queued,
     };

@@ -14,7 +14,8 @@ struct connection_options {
     size_t max_body;     /* the longest frame until connection_hand_over; 0: as in the limits, */
     size_t max_long;     /* and longer ones up to this, beyond which they are cut; 0: none */
     int fd_in, fd_out;
-    bool borrowed; /* the descriptors stay the caller's */
+    bool borrowed;    /* the descriptors stay the caller's */
+    bool same_socket; /* they are two of one socket */
     bool skips_bad_lines;
     bool wary; /* of an unknown peer: whatever is wrong before its first whole frame is malformed,
                 * and so is what only HTTP has, at any time */

@@ -316,6 +316,8 @@ void connection_close_output(struct connection *connection)
     if (connection->output_state == OUTPUT_CLOSED)
         return;
     ASSERT(!connection_is_open(connection) || connection->fd_in != connection->fd_out);
+    if (connection->same_socket && connection_is_open(connection)) /* fd_in keeps it open */
+        (void)shutdown(connection->fd_out, SHUT_WR);
     connection->output_state = OUTPUT_CLOSED;
     connection_release_fd(connection, connection->fd_out, connection->flags_out);
     connection->fd_out = -1;

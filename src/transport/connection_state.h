@@ -121,6 +121,7 @@ struct connection {
     size_t expected;         /* length of a recent frame that was longer than a read; 0: none */
     size_t at_hand;          /* length of the frame that the owner has, or gets again after a pause:
                            * the first bytes of the input; 0: none */
+    bool same_socket;        /* the descriptors are two of one socket */
     bool of_worker;          /* the peer is a worker, otherwise a client */
     size_t reserved;         /* bytes for the message that is read; 0: none */
     size_t awaited;          /* it waits for so many; 0: it does not wait */

@@ -3,6 +3,7 @@
 #include "build_config.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -164,6 +165,7 @@ PLAIN(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t len), (fd,
 PLAIN(int, dup2, -1, (int from, int to), (from, to))
 PLAIN(int, epoll_create1, -1, (int flags), (flags))
 PLAIN(int, execvp, -1, (const char *file, char *const *argv), (file, argv))
+PLAIN(int, fchdir, -1, (int fd), (fd))
 PLAIN(int, fchmodat, -1, (int at, const char *path, mode_t mode, int flags),
       (at, path, mode, flags))
 PLAIN(int, fflush, -1, (FILE * file), (file))
@@ -173,6 +175,8 @@ PLAIN(int, fstat, -1, (int fd, struct stat *to), (fd, to))
 PLAIN(int, getentropy, -1, (void *to, size_t len), (to, len))
 PLAIN(struct group *, getgrnam, NULL, (const char *name), (name))
 PLAIN(struct passwd *, getpwnam, NULL, (const char *name), (name))
+PLAIN(char *, getcwd, NULL, (char *to, size_t size), (to, size))
+PLAIN(struct passwd *, getpwuid, NULL, (uid_t uid), (uid))
 PLAIN(int, getrlimit, -1, (unsigned what, struct rlimit *to), (what, to))
 PLAIN(int, getsockname, -1, (int fd, struct sockaddr *to, socklen_t *len), (fd, to, len))
 PLAIN(int, getsockopt, -1, (int fd, int level, int name, void *value, socklen_t *len),
@@ -184,6 +188,10 @@ PLAIN(int, isatty, 0, (int fd), (fd))
 PLAIN(int, kill, -1, (pid_t pid, int signo), (pid, signo))
 PLAIN(int, lchown, -1, (const char *path, uid_t user, gid_t group), (path, user, group))
 PLAIN(int, lstat, -1, (const char *path, struct stat *to), (path, to))
+PLAIN(int, mkdir, -1, (const char *path, mode_t mode), (path, mode))
+PLAIN(DIR *, opendir, NULL, (const char *path), (path))
+PLAIN(struct dirent *, readdir, NULL, (DIR * directory), (directory))
+PLAIN(ssize_t, recv, -1, (int fd, void *to, size_t len, int flags), (fd, to, len, flags))
 PLAIN(int, pipe2, -1, (int *fds, int flags), (fds, flags))
 PLAIN(int, setpgid, -1, (pid_t pid, pid_t group), (pid, group))
 PLAIN(int, setrlimit, -1, (unsigned what, const struct rlimit *to), (what, to))

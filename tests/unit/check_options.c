@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "cli/options.h"
+#include "cli/parse.h"
 
 #include <check.h>
 #include <stdio.h>

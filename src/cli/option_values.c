@@ -1,0 +1,288 @@
+#include "build_config.h"
+
+#include "cli/option_values.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "config/pool_mode.h"
+#include "config/variable.h"
+#include "share/share.h"
+
+#define IDLE_EXIT_MAX 31536000 /* a year */
+#define INSTANCES_MAX 1024     /* as in a configuration */
+#define POOL_NAME_MAX 256      /* bytes; likewise */
+#define WAIT_MAX_SEC 86400
+
+bool parser_fail(struct parser *parser, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(parser->problem, parser->problem_size, format, args);
+    va_end(args);
+    return false;
+}
+
+/* Reads digits to the end of the text, with a value of at most `max`. */
+static bool read_number(const char *text, long max, long *number)
+{
+    const char *at = text;
+
+    for (*number = 0; *at >= '0' && *at <= '9' && *number <= (max - (*at - '0')) / 10; at++)
+        *number = *number * 10 + (*at - '0');
+    return at > text && *at == '\0';
+}
+
+/* --- the effect of each option --- */
+
+static bool check_path(struct parser *parser, const char *option, const char *path)
+{
+    return *path != '\0' || parser_fail(parser, "--%s: the path must not be empty", option);
+}
+
+static bool apply_config(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->config_path = value;
+    return check_path(parser, option, value);
+}
+
+static bool apply_import(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->import_path = value;
+    return check_path(parser, option, value);
+}
+
+static bool apply_config_fd(struct parser *parser, const char *option, const char *value)
+{
+    long fd;
+
+    if (!read_number(value, INT_MAX, &fd))
+        return parser_fail(parser, "--%s: must be the number of an open descriptor", option);
+    parser->options->config_fd = (int)fd;
+    return true;
+}
+
+static bool set_unix(struct parser *parser, const char *option, const char *path, size_t len)
+{
+    parser->options->mode = BUS_LISTEN_UNIX;
+    parser->options->unix_path = path;
+    if (len > UNIX_PATH_MAX)
+        return parser_fail(parser, "--%s: the path is %zu bytes long, a socket's may have %zu",
+                           option, len, (size_t)UNIX_PATH_MAX);
+    return len > 0 || parser_fail(parser, "--%s: the path must not be empty", option);
+}
+
+static bool apply_unix(struct parser *parser, const char *option, const char *value)
+{
+    return set_unix(parser, option, value, strlen(value));
+}
+
+/* Copies the part before the port, without its brackets. */
+static bool set_host(struct parser *parser, const char *option, const char *host, size_t len)
+{
+    struct options *options = parser->options;
+
+    if (len > 0 && host[0] == '[') {
+        if (len < 3 || host[len - 1] != ']')
+            return parser_fail(parser, "--%s: expected an address between [ and ]", option);
+        host++;
+        len -= 2;
+    } else if (memchr(host, ':', len) != NULL) {
+        return parser_fail(parser, "--%s: an IPv6 address needs brackets, as in [::1]:8080",
+                           option);
+    }
+    if (len >= sizeof options->tcp_host)
+        return parser_fail(parser, "--%s: the host is %zu bytes long, it may have %zu", option, len,
+                           sizeof options->tcp_host - 1);
+    memcpy(options->tcp_host, host, len);
+    options->tcp_host[len] = '\0';
+    return true;
+}
+
+static bool set_address(struct parser *parser, const char *option, const char *address,
+                        long port_min)
+{
+    const char *colon = strrchr(address, ':');
+    long port;
+
+    parser->options->mode = BUS_LISTEN_TCP;
+    if (colon == NULL || strchr(colon, ']') != NULL)
+        return parser_fail(parser, "--%s: expected HOST:PORT, [IPV6]:PORT or :PORT", option);
+    if (!set_host(parser, option, address, (size_t)(colon - address)))
+        return false;
+    if (!read_number(colon + 1, UINT16_MAX, &port) || port < port_min)
+        return parser_fail(parser, "--%s: port must be %ld to 65535", option, port_min);
+    parser->options->tcp_port = (uint16_t)port;
+    return true;
+}
+
+static bool apply_tcp(struct parser *parser, const char *option, const char *value)
+{
+    return set_address(parser, option, value, 0);
+}
+
+/* A path has a slash or no colon; HOST:PORT has a colon and no slash. Programs with windows start
+ * this one without a shell that would replace the variables. */
+static bool apply_connect(struct parser *parser, const char *option, const char *value)
+{
+    char *path = parser->options->socket_path, why[VARIABLE_PROBLEM_MAX];
+    int len;
+
+    if (strchr(value, '/') == NULL && strchr(value, ':') != NULL)
+        return set_address(parser, option, value, 1);
+    len = variable_expand_path(path, UNIX_PATH_MAX + 1, value, why);
+    if (len < 0)
+        return parser_fail(parser, "--%s: %s", option, why);
+    return set_unix(parser, option, path, (size_t)len);
+}
+
+static bool apply_pool(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->pool = value;
+    return (value[0] != '\0' && strlen(value) <= POOL_NAME_MAX) ||
+           parser_fail(parser, "--%s: must have 1 to %d bytes", option, POOL_NAME_MAX);
+}
+
+static bool apply_wait(struct parser *parser, const char *option, const char *value)
+{
+    long seconds;
+
+    if (!read_number(value, WAIT_MAX_SEC, &seconds))
+        return parser_fail(parser, "--%s: must be a number of seconds, at most %d", option,
+                           WAIT_MAX_SEC);
+    parser->options->wait_sec = (unsigned)seconds;
+    return true;
+}
+
+static bool is_word(const char *value, const char *const *words)
+{
+    for (; *words != NULL; words++) {
+        if (strcmp(value, *words) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool apply_protocol(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->line.protocol = value;
+    return is_word(value, pool_mode_protocol_words) ||
+           parser_fail(parser, "--%s: must be mcp, acp or lsp", option);
+}
+
+static bool apply_clients(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->line.clients = value;
+    return is_word(value, pool_mode_clients_words) ||
+           parser_fail(parser, "--%s: must be shared, sticky or exclusive", option);
+}
+
+static bool apply_instances(struct parser *parser, const char *option, const char *value)
+{
+    long number;
+
+    parser->options->line.instances = value;
+    return (read_number(value, INSTANCES_MAX, &number) && number > 0) ||
+           parser_fail(parser, "--%s: must be a number from 1 to %d", option, INSTANCES_MAX);
+}
+
+static bool apply_framing(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->framing = framing_named(value);
+    return parser->options->framing != NULL ||
+           parser_fail(parser, "--%s: must be " FRAMING_NAMES, option);
+}
+
+static bool apply_token_file(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->token_file = value;
+    return check_path(parser, option, value);
+}
+
+static bool apply_strict(struct parser *parser, const char *option, const char *value)
+{
+    (void)option;
+    (void)value;
+    parser->options->strict = true;
+    return true;
+}
+
+static bool apply_log_file(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->log_file = value;
+    return check_path(parser, option, value);
+}
+
+static bool apply_log_level(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->has_log_level = true;
+    return log_level_from_name(value, &parser->options->log_level) ||
+           parser_fail(parser, "--%s: must be debug, info, warn or error", option);
+}
+
+static bool apply_share(struct parser *parser, const char *option, const char *value)
+{
+    const char *problem = value != NULL ? share_name_problem(value) : NULL;
+
+    parser->options->share_name = value;
+    return problem == NULL || parser_fail(parser, "--%s: %s", option, problem);
+}
+
+static bool apply_env(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->share_variables = value;
+    return strchr(value, '=') == NULL ||
+           parser_fail(parser, "--%s: takes names of variables, without values", option);
+}
+
+static bool apply_any_cwd(struct parser *parser, const char *option, const char *value)
+{
+    (void)option;
+    (void)value;
+    parser->options->any_cwd = true;
+    return true;
+}
+
+static bool apply_idle_exit(struct parser *parser, const char *option, const char *value)
+{
+    return read_number(value, IDLE_EXIT_MAX, &parser->options->idle_exit_sec) ||
+           parser_fail(parser, "--%s: must be a number of seconds, at most %d", option,
+                       IDLE_EXIT_MAX);
+}
+
+const struct option_spec parser_options[] = {
+    {.name = "config", .value_name = "PATH", .apply = apply_config},
+    {.name = "config-fd", .value_name = "N", .apply = apply_config_fd},
+    {.name = "stdio", .is_mode = true},
+    {.name = "unix", .value_name = "PATH", .is_mode = true, .apply = apply_unix},
+    {.name = "tcp", .value_name = "HOST:PORT", .is_mode = true, .apply = apply_tcp},
+    {.name = "connect", .value_name = "PATH|HOST:PORT", .is_mode = true, .apply = apply_connect},
+    {.name = "pool", .value_name = "NAME", .of_client = true, .apply = apply_pool},
+    {.name = "wait", .value_name = "SECONDS", .of_client = true, .apply = apply_wait},
+    {.name = "share",
+     .value_name = "NAME",
+     .may_lack_value = true,
+     .is_mode = true,
+     .apply = apply_share},
+    {.name = "list", .action = ACTION_LIST},
+    {.name = "env", .value_name = "NAME,...", .of_share = true, .apply = apply_env},
+    {.name = "any-cwd", .of_share = true, .apply = apply_any_cwd},
+    {.name = "idle-exit", .value_name = "SECONDS", .apply = apply_idle_exit},
+    {.name = "framing", .value_name = "NAME", .apply = apply_framing},
+    {.name = "protocol", .value_name = "NAME", .of_command = true, .apply = apply_protocol},
+    {.name = "clients", .value_name = "KIND", .of_command = true, .apply = apply_clients},
+    {.name = "instances", .value_name = "N", .of_command = true, .apply = apply_instances},
+    {.name = "check-config", .action = ACTION_CHECK_CONFIG},
+    {.name = "strict", .apply = apply_strict},
+    {.name = "token-file", .value_name = "FILE", .apply = apply_token_file},
+    {.name = "log-file", .value_name = "PATH", .apply = apply_log_file},
+    {.name = "log-level", .value_name = "LEVEL", .apply = apply_log_level},
+    {.name = "import", .value_name = "FILE", .action = ACTION_IMPORT, .apply = apply_import},
+    {.name = "help", .letter = 'h', .action = ACTION_HELP},
+    {.name = "version", .letter = 'V', .action = ACTION_VERSION},
+    {.name = NULL},
+};

@@ -1,0 +1,42 @@
+/* The table of the options: what each of them does. */
+#ifndef STDIO_BUS_CLI_OPTION_VALUES_H
+#define STDIO_BUS_CLI_OPTION_VALUES_H
+
+#include "cli/options.h"
+
+#define SEE_HELP "; see stdio_bus --help"
+
+struct parser;
+
+struct option_spec {
+    const char *name;           /* without the dashes */
+    char letter;                /* -h; or '\0' */
+    const char *value_name;     /* NULL: takes no value */
+    bool may_lack_value;        /* which then follows a '=' */
+    bool is_mode;               /* at most one mode is given */
+    bool of_client;             /* for --connect */
+    bool of_command;            /* describes the pool of a command */
+    bool of_share;              /* says what is shared */
+    enum options_action action; /* of an option without a value; ACTION_RUN: unchanged */
+    bool (*apply)(struct parser *parser, const char *option, const char *value);
+};
+
+struct parser {
+    struct options *options;
+    char *problem;
+    size_t problem_size;
+    unsigned seen;                        /* one bit per entry of parser_options */
+    const struct option_spec *of_client;  /* one for --connect, or NULL */
+    const struct option_spec *mode;       /* the option that chose the mode, or NULL */
+    const struct option_spec *of_share;   /* one that says what is shared, or NULL */
+    const struct option_spec *of_command; /* one that describes the pool of a command, or NULL */
+};
+
+/* Ends with an entry without a name. */
+extern const struct option_spec parser_options[];
+
+/* Writes the problem and returns false. */
+bool parser_fail(struct parser *parser, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,198 @@
+#include "build_config.h"
+
+#include "cli/parse.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/option_values.h"
+
+/* --- the command line --- */
+
+/* The option that `word` names, up to its '=' or end; NULL after fail. */
+static const struct option_spec *find_option(struct parser *parser, const char *word)
+{
+    bool is_long = word[0] == '-' && word[1] == '-' && word[2] != '\0';
+    size_t len = is_long ? strcspn(word, "=") : strlen(word);
+    char shown[128];
+
+    for (const struct option_spec *spec = parser_options; spec->name != NULL; spec++) {
+        if (is_long && strlen(spec->name) == len - 2 && memcmp(word + 2, spec->name, len - 2) == 0)
+            return spec;
+        if (!is_long && len == 2 && word[0] == '-' && word[1] == spec->letter)
+            return spec;
+    }
+    log_escape(shown, sizeof shown, slice_of(word, len));
+    if (word[0] == '-' && len > 1)
+        parser_fail(parser, "unknown option %s" SEE_HELP, shown);
+    else
+        parser_fail(parser, "unexpected argument \"%s\": a command stands after --" SEE_HELP,
+                    shown);
+    return NULL;
+}
+
+/* Refuses a second use, and a second mode. */
+static bool note_option(struct parser *parser, const struct option_spec *spec)
+{
+    unsigned bit = 1U << (spec - parser_options);
+
+    if ((parser->seen & bit) != 0)
+        return parser_fail(parser, "--%s is given twice", spec->name);
+    parser->seen |= bit;
+    if (spec->of_command)
+        parser->of_command = spec;
+    if (spec->of_client)
+        parser->of_client = spec;
+    if (spec->of_share)
+        parser->of_share = spec;
+    if (!spec->is_mode)
+        return true;
+    if (parser->mode != NULL)
+        return parser_fail(parser, "--%s and --%s exclude each other", parser->mode->name,
+                           spec->name);
+    parser->mode = spec;
+    parser->options->has_mode = true;
+    return true;
+}
+
+/* Applies the option at argv[*i], and moves *i to its last word. */
+static bool read_option(struct parser *parser, int argc, char *const argv[], int *i)
+{
+    const struct option_spec *spec = find_option(parser, argv[*i]);
+    const char *value;
+
+    if (spec == NULL)
+        return false;
+    value = argv[*i][1] == '-' ? strchr(argv[*i], '=') : NULL;
+    if (value != NULL)
+        value++;
+    if (spec->value_name == NULL && value != NULL)
+        return parser_fail(parser, "--%s takes no value", spec->name);
+    if (spec->value_name != NULL && value == NULL && !spec->may_lack_value) {
+        if (*i + 1 >= argc)
+            return parser_fail(parser, "--%s needs a value: --%s %s", spec->name, spec->name,
+                               spec->value_name);
+        value = argv[++*i];
+    }
+    if (spec->action != ACTION_RUN)
+        parser->options->action = spec->action;
+    return note_option(parser, spec) &&
+           (spec->apply == NULL || spec->apply(parser, spec->name, value));
+}
+
+/* --- the options as a whole --- */
+
+static bool check_client(struct parser *parser)
+{
+    const struct options *options = parser->options;
+
+    if (options->config_path != NULL || options->config_fd >= 0 ||
+        options->action == ACTION_CHECK_CONFIG)
+        return parser_fail(parser, "--connect takes no configuration, the daemon has one");
+    if (options->line.words != NULL)
+        return parser_fail(parser, "--connect takes no command, the daemon has one");
+    parser->options->action = ACTION_CONNECT;
+    return true;
+}
+
+static bool check_share(struct parser *parser)
+{
+    struct options *options = parser->options;
+
+    if (options->line.words == NULL)
+        return parser_fail(parser, "--share needs a command: --share -- COMMAND ARG...");
+    if (options->config_path != NULL || options->config_fd >= 0 ||
+        options->action == ACTION_CHECK_CONFIG)
+        return parser_fail(parser, "--share takes a command after --, and no configuration");
+    if (options->log_file != NULL)
+        return parser_fail(parser, "--share has a log file of its own; see stdio_bus --list");
+    if (options->line.protocol == NULL)
+        options->line.protocol = "mcp";
+    if (options->line.clients == NULL)
+        options->line.clients = "sticky";
+    options->action = ACTION_SHARE;
+    return true;
+}
+
+/* There is one configuration: a file, a descriptor or a command. */
+static bool check_daemon(struct parser *parser)
+{
+    const struct options *options = parser->options;
+    bool has_path = options->config_path != NULL, has_fd = options->config_fd >= 0;
+
+    if (parser->of_client != NULL)
+        return parser_fail(parser, "--%s is for --connect", parser->of_client->name);
+    if (options->line.words != NULL && (has_path || has_fd))
+        return parser_fail(parser, "--%s and a command after -- exclude each other",
+                           has_path ? "config" : "config-fd");
+    if (has_path && has_fd)
+        return parser_fail(parser, "--config and --config-fd exclude each other");
+    if (options->line.words == NULL && !has_path && !has_fd)
+        return parser_fail(parser,
+                           "--config PATH, --config-fd N or -- COMMAND is required" SEE_HELP);
+    if (options->config_fd == 0 && options->mode == BUS_LISTEN_STDIO &&
+        options->action == ACTION_RUN)
+        return parser_fail(parser, "--config-fd: in stdio mode descriptor 0 is the client's");
+    parser->options->line.one_client = options->mode == BUS_LISTEN_STDIO;
+    return true;
+}
+
+/* Nothing is run. */
+static bool check_import(struct parser *parser)
+{
+    const struct options *options = parser->options;
+
+    if (options->action != ACTION_IMPORT || parser->mode != NULL || options->config_path != NULL ||
+        options->config_fd >= 0 || options->line.words != NULL)
+        return parser_fail(parser, "--import stands alone");
+    return true;
+}
+
+static bool check_options(struct parser *parser)
+{
+    const struct options *options = parser->options;
+
+    if (options->token_file != NULL && options->mode != BUS_LISTEN_TCP)
+        return parser_fail(parser, "--token-file is for TCP: no other connection needs a token");
+    if (options->strict && options->action != ACTION_CHECK_CONFIG)
+        return parser_fail(parser, "--strict is for --check-config");
+    if (parser->of_command != NULL && options->line.words == NULL)
+        return parser_fail(
+            parser, "--%s is for a command after --; a configuration has it as a key of a pool",
+            parser->of_command->name);
+    if (options->import_path != NULL)
+        return check_import(parser);
+    if (options->action == ACTION_LIST)
+        return true;
+    if (parser->mode != NULL && strcmp(parser->mode->name, "share") == 0)
+        return check_share(parser);
+    if (parser->of_share != NULL)
+        return parser_fail(parser, "--%s is for --share", parser->of_share->name);
+    if (parser->mode != NULL && strcmp(parser->mode->name, "connect") == 0)
+        return check_client(parser);
+    return check_daemon(parser);
+}
+
+int options_parse(struct options *options, int argc, char *const argv[], char *problem,
+                  size_t problem_size)
+{
+    struct parser parser = {.options = options, .problem = problem, .problem_size = problem_size};
+
+    *options = (struct options){.config_fd = -1, .log_level = LOG_LEVEL_INFO, .idle_exit_sec = -1};
+    for (int i = 1; i < argc && options->line.words == NULL; i++) {
+        if (strcmp(argv[i], "--") == 0) {
+            options->line.words = argv + i + 1;
+            continue;
+        }
+        if (!read_option(&parser, argc, argv, &i))
+            return STDIO_BUS_EINVAL;
+        if (options->action == ACTION_HELP || options->action == ACTION_VERSION)
+            return STDIO_BUS_OK; /* the rest is not read */
+    }
+    if (options->line.words != NULL &&
+        (options->line.words[0] == NULL || options->line.words[0][0] == '\0')) {
+        parser_fail(&parser, "-- needs a command: -- COMMAND ARG...");
+        return STDIO_BUS_EINVAL;
+    }
+    return check_options(&parser) ? STDIO_BUS_OK : STDIO_BUS_EINVAL;
+}

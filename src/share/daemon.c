@@ -1,0 +1,150 @@
+#include "build_config.h"
+
+#include "share/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/exit_status.h"
+#include "bus/bus.h"
+#include "event/signals.h"
+#include "share/greeting.h"
+
+#define LOG_MAX ((off_t)1 << 20) /* a longer log of former daemons is begun anew */
+#define READY_FD 3
+#define READY '+'
+
+enum { READ_END, WRITE_END };
+
+/* --- in the background --- */
+
+/* The log is stderr too, for that of the workers. STDIO_BUS_ERR with errno set. */
+static int redirect(const char *log_file)
+{
+    int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW;
+    struct stat status;
+    int log, null;
+
+    if (stat(log_file, &status) == 0 && status.st_size > LOG_MAX)
+        flags |= O_TRUNC;
+    log = open(log_file, flags, 0600);
+    null = open("/dev/null", O_RDWR);
+    if (log < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(log, STDOUT_FILENO) < 0 ||
+        dup2(log, STDERR_FILENO) < 0)
+        return STDIO_BUS_ERR;
+    close(log);
+    close(null);
+    return STDIO_BUS_OK;
+}
+
+static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
+{
+    const char ready = READY;
+    char path[DAEMON_FILE_MAX];
+    struct greeting greeting;
+    struct bus_options options = {
+        .config = daemon->config,
+        .log = log,
+        .mode = BUS_LISTEN_UNIX,
+        .unix_path = path,
+        .greeter = &greeting.greeter,
+        .idle_exit_sec = daemon->idle_exit_sec,
+        .handle_signals = true,
+    };
+    enum bus_outcome outcome = BUS_SYSTEM_ERROR;
+    struct stdio_bus *bus;
+
+    snprintf(path, sizeof path, "%s" DAEMON_SOCKET, daemon->base);
+    greeting_init(&greeting, daemon->identity);
+    bus = bus_create(&options);
+    if (bus != NULL && bus_start(bus) == STDIO_BUS_OK) {
+        if (write(READY_FD, &ready, 1) != 1)
+            log_debug(log, "", "the client that has started this daemon is gone");
+        close(READY_FD);
+        do
+            outcome = bus_step(bus, -1);
+        while (outcome == BUS_RUNNING);
+    }
+    bus_destroy(bus);
+    greeting_free(&greeting);
+    return outcome;
+}
+
+__attribute__((noreturn)) static void run(const struct daemon *daemon)
+{
+    char log_file[DAEMON_FILE_MAX];
+    enum bus_outcome outcome;
+    struct log log;
+
+    snprintf(log_file, sizeof log_file, "%s" DAEMON_LOG, daemon->base);
+    if (redirect(log_file) != STDIO_BUS_OK)
+        _exit(EXIT_OS_ERROR);
+    if (log_open_file(&log, log_file, daemon->log_level) != STDIO_BUS_OK)
+        log_open(&log, STDERR_FILENO, daemon->log_level);
+    outcome = serve(daemon, &log);
+    log_close(&log);
+    _exit(outcome == BUS_DONE ? EXIT_DONE : EXIT_OS_ERROR);
+}
+
+/* A session of its own, and no child of the client, which need not reap it. */
+__attribute__((noreturn)) static void detach(const struct daemon *daemon, int ready)
+{
+    pid_t pid;
+
+    (void)setsid();
+    pid = fork();
+    if (pid != 0)
+        _exit(pid < 0 ? EXIT_OS_ERROR : EXIT_DONE);
+    if (signals_forget() != STDIO_BUS_OK || (ready != READY_FD && dup2(ready, READY_FD) < 0) ||
+        fcntl(READY_FD, F_SETFD, FD_CLOEXEC) < 0)
+        _exit(EXIT_OS_ERROR);
+    descriptor_close_from(READY_FD + 1);
+    run(daemon);
+}
+
+/* --- in the client --- */
+
+static bool is_ready(int fd)
+{
+    char byte = '\0';
+    ssize_t got;
+
+    do
+        got = read(fd, &byte, 1);
+    while (got < 0 && errno == EINTR);
+    return got == 1 && byte == READY;
+}
+
+bool daemon_start(const struct daemon *daemon)
+{
+    sigset_t saved;
+    bool ready = false;
+    int ends[2];
+    pid_t pid;
+
+    if (descriptor_open_pipe(ends, 0) != STDIO_BUS_OK)
+        return false;
+    if (signals_block_all(&saved) != STDIO_BUS_OK) {
+        descriptor_close_pipe(ends);
+        return false;
+    }
+    pid = fork();
+    if (pid == 0)
+        detach(daemon, ends[WRITE_END]);
+    signals_restore(&saved);
+    descriptor_close(ends[WRITE_END]);
+    ends[WRITE_END] = -1;
+    if (pid > 0) {
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+        ready = is_ready(ends[READ_END]);
+    }
+    descriptor_close_pipe(ends);
+    return ready;
+}

@@ -1,0 +1,25 @@
+/* The daemon of a shared server: started in the background by its first client. */
+#ifndef STDIO_BUS_SHARE_DAEMON_H
+#define STDIO_BUS_SHARE_DAEMON_H
+
+#include "base/log.h"
+#include "config/config.h"
+
+#define DAEMON_BASE_MAX 112 /* bytes of a name with a version */
+#define DAEMON_FILE_MAX (DAEMON_BASE_MAX + 16)
+#define DAEMON_SOCKET ".sock"
+#define DAEMON_LOG ".log"
+
+struct daemon {
+    const struct config *config;
+    const char *identity;
+    char base[DAEMON_BASE_MAX]; /* of the files in the working directory: socket and log */
+    unsigned idle_exit_sec;
+    enum log_level log_level;
+};
+
+/* Forks the daemon, and waits until it listens. Its working directory is this process's. False: it
+ * does not listen; the log says why, unless errno does. */
+bool daemon_start(const struct daemon *daemon);
+
+#endif

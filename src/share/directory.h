@@ -1,0 +1,24 @@
+/* The directory of the shared servers of this user: sockets, logs and a lock. */
+#ifndef STDIO_BUS_SHARE_DIRECTORY_H
+#define STDIO_BUS_SHARE_DIRECTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DIRECTORY_MAX 4096 /* bytes of its path */
+#define DIRECTORY_REASON_MAX 512
+
+/* Finds the directory: $XDG_RUNTIME_DIR/stdio_bus, else stdio_bus in $XDG_CACHE_HOME, else
+ * ~/.cache/stdio_bus. STDIO_BUS_EINVAL with a line of explanation in `reason`. */
+int directory_find(char path[DIRECTORY_MAX], char reason[DIRECTORY_REASON_MAX]);
+
+/* Makes it the working directory, so that the paths of its sockets are short; if need be it is made
+ * first. STDIO_BUS_EINVAL, with `reason`, unless it is a directory of this user that no other can
+ * open. STDIO_BUS_ENOTFOUND if it is not there and not to be made. */
+int directory_enter(const char *path, bool makes, char reason[DIRECTORY_REASON_MAX]);
+
+/* Takes the lock of the working directory, for whoever starts a daemon. The system releases it when
+ * the process ends. Returns a descriptor, to be closed, or -1 with `reason`. */
+int directory_lock(char reason[DIRECTORY_REASON_MAX]);
+
+#endif

@@ -1,0 +1,154 @@
+#include "build_config.h"
+
+#include "share/greeting.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "bus/state.h"
+#include "process/pool.h"
+#include "share/identity.h"
+
+#define DIFFERENCE_MAX 1024
+#define PID_MAX 24 /* bytes of a number and its comma */
+
+/* --- the status --- */
+
+static size_t count_workers(const struct stdio_bus *bus)
+{
+    struct list_node *pool, *next_pool, *node, *following;
+    size_t count = 0;
+
+    list_each(&bus->pools, pool, next_pool) {
+        list_each(&list_entry(pool, struct pool, link)->workers, node, following)
+            count += list_entry(node, struct worker, link)->child.pid > 0;
+    }
+    return count;
+}
+
+/* Process groups: a worker that is a script may run its server as a child. */
+static size_t write_workers(char *to, size_t size, const struct stdio_bus *bus)
+{
+    struct list_node *pool, *next_pool, *node, *following;
+    size_t len = 0;
+
+    list_each(&bus->pools, pool, next_pool) {
+        list_each(&list_entry(pool, struct pool, link)->workers, node, following) {
+            long pid = (long)list_entry(node, struct worker, link)->child.pid;
+            int n = pid > 0 ? snprintf(to + len, size - len, "%s%ld", len > 0 ? "," : "", pid) : 0;
+
+            if (n > 0 && (size_t)n < size - len)
+                len += (size_t)n;
+        }
+    }
+    to[len] = '\0';
+    return len;
+}
+
+static char *write_status(const struct greeting *greeting, const struct stdio_bus *bus)
+{
+    char *identity = identity_hide(greeting->identity), *line = NULL;
+    size_t workers = (count_workers(bus) + 1) * PID_MAX;
+    size_t size = identity != NULL ? strlen(identity) + workers + 256 : 0;
+    int n;
+
+    if (identity != NULL)
+        line = malloc(size);
+    if (line != NULL) {
+        n = snprintf(line, size,
+                     "{\"stdio_bus\":\"shares\",\"version\":\"%s\",\"pid\":%ld,\"seconds\":%lld,"
+                     "\"clients\":%zu,\"identity\":\"%s\",\"workers\":[",
+                     PACKAGE_VERSION, (long)getpid(),
+                     (long long)(clock_now_ms() - greeting->since_ms) / 1000,
+                     bus->client_count - bus->gated_count, identity);
+        n += (int)write_workers(line + n, workers, bus);
+        snprintf(line + n, size - (size_t)n, "]}\n");
+    }
+    free(identity);
+    return line;
+}
+
+/* --- the client that joins --- */
+
+static char *write_difference(const struct greeting *greeting, struct slice wanted)
+{
+    char names[DIFFERENCE_MAX];
+    size_t size = sizeof GREETING_DIFFERS + sizeof names + sizeof GREETING_DIFFERS_END;
+    char *line = malloc(size);
+
+    identity_difference(names, sizeof names,
+                        slice_of(greeting->identity, strlen(greeting->identity)), wanted);
+    if (line != NULL)
+        snprintf(line, size, GREETING_DIFFERS "%s" GREETING_DIFFERS_END "\n", names);
+    return line;
+}
+
+static char *copy_of(const char *line)
+{
+    size_t size = strlen(line) + 1;
+    char *copy = malloc(size);
+
+    return copy != NULL ? memcpy(copy, line, size) : NULL;
+}
+
+static bool is_line(struct slice line, const char *text)
+{
+    return slice_equal(line, slice_of(text, strlen(text)));
+}
+
+/* The identity in a line that joins. */
+static bool read_join(struct slice line, struct slice *identity)
+{
+    size_t begin = strlen(GREETING_JOIN), end = strlen(GREETING_JOIN_END);
+
+    if (line.len < begin + end || memcmp(line.data, GREETING_JOIN, begin) != 0)
+        return false;
+    *identity = slice_of(line.data + begin, line.len - begin - end);
+    return is_line(slice_of(line.data + line.len - end, end), GREETING_JOIN_END) &&
+           memchr(identity->data, '"', identity->len) == NULL;
+}
+
+/* An unknown line is of another version, or of somebody else's program. */
+static char *reply_to(const struct greeting *greeting, const struct stdio_bus *bus,
+                      struct slice line, bool *admits)
+{
+    struct slice wanted;
+
+    if (is_line(line, GREETING_STATUS))
+        return write_status(greeting, bus);
+    if (!read_join(line, &wanted))
+        wanted = slice_of("", 0);
+    *admits = is_line(wanted, greeting->identity);
+    return *admits ? copy_of(GREETING_JOINED "\n") : write_difference(greeting, wanted);
+}
+
+static struct slice greet(void *user_data, const struct stdio_bus *bus, struct slice line,
+                          bool *admits)
+{
+    struct greeting *greeting = user_data;
+
+    if (line.len > 0 && line.data[line.len - 1] == '\n')
+        line.len--;
+    free(greeting->reply);
+    greeting->reply = reply_to(greeting, bus, line, admits);
+    *admits = *admits && greeting->reply != NULL; /* out of memory: the client tries again */
+    return slice_of(greeting->reply, greeting->reply != NULL ? strlen(greeting->reply) : 0);
+}
+
+void greeting_init(struct greeting *greeting, const char *identity)
+{
+    *greeting = (struct greeting){
+        .greeter = {.greet = greet, .line_max = IDENTITY_MAX},
+        .identity = identity,
+        .since_ms = clock_now_ms(),
+    };
+    greeting->greeter.user_data = greeting;
+}
+
+void greeting_free(struct greeting *greeting)
+{
+    free(greeting->reply);
+    greeting->reply = NULL;
+}

@@ -1,0 +1,29 @@
+/* The first lines of a connection to a shared daemon: the client sends the identity of the server
+ * that it wants, the daemon compares it with its own. Or the client asks what is shared here. */
+#ifndef STDIO_BUS_SHARE_GREETING_H
+#define STDIO_BUS_SHARE_GREETING_H
+
+#include <stdint.h>
+
+#include "bus/options.h"
+
+#define GREETING_JOIN "{\"stdio_bus\":\"join\",\"identity\":\""
+#define GREETING_JOIN_END "\"}"
+#define GREETING_STATUS "{\"stdio_bus\":\"status\"}"
+#define GREETING_JOINED "{\"stdio_bus\":\"joined\"}"
+#define GREETING_DIFFERS "{\"stdio_bus\":\"differs\",\"in\":\""
+#define GREETING_DIFFERS_END "\"}"
+
+struct greeting {
+    struct greeter greeter; /* for the bus */
+    const char *identity;   /* of the server that is shared */
+    int64_t since_ms;
+    char *reply; /* the last one */
+};
+
+/* The identity is borrowed until greeting_free. */
+void greeting_init(struct greeting *greeting, const char *identity);
+
+void greeting_free(struct greeting *greeting);
+
+#endif

@@ -1,0 +1,48 @@
+/* The identity of a shared server: all that it would see of the client that starts it. Clients with
+ * the same identity share it.
+ *
+ * It is one line of text: fields with a name and a value, each followed by a space. In values
+ * spaces, quotes, backslashes, percent signs and bytes that are not printable ASCII are written as
+ * %XX, so that the text is a JSON string as it stands. */
+#ifndef STDIO_BUS_SHARE_IDENTITY_H
+#define STDIO_BUS_SHARE_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/slice.h"
+
+#define IDENTITY_MAX ((size_t)4 << 20) /* bytes */
+#define IDENTITY_NAME_MAX 40
+
+struct identity_parts {
+    char *const *words;     /* the command and its arguments */
+    char *const *variables; /* sorted */
+    const char *names;      /* of the variables that count; NULL: all of them do */
+    const char *directory;  /* NULL: does not count */
+    const char *protocol;   /* NULL: none */
+    const char *clients, *instances;
+    unsigned mask; /* of the files that the server makes */
+};
+
+/* The text, NUL-terminated, to be freed. NULL when memory is out. */
+char *identity_write(const struct identity_parts *parts);
+
+/* A name for it: a hash. */
+void identity_name(char to[IDENTITY_NAME_MAX], const char *identity);
+
+/* The same text with a hash in place of the value of each variable, to be freed. NULL when memory
+ * is out. */
+char *identity_hide(const char *identity);
+
+/* Writes the names of what differs, never a value: "the directory, API_KEY, LANG". Cut to fit. */
+void identity_difference(char *to, size_t size, struct slice a, struct slice b);
+
+/* Writes the command and its arguments, as they were, with blanks between them. Cut to fit, control
+ * characters escaped. */
+void identity_command(char *to, size_t size, struct slice identity);
+
+/* Whether both have the same command and arguments. */
+bool identity_same_command(struct slice a, struct slice b);
+
+#endif

@@ -1,0 +1,285 @@
+#include "build_config.h"
+
+#include "share/join.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "share/directory.h"
+#include "share/greeting.h"
+#include "share/identity.h"
+
+#define REPLY_MS 20000 /* a daemon that is very busy */
+#define ATTEMPTS 100   /* while daemons end, or fail to start */
+#define STARTS 3
+#define NAP_MS 10
+#define NAMES 4 /* of one identity, should the hash of another be the same */
+
+enum outcome {
+    JOINED,
+    GONE,    /* nobody listens, or the daemon was about to end */
+    DIFFERS, /* it shares another server */
+    FAILED
+};
+
+/* --- the connection --- */
+
+static int send_all(int fd, const char *bytes, size_t len)
+{
+    ssize_t sent;
+
+    for (; len > 0; bytes += sent, len -= (size_t)sent) {
+        sent = write(fd, bytes, len);
+        if (sent < 0 && errno == EINTR)
+            sent = 0;
+        if (sent < 0)
+            return STDIO_BUS_ERR;
+    }
+    return STDIO_BUS_OK;
+}
+
+static int connect_to(const char *file)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd, status;
+
+    if (strlen(file) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(address.sun_path, file, strlen(file) + 1);
+    fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (fd < 0)
+        return -1;
+    do
+        status = connect(fd, (const struct sockaddr *)&address, sizeof address);
+    while (status < 0 && errno == EINTR);
+    if ((status == 0 || errno == EISCONN) && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+        return fd;
+    descriptor_close(fd);
+    return -1;
+}
+
+int join_connect(const char *file, const char *parts[], size_t count)
+{
+    int fd = connect_to(file);
+    size_t i;
+
+    for (i = 0; fd >= 0 && i < count; i++) {
+        if (send_all(fd, parts[i], strlen(parts[i])) != STDIO_BUS_OK) {
+            descriptor_close(fd);
+            return -1;
+        }
+    }
+    return fd;
+}
+
+/* Waits for more than the `len` bytes that are there. Returns how many there are then, of at most
+ * `size`; -1 with errno set. None is taken. */
+static ssize_t peek(int fd, char *to, size_t size, size_t len, int64_t deadline_ms)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    int64_t left_ms;
+    ssize_t got;
+
+    for (;;) {
+        left_ms = deadline_ms - clock_now_ms();
+        if (left_ms <= 0 || (poll(&ready, 1, (int)left_ms) < 0 && errno != EINTR)) {
+            errno = left_ms <= 0 ? ETIMEDOUT : errno;
+            return -1;
+        }
+        got = recv(fd, to, size, MSG_PEEK);
+        if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) {
+            errno = got == 0 ? ECONNRESET : errno;
+            return -1;
+        }
+        if (got > 0 && (size_t)got > len)
+            return got;
+        poll(NULL, 0, 1);
+    }
+}
+
+/* What follows the line is the server's: it is not taken. */
+char *join_read_reply(int fd, int timeout_ms)
+{
+    int64_t deadline_ms = clock_now_ms() + timeout_ms;
+    size_t size = 4096, len = 0;
+    char *line = malloc(size), *newline = NULL, *larger;
+    ssize_t got;
+
+    while (line != NULL && newline == NULL) {
+        got = peek(fd, line, size - 1, len, deadline_ms);
+        if (got < 0)
+            break;
+        len = (size_t)got;
+        newline = memchr(line, '\n', len);
+        if (newline != NULL || len < size - 1)
+            continue;
+        size *= 2;
+        larger = size <= IDENTITY_MAX * 2 ? realloc(line, size) : NULL;
+        if (larger == NULL)
+            break;
+        line = larger;
+    }
+    if (newline != NULL && recv(fd, line, (size_t)(newline - line) + 1, 0) > 0) {
+        *newline = '\0';
+        return line;
+    }
+    free(line);
+    return NULL;
+}
+
+/* --- joining --- */
+
+__attribute__((format(printf, 2, 3))) static enum outcome fail(struct join *join,
+                                                               const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(join->reason, sizeof join->reason, format, args);
+    va_end(args);
+    return FAILED;
+}
+
+static enum outcome judge(struct join *join, const char *reply)
+{
+    size_t begin = strlen(GREETING_DIFFERS), end = strlen(GREETING_DIFFERS_END);
+    size_t len = strlen(reply);
+
+    if (strcmp(reply, GREETING_JOINED) == 0)
+        return JOINED;
+    if (len < begin + end || strncmp(reply, GREETING_DIFFERS, begin) != 0)
+        return fail(join, "%s" DAEMON_SOCKET " in %s belongs to another program", join->daemon.base,
+                    join->directory);
+    fail(join, "\"%s\" is shared by other clients already, for another server; what differs: %.*s",
+         join->name != NULL ? join->name : join->daemon.base, (int)(len - begin - end),
+         reply + begin);
+    return DIFFERS;
+}
+
+/* A failure of the connection is that of a daemon that ends. */
+static enum outcome greet(struct join *join, int *fd)
+{
+    const char *parts[] = {GREETING_JOIN, join->daemon.identity, GREETING_JOIN_END "\n"};
+    char file[DAEMON_FILE_MAX], *reply;
+    enum outcome outcome;
+
+    snprintf(file, sizeof file, "%s" DAEMON_SOCKET, join->daemon.base);
+    *fd = join_connect(file, parts, 3);
+    if (*fd < 0 && (errno == ENOENT || errno == ECONNREFUSED || errno == EPIPE ||
+                    errno == ECONNRESET || errno == EAGAIN))
+        return GONE;
+    if (*fd < 0)
+        return fail(join, "cannot connect to %s in %s: %s", file, join->directory, strerror(errno));
+    reply = join_read_reply(*fd, REPLY_MS);
+    if (reply != NULL)
+        outcome = judge(join, reply);
+    else if (errno == ETIMEDOUT)
+        outcome = fail(join, "%s in %s: the daemon does not answer", file, join->directory);
+    else
+        outcome = GONE;
+    free(reply);
+    if (outcome == JOINED && fcntl(*fd, F_SETFL, O_NONBLOCK) < 0)
+        outcome = fail(join, "cannot use the socket: %s", strerror(errno));
+    if (outcome != JOINED)
+        descriptor_close(*fd);
+    return outcome;
+}
+
+/* Of clients that come at once, one starts the daemon while the others wait for the lock. */
+static enum outcome start(struct join *join, int *fd, unsigned *starts)
+{
+    char reason[DIRECTORY_REASON_MAX];
+    int lock = directory_lock(reason);
+    enum outcome outcome;
+
+    if (lock < 0)
+        return fail(join, "cannot share: %s", reason);
+    outcome = greet(join, fd);
+    if (outcome == GONE && *starts >= STARTS)
+        outcome = fail(join, "the daemon does not start; see %s/%s" DAEMON_LOG, join->directory,
+                       join->daemon.base);
+    if (outcome == GONE && !daemon_start(&join->daemon))
+        ++*starts;
+    close(lock);
+    return outcome;
+}
+
+static enum outcome join_or_start(struct join *join, int *fd)
+{
+    enum outcome outcome = GONE;
+    unsigned starts = 0;
+    int i;
+
+    for (i = 0; i < ATTEMPTS && outcome == GONE; i++) {
+        if (i > 1)
+            poll(NULL, 0, NAP_MS);
+        outcome = greet(join, fd);
+        if (outcome == GONE)
+            outcome = start(join, fd, &starts);
+    }
+    return outcome != GONE
+               ? outcome
+               : fail(join, "the daemon ends as soon as it is joined; see %s/%s" DAEMON_LOG,
+                      join->directory, join->daemon.base);
+}
+
+/* The name of the daemon that shares the identity, or of the next one. */
+static void set_base(struct join *join, unsigned number)
+{
+    char hash[IDENTITY_NAME_MAX];
+
+    if (join->name != NULL) {
+        snprintf(join->daemon.base, sizeof join->daemon.base, "%s@%s", join->name, PACKAGE_VERSION);
+        return;
+    }
+    identity_name(hash, join->daemon.identity);
+    if (number == 0)
+        snprintf(join->daemon.base, sizeof join->daemon.base, "%s", hash);
+    else
+        snprintf(join->daemon.base, sizeof join->daemon.base, "%s-%u", hash, number);
+}
+
+int join_open(struct join *join)
+{
+    char reason[DIRECTORY_REASON_MAX];
+    enum outcome outcome = DIFFERS;
+    unsigned number;
+    int fd = -1;
+
+    if (directory_enter(join->directory, true, reason) != STDIO_BUS_OK)
+        outcome = fail(join, "cannot share: %s", reason);
+    for (number = 0; outcome == DIFFERS && number < (join->name != NULL ? 1 : NAMES); number++) {
+        set_base(join, number);
+        outcome = join_or_start(join, &fd);
+    }
+    if (outcome == JOINED)
+        return fd;
+    if (join->log != NULL)
+        log_error(join->log, "", "%s", join->reason);
+    errno = ECONNREFUSED;
+    return -1;
+}
+
+static int dial(void *user_data)
+{
+    return join_open(user_data);
+}
+
+void join_init(struct join *join)
+{
+    join->dialer = (struct dialer){.dial = dial, .user_data = join};
+    set_base(join, 0);
+}

@@ -1,0 +1,236 @@
+#include "build_config.h"
+
+#include "share/list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/exit_status.h"
+#include "share/directory.h"
+#include "share/greeting.h"
+#include "share/identity.h"
+#include "share/join.h"
+#include "share/usage.h"
+#include "json/document.h"
+
+#define REPLY_MS 2000
+#define COMMAND_MAX 60 /* bytes that are shown */
+#define DIFFERENCE_MAX 512
+
+/* A daemon that has answered. */
+struct shared {
+    char base[DAEMON_BASE_MAX]; /* of its files */
+    char *reply;
+    struct document status; /* what the reply says */
+};
+
+struct found {
+    struct shared *at;
+    size_t count, capacity;
+};
+
+static const struct json_value *member_of(const struct shared *shared, const char *key,
+                                          enum json_type type)
+{
+    const struct json_value *value = document_member(shared->status.root, key);
+
+    return value != NULL && value->type == type ? value : NULL;
+}
+
+static int64_t number_of(const struct shared *shared, const char *key)
+{
+    int64_t number = 0;
+
+    document_integer(member_of(shared, key, JSON_NUMBER), &number);
+    return number;
+}
+
+static struct slice identity_of(const struct shared *shared)
+{
+    const struct json_value *identity = member_of(shared, "identity", JSON_STRING);
+
+    return identity != NULL ? identity->text : slice_of("", 0);
+}
+
+/* --- asking --- */
+
+static void free_shared(struct shared *shared)
+{
+    document_free(&shared->status);
+    free(shared->reply);
+}
+
+/* False: nobody answers, or memory is out. */
+static bool ask(struct shared *shared, const char *file)
+{
+    const char *line = GREETING_STATUS "\n";
+    struct document_error error;
+    int fd = join_connect(file, &line, 1);
+
+    *shared = (struct shared){.reply = NULL};
+    if (fd < 0)
+        return false;
+    shared->reply = join_read_reply(fd, REPLY_MS);
+    close(fd);
+    snprintf(shared->base, sizeof shared->base, "%.*s", (int)(strlen(file) - strlen(DAEMON_SOCKET)),
+             file);
+    if (shared->reply != NULL &&
+        document_read(&shared->status, slice_of(shared->reply, strlen(shared->reply)), &error) ==
+            STDIO_BUS_OK &&
+        shared->status.root->type == JSON_OBJECT)
+        return true;
+    free_shared(shared);
+    return false;
+}
+
+static bool is_socket(const char *file)
+{
+    size_t len = strlen(file), end = strlen(DAEMON_SOCKET);
+
+    return len > end && strcmp(file + len - end, DAEMON_SOCKET) == 0;
+}
+
+/* STDIO_BUS_ERR with errno set. */
+static int find(struct found *found)
+{
+    DIR *directory = opendir(".");
+    struct dirent *entry;
+    struct shared *grown;
+
+    if (directory == NULL)
+        return STDIO_BUS_ERR;
+    while ((entry = readdir(directory)) != NULL) {
+        if (!is_socket(entry->d_name))
+            continue;
+        grown = array_grow(found->at, &found->capacity, found->count + 1, sizeof *found->at);
+        if (grown == NULL)
+            break;
+        found->at = grown;
+        if (ask(&found->at[found->count], entry->d_name))
+            found->count++;
+    }
+    closedir(directory);
+    return STDIO_BUS_OK;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    int64_t x = number_of(a, "seconds"), y = number_of(b, "seconds");
+
+    return (x < y) - (x > y);
+}
+
+/* --- printing --- */
+
+/* The daemon's own process, and those of its workers with their children. */
+static void print_usage(const struct shared *shared, const struct usage *usage)
+{
+    const struct json_value *workers = member_of(shared, "workers", JSON_ARRAY), *worker;
+    long kib = usage_of_process(usage, (long)number_of(shared, "pid"));
+    size_t processes = 0;
+    int64_t group = 0;
+
+    for (worker = workers != NULL ? workers->first : NULL; worker != NULL; worker = worker->next) {
+        document_integer(worker, &group);
+        kib += usage_of_group(usage, (long)group, &processes);
+    }
+    if (usage->count == 0)
+        fprintf(stdout, "%9zu        -", workers != NULL ? workers->count : 0);
+    else
+        fprintf(stdout, "%9zu %5.1f MB", processes, (double)kib / 1024);
+}
+
+static const char *write_age(char *to, size_t size, int64_t seconds)
+{
+    long long minutes = (long long)seconds / 60;
+
+    if (minutes == 0)
+        snprintf(to, size, "%lld s", (long long)seconds);
+    else if (minutes < 60)
+        snprintf(to, size, "%lld min", minutes);
+    else if (minutes / 60 < 24)
+        snprintf(to, size, "%lld h %lld min", minutes / 60, minutes % 60);
+    else
+        snprintf(to, size, "%lld d %lld h", minutes / 60 / 24, minutes / 60 % 24);
+    return to;
+}
+
+static void print_line(const struct shared *shared, const struct usage *usage)
+{
+    char command[COMMAND_MAX], age[32];
+
+    identity_command(command, sizeof command, identity_of(shared));
+    fprintf(stdout, "%-18s %7lld ", shared->base, (long long)number_of(shared, "clients"));
+    print_usage(shared, usage);
+    fprintf(stdout, " %10s  %s\n", write_age(age, sizeof age, number_of(shared, "seconds")),
+            command);
+}
+
+/* Two that a user may have thought to be one. */
+static void print_differences(const struct found *found)
+{
+    char difference[DIFFERENCE_MAX];
+    size_t i, j;
+
+    for (i = 0; i < found->count; i++) {
+        for (j = i + 1; j < found->count; j++) {
+            struct slice a = identity_of(&found->at[i]), b = identity_of(&found->at[j]);
+
+            if (!identity_same_command(a, b))
+                continue;
+            identity_difference(difference, sizeof difference, a, b);
+            fprintf(stdout, "%s and %s have the same command; what differs: %s\n",
+                    found->at[i].base, found->at[j].base, difference);
+        }
+    }
+}
+
+static void print_all(struct found *found, const char *directory)
+{
+    struct usage usage;
+    size_t i;
+
+    if (found->count == 0) {
+        fprintf(stdout, "nothing is shared\n");
+        return;
+    }
+    qsort(found->at, found->count, sizeof *found->at, by_age);
+    usage_read(&usage);
+    fprintf(stdout, "%-18s %7s %9s %8s %10s  %s\n", "NAME", "CLIENTS", "PROCESSES", "MEMORY",
+            "RUNS FOR", "COMMAND");
+    for (i = 0; i < found->count; i++)
+        print_line(&found->at[i], &usage);
+    print_differences(found);
+    fprintf(stdout, "logs: %s/NAME" DAEMON_LOG "\n", directory);
+    usage_free(&usage);
+}
+
+int list_run(void)
+{
+    char directory[DIRECTORY_MAX], reason[DIRECTORY_REASON_MAX];
+    struct found found = {.at = NULL};
+    int status = directory_find(directory, reason);
+    size_t i;
+
+    if (status == STDIO_BUS_OK)
+        status = directory_enter(directory, false, reason);
+    if (status == STDIO_BUS_EINVAL) {
+        fprintf(stderr, "stdio_bus: %s\n", reason);
+        return EXIT_OS_ERROR;
+    }
+    if (status == STDIO_BUS_OK && find(&found) != STDIO_BUS_OK) {
+        fprintf(stderr, "stdio_bus: cannot read %s: %s\n", directory, strerror(errno));
+        return EXIT_OS_ERROR;
+    }
+    print_all(&found, directory);
+    for (i = 0; i < found.count; i++)
+        free_shared(&found.at[i]);
+    free(found.at);
+    return fflush(stdout) == 0 ? EXIT_DONE : EXIT_OS_ERROR;
+}

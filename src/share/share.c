@@ -1,0 +1,233 @@
+#include "build_config.h"
+
+#include "share/share.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/exit_status.h"
+#include "config/config.h"
+#include "share/directory.h"
+#include "share/front.h"
+#include "share/identity.h"
+#include "share/join.h"
+#include "share/variables.h"
+
+extern char **environ;
+
+/* What a share is made of. */
+struct share {
+    const struct share_options *options;
+    struct log log; /* of the front, on stderr */
+    struct config config;
+    char **variables;
+    char *cwd; /* of the server */
+    char *identity;
+    char directory[DIRECTORY_MAX];
+    struct join join;
+    bool serves; /* there was a server */
+};
+
+const char *share_name_problem(const char *name)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "._-";
+
+    if (strlen(name) > SHARE_NAME_MAX)
+        return "the name is longer than 64 bytes";
+    if (*name == '\0' || *name == '.' || *name == '-' || name[strspn(name, allowed)] != '\0')
+        return "a name has letters, digits, dots, dashes and underscores, and begins with none of "
+               "the marks but the last";
+    return NULL;
+}
+
+/* --- the server --- */
+
+static char *current_directory(void)
+{
+    size_t size = 256;
+    char *path = NULL, *larger;
+
+    while ((larger = realloc(path, size)) != NULL) {
+        path = larger;
+        if (getcwd(path, size) != NULL)
+            return path;
+        if (errno != ERANGE)
+            break;
+        size *= 2;
+    }
+    free(path);
+    return NULL;
+}
+
+static void report(void *user_data, bool is_error, const char *text)
+{
+    struct share *share = user_data;
+
+    if (is_error && share->join.reason[0] == '\0')
+        snprintf(share->join.reason, sizeof share->join.reason, "%s", text);
+    log_write(&share->log, is_error ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "", "%s", text);
+}
+
+__attribute__((format(printf, 2, 3))) static int fail(struct share *share, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(share->join.reason, sizeof share->join.reason, format, args);
+    va_end(args);
+    log_error(&share->log, "", "%s", share->join.reason);
+    return EXIT_OS_ERROR;
+}
+
+/* From here on this process has the directory and the variables that the server gets. */
+static int become_alike(struct share *share)
+{
+    const char *home = getenv("HOME");
+
+    if (home == NULL || *home == '\0')
+        home = "/";
+    if (share->options->any_directory && chdir(home) < 0)
+        return fail(share, "cannot enter the home directory %s: %s", home, strerror(errno));
+    share->cwd = current_directory();
+    if (share->cwd == NULL)
+        return fail(share, "cannot find out the working directory: %s", strerror(errno));
+    share->variables = variables_select(environ, share->options->variables);
+    if (share->variables == NULL)
+        return fail(share, "out of memory");
+    environ = share->variables;
+    return EXIT_DONE;
+}
+
+static int read_config(struct share *share)
+{
+    if (config_of_command(&share->config, &share->options->line, report, share) != STDIO_BUS_OK)
+        return EXIT_CONFIG_ERROR;
+    share->config.pools[0].cwd = share->cwd;
+    share->cwd = NULL;
+    return EXIT_DONE;
+}
+
+static mode_t current_umask(void)
+{
+    mode_t mask = umask(077);
+
+    umask(mask);
+    return mask;
+}
+
+static int identify(struct share *share)
+{
+    const struct command_line *line = &share->options->line;
+    const struct identity_parts parts = {
+        .words = line->words,
+        .variables = share->variables,
+        .names = share->options->variables,
+        .directory = share->options->any_directory ? NULL : share->config.pools[0].cwd,
+        .protocol = line->protocol,
+        .clients = line->clients,
+        .instances = line->instances,
+        .mask = (unsigned)current_umask(),
+    };
+
+    share->identity = identity_write(&parts);
+    if (share->identity == NULL)
+        return fail(share, "out of memory");
+    if (strlen(share->identity) + JOIN_ROOM > IDENTITY_MAX)
+        return fail(share, "the command line and the environment are longer than %zu bytes",
+                    IDENTITY_MAX - JOIN_ROOM);
+    return EXIT_DONE;
+}
+
+static int prepare(struct share *share)
+{
+    char reason[DIRECTORY_REASON_MAX];
+    int status;
+
+    if (directory_find(share->directory, reason) != STDIO_BUS_OK)
+        return fail(share, "cannot share: %s", reason);
+    status = become_alike(share);
+    if (status == EXIT_DONE)
+        status = read_config(share);
+    if (status == EXIT_DONE)
+        status = identify(share);
+    return status;
+}
+
+/* --- the front --- */
+
+/* The first connection is there already: it has shown that there is a daemon. */
+struct first {
+    struct join *join;
+    int fd;
+};
+
+static int dial(void *user_data)
+{
+    struct first *first = user_data;
+    int fd = first->fd;
+
+    first->fd = -1;
+    return fd >= 0 ? fd : join_open(first->join);
+}
+
+static int serve(struct share *share)
+{
+    static const int statuses[] = {
+        [BUS_DONE] = EXIT_DONE,
+        [BUS_CLIENT_MALFORMED] = EXIT_DATA_ERROR,
+        [BUS_NO_WORKER_LEFT] = EXIT_NO_WORKER_LEFT,
+        [BUS_BAD_COMMAND] = EXIT_NO_WORKER_LEFT,
+        [BUS_SYSTEM_ERROR] = EXIT_OS_ERROR,
+    };
+    struct first first = {.join = &share->join};
+    const struct dialer dialer = {.dial = dial, .user_data = &first};
+    const struct front front = {
+        .dialer = &dialer,
+        .log = &share->log,
+        .framing = share->options->framing,
+        .protocol = share->config.pools[0].mode.protocol,
+    };
+
+    share->join.daemon.config = &share->config;
+    share->join.daemon.identity = share->identity;
+    share->join.daemon.idle_exit_sec = share->options->idle_exit_sec;
+    share->join.daemon.log_level = share->options->log_level;
+    share->join.directory = share->directory;
+    share->join.name = share->options->name;
+    share->join.log = &share->log;
+    join_init(&share->join);
+    first.fd = join_open(&share->join);
+    if (first.fd < 0)
+        return EXIT_NO_WORKER_LEFT;
+    share->serves = true;
+    return statuses[front_run(&front)];
+}
+
+int share_run(const struct share_options *options)
+{
+    struct share *share = calloc(1, sizeof *share);
+    int status;
+
+    if (share == NULL)
+        return EXIT_OS_ERROR;
+    share->options = options;
+    log_open(&share->log, STDERR_FILENO, LOG_LEVEL_ERROR);
+    status = prepare(share);
+    if (status == EXIT_DONE)
+        status = serve(share);
+    if (!share->serves && share->join.reason[0] != '\0')
+        front_refuse(share->join.reason);
+    config_free(&share->config);
+    free(share->identity);
+    free(share->variables);
+    free(share->cwd);
+    free(share);
+    return status;
+}

@@ -1,0 +1,122 @@
+#include "build_config.h"
+
+#include "share/usage.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "process/process.h"
+
+#define FIRST_SIZE 16384
+
+static void add(struct usage *usage, const struct usage_process *process)
+{
+    struct usage_process *grown = array_grow(usage->at, &usage->capacity, usage->count + 1,
+                                             sizeof *grown);
+
+    if (grown == NULL)
+        return;
+    usage->at = grown;
+    usage->at[usage->count++] = *process;
+}
+
+/* Three numbers to a line. */
+static void parse(struct usage *usage, const char *text)
+{
+    struct usage_process process;
+    char *end;
+
+    for (;; text = end) {
+        process.pid = strtol(text, &end, 10);
+        if (end == text)
+            return;
+        process.group = strtol(end, &end, 10);
+        process.kib = strtol(end, &end, 10);
+        add(usage, &process);
+    }
+}
+
+/* The whole output, NUL-terminated, to be freed. NULL when memory is out. */
+static char *read_all(int fd)
+{
+    size_t size = FIRST_SIZE, len = 0;
+    char *text = malloc(size), *larger;
+    ssize_t got = 1;
+
+    while (text != NULL && got != 0) {
+        got = read(fd, text + len, size - len - 1);
+        if (got < 0 && errno != EINTR)
+            break;
+        if (got > 0)
+            len += (size_t)got;
+        if (len + 1 < size)
+            continue;
+        size *= 2;
+        larger = realloc(text, size);
+        if (larger == NULL)
+            break;
+        text = larger;
+    }
+    if (text != NULL)
+        text[len] = '\0';
+    return text;
+}
+
+/* A ps that does not know these options prints nothing on stdout. */
+void usage_read(struct usage *usage)
+{
+    char ps[] = "ps", all[] = "-A", option[] = "-o",
+         pid[] = "pid=", group[] = "pgid=", memory[] = "rss=";
+    char *argv[] = {ps, all, option, pid, option, group, option, memory, NULL};
+    const struct program program = {.argv = argv};
+    struct process process;
+    char *text;
+
+    *usage = (struct usage){.at = NULL};
+    if (process_spawn(&process, &program) != STDIO_BUS_OK)
+        return;
+    close(process.fd_to);
+    close(process.fd_exec);
+    text = read_all(process.fd_from);
+    close(process.fd_from);
+    if (text != NULL)
+        parse(usage, text);
+    free(text);
+    while (waitpid(process.pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+void usage_free(struct usage *usage)
+{
+    free(usage->at);
+    *usage = (struct usage){.at = NULL};
+}
+
+long usage_of_process(const struct usage *usage, long pid)
+{
+    size_t i;
+
+    for (i = 0; i < usage->count; i++) {
+        if (usage->at[i].pid == pid)
+            return usage->at[i].kib;
+    }
+    return 0;
+}
+
+long usage_of_group(const struct usage *usage, long group, size_t *count)
+{
+    long kib = 0;
+    size_t i;
+
+    for (i = 0; i < usage->count; i++) {
+        if (usage->at[i].group != group)
+            continue;
+        kib += usage->at[i].kib;
+        ++*count;
+    }
+    return kib;
+}

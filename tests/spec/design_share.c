@@ -1,0 +1,463 @@
+/* stdio_bus(1), --share: a server that all clients of a user share, started by the first. */
+#include "build_config.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "share.h"
+
+#define INITIALIZE "{'protocolVersion':'2025-11-25','capabilities':{},'result':" ANSWER "}"
+#define ANSWER "{'protocolVersion':'2025-11-25','capabilities':{}}"
+
+/* A server that reports a variable as its name. */
+#define NAMED(value)                                                                               \
+    {                                                                                              \
+        "sh", "-c", "exec \"$TEST_WORKER\" --name \"" value "\""                                   \
+    }
+
+static long pid_of(struct sharer *sharer)
+{
+    return client_pid(sharer->client, "1", NULL);
+}
+
+static void initialize(struct sharer *sharer)
+{
+    client_request(sharer->client, "'i'", NULL, "initialize", INITIALIZE);
+    client_result(sharer->client, "\"i\"");
+    client_send(sharer->client, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
+}
+
+/* --- who shares --- */
+
+TEST(design_share_gives_clients_one_process)
+{
+    struct sharer *sharers[3];
+    long pid = 0;
+    for (size_t i = 0; i < COUNT(sharers); i++) {
+        sharers[i] = SHARE(.cwd = NULL);
+        long own = pid_of(sharers[i]);
+        ck_assert(pid == 0 || own == pid);
+        pid = own;
+    }
+    ck_assert_uint_eq(share_logged("listening"), 1);
+    /* Each gets its own answers, with its own ids. */
+    for (size_t i = 0; i < COUNT(sharers); i++)
+        client_request(sharers[i]->client, "7", NULL, "plain", test_format("%zu", i));
+    for (size_t i = 0; i < COUNT(sharers); i++) {
+        struct span result = client_result(sharers[i]->client, "7");
+        ck_assert(span_is(result, test_format("%zu", i)));
+        share_finish(sharers[i]);
+    }
+}
+
+TEST(design_share_serves_what_was_asked_before_the_end_of_stdin)
+{
+    struct sharer *sharer = SHARE(.cwd = NULL);
+    client_request(sharer->client, "1", NULL, "big", "{'size':3000000}");
+    client_request(sharer->client, "2", NULL, "echo", NULL);
+    client_half_close(sharer->client);
+    client_result(sharer->client, "1");
+    client_result(sharer->client, "2");
+    client_expect_eof(sharer->client);
+    share_expect_exit(sharer, 0);
+}
+
+static const struct {
+    struct share_setup first, second;
+    bool together;
+} identities[] = {
+    {{.env = {"TOKEN=1"}}, {.env = {"TOKEN=1"}}, true},
+    {{.env = {"TOKEN=1"}}, {.env = {"TOKEN=2"}}, false},
+    {{.env = {"TOKEN=1"}}, {.env = {"TOKEN"}}, false},
+    {{.env = {"TERM=vt100", "SSH_TTY=/dev/pts/1"}}, {.env = {"TERM=xterm", "SHLVL=7"}}, true},
+    {{.env = {"SSH_AUTH_SOCK=/a"}}, {.env = {"SSH_AUTH_SOCK=/b"}}, false},
+    {{.cwd = "/"}, {.cwd = "/tmp"}, false},
+    {{.cwd = "/", .arguments = {"--any-cwd"}}, {.cwd = "/tmp", .arguments = {"--any-cwd"}}, true},
+    {{.env = {"A=1", "B=1"}, .arguments = {"--env", "A,C"}},
+     {.env = {"A=1", "B=2"}, .arguments = {"--env", "A,C"}},
+     true},
+    {{.env = {"A=1"}, .arguments = {"--env", "A,C"}},
+     {.env = {"A=2"}, .arguments = {"--env", "A,C"}},
+     false},
+    {{.env = {"HOME=/a"}, .arguments = {"--env", "A"}},
+     {.env = {"HOME=/b"}, .arguments = {"--env", "A"}},
+     false},
+    {{.arguments = {"--env", "A"}}, {.arguments = {"--env", "B"}}, false},
+    {{.arguments = {"--clients", "sticky"}}, {.arguments = {"--clients", "exclusive"}}, false},
+    {{.arguments = {"--clients", "exclusive"}}, {.arguments = {"--clients", "exclusive"}}, false},
+};
+
+TEST_ROWS(design_share_is_decided_by_what_the_server_sees, COUNT(identities))
+{
+    struct sharer *first = share_with(&identities[row].first);
+    long pid = pid_of(first);
+    struct sharer *second = share_with(&identities[row].second);
+    ck_assert_int_eq(pid_of(second) == pid, identities[row].together);
+    share_finish(first);
+    share_finish(second);
+}
+
+/* Whoever comes first, the server does not see what does not count. */
+TEST(design_share_passes_no_variables_that_do_not_count)
+{
+    struct sharer *all = SHARE(.env = {"TERM=vt100", "TOKEN=1"}, .command = NAMED("$TERM$TOKEN"));
+    expect_member(client_ask(all->client, "1", NULL, "echo", NULL), "worker", "\"1\"");
+    struct sharer *some = SHARE(.env = {"TOKEN=1", "OTHER=2"},
+                                .arguments = {"--env", "TOKEN,TEST_WORKER"},
+                                .command = NAMED("$TOKEN$OTHER"));
+    expect_member(client_ask(some->client, "1", NULL, "echo", NULL), "worker", "\"1\"");
+}
+
+enum { SECRETS = 50 };
+
+static unsigned next_random(unsigned *state)
+{
+    *state = *state * 1103515245u + 12345u;
+    return *state >> 16 & 0x7FFF;
+}
+
+/* 50 clients of few servers: each sees its own secret and directory. */
+TEST(design_share_uses_no_secret_for_another_client)
+{
+    static const char *const places[] = {"/", "/tmp", "/usr"};
+    unsigned state = 17;
+    for (int i = 0; i < SECRETS; i++) {
+        const char *secret = test_format("TOKEN=%u", next_random(&state) % 3);
+        const char *place = places[next_random(&state) % COUNT(places)];
+        struct sharer *sharer = SHARE(.env = {secret}, .cwd = place,
+                                      .command = NAMED("$TOKEN at $(pwd)"));
+        struct span result = client_ask(sharer->client, "1", NULL, "echo", NULL);
+        expect_member(result, "worker", test_format("\"%s at %s\"", secret + 6, place));
+        if (i % 2 == 0)
+            share_finish(sharer);
+    }
+}
+
+/* --- names --- */
+
+TEST(design_share_by_name)
+{
+    struct sharer *first = SHARE(.share = "--share=tools", .env = {"TOKEN=1"});
+    struct sharer *same = SHARE(.share = "--share=tools", .env = {"TOKEN=1"});
+    ck_assert_int_eq(pid_of(first), pid_of(same));
+    struct sharer *other = SHARE(.share = "--share=tools", .env = {"TOKEN=verysecret"}, .cwd = "/");
+    client_request(other->client, "5", NULL, "echo", NULL);
+    client_error(other->client, "5", -32000, "what differs: the working directory, TOKEN");
+    client_expect_eof(other->client);
+    share_expect_exit(other, 69);
+    expect_word(share_errors(other), "what differs: the working directory, TOKEN");
+    ck_assert(strstr(share_errors(other), "verysecret") == NULL);
+    share_finish(first);
+    share_finish(same);
+}
+
+static const struct {
+    const char *name, *word;
+} bad_names[] = {
+    {"", "a name has letters"},     {"a/b", "a name has letters"}, {"..", "a name has letters"},
+    {NULL, "longer than 64 bytes"}, {"x y", "a name has letters"},
+};
+
+TEST_ROWS(design_share_refuses_names, COUNT(bad_names))
+{
+    const char *name = bad_names[row].name != NULL ? bad_names[row].name : test_fill('n', 300);
+    struct sharer *sharer = SHARE(.share = test_format("--share=%s", name));
+    client_expect_eof(sharer->client);
+    share_expect_exit(sharer, 64);
+    expect_word(share_errors(sharer), bad_names[row].word);
+}
+
+/* --- from the start of the daemon to its end --- */
+
+enum { AT_ONCE = 10 };
+
+TEST_ROWS(design_share_starts_one_daemon_for_clients_at_once, 5)
+{
+    struct sharer *sharers[AT_ONCE];
+    long pid = 0;
+    for (int i = 0; i < AT_ONCE; i++)
+        sharers[i] = SHARE(.cwd = NULL);
+    for (int i = 0; i < AT_ONCE; i++) {
+        long own = pid_of(sharers[i]);
+        ck_assert(pid == 0 || own == pid);
+        pid = own;
+    }
+    ck_assert_uint_eq(share_logged("listening on"), 1);
+    for (int i = 0; i < AT_ONCE; i++)
+        share_finish(sharers[i]);
+}
+
+TEST(design_share_ends_without_clients)
+{
+    struct sharer *sharer = SHARE(.idle_exit = "1");
+    pid_of(sharer);
+    pid_t daemon = share_daemon();
+    share_finish(sharer);
+    share_wait_gone(daemon);
+    ck_assert_uint_eq(share_logged("there was no client for 1 seconds"), 1);
+    sharer = SHARE(.idle_exit = "1");
+    pid_of(sharer);
+    ck_assert_int_ne(share_daemon(), daemon);
+    share_finish(sharer);
+}
+
+/* A daemon that ends must not take a client with it that comes just then. */
+TEST(design_share_starts_while_the_last_daemon_ends)
+{
+    for (int i = 0; i < 25; i++) {
+        struct sharer *sharer = SHARE(.cwd = NULL);
+        pid_of(sharer);
+        pid_t daemon = share_daemon();
+        share_finish(sharer);
+        kill(daemon, SIGTERM);
+        if (i % 5 == 4)
+            share_wait_gone(daemon);
+    }
+}
+
+/* The sockets, logs and locks of daemons that were killed stay, and are in nobody's way. */
+TEST(design_share_starts_after_a_power_cut)
+{
+    for (int i = 0; i < 5; i++) {
+        struct sharer *sharer = SHARE(.cwd = NULL);
+        pid_of(sharer);
+        pid_t daemon = share_daemon();
+        kill(sharer->pid, SIGKILL);
+        kill(daemon, SIGKILL);
+        share_wait_gone(daemon);
+    }
+}
+
+/* A client that is killed leaves nothing behind. */
+TEST(design_share_of_a_client_that_is_killed)
+{
+    struct sharer *sharer = SHARE(.idle_exit = "1");
+    long worker = pid_of(sharer);
+    pid_t daemon = share_daemon();
+    kill(sharer->pid, SIGKILL);
+    share_wait_gone(daemon);
+    share_wait_gone((pid_t)worker);
+}
+
+/* --- what goes wrong --- */
+
+TEST(design_share_of_a_command_that_does_not_exist)
+{
+    struct sharer *sharer = SHARE(.command = {"no-such-command"}, .env = {"PATH=/bin:/usr/bin"});
+    client_send(sharer->client, "{'jsonrpc':'2.0','method':'note'}");
+    client_request(sharer->client, "'a'", NULL, "initialize", NULL);
+    client_error(sharer->client, "\"a\"", -32000, "no-such-command");
+    client_expect_eof(sharer->client);
+    share_expect_exit(sharer, 78);
+    expect_word(share_errors(sharer), "/bin:/usr/bin");
+}
+
+/* The clients of a server that exits at once get errors, not silence. */
+TEST(design_share_of_a_server_that_exits)
+{
+    const char *worker = getenv("TEST_WORKER");
+    struct sharer *sharer = SHARE(.command = {worker, "--exit", "3"});
+    client_request(sharer->client, "1", NULL, "initialize", NULL);
+    client_error(sharer->client, "1", -32000, DIED);
+    client_half_close(sharer->client);
+    client_expect_eof(sharer->client);
+    share_expect_exit(sharer, 0);
+    ck_assert_uint_ge(share_logged("exited with status 3"), 1);
+}
+
+static void make_readable(void)
+{
+    ck_assert_int_eq(mkdir(share_dir(), 0755), 0);
+    ck_assert_int_eq(chmod(share_dir(), 0755), 0);
+}
+
+static void make_file(void)
+{
+    FILE *file = fopen(share_dir(), "w");
+    ck_assert_ptr_nonnull(file);
+    fclose(file);
+}
+
+static void make_link(void)
+{
+    ck_assert_int_eq(symlink("/tmp", share_dir()), 0);
+}
+
+static const struct {
+    void (*make)(void);
+    const char *word;
+} bad_directories[] = {
+    {make_readable, "other users can open the directory"},
+    {make_file, "cannot open the directory"},
+    {make_link, "cannot open the directory"},
+};
+
+TEST_ROWS(design_share_refuses_directories, COUNT(bad_directories))
+{
+    share_dir();
+    bad_directories[row].make();
+    struct sharer *sharer = SHARE(.cwd = NULL);
+    client_request(sharer->client, "1", NULL, "initialize", NULL);
+    client_error(sharer->client, "1", -32000, bad_directories[row].word);
+    client_expect_eof(sharer->client);
+    share_expect_exit(sharer, 69);
+    expect_word(share_errors(sharer), bad_directories[row].word);
+    unlink(share_dir());
+}
+
+/* --- its daemon is killed --- */
+
+TEST(design_share_survives_the_daemon)
+{
+    struct sharer *sharers[3];
+    for (size_t i = 0; i < COUNT(sharers); i++) {
+        sharers[i] = SHARE(.cwd = NULL);
+        initialize(sharers[i]);
+        pid_of(sharers[i]);
+        client_request(sharers[i]->client, "'lost'", NULL, "no_answer", NULL);
+        client_ask(sharers[i]->client, "2", NULL, "echo", NULL);
+    }
+    pid_t daemon = share_daemon();
+    kill(daemon, SIGKILL);
+    for (size_t i = 0; i < COUNT(sharers); i++)
+        client_error(sharers[i]->client, "\"lost\"", -32000, DIED);
+    for (size_t i = 0; i < COUNT(sharers); i++) {
+        client_ask(sharers[i]->client, "3", NULL, "echo", NULL);
+        /* The next server has got the handshake. */
+        struct span seen = client_ask(sharers[i]->client, "4", NULL, "handshake", NULL);
+        struct span first = json_text(json_get(seen, "0.method"));
+        ck_assert(span_is(first, "initialize"));
+    }
+    ck_assert_int_ne(share_daemon(), daemon);
+    for (size_t i = 0; i < COUNT(sharers); i++)
+        share_finish(sharers[i]);
+}
+
+/* What the client writes while there is no daemon is answered by the next one. */
+TEST(design_share_keeps_what_comes_meanwhile)
+{
+    struct sharer *sharer = SHARE(.cwd = NULL);
+    initialize(sharer);
+    pid_of(sharer);
+    for (int i = 0; i < 10; i++) {
+        pid_t daemon = share_daemon();
+        client_request(sharer->client, "'lost'", NULL, "no_answer", NULL);
+        client_ask(sharer->client, "1", NULL, "echo", NULL);
+        kill(daemon, SIGKILL);
+        share_wait_gone(daemon);
+        client_error(sharer->client, "\"lost\"", -32000, DIED);
+        client_request(sharer->client, "2", NULL, "plain", "5");
+        client_request(sharer->client, "3", NULL, "plain", "6");
+        ck_assert(span_is(client_result(sharer->client, "2"), "5"));
+        ck_assert(span_is(client_result(sharer->client, "3"), "6"));
+    }
+    share_finish(sharer);
+}
+
+/* An answer to a question of the last server is not taken for one to a question of the next. */
+TEST(design_share_drops_answers_to_questions_of_the_last_daemon)
+{
+    struct sharer *sharer = SHARE(.cwd = NULL);
+    initialize(sharer);
+    client_request(sharer->client, "1", NULL, "ask", "{'id':5,'params':{}}");
+    struct span question = client_line(sharer->client);
+    const char *old = test_format("%.*s", SHOWN(json_get(question, "id")));
+    kill(share_daemon(), SIGKILL);
+    client_error(sharer->client, "1", -32000, DIED);
+    client_request(sharer->client, "2", NULL, "ask", "{'id':5,'params':{}}");
+    question = client_line(sharer->client);
+    const char *new = test_format("%.*s", SHOWN(json_get(question, "id")));
+    ck_assert_str_ne(old, new);
+    client_send(sharer->client, "{'jsonrpc':'2.0','id':%s,'result':'old'}", old);
+    client_send(sharer->client, "{'jsonrpc':'2.0','id':%s,'result':'new'}", new);
+    expect_member(client_result(sharer->client, "2"), "result", "\"new\"");
+    share_finish(sharer);
+}
+
+enum { BUSY = 20, KILLS = 5, REQUESTS = 20 };
+
+/* Every request is answered or gets an error, and every client goes on. */
+TEST(design_share_survives_under_busy_clients)
+{
+    struct sharer *sharers[BUSY];
+    for (int i = 0; i < BUSY; i++) {
+        sharers[i] = SHARE(.cwd = NULL);
+        initialize(sharers[i]);
+    }
+    for (int round = 0; round < KILLS; round++) {
+        pid_of(sharers[round]);
+        pid_t daemon = share_daemon();
+        for (int i = 0; i < BUSY; i++) {
+            for (int n = 0; n < REQUESTS; n++)
+                client_request(sharers[i]->client, test_format("%d", n), NULL, "plain", "1");
+            if (i == BUSY / 2)
+                kill(daemon, SIGKILL);
+        }
+        for (int i = 0; i < BUSY; i++) {
+            bool seen[REQUESTS] = {false};
+            for (int n = 0; n < REQUESTS; n++) {
+                long id = json_number(client_line(sharers[i]->client), "id");
+                ck_assert(id >= 0 && id < REQUESTS && !seen[id]);
+                seen[id] = true;
+            }
+        }
+    }
+    for (int i = 0; i < BUSY; i++) {
+        client_ask(sharers[i]->client, "1", NULL, "echo", NULL);
+        share_finish(sharers[i]);
+    }
+}
+
+/* --- what is shown --- */
+
+TEST(design_share_list)
+{
+    static const char *const list[] = {"--list", NULL};
+    ck_assert_str_eq(share_run(list, 0), "nothing is shared\n");
+    struct sharer *first = SHARE(.env = {"TOKEN=verysecret"});
+    struct sharer *second = SHARE(.env = {"TOKEN=2"}, .share = "--share=tools");
+    pid_of(first);
+    pid_of(second);
+    const char *shown = share_run(list, 0);
+    expect_word(shown, "tools@");
+    expect_word(shown, "test_worker");
+    expect_word(shown, "what differs: TOKEN\n");
+    ck_assert(strstr(shown, "verysecret") == NULL);
+}
+
+/* --- other users of the options --- */
+
+TEST(design_idle_exit_of_a_daemon)
+{
+    struct daemon *daemon = START(.arguments = {"--idle-exit", "1"});
+    struct client *client = client_connect(daemon);
+    client_ask(client, "1", NULL, "echo", NULL);
+    client_close(client);
+    daemon_wait_log(daemon, "there was no client for 1 seconds");
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+}
+
+static const char *const misuses[][6] = {
+    {"--share", NULL},
+    {"--share", "--config", "x", NULL},
+    {"--env", "A", "--", "x", NULL},
+    {"--share", "--env", "A=1", "--", "x", NULL},
+    {"--share", "--unix", "x", "--", "x", NULL},
+    {"--share", "--idle-exit", "soon", "--", "x", NULL},
+};
+
+TEST_ROWS(design_share_misused, COUNT(misuses))
+{
+    share_run(misuses[row], 64);
+}
+
+int main(void)
+{
+    return harness_main("share");
+}
