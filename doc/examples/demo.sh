@@ -1,23 +1,27 @@
 #!/bin/sh
-# demo.sh: shows what stdio_bus does, with the echo workers of this directory. Run by `make demo`,
-# which sets STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR.
+# demo.sh: shows what stdio_bus does: two clients share an MCP server, the one of this directory, by
+# a command line in place of the server's own. Run by `make demo`, which sets STDIO_BUS (the
+# daemon), SOURCE_DIR and BUILD_DIR.
 
-config=$SOURCE_DIR/doc/examples/echo_c.json
-cd "$BUILD_DIR/doc/examples" || exit 1 # where ./echo_worker is
+cd "$BUILD_DIR/doc/examples" || exit 1 # where ./mcp_counter is
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 dir=$(mktemp -d "${TMPDIR:-/tmp}/stdio_bus_demo.XXXXXX") || exit 1
-daemon=
+XDG_RUNTIME_DIR=$dir # the demonstration shares nothing with what runs already
+export XDG_RUNTIME_DIR
 trap 'finish 1' HUP INT TERM
 
 finish() {
-    [ -n "$daemon" ] && kill "$daemon" 2>/dev/null && wait "$daemon"
+    exec 3>&- 4>&-
+    wait
     rm -rf "$dir"
     exit "$1"
 }
 
 fail() {
     printf '\ndemo: %s\n' "$*" >&2
-    [ -s "$dir/log" ] && printf 'The log of the daemon:\n' >&2 && cat "$dir/log" >&2
+    for file in "$dir"/*.log "$dir"/stdio_bus/*.log; do
+        [ -s "$file" ] && printf '%s:\n' "$file" >&2 && cat "$file" >&2
+    done
     finish 1
 }
 
@@ -26,115 +30,141 @@ title() {
     printf '%s\n' "$*" | sed 's/./-/g'
 }
 
-# Process ids in the answers of file $1, one a line.
-pids_in() {
-    sed -n 's/^[^<]*< .*"result":{"pid":\([0-9]*\).*/\1/p' "$1"
+# start_client NAME: a program that runs the shared server as its own, with pipes.
+start_client() {
+    mkfifo "$dir/$1.in"
+    "$STDIO_BUS" --share --idle-exit 1 -- ./mcp_counter <"$dir/$1.in" >"$dir/$1.out" \
+        2>"$dir/$1.log" &
 }
 
-wait_for_socket() {
+# wait_for_list TEXT: until a daemon other than $daemon is listed, or nothing is.
+wait_for_list() {
     tries=0
-    until [ -S "$dir/bus.sock" ]; do
+    until "$STDIO_BUS" --list >"$dir/list" && grep -q "$1" "$dir/list" &&
+        ! grep -q " $daemon " "$dir/list"; do
         tries=$((tries + 1))
-        [ $tries -le 100 ] || fail 'the socket did not appear within 10 seconds'
+        [ $tries -le 150 ] || fail "--list did not show $1 for 15 seconds"
         sleep 0.1
     done
 }
 
-# A process keeps its number until its parent, the daemon, has reaped it.
-wait_until_reaped() {
+# send NAME MESSAGE
+send() {
+    printf '  %-6s > %s\n' "$1" "$2"
+    case $1 in
+    alice) printf '%s\n' "$2" >&3 ;;
+    bob) printf '%s\n' "$2" >&4 ;;
+    esac
+}
+
+# wait_for_text NAME REGEX
+wait_for_text() {
     tries=0
-    while kill -0 "$1" 2>/dev/null; do
+    until grep -q "$2" "$dir/$1.out"; do
         tries=$((tries + 1))
-        [ $tries -le 100 ] || fail "the daemon did not notice the end of worker $1 for 10 seconds"
+        [ $tries -le 150 ] || fail "$1 waited 15 seconds for $2"
         sleep 0.1
     done
 }
 
-# ask NAME: sends stdin as client NAME; records both directions in $dir/NAME.
-ask() {
-    ./line_client "$dir/bus.sock" "$1" >"$dir/$1"
+# wait_for NAME ID: shows the answer to ID that NAME got, and leaves it in $answer.
+wait_for() {
+    wait_for_text "$1" "\"id\":$2[,}]"
+    answer=$(grep "\"id\":$2[,}]" "$dir/$1.out")
+    printf '  %-6s < %s\n' "$1" "$answer"
 }
 
-# expect NAME COUNT: shows both directions of NAME; fails without COUNT answers.
-expect() {
-    sed 's/^/  /' "$dir/$1"
-    [ "$(pids_in "$dir/$1" | wc -l)" -eq "$2" ] || fail "$1 should have had $2 answers"
+process_in() {
+    printf '%s\n' "$1" | sed -n 's/.*process \([0-9]*\).*/\1/p'
 }
 
-title '1. One client, over stdin and stdout'
-printf '  $ stdio_bus --config echo_c.json\n'
-request='{"jsonrpc":"2.0","id":1,"method":"hello","params":{"to":"world"}}'
-printf '%s\n' "$request" | "$STDIO_BUS" --config "$config" >"$dir/answer" 2>"$dir/log"
-status=$?
-{ printf 'stdin  > %s\n' "$request"; sed 's/^/stdout < /' "$dir/answer"; } >"$dir/stdio"
-expect stdio 1
-[ $status -eq 0 ] || fail "the daemon should have ended with status 0, not $status"
+handshake() {
+    send "$1" '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"'"$1"'","version":"1"}}}'
+    wait_for "$1" 0
+    send "$1" '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+}
+
+next() {
+    send "$1" '{"jsonrpc":"2.0","id":'"$2"',"method":"tools/call","params":{"name":"next"}}'
+    wait_for "$1" "$2"
+}
+
+title '1. Two clients, one server'
+cat <<END
+  Alice and Bob are two programs. Each runs, as its MCP server,
+
+  \$ stdio_bus --share -- ./mcp_counter
+
+END
+start_client alice
+start_client bob
+exec 3>"$dir/alice.in" 4>"$dir/bob.in"
+handshake alice
+handshake bob
+next alice 1
+server=$(process_in "$answer")
+next bob 1
+[ "$(process_in "$answer")" = "$server" ] || fail 'both should have been served by one process'
 cat <<END
 
-  The daemon started two echo workers, passed the line to one of them (process
-  $(pids_in "$dir/stdio")) and its answer back, unchanged. At the end of its input it stopped the
-  workers and ended with status 0. This is how an MCP client runs a server.
+  One process, $server, serves both: they count on from each other. It has seen one
+  handshake. Both used the ids 0 and 1, and each got its own answers.
 END
 
-title '2. Two clients share the workers over a Unix socket'
-printf '  $ stdio_bus --config echo_c.json --unix bus.sock &\n'
-"$STDIO_BUS" --config "$config" --unix "$dir/bus.sock" 2>"$dir/log" &
-daemon=$!
-wait_for_socket
-ask alice <<'END' &
-{"jsonrpc":"2.0","id":1,"method":"hello","sessionId":"alice-1"}
-{"jsonrpc":"2.0","id":2,"method":"again","sessionId":"alice-1"}
-END
-alice=$!
-ask bob <<'END'
-{"jsonrpc":"2.0","id":1,"method":"hello"}
-{"jsonrpc":"2.0","id":2,"method":"again"}
-END
-wait $alice
-expect alice 2
-expect bob 2
-worker=$(pids_in "$dir/alice" | sed -n 1p)
-[ "$worker" = "$(pids_in "$dir/alice" | sed -n 2p)" ] ||
-    fail 'both requests of the session should have been answered by one worker'
+title '2. Progress'
+send alice '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"count","arguments":{"to":3},"_meta":{"progressToken":"a"}}}'
+wait_for alice 2
+grep progressToken "$dir/alice.out" | sed 's/^/  alice  < /'
+grep -q progressToken "$dir/bob.out" && fail 'bob should have seen no progress'
 cat <<END
 
-  Both clients used the ids 1 and 2 at the same time, and each got its own
-  answers. Alice named a session, which stays with one worker: $worker answered
-  both. Bob named none; the workers took turns.
+  The progress of Alice's request was sent to Alice alone.
 END
 
-title '3. A worker dies'
-printf '  $ kill -KILL %s\n' "$worker"
-kill -KILL "$worker" || fail "there should be a worker with process id $worker"
-wait_until_reaped "$worker"
-ask carol <<'END'
-{"jsonrpc":"2.0","id":"one","method":"still there?"}
-{"jsonrpc":"2.0","id":"two","method":"and you?"}
-END
-expect carol 2
+title '3. The server dies'
+send alice '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"count","arguments":{"to":100},"_meta":{"progressToken":"b"}}}'
+wait_for_text alice '"progressToken":"b"'
+printf '  $ kill -KILL %s\n' "$server"
+kill -KILL "$server" || fail "there should be a server with process id $server"
+wait_for alice 3
+next alice 4
+next bob 2
+[ "$(process_in "$answer")" != "$server" ] || fail 'another process should have answered'
 cat <<END
 
-  The daemon starts a new worker in its place. Until that is there, the other
-  one answers: clients do not notice.
+  What was in flight got an error, not silence. Both clients go on with a new
+  process, and need no new handshake: the daemon has repeated it.
 END
 
-title '4. The end'
-printf '  $ kill %s\n' "$daemon"
-kill "$daemon"
-wait "$daemon"
-status=$?
-daemon=
-[ $status -eq 0 ] || fail "the daemon should have ended with status 0, not $status"
-[ ! -e "$dir/bus.sock" ] || fail 'the socket should be gone'
-cat "$dir/stdio" "$dir/alice" "$dir/bob" "$dir/carol" >"$dir/all"
-for pid in $(pids_in "$dir/all"); do
-    kill -0 "$pid" 2>/dev/null && fail "worker $pid should be gone"
-done
+title '4. The daemon dies'
+printf '  $ stdio_bus --list\n'
+"$STDIO_BUS" --list >"$dir/list" || fail 'stdio_bus --list'
+sed 's/^/  /' "$dir/list"
+daemon=$(sed -n '2s/^[^ ]* *\([0-9]*\).*/\1/p' "$dir/list")
+printf '  $ kill -KILL %s\n' "$daemon"
+kill -KILL "$daemon" || fail "there should be a daemon with process id $daemon"
+wait_for_list 'mcp_counter'
+next alice 5
+next bob 3
 cat <<END
 
-  SIGTERM: the daemon stopped its workers, removed its socket and ended with
-  status 0. No process is left. Its log:
-
+  The first of them has started another daemon, the other has joined it.
 END
-sed 's/^/  /' "$dir/log"
+exec 3>&- 4>&-
+wait
+wait_for_list 'nothing is shared' # --idle-exit is over
+
+title 'Your own servers'
+cat <<END
+  The program is $STDIO_BUS.
+  In the configuration of an MCP client, write it in front of the command of a
+  server; everything else stays. In claude_desktop_config.json, .mcp.json (Claude
+  Code) and .cursor/mcp.json, for instance:
+
+    { "mcpServers": { "memory": {
+        "command": "$STDIO_BUS",
+        "args": ["--share", "--", "npx", "-y", "@modelcontextprotocol/server-memory"] } } }
+
+  In .vscode/mcp.json the first name is "servers". The README has more.
+END
 finish 0

@@ -107,7 +107,7 @@ static void idle_expired(void *user_data)
 {
     struct stdio_bus *bus = user_data;
 
-    if (bus->client_count > 0)
+    if (bus->router.client_count > 0)
         return; /* its end starts the time anew */
     log_info(bus->log, "", "there was no client for %u seconds", bus->options.idle_exit_sec);
     bus_note_stop(bus, BUS_DONE);

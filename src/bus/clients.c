@@ -98,6 +98,7 @@ void clients_remove(struct client *client, const char *reason)
 {
     struct stdio_bus *bus = bus_of(client);
     struct connection *connection = &client->stream.connection;
+    bool was_admitted = client->stream.endpoint.peer.admitted;
 
     if (!list_linked(&client->link))
         return;
@@ -110,12 +111,12 @@ void clients_remove(struct client *client, const char *reason)
         bus->client_count--;
     cancel_requests_of(bus, &client->stream.endpoint.peer);
     retire_processes_of(&client->stream.endpoint.peer);
-    if (bus->client_count == 0)
-        bus_start_idle(bus);
     bus->router.demand = true;
     bus_read_clock(bus);
     departure_client(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
     errands_run(bus);
+    if (was_admitted && bus->router.client_count == 0)
+        bus_start_idle(bus);
     stdio_bus_event_loop_stop_timer(bus->loop, &client->stream.endpoint.hold_timer);
     connection_close(connection);
     origins_release(client->stream.endpoint.peer.origin);

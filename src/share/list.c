@@ -166,7 +166,8 @@ static void print_line(const struct shared *shared, const struct usage *usage)
     char command[COMMAND_MAX], age[32];
 
     identity_command(command, sizeof command, identity_of(shared));
-    fprintf(stdout, "%-18s %7lld ", shared->base, (long long)number_of(shared, "clients"));
+    fprintf(stdout, "%-18s %7lld %7lld ", shared->base, (long long)number_of(shared, "pid"),
+            (long long)number_of(shared, "clients"));
     print_usage(shared, usage);
     fprintf(stdout, " %10s  %s\n", write_age(age, sizeof age, number_of(shared, "seconds")),
             command);
@@ -202,8 +203,8 @@ static void print_all(struct found *found, const char *directory)
     }
     qsort(found->at, found->count, sizeof *found->at, by_age);
     usage_read(&usage);
-    fprintf(stdout, "%-18s %7s %9s %8s %10s  %s\n", "NAME", "CLIENTS", "PROCESSES", "MEMORY",
-            "RUNS FOR", "COMMAND");
+    fprintf(stdout, "%-18s %7s %7s %9s %8s %10s  %s\n", "NAME", "PID", "CLIENTS", "PROCESSES",
+            "MEMORY", "RUNS FOR", "COMMAND");
     for (i = 0; i < found->count; i++)
         print_line(&found->at[i], &usage);
     print_differences(found);

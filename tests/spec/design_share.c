@@ -433,6 +433,20 @@ TEST(design_share_list)
 
 /* --- other users of the options --- */
 
+/* Looking at a daemon is no use of it. */
+TEST(design_share_list_keeps_no_daemon)
+{
+    static const char *const list[] = {"--list", NULL};
+    struct sharer *sharer = SHARE(.idle_exit = "1");
+    int64_t deadline = deadline_usual();
+    pid_of(sharer);
+    pid_t daemon = share_daemon();
+    ck_assert_ptr_nonnull(strstr(share_run(list, 0), test_format(" %ld ", (long)daemon)));
+    share_finish(sharer);
+    while (strcmp(share_run(list, 0), "nothing is shared\n") != 0)
+        ck_assert(!deadline_over(deadline));
+}
+
 TEST(design_idle_exit_of_a_daemon)
 {
     struct daemon *daemon = START(.arguments = {"--idle-exit", "1"});
