@@ -32,6 +32,8 @@ struct pool_mode {
     enum pool_exit on_exit;
     bool session_in_params;       /* the session id is params.sessionId */
     bool rewrite_ids;             /* the daemon gives each request an id of its own */
+    bool frugal;                  /* sticky: one process for all clients of an era, started when
+                                   * the first of them comes */
     unsigned spare;               /* exclusive: workers kept started and idle */
     unsigned busy_timeout_sec;    /* exclusive: a client waits this long for a worker */
     unsigned request_timeout_sec; /* 0: none */

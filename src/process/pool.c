@@ -99,6 +99,8 @@ size_t pool_starts(const struct pool *pool)
 {
     const struct pool_mode *mode = &pool->group.mode;
 
+    if (mode->frugal)
+        return 1;
     return mode->clients == CLIENTS_EXCLUSIVE && mode->spare < pool->group.count
                ? mode->spare
                : pool->group.count;
@@ -132,12 +134,35 @@ static bool is_dormant(const struct worker *worker)
            worker->after_end != WORKER_STAYS_STOPPED;
 }
 
+/* Where clients share as few processes as can be: for each client that cannot share, and for each
+ * era that is not served. One process is always ready. */
+static size_t count_frugal(const struct pool *pool)
+{
+    const struct group *group = &pool->group, *stateless = group->other_era;
+    const struct list_node *node;
+    bool served = group_is_served(group), others_served = group_is_served(stateless);
+    bool any = false;
+    size_t wanted = 0;
+
+    for (node = group->waiting.head.next; node != &group->waiting.head; node = node->next) {
+        if (list_entry(node, struct peer, hold)->alone)
+            wanted++;
+        else
+            any = true;
+    }
+    wanted += any && !served;
+    wanted += !list_empty(&stateless->waiting) && !others_served;
+    return wanted > 0 || served || others_served ? wanted : 1;
+}
+
 /* How many processes that no client has had there should be. */
 static size_t count_wanted(const struct pool *pool)
 {
     const struct group *stateless = pool->group.other_era;
     size_t wanted = pool->group.mode.spare + list_count(&pool->group.waiting);
 
+    if (pool->group.mode.frugal)
+        return count_frugal(pool);
     if (pool->group.mode.clients != CLIENTS_EXCLUSIVE)
         return pool->group.count;
     if (stateless == NULL)

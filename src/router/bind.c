@@ -21,6 +21,7 @@ static struct peer *find_unbound(const struct group *pool, const struct peer *cl
                                  struct supply *supply)
 {
     bool exclusive = pool->mode.clients == CLIENTS_EXCLUSIVE;
+    bool joins = pool->mode.frugal && !client->alone && group_is_served(pool);
     size_t fewest = SIZE_MAX, count, i;
     struct peer *found = NULL;
 
@@ -35,7 +36,8 @@ static struct peer *find_unbound(const struct group *pool, const struct peer *cl
             supply->may_come += eras_ends(worker);
             continue;
         }
-        if (worker->alone || (client->alone && !peer_is_fresh(worker)))
+        if (worker->alone || (client->alone && !peer_is_fresh(worker)) ||
+            (joins && peer_is_fresh(worker)))
             continue;
         count = affinity_count(worker);
         if (exclusive && count > 0)

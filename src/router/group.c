@@ -69,3 +69,17 @@ bool group_has(const struct group *group, const struct peer *worker)
 {
     return place_of(group, worker) < group->count;
 }
+
+bool group_is_served(const struct group *group)
+{
+    size_t i;
+
+    for (i = 0; i < group->count; i++) {
+        const struct peer *worker = group->workers[i];
+
+        if (worker->pool == group && !peer_is_fresh(worker) && !worker->alone &&
+            worker->availability != PEER_FAILED)
+            return true;
+    }
+    return false;
+}

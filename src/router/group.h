@@ -46,6 +46,9 @@ void group_free(struct group *group);
 /* STDIO_BUS_ERR when memory is out, and then nothing has changed. */
 int group_add(struct group *group, struct peer *worker);
 
+/* Whether some process serves, or will serve again, the clients of the group together. */
+bool group_is_served(const struct group *group);
+
 /* Takes a worker out; the turns of the others go on. One that is not in it is left alone. */
 void group_remove(struct group *group, const struct peer *worker);
 

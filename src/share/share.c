@@ -107,8 +107,15 @@ static int become_alike(struct share *share)
 
 static int read_config(struct share *share)
 {
-    if (config_of_command(&share->config, &share->options->line, report, share) != STDIO_BUS_OK)
+    struct command_line line = share->options->line;
+    bool frugal = line.instances == NULL && strcmp(line.protocol, "mcp") == 0 &&
+                  strcmp(line.clients, "sticky") == 0;
+
+    if (frugal)
+        line.instances = COMMAND_LINE_INSTANCES; /* at most */
+    if (config_of_command(&share->config, &line, report, share) != STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
+    share->config.pools[0].mode.frugal = frugal;
     share->config.pools[0].cwd = share->cwd;
     share->cwd = NULL;
     return EXIT_DONE;

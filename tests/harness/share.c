@@ -38,6 +38,13 @@ static int connect_socket(const char *name)
     return -1;
 }
 
+struct client *share_connect(const char *name)
+{
+    int fd = connect_socket(test_format("%s@%s.sock", name, PACKAGE_VERSION));
+    ck_assert_int_ge(fd, 0);
+    return client_adopt(fd, fd);
+}
+
 /* The process that answers at the socket, or 0. */
 static pid_t ask_pid(const char *name)
 {

@@ -32,6 +32,9 @@ struct sharer *share_with(const struct share_setup *setup);
 /* share_with(&(struct share_setup){...}) */
 #define SHARE(...) share_with(&(struct share_setup){__VA_ARGS__})
 
+/* Connects to the socket of --share=NAME. */
+struct client *share_connect(const char *name);
+
 /* Runs stdio_bus with these words; it must exit with `status`. Returns its stdout. */
 const char *share_run(const char *const words[], int status);
 

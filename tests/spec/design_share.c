@@ -139,6 +139,33 @@ TEST(design_share_uses_no_secret_for_another_client)
     }
 }
 
+static long stateless_pid(struct sharer *sharer)
+{
+    return json_number(client_ask(sharer->client, "1", NULL, "echo",
+                                  "{'_meta':{'io.modelcontextprotocol/protocolVersion':"
+                                  "'2026-07-28'}}"),
+                       "pid");
+}
+
+/* MCP: clients of the handshake era, and of the stateless one. */
+TEST(design_share_has_one_process_for_each_era)
+{
+    struct sharer *sharers[6];
+    long pids[2] = {0};
+    for (size_t i = 0; i < COUNT(sharers); i++) {
+        sharers[i] = SHARE(.cwd = NULL);
+        if (i % 2 == 0)
+            initialize(sharers[i]);
+        long pid = i % 2 == 0 ? pid_of(sharers[i]) : stateless_pid(sharers[i]);
+        ck_assert(pids[i % 2] == 0 || pids[i % 2] == pid);
+        pids[i % 2] = pid;
+    }
+    ck_assert_int_ne(pids[0], pids[1]);
+    ck_assert_uint_eq(share_logged("started "), 2);
+    for (size_t i = 0; i < COUNT(sharers); i++)
+        share_finish(sharers[i]);
+}
+
 /* --- names --- */
 
 TEST(design_share_by_name)
@@ -269,6 +296,28 @@ TEST(design_share_of_a_server_that_exits)
     client_expect_eof(sharer->client);
     share_expect_exit(sharer, 0);
     ck_assert_uint_ge(share_logged("exited with status 3"), 1);
+}
+
+/* Other lines than that of a client, and silence. */
+TEST(design_share_closes_strangers)
+{
+    static const char *const lines[] = {
+        "{'jsonrpc':'2.0','id':1,'method':'echo'}",
+        "{'stdio_bus':'join','identity':''}",
+        "{'stdio_bus':'join'}",
+        "{'stdio_bus':'status','more':1}",
+        "nonsense",
+    };
+    struct sharer *sharer = SHARE(.share = "--share=a");
+    pid_of(sharer);
+    for (size_t i = 0; i < COUNT(lines); i++) {
+        struct client *stranger = share_connect("a");
+        client_send(stranger, "%s", lines[i]);
+        struct span line = client_line(stranger);
+        ck_assert(json_get(line, "result").data == NULL);
+        client_expect_eof(stranger);
+    }
+    client_expect_quiet(sharer->client);
 }
 
 static void make_readable(void)
