@@ -79,9 +79,17 @@ process_in() {
 }
 
 handshake() {
-    send "$1" '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"'"$1"'","version":"1"}}}'
+    params='"protocolVersion":"2025-11-25","capabilities":{}'
+    params="$params,\"clientInfo\":{\"name\":\"$1\",\"version\":\"1\"}"
+    send "$1" "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{$params}}"
     wait_for "$1" 0
     send "$1" '{"jsonrpc":"2.0","method":"notifications/initialized"}'
+}
+
+# count NAME ID NUMBER TOKEN: with progress.
+count() {
+    params="\"name\":\"count\",\"arguments\":{\"to\":$3},\"_meta\":{\"progressToken\":\"$4\"}"
+    send "$1" "{\"jsonrpc\":\"2.0\",\"id\":$2,\"method\":\"tools/call\",\"params\":{$params}}"
 }
 
 next() {
@@ -112,7 +120,7 @@ cat <<END
 END
 
 title '2. Progress'
-send alice '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"count","arguments":{"to":3},"_meta":{"progressToken":"a"}}}'
+count alice 2 3 a
 wait_for alice 2
 grep progressToken "$dir/alice.out" | sed 's/^/  alice  < /'
 grep -q progressToken "$dir/bob.out" && fail 'bob should have seen no progress'
@@ -122,7 +130,7 @@ cat <<END
 END
 
 title '3. The server dies'
-send alice '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"count","arguments":{"to":100},"_meta":{"progressToken":"b"}}}'
+count alice 3 100 b
 wait_for_text alice '"progressToken":"b"'
 printf '  $ kill -KILL %s\n' "$server"
 kill -KILL "$server" || fail "there should be a server with process id $server"
