@@ -34,6 +34,8 @@ struct pool_mode {
     bool rewrite_ids;             /* the daemon gives each request an id of its own */
     bool frugal;                  /* sticky: one process for all clients of an era, started when
                                    * the first of them comes */
+    bool is_front;                /* exclusive: the process is a daemon, whose next one is to know
+                                   * all that the client has set (share/front.h) */
     unsigned spare;               /* exclusive: workers kept started and idle */
     unsigned busy_timeout_sec;    /* exclusive: a client waits this long for a worker */
     unsigned request_timeout_sec; /* 0: none */
@@ -59,7 +61,8 @@ void pool_mode_read(struct pool_mode *mode, const struct json_value *pool);
  * requests of the daemon itself need ids that no client can have. */
 static inline bool pool_mode_shares_handshake(const struct pool_mode *mode)
 {
-    return mode->protocol == PROTOCOL_MCP && mode->clients == CLIENTS_STICKY && mode->rewrite_ids;
+    return mode->protocol == PROTOCOL_MCP && mode->rewrite_ids &&
+           (mode->clients == CLIENTS_STICKY || mode->is_front);
 }
 
 /* The mode of the processes that serve the stateless era of a pool with this mode. */

@@ -27,6 +27,7 @@ static struct pool_mode mode_of(enum pool_protocol protocol)
                    : protocol == PROTOCOL_UNKNOWN ? EXIT_REPLACES
                                                   : EXIT_CLOSES,
         .rewrite_ids = true,
+        .is_front = true,
         .spare = 1,
     };
 }

@@ -33,6 +33,15 @@ static void initialize(struct sharer *sharer)
     client_send(sharer->client, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
 }
 
+/* What its server has heard of handshakes and settings. A client whose daemon is killed just now gets
+ * an error instead. */
+static const char *heard(struct sharer *sharer)
+{
+    client_request(sharer->client, "'heard'", NULL, "heard", NULL);
+    struct span line = client_line(sharer->client);
+    return test_format("%.*s", SHOWN(line));
+}
+
 /* --- who shares --- */
 
 TEST(design_share_gives_clients_one_process)
@@ -386,6 +395,22 @@ TEST(design_share_survives_the_daemon)
     ck_assert_int_ne(share_daemon(), daemon);
     for (size_t i = 0; i < COUNT(sharers); i++)
         share_finish(sharers[i]);
+}
+
+/* The next server hears of the subscriptions and the level of log messages. */
+TEST(design_share_sets_again_what_the_client_has_set)
+{
+    struct sharer *sharer = SHARE(.cwd = NULL);
+    initialize(sharer);
+    client_ask(sharer->client, "1", NULL, "resources/subscribe", "{'uri':'x:/1'}");
+    client_ask(sharer->client, "2", NULL, "resources/subscribe", "{'uri':'x:/2'}");
+    client_ask(sharer->client, "3", NULL, "resources/unsubscribe", "{'uri':'x:/1'}");
+    client_ask(sharer->client, "4", NULL, "logging/setLevel", "{'level':'error'}");
+    kill(share_daemon(), SIGKILL);
+    WAIT_UNTIL(strstr(heard(sharer), "x:/2") != NULL && strstr(heard(sharer), "error") != NULL,
+               "the server has heard: %s", heard(sharer));
+    ck_assert_ptr_null(strstr(heard(sharer), "x:/1"));
+    share_finish(sharer);
 }
 
 /* What the client writes while there is no daemon is answered by the next one. */
