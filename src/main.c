@@ -18,6 +18,7 @@
 #include "cli/import.h"
 #include "cli/options.h"
 #include "cli/parse.h"
+#include "cli/rejoin.h"
 #include "framing/opening.h"
 #include "share/list.h"
 #include "share/share.h"
@@ -319,11 +320,13 @@ int main(int argc, char *argv[])
      * fatal. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    if (options.action == ACTION_CONNECT)
+    if (options.action == ACTION_CONNECT && options.line.protocol == NULL)
         return run_client(&options);
     if (options.action == ACTION_IMPORT)
         return run_import(options.import_path);
     release_long_buffers();
+    if (options.action == ACTION_CONNECT)
+        return rejoin_run(&options);
     if (options.action == ACTION_LIST)
         return list_run();
     if (options.action == ACTION_SHARE)

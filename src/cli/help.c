@@ -66,6 +66,7 @@ static const char client[] =
     "  --connect PATH|HOST:PORT\n"
     "                     copies stdin and stdout to and from its socket; ~/ and\n"
     "                     $NAME in PATH are replaced\n"
+    "  --protocol mcp     join the daemon anew when it was restarted\n"
     "  --pool NAME        the pool of the daemon that the messages are for\n"
     "  --wait SECONDS     for a daemon that is not there yet; default: 0\n"
     "  --token-file FILE  the token that TCP clients show, or that --connect shows\n"

@@ -148,6 +148,21 @@ static bool check_import(struct parser *parser)
     return true;
 }
 
+static bool is_mode(const struct parser *parser, const char *name)
+{
+    return parser->mode != NULL && strcmp(parser->mode->name, name) == 0;
+}
+
+/* The keys of a command's pool. A client may have a protocol too. */
+static bool lacks_command(const struct parser *parser)
+{
+    const struct command_line *line = &parser->options->line;
+
+    if (line->words != NULL || parser->of_command == NULL)
+        return false;
+    return !is_mode(parser, "connect") || line->clients != NULL || line->instances != NULL;
+}
+
 static bool check_options(struct parser *parser)
 {
     const struct options *options = parser->options;
@@ -156,7 +171,7 @@ static bool check_options(struct parser *parser)
         return parser_fail(parser, "--token-file is for TCP: no other connection needs a token");
     if (options->strict && options->action != ACTION_CHECK_CONFIG)
         return parser_fail(parser, "--strict is for --check-config");
-    if (parser->of_command != NULL && options->line.words == NULL)
+    if (lacks_command(parser))
         return parser_fail(
             parser, "--%s is for a command after --; a configuration has it as a key of a pool",
             parser->of_command->name);
@@ -164,11 +179,11 @@ static bool check_options(struct parser *parser)
         return check_import(parser);
     if (options->action == ACTION_LIST)
         return true;
-    if (parser->mode != NULL && strcmp(parser->mode->name, "share") == 0)
+    if (is_mode(parser, "share"))
         return check_share(parser);
     if (parser->of_share != NULL)
         return parser_fail(parser, "--%s is for --share", parser->of_share->name);
-    if (parser->mode != NULL && strcmp(parser->mode->name, "connect") == 0)
+    if (is_mode(parser, "connect"))
         return check_client(parser);
     return check_daemon(parser);
 }

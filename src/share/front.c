@@ -32,6 +32,17 @@ static struct pool_mode mode_of(enum pool_protocol protocol)
     };
 }
 
+enum pool_protocol front_protocol(const char *name)
+{
+    int i;
+
+    for (i = 0; name != NULL && pool_mode_protocol_words[i] != NULL; i++) {
+        if (strcmp(name, pool_mode_protocol_words[i]) == 0)
+            return (enum pool_protocol)(i + 1);
+    }
+    return PROTOCOL_UNKNOWN;
+}
+
 enum bus_outcome front_run(const struct front *front)
 {
     char name[] = "shared";

@@ -14,6 +14,9 @@ struct front {
     enum pool_protocol protocol;
 };
 
+/* The protocol of this name; NULL: none. */
+enum pool_protocol front_protocol(const char *name);
+
 /* Serves stdin and stdout until the client has finished. */
 enum bus_outcome front_run(const struct front *front);
 

@@ -220,14 +220,17 @@ static char *const *share_words(const struct share_setup *setup)
     const char *words[32], *worker = getenv("TEST_WORKER");
     size_t count = 0, i;
     words[count++] = setup->share != NULL ? setup->share : "--share";
-    words[count++] = "--idle-exit";
-    words[count++] = setup->idle_exit != NULL ? setup->idle_exit : "20";
+    if (!setup->whole) {
+        words[count++] = "--idle-exit";
+        words[count++] = setup->idle_exit != NULL ? setup->idle_exit : "20";
+    }
     for (i = 0; i < COUNT(setup->arguments) && setup->arguments[i] != NULL; i++)
         words[count++] = setup->arguments[i];
-    words[count++] = "--";
+    if (!setup->whole)
+        words[count++] = "--";
     for (i = 0; i < COUNT(setup->command) && setup->command[i] != NULL; i++)
         words[count++] = setup->command[i];
-    if (i == 0)
+    if (i == 0 && !setup->whole)
         words[count++] = worker != NULL ? worker : "./test_worker";
     words[count] = NULL;
     return words_of(words);
@@ -292,6 +295,20 @@ const char *share_errors(const struct sharer *sharer)
     struct text *text = test_text();
     read_file(text, sharer->stderr_path);
     return text->data != NULL ? text->data : "";
+}
+
+pid_t share_start(const char *const words[])
+{
+    char *const *all = words_of(words);
+    int null = open("/dev/null", O_RDWR);
+    pid_t pid;
+    share_dir();
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0)
+        run(NULL, all, (int[]){null, null, null});
+    close(null);
+    return pid;
 }
 
 const char *share_run(const char *const words[], int expected)

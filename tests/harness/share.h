@@ -17,6 +17,7 @@ struct sharer {
 struct share_setup {
     const char *arguments[8]; /* beside --share, --idle-exit and the command */
     const char *share;        /* instead of --share; NULL: that */
+    bool whole;               /* neither --idle-exit nor a command follows */
     const char *command[8];   /* NULL: the scripted worker */
     const char *env[8];       /* "NAME=value", or "NAME" to be unset */
     const char *cwd;          /* NULL: the test's */
@@ -31,6 +32,9 @@ struct sharer *share_with(const struct share_setup *setup);
 
 /* share_with(&(struct share_setup){...}) */
 #define SHARE(...) share_with(&(struct share_setup){__VA_ARGS__})
+
+/* Starts stdio_bus with these words, in the background. */
+pid_t share_start(const char *const words[]);
 
 /* Connects to the socket of --share=NAME. */
 struct client *share_connect(const char *name);

@@ -33,8 +33,8 @@ static void initialize(struct sharer *sharer)
     client_send(sharer->client, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
 }
 
-/* What its server has heard of handshakes and settings. A client whose daemon is killed just now gets
- * an error instead. */
+/* What its server has heard of handshakes and settings; or an error, if its daemon is killed just
+ * now. */
 static const char *heard(struct sharer *sharer)
 {
     client_request(sharer->client, "'heard'", NULL, "heard", NULL);
@@ -531,10 +531,35 @@ TEST(design_idle_exit_of_a_daemon)
     ck_assert_int_eq(daemon_wait(daemon), 0);
 }
 
+/* --connect --protocol mcp: the daemon is started anew, at the same place. */
+TEST(design_share_connect_joins_anew)
+{
+    const char *path = test_format("%s/s", test_dir()), *worker = getenv("TEST_WORKER");
+    const char *const words[] = {"--unix", path, "--idle-exit", "20", "--protocol",
+                                 "mcp",    "--", worker,        NULL};
+    pid_t daemon = share_start(words);
+    struct sharer *sharer = SHARE(.share = test_format("--connect=%s", path), .whole = true,
+                                  .arguments = {"--protocol", "mcp", "--wait", "20"});
+    initialize(sharer);
+    pid_of(sharer);
+    client_request(sharer->client, "'lost'", NULL, "no_answer", NULL);
+    client_ask(sharer->client, "2", NULL, "echo", NULL);
+    kill(daemon, SIGKILL);
+    share_wait_gone(daemon);
+    client_error(sharer->client, "\"lost\"", -32000, DIED);
+    client_request(sharer->client, "3", NULL, "plain", "5");
+    daemon = share_start(words);
+    ck_assert(span_is(client_result(sharer->client, "3"), "5"));
+    share_finish(sharer);
+    kill(daemon, SIGTERM);
+    share_wait_gone(daemon);
+}
+
 static const char *const misuses[][6] = {
     {"--share", NULL},
     {"--share", "--config", "x", NULL},
     {"--env", "A", "--", "x", NULL},
+    {"--connect", "/x", "--clients", "sticky", NULL},
     {"--share", "--env", "A=1", "--", "x", NULL},
     {"--share", "--unix", "x", "--", "x", NULL},
     {"--share", "--idle-exit", "soon", "--", "x", NULL},
