@@ -47,7 +47,8 @@ static const struct method {
 /* Most methods differ from these in their first bytes. The backslash begins an escape. */
 static bool may_begin_method(struct slice raw)
 {
-    char c = raw.data[0], second = raw.len > 1 ? raw.data[1] : '\\';
+    static const char backslash = '\\';
+    char c = raw.data[0], second = raw.len > 1 ? raw.data[1] : backslash;
 
     return c == 'n' || c == '$' || c == 'w' || c == 's' || c == 'i' || c == 'l' || c == 'r' ||
            c == '\\' || (c == 't' && (second == 'a' || second == '\\')) ||
