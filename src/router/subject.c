@@ -47,9 +47,10 @@ static const struct method {
 /* Most methods differ from these in their first bytes. The backslash begins an escape. */
 static bool may_begin_method(struct slice raw)
 {
-    static const char backslash = '\\';
-    char c = raw.data[0], second = raw.len > 1 ? raw.data[1] : backslash;
+    char c = raw.data[0], second = '\\';
 
+    if (raw.len > 1)
+        second = raw.data[1];
     return c == 'n' || c == '$' || c == 'w' || c == 's' || c == 'i' || c == 'l' || c == 'r' ||
            c == '\\' || (c == 't' && (second == 'a' || second == '\\')) ||
            (c == 'e' && (second == 'l' || second == '\\'));
