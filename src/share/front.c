@@ -124,9 +124,13 @@ static bool refuse_lines(char *bytes, size_t *len, const char *reason)
 void front_refuse(const char *reason)
 {
     struct pollfd ready = {.fd = STDIN_FILENO, .events = POLLIN};
-    char *bytes = malloc(REFUSED_MAX);
+    char *bytes;
     size_t len = 0;
     ssize_t got = 1;
+
+    if (isatty(STDIN_FILENO)) /* a person reads stderr */
+        return;
+    bytes = malloc(REFUSED_MAX);
 
     while (bytes != NULL && got != 0 && len < REFUSED_MAX) {
         got = read(STDIN_FILENO, bytes + len, REFUSED_MAX - len);

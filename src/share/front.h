@@ -20,7 +20,8 @@ enum pool_protocol front_protocol(const char *name);
 /* Serves stdin and stdout until the client has finished. */
 enum bus_outcome front_run(const struct front *front);
 
-/* There is no server. Answers the first request on stdin with an error. */
+/* There is no server. Answers the first request on stdin, unless that is a terminal, with an
+ * error. */
 void front_refuse(const char *reason);
 
 #endif
