@@ -483,6 +483,9 @@ TEST(design_share_survives_under_busy_clients)
         }
     }
     for (int i = 0; i < BUSY; i++) {
+        /* It may not have seen yet that the daemon has ended. */
+        client_request(sharers[i]->client, "0", NULL, "echo", NULL);
+        client_line(sharers[i]->client);
         client_ask(sharers[i]->client, "1", NULL, "echo", NULL);
         share_finish(sharers[i]);
     }
