@@ -131,10 +131,10 @@ static inline bool chaos_knows_tokens(const struct chaos *chaos)
     return chaos_binds(chaos) || chaos->options.mode.rewrite_ids;
 }
 
-/* The end of a language server ends its client, and so the client's servers in other pools. */
+/* The end of a process ends its client, and so the client's processes in other pools. */
 static inline bool chaos_ends_clients(const struct chaos *chaos)
 {
-    return chaos->options.mode.protocol == PROTOCOL_LSP;
+    return chaos->options.mode.on_exit == EXIT_CLOSES;
 }
 
 static inline bool chaos_sticky(const struct chaos *chaos)

@@ -80,7 +80,8 @@ bool client_stays(const struct chaos *chaos, unsigned long long conn)
 {
     const struct client *client = client_find(chaos, conn);
 
-    return client != NULL && !client->going && !client->profile.loose && !client->profile.visits;
+    return client != NULL && !client->going && !client->profile.loose && !client->profile.visits &&
+           !fleet_may_end_client(chaos, client);
 }
 
 void client_close(struct chaos *chaos, struct client *client, bool reset)

@@ -20,6 +20,9 @@ void check_bound(struct chaos *chaos, struct incarnation *worker, unsigned long 
     if (client == NULL || ledger_pair(&chaos->ledger, worker->origin, conn)->bound)
         return;
     before = fleet_find(&chaos->fleet, client->bound[worker->pool]);
+    if (chaos_ends_clients(chaos) && client->bound[worker->pool] != 0 &&
+        client->bound[worker->pool] != worker->origin)
+        worker_violation(chaos, worker, "serves client %llu, whose process has exited", conn);
     if (before != NULL && before != worker && fleet_may_be_gone(chaos, worker))
         return; /* perhaps a late message of the process before */
     if (!client->asked[worker->pool])

@@ -151,9 +151,11 @@ static void check_sequence(struct chaos *chaos, const struct client *client, str
     while (pair->expected.head.next != &entry->expected) {
         struct list_node *node = list_take_first(&pair->expected);
         const struct entry *lost = list_entry(node, struct entry, expected);
+        const struct incarnation *worker = fleet_find(&chaos->fleet, entry->worker);
 
-        violation(chaos, "lost: '%c' %llu of a worker to client %llu, which got the later %llu",
-                  lost->kind, lost->serial.number, client->conn, entry->serial.number);
+        violation(chaos, "lost: '%c' %llu of worker %ld to client %llu, which got the later %llu",
+                  lost->kind, lost->serial.number, worker != NULL ? (long)worker->pid : 0,
+                  client->conn, entry->serial.number);
     }
 }
 
@@ -298,6 +300,8 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
         return "a worker got it";
     if (strcmp(text, TOO_MANY_PENDING) == 0)
         return NULL;
+    if (strcmp(text, "the process of this client has exited: connect again") == 0)
+        return fleet_may_end_client(chaos, client) ? NULL : "its processes are well";
     if (strcmp(text, "the daemon is shutting down") == 0)
         return chaos->phase == PHASE_END ? NULL : "it is not";
     snprintf(sessions, sizeof sessions, "too many sessions (max_sessions %u)",
@@ -382,16 +386,16 @@ static const char *find_closing_fault(const struct chaos *chaos, const struct cl
     if (client->turned_away)
         return NULL;
     if (client->profile.loose)
-        return chaos_ends_clients(chaos) ||
+        return fleet_may_end_client(chaos, client) ||
                        chaos->now_ms - client->opened_ms >= BACKPRESSURE_MS * 3 / 4
                    ? NULL
                    : "too early for a client that does not read";
     if (client->in.bytes.len > 0)
         return "in the middle of a line";
+    if (fleet_may_end_client(chaos, client))
+        return NULL;
     if (client->wanted_code != 0)
         return client->rejected ? NULL : "without the error for an unacceptable line";
-    if (chaos_ends_clients(chaos))
-        return NULL;
     if (!client->shut)
         return "without a reason";
     if (client->bad_frames > 0)

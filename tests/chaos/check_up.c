@@ -338,8 +338,7 @@ static void termed(struct chaos *chaos, struct incarnation *worker, const char *
 
     if (chaos->phase == PHASE_END)
         return;
-    if (worker->doomed == 0 && !left && !fleet_may_be_gone(chaos, worker) &&
-        !chaos_ends_clients(chaos))
+    if (worker->doomed == 0 && !left && !fleet_may_be_gone(chaos, worker))
         violation(chaos, "the daemon %s worker %ld without a reason", how, (long)worker->pid);
     fleet_doom(chaos, worker, 's', !ours);
 }

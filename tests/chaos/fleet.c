@@ -152,10 +152,39 @@ bool fleet_client_left(const struct chaos *chaos, const struct incarnation *inca
     return !client_stays(chaos, incarnation->client);
 }
 
-bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *incarnation)
+/* It has a reason of its own to end, or the daemon may end it as it does not read. */
+static bool ends_itself(const struct chaos *chaos, const struct incarnation *incarnation)
 {
     return incarnation->doomed != 0 || incarnation->left || incarnation->gone ||
-           chaos->now_ms < incarnation->suspect_until_ms ||
+           chaos->now_ms < incarnation->suspect_until_ms;
+}
+
+bool fleet_may_end_client(const struct chaos *chaos, const struct client *client)
+{
+    for (unsigned i = 0; i < chaos->options.pools && chaos_ends_clients(chaos); i++) {
+        const struct incarnation *worker = fleet_find(&chaos->fleet, client->bound[i]);
+
+        if (worker != NULL ? ends_itself(chaos, worker)
+                           : client->bound[i] != 0 || (client->asked[i] && !chaos_calm(chaos)))
+            return true;
+    }
+    return false;
+}
+
+bool fleet_must_end_client(const struct chaos *chaos, const struct client *client)
+{
+    for (unsigned i = 0; i < chaos->options.pools && chaos_ends_clients(chaos); i++) {
+        const struct incarnation *worker = fleet_find(&chaos->fleet, client->bound[i]);
+
+        if (client->bound[i] != 0 && (worker == NULL || worker->gone))
+            return true;
+    }
+    return false;
+}
+
+bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *incarnation)
+{
+    return ends_itself(chaos, incarnation) ||
            ((incarnation->client != 0 || wire_stateless) && fleet_client_left(chaos, incarnation));
 }
 

@@ -10,6 +10,7 @@
 #include "journal.h"
 
 struct chaos;
+struct client;
 
 struct incarnation {
     unsigned long long origin;
@@ -59,6 +60,11 @@ bool fleet_client_left(const struct chaos *chaos, const struct incarnation *inca
 
 /* True if the daemon may end it, now or soon. */
 bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *incarnation);
+
+/* True if the daemon may close the client, as one of its processes may be gone; if it must, as one
+ * of them is. */
+bool fleet_may_end_client(const struct chaos *chaos, const struct client *client);
+bool fleet_must_end_client(const struct chaos *chaos, const struct client *client);
 
 /* True if its messages need not arrive: it is unknown, or its end was not orderly. */
 bool fleet_words_lost(const struct chaos *chaos, unsigned long long origin);

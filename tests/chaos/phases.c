@@ -111,7 +111,8 @@ static bool all_settled(struct chaos *chaos)
     bool settled = true;
 
     each_client(client, chaos)
-        settled = settled && client_settled(client);
+        settled = settled && client_settled(client) &&
+                  !(client_is_open(client) && fleet_must_end_client(chaos, client));
     return settled && fleet_complete(chaos) &&
            ledger_any_expected(&chaos->ledger, done_pair, chaos) == NULL;
 }
@@ -141,6 +142,8 @@ static void report_unsettled(struct chaos *chaos)
     each_client(client, chaos) {
         if (!client_settled(client))
             report_unsettled_client(chaos, client);
+        else if (client_is_open(client) && fleet_must_end_client(chaos, client))
+            client_violation(chaos, client, "was not disconnected after the end of its process");
     }
     if (lost != NULL)
         violation(chaos, "lost: '%c' %llu of a worker never reached client %llu", lost->kind,

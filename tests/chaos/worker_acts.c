@@ -50,6 +50,9 @@ static void say_garbage(struct worker *worker)
     if (dice_chance(&worker->dice, 150)) {
         text_printf(&worker->out, "{\"id\":\"");
         text_fill(&worker->out, 'x', OVERSIZE_BYTES);
+        /* Where the line ends nothing, the message after it would be a part of it. */
+        if (worker->board->mode.protocol != PROTOCOL_UNKNOWN)
+            text_printf(&worker->out, "\n");
     } else if (dice_chance(&worker->dice, 100)) {
         text_printf(&worker->out, "{\"a\":");
         text_fill(&worker->out, '[', 1100);
@@ -88,6 +91,10 @@ static void doom(struct worker *worker, char act)
         act = 'X';                                  /* a close of stdout could not be seen */
     if (act == 'g' && wire_framing != WIRE_LINES) { /* a bad frame does not end a worker */
         wire_add_frame(&worker->out, "{\"a\":", 5);
+        return;
+    }
+    if (act == 'g' && worker->board->mode.protocol != PROTOCOL_UNKNOWN) { /* nor does a bad line */
+        say_garbage(worker);
         return;
     }
     worker_note(worker, (struct record){.type = RECORD_DOOM, .detail = (uint8_t)act});
