@@ -43,6 +43,16 @@ static void check_stopped(struct stdio_bus *bus)
     }
 }
 
+/* The router is closing: the message is decided anew. */
+static void end_hold(struct worker *worker)
+{
+    struct stdio_bus *bus = worker->stream.endpoint.bus;
+    struct peer *peer = &worker->stream.endpoint.peer;
+
+    if (peer_held(peer))
+        waiting_release(&bus->router, peer);
+}
+
 static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
 {
     bus_note_stop(bus, reason);
@@ -56,6 +66,7 @@ static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
     bus_start_drain(bus);
     workers_each(bus, worker_stop); /* from here on no worker takes a message */
     clients_stop_input(bus);
+    workers_each(bus, end_hold);
     check_stopped(bus);
 }
 

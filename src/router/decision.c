@@ -10,6 +10,7 @@
 #include "router/shares.h"
 #include "router/waiting.h"
 
+#define CLOSING "the daemon is shutting down"
 #define ANSWER_MS 60000 /* clients wait about as long for the answer to initialize */
 
 void decision_begin(struct decision *decision, struct router *router, struct peer *from,
@@ -130,8 +131,7 @@ void decision_discard(struct decision *decision, enum action action, const char 
 
 void decision_hold(struct decision *decision, struct list *list)
 {
-    const char *closing = decision->router->closing ? "the daemon is shutting down"
-                                                    : decision->from->closing;
+    const char *closing = decision->router->closing ? CLOSING : decision->from->closing;
 
     if (closing != NULL && decision->from->pool == NULL) {
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "%s", closing);
@@ -147,6 +147,10 @@ void decision_hold_for_id(struct decision *decision, struct request *busy, struc
 {
     struct peer *from = decision->from;
 
+    if (decision->router->closing) { /* clients are not read any more: a worker's waits in vain */
+        decision_refuse(decision, JSONRPC_SERVER_ERROR, "%s", CLOSING);
+        return;
+    }
     decision_hold(decision, &busy->waiters);
     if (decision->action != ACTION_HOLD)
         return;

@@ -137,7 +137,8 @@ void decision_discard(struct decision *decision, enum action action, const char 
 void decision_hold(struct decision *decision, struct list *list);
 
 /* Holds the sender until the id is free at the request's answerer, or at any worker of the group
- * unless that is NULL. */
+ * unless that is NULL. In a router that is closing it is refused instead, also a worker: no client
+ * answers any more. */
 void decision_hold_for_id(struct decision *decision, struct request *busy, struct group *group);
 
 /* Holds the sender until the worker has answered another client's request, for a minute at most. */

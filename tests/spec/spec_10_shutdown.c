@@ -274,6 +274,27 @@ TEST_ROWS(design_second_signal_ends_the_wait, COUNT(two_signals))
     ck_assert_int_lt(now_ms() - start, (int64_t)(25000 * timeout_factor()));
 }
 
+/* A question whose id another question has in use waits for a client's reply. Clients are not read
+ * any more, so it is refused, and the messages after it are delivered. */
+TEST(spec_10_2_question_with_a_busy_id_does_not_hold_up_the_end)
+{
+#define AGENT(id)                                                                                  \
+    "{'id':'" id "','command':'@WORKER@','args':['--on-sigterm','ignore'],'instances':1,"          \
+    "'clients':'exclusive'}"
+    struct daemon *daemon = START(.pools = AGENT("a") "," AGENT("b"),
+                                  .arguments = {"--log-level", "debug"});
+    struct client *client = client_connect(daemon);
+    client_send(client, "{'method':'say_only','params':{'message':{'id':1,'method':'q'}}}");
+    client_expect(client, "{'id':1,'method':'q'}");
+    client_send(client, "{'id':7,'pool':'b','method':'say',"
+                        "'params':{'message':{'id':1,'method':'q'}}}");
+    daemon_wait_log(daemon, "forwarding a message .id 7.* to worker=2");
+    daemon_signal(daemon, SIGTERM);
+    client_result(client, "7");
+    client_expect_eof(client);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
+}
+
 /* The end of a login session sends several SIGHUPs, and SIGTERM beside them. */
 TEST_ROWS(design_hangup_does_not_end_the_wait, 2)
 {
