@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "handshake.h"
 #include "ledger.h"
 #include "text.h"
 #include "wire.h"
@@ -80,6 +81,8 @@ struct client {
     unsigned long long lines;            /* received */
     bool asked[POOLS_MAX];               /* has sent a message to this pool */
     unsigned long long bound[POOLS_MAX]; /* its worker in this pool; 0: unknown */
+    struct greeting greetings[POOLS_MAX];
+    unsigned changes; /* notifications/tools/list_changed that it got */
     int64_t opened_ms, ends_ms, next_say_ms, next_write_ms, next_read_ms;
     bool going;       /* has begun to end: its sessions and bindings are uncertain */
     bool silent;      /* sends no new messages */

@@ -142,6 +142,14 @@ static void wait_for_work(struct worker *worker)
         worker_read(worker);
 }
 
+/* The storm is over. */
+static void behave(struct worker *worker)
+{
+    worker->stalled_until_ms = 0;
+    if (worker->in_closed && worker->dying_at_ms == 0) /* else a message in a calm phase shows it */
+        worker->dying_at_ms = worker->now_ms + 1;
+}
+
 int main(int argc, char *argv[])
 {
     static struct worker worker; /* zeroed, and too large for a stack */
@@ -155,7 +163,7 @@ int main(int argc, char *argv[])
     for (;;) {
         worker.now_ms = now_ms();
         if (worker_behaves(&worker))
-            worker.stalled_until_ms = 0;
+            behave(&worker);
         heed_term(&worker);
         worker_answer_due(&worker);
         worker_throw_dice(&worker);

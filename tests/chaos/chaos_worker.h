@@ -88,6 +88,9 @@ bool worker_refused(struct worker *worker, const struct wire_error *error);
 void worker_cancelled(struct worker *worker, const char *id);
 
 void worker_answer_due(struct worker *worker);
+/* May end the process, in a handshake. */
+void worker_tire(struct worker *worker);
+
 void worker_throw_dice(struct worker *worker);
 void worker_leave(struct worker *worker, int status);
 

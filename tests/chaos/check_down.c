@@ -18,6 +18,8 @@
     LIMIT_TEXT("every worker serves another client: too few instances", "busy_timeout_sec",        \
                LIMIT_BUSY_SEC)
 
+#define EXITED "the process of this client has exited"
+
 static void resolve(struct client *client, struct entry *request)
 {
     request->resolved = true;
@@ -300,7 +302,9 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
         return "a worker got it";
     if (strcmp(text, TOO_MANY_PENDING) == 0)
         return NULL;
-    if (strcmp(text, "the process of this client has exited: connect again") == 0)
+    if (strcmp(text, chaos_ends_clients(chaos) ? EXITED ": connect again"
+                                               : EXITED
+                         " and was replaced by one that has exited too") == 0)
         return fleet_may_end_client(chaos, client) ? NULL : "its processes are well";
     if (strcmp(text, "the daemon is shutting down") == 0)
         return chaos->phase == PHASE_END ? NULL : "it is not";
@@ -318,7 +322,10 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
 static void check_refusal(struct chaos *chaos, struct client *client,
                           const struct wire_error *error)
 {
-    struct entry *request = find_request(client, error->key, refusal_of(error->text));
+    struct greeting *greeting = handshake_find(client, error->key);
+    struct entry *request = greeting != NULL
+                                ? &greeting->request
+                                : find_request(client, error->key, refusal_of(error->text));
     const char *fault;
 
     if (request == NULL) {
@@ -332,6 +339,10 @@ static void check_refusal(struct chaos *chaos, struct client *client,
                          error->code, error->text, request->serial.number,
                          request->session != NULL ? request->session->name : "-", fault);
     request->refused = strcmp(error->text, "worker exited before answering") != 0;
+    if (greeting != NULL) {
+        handshake_refused(greeting, !request->refused);
+        return;
+    }
     resolve(client, request);
     chaos->stats.refused++;
     if (request->answer != 0)
@@ -369,6 +380,8 @@ void check_line(struct chaos *chaos, struct client *client, const char *line, si
 
     if (wire_parse(&header, line, len))
         check_message(chaos, client, line, len, &header);
+    else if (handshake_take_line(chaos, client, line, len))
+        return;
     else if (!wire_parse_error(&error, line, len))
         client_violation(chaos, client, "got a line of unknown origin: %.*s",
                          len < 200 ? (int)len : 200, line);

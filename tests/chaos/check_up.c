@@ -152,6 +152,7 @@ static void got(struct chaos *chaos, struct incarnation *worker, const struct re
     entry->got = true;
     entry->worker = worker->origin;
     entry->seen_id = record->key;
+    handshake_check(chaos, worker, entry);
     if (entry->session != NULL && chaos_sticky(chaos))
         check_session_seen(chaos, worker, entry);
     else if (entry->session != NULL && !chaos_binds(chaos))
@@ -177,6 +178,8 @@ static const char *find_error_fault(const struct chaos *chaos, const struct entr
 
     if (error == QUESTION_UNKNOWN_TEXT || error == QUESTION_DUPLICATE)
         return "no question gets it";
+    if (error == QUESTION_SHUTDOWN)
+        return chaos->phase == PHASE_END ? NULL : "it is not";
     if (record->kind == WIRE_NOWHERE)
         return unroutable ? NULL : "the question was for no client";
     if (question == NULL)
@@ -359,6 +362,9 @@ static void handle(struct chaos *chaos, const struct record *record)
     switch (record->type) {
     case RECORD_GOT:
         got(chaos, worker, record);
+        break;
+    case RECORD_HANDSHAKE:
+        handshake_seen(chaos, worker, record);
         break;
     case RECORD_GOT_ERROR:
         got_error(chaos, worker, record);

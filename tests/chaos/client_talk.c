@@ -290,10 +290,13 @@ void client_say(struct chaos *chaos, struct client *client)
         return;
     if (!client->profile.visits && dice_chance(&chaos->dice, 150))
         asks = false;
-    if (asks)
-        unique = choose_key(chaos, client, header.key);
     if (session == NULL || chaos_binds(chaos))
         pool_number = choose_pool(chaos, client, pool, sizeof pool);
+    if (handshake_wanted(chaos) && pool_number != POOL_UNKNOWN &&
+        !handshake_ready(chaos, client, pool_number - 1u))
+        return;
+    if (asks)
+        unique = choose_key(chaos, client, header.key);
     if (asks) {
         header.kind = WIRE_REQUEST;
         choose_token(chaos, client, header.token);
@@ -304,8 +307,10 @@ void client_say(struct chaos *chaos, struct client *client)
     entry = send_message(chaos, client, &header, session, pool, throw_size(chaos, client));
     entry->pool = pool_number;
     client->known = true;
-    if (pool_number != POOL_ANY && pool_number != POOL_UNKNOWN)
+    if (pool_number != POOL_ANY && pool_number != POOL_UNKNOWN) {
         client->asked[pool_number - 1] = true;
+        entry->level = client->greetings[pool_number - 1].level;
+    }
     entry->unique = unique;
     if (asks)
         await_answer(chaos, client, entry);
@@ -319,12 +324,14 @@ void client_say_last(struct chaos *chaos, struct client *client)
     for (unsigned i = 0; i < chaos->options.pools && chaos_binds(chaos); i++) {
         struct wire_header header = {.kind = WIRE_REQUEST};
 
-        if (!client->asked[i])
+        if (!client->asked[i] || (handshake_wanted(chaos) &&
+                                  (!client->greetings[i].confirmed || client->greetings[i].open)))
             continue;
         unique_key(chaos, client, header.key);
         snprintf(pool, sizeof pool, "p%u", i);
         entry = send_message(chaos, client, &header, NULL, pool, 150);
         entry->pool = (uint8_t)(i + 1);
+        entry->level = client->greetings[i].level;
         await_answer(chaos, client, entry);
     }
 }

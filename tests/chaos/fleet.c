@@ -159,11 +159,26 @@ static bool ends_itself(const struct chaos *chaos, const struct incarnation *inc
            chaos->now_ms < incarnation->suspect_until_ms;
 }
 
+/* The process that took the place of another may have ended during the replay. */
+static bool may_fail_replay(const struct chaos *chaos, unsigned pool)
+{
+    if (chaos->fleet.newborns_killed_count > 0)
+        return true;
+    each_entry(const struct incarnation, worker, &chaos->fleet.incarnations, link) {
+        if (worker->pool == pool && !worker->served && ends_itself(chaos, worker))
+            return true;
+    }
+    return false;
+}
+
 bool fleet_may_end_client(const struct chaos *chaos, const struct client *client)
 {
-    for (unsigned i = 0; i < chaos->options.pools && chaos_ends_clients(chaos); i++) {
+    for (unsigned i = 0; i < chaos->options.pools; i++) {
         const struct incarnation *worker = fleet_find(&chaos->fleet, client->bound[i]);
 
+        if (chaos->options.mode.on_exit == EXIT_REPLACES ||
+            (chaos->options.mode.on_exit == EXIT_REPLAYS && !may_fail_replay(chaos, i)))
+            continue;
         if (worker != NULL ? ends_itself(chaos, worker)
                            : client->bound[i] != 0 || (client->asked[i] && !chaos_calm(chaos)))
             return true;
@@ -343,6 +358,18 @@ void fleet_torment(struct chaos *chaos)
     victim = choose_victim(chaos);
     if (victim != NULL)
         do_harm(chaos, victim);
+}
+
+void fleet_kill_bound(struct chaos *chaos)
+{
+    each_client(client, chaos) {
+        for (unsigned i = 0; i < chaos->options.pools && client_is_open(client); i++) {
+            struct incarnation *worker = fleet_find(&chaos->fleet, client->bound[i]);
+
+            if (worker != NULL && is_child(chaos, worker->pid))
+                kill_worker(chaos, worker);
+        }
+    }
 }
 
 /* --- completeness --- */

@@ -21,6 +21,9 @@ struct incarnation {
     bool left;                 /* it reported its exit */
     bool termed;               /* it got SIGTERM from this program */
     bool gone;                 /* the process is gone */
+    bool greeted, confirmed;   /* MCP: it got initialize, notifications/initialized */
+    uint8_t level;             /* and logging/setLevel; 0: it did not */
+    bool served;               /* it got other messages */
     int64_t stopped_until_ms;  /* 0: not stopped */
     int64_t suspect_until_ms;  /* until then the daemon may end it, as it does not read */
     unsigned long long client; /* of an exclusive pool: its only connection; 0: unknown */
@@ -74,6 +77,9 @@ void fleet_torment(struct chaos *chaos);
 
 /* Continues all stopped workers. */
 void fleet_continue_all(struct chaos *chaos);
+
+/* Kills the workers of all clients. */
+void fleet_kill_bound(struct chaos *chaos);
 
 /* Compares the fleet with the daemon's children: marks those that are gone, and checks that they
  * had a reason. Returns true if exactly the wanted workers are there, all known, and without open

@@ -12,6 +12,7 @@
 enum record_type {
     RECORD_HELLO,     /* the worker has started */
     RECORD_GOT,       /* it received a message: serial, hash, len, key, kind */
+    RECORD_HANDSHAKE, /* it received a message of MCP's handshake (handshake.h): detail, serial */
     RECORD_GOT_ERROR, /* the daemon refused its question; detail: enum question_error */
     RECORD_CANCELLED, /* the daemon cancelled a request: key; detail: 1 if it will get no answer */
     RECORD_BAD,       /* it received a line that is no message of the run; name: the reason */
@@ -33,6 +34,7 @@ enum question_error {
     QUESTION_INPUT_CLOSED,
     QUESTION_TOO_MANY,
     QUESTION_ID_BUSY,
+    QUESTION_SHUTDOWN,
     QUESTION_UNKNOWN_TEXT
 };
 

@@ -35,6 +35,7 @@ struct entry {
     bool to_all; /* an event to all of a worker's clients; conn: one of them, or 0: any */
     unsigned long long worker; /* its sender, or its receiver; 0: none yet */
     unsigned long long answer; /* a request: number of the worker's answer, 0: none yet */
+    uint8_t level;             /* of a client: of log messages, once it was sent (handshake.h) */
     uint8_t pool;              /* of a client: 1 + the pool asked for, or one of POOL_... */
     bool refused;              /* a request: no worker may get it, by an error of the daemon */
     struct session *session;

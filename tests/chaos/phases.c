@@ -106,6 +106,15 @@ static bool done_pair(void *user_data, const struct pair *pair)
     return fleet_words_lost(chaos, pair->worker) || client == NULL || client->going;
 }
 
+static bool all_greeted(const struct chaos *chaos)
+{
+    each_client(client, chaos) {
+        if (client_is_open(client) && !handshake_settled(chaos, client))
+            return false;
+    }
+    return true;
+}
+
 static bool all_settled(struct chaos *chaos)
 {
     bool settled = true;
@@ -113,7 +122,7 @@ static bool all_settled(struct chaos *chaos)
     each_client(client, chaos)
         settled = settled && client_settled(client) &&
                   !(client_is_open(client) && fleet_must_end_client(chaos, client));
-    return settled && fleet_complete(chaos) &&
+    return settled && all_greeted(chaos) && fleet_complete(chaos) &&
            ledger_any_expected(&chaos->ledger, done_pair, chaos) == NULL;
 }
 
@@ -148,6 +157,8 @@ static void report_unsettled(struct chaos *chaos)
     if (lost != NULL)
         violation(chaos, "lost: '%c' %llu of a worker never reached client %llu", lost->kind,
                   lost->serial.number, lost->conn);
+    if (!all_greeted(chaos))
+        violation(chaos, "a handshake got no answer, or its replay no notification");
     if (!fleet_complete(chaos))
         violation(chaos, "the workers did not come back, or have open requests");
 }
@@ -188,6 +199,22 @@ static void settle(struct chaos *chaos)
     if (!settled && alive(chaos))
         report_unsettled(chaos);
     thin_out(chaos, dice_below(&chaos->dice, SURVIVORS + 1));
+}
+
+/* The processes of idle clients are killed: the next ones get their handshake, and the clients
+ * notice nothing in the calm phase. */
+static void kill_idle(struct chaos *chaos)
+{
+    int64_t deadline = deadline_in(SETTLE_SEC);
+
+    if (!handshake_wanted(chaos) || !alive(chaos))
+        return;
+    fleet_kill_bound(chaos);
+    do
+        chaos_step(chaos, 5);
+    while (!all_settled(chaos) && !deadline_over(deadline) && alive(chaos));
+    if (!all_settled(chaos) && alive(chaos))
+        report_unsettled(chaos);
 }
 
 /* --- calm and quiet --- */
@@ -241,7 +268,8 @@ static void calm(struct chaos *chaos, int64_t ms)
     steps_for(chaos, ms);
     each_client(client, chaos)
         client->silent = true;
-    while (chaos->ledger.calm_open > 0 && !deadline_over(deadline) && alive(chaos))
+    while ((chaos->ledger.calm_open > 0 || !all_greeted(chaos)) && !deadline_over(deadline) &&
+           alive(chaos))
         chaos_step(chaos, 5);
     report_lost(chaos);
     each_client(client, chaos)
@@ -328,6 +356,7 @@ void phases_run(struct chaos *chaos)
         if (!alive(chaos))
             break;
         wait_until_seen(chaos);
+        kill_idle(chaos);
         calm(chaos, dice_between(&chaos->dice, 800, 2000));
         quiet(chaos, dice_below(&chaos->dice, 3));
         chaos->stats.rounds++;

@@ -434,6 +434,7 @@ static enum question_error error_of_text(const char *text)
         [QUESTION_INPUT_CLOSED] = "the client cannot answer: it has closed its input",
         [QUESTION_TOO_MANY] = "too many pending requests (max_pending_requests ",
         [QUESTION_ID_BUSY] = "id is still in use by another request that is in flight",
+        [QUESTION_SHUTDOWN] = "the daemon is shutting down",
     };
     unsigned i;
 
@@ -459,6 +460,12 @@ bool worker_refused(struct worker *worker, const struct wire_error *error)
 }
 
 /* --- random acts --- */
+
+void worker_tire(struct worker *worker)
+{
+    if (!worker_behaves(worker) && dice_chance(&worker->dice, 20))
+        doom(worker, "xXkp"[dice_below(&worker->dice, 4)]);
+}
 
 void worker_throw_dice(struct worker *worker)
 {

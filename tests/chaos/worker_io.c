@@ -2,6 +2,8 @@
 
 #include "chaos_worker.h"
 
+#include "handshake.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -119,6 +121,7 @@ static void handle_line(struct worker *worker, const char *line, size_t len)
 {
     struct wire_header header;
     struct wire_error error;
+    struct record record;
     char id[WIRE_TOKEN_MAX];
 
     if (wire_parse(&header, line, len)) {
@@ -133,6 +136,9 @@ static void handle_line(struct worker *worker, const char *line, size_t len)
         worker_cancelled(worker, id);
     } else if (answer_probe(worker, line, len)) {
         return;
+    } else if (handshake_answer(&worker->out, &record, line, len)) {
+        worker_note(worker, record);
+        worker_tire(worker);
     } else if (!wire_parse_error(&error, line, len)) {
         note_bad(worker, line, len, "not a message");
     } else if (!worker_refused(worker, &error)) {
