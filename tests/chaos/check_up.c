@@ -115,7 +115,7 @@ void check_given_up(struct chaos *chaos, const struct entry *request)
 /* The daemon cancels the request of a client that has left. */
 static void cancelled(struct chaos *chaos, struct incarnation *worker, const struct record *record)
 {
-    if (!chaos_sticky(chaos) || chaos->options.mode.protocol == PROTOCOL_UNKNOWN)
+    if (chaos_exclusive(chaos) || chaos->options.mode.protocol == PROTOCOL_UNKNOWN)
         worker_violation(chaos, worker, "got a cancellation from the daemon");
     each_entry(struct entry, request, &worker->open, at_worker) {
         if (request->seen_id != record->key)
