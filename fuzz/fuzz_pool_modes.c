@@ -355,7 +355,7 @@ static void client_leaves(struct run *run, struct actor *client)
     for (i = 0; i < POOLS; i++) {
         struct actor *worker = client->bound[i];
 
-        if (worker != NULL)
+        if (worker != NULL && worker->peer->availability == PEER_READY)
             worker->left = true;
         if (run->mode[i].clients != CLIENTS_EXCLUSIVE || worker == NULL)
             continue;
