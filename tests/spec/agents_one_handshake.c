@@ -65,7 +65,7 @@ TEST_ROWS(agents_one_handshake_for_all_clients, 2)
     for (int i = 0; i < 20; i++) {
         struct client *client = client_connect(daemon);
         client_send(client, INITIALIZE, ids[i % 4], NEW ",'clientInfo':{'name':'another'}");
-        client_expect(client, test_format(ANSWER("%s"), ids[i % 4]));
+        client_expect(client, "%s", test_format(ANSWER("%s"), ids[i % 4]));
         client_send(client, INITIALIZED);
         client_expect_quiet(client);
     }
