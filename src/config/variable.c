@@ -108,7 +108,7 @@ int variable_expand_path(char *to, size_t size, const char *path,
             append(&out, home, strlen(home));
         path++;
     }
-    while (*path != '\0' && fault == VARIABLE_FOUND) {
+    while (fault == VARIABLE_FOUND && *path != '\0') { /* after a fault it may be past the end */
         if (path[0] == '$' && (path[1] == '{' || name_len(slice_of(path + 1, 1)) == 1)) {
             fault = expand(&out, &path, &name);
             continue;

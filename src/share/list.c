@@ -198,7 +198,7 @@ static void print_all(struct found *found, const char *directory)
     size_t i;
 
     if (found->count == 0) {
-        fprintf(stdout, "nothing is shared\n");
+        fprintf(stdout, "%s\n", "nothing is shared"); /* a text alone would become fwrite */
         return;
     }
     qsort(found->at, found->count, sizeof *found->at, by_age);

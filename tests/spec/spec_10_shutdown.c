@@ -286,6 +286,8 @@ TEST(spec_10_2_question_with_a_busy_id_does_not_hold_up_the_end)
     struct client *client = client_connect(daemon);
     client_send(client, "{'method':'say_only','params':{'message':{'id':1,'method':'q'}}}");
     client_expect(client, "{'id':1,'method':'q'}");
+    client_send(client, "{'id':6,'pool':'b','method':'echo'}"); /* it ignores SIGTERM by now */
+    client_result(client, "6");
     client_send(client, "{'id':7,'pool':'b','method':'say',"
                         "'params':{'message':{'id':1,'method':'q'}}}");
     daemon_wait_log(daemon, "forwarding a message .id 7.* to worker=2");

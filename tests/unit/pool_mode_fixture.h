@@ -60,8 +60,10 @@ static inline void tear_down(void)
 {
     int i;
 
-    for (i = 0; i < client_count; i++)
+    for (i = 0; i < client_count; i++) {
+        waiting_leave(&router, &clients[i]);
         affinity_clear_client(&clients[i]);
+    }
     for (i = 0; i < worker_count; i++)
         handshake_forget(&workers[i]);
     router_free(&router);
