@@ -20,7 +20,8 @@
 #include "json/document.h"
 
 #define REPLY_MS 2000
-#define COMMAND_MAX 60 /* bytes that are shown */
+#define COMMAND_MAX 4096    /* bytes that are shown */
+#define COMMAND_TERMINAL 60 /* the same, where a line has an end */
 #define DIFFERENCE_MAX 512
 
 /* A daemon that has answered. */
@@ -165,7 +166,8 @@ static void print_line(const struct shared *shared, const struct usage *usage)
 {
     char command[COMMAND_MAX], age[32];
 
-    identity_command(command, sizeof command, identity_of(shared));
+    identity_command(command, isatty(STDOUT_FILENO) ? COMMAND_TERMINAL : sizeof command,
+                     identity_of(shared));
     fprintf(stdout, "%-18s %7lld %7lld ", shared->base, (long long)number_of(shared, "pid"),
             (long long)number_of(shared, "clients"));
     print_usage(shared, usage);
