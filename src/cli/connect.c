@@ -83,23 +83,40 @@ static int connected_socket(int family, const struct sockaddr *address, socklen_
     return -1;
 }
 
+/* The error is that of a daemon, or a network, that is not there yet. */
+static bool may_pass(int error)
+{
+    static const int errors[] = {ENOENT,      ECONNREFUSED, EAGAIN,   ETIMEDOUT,
+                                 ENETUNREACH, EHOSTUNREACH, ENETDOWN, EADDRNOTAVAIL};
+
+    for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        if (errors[i] == error)
+            return true;
+    }
+    return false;
+}
+
+/* Both return -1 with the reason and errno set. */
 static int open_tcp(const struct options *options, char *reason, size_t reason_size)
 {
     char why[ADDRESS_REASON_MAX];
     const char *host = options->tcp_host;
     struct addrinfo *found = address_resolve(host, options->tcp_port, why, sizeof why), *each;
-    int fd = -1;
+    int fd = -1, error = EHOSTUNREACH;
 
     for (each = found; each != NULL && fd < 0; each = each->ai_next) {
         fd = connected_socket(each->ai_family, each->ai_addr, each->ai_addrlen);
-        if (fd < 0)
-            snprintf(why, sizeof why, "%s", strerror(errno));
+        if (fd < 0) {
+            error = errno;
+            snprintf(why, sizeof why, "%s", strerror(error));
+        }
     }
     if (fd < 0)
         snprintf(reason, reason_size, "cannot connect to %s, port %u: %s",
                  host[0] != '\0' ? host : "127.0.0.1", (unsigned)options->tcp_port, why);
     if (found != NULL)
         freeaddrinfo(found);
+    errno = error;
     return fd;
 }
 
@@ -107,12 +124,14 @@ static int open_unix(const struct options *options, char *reason, size_t reason_
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const char *path = options->unix_path;
-    int fd;
+    int fd, error;
 
     memcpy(address.sun_path, path, strlen(path) + 1);
     fd = connected_socket(AF_UNIX, (const struct sockaddr *)&address, sizeof address);
+    error = errno;
     if (fd < 0)
-        snprintf(reason, reason_size, "cannot connect to %s: %s", path, strerror(errno));
+        snprintf(reason, reason_size, "cannot connect to %s: %s", path, strerror(error));
+    errno = error;
     return fd;
 }
 
@@ -124,7 +143,7 @@ int connect_open(const struct options *options, char *reason, size_t reason_size
     for (;;) {
         fd = options->mode == BUS_LISTEN_TCP ? open_tcp(options, reason, reason_size)
                                              : open_unix(options, reason, reason_size);
-        if (fd >= 0 || clock_now_ms() >= until)
+        if (fd >= 0 || !may_pass(errno) || clock_now_ms() >= until)
             return fd;
         poll(NULL, 0, RETRY_MS);
     }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "router/departure.h"
 #include "router/eras.h"
+#include "router/greeting.h"
 #include "router/handshake.h"
 #include "router/shares.h"
 
@@ -35,6 +36,7 @@ static void free_worker(struct worker *worker)
 {
     worker_destroy(worker);
     handshake_forget(&worker->stream.endpoint.peer);
+    greeting_forget(&worker->stream.endpoint.peer);
     list_remove(&worker->link);
     free(worker);
 }

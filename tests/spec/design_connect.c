@@ -392,6 +392,9 @@ TEST(design_connect_waits_for_the_daemon)
     joined = JOIN(path, "--wait=1");
     client_expect_eof(joined.client);
     expect_status(&joined, 69);
+    joined = JOIN("/dev/null/socket", "--wait", "86400"); /* no daemon can come there */
+    client_expect_eof(joined.client);
+    expect_status(&joined, 69);
 }
 
 int main(void)
