@@ -39,9 +39,17 @@ void eras_choose(struct decision *decision)
 
 bool eras_refuse(struct decision *decision)
 {
-    if (decision->pool->support != ERA_REFUSED)
-        return false;
-    if (decision->kind == REQUEST_PROBES)
+    bool probes = decision->kind == REQUEST_PROBES;
+
+    if (decision->pool->support != ERA_REFUSED) {
+        if (!probes || param_fields_has(&decision->fields, PARAM_VERSION))
+            return false;
+        /* As its first message it would begin the other era for some servers. */
+        decision_refuse(decision, JSONRPC_INVALID_PARAMS,
+                        "server/discover without io.modelcontextprotocol/protocolVersion");
+        return true;
+    }
+    if (probes)
         decision_refuse(decision, JSONRPC_METHOD_NOT_FOUND,
                         "the server does not know server/discover; it begins with initialize");
     else

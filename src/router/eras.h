@@ -15,7 +15,8 @@ void eras_join(struct group *handshake, struct group *stateless);
 /* A client's message, whose fields are read, goes to the group of its era: decision->pool. */
 void eras_choose(struct decision *decision);
 
-/* Refuses the client's message if the server is known not to serve its era. */
+/* Refuses the client's message if the server is known not to serve its era, or if it is a probe
+ * that names no version. */
 bool eras_refuse(struct decision *decision);
 
 /* Whether a worker of the pool may serve a client of the group: it does, or its process has had no

@@ -42,6 +42,19 @@ TEST(agents_eras_have_processes_of_their_own)
     ck_assert_int_eq(stateless_pid(client_connect(daemon), "1"), shared);
 }
 
+/* It is of no era: a process that gets it first could take either one, for all its clients. */
+TEST(agents_eras_probe_without_version_is_refused)
+{
+    struct daemon *daemon = START(.pools = MCP(2, ""));
+    struct client *client = client_connect(daemon);
+    client_send(client, "{'id':1,'method':'server/discover','params':{'_meta':{}}}");
+    client_error(client, "1", -32602, "io.modelcontextprotocol/protocolVersion");
+    client_send(client, "{'id':2,'method':'server/discover'}");
+    client_error(client, "2", -32602, "io.modelcontextprotocol/protocolVersion");
+    probe(client, "3");
+    client_result(client, "3");
+}
+
 /* A shared process without a client makes way. */
 TEST(agents_eras_make_way_for_each_other)
 {

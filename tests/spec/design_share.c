@@ -304,7 +304,7 @@ TEST(design_share_of_a_server_that_exits)
     client_half_close(sharer->client);
     client_expect_eof(sharer->client);
     share_expect_exit(sharer, 0);
-    ck_assert_uint_ge(share_logged("exited with status 3"), 1);
+    WAIT_UNTIL(share_logged("exited with status 3") >= 1, "the exit is not logged");
 }
 
 /* Other lines than that of a client, and silence. */

@@ -96,7 +96,10 @@ TEST(eras_of_messages_with_odd_spellings)
     struct peer *a = add_client(), *b = add_client();
 
     add_served(2);
-    ck_assert_ptr_eq(give(a, "{'id':1,'method':'server\\/discover'}")->decision.to, &workers[1]);
+    ck_assert_ptr_eq(give(a, "{'id':1,'method':'server\\/discover'," META "}")->decision.to,
+                     &workers[1]);
+    ck_assert_int_eq(give(a, "{'id':1,'method':'server\\/discover'}")->decision.code,
+                     JSONRPC_INVALID_PARAMS);
     ck_assert_ptr_eq(give(a, "{'id':2,'method':'m','params':{'_meta':{'io.modelcontextprotocol"
                              "\\/protocolVersion':1}}}")
                          ->decision.to,
