@@ -294,6 +294,7 @@ TEST(agents_question_reaches_the_client_of_its_request)
                       "{'id':2,'method':'elicitation/create','params':{'requestId':'x'}}");
         client_expect_quiet(clients[1 - i]);
         client_send(clients[i], "{'id':2,'result':{'action':'accept'}}");
+        client_expect_quiet(clients[i]); /* the worker has it */
         struct span result = client_ask(clients[1 - i], "1", NULL, "reply_text", NULL);
         expect_member(result, "id", test_format("'q%d'", i));
         expect_member(result, "result.action", "'accept'");
