@@ -112,7 +112,7 @@ TEST(design_reconnecting_clients_have_one_timeout)
     struct client *stalled[10] = {NULL};
     struct daemon *daemon = START(.instances = 2, .limits = "'slow_client_timeout_sec':1");
     struct client *other = client_connect(daemon);
-    int64_t deadline = deadline_in(20);
+    int64_t deadline = deadline_in(30);
     long pids[2];
     client_meet_workers(other, 2, pids);
     for (int i = 0; i < 40; i++) {
