@@ -149,26 +149,23 @@ static void wait_taken(const struct joined *joined)
     }
 }
 
-enum { EXCHANGES = 200 };
-
-static int64_t most_ms(void)
-{
-    return (int64_t)(EXCHANGES * 20 * timeout_factor());
-}
+enum { EXCHANGES = 100, DELAYED_MS = 40 };
 
 /* The second of two messages in one direction does not wait for an acknowledgement of the first,
- * which would take 40 ms each time. */
+ * which would take 40 ms nearly each time. A busy machine delays some of them, too. */
 TEST(design_tcp_has_no_delays_to_the_daemon)
 {
     struct joined joined = join_daemon(START(.mode = SETUP_TCP));
     client_ask(joined.client, "0", NULL, "echo", NULL);
-    int64_t start = now_ms();
+    int delayed = 0;
     for (int i = 1; i <= EXCHANGES; i++) {
+        int64_t start = now_ms();
         client_request(joined.client, NULL, NULL, "no_answer", NULL);
         wait_taken(&joined);
         client_ask(joined.client, "1", NULL, "echo", NULL);
+        delayed += now_ms() - start >= DELAYED_MS;
     }
-    ck_assert_int_lt(now_ms() - start, most_ms());
+    ck_assert_int_lt(delayed, EXCHANGES / 2);
     client_half_close(joined.client);
     client_expect_eof(joined.client);
     expect_status(&joined, 0);
@@ -178,15 +175,17 @@ TEST(design_tcp_has_no_delays_to_the_client)
 {
     struct daemon *daemon = START(.mode = SETUP_TCP);
     struct client *owner = client_connect(daemon), *other = client_connect(daemon);
-    int64_t start = now_ms();
+    int delayed = 0;
     for (int i = 1; i <= EXCHANGES; i++) {
         client_ask(owner, "1", "s", "echo", NULL);
+        int64_t start = now_ms();
         for (int n = 0; n < 2; n++) {
             client_ask(other, "1", NULL, "say", "{'message':{'method':'hello','sessionId':'s'}}");
             client_expect(owner, "{'method':'hello','sessionId':'s'}");
         }
+        delayed += now_ms() - start >= DELAYED_MS;
     }
-    ck_assert_int_lt(now_ms() - start, most_ms());
+    ck_assert_int_lt(delayed, EXCHANGES / 2);
 }
 
 /* Also in the client side, which has no log to reopen. */
