@@ -40,6 +40,20 @@ static const char *protocol_of(const struct json_value *answer)
     return version->type == JSON_STRING ? "mcp" : version->type == JSON_NUMBER ? "acp" : NULL;
 }
 
+void first_answer_check_refusal(struct worker *worker, const struct message *answer)
+{
+    const struct stdio_bus *bus = worker->stream.endpoint.bus;
+    struct slice why = slice_of(NULL, 0);
+
+    if (worker->program.dialer != NULL && answer->id.type == ID_NONE && answer->has_error)
+        why = message_refusal_text(answer->bytes);
+    if (why.data == NULL)
+        return;
+    worker->refused = true;
+    log_repeated(bus->log, LOG_LEVEL_ERROR, "", LOG_NO_SOURCE,
+                 "the daemon refuses this client: %.*s", (int)why.len, why.data);
+}
+
 void first_answer_check(struct worker *worker, const struct message *answer)
 {
     struct endpoint *endpoint = &worker->stream.endpoint;
@@ -49,6 +63,10 @@ void first_answer_check(struct worker *worker, const struct message *answer)
     struct document document;
     const char *protocol;
 
+    if (pool->group.mode.is_front) {
+        first_answer_check_refusal(worker, answer);
+        return;
+    }
     if (pool->seen_protocol || answer->bytes.len > LOOKED_AT_MAX || !has_key(answer->bytes) ||
         document_read(&document, answer->bytes, &error) != STDIO_BUS_OK)
         return;

@@ -1,5 +1,6 @@
-/* The first answer of a worker in a pool without a protocol: it shows an MCP server or an ACP
- * agent, whose messages get lost there. */
+/* The first answer of a worker. In a pool without a protocol it shows an MCP server or an ACP
+ * agent, whose messages get lost there. From a daemon that was dialled it may be the reason for
+ * which that refuses the connection. */
 #ifndef STDIO_BUS_BUS_FIRST_ANSWER_H
 #define STDIO_BUS_BUS_FIRST_ANSWER_H
 
@@ -9,10 +10,14 @@
 /* Whether the workers of such a pool are looked at. */
 static inline bool first_answer_matters(const struct pool_mode *mode)
 {
-    return mode->protocol == PROTOCOL_UNKNOWN && mode->clients == CLIENTS_SHARED;
+    return mode->is_front ||
+           (mode->protocol == PROTOCOL_UNKNOWN && mode->clients == CLIENTS_SHARED);
 }
 
-/* Warns, once for each pool, if the answer is that to "initialize". */
+/* Warns, once for each pool, if the answer is that to "initialize". Logs a daemon's refusal. */
 void first_answer_check(struct worker *worker, const struct message *answer);
+
+/* Notes and logs it, if a daemon that was dialled refuses the connection with this message. */
+void first_answer_check_refusal(struct worker *worker, const struct message *answer);
 
 #endif

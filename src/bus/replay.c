@@ -15,6 +15,7 @@
 #define REPLAY_MS 60000 /* clients wait about as long for the answer to initialize */
 
 #define EXITED "the process of this client has exited"
+#define LOST "the shared server or its daemon has ended: connect again"
 #define REPLACED EXITED " and was replaced by one "
 #define NO_MEMORY REPLACED "that cannot be initialized: out of memory"
 
@@ -50,11 +51,12 @@ static void stop_timer(struct worker *worker)
 static void close_client(struct worker *worker, struct peer *client, const char *reason)
 {
     struct stdio_bus *bus = bus_of(worker);
+    bool is_front = worker->program.dialer != NULL;
 
-    if (worker->program.dialer != NULL && bus->reason == BUS_RUNNING)
+    if (is_front && bus->reason == BUS_RUNNING)
         bus->reason = BUS_NO_WORKER_LEFT; /* the only client there will be */
-    log_repeated(bus->log, LOG_LEVEL_INFO, endpoint_of_peer(client)->context, LOG_NO_SOURCE,
-                 "closing it: %s", reason);
+    log_repeated(bus->log, is_front ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO,
+                 endpoint_of_peer(client)->context, LOG_NO_SOURCE, "closing it: %s", reason);
     client->closing = reason;
     if (peer_held(client)) {
         waiting_leave(&bus->router, client);
@@ -87,7 +89,7 @@ void replay_process_ended(struct worker *worker)
     if (bus_of(worker)->phase >= BUS_PHASE_DRAINING)
         return;
     if (peer_of(worker)->pool->mode.on_exit == EXIT_CLOSES)
-        close_clients(worker, EXITED ": connect again");
+        close_clients(worker, worker->program.dialer != NULL ? LOST : EXITED ": connect again");
     else if (handshake != NULL && handshake->replays && worker->program.dialer == NULL)
         close_clients(worker, REPLACED "that has exited too");
     else if (handshake != NULL && handshake->lost)

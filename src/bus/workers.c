@@ -36,13 +36,14 @@ static struct worker *worker_of(struct connection *connection)
 }
 
 /* The connection is all that there is of a process that was dialled. One that has sent something
- * does not count as a failure. */
+ * does not count as a failure, but for a refusal. */
 static void report_end(struct worker *worker, enum worker_event event)
 {
     bool dialled = worker->program.dialer != NULL;
 
-    if (dialled && worker->stream.connection.frames_in > 0)
+    if (dialled && worker->stream.connection.frames_in > 0 && !worker->refused)
         restart_forget(&worker->restart);
+    worker->refused = false;
     worker_handle(worker, event);
     if (dialled)
         worker_handle(worker, WORKER_EXITED);
@@ -183,10 +184,12 @@ static void on_message_in_replay(struct endpoint *from, const struct message *me
 {
     struct worker *worker = list_entry(from, struct worker, stream.endpoint);
 
-    if (!message_is_response(message) || !replay_take_answer(worker, message))
+    if (!message_is_response(message) || !replay_take_answer(worker, message)) {
+        first_answer_check_refusal(worker, message);
         deliver_message(from, message);
-    else if (!replay_runs(worker))
+    } else if (!replay_runs(worker)) {
         worker->stream.handler = &stream_handler;
+    }
 }
 
 static const struct stream_handler replay_stream_handler = WORKER_HANDLER(on_message_in_replay);

@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "config/token.h"
 #include "transport/address.h"
+#include "json/message.h"
 #include "json/string.h"
 
 #define CAPACITY CONNECT_HEAD_MAX
@@ -157,6 +158,7 @@ struct stream {
     size_t start, end;
     bool ended; /* `from` is at its end */
     char last;  /* the last byte read that is no space, tab or CR */
+    size_t got; /* the bytes of the last piece, which stay until the next */
     char bytes[CAPACITY];
 };
 
@@ -204,6 +206,8 @@ static int fill(struct stream *stream)
     stream->start = 0;
     stream->end = (size_t)got;
     stream->ended = got == 0;
+    if (got > 0)
+        stream->got = (size_t)got;
     while (got > 0 && memchr(blanks, stream->bytes[got - 1], sizeof blanks) != NULL)
         got--;
     if (got > 0)
@@ -271,6 +275,17 @@ static void copy_ready(struct copying *copying, const struct pollfd ready[3])
         break_off(copying, error);
 }
 
+/* Its last message may say why. */
+static void stop_refused(struct copying *copying)
+{
+    struct slice why = message_refusal_text(slice_of(copying->down.bytes, copying->down.got));
+
+    stop(copying, EXIT_DAEMON_LEFT, "the daemon ended the connection", copying->refused);
+    if (why.data != NULL)
+        snprintf(copying->reason, copying->reason_size, "the daemon ended the connection: %.*s",
+                 (int)why.len, why.data);
+}
+
 /* Judges the end of the connection, after its last byte was written to stdout. A message ends with
  * a newline, or with a brace where its length was announced. */
 static void judge(struct copying *copying)
@@ -283,7 +298,7 @@ static void judge(struct copying *copying)
     else if (down->last != '\n' && down->last != '}' && down->last != '\0')
         stop(copying, EXIT_CONNECTION_LOST, "the connection ended within a message", 0);
     else if (!copying->shut || copying->refused != 0)
-        stop(copying, EXIT_DAEMON_LEFT, "the daemon ended the connection", copying->refused);
+        stop_refused(copying);
 }
 
 int connect_copy(int socket, int in, int out, struct slice head, char *reason, size_t reason_size)

@@ -297,3 +297,33 @@ size_t message_write_error(char *to, size_t size, struct message_id id, int code
     add_text(&out, "}}\n");
     return out.full ? 0 : out.len;
 }
+
+/* Behind the first of these words; data NULL: there is none. */
+static struct slice after_word(struct slice bytes, const char *word)
+{
+    size_t len = strlen(word), at;
+
+    for (at = 0; at + len <= bytes.len; at++) {
+        if (memcmp(bytes.data + at, word, len) == 0)
+            return slice_of(bytes.data + at + len, bytes.len - at - len);
+    }
+    return slice_of(NULL, 0);
+}
+
+struct slice message_refusal_text(struct slice bytes)
+{
+    static const char end[] = "\"}}";
+    size_t end_len = sizeof end - 1;
+    struct slice text = after_word(bytes, "\"id\":null,\"error\":{\"code\":");
+
+    if (text.data != NULL)
+        text = after_word(text, "\"message\":\"");
+    if (text.data == NULL)
+        return text;
+    if (text.len > 0 && text.data[text.len - 1] == '\n')
+        text.len--;
+    if (text.len < end_len || memcmp(text.data + text.len - end_len, end, end_len) != 0)
+        return slice_of(NULL, 0);
+    text.len -= end_len;
+    return text;
+}

@@ -108,6 +108,10 @@ static inline bool message_id_equal(struct message_id a, struct message_id b)
 #define MESSAGE_ERROR_MAX 4096
 size_t message_write_error(char *to, size_t size, struct message_id id, int code, const char *text);
 
+/* The TEXT of such a reply without an id, still escaped, where the bytes end with one: the reason
+ * for which a daemon ends a connection. data NULL: they do not. */
+struct slice message_refusal_text(struct slice bytes);
+
 /* Writes `before`, the id as JSON and `after`. Returns the length, or 0 if `size` is too small. */
 size_t message_write_around(char *to, size_t size, const char *before, struct message_id id,
                             const char *after);

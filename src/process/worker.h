@@ -74,6 +74,7 @@ struct worker {
     struct timer deadline;
     struct timer replay, probe; /* its owner's (bus/replay.h, bus/probe.h) */
     bool probe_sent;            /* likewise */
+    bool refused;               /* its owner's (bus/first_answer.h): by the daemon it has dialled */
     struct peer_origin *blamed; /* its owner's (bus/crashes.h): a reference, or NULL */
 };
 

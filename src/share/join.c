@@ -9,16 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "share/directory.h"
+#include "share/exchange.h"
 #include "share/greeting.h"
 #include "share/identity.h"
+#include "share/tidy.h"
 
 #define REPLY_MS 20000 /* a daemon that is very busy */
 #define ATTEMPTS 100   /* while daemons end, or fail to start */
@@ -32,113 +31,6 @@ enum outcome {
     DIFFERS, /* it shares another server */
     FAILED
 };
-
-/* --- the connection --- */
-
-static int send_all(int fd, const char *bytes, size_t len)
-{
-    ssize_t sent;
-
-    for (; len > 0; bytes += sent, len -= (size_t)sent) {
-        sent = write(fd, bytes, len);
-        if (sent < 0 && errno == EINTR)
-            sent = 0;
-        if (sent < 0)
-            return STDIO_BUS_ERR;
-    }
-    return STDIO_BUS_OK;
-}
-
-static int connect_to(const char *file)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd, status;
-
-    if (strlen(file) >= sizeof address.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(address.sun_path, file, strlen(file) + 1);
-    fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (fd < 0)
-        return -1;
-    do
-        status = connect(fd, (const struct sockaddr *)&address, sizeof address);
-    while (status < 0 && errno == EINTR);
-    if ((status == 0 || errno == EISCONN) && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
-        return fd;
-    descriptor_close(fd);
-    return -1;
-}
-
-int join_connect(const char *file, const char *parts[], size_t count)
-{
-    int fd = connect_to(file);
-    size_t i;
-
-    for (i = 0; fd >= 0 && i < count; i++) {
-        if (send_all(fd, parts[i], strlen(parts[i])) != STDIO_BUS_OK) {
-            descriptor_close(fd);
-            return -1;
-        }
-    }
-    return fd;
-}
-
-/* Waits for more than the `len` bytes that are there. Returns how many there are then, of at most
- * `size`; -1 with errno set. None is taken. */
-static ssize_t peek(int fd, char *to, size_t size, size_t len, int64_t deadline_ms)
-{
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    int64_t left_ms;
-    ssize_t got;
-
-    for (;;) {
-        left_ms = deadline_ms - clock_now_ms();
-        if (left_ms <= 0 || (poll(&ready, 1, (int)left_ms) < 0 && errno != EINTR)) {
-            errno = left_ms <= 0 ? ETIMEDOUT : errno;
-            return -1;
-        }
-        got = recv(fd, to, size, MSG_PEEK);
-        if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) {
-            errno = got == 0 ? ECONNRESET : errno;
-            return -1;
-        }
-        if (got > 0 && (size_t)got > len)
-            return got;
-        poll(NULL, 0, 1);
-    }
-}
-
-/* What follows the line is the server's: it is not taken. */
-char *join_read_reply(int fd, int timeout_ms)
-{
-    int64_t deadline_ms = clock_now_ms() + timeout_ms;
-    size_t size = 4096, len = 0;
-    char *line = malloc(size), *newline = NULL, *larger;
-    ssize_t got;
-
-    while (line != NULL && newline == NULL) {
-        got = peek(fd, line, size - 1, len, deadline_ms);
-        if (got < 0)
-            break;
-        len = (size_t)got;
-        newline = memchr(line, '\n', len);
-        if (newline != NULL || len < size - 1)
-            continue;
-        size *= 2;
-        larger = size <= IDENTITY_MAX * 2 ? realloc(line, size) : NULL;
-        if (larger == NULL)
-            break;
-        line = larger;
-    }
-    if (newline != NULL && recv(fd, line, (size_t)(newline - line) + 1, 0) > 0) {
-        *newline = '\0';
-        return line;
-    }
-    free(line);
-    return NULL;
-}
 
 /* --- joining --- */
 
@@ -177,13 +69,13 @@ static enum outcome greet(struct join *join, int *fd)
     enum outcome outcome;
 
     snprintf(file, sizeof file, "%s" DAEMON_SOCKET, join->daemon.base);
-    *fd = join_connect(file, parts, 3);
+    *fd = exchange_connect(file, parts, 3);
     if (*fd < 0 && (errno == ENOENT || errno == ECONNREFUSED || errno == EPIPE ||
                     errno == ECONNRESET || errno == EAGAIN))
         return GONE;
     if (*fd < 0)
         return fail(join, "cannot connect to %s in %s: %s", file, join->directory, strerror(errno));
-    reply = join_read_reply(*fd, REPLY_MS);
+    reply = exchange_read_reply(*fd, REPLY_MS);
     if (reply != NULL)
         outcome = judge(join, reply);
     else if (errno == ETIMEDOUT)
@@ -211,7 +103,9 @@ static enum outcome start(struct join *join, int *fd, unsigned *starts)
     if (outcome == GONE && *starts >= STARTS)
         outcome = fail(join, "the daemon does not start; see %s/%s" DAEMON_LOG, join->directory,
                        join->daemon.base);
-    if (outcome == GONE && !daemon_start(&join->daemon))
+    if (outcome == GONE && daemon_start(&join->daemon))
+        tidy_directory();
+    else if (outcome == GONE)
         ++*starts;
     close(lock);
     return outcome;

@@ -24,12 +24,4 @@ void join_init(struct join *join);
  * logged too. */
 int join_open(struct join *join);
 
-/* Connects to a socket of the working directory, and sends a line. Returns a blocking socket, or -1
- * with errno set. */
-int join_connect(const char *file, const char *parts[], size_t count);
-
-/* Reads the line that the daemon answers, without its newline, within `timeout_ms`. To be freed.
- * NULL: the connection has ended, or the time is over, with errno set. */
-char *join_read_reply(int fd, int timeout_ms);
-
 #endif

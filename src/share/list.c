@@ -12,10 +12,11 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/exit_status.h"
+#include "share/daemon.h"
 #include "share/directory.h"
+#include "share/exchange.h"
 #include "share/greeting.h"
 #include "share/identity.h"
-#include "share/join.h"
 #include "share/usage.h"
 #include "json/document.h"
 
@@ -72,12 +73,12 @@ static bool ask(struct shared *shared, const char *file)
 {
     const char *line = GREETING_STATUS "\n";
     struct document_error error;
-    int fd = join_connect(file, &line, 1);
+    int fd = exchange_connect(file, &line, 1);
 
     *shared = (struct shared){.reply = NULL};
     if (fd < 0)
         return false;
-    shared->reply = join_read_reply(fd, REPLY_MS);
+    shared->reply = exchange_read_reply(fd, REPLY_MS);
     close(fd);
     snprintf(shared->base, sizeof shared->base, "%.*s", (int)(strlen(file) - strlen(DAEMON_SOCKET)),
              file);
@@ -235,5 +236,8 @@ int list_run(void)
     for (i = 0; i < found.count; i++)
         free_shared(&found.at[i]);
     free(found.at);
-    return fflush(stdout) == 0 ? EXIT_DONE : EXIT_OS_ERROR;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EXIT_DONE;
+    fprintf(stderr, "stdio_bus: cannot write the list: %s\n", strerror(errno));
+    return EXIT_OS_ERROR;
 }

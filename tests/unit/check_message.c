@@ -443,6 +443,30 @@ START_TEST(the_longest_error_reply_has_room)
 }
 END_TEST
 
+/* The text in the last of the bytes that come before a daemon ends a connection. */
+static const struct {
+    const char *bytes, *text;
+} refusals[] = {
+    {"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-1,\"message\":\"no\"}}\n", "no"},
+    {"{}\n{\"id\":null,\"error\":{\"code\":-1,\"message\":\"a \\\"b\\\"\"}}", "a \\\"b\\\""},
+    {"{\"id\":1,\"error\":{\"code\":-1,\"message\":\"no\"}}\n", NULL},
+    {"{\"id\":null,\"error\":{\"code\":-1,\"message\":\"no\"}}\n{}\n", NULL},
+    {"{\"id\":null,\"error\":{\"code\":-1,\"message\":\"n", NULL},
+    {"{\"id\":null,\"error\":{\"code\":-1}}\n", NULL},
+    {"\n", NULL},
+    {"", NULL},
+};
+
+START_TEST(refusals_have_a_text)
+{
+    const char *bytes = refusals[_i].bytes, *text = refusals[_i].text;
+    struct slice found = message_refusal_text(slice_of(bytes, strlen(bytes)));
+
+    ck_assert_int_eq(found.data != NULL, text != NULL);
+    ck_assert(text == NULL || slice_is(found, text));
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("message");
@@ -466,6 +490,7 @@ int main(void)
     tcase_add_loop_test(replies, error_replies_are_json, 0, 5);
     tcase_add_test(replies, error_replies_have_the_id_of_the_request);
     tcase_add_test(replies, the_longest_error_reply_has_room);
+    tcase_add_loop_test(replies, refusals_have_a_text, 0, sizeof refusals / sizeof refusals[0]);
     suite_add_tcase(suite, replies);
     return run_suite(suite);
 }

@@ -1,0 +1,122 @@
+#include "build_config.h"
+
+#include "share/exchange.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "share/identity.h"
+
+static int send_all(int fd, const char *bytes, size_t len)
+{
+    ssize_t sent;
+
+    for (; len > 0; bytes += sent, len -= (size_t)sent) {
+        sent = write(fd, bytes, len);
+        if (sent < 0 && errno == EINTR)
+            sent = 0;
+        if (sent < 0)
+            return STDIO_BUS_ERR;
+    }
+    return STDIO_BUS_OK;
+}
+
+static int connect_to(const char *file)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd, status;
+
+    if (strlen(file) >= sizeof address.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(address.sun_path, file, strlen(file) + 1);
+    fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    if (fd < 0)
+        return -1;
+    do
+        status = connect(fd, (const struct sockaddr *)&address, sizeof address);
+    while (status < 0 && errno == EINTR);
+    if ((status == 0 || errno == EISCONN) && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+        return fd;
+    descriptor_close(fd);
+    return -1;
+}
+
+int exchange_connect(const char *file, const char *parts[], size_t count)
+{
+    int fd = connect_to(file);
+    size_t i;
+
+    for (i = 0; fd >= 0 && i < count; i++) {
+        if (send_all(fd, parts[i], strlen(parts[i])) != STDIO_BUS_OK) {
+            descriptor_close(fd);
+            return -1;
+        }
+    }
+    return fd;
+}
+
+/* Waits for more than the `len` bytes that are there. Returns how many there are then, of at most
+ * `size`; -1 with errno set. None is taken. */
+static ssize_t peek(int fd, char *to, size_t size, size_t len, int64_t deadline_ms)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    int64_t left_ms;
+    ssize_t got;
+
+    for (;;) {
+        left_ms = deadline_ms - clock_now_ms();
+        if (left_ms <= 0 || (poll(&ready, 1, (int)left_ms) < 0 && errno != EINTR)) {
+            errno = left_ms <= 0 ? ETIMEDOUT : errno;
+            return -1;
+        }
+        got = recv(fd, to, size, MSG_PEEK);
+        if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN)) {
+            errno = got == 0 ? ECONNRESET : errno;
+            return -1;
+        }
+        if (got > 0 && (size_t)got > len)
+            return got;
+        poll(NULL, 0, 1);
+    }
+}
+
+/* What follows the line is the server's: it is not taken. */
+char *exchange_read_reply(int fd, int timeout_ms)
+{
+    int64_t deadline_ms = clock_now_ms() + timeout_ms;
+    size_t size = 4096, len = 0;
+    char *line = malloc(size), *newline = NULL, *larger;
+    ssize_t got;
+
+    while (line != NULL && newline == NULL) {
+        got = peek(fd, line, size - 1, len, deadline_ms);
+        if (got < 0)
+            break;
+        len = (size_t)got;
+        newline = memchr(line, '\n', len);
+        if (newline != NULL || len < size - 1)
+            continue;
+        size *= 2;
+        larger = size <= IDENTITY_MAX * 2 ? realloc(line, size) : NULL;
+        if (larger == NULL)
+            break;
+        line = larger;
+    }
+    if (newline != NULL && recv(fd, line, (size_t)(newline - line) + 1, 0) > 0) {
+        *newline = '\0';
+        return line;
+    }
+    free(line);
+    return NULL;
+}
