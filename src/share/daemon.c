@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,12 +82,16 @@ __attribute__((noreturn)) static void run(const struct daemon *daemon)
     char log_file[DAEMON_FILE_MAX];
     enum bus_outcome outcome;
     struct log log;
+    int error;
 
     snprintf(log_file, sizeof log_file, "%s" DAEMON_LOG, daemon->base);
     if (redirect(log_file) != STDIO_BUS_OK)
         _exit(EXIT_OS_ERROR);
-    if (log_open_file(&log, log_file, daemon->log_level) != STDIO_BUS_OK)
+    if (log_open_file(&log, log_file, daemon->log_level) != STDIO_BUS_OK) {
+        error = errno;
         log_open(&log, STDERR_FILENO, daemon->log_level);
+        log_warn(&log, "", "cannot open the log a second time: %s", strerror(error));
+    }
     outcome = serve(daemon, &log);
     log_close(&log);
     _exit(outcome == BUS_DONE ? EXIT_DONE : EXIT_OS_ERROR);
@@ -121,11 +126,23 @@ static bool is_ready(int fd)
     return got == 1 && byte == READY;
 }
 
+/* Waits for the process between this one and the daemon. */
+static bool await_daemon(pid_t pid, int ready)
+{
+    bool listens;
+
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    listens = is_ready(ready);
+    errno = 0;
+    return listens;
+}
+
 bool daemon_start(const struct daemon *daemon)
 {
     sigset_t saved;
     bool ready = false;
-    int ends[2];
+    int ends[2], error;
     pid_t pid;
 
     if (descriptor_open_pipe(ends, 0) != STDIO_BUS_OK)
@@ -135,16 +152,15 @@ bool daemon_start(const struct daemon *daemon)
         return false;
     }
     pid = fork();
+    error = errno;
     if (pid == 0)
         detach(daemon, ends[WRITE_END]);
     signals_restore(&saved);
     descriptor_close(ends[WRITE_END]);
     ends[WRITE_END] = -1;
-    if (pid > 0) {
-        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
-        ready = is_ready(ends[READ_END]);
-    }
+    errno = error;
+    if (pid > 0)
+        ready = await_daemon(pid, ends[READ_END]);
     descriptor_close_pipe(ends);
     return ready;
 }

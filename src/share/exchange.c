@@ -11,7 +11,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "share/identity.h"
@@ -68,16 +67,18 @@ int exchange_connect(const char *file, const char *parts[], size_t count)
 
 /* Waits for more than the `len` bytes that are there. Returns how many there are then, of at most
  * `size`; -1 with errno set. None is taken. */
-static ssize_t peek(int fd, char *to, size_t size, size_t len, int64_t deadline_ms)
+static ssize_t peek(int fd, char *to, size_t size, size_t len, int timeout_ms)
 {
     struct pollfd ready = {.fd = fd, .events = POLLIN};
-    int64_t left_ms;
     ssize_t got;
+    int count;
 
-    for (;;) {
-        left_ms = deadline_ms - clock_now_ms();
-        if (left_ms <= 0 || (poll(&ready, 1, (int)left_ms) < 0 && errno != EINTR)) {
-            errno = left_ms <= 0 ? ETIMEDOUT : errno;
+    for (;; timeout_ms--) {
+        count = poll(&ready, 1, timeout_ms > 0 ? timeout_ms : 0);
+        if (count < 0 && errno == EINTR && timeout_ms > 0)
+            continue;
+        if (count <= 0) {
+            errno = count == 0 ? ETIMEDOUT : errno;
             return -1;
         }
         got = recv(fd, to, size, MSG_PEEK);
@@ -87,6 +88,10 @@ static ssize_t peek(int fd, char *to, size_t size, size_t len, int64_t deadline_
         }
         if (got > 0 && (size_t)got > len)
             return got;
+        if (timeout_ms <= 0) {
+            errno = ETIMEDOUT;
+            return -1;
+        }
         poll(NULL, 0, 1);
     }
 }
@@ -94,13 +99,12 @@ static ssize_t peek(int fd, char *to, size_t size, size_t len, int64_t deadline_
 /* What follows the line is the server's: it is not taken. */
 char *exchange_read_reply(int fd, int timeout_ms)
 {
-    int64_t deadline_ms = clock_now_ms() + timeout_ms;
     size_t size = 4096, len = 0;
     char *line = malloc(size), *newline = NULL, *larger;
     ssize_t got;
 
     while (line != NULL && newline == NULL) {
-        got = peek(fd, line, size - 1, len, deadline_ms);
+        got = peek(fd, line, size - 1, len, timeout_ms);
         if (got < 0)
             break;
         len = (size_t)got;

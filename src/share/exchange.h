@@ -8,8 +8,8 @@
  * with errno set. */
 int exchange_connect(const char *file, const char *parts[], size_t count);
 
-/* Reads the line that the daemon answers, without its newline, within `timeout_ms`. To be freed.
- * NULL: the connection has ended, or the time is over, with errno set. */
+/* Reads the line that the daemon answers, without its newline. To be freed. NULL with errno set:
+ * the connection has ended, or nothing more has come for `timeout_ms`. */
 char *exchange_read_reply(int fd, int timeout_ms);
 
 #endif

@@ -86,6 +86,25 @@ enum bus_outcome front_run(const struct front *front)
 
 /* --- no server --- */
 
+/* stdout may be non-blocking. What cannot be written is lost. */
+static void write_reply(const char *bytes, size_t len)
+{
+    struct pollfd ready = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    ssize_t written;
+
+    while (len > 0) {
+        written = write(STDOUT_FILENO, bytes, len);
+        if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            poll(&ready, 1, -1);
+        else if (written < 0 && errno != EINTR)
+            return;
+        if (written > 0) {
+            bytes += written;
+            len -= (size_t)written;
+        }
+    }
+}
+
 /* True once a request was answered. */
 static bool refuse_line(struct slice line, const char *reason)
 {
@@ -101,7 +120,8 @@ static bool refuse_line(struct slice line, const char *reason)
         message.id.type == ID_NONE || message_is_response(&message))
         return false;
     len = message_write_error(reply, sizeof reply, message.id, JSONRPC_SERVER_ERROR, reason);
-    return write(STDOUT_FILENO, reply, len) == (ssize_t)len;
+    write_reply(reply, len);
+    return true;
 }
 
 /* Answers the lines that are whole, and keeps the rest. */

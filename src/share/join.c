@@ -90,6 +90,18 @@ static enum outcome greet(struct join *join, int *fd)
     return outcome;
 }
 
+/* The caller has the lock. */
+static void start_daemon(struct join *join, unsigned *starts)
+{
+    if (daemon_start(&join->daemon)) {
+        tidy_directory();
+        return;
+    }
+    if (errno != 0 && join->log != NULL)
+        log_error(join->log, "", "cannot start a daemon: %s", strerror(errno));
+    ++*starts;
+}
+
 /* Of clients that come at once, one starts the daemon while the others wait for the lock. */
 static enum outcome start(struct join *join, int *fd, unsigned *starts)
 {
@@ -103,10 +115,8 @@ static enum outcome start(struct join *join, int *fd, unsigned *starts)
     if (outcome == GONE && *starts >= STARTS)
         outcome = fail(join, "the daemon does not start; see %s/%s" DAEMON_LOG, join->directory,
                        join->daemon.base);
-    if (outcome == GONE && daemon_start(&join->daemon))
-        tidy_directory();
-    else if (outcome == GONE)
-        ++*starts;
+    if (outcome == GONE)
+        start_daemon(join, starts);
     close(lock);
     return outcome;
 }

@@ -68,24 +68,46 @@ static void free_shared(struct shared *shared)
     free(shared->reply);
 }
 
-/* False: nobody answers, or memory is out. */
+/* A daemon that was about to end is none. */
+static void report_silence(const char *file)
+{
+    int error = errno;
+
+    if (error != ECONNRESET && error != EPIPE && error != ECONNREFUSED && error != ENOENT)
+        fprintf(stderr, "stdio_bus: %s does not answer: %s\n", file, strerror(error));
+}
+
+static bool read_status(struct shared *shared, const char *file)
+{
+    struct document_error error;
+    int status = document_read(&shared->status, slice_of(shared->reply, strlen(shared->reply)),
+                               &error);
+
+    if (status == STDIO_BUS_OK && shared->status.root->type == JSON_OBJECT)
+        return true;
+    fprintf(stderr, "stdio_bus: %s does not answer as a daemon does: %s\n", file,
+            status == STDIO_BUS_ERR ? "out of memory" : shared->reply);
+    return false;
+}
+
+/* False: nobody answers, or not as a daemon does; then the reason is on stderr. */
 static bool ask(struct shared *shared, const char *file)
 {
     const char *line = GREETING_STATUS "\n";
-    struct document_error error;
     int fd = exchange_connect(file, &line, 1);
 
     *shared = (struct shared){.reply = NULL};
-    if (fd < 0)
+    if (fd >= 0)
+        shared->reply = exchange_read_reply(fd, REPLY_MS);
+    if (shared->reply == NULL)
+        report_silence(file);
+    if (fd >= 0)
+        close(fd);
+    if (shared->reply == NULL)
         return false;
-    shared->reply = exchange_read_reply(fd, REPLY_MS);
-    close(fd);
     snprintf(shared->base, sizeof shared->base, "%.*s", (int)(strlen(file) - strlen(DAEMON_SOCKET)),
              file);
-    if (shared->reply != NULL &&
-        document_read(&shared->status, slice_of(shared->reply, strlen(shared->reply)), &error) ==
-            STDIO_BUS_OK &&
-        shared->status.root->type == JSON_OBJECT)
+    if (read_status(shared, file))
         return true;
     free_shared(shared);
     return false;
@@ -98,27 +120,40 @@ static bool is_socket(const char *file)
     return len > end && strcmp(file + len - end, DAEMON_SOCKET) == 0;
 }
 
+/* NULL with errno 0: there are no more. */
+static struct dirent *next_entry(DIR *directory)
+{
+    errno = 0;
+    return readdir(directory);
+}
+
 /* STDIO_BUS_ERR with errno set. */
 static int find(struct found *found)
 {
     DIR *directory = opendir(".");
     struct dirent *entry;
     struct shared *grown;
+    int error = 0;
 
     if (directory == NULL)
         return STDIO_BUS_ERR;
-    while ((entry = readdir(directory)) != NULL) {
+    while (error == 0 && (entry = next_entry(directory)) != NULL) {
         if (!is_socket(entry->d_name))
             continue;
         grown = array_grow(found->at, &found->capacity, found->count + 1, sizeof *found->at);
-        if (grown == NULL)
-            break;
+        if (grown == NULL) {
+            error = ENOMEM;
+            continue;
+        }
         found->at = grown;
         if (ask(&found->at[found->count], entry->d_name))
             found->count++;
     }
+    if (error == 0)
+        error = errno; /* of readdir */
     closedir(directory);
-    return STDIO_BUS_OK;
+    errno = error;
+    return error == 0 ? STDIO_BUS_OK : STDIO_BUS_ERR;
 }
 
 static int by_age(const void *a, const void *b)
@@ -195,6 +230,12 @@ static void print_differences(const struct found *found)
     }
 }
 
+static void read_usage(struct usage *usage)
+{
+    if (usage_read(usage) != STDIO_BUS_OK)
+        fprintf(stderr, "stdio_bus: cannot learn the memory from ps: %s\n", strerror(errno));
+}
+
 static void print_all(struct found *found, const char *directory)
 {
     struct usage usage;
@@ -205,7 +246,7 @@ static void print_all(struct found *found, const char *directory)
         return;
     }
     qsort(found->at, found->count, sizeof *found->at, by_age);
-    usage_read(&usage);
+    read_usage(&usage);
     fprintf(stdout, "%-18s %7s %7s %9s %8s %10s  %s\n", "NAME", "PID", "CLIENTS", "PROCESSES",
             "MEMORY", "RUNS FOR", "COMMAND");
     for (i = 0; i < found->count; i++)
@@ -228,14 +269,17 @@ int list_run(void)
         fprintf(stderr, "stdio_bus: %s\n", reason);
         return EXIT_OS_ERROR;
     }
-    if (status == STDIO_BUS_OK && find(&found) != STDIO_BUS_OK) {
+    if (status == STDIO_BUS_OK)
+        status = find(&found);
+    if (status == STDIO_BUS_ERR)
         fprintf(stderr, "stdio_bus: cannot read %s: %s\n", directory, strerror(errno));
-        return EXIT_OS_ERROR;
-    }
-    print_all(&found, directory);
+    else
+        print_all(&found, directory);
     for (i = 0; i < found.count; i++)
         free_shared(&found.at[i]);
     free(found.at);
+    if (status == STDIO_BUS_ERR)
+        return EXIT_OS_ERROR;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return EXIT_DONE;
     fprintf(stderr, "stdio_bus: cannot write the list: %s\n", strerror(errno));

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/exit_status.h"
 #include "config/config.h"
@@ -184,6 +185,14 @@ static int dial(void *user_data)
     return fd >= 0 ? fd : join_open(first->join);
 }
 
+/* If it has not been dialled. */
+static void hang_up(struct first *first)
+{
+    if (first->fd >= 0)
+        descriptor_close(first->fd);
+    first->fd = -1;
+}
+
 static int serve(struct share *share)
 {
     static const int statuses[] = {
@@ -201,6 +210,7 @@ static int serve(struct share *share)
         .framing = share->options->framing,
         .protocol = share->config.pools[0].mode.protocol,
     };
+    enum bus_outcome outcome;
 
     share->join.daemon.config = &share->config;
     share->join.daemon.identity = share->identity;
@@ -214,27 +224,25 @@ static int serve(struct share *share)
     if (first.fd < 0)
         return EXIT_NO_WORKER_LEFT;
     share->serves = true;
-    return statuses[front_run(&front)];
+    outcome = front_run(&front);
+    hang_up(&first);
+    return statuses[outcome];
 }
 
 int share_run(const struct share_options *options)
 {
-    struct share *share = calloc(1, sizeof *share);
+    struct share share = {.options = options};
     int status;
 
-    if (share == NULL)
-        return EXIT_OS_ERROR;
-    share->options = options;
-    log_open(&share->log, STDERR_FILENO, LOG_LEVEL_ERROR);
-    status = prepare(share);
+    log_open(&share.log, STDERR_FILENO, LOG_LEVEL_ERROR);
+    status = prepare(&share);
     if (status == EXIT_DONE)
-        status = serve(share);
-    if (!share->serves && share->join.reason[0] != '\0')
-        front_refuse(share->join.reason);
-    config_free(&share->config);
-    free(share->identity);
-    free(share->variables);
-    free(share->cwd);
-    free(share);
+        status = serve(&share);
+    if (!share.serves && share.join.reason[0] != '\0')
+        front_refuse(share.join.reason);
+    config_free(&share.config);
+    free(share.identity);
+    free(share.variables);
+    free(share.cwd);
     return status;
 }

@@ -13,19 +13,20 @@
 
 #define FIRST_SIZE 16384
 
-static void add(struct usage *usage, const struct usage_process *process)
+static int add(struct usage *usage, const struct usage_process *process)
 {
     struct usage_process *grown = array_grow(usage->at, &usage->capacity, usage->count + 1,
                                              sizeof *grown);
 
     if (grown == NULL)
-        return;
+        return STDIO_BUS_ERR;
     usage->at = grown;
     usage->at[usage->count++] = *process;
+    return STDIO_BUS_OK;
 }
 
 /* Three numbers to a line. */
-static void parse(struct usage *usage, const char *text)
+static int parse(struct usage *usage, const char *text)
 {
     struct usage_process process;
     char *end;
@@ -33,10 +34,11 @@ static void parse(struct usage *usage, const char *text)
     for (;; text = end) {
         process.pid = strtol(text, &end, 10);
         if (end == text)
-            return;
+            return STDIO_BUS_OK;
         process.group = strtol(end, &end, 10);
         process.kib = strtol(end, &end, 10);
-        add(usage, &process);
+        if (add(usage, &process) != STDIO_BUS_OK)
+            return STDIO_BUS_ERR;
     }
 }
 
@@ -67,27 +69,31 @@ static char *read_all(int fd)
 }
 
 /* A ps that does not know these options prints nothing on stdout. */
-void usage_read(struct usage *usage)
+int usage_read(struct usage *usage)
 {
     char ps[] = "ps", all[] = "-A", option[] = "-o",
          pid[] = "pid=", group[] = "pgid=", memory[] = "rss=";
     char *argv[] = {ps, all, option, pid, option, group, option, memory, NULL};
     const struct program program = {.argv = argv};
     struct process process;
+    int status = STDIO_BUS_ERR;
     char *text;
 
     *usage = (struct usage){.at = NULL};
     if (process_spawn(&process, &program) != STDIO_BUS_OK)
-        return;
+        return STDIO_BUS_ERR;
     close(process.fd_to);
     close(process.fd_exec);
     text = read_all(process.fd_from);
     close(process.fd_from);
     if (text != NULL)
-        parse(usage, text);
+        status = parse(usage, text);
     free(text);
     while (waitpid(process.pid, NULL, 0) < 0 && errno == EINTR)
         continue;
+    if (status != STDIO_BUS_OK)
+        errno = ENOMEM;
+    return status;
 }
 
 void usage_free(struct usage *usage)

@@ -11,8 +11,9 @@ struct usage {
     size_t count, capacity; /* 0: not known */
 };
 
-/* Asks ps. */
-void usage_read(struct usage *usage);
+/* Asks ps; where there is none, nothing is known. STDIO_BUS_ERR with errno set when it cannot be
+ * started, or memory is out; to be freed all the same. */
+int usage_read(struct usage *usage);
 
 void usage_free(struct usage *usage);
 

@@ -376,8 +376,8 @@ FAULTY(pid_t, fork, (void))
 {
     pid_t pid = FAILS(fork) ? -1 : fork();
 
-    if (pid == 0)
-        role = ROLE_CHILD;
+    if (pid == 0) /* a child that forks makes a daemon */
+        role = role == ROLE_DAEMON ? ROLE_CHILD : ROLE_DAEMON;
     return pid;
 }
 

@@ -25,6 +25,13 @@
 #define TERM_AGAIN_MS 500
 #define PATH_SIZE 160
 
+/* Of a shared server. */
+#define SHARED_DIR "stdio_bus"
+#define SHARED_FILE SHARED_DIR "/a@" PACKAGE_VERSION ".sock"
+#define SHARED_LOG SHARED_DIR "/a@" PACKAGE_VERSION ".log"
+#define SHARED_LOCK SHARED_DIR "/lock"
+#define OLD_LOG SHARED_DIR "/old.log"
+
 /* ---- the end -------------------------------------------------------------------------------- */
 
 /* DIR/name in `path`. */
@@ -52,13 +59,25 @@ static void take_log(struct run *run)
 static void finish(struct run *run) __attribute__((noreturn));
 static void finish(struct run *run)
 {
-    static const char *const files[] = {"board", "broken", "config", "input",
-                                        "log",   "socket", "token"};
+    static const char *const files[] = {"board",
+                                        "broken",
+                                        "config",
+                                        "input",
+                                        "log",
+                                        "socket",
+                                        "token",
+                                        SHARED_LOG,
+                                        OLD_LOG,
+                                        SHARED_LOCK,
+                                        SHARED_FILE,
+                                        SHARED_DIR "/b.sock",
+                                        SHARED_DIR "/a.sock"};
     char path[PATH_SIZE];
 
     run->outcome->board = *run->board;
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         unlink(path_of(run, path, files[i]));
+    rmdir(path_of(run, path, SHARED_DIR));
     rmdir(run->dir);
     _exit(0);
 }
@@ -261,11 +280,47 @@ static int make_tcp_socket(struct run *run)
     return fd;
 }
 
+/* The log of a daemon of long ago. */
+static void make_shared_directory(const struct run *run)
+{
+    const struct timespec old[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    char path[PATH_SIZE];
+    int fd;
+
+    must(mkdir(path_of(run, path, SHARED_DIR), 0700) == 0, path);
+    fd = open(path_of(run, path, OLD_LOG), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    must(fd >= 0 && futimens(fd, old) == 0, path);
+    close(fd);
+}
+
+/* Two names of one socket. */
+static int make_shared_sockets(struct run *run)
+{
+    char b[PATH_SIZE];
+    int fd;
+
+    run->address.sun_family = AF_UNIX;
+    snprintf(run->address.sun_path, sizeof run->address.sun_path, "%s/%s", run->dir,
+             SHARED_DIR "/a.sock");
+    fd = bound_socket(AF_UNIX, &run->address, sizeof run->address);
+    must(link(run->address.sun_path, path_of(run, b, SHARED_DIR "/b.sock")) == 0, b);
+    return fd;
+}
+
 static void make_listener(struct run *run)
 {
-    if (run->scene->listener == NO_LISTENER)
+    switch (run->scene->listener) {
+    case NO_LISTENER:
         return;
-    run->listener = run->scene->listener == UNIX_LISTENER ? make_socket(run) : make_tcp_socket(run);
+    case UNIX_LISTENER:
+        run->listener = make_socket(run);
+        break;
+    case TCP_LISTENER:
+        run->listener = make_tcp_socket(run);
+        break;
+    case SHARED_LISTENER:
+        run->listener = make_shared_sockets(run);
+    }
     must(listen(run->listener, 5) == 0, "listen");
 }
 
@@ -309,6 +364,7 @@ static void start(struct run *run)
     open_ends(run, theirs);
     if (run->scene->no_path)
         unsetenv("PATH");
+    setenv("XDG_RUNTIME_DIR", run->dir, 1);
     run->daemon = fork();
     must(run->daemon >= 0, "fork");
     if (run->daemon == 0) {
@@ -431,6 +487,33 @@ static bool has_crashed(int status)
            WTERMSIG(status) == SIGABRT || WTERMSIG(status) == SIGFPE || WTERMSIG(status) == SIGILL;
 }
 
+/* Ends the daemon of a shared server. Its log counts too. */
+static void end_shared(struct run *run)
+{
+    int64_t deadline = deadline_usual();
+    struct text log = {0};
+    char path[PATH_SIZE];
+    pid_t left[64], ended;
+    int status;
+
+    if (!run->scene->shares)
+        return;
+    while ((ended = waitpid(-1, &status, WNOHANG)) >= 0) {
+        size_t count = ended == 0 ? proc_children(getpid(), left, 64) : 0;
+
+        if (ended > 0 && WIFSIGNALED(status) && has_crashed(status))
+            run_fail(run, "the shared daemon was killed by signal %d", WTERMSIG(status));
+        if (deadline_over(deadline))
+            run_fail(run, "the shared daemon does not end");
+        while (count > 0 && count <= 64)
+            kill(left[--count], SIGTERM);
+        nap();
+    }
+    if (read_file(&log, path_of(run, path, SHARED_LOG)))
+        text_add(&run->log_text, log.data, log.len);
+    text_free(&log);
+}
+
 static void judge(struct run *run)
 {
     struct board *board = run->board;
@@ -481,10 +564,13 @@ void run_test(const struct test *test, unsigned number, struct outcome *outcome)
     write_text(&run, "broken", "#!/dev/null/nothing\n", 0700);
     if (scene->socket)
         close(make_socket(&run));
+    if (scene->shares)
+        make_shared_directory(&run);
     make_listener(&run);
     start(&run);
     scene->play(&run);
     await_end(&run);
+    end_shared(&run);
     judge(&run);
     outcome->passed = true;
     finish(&run);

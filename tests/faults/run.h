@@ -58,8 +58,9 @@ struct peer { /* a client */
 /* The stderr of a daemon. */
 enum scene_stderr { STDERR_FILE, STDERR_PIPE, STDERR_SOCKET };
 
-/* For a daemon in client mode: a listener at DIR/socket, or at @PORT@. */
-enum scene_listener { NO_LISTENER, UNIX_LISTENER, TCP_LISTENER };
+/* For a daemon in client mode: a listener at DIR/socket, at @PORT@, or at the sockets of two shared
+ * daemons. */
+enum scene_listener { NO_LISTENER, UNIX_LISTENER, TCP_LISTENER, SHARED_LISTENER };
 
 struct scene {
     const char *name;
@@ -74,6 +75,7 @@ struct scene {
     bool token;   /* DIR/token holds the token of its clients */
     bool socket;  /* it listens on DIR/socket, where a stale socket is */
     bool no_path; /* PATH is not set */
+    bool shares;  /* it may start the daemon of a shared server */
     bool stdin_nonblocking;
     bool repeats;       /* also fails the calls of earlier scenes: once each */
     bool forgets;       /* fails all its allocations, even without --all */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -505,6 +506,80 @@ static void play_sharing(struct run *run)
     peer_await_end(&ben);
 }
 
+/* ---- a shared server ------------------------------------------------------------------------- */
+
+static const char status_line[] = "{\"stdio_bus\":\"status\"}\n";
+
+/* Sends the daemon a line of another program, and takes what it answers. */
+static void ask_daemon(const struct run *run, const char *line)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    char bytes[4096];
+
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/stdio_bus/a@%s.sock", run->dir,
+             PACKAGE_VERSION);
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
+        send(fd, line, strlen(line), MSG_NOSIGNAL) > 0) {
+        while (poll(&ready, 1, 1000) > 0 && read(fd, bytes, sizeof bytes) > 0)
+            continue;
+    }
+    close(fd);
+}
+
+static void play_share(struct run *run)
+{
+    struct peer ann;
+
+    peer_stdio(&ann, run, "Ann");
+    peer_call(&ann, 1, "", "");
+    run_arm(run);
+    if (!peer_gone(&ann)) {
+        ask_daemon(run, status_line);
+        ask_daemon(run, "{\"stdio_bus\":\"join\",\"identity\":\"\"}\n");
+        peer_ask(&ann, 2, "", "");
+        run_lift(run);
+        end_stdin(&ann);
+    }
+}
+
+/* There is no server. */
+static void play_refused(struct run *run)
+{
+    struct peer ann;
+
+    peer_stdio(&ann, run, "Ann");
+    run_arm(run);
+    peer_ask(&ann, 1, "", "");
+    if (!peer_gone(&ann))
+        end_stdin(&ann);
+    run->client_lost = false; /* as it must be */
+}
+
+static void play_list(struct run *run)
+{
+    static const char reply[] = "{\"stdio_bus\":\"shares\",\"version\":\"1\",\"pid\":1,"
+                                "\"seconds\":1,\"clients\":1,\"identity\":\"arg=sh env=A=1 \","
+                                "\"workers\":[1]}\n";
+    char bytes[4096];
+    int fd;
+
+    fcntl(run->listener, F_SETFL, O_NONBLOCK);
+    fcntl(run->from, F_SETFL, O_NONBLOCK);
+    while (run_alive(run)) {
+        fd = accept(run->listener, NULL, NULL);
+        if (fd >= 0 && read(fd, bytes, sizeof bytes) > 0)
+            (void)send(fd, reply, sizeof reply - 1, MSG_NOSIGNAL);
+        if (fd >= 0)
+            close(fd);
+        else
+            nap();
+        if (read(run->from, bytes, sizeof bytes) < 0)
+            continue;
+    }
+}
+
 /* clang-format off */
 #define WORDS(...) (const char *const[]) {__VA_ARGS__, NULL}
 #define CONFIG_AND(...) WORDS("--config", "@DIR@/config", __VA_ARGS__)
@@ -598,6 +673,22 @@ const struct scene scenes[SCENES] = {
      .play = play_sharing,
      .socket = true,
      .forgets = true},
+    {.name = "share",
+     .arguments = WORDS("--share=a", "--any-cwd", DEBUG, "--", "@WORKER@"),
+     .play = play_share,
+     .shares = true},
+    {.name = "share nothing",
+     .arguments = WORDS("--share", "--", "@DIR@/nothing"),
+     .play = play_refused,
+     .stdin_nonblocking = true,
+     .shares = true,
+     .exit_status = 78},
+    {.name = "list",
+     .arguments = WORDS("--list"),
+     .play = play_list,
+     .listener = SHARED_LISTENER,
+     .shares = true},
+    {.name = "list nothing", .arguments = WORDS("--list"), .play = play_nothing, .shares = true},
     {.name = "version", .arguments = WORDS("--version"), .play = play_nothing},
     {.name = "usage", .arguments = WORDS("--nonsense"), .play = play_nothing, .exit_status = 64},
 };

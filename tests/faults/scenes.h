@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 17
+#define SCENES 21
 
 extern const struct scene scenes[SCENES];
 
