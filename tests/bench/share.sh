@@ -28,7 +28,9 @@ die() {
     exit 99
 }
 
-[ -x "$programs/load" ] && [ -x "$programs/echo_worker" ] || die "$programs/load is missing"
+for program in load echo_worker; do
+    [ -x "$programs/$program" ] || die "$programs/$program is missing"
+done
 
 # The processor that load takes with --one-cpu: the last one.
 processor=$(($(getconf _NPROCESSORS_CONF) - 1))
