@@ -286,12 +286,13 @@ void listener_close(struct listener *listener)
     if (listener->loop == NULL)
         return;
     stdio_bus_event_loop_stop_timer(listener->loop, &listener->rest);
+    /* First: once nobody listens there, the next process may take the path, and the inode too. */
+    if (listener->path != NULL)
+        remove_path(listener);
     for (int i = 0; i < listener->count; i++) {
         stdio_bus_event_loop_remove(listener->loop, listener->sockets[i].fd);
         close(listener->sockets[i].fd);
         listener->sockets[i].fd = -1;
     }
     listener->count = 0;
-    if (listener->path != NULL)
-        remove_path(listener);
 }
