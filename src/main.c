@@ -198,6 +198,7 @@ static int run_share(const struct options *options)
                                                      : SHARE_IDLE_EXIT_SEC,
         .framing = options->framing,
         .log_level = options->log_level,
+        .stderr_level = options->has_log_level ? options->log_level : LOG_LEVEL_ERROR,
     };
 
     return share_run(&share);

@@ -301,8 +301,10 @@ void clients_failed(struct connection *connection, enum connection_failure failu
 
     switch (failure) {
     case CONNECTION_BROKEN:
-        if (client->on_stdio && bus_of(client)->reason == BUS_RUNNING && !has_left(error))
+        if (client->on_stdio && bus_of(client)->reason == BUS_RUNNING && !has_left(error)) {
+            log_error(bus_of(client)->log, context(client), "cannot go on: %s", strerror(error));
             bus_of(client)->reason = BUS_SYSTEM_ERROR; /* a full disk, a directory */
+        }
         clients_remove(client, error != 0 ? strerror(error) : "hung up");
         break;
     case CONNECTION_STALLED:
@@ -358,8 +360,8 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
 
     if (client == NULL || (!refused && (present = origins_get(bus, origin)) == NULL) ||
         stream_open(&client->stream, &bus->transport, &stream) != STDIO_BUS_OK) {
-        log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "cannot serve %s: %s",
-                     origin->text, strerror(errno));
+        log_repeated(bus->log, options->borrowed ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "",
+                     origin_name(origin), "cannot serve %s: %s", origin->text, strerror(errno));
         origins_release(present);
         free(client);
         return NULL;

@@ -234,7 +234,7 @@ int share_run(const struct share_options *options)
     struct share share = {.options = options};
     int status;
 
-    log_open(&share.log, STDERR_FILENO, LOG_LEVEL_ERROR);
+    log_open(&share.log, STDERR_FILENO, options->stderr_level);
     status = prepare(&share);
     if (status == EXIT_DONE)
         status = serve(&share);

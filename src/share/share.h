@@ -17,6 +17,7 @@ struct share_options {
     unsigned idle_exit_sec;        /* of a daemon that is started; 0: never */
     const struct framing *framing; /* of the client; NULL: NDJSON */
     enum log_level log_level;      /* of a daemon that is started */
+    enum log_level stderr_level;   /* of this process */
 };
 
 /* NULL if the name can name files, or else what is wrong with it. */

@@ -42,7 +42,7 @@ static int parse(struct usage *usage, const char *text)
     }
 }
 
-/* The whole output, NUL-terminated, to be freed. NULL when memory is out. */
+/* The whole output, NUL-terminated, to be freed. NULL with errno set. */
 static char *read_all(int fd)
 {
     size_t size = FIRST_SIZE, len = 0;
@@ -52,7 +52,7 @@ static char *read_all(int fd)
     while (text != NULL && got != 0) {
         got = read(fd, text + len, size - len - 1);
         if (got < 0 && errno != EINTR)
-            break;
+            goto fail;
         if (got > 0)
             len += (size_t)got;
         if (len + 1 < size)
@@ -60,12 +60,16 @@ static char *read_all(int fd)
         size *= 2;
         larger = realloc(text, size);
         if (larger == NULL)
-            break;
+            goto fail;
         text = larger;
     }
     if (text != NULL)
         text[len] = '\0';
     return text;
+
+fail:
+    free(text);
+    return NULL;
 }
 
 /* A ps that does not know these options prints nothing on stdout. */
@@ -76,23 +80,25 @@ int usage_read(struct usage *usage)
     char *argv[] = {ps, all, option, pid, option, group, option, memory, NULL};
     const struct program program = {.argv = argv};
     struct process process;
-    int status = STDIO_BUS_ERR;
+    int status = STDIO_BUS_ERR, error;
     char *text;
 
     *usage = (struct usage){.at = NULL};
     if (process_spawn(&process, &program) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     close(process.fd_to);
-    close(process.fd_exec);
     text = read_all(process.fd_from);
-    close(process.fd_from);
     if (text != NULL)
         status = parse(usage, text);
+    error = errno;
     free(text);
+    close(process.fd_from);
     while (waitpid(process.pid, NULL, 0) < 0 && errno == EINTR)
         continue;
-    if (status != STDIO_BUS_OK)
-        errno = ENOMEM;
+    if (process_exec_result(process.fd_exec, &error) == STDIO_BUS_ERR)
+        status = STDIO_BUS_ERR;
+    close(process.fd_exec);
+    errno = error;
     return status;
 }
 

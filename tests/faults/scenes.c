@@ -14,6 +14,7 @@
 #include "deadline.h"
 
 #define PAD_SIZE 100000
+#define STALL_MS 60
 #define WAITING 56 /* of the 64 places in the first table */
 
 /* Limits: PAD_SIZE exceeds a buffer, a pipe and max_output_queue. */
@@ -510,20 +511,27 @@ static void play_sharing(struct run *run)
 
 static const char status_line[] = "{\"stdio_bus\":\"status\"}\n";
 
-/* Sends the daemon a line of another program, and takes what it answers. */
-static void ask_daemon(const struct run *run, const char *line)
+/* Sends the daemon a line of another program, and takes what it answers. A lasting fault ends when
+ * it has had its effect. */
+static void ask_daemon(struct run *run, const char *line)
 {
+    int64_t deadline = deadline_usual();
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct pollfd ready = {.fd = fd, .events = POLLIN};
     char bytes[4096];
+    int count;
 
     snprintf(address.sun_path, sizeof address.sun_path, "%s/stdio_bus/a@%s.sock", run->dir,
              PACKAGE_VERSION);
     if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
         send(fd, line, strlen(line), MSG_NOSIGNAL) > 0) {
-        while (poll(&ready, 1, 1000) > 0 && read(fd, bytes, sizeof bytes) > 0)
-            continue;
+        while ((count = poll(&ready, 1, STALL_MS)) == 0 || read(fd, bytes, sizeof bytes) > 0) {
+            if (count == 0)
+                run_lift(run);
+            if (deadline_over(deadline))
+                run_fail(run, "the daemon does not answer");
+        }
     }
     close(fd);
 }
@@ -544,13 +552,14 @@ static void play_share(struct run *run)
     }
 }
 
-/* There is no server. */
+/* There is no server. The request comes when it is waited for. */
 static void play_refused(struct run *run)
 {
     struct peer ann;
 
     peer_stdio(&ann, run, "Ann");
     run_arm(run);
+    run_await_wait(run);
     peer_ask(&ann, 1, "", "");
     if (!peer_gone(&ann))
         end_stdin(&ann);

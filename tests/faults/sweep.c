@@ -77,7 +77,7 @@ struct sweep {
     size_t job_count;
     struct {
         uint64_t key;
-        size_t test; /* that reached it first */
+        size_t test; /* the first of those that reached it */
     } seen[BOARD_SITES];
     size_t seen_count;
     struct pair pairs[PAIRS_MAX];
@@ -282,6 +282,8 @@ static void note_new_sites(struct sweep *sweep, const struct outcome *outcome, s
 
         for (at = 0; at < sweep->seen_count && sweep->seen[at].key != key; at++)
             continue;
+        if (at < sweep->seen_count && test < sweep->seen[at].test)
+            sweep->seen[at].test = test;
         if (key == 0 || at < sweep->seen_count || at == BOARD_SITES)
             continue;
         sweep->seen[at].key = key;
