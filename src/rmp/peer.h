@@ -1,0 +1,55 @@
+/* A peer of the broker: publisher and subscriber at once, such as a connection or the bridge. It
+ * lives inside its owner. */
+#ifndef STDIO_BUS_RMP_PEER_H
+#define STDIO_BUS_RMP_PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "rmp/kind.h"
+#include "rmp/publication.h"
+#include "rmp/result.h"
+
+/* How a subscription is named: by the number that its client chose, or by its topic. */
+enum rmp_dialect { RMP_DIALECT_JSON, RMP_DIALECT_FRAMES };
+
+struct rmp_sub_name {
+    enum rmp_dialect dialect;
+    uint64_t sub_id; /* JSON; in the dialect of frames 0: the topic is the name */
+};
+
+enum rmp_taken {
+    RMP_TAKEN,
+    RMP_BUSY, /* not taken, since the peer's output is not empty and full: the message waits in the
+                 * broker, and all that follow it, until rmp_broker_resume */
+    RMP_REFUSED /* not taken for want of memory: dropped for this subscription */
+};
+
+struct rmp_peer;
+
+/* deliver is called from within any function of the broker and must not call one itself: what follows
+ * from a message is done after that function has returned. */
+struct rmp_peer_ops {
+    /* Takes a copy of the publication into the peer's output, for its subscription `name`. */
+    enum rmp_taken (*deliver)(struct rmp_peer *to, const struct rmp_sub_name *name,
+                              const struct rmp_publication *publication);
+    /* A publication of the peer that had to wait has ended; `token` is that of rmp_broker_publish.
+     * Called by rmp_broker_run alone, and may call the broker, but not rmp_broker_run. */
+    void (*published)(struct rmp_peer *publisher, uint64_t token, const struct rmp_result *result);
+};
+
+/* Fields after `kind` are the broker's. */
+struct rmp_peer {
+    const struct rmp_peer_ops *ops;
+    enum rmp_kind kind; /* may be changed at any time */
+    bool busy;          /* from RMP_BUSY to rmp_broker_resume */
+    size_t subscription_count;
+    size_t queued_bytes;       /* frames that wait for it in the broker */
+    struct list subscriptions; /* struct rmp_subscription, in_peer */
+    struct list queue;         /* struct rmp_queued, in order of arrival */
+    struct list undecided;     /* those of them whose publisher still waits */
+    struct list waits;         /* struct rmp_wait: its own publications that wait */
+};
+
+#endif
