@@ -1,6 +1,5 @@
-/* The broker (RMP 4, 5, 10, 11): topics, their subscriptions, and what is published
- * on them. It does no I/O, reads no clock and knows no connection: a peer has two operations
- * (rmp/peer.h).
+/* The broker (RMP 4, 5, 10, 11): topics, their subscriptions, and what is published on them. It
+ * does no I/O, reads no clock and knows no connection: a peer has two operations (rmp/peer.h).
  *
  * Road of a publication: topic, schema and kind of the publisher (RMP_RESULT_FORBIDDEN); its TTL
  * (RMP_RESULT_INVALID_TTL, _INVALID_EXPIRY); its expiry (RMP_RESULT_MESSAGE_EXPIRED, and one drop
@@ -8,11 +7,11 @@
  * ops->deliver at once, without an allocation, unless the peer is busy. For a busy peer the message
  * waits in the broker: one copy, shared by all that wait for it.
  *
- * At most queue_max messages wait for a subscription, and queue_bytes of them for its peer. A message
- * beyond that waits for room, and its publisher with it, for 50 ms at most; then it is dropped for
- * that subscription: counter, notice, RMP_RESULT_BACKPRESSURE_TIMEOUT. No other subscription and no
- * other publisher waits. While its publication waits, a connection should not be read from; a
- * publisher that goes on all the same may have many waiting.
+ * At most queue_max messages wait for a subscription, and queue_bytes of them for its peer. A
+ * message beyond that waits for room, and its publisher with it, for 50 ms at most; then it is
+ * dropped for that subscription: counter, notice, RMP_RESULT_BACKPRESSURE_TIMEOUT. No other
+ * subscription and no other publisher waits. While its publication waits, a connection should not
+ * be read from; a publisher that goes on all the same may have many waiting.
  *
  * A message whose TTL has ended while it waited is dropped as expired when it is handed over.
  *
@@ -72,8 +71,8 @@ void rmp_broker_free(struct rmp_broker *broker);
 void rmp_broker_join(struct rmp_broker *broker, struct rmp_peer *peer,
                      const struct rmp_peer_ops *ops, enum rmp_kind kind);
 
-/* Its subscriptions end, and what waits for them is forgotten. What it has published and still waits
- * goes on, without a report. */
+/* Its subscriptions end, and what waits for them is forgotten. What it has published and still
+ * waits goes on, without a report. */
 void rmp_broker_leave(struct rmp_broker *broker, struct rmp_peer *peer);
 
 /* The peer was busy and takes messages again: what waits for it is delivered, in order, until it is
@@ -83,10 +82,10 @@ void rmp_broker_resume(struct rmp_broker *broker, struct rmp_peer *peer, struct 
 /* --- subscriptions --- */
 
 /* The peer gets what is published on the topic from now on, its own messages too. A name in use:
- * that subscription is replaced, unless it is of the same topic; then nothing changes. The outcome is
- * RMP_RESULT_OK; RMP_RESULT_FORBIDDEN with a text (static) that is why: no topic (1 to 512 bytes of
- * UTF-8 without control characters), too many subscriptions, or no memory; RMP_RESULT_CLOSED after
- * rmp_broker_close. */
+ * that subscription is replaced, unless it is of the same topic; then nothing changes. The outcome
+ * is RMP_RESULT_OK; RMP_RESULT_FORBIDDEN with a text (static) that is why: no topic (1 to 512 bytes
+ * of UTF-8 without control characters), too many subscriptions, or no memory; RMP_RESULT_CLOSED
+ * after rmp_broker_close. */
 struct rmp_result rmp_broker_subscribe(struct rmp_broker *broker, struct rmp_peer *peer,
                                        struct rmp_sub_name name, struct slice topic,
                                        struct rmp_time time);
@@ -98,10 +97,10 @@ bool rmp_broker_unsubscribe(struct rmp_broker *broker, struct rmp_peer *peer,
 
 /* --- publications --- */
 
-/* Publishes. The header and the body were judged before (rmp/frame.h), but for TTL and expiry, which
- * are judged here. True: it has ended, with *result. False: it waits, and ops->published will be
- * called with `token`, 50 ms later at most, unless the peer leaves before. A text in *result is static
- * or publication->topic. */
+/* Publishes. The header and the body were judged before (rmp/frame.h), but for TTL and expiry,
+ * which are judged here. True: it has ended, with *result. False: it waits, and ops->published will
+ * be called with `token`, 50 ms later at most, unless the peer leaves before. A text in *result is
+ * static or publication->topic. */
 bool rmp_broker_publish(struct rmp_broker *broker, struct rmp_peer *publisher,
                         const struct rmp_publication *publication, struct rmp_time time,
                         uint64_t token, struct rmp_result *result);

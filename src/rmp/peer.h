@@ -28,8 +28,8 @@ enum rmp_taken {
 
 struct rmp_peer;
 
-/* deliver is called from within any function of the broker and must not call one itself: what follows
- * from a message is done after that function has returned. */
+/* deliver is called from within any function of the broker and must not call one itself: what
+ * follows from a message is done after that function has returned. */
 struct rmp_peer_ops {
     /* Takes a copy of the publication into the peer's output, for its subscription `name`. */
     enum rmp_taken (*deliver)(struct rmp_peer *to, const struct rmp_sub_name *name,
