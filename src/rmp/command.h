@@ -18,8 +18,8 @@ struct rmp_command {
     uint64_t sub_id;          /* Subscribe, Unsubscribe */
     struct slice topic;       /* Publish, Subscribe: decoded, in the text or in the work area */
     struct rmp_header header; /* Publish: body_len as the client states it; 0: it states none */
-    struct slice body;        /* Publish: in the work area, RMP_BODY_OFFSET bytes after its start:
-                               * rmp_header_write_prefixed makes it a frame */
+    struct slice body; /* Publish: in the work area, RMP_BODY_OFFSET bytes after its start, so that
+                        * rmp_header_write_prefixed makes a frame of it */
 };
 
 /* The bytes of work area for a command of `len` bytes. */
@@ -27,9 +27,9 @@ struct rmp_command {
 
 /* Reads the payload of a frame. `work` has RMP_COMMAND_WORK(json.len) bytes. False: it is not JSON,
  * or no command of these: an unknown name, a field missing, twice, or of another type or range
- * (integers are bare and exact, up to 2^64 - 1, trace_id up to 2^128 - 1; elements of a body are 0 to
- * 255), or a header_version, header_len or flags of another version. Unknown fields are ignored.
- * *command is undefined then. */
+ * (integers are bare and exact, up to 2^64 - 1, trace_id up to 2^128 - 1; elements of a body are 0
+ * to 255), or a header_version, header_len or flags of another version. Then *command is undefined.
+ * Unknown fields are ignored. */
 bool rmp_command_read(struct rmp_command *command, struct slice json, char *work);
 
 /* --- what clients are sent; all with their prefix --- */

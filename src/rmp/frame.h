@@ -34,8 +34,8 @@ enum rmp_error rmp_frame_judge_head(struct rmp_header *header, struct slice head
 bool rmp_frame_goes_on(enum rmp_error error, uint32_t frame_len, const struct rmp_header *header);
 
 /* Reads a frame from `wire`, exactly its bytes. The first error of the taxonomy, up to
- * RMP_BODY_TYPE_MISMATCH; RMP_TRUNCATED_HEADER if there are fewer than 4 bytes or frame_len is below
- * 64, RMP_LENGTH_MISMATCH if frame_len is not what `wire` has. After RMP_INVALID_TTL,
+ * RMP_BODY_TYPE_MISMATCH; RMP_TRUNCATED_HEADER if there are fewer than RMP_BODY_OFFSET bytes,
+ * RMP_LENGTH_MISMATCH if frame_len is not what `wire` has. After RMP_INVALID_TTL,
  * RMP_INVALID_EXPIRY, RMP_EXPIRED and RMP_BODY_TYPE_MISMATCH the envelope is there all the same if
  * the body is good (has_envelope): for topics and notices. */
 enum rmp_error rmp_frame_read(struct rmp_frame *frame, struct slice wire,

@@ -7,8 +7,8 @@
 #include "rmp/frame.h"
 
 /* The framing's check_state: what is known of the frame at hand. The owner sets `rules` before the
- * first byte comes, and reads the rest when a frame is whole, refused or malformed. It stays as it is
- * until the framing is asked for the next frame, also while the connection is paused. */
+ * first byte comes, and reads the rest when a frame is whole, refused or malformed. It stays as it
+ * is until the framing is asked for the next frame, also while the connection is paused. */
 struct rmp_reader {
     const struct rmp_rules *rules;
     bool is_command;          /* the payload is a JSON command */
