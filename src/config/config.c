@@ -80,8 +80,8 @@ static bool build_pool(struct pool_config *pool, const struct json_value *object
     pool->no_new_privs = is_set(object, "no_new_privs", true);
     pool->no_core = is_set(object, "core", false);
     pool->envp = environment_build(object);
-    return pool->envp != NULL && copy_member(&pool->id, object, "id") &&
-           copy_member(&pool->command, object, "command") &&
+    return pool->envp != NULL && rmp_pool_read(&pool->rmp, object) == STDIO_BUS_OK &&
+           copy_member(&pool->id, object, "id") && copy_member(&pool->command, object, "command") &&
            copy_member(&pool->cwd, object, "cwd") &&
            build_argv(pool, document_member(object, "args"));
 }
@@ -130,6 +130,7 @@ static void free_pool(struct pool_config *pool)
     for (size_t i = 1; pool->argv != NULL && pool->argv[i] != NULL; i++)
         free(pool->argv[i]);
     free(pool->argv);
+    rmp_pool_free(&pool->rmp);
     free(pool->envp);
     free(pool->cwd);
     free(pool->command);

@@ -10,6 +10,7 @@
 #include "config/command_line.h"
 #include "config/diagnostics.h"
 #include "config/pool_mode.h"
+#include "config/rmp_pool.h"
 #include "framing/framing.h"
 
 struct pool_config {
@@ -24,6 +25,7 @@ struct pool_config {
     const struct framing *framing; /* NULL: NDJSON */
     bool skip_bad_output;          /* a worker's output that is no message is skipped */
     struct pool_mode mode;
+    struct rmp_pool rmp;
 };
 
 struct config {

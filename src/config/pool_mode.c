@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "config/rmp_pool.h"
+
 #define BUSY_TIMEOUT_SEC 10
 
 const char *const pool_mode_clients_words[] = {"shared", "sticky", "exclusive", NULL};
@@ -84,6 +86,7 @@ void pool_mode_read(struct pool_mode *mode, const struct json_value *pool)
         .session_in_params = word_of(pool, "session", pool_mode_session_words,
                                      preset->session_in_params) != 0,
         .rewrite_ids = word_of(pool, "ids", pool_mode_ids_words, rewrite) != 0,
+        .by_name = rmp_pool_present(pool),
         .spare = number_of(pool, "spare", preset->spare),
         .busy_timeout_sec = number_of(pool, "busy_timeout_sec", BUSY_TIMEOUT_SEC),
         .request_timeout_sec = number_of(pool, "request_timeout_sec", 0),

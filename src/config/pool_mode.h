@@ -31,6 +31,7 @@ struct pool_mode {
                                    * processes of their own; CLIENTS_SHARED: they have not */
     enum pool_exit on_exit;
     bool session_in_params;       /* the session id is params.sessionId */
+    bool by_name;                 /* only messages that name the pool go there */
     bool rewrite_ids;             /* the daemon gives each request an id of its own */
     bool frugal;                  /* sticky: one process for all clients of an era, started when
                                    * the first of them comes */

@@ -16,6 +16,7 @@
 #include "config/environment.h"
 #include "config/mode_keys.h"
 #include "config/pool_mode.h"
+#include "config/rmp_pool.h"
 #include "config/spelling.h"
 #include "config/token.h"
 #include "config/transport_keys.h"
@@ -288,6 +289,7 @@ static const struct rule pool_rules[] = {
     {.key = "protocol", .words = pool_mode_protocol_words},
     {.key = "on_worker_exit", .words = pool_mode_exit_words, .check = mode_keys_check_exit},
     {.key = "spare", .max = POOL_MODE_SPARE_MAX},
+    {.key = "rmp", .check = rmp_pool_check},
     {.key = "busy_timeout_sec", .max = POOL_MODE_TIMEOUT_MAX},
     {.key = "request_timeout_sec", .max = POOL_MODE_TIMEOUT_MAX},
 };

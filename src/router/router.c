@@ -9,7 +9,7 @@
 /* Pools that are left out of the group of all: a message for any worker does not go there. */
 static bool takes_turns(const struct group *pool)
 {
-    return pool->mode.clients == CLIENTS_SHARED;
+    return pool->mode.clients == CLIENTS_SHARED && !pool->mode.by_name;
 }
 
 static void choose_usual(struct router *router)

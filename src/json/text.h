@@ -1,0 +1,34 @@
+/* JSON that is written into memory that grows. */
+#ifndef STDIO_BUS_JSON_TEXT_H
+#define STDIO_BUS_JSON_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/slice.h"
+
+/* Zeroed: empty. */
+struct json_text {
+    char *data;
+    size_t len, capacity;
+    bool failed; /* memory ran out: nothing is added any more */
+};
+
+/* Adds JSON as it is. */
+void json_text_add(struct json_text *text, struct slice json);
+void json_text_literal(struct json_text *text, const char *json);
+void json_text_format(struct json_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3))); /* at most 127 bytes */
+
+/* Adds a string in quotes. Bytes that are not UTF-8 become \ufffd. */
+void json_text_string(struct json_text *text, struct slice string);
+
+static inline struct slice json_text_slice(const struct json_text *text)
+{
+    return slice_of(text->data, text->len);
+}
+
+/* Frees the memory: the text is empty again. */
+void json_text_free(struct json_text *text);
+
+#endif
