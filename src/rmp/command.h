@@ -1,11 +1,10 @@
-/* The JSON dialect of the RMP socket: commands of clients, and what clients are sent. A frame is a
- * length of four bytes and one JSON text. */
+/* The JSON dialect of the RMP socket: the commands of clients. Each is one JSON text after a
+ * length of four bytes. rmp/reply.h is the other direction. */
 #ifndef STDIO_BUS_RMP_COMMAND_H
 #define STDIO_BUS_RMP_COMMAND_H
 
 #include "rmp/header.h"
 #include "rmp/kind.h"
-#include "rmp/result.h"
 
 #define RMP_COMMAND_MAX ((size_t)8388676) /* bytes of one command, without its prefix */
 
@@ -31,26 +30,5 @@ struct rmp_command {
  * to 255), or a header_version, header_len or flags of another version. Then *command is undefined.
  * Unknown fields are ignored. */
 bool rmp_command_read(struct rmp_command *command, struct slice json, char *work);
-
-/* --- what clients are sent; all with their prefix --- */
-
-#define RMP_COMMAND_ANSWER_MAX 8192 /* bytes of an answer; longer texts in it are cut */
-
-/* "HelloAck" */
-size_t rmp_command_hello_ack(char to[RMP_COMMAND_ANSWER_MAX]);
-
-/* {"PublishAck":{"id":1,"result":{"Ok":null}}} and its Err values; likewise SubscribeAck. */
-size_t rmp_command_publish_ack(char to[RMP_COMMAND_ANSWER_MAX], uint64_t id,
-                               const struct rmp_result *result);
-size_t rmp_command_subscribe_ack(char to[RMP_COMMAND_ANSWER_MAX], uint64_t id,
-                                 const struct rmp_result *result);
-
-/* The bytes that a Message of this body takes, at most. */
-#define RMP_COMMAND_MESSAGE_MAX(body_len) ((size_t)4 * (body_len) + 512)
-
-/* {"Message":{"sub_id":1,"message":{header, body}}}; header->body_len is the body's. Returns its
- * length. The payload may be over RMP_COMMAND_MAX, which public clients do not read. */
-size_t rmp_command_message(char *to, uint64_t sub_id, const struct rmp_header *header,
-                           struct slice body);
 
 #endif

@@ -1,0 +1,337 @@
+#include "build_config.h"
+
+#include "rmp/command.h"
+
+#include "json/number.h"
+#include "json/reader.h"
+#include "json/string.h"
+
+struct parse {
+    struct json_reader json;
+    struct rmp_command *command;
+    char *work; /* the body from RMP_BODY_OFFSET on; the decoded topic at its end */
+    char *work_end;
+};
+
+/* --- objects --- */
+
+typedef bool read_fn(struct parse *parse);
+
+struct field {
+    struct slice name;
+    read_fn *read;
+};
+
+#define FIELD(text, function)                                                                      \
+    {                                                                                              \
+        .name = {text, sizeof text - 1}, .read = function                                          \
+    }
+
+#define COUNT(array) (unsigned)(sizeof(array) / sizeof(array)[0])
+
+/* Takes a key and its colon. *field is its index; `count` if it is none of the fields. The search
+ * begins at *field. */
+static bool take_key(struct parse *parse, const struct field *fields, unsigned count,
+                     unsigned *field)
+{
+    char room[32]; /* more than any name has */
+    struct slice key;
+    bool escaped;
+    unsigned i = *field % count;
+
+    if (!json_take_string(&parse->json, &key, &escaped) || !json_take(&parse->json, ':'))
+        return false;
+    if (escaped)
+        key = slice_of(room, json_string_decode(room, sizeof room, key));
+    *field = count;
+    for (unsigned looked = 0; looked < count && *field == count; looked++) {
+        if (key.len <= sizeof room && slice_equal(key, fields[i].name))
+            *field = i;
+        i = i + 1 < count ? i + 1 : 0;
+    }
+    return true;
+}
+
+/* Takes an object that has each field once, in any order. Others are ignored. */
+static bool take_object(struct parse *parse, const struct field *fields, unsigned count)
+{
+    unsigned seen = 0, next = 0, field;
+
+    if (!json_take(&parse->json, '{') || json_peek(&parse->json) == '}')
+        return false;
+    do {
+        field = next;
+        if (!take_key(parse, fields, count, &field))
+            return false;
+        if (field == count) {
+            if (!json_skip_value(&parse->json))
+                return false;
+            continue;
+        }
+        if ((seen & 1u << field) != 0 || !fields[field].read(parse))
+            return false;
+        seen |= 1u << field;
+        next = field + 1;
+    } while (json_take(&parse->json, ','));
+    return json_take(&parse->json, '}') && seen == (1u << count) - 1;
+}
+
+/* --- values --- */
+
+/* 10 times the id, and a digit. False: that is over 128 bits. */
+static bool append_digit(struct rmp_id *id, unsigned digit)
+{
+    uint64_t low = (id->low & UINT32_MAX) * 10 + digit;
+    uint64_t middle = (id->low >> 32) * 10 + (low >> 32);
+
+    if (id->high > UINT64_MAX / 10 || id->high * 10 > UINT64_MAX - (middle >> 32))
+        return false;
+    id->high = id->high * 10 + (middle >> 32);
+    id->low = middle << 32 | (low & UINT32_MAX);
+    return true;
+}
+
+/* Takes a bare integer that is not negative. */
+static bool take_integer(struct parse *parse, struct rmp_id *value)
+{
+    struct json_reader *json = &parse->json;
+    bool is_zero = json_peek(json) == '0';
+    const char *start = json->p;
+
+    *value = (struct rmp_id){0, 0};
+    for (; json->p < json->end && is_digit(*json->p); json->p++) {
+        if (!append_digit(value, (unsigned)(*json->p - '0')))
+            return false;
+    }
+    if (json->p == start || (is_zero && json->p > start + 1))
+        return false;
+    return json->p == json->end || (*json->p != '.' && (*json->p | 0x20) != 'e');
+}
+
+static bool take_number(struct parse *parse, uint64_t max, uint64_t *number)
+{
+    struct rmp_id value;
+
+    if (!take_integer(parse, &value) || value.high != 0 || value.low > max)
+        return false;
+    *number = value.low;
+    return true;
+}
+
+/* Takes the number that is the only one allowed. */
+static bool take_constant(struct parse *parse, uint64_t wanted)
+{
+    uint64_t number;
+
+    return take_number(parse, wanted, &number) && number == wanted;
+}
+
+/* --- the header --- */
+
+static bool read_header_version(struct parse *parse)
+{
+    return take_constant(parse, 0);
+}
+
+static bool read_header_len(struct parse *parse)
+{
+    return take_constant(parse, RMP_HEADER_LEN);
+}
+
+static bool read_flags(struct parse *parse)
+{
+    return take_constant(parse, 0);
+}
+
+static bool read_schema_id(struct parse *parse)
+{
+    uint64_t number = 0;
+    bool good = take_number(parse, UINT16_MAX, &number);
+
+    parse->command->header.schema_id = (uint16_t)number;
+    return good;
+}
+
+static bool read_body_len(struct parse *parse)
+{
+    uint64_t number = 0;
+    bool good = take_number(parse, UINT32_MAX, &number);
+
+    parse->command->header.body_len = (uint32_t)number;
+    return good;
+}
+
+static bool read_created_at(struct parse *parse)
+{
+    return take_number(parse, UINT64_MAX, &parse->command->header.created_at_ms);
+}
+
+static bool read_ttl(struct parse *parse)
+{
+    return take_number(parse, UINT64_MAX, &parse->command->header.ttl_ms);
+}
+
+static bool read_trace_id(struct parse *parse)
+{
+    return take_integer(parse, &parse->command->header.trace_id);
+}
+
+static bool read_msg_id(struct parse *parse)
+{
+    return take_number(parse, UINT64_MAX, &parse->command->header.msg_id);
+}
+
+static bool read_header(struct parse *parse)
+{
+    static const struct field fields[] = {
+        FIELD("header_version", read_header_version),
+        FIELD("header_len", read_header_len),
+        FIELD("flags", read_flags),
+        FIELD("schema_id", read_schema_id),
+        FIELD("body_len", read_body_len),
+        FIELD("created_at_ms", read_created_at),
+        FIELD("ttl_ms", read_ttl),
+        FIELD("trace_id", read_trace_id),
+        FIELD("msg_id", read_msg_id),
+    };
+
+    return take_object(parse, fields, COUNT(fields));
+}
+
+/* --- the body --- */
+
+/* Takes 0 to 255. */
+static bool take_byte(struct json_reader *json, char *byte)
+{
+    const char *p = json->p, *end = json->end - p > 4 ? p + 4 : json->end;
+    unsigned value = 0;
+
+    while (p < end && is_digit(*p))
+        value = value * 10 + (unsigned)(*p++ - '0');
+    if (p == json->p || value > 255 || (*json->p == '0' && p > json->p + 1))
+        return false;
+    json->p = p;
+    *byte = (char)value;
+    return true;
+}
+
+/* An array of bytes. What follows an element, a comma or a bracket, rules out fractions and
+ * exponents. */
+static bool read_body(struct parse *parse)
+{
+    struct json_reader *json = &parse->json;
+    char *to = parse->work + RMP_BODY_OFFSET, *start = to;
+
+    if (!json_take(json, '['))
+        return false;
+    if (json_peek(json) != ']') {
+        do {
+            if (json_peek(json) == '\0' || !take_byte(json, to))
+                return false;
+            to++;
+        } while (json_take(json, ','));
+    }
+    parse->command->body = slice_of(start, (size_t)(to - start));
+    return json_take(json, ']');
+}
+
+static bool read_message(struct parse *parse)
+{
+    static const struct field fields[] = {FIELD("header", read_header), FIELD("body", read_body)};
+
+    return take_object(parse, fields, COUNT(fields));
+}
+
+/* --- commands --- */
+
+static bool read_id(struct parse *parse)
+{
+    return take_number(parse, UINT64_MAX, &parse->command->id);
+}
+
+static bool read_sub_id(struct parse *parse)
+{
+    return take_number(parse, UINT64_MAX, &parse->command->sub_id);
+}
+
+/* A decoded topic has at most the bytes of its text, and a body at most half of them: neither
+ * reaches the other's part of the work area. */
+static bool read_topic(struct parse *parse)
+{
+    struct slice *topic = &parse->command->topic;
+    char *room;
+    bool escaped;
+
+    if (!json_take_string(&parse->json, topic, &escaped))
+        return false;
+    if (escaped) {
+        room = parse->work_end - topic->len;
+        *topic = slice_of(room, json_string_decode(room, topic->len, *topic));
+    }
+    return true;
+}
+
+static bool read_kind(struct parse *parse)
+{
+    char room[32];
+    struct slice name;
+
+    return json_take_text(&parse->json, &name, room, sizeof room) &&
+           rmp_kind_read(name, &parse->command->kind);
+}
+
+static bool read_hello(struct parse *parse)
+{
+    static const struct field fields[] = {FIELD("kind", read_kind)};
+
+    parse->command->type = RMP_HELLO;
+    return take_object(parse, fields, COUNT(fields));
+}
+
+static bool read_publish(struct parse *parse)
+{
+    static const struct field fields[] = {FIELD("id", read_id), FIELD("topic", read_topic),
+                                          FIELD("message", read_message)};
+
+    parse->command->type = RMP_PUBLISH;
+    return take_object(parse, fields, COUNT(fields));
+}
+
+static bool read_subscribe(struct parse *parse)
+{
+    static const struct field fields[] = {FIELD("id", read_id), FIELD("topic", read_topic),
+                                          FIELD("sub_id", read_sub_id)};
+
+    parse->command->type = RMP_SUBSCRIBE;
+    return take_object(parse, fields, COUNT(fields));
+}
+
+static bool read_unsubscribe(struct parse *parse)
+{
+    static const struct field fields[] = {FIELD("sub_id", read_sub_id)};
+
+    parse->command->type = RMP_UNSUBSCRIBE;
+    return take_object(parse, fields, COUNT(fields));
+}
+
+bool rmp_command_read(struct rmp_command *command, struct slice json, char *work)
+{
+    static const struct field commands[] = {
+        FIELD("Publish", read_publish),
+        FIELD("Subscribe", read_subscribe),
+        FIELD("Unsubscribe", read_unsubscribe),
+        FIELD("Hello", read_hello),
+    };
+    struct parse parse = {.json = {json.data, json.data + json.len},
+                          .command = command,
+                          .work = work,
+                          .work_end = work + RMP_COMMAND_WORK(json.len)};
+    unsigned which = 0;
+
+    *command = (struct rmp_command){.type = RMP_HELLO};
+    if (!json_take(&parse.json, '{') || !take_key(&parse, commands, COUNT(commands), &which) ||
+        which == COUNT(commands) || !commands[which].read(&parse))
+        return false;
+    return json_take(&parse.json, '}') && json_peek(&parse.json) == '\0' &&
+           parse.json.p == parse.json.end;
+}
