@@ -1,0 +1,235 @@
+#include "build_config.h"
+
+#include "rmp/control.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+/* --- reading --- */
+
+static bool read_id(struct slice map, const char *key, struct rmp_id *id)
+{
+    struct msgpack_value value;
+
+    return msgpack_find(map, key, &value, NULL) && rmp_id_of_value(&value, id);
+}
+
+static bool read_submit(struct rmp_control_request *request, const char **problem)
+{
+    struct msgpack_value yaml;
+    struct rmp_id id;
+
+    request->kind = RMP_CONTROL_SUBMIT;
+    request->run_id = request->request_id;
+    if (!read_id(request->members, "request_id", &id))
+        *problem = "RunSubmit has no request_id";
+    else if (!rmp_id_equal(id, request->request_id))
+        *problem = "request_id is not the trace_id of the frame";
+    else if (!msgpack_find(request->members, "opening_yaml", &yaml, NULL) ||
+             yaml.type != MSGPACK_STR)
+        *problem = "RunSubmit has no opening_yaml";
+    else
+        return true;
+    return false;
+}
+
+static bool read_cancel(struct rmp_control_request *request, const char **problem)
+{
+    request->kind = RMP_CONTROL_CANCEL;
+    if (read_id(request->members, "trace_id", &request->run_id))
+        return true;
+    *problem = "RunCancel has no trace_id";
+    return false;
+}
+
+bool rmp_control_read(struct rmp_control_request *request, const struct rmp_header *header,
+                      const struct rmp_envelope *envelope, const char **problem)
+{
+    struct msgpack_value value;
+
+    request->request_id = header->trace_id;
+    if (msgpack_find(envelope->payload, "RunSubmit", &value, &request->members))
+        return read_submit(request, problem);
+    if (msgpack_find(envelope->payload, "RunCancel", &value, &request->members))
+        return read_cancel(request, problem);
+    *problem = "neither RunSubmit nor RunCancel";
+    return false;
+}
+
+/* --- requests that were seen --- */
+
+struct seen {
+    struct list_node link;
+    enum rmp_control_kind kind;
+    struct rmp_id id;
+    char *answer; /* NULL: none yet */
+    size_t answer_len;
+};
+
+static uint64_t hash_of(const struct rmp_control *control, struct rmp_id id)
+{
+    char bytes[RMP_ID_LEN];
+
+    rmp_id_write(bytes, id);
+    return siphash(&control->key, bytes, sizeof bytes);
+}
+
+static bool is_same(const void *item, const void *key)
+{
+    const struct seen *a = item, *b = key;
+
+    return a->kind == b->kind && rmp_id_equal(a->id, b->id);
+}
+
+static struct seen *find(const struct rmp_control *control, enum rmp_control_kind kind,
+                         struct rmp_id id)
+{
+    const struct seen key = {.kind = kind, .id = id};
+
+    return hash_table_find(&control->table, hash_of(control, id), is_same, &key);
+}
+
+static void drop(struct rmp_control *control, struct seen *seen)
+{
+    hash_table_remove(&control->table, hash_of(control, seen->id), seen);
+    list_remove(&seen->link);
+    free(seen->answer);
+    free(seen);
+}
+
+void rmp_control_init(struct rmp_control *control, const struct siphash_key *key, size_t max)
+{
+    *control = (struct rmp_control){.key = *key, .max = max};
+    list_init(&control->by_age);
+}
+
+void rmp_control_free(struct rmp_control *control)
+{
+    struct list_node *node, *following;
+
+    list_each(&control->by_age, node, following)
+        drop(control, list_entry(node, struct seen, link));
+    hash_table_free(&control->table);
+}
+
+/* Makes room for one more: the oldest that was answered goes. */
+static bool make_room(struct rmp_control *control)
+{
+    struct list_node *node, *following;
+
+    if (control->table.count < control->max)
+        return true;
+    list_each(&control->by_age, node, following) {
+        struct seen *seen = list_entry(node, struct seen, link);
+
+        if (seen->answer == NULL)
+            continue;
+        drop(control, seen);
+        return true;
+    }
+    return false;
+}
+
+static bool add(struct rmp_control *control, const struct rmp_control_request *request)
+{
+    struct seen *seen = make_room(control) ? calloc(1, sizeof *seen) : NULL;
+
+    if (seen == NULL)
+        return false;
+    seen->kind = request->kind;
+    seen->id = request->request_id;
+    if (hash_table_insert(&control->table, hash_of(control, seen->id), seen) != STDIO_BUS_OK) {
+        free(seen);
+        return false;
+    }
+    list_append(&control->by_age, &seen->link);
+    return true;
+}
+
+enum rmp_control_verdict rmp_control_take(struct rmp_control *control,
+                                          const struct rmp_control_request *request,
+                                          struct slice *answer)
+{
+    const struct seen *seen = find(control, request->kind, request->request_id);
+
+    if (seen == NULL)
+        return add(control, request) ? RMP_CONTROL_NEW : RMP_CONTROL_FULL;
+    if (seen->answer == NULL)
+        return RMP_CONTROL_PENDING;
+    *answer = slice_of(seen->answer, seen->answer_len);
+    return RMP_CONTROL_ANSWERED;
+}
+
+void rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
+                        struct rmp_id request_id, struct slice answer)
+{
+    struct seen *seen = find(control, kind, request_id);
+
+    if (seen == NULL)
+        return;
+    seen->answer = malloc(answer.len);
+    if (seen->answer == NULL) {
+        drop(control, seen);
+        return;
+    }
+    memcpy(seen->answer, answer.data, answer.len);
+    seen->answer_len = answer.len;
+}
+
+void rmp_control_forget(struct rmp_control *control, enum rmp_control_kind kind,
+                        struct rmp_id request_id)
+{
+    struct seen *seen = find(control, kind, request_id);
+
+    if (seen != NULL)
+        drop(control, seen);
+}
+
+/* --- payloads of answers --- */
+
+void rmp_put_id(struct msgpack_writer *writer, struct rmp_id id)
+{
+    char bytes[RMP_ID_LEN];
+
+    rmp_id_write(bytes, id);
+    msgpack_put_bin(writer, slice_of(bytes, sizeof bytes));
+}
+
+static void put_head(struct msgpack_writer *writer, const char *variant, uint32_t members,
+                     struct rmp_id request_id)
+{
+    msgpack_put_map(writer, 1);
+    msgpack_put_text(writer, variant);
+    msgpack_put_map(writer, members);
+    msgpack_put_text(writer, "request_id");
+    rmp_put_id(writer, request_id);
+}
+
+void rmp_control_put_accepted(struct msgpack_writer *writer, struct rmp_id request_id,
+                              struct slice opening_id, struct slice opening_name)
+{
+    put_head(writer, "RunAccepted", 4, request_id);
+    msgpack_put_text(writer, "trace_id");
+    rmp_put_id(writer, request_id);
+    msgpack_put_text(writer, "opening_id");
+    msgpack_put_raw(writer, opening_id);
+    msgpack_put_text(writer, "opening_name");
+    msgpack_put_raw(writer, opening_name);
+}
+
+void rmp_control_put_rejected(struct msgpack_writer *writer, struct rmp_id request_id,
+                              struct slice reason)
+{
+    put_head(writer, "RunRejected", 2, request_id);
+    msgpack_put_text(writer, "reason");
+    msgpack_put_str(writer, reason);
+}
+
+void rmp_control_put_cancelled(struct msgpack_writer *writer, struct rmp_id request_id,
+                               struct rmp_id run_id)
+{
+    put_head(writer, "RunCancelled", 2, request_id);
+    msgpack_put_text(writer, "trace_id");
+    rmp_put_id(writer, run_id);
+}

@@ -1,0 +1,75 @@
+/* The control plane (RMP 9): requests on rlp/ctrl and their answers. A request that comes again
+ * gets the answer that the first one got; a rejection is not remembered. */
+#ifndef STDIO_BUS_RMP_CONTROL_H
+#define STDIO_BUS_RMP_CONTROL_H
+
+#include "base/hash_table.h"
+#include "base/list.h"
+#include "base/siphash.h"
+#include "rmp/envelope.h"
+
+#define RMP_TOPIC_CONTROL "rlp/ctrl"
+#define RMP_CONTROL_TTL_MS 30000
+#define RMP_CONTROL_WAIT_MS 2000    /* how long a client waits for RunAccepted */
+#define RMP_CONTROL_REMEMBERED 4096 /* requests */
+
+enum rmp_control_kind { RMP_CONTROL_SUBMIT, RMP_CONTROL_CANCEL };
+
+struct rmp_control_request {
+    enum rmp_control_kind kind;
+    struct rmp_id request_id; /* the trace_id of its frame */
+    struct rmp_id run_id;     /* the trace_id of the run */
+    struct slice members;     /* MsgPack: of RunSubmit or RunCancel */
+};
+
+/* Reads the body of a frame of schema 2001. False, with *problem (static): it is no request;
+ * request->request_id is set all the same. */
+bool rmp_control_read(struct rmp_control_request *request, const struct rmp_header *header,
+                      const struct rmp_envelope *envelope, const char **problem);
+
+/* --- requests that were seen --- */
+
+struct rmp_control {
+    struct hash_table table;
+    struct list by_age; /* oldest first */
+    struct siphash_key key;
+    size_t max;
+};
+
+void rmp_control_init(struct rmp_control *control, const struct siphash_key *key, size_t max);
+void rmp_control_free(struct rmp_control *control);
+
+enum rmp_control_verdict {
+    RMP_CONTROL_NEW,      /* to be carried out; settle or forget it then */
+    RMP_CONTROL_PENDING,  /* the same request is being carried out */
+    RMP_CONTROL_ANSWERED, /* *answer is the payload of its answer */
+    RMP_CONTROL_FULL      /* too many are being carried out, or memory is out */
+};
+
+/* The answer lives until the next call. */
+enum rmp_control_verdict rmp_control_take(struct rmp_control *control,
+                                          const struct rmp_control_request *request,
+                                          struct slice *answer);
+
+/* The request was answered with this payload, which is copied: when it comes again, it gets the
+ * same. Without memory, it is forgotten. */
+void rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
+                        struct rmp_id request_id, struct slice answer);
+
+/* The request was rejected. */
+void rmp_control_forget(struct rmp_control *control, enum rmp_control_kind kind,
+                        struct rmp_id request_id);
+
+/* --- payloads of answers --- */
+
+void rmp_control_put_accepted(struct msgpack_writer *writer, struct rmp_id request_id,
+                              struct slice opening_id, struct slice opening_name); /* MsgPack */
+void rmp_control_put_rejected(struct msgpack_writer *writer, struct rmp_id request_id,
+                              struct slice reason); /* a text */
+void rmp_control_put_cancelled(struct msgpack_writer *writer, struct rmp_id request_id,
+                               struct rmp_id run_id);
+
+/* The same for any id of 16 bytes. */
+void rmp_put_id(struct msgpack_writer *writer, struct rmp_id id);
+
+#endif

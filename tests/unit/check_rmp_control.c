@@ -1,0 +1,175 @@
+#include "build_config.h"
+
+#include "rmp/control.h"
+
+#include "rmp/bridge.h"
+#include "suite.h"
+
+static const struct siphash_key key = {1, 2};
+static const struct rmp_id id = {0x1122334455667788, 0x99aabbccddeeff00};
+static const struct rmp_id other = {1, 2};
+
+/* --- the body of a request --- */
+
+static void put_submit(struct msgpack_writer *writer, struct rmp_id request_id, bool with_yaml)
+{
+    msgpack_put_map(writer, 1);
+    msgpack_put_text(writer, "RunSubmit");
+    msgpack_put_map(writer, with_yaml ? 2 : 1);
+    msgpack_put_text(writer, "request_id");
+    rmp_put_id(writer, request_id);
+    if (with_yaml) {
+        msgpack_put_text(writer, "opening_yaml");
+        msgpack_put_text(writer, "name: a");
+    }
+}
+
+static bool read_payload(struct rmp_control_request *request, const struct msgpack_writer *writer,
+                         const char **problem)
+{
+    const struct rmp_header header = {.trace_id = id};
+    const struct rmp_envelope envelope = {.payload = {writer->to, writer->len}};
+
+    return rmp_control_read(request, &header, &envelope, problem);
+}
+
+TEST(submit_is_read)
+{
+    char bytes[256];
+    struct msgpack_writer writer = {.to = bytes, .size = sizeof bytes};
+    struct rmp_control_request request;
+    const char *problem;
+    struct msgpack_value yaml;
+
+    put_submit(&writer, id, true);
+    ck_assert(read_payload(&request, &writer, &problem));
+    ck_assert_int_eq(request.kind, RMP_CONTROL_SUBMIT);
+    ck_assert(rmp_id_equal(request.request_id, id) && rmp_id_equal(request.run_id, id));
+    ck_assert(msgpack_find(request.members, "opening_yaml", &yaml, NULL));
+    ck_assert(msgpack_is(&yaml, "name: a"));
+}
+
+TEST(submit_with_another_request_id)
+{
+    char bytes[256];
+    struct msgpack_writer writer = {.to = bytes, .size = sizeof bytes};
+    struct rmp_control_request request;
+    const char *problem;
+
+    put_submit(&writer, other, true);
+    ck_assert(!read_payload(&request, &writer, &problem));
+    ck_assert_str_eq(problem, "request_id is not the trace_id of the frame");
+    ck_assert(rmp_id_equal(request.request_id, id));
+}
+
+TEST(submit_without_yaml)
+{
+    char bytes[256];
+    struct msgpack_writer writer = {.to = bytes, .size = sizeof bytes};
+    struct rmp_control_request request;
+    const char *problem;
+
+    put_submit(&writer, id, false);
+    ck_assert(!read_payload(&request, &writer, &problem));
+    ck_assert_str_eq(problem, "RunSubmit has no opening_yaml");
+}
+
+TEST(cancel_is_read)
+{
+    char bytes[256];
+    struct msgpack_writer writer = {.to = bytes, .size = sizeof bytes};
+    struct rmp_control_request request;
+    const char *problem;
+
+    msgpack_put_map(&writer, 1);
+    msgpack_put_text(&writer, "RunCancel");
+    msgpack_put_map(&writer, 1);
+    msgpack_put_text(&writer, "trace_id");
+    rmp_put_id(&writer, other);
+    ck_assert(read_payload(&request, &writer, &problem));
+    ck_assert_int_eq(request.kind, RMP_CONTROL_CANCEL);
+    ck_assert(rmp_id_equal(request.request_id, id) && rmp_id_equal(request.run_id, other));
+}
+
+TEST(no_request)
+{
+    char bytes[64];
+    struct msgpack_writer writer = {.to = bytes, .size = sizeof bytes};
+    struct rmp_control_request request;
+    const char *problem;
+
+    msgpack_put_map(&writer, 1);
+    msgpack_put_text(&writer, "RunCancel");
+    msgpack_put_uint(&writer, 1);
+    ck_assert(!read_payload(&request, &writer, &problem));
+    ck_assert_str_eq(problem, "RunCancel has no trace_id");
+    writer.len = 0;
+    msgpack_put_map(&writer, 0);
+    ck_assert(!read_payload(&request, &writer, &problem));
+    ck_assert_str_eq(problem, "neither RunSubmit nor RunCancel");
+}
+
+/* --- requests that come again --- */
+
+static struct rmp_control_request request_of(enum rmp_control_kind kind, uint64_t low)
+{
+    return (struct rmp_control_request){.kind = kind, .request_id = {7, low}};
+}
+
+static enum rmp_control_verdict take(struct rmp_control *control, enum rmp_control_kind kind,
+                                     uint64_t low, struct slice *answer)
+{
+    struct rmp_control_request request = request_of(kind, low);
+
+    return rmp_control_take(control, &request, answer);
+}
+
+TEST(duplicates)
+{
+    struct rmp_control control;
+    struct slice answer;
+
+    rmp_control_init(&control, &key, 8);
+    ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 1, &answer), RMP_CONTROL_NEW);
+    ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 1, &answer), RMP_CONTROL_PENDING);
+    ck_assert_int_eq(take(&control, RMP_CONTROL_CANCEL, 1, &answer), RMP_CONTROL_NEW);
+    rmp_control_settle(&control, RMP_CONTROL_SUBMIT, (struct rmp_id){7, 1}, slice_of("abc", 3));
+    ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 1, &answer), RMP_CONTROL_ANSWERED);
+    ck_assert(slice_equal(answer, slice_of("abc", 3)));
+    ck_assert_int_eq(take(&control, RMP_CONTROL_CANCEL, 1, &answer), RMP_CONTROL_PENDING);
+    rmp_control_free(&control);
+}
+
+TEST(rejections_are_not_remembered)
+{
+    struct rmp_control control;
+    struct slice answer;
+
+    rmp_control_init(&control, &key, 8);
+    ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 1, &answer), RMP_CONTROL_NEW);
+    rmp_control_forget(&control, RMP_CONTROL_SUBMIT, (struct rmp_id){7, 1});
+    ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 1, &answer), RMP_CONTROL_NEW);
+    rmp_control_free(&control);
+}
+
+TEST(table_is_bounded)
+{
+    struct rmp_control control;
+    struct slice answer;
+
+    rmp_control_init(&control, &key, 4);
+    for (uint64_t i = 0; i < 4; i++)
+        ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, i, &answer), RMP_CONTROL_NEW);
+    ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 4, &answer), RMP_CONTROL_FULL);
+    rmp_control_settle(&control, RMP_CONTROL_SUBMIT, (struct rmp_id){7, 2}, slice_of("a", 1));
+    ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 4, &answer), RMP_CONTROL_NEW);
+    ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 0, &answer), RMP_CONTROL_PENDING);
+    rmp_control_settle(&control, RMP_CONTROL_SUBMIT, (struct rmp_id){7, 4}, slice_of("a", 1));
+    ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 2, &answer), RMP_CONTROL_NEW);
+    rmp_control_free(&control);
+}
+
+int main(void)
+{
+    return harness_main("rmp_control");
+}
