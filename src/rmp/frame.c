@@ -70,10 +70,11 @@ enum rmp_error rmp_frame_read(struct rmp_frame *frame, struct slice wire,
     enum rmp_error error = rmp_frame_judge_head(&frame->header, wire, rules);
 
     frame->has_envelope = false;
+    if ((error == RMP_OK || error > RMP_LENGTH_MISMATCH) &&
+        wire.len != RMP_BODY_OFFSET + (size_t)frame->header.body_len)
+        error = RMP_LENGTH_MISMATCH;
     if (error != RMP_OK)
         return error;
-    if (wire.len != RMP_BODY_OFFSET + (size_t)frame->header.body_len)
-        return RMP_LENGTH_MISMATCH;
     return rmp_frame_read_body(frame, wire, rules, now_ms);
 }
 

@@ -56,7 +56,7 @@ bool msgpack_is(const struct msgpack_value *value, const char *text);
 /* --- writing --- */
 
 /* Zeroed, it counts without writing: `len` is what the room must be. Each value takes its shortest
- * format. What does not fit is not written, but counted. */
+ * format, a float always 64 bits. What does not fit is not written, but counted. */
 struct msgpack_writer {
     char *to;
     size_t size, len;
