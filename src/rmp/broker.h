@@ -11,7 +11,9 @@
  * message beyond that waits for room, and its publisher with it, for 50 ms at most; then it is
  * dropped for that subscription: counter, notice, RMP_RESULT_BACKPRESSURE_TIMEOUT. No other
  * subscription and no other publisher waits. While its publication waits, a connection should not
- * be read from; a publisher that goes on all the same may have many waiting.
+ * be read from; a publisher that goes on all the same may have many waiting. For a peer that has
+ * let a wait run out, no publication waits again before it has taken a message: a peer that has
+ * stopped reading costs its publishers 50 ms once.
  *
  * A message whose TTL has ended while it waited is dropped as expired when it is handed over.
  *
@@ -23,38 +25,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/siphash.h"
 #include "base/slice.h"
+#include "rmp/broker_options.h"
 #include "rmp/peer.h"
 #include "rmp/publication.h"
 #include "rmp/result.h"
 
-#define RMP_TOPIC_MAX 512                   /* bytes */
-#define RMP_TOPIC_DROPS "rlp/sys/drops"     /* drop notices, schema 3007 */
-#define RMP_TOPIC_METRICS "rlp/sys/metrics" /* snapshots of the counters, schema 3001 */
-
 #define RMP_NO_DEADLINE UINT64_MAX
-
-/* Each limit that is 0 becomes its default, except metrics_interval_ms, where it means: never. */
-struct rmp_broker_options {
-    struct siphash_key key;
-    uint64_t max_ttl_ms;          /* a longer one is invalid; default 3,600,000 */
-    uint64_t metrics_interval_ms; /* between two snapshots */
-    size_t queue_max;             /* messages that wait for one subscription; default 1024 */
-    size_t queue_bytes;           /* of the messages that wait for one peer; default 4 MiB */
-    size_t copies_bytes;      /* of all messages that wait, each counted once; default 256 MiB */
-    size_t max_subscriptions; /* of all peers; one that holds little gets more; default 2^20 */
-    const char *executor_id, *node_id; /* labels of the metrics; borrowed; NULL: "" */
-};
-
-/* Since the start. */
-struct rmp_counters {
-    uint64_t received;           /* publications that were not refused */
-    uint64_t sent;               /* deliveries */
-    uint64_t drops_ttl;          /* expired: once if when published, else once a subscription */
-    uint64_t drops_duplicate;    /* once a subscription */
-    uint64_t drops_backpressure; /* once a subscription */
-};
 
 struct rmp_broker;
 
@@ -116,9 +93,8 @@ uint64_t rmp_broker_deadline(const struct rmp_broker *broker);
 void rmp_broker_run(struct rmp_broker *broker, struct rmp_time time);
 
 /* Nothing is published or subscribed from now on: RMP_RESULT_CLOSED. Publications that wait end so,
- * too, at the next rmp_broker_run.
- * What waits for subscribers is still handed over. */
-void rmp_broker_close(struct rmp_broker *broker);
+ * too, at the next rmp_broker_run. What has its place in a queue is still handed over. */
+void rmp_broker_close(struct rmp_broker *broker, struct rmp_time time);
 
 /* --- for metrics and tests --- */
 

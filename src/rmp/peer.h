@@ -44,6 +44,7 @@ struct rmp_peer {
     const struct rmp_peer_ops *ops;
     enum rmp_kind kind; /* may be changed at any time */
     bool busy;          /* from RMP_BUSY to rmp_broker_resume */
+    bool stalled;       /* from the end of a wait for it until it takes a message */
     size_t subscription_count;
     size_t queued_bytes;       /* frames that wait for it in the broker */
     struct list subscriptions; /* struct rmp_subscription, in_peer */

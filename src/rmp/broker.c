@@ -1,0 +1,306 @@
+#include "build_config.h"
+
+#include "rmp/broker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "rmp/message.h"
+#include "rmp/metrics.h"
+#include "rmp/notices.h"
+#include "rmp/publish.h"
+#include "rmp/queue.h"
+#include "rmp/state.h"
+
+#define MAX_TTL_MS 3600000
+#define QUEUE_MAX 1024
+#define QUEUE_BYTES ((size_t)4 << 20)
+#define COPIES_BYTES ((size_t)256 << 20)
+#define MAX_SUBSCRIPTIONS ((size_t)1 << 20)
+
+/* --- its life --- */
+
+static void set_options(struct rmp_broker *broker, const struct rmp_broker_options *given)
+{
+    struct rmp_broker_options *options = &broker->options;
+
+    *options = *given;
+    if (options->max_ttl_ms == 0)
+        options->max_ttl_ms = MAX_TTL_MS;
+    if (options->queue_max == 0)
+        options->queue_max = QUEUE_MAX;
+    if (options->queue_bytes == 0)
+        options->queue_bytes = QUEUE_BYTES;
+    if (options->copies_bytes == 0)
+        options->copies_bytes = COPIES_BYTES;
+    if (options->max_subscriptions == 0)
+        options->max_subscriptions = MAX_SUBSCRIPTIONS;
+    broker->topics.key = broker->subscriptions.key = broker->dedupe.key = options->key;
+    broker->subscriptions.max = options->max_subscriptions;
+    broker->dedupe.max = RMP_DEDUPE_MAX;
+    broker->dedupe.horizon_ms = options->max_ttl_ms > RMP_DEDUPE_HORIZON_MIN_MS
+                                    ? options->max_ttl_ms
+                                    : RMP_DEDUPE_HORIZON_MIN_MS;
+}
+
+struct rmp_broker *rmp_broker_create(const struct rmp_broker_options *options)
+{
+    struct rmp_broker *broker = calloc(1, sizeof *broker);
+
+    if (broker == NULL)
+        return NULL;
+    set_options(broker, options);
+    list_init(&broker->sweep);
+    list_init(&broker->waits);
+    list_init(&broker->ended);
+    list_init(&broker->own);
+    rmp_notices_init(broker);
+    broker->metrics_at_ms = UINT64_MAX;
+    /* Of this run, and no one else's. */
+    broker->own_trace_id.high = siphash(&options->key, "trace", 5);
+    broker->own_trace_id.low = siphash(&options->key, "id", 2);
+    return broker;
+}
+
+static void free_waits(struct list *waits)
+{
+    while (!list_empty(waits))
+        rmp_wait_free(list_entry(waits->head.next, struct rmp_wait, in_order));
+}
+
+static void free_own(struct list *own)
+{
+    struct list_node *node;
+
+    while ((node = list_take_first(own)) != NULL)
+        rmp_message_release(list_entry(node, struct rmp_message, in_own));
+}
+
+void rmp_broker_free(struct rmp_broker *broker)
+{
+    if (broker == NULL)
+        return;
+    for (size_t i = 0; i < broker->subscriptions.table.capacity; i++) {
+        struct rmp_subscription *subscription = broker->subscriptions.table.slots[i].item;
+
+        if (subscription != NULL)
+            rmp_queue_clear(broker, subscription->peer);
+    }
+    free_waits(&broker->waits);
+    free_waits(&broker->ended);
+    free_own(&broker->own);
+    rmp_subscriptions_free(&broker->subscriptions);
+    rmp_topics_free(&broker->topics);
+    ASSERT(broker->copies_bytes == 0);
+    free(broker);
+}
+
+const struct rmp_counters *rmp_broker_counters(const struct rmp_broker *broker)
+{
+    return &broker->counters;
+}
+
+/* --- peers --- */
+
+void rmp_broker_join(struct rmp_broker *broker, struct rmp_peer *peer,
+                     const struct rmp_peer_ops *ops, enum rmp_kind kind)
+{
+    *peer = (struct rmp_peer){.ops = ops, .kind = kind};
+    list_init(&peer->subscriptions);
+    list_init(&peer->queue);
+    list_init(&peer->undecided);
+    list_init(&peer->waits);
+    broker->peers++;
+}
+
+static void end_subscription(struct rmp_broker *broker, struct rmp_subscription *subscription)
+{
+    struct rmp_topic *topic = subscription->topic;
+
+    rmp_queue_forget(broker, subscription);
+    rmp_subscriptions_remove(&broker->subscriptions, subscription);
+    if (list_empty(&topic->subscriptions))
+        rmp_topics_remove(&broker->topics, topic);
+}
+
+void rmp_broker_leave(struct rmp_broker *broker, struct rmp_peer *peer)
+{
+    struct list_node *node;
+
+    rmp_queue_clear(broker, peer);
+    while (!list_empty(&peer->subscriptions))
+        end_subscription(broker, list_entry(peer->subscriptions.head.next, struct rmp_subscription,
+                                            in_peer));
+    while ((node = list_take_first(&peer->waits)) != NULL)
+        list_entry(node, struct rmp_wait, in_peer)->publisher = NULL;
+    broker->peers--;
+}
+
+void rmp_broker_resume(struct rmp_broker *broker, struct rmp_peer *peer, struct rmp_time time)
+{
+    rmp_queue_hand_over(broker, peer, time);
+    rmp_publish_own(broker, time);
+}
+
+/* --- subscriptions --- */
+
+/* Adds the subscription and, if it has none yet, the topic. NULL when memory is out. */
+static struct rmp_subscription *add_subscription(struct rmp_broker *broker, struct rmp_peer *peer,
+                                                 struct rmp_sub_name name, struct rmp_topic *topic,
+                                                 struct slice topic_name)
+{
+    struct rmp_topic *there = topic != NULL ? topic : rmp_topics_add(&broker->topics, topic_name);
+    struct rmp_subscription *subscription;
+
+    if (there == NULL)
+        return NULL;
+    subscription = rmp_subscriptions_add(&broker->subscriptions, peer, name, there,
+                                         broker->number + 1);
+    if (subscription == NULL && topic == NULL)
+        rmp_topics_remove(&broker->topics, there);
+    return subscription;
+}
+
+struct rmp_result rmp_broker_subscribe(struct rmp_broker *broker, struct rmp_peer *peer,
+                                       struct rmp_sub_name name, struct slice topic_name,
+                                       struct rmp_time time)
+{
+    const struct rmp_result ok = {.outcome = RMP_RESULT_OK};
+    struct rmp_topic *topic;
+    struct rmp_subscription *old;
+
+    if (broker->closed)
+        return (struct rmp_result){.outcome = RMP_RESULT_CLOSED};
+    if (!rmp_topic_is_valid(topic_name))
+        return rmp_result_forbidden(RMP_TOPIC_RULE);
+    topic = rmp_topics_find(&broker->topics, topic_name);
+    old = rmp_subscriptions_find(&broker->subscriptions, peer, name, topic);
+    if (old != NULL && old->topic == topic)
+        return ok;
+    if (old == NULL && !rmp_subscriptions_has_room(&broker->subscriptions, peer, broker->peers))
+        return rmp_result_forbidden("there are too many subscriptions");
+    if (add_subscription(broker, peer, name, topic, topic_name) == NULL)
+        return rmp_result_forbidden("the bus is out of memory");
+    if (old != NULL)
+        end_subscription(broker, old);
+    if (slice_equal(topic_name, slice_of(RMP_TOPIC_METRICS, strlen(RMP_TOPIC_METRICS))))
+        rmp_metrics_wake(broker, time.now_ms);
+    return ok;
+}
+
+bool rmp_broker_unsubscribe(struct rmp_broker *broker, struct rmp_peer *peer,
+                            struct rmp_sub_name name, struct slice topic_name)
+{
+    struct rmp_topic *topic = NULL;
+    struct rmp_subscription *subscription;
+
+    if (name.dialect == RMP_DIALECT_FRAMES)
+        topic = rmp_topics_find(&broker->topics, topic_name);
+    subscription = rmp_subscriptions_find(&broker->subscriptions, peer, name, topic);
+    if (subscription == NULL)
+        return false;
+    end_subscription(broker, subscription);
+    return true;
+}
+
+/* --- publications --- */
+
+bool rmp_broker_publish(struct rmp_broker *broker, struct rmp_peer *publisher,
+                        const struct rmp_publication *publication, struct rmp_time time,
+                        uint64_t token, struct rmp_result *result)
+{
+    struct rmp_publisher from = {.peer = publisher, .token = token};
+    bool ended = rmp_publish(broker, from, publication, time, result);
+
+    rmp_publish_own(broker, time);
+    return ended;
+}
+
+/* --- time --- */
+
+uint64_t rmp_broker_deadline(const struct rmp_broker *broker)
+{
+    uint64_t deadline = broker->metrics_at_ms;
+    const struct rmp_wait *wait;
+    const struct rmp_topic *topic;
+
+    if (!list_empty(&broker->ended))
+        return 0;
+    if (!list_empty(&broker->waits)) {
+        wait = list_entry(broker->waits.head.next, struct rmp_wait, in_order);
+        if (wait->deadline_ms < deadline)
+            deadline = wait->deadline_ms;
+    }
+    if (!list_empty(&broker->sweep)) {
+        topic = list_entry(broker->sweep.head.next, struct rmp_topic, dedupe.in_sweep);
+        if (topic->dedupe.check_ms < deadline)
+            deadline = topic->dedupe.check_ms;
+    }
+    return deadline;
+}
+
+static void end_waits(struct rmp_broker *broker, enum rmp_outcome outcome, uint64_t until_ms,
+                      struct rmp_time time)
+{
+    while (!list_empty(&broker->waits)) {
+        struct rmp_wait *wait = list_entry(broker->waits.head.next, struct rmp_wait, in_order);
+
+        if (wait->deadline_ms > until_ms)
+            break;
+        rmp_wait_end(broker, wait, outcome, time);
+    }
+}
+
+static void report_ended(struct rmp_broker *broker)
+{
+    while (!list_empty(&broker->ended)) {
+        struct rmp_wait *wait = list_entry(broker->ended.head.next, struct rmp_wait, in_order);
+        struct rmp_peer *publisher = wait->publisher;
+        struct rmp_result result;
+
+        list_remove(&wait->in_order);
+        rmp_publish_result(&result, wait->outcome, &wait->message->publication);
+        if (publisher != NULL)
+            publisher->ops->published(publisher, wait->token, &result);
+        rmp_wait_free(wait);
+    }
+}
+
+/* Frees the memory of topics on which nothing was published for as long as duplicates are known. A
+ * topic is looked at once in that time. */
+static void sweep(struct rmp_broker *broker, uint64_t now_ms)
+{
+    struct list_node *node, *following;
+
+    list_each(&broker->sweep, node, following) {
+        struct rmp_topic *topic = list_entry(node, struct rmp_topic, dedupe.in_sweep);
+
+        if (topic->dedupe.check_ms > now_ms)
+            break;
+        list_remove(node);
+        if (rmp_dedupe_over_ms(&topic->dedupe, &broker->dedupe) <= now_ms) {
+            rmp_dedupe_free(&topic->dedupe);
+            rmp_subscriptions_forget_missed(topic);
+        } else {
+            topic->dedupe.check_ms = now_ms + broker->dedupe.horizon_ms;
+            list_append(&broker->sweep, node);
+        }
+    }
+}
+
+void rmp_broker_run(struct rmp_broker *broker, struct rmp_time time)
+{
+    end_waits(broker, RMP_RESULT_BACKPRESSURE_TIMEOUT, time.now_ms, time);
+    sweep(broker, time.now_ms);
+    rmp_metrics_run(broker, time);
+    rmp_publish_own(broker, time);
+    report_ended(broker);
+}
+
+void rmp_broker_close(struct rmp_broker *broker, struct rmp_time time)
+{
+    broker->closed = true;
+    end_waits(broker, RMP_RESULT_CLOSED, UINT64_MAX, time);
+    rmp_publish_own(broker, time);
+}

@@ -1,0 +1,35 @@
+/* What a broker is told at its start, what it counts, and the topics that it publishes on. */
+#ifndef STDIO_BUS_RMP_BROKER_OPTIONS_H
+#define STDIO_BUS_RMP_BROKER_OPTIONS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/siphash.h"
+
+#define RMP_TOPIC_DROPS "rlp/sys/drops"     /* drop notices, schema 3007 */
+#define RMP_TOPIC_METRICS "rlp/sys/metrics" /* snapshots of the counters, schema 3001 */
+
+/* Each limit that is 0 becomes its default, except metrics_interval_ms, where it means: never. */
+struct rmp_broker_options {
+    struct siphash_key key;
+    uint64_t max_ttl_ms;          /* a longer one is invalid; default 3,600,000 */
+    uint64_t metrics_interval_ms; /* between two snapshots */
+    size_t queue_max;             /* messages that wait for one subscription; default 1024 */
+    size_t queue_bytes;           /* of the messages that wait for one peer; default 4 MiB */
+    size_t copies_bytes;      /* of all messages that wait, each counted once; default 256 MiB */
+    size_t max_subscriptions; /* of all peers; one that holds little gets more; default 2^20 */
+    const char *executor_id, *node_id; /* labels of the metrics; borrowed; NULL: "" */
+};
+
+/* Since the start. */
+struct rmp_counters {
+    uint64_t received;           /* publications that were not refused */
+    uint64_t sent;               /* deliveries */
+    uint64_t drops_ttl;          /* expired: once if when published, else once a subscription */
+    uint64_t drops_duplicate;    /* once a subscription */
+    uint64_t drops_backpressure; /* once a subscription */
+    uint64_t notices_suppressed; /* drops without a notice, since there were too many */
+};
+
+#endif

@@ -1,0 +1,220 @@
+#include "build_config.h"
+
+#include "rmp/dedupe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "base/error.h"
+
+#define CAPACITY_MIN 16
+
+struct rmp_dedupe_entry {
+    struct rmp_dedupe_key key;
+    uint64_t number, seen_ms;
+    uint32_t newer, older; /* a ring: the newest one's `newer` is the oldest */
+    uint32_t hash;
+};
+
+/* Open addressing with linear probing, at most half full. The hash is here, too, so that a probe
+ * touches no entry but its own. */
+struct rmp_dedupe_slot {
+    uint32_t hash;
+    uint32_t entry; /* + 1; 0: free */
+};
+
+static uint32_t hash_of(const struct rmp_dedupe_rules *rules, const struct rmp_dedupe_key *key)
+{
+    return (uint32_t)siphash(&rules->key, key, sizeof *key);
+}
+
+static bool same_key(const struct rmp_dedupe_key *a, const struct rmp_dedupe_key *b)
+{
+    return a->msg_id == b->msg_id && rmp_id_equal(a->trace_id, b->trace_id);
+}
+
+/* --- the index --- */
+
+static uint32_t mask_of(const struct rmp_dedupe *dedupe)
+{
+    return dedupe->capacity * 2 - 1;
+}
+
+static struct rmp_dedupe_entry *find(const struct rmp_dedupe *dedupe, uint32_t hash,
+                                     const struct rmp_dedupe_key *key)
+{
+    const struct rmp_dedupe_slot *slot;
+    uint32_t at;
+
+    if (dedupe->count == 0)
+        return NULL;
+    for (at = hash & mask_of(dedupe);; at = (at + 1) & mask_of(dedupe)) {
+        slot = &dedupe->index[at];
+        if (slot->entry == 0)
+            return NULL;
+        if (slot->hash == hash && same_key(&dedupe->entries[slot->entry - 1].key, key))
+            return &dedupe->entries[slot->entry - 1];
+    }
+}
+
+static void index_add(struct rmp_dedupe *dedupe, uint32_t hash, uint32_t entry)
+{
+    uint32_t at = hash & mask_of(dedupe);
+
+    while (dedupe->index[at].entry != 0)
+        at = (at + 1) & mask_of(dedupe);
+    dedupe->index[at] = (struct rmp_dedupe_slot){.hash = hash, .entry = entry + 1};
+}
+
+/* As in base/hash_table.c: what follows in the run moves back towards its home. */
+static void index_remove(struct rmp_dedupe *dedupe, uint32_t entry)
+{
+    struct rmp_dedupe_slot *index = dedupe->index;
+    uint32_t mask = mask_of(dedupe);
+    uint32_t hole = dedupe->entries[entry].hash & mask;
+    uint32_t at;
+
+    while (index[hole].entry != entry + 1)
+        hole = (hole + 1) & mask;
+    for (at = (hole + 1) & mask; index[at].entry != 0; at = (at + 1) & mask) {
+        if (((at - index[at].hash) & mask) >= ((at - hole) & mask)) {
+            index[hole] = index[at];
+            hole = at;
+        }
+    }
+    index[hole].entry = 0;
+}
+
+/* --- the entries --- */
+
+static int grow(struct rmp_dedupe *dedupe)
+{
+    uint32_t capacity = dedupe->capacity > 0 ? dedupe->capacity * 2 : CAPACITY_MIN;
+    size_t entries_bytes = capacity * sizeof *dedupe->entries;
+    struct rmp_dedupe_entry *entries = malloc(entries_bytes + capacity * 2 * sizeof *dedupe->index);
+
+    if (entries == NULL)
+        return STDIO_BUS_ERR;
+    if (dedupe->count > 0)
+        memcpy(entries, dedupe->entries, dedupe->count * sizeof *entries);
+    free(dedupe->entries);
+    dedupe->entries = entries;
+    dedupe->index = (struct rmp_dedupe_slot *)(void *)(entries + capacity);
+    dedupe->capacity = capacity;
+    memset(dedupe->index, 0, capacity * 2 * sizeof *dedupe->index);
+    for (uint32_t i = 0; i < dedupe->count; i++)
+        index_add(dedupe, entries[i].hash, i);
+    return STDIO_BUS_OK;
+}
+
+/* A fresh entry becomes the newest one, before the oldest in the ring. */
+static void link_newest(struct rmp_dedupe *dedupe, uint32_t entry)
+{
+    struct rmp_dedupe_entry *entries = dedupe->entries;
+    uint32_t newest = entries[dedupe->oldest].older;
+
+    entries[entry].older = newest;
+    entries[entry].newer = dedupe->oldest;
+    entries[newest].newer = entry;
+    entries[dedupe->oldest].older = entry;
+}
+
+static void make_newest(struct rmp_dedupe *dedupe, uint32_t entry)
+{
+    struct rmp_dedupe_entry *entries = dedupe->entries;
+
+    if (entry == dedupe->oldest) {
+        dedupe->oldest = entries[entry].newer;
+    } else if (entries[entry].newer != dedupe->oldest) {
+        entries[entries[entry].older].newer = entries[entry].newer;
+        entries[entries[entry].newer].older = entries[entry].older;
+        link_newest(dedupe, entry);
+    }
+}
+
+static bool is_over(const struct rmp_dedupe_entry *entry, const struct rmp_dedupe_rules *rules,
+                    uint64_t now_ms)
+{
+    return now_ms - entry->seen_ms >= rules->horizon_ms;
+}
+
+/* The newest entry, to be filled: a new one, or the oldest one anew. NULL: there is no memory. */
+static struct rmp_dedupe_entry *take_entry(struct rmp_dedupe *dedupe,
+                                           const struct rmp_dedupe_rules *rules, uint64_t now_ms)
+{
+    uint32_t entry = dedupe->oldest;
+    bool reuse = dedupe->count == rules->max ||
+                 (dedupe->count > 0 && is_over(&dedupe->entries[entry], rules, now_ms));
+
+    if (!reuse && dedupe->count == dedupe->capacity && grow(dedupe) != STDIO_BUS_OK) {
+        if (dedupe->count == 0)
+            return NULL;
+        reuse = true;
+    }
+    if (reuse) {
+        index_remove(dedupe, entry);
+        dedupe->oldest = dedupe->entries[entry].newer;
+        return &dedupe->entries[entry];
+    }
+    entry = dedupe->count++;
+    if (entry == 0)
+        dedupe->entries[0].newer = dedupe->entries[0].older = dedupe->oldest = 0;
+    else
+        link_newest(dedupe, entry);
+    return &dedupe->entries[entry];
+}
+
+uint64_t rmp_dedupe_see(struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules,
+                        struct rmp_dedupe_key key, uint64_t number, uint64_t now_ms)
+{
+    uint32_t hash = hash_of(rules, &key);
+    struct rmp_dedupe_entry *entry = find(dedupe, hash, &key);
+    uint64_t before = 0;
+
+    ASSERT(number > 0);
+    if (entry != NULL) {
+        before = is_over(entry, rules, now_ms) ? 0 : entry->number;
+        make_newest(dedupe, (uint32_t)(entry - dedupe->entries));
+    } else {
+        entry = take_entry(dedupe, rules, now_ms);
+        if (entry == NULL)
+            return 0;
+        entry->key = key;
+        entry->hash = hash;
+        index_add(dedupe, hash, (uint32_t)(entry - dedupe->entries));
+    }
+    entry->number = number;
+    entry->seen_ms = now_ms;
+    return before;
+}
+
+uint64_t rmp_dedupe_number(const struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules,
+                           struct rmp_dedupe_key key)
+{
+    const struct rmp_dedupe_entry *entry = find(dedupe, hash_of(rules, &key), &key);
+
+    return entry != NULL ? entry->number : 0;
+}
+
+uint64_t rmp_dedupe_oldest(const struct rmp_dedupe *dedupe)
+{
+    return dedupe->count > 0 ? dedupe->entries[dedupe->oldest].number : UINT64_MAX;
+}
+
+uint64_t rmp_dedupe_over_ms(const struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules)
+{
+    const struct rmp_dedupe_entry *entries = dedupe->entries;
+
+    if (dedupe->count == 0)
+        return 0;
+    return entries[entries[dedupe->oldest].older].seen_ms + rules->horizon_ms;
+}
+
+void rmp_dedupe_free(struct rmp_dedupe *dedupe)
+{
+    free(dedupe->entries);
+    dedupe->entries = NULL;
+    dedupe->index = NULL;
+    dedupe->capacity = dedupe->count = dedupe->oldest = 0;
+}

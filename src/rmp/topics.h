@@ -1,0 +1,48 @@
+/* The topics: each name that has a subscription. */
+#ifndef STDIO_BUS_RMP_TOPICS_H
+#define STDIO_BUS_RMP_TOPICS_H
+
+#include <stdbool.h>
+
+#include "base/hash_table.h"
+#include "base/list.h"
+#include "base/siphash.h"
+#include "base/slice.h"
+#include "rmp/dedupe.h"
+
+#define RMP_TOPIC_MAX 512 /* bytes */
+
+struct rmp_topic {
+    struct list subscriptions; /* struct rmp_subscription, in_topic; never empty for long */
+    struct rmp_dedupe dedupe;
+    uint64_t hash;
+    size_t name_len;
+    char name[];
+};
+
+struct rmp_topics {
+    struct hash_table table;
+    struct siphash_key key;
+};
+
+#define RMP_TOPIC_RULE "a topic is 1 to 512 bytes of UTF-8 without control characters"
+
+/* Whether this can be a topic: 1 to 512 bytes of UTF-8 without control characters. */
+bool rmp_topic_is_valid(struct slice name);
+
+/* Whether it is reserved for the broker's own messages: rlp/sys/ and what is below (RMP 11). */
+bool rmp_topic_is_system(struct slice name);
+
+/* The topic of exactly this name, or NULL. */
+struct rmp_topic *rmp_topics_find(const struct rmp_topics *topics, struct slice name);
+
+/* Adds a topic that is not there. NULL when memory is out. */
+struct rmp_topic *rmp_topics_add(struct rmp_topics *topics, struct slice name);
+
+/* Removes a topic without subscriptions. */
+void rmp_topics_remove(struct rmp_topics *topics, struct rmp_topic *topic);
+
+/* Frees the table and all topics. */
+void rmp_topics_free(struct rmp_topics *topics);
+
+#endif
