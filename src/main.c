@@ -19,6 +19,7 @@
 #include "cli/options.h"
 #include "cli/parse.h"
 #include "cli/rejoin.h"
+#include "config/rmp_socket.h"
 #include "framing/opening.h"
 #include "share/list.h"
 #include "share/share.h"
@@ -84,15 +85,17 @@ static int read_config(struct config *config, const struct options *options, str
 {
     struct problems problems = {.log = log};
     char name[32];
-    int code;
+    int code = STDIO_BUS_OK;
 
     snprintf(name, sizeof name, "fd %d", options->config_fd);
     if (options->line.words != NULL)
         code = config_of_command(config, &options->line, report_problem, &problems);
     else if (options->config_path != NULL)
         code = config_read_file(config, options->config_path, report_problem, &problems);
-    else
+    else if (options->config_fd >= 0)
         code = config_read_fd(config, options->config_fd, name, report_problem, &problems);
+    else
+        config_of_nothing(config);
     if (code != STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
     if (!options->strict || problems.warnings == 0)
@@ -121,30 +124,24 @@ static int read_token(struct token *token, const char *path, struct log *log)
     return EXIT_CONFIG_ERROR;
 }
 
-static int serve(const struct options *options, const struct config *config, struct log *log)
+/* Returns EXIT_DONE, or another exit status after the reason was logged. */
+static int find_rmp_socket(char path[RMP_SOCKET_MAX], const struct options *options,
+                           const struct config *config, struct log *log)
 {
-    const char *token_file = options->token_file != NULL ? options->token_file : config->token_file;
-    bool has_token = options->mode == BUS_LISTEN_TCP && token_file != NULL;
-    struct token token = {.len = 0};
-    struct bus_options bus_options = {
-        .config = config,
-        .log = log,
-        .mode = options->mode,
-        .unix_path = options->unix_path,
-        .tcp_host = options->tcp_host,
-        .tcp_port = options->tcp_port,
-        .framing = options->framing != NULL ? options->framing : config->client_framing,
-        .token = has_token ? &token : NULL,
-        .open = config->open,
-        .idle_exit_sec = options->idle_exit_sec > 0 ? (unsigned)options->idle_exit_sec : 0,
-        .handle_signals = true,
-    };
-    enum bus_outcome outcome = BUS_SYSTEM_ERROR;
-    struct stdio_bus *bus;
+    char reason[RMP_SOCKET_REASON_MAX];
 
-    if (has_token && read_token(&token, token_file, log) != EXIT_DONE)
-        return EXIT_CONFIG_ERROR;
-    bus = bus_create(&bus_options);
+    if (rmp_socket_make(path, options->rmp_path, &config->rmp, reason) == STDIO_BUS_OK)
+        return EXIT_DONE;
+    log_error(log, "", "no RMP socket: %s", reason);
+    return EXIT_OS_ERROR;
+}
+
+/* Runs until the bus stops. Returns the exit status. */
+static int run_bus(const struct bus_options *options)
+{
+    enum bus_outcome outcome = BUS_SYSTEM_ERROR;
+    struct stdio_bus *bus = bus_create(options);
+
     if (bus != NULL && bus_start(bus) == STDIO_BUS_OK) {
         do
             outcome = bus_step(bus, -1);
@@ -152,6 +149,35 @@ static int serve(const struct options *options, const struct config *config, str
     }
     bus_destroy(bus);
     return exit_statuses[outcome];
+}
+
+static int serve(const struct options *options, const struct config *config, struct log *log)
+{
+    const char *token_file = options->token_file != NULL ? options->token_file : config->token_file;
+    bool has_token = options->mode == BUS_LISTEN_TCP && token_file != NULL;
+    bool has_rmp = options->rmp || config->rmp.enabled;
+    char rmp_path[RMP_SOCKET_MAX];
+    struct token token = {.len = 0};
+    struct bus_options bus_options = {
+        .config = config,
+        .log = log,
+        .mode = has_rmp && !options->has_mode ? BUS_LISTEN_NONE : options->mode,
+        .unix_path = options->unix_path,
+        .tcp_host = options->tcp_host,
+        .tcp_port = options->tcp_port,
+        .rmp_path = has_rmp ? rmp_path : NULL,
+        .framing = options->framing != NULL ? options->framing : config->client_framing,
+        .token = has_token ? &token : NULL,
+        .open = config->open,
+        .idle_exit_sec = options->idle_exit_sec > 0 ? (unsigned)options->idle_exit_sec : 0,
+        .handle_signals = true,
+    };
+
+    if (has_token && read_token(&token, token_file, log) != EXIT_DONE)
+        return EXIT_CONFIG_ERROR;
+    if (has_rmp && find_rmp_socket(rmp_path, options, config, log) != EXIT_DONE)
+        return EXIT_OS_ERROR;
+    return run_bus(&bus_options);
 }
 
 static int run_client(const struct options *options)
@@ -206,17 +232,29 @@ static int run_share(const struct options *options)
 
 /* The users of a Unix socket are chosen by keys that mean nothing elsewhere. A rule about who may
  * connect is not ignored where others could. */
-static int check_access(const struct options *options, const struct access *access, struct log *log)
+static int check_access(const struct options *options, const struct config *config, struct log *log)
 {
+    const struct access *access = &config->access;
+    bool has_rmp = options->rmp || config->rmp.enabled;
+
     if (options->mode == BUS_LISTEN_UNIX || !access_is_set(access))
         return EXIT_DONE;
     if (options->mode == BUS_LISTEN_TCP && access->uid_count > 0) {
         log_error(log, "", "listen.allow_uids is for --unix: with --tcp, users are not known");
         return EXIT_CONFIG_ERROR;
     }
-    if (options->action == ACTION_RUN)
+    if (options->action == ACTION_RUN && !has_rmp)
         log_warn(log, "", "listen.mode, .group and .allow_uids have no effect without --unix");
     return EXIT_DONE;
+}
+
+/* A daemon without pools has the RMP socket alone. */
+static int check_pools(const struct options *options, const struct config *config, struct log *log)
+{
+    if (config->pool_count > 0 || !options->has_mode)
+        return EXIT_DONE;
+    log_error(log, "", "the configuration has no pool for the clients of the other socket");
+    return EXIT_CONFIG_ERROR;
 }
 
 /* "transport.mode" has no address: the option that has one overrides it. */
@@ -239,7 +277,9 @@ static int run(const struct options *options, struct log *log)
         return status;
     status = check_mode(options, &config, log);
     if (status == EXIT_DONE)
-        status = check_access(options, &config.access, log);
+        status = check_pools(options, &config, log);
+    if (status == EXIT_DONE)
+        status = check_access(options, &config, log);
     if (status == EXIT_DONE && options->action == ACTION_CHECK_CONFIG)
         log_info(log, "", "the configuration is valid: %zu pool%s", config.pool_count,
                  config.pool_count == 1 ? "" : "s");

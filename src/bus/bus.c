@@ -18,6 +18,7 @@
 #include "bus/listeners.h"
 #include "bus/preempt.h"
 #include "bus/reap.h"
+#include "bus/rmp_clients.h"
 #include "bus/slow_clients.h"
 #include "bus/slow_origins.h"
 #include "bus/state.h"
@@ -209,7 +210,8 @@ static void act_on_notes(struct stdio_bus *bus)
     if (bus->router.answered_last)
         clients_end_answered(bus);
     bus->router.answered_last = bus->end_noted = false;
-    if (ended && bus->phase < BUS_PHASE_DRAINING && workers_all(bus, worker_failed)) {
+    if (ended && bus->phase < BUS_PHASE_DRAINING && bus->last_worker > 0 &&
+        workers_all(bus, worker_failed)) {
         log_error(bus->log, "", "no worker is left");
         bus_note_stop(bus, BUS_NO_WORKER_LEFT);
     }
@@ -303,7 +305,7 @@ static void raise_descriptor_limit(struct stdio_bus *bus)
     struct rlimit wanted;
     rlim_t need = 32 + 3 * (rlim_t)bus->last_worker;
 
-    if (bus->options.mode != BUS_LISTEN_STDIO)
+    if (bus->options.mode != BUS_LISTEN_STDIO || bus->options.rmp_path != NULL)
         need += (rlim_t)bus->options.config->limits.max_connections * 3 / 2 + 1;
     if (!bus->has_nofile)
         return;
@@ -324,6 +326,12 @@ static void raise_descriptor_limit(struct stdio_bus *bus)
 
 int bus_start(struct stdio_bus *bus)
 {
+    static listener_fn *const accepted[BUS_LISTENER_KINDS] = {
+        [BUS_LISTENER_UNIX] = gate_accepted,
+        [BUS_LISTENER_TCP] = gate_accepted,
+        [BUS_LISTENER_RMP] = rmp_clients_accepted,
+    };
+
     raise_descriptor_limit(bus);
     if (bus->options.handle_signals) {
         if (signals_open(&bus->signals, bus->loop, caught_signal, bus) != STDIO_BUS_OK) {
@@ -334,7 +342,7 @@ int bus_start(struct stdio_bus *bus)
         bus->adopts = getpid() == 1;
     }
     /* Listeners come before workers: if the address cannot be had, no worker is started. */
-    if (listeners_open(bus, gate_accepted) != STDIO_BUS_OK || workers_start(bus) != STDIO_BUS_OK)
+    if (listeners_open(bus, accepted) != STDIO_BUS_OK || workers_start(bus) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     if (bus->starting_count == 0) /* exclusive pools without spare workers */
         serve(bus);

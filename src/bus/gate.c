@@ -289,7 +289,7 @@ static size_t line_asked(const struct bus_listener *listener)
 {
     const struct bus_options *options = &listener->bus->options;
 
-    if (listener->is_tcp)
+    if (listener->kind == BUS_LISTENER_TCP)
         return options->token != NULL ? OPENING_MAX : 0;
     return options->greeter != NULL ? options->greeter->line_max : 0;
 }
@@ -324,7 +324,7 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
                      origin->text, text);
     if (!refused || bus->refused_count < REFUSED_MAX)
         client = clients_add(bus, &options, origin, refused);
-    if (client != NULL && listener->is_tcp)
+    if (client != NULL && listener->kind == BUS_LISTENER_TCP)
         clients_set_tcp(client);
     if (client == NULL)
         close(fd);

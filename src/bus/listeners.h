@@ -4,16 +4,20 @@
 
 #include "bus/state.h"
 
+enum bus_listener_kind { BUS_LISTENER_UNIX, BUS_LISTENER_TCP, BUS_LISTENER_RMP };
+
+#define BUS_LISTENER_KINDS 3
+
 struct bus_listener {
     struct list_node link; /* bus->listeners */
     struct stdio_bus *bus;
-    bool is_tcp;
+    enum bus_listener_kind kind;
     struct listener listener;
 };
 
-/* Opens the listener that the options ask for, if any. `accepted` gets the bus_listener as its
- * user_data. STDIO_BUS_ERR after the reason was logged. */
-int listeners_open(struct stdio_bus *bus, listener_fn *accepted);
+/* Opens the listeners that the options ask for. `accepted` has the function of each kind, which
+ * gets the bus_listener as its user_data. STDIO_BUS_ERR after the reason was logged. */
+int listeners_open(struct stdio_bus *bus, listener_fn *const accepted[BUS_LISTENER_KINDS]);
 
 /* A descriptor was freed: listeners that rest for want of one go on. */
 void listeners_descriptor_freed(struct stdio_bus *bus);

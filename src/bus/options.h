@@ -23,7 +23,13 @@ struct greeter {
     size_t line_max; /* bytes, the newline included */
 };
 
-enum bus_listen_mode { BUS_LISTEN_STDIO, BUS_LISTEN_UNIX, BUS_LISTEN_TCP }; /* spec 4.1.1 */
+/* Of the clients that send JSON-RPC (spec 4.1.1). */
+enum bus_listen_mode {
+    BUS_LISTEN_STDIO,
+    BUS_LISTEN_UNIX,
+    BUS_LISTEN_TCP,
+    BUS_LISTEN_NONE /* there are none, and stdin is not read */
+};
 
 struct bus_options {
     const struct config *config; /* borrowed until bus_destroy */
@@ -32,6 +38,7 @@ struct bus_options {
     const char *unix_path;         /* borrowed until bus_destroy */
     const char *tcp_host;          /* "": loopback */
     uint16_t tcp_port;             /* 0: the system picks one */
+    const char *rmp_path;          /* of the RMP socket, NULL: none; borrowed until bus_destroy */
     const struct framing *framing; /* of the clients; NULL: NDJSON */
     const struct token *token;     /* of the TCP clients, NULL: none; borrowed until bus_destroy */
     const struct dialer *dialer;   /* of every worker, NULL: programs; borrowed until bus_destroy */

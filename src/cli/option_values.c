@@ -66,14 +66,20 @@ static bool apply_config_fd(struct parser *parser, const char *option, const cha
     return true;
 }
 
+static bool check_socket_path(struct parser *parser, const char *option, const char *path,
+                              size_t len)
+{
+    if (len > UNIX_PATH_MAX)
+        return parser_fail(parser, "--%s: the path is %zu bytes long, a socket's may have %zu",
+                           option, len, (size_t)UNIX_PATH_MAX);
+    return check_path(parser, option, path);
+}
+
 static bool set_unix(struct parser *parser, const char *option, const char *path, size_t len)
 {
     parser->options->mode = BUS_LISTEN_UNIX;
     parser->options->unix_path = path;
-    if (len > UNIX_PATH_MAX)
-        return parser_fail(parser, "--%s: the path is %zu bytes long, a socket's may have %zu",
-                           option, len, (size_t)UNIX_PATH_MAX);
-    return len > 0 || parser_fail(parser, "--%s: the path must not be empty", option);
+    return check_socket_path(parser, option, path, len);
 }
 
 static bool apply_unix(struct parser *parser, const char *option, const char *value)
@@ -165,6 +171,15 @@ static bool is_word(const char *value, const char *const *words)
             return true;
     }
     return false;
+}
+
+static bool apply_rmp(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->rmp = true;
+    parser->options->rmp_path = value;
+    if (value == NULL)
+        return true;
+    return check_socket_path(parser, option, value, strlen(value));
 }
 
 static bool apply_protocol(struct parser *parser, const char *option, const char *value)
@@ -263,6 +278,11 @@ const struct option_spec parser_options[] = {
     {.name = "connect", .value_name = "PATH|HOST:PORT", .is_mode = true, .apply = apply_connect},
     {.name = "pool", .value_name = "NAME", .of_client = true, .apply = apply_pool},
     {.name = "wait", .value_name = "SECONDS", .of_client = true, .apply = apply_wait},
+    {.name = "rmp",
+     .value_name = "PATH",
+     .may_lack_value = true,
+     .may_follow = true,
+     .apply = apply_rmp},
     {.name = "share",
      .value_name = "NAME",
      .may_lack_value = true,

@@ -12,7 +12,8 @@ struct option_spec {
     const char *name;           /* without the dashes */
     char letter;                /* -h; or '\0' */
     const char *value_name;     /* NULL: takes no value */
-    bool may_lack_value;        /* which then follows a '=' */
+    bool may_lack_value;        /* which then follows a '=', */
+    bool may_follow;            /* or is the next word, if that is no option */
     bool is_mode;               /* at most one mode is given */
     bool of_client;             /* for --connect */
     bool of_command;            /* describes the pool of a command */

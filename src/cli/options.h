@@ -38,6 +38,8 @@ struct options {
     struct command_line line; /* points into argv; its words are NULL without a command */
     const char *unix_path;    /* points into argv, or to socket_path */
     char socket_path[UNIX_PATH_MAX + 1]; /* of --connect, with its variables replaced */
+    bool rmp;                            /* the daemon has an RMP socket too, */
+    const char *rmp_path;                /* here: points into argv; NULL: as configured */
     const char *pool;                    /* of --connect: points into argv, or NULL */
     unsigned wait_sec;                   /* of --connect: for a daemon that is not there yet */
     char tcp_host[256];                  /* "" stands for loopback; brackets of [v6] removed */

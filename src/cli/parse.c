@@ -74,6 +74,8 @@ static bool read_option(struct parser *parser, int argc, char *const argv[], int
                                spec->value_name);
         value = argv[++*i];
     }
+    if (spec->may_follow && value == NULL && *i + 1 < argc && argv[*i + 1][0] != '-')
+        value = argv[++*i];
     if (spec->action != ACTION_RUN)
         parser->options->action = spec->action;
     return note_option(parser, spec) &&
@@ -117,8 +119,9 @@ static bool check_share(struct parser *parser)
 /* There is one configuration: a file, a descriptor or a command. */
 static bool check_daemon(struct parser *parser)
 {
-    const struct options *options = parser->options;
+    struct options *options = parser->options;
     bool has_path = options->config_path != NULL, has_fd = options->config_fd >= 0;
+    bool is_rmp_alone = options->rmp && !options->has_mode;
 
     if (parser->of_client != NULL)
         return parser_fail(parser, "--%s is for --connect", parser->of_client->name);
@@ -127,13 +130,15 @@ static bool check_daemon(struct parser *parser)
                            has_path ? "config" : "config-fd");
     if (has_path && has_fd)
         return parser_fail(parser, "--config and --config-fd exclude each other");
-    if (options->line.words == NULL && !has_path && !has_fd)
+    if (options->line.words == NULL && !has_path && !has_fd && !is_rmp_alone)
         return parser_fail(parser,
                            "--config PATH, --config-fd N or -- COMMAND is required" SEE_HELP);
+    if (is_rmp_alone)
+        options->mode = BUS_LISTEN_NONE;
     if (options->config_fd == 0 && options->mode == BUS_LISTEN_STDIO &&
         options->action == ACTION_RUN)
         return parser_fail(parser, "--config-fd: in stdio mode descriptor 0 is the client's");
-    parser->options->line.one_client = options->mode == BUS_LISTEN_STDIO;
+    options->line.one_client = options->mode == BUS_LISTEN_STDIO;
     return true;
 }
 
@@ -175,6 +180,9 @@ static bool check_options(struct parser *parser)
         return parser_fail(
             parser, "--%s is for a command after --; a configuration has it as a key of a pool",
             parser->of_command->name);
+    if (options->rmp && (options->import_path != NULL || options->action == ACTION_LIST ||
+                         is_mode(parser, "share") || is_mode(parser, "connect")))
+        return parser_fail(parser, "--rmp is for a daemon");
     if (options->import_path != NULL)
         return check_import(parser);
     if (options->action == ACTION_LIST)

@@ -122,7 +122,7 @@ void access_check_uids(struct diagnostics *diagnostics, const struct json_value 
 
 /* --- reading --- */
 
-static int read_uids(struct access *access, const struct json_value *uids)
+int access_read_uids(struct access *access, const struct json_value *uids)
 {
     int64_t id;
 
@@ -157,7 +157,7 @@ int access_read(struct access *access, const struct json_value *listen)
             return STDIO_BUS_ERR;
         access->group = (gid_t)id;
     }
-    return uids != NULL ? read_uids(access, uids) : STDIO_BUS_OK;
+    return uids != NULL ? access_read_uids(access, uids) : STDIO_BUS_OK;
 }
 
 void access_free(struct access *access)

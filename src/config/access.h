@@ -27,6 +27,9 @@ void access_check_uids(struct diagnostics *diagnostics, const struct json_value 
  * case. */
 int access_read(struct access *access, const struct json_value *listen);
 
+/* Reads the users of a valid array, likewise. */
+int access_read_uids(struct access *access, const struct json_value *uids);
+
 /* A zeroed one is fine. */
 void access_free(struct access *access);
 

@@ -116,10 +116,11 @@ static void advise_shared(struct diagnostics *diagnostics, const struct json_val
 
 void advice_check(struct diagnostics *diagnostics, const struct json_value *root)
 {
-    const struct json_value *pool;
+    const struct json_value *pools = document_member(root, "pools");
+    const struct json_value *pool = pools != NULL ? pools->first : NULL;
     struct pool_mode mode;
 
-    for (pool = document_member(root, "pools")->first; pool != NULL; pool = pool->next) {
+    for (; pool != NULL; pool = pool->next) {
         pool_mode_read(&mode, pool);
         if (document_member(pool, "protocol") == NULL && document_member(pool, "clients") == NULL &&
             resembles_mcp(pool))

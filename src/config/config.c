@@ -109,6 +109,8 @@ static bool build(struct config *config, const struct json_value *root)
     if (transport != NULL)
         transport_keys_read(transport, &config->client_framing, &config->socket_mode);
     config->strict = is_set(root, "strict", true);
+    if (pools == NULL)
+        return true;
     config->pools = calloc(pools->count, sizeof *config->pools);
     if (config->pools == NULL)
         return false;
@@ -143,6 +145,7 @@ void config_free(struct config *config)
         free_pool(&config->pools[i]);
     free(config->pools);
     access_free(&config->access);
+    rmp_keys_free(&config->rmp);
     free(config->token_file);
     *config = (struct config){.pools = NULL};
 }
@@ -158,6 +161,9 @@ static void read_document(struct config *config, const struct json_value *root,
     if (diagnostics->errors == 0 &&
         access_read(&config->access, document_member(root, "listen")) != STDIO_BUS_OK)
         diagnostics_file(diagnostics, "cannot read \"listen\": %s", strerror(errno));
+    if (diagnostics->errors == 0 &&
+        rmp_keys_read(&config->rmp, document_member(root, "rmp")) != STDIO_BUS_OK)
+        diagnostics_file(diagnostics, "cannot read \"rmp\": %s", strerror(errno));
 }
 
 static void read_text(struct config *config, struct slice text, struct diagnostics *diagnostics)
@@ -190,6 +196,17 @@ static void read_fd(struct config *config, int fd, struct diagnostics *diagnosti
 
 /* --- entries --- */
 
+static void set_defaults(struct config *config)
+{
+    *config = (struct config){.limits = LIMITS_DEFAULT, .rmp = RMP_CONFIG_DEFAULT};
+}
+
+void config_of_nothing(struct config *config)
+{
+    set_defaults(config);
+    access_read(&config->access, NULL);
+}
+
 static int finish(struct config *config, const struct diagnostics *diagnostics)
 {
     if (diagnostics->errors == 0)
@@ -205,7 +222,7 @@ int config_read_file(struct config *config, const char *path, diagnostics_fn *re
     char *text = NULL;
     size_t len = 0;
 
-    *config = (struct config){.limits = LIMITS_DEFAULT};
+    set_defaults(config);
     if (file_read(&text, &len, path, &diagnostics))
         read_text(config, slice_of(text, len), &diagnostics);
     free(text);
@@ -217,7 +234,7 @@ int config_read_fd(struct config *config, int fd, const char *name, diagnostics_
 {
     struct diagnostics diagnostics = {.name = name, .report = report, .user_data = user_data};
 
-    *config = (struct config){.limits = LIMITS_DEFAULT};
+    set_defaults(config);
     read_fd(config, fd, &diagnostics);
     return finish(config, &diagnostics);
 }
@@ -227,7 +244,7 @@ int config_read_text(struct config *config, const char *text, size_t len, const 
 {
     struct diagnostics diagnostics = {.name = name, .report = report, .user_data = user_data};
 
-    *config = (struct config){.limits = LIMITS_DEFAULT};
+    set_defaults(config);
     read_text(config, slice_of(text, len), &diagnostics);
     return finish(config, &diagnostics);
 }
@@ -239,7 +256,7 @@ int config_of_command(struct config *config, const struct command_line *line,
         .name = "command line", .report = report, .user_data = user_data};
     struct json_value *root = command_line_document(line);
 
-    *config = (struct config){.limits = LIMITS_DEFAULT};
+    set_defaults(config);
     if (root == NULL)
         diagnostics_file(&diagnostics, "out of memory");
     else

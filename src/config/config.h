@@ -10,6 +10,7 @@
 #include "config/command_line.h"
 #include "config/diagnostics.h"
 #include "config/pool_mode.h"
+#include "config/rmp_keys.h"
 #include "config/rmp_pool.h"
 #include "framing/framing.h"
 
@@ -30,16 +31,17 @@ struct pool_config {
 
 struct config {
     struct pool_config *pools;
-    size_t pool_count;
+    size_t pool_count; /* 0: only where there is "rmp" */
     bool has_protocol; /* some pool has one */
     struct limits limits;
     const struct framing *client_framing; /* NULL: NDJSON */
     const char *socket_mode;              /* "unix" or "tcp"; NULL: the command line alone says */
-    struct access access;                 /* to the Unix socket */
-    char *token_file;                     /* of the TCP clients' token; NULL: none */
-    bool open;                            /* TCP clients of other machines need none */
-    bool strict;                          /* the daemon makes up no messages */
-    bool splits_arrays;                   /* a client's line may be an array: every pool has a
+    struct access access;                 /* to the Unix sockets */
+    struct rmp_config rmp;
+    char *token_file;   /* of the TCP clients' token; NULL: none */
+    bool open;          /* TCP clients of other machines need none */
+    bool strict;        /* the daemon makes up no messages */
+    bool splits_arrays; /* a client's line may be an array: every pool has a
                                            * protocol */
 };
 
@@ -61,6 +63,9 @@ int config_read_text(struct config *config, const char *text, size_t len, const 
  * same warnings, which name the key alone: "command line: command: cannot run ...". */
 int config_of_command(struct config *config, const struct command_line *line,
                       diagnostics_fn *report, void *user_data);
+
+/* The same without pools: for the RMP topic bus alone. */
+void config_of_nothing(struct config *config);
 
 /* A zeroed config is fine. */
 void config_free(struct config *config);

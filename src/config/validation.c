@@ -16,8 +16,9 @@
 #include "config/environment.h"
 #include "config/mode_keys.h"
 #include "config/pool_mode.h"
+#include "config/rmp_keys.h"
 #include "config/rmp_pool.h"
-#include "config/spelling.h"
+#include "config/rules.h"
 #include "config/token.h"
 #include "config/transport_keys.h"
 #include "framing/framing.h"
@@ -30,176 +31,22 @@
 #define GIB 1073741824
 #define DAY_SEC 86400
 
-typedef void check_fn(struct diagnostics *diagnostics, const struct json_value *value);
-
-/* The rule for a key, of one of four kinds: a word, which may have a check too, an integer, an
- * object with keys of its own, or a check. */
-struct rule {
-    const char *key;
-    const char *const *words; /* the values; ends with NULL */
-    int64_t min, max;         /* of an integer; max > 0 */
-    const struct rule *members;
-    size_t member_count;
-    check_fn *check;
-    bool required;
-    bool of_command;     /* decides which program is executed */
-    size_t size, offset; /* limits: the member of struct limits */
-};
-
 /* --- checks of one value --- */
-
-static void check_boolean(struct diagnostics *diagnostics, const struct json_value *value)
-{
-    diagnostics_check_type(diagnostics, value, JSON_BOOLEAN, "true or false");
-}
 
 /* Refused where the system has no such call: the author relies on it. */
 static void check_no_new_privs(struct diagnostics *diagnostics, const struct json_value *value)
 {
-    check_boolean(diagnostics, value);
+    rules_check_boolean(diagnostics, value);
 #ifndef HAVE_NO_NEW_PRIVS
     if (value->type == JSON_BOOLEAN && value->boolean)
         diagnostics_value(diagnostics, value, "this system has no prctl(PR_SET_NO_NEW_PRIVS)");
 #endif
 }
 
-static bool is_filled_string(struct diagnostics *diagnostics, const struct json_value *value)
-{
-    if (!diagnostics_check_string(diagnostics, value))
-        return false;
-    if (value->text.len > 0)
-        return true;
-    diagnostics_value(diagnostics, value, "must not be empty");
-    return false;
-}
-
-static void check_filled_string(struct diagnostics *diagnostics, const struct json_value *value)
-{
-    is_filled_string(diagnostics, value);
-}
-
-static void check_integer(struct diagnostics *diagnostics, const struct json_value *value,
-                          long long min, long long max)
-{
-    int64_t integer;
-
-    if (value->type != JSON_NUMBER)
-        diagnostics_value(diagnostics, value, "must be an integer >= %lld, not %s", min,
-                          document_type_name(value->type));
-    else if (!document_integer(value, &integer) || integer < min)
-        diagnostics_value(diagnostics, value, "must be an integer >= %lld", min);
-    else if (integer > max)
-        diagnostics_value(diagnostics, value, "must be an integer <= %lld", max);
-}
-
-static bool check_word(struct diagnostics *diagnostics, const struct json_value *value,
-                       const char *const *words)
-{
-    char list[100];
-    size_t len = 0;
-
-    if (!diagnostics_check_type(diagnostics, value, JSON_STRING, "a string"))
-        return false;
-    if (pool_mode_word(value, words) >= 0)
-        return true;
-    for (int i = 0; words[i] != NULL; i++) {
-        const char *before = i == 0 ? "" : words[i + 1] == NULL ? " or " : ", ";
-        len += (size_t)snprintf(list + len, sizeof list - len, "%s\"%s\"", before, words[i]);
-    }
-    diagnostics_value(diagnostics, value, "must be %s", list);
-    return false;
-}
-
 static void check_framing(struct diagnostics *diagnostics, const struct json_value *framing)
 {
     if (diagnostics_check_string(diagnostics, framing) && framing_named(framing->text.data) == NULL)
         diagnostics_value(diagnostics, framing, "must be " FRAMING_NAMES);
-}
-
-/* --- unknown keys --- */
-
-/* The key of a rule that is likely to be meant, or NULL. */
-static const char *nearest(struct slice key, const struct rule *rules, size_t count)
-{
-    const char *found = NULL;
-    size_t least = SPELLING_MAX;
-
-    if (key.len > SPELLING_MAX)
-        return NULL;
-    for (size_t i = 0; i < count; i++) {
-        size_t len = strlen(rules[i].key),
-               distance = spelling_distance(key, slice_of(rules[i].key, len));
-        if (distance < least && distance <= (len < 6 ? 1 : len / 3)) {
-            least = distance;
-            found = rules[i].key;
-        }
-    }
-    return found;
-}
-
-/* Warns about each key without a rule and names the key that is likely to be meant. */
-static void warn_unknown(struct diagnostics *diagnostics, const struct json_value *object,
-                         const struct rule *rules, size_t count)
-{
-    const struct json_value *member;
-
-    for (member = object->first; member != NULL; member = member->next) {
-        const char *near = nearest(member->key, rules, count);
-
-        if (diagnostics_is_comment(member))
-            continue;
-        if (near == NULL)
-            diagnostics_warn(diagnostics, member, "unknown key");
-        else if (!slice_equal(member->key, slice_of(near, strlen(near))))
-            diagnostics_warn(diagnostics, member, "unknown key, did you mean \"%s\"?", near);
-    }
-}
-
-/* --- objects --- */
-
-static bool check_members(struct diagnostics *diagnostics, const struct json_value *object,
-                          const struct rule *rules, size_t count);
-
-static void check_object(struct diagnostics *diagnostics, const struct json_value *value,
-                         const struct rule *rules, size_t count)
-{
-    if (!diagnostics_check_type(diagnostics, value, JSON_OBJECT, "an object"))
-        return;
-    check_members(diagnostics, value, rules, count);
-    warn_unknown(diagnostics, value, rules, count);
-}
-
-static void check_value(struct diagnostics *diagnostics, const struct json_value *value,
-                        const struct rule *rule)
-{
-    if (rule->words != NULL && !check_word(diagnostics, value, rule->words))
-        return;
-    if (rule->max > 0)
-        check_integer(diagnostics, value, rule->min, rule->max);
-    else if (rule->members != NULL)
-        check_object(diagnostics, value, rule->members, rule->member_count);
-    else if (rule->check != NULL)
-        rule->check(diagnostics, value);
-}
-
-/* Returns false if a value that decides which program is executed is wrong. */
-static bool check_members(struct diagnostics *diagnostics, const struct json_value *object,
-                          const struct rule *rules, size_t count)
-{
-    bool command_right = true;
-
-    for (size_t i = 0; i < count; i++) {
-        const struct json_value *value = document_member(object, rules[i].key);
-        size_t before = diagnostics->errors;
-
-        if (value != NULL)
-            check_value(diagnostics, value, &rules[i]);
-        else if (rules[i].required)
-            diagnostics_missing(diagnostics, object, rules[i].key);
-        if (rules[i].of_command && diagnostics->errors > before)
-            command_right = false;
-    }
-    return command_right;
 }
 
 /* --- pools --- */
@@ -223,7 +70,7 @@ static void check_id(struct diagnostics *diagnostics, const struct json_value *i
     const struct json_value *earlier;
     char shown[64], path[DOCUMENT_PATH_MAX];
 
-    if (!is_filled_string(diagnostics, id))
+    if (!rules_check_filled(diagnostics, id))
         return;
     if (id->text.len > POOL_ID_MAX) {
         diagnostics_value(diagnostics, id, "must be at most %d bytes long", POOL_ID_MAX);
@@ -261,7 +108,7 @@ static void check_cwd(struct diagnostics *diagnostics, const struct json_value *
     char shown[512];
     int error;
 
-    if (!is_filled_string(diagnostics, cwd))
+    if (!rules_check_filled(diagnostics, cwd))
         return;
     error = directory_error(cwd->text.data);
     if (error != 0)
@@ -273,13 +120,13 @@ static const char *const bad_output_words[] = {"terminate", "skip", NULL};
 
 static const struct rule pool_rules[] = {
     {.key = "id", .check = check_id, .required = true},
-    {.key = "command", .check = check_filled_string, .required = true, .of_command = true},
+    {.key = "command", .check = rules_check_string, .required = true, .of_command = true},
     {.key = "args", .check = check_args},
     {.key = "env", .check = environment_check, .of_command = true},
-    {.key = "clear_env", .check = check_boolean, .of_command = true},
+    {.key = "clear_env", .check = rules_check_boolean, .of_command = true},
     {.key = "cwd", .check = check_cwd, .of_command = true},
     {.key = "no_new_privs", .check = check_no_new_privs},
-    {.key = "core", .check = check_boolean},
+    {.key = "core", .check = rules_check_boolean},
     {.key = "on_bad_output", .words = bad_output_words},
     {.key = "instances", .required = true, .min = 1, .max = INSTANCES_MAX},
     {.key = "framing", .check = check_framing},
@@ -298,9 +145,9 @@ static void check_pool(struct diagnostics *diagnostics, const struct json_value 
 {
     if (!diagnostics_check_type(diagnostics, pool, JSON_OBJECT, "an object"))
         return;
-    if (check_members(diagnostics, pool, pool_rules, COUNT(pool_rules)))
+    if (rules_check_members(diagnostics, pool, pool_rules, COUNT(pool_rules)))
         command_check(diagnostics, pool);
-    warn_unknown(diagnostics, pool, pool_rules, COUNT(pool_rules));
+    rules_warn_unknown(diagnostics, pool, pool_rules, COUNT(pool_rules));
 }
 
 /* The workers of the pool; 0 if the key is not valid. */
@@ -391,15 +238,19 @@ static void check_max_message(struct diagnostics *diagnostics, const struct json
 void validation_check(struct diagnostics *diagnostics, const struct json_value *root)
 {
     static const struct rule rules[] = {
-        {.key = "pools", .check = check_pools, .required = true},
+        {.key = "pools", .check = check_pools},
         {.key = "limits", .members = limit_rules, .member_count = COUNT(limit_rules)},
         {.key = "listen", .members = listen_rules, .member_count = COUNT(listen_rules)},
         {.key = "transport", .check = transport_keys_check},
-        {.key = "strict", .check = check_boolean},
+        {.key = "rmp", .check = rmp_keys_check},
+        {.key = "strict", .check = rules_check_boolean},
         {.key = "mcpServers", .check = advice_check_servers},
     };
 
-    check_object(diagnostics, root, rules, COUNT(rules));
+    if (root->type == JSON_OBJECT && document_member(root, "pools") == NULL &&
+        document_member(root, "rmp") == NULL)
+        diagnostics_missing(diagnostics, root, "pools");
+    rules_check_object(diagnostics, root, rules, COUNT(rules));
     check_max_message(diagnostics, root);
     if (diagnostics->errors == 0)
         advice_check(diagnostics, root);
@@ -407,20 +258,7 @@ void validation_check(struct diagnostics *diagnostics, const struct json_value *
 
 void validation_apply_limits(struct limits *limits, const struct json_value *object)
 {
-    for (size_t i = 0; i < COUNT(limit_rules); i++) {
-        const struct rule *rule = &limit_rules[i];
-        const struct json_value *value = document_member(object, rule->key);
-        unsigned number;
-        int64_t integer;
-        size_t size;
-
-        if (value == NULL || !document_integer(value, &integer))
-            continue;
-        size = (size_t)integer;
-        number = (unsigned)integer;
-        memcpy((char *)limits + rule->offset,
-               rule->size == sizeof size ? (const void *)&size : (const void *)&number, rule->size);
-    }
+    rules_apply(limits, limit_rules, COUNT(limit_rules), object);
     if (document_member(object, "max_input_buffer") != NULL)
         limits->max_frame_body = limits->max_input_buffer;
     if (document_member(object, "max_message") != NULL)

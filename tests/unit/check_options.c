@@ -422,6 +422,13 @@ static const struct {
     {"--log-level: must be debug, info, warn or error", {"--log-level", ""}},
     {"--log-file: the path must not be empty", {"--config=c", "--log-file="}},
     {"--framing: must be ndjson, content-length or length", {"--config=c", "--framing=lsp"}},
+    {"--rmp: the path must not be empty", {"--rmp="}},
+    {"--rmp is for a daemon", {"--rmp", "--connect", "a"}},
+    {"--rmp is for a daemon", {"--rmp", "--share", "--", "a"}},
+    {"--rmp is for a daemon", {"--rmp", "--list"}},
+    {"--rmp is for a daemon", {"--rmp", "--import", "a"}},
+    {"--config PATH, --config-fd N or -- COMMAND is required; see stdio_bus --help",
+     {"--rmp", "--stdio"}},
 };
 /* clang-format on */
 
@@ -429,6 +436,30 @@ START_TEST(test_refused)
 {
     ck_assert_int_eq(parse(refused[_i].words), STDIO_BUS_EINVAL);
     ck_assert_str_eq(problem, refused[_i].problem);
+}
+END_TEST
+
+/* The path may follow as a word or after '='; an option is no path. */
+START_TEST(test_rmp)
+{
+    EXPECT_OK("--rmp");
+    ck_assert(options.rmp);
+    ck_assert_ptr_null(options.rmp_path);
+    ck_assert_int_eq(options.mode, BUS_LISTEN_NONE);
+    EXPECT_OK("--rmp", "/s", "--config", "c");
+    ck_assert_str_eq(options.rmp_path, "/s");
+    ck_assert_int_eq(options.mode, BUS_LISTEN_NONE);
+    EXPECT_OK("--rmp=/s", "--unix", "/u", "--config", "c");
+    ck_assert_str_eq(options.rmp_path, "/s");
+    ck_assert_int_eq(options.mode, BUS_LISTEN_UNIX);
+    EXPECT_OK("--rmp", "--stdio", "--config", "c");
+    ck_assert(options.rmp);
+    ck_assert_ptr_null(options.rmp_path);
+    ck_assert_int_eq(options.mode, BUS_LISTEN_STDIO);
+    EXPECT_OK("--rmp", "--", "cat");
+    ck_assert_str_eq(options.line.words[0], "cat");
+    EXPECT_OK("--config", "c");
+    ck_assert(!options.rmp);
 }
 END_TEST
 
@@ -451,6 +482,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_framing);
     tcase_add_test(tcase, test_log_file);
     tcase_add_test(tcase, test_help);
+    tcase_add_test(tcase, test_rmp);
 }
 
 int main(void)

@@ -1,0 +1,36 @@
+/* The object "rmp": the RMP topic bus. */
+#ifndef STDIO_BUS_CONFIG_RMP_KEYS_H
+#define STDIO_BUS_CONFIG_RMP_KEYS_H
+
+#include "config/access.h"
+#include "rmp/header.h"
+#include "rmp/schemas.h"
+
+struct rmp_config {
+    bool enabled;                 /* the object is there */
+    char *socket_path;            /* as written; NULL: not set, or empty */
+    char *sockets_dir;            /* likewise */
+    uint32_t max_body;            /* bytes of a frame's body */
+    uint64_t max_ttl_ms;          /* a longer one is invalid */
+    unsigned metrics_interval_ms; /* 0: no metrics are published */
+    bool validate;                /* the bodies of the JSON dialect too */
+    struct access ui;             /* its uids may be of the kinds ui and tui; none: nobody may */
+    struct rmp_schemas schemas;   /* with the additions */
+};
+
+#define RMP_CONFIG_DEFAULT                                                                         \
+    {                                                                                              \
+        .max_body = RMP_MAX_BODY, .max_ttl_ms = 3600000, .metrics_interval_ms = 1000               \
+    }
+
+void rmp_keys_check(struct diagnostics *diagnostics, const struct json_value *rmp);
+
+/* Reads the keys of a valid object, or of none (NULL), into a struct with the defaults.
+ * STDIO_BUS_ERR when memory is out, or a name is not found that was found before; errno may have
+ * the reason. rmp_keys_free in any case. */
+int rmp_keys_read(struct rmp_config *config, const struct json_value *rmp);
+
+/* A zeroed one is fine. */
+void rmp_keys_free(struct rmp_config *config);
+
+#endif

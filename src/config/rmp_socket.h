@@ -1,0 +1,32 @@
+/* The place of the RMP socket (rmp-v0 12). The first that is set counts: the path of the command
+ * line, rmp.socket_path, rmp.sockets_dir. Without them: ~/.runloop/sock/rmp.sock, or
+ * /run/runloop/rmp.sock where that directory cannot be used. */
+#ifndef STDIO_BUS_CONFIG_RMP_SOCKET_H
+#define STDIO_BUS_CONFIG_RMP_SOCKET_H
+
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+struct rmp_config;
+
+#define RMP_SOCKET_NAME "/rmp.sock"
+#define RMP_SOCKET_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path))
+#define RMP_SOCKET_REASON_MAX 256
+
+/* Replaces "~/" at the beginning of `path` and its $NAME or ${NAME}, and appends `name`.
+ * STDIO_BUS_EINVAL with `reason`: a variable is not set, or no socket can have so long a path. */
+int rmp_socket_expand(char to[RMP_SOCKET_MAX], const char *path, const char *name,
+                      char reason[RMP_SOCKET_REASON_MAX]);
+
+/* The path to listen on. `given`: of the command line, taken as it is; NULL: none. Missing
+ * directories are made, for this user alone. STDIO_BUS_EINVAL with `reason`. */
+int rmp_socket_make(char to[RMP_SOCKET_MAX], const char *given, const struct rmp_config *config,
+                    char reason[RMP_SOCKET_REASON_MAX]);
+
+/* The path to connect to, likewise; nothing is made. Without a set path: the first of the usual
+ * ones that is there, else the first of them. `config`: NULL: none. */
+int rmp_socket_find(char to[RMP_SOCKET_MAX], const char *given, const struct rmp_config *config,
+                    char reason[RMP_SOCKET_REASON_MAX]);
+
+#endif

@@ -1,0 +1,197 @@
+#include "build_config.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "config/config.h"
+#include "config/rmp_socket.h"
+#include "run_tests.h"
+
+#define COUNT(array) (sizeof array / sizeof((array)[0]))
+
+static struct config config;
+static char reports[1024];
+
+static void report(void *user_data, bool is_error, const char *text)
+{
+    size_t len = strlen(reports);
+
+    (void)user_data;
+    snprintf(reports + len, sizeof reports - len, "%c %s\n", is_error ? 'E' : 'W', text);
+}
+
+static int read_text(const char *text)
+{
+    reports[0] = '\0';
+    return config_read_text(&config, text, strlen(text), "c", report, NULL);
+}
+
+START_TEST(the_defaults)
+{
+    ck_assert_int_eq(read_text("{\"rmp\": {}}"), STDIO_BUS_OK);
+    ck_assert_str_eq(reports, "");
+    ck_assert(config.rmp.enabled);
+    ck_assert_uint_eq(config.pool_count, 0);
+    ck_assert_ptr_null(config.rmp.socket_path);
+    ck_assert_ptr_null(config.rmp.sockets_dir);
+    ck_assert_uint_eq(config.rmp.max_body, 8388608);
+    ck_assert_uint_eq(config.rmp.max_ttl_ms, 3600000);
+    ck_assert_uint_eq(config.rmp.metrics_interval_ms, 1000);
+    ck_assert(!config.rmp.validate);
+    ck_assert_uint_eq(config.rmp.ui.uid_count, 0);
+    config_free(&config);
+    config_of_nothing(&config);
+    ck_assert(!config.rmp.enabled);
+    ck_assert_uint_eq(config.rmp.max_body, 8388608);
+    config_free(&config);
+}
+END_TEST
+
+START_TEST(all_keys)
+{
+    ck_assert_int_eq(read_text("{\"rmp\": {\"socket_path\": \"/a/s\", \"sockets_dir\": \"\",\n"
+                               "\"max_body\": 1000, \"max_ttl_ms\": 31536000000,\n"
+                               "\"metrics_interval_ms\": 0, \"validate\": true,\n"
+                               "\"schemas\": [{\"id\": 4660, \"type\": \"intent.my.thing.v1\"}]\n"
+                               "}}"),
+                     STDIO_BUS_OK);
+    ck_assert_str_eq(reports, "");
+    ck_assert_str_eq(config.rmp.socket_path, "/a/s");
+    ck_assert_ptr_null(config.rmp.sockets_dir);
+    ck_assert_uint_eq(config.rmp.max_body, 1000);
+    ck_assert_uint_eq(config.rmp.max_ttl_ms, 31536000000);
+    ck_assert_uint_eq(config.rmp.metrics_interval_ms, 0);
+    ck_assert(config.rmp.validate);
+    ck_assert_str_eq(rmp_schemas_find(&config.rmp.schemas, 4660)->type, "intent.my.thing.v1");
+    config_free(&config);
+}
+END_TEST
+
+/* clang-format off */
+static const struct {
+    const char *rmp, *report;
+} problems[] = {
+    {"[]", "E c:1:9: rmp: must be an object, not an array\n"},
+    {"{\"socket_path\":1}", "E c:1:24: rmp.socket_path: must be a string, not a number\n"},
+    {"{\"socket_path\":\"$NO_SUCH_NAME/a\"}",
+     "E c:1:24: rmp.socket_path: NO_SUCH_NAME is not set in the environment\n"},
+    {"{\"max_body\":0}", "E c:1:21: rmp.max_body: must be an integer >= 1\n"},
+    {"{\"max_ttl_ms\":0}", "E c:1:23: rmp.max_ttl_ms: must be an integer >= 1\n"},
+    {"{\"metrics_interval_ms\":-1}",
+     "E c:1:32: rmp.metrics_interval_ms: must be an integer >= 0\n"},
+    {"{\"validate\":1}", "E c:1:21: rmp.validate: must be true or false, not a number\n"},
+    {"{\"schemas\":{}}", "E c:1:20: rmp.schemas: must be an array of objects, not an object\n"},
+    {"{\"schemas\":[{\"id\":0,\"type\":\"intent.a.v1\"}]}",
+     "E c:1:27: rmp.schemas[0].id: must be an integer >= 1\n"},
+    {"{\"schemas\":[{\"id\":7000,\"type\":\"intent.v1\"}]}",
+     "E c:1:39: rmp.schemas[0].type: must be family.kind.vN with a family of RMP, as in "
+     "\"intent.my.thing.v1\"\n"},
+    {"{\"schemas\":[{\"id\":7000,\"type\":\"my.thing.v1\"}]}",
+     "E c:1:39: rmp.schemas[0].type: must be family.kind.vN with a family of RMP, as in "
+     "\"intent.my.thing.v1\"\n"},
+    {"{\"schemas\":[{\"id\":3003,\"type\":\"intent.a.v1\"}]}",
+     "E c:1:27: rmp.schemas[0].id: is the id of another schema\n"},
+    {"{\"schemas\":[{\"id\":7000,\"type\":\"error.a.v1\"},{\"id\":7000,\"type\":\"error.b.v1\"}]}",
+     "E c:1:59: rmp.schemas[1].id: is the id of another schema\n"},
+};
+/* clang-format on */
+
+START_TEST(a_problem_is_reported)
+{
+    char text[256];
+
+    snprintf(text, sizeof text, "{\"rmp\":%s%s}", " ", problems[_i].rmp);
+    ck_assert_int_eq(read_text(text), STDIO_BUS_EINVAL);
+    ck_assert_str_eq(reports, problems[_i].report);
+}
+END_TEST
+
+/* --- the socket --- */
+
+static char path[RMP_SOCKET_MAX], reason[RMP_SOCKET_REASON_MAX], home[64];
+
+static void make_home(void)
+{
+    snprintf(home, sizeof home, "/tmp/check_rmp_keys.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(home));
+    setenv("HOME", home, 1);
+}
+
+static void expect_mode(const char *directory)
+{
+    char name[128];
+    struct stat status;
+
+    snprintf(name, sizeof name, "%s%s", home, directory);
+    ck_assert_int_eq(stat(name, &status), 0);
+    ck_assert_int_eq(status.st_mode & 0777, 0700);
+    ck_assert_int_eq(rmdir(name), 0);
+}
+
+START_TEST(the_path_that_is_set_first_counts)
+{
+    char own[] = "~/x/s", directory[] = "$HOME/a/b";
+    struct rmp_config rmp = {.socket_path = own, .sockets_dir = directory};
+    char expected[RMP_SOCKET_MAX];
+
+    make_home();
+    ck_assert_int_eq(rmp_socket_find(path, "relative", &rmp, reason), STDIO_BUS_OK);
+    ck_assert_str_eq(path, "relative");
+    ck_assert_int_eq(rmp_socket_find(path, NULL, &rmp, reason), STDIO_BUS_OK);
+    snprintf(expected, sizeof expected, "%s/x/s", home);
+    ck_assert_str_eq(path, expected);
+    rmp.socket_path = NULL;
+    ck_assert_int_eq(rmp_socket_make(path, NULL, &rmp, reason), STDIO_BUS_OK);
+    snprintf(expected, sizeof expected, "%s/a/b/rmp.sock", home);
+    ck_assert_str_eq(path, expected);
+    expect_mode("/a/b");
+    expect_mode("/a");
+    ck_assert_int_eq(rmp_socket_make(path, NULL, NULL, reason), STDIO_BUS_OK);
+    snprintf(expected, sizeof expected, "%s/.runloop/sock/rmp.sock", home);
+    ck_assert_str_eq(path, expected);
+    expect_mode("/.runloop/sock");
+    expect_mode("/.runloop");
+    ck_assert_int_eq(rmdir(home), 0);
+}
+END_TEST
+
+START_TEST(a_set_path_that_cannot_be_used_is_an_error)
+{
+    char own[] = "/dev/null/x/s", unset[] = "$NO_SUCH_NAME/x";
+    struct rmp_config rmp = {.socket_path = own};
+    char longest[RMP_SOCKET_MAX + 1];
+
+    ck_assert_int_eq(rmp_socket_make(path, NULL, &rmp, reason), STDIO_BUS_EINVAL);
+    ck_assert_ptr_nonnull(strstr(reason, "/dev/null/x/s"));
+    rmp.socket_path = unset;
+    ck_assert_int_eq(rmp_socket_make(path, NULL, &rmp, reason), STDIO_BUS_EINVAL);
+    ck_assert_ptr_nonnull(strstr(reason, "NO_SUCH_NAME"));
+    memset(longest, 'a', sizeof longest);
+    longest[RMP_SOCKET_MAX] = '\0';
+    ck_assert_int_eq(rmp_socket_find(path, longest, NULL, reason), STDIO_BUS_EINVAL);
+    longest[RMP_SOCKET_MAX - 1] = '\0';
+    ck_assert_int_eq(rmp_socket_find(path, longest, NULL, reason), STDIO_BUS_OK);
+    longest[RMP_SOCKET_MAX - strlen(RMP_SOCKET_NAME)] = '\0';
+    rmp = (struct rmp_config){.sockets_dir = longest};
+    ck_assert_int_eq(rmp_socket_find(path, NULL, &rmp, reason), STDIO_BUS_EINVAL);
+}
+END_TEST
+
+static void add_tests(TCase *tcase)
+{
+    tcase_add_test(tcase, the_defaults);
+    tcase_add_test(tcase, all_keys);
+    tcase_add_loop_test(tcase, a_problem_is_reported, 0, (int)COUNT(problems));
+    tcase_add_test(tcase, the_path_that_is_set_first_counts);
+    tcase_add_test(tcase, a_set_path_that_cannot_be_used_is_an_error);
+}
+
+int main(void)
+{
+    return run_tests("rmp_keys", 60, add_tests);
+}
