@@ -209,14 +209,14 @@ static struct peer *sole_client(const struct peer *worker)
 }
 
 /* The only client that waits for an answer of a sticky worker. A request that was given up may
- * still run, and then there may be another one. */
+ * still run, and then there may be another one. In a shared pool: the topic bus, if it serves that. */
 static struct peer *waiting_client(const struct peer *worker)
 {
     struct list_node *node, *following;
     struct peer *found = NULL;
 
     if (list_empty(&worker->bindings) || worker->given_up > 0)
-        return NULL;
+        return worker->pool->fallback;
     list_each(&worker->answering, node, following) {
         const struct request *request = list_entry(node, struct request, in_answerer);
 

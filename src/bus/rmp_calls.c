@@ -1,0 +1,170 @@
+#include "build_config.h"
+
+#include "bus/rmp_calls.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+static bool has_number(const void *item, const void *key)
+{
+    return ((const struct rmp_call *)item)->number == *(const uint64_t *)key;
+}
+
+/* Numbers count up: their high bits are the same, so they are spread. */
+static uint64_t hash_of(uint64_t number)
+{
+    return number * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+struct rmp_call *rmp_call_create(struct rmp_port *port, enum rmp_call_kind kind,
+                                 struct slice reply_topic)
+{
+    struct rmp_call *call = calloc(1, sizeof *call + reply_topic.len);
+
+    if (call == NULL)
+        return NULL;
+    call->port = port;
+    call->kind = kind;
+    call->number = ++port->bridge->last_call;
+    if (reply_topic.len > 0)
+        memcpy(call->text, reply_topic.data, reply_topic.len);
+    call->reply_topic = slice_of(call->text, reply_topic.len);
+    if (hash_table_insert(&port->calls, hash_of(call->number), call) != STDIO_BUS_OK) {
+        free(call);
+        return NULL;
+    }
+    list_append(&port->lines, &call->link);
+    port->waiting++;
+    return call;
+}
+
+struct rmp_call *rmp_call_find(const struct rmp_port *port, uint64_t number)
+{
+    return hash_table_find(&port->calls, hash_of(number), has_number, &number);
+}
+
+void rmp_call_end(struct rmp_call *call)
+{
+    struct rmp_port *port = call->port;
+
+    if (list_linked(&call->link)) {
+        list_remove(&call->link);
+        port->waiting--;
+    }
+    stdio_bus_event_loop_stop_timer(port->bridge->bus->loop, &call->deadline);
+    hash_table_remove(&port->calls, hash_of(call->number), call);
+    json_text_free(&call->line);
+    free(call);
+}
+
+/* --- what follows --- */
+
+static void publish(struct rmp_call *call, enum rmp_schema_id schema, struct slice payload)
+{
+    static const struct slice control = {RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1};
+
+    rmp_publish(call->port->bridge,
+                &(struct rmp_notice){
+                    .publisher = &call->port->peer,
+                    .schema = schema,
+                    .topic = schema == RMP_SCHEMA_CTRL_RESP ? control : call->reply_topic,
+                    .trace_id = call->trace_id,
+                    .payload = payload,
+                });
+}
+
+static enum rmp_control_kind control_kind(const struct rmp_call *call)
+{
+    return call->kind == RMP_CALL_CANCEL ? RMP_CONTROL_CANCEL : RMP_CONTROL_SUBMIT;
+}
+
+void rmp_call_failed(struct rmp_call *call, bool retryable, struct slice reason)
+{
+    struct rmp_bridge *bridge = call->port->bridge;
+    char *payload;
+    size_t len;
+
+    if (call->kind == RMP_CALL_EXECUTE) {
+        payload = bridge_failed(retryable, reason, &len);
+        if (payload != NULL)
+            publish(call, RMP_SCHEMA_AGENT_RESPONSE, slice_of(payload, len));
+        free(payload);
+    } else if (call->kind != RMP_CALL_REFUSAL) {
+        rmp_control_forget(&bridge->control, control_kind(call), call->trace_id);
+        rmp_publish_rejected(bridge, &call->port->peer, call->trace_id, reason);
+    }
+    rmp_call_end(call);
+}
+
+static void fail(struct rmp_call *call, const char *reason)
+{
+    rmp_call_failed(call, false, slice_of(reason, strlen(reason)));
+}
+
+static char *cancelled(const struct rmp_call *call, size_t *len)
+{
+    char *payload = malloc(256);
+    struct msgpack_writer writer = {.to = payload, .size = payload != NULL ? 256 : 0};
+
+    rmp_control_put_cancelled(&writer, call->trace_id, call->run_id);
+    *len = writer.len;
+    return payload;
+}
+
+/* The payload that a result becomes. */
+static char *payload_of(const struct rmp_call *call, struct slice result, size_t *len,
+                        const char **problem)
+{
+    switch (call->kind) {
+    case RMP_CALL_EXECUTE:
+        return bridge_completed(result, len, problem);
+    case RMP_CALL_SUBMIT:
+        return bridge_accepted(call->trace_id, result, len, problem);
+    case RMP_CALL_CANCEL:
+        return cancelled(call, len);
+    case RMP_CALL_REFUSAL:
+        break;
+    }
+    return NULL;
+}
+
+static void completed(struct rmp_call *call, struct slice result)
+{
+    struct rmp_bridge *bridge = call->port->bridge;
+    const char *problem = "the daemon is out of memory";
+    size_t len = 0;
+    char *payload = payload_of(call, result, &len, &problem);
+
+    if (payload == NULL) {
+        fail(call, problem);
+    } else if (!rmp_publish_fits(bridge, len)) {
+        fail(call, "the result is longer than a body may be (max_body)");
+    } else {
+        if (call->kind != RMP_CALL_EXECUTE)
+            rmp_control_settle(&bridge->control, control_kind(call), call->trace_id,
+                               slice_of(payload, len));
+        publish(call,
+                call->kind == RMP_CALL_EXECUTE ? RMP_SCHEMA_AGENT_RESPONSE : RMP_SCHEMA_CTRL_RESP,
+                slice_of(payload, len));
+        rmp_call_end(call);
+    }
+    free(payload);
+}
+
+void rmp_call_answered(struct rmp_call *call, const struct bridge_message *message)
+{
+    char *text;
+    size_t len;
+
+    if (message->kind == BRIDGE_RESULT) {
+        completed(call, message->value);
+        return;
+    }
+    text = message->reason.len > 0 ? bridge_text(message->reason, &len) : NULL;
+    if (text != NULL)
+        rmp_call_failed(call, message->retryable, slice_of(text, len));
+    else
+        rmp_call_failed(call, message->retryable, slice_of("error", 5));
+    free(text);
+}

@@ -1,0 +1,78 @@
+#include "build_config.h"
+
+#include "bus/rmp_publish.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "rmp/bridge.h"
+#include "rmp/compose.h"
+
+#define META_MAX 1024 /* bytes of a body beside its payload */
+#define REASON_MAX 4096
+
+struct rmp_time rmp_publish_time(const struct rmp_bridge *bridge)
+{
+    struct timespec now = {0, 0};
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (struct rmp_time){
+        .epoch_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
+        .now_ms = (uint64_t)stdio_bus_event_loop_now_ms(bridge->bus->loop),
+    };
+}
+
+bool rmp_publish_fits(const struct rmp_bridge *bridge, size_t payload_len)
+{
+    return bridge->rules->max_body > META_MAX && payload_len <= bridge->rules->max_body - META_MAX;
+}
+
+void rmp_publish(struct rmp_bridge *bridge, const struct rmp_notice *notice)
+{
+    struct rmp_time time = rmp_publish_time(bridge);
+    const struct rmp_draft draft = {
+        .header = {.schema_id = (uint16_t)notice->schema,
+                   .created_at_ms = time.epoch_ms,
+                   .ttl_ms = RMP_BRIDGE_TTL_MS,
+                   .trace_id = notice->trace_id,
+                   .msg_id = ++bridge->last_msg_id},
+        .type = rmp_schemas_find(bridge->rules->schemas, (uint16_t)notice->schema)->type,
+        .topic = notice->topic,
+        .payload = notice->payload,
+    };
+    struct rmp_publication publication = {.header = draft.header, .topic = notice->topic};
+    struct rmp_result result = {.outcome = RMP_RESULT_OK};
+    char *frame = rmp_compose(&draft, &publication.frame.len), shown[64];
+
+    if (frame == NULL) {
+        log_error(bridge->bus->log, "rmp", "out of memory: a message of the bridge was lost");
+        return;
+    }
+    publication.frame.data = frame;
+    publication.header.body_len = (uint32_t)(publication.frame.len - RMP_BODY_OFFSET);
+    if (rmp_broker_publish(bridge->broker, notice->publisher, &publication, time, 0, &result) &&
+        result.outcome != RMP_RESULT_OK)
+        log_warn(bridge->bus->log, "rmp", "cannot publish on \"%s\"%s%.*s",
+                 log_escape(shown, sizeof shown, notice->topic),
+                 result.outcome == RMP_RESULT_FORBIDDEN ? ": " : "",
+                 result.outcome == RMP_RESULT_FORBIDDEN ? (int)result.text.len : 0,
+                 result.text.data != NULL ? result.text.data : "");
+    free(frame);
+}
+
+void rmp_publish_rejected(struct rmp_bridge *bridge, struct rmp_peer *publisher,
+                          struct rmp_id request_id, struct slice reason)
+{
+    char payload[REASON_MAX + 128];
+    struct msgpack_writer writer = {.to = payload, .size = sizeof payload};
+
+    reason.len = reason.len < REASON_MAX ? reason.len : REASON_MAX;
+    rmp_control_put_rejected(&writer, request_id, reason);
+    rmp_publish(bridge, &(struct rmp_notice){
+                            .publisher = publisher,
+                            .schema = RMP_SCHEMA_CTRL_RESP,
+                            .topic = {RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1},
+                            .trace_id = request_id,
+                            .payload = {payload, writer.len},
+                        });
+}

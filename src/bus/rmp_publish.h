@@ -1,0 +1,42 @@
+/* What the bridge publishes on the topic bus. */
+#ifndef STDIO_BUS_BUS_RMP_PUBLISH_H
+#define STDIO_BUS_BUS_RMP_PUBLISH_H
+
+#include "bus/state.h"
+#include "rmp/broker.h"
+#include "rmp/control.h"
+#include "rmp/frame.h"
+
+struct rmp_bridge {
+    struct stdio_bus *bus;
+    struct rmp_broker *broker;
+    const struct rmp_rules *rules;
+    struct rmp_control control; /* requests on rlp/ctrl that were seen */
+    struct list ports;          /* struct rmp_port */
+    uint64_t last_msg_id;
+    uint64_t last_call; /* its number */
+};
+
+/* One publication of a peer of the bridge's. */
+struct rmp_notice {
+    struct rmp_peer *publisher;
+    enum rmp_schema_id schema;
+    struct slice topic;
+    struct rmp_id trace_id;
+    struct slice payload; /* MsgPack */
+};
+
+/* The two clocks, now. */
+struct rmp_time rmp_publish_time(const struct rmp_bridge *bridge);
+
+/* Whether a payload fits into a body. */
+bool rmp_publish_fits(const struct rmp_bridge *bridge, size_t payload_len);
+
+/* Publishes it. Only the log hears that it failed. */
+void rmp_publish(struct rmp_bridge *bridge, const struct rmp_notice *notice);
+
+/* RunRejected, on rlp/ctrl; the reason is a text. */
+void rmp_publish_rejected(struct rmp_bridge *bridge, struct rmp_peer *publisher,
+                          struct rmp_id request_id, struct slice reason);
+
+#endif
