@@ -29,9 +29,6 @@ static void start_stream(struct framing_state *state, struct rmp_reader *reader)
 
 /* --- streams --- */
 
-/* Parts of a stream: G is the golden frame. Edits of the frame after it: M magic, V version, F
- * flags, L body_len, S schema, B a body_len and frame_len over the limit; T a frame_len of 63, and Z
- * of 0. J is a command, Q a string, X neither dialect's. Each error keeps all its bytes. */
 static void add_golden(struct text *stream, size_t at, const char *bytes, size_t len)
 {
     size_t start = stream->len;
@@ -49,6 +46,9 @@ static void add_payload(struct text *stream, const char *payload)
     text_add(stream, payload, strlen(payload));
 }
 
+/* G is the golden frame. So are the others, with another magic (M), version (V), flags (F),
+ * body_len (L) or schema (S), or with both lengths over the limit (B), or a frame_len of 63 (T). Z
+ * is a frame_len of 0, J a command, j a shorter one, Q a string, X of neither dialect. */
 static void add_part(struct text *stream, char part)
 {
     switch (part) {
