@@ -88,7 +88,7 @@ static struct slice text_slice(const char *text)
 /* The time until the frame expires. */
 static int64_t time_left(const struct rmp_bridge *bridge, const struct rmp_header *header)
 {
-    uint64_t now_ms = rmp_publish_time(bridge).epoch_ms, expires_at_ms;
+    uint64_t now_ms = rmp_answer_time(bridge).epoch_ms, expires_at_ms;
 
     if (rmp_header_expiry(header, &expires_at_ms) != RMP_OK || expires_at_ms <= now_ms)
         return 0;
@@ -147,17 +147,17 @@ static void ask_runner(struct rmp_port *port, const struct rmp_header *header,
 static void reject(struct rmp_port *port, const struct rmp_control_request *request,
                    const char *reason)
 {
-    rmp_publish_rejected(port->bridge, &port->peer, request->request_id, text_slice(reason));
+    rmp_answer_rejected(port->bridge, &port->peer, request->request_id, text_slice(reason));
 }
 
 static void answer_again(struct rmp_port *port, const struct rmp_control_request *request,
                          struct slice answer)
 {
-    rmp_publish(port->bridge, &(struct rmp_notice){.publisher = &port->peer,
-                                                   .schema = RMP_SCHEMA_CTRL_RESP,
-                                                   .topic = text_slice(RMP_TOPIC_CONTROL),
-                                                   .trace_id = request->request_id,
-                                                   .payload = answer});
+    rmp_answer_publish(port->bridge, &(struct rmp_notice){.publisher = &port->peer,
+                                                          .schema = RMP_SCHEMA_CTRL_RESP,
+                                                          .topic = text_slice(RMP_TOPIC_CONTROL),
+                                                          .trace_id = request->request_id,
+                                                          .payload = answer});
 }
 
 static void control(struct rmp_port *port, const struct rmp_header *header,
@@ -216,7 +216,7 @@ static void work(void *user_data)
     }
     rmp_port_offer(port);
     if (port->peer.busy && has_room(port))
-        rmp_broker_resume(port->bridge->broker, &port->peer, rmp_publish_time(port->bridge));
+        rmp_broker_resume(port->bridge->broker, &port->peer, rmp_answer_time(port->bridge));
 }
 
 /* --- from its begin to its end --- */
@@ -232,7 +232,7 @@ static int subscribe(struct rmp_port *port, const char *prefix, const char *name
     json_text_literal(&topic, name);
     subscribed = !topic.failed &&
                  rmp_broker_subscribe(bridge->broker, &port->peer, by_topic,
-                                      json_text_slice(&topic), rmp_publish_time(bridge))
+                                      json_text_slice(&topic), rmp_answer_time(bridge))
                          .outcome == RMP_RESULT_OK;
     json_text_free(&topic);
     return subscribed ? STDIO_BUS_OK : STDIO_BUS_ERR;
@@ -293,7 +293,7 @@ struct rmp_bridge *rmp_bridge_create(struct stdio_bus *bus, struct rmp_broker *b
     list_init(&bridge->ports);
     rmp_control_init(&bridge->control, &key, RMP_CONTROL_REMEMBERED);
     /* Answers have the trace_id of their request: their msg_id must be another one. Below 2^53. */
-    bridge->last_msg_id = rmp_publish_time(bridge).epoch_ms << 10;
+    bridge->last_msg_id = rmp_answer_time(bridge).epoch_ms << 10;
     if (add_ports(bridge) != STDIO_BUS_OK) {
         rmp_bridge_destroy(bridge);
         return NULL;

@@ -64,14 +64,14 @@ static void publish(struct rmp_call *call, enum rmp_schema_id schema, struct sli
 {
     static const struct slice control = {RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1};
 
-    rmp_publish(call->port->bridge,
-                &(struct rmp_notice){
-                    .publisher = &call->port->peer,
-                    .schema = schema,
-                    .topic = schema == RMP_SCHEMA_CTRL_RESP ? control : call->reply_topic,
-                    .trace_id = call->trace_id,
-                    .payload = payload,
-                });
+    rmp_answer_publish(call->port->bridge,
+                       &(struct rmp_notice){
+                           .publisher = &call->port->peer,
+                           .schema = schema,
+                           .topic = schema == RMP_SCHEMA_CTRL_RESP ? control : call->reply_topic,
+                           .trace_id = call->trace_id,
+                           .payload = payload,
+                       });
 }
 
 static enum rmp_control_kind control_kind(const struct rmp_call *call)
@@ -92,7 +92,7 @@ void rmp_call_failed(struct rmp_call *call, bool retryable, struct slice reason)
         free(payload);
     } else if (call->kind != RMP_CALL_REFUSAL) {
         rmp_control_forget(&bridge->control, control_kind(call), call->trace_id);
-        rmp_publish_rejected(bridge, &call->port->peer, call->trace_id, reason);
+        rmp_answer_rejected(bridge, &call->port->peer, call->trace_id, reason);
     }
     rmp_call_end(call);
 }
@@ -138,7 +138,7 @@ static void completed(struct rmp_call *call, struct slice result)
 
     if (payload == NULL) {
         fail(call, problem);
-    } else if (!rmp_publish_fits(bridge, len)) {
+    } else if (!rmp_answer_fits(bridge, len)) {
         fail(call, "the result is longer than a body may be (max_body)");
     } else {
         if (call->kind != RMP_CALL_EXECUTE)

@@ -2,7 +2,7 @@
 #ifndef STDIO_BUS_BUS_RMP_CALLS_H
 #define STDIO_BUS_BUS_RMP_CALLS_H
 
-#include "bus/rmp_publish.h"
+#include "bus/rmp_answer.h"
 #include "endpoint/endpoint.h"
 #include "process/pool.h"
 #include "rmp/bridge.h"

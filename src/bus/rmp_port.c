@@ -28,25 +28,25 @@ void rmp_port_wake(struct rmp_port *port)
 static void publish_event(struct rmp_port *port, struct slice params)
 {
     struct rmp_bridge *bridge = port->bridge;
-    uint64_t epoch_ms = rmp_publish_time(bridge).epoch_ms;
+    uint64_t epoch_ms = rmp_answer_time(bridge).epoch_ms;
     const char *problem = "out of memory";
     char topic[BRIDGE_EVENTS_MAX];
     struct rmp_id run;
     size_t len;
     char *payload = bridge_event(params, epoch_ms, &run, &len, &problem);
 
-    if (payload != NULL && !rmp_publish_fits(bridge, len))
+    if (payload != NULL && !rmp_answer_fits(bridge, len))
         problem = "it is longer than a body may be (max_body)";
-    if (payload == NULL || !rmp_publish_fits(bridge, len)) {
+    if (payload == NULL || !rmp_answer_fits(bridge, len)) {
         log_warn(bridge->bus->log, port->endpoint.context, "an event of a run was dropped: %s",
                  problem);
     } else {
         bridge_events_topic(topic, run);
-        rmp_publish(bridge, &(struct rmp_notice){.publisher = &port->peer,
-                                                 .schema = RMP_SCHEMA_RUN_EVENT,
-                                                 .topic = {topic, strlen(topic)},
-                                                 .trace_id = run,
-                                                 .payload = {payload, len}});
+        rmp_answer_publish(bridge, &(struct rmp_notice){.publisher = &port->peer,
+                                                        .schema = RMP_SCHEMA_RUN_EVENT,
+                                                        .topic = {topic, strlen(topic)},
+                                                        .trace_id = run,
+                                                        .payload = {payload, len}});
     }
     free(payload);
 }

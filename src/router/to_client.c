@@ -209,7 +209,8 @@ static struct peer *sole_client(const struct peer *worker)
 }
 
 /* The only client that waits for an answer of a sticky worker. A request that was given up may
- * still run, and then there may be another one. In a shared pool: the topic bus, if it serves that. */
+ * still run, and then there may be another one. In a shared pool: the topic bus, if it serves
+ * that. */
 static struct peer *waiting_client(const struct peer *worker)
 {
     struct list_node *node, *following;

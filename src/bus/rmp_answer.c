@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/rmp_publish.h"
+#include "bus/rmp_answer.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -11,7 +11,7 @@
 #define META_MAX 1024 /* bytes of a body beside its payload */
 #define REASON_MAX 4096
 
-struct rmp_time rmp_publish_time(const struct rmp_bridge *bridge)
+struct rmp_time rmp_answer_time(const struct rmp_bridge *bridge)
 {
     struct timespec now = {0, 0};
 
@@ -22,14 +22,14 @@ struct rmp_time rmp_publish_time(const struct rmp_bridge *bridge)
     };
 }
 
-bool rmp_publish_fits(const struct rmp_bridge *bridge, size_t payload_len)
+bool rmp_answer_fits(const struct rmp_bridge *bridge, size_t payload_len)
 {
     return bridge->rules->max_body > META_MAX && payload_len <= bridge->rules->max_body - META_MAX;
 }
 
-void rmp_publish(struct rmp_bridge *bridge, const struct rmp_notice *notice)
+void rmp_answer_publish(struct rmp_bridge *bridge, const struct rmp_notice *notice)
 {
-    struct rmp_time time = rmp_publish_time(bridge);
+    struct rmp_time time = rmp_answer_time(bridge);
     const struct rmp_draft draft = {
         .header = {.schema_id = (uint16_t)notice->schema,
                    .created_at_ms = time.epoch_ms,
@@ -60,19 +60,19 @@ void rmp_publish(struct rmp_bridge *bridge, const struct rmp_notice *notice)
     free(frame);
 }
 
-void rmp_publish_rejected(struct rmp_bridge *bridge, struct rmp_peer *publisher,
-                          struct rmp_id request_id, struct slice reason)
+void rmp_answer_rejected(struct rmp_bridge *bridge, struct rmp_peer *publisher,
+                         struct rmp_id request_id, struct slice reason)
 {
     char payload[REASON_MAX + 128];
     struct msgpack_writer writer = {.to = payload, .size = sizeof payload};
 
     reason.len = reason.len < REASON_MAX ? reason.len : REASON_MAX;
     rmp_control_put_rejected(&writer, request_id, reason);
-    rmp_publish(bridge, &(struct rmp_notice){
-                            .publisher = publisher,
-                            .schema = RMP_SCHEMA_CTRL_RESP,
-                            .topic = {RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1},
-                            .trace_id = request_id,
-                            .payload = {payload, writer.len},
-                        });
+    rmp_answer_publish(bridge, &(struct rmp_notice){
+                                   .publisher = publisher,
+                                   .schema = RMP_SCHEMA_CTRL_RESP,
+                                   .topic = {RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1},
+                                   .trace_id = request_id,
+                                   .payload = {payload, writer.len},
+                               });
 }

@@ -1,6 +1,6 @@
 /* What the bridge publishes on the topic bus. */
-#ifndef STDIO_BUS_BUS_RMP_PUBLISH_H
-#define STDIO_BUS_BUS_RMP_PUBLISH_H
+#ifndef STDIO_BUS_BUS_RMP_ANSWER_H
+#define STDIO_BUS_BUS_RMP_ANSWER_H
 
 #include "bus/state.h"
 #include "rmp/broker.h"
@@ -27,16 +27,16 @@ struct rmp_notice {
 };
 
 /* The two clocks, now. */
-struct rmp_time rmp_publish_time(const struct rmp_bridge *bridge);
+struct rmp_time rmp_answer_time(const struct rmp_bridge *bridge);
 
 /* Whether a payload fits into a body. */
-bool rmp_publish_fits(const struct rmp_bridge *bridge, size_t payload_len);
+bool rmp_answer_fits(const struct rmp_bridge *bridge, size_t payload_len);
 
 /* Publishes it. Only the log hears that it failed. */
-void rmp_publish(struct rmp_bridge *bridge, const struct rmp_notice *notice);
+void rmp_answer_publish(struct rmp_bridge *bridge, const struct rmp_notice *notice);
 
 /* RunRejected, on rlp/ctrl; the reason is a text. */
-void rmp_publish_rejected(struct rmp_bridge *bridge, struct rmp_peer *publisher,
-                          struct rmp_id request_id, struct slice reason);
+void rmp_answer_rejected(struct rmp_bridge *bridge, struct rmp_peer *publisher,
+                         struct rmp_id request_id, struct slice reason);
 
 #endif
