@@ -8,14 +8,18 @@
 #include "rmp/own_message.h"
 #include "rmp/schemas.h"
 
-struct snapshot {
-    const struct rmp_broker *broker;
-    uint64_t ts_ms;
-};
-
 struct number {
     const char *name;
     uint64_t value;
+};
+
+enum { GAUGES = 6, COUNTERS = 7 };
+
+/* Everything is read once: the payload is written twice, and must not change in between. */
+struct snapshot {
+    const struct rmp_broker_options *options;
+    uint64_t ts_ms;
+    struct number gauges[GAUGES], counters[COUNTERS];
 };
 
 static void put_numbers(struct msgpack_writer *writer, const struct number *numbers, size_t count)
@@ -27,34 +31,28 @@ static void put_numbers(struct msgpack_writer *writer, const struct number *numb
     }
 }
 
-static void put_gauges(struct msgpack_writer *writer, const struct rmp_broker *broker)
+static struct snapshot take(const struct rmp_broker *broker, uint64_t epoch_ms)
 {
-    const struct number gauges[] = {
-        {"peers", broker->peers},
-        {"topics", broker->topics.table.count},
-        {"subscriptions", broker->subscriptions.table.count},
-        {"queued_messages", broker->queued},
-        {"queued_bytes", broker->copies_bytes},
-        {"waiting_publications", list_count(&broker->waits)},
+    const struct rmp_counters *counters = &broker->counters;
+
+    return (struct snapshot){
+        .options = &broker->options,
+        .ts_ms = epoch_ms,
+        .gauges = {{"peers", broker->peers},
+                   {"topics", broker->topics.table.count},
+                   {"subscriptions", broker->subscriptions.table.count},
+                   {"queued_messages", broker->queued},
+                   {"queued_bytes", broker->copies_bytes},
+                   {"waiting_publications", list_count(&broker->waits)}},
+        .counters = {{"msgs_sent_total", counters->sent},
+                     {"msgs_recv_total", counters->received},
+                     {"msgs_dropped_total", counters->drops_ttl + counters->drops_duplicate +
+                                                counters->drops_backpressure},
+                     {"drops_ttl", counters->drops_ttl},
+                     {"drops_duplicate", counters->drops_duplicate},
+                     {"drops_backpressure", counters->drops_backpressure},
+                     {"drop_notices_suppressed", counters->notices_suppressed}},
     };
-
-    put_numbers(writer, gauges, sizeof gauges / sizeof *gauges);
-}
-
-static void put_counters(struct msgpack_writer *writer, const struct rmp_counters *counters)
-{
-    const struct number numbers[] = {
-        {"msgs_sent_total", counters->sent},
-        {"msgs_recv_total", counters->received},
-        {"msgs_dropped_total",
-         counters->drops_ttl + counters->drops_duplicate + counters->drops_backpressure},
-        {"drops_ttl", counters->drops_ttl},
-        {"drops_duplicate", counters->drops_duplicate},
-        {"drops_backpressure", counters->drops_backpressure},
-        {"drop_notices_suppressed", counters->notices_suppressed},
-    };
-
-    put_numbers(writer, numbers, sizeof numbers / sizeof *numbers);
 }
 
 static void put_label(struct msgpack_writer *writer, const char *name, const char *value)
@@ -66,7 +64,6 @@ static void put_label(struct msgpack_writer *writer, const char *name, const cha
 static void put_payload(struct msgpack_writer *writer, const void *argument)
 {
     const struct snapshot *snapshot = argument;
-    const struct rmp_broker *broker = snapshot->broker;
 
     msgpack_put_map(writer, 7);
     msgpack_put_text(writer, "v");
@@ -76,15 +73,15 @@ static void put_payload(struct msgpack_writer *writer, const void *argument)
     msgpack_put_text(writer, "ts_ms");
     msgpack_put_uint(writer, snapshot->ts_ms);
     msgpack_put_text(writer, "interval_ms");
-    msgpack_put_uint(writer, broker->options.metrics_interval_ms);
+    msgpack_put_uint(writer, snapshot->options->metrics_interval_ms);
     msgpack_put_text(writer, "labels");
     msgpack_put_map(writer, 2);
-    put_label(writer, "executor_id", broker->options.executor_id);
-    put_label(writer, "node_id", broker->options.node_id);
+    put_label(writer, "executor_id", snapshot->options->executor_id);
+    put_label(writer, "node_id", snapshot->options->node_id);
     msgpack_put_text(writer, "gauges");
-    put_gauges(writer, broker);
+    put_numbers(writer, snapshot->gauges, GAUGES);
     msgpack_put_text(writer, "counters");
-    put_counters(writer, &broker->counters);
+    put_numbers(writer, snapshot->counters, COUNTERS);
 }
 
 void rmp_metrics_wake(struct rmp_broker *broker, uint64_t now_ms)
@@ -95,7 +92,7 @@ void rmp_metrics_wake(struct rmp_broker *broker, uint64_t now_ms)
 
 void rmp_metrics_run(struct rmp_broker *broker, struct rmp_time time)
 {
-    const struct snapshot snapshot = {broker, time.epoch_ms};
+    const struct snapshot snapshot = take(broker, time.epoch_ms);
     const struct rmp_own_message own = {
         .topic = RMP_TOPIC_METRICS,
         .schema_id = RMP_SCHEMA_METRICS_SNAPSHOT,
