@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quick_assert.h"
 #include "rmp/broker.h"
 #include "rmp/envelope.h"
 #include "rmp/schemas.h"
@@ -13,6 +14,7 @@
 #define PEERS 4
 #define GOT_MAX 4096
 #define NO_LIMIT SIZE_MAX
+#define BODY_MAX 200000
 #define EPOCH_MS UINT64_C(1700000000000)
 #define START_MS UINT64_C(5000)
 
@@ -64,12 +66,12 @@ static enum rmp_taken take(struct rmp_peer *to, const struct rmp_sub_name *name,
         return RMP_BUSY;
     if (peer->room != NO_LIMIT)
         peer->room--;
-    ck_assert_uint_lt(peer->got_count, GOT_MAX);
-    ck_assert_uint_gt(publication->number, 0);
+    QUICK_ASSERT(peer->got_count < GOT_MAX);
+    QUICK_ASSERT(publication->number > 0);
     peer->got_count++;
     got->name = *name;
     got->header = publication->header;
-    ck_assert_uint_lt(publication->topic.len, sizeof got->topic);
+    QUICK_ASSERT(publication->topic.len < sizeof got->topic);
     memcpy(got->topic, publication->topic.data, publication->topic.len);
     got->topic[publication->topic.len] = '\0';
     memcpy(got->frame, publication->frame.data, kept);
@@ -81,7 +83,7 @@ static void note_end(struct rmp_peer *publisher, uint64_t token, const struct rm
 {
     struct test_peer *peer = test_peer_of(publisher);
 
-    ck_assert_uint_lt(peer->ended_count, GOT_MAX);
+    QUICK_ASSERT(peer->ended_count < GOT_MAX);
     peer->ended[peer->ended_count++] = (struct ended){token, end->outcome};
     if (peer->leaves)
         rmp_broker_leave(broker, publisher);
@@ -141,7 +143,7 @@ static inline bool unsubscribe(int peer, uint64_t sub_id)
 static inline bool publish_frame(int peer, struct slice topic, struct rmp_header header,
                                  uint32_t body_len)
 {
-    char *frame = calloc(1, RMP_BODY_OFFSET + body_len);
+    static char frame[RMP_BODY_OFFSET + BODY_MAX];
     struct rmp_publication publication = {
         .header = header,
         .topic = topic,
@@ -149,14 +151,13 @@ static inline bool publish_frame(int peer, struct slice topic, struct rmp_header
     };
     bool ended;
 
-    ck_assert_ptr_nonnull(frame);
+    QUICK_ASSERT(body_len <= BODY_MAX);
     publication.header.body_len = body_len;
     rmp_header_write_prefixed(frame, &publication.header);
     memset(frame + RMP_BODY_OFFSET, 'b', body_len);
     result = (struct rmp_result){.outcome = RMP_RESULT_COUNT};
     ended = rmp_broker_publish(broker, &peers[peer].peer, &publication, now, header.msg_id,
                                &result);
-    free(frame);
     return ended;
 }
 
