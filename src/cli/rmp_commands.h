@@ -1,0 +1,14 @@
+/* The commands of stdio_bus_rmp(1) that talk to a daemon. Each returns the exit status, after a
+ * line on stderr unless it is EXIT_DONE. */
+#ifndef STDIO_BUS_CLI_RMP_COMMANDS_H
+#define STDIO_BUS_CLI_RMP_COMMANDS_H
+
+#include "cli/rmp_options.h"
+
+/* `path`: of the socket. */
+int rmp_pub(const struct rmp_options *options, const char *path);
+int rmp_sub(const struct rmp_options *options, const char *path);
+int rmp_trace(const struct rmp_options *options, const char *path);
+int rmp_submit(const struct rmp_options *options, const char *path);
+
+#endif

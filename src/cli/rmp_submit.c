@@ -1,0 +1,208 @@
+#include "build_config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "cli/rmp_commands.h"
+#include "cli/rmp_link.h"
+#include "cli/rmp_show.h"
+#include "config/diagnostics.h"
+#include "config/file.h"
+#include "rmp/bridge.h"
+#include "rmp/control.h"
+#include "rmp/schemas.h"
+
+struct submission {
+    struct rmp_link link;
+    struct rmp_id run;
+    bool follow;
+    char *yaml;
+    size_t yaml_len;
+};
+
+static void print_problem(void *user_data, bool is_error, const char *text)
+{
+    (void)user_data;
+    (void)is_error;
+    fprintf(stderr, "stdio_bus_rmp: %s\n", text);
+}
+
+/* --- the request --- */
+
+static void put_submit(struct msgpack_writer *writer, const struct submission *submission)
+{
+    msgpack_put_map(writer, 1);
+    msgpack_put_text(writer, "RunSubmit");
+    msgpack_put_map(writer, 2);
+    msgpack_put_text(writer, "request_id");
+    rmp_put_id(writer, submission->run);
+    msgpack_put_text(writer, "opening_yaml");
+    msgpack_put_str(writer, slice_of(submission->yaml, submission->yaml_len));
+}
+
+static bool send_submit(struct submission *submission)
+{
+    const struct rmp_header header = {.schema_id = RMP_SCHEMA_CTRL_REQ,
+                                      .created_at_ms = rmp_link_epoch_ms(),
+                                      .ttl_ms = RMP_CONTROL_TTL_MS,
+                                      .trace_id = submission->run,
+                                      .msg_id = rmp_link_new_msg_id()};
+    size_t size = submission->yaml_len + 256;
+    char *payload = malloc(size);
+    struct msgpack_writer writer = {.to = payload, .size = payload != NULL ? size : 0};
+    bool sent;
+
+    if (payload == NULL)
+        return false;
+    put_submit(&writer, submission);
+    sent = rmp_link_send(&submission->link, &header, "intent.ctrl.request.v1",
+                         slice_of(RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1),
+                         slice_of(payload, writer.len));
+    free(payload);
+    return sent;
+}
+
+static bool begin(struct submission *submission)
+{
+    char events[BRIDGE_EVENTS_MAX];
+
+    return rmp_link_subscribe(&submission->link, RMP_TOPIC_CONTROL) &&
+           (!submission->follow ||
+            rmp_link_subscribe(&submission->link, bridge_events_topic(events, submission->run))) &&
+           send_submit(submission);
+}
+
+/* --- what comes back --- */
+
+enum stage { STAGE_GO_ON, STAGE_DONE, STAGE_FAILED };
+
+static enum stage show_accepted(struct slice members, bool follow)
+{
+    char *trace = rmp_show_member(members, "trace_id");
+    char *name = rmp_show_member(members, "opening_name");
+    char *id = rmp_show_member(members, "opening_id");
+
+    printf("accepted: trace %s, opening %s (%s)\n", trace, name, id);
+    free(trace);
+    free(name);
+    free(id);
+    return follow ? STAGE_GO_ON : STAGE_DONE;
+}
+
+static enum stage show_answer(const struct rmp_received *frame, bool follow)
+{
+    struct msgpack_value value;
+    struct slice members;
+    char *reason;
+
+    if (msgpack_find(frame->envelope.payload, "RunAccepted", &value, &members))
+        return show_accepted(members, follow);
+    if (!msgpack_find(frame->envelope.payload, "RunRejected", &value, &members))
+        return STAGE_GO_ON;
+    reason = rmp_show_member(members, "reason");
+    fprintf(stderr, "stdio_bus_rmp: rejected: %s\n", reason);
+    free(reason);
+    return STAGE_FAILED;
+}
+
+/* An event of kind status with one of these messages is the last one of a run. */
+static enum stage stage_after(const char *kind, const char *message)
+{
+    if (strcmp(kind, "status") != 0)
+        return STAGE_GO_ON;
+    if (strcmp(message, "completed") == 0)
+        return STAGE_DONE;
+    return strcmp(message, "failed") == 0 || strcmp(message, "cancelled") == 0 ? STAGE_FAILED
+                                                                               : STAGE_GO_ON;
+}
+
+static enum stage show_event(const struct rmp_received *frame)
+{
+    struct slice event = frame->envelope.payload;
+    char *kind = rmp_show_member(event, "kind"), *level = rmp_show_member(event, "level"),
+         *message = rmp_show_member(event, "message");
+    enum stage stage = stage_after(kind, message);
+
+    printf("%s%s%s: %s\n", kind, level[0] != '\0' ? " " : "", level, message);
+    free(kind);
+    free(level);
+    free(message);
+    return stage;
+}
+
+static enum stage take_frame(const struct submission *submission, const struct rmp_received *frame)
+{
+    char reason[512];
+
+    if (rmp_link_error(frame, reason, sizeof reason)) {
+        fprintf(stderr, "stdio_bus_rmp: %s\n", reason);
+        return STAGE_FAILED;
+    }
+    if (!frame->has_envelope || !rmp_id_equal(frame->header.trace_id, submission->run))
+        return STAGE_GO_ON;
+    if (frame->header.schema_id == RMP_SCHEMA_CTRL_RESP)
+        return show_answer(frame, submission->follow);
+    if (frame->header.schema_id == RMP_SCHEMA_RUN_EVENT && submission->follow)
+        return show_event(frame);
+    return STAGE_GO_ON;
+}
+
+static int no_answer(void)
+{
+    fprintf(stderr,
+            "stdio_bus_rmp: no RunAccepted within %d ms. Is the daemon running? Start it with:\n"
+            "    stdio_bus --rmp --config FILE\n"
+            "with a pool in FILE that has \"rmp\": {\"runner\": true}\n",
+            RMP_CONTROL_WAIT_MS);
+    return EXIT_RMP_NO_DAEMON;
+}
+
+/* Until the answer there is a limit of time. */
+static int wait_for_end(struct submission *submission, int64_t until_ms)
+{
+    enum stage stage = STAGE_GO_ON;
+    struct rmp_received frame;
+    size_t which;
+
+    while (stage == STAGE_GO_ON) {
+        enum rmp_wait wait = rmp_link_wait(&submission->link, 1, until_ms, &frame, &which);
+
+        if (wait == RMP_WAIT_TIMEOUT)
+            return no_answer();
+        if (wait == RMP_WAIT_ENDED) {
+            fputs("stdio_bus_rmp: the daemon has hung up\n", stderr);
+            return EXIT_RMP_NO_DAEMON;
+        }
+        stage = take_frame(submission, &frame);
+        fflush(stdout);
+        if (frame.header.schema_id == RMP_SCHEMA_CTRL_RESP &&
+            rmp_id_equal(frame.header.trace_id, submission->run))
+            until_ms = -1;
+    }
+    return stage == STAGE_DONE ? EXIT_DONE : EXIT_RMP_FAILED;
+}
+
+int rmp_submit(const struct rmp_options *options, const char *path)
+{
+    struct diagnostics diagnostics = {.name = options->args[0], .report = print_problem};
+    struct submission submission = {.run = options->has_trace ? options->trace_id
+                                                              : rmp_link_new_id(),
+                                    .follow = options->follow};
+    int64_t until_ms = clock_now_ms() + RMP_CONTROL_WAIT_MS;
+    int status;
+
+    if (!file_read(&submission.yaml, &submission.yaml_len, options->args[0], &diagnostics)) {
+        free(submission.yaml);
+        return EXIT_DATA_ERROR;
+    }
+    if (rmp_link_open(&submission.link, path, until_ms) && begin(&submission))
+        status = wait_for_end(&submission, until_ms);
+    else
+        status = no_answer();
+    rmp_link_close(&submission.link);
+    free(submission.yaml);
+    return status;
+}

@@ -1,0 +1,83 @@
+#include "build_config.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/rmp_commands.h"
+#include "cli/rmp_decode.h"
+#include "config/config.h"
+#include "config/rmp_socket.h"
+
+static int fail(int status, const char *reason)
+{
+    fprintf(stderr, "stdio_bus_rmp: %s\n", reason);
+    return status;
+}
+
+static void print_problem(void *user_data, bool is_error, const char *text)
+{
+    (void)user_data;
+    if (is_error)
+        fprintf(stderr, "stdio_bus_rmp: %s\n", text);
+}
+
+/* The socket of the options, or where the daemon would have it. */
+static int find_socket(const struct rmp_options *options, char path[RMP_SOCKET_MAX])
+{
+    struct config config = {.pools = NULL};
+    char reason[RMP_SOCKET_REASON_MAX];
+    int status;
+
+    if (options->config != NULL &&
+        config_read_file(&config, options->config, print_problem, NULL) != STDIO_BUS_OK)
+        return EXIT_CONFIG_ERROR;
+    status = rmp_socket_find(path, options->socket, options->config != NULL ? &config.rmp : NULL,
+                             reason);
+    config_free(&config);
+    return status == STDIO_BUS_OK ? EXIT_DONE : fail(EXIT_CONFIG_ERROR, reason);
+}
+
+static int run(const struct rmp_options *options)
+{
+    static const struct {
+        const char *name;
+        int (*run)(const struct rmp_options *options, const char *path);
+    } commands[] = {
+        {"pub", rmp_pub}, {"sub", rmp_sub}, {"trace", rmp_trace}, {"submit", rmp_submit}};
+    char path[RMP_SOCKET_MAX];
+    int status;
+
+    if (strcmp(options->command, "decode") == 0)
+        return rmp_decode(STDIN_FILENO, options->json);
+    status = find_socket(options, path);
+    for (size_t i = 0; status == EXIT_DONE && i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(options->command, commands[i].name) == 0)
+            return commands[i].run(options, path);
+    }
+    return status;
+}
+
+int main(int argc, char *argv[])
+{
+    struct rmp_options options;
+    char reason[256];
+    int status = EXIT_DONE;
+
+    signal(SIGPIPE, SIG_IGN);
+    if (!rmp_options_parse(&options, argc, argv, reason, sizeof reason)) {
+        fprintf(stderr, "stdio_bus_rmp: %s; see stdio_bus_rmp --help\n", reason);
+        return EXIT_USAGE_ERROR;
+    }
+    if (options.command != NULL)
+        status = run(&options);
+    else if (options.version)
+        printf("stdio_bus_rmp %s\n", PACKAGE_VERSION);
+    else
+        fputs(rmp_options_help(), stdout);
+    if (fflush(stdout) == EOF || ferror(stdout))
+        return fail(EXIT_OS_ERROR, "cannot write to stdout");
+    return status;
+}
