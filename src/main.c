@@ -128,9 +128,11 @@ static int read_token(struct token *token, const char *path, struct log *log)
 static int find_rmp_socket(char path[RMP_SOCKET_MAX], const struct options *options,
                            const struct config *config, struct log *log)
 {
+    const struct rmp_place place = {options->rmp_path, config->rmp.socket_path,
+                                    config->rmp.sockets_dir};
     char reason[RMP_SOCKET_REASON_MAX];
 
-    if (rmp_socket_make(path, options->rmp_path, &config->rmp, reason) == STDIO_BUS_OK)
+    if (rmp_socket_make(path, &place, reason) == STDIO_BUS_OK)
         return EXIT_DONE;
     log_error(log, "", "no RMP socket: %s", reason);
     return EXIT_OS_ERROR;

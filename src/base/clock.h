@@ -1,5 +1,5 @@
-/* Monotonic time. The event loop, the log and the client side read the clock; all other files get
- * now_ms. */
+/* The clocks. The event loop, the log, the client side and bus/rmp_hub.c read them; all other files
+ * get the time. */
 #ifndef STDIO_BUS_BASE_CLOCK_H
 #define STDIO_BUS_BASE_CLOCK_H
 
@@ -7,5 +7,8 @@
 
 /* Milliseconds since a fixed point in the past; never decreases. */
 int64_t clock_now_ms(void);
+
+/* Milliseconds since 1970, by the calendar: may go back, or ahead. */
+uint64_t clock_epoch_ms(void);
 
 #endif

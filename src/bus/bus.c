@@ -36,8 +36,10 @@ static void check_stopped(struct stdio_bus *bus)
     if (bus->phase == BUS_PHASE_DRAINING && workers_all(bus, worker_finished)) {
         bus->phase = BUS_PHASE_FLUSHING;
         clients_close(bus, false);
+        rmp_clients_close(bus->rmp, false);
     }
-    if (bus->phase == BUS_PHASE_FLUSHING && list_empty(&bus->clients)) {
+    if (bus->phase == BUS_PHASE_FLUSHING && list_empty(&bus->clients) &&
+        rmp_clients_count(bus->rmp) == 0) {
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->drain);
         bus->phase = BUS_PHASE_STOPPED;
         log_info(bus->log, "", "stopped");
@@ -67,6 +69,7 @@ static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
     bus_start_drain(bus);
     workers_each(bus, worker_stop); /* from here on no worker takes a message */
     clients_stop_input(bus);
+    rmp_clients_stop_input(bus->rmp);
     workers_each(bus, end_hold);
     check_stopped(bus);
 }
@@ -80,6 +83,7 @@ static void give_up(struct stdio_bus *bus)
         connection_flush_all(&bus->transport);
     }
     clients_close(bus, true);
+    rmp_clients_close(bus->rmp, true);
     check_stopped(bus);
     bus->phase = BUS_PHASE_STOPPED;
 }
@@ -119,7 +123,7 @@ static void idle_expired(void *user_data)
 {
     struct stdio_bus *bus = user_data;
 
-    if (bus->router.client_count > 0)
+    if (bus->router.client_count > 0 || rmp_clients_count(bus->rmp) > 0)
         return; /* its end starts the time anew */
     log_info(bus->log, "", "there was no client for %u seconds", bus->options.idle_exit_sec);
     bus_note_stop(bus, BUS_DONE);
@@ -237,6 +241,8 @@ static bool after_round(void *user_data)
     if (has_notes(bus))
         act_on_notes(bus);
     connection_flush_all(&bus->transport);
+    if (bus->rmp != NULL)
+        rmp_hub_plan(bus->rmp);
     if (bus->transport.is_awaited)
         bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
     return !list_empty(&router->released) || !list_empty(&bus->transport.dirty) || has_notes(bus);
@@ -288,6 +294,11 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     log_on_left_out(bus->log, lines_left_out, bus);
     if (workers_create(bus) != STDIO_BUS_OK)
         goto fail;
+    if (options->rmp_path != NULL) {
+        bus->rmp = rmp_hub_create(bus, rmp_clients_due);
+        if (bus->rmp == NULL)
+            goto fail;
+    }
     return bus;
 
 fail:
@@ -358,7 +369,9 @@ void bus_destroy(struct stdio_bus *bus)
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->log_due);
         listeners_close(bus);
         clients_close(bus, true);
+        rmp_clients_close(bus->rmp, true);
         workers_destroy(bus);
+        rmp_hub_destroy(bus->rmp);
         if (bus->has_signals)
             signals_close(&bus->signals);
         transport_free(&bus->transport);

@@ -45,6 +45,8 @@ struct slow_origins {
     struct timer turn;         /* started while a client waits */
 };
 
+struct rmp_hub;
+
 struct stdio_bus {
     struct bus_options options;
     struct log *log;
@@ -54,6 +56,7 @@ struct stdio_bus {
     bool adopts; /* as process 1: it has to reap processes that lost their parents */
     struct transport transport;
     struct router router;
+    struct rmp_hub *rmp;   /* NULL: there is none */
     struct list listeners; /* struct bus_listener */
     struct list pools;     /* struct pool */
     unsigned last_worker;  /* its number */

@@ -9,11 +9,18 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "config/rmp_keys.h"
 #include "config/variable.h"
 
 #define IN_HOME "~/.runloop/sock"
 #define IN_RUN "/run/runloop"
+
+static int too_long(char reason[RMP_SOCKET_REASON_MAX], size_t len)
+{
+    snprintf(reason, RMP_SOCKET_REASON_MAX,
+             "the path of the socket has %zu bytes, at most %zu are possible", len,
+             RMP_SOCKET_MAX - 1);
+    return STDIO_BUS_EINVAL;
+}
 
 int rmp_socket_expand(char to[RMP_SOCKET_MAX], const char *path, const char *name,
                       char reason[RMP_SOCKET_REASON_MAX])
@@ -26,37 +33,29 @@ int rmp_socket_expand(char to[RMP_SOCKET_MAX], const char *path, const char *nam
         snprintf(reason, RMP_SOCKET_REASON_MAX, "%s", why);
         return STDIO_BUS_EINVAL;
     }
-    if ((size_t)len + name_len >= RMP_SOCKET_MAX) {
-        snprintf(reason, RMP_SOCKET_REASON_MAX,
-                 "the path of the socket has %zu bytes, "
-                 "at most %zu are possible",
-                 (size_t)len + name_len, RMP_SOCKET_MAX - 1);
-        return STDIO_BUS_EINVAL;
-    }
+    if ((size_t)len + name_len >= RMP_SOCKET_MAX)
+        return too_long(reason, (size_t)len + name_len);
     memcpy(to + len, name, name_len + 1);
     return STDIO_BUS_OK;
 }
 
 /* The path that is set, if one is: *set. */
-static int expand_set(char to[RMP_SOCKET_MAX], const char *given, const struct rmp_config *config,
-                      bool *set, char reason[RMP_SOCKET_REASON_MAX])
+static int expand_set(char to[RMP_SOCKET_MAX], const struct rmp_place *place, bool *set,
+                      char reason[RMP_SOCKET_REASON_MAX])
 {
+    const char *given = place->given;
+
     *set = true;
-    if (given != NULL && strlen(given) >= RMP_SOCKET_MAX) {
-        snprintf(reason, RMP_SOCKET_REASON_MAX,
-                 "the path of the socket has %zu bytes, "
-                 "at most %zu are possible",
-                 strlen(given), RMP_SOCKET_MAX - 1);
-        return STDIO_BUS_EINVAL;
-    }
+    if (given != NULL && strlen(given) >= RMP_SOCKET_MAX)
+        return too_long(reason, strlen(given));
     if (given != NULL) {
         memcpy(to, given, strlen(given) + 1);
         return STDIO_BUS_OK;
     }
-    if (config != NULL && config->socket_path != NULL)
-        return rmp_socket_expand(to, config->socket_path, "", reason);
-    if (config != NULL && config->sockets_dir != NULL)
-        return rmp_socket_expand(to, config->sockets_dir, RMP_SOCKET_NAME, reason);
+    if (place->socket_path != NULL)
+        return rmp_socket_expand(to, place->socket_path, "", reason);
+    if (place->sockets_dir != NULL)
+        return rmp_socket_expand(to, place->sockets_dir, RMP_SOCKET_NAME, reason);
     *set = false;
     return STDIO_BUS_OK;
 }
@@ -91,11 +90,11 @@ static bool is_usable(char path[RMP_SOCKET_MAX])
     return usable;
 }
 
-int rmp_socket_make(char to[RMP_SOCKET_MAX], const char *given, const struct rmp_config *config,
+int rmp_socket_make(char to[RMP_SOCKET_MAX], const struct rmp_place *place,
                     char reason[RMP_SOCKET_REASON_MAX])
 {
     bool set;
-    int status = expand_set(to, given, config, &set, reason);
+    int status = expand_set(to, place, &set, reason);
 
     if (status != STDIO_BUS_OK)
         return status;
@@ -111,11 +110,11 @@ int rmp_socket_make(char to[RMP_SOCKET_MAX], const char *given, const struct rmp
     return STDIO_BUS_EINVAL;
 }
 
-int rmp_socket_find(char to[RMP_SOCKET_MAX], const char *given, const struct rmp_config *config,
+int rmp_socket_find(char to[RMP_SOCKET_MAX], const struct rmp_place *place,
                     char reason[RMP_SOCKET_REASON_MAX])
 {
     bool set;
-    int status = expand_set(to, given, config, &set, reason);
+    int status = expand_set(to, place, &set, reason);
 
     if (status != STDIO_BUS_OK || set)
         return status;

@@ -8,8 +8,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-struct rmp_config;
-
 #define RMP_SOCKET_NAME "/rmp.sock"
 #define RMP_SOCKET_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path))
 #define RMP_SOCKET_REASON_MAX 256
@@ -19,14 +17,21 @@ struct rmp_config;
 int rmp_socket_expand(char to[RMP_SOCKET_MAX], const char *path, const char *name,
                       char reason[RMP_SOCKET_REASON_MAX]);
 
-/* The path to listen on. `given`: of the command line, taken as it is; NULL: none. Missing
- * directories are made, for this user alone. STDIO_BUS_EINVAL with `reason`. */
-int rmp_socket_make(char to[RMP_SOCKET_MAX], const char *given, const struct rmp_config *config,
+/* What is set; NULL: not. */
+struct rmp_place {
+    const char *given;       /* of the command line, taken as it is */
+    const char *socket_path; /* of the configuration, with variables */
+    const char *sockets_dir; /* likewise */
+};
+
+/* The path to listen on. Missing directories are made, for this user alone. STDIO_BUS_EINVAL with
+ * `reason`. */
+int rmp_socket_make(char to[RMP_SOCKET_MAX], const struct rmp_place *place,
                     char reason[RMP_SOCKET_REASON_MAX]);
 
 /* The path to connect to, likewise; nothing is made. Without a set path: the first of the usual
- * ones that is there, else the first of them. `config`: NULL: none. */
-int rmp_socket_find(char to[RMP_SOCKET_MAX], const char *given, const struct rmp_config *config,
+ * ones that is there, else the first of them. */
+int rmp_socket_find(char to[RMP_SOCKET_MAX], const struct rmp_place *place,
                     char reason[RMP_SOCKET_REASON_MAX]);
 
 #endif

@@ -83,8 +83,7 @@ void departure_client(struct router *router, struct peer *client,
     if (!client->admitted)
         return;
     router->client_count--;
-    if (client->origin != NULL && --client->origin->clients == 0)
-        router->origin_count--;
+    router_forget_origin(router, client->origin);
 }
 
 void departure_remove_worker(struct router *router, struct peer *worker)

@@ -114,8 +114,19 @@ void router_admit_client(struct router *router, struct peer *client)
 {
     client->admitted = true;
     router->client_count++;
-    if (client->origin != NULL && client->origin->clients++ == 0)
+    router_note_origin(router, client->origin);
+}
+
+void router_note_origin(struct router *router, struct peer_origin *origin)
+{
+    if (origin != NULL && origin->clients++ == 0)
         router->origin_count++;
+}
+
+void router_forget_origin(struct router *router, struct peer_origin *origin)
+{
+    if (origin != NULL && --origin->clients == 0)
+        router->origin_count--;
 }
 
 void router_forget_worker(struct router *router, const struct peer *worker, struct group *pool)

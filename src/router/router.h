@@ -70,6 +70,11 @@ void router_open_pool(struct peer *client, struct group *pool);
 /* From now on the client counts among those that have shares (router/shares.h). */
 void router_admit_client(struct router *router, struct peer *client);
 
+/* The same for the origin alone, of a client that is no peer; and the end of such a client. NULL is
+ * fine. */
+void router_note_origin(struct router *router, struct peer_origin *origin);
+void router_forget_origin(struct router *router, struct peer_origin *origin);
+
 /* Makes a zeroed peer known as a worker of a pool, PEER_ABSENT. STDIO_BUS_ERR when memory is out,
  * and then nothing has changed. */
 int router_add_worker(struct router *router, struct peer *worker, struct group *pool);

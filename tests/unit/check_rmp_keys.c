@@ -136,22 +136,24 @@ static void expect_mode(const char *directory)
 START_TEST(the_path_that_is_set_first_counts)
 {
     char own[] = "~/x/s", directory[] = "$HOME/a/b";
-    struct rmp_config rmp = {.socket_path = own, .sockets_dir = directory};
+    struct rmp_place place = {"relative", own, directory};
     char expected[RMP_SOCKET_MAX];
 
     make_home();
-    ck_assert_int_eq(rmp_socket_find(path, "relative", &rmp, reason), STDIO_BUS_OK);
+    ck_assert_int_eq(rmp_socket_find(path, &place, reason), STDIO_BUS_OK);
     ck_assert_str_eq(path, "relative");
-    ck_assert_int_eq(rmp_socket_find(path, NULL, &rmp, reason), STDIO_BUS_OK);
+    place.given = NULL;
+    ck_assert_int_eq(rmp_socket_find(path, &place, reason), STDIO_BUS_OK);
     snprintf(expected, sizeof expected, "%s/x/s", home);
     ck_assert_str_eq(path, expected);
-    rmp.socket_path = NULL;
-    ck_assert_int_eq(rmp_socket_make(path, NULL, &rmp, reason), STDIO_BUS_OK);
+    place.socket_path = NULL;
+    ck_assert_int_eq(rmp_socket_make(path, &place, reason), STDIO_BUS_OK);
     snprintf(expected, sizeof expected, "%s/a/b/rmp.sock", home);
     ck_assert_str_eq(path, expected);
     expect_mode("/a/b");
     expect_mode("/a");
-    ck_assert_int_eq(rmp_socket_make(path, NULL, NULL, reason), STDIO_BUS_OK);
+    place.sockets_dir = NULL;
+    ck_assert_int_eq(rmp_socket_make(path, &place, reason), STDIO_BUS_OK);
     snprintf(expected, sizeof expected, "%s/.runloop/sock/rmp.sock", home);
     ck_assert_str_eq(path, expected);
     expect_mode("/.runloop/sock");
@@ -163,22 +165,23 @@ END_TEST
 START_TEST(a_set_path_that_cannot_be_used_is_an_error)
 {
     char own[] = "/dev/null/x/s", unset[] = "$NO_SUCH_NAME/x";
-    struct rmp_config rmp = {.socket_path = own};
+    struct rmp_place place = {.socket_path = own};
     char longest[RMP_SOCKET_MAX + 1];
 
-    ck_assert_int_eq(rmp_socket_make(path, NULL, &rmp, reason), STDIO_BUS_EINVAL);
+    ck_assert_int_eq(rmp_socket_make(path, &place, reason), STDIO_BUS_EINVAL);
     ck_assert_ptr_nonnull(strstr(reason, "/dev/null/x/s"));
-    rmp.socket_path = unset;
-    ck_assert_int_eq(rmp_socket_make(path, NULL, &rmp, reason), STDIO_BUS_EINVAL);
+    place.socket_path = unset;
+    ck_assert_int_eq(rmp_socket_make(path, &place, reason), STDIO_BUS_EINVAL);
     ck_assert_ptr_nonnull(strstr(reason, "NO_SUCH_NAME"));
     memset(longest, 'a', sizeof longest);
     longest[RMP_SOCKET_MAX] = '\0';
-    ck_assert_int_eq(rmp_socket_find(path, longest, NULL, reason), STDIO_BUS_EINVAL);
+    place = (struct rmp_place){.given = longest};
+    ck_assert_int_eq(rmp_socket_find(path, &place, reason), STDIO_BUS_EINVAL);
     longest[RMP_SOCKET_MAX - 1] = '\0';
-    ck_assert_int_eq(rmp_socket_find(path, longest, NULL, reason), STDIO_BUS_OK);
+    ck_assert_int_eq(rmp_socket_find(path, &place, reason), STDIO_BUS_OK);
     longest[RMP_SOCKET_MAX - strlen(RMP_SOCKET_NAME)] = '\0';
-    rmp = (struct rmp_config){.sockets_dir = longest};
-    ck_assert_int_eq(rmp_socket_find(path, NULL, &rmp, reason), STDIO_BUS_EINVAL);
+    place = (struct rmp_place){.sockets_dir = longest};
+    ck_assert_int_eq(rmp_socket_find(path, &place, reason), STDIO_BUS_EINVAL);
 }
 END_TEST
 
