@@ -144,7 +144,7 @@ static bool skip_to_next(struct json_reader *r, const char *closers, unsigned *d
 
 bool json_skip_value(struct json_reader *r)
 {
-    char closers[JSON_READER_MAX_DEPTH];
+    char closers[JSON_READER_MAX_DEPTH] UNINITIALIZED;
     unsigned depth = 0;
 
     for (;;) {

@@ -34,7 +34,7 @@ struct field {
 static bool take_key(struct parse *parse, const struct field *fields, unsigned count,
                      unsigned *field)
 {
-    char room[32]; /* more than any name has */
+    char room[32] UNINITIALIZED; /* more than any name has */
     struct slice key;
     bool escaped;
     unsigned i = *field % count;
@@ -200,19 +200,25 @@ static bool read_header(struct parse *parse)
 
 /* --- the body --- */
 
-/* Takes 0 to 255. */
-static bool take_byte(struct json_reader *json, char *byte)
+static const char *skip_blank(const char *p, const char *end)
 {
-    const char *p = json->p, *end = json->end - p > 4 ? p + 4 : json->end;
+    while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t'))
+        p++;
+    return p;
+}
+
+/* Reads a number from 0 to 255. Returns its end, or NULL. */
+static const char *read_byte(const char *p, const char *end, char *byte)
+{
+    const char *start = p, *limit = end - p > 4 ? p + 4 : end;
     unsigned value = 0;
 
-    while (p < end && is_digit(*p))
+    while (p < limit && is_digit(*p))
         value = value * 10 + (unsigned)(*p++ - '0');
-    if (p == json->p || value > 255 || (*json->p == '0' && p > json->p + 1))
-        return false;
-    json->p = p;
+    if (p == start || value > 255 || (*start == '0' && p > start + 1))
+        return NULL;
     *byte = (char)value;
-    return true;
+    return p;
 }
 
 /* An array of bytes. What follows an element, a comma or a bracket, rules out fractions and
@@ -220,16 +226,20 @@ static bool take_byte(struct json_reader *json, char *byte)
 static bool read_body(struct parse *parse)
 {
     struct json_reader *json = &parse->json;
-    char *to = parse->work + RMP_BODY_OFFSET, *start = to;
+    char *start = parse->work + RMP_BODY_OFFSET, *to = start;
+    const char *p, *end = json->end;
 
     if (!json_take(json, '['))
         return false;
+    p = json->p - 1;
     if (json_peek(json) != ']') {
         do {
-            if (json_peek(json) == '\0' || !take_byte(json, to))
+            p = read_byte(skip_blank(p + 1, end), end, to++);
+            if (p == NULL)
                 return false;
-            to++;
-        } while (json_take(json, ','));
+            p = skip_blank(p, end);
+        } while (p < end && *p == ',');
+        json->p = p;
     }
     parse->command->body = slice_of(start, (size_t)(to - start));
     return json_take(json, ']');

@@ -194,39 +194,39 @@ bool msgpack_read(struct slice *input, struct msgpack_value *value)
     return true;
 }
 
-/* The length of the scalar that begins with this byte, if the byte alone tells it; else 0. */
-static unsigned length_of(unsigned char byte)
-{
-    struct format format;
+#define LENGTHS_4(n) n, (n) + 1, (n) + 2, (n) + 3
+#define LENGTHS_16(n) LENGTHS_4(n), LENGTHS_4((n) + 4), LENGTHS_4((n) + 8), LENGTHS_4((n) + 12)
+#define ONES_16 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1
 
-    if (byte < 0x80 || byte > FORMATS_END)
-        return 1;
-    if (byte >= 0xA0 && byte < FORMATS_START)
-        return 1 + (byte & 0x1Fu);
-    if (byte < 0xA0)
-        return 0;
-    format = formats[byte - FORMATS_START];
-    return format.shape >= SHAPE_NIL && format.shape <= SHAPE_FLOAT ? 1u + format.width : 0;
-}
+/* The length of a scalar by its first byte, where that byte alone tells it; else 0. */
+/* clang-format off */
+static const unsigned char lengths[256] = {
+    ONES_16, ONES_16, ONES_16, ONES_16, ONES_16, ONES_16, ONES_16, ONES_16, /* small integers */
+    [0xA0] = LENGTHS_16(1), LENGTHS_16(17),                                 /* short strings */
+    [0xC0] = 1, 0, 1, 1,                                                    /* nil, bools */
+    [0xCA] = 5, 9, 2, 3, 5, 9, 2, 3, 5, 9,                                  /* other numbers */
+    [0xE0] = ONES_16, ONES_16,                                              /* negative ones */
+};
+/* clang-format on */
 
 bool msgpack_skip(struct slice *input, unsigned max_depth)
 {
-    uint64_t left[MSGPACK_MAX_DEPTH + 1]; /* values that are still to come, per level */
+    uint64_t outer[MSGPACK_MAX_DEPTH] UNINITIALIZED; /* values to come after the container */
+    uint64_t left = 1;                               /* values to come in the innermost one */
     struct msgpack_value value UNINITIALIZED;
     unsigned depth = 0;
-    unsigned len;
+    size_t len;
 
     ASSERT(max_depth <= MSGPACK_MAX_DEPTH);
-    left[0] = 1;
     for (;;) {
-        while (left[depth] == 0) {
-            if (depth-- == 0)
+        for (; left == 0; left = outer[--depth]) {
+            if (depth == 0)
                 return true;
         }
-        left[depth]--;
+        left--;
         if (input->len == 0)
             return false;
-        len = length_of((unsigned char)*input->data);
+        len = lengths[(unsigned char)*input->data];
         if (len > 0 && len <= input->len) {
             take(input, len);
             continue;
@@ -237,7 +237,8 @@ bool msgpack_skip(struct slice *input, unsigned max_depth)
             continue;
         if (depth == max_depth)
             return false;
-        left[++depth] = (uint64_t)value.count << (value.type == MSGPACK_MAP);
+        outer[depth++] = left;
+        left = (uint64_t)value.count << (value.type == MSGPACK_MAP);
     }
 }
 

@@ -25,7 +25,7 @@ static unsigned divide_by_ten(struct rmp_id *id)
 
 static size_t write_id(char *to, struct rmp_id id)
 {
-    char digits[DIGITS_MAX], *p = digits + sizeof digits;
+    char digits[DIGITS_MAX] UNINITIALIZED, *p = digits + sizeof digits;
 
     while (id.high != 0)
         *--p = (char)('0' + divide_by_ten(&id));
@@ -44,7 +44,7 @@ static void add(struct json_output *out, const char *text)
 
 static void add_id(struct json_output *out, struct rmp_id id)
 {
-    char digits[DIGITS_MAX];
+    char digits[DIGITS_MAX] UNINITIALIZED;
 
     json_output_add(out, slice_of(digits, write_id(digits, id)));
 }
@@ -187,15 +187,18 @@ size_t rmp_reply_subscribe(char to[RMP_REPLY_MAX], uint64_t id, const struct rmp
 /* --- messages --- */
 
 /* Each byte as digits and a comma, and how many bytes these are. */
+#define ONES(n) ('0' + (n) % 10)
+#define TENS(n) ('0' + (n) / 10 % 10)
+#define HUNDREDS(n) ('0' + (n) / 100)
 #define BYTE(n)                                                                                    \
     {                                                                                              \
-        {(n) > 99  ? '0' + (n) / 100                                                               \
-         : (n) > 9 ? '0' + (n) / 10                                                                \
-                   : '0' + (n),                                                                    \
-         (n) > 99  ? '0' + (n) / 10 % 10                                                           \
-         : (n) > 9 ? '0' + (n) % 10                                                                \
+        {(n) > 99  ? HUNDREDS(n)                                                                   \
+         : (n) > 9 ? TENS(n)                                                                       \
+                   : ONES(n),                                                                      \
+         (n) > 99  ? TENS(n)                                                                       \
+         : (n) > 9 ? ONES(n)                                                                       \
                    : ',',                                                                          \
-         (n) > 99 ? '0' + (n) % 10 : ',', ','},                                                    \
+         (n) > 99 ? ONES(n) : ',', ','},                                                           \
             2 + ((n) > 9) + ((n) > 99)                                                             \
     }
 #define BYTES_4(n) BYTE(n), BYTE((n) + 1), BYTE((n) + 2), BYTE((n) + 3)

@@ -120,6 +120,8 @@ bool rmp_schema_takes(const struct rmp_schema *schema, struct slice type)
 {
     struct slice family;
 
+    if (slice_equal(type, slice_of(schema->type, strlen(schema->type))))
+        return true;
     return has_form(type, &family) && strncmp(schema->type, family.data, family.len) == 0 &&
            schema->type[family.len] == '.';
 }
