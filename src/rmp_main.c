@@ -28,14 +28,16 @@ static void print_problem(void *user_data, bool is_error, const char *text)
 static int find_socket(const struct rmp_options *options, char path[RMP_SOCKET_MAX])
 {
     struct config config = {.pools = NULL};
+    struct rmp_place place = {.given = options->socket};
     char reason[RMP_SOCKET_REASON_MAX];
     int status;
 
     if (options->config != NULL &&
         config_read_file(&config, options->config, print_problem, NULL) != STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
-    status = rmp_socket_find(path, options->socket, options->config != NULL ? &config.rmp : NULL,
-                             reason);
+    place.socket_path = config.rmp.socket_path;
+    place.sockets_dir = config.rmp.sockets_dir;
+    status = rmp_socket_find(path, &place, reason);
     config_free(&config);
     return status == STDIO_BUS_OK ? EXIT_DONE : fail(EXIT_CONFIG_ERROR, reason);
 }

@@ -3,8 +3,8 @@
 #include "bus/rmp_answer.h"
 
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "rmp/bridge.h"
 #include "rmp/compose.h"
 
@@ -13,11 +13,8 @@
 
 struct rmp_time rmp_answer_time(const struct rmp_bridge *bridge)
 {
-    struct timespec now = {0, 0};
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     return (struct rmp_time){
-        .epoch_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000,
+        .epoch_ms = clock_epoch_ms(),
         .now_ms = (uint64_t)stdio_bus_event_loop_now_ms(bridge->bus->loop),
     };
 }

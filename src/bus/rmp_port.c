@@ -266,7 +266,7 @@ void rmp_port_open(struct rmp_port *port)
     endpoint->ops = &port_ops;
     endpoint->bus = bus;
     timer_init(&endpoint->hold_timer, deliver_hold_expired, endpoint);
-    snprintf(endpoint->context, sizeof endpoint->context, "rmp=%.40s",
+    snprintf(endpoint->context, sizeof endpoint->context, "rmp pool=%.35s",
              port->pool != NULL ? port->pool->config->id : RMP_TOPIC_CONTROL);
     router_add_client(&bus->router, &endpoint->peer);
     if (port->pool == NULL)

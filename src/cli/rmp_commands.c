@@ -103,7 +103,7 @@ static int publish(const struct rmp_options *options, struct rmp_link *link,
                    const struct rmp_schema *schema, struct slice payload)
 {
     const struct rmp_header header = {.schema_id = schema->id,
-                                      .created_at_ms = rmp_link_epoch_ms(),
+                                      .created_at_ms = clock_epoch_ms(),
                                       .ttl_ms = options->ttl_ms,
                                       .trace_id = options->has_trace ? options->trace_id
                                                                      : rmp_link_new_id(),

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/exit_status.h"
 #include "cli/rmp_show.h"
 #include "rmp/frame.h"
@@ -116,7 +117,7 @@ static enum rmp_error show_next(struct slice *bytes, bool json)
 
     if (whole < bytes->len)
         shown.wire.len = whole;
-    error = rmp_frame_read(&frame, shown.wire, &rules, rmp_link_epoch_ms());
+    error = rmp_frame_read(&frame, shown.wire, &rules, clock_epoch_ms());
     *bytes = slice_of(bytes->data + shown.wire.len, bytes->len - shown.wire.len);
     if (error == RMP_TRUNCATED_HEADER)
         return error;

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -24,14 +23,6 @@
 #define CONTROL_TTL_MS 30000
 
 /* --- ids and time --- */
-
-uint64_t rmp_link_epoch_ms(void)
-{
-    struct timespec now = {0, 0};
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 struct rmp_id rmp_link_new_id(void)
 {
@@ -217,7 +208,7 @@ bool rmp_link_error(const struct rmp_received *frame, char *text, size_t size)
 bool rmp_link_subscribe(struct rmp_link *link, const char *topic)
 {
     const struct rmp_header header = {.schema_id = RMP_SCHEMA_CONTROL,
-                                      .created_at_ms = rmp_link_epoch_ms(),
+                                      .created_at_ms = clock_epoch_ms(),
                                       .ttl_ms = CONTROL_TTL_MS,
                                       .trace_id = link->id,
                                       .msg_id = rmp_link_new_msg_id()};

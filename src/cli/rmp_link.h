@@ -54,9 +54,8 @@ bool rmp_link_subscribe(struct rmp_link *link, const char *topic);
 /* The error that a frame reports, as "Code: message"; false: it reports none. */
 bool rmp_link_error(const struct rmp_received *frame, char *text, size_t size);
 
-/* A new id: a UUID of version 4. A new msg_id. The time. */
+/* A new id: a UUID of version 4. A new msg_id. */
 struct rmp_id rmp_link_new_id(void);
 uint64_t rmp_link_new_msg_id(void);
-uint64_t rmp_link_epoch_ms(void);
 
 #endif

@@ -46,7 +46,7 @@ static void put_submit(struct msgpack_writer *writer, const struct submission *s
 static bool send_submit(struct submission *submission)
 {
     const struct rmp_header header = {.schema_id = RMP_SCHEMA_CTRL_REQ,
-                                      .created_at_ms = rmp_link_epoch_ms(),
+                                      .created_at_ms = clock_epoch_ms(),
                                       .ttl_ms = RMP_CONTROL_TTL_MS,
                                       .trace_id = submission->run,
                                       .msg_id = rmp_link_new_msg_id()};
