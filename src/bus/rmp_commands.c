@@ -50,7 +50,7 @@ static bool check_body(struct rmp_client *client, const struct rmp_publication *
 void rmp_commands_answer(struct rmp_client *client, const struct rmp_asked *asked,
                          const struct rmp_result *result)
 {
-    char reply[RMP_REPLY_MAX];
+    char reply[RMP_REPLY_MAX] UNINITIALIZED;
 
     rmp_client_send(client, slice_of(reply, rmp_reply_publish(reply, asked->id, result)));
 }
@@ -84,7 +84,7 @@ static void subscribe(struct rmp_client *client, const struct rmp_command *comma
     struct rmp_sub_name name = {RMP_DIALECT_JSON, command->sub_id};
     struct rmp_result result = rmp_broker_subscribe(hub->broker, &client->peer, name,
                                                     command->topic, rmp_hub_time(hub));
-    char reply[RMP_REPLY_MAX];
+    char reply[RMP_REPLY_MAX] UNINITIALIZED;
 
     rmp_client_send(client, slice_of(reply, rmp_reply_subscribe(reply, command->id, &result)));
 }
@@ -93,7 +93,7 @@ static enum rmp_next carry_out(struct rmp_client *client, const struct rmp_comma
                                char *work)
 {
     struct rmp_sub_name name = {RMP_DIALECT_JSON, command->sub_id};
-    char reply[RMP_REPLY_MAX];
+    char reply[RMP_REPLY_MAX] UNINITIALIZED;
 
     switch (command->type) {
     case RMP_HELLO:
@@ -156,7 +156,7 @@ enum rmp_taken rmp_commands_deliver(struct rmp_client *client, uint64_t sub_id,
                                     const struct rmp_publication *publication)
 {
     struct slice rest = text_of(client->hub, publication);
-    char start[RMP_MESSAGE_START_MAX];
+    char start[RMP_MESSAGE_START_MAX] UNINITIALIZED;
     struct splice_edit edit = {.offset = 0};
     size_t len;
 

@@ -31,7 +31,7 @@ static void send_answer(struct rmp_client *client, enum rmp_schema_id schema,
         .trace_id = about != NULL ? about->trace_id : (struct rmp_id){0, 0},
         .msg_id = ++hub->last_msg_id,
     };
-    char wire[ANSWER_MAX];
+    char wire[ANSWER_MAX] UNINITIALIZED;
 
     rmp_client_send(client, slice_of(wire, rmp_frame_write(wire, sizeof wire, &header, &envelope)));
 }
@@ -39,7 +39,7 @@ static void send_answer(struct rmp_client *client, enum rmp_schema_id schema,
 /* A topic that is none because of its length is left out. */
 static void send_report(struct rmp_client *client, const struct report *report)
 {
-    char payload[ANSWER_MAX / 2];
+    char payload[ANSWER_MAX / 2] UNINITIALIZED;
     struct msgpack_writer writer = {.to = payload, .size = sizeof payload};
     bool has_topic = report->topic.len > 0 && report->topic.len <= RMP_TOPIC_MAX;
 
@@ -75,7 +75,7 @@ static void report_error(struct rmp_client *client, enum rmp_error error,
 static void confirm(struct rmp_client *client, const struct rmp_header *about, const char *op,
                     const char *key, struct slice value)
 {
-    char payload[ANSWER_MAX / 2];
+    char payload[ANSWER_MAX / 2] UNINITIALIZED;
     struct msgpack_writer writer = {.to = payload, .size = sizeof payload};
 
     msgpack_put_map(&writer, key != NULL ? 3 : 2);
