@@ -19,7 +19,9 @@ static inline char json_peek(struct json_reader *r)
 {
     while (r->p < r->end && (*r->p == ' ' || *r->p == '\n' || *r->p == '\r' || *r->p == '\t'))
         r->p++;
-    return r->p < r->end ? *r->p : '\0';
+    if (r->p == r->end)
+        return '\0';
+    return *r->p;
 }
 
 /* Takes that byte if it is `c`, which is a bracket, a comma or a colon. */

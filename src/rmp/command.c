@@ -24,7 +24,7 @@ struct field {
 
 #define FIELD(text, function)                                                                      \
     {                                                                                              \
-        .name = {text, sizeof text - 1}, .read = function                                          \
+        .name = {(text), sizeof(text) - 1}, .read = (function)                                     \
     }
 
 #define COUNT(array) (unsigned)(sizeof(array) / sizeof(array)[0])

@@ -219,10 +219,10 @@ bool msgpack_skip(struct slice *input, unsigned max_depth)
 
     ASSERT(max_depth <= MSGPACK_MAX_DEPTH);
     for (;;) {
-        for (; left == 0; left = outer[--depth]) {
-            if (depth == 0)
-                return true;
-        }
+        while (left == 0 && depth > 0)
+            left = outer[--depth];
+        if (left == 0)
+            return true;
         left--;
         if (input->len == 0)
             return false;
