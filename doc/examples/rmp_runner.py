@@ -2,8 +2,8 @@
 """rmp_runner: the runner of the topic bus, as a worker in Python.
 
 Gets each run that is submitted on rlp/ctrl as the method run/submit and accepts it at once. Then
-it runs the lines of the YAML's steps, of which it prints each as an event, and ends with an event of
-the kind status: completed, failed or cancelled.
+each step of the YAML becomes an event, and an event of the kind status ends the run: completed,
+failed or cancelled.
 """
 
 import json

@@ -148,6 +148,7 @@ static int show_all(struct slice bytes, bool json)
         enum rmp_error error = show_next(&bytes, json);
 
         if (is_fault(error)) {
+            fflush(stdout);
             fprintf(stderr, "stdio_bus_rmp: %s: %s\n", rmp_error_name(error),
                     rmp_error_text(error));
             status = EXIT_DATA_ERROR;

@@ -36,7 +36,7 @@
  *                    protocolVersion after a space
  *   answer_twice     the answer of echo two times
  *   answer_as        the answer of echo with the raw id params.id
- *   fail             an error answer, code params.code
+ *   fail             an error answer, code params.code, with the raw params.data
  *   say              writes params.message and a newline, then answers as echo
  *   say_only         the same without the answer
  *   notify           writes params.n notifications of params.size more bytes to the session (or to
@@ -62,6 +62,11 @@
  *   grandchild       forks a process that sleeps; params.hold: it keeps stdin and stdout;
  *                    params.ignore: it ignores SIGTERM; R = {"pid":PID}
  *   write_stderr     writes params.text and a newline to stderr, then answers as echo
+ *   agent/execute    as the method params.node.method with params.inputs
+ *   run/submit       params.opening_yaml: "silence": nothing; "reject": as fail; else R =
+ *                    {"opening_id":7,"opening_name":"run N"}, N counted, and two run/event, the
+ *                    second with the status completed, or failed if the yaml is "fail"
+ *   run/cancel       R = {}, and a run/event with the status cancelled
  *   environment      R = the state of the process at its start: see worker_birth */
 #ifndef TESTS_HARNESS_TEST_WORKER_H
 #define TESTS_HARNESS_TEST_WORKER_H
@@ -107,6 +112,7 @@ struct worker {
     bool release_on_term;
     bool exit_on_term;
     int term_code;
+    unsigned runs;
 };
 
 /* The state of the process at its start, as a JSON object: pid, ppid, pgid, sid, cwd, args, open

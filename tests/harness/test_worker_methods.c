@@ -174,8 +174,13 @@ static void do_answer_as(struct worker *worker, const struct request *request)
 static void do_fail(struct worker *worker, const struct request *request)
 {
     add_head(&worker->output, request->id, request->session);
-    text_printf(&worker->output, "\"error\":{\"code\":%ld,\"message\":\"as you asked\"}}\n",
+    text_printf(&worker->output, "\"error\":{\"code\":%ld,\"message\":\"as you asked\"",
                 param_long(request, "code", -32603));
+    if (param(request, "data").data != NULL) {
+        text_printf(&worker->output, ",\"data\":");
+        add_span(&worker->output, param(request, "data"));
+    }
+    text_printf(&worker->output, "}}\n");
 }
 
 static void do_say_only(struct worker *worker, const struct request *request)
@@ -528,6 +533,52 @@ static void do_heard(struct worker *worker, const struct request *request)
     text_free(&result);
 }
 
+static void add_event(struct worker *worker, const char *trace, const struct request *request,
+                      const char *kind, const char *message)
+{
+    text_printf(&worker->output, "{\"jsonrpc\":\"2.0\",\"method\":\"run/event\",\"params\":"
+                                 "{\"trace_id\":");
+    add_span(&worker->output, param(request, trace));
+    text_printf(&worker->output, ",\"kind\":\"%s\",\"message\":\"%s\"}}\n", kind, message);
+}
+
+static void do_submit(struct worker *worker, const struct request *request)
+{
+    struct span yaml = json_text(param(request, "opening_yaml"));
+    char result[64];
+
+    if (span_is(yaml, "silence"))
+        return;
+    if (span_is(yaml, "reject")) {
+        do_fail(worker, request);
+        return;
+    }
+    snprintf(result, sizeof result, "{\"opening_id\":7,\"opening_name\":\"run %u\"}",
+             ++worker->runs);
+    worker_answer(worker, request, result, strlen(result));
+    add_event(worker, "request_id", request, "log", "one");
+    add_event(worker, "request_id", request, "status",
+              span_is(yaml, "fail") ? "failed" : "completed");
+}
+
+static void do_cancel(struct worker *worker, const struct request *request)
+{
+    worker_answer(worker, request, "{}", 2);
+    add_event(worker, "trace_id", request, "status", "cancelled");
+}
+
+static void obey(struct worker *worker, const struct request *request);
+
+static void do_execute(struct worker *worker, const struct request *request)
+{
+    struct request inner = *request;
+
+    inner.method = param(request, "node.method");
+    inner.params = param(request, "inputs");
+    if (!span_is(json_text(inner.method), "agent/execute"))
+        obey(worker, &inner);
+}
+
 static const struct method {
     const char *name;
     void (*run)(struct worker *worker, const struct request *request);
@@ -572,6 +623,9 @@ static const struct method {
     {"grandchild", do_grandchild},
     {"write_stderr", do_write_stderr},
     {"environment", do_environment},
+    {"agent/execute", do_execute},
+    {"run/submit", do_submit},
+    {"run/cancel", do_cancel},
 };
 
 static void read_request(struct request *request, struct span line)
@@ -597,6 +651,22 @@ static void read_request(struct request *request, struct span line)
         request->id.data = NULL;
 }
 
+static void obey(struct worker *worker, const struct request *request)
+{
+    struct span name = json_text(request->method);
+    for (size_t i = 0; name.data != NULL && i < sizeof methods / sizeof methods[0]; i++) {
+        if (span_is(name, methods[i].name)) {
+            methods[i].run(worker, request);
+            return;
+        }
+    }
+    if (request->id.data == NULL) {
+        worker->last_note.len = 0;
+        add_span(&worker->last_note, (struct span){request->line.data, request->line.len - 1});
+    }
+    do_echo(worker, request);
+}
+
 void worker_handle(struct worker *worker, struct span line)
 {
     struct request request;
@@ -605,16 +675,5 @@ void worker_handle(struct worker *worker, struct span line)
         handle_reply(worker, &request);
         return;
     }
-    struct span name = json_text(request.method);
-    for (size_t i = 0; name.data != NULL && i < sizeof methods / sizeof methods[0]; i++) {
-        if (span_is(name, methods[i].name)) {
-            methods[i].run(worker, &request);
-            return;
-        }
-    }
-    if (request.id.data == NULL) {
-        worker->last_note.len = 0;
-        add_span(&worker->last_note, (struct span){line.data, line.len - 1});
-    }
-    do_echo(worker, &request);
+    obey(worker, &request);
 }

@@ -1,0 +1,274 @@
+/* stdio_bus_rmp(1). */
+#include "build_config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "rmp_program.h"
+
+#define RUNNER "{'id':'runner','command':'@WORKER@','instances':1,'rmp':{'runner':true}}"
+#define TRACE "11223344-5566-7788-99aa-bbccddeeff00"
+
+static struct daemon *start(void)
+{
+    return rmp_program_daemon(RUNNER);
+}
+
+/* A file with this text. */
+static const char *file_of(const char *text)
+{
+    const char *path = test_format("%s/run.yaml", test_dir());
+    FILE *file = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(file);
+    fputs(text, file);
+    ck_assert_int_eq(fclose(file), 0);
+    return path;
+}
+
+/* --- submit --- */
+
+TEST(rmp_9_submit_follows_a_run)
+{
+    struct rmp_program program = RMP_PROGRAM(start(), "submit", file_of("name: a"), "--follow");
+
+    rmp_program_expect(&program, "accepted: trace ");
+    rmp_program_expect(&program, "log: one");
+    rmp_program_expect(&program, "status: completed");
+    rmp_program_end(&program, 0);
+}
+
+TEST(rmp_9_submit_follows_a_run_that_fails)
+{
+    struct rmp_program program = RMP_PROGRAM(start(), "submit", file_of("fail"), "--follow");
+
+    rmp_program_expect(&program, "accepted: trace ");
+    rmp_program_expect(&program, "log: one");
+    rmp_program_expect(&program, "status: failed");
+    rmp_program_end(&program, 1);
+}
+
+TEST(rmp_9_submit_twice_runs_once)
+{
+    struct daemon *daemon = start();
+    const char *path = file_of("name: a");
+
+    for (int i = 0; i < 2; i++) {
+        struct rmp_program program = RMP_PROGRAM(daemon, "submit", "--trace", TRACE, path);
+
+        rmp_program_expect(&program, "accepted: trace " TRACE ", opening run 1 (7)");
+        rmp_program_end(&program, 0);
+    }
+}
+
+TEST(rmp_9_submit_is_rejected)
+{
+    struct rmp_program program = RMP_PROGRAM(start(), "submit", file_of("reject"), "--follow");
+
+    rmp_program_expect(&program, "stdio_bus_rmp: rejected: as you asked");
+    rmp_program_end(&program, 1);
+}
+
+static void expect_guidance(struct rmp_program *program, int64_t began)
+{
+    rmp_program_expect(program, "no RunAccepted within 2000 ms");
+    ck_assert_int_ge(now_ms() - began, 2000);
+    rmp_program_expect(program, "stdio_bus --rmp --config FILE");
+    rmp_program_expect(program, "'rmp': {'runner': true}");
+    rmp_program_end(program, 69);
+}
+
+TEST(rmp_9_submit_without_a_daemon)
+{
+    int64_t began = now_ms();
+    struct rmp_program program = RMP_PROGRAM(NULL, "submit", file_of("a"), "--socket",
+                                             test_format("%s/none.sock", test_dir()));
+
+    expect_guidance(&program, began);
+}
+
+TEST(rmp_9_submit_to_a_silent_runner)
+{
+    struct daemon *daemon = start();
+    int64_t began = now_ms();
+    struct rmp_program program = RMP_PROGRAM(daemon, "submit", file_of("silence"));
+
+    expect_guidance(&program, began);
+}
+
+/* --- pub and sub --- */
+
+TEST(rmp_pub_reaches_sub)
+{
+    struct daemon *daemon = start();
+    struct rmp_program one = RMP_PROGRAM(daemon, "sub", "--count", "2", "notes", "other");
+    struct rmp_program all = RMP_PROGRAM(daemon, "sub", "--json", "--count", "1", "notes");
+    struct rmp_program program;
+
+    rmp_program_expect(&one, "subscribed");
+    rmp_program_expect(&all, "subscribed");
+    program = RMP_PROGRAM(daemon, "pub", "notes", "{\"a\":[1,\"\xc3\xa9\"]}", "--trace", TRACE);
+    rmp_program_expect(&program, TRACE);
+    rmp_program_end(&program, 0);
+    rmp_program_expect(&one, "notes observation.generic.v1 {'a':[1,'\xc3\xa9']}");
+    rmp_program_expect(&all, "{'topic':'notes','frame_len':");
+    rmp_program_end(&all, 0);
+    program = RMP_PROGRAM(daemon, "pub", "other", "{}", "--type", "artifact.my.thing.v2");
+    rmp_program_expect(&program, "-");
+    rmp_program_end(&program, 0);
+    rmp_program_expect(&one, "other artifact.my.thing.v2 {}");
+    rmp_program_end(&one, 0);
+}
+
+static const struct {
+    const char *words[6];
+    const char *problem;
+    int status;
+} refused[] = {
+    {{"pub", "a", "{}", "--ttl", "0"}, "InvalidTtl", 1},
+    {{"pub", "rlp/sys/x", "{}"}, "Forbidden", 1},
+    {{"pub", "action.decision", "{}"}, "Forbidden", 1},
+    {{"pub", "a", "[]"}, "must be a JSON object", 65},
+    {{"pub", "a", "{"}, "the message is no JSON: 1:2", 65},
+    {{"pub", "a", "{}", "--type", "x"}, "--type is no type", 64},
+    {{"pub", "a"}, "pub needs TOPIC and JSON", 64},
+    {{"pub", "a", "{}", "--ttl", "x"}, "--ttl: its value is no number", 64},
+    {{"pub", "a", "{}", "--trace", "x"}, "--trace: its value is no UUID", 64},
+    {{"pub", "a", "{}", "--ttl"}, "--ttl: its value is missing", 64},
+    {{"publish"}, "publish: no such command", 64},
+    {{"sub", "--such"}, "--such: no such option", 64},
+    {{"trace", "x"}, "TRACE_ID is no UUID", 64},
+    {{NULL}, "a command is missing", 64},
+};
+
+TEST_ROWS(rmp_cli_refused, COUNT(refused))
+{
+    struct rmp_program program = rmp_program_start(start(), NULL, 0, refused[row].words);
+
+    rmp_program_expect(&program, "%s", refused[row].problem);
+    rmp_program_end(&program, refused[row].status);
+}
+
+TEST(rmp_cli_help)
+{
+    struct rmp_program program = RMP_PROGRAM(NULL, "--help");
+
+    rmp_program_expect(&program, "usage: stdio_bus_rmp pub");
+    rmp_program_stop(&program);
+    program = RMP_PROGRAM(NULL, "--version");
+    rmp_program_expect(&program, "stdio_bus_rmp " PACKAGE_VERSION);
+    rmp_program_end(&program, 0);
+}
+
+/* --- trace --- */
+
+TEST(rmp_3_ladder_of_a_trace)
+{
+    struct daemon *daemon = start();
+    struct rmp_program ladder = RMP_PROGRAM(daemon, "trace", "--count", "4", TRACE), program;
+
+    rmp_program_expect(&ladder, "subscribed");
+    program = RMP_PROGRAM(daemon, "pub", "rlp/ctrl", "{}"); /* another trace */
+    rmp_program_expect(&program, "-");
+    rmp_program_end(&program, 0);
+    program = RMP_PROGRAM(daemon, "submit", "--trace", TRACE, file_of("name: a"));
+    rmp_program_expect(&program, "accepted");
+    rmp_program_end(&program, 0);
+    for (int i = 1; i <= 4; i++)
+        rmp_program_expect(&ladder, "frame_len=");
+    rmp_program_end(&ladder, 0);
+}
+
+/* --- decode --- */
+
+static const char golden[] = "0000: 00 00 00 a0 52 4d 50 30 00 00 00 40 00 00 00 00\n"
+                             "0010: 00 0a 00 00 00 00 00 60 00 00 01 93 23 64 5c 7b\n"
+                             "0020: 00 00 00 00 00 00 ea 60 11 22 33 44 55 66 77 88\n"
+                             "0030: 99 aa bb cc dd ee ff 00 00 00 00 00 00 00 00 2a\n"
+                             "0040: 00 00 00 00 83 a4 74 79 70 65 af 65 72 72 6f 72\n"
+                             "0050: 2e 72 65 70 6f 72 74 2e 76 31 a7 70 61 79 6c 6f\n"
+                             "0060: 61 64 82 a4 63 6f 64 65 b0 74 6f 6f 6c 2e 75 6e\n"
+                             "0070: 61 76 61 69 6c 61 62 6c 65 a7 6d 65 73 73 61 67\n"
+                             "0080: 65 ae 6d 61 69 6c 65 72 20 6f 66 66 6c 69 6e 65\n"
+                             "0090: a4 6d 65 74 61 81 aa 6f 70 65 6e 69 6e 67 5f 69\n"
+                             "00a0: 64 cd 04 d2\n";
+
+static struct rmp_program decode(const void *input, size_t len, const char *option)
+{
+    return rmp_program_start(NULL, input, len, (const char *const[]){"decode", option, NULL});
+}
+
+TEST(rmp_8_golden_frame_is_decoded)
+{
+    struct rmp_program program = decode(golden, strlen(golden), NULL);
+
+    rmp_program_expect(&program, "frame_len      160");
+    rmp_program_expect(&program, "schema_id      10 (error.report.v1)");
+    rmp_program_expect(&program, "body_len       96");
+    rmp_program_expect(&program, "created_at_ms  1731465600123 (2024-11-13T02:40:00.123Z)");
+    rmp_program_expect(&program, "ttl_ms         60000");
+    rmp_program_expect(&program, "trace_id       " TRACE);
+    rmp_program_expect(&program, "msg_id         42");
+    rmp_program_expect(&program, "type           error.report.v1");
+    rmp_program_expect(&program, "payload        {'code':'tool.unavailable','message':'mailer "
+                                 "offline'}");
+    rmp_program_expect(&program, "meta           {'opening_id':1234}");
+    rmp_program_expect(&program, "error          Expired");
+    rmp_program_end(&program, 0);
+}
+
+TEST(rmp_8_golden_frame_in_binary_as_json)
+{
+    struct rmp_program program;
+    char frame[164];
+    size_t len = 0;
+
+    for (const char *at = golden; *at != '\0'; at++) {
+        unsigned byte;
+
+        if (at == golden || at[-1] == '\n')
+            at += 5;
+        if (*at == ' ' && sscanf(at, " %2x", &byte) == 1) {
+            frame[len++] = (char)byte;
+            at += 2;
+        }
+    }
+    ck_assert_uint_eq(len, sizeof frame);
+    program = decode(frame, len, "--json");
+    rmp_program_expect(&program, "'body':{'type':'error.report.v1','payload':{'code':'tool."
+                                 "unavailable','message':'mailer offline'},'meta':{'opening_id':"
+                                 "1234}}");
+    rmp_program_end(&program, 0);
+}
+
+static const struct {
+    const char *hex, *problem;
+} malformed[] = {
+    {"00", "TruncatedHeader"},
+    {"00 00 00 3f 52", "TruncatedHeader"},
+    {"00 00 00 a0 52 4d 50 30", "TruncatedHeader"},
+};
+
+TEST_ROWS(rmp_7_malformed_frame_is_named, COUNT(malformed))
+{
+    struct rmp_program program = decode(malformed[row].hex, strlen(malformed[row].hex), NULL);
+
+    rmp_program_expect(&program, "stdio_bus_rmp: %s", malformed[row].problem);
+    rmp_program_end(&program, 65);
+}
+
+TEST(rmp_7_cut_frame_is_named)
+{
+    struct rmp_program program = decode(golden, strlen(golden) - 4, "--json");
+
+    rmp_program_expect(&program, "'error':'LengthMismatch'");
+    rmp_program_expect(&program, "stdio_bus_rmp: LengthMismatch");
+    rmp_program_end(&program, 65);
+}
+
+int main(void)
+{
+    return harness_main("rmp_cli");
+}
