@@ -10,8 +10,6 @@
 #include "router/departure.h"
 #include "router/waiting.h"
 
-#define SESSIONS_MAX 1024 /* of a port; each trace is one */
-
 static struct rmp_port *port_of(struct endpoint *endpoint)
 {
     return list_entry(endpoint, struct rmp_port, endpoint);
@@ -164,15 +162,16 @@ static void offer_line(struct rmp_port *port, struct slice line)
     deliver_message(&port->endpoint, &message);
 }
 
-/* A trace is a session, so that its requests meet the same worker. Nothing tells when it ends: the
- * oldest ones are forgotten. */
+/* A trace is a session, so that its requests meet the same worker. Nothing tells when it ends: of
+ * those beyond half of max_sessions the oldest are forgotten. */
 static void bound_sessions(struct rmp_port *port)
 {
     struct router *router = &port->bridge->bus->router;
     struct peer *peer = &port->endpoint.peer;
 
-    while (peer->held[PEER_SESSIONS] >= SESSIONS_MAX ||
-           (peer->held[PEER_SESSIONS] > 0 && sessions_full(&router->sessions)))
+    while (peer->held[PEER_SESSIONS] > 0 &&
+           (peer->held[PEER_SESSIONS] >= router->limits->max_sessions / 2 ||
+            sessions_full(&router->sessions)))
         session_remove(&router->sessions,
                        list_entry(peer->sessions.head.next, struct session, in_owner));
 }
