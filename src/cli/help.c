@@ -8,6 +8,7 @@ static const char usage[] =
     "usage: stdio_bus --share[=NAME] -- COMMAND ARG...\n"
     "       stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] -- COMMAND ARG...\n"
     "       stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] --config PATH\n"
+    "       stdio_bus --rmp [PATH]\n"
     "       stdio_bus --connect PATH|HOST:PORT\n"
     "\n";
 
@@ -54,6 +55,9 @@ static const char mode[] =
     "  --tcp HOST:PORT    many clients, on TCP; [IPV6]:PORT; :PORT for loopback;\n"
     "                     port 0 lets the system choose. Other machines need the\n"
     "                     token, or \"listen\": {\"open\": true}\n"
+    "beside it, or alone:\n"
+    "  --rmp [PATH]       the topic bus of RMP v0, on a Unix domain socket of its own;\n"
+    "                     stdio_bus_rmp is its client\n"
     "\n";
 
 static const char framing[] =

@@ -195,7 +195,7 @@ TEST(rmp_client_is_logged)
     daemon_wait_log(daemon, " INFO .*\\[rmp=1\\] disconnected: .*; 1 frames in .* 1 out");
 }
 
-/* A subscriber that has shut down its sending side still gets messages; another client is closed. */
+/* A subscriber that has shut down its sending side still gets messages; any other is closed. */
 TEST_ROWS(rmp_half_closed_client, 2)
 {
     struct daemon *daemon = rmp_start(NULL, NULL);
