@@ -56,8 +56,8 @@ static const char mode[] =
     "                     port 0 lets the system choose. Other machines need the\n"
     "                     token, or \"listen\": {\"open\": true}\n"
     "beside it, or alone:\n"
-    "  --rmp [PATH]       the topic bus of RMP v0, on a Unix domain socket of its own;\n"
-    "                     stdio_bus_rmp is its client\n"
+    "  --rmp [PATH]       the topic bus of RMP v0, on a Unix domain socket; its\n"
+    "                     client is stdio_bus_rmp\n"
     "\n";
 
 static const char framing[] =

@@ -294,7 +294,7 @@ START_TEST(test_help)
         "--tcp HOST",    "--check-config", "--log-level",     "-h, --help",
         "-V, --version", "--framing NAME", "--log-file PATH", "--connect PATH|HOST:PORT",
         "--import FILE", "-- COMMAND",     "--protocol",      "--clients KIND",
-        "--instances N"};
+        "--instances N", "--rmp [PATH]"};
     static char text[16384];
     const char *line = text, *end;
     size_t len = 0;
