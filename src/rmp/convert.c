@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "rmp/uuid.h"
 
@@ -56,7 +57,8 @@ static void add_real(struct json_text *text, double real)
         double back;
 
         snprintf(shown, sizeof shown, "%.*g", precision, real);
-        if (sscanf(shown, "%lf", &back) == 1 && !(back < real) && !(back > real))
+        back = strtod(shown, NULL);
+        if (!(back < real) && !(back > real))
             break;
     }
     json_text_literal(text, shown);
