@@ -370,8 +370,8 @@ void bus_destroy(struct stdio_bus *bus)
         listeners_close(bus);
         clients_close(bus, true);
         rmp_clients_close(bus->rmp, true);
+        rmp_hub_destroy(bus->rmp); /* its bridge is a client of the pools */
         workers_destroy(bus);
-        rmp_hub_destroy(bus->rmp);
         if (bus->has_signals)
             signals_close(&bus->signals);
         transport_free(&bus->transport);

@@ -137,10 +137,11 @@ bool rmp_link_fill(struct rmp_link *link)
 bool rmp_link_next(struct rmp_link *link, struct rmp_received *frame)
 {
     size_t left = link->len - link->start, whole;
-    const char *at = link->in + link->start;
+    const char *at;
 
     if (left < RMP_PREFIX_LEN)
         return false;
+    at = link->in + link->start;
     whole = (size_t)RMP_PREFIX_LEN + wire_get_u32(at);
     if (left < whole)
         return false;
