@@ -61,7 +61,8 @@ function bytesOfId(id) {
 }
 
 // The bytes of a frame without its prefix.
-function frameOf({ schema, payload, meta, created = Date.now(), ttl = 30000, trace = 1n, id = 1n }) {
+function frameOf({ schema, payload, meta, created = Date.now(), ttl = 30000, trace = 1n,
+    id = 1n }) {
     const envelope = { type: TYPES[schema], payload };
     const body = encode(meta === undefined ? envelope : { ...envelope, meta },
         { useBigInt64: true });
