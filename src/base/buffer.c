@@ -36,7 +36,8 @@ static struct buffer *take_kept(struct buffer_pool *pool, unsigned size)
 static void make_way(struct buffer_pool *pool, size_t capacity)
 {
     for (unsigned size = 1; size < BUFFER_SIZES; size++)
-        while (pool->bytes + capacity > BUFFER_POOL_MAX_BYTES && pool->kept[size] != NULL)
+        while (pool->bytes + capacity > BUFFER_POOL_MAX_BYTES + pool->more &&
+               pool->kept[size] != NULL)
             free(take_kept(pool, size));
 }
 
@@ -71,7 +72,7 @@ void buffer_give(struct buffer_pool *pool, struct buffer *buffer)
     if (buffer->size == 0 && pool->small_count < BUFFER_POOL_SMALL_MAX) {
         pool->small_count++;
     } else if (buffer->size > 0 && buffer->size < BUFFER_SIZES &&
-               pool->bytes + buffer->capacity <= BUFFER_POOL_MAX_BYTES) {
+               pool->bytes + buffer->capacity <= BUFFER_POOL_MAX_BYTES + pool->more) {
         pool->bytes += buffer->capacity;
     } else {
         free(buffer);

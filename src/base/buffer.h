@@ -27,6 +27,7 @@ struct buffer_pool {
     struct buffer *kept[BUFFER_SIZES];
     unsigned small_count;
     size_t bytes; /* capacity of the kept buffers but the small ones */
+    size_t more;  /* it keeps so many beyond BUFFER_POOL_MAX_BYTES */
     size_t used;  /* capacity of the buffers that were taken and not given back */
 };
 

@@ -130,6 +130,14 @@ START_TEST(pool_is_bounded)
 }
 END_TEST
 
+START_TEST(pool_keeps_more_when_told)
+{
+    pool.more = BUFFER_POOL_MAX_BYTES;
+    check_cap(BUFFER_LARGE, 2 * BUFFER_POOL_MAX_BYTES / BUFFER_LARGE);
+    pool.more = 0;
+}
+END_TEST
+
 START_TEST(pool_keeps_the_sizes_that_are_in_use)
 {
     enum { COUNT = BUFFER_POOL_MAX_BYTES / BUFFER_LARGE };
@@ -488,6 +496,7 @@ static void add_tests(TCase *tcase)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_loop_test(tcase, buffer_has_the_capacity_asked_for, 0, TAKES);
     tcase_add_test(tcase, pool_is_bounded);
+    tcase_add_test(tcase, pool_keeps_more_when_told);
     tcase_add_test(tcase, pool_keeps_the_sizes_that_are_in_use);
     tcase_add_loop_test(tcase, buffer_gets_room_and_keeps_its_content, 0, ROOMS);
     tcase_add_test(tcase, any_size_after_any_size);
