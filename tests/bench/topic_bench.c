@@ -1,14 +1,14 @@
-/* The cost of a delivery on a topic: one publisher, N subscribers, messages with a body of 256 bytes,
- * over Unix domain sockets, for the daemon's topic bus and for other servers that are installed.
+/* The cost of a delivery on a topic: one publisher, N subscribers, messages with a body of 256
+ * bytes, for the daemon's topic bus and for other servers.
  *
  *     topic_bench PROTOCOL SUBSCRIBERS SECONDS SOCKET PID      rmp, redis, nats or mqtt
  *     topic_bench copy SUBSCRIBERS SECONDS                     a process that copies, and no more
  *
- * SOCKET is a path, or for nats and mqtt HOST:PORT with a numeric IPv4 host may stand there. Prints
- * deliveries per second, and the CPU time of the server (all threads of PID) per delivery in ns.
+ * SOCKET is the path of a Unix socket, or HOST:PORT with a numeric IPv4 host. Prints deliveries per
+ * second, and the CPU time of the server (all threads of PID) per delivery in ns.
  *
- * All clients are this process. Each delivery of a protocol has the same length, so that subscribers
- * count bytes. The publisher is at most 512 messages ahead of the slowest subscriber. */
+ * All clients are this process. Each delivery of a protocol has the same length, so that
+ * subscribers count bytes. The publisher is at most 512 messages ahead of the slowest subscriber. */
 #include "build_config.h"
 
 #include <arpa/inet.h>

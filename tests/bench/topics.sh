@@ -1,9 +1,9 @@
 #!/bin/sh
 # topics.sh: the cost of a delivery on the topic bus, from one publisher to 1, 10 and 100
 # subscribers, beside a process that copies, and beside redis-server, nats-server and mosquitto
-# where they are installed. Prints a table: deliveries a second, and the server's CPU time for each, the
-# medians by CPU time. Run by `make bench`, which sets STDIO_BUS (the daemon) and BUILD_DIR. In the
-# environment:
+# where they are installed. Prints a table: deliveries a second, and the server's CPU time for each,
+# the medians by CPU time. Run by `make bench`, which sets STDIO_BUS (the daemon) and BUILD_DIR. In
+# the environment:
 #
 #   BENCH_RUNS     number of measurements                                 (5)
 #   BENCH_SECONDS  length of each                                         (1)
