@@ -8,7 +8,7 @@
  * second, and the CPU time of the server (all threads of PID) per delivery in ns.
  *
  * All clients are this process. Each delivery of a protocol has the same length, so that
- * subscribers count bytes. The publisher is at most 512 messages ahead of the slowest subscriber. */
+ * subscribers count bytes. The publisher is at most 512 messages ahead of the slowest. */
 #include "build_config.h"
 
 #include <arpa/inet.h>
