@@ -64,7 +64,7 @@ static int run(const struct rmp_options *options)
 
 int main(int argc, char *argv[])
 {
-    struct rmp_options options;
+    struct rmp_options options = {.command = NULL};
     char reason[256];
     int status = EXIT_DONE;
 

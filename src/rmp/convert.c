@@ -14,15 +14,16 @@
 
 void convert_add_base64(struct json_text *text, struct slice bytes)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                 "0123456789+/=";
     const unsigned char *p = (const unsigned char *)bytes.data;
 
     for (size_t left = bytes.len; left > 0; p += 3) {
         unsigned group = (unsigned)p[0] << 16 | (left > 1 ? (unsigned)p[1] << 8 : 0) |
                          (left > 2 ? p[2] : 0);
-        char quad[4] = {digits[group >> 18], digits[group >> 12 & 63],
-                        left > 1 ? digits[group >> 6 & 63] : '=',
-                        left > 2 ? digits[group & 63] : '='};
+        const char quad[4] = {digits[group >> 18], digits[group >> 12 & 63],
+                              digits[left > 1 ? group >> 6 & 63 : 64],
+                              digits[left > 2 ? group & 63 : 64]};
 
         json_text_add(text, slice_of(quad, sizeof quad));
         left -= left < 3 ? left : 3;

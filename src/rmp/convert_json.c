@@ -59,7 +59,7 @@ static int open_count(struct counts *counts, bool empty)
 static int count_elements(struct counts *counts, struct slice json)
 {
     const char *at = json.data, *end = json.data + json.len, *inner;
-    size_t open[MSGPACK_MAX_DEPTH];
+    size_t open[MSGPACK_MAX_DEPTH] = {0};
     unsigned depth = 0;
 
     for (; at < end; at++) {
@@ -72,9 +72,9 @@ static int count_elements(struct counts *counts, struct slice json)
             inner = skip_space(at + 1, end);
             if (open_count(counts, inner < end && (*inner == '}' || *inner == ']')) != STDIO_BUS_OK)
                 return STDIO_BUS_ERR;
-        } else if (*at == '}' || *at == ']') {
+        } else if (depth > 0 && (*at == '}' || *at == ']')) {
             depth--;
-        } else if (*at == ',' && depth > 0) {
+        } else if (depth > 0 && *at == ',') {
             counts->items[open[depth - 1]]++;
         }
     }
@@ -86,9 +86,11 @@ static int count_elements(struct counts *counts, struct slice json)
 /* A surrogate alone is no character: U+FFFD, which is as long. */
 static void replace_surrogates(char *text, size_t len)
 {
+    static const char replacement[3] = {'\xEF', '\xBF', '\xBD'};
+
     for (size_t i = 0; i + 2 < len; i++) {
         if ((unsigned char)text[i] == 0xED && (unsigned char)text[i + 1] >= 0xA0)
-            memcpy(text + i, "\xEF\xBF\xBD", 3);
+            memcpy(text + i, replacement, sizeof replacement);
     }
 }
 
@@ -157,6 +159,11 @@ static void put_string(struct conversion *conversion, struct msgpack_writer *wri
     conversion->is_id = is_key && convert_names_id(text);
 }
 
+static bool is_of_number(char c)
+{
+    return (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.' || c == 'e' || c == 'E';
+}
+
 static void put_number(struct conversion *conversion, struct msgpack_writer *writer)
 {
     const char *start = conversion->at, *end = conversion->end;
@@ -164,7 +171,7 @@ static void put_number(struct conversion *conversion, struct msgpack_writer *wri
     const char *digits = start + negative, *at = digits;
     uint64_t integer;
 
-    while (at < end && ((*at >= '0' && *at <= '9') || memchr("+-.eE", *at, 5) != NULL))
+    while (at < end && is_of_number(*at))
         at++;
     conversion->at = at;
     if (!read_integer(slice_of(digits, (size_t)(at - digits)), &integer) ||
@@ -198,8 +205,10 @@ static void put_all(struct conversion *conversion, struct msgpack_writer *writer
             continue;
         }
         if (c == '{' || c == '[') {
-            uint32_t count = conversion->counts->items[conversion->next++];
+            const struct counts *counts = conversion->counts;
+            uint32_t count = conversion->next < counts->len ? counts->items[conversion->next] : 0;
 
+            conversion->next++;
             conversion->at++;
             if (c == '{')
                 msgpack_put_map(writer, count);
