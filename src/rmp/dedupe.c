@@ -91,8 +91,8 @@ static void index_remove(struct rmp_dedupe *dedupe, uint32_t entry)
 static int grow(struct rmp_dedupe *dedupe)
 {
     uint32_t capacity = dedupe->capacity > 0 ? dedupe->capacity * 2 : CAPACITY_MIN;
-    size_t entries_bytes = capacity * sizeof *dedupe->entries;
-    struct rmp_dedupe_entry *entries = malloc(entries_bytes + capacity * 2 * sizeof *dedupe->index);
+    size_t index_bytes = (size_t)capacity * 2 * sizeof *dedupe->index;
+    struct rmp_dedupe_entry *entries = malloc(capacity * sizeof *entries + index_bytes);
 
     if (entries == NULL)
         return STDIO_BUS_ERR;
@@ -102,7 +102,7 @@ static int grow(struct rmp_dedupe *dedupe)
     dedupe->entries = entries;
     dedupe->index = (struct rmp_dedupe_slot *)(void *)(entries + capacity);
     dedupe->capacity = capacity;
-    memset(dedupe->index, 0, capacity * 2 * sizeof *dedupe->index);
+    memset(dedupe->index, 0, index_bytes);
     for (uint32_t i = 0; i < dedupe->count; i++)
         index_add(dedupe, entries[i].hash, i);
     return STDIO_BUS_OK;

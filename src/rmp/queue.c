@@ -113,9 +113,11 @@ static void drop(struct rmp_broker *broker, struct rmp_queued *queued, enum rmp_
 
 void rmp_queue_hand_over(struct rmp_broker *broker, struct rmp_peer *peer, struct rmp_time time)
 {
+    struct list_node *node;
+
     peer->busy = false;
-    while (!list_empty(&peer->queue)) {
-        struct rmp_queued *queued = list_entry(peer->queue.head.next, struct rmp_queued, in_queue);
+    while ((node = list_take_first(&peer->queue)) != NULL) {
+        struct rmp_queued *queued = list_entry(node, struct rmp_queued, in_queue);
         enum rmp_taken taken;
 
         if (time.epoch_ms >= queued->message->expires_at_ms) {
@@ -124,8 +126,10 @@ void rmp_queue_hand_over(struct rmp_broker *broker, struct rmp_peer *peer, struc
             taken = peer->ops->deliver(peer, &queued->subscription->name,
                                        &queued->message->publication);
             peer->busy = taken == RMP_BUSY;
-            if (peer->busy)
+            if (peer->busy) {
+                list_prepend(&peer->queue, node);
                 break;
+            }
             peer->stalled = false;
             if (taken == RMP_TAKEN)
                 broker->counters.sent++;
@@ -153,8 +157,10 @@ void rmp_queue_forget(struct rmp_broker *broker, struct rmp_subscription *subscr
 
 void rmp_queue_clear(struct rmp_broker *broker, struct rmp_peer *peer)
 {
-    while (!list_empty(&peer->queue))
-        take_out(broker, list_entry(peer->queue.head.next, struct rmp_queued, in_queue));
+    struct list_node *node;
+
+    while ((node = list_take_first(&peer->queue)) != NULL)
+        take_out(broker, list_entry(node, struct rmp_queued, in_queue));
 }
 
 /* --- waits --- */
@@ -179,11 +185,12 @@ struct rmp_wait *rmp_wait_begin(struct rmp_broker *broker, struct rmp_peer *publ
 void rmp_wait_end(struct rmp_broker *broker, struct rmp_wait *wait, enum rmp_outcome outcome,
                   struct rmp_time time)
 {
+    struct list_node *node;
+
     ASSERT(!list_empty(&wait->undecided));
     wait->outcome = outcome;
-    while (!list_empty(&wait->undecided)) {
-        struct rmp_queued *queued = list_entry(wait->undecided.head.next, struct rmp_queued,
-                                               in_wait);
+    while ((node = list_take_first(&wait->undecided)) != NULL) {
+        struct rmp_queued *queued = list_entry(node, struct rmp_queued, in_wait);
 
         queued->subscription->peer->stalled = true;
         drop(broker, queued, RMP_DROP_BACKPRESSURE_TIMEOUT, time);
