@@ -8,8 +8,13 @@ void rmp_client_send(struct rmp_client *client, struct slice frame)
 {
     struct slice payload = {frame.data + RMP_PREFIX_LEN, frame.len - RMP_PREFIX_LEN};
 
-    if (connection_send_body(&client->connection, NULL, payload, NULL, 0) != STDIO_BUS_OK)
-        log_error(client->hub->bus->log, client->context, "out of memory: an answer was lost");
+    if (connection_send_body(&client->connection, NULL, payload, NULL, 0) == STDIO_BUS_OK)
+        return;
+    log_error(client->hub->bus->log, client->context, "out of memory: an answer was lost");
+    client->lacks_answer = true;
+    if (!list_linked(&client->ready))
+        list_append(&client->hub->ready, &client->ready);
+    stdio_bus_event_loop_start_timer(client->hub->bus->loop, &client->hub->retry, 0);
 }
 
 static bool is_ui(const struct rmp_client *client)

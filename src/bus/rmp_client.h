@@ -29,6 +29,7 @@ struct rmp_client {
     bool is_held;                /* its input is paused until it has read its answers */
     bool has_joined;             /* the broker */
     bool is_closing;             /* once it has got what waits for it in the broker */
+    bool lacks_answer;           /* memory was out: it is closed, rather than wait in vain */
     char context[24];            /* for the log: "rmp=3" */
     struct stdio_bus_event_deferred deferred;
 };
@@ -40,7 +41,7 @@ enum rmp_next {
     RMP_NEXT_CLOSE /* the frame cannot be read */
 };
 
-/* Sends bytes that are a whole frame, prefix included. */
+/* Sends an answer: bytes that are a whole frame, prefix included. */
 void rmp_client_send(struct rmp_client *client, struct slice frame);
 
 /* The client says its kind. Returns the one it has from now on: who may be more than an agent is

@@ -274,8 +274,14 @@ void rmp_clients_due(void *user_data)
     rmp_broker_run(hub->broker, rmp_hub_time(hub));
     list_init(&ready);
     list_move_all(&ready, &hub->ready);
-    while ((node = list_take_first(&ready)) != NULL)
-        connection_resume(&list_entry(node, struct rmp_client, ready)->connection);
+    while ((node = list_take_first(&ready)) != NULL) {
+        struct rmp_client *client = list_entry(node, struct rmp_client, ready);
+
+        if (client->lacks_answer)
+            remove_client(client, "an answer for it was lost");
+        else
+            connection_resume(&client->connection);
+    }
 }
 
 /* --- the beginning --- */

@@ -66,6 +66,7 @@ static void finish(struct run *run)
                                         "log",
                                         "socket",
                                         "token",
+                                        "bus/rmp.sock",
                                         SHARED_LOG,
                                         OLD_LOG,
                                         SHARED_LOCK,
@@ -78,6 +79,7 @@ static void finish(struct run *run)
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         unlink(path_of(run, path, files[i]));
     rmdir(path_of(run, path, SHARED_DIR));
+    rmdir(path_of(run, path, "bus"));
     rmdir(run->dir);
     _exit(0);
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "deadline.h"
+#include "rmp_scene.h"
 
 #define PAD_SIZE 100000
 #define STALL_MS 60
@@ -652,6 +653,11 @@ const struct scene scenes[SCENES] = {
                "'listen':{'group':'root','allow_uids':['root']}}",
      .play = play_nothing,
      .no_path = true},
+    {.name = "rmp",
+     .arguments = CONFIG_AND(DEBUG),
+     .config = "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0,"
+               "'schemas':[{'id':5000,'type':'intent.a.v1'}]}," LIMITS("") "}",
+     .play = play_rmp},
     {.name = "connect",
      .arguments = WORDS("--connect", "@DIR@/socket"),
      .play = play_connect,

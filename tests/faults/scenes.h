@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 21
+#define SCENES 22
 
 extern const struct scene scenes[SCENES];
 

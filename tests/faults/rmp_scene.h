@@ -1,0 +1,10 @@
+/* The scene of the topic bus. */
+#ifndef TESTS_FAULTS_RMP_SCENE_H
+#define TESTS_FAULTS_RMP_SCENE_H
+
+#include "run.h"
+
+/* The daemon's RMP socket is DIR/bus/rmp.sock. */
+void play_rmp(struct run *run);
+
+#endif
