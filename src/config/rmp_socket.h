@@ -5,6 +5,7 @@
 #define STDIO_BUS_CONFIG_RMP_SOCKET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
