@@ -16,12 +16,12 @@
 
 bool rmp_topic_is_valid(struct slice name)
 {
-    const unsigned char *p = (const unsigned char *)name.data;
-    const unsigned char *end = p + name.len;
+    const unsigned char *p = (const unsigned char *)name.data, *end;
     size_t len;
 
     if (name.len == 0 || name.len > RMP_TOPIC_MAX)
         return false;
+    end = p + name.len;
     for (; p < end; p += len) {
         len = *p < 0x80 ? 1 : utf8_sequence(p, end);
         if (len == 0 || *p < ' ' || *p == DELETE || (*p == C1_LEAD && p[1] <= C1_LAST))
