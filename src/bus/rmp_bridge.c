@@ -95,22 +95,30 @@ static int64_t time_left(const struct rmp_bridge *bridge, const struct rmp_heade
     return expires_at_ms - now_ms > INT32_MAX ? INT32_MAX : (int64_t)(expires_at_ms - now_ms);
 }
 
+static void log_lost(const struct rmp_port *port)
+{
+    log_warn(port->bridge->bus->log, port->endpoint.context,
+             "out of memory: a request of the topic bus was lost");
+}
+
 static void call(struct rmp_port *port, const struct rmp_header *header, const struct asked *asked)
 {
     struct rmp_call *call = rmp_call_create(port, asked->kind, asked->reply_topic);
 
     if (call == NULL) {
-        log_error(port->bridge->bus->log, port->endpoint.context,
-                  "out of memory: a request of the topic bus was lost");
+        log_lost(port);
         return;
     }
     call->trace_id = header->trace_id;
     call->run_id = asked->run_id;
     rmp_port_start_deadline(call, time_left(port->bridge, header));
-    if (!bridge_put_request(&call->line, call->number, asked->method, asked->run_id, asked->params))
+    if (!bridge_put_request(&call->line, call->number, asked->method, asked->run_id,
+                            asked->params)) {
         rmp_call_failed(call, false, text_slice("the request cannot be written as JSON"));
-    else if (call->line.failed)
+    } else if (call->line.failed) {
+        log_lost(port);
         rmp_call_failed(call, true, text_slice("the daemon is out of memory"));
+    }
 }
 
 static void ask_agent(struct rmp_port *port, const struct rmp_header *header,
@@ -186,6 +194,10 @@ static void control(struct rmp_port *port, const struct rmp_header *header,
         break;
     case RMP_CONTROL_FULL:
         reject(port, &request, "too many requests wait for the runner");
+        break;
+    case RMP_CONTROL_NO_MEMORY:
+        log_lost(port);
+        reject(port, &request, "the daemon is out of memory");
         break;
     }
 }
@@ -283,10 +295,11 @@ struct rmp_bridge *rmp_bridge_create(struct stdio_bus *bus, struct rmp_broker *b
                                      const struct rmp_rules *rules)
 {
     struct rmp_bridge *bridge = calloc(1, sizeof *bridge);
-    struct siphash_key key = siphash_random_key();
+    struct siphash_key key;
 
     if (bridge == NULL)
         return NULL;
+    key = siphash_random_key();
     bridge->bus = bus;
     bridge->broker = broker;
     bridge->rules = rules;

@@ -60,6 +60,11 @@ void rmp_call_end(struct rmp_call *call)
 
 /* --- what follows --- */
 
+static void log_lost(const struct rmp_call *call, const char *what)
+{
+    log_warn(call->port->bridge->bus->log, call->port->endpoint.context, "out of memory: %s", what);
+}
+
 static void publish(struct rmp_call *call, enum rmp_schema_id schema, struct slice payload)
 {
     static const struct slice control = {RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1};
@@ -89,6 +94,8 @@ void rmp_call_failed(struct rmp_call *call, bool retryable, struct slice reason)
         payload = bridge_failed(retryable, reason, &len);
         if (payload != NULL)
             publish(call, RMP_SCHEMA_AGENT_RESPONSE, slice_of(payload, len));
+        else
+            log_lost(call, "the answer to a request was lost");
         free(payload);
     } else if (call->kind != RMP_CALL_REFUSAL) {
         rmp_control_forget(&bridge->control, control_kind(call), call->trace_id);
@@ -97,8 +104,11 @@ void rmp_call_failed(struct rmp_call *call, bool retryable, struct slice reason)
     rmp_call_end(call);
 }
 
+/* What a worker has answered is lost. */
 static void fail(struct rmp_call *call, const char *reason)
 {
+    log_warn(call->port->bridge->bus->log, call->port->endpoint.context,
+             "the answer of a worker was dropped: %s", reason);
     rmp_call_failed(call, false, slice_of(reason, strlen(reason)));
 }
 
@@ -141,9 +151,10 @@ static void completed(struct rmp_call *call, struct slice result)
     } else if (!rmp_answer_fits(bridge, len)) {
         fail(call, "the result is longer than a body may be (max_body)");
     } else {
-        if (call->kind != RMP_CALL_EXECUTE)
-            rmp_control_settle(&bridge->control, control_kind(call), call->trace_id,
-                               slice_of(payload, len));
+        if (call->kind != RMP_CALL_EXECUTE &&
+            !rmp_control_settle(&bridge->control, control_kind(call), call->trace_id,
+                                slice_of(payload, len)))
+            log_lost(call, "a request is forgotten: it is carried out once more if repeated");
         publish(call,
                 call->kind == RMP_CALL_EXECUTE ? RMP_SCHEMA_AGENT_RESPONSE : RMP_SCHEMA_CTRL_RESP,
                 slice_of(payload, len));
@@ -162,6 +173,8 @@ void rmp_call_answered(struct rmp_call *call, const struct bridge_message *messa
         return;
     }
     text = message->reason.len > 0 ? bridge_text(message->reason, &len) : NULL;
+    if (text == NULL && message->reason.len > 0)
+        log_lost(call, "the reason of an error was lost");
     if (text != NULL)
         rmp_call_failed(call, message->retryable, slice_of(text, len));
     else

@@ -2,6 +2,7 @@
 
 #include "bus/rmp_hub.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -71,12 +72,24 @@ struct rmp_time rmp_hub_time(struct rmp_hub *hub)
     return hub->time;
 }
 
+static void report_lost(struct rmp_hub *hub)
+{
+    uint64_t lost = rmp_broker_counters(hub->broker)->no_memory;
+
+    if (lost == hub->lost)
+        return;
+    log_warn(hub->bus->log, "rmp", "out of memory: messages to subscribers were lost: %" PRIu64,
+             lost - hub->lost);
+    hub->lost = lost;
+}
+
 void rmp_hub_plan(struct rmp_hub *hub)
 {
     struct stdio_bus_event_loop *loop = hub->bus->loop;
     uint64_t due_ms = rmp_broker_deadline(hub->broker);
     uint64_t now_ms;
 
+    report_lost(hub);
     if (hub->text != NULL && hub->text->capacity > BUFFER_LARGE)
         forget_text(hub);
     if (due_ms == hub->due_ms)

@@ -23,6 +23,7 @@ struct rmp_hub {
     uint64_t last_msg_id; /* of the frames that the daemon itself sends */
     struct buffer *text;  /* the publication of that number in the JSON dialect (rmp/reply.h), */
     uint64_t text_number; /* which many subscribers may get; 0: none */
+    uint64_t lost;        /* of the broker's counter no_memory: in the log */
 };
 
 /* NULL when memory is out. `due` is called at the broker's deadlines, with the hub. */
@@ -34,7 +35,7 @@ void rmp_hub_destroy(struct rmp_hub *hub);
 /* The time of this round. */
 struct rmp_time rmp_hub_time(struct rmp_hub *hub);
 
-/* At the end of a round: the broker may have another deadline. */
+/* At the end of a round: the broker may have another deadline, or have lost messages. */
 void rmp_hub_plan(struct rmp_hub *hub);
 
 #endif

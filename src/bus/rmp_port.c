@@ -53,10 +53,16 @@ static void refuse(struct rmp_port *port, struct slice id)
 {
     struct rmp_call *call = rmp_call_create(port, RMP_CALL_REFUSAL, slice_of(NULL, 0));
 
-    if (call == NULL)
+    if (call != NULL)
+        bridge_put_refusal(&call->line, id);
+    if (call != NULL && !call->line.failed) {
+        rmp_port_wake(port);
         return;
-    bridge_put_refusal(&call->line, id);
-    rmp_port_wake(port);
+    }
+    log_warn(port->bridge->bus->log, port->endpoint.context,
+             "out of memory: a question of a worker gets no answer");
+    if (call != NULL)
+        rmp_call_end(call);
 }
 
 /* Only the daemon's own errors come from no endpoint. What a request met there, it need not meet

@@ -105,6 +105,7 @@ char *bridge_event(struct slice params, uint64_t now_ms, struct rmp_id *run, siz
     struct event event = {.now_ms = now_ms};
     struct msgpack_writer writer = {.to = NULL};
     char *map, *payload = NULL;
+    const char *fault;
     size_t map_len;
     int status = convert_to_msgpack(params, &map, &map_len);
 
@@ -112,8 +113,10 @@ char *bridge_event(struct slice params, uint64_t now_ms, struct rmp_id *run, siz
         *problem = "run/event is nested too deep";
     if (status != STDIO_BUS_OK)
         return NULL;
-    *problem = read_event(&event, slice_of(map, map_len));
-    if (*problem == NULL) {
+    fault = read_event(&event, slice_of(map, map_len));
+    if (fault != NULL) {
+        *problem = fault;
+    } else {
         *run = event.run;
         put_event(&writer, &event);
         payload = malloc(writer.len);

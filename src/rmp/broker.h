@@ -96,7 +96,7 @@ void rmp_broker_run(struct rmp_broker *broker, struct rmp_time time);
  * too, at the next rmp_broker_run. What has its place in a queue is still handed over. */
 void rmp_broker_close(struct rmp_broker *broker, struct rmp_time time);
 
-/* --- for metrics and tests --- */
+/* --- for metrics, the log and tests --- */
 
 const struct rmp_counters *rmp_broker_counters(const struct rmp_broker *broker);
 

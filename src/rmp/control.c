@@ -131,9 +131,9 @@ static bool make_room(struct rmp_control *control)
     return false;
 }
 
-static bool add(struct rmp_control *control, const struct rmp_control_request *request)
+static bool remember(struct rmp_control *control, const struct rmp_control_request *request)
 {
-    struct seen *seen = make_room(control) ? calloc(1, sizeof *seen) : NULL;
+    struct seen *seen = calloc(1, sizeof *seen);
 
     if (seen == NULL)
         return false;
@@ -153,28 +153,31 @@ enum rmp_control_verdict rmp_control_take(struct rmp_control *control,
 {
     const struct seen *seen = find(control, request->kind, request->request_id);
 
+    if (seen == NULL && !make_room(control))
+        return RMP_CONTROL_FULL;
     if (seen == NULL)
-        return add(control, request) ? RMP_CONTROL_NEW : RMP_CONTROL_FULL;
+        return remember(control, request) ? RMP_CONTROL_NEW : RMP_CONTROL_NO_MEMORY;
     if (seen->answer == NULL)
         return RMP_CONTROL_PENDING;
     *answer = slice_of(seen->answer, seen->answer_len);
     return RMP_CONTROL_ANSWERED;
 }
 
-void rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
+bool rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
                         struct rmp_id request_id, struct slice answer)
 {
     struct seen *seen = find(control, kind, request_id);
 
     if (seen == NULL)
-        return;
+        return true;
     seen->answer = malloc(answer.len);
     if (seen->answer == NULL) {
         drop(control, seen);
-        return;
+        return false;
     }
     memcpy(seen->answer, answer.data, answer.len);
     seen->answer_len = answer.len;
+    return true;
 }
 
 void rmp_control_forget(struct rmp_control *control, enum rmp_control_kind kind,

@@ -43,7 +43,8 @@ enum rmp_control_verdict {
     RMP_CONTROL_NEW,      /* to be carried out; settle or forget it then */
     RMP_CONTROL_PENDING,  /* the same request is being carried out */
     RMP_CONTROL_ANSWERED, /* *answer is the payload of its answer */
-    RMP_CONTROL_FULL      /* too many are being carried out, or memory is out */
+    RMP_CONTROL_FULL,     /* too many are being carried out */
+    RMP_CONTROL_NO_MEMORY
 };
 
 /* The answer lives until the next call. */
@@ -52,8 +53,8 @@ enum rmp_control_verdict rmp_control_take(struct rmp_control *control,
                                           struct slice *answer);
 
 /* The request was answered with this payload, which is copied: when it comes again, it gets the
- * same. Without memory, it is forgotten. */
-void rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
+ * same. False: memory is out, and it is forgotten. */
+bool rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
                         struct rmp_id request_id, struct slice answer);
 
 /* The request was rejected. */

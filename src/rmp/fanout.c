@@ -20,9 +20,13 @@ static bool may_copy(const struct rmp_fanout *fanout, const struct rmp_peer *pee
 
 static bool has_copy(struct rmp_fanout *fanout, const struct rmp_peer *peer)
 {
-    if (fanout->copy == NULL && may_copy(fanout, peer))
+    struct rmp_broker *broker = fanout->broker;
+
+    if (fanout->copy == NULL && may_copy(fanout, peer)) {
         fanout->copy = rmp_message_copy(fanout->publication, fanout->expires_at_ms,
-                                        &fanout->broker->copies_bytes);
+                                        &broker->copies_bytes);
+        broker->counters.no_memory += fanout->copy == NULL;
+    }
     return fanout->copy != NULL;
 }
 
@@ -68,6 +72,7 @@ static void offer(struct rmp_fanout *fanout, struct rmp_subscription *subscripti
         broker->counters.sent++;
         return;
     }
+    broker->counters.no_memory += taken == RMP_REFUSED;
     peer->busy = taken == RMP_BUSY;
     if (peer->busy && enqueue(fanout, subscription))
         return;

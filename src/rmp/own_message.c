@@ -37,8 +37,10 @@ int rmp_own_message_add(struct rmp_broker *broker, const struct rmp_own_message 
     put_body(&writer, own);
     message = rmp_message_create(slice_of(own->topic, strlen(own->topic)),
                                  RMP_BODY_OFFSET + writer.len, &broker->copies_bytes);
-    if (message == NULL)
+    if (message == NULL) {
+        broker->counters.no_memory++;
         return STDIO_BUS_ERR;
+    }
     header = &message->publication.header;
     *header = (struct rmp_header){.schema_id = own->schema_id,
                                   .body_len = (uint32_t)writer.len,

@@ -66,8 +66,10 @@ int rmp_queue_add(struct rmp_broker *broker, struct rmp_subscription *subscripti
 {
     struct rmp_queued *queued = calloc(1, sizeof *queued);
 
-    if (queued == NULL)
+    if (queued == NULL) {
+        broker->counters.no_memory++;
         return STDIO_BUS_ERR;
+    }
     queued->subscription = subscription;
     queued->message = rmp_message_hold(message);
     queued->wait = wait;
@@ -131,6 +133,7 @@ void rmp_queue_hand_over(struct rmp_broker *broker, struct rmp_peer *peer, struc
                 break;
             }
             peer->stalled = false;
+            broker->counters.no_memory += taken == RMP_REFUSED;
             if (taken == RMP_TAKEN)
                 broker->counters.sent++;
             else
@@ -170,8 +173,10 @@ struct rmp_wait *rmp_wait_begin(struct rmp_broker *broker, struct rmp_peer *publ
 {
     struct rmp_wait *wait = calloc(1, sizeof *wait);
 
-    if (wait == NULL)
+    if (wait == NULL) {
+        broker->counters.no_memory++;
         return NULL;
+    }
     wait->publisher = publisher;
     wait->message = rmp_message_hold(message);
     wait->token = token;
