@@ -5,20 +5,31 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "deadline.h"
+#include "rmp/bridge.h"
+#include "rmp/compose.h"
+#include "rmp/control.h"
+#include "rmp/convert.h"
+#include "rmp/schemas.h"
+#include "rmp/topics.h"
 
 #define BODY 30000 /* bytes; eight such messages fill all queues of a subscriber */
 #define MESSAGES 8
 #define TOPICS 40
+#define STALL_MS 60 /* without input: a lasting fault has had its effect */
+#define RUN_ID "00000000-0000-0000-0000-000000000001"
+#define TTL_MS 3600000 /* the daemon's clock is a fast one */
 
-/* A client of the RMP socket, in the JSON dialect. */
+/* A client of the RMP socket. */
 struct link {
     struct run *run;
-    int fd; /* -1: closed */
+    uint64_t msg_id; /* of its last frame */
+    int fd;          /* -1: closed */
     struct text input;
 };
 
@@ -55,35 +66,48 @@ static void link_open(struct link *link, struct run *run)
     }
 }
 
-/* Sends a command (' for "). */
-static void link_send(struct link *link, const struct text *command)
+static void link_send_bytes(struct link *link, const char *bytes, size_t len)
 {
-    struct text frame = {0};
     size_t sent = 0;
 
-    for (int shift = 24; shift >= 0; shift -= 8)
-        text_add(&frame, &(char){(char)(command->len >> shift & 0xFF)}, 1);
-    text_add(&frame, command->data, command->len);
-    text_quote(&frame, 4);
-    while (link->fd >= 0 && sent < frame.len) {
-        ssize_t n = send(link->fd, frame.data + sent, frame.len - sent, MSG_NOSIGNAL);
+    while (link->fd >= 0 && sent < len) {
+        ssize_t n = send(link->fd, bytes + sent, len - sent, MSG_NOSIGNAL);
 
         if (n < 0)
             link_lost(link);
         else
             sent += (size_t)n;
     }
+}
+
+/* Sends a command (' for "). */
+static void link_send(struct link *link, const struct text *command)
+{
+    struct text frame = {0};
+
+    for (int shift = 24; shift >= 0; shift -= 8)
+        text_add(&frame, &(char){(char)(command->len >> shift & 0xFF)}, 1);
+    text_add(&frame, command->data, command->len);
+    text_quote(&frame, 4);
+    link_send_bytes(link, frame.data, frame.len);
     text_free(&frame);
 }
 
-/* Reads until a frame begins with this text (' for "). */
-static void link_await(struct link *link, const char *start)
+/* True if an answer may be lost: the log has a warning. */
+static bool gives_up(struct link *link)
+{
+    run_lift(link->run);
+    return run_logged(link->run, "WARN ") || run_logged(link->run, "ERROR ");
+}
+
+/* Reads until a frame contains this text (' for "). False: the answer is lost. */
+static bool link_await(struct link *link, const char *words)
 {
     int64_t deadline = deadline_usual();
     struct text wanted = {0};
     bool found = false;
 
-    text_printf(&wanted, "%s", start);
+    text_printf(&wanted, "%s", words);
     text_quote(&wanted, 0);
     while (link->fd >= 0 && !found) {
         const unsigned char *head = (const unsigned char *)link->input.data;
@@ -94,14 +118,18 @@ static void link_await(struct link *link, const char *start)
             len = 4 +
                   ((size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3]);
         if (len > 0 && link->input.len >= len) {
-            found = len - 4 >= wanted.len &&
-                    memcmp(link->input.data + 4, wanted.data, wanted.len) == 0;
+            found = memmem(link->input.data + 4, len - 4, wanted.data, wanted.len) != NULL;
             link->input.len -= len;
             memmove(link->input.data, link->input.data + len, link->input.len);
             continue;
         }
-        if (!wait_fd(link->fd, POLLIN, deadline))
-            run_fail(link->run, "no answer with %s", start);
+        if (!wait_fd(link->fd, POLLIN, now_ms() + STALL_MS)) {
+            if (deadline_over(deadline))
+                run_fail(link->run, "no answer with %s", words);
+            if (gives_up(link))
+                break;
+            continue;
+        }
         n = read(link->fd, text_room(&link->input, 65536), 65536);
         if (n <= 0)
             link_lost(link);
@@ -109,6 +137,7 @@ static void link_await(struct link *link, const char *start)
             link->input.len += (size_t)n;
     }
     text_free(&wanted);
+    return found;
 }
 
 static void hello(struct link *link)
@@ -171,10 +200,34 @@ static void talk(struct link *ann, struct link *ben)
     hello(ann);
 }
 
+/* Whoever comes now is served, unless the daemon has ended. Connections and answers may be lost:
+ * there are more tries. */
+static void check_recovery(struct run *run, bool (*serves)(struct run *run))
+{
+    int64_t deadline = deadline_usual();
+
+    run_lift(run);
+    while (run_alive(run) && !serves(run)) {
+        if (deadline_over(deadline))
+            run_fail(run, "the daemon is alive but does not serve");
+    }
+}
+
+static bool says_hello(struct run *run)
+{
+    struct link zoe;
+    bool served;
+
+    link_open(&zoe, run);
+    hello(&zoe);
+    served = zoe.fd >= 0;
+    link_close(&zoe);
+    return served;
+}
+
 void play_rmp(struct run *run)
 {
-    struct link ann, ben, zoe;
-    bool lost = false;
+    struct link ann, ben;
 
     link_open(&ann, run);
     hello(&ann);
@@ -182,19 +235,120 @@ void play_rmp(struct run *run)
     link_open(&ben, run);
     hello(&ben);
     talk(&ann, &ben);
-    run_lift(run);
-    for (int i = 0; i < 3 && run_alive(run); i++) { /* a connection may be lost */
-        lost = run->client_lost;
-        link_open(&zoe, run);
-        hello(&zoe);
-        lost = zoe.fd < 0;
-        link_close(&zoe);
-        if (!lost)
-            break;
-    }
-    if (lost && run_alive(run))
-        run_fail(run, "the daemon is alive but does not serve");
+    check_recovery(run, says_hello);
     run_terminate(run);
     link_close(&ann);
     link_close(&ben);
+}
+
+/* ---- the bridge ----------------------------------------------------------------------------- */
+
+/* Sends a frame of this trace; its payload is JSON (' for "). */
+static void link_frame(struct link *link, enum rmp_schema_id schema, const char *type,
+                       const char *topic, uint64_t trace, const char *json)
+{
+    struct text text = {0};
+    struct rmp_draft draft = {.header = {.schema_id = (uint16_t)schema,
+                                         .created_at_ms = (uint64_t)time(NULL) * 1000,
+                                         .ttl_ms = TTL_MS,
+                                         .trace_id = {0, trace},
+                                         .msg_id = ++link->msg_id},
+                              .type = type,
+                              .topic = slice_of(topic, strlen(topic))};
+    char *payload = NULL, *frame = NULL;
+    size_t len;
+
+    text_printf(&text, "%s", json);
+    text_quote(&text, 0);
+    if (convert_to_msgpack(slice_of(text.data, text.len), &payload, &draft.payload.len) != 0)
+        abort();
+    draft.payload.data = payload;
+    frame = rmp_compose(&draft, &len);
+    if (frame == NULL)
+        abort();
+    link_send_bytes(link, frame, len);
+    free(frame);
+    free(payload);
+    text_free(&text);
+}
+
+static void listen_to(struct link *link, const char *topic)
+{
+    struct text json = {0};
+
+    text_printf(&json, "{'op':'subscribe','topic':'%s'}", topic);
+    link_frame(link, RMP_SCHEMA_CONTROL, "intent.control.v1", "", 1, json.data);
+    link_await(link, topic);
+    text_free(&json);
+}
+
+/* Asks the agent for a method of the test worker. */
+static void execute(struct link *link, const char *method, const char *inputs)
+{
+    struct text json = {0};
+
+    text_printf(&json, "{'node':{'method':'%s'},'inputs':%s,'reply_topic':'reply'}", method,
+                inputs);
+    link_frame(link, RMP_SCHEMA_AGENT_REQUEST, "intent.executor.agent.request.v1",
+               RMP_AGENT_PREFIX "writer", 2, json.data);
+    text_free(&json);
+}
+
+static void control(struct link *link, uint64_t trace, const char *json)
+{
+    link_frame(link, RMP_SCHEMA_CTRL_REQ, "intent.ctrl.request.v1", RMP_TOPIC_CONTROL, trace, json);
+}
+
+static void submit(struct link *link)
+{
+    control(link, 1, "{'RunSubmit':{'request_id':'" RUN_ID "','opening_yaml':'name: a'}}");
+}
+
+/* An agent that answers, fails and asks; a run that is accepted, once, sends events and is
+ * cancelled. */
+static void use_agents(struct link *link)
+{
+    execute(link, "plain", "{'result':{'a':[1.5,'b']}}");
+    link_await(link, "Completed");
+    execute(link, "fail", "{'data':{'retryable':true}}");
+    link_await(link, "as you asked");
+    execute(link, "ask", "{'id':7,'params':{}}");
+    link_await(link, "answers no requests");
+    submit(link);
+    link_await(link, "RunAccepted");
+    link_await(link, "completed");
+    submit(link);
+    link_await(link, "RunAccepted");
+    control(link, 3, "{'RunCancel':{'trace_id':'" RUN_ID "'}}");
+    link_await(link, "RunCancelled");
+    link_await(link, "cancelled");
+}
+
+static bool has_agent(struct run *run)
+{
+    struct link zoe;
+    bool served;
+
+    link_open(&zoe, run);
+    zoe.msg_id = (uint64_t)now_ms() * 100; /* each try has other ones */
+    listen_to(&zoe, "reply");
+    execute(&zoe, "plain", "{'result':'of Zoe'}");
+    served = link_await(&zoe, "of Zoe");
+    link_close(&zoe);
+    return served;
+}
+
+void play_bridge(struct run *run)
+{
+    struct link ann;
+
+    link_open(&ann, run);
+    listen_to(&ann, "reply");
+    listen_to(&ann, RMP_TOPIC_CONTROL);
+    listen_to(&ann, "rlp/runs/trace:" RUN_ID "/events");
+    run_arm(run);
+    use_agents(&ann);
+    check_recovery(run, has_agent);
+    run_terminate(run);
+    link_close(&ann);
 }

@@ -1,4 +1,4 @@
-/* The scene of the topic bus. */
+/* The scenes of the topic bus. */
 #ifndef TESTS_FAULTS_RMP_SCENE_H
 #define TESTS_FAULTS_RMP_SCENE_H
 
@@ -6,5 +6,8 @@
 
 /* The daemon's RMP socket is DIR/bus/rmp.sock. */
 void play_rmp(struct run *run);
+
+/* It has the agent "writer" and a runner, too. */
+void play_bridge(struct run *run);
 
 #endif

@@ -658,6 +658,13 @@ const struct scene scenes[SCENES] = {
      .config = "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0,"
                "'schemas':[{'id':5000,'type':'intent.a.v1'}]}," LIMITS("") "}",
      .play = play_rmp},
+    {.name = "bridge",
+     .arguments = CONFIG_AND(DEBUG),
+     .config = "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0},'pools':["
+               "{'id':'a','command':'@WORKER@','instances':1,'rmp':{'agent':'writer'}},"
+               "{'id':'b','command':'@WORKER@','instances':1,'rmp':{'runner':true}}],"
+               LIMITS("") "}",
+     .play = play_bridge},
     {.name = "connect",
      .arguments = WORDS("--connect", "@DIR@/socket"),
      .play = play_connect,

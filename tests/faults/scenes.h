@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 22
+#define SCENES 23
 
 extern const struct scene scenes[SCENES];
 
