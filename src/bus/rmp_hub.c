@@ -78,7 +78,7 @@ static void report_lost(struct rmp_hub *hub)
 
     if (lost == hub->lost)
         return;
-    log_warn(hub->bus->log, "rmp", "out of memory: messages to subscribers were lost: %" PRIu64,
+    log_warn(hub->bus->log, "rmp", "out of memory: deliveries and subscriptions lost: %" PRIu64,
              lost - hub->lost);
     hub->lost = lost;
 }

@@ -49,6 +49,7 @@ static int add_schema(struct rmp_schemas *schemas, const struct json_value *sche
 static void check_schemas(struct diagnostics *diagnostics, const struct json_value *schemas)
 {
     struct rmp_schemas added = {.added = NULL};
+    int status;
 
     if (!diagnostics_check_type(diagnostics, schemas, JSON_ARRAY, "an array of objects"))
         return;
@@ -56,9 +57,12 @@ static void check_schemas(struct diagnostics *diagnostics, const struct json_val
         size_t before = diagnostics->errors;
 
         rules_check_object(diagnostics, schema, schema_rules, COUNT(schema_rules));
-        if (diagnostics->errors == before && add_schema(&added, schema) == STDIO_BUS_EINVAL)
+        status = diagnostics->errors == before ? add_schema(&added, schema) : STDIO_BUS_OK;
+        if (status == STDIO_BUS_EINVAL)
             diagnostics_value(diagnostics, document_member(schema, "id"),
                               "is the id of another schema");
+        else if (status != STDIO_BUS_OK)
+            diagnostics_value(diagnostics, schema, "out of memory");
     }
     rmp_schemas_free(&added);
 }

@@ -180,8 +180,10 @@ struct rmp_result rmp_broker_subscribe(struct rmp_broker *broker, struct rmp_pee
         return ok;
     if (old == NULL && !rmp_subscriptions_has_room(&broker->subscriptions, peer, broker->peers))
         return rmp_result_forbidden("there are too many subscriptions");
-    if (add_subscription(broker, peer, name, topic, topic_name) == NULL)
+    if (add_subscription(broker, peer, name, topic, topic_name) == NULL) {
+        broker->counters.no_memory++;
         return rmp_result_forbidden("the bus is out of memory");
+    }
     if (old != NULL)
         end_subscription(broker, old);
     if (slice_equal(topic_name, slice_of(RMP_TOPIC_METRICS, strlen(RMP_TOPIC_METRICS))))

@@ -30,7 +30,7 @@ struct rmp_counters {
     uint64_t drops_duplicate;    /* once a subscription */
     uint64_t drops_backpressure; /* once a subscription */
     uint64_t notices_suppressed; /* drops without a notice, since there were too many */
-    uint64_t no_memory;          /* deliveries and messages of its own lost for want of memory */
+    uint64_t no_memory;          /* deliveries, subscriptions and notices lost for want of it */
 };
 
 #endif

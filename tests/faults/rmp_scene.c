@@ -343,6 +343,7 @@ void play_bridge(struct run *run)
     struct link ann;
 
     link_open(&ann, run);
+    ann.msg_id = 1000000; /* not those of answers where there is no time */
     listen_to(&ann, "reply");
     listen_to(&ann, RMP_TOPIC_CONTROL);
     listen_to(&ann, "rlp/runs/trace:" RUN_ID "/events");
