@@ -171,6 +171,7 @@ TEST(agents_eras_subscriptions_stay_open)
     struct daemon *daemon = START(.pools = MCP(2, ",'request_timeout_sec':1"));
     struct client *a = client_connect(daemon), *b = client_connect(daemon);
     listen_with(a, "'listen:0'");
+    stateless_pid(a, "1"); /* before b */
     listen_with(b, "'listen:0'");
     client_send(b, "{'id':'late','method':'no_answer','params':{" ERA "}}");
     client_error(b, "'late'", -32001, "timed out"); /* the others had their time, too */
@@ -178,7 +179,7 @@ TEST(agents_eras_subscriptions_stay_open)
         client_send(a,
                     "{'id':'s','method':'say','params':{" ERA ",'message':{'method':'n',"
                     "'params':{'_meta':{'io.modelcontextprotocol/subscriptionId':%d}}}}}",
-                    i == 0 ? 4 : 2);
+                    i == 0 ? 6 : 2);
         client_expect(i == 0 ? b : a,
                       "{'method':'n','params':{'_meta':{'io.modelcontextprotocol/subscriptionId':"
                       "'listen:0'}}}");
