@@ -59,7 +59,7 @@ static const uint8_t *value_end(const uint8_t *p, const uint8_t *end, unsigned d
     if (byte < 0xA0)
         return values_end(p, end, byte & 15u, depth);
     if (byte < 0xC0)
-        return end - p < (byte & 31) ? NULL : p + (byte & 31);
+        return end - p < (int)(byte & 31) ? NULL : p + (byte & 31);
     width = widths[byte - 0xC0];
     if (byte == 0xC1 || end - p < (int)width)
         return NULL;

@@ -201,7 +201,7 @@ static const char *wait_bytes(struct client *client, size_t len)
 struct rmp_got rmp_next(struct client *client)
 {
     struct rmp_got got = {.is_frame = false};
-    size_t len = get(wait_bytes(client, 4), 4);
+    size_t len = (size_t)get(wait_bytes(client, 4), 4);
     const char *at = wait_bytes(client, 4 + len) + 4;
     client->consumed += 4 + len;
     got.payload = (struct span){at, len};
