@@ -225,11 +225,11 @@ static bool take_control(struct rmp_client *client, const struct rmp_frame *fram
 
 /* --- frames that are published --- */
 
-static enum rmp_next publish(struct rmp_client *client, const struct rmp_frame *frame)
+static enum rmp_next publish(struct rmp_client *client, const struct rmp_frame *frame,
+                             struct slice topic)
 {
-    const struct rmp_publication publication = {.header = frame->header,
-                                                .topic = rmp_envelope_topic(&frame->envelope),
-                                                .frame = frame->wire};
+    const struct rmp_publication publication = {
+        .header = frame->header, .topic = topic, .frame = frame->wire};
     const struct rmp_asked asked = {.wants_ack = rmp_envelope_wants_ack(&frame->envelope),
                                     .header = frame->header};
     struct rmp_result result;
@@ -237,7 +237,7 @@ static enum rmp_next publish(struct rmp_client *client, const struct rmp_frame *
     if (!rmp_client_publish(client, &publication, &asked, &result))
         return RMP_NEXT_WAIT;
     if (result.outcome != RMP_RESULT_OK)
-        report_result(client, &frame->header, &result, publication.topic);
+        report_result(client, &frame->header, &result, topic);
     else
         rmp_frames_answer(client, &asked, &result);
     return RMP_NEXT_FRAME;
@@ -263,7 +263,7 @@ enum rmp_next rmp_frames_take(struct rmp_client *client, struct slice wire)
     if (error == RMP_OK && take_control(client, &frame))
         return RMP_NEXT_FRAME;
     if (is_for_broker(error) && frame.has_envelope && (error == RMP_OK || topic.len > 0))
-        return publish(client, &frame);
+        return publish(client, &frame, topic);
     report_error(client, error, &frame.header, topic);
     return RMP_NEXT_FRAME;
 }

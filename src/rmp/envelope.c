@@ -37,22 +37,18 @@ static bool note_member(struct rmp_envelope *envelope, unsigned member,
 static bool read_member(struct rmp_envelope *envelope, struct slice *rest, unsigned *seen)
 {
     struct msgpack_value key UNINITIALIZED, value UNINITIALIZED;
-    struct slice at = *rest, raw;
+    struct slice at;
     unsigned member;
 
-    if (!msgpack_skip(rest, MSGPACK_MAX_DEPTH - 1) || !msgpack_read(&at, &key))
+    if (!msgpack_read_whole(rest, MSGPACK_MAX_DEPTH - 1, &key))
         return false;
     member = member_of(&key);
     if (*seen & member)
         return false;
     *seen |= member;
     at = *rest;
-    if (!msgpack_skip(rest, MSGPACK_MAX_DEPTH - 1))
-        return false;
-    if (member == 0)
-        return true;
-    raw = slice_of(at.data, at.len - rest->len);
-    return msgpack_read(&at, &value) && note_member(envelope, member, &value, raw);
+    return msgpack_read_whole(rest, MSGPACK_MAX_DEPTH - 1, &value) &&
+           note_member(envelope, member, &value, slice_of(at.data, at.len - rest->len));
 }
 
 enum rmp_error rmp_envelope_read(struct rmp_envelope *envelope, struct slice body)

@@ -209,16 +209,21 @@ static const unsigned char lengths[256] = {
 };
 /* clang-format on */
 
-bool msgpack_skip(struct slice *input, unsigned max_depth)
+static uint64_t values_in(const struct msgpack_value *container)
+{
+    return (uint64_t)container->count << (container->type == MSGPACK_MAP);
+}
+
+/* Moves past `left` values, with all that they contain. */
+static bool skip_values(struct slice *input, uint64_t left, unsigned max_depth)
 {
     uint64_t outer[MSGPACK_MAX_DEPTH] UNINITIALIZED; /* values to come after the container */
-    uint64_t left = 1;                               /* values to come in the innermost one */
     struct msgpack_value value UNINITIALIZED;
     unsigned depth = 0;
     size_t len;
 
     ASSERT(max_depth <= MSGPACK_MAX_DEPTH);
-    for (;;) {
+    for (;;) { /* `left`: values to come in the innermost container */
         while (left == 0 && depth > 0)
             left = outer[--depth];
         if (left == 0)
@@ -238,35 +243,46 @@ bool msgpack_skip(struct slice *input, unsigned max_depth)
         if (depth == max_depth)
             return false;
         outer[depth++] = left;
-        left = (uint64_t)value.count << (value.type == MSGPACK_MAP);
+        left = values_in(&value);
     }
 }
 
-bool msgpack_is(const struct msgpack_value *value, const char *text)
+bool msgpack_skip(struct slice *input, unsigned max_depth)
 {
-    return value->type == MSGPACK_STR && slice_equal(value->bytes, slice_of(text, strlen(text)));
+    return skip_values(input, 1, max_depth);
+}
+
+bool msgpack_read_whole(struct slice *input, unsigned max_depth, struct msgpack_value *value)
+{
+    if (!msgpack_read(input, value))
+        return false;
+    if (value->type != MSGPACK_ARRAY && value->type != MSGPACK_MAP)
+        return true;
+    return max_depth > 0 && skip_values(input, values_in(value), max_depth - 1);
 }
 
 bool msgpack_find(struct slice map, const char *key, struct msgpack_value *value, struct slice *raw)
 {
+    struct slice wanted = slice_of(key, strlen(key)), at;
     struct msgpack_value head UNINITIALIZED, name UNINITIALIZED;
-    struct slice at;
-    bool found = false;
 
     if (!msgpack_read(&map, &head) || head.type != MSGPACK_MAP)
         return false;
-    for (uint32_t i = 0; i < head.count && !found; i++) {
-        at = map;
-        if (!msgpack_skip(&map, MSGPACK_MAX_DEPTH))
+    for (uint32_t i = 0; i < head.count; i++) {
+        if (!msgpack_read_whole(&map, MSGPACK_MAX_DEPTH, &name))
             return false;
-        found = msgpack_read(&at, &name) && msgpack_is(&name, key);
         at = map;
+        if (name.type == MSGPACK_STR && slice_equal(name.bytes, wanted)) {
+            if (!msgpack_read_whole(&map, MSGPACK_MAX_DEPTH, value))
+                return false;
+            if (raw != NULL)
+                *raw = slice_of(at.data, at.len - map.len);
+            return true;
+        }
         if (!msgpack_skip(&map, MSGPACK_MAX_DEPTH))
             return false;
     }
-    if (found && raw != NULL)
-        *raw = slice_of(at.data, at.len - map.len);
-    return found && msgpack_read(&at, value);
+    return false;
 }
 
 /* --- writing --- */

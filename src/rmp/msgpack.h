@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/slice.h"
 
@@ -45,13 +46,19 @@ bool msgpack_read(struct slice *input, struct msgpack_value *value);
  * deeper than max_depth: 0 allows no array and no map. max_depth is at most MSGPACK_MAX_DEPTH. */
 bool msgpack_skip(struct slice *input, unsigned max_depth);
 
+/* Reads and skips: *value is the head of the whole value that *input moves past. */
+bool msgpack_read_whole(struct slice *input, unsigned max_depth, struct msgpack_value *value);
+
 /* Finds the first member of that key in a valid map. *value is its head; *raw, unless NULL, the
  * whole member's value. False: `map` is empty or no map, or has no such key. */
 bool msgpack_find(struct slice map, const char *key, struct msgpack_value *value,
                   struct slice *raw);
 
 /* Whether a value that was read is this string. */
-bool msgpack_is(const struct msgpack_value *value, const char *text);
+static inline bool msgpack_is(const struct msgpack_value *value, const char *text)
+{
+    return value->type == MSGPACK_STR && slice_equal(value->bytes, slice_of(text, strlen(text)));
+}
 
 /* --- writing --- */
 

@@ -290,11 +290,16 @@ TEST_ROWS(values_are_skipped, COUNT(nestings))
 {
     for (unsigned depth = 0; depth <= MSGPACK_MAX_DEPTH; depth++) {
         char *copy = copy_of(nestings[row].bytes, nestings[row].len);
-        struct slice input = {copy, nestings[row].len};
+        struct slice input = {copy, nestings[row].len}, whole = input, head = input;
         bool good = nestings[row].skipped > 0 && depth >= nestings[row].depth;
+        struct msgpack_value expected = {.count = 0}, value = {.count = 0};
 
         ck_assert(msgpack_skip(&input, depth) == good);
         ck_assert(!good || input.data == copy + nestings[row].skipped);
+        ck_assert(msgpack_read_whole(&whole, depth, &value) == good);
+        ck_assert(!good || whole.data == input.data);
+        ck_assert(msgpack_read(&head, &expected));
+        ck_assert(!good || (value.type == expected.type && value.count == expected.count));
         free(copy);
     }
 }
