@@ -8,7 +8,8 @@
  * second, and the CPU time of the server (all threads of PID) per delivery in ns.
  *
  * All clients are this process. Each delivery of a protocol has the same length, so that
- * subscribers count bytes. The publisher is at most 512 messages ahead of the slowest. */
+ * subscribers count bytes. The publisher is at most 512 messages ahead of the slowest. In the end
+ * each subscriber must have got all that was published, and nothing twice. */
 #include "build_config.h"
 
 #include <arpa/inet.h>
@@ -38,6 +39,7 @@
 #define SUBSCRIBERS_MAX 100
 #define BATCH_MAX 65536
 #define WARM_UP_SECONDS 0.3
+#define SURPLUS_SECONDS 0.05
 
 /* How a message looks on its way in and out, and what comes before. */
 struct protocol {
@@ -45,6 +47,7 @@ struct protocol {
     size_t (*publish)(char *to, uint64_t number); /* one message; returns its length */
     size_t (*greet)(char *to, bool subscribes);   /* what a client sends first */
     size_t delivery_len;
+    size_t ping_len; /* what the server may send to a subscriber on its own, once */
 };
 
 static void fail(const char *what)
@@ -191,8 +194,12 @@ static size_t no_greeting(char *to, bool subscribes)
 
 static struct protocol protocols[] = {
     {.name = "rmp", .publish = rmp_publish, .greet = rmp_greet},
-    {.name = "redis", .publish = redis_publish, .greet = redis_greet, .delivery_len = 299},
-    {.name = "nats", .publish = nats_publish, .greet = nats_greet, .delivery_len = 275},
+    {.name = "redis", .publish = redis_publish, .greet = redis_greet, .delivery_len = 292},
+    {.name = "nats",
+     .publish = nats_publish,
+     .greet = nats_greet,
+     .delivery_len = 275,
+     .ping_len = 6}, /* PING, two seconds after the greeting */
     {.name = "mqtt", .publish = mqtt_publish, .greet = mqtt_greet, .delivery_len = 266},
     {.name = "copy", .publish = copy_publish, .greet = no_greeting, .delivery_len = BODY_LEN},
 };
@@ -207,6 +214,7 @@ struct bench {
     uint64_t published;
     char batch[BATCH_MAX];
     size_t batch_at, batch_len;
+    bool is_over; /* nothing more is published */
 };
 
 static int dial(const char *where)
@@ -272,7 +280,7 @@ static uint64_t slowest(const struct bench *bench)
 
 static void publish(struct bench *bench)
 {
-    uint64_t until = slowest(bench) + WINDOW;
+    uint64_t until = bench->is_over ? 0 : slowest(bench) + WINDOW;
     ssize_t written;
     int fd = bench->polls[bench->count].fd;
 
@@ -297,7 +305,7 @@ static void turn(struct bench *bench)
     static char bytes[1 << 18];
     struct pollfd *publisher = &bench->polls[bench->count];
     bool wants = bench->batch_at < bench->batch_len ||
-                 bench->published < slowest(bench) + WINDOW / 2;
+                 (!bench->is_over && bench->published < slowest(bench) + WINDOW / 2);
 
     publisher->events = wants ? POLLIN | POLLOUT : POLLIN;
     if (poll(bench->polls, (nfds_t)bench->count + 1, 5000) <= 0)
@@ -357,6 +365,31 @@ static uint64_t deliveries(const struct bench *bench)
     return bytes / bench->protocol->delivery_len;
 }
 
+/* Fails unless what is under way arrives, and nothing after it. */
+static void check_completeness(struct bench *bench)
+{
+    uint64_t expected;
+    double end;
+
+    bench->is_over = true;
+    while (bench->batch_at < bench->batch_len || slowest(bench) < bench->published)
+        turn(bench);
+    for (end = now_seconds() + SURPLUS_SECONDS; now_seconds() < end;) {
+        if (poll(bench->polls, (nfds_t)bench->count, 10) > 0)
+            turn(bench);
+    }
+    expected = bench->published * bench->protocol->delivery_len;
+    for (int i = 0; i < bench->count; i++) {
+        uint64_t surplus = bench->bytes[i] - expected;
+
+        if (surplus == 0 || surplus == bench->protocol->ping_len)
+            continue;
+        fprintf(stderr, "topic_bench: %s: subscriber %d got %" PRIu64 " bytes, not %" PRIu64 "\n",
+                bench->protocol->name, i, bench->bytes[i], expected);
+        exit(EXIT_FAILURE);
+    }
+}
+
 static void measure(struct bench *bench, double seconds, long pid)
 {
     double start = now_seconds();
@@ -369,9 +402,11 @@ static void measure(struct bench *bench, double seconds, long pid)
     cpu = cpu_ns(pid);
     while (now_seconds() < start + seconds)
         turn(bench);
+    cpu = cpu_ns(pid) - cpu;
+    seconds = now_seconds() - start;
     count = deliveries(bench) - count;
-    printf("%.0f %.1f\n", (double)count / (now_seconds() - start),
-           (double)(cpu_ns(pid) - cpu) / (double)count);
+    check_completeness(bench);
+    printf("%.0f %.1f\n", (double)count / seconds, (double)cpu / (double)count);
 }
 
 /* --- the floor --- */

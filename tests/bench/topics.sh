@@ -1,13 +1,15 @@
 #!/bin/sh
 # topics.sh: the cost of a delivery on the topic bus, from one publisher to 1, 10 and 100
 # subscribers, beside a process that copies, and beside redis-server, nats-server and mosquitto
-# where they are installed. Prints a table: deliveries a second, and the server's CPU time for each,
-# the medians by CPU time. Run by `make bench`, which sets STDIO_BUS (the daemon) and BUILD_DIR. In
-# the environment:
+# where they are installed. Prints a table: deliveries a second and the server's CPU time for each
+# (user and system, all its threads), of the run with the median CPU time, and the least and most
+# CPU time of all runs. The servers take turns, so that what else the machine does meets them all.
+# Run by `make bench`, which sets STDIO_BUS (the daemon) and BUILD_DIR. In the environment:
 #
 #   BENCH_RUNS     number of measurements                                 (5)
 #   BENCH_SECONDS  length of each                                         (1)
-#   BENCH_PORT     of 127.0.0.1, for servers without a Unix socket        (41883)
+#   BENCH_PORT     of 127.0.0.1, for nats, which has no Unix socket, and the next port for redis,
+#                  to compare                                             (41883)
 
 export LC_ALL=C # the decimal point is that of ASCII
 program=${BENCH_PROGRAMS:-$BUILD_DIR/tests/bench}/topic_bench
@@ -18,54 +20,73 @@ port=${BENCH_PORT:-41883}
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 PATH=$PATH:/usr/sbin
 work=$(mktemp -d) || exit 99
-server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$work"' EXIT
+pids=
+trap '[ -z "$pids" ] || { kill $pids 2>/dev/null; wait; }; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
-# measure NAME PROTOCOL [SOCKET PID]: a row for each number of subscribers.
-measure() {
-    name=$1 protocol=$2
-    shift 2
-    for count in 1 10 100; do
-        for _ in $(seq "$runs"); do
-            "$program" "$protocol" "$count" "$seconds" "$@" 2>>"$work/errors"
-        done | sort -n -k 2 | awk -v name="$name" -v count="$count" '
-            { rate[NR] = $1; ns[NR] = $2 }
-            END {
-                at = int((NR + 1) / 2)
-                if (NR > 0)
-                    printf "%-12s %11d %14.0f %16.0f\n", name, count, rate[at], ns[at]
-                else
-                    printf "%-12s %11d %14s\n", name, count, "failed"
-            }'
-    done
-}
-
-# serve NAME PROTOCOL SOCKET COMMAND...: starts a server, measures it, ends it.
+# serve COMMAND...: starts a server, if it is installed; its process is $server.
 serve() {
-    name=$1 protocol=$2 socket=$3
-    shift 3
-    command -v "$1" >/dev/null || return 0
-    "$@" >"$work/log" 2>&1 &
-    server=$!
-    sleep 1
-    measure "$name" "$protocol" "$socket" "$server"
-    kill "$server"
-    wait "$server"
     server=
+    command -v "$1" >/dev/null || return 1
+    "$@" >>"$work/log" 2>&1 &
+    server=$!
+    pids="$pids $server"
 }
 
-echo
-echo 'server       subscribers   deliveries/s  CPU ns/delivery'
-measure copy copy
-serve stdio_bus rmp "$work/rmp.sock" "$STDIO_BUS" --rmp "$work/rmp.sock"
-serve redis redis "$work/redis.sock" redis-server --port 0 --save '' --dir "$work" \
-    --unixsocket "$work/redis.sock"
-serve nats nats "127.0.0.1:$port" nats-server -a 127.0.0.1 -p "$port"
+# peer NAME PROTOCOL [SOCKET PID]: what is to be measured.
+peer() {
+    echo "$@" >>"$work/peers"
+}
+
+# measure COUNT: all peers with that many subscribers, once.
+measure() {
+    while read -r name protocol where; do
+        # shellcheck disable=SC2086 # a socket and a process
+        "$program" "$protocol" "$1" "$seconds" $where </dev/null >"$work/row" ||
+            echo "topics.sh: $name failed with $1 subscribers" >&2
+        sed "s/^/$name $1 /" "$work/row" >>"$work/rows"
+    done <"$work/peers"
+}
+
+# report: the rows of each peer and number of subscribers, in order of CPU time, as one.
+report() {
+    sort -k 1,1 -k 2,2n -k 4,4n "$work/rows" | awk '
+        function print_row(at) {
+            at = int((count + 1) / 2)
+            if (count > 0)
+                printf "%-12s %11d %14.0f %16.0f %8.0f %8.0f\n", name, subscribers, rate[at],
+                       ns[at], ns[1], ns[count]
+            count = 0
+        }
+        $1 != name || $2 != subscribers { print_row(); name = $1; subscribers = $2 }
+        { rate[++count] = $3; ns[count] = $4 }
+        END { print_row() }'
+}
+
+peer copy copy
+serve "$STDIO_BUS" --rmp "$work/rmp.sock" && peer stdio_bus rmp "$work/rmp.sock" "$server"
+if serve redis-server --bind 127.0.0.1 --port $((port + 1)) --unixsocket "$work/redis.sock" \
+    --save '' --dir "$work"; then
+    peer redis redis "$work/redis.sock" "$server"
+    peer redis-tcp redis "127.0.0.1:$((port + 1))" "$server"
+fi
+serve nats-server -a 127.0.0.1 -p "$port" && peer nats-tcp nats "127.0.0.1:$port" "$server"
+# Started by root it would become the user mosquitto, who cannot write to our directory.
 cat >"$work/mosquitto.conf" <<END
 listener 0 $work/mqtt.sock
 allow_anonymous true
 max_queued_messages 0
+user $(id -un)
 END
-serve mosquitto mqtt "$work/mqtt.sock" mosquitto -c "$work/mosquitto.conf"
+serve mosquitto -c "$work/mosquitto.conf" && peer mosquitto mqtt "$work/mqtt.sock" "$server"
+sleep 1 # until they listen
+
+for _ in $(seq "$runs"); do
+    for count in 1 10 100; do
+        measure "$count"
+    done
+done
+echo
+echo 'server       subscribers   deliveries/s  CPU ns/delivery    least     most'
+report
 exit 0
