@@ -182,6 +182,18 @@ void talk_hello(struct chaos *chaos, struct peer *peer, bool frames);
 void talk_subscribe(struct chaos *chaos, struct peer *peer, unsigned topic);
 void talk_unsubscribe(struct chaos *chaos, struct peer *peer);
 void talk_publish(struct chaos *chaos, struct peer *peer);
+
+/* Ids of frames differ from the numbers of publications, which are trace_ids too. */
+uint64_t talk_next_id(struct chaos *chaos);
+void talk_send_json(struct chaos *chaos, struct peer *peer, const struct text *json);
+/* Frees the frame. */
+void talk_send_frame(struct chaos *chaos, struct peer *peer, char *frame, size_t len);
+/* The command Publish. */
+void talk_put_publish(struct text *json, uint64_t id, const char *topic,
+                      const struct rmp_header *header, const struct text *body);
+
+/* --- rmp_bad_talk.c: what is refused --- */
+
 void talk_badly(struct chaos *chaos, struct peer *peer);
 
 /* --- rmp_asker.c: the first peer, which behaves, asks agents and watches --- */

@@ -1,4 +1,4 @@
-/* What peers say: commands and frames, good and bad. */
+/* What peers say: commands and frames. */
 #include "build_config.h"
 
 #include <inttypes.h>
@@ -35,15 +35,14 @@ static void push(struct chaos *chaos, struct peer *peer)
     peer_write(chaos, peer);
 }
 
-static void send_json(struct chaos *chaos, struct peer *peer, const struct text *json)
+void talk_send_json(struct chaos *chaos, struct peer *peer, const struct text *json)
 {
     put_prefix(&peer->output, json->len);
     text_add(&peer->output, json->data, json->len);
     push(chaos, peer);
 }
 
-/* Frees the draft's frame. */
-static void send_frame(struct chaos *chaos, struct peer *peer, char *frame, size_t len)
+void talk_send_frame(struct chaos *chaos, struct peer *peer, char *frame, size_t len)
 {
     text_add(&peer->output, frame, len);
     free(frame);
@@ -70,11 +69,10 @@ static void send_control(struct chaos *chaos, struct peer *peer, const char *op,
     msgpack_put_text(&writer, value);
     draft.payload = slice_of(payload, writer.len);
     frame = rmp_compose(&draft, &len);
-    send_frame(chaos, peer, frame, len);
+    talk_send_frame(chaos, peer, frame, len);
 }
 
-/* Ids of frames differ from the numbers of publications, which are trace_ids too. */
-static uint64_t next_id(struct chaos *chaos)
+uint64_t talk_next_id(struct chaos *chaos)
 {
     return UINT64_C(1) << 60 | ++chaos->last_id;
 }
@@ -87,14 +85,14 @@ void talk_hello(struct chaos *chaos, struct peer *peer, bool frames)
     struct text json = {0};
 
     if (frames)
-        asked.id = next_id(chaos);
+        asked.id = talk_next_id(chaos);
     peer_ask(chaos, peer, &asked);
     if (frames) {
         send_control(chaos, peer, "hello", "kind", "agent", asked.id);
         return;
     }
     text_printf(&json, "{\"Hello\":{\"kind\":\"Agent\"}}");
-    send_json(chaos, peer, &json);
+    talk_send_json(chaos, peer, &json);
     text_free(&json);
 }
 
@@ -166,7 +164,7 @@ void talk_subscribe(struct chaos *chaos, struct peer *peer, unsigned topic)
 {
     bool frames = dice_chance(&chaos->dice, 150) ? !peer->frames : peer->frames;
     uint64_t sub_id = 1 + dice_below(&chaos->dice, SUBSCRIPTIONS);
-    struct asked asked = {.ask = ASK_SUBSCRIBE, .frames = frames, .id = next_id(chaos)};
+    struct asked asked = {.ask = ASK_SUBSCRIBE, .frames = frames, .id = talk_next_id(chaos)};
     const struct subscription *old = same_name(peer, frames, sub_id, topic);
     struct text json = {0};
 
@@ -181,7 +179,7 @@ void talk_subscribe(struct chaos *chaos, struct peer *peer, unsigned topic)
     text_printf(&json,
                 "{\"Subscribe\":{\"id\":%" PRIu64 ",\"topic\":\"%s\",\"sub_id\":%" PRIu64 "}}",
                 asked.id, topic_names[topic], sub_id);
-    send_json(chaos, peer, &json);
+    talk_send_json(chaos, peer, &json);
     text_free(&json);
 }
 
@@ -189,7 +187,7 @@ void talk_subscribe(struct chaos *chaos, struct peer *peer, unsigned topic)
 void talk_unsubscribe(struct chaos *chaos, struct peer *peer)
 {
     struct subscription *at = &peer->subscriptions[dice_below(&chaos->dice, SUBSCRIPTIONS)];
-    struct asked asked = {.ask = ASK_UNSUBSCRIBE, .frames = true, .id = next_id(chaos)};
+    struct asked asked = {.ask = ASK_UNSUBSCRIBE, .frames = true, .id = talk_next_id(chaos)};
     struct text json = {0};
 
     if (!at->live || at->ended != 0)
@@ -202,7 +200,7 @@ void talk_unsubscribe(struct chaos *chaos, struct peer *peer)
     }
     at->ended = ++chaos->event;
     text_printf(&json, "{\"Unsubscribe\":{\"sub_id\":%" PRIu64 "}}", at->sub_id);
-    send_json(chaos, peer, &json);
+    talk_send_json(chaos, peer, &json);
     text_free(&json);
     if (dice_chance(&chaos->dice, 800))
         talk_hello(chaos, peer, false);
@@ -244,7 +242,7 @@ static void send_as_frame(struct chaos *chaos, struct peer *peer, struct publica
     frame = rmp_compose(&draft, &len);
     publication->header.body_len = (uint32_t)(len - RMP_BODY_OFFSET);
     publication->body_hash = ledger_hash(frame + RMP_BODY_OFFSET, len - RMP_BODY_OFFSET);
-    send_frame(chaos, peer, frame, len);
+    talk_send_frame(chaos, peer, frame, len);
     text_free(&payload);
 }
 
@@ -270,8 +268,8 @@ static void put_decimal(struct text *to, struct rmp_id id)
     text_add(to, digits + at, sizeof digits - at);
 }
 
-static void put_publish(struct text *json, uint64_t id, const char *topic,
-                        const struct rmp_header *header, const struct text *body)
+void talk_put_publish(struct text *json, uint64_t id, const char *topic,
+                      const struct rmp_header *header, const struct text *body)
 {
     text_printf(json,
                 "{\"Publish\":{\"id\":%" PRIu64 ",\"topic\":\"%s\",\"message\":{\"header\":{"
@@ -294,8 +292,8 @@ static void send_as_command(struct chaos *chaos, struct peer *peer, struct publi
 
     publication->header.body_len = (uint32_t)filling->len;
     publication->body_hash = ledger_hash(filling->data, filling->len);
-    put_publish(&json, id, topic_names[publication->topic], &publication->header, filling);
-    send_json(chaos, peer, &json);
+    talk_put_publish(&json, id, topic_names[publication->topic], &publication->header, filling);
+    talk_send_json(chaos, peer, &json);
     text_free(&json);
 }
 
@@ -362,111 +360,4 @@ void talk_publish(struct chaos *chaos, struct peer *peer)
         send_as_command(chaos, peer, publication, publication->number, &filling);
     text_free(&filling);
     chaos->published++;
-}
-
-/* --- what is refused --- */
-
-static void bad_command(struct chaos *chaos, struct peer *peer)
-{
-    struct rmp_header header = {.schema_id = 3003, .created_at_ms = epoch_ms(), .ttl_ms = 1000};
-    struct asked asked = {.ask = ASK_BAD, .id = next_id(chaos)};
-    struct text json = {0}, body = {0};
-    char topic[LONG_TOPIC + 1] = "a/b";
-
-    text_fill(&body, 'x', 5);
-    switch (dice_below(&chaos->dice, 4)) {
-    case 0:
-        memset(topic, 't', LONG_TOPIC);
-        topic[LONG_TOPIC] = '\0';
-        asked.error = "Forbidden";
-        break;
-    case 1:
-        memcpy(topic, "rlp/sys/x", 10);
-        asked.error = "Forbidden";
-        break;
-    case 2:
-        header.schema_id = 9999;
-        asked.error = "UnknownSchema";
-        break;
-    default:
-        header.body_len = 4;
-        asked.error = "BodyLengthMismatch";
-        break;
-    }
-    put_publish(&json, asked.id, topic, &header, &body);
-    peer_ask(chaos, peer, &asked);
-    send_json(chaos, peer, &json);
-    text_free(&json);
-    text_free(&body);
-}
-
-/* Of a frame that is good but for one thing. */
-static void bad_frame(struct chaos *chaos, struct peer *peer, bool fatal)
-{
-    struct asked asked = {.ask = ASK_BAD, .frames = true, .id = next_id(chaos)};
-    struct rmp_draft draft = {.header = {.schema_id = 3003,
-                                         .created_at_ms = epoch_ms(),
-                                         .ttl_ms = 1000,
-                                         .trace_id = {0, asked.id}},
-                              .type = "observation.a.v1",
-                              .topic = {"a/b", 3},
-                              .payload = {"\x80", 1}};
-    unsigned kind = fatal ? 5 : dice_below(&chaos->dice, 5);
-    struct text big = {0};
-    size_t len;
-    char *frame;
-
-    if (kind == 0)
-        draft.header.schema_id = 9999;
-    if (kind == 1)
-        draft.type = "artifact.a.v1";
-    if (kind == 2) {
-        text_add(&big, "\xC6\0\1\x80\0", 5); /* bin of FRAME_BODY_MAX bytes */
-        text_fill(&big, 'x', FRAME_BODY_MAX);
-        draft.payload = slice_of(big.data, big.len);
-    }
-    frame = rmp_compose(&draft, &len);
-    if (kind == 3)
-        frame[RMP_PREFIX_LEN + 11] = 1; /* flags */
-    if (kind == 4)
-        frame[RMP_BODY_OFFSET] = (char)0xC1;
-    if (kind == 5)
-        frame[RMP_PREFIX_LEN + 5] = 1; /* header_version */
-    asked.error =
-        (const char *[]){"UnknownSchema",      "BodyTypeMismatch", "BodyTooLarge",
-                         "InvalidHeaderFlags", "BodyDecodeError",  "UnsupportedVersion"}[kind];
-    peer_ask(chaos, peer, &asked);
-    send_frame(chaos, peer, frame, len);
-    text_free(&big);
-}
-
-/* After this the daemon closes the connection. */
-static void fatally(struct chaos *chaos, struct peer *peer)
-{
-    static const char *const ends[] = {"R", "{}", "{\"Hello\":{\"kind\":5}}", "{\"Publish\":{",
-                                       "\"HelloAck\""};
-    const struct asked truncated = {.ask = ASK_BAD, .frames = true, .error = "TruncatedHeader"};
-    struct text json = {0};
-    uint32_t kind = dice_below(&chaos->dice, 6);
-
-    if (kind == 5) {
-        bad_frame(chaos, peer, true);
-    } else {
-        if (kind == 0)
-            peer_ask(chaos, peer, &truncated);
-        text_printf(&json, "%s", ends[kind]);
-        send_json(chaos, peer, &json);
-        text_free(&json);
-    }
-    peer->doomed = true;
-}
-
-void talk_badly(struct chaos *chaos, struct peer *peer)
-{
-    if (dice_chance(&chaos->dice, 150))
-        fatally(chaos, peer);
-    else if (dice_chance(&chaos->dice, 500))
-        bad_command(chaos, peer);
-    else
-        bad_frame(chaos, peer, false);
 }
