@@ -23,13 +23,15 @@ int deliver_line(struct endpoint *to, struct slice line)
 void deliver_error(struct endpoint *to, struct message_id id, int code, const char *text)
 {
     struct stdio_bus *bus = to->bus;
+    struct delivery delivery = {.answered = id.type != ID_NONE ? &id : NULL};
     char line[MESSAGE_ERROR_MAX];
     size_t len;
 
     if (bus->options.config->strict)
         return;
     len = message_write_error(line, sizeof line, id, code, text);
-    if (deliver_line(to, slice_of(line, len)) != STDIO_BUS_OK)
+    delivery.bytes = slice_of(line, len);
+    if (to->ops->deliver(to, &delivery) != STDIO_BUS_OK)
         log_error(bus->log, to->context, "out of memory: an error reply was lost");
 }
 
@@ -140,6 +142,25 @@ void deliver_starved(struct connection *connection)
 
 /* --- decisions --- */
 
+struct delivery_subject delivery_subject(const struct delivery *delivery)
+{
+    const struct decision *decision = delivery->decision;
+    struct delivery_subject subject = {.about = delivery->answered,
+                                       .answers = delivery->answered != NULL};
+    const struct group *pool; /* NULL: the sender is a client */
+
+    if (decision == NULL)
+        return subject;
+    pool = decision->from->pool;
+    subject.asks = decision->asks;
+    subject.answers = decision->answered != NULL;
+    if (subject.answers)
+        subject.about = &decision->answered->asker_id;
+    else if (pool != NULL && !pool->plain && decision->related != NULL)
+        subject.about = &decision->related->asker_id;
+    return subject;
+}
+
 /* "discarded a message (id 7, sessionId none): TEXT", as a warning, or else for debugging. */
 static void log_message(const struct decision *decision, struct stdio_bus *bus, bool warns,
                         const char *done, const char *between, const char *text)
@@ -189,6 +210,7 @@ static void forward(struct stdio_bus *bus, struct endpoint *from, struct decisio
         .bytes = decision->message->bytes,
         .edits = decision->edits,
         .edit_count = decision->edit_count,
+        .decision = decision,
     };
 
     if (log_enabled(bus->log, LOG_LEVEL_DEBUG))
@@ -215,7 +237,7 @@ static bool copies_wait(const struct stdio_bus *bus, const struct message *messa
 static void broadcast(struct endpoint *from, const struct decision *decision)
 {
     const struct delivery delivery = {
-        .from = from, .bytes = decision->message->bytes, .keep = true};
+        .from = from, .bytes = decision->message->bytes, .keep = true, .decision = decision};
     struct list_node *node, *following;
 
     list_each(&from->peer.bindings, node, following) {
@@ -267,7 +289,8 @@ static void answer_request(struct endpoint *from, const struct decision *decisio
     const struct delivery delivery = {.bytes = decision->stored,
                                       .edits = decision->edits,
                                       .edit_count = decision->edit_count,
-                                      .keep = true};
+                                      .keep = true,
+                                      .answered = &decision->message->id};
 
     if (from->ops->deliver(from, &delivery) != STDIO_BUS_OK)
         starve(from);
@@ -310,7 +333,7 @@ static void keep_back(struct stdio_bus *bus, struct endpoint *from, struct decis
             bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
         from->ops->pause(from);
         if (awaits_process(from, decision))
-            connection_watch_hangup(&stream_of(from)->connection);
+            from->ops->watch_hangup(from);
         break;
     case ACTION_REFUSE:
         refuse(bus, from, decision);
@@ -355,7 +378,6 @@ void deliver_message(struct endpoint *from, const struct message *message)
 void deliver_long_message(struct endpoint *from, const struct message *message)
 {
     struct stdio_bus *bus = from->bus;
-    struct stream *stream = stream_of(from);
     struct decision decision UNINITIALIZED;
 
     decision_begin(&decision, &bus->router, &from->peer, message);
@@ -363,7 +385,7 @@ void deliver_long_message(struct endpoint *from, const struct message *message)
         if (from->is_worker || to_worker_takes_long(&decision))
             deliver_message(from, message);
         else
-            stream->handler->unacceptable(stream, message, MESSAGE_TOO_LONG);
+            from->ops->too_long(from, message);
         return;
     }
     if (from->is_worker)

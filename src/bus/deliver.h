@@ -6,6 +6,17 @@
 #include "endpoint/stream.h"
 #include "json/message.h"
 
+/* What a message is about, as its receiver knows it. */
+struct delivery_subject {
+    const struct message_id *about; /* the receiver's request that it answers, or else can only
+                                     * belong to; NULL: none is known. Lives as long as the
+                                     * delivery */
+    bool answers;                   /* that request */
+    bool asks;                      /* it is a request of its sender */
+};
+
+struct delivery_subject delivery_subject(const struct delivery *delivery);
+
 /* Delivers a message of a client or a worker, or pauses its endpoint. */
 void deliver_message(struct endpoint *from, const struct message *message);
 void deliver_long_message(struct endpoint *from, const struct message *message);

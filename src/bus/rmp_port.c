@@ -140,11 +140,20 @@ static void port_end(struct endpoint *endpoint)
     (void)endpoint;
 }
 
+/* No line of the bridge is so long. */
+static void port_too_long(struct endpoint *endpoint, const struct message *message)
+{
+    (void)endpoint;
+    (void)message;
+}
+
 static const struct endpoint_ops port_ops = {
     .deliver = port_deliver,
     .pause = port_pause,
     .resume = port_resume,
     .close = port_end,
+    .watch_hangup = port_end,
+    .too_long = port_too_long,
 };
 
 /* --- messages to workers --- */

@@ -7,7 +7,9 @@
 #include "event/timers.h"
 #include "router/peer.h"
 
+struct decision;
 struct endpoint;
+struct message;
 
 struct delivery {
     struct endpoint *from; /* NULL: a line of the daemon's own */
@@ -15,6 +17,10 @@ struct delivery {
     const struct splice_edit *edits; /* parts of the bytes to be replaced */
     unsigned edit_count;
     bool keep; /* the message goes to others too: it is copied, never moved */
+    /* For endpoints that have several ways for what they are sent (bus/deliver.h): */
+    const struct decision *decision; /* that the message is forwarded by; NULL: none */
+    const struct message_id *answered; /* without one: the receiver's request that the line
+                                        * answers; NULL: none */
 };
 
 struct endpoint_ops {
@@ -26,6 +32,11 @@ struct endpoint_ops {
     void (*resume)(struct endpoint *endpoint);
     /* Orderly end: nothing more is taken from the endpoint; what it was sent still reaches it. */
     void (*close)(struct endpoint *endpoint);
+    /* It is paused, perhaps for long, and its message is for no process if it leaves meanwhile:
+     * its end is noticed at once. */
+    void (*watch_hangup)(struct endpoint *endpoint);
+    /* Its message at hand is longer than the pool takes. */
+    void (*too_long)(struct endpoint *endpoint, const struct message *message);
 };
 
 struct endpoint {
@@ -33,6 +44,8 @@ struct endpoint {
     struct peer peer;
     void *bus;               /* the struct stdio_bus that it belongs to */
     struct timer hold_timer; /* started while it is held with a limit of time */
+    struct endpoint *carrier; /* the stream whose frame at hand its message is, where the endpoint
+                               * is no stream itself; NULL: none */
     bool is_worker;
     bool blocks_itself; /* held until its own queue drains: that has too many error replies */
     char context[48];   /* for the log: "client=3" */

@@ -92,6 +92,8 @@ static int stream_deliver(struct endpoint *endpoint, const struct delivery *deli
         is_line = from->has_lines;
         if (delivery->keep)
             from = NULL;
+    } else if (!is_line && delivery->from->carrier != NULL) {
+        from = &stream_of(delivery->from->carrier)->connection;
     }
     if (!is_line)
         return connection_send_body(to, from, delivery->bytes, delivery->edits,
@@ -102,12 +104,12 @@ static int stream_deliver(struct endpoint *endpoint, const struct delivery *deli
     return connection_send_line(to, from, delivery->bytes);
 }
 
-static void stream_pause(struct endpoint *endpoint)
+void stream_pause(struct endpoint *endpoint)
 {
     connection_pause(&stream_of(endpoint)->connection);
 }
 
-static void stream_resume(struct endpoint *endpoint)
+void stream_resume(struct endpoint *endpoint)
 {
     struct stream *stream = stream_of(endpoint);
 
@@ -116,9 +118,21 @@ static void stream_resume(struct endpoint *endpoint)
     connection_resume(&stream->connection);
 }
 
-static void stream_close(struct endpoint *endpoint)
+void stream_close(struct endpoint *endpoint)
 {
     connection_linger(&stream_of(endpoint)->connection);
+}
+
+void stream_watch_hangup(struct endpoint *endpoint)
+{
+    connection_watch_hangup(&stream_of(endpoint)->connection);
+}
+
+void stream_too_long(struct endpoint *endpoint, const struct message *message)
+{
+    struct stream *stream = stream_of(endpoint);
+
+    stream->handler->unacceptable(stream, message, MESSAGE_TOO_LONG);
 }
 
 static const struct endpoint_ops stream_ops = {
@@ -126,6 +140,8 @@ static const struct endpoint_ops stream_ops = {
     .pause = stream_pause,
     .resume = stream_resume,
     .close = stream_close,
+    .watch_hangup = stream_watch_hangup,
+    .too_long = stream_too_long,
 };
 
 void stream_init(struct stream *stream)

@@ -64,6 +64,13 @@ void stream_hand_over(struct stream *stream, const struct stream_handler *handle
 void stream_read(struct connection *connection, struct slice body);
 void stream_skipped(struct connection *connection, struct slice line, const char *problem);
 
+/* Operations of the endpoint, for other endpoints over a stream. */
+void stream_pause(struct endpoint *endpoint);
+void stream_resume(struct endpoint *endpoint);
+void stream_close(struct endpoint *endpoint);
+void stream_watch_hangup(struct endpoint *endpoint);
+void stream_too_long(struct endpoint *endpoint, const struct message *message);
+
 /* The JSON-RPC error that fits. */
 int stream_error_code(enum frame_fault fault);
 

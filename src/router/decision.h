@@ -87,6 +87,9 @@ struct decision {
     enum subject subject;
     const struct scan_field *subject_field;
     struct message_id subject_id;
+    const struct request *related; /* a worker's message that answers nothing, in a pool with a
+                                    * mode: the client's active request that it belongs to; NULL:
+                                    * none is known */
     struct slice named; /* a protocol version, level or URI; data NULL: none that counts */
     char named_text[SUBSCRIPTION_URI_MAX]; /* for one with escapes */
     struct param_fields fields;

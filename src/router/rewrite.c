@@ -137,6 +137,7 @@ bool rewrite_progress(struct decision *decision, struct pending *pending, struct
     if (extras == NULL)
         return false;
     *to = asker_of(extras);
+    decision->related = extras->request;
     if (is_rewritten(extras))
         decision_replace(decision, decision->subject_field, extras->tokens[which].raw);
     if (extras->request != NULL)
@@ -182,6 +183,7 @@ bool rewrite_question_for(struct decision *decision, struct peer **to)
     if (extras == NULL)
         return false;
     *to = asker_of(extras);
+    decision->related = extras->request;
     return true;
 }
 
@@ -198,6 +200,7 @@ bool rewrite_cause(struct decision *decision, struct peer **to)
     if (request->state != REQUEST_ACTIVE)
         return true;
     *to = request->asker;
+    decision->related = request;
     if (request->rewritten)
         decision_replace(decision, decision->subject_field, request->raw_id);
     return true;

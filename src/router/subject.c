@@ -166,6 +166,7 @@ void subject_read(struct decision *decision)
 
     decision->nested_id.data = decision->named.data = NULL;
     decision->kind = REQUEST_ORDINARY;
+    decision->related = NULL;
     if (message->method.data != NULL)
         method = method_named(message->method);
     if (method == NULL && !may_have_fields(decision, from_client))
@@ -245,7 +246,7 @@ static bool find_subject(struct decision *decision, struct pending *own, struct 
         *to = client_of_logs(decision->from);
         return true;
     case ABOUT_SUBSCRIPTION:
-        *request = rewrite_subscription(decision, other);
+        decision->related = *request = rewrite_subscription(decision, other);
         *to = *request != NULL ? (*request)->asker : NULL;
         return true;
     case ABOUT_PROGRESS:

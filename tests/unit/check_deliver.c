@@ -172,6 +172,34 @@ TEST(requests_and_answers_reach_their_endpoints_rewritten)
     ck_assert_uint_eq(bus.router.from_workers.by_answerer.count, 0);
 }
 
+static void expect_subject(const struct recording_endpoint *to, const char *about, bool answers,
+                           bool asks)
+{
+    ck_assert_str_eq(to->about, about);
+    ck_assert(to->subject.answers == answers);
+    ck_assert(to->subject.asks == asks);
+}
+
+/* As the receiver of a message knows it. */
+TEST(delivery_names_the_request_that_it_is_about)
+{
+    add_peers(1, (struct pool_mode){.protocol = PROTOCOL_MCP, .clients = CLIENTS_STICKY,
+                                    .rewrite_ids = true});
+    give(&clients[0], "{\"id\":\"a\",\"method\":\"m\",\"params\":{\"_meta\":{"
+                      "\"progressToken\":\"t\"}}}");
+    give(&workers[0], "{\"method\":\"notifications/progress\",\"params\":{"
+                      "\"progressToken\":2}}");
+    expect_subject(&clients[0], "a", false, false);
+    give(&workers[0], "{\"method\":\"other\"}");
+    expect_subject(&clients[0], "", false, false);
+    give(&workers[0], "{\"id\":1,\"method\":\"q\"}");
+    expect_subject(&clients[0], "", false, true);
+    give(&workers[0], "{\"id\":2,\"result\":1}");
+    expect_subject(&clients[0], "a", true, false);
+    deliver_error(&clients[0].endpoint, (struct message_id){ID_STRING, {"b", 1}}, -1, "e");
+    expect_subject(&clients[0], "b", true, false);
+}
+
 /* row: the answer comes, or the time limit. */
 TEST_ROWS(held_endpoint_is_paused_and_resumed, 2)
 {

@@ -3,17 +3,20 @@
 #define CHECK_RECORDING_ENDPOINT_H
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "endpoint/endpoint.h"
+#include "bus/deliver.h"
 
 struct recording_endpoint {
     struct endpoint endpoint;
     char *text; /* the messages with their edits applied, NUL-terminated */
     size_t len;
     int deliveries, kept, pauses, resumes, closes;
+    struct delivery_subject subject; /* of the last delivery; its `about` is dead, and is in: */
+    char about[32];
     int refuse; /* so many deliveries fail for want of memory */
 };
 
@@ -37,6 +40,10 @@ static inline int recording_deliver(struct endpoint *to, const struct delivery *
                  delivery->edits, delivery->edit_count);
     recorder->len += len;
     recorder->text[recorder->len] = '\0';
+    recorder->subject = delivery_subject(delivery);
+    snprintf(recorder->about, sizeof recorder->about, "%.*s",
+             recorder->subject.about != NULL ? (int)recorder->subject.about->text.len : 0,
+             recorder->subject.about != NULL ? recorder->subject.about->text.data : "");
     recorder->deliveries++;
     recorder->kept += delivery->keep;
     return STDIO_BUS_OK;
@@ -57,6 +64,11 @@ static inline void recording_close(struct endpoint *endpoint)
     recording_endpoint_of(endpoint)->closes++;
 }
 
+static inline void recording_too_long(struct endpoint *endpoint, const struct message *message)
+{
+    (void)endpoint, (void)message;
+}
+
 static inline void recording_endpoint_init(struct recording_endpoint *recorder)
 {
     static const struct endpoint_ops ops = {
@@ -64,6 +76,8 @@ static inline void recording_endpoint_init(struct recording_endpoint *recorder)
         .pause = recording_pause,
         .resume = recording_resume,
         .close = recording_close,
+        .watch_hangup = recording_pause,
+        .too_long = recording_too_long,
     };
 
     memset(recorder, 0, sizeof *recorder);
