@@ -1,0 +1,65 @@
+/* The key "listen": an object with the keys of the listeners that the command line names, or an
+ * array of listeners, each with its address. */
+#ifndef STDIO_BUS_CONFIG_LISTEN_H
+#define STDIO_BUS_CONFIG_LISTEN_H
+
+#include "config/access.h"
+#include "config/listen_address.h"
+#include "framing/framing.h"
+
+#define LISTENS_MAX 64
+
+/* What is spoken on a path of an HTTP listener. */
+enum http_route_kind {
+    HTTP_ROUTE_MCP, /* MCP's Streamable HTTP, and WebSocket */
+    HTTP_ROUTE_RPC, /* a POST of JSON-RPC, answered as JSON */
+    HTTP_ROUTE_NONE /* not found */
+};
+
+struct http_route_config {
+    char *path; /* begins with '/' and does not end with one, but for "/" itself */
+    char *pool;
+    enum http_route_kind kind;
+};
+
+/* The metadata of a protected resource (RFC 9728). */
+struct http_oauth_config {
+    char *resource;  /* its URL; NULL: nothing is published */
+    char **servers;  /* of authorization: URLs; ends with NULL */
+    char **scopes;   /* ends with NULL, or NULL */
+};
+
+struct http_listen_config {
+    char **origins; /* that may call from a page: "https://a.example", "http://localhost:*", "*" or
+                     * "null"; ends with NULL, or NULL: none but the listener's own */
+    char **hosts;   /* names in Host, with a port or without; "*": any; likewise */
+    struct http_route_config *routes; /* instead of the usual ones */
+    size_t route_count;               /* 0: the usual ones */
+    struct http_oauth_config oauth;
+    bool health; /* /healthz and /readyz are there */
+};
+
+struct listen_config {
+    struct listen_address address;
+    char *pool;                    /* of all its clients; NULL: each names its own */
+    const struct framing *framing; /* NULL: NDJSON */
+    struct access access;          /* to a Unix socket */
+    char *token_file;              /* NULL: no token is asked for */
+    bool open;                     /* other machines are served without one */
+    struct http_listen_config http;
+};
+
+/* Checks the key, an object or an array of objects. */
+void listen_check(struct diagnostics *diagnostics, const struct json_value *listen);
+
+/* Whether a valid object has an address of its own: it is a listener. */
+bool listen_has_address(const struct json_value *object);
+
+/* Reads a valid object, or none (NULL). STDIO_BUS_ERR when memory is out, or a name is not found
+ * that was found before; errno may have the reason. listen_free in any case. */
+int listen_read(struct listen_config *config, const struct json_value *object);
+
+/* A zeroed one is fine. */
+void listen_free(struct listen_config *config);
+
+#endif

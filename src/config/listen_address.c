@@ -1,0 +1,103 @@
+#include "build_config.h"
+
+#include "config/listen_address.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UNIX_PREFIX "unix:"
+
+static bool fail(char problem[LISTEN_PROBLEM_MAX], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool fail(char problem[LISTEN_PROBLEM_MAX], const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(problem, LISTEN_PROBLEM_MAX, format, args);
+    va_end(args);
+    return false;
+}
+
+bool listen_address_of_path(struct listen_address *to, const char *path,
+                            char problem[LISTEN_PROBLEM_MAX])
+{
+    size_t len = strlen(path);
+
+    *to = (struct listen_address){.kind = LISTEN_UNIX, .is_unix = true};
+    if (len > UNIX_PATH_MAX)
+        return fail(problem, "the path is %zu bytes long, a socket's may have %zu", len,
+                    (size_t)UNIX_PATH_MAX);
+    if (len == 0)
+        return fail(problem, "the path must not be empty");
+    memcpy(to->path, path, len + 1);
+    return true;
+}
+
+/* Copies the part before the port, without its brackets. */
+static bool set_host(struct listen_address *to, const char *host, size_t len,
+                     char problem[LISTEN_PROBLEM_MAX])
+{
+    if (len > 0 && host[0] == '[') {
+        if (len < 3 || host[len - 1] != ']')
+            return fail(problem, "expected an address between [ and ]");
+        host++;
+        len -= 2;
+    } else if (memchr(host, ':', len) != NULL) {
+        return fail(problem, "an IPv6 address needs brackets, as in [::1]:8080");
+    }
+    if (len > LISTEN_HOST_MAX)
+        return fail(problem, "the host is %zu bytes long, it may have %d", len, LISTEN_HOST_MAX);
+    memcpy(to->host, host, len);
+    to->host[len] = '\0';
+    return true;
+}
+
+/* Reads digits to the end of the text. */
+static bool set_port(struct listen_address *to, const char *text, long port_min)
+{
+    const char *at = text;
+    long port = 0;
+
+    for (; *at >= '0' && *at <= '9' && port <= UINT16_MAX; at++)
+        port = port * 10 + (*at - '0');
+    to->port = (uint16_t)port;
+    return at > text && *at == '\0' && port >= port_min && port <= UINT16_MAX;
+}
+
+bool listen_address_of_host(struct listen_address *to, const char *text, long port_min,
+                            char problem[LISTEN_PROBLEM_MAX])
+{
+    const char *colon = strrchr(text, ':');
+
+    *to = (struct listen_address){.kind = LISTEN_TCP};
+    if (colon == NULL || strchr(colon, ']') != NULL)
+        return fail(problem, "expected HOST:PORT, [IPV6]:PORT or :PORT");
+    if (!set_host(to, text, (size_t)(colon - text), problem))
+        return false;
+    return set_port(to, colon + 1, port_min) ||
+           fail(problem, "port must be %ld to 65535", port_min);
+}
+
+bool listen_address_read(struct listen_address *to, enum listen_kind kind, const char *text,
+                         char problem[LISTEN_PROBLEM_MAX])
+{
+    size_t prefix = kind == LISTEN_HTTP ? sizeof UNIX_PREFIX - 1 : 0;
+    bool is_unix = kind == LISTEN_UNIX ||
+                   (kind == LISTEN_HTTP && strncmp(text, UNIX_PREFIX, prefix) == 0);
+    bool is_read = is_unix ? listen_address_of_path(to, text + prefix, problem)
+                           : listen_address_of_host(to, text, 0, problem);
+
+    to->kind = kind;
+    return is_read;
+}
+
+const char *listen_kind_name(enum listen_kind kind)
+{
+    static const char *const names[] = {
+        [LISTEN_UNIX] = "unix", [LISTEN_TCP] = "tcp", [LISTEN_HTTP] = "http"};
+
+    return names[kind];
+}
