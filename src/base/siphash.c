@@ -2,10 +2,11 @@
 
 #include "base/siphash.h"
 
-#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "base/random.h"
 
 struct sip_state {
     uint64_t v0, v1, v2, v3;
@@ -65,28 +66,12 @@ uint64_t siphash(const struct siphash_key *key, const void *data, size_t len)
     return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
-static int read_random(void *to, size_t len)
-{
-#ifdef HAVE_GETENTROPY
-    if (getentropy(to, len) == 0)
-        return 0;
-#endif
-    int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-    ssize_t got;
-
-    if (fd < 0)
-        return -1;
-    got = read(fd, to, len);
-    close(fd);
-    return got == (ssize_t)len ? 0 : -1;
-}
-
 struct siphash_key siphash_random_key(void)
 {
     struct siphash_key key = {0, 0};
     struct timespec now;
 
-    if (read_random(&key, sizeof key) == 0)
+    if (random_bytes(&key, sizeof key))
         return key;
     clock_gettime(CLOCK_REALTIME, &now);
     key.k0 = (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec ^ (uint64_t)getpid();

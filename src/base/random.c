@@ -1,0 +1,22 @@
+#include "build_config.h"
+
+#include "base/random.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+bool random_bytes(void *to, size_t len)
+{
+#ifdef HAVE_GETENTROPY
+    if (getentropy(to, len) == 0)
+        return true;
+#endif
+    int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    ssize_t got;
+
+    if (fd < 0)
+        return false;
+    got = read(fd, to, len);
+    close(fd);
+    return got == (ssize_t)len;
+}

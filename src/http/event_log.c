@@ -1,0 +1,116 @@
+#include "build_config.h"
+
+#include "http/event_log.h"
+
+#include <stdlib.h>
+
+void event_memory_init(struct event_memory *memory, size_t max_bytes)
+{
+    list_init(&memory->events);
+    memory->bytes = 0;
+    memory->max_bytes = max_bytes;
+}
+
+void event_log_init(struct event_log *log, struct event_memory *memory, size_t max_count,
+                    size_t max_bytes)
+{
+    *log = (struct event_log){.memory = memory, .max_count = max_count, .max_bytes = max_bytes};
+    list_init(&log->events);
+}
+
+void event_stream_init(struct event_stream *stream, struct event_log *log)
+{
+    *stream = (struct event_stream){.log = log};
+    list_init(&stream->events);
+}
+
+static size_t size_of(const struct event *event)
+{
+    return sizeof *event + event->len;
+}
+
+static void remove_event(struct event *event)
+{
+    struct event_log *log = event->stream->log;
+
+    event->stream->forgotten = event->number;
+    list_remove(&event->in_stream);
+    list_remove(&event->in_log);
+    list_remove(&event->in_memory);
+    log->count--;
+    log->bytes -= size_of(event);
+    log->memory->bytes -= size_of(event);
+    free(event);
+}
+
+static void forget(struct event *event)
+{
+    struct event_log *log = event->stream->log;
+
+    if (log->forgets != NULL)
+        log->forgets(log->user_data, event);
+    remove_event(event);
+}
+
+/* Makes room for one event of `size` bytes. */
+static void make_room(struct event_log *log, size_t size)
+{
+    struct event_memory *memory = log->memory;
+
+    while (!list_empty(&log->events) &&
+           (log->count >= log->max_count || log->bytes + size > log->max_bytes))
+        forget(list_entry(log->events.head.next, struct event, in_log));
+    while (!list_empty(&memory->events) && memory->bytes + size > memory->max_bytes)
+        forget(list_entry(memory->events.head.next, struct event, in_memory));
+}
+
+struct event *event_log_add(struct event_stream *stream, size_t len)
+{
+    struct event_log *log = stream->log;
+    struct event *event;
+
+    make_room(log, sizeof *event + len);
+    stream->last++;
+    event = malloc(sizeof *event + len);
+    if (event == NULL) {
+        stream->forgotten = stream->last;
+        return NULL;
+    }
+    *event = (struct event){.stream = stream, .number = stream->last, .len = len};
+    list_append(&stream->events, &event->in_stream);
+    list_append(&log->events, &event->in_log);
+    list_append(&log->memory->events, &event->in_memory);
+    log->count++;
+    log->bytes += size_of(event);
+    log->memory->bytes += size_of(event);
+    return event;
+}
+
+struct event *event_log_after(const struct event_stream *stream, uint32_t number)
+{
+    const struct list_node *head = &stream->events.head;
+
+    for (struct list_node *node = head->next; node != head; node = node->next) {
+        struct event *event = list_entry(node, struct event, in_stream);
+
+        if (event->number > number)
+            return event;
+    }
+    return NULL;
+}
+
+void event_log_got(struct event_stream *stream, uint32_t number)
+{
+    while (!list_empty(&stream->events)) {
+        struct event *event = list_entry(stream->events.head.next, struct event, in_stream);
+
+        if (event->number > number)
+            return;
+        remove_event(event);
+    }
+}
+
+void event_stream_clear(struct event_stream *stream)
+{
+    event_log_got(stream, UINT32_MAX);
+}

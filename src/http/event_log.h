@@ -1,0 +1,69 @@
+/* The events of server-sent streams, kept so that a stream that was cut can go on elsewhere (MCP,
+ * Streamable HTTP: Last-Event-ID). The memory is bounded: of each log, which has the streams of one
+ * session, and of all logs together. What is over is forgotten, the oldest event first. */
+#ifndef STDIO_BUS_HTTP_EVENT_LOG_H
+#define STDIO_BUS_HTTP_EVENT_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/slice.h"
+
+/* What all logs share. */
+struct event_memory {
+    struct list events; /* of all logs, the oldest first */
+    size_t bytes, max_bytes;
+};
+
+struct event_log;
+
+struct event_stream {
+    struct event_log *log;
+    struct list events; /* that are kept, the oldest first */
+    uint32_t last;      /* the number of its last event; 0: there was none */
+    uint32_t forgotten; /* of the last one that is kept no more */
+};
+
+struct event {
+    struct event_stream *stream;
+    struct list_node in_stream, in_log, in_memory;
+    uint32_t number; /* from 1 */
+    bool asks;       /* the owner's: it is a question, */
+    bool answers;    /* it is the answer that ends the stream */
+    size_t len;
+    char data[];
+};
+
+struct event_log {
+    struct event_memory *memory;
+    struct list events; /* of all its streams, the oldest first */
+    size_t count, bytes, max_count, max_bytes;
+    /* Called before an event is forgotten for want of room. Must not call the log. */
+    void (*forgets)(void *user_data, const struct event *event);
+    void *user_data;
+};
+
+void event_memory_init(struct event_memory *memory, size_t max_bytes);
+
+/* The numbers of bytes count the events' data, and what each takes beside it. */
+void event_log_init(struct event_log *log, struct event_memory *memory, size_t max_count,
+                    size_t max_bytes);
+void event_stream_init(struct event_stream *stream, struct event_log *log);
+
+/* The stream's next event, with room for `len` bytes of data, which are to be filled at once. What
+ * is over the limits is forgotten before, but never all: the log keeps this event, whatever its
+ * length. NULL when memory is out; the event counts as forgotten then. */
+struct event *event_log_add(struct event_stream *stream, size_t len);
+
+/* The first event after that number which is kept, or NULL. */
+struct event *event_log_after(const struct event_stream *stream, uint32_t number);
+
+/* Forgets the stream's events up to that number, which its reader has got. */
+void event_log_got(struct event_stream *stream, uint32_t number);
+
+/* Forgets all events of the stream, without a call. */
+void event_stream_clear(struct event_stream *stream);
+
+#endif
