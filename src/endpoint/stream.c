@@ -155,6 +155,7 @@ int stream_open(struct stream *stream, struct transport *transport,
     struct connection_options connection = {
         .handler = &options->handler->connection,
         .framing = options->framing,
+        .reader = options->reader,
         .max_body = options->max_body,
         .max_long = options->max_long,
         .check = &json_body_check,

@@ -35,6 +35,7 @@ struct stream {
 struct stream_options {
     const struct stream_handler *handler;
     const struct framing *framing; /* of both directions; NULL: NDJSON */
+    void *reader;                  /* of a framing that has state of its own */
     size_t max_body;               /* the longest until stream_hand_over; 0: as in the limits, */
     size_t max_long;               /* and up to this, beyond which they are cut; 0: none */
     int fd_in, fd_out;

@@ -348,6 +348,7 @@ static enum frame_status next(struct framing_state *state, struct slice input, s
     case PART_SKIP:
         return sized_frame_skip(state, input, frame);
     case PART_SEARCH:
+    case PART_GROWING:
         break;
     }
     return search(state, input, frame);

@@ -13,8 +13,11 @@ enum frame_status {
     FRAME_SKIP,      /* frame->consumed bytes are no body (blank line, header) */
     FRAME_MALFORMED, /* frame->fault and problem; the stream ends, or give_up skips the frame */
     FRAME_WAIT,      /* as FRAME_MORE, from a framing that bounds its input by itself */
-    FRAME_REFUSED    /* frame->fault and problem; frame->consumed bytes, perhaps none, are done
+    FRAME_REFUSED,   /* frame->fault and problem; frame->consumed bytes, perhaps none, are done
                       * with; the rest of the frame will be skipped, and the stream goes on */
+    FRAME_REWRITE,   /* the body is in pieces: `rewrite` is due, and then next again */
+    FRAME_NOTED      /* frame->consumed bytes, perhaps none, are done with: they, or bytes within
+                      * the frame at hand, said what state->reader knows */
 };
 
 enum frame_fault {
@@ -69,11 +72,14 @@ struct framing_state {
     bool wary;       /* what only HTTP has is malformed, at any time */
     const struct framing *inner; /* of framing_first_frame */
     bool may_open;               /* likewise: the first frame may be an opening line */
+    void *reader;                /* of a framing that has more state than this */
 
     bool begun;    /* part of a frame is here, and the rest is awaited */
     bool reported; /* that frame was refused already */
     bool cut;      /* it is longer than max_long: its owner keeps only what `cut` leaves */
-    bool timed;    /* the owner's: the time of that frame runs; false again for the next one */
+    bool timed;    /* the owner's: the time of that frame runs; false again for the next one, and
+                    * wherever the time begins anew */
+    uint32_t frame_ms; /* the time of the part at hand; 0: frame_timeout_sec */
 
     /* The framing's own. */
     bool looked_at_start; /* the first bytes are not another protocol's */
@@ -100,13 +106,17 @@ struct framing {
      * where the last call with FRAME_MORE or FRAME_WAIT stopped. */
     enum frame_status (*next)(struct framing_state *state, struct slice input, struct frame *frame);
     /* Abandons the current frame, of which the caller drops `dropped` bytes of input. The rest of
-     * the frame will be skipped. */
+     * the frame will be skipped. NULL: a frame that is late is malformed. */
     void (*give_up)(struct framing_state *state, size_t dropped);
     /* Cuts the body of the current frame, which is too long to be kept. `input` is that of the last
      * call of next, which returned FRAME_MORE or FRAME_WAIT within a body. Returns how many bytes
      * are left at its front. The end of the frame is FRAME_WHOLE all the same, and its body is
      * marked as cut. */
     size_t (*cut)(struct framing_state *state, char *input, size_t len);
+    /* After FRAME_REWRITE, with the same input: puts the pieces of the body together at its front,
+     * as far as they are here. Returns how many bytes the input has now. NULL: bodies are in one
+     * piece. */
+    size_t (*rewrite)(struct framing_state *state, char *input, size_t len);
     /* Writes what precedes a body of this length; returns the length of that. NULL: a newline
      * follows the body instead. */
     size_t (*prefix)(char to[FRAME_PREFIX_MAX], size_t body_len);

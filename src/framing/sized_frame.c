@@ -13,6 +13,7 @@ void sized_frame_reset(struct framing_state *state)
         .max_long = state->max_long,
         .wary = state->wary,
         .inner = state->inner,
+        .reader = state->reader,
     };
 }
 

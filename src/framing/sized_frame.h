@@ -5,10 +5,11 @@
 #include "framing/frame.h"
 
 enum sized_frame_part {
-    PART_HEAD,  /* what precedes the body */
-    PART_BODY,  /* state->left bytes long */
-    PART_SKIP,  /* state->left bytes of a refused body */
-    PART_SEARCH /* for the next head */
+    PART_HEAD,   /* what precedes the body */
+    PART_BODY,   /* state->left bytes long */
+    PART_SKIP,   /* state->left bytes of a refused body */
+    PART_SEARCH, /* for the next head */
+    PART_GROWING /* a body of unknown length, which is rewritten */
 };
 
 /* Ready for a frame; what the owner of the state set stays. */

@@ -3,13 +3,14 @@
 #define STDIO_BUS_TRANSPORT_CONNECTION_H
 
 #include "transport/connection_input.h"
-#include "transport/connection_output.h"
+#include "transport/connection_send.h"
 
 struct connection_options {
     const struct connection_handler *handler;
     const struct framing *framing;  /* of both directions; NULL: NDJSON */
     const struct body_check *check; /* of the input's bodies, with its state */
     void *check_state;
+    void *reader;        /* of a framing that has more state than framing_state */
     const char *context; /* for the log: "client=3"; borrowed */
     size_t max_body;     /* the longest frame until connection_hand_over; 0: as in the limits, */
     size_t max_long;     /* and longer ones up to this, beyond which they are cut; 0: none */
@@ -29,6 +30,13 @@ struct connection_options {
  * STDIO_BUS_ERR with errno set, and then the descriptors are the caller's still. */
 int connection_open(struct connection *connection, struct transport *transport,
                     const struct connection_options *options);
+
+/* The reader of the framing that the next connection_hand_over begins with; the framing until then
+ * finds nothing more. */
+static inline void connection_set_reader(struct connection *connection, void *reader)
+{
+    connection->framing_state.reader = reader;
+}
 
 /* The input after the frame at hand, if any, goes to another handler, in another framing (NULL:
  * NDJSON), and begins with a first frame. What is sent from now on has that framing too. */

@@ -105,9 +105,11 @@ void connection_frame_time_over(void *user_data)
     }
     if (connection->input_state != INPUT_OPEN)
         return;
-    if (connection->reader != connection->framing) {
+    if (connection->reader->give_up == NULL) {
         refuse_input(connection, FRAME_FAULT_SYNTAX,
-                     "the first frame was not complete after frame_timeout_sec");
+                     connection->reader != connection->framing
+                         ? "the first frame was not complete after frame_timeout_sec"
+                         : "the message was not complete in time");
         return;
     }
     log_warn(connection->transport->log, connection->context,

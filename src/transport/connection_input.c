@@ -38,7 +38,7 @@ static size_t line_max(const struct connection *connection, size_t len)
 /* What to reserve for a buffer of `wanted` bytes. */
 static size_t most_of(const struct connection *connection, size_t wanted)
 {
-    return connection->has_lines ? line_max(connection, wanted - 1) : wanted;
+    return memory_grows(connection) ? line_max(connection, wanted - 1) : wanted;
 }
 
 /* The first buffer: with room for as long a frame as the last long one, which then stays in one
@@ -68,7 +68,7 @@ static size_t wanted_capacity(const struct connection *connection, size_t len)
         return BUFFER_LARGE;
     if (wanted < connection->expected)
         wanted = connection->expected;
-    return connection->has_lines && wanted > max && max > BUFFER_LARGE ? max : wanted;
+    return memory_grows(connection) && wanted > max && max > BUFFER_LARGE ? max : wanted;
 }
 
 /* False: the connection waits. */
@@ -209,6 +209,17 @@ static bool next_frame(struct connection *connection)
         case FRAME_REFUSED:
             input->start += frame.consumed;
             connection->handler->refused(connection, frame.fault, frame.problem);
+            if (connection->input_state != INPUT_OPEN)
+                return false;
+            break;
+        case FRAME_REWRITE:
+            input->end = input->start + connection->framing->rewrite(&connection->framing_state,
+                                                                     input->data + input->start,
+                                                                     bytes.len);
+            break;
+        case FRAME_NOTED:
+            input->start += frame.consumed;
+            connection->handler->noted(connection);
             if (connection->input_state != INPUT_OPEN)
                 return false;
             break;

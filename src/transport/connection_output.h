@@ -2,7 +2,6 @@
 #ifndef STDIO_BUS_TRANSPORT_CONNECTION_OUTPUT_H
 #define STDIO_BUS_TRANSPORT_CONNECTION_OUTPUT_H
 
-#include "base/splice.h"
 #include "transport/connection_state.h"
 
 /* How long a peer may take to close after the end of output. */
@@ -10,19 +9,6 @@
 
 /* Event callback of fd_out. */
 void connection_writable(void *user_data, unsigned events);
-
-/* Queue a line, its newline included, a line of which edits replace parts (at least one edit), or
- * a body, in the framing of `to`; the queue is written at the end of the round. In a body that
- * becomes a line, spaces take the place of newlines, which JSON has between its tokens only.
- * `from`: the connection whose frame at hand the bytes are. A large frame moves with its buffer,
- * and its bytes are dead after STDIO_BUS_OK. NULL: the bytes are copied.
- * Where the output is closed or shut, the bytes are lost, as if on the way. STDIO_BUS_ERR when
- * memory is out, and then nothing was queued. */
-int connection_send_line(struct connection *to, struct connection *from, struct slice line);
-int connection_send_edited(struct connection *to, struct connection *from, struct slice line,
-                           const struct splice_edit *edits, unsigned count);
-int connection_send_body(struct connection *to, struct connection *from, struct slice body,
-                         const struct splice_edit *edits, unsigned count);
 
 /* Closes the output descriptor alone (which is not the input's), so that the peer sees its end: at
  * once, or once the queue is written. */

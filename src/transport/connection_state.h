@@ -65,6 +65,8 @@ struct connection_handler {
     /* A frame was refused and is skipped, and the input goes on (ADR-010); after
      * connection_pause only after connection_resume. */
     void (*refused)(struct connection *connection, enum frame_fault fault, const char *problem);
+    /* FRAME_NOTED; NULL where the framing has none. */
+    void (*noted)(struct connection *connection);
     /* End of input, after its last frame. `cut`: bytes of an unterminated line, dropped. */
     void (*ended)(struct connection *connection, size_t cut);
     /* The output queue exceeds max_output_queue, or is below half of it again. */

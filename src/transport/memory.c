@@ -16,7 +16,7 @@ static size_t least(size_t a, size_t b)
 /* Whether a connection that reserves `len` bytes may need more before its message ends. */
 static bool may_grow(const struct connection *connection, size_t len)
 {
-    return connection->has_lines && len < connection->framing_state.max_long;
+    return memory_grows(connection) && len < connection->framing_state.max_long;
 }
 
 /* What other connections of the same origin have reserved. For a line that grows, those that may
@@ -96,6 +96,8 @@ int64_t memory_frame_ms(const struct connection *connection)
     int64_t waiting = waited_ms(&share->waiting, now_ms);
     int64_t left = whole - (outgrown > waiting ? outgrown : waiting);
 
+    if (connection->framing_state.frame_ms > 0)
+        return connection->framing_state.frame_ms;
     if (connection->reserved == 0 || whole < fewest)
         return whole;
     return left > fewest ? left : fewest;

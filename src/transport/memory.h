@@ -19,6 +19,7 @@
 #ifndef STDIO_BUS_TRANSPORT_MEMORY_H
 #define STDIO_BUS_TRANSPORT_MEMORY_H
 
+#include "framing/sized_frame.h"
 #include "transport/connection_state.h"
 
 /* The share of what the connection reads. */
@@ -50,13 +51,20 @@ static inline bool memory_share_awaited(const struct memory_share *share)
     return !list_empty(&share->waiting) || !list_empty(&share->outgrown);
 }
 
+/* Whether the length of the message at hand is not known before its end. */
+static inline bool memory_grows(const struct connection *connection)
+{
+    return connection->has_lines || connection->framing_state.part == PART_GROWING;
+}
+
 /* Whether other connections wait for a reservation like that of this one. */
 static inline bool memory_awaited(const struct connection *connection)
 {
     return memory_share_awaited(memory_share_of(connection));
 }
 
-/* The time of a frame, or of a line whose memory others wait for: frame_timeout_sec, less the time
+/* The time of a frame, or of a line whose memory others wait for: that of its framing, or
+ * frame_timeout_sec, less the time
  * that the first of them has waited; but at least a second, and a second for every 8 MiB. */
 int64_t memory_frame_ms(const struct connection *connection);
 
