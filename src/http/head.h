@@ -1,5 +1,5 @@
-/* The head of an HTTP/1.1 request: request line and fields (RFC 9112, RFC 9110). What is ambiguous is
- * refused, lest a proxy in front reads it otherwise. */
+/* The head of an HTTP/1.1 request: request line and fields (RFC 9112, RFC 9110). What is ambiguous
+ * is refused, lest a proxy in front reads it otherwise. */
 #ifndef STDIO_BUS_HTTP_HEAD_H
 #define STDIO_BUS_HTTP_HEAD_H
 
