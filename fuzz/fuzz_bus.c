@@ -30,6 +30,8 @@
 #define SETTLE_ROUNDS_MAX 50000
 
 struct run {
+    struct bus_listener listener;
+    struct listen_config listen;
     struct tape tape;
     struct config config;
     struct pool_config pools[2];
@@ -162,7 +164,7 @@ static void connect_client(struct run *run)
     setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     ends_connect(run->ends, fds[1], fds[1]);
     origin_of_stdio(&origin);
-    gate_accepted(&(struct bus_listener){.bus = run->bus}, fds[0], &origin);
+    gate_accepted(&run->listener, fds[0], &origin);
 }
 
 static struct letter choose_letter(struct tape *tape, bool from_worker)
@@ -506,10 +508,8 @@ static void give_stdio_back(const struct run *run)
 static void begin(struct run *run, unsigned script, unsigned rarely)
 {
     static char *argv_p[] = {"w", "0", NULL}, *argv_q[] = {"w", "1", NULL};
-    struct bus_options options = {
-        .config = &run->config, .log = &run->log, .mode = BUS_LISTEN_UNIX, .unix_path = ""};
+    struct bus_options options = {.config = &run->config, .log = &run->log};
 
-    options.tcp_host = "";
     run->pools[POOL_P] = (struct pool_config){
         .id = "p", .command = "w", .argv = argv_p, .instances = script & 64 ? 1 : 2};
     run->pools[POOL_Q] =
@@ -521,15 +521,16 @@ static void begin(struct run *run, unsigned script, unsigned rarely)
     run->config.pool_count = 2;
     run->config.strict = run->ends->strict = rarely % 8 == 7;
     choose_limits(&run->config.limits, script);
-    options.framing = run->ends->client_framing;
+    options.framing = run->listen.framing = run->ends->client_framing;
     run->fd_log = open("/dev/null", O_WRONLY);
     log_open(&run->log, run->ends->traces ? STDERR_FILENO : run->fd_log, LOG_LEVEL_DEBUG);
     if (script & 128) {
-        options.mode = BUS_LISTEN_STDIO;
+        options.stdio = true;
         lend_stdio(run);
     }
     run->bus = bus_create(&options);
     EXPECT(run->bus != NULL, "a bus");
+    run->listener = (struct bus_listener){.bus = run->bus, .config = &run->listen};
     run->outcome = workers_start(run->bus) == 0 ? BUS_RUNNING : BUS_SYSTEM_ERROR;
 }
 

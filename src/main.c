@@ -20,6 +20,7 @@
 #include "cli/parse.h"
 #include "cli/rejoin.h"
 #include "config/rmp_socket.h"
+#include "config/tokens.h"
 #include "framing/opening.h"
 #include "share/list.h"
 #include "share/share.h"
@@ -114,17 +115,6 @@ static const int exit_statuses[] = {
 };
 
 /* Returns EXIT_DONE, or another exit status after the reason was logged. */
-static int read_token(struct token *token, const char *path, struct log *log)
-{
-    char reason[TOKEN_REASON_MAX];
-
-    if (token_read_file(token, path, reason) == STDIO_BUS_OK)
-        return EXIT_DONE;
-    log_error(log, "", "cannot use the token file %s: %s", path, reason);
-    return EXIT_CONFIG_ERROR;
-}
-
-/* Returns EXIT_DONE, or another exit status after the reason was logged. */
 static int find_rmp_socket(char path[RMP_SOCKET_MAX], const struct options *options,
                            const struct config *config, struct log *log)
 {
@@ -153,33 +143,73 @@ static int run_bus(const struct bus_options *options)
     return exit_statuses[outcome];
 }
 
+/* The listeners of the command line, with the keys that the configuration has for them, and those
+ * of the configuration. They borrow what they name. To be freed; NULL when memory is out. */
+static struct listen_config *all_listeners(const struct options *options,
+                                           const struct config *config)
+{
+    size_t count = 0;
+    struct listen_config *listens = calloc(options->listen_count + config->listen_count + 1,
+                                           sizeof *listens);
+
+    if (listens == NULL)
+        return NULL;
+    for (size_t i = 0; i < options->listen_count; i++) {
+        listens[count] = config->listen;
+        listens[count].address = options->listens[i];
+        if (options->token_file != NULL)
+            listens[count].token_file = (char *)options->token_file;
+        if (options->listens[i].kind == LISTEN_UNIX)
+            listens[count].token_file = NULL;
+        count++;
+    }
+    for (size_t i = 0; i < config->listen_count; i++)
+        listens[count++] = config->listens[i];
+    for (size_t i = 0; i < count && options->framing != NULL; i++)
+        listens[i].framing = options->framing;
+    return listens;
+}
+
+/* Before anything is opened: a listener reads its file anew. Returns EXIT_DONE, or another exit
+ * status after the reason was logged. */
+static int check_tokens(const struct options *options, struct log *log)
+{
+    struct tokens tokens = {.count = 0};
+    char reason[TOKEN_REASON_MAX];
+
+    if (options->token_file == NULL ||
+        tokens_read(&tokens, options->token_file, reason) == STDIO_BUS_OK) {
+        tokens_free(&tokens);
+        return EXIT_DONE;
+    }
+    log_error(log, "", "cannot use the token file %s: %s", options->token_file, reason);
+    return EXIT_CONFIG_ERROR;
+}
+
 static int serve(const struct options *options, const struct config *config, struct log *log)
 {
-    const char *token_file = options->token_file != NULL ? options->token_file : config->token_file;
-    bool has_token = options->mode == BUS_LISTEN_TCP && token_file != NULL;
     bool has_rmp = options->rmp || config->rmp.enabled;
     char rmp_path[RMP_SOCKET_MAX];
-    struct token token = {.len = 0};
+    struct listen_config *listens = all_listeners(options, config);
     struct bus_options bus_options = {
         .config = config,
         .log = log,
-        .mode = has_rmp && !options->has_mode ? BUS_LISTEN_NONE : options->mode,
-        .unix_path = options->unix_path,
-        .tcp_host = options->tcp_host,
-        .tcp_port = options->tcp_port,
+        .stdio = options->stdio && config->listen_count == 0 && (!has_rmp || options->has_mode),
+        .listens = listens,
+        .listen_count = options->listen_count + config->listen_count,
         .rmp_path = has_rmp ? rmp_path : NULL,
-        .framing = options->framing != NULL ? options->framing : config->client_framing,
-        .token = has_token ? &token : NULL,
-        .open = config->open,
+        .framing = options->framing != NULL ? options->framing : config->listen.framing,
         .idle_exit_sec = options->idle_exit_sec > 0 ? (unsigned)options->idle_exit_sec : 0,
         .handle_signals = true,
     };
+    int status = EXIT_OS_ERROR;
 
-    if (has_token && read_token(&token, token_file, log) != EXIT_DONE)
-        return EXIT_CONFIG_ERROR;
-    if (has_rmp && find_rmp_socket(rmp_path, options, config, log) != EXIT_DONE)
-        return EXIT_OS_ERROR;
-    return run_bus(&bus_options);
+    if (listens == NULL)
+        log_error(log, "", "cannot start: out of memory");
+    else if (!has_rmp || find_rmp_socket(rmp_path, options, config, log) == EXIT_DONE)
+        status = run_bus(&bus_options);
+    free(listens);
+    return status;
 }
 
 static int run_client(const struct options *options)
@@ -232,37 +262,70 @@ static int run_share(const struct options *options)
     return share_run(&share);
 }
 
+static size_t count_listeners(const struct options *options, enum listen_kind kind)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < options->listen_count; i++)
+        count += options->listens[i].kind == kind;
+    return count;
+}
+
 /* The users of a Unix socket are chosen by keys that mean nothing elsewhere. A rule about who may
  * connect is not ignored where others could. */
 static int check_access(const struct options *options, const struct config *config, struct log *log)
 {
-    const struct access *access = &config->access;
+    const struct access *access = &config->listen.access;
     bool has_rmp = options->rmp || config->rmp.enabled;
+    size_t sockets = 0;
 
-    if (options->mode == BUS_LISTEN_UNIX || !access_is_set(access))
+    for (size_t i = 0; i < options->listen_count; i++)
+        sockets += options->listens[i].is_unix;
+    if (!access_is_set(access) || (sockets > 0 && sockets == options->listen_count))
         return EXIT_DONE;
-    if (options->mode == BUS_LISTEN_TCP && access->uid_count > 0) {
-        log_error(log, "", "listen.allow_uids is for --unix: with --tcp, users are not known");
+    if (sockets < options->listen_count && access->uid_count > 0) {
+        log_error(log, "",
+                  "listen.allow_uids is for Unix sockets: on TCP, users are not known (a list of "
+                  "listeners has the keys of each)");
         return EXIT_CONFIG_ERROR;
     }
-    if (options->action == ACTION_RUN && !has_rmp)
+    if (options->action == ACTION_RUN && !has_rmp && sockets == 0)
         log_warn(log, "", "listen.mode, .group and .allow_uids have no effect without --unix");
     return EXIT_DONE;
+}
+
+/* So are the rules of HTTP. */
+static void check_http(const struct options *options, const struct config *config, struct log *log)
+{
+    const struct http_listen_config *http = &config->listen.http;
+
+    if (options->action == ACTION_RUN && count_listeners(options, LISTEN_HTTP) == 0 &&
+        (http->origins != NULL || http->hosts != NULL || http->route_count > 0 ||
+         http->oauth.resource != NULL || http->health))
+        log_warn(log, "",
+                 "listen.origins, .hosts, .routes, .oauth and .health have no effect without "
+                 "--http");
 }
 
 /* A daemon without pools has the RMP socket alone. */
 static int check_pools(const struct options *options, const struct config *config, struct log *log)
 {
-    if (config->pool_count > 0 || !options->has_mode)
+    if (config->pool_count > 0 || (!options->has_mode && config->listen_count == 0))
         return EXIT_DONE;
     log_error(log, "", "the configuration has no pool for the clients of the other socket");
     return EXIT_CONFIG_ERROR;
 }
 
-/* "transport.mode" has no address: the option that has one overrides it. */
+/* "transport.mode" has no address: the option that has one overrides it. With listeners, stdin is
+ * not a client's. */
 static int check_mode(const struct options *options, const struct config *config, struct log *log)
 {
-    if (options->has_mode || options->action != ACTION_RUN || config->socket_mode == NULL)
+    if (options->has_mode && options->stdio && config->listen_count > 0) {
+        log_error(log, "", "--stdio: the configuration has listeners");
+        return EXIT_CONFIG_ERROR;
+    }
+    if (options->has_mode || options->action != ACTION_RUN || config->socket_mode == NULL ||
+        config->listen_count > 0)
         return EXIT_DONE;
     log_error(log, "", "transport.mode is \"%s\", and its address is missing: use --%s %s",
               config->socket_mode, config->socket_mode,
@@ -282,6 +345,10 @@ static int run(const struct options *options, struct log *log)
         status = check_pools(options, &config, log);
     if (status == EXIT_DONE)
         status = check_access(options, &config, log);
+    if (status == EXIT_DONE)
+        status = check_tokens(options, log);
+    if (status == EXIT_DONE)
+        check_http(options, &config, log);
     if (status == EXIT_DONE && options->action == ACTION_CHECK_CONFIG)
         log_info(log, "", "the configuration is valid: %zu pool%s", config.pool_count,
                  config.pool_count == 1 ? "" : "s");
@@ -319,8 +386,7 @@ static int start_log(struct log *log, const struct options *options)
                 log_file_problem(opened));
         return EXIT_CONFIG_ERROR;
     }
-    if (options->mode == BUS_LISTEN_STDIO &&
-        log_shares(log, STDOUT_FILENO, &is_stdout) != STDIO_BUS_OK)
+    if (options->stdio && log_shares(log, STDOUT_FILENO, &is_stdout) != STDIO_BUS_OK)
         status = system_error("cannot look at stdout and the log file");
     if (is_stdout) {
         fprintf(stderr, "stdio_bus: the log file %s is stdout, which is for messages alone\n",

@@ -19,11 +19,12 @@ bool admission_refuses(const struct bus_listener *listener, const struct origin 
 {
     const struct stdio_bus *bus = listener->bus;
     const struct config *config = bus->options.config;
-    bool is_tcp = listener->kind == BUS_LISTENER_TCP;
+    const struct listen_config *of = listener->config != NULL ? listener->config : &config->listen;
+    bool on_tcp = listener_on_tcp(listener);
 
-    if (!is_tcp && !is_allowed(&config->access, origin))
+    if (!on_tcp && !is_allowed(&of->access, origin))
         snprintf(text, size, "this user may not connect (listen.allow_uids)");
-    else if (is_tcp && bus->options.token == NULL && !bus->options.open && !origin->is_local)
+    else if (on_tcp && of->token_file == NULL && !of->open && !origin->is_local)
         snprintf(text, size,
                  "other machines are not served: neither listen.token_file nor listen.open is set");
     else if (!shares_left_of_connections(&bus->router, bus->client_count,

@@ -15,6 +15,7 @@
 #include "bus/deliver.h"
 #include "bus/errands.h"
 #include "bus/gate.h"
+#include "bus/http_gate.h"
 #include "bus/listeners.h"
 #include "bus/preempt.h"
 #include "bus/reap.h"
@@ -22,6 +23,7 @@
 #include "bus/slow_clients.h"
 #include "bus/slow_origins.h"
 #include "bus/state.h"
+#include "bus/token_reload.h"
 #include "bus/workers.h"
 #include "router/waiting.h"
 
@@ -154,6 +156,7 @@ static void caught_signal(void *user_data, int signo)
         if (status != STDIO_BUS_OK)
             log_error(bus->log, "", "cannot open the log file anew, going on with the old one: %s",
                       log_file_problem(status));
+        token_reload_all(bus);
         return;
     }
     log_info(bus->log, "", "received %s", signals_name(name, sizeof name, signo));
@@ -189,7 +192,7 @@ static void serve(struct stdio_bus *bus)
     bus_start_idle(bus);
     workers_serve(bus);
     bus->router.demand = true;
-    if (bus->options.mode == BUS_LISTEN_STDIO && clients_add_stdio(bus) != STDIO_BUS_OK)
+    if (bus->options.stdio && clients_add_stdio(bus) != STDIO_BUS_OK)
         begin_stop(bus, BUS_SYSTEM_ERROR);
 }
 
@@ -316,7 +319,7 @@ static void raise_descriptor_limit(struct stdio_bus *bus)
     struct rlimit wanted;
     rlim_t need = 32 + 3 * (rlim_t)bus->last_worker;
 
-    if (bus->options.mode != BUS_LISTEN_STDIO || bus->options.rmp_path != NULL)
+    if (bus->options.listen_count > 0 || bus->options.rmp_path != NULL)
         need += (rlim_t)bus->options.config->limits.max_connections * 3 / 2 + 1;
     if (!bus->has_nofile)
         return;
@@ -340,6 +343,7 @@ int bus_start(struct stdio_bus *bus)
     static listener_fn *const accepted[BUS_LISTENER_KINDS] = {
         [BUS_LISTENER_UNIX] = gate_accepted,
         [BUS_LISTENER_TCP] = gate_accepted,
+        [BUS_LISTENER_HTTP] = http_gate_accepted,
         [BUS_LISTENER_RMP] = rmp_clients_accepted,
     };
 
@@ -370,6 +374,7 @@ void bus_destroy(struct stdio_bus *bus)
         listeners_close(bus);
         clients_close(bus, true);
         rmp_clients_close(bus->rmp, true);
+        listeners_free(bus);
         rmp_hub_destroy(bus->rmp); /* its bridge is a client of the pools */
         workers_destroy(bus);
         if (bus->has_signals)

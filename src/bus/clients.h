@@ -5,10 +5,14 @@
 #include "bus/state.h"
 #include "endpoint/stream.h"
 
+struct bus_listener;
+
 struct client {
     struct stream stream;
     struct list_node link; /* bus->clients */
     struct origin origin;
+    struct bus_listener *listener; /* that accepted it; NULL: it is on stdin */
+    unsigned token;         /* serial number of the one that it has shown; 0: none */
     struct list_node gated; /* bus->gated, until it has shown the token */
     struct timer gate;      /* of one that is in that list */
     bool on_stdio;

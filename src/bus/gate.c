@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "bus/admission.h"
 #include "bus/clients.h"
 #include "bus/deliver.h"
 #include "bus/listeners.h"
 #include "bus/slow_origins.h"
+#include "bus/token_reload.h"
 #include "framing/opening.h"
 
 #define REFUSED_MAX 64 /* refused connections whose error is being written; others get none */
@@ -32,8 +32,7 @@ static struct stdio_bus *bus_of(const struct client *client)
     return client->stream.endpoint.bus;
 }
 
-/* From now on the client has a share, and takes turns with others of its origin. */
-static void admit(struct client *client)
+void gate_admit(struct client *client)
 {
     struct endpoint *endpoint = &client->stream.endpoint;
 
@@ -54,36 +53,54 @@ static void describe_pools(const struct config *config, char text[POOLS_TEXT_MAX
                                 config->pools[i].id);
 }
 
-/* The pool of the client's messages that name none; data NULL: it has named none. Returns false
- * with the problem, if there is no such pool. */
+/* The pool of the client's messages that name none; data NULL: it has named none, and gets that of
+ * the listener. Returns false with the problem, if there is no such pool. */
 static bool open_pool(struct client *client, struct slice id, char problem[POOLS_TEXT_MAX])
 {
     struct stdio_bus *bus = bus_of(client);
-    struct group *pool = id.data != NULL ? router_pool_named(&bus->router, id) : NULL;
+    struct group *only = client->listener->pool, *pool = only;
 
+    if (id.data != NULL)
+        pool = router_pool_named(&bus->router, id);
+    if (id.data != NULL && only != NULL && pool != only) {
+        snprintf(problem, POOLS_TEXT_MAX, "the pool of this listener is %s",
+                 client->listener->config->pool);
+        return false;
+    }
     if (id.data != NULL && pool == NULL) {
         describe_pools(bus->options.config, problem);
         return false;
     }
-    router_open_pool(&client->stream.endpoint.peer, pool);
+    if (only != NULL)
+        router_confine(&client->stream.endpoint.peer, only);
+    else
+        router_open_pool(&client->stream.endpoint.peer, pool);
     return true;
 }
 
 /* --- the line that is asked for: the token, or that of a greeter --- */
 
+static bool is_greeted(const struct client *client)
+{
+    return client->listener->kind == BUS_LISTENER_UNIX;
+}
+
 static const char *without_line(const struct client *client)
 {
-    return client->on_tcp ? NO_TOKEN : NO_GREETING;
+    return is_greeted(client) ? NO_GREETING : NO_TOKEN;
+}
+
+static const struct framing *framing_of(const struct client *client)
+{
+    return client->listener->config->framing;
 }
 
 /* From now on the client's input is in its framing, and so is what it is sent. */
 static void let_in(struct client *client)
 {
-    const struct bus_options *options = &bus_of(client)->options;
-
     clients_leave_gate(client);
-    stream_hand_over(&client->stream, &clients_handler, options->framing,
-                     options->config->splits_arrays);
+    stream_hand_over(&client->stream, &clients_handler, framing_of(client),
+                     bus_of(client)->options.config->splits_arrays);
 }
 
 static void turn_away(struct client *client, int code, const char *problem)
@@ -96,7 +113,7 @@ static void time_over(void *user_data)
 {
     struct client *client = user_data;
 
-    turn_away(client, JSONRPC_SERVER_ERROR, client->on_tcp ? LATE_TOKEN : LATE_GREETING);
+    turn_away(client, JSONRPC_SERVER_ERROR, is_greeted(client) ? LATE_GREETING : LATE_TOKEN);
 }
 
 /* A client that is held gets the line again when its turn comes. */
@@ -106,7 +123,7 @@ static void enter(struct client *client, struct slice reply)
 
     if (!endpoint->peer.admitted) {
         clients_leave_gate(client);
-        admit(client);
+        gate_admit(client);
     }
     if (peer_held(&endpoint->peer))
         return;
@@ -136,11 +153,13 @@ static void read_greeting(struct endpoint *from, const struct message *message)
 static void read_token(struct endpoint *from, const struct message *message)
 {
     struct client *client = client_of_endpoint(from);
+    const struct named_token *token = NULL;
     struct opening opening;
     char text[POOLS_TEXT_MAX];
 
-    if (!opening_read(&opening, message->bytes) || opening.token.data == NULL ||
-        !token_matches(bus_of(client)->options.token, opening.token)) {
+    if (opening_read(&opening, message->bytes) && opening.token.data != NULL)
+        token = token_reload_find_escaped(client->listener, opening.token);
+    if (token == NULL) {
         turn_away(client, JSONRPC_SERVER_ERROR,
                   message->method.data == NULL ? WRONG_TOKEN : NO_TOKEN);
         return;
@@ -149,15 +168,17 @@ static void read_token(struct endpoint *from, const struct message *message)
         turn_away(client, JSONRPC_INVALID_PARAMS, text);
         return;
     }
+    if (client->token == 0)
+        token_reload_note(client, token);
     enter(client, slice_of(NULL, 0));
 }
 
 static void read_line(struct endpoint *from, const struct message *message)
 {
-    if (client_of_endpoint(from)->on_tcp)
-        read_token(from, message);
-    else
+    if (is_greeted(client_of_endpoint(from)))
         read_greeting(from, message);
+    else
+        read_token(from, message);
 }
 
 static void read_other(struct stream *stream, const struct message *message,
@@ -211,7 +232,6 @@ static const struct stream_handler gate_handler = {
 static void read_first(struct endpoint *from, const struct message *message)
 {
     struct client *client = client_of_endpoint(from);
-    const struct bus_options *options = &bus_of(client)->options;
     struct opening opening;
     char text[POOLS_TEXT_MAX];
 
@@ -221,8 +241,8 @@ static void read_first(struct endpoint *from, const struct message *message)
     else if (!open_pool(client, message->pool, text))
         clients_reject(client, LOG_LEVEL_WARN, JSONRPC_INVALID_PARAMS, text);
     else
-        stream_hand_over(&client->stream, &clients_handler, options->framing,
-                         options->config->splits_arrays);
+        stream_hand_over(&client->stream, &clients_handler, framing_of(client),
+                         bus_of(client)->options.config->splits_arrays);
 }
 
 static void read_first_long(struct endpoint *from, const struct message *message)
@@ -272,7 +292,9 @@ static void wait_for_line(struct client *client)
 static void serve(struct client *client)
 {
     client->stream.handler = &first_handler;
-    admit(client);
+    if (client->listener->pool != NULL)
+        router_confine(&client->stream.endpoint.peer, client->listener->pool);
+    gate_admit(client);
 }
 
 /* The connection does not become a client, and gets the reason. */
@@ -287,49 +309,69 @@ static void refuse(struct client *client, const char *reason)
 /* How long the line that is asked for may be; 0: none is. */
 static size_t line_asked(const struct bus_listener *listener)
 {
-    const struct bus_options *options = &listener->bus->options;
+    const struct greeter *greeter = listener->bus->options.greeter;
 
     if (listener->kind == BUS_LISTENER_TCP)
-        return options->token != NULL ? OPENING_MAX : 0;
-    return options->greeter != NULL ? options->greeter->line_max : 0;
+        return listener_asks_token(listener) ? OPENING_MAX : 0;
+    return greeter != NULL ? greeter->line_max : 0;
+}
+
+void gate_judge(struct gate_visitor *visitor, struct bus_listener *listener, int fd,
+                const struct origin *origin)
+{
+    struct stdio_bus *bus = listener->bus;
+
+    *visitor = (struct gate_visitor){.listener = listener, .origin = origin, .fd = fd};
+    make_room(bus);
+    visitor->refused = admission_refuses(listener, origin, visitor->text, sizeof visitor->text);
+    if (visitor->refused)
+        log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s",
+                     origin->text, visitor->text);
+}
+
+struct client *gate_take(const struct gate_visitor *visitor, struct stream_options *options)
+{
+    struct stdio_bus *bus = visitor->listener->bus;
+    struct client *client = NULL;
+
+    options->fd_in = options->fd_out = visitor->fd;
+    if (!visitor->refused || bus->refused_count < REFUSED_MAX)
+        client = clients_add(bus, options, visitor->origin, visitor->refused);
+    if (client == NULL) {
+        close(visitor->fd);
+        return NULL;
+    }
+    client->listener = visitor->listener;
+    if (listener_on_tcp(visitor->listener))
+        clients_set_tcp(client);
+    return client;
 }
 
 void gate_accepted(void *user_data, int fd, const struct origin *origin)
 {
     struct bus_listener *listener = user_data;
-    struct stdio_bus *bus = listener->bus;
     struct stream_options options = {.handler = &clients_handler,
-                                     .framing = bus->options.framing,
-                                     .fd_in = fd,
-                                     .fd_out = fd,
-                                     .splits_arrays = bus->options.config->splits_arrays,
+                                     .framing = listener->config->framing,
+                                     .splits_arrays = listener->bus->options.config->splits_arrays,
                                      .wary = true,
                                      .may_open = true};
-    struct client *client = NULL;
-    char text[ADMISSION_TEXT_MAX];
+    struct gate_visitor visitor;
+    struct client *client;
     size_t asked;
-    bool refused;
 
-    make_room(bus);
-    refused = admission_refuses(listener, origin, text, sizeof text);
-    asked = refused ? 0 : line_asked(listener);
+    gate_judge(&visitor, listener, fd, origin);
+    asked = visitor.refused ? 0 : line_asked(listener);
     if (asked > 0) {
         options.handler = &gate_handler;
         options.framing = NULL;
         options.splits_arrays = false;
         options.max_body = asked;
     }
-    if (refused)
-        log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s",
-                     origin->text, text);
-    if (!refused || bus->refused_count < REFUSED_MAX)
-        client = clients_add(bus, &options, origin, refused);
-    if (client != NULL && listener->kind == BUS_LISTENER_TCP)
-        clients_set_tcp(client);
+    client = gate_take(&visitor, &options);
     if (client == NULL)
-        close(fd);
-    else if (refused)
-        refuse(client, text);
+        return;
+    if (visitor.refused)
+        refuse(client, visitor.text);
     else if (asked > 0)
         wait_for_line(client);
     else

@@ -5,10 +5,35 @@
 #ifndef STDIO_BUS_BUS_GATE_H
 #define STDIO_BUS_BUS_GATE_H
 
-#include "transport/listener.h"
+#include "bus/admission.h"
+#include "bus/clients.h"
 
 #define GATE_SECONDS 10 /* for the first line */
 #define GATE_MAX 64     /* connections that have not sent it; the oldest makes way */
+
+/* --- a connection, to any listener --- */
+
+struct gate_visitor {
+    struct bus_listener *listener;
+    const struct origin *origin; /* borrowed */
+    int fd;
+    bool refused;                  /* it does not become a client: `text` is for its error */
+    char text[ADMISSION_TEXT_MAX]; /* has been logged */
+};
+
+/* Whether the connection is refused. */
+void gate_judge(struct gate_visitor *visitor, struct bus_listener *listener, int fd,
+                const struct origin *origin);
+
+/* Makes a client of the connection with these options, in which the descriptors are set here. A
+ * refused one is for its error alone; its owner sends that and closes it. Any other has no share
+ * yet. NULL, and the descriptor is closed: memory is out, or too many are being refused. */
+struct client *gate_take(const struct gate_visitor *visitor, struct stream_options *options);
+
+/* From now on the client has a share, and takes turns with others of its origin. */
+void gate_admit(struct client *client);
+
+/* --- a connection to a Unix or TCP listener --- */
 
 /* listener_fn; user_data is a struct bus_listener. */
 void gate_accepted(void *user_data, int fd, const struct origin *origin);

@@ -3,6 +3,7 @@
 #ifndef STDIO_BUS_BUS_HTTP_GATE_H
 #define STDIO_BUS_BUS_HTTP_GATE_H
 
+#include "bus/clients.h"
 #include "bus/listeners.h"
 #include "http/access.h"
 #include "http/routes.h"
@@ -33,6 +34,10 @@ struct http_verdict {
     char *owned; /* to be freed */
     char reason[HTTP_GATE_REASON_MAX];
 };
+
+/* listener_fn; user_data is a struct bus_listener. The connection becomes a client (http_clients.h),
+ * which has a share at once. A refused one gets 503. */
+void http_gate_accepted(void *user_data, int fd, const struct origin *origin);
 
 /* Judges the head. A refusal has been logged. */
 void http_gate_judge(struct http_verdict *verdict, struct client *client,

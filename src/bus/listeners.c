@@ -4,6 +4,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 
@@ -19,75 +20,107 @@ static void reserve_descriptors(struct listener *listener)
         listener->fd_max = (int)now.rlim_cur - SPAWN_DESCRIPTORS - 1;
 }
 
-/* --- the kinds --- */
-
-typedef int open_fn(struct bus_listener *listener, listener_fn *accepted);
-
-static int open_unix(struct bus_listener *listener, listener_fn *accepted)
-{
-    const struct bus_options *options = &listener->bus->options;
-
-    return listener_open_unix(&listener->listener, listener->bus->loop, listener->bus->log,
-                              options->unix_path, &options->config->access, accepted, listener);
-}
+/* --- the sockets --- */
 
 /* Other machines can reach the listener. */
 static void warn_outside(const struct bus_listener *listener)
 {
-    const struct stdio_bus *bus = listener->bus;
-    const char *host = bus->options.tcp_host;
+    const struct listen_config *config = listener->config;
+    struct log *log = listener->bus->log;
 
-    if (!listener->listener.is_outside || bus->options.token != NULL)
+    if (!listener->listener.is_outside || listener_asks_token(listener))
         return;
-    if (bus->options.open)
-        log_warn(bus->log, "", "%s can be reached from other machines, without authentication",
-                 host);
+    if (config->open)
+        log_warn(log, "", "%s can be reached from other machines, without authentication",
+                 config->address.host);
     else
-        log_warn(bus->log, "",
+        log_warn(log, "",
                  "%s can be reached from other machines, whose connections are refused: there is "
                  "neither listen.token_file nor listen.open",
-                 host);
+                 config->address.host);
 }
 
 static int open_tcp(struct bus_listener *listener, listener_fn *accepted)
 {
-    const struct bus_options *options = &listener->bus->options;
+    const struct listen_address *address = &listener->config->address;
     int status = listener_open_tcp(&listener->listener, listener->bus->loop, listener->bus->log,
-                                   options->tcp_host, options->tcp_port, accepted, listener);
+                                   address->host, address->port, accepted, listener);
 
     if (status == STDIO_BUS_OK)
         warn_outside(listener);
     return status;
 }
 
-/* The keys of "listen" hold for this socket too; its mode is wider where they have none. */
+static int open_unix(struct bus_listener *listener, const char *path, const struct access *access,
+                     listener_fn *accepted)
+{
+    return listener_open_unix(&listener->listener, listener->bus->loop, listener->bus->log, path,
+                              access, accepted, listener);
+}
+
+/* The keys of the listeners of the command line hold for this socket too; its mode is wider where
+ * they have none. */
 static int open_rmp(struct bus_listener *listener, listener_fn *accepted)
 {
     const struct bus_options *options = &listener->bus->options;
-    struct access access = options->config->access;
+    struct access access = options->config->listen.access;
 
     if (!access.has_mode)
         access.mode = RMP_MODE_DEFAULT;
-    return listener_open_unix(&listener->listener, listener->bus->loop, listener->bus->log,
-                              options->rmp_path, &access, accepted, listener);
+    return open_unix(listener, options->rmp_path, &access, accepted);
 }
 
-static open_fn *const open_fns[BUS_LISTENER_KINDS] = {
-    [BUS_LISTENER_UNIX] = open_unix,
-    [BUS_LISTENER_TCP] = open_tcp,
-    [BUS_LISTENER_RMP] = open_rmp,
-};
-
-static bool is_asked_for(const struct bus_options *options, enum bus_listener_kind kind)
+static int open_listener(struct bus_listener *listener, listener_fn *accepted)
 {
-    if (kind == BUS_LISTENER_RMP)
-        return options->rmp_path != NULL;
-    return options->mode == (kind == BUS_LISTENER_TCP ? BUS_LISTEN_TCP : BUS_LISTEN_UNIX);
+    const struct listen_config *config = listener->config;
+
+    if (config == NULL)
+        return open_rmp(listener, accepted);
+    if (config->address.is_unix)
+        return open_unix(listener, config->address.path, &config->access, accepted);
+    return open_tcp(listener, accepted);
+}
+
+/* --- what its clients get --- */
+
+/* Nobody's name points to an IP address. A token is no cookie: a page does not have it. A browser
+ * does not connect to a Unix socket. */
+static struct http_rules rules_of(const struct listen_config *config)
+{
+    return (struct http_rules){
+        .hosts = config->http.hosts,
+        .origins = config->http.origins,
+        .name = config->address.host,
+        .any_host = config->token_file != NULL || config->address.is_unix,
+        .resource = config->http.oauth.resource,
+    };
+}
+
+/* STDIO_BUS_ERR after the reason was logged. */
+static int set_up(struct bus_listener *listener)
+{
+    struct stdio_bus *bus = listener->bus;
+    const struct listen_config *config = listener->config;
+    char reason[TOKEN_REASON_MAX];
+
+    if (config == NULL)
+        return STDIO_BUS_OK;
+    if (listener->kind == BUS_LISTENER_HTTP)
+        listener->rules = rules_of(config);
+    if (config->pool != NULL)
+        listener->pool = router_pool_named(&bus->router,
+                                           slice_of(config->pool, strlen(config->pool)));
+    if (!listener_asks_token(listener) ||
+        tokens_read(&listener->tokens, config->token_file, reason) == STDIO_BUS_OK)
+        return STDIO_BUS_OK;
+    log_error(bus->log, "", "cannot use the token file %s: %s", config->token_file, reason);
+    return STDIO_BUS_ERR;
 }
 
 /* --- opening and closing --- */
 
-static int open_kind(struct stdio_bus *bus, enum bus_listener_kind kind, listener_fn *accepted)
+static int add_listener(struct stdio_bus *bus, enum bus_listener_kind kind,
+                        const struct listen_config *config, listener_fn *accepted)
 {
     struct bus_listener *listener = calloc(1, sizeof *listener);
 
@@ -97,23 +130,31 @@ static int open_kind(struct stdio_bus *bus, enum bus_listener_kind kind, listene
     }
     listener->bus = bus;
     listener->kind = kind;
-    if (open_fns[kind](listener, accepted) != STDIO_BUS_OK) {
-        free(listener);
-        return STDIO_BUS_ERR;
-    }
-    reserve_descriptors(&listener->listener);
+    listener->config = config;
     list_append(&bus->listeners, &listener->link);
+    if (set_up(listener) != STDIO_BUS_OK || open_listener(listener, accepted) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    reserve_descriptors(&listener->listener);
     return STDIO_BUS_OK;
 }
 
+static const enum bus_listener_kind kinds[] = {[LISTEN_UNIX] = BUS_LISTENER_UNIX,
+                                               [LISTEN_TCP] = BUS_LISTENER_TCP,
+                                               [LISTEN_HTTP] = BUS_LISTENER_HTTP};
+
 int listeners_open(struct stdio_bus *bus, listener_fn *const accepted[BUS_LISTENER_KINDS])
 {
-    for (int kind = 0; kind < BUS_LISTENER_KINDS; kind++) {
-        if (is_asked_for(&bus->options, (enum bus_listener_kind)kind) &&
-            open_kind(bus, (enum bus_listener_kind)kind, accepted[kind]) != STDIO_BUS_OK)
+    const struct bus_options *options = &bus->options;
+
+    for (size_t i = 0; i < options->listen_count; i++) {
+        enum bus_listener_kind kind = kinds[options->listens[i].address.kind];
+
+        if (add_listener(bus, kind, &options->listens[i], accepted[kind]) != STDIO_BUS_OK)
             return STDIO_BUS_ERR;
     }
-    return STDIO_BUS_OK;
+    if (options->rmp_path == NULL)
+        return STDIO_BUS_OK;
+    return add_listener(bus, BUS_LISTENER_RMP, NULL, accepted[BUS_LISTENER_RMP]);
 }
 
 void listeners_descriptor_freed(struct stdio_bus *bus)
@@ -126,12 +167,21 @@ void listeners_descriptor_freed(struct stdio_bus *bus)
 
 void listeners_close(struct stdio_bus *bus)
 {
+    struct list_node *node, *following;
+
+    list_each(&bus->listeners, node, following)
+        listener_close(&list_entry(node, struct bus_listener, link)->listener);
+}
+
+void listeners_free(struct stdio_bus *bus)
+{
     struct list_node *node;
 
     while ((node = list_take_first(&bus->listeners)) != NULL) {
         struct bus_listener *listener = list_entry(node, struct bus_listener, link);
 
         listener_close(&listener->listener);
+        tokens_free(&listener->tokens);
         free(listener);
     }
 }

@@ -3,17 +3,36 @@
 #define STDIO_BUS_BUS_LISTENERS_H
 
 #include "bus/state.h"
+#include "config/tokens.h"
+#include "http/access.h"
 
-enum bus_listener_kind { BUS_LISTENER_UNIX, BUS_LISTENER_TCP, BUS_LISTENER_RMP };
+enum bus_listener_kind { BUS_LISTENER_UNIX, BUS_LISTENER_TCP, BUS_LISTENER_HTTP, BUS_LISTENER_RMP };
 
-#define BUS_LISTENER_KINDS 3
+#define BUS_LISTENER_KINDS 4
 
+/* Lives until the bus is destroyed, though its sockets are closed when the bus begins to stop. */
 struct bus_listener {
     struct list_node link; /* bus->listeners */
     struct stdio_bus *bus;
     enum bus_listener_kind kind;
+    const struct listen_config *config; /* NULL: BUS_LISTENER_RMP */
+    struct group *pool;                 /* of all its clients; NULL: each names its own */
+    struct tokens tokens;               /* if config has a token_file */
+    int64_t tokens_looked_ms;           /* when the file was looked at */
+    struct http_rules rules;            /* BUS_LISTENER_HTTP */
     struct listener listener;
 };
+
+static inline bool listener_on_tcp(const struct bus_listener *listener)
+{
+    return listener->config != NULL && !listener->config->address.is_unix;
+}
+
+/* Whether its clients show a token. */
+static inline bool listener_asks_token(const struct bus_listener *listener)
+{
+    return listener->config != NULL && listener->config->token_file != NULL;
+}
 
 /* Opens the listeners that the options ask for. `accepted` has the function of each kind, which
  * gets the bus_listener as its user_data. STDIO_BUS_ERR after the reason was logged. */
@@ -22,7 +41,10 @@ int listeners_open(struct stdio_bus *bus, listener_fn *const accepted[BUS_LISTEN
 /* A descriptor was freed: listeners that rest for want of one go on. */
 void listeners_descriptor_freed(struct stdio_bus *bus);
 
-/* Closes and frees all of them. */
+/* Closes the sockets of all of them. */
 void listeners_close(struct stdio_bus *bus);
+
+/* Frees all of them. */
+void listeners_free(struct stdio_bus *bus);
 
 #endif

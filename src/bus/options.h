@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "config/config.h"
-#include "config/token.h"
+#include "config/listen.h"
 #include "framing/framing.h"
 #include "process/process.h"
 
@@ -23,28 +23,17 @@ struct greeter {
     size_t line_max; /* bytes, the newline included */
 };
 
-/* Of the clients that send JSON-RPC (spec 4.1.1). */
-enum bus_listen_mode {
-    BUS_LISTEN_STDIO,
-    BUS_LISTEN_UNIX,
-    BUS_LISTEN_TCP,
-    BUS_LISTEN_NONE /* there are none, and stdin is not read */
-};
-
 struct bus_options {
     const struct config *config; /* borrowed until bus_destroy */
     struct log *log;             /* borrowed until bus_destroy */
-    enum bus_listen_mode mode;
-    const char *unix_path;         /* borrowed until bus_destroy */
-    const char *tcp_host;          /* "": loopback */
-    uint16_t tcp_port;             /* 0: the system picks one */
+    bool stdio;                  /* stdin and stdout are a client (spec 4.1.1) */
+    const struct listen_config *listens; /* borrowed until bus_destroy, like all that it names */
+    size_t listen_count;
     const char *rmp_path;          /* of the RMP socket, NULL: none; borrowed until bus_destroy */
-    const struct framing *framing; /* of the clients; NULL: NDJSON */
-    const struct token *token;     /* of the TCP clients, NULL: none; borrowed until bus_destroy */
+    const struct framing *framing; /* of the client on stdin; NULL: NDJSON */
     const struct dialer *dialer;   /* of every worker, NULL: programs; borrowed until bus_destroy */
     const struct greeter *greeter; /* of the Unix clients, NULL: none; borrowed until bus_destroy */
     unsigned idle_exit_sec;        /* stops so long after its last client; 0: never */
-    bool open;                     /* without a token, TCP clients of other machines are served */
     bool handle_signals; /* SIGTERM, SIGINT and SIGHUP stop the bus, SIGUSR1 reopens the log,
                             * SIGCHLD is waited for; for one bus per process. Without it the exit
                             * of a worker is seen at the end of its output. */

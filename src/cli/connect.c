@@ -101,8 +101,8 @@ static bool may_pass(int error)
 static int open_tcp(const struct options *options, char *reason, size_t reason_size)
 {
     char why[ADDRESS_REASON_MAX];
-    const char *host = options->tcp_host;
-    struct addrinfo *found = address_resolve(host, options->tcp_port, why, sizeof why), *each;
+    const char *host = options->connect.host;
+    struct addrinfo *found = address_resolve(host, options->connect.port, why, sizeof why), *each;
     int fd = -1, error = EHOSTUNREACH;
 
     for (each = found; each != NULL && fd < 0; each = each->ai_next) {
@@ -114,7 +114,7 @@ static int open_tcp(const struct options *options, char *reason, size_t reason_s
     }
     if (fd < 0)
         snprintf(reason, reason_size, "cannot connect to %s, port %u: %s",
-                 host[0] != '\0' ? host : "127.0.0.1", (unsigned)options->tcp_port, why);
+                 host[0] != '\0' ? host : "127.0.0.1", (unsigned)options->connect.port, why);
     if (found != NULL)
         freeaddrinfo(found);
     errno = error;
@@ -124,7 +124,7 @@ static int open_tcp(const struct options *options, char *reason, size_t reason_s
 static int open_unix(const struct options *options, char *reason, size_t reason_size)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const char *path = options->unix_path;
+    const char *path = options->connect.path;
     int fd, error;
 
     memcpy(address.sun_path, path, strlen(path) + 1);
@@ -142,8 +142,8 @@ int connect_open(const struct options *options, char *reason, size_t reason_size
     int fd;
 
     for (;;) {
-        fd = options->mode == BUS_LISTEN_TCP ? open_tcp(options, reason, reason_size)
-                                             : open_unix(options, reason, reason_size);
+        fd = options->connect.is_unix ? open_unix(options, reason, reason_size)
+                                       : open_tcp(options, reason, reason_size);
         if (fd >= 0 || !may_pass(errno) || clock_now_ms() >= until)
             return fd;
         poll(NULL, 0, RETRY_MS);

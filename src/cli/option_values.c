@@ -16,6 +16,7 @@
 #define INSTANCES_MAX 1024     /* as in a configuration */
 #define POOL_NAME_MAX 256      /* bytes; likewise */
 #define WAIT_MAX_SEC 86400
+#define PATH_ROOM 4096
 
 bool parser_fail(struct parser *parser, const char *format, ...)
 {
@@ -66,84 +67,52 @@ static bool apply_config_fd(struct parser *parser, const char *option, const cha
     return true;
 }
 
-static bool check_socket_path(struct parser *parser, const char *option, const char *path,
-                              size_t len)
+static bool add_listener(struct parser *parser, const char *option, enum listen_kind kind,
+                         const char *value)
 {
-    if (len > UNIX_PATH_MAX)
-        return parser_fail(parser, "--%s: the path is %zu bytes long, a socket's may have %zu",
-                           option, len, (size_t)UNIX_PATH_MAX);
-    return check_path(parser, option, path);
-}
+    struct options *options = parser->options;
+    char why[LISTEN_PROBLEM_MAX];
 
-static bool set_unix(struct parser *parser, const char *option, const char *path, size_t len)
-{
-    parser->options->mode = BUS_LISTEN_UNIX;
-    parser->options->unix_path = path;
-    return check_socket_path(parser, option, path, len);
+    if (options->listen_count == LISTEN_OPTIONS_MAX)
+        return parser_fail(parser, "--%s: at most %d listeners can be given", option,
+                           LISTEN_OPTIONS_MAX);
+    return listen_address_read(&options->listens[options->listen_count++], kind, value, why) ||
+           parser_fail(parser, "--%s: %s", option, why);
 }
 
 static bool apply_unix(struct parser *parser, const char *option, const char *value)
 {
-    return set_unix(parser, option, value, strlen(value));
-}
-
-/* Copies the part before the port, without its brackets. */
-static bool set_host(struct parser *parser, const char *option, const char *host, size_t len)
-{
-    struct options *options = parser->options;
-
-    if (len > 0 && host[0] == '[') {
-        if (len < 3 || host[len - 1] != ']')
-            return parser_fail(parser, "--%s: expected an address between [ and ]", option);
-        host++;
-        len -= 2;
-    } else if (memchr(host, ':', len) != NULL) {
-        return parser_fail(parser, "--%s: an IPv6 address needs brackets, as in [::1]:8080",
-                           option);
-    }
-    if (len >= sizeof options->tcp_host)
-        return parser_fail(parser, "--%s: the host is %zu bytes long, it may have %zu", option, len,
-                           sizeof options->tcp_host - 1);
-    memcpy(options->tcp_host, host, len);
-    options->tcp_host[len] = '\0';
-    return true;
-}
-
-static bool set_address(struct parser *parser, const char *option, const char *address,
-                        long port_min)
-{
-    const char *colon = strrchr(address, ':');
-    long port;
-
-    parser->options->mode = BUS_LISTEN_TCP;
-    if (colon == NULL || strchr(colon, ']') != NULL)
-        return parser_fail(parser, "--%s: expected HOST:PORT, [IPV6]:PORT or :PORT", option);
-    if (!set_host(parser, option, address, (size_t)(colon - address)))
-        return false;
-    if (!read_number(colon + 1, UINT16_MAX, &port) || port < port_min)
-        return parser_fail(parser, "--%s: port must be %ld to 65535", option, port_min);
-    parser->options->tcp_port = (uint16_t)port;
-    return true;
+    return add_listener(parser, option, LISTEN_UNIX, value);
 }
 
 static bool apply_tcp(struct parser *parser, const char *option, const char *value)
 {
-    return set_address(parser, option, value, 0);
+    return add_listener(parser, option, LISTEN_TCP, value);
+}
+
+static bool apply_http(struct parser *parser, const char *option, const char *value)
+{
+    return add_listener(parser, option, LISTEN_HTTP, value);
 }
 
 /* A path has a slash or no colon; HOST:PORT has a colon and no slash. Programs with windows start
  * this one without a shell that would replace the variables. */
 static bool apply_connect(struct parser *parser, const char *option, const char *value)
 {
-    char *path = parser->options->socket_path, why[VARIABLE_PROBLEM_MAX];
+    struct listen_address *to = &parser->options->connect;
+    char path[PATH_ROOM], why[VARIABLE_PROBLEM_MAX > LISTEN_PROBLEM_MAX ? VARIABLE_PROBLEM_MAX
+                                                                       : LISTEN_PROBLEM_MAX];
     int len;
 
     if (strchr(value, '/') == NULL && strchr(value, ':') != NULL)
-        return set_address(parser, option, value, 1);
-    len = variable_expand_path(path, UNIX_PATH_MAX + 1, value, why);
-    if (len < 0)
-        return parser_fail(parser, "--%s: %s", option, why);
-    return set_unix(parser, option, path, (size_t)len);
+        return listen_address_of_host(to, value, 1, why) ||
+               parser_fail(parser, "--%s: %s", option, why);
+    len = variable_expand_path(path, sizeof path, value, why);
+    if (len >= (int)sizeof path)
+        return parser_fail(parser, "--%s: the path is %d bytes long, a socket's may have %zu",
+                           option, len, (size_t)UNIX_PATH_MAX);
+    return (len >= 0 && listen_address_of_path(to, path, why)) ||
+           parser_fail(parser, "--%s: %s", option, why);
 }
 
 static bool apply_pool(struct parser *parser, const char *option, const char *value)
@@ -175,11 +144,15 @@ static bool is_word(const char *value, const char *const *words)
 
 static bool apply_rmp(struct parser *parser, const char *option, const char *value)
 {
+    struct listen_address checked;
+    char why[LISTEN_PROBLEM_MAX];
+
     parser->options->rmp = true;
     parser->options->rmp_path = value;
     if (value == NULL)
         return true;
-    return check_socket_path(parser, option, value, strlen(value));
+    return listen_address_of_path(&checked, value, why) ||
+           parser_fail(parser, "--%s: %s", option, why);
 }
 
 static bool apply_protocol(struct parser *parser, const char *option, const char *value)
@@ -273,8 +246,12 @@ const struct option_spec parser_options[] = {
     {.name = "config", .value_name = "PATH", .apply = apply_config},
     {.name = "config-fd", .value_name = "N", .apply = apply_config_fd},
     {.name = "stdio", .is_mode = true},
-    {.name = "unix", .value_name = "PATH", .is_mode = true, .apply = apply_unix},
-    {.name = "tcp", .value_name = "HOST:PORT", .is_mode = true, .apply = apply_tcp},
+    {.name = "unix", .value_name = "PATH", .is_listener = true, .apply = apply_unix},
+    {.name = "tcp", .value_name = "HOST:PORT", .is_listener = true, .apply = apply_tcp},
+    {.name = "http",
+     .value_name = "HOST:PORT|unix:PATH",
+     .is_listener = true,
+     .apply = apply_http},
     {.name = "connect", .value_name = "PATH|HOST:PORT", .is_mode = true, .apply = apply_connect},
     {.name = "pool", .value_name = "NAME", .of_client = true, .apply = apply_pool},
     {.name = "wait", .value_name = "SECONDS", .of_client = true, .apply = apply_wait},

@@ -14,7 +14,8 @@ struct option_spec {
     const char *value_name;     /* NULL: takes no value */
     bool may_lack_value;        /* which then follows a '=', */
     bool may_follow;            /* or is the next word, if that is no option */
-    bool is_mode;               /* at most one mode is given */
+    bool is_mode;               /* at most one mode is given, */
+    bool is_listener;           /* or any number of listeners */
     bool of_client;             /* for --connect */
     bool of_command;            /* describes the pool of a command */
     bool of_share;              /* says what is shared */

@@ -5,23 +5,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base/exit_status.h"
 #include "base/log.h"
 #include "bus/options.h"
 #include "config/command_line.h"
+#include "config/listen_address.h"
 #include "framing/framing.h"
 
-#define UNIX_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
+#define LISTEN_OPTIONS_MAX 16 /* of one command line */
 
 enum options_action {
     ACTION_RUN,
     ACTION_CHECK_CONFIG,
     ACTION_SHARE,   /* the command of the line, in a daemon that all clients of this user share */
     ACTION_LIST,    /* such daemons */
-    ACTION_CONNECT, /* to the socket named by mode (unix or tcp), path, host and port */
+    ACTION_CONNECT, /* to the address `connect` */
     ACTION_IMPORT,
     ACTION_HELP,
     ACTION_VERSION
@@ -30,20 +29,19 @@ enum options_action {
 struct options {
     enum options_action action;
     bool strict; /* a warning about the configuration is an error */
-    enum bus_listen_mode mode;
-    bool has_mode;            /* an option said so */
+    bool stdio;    /* stdin and stdout are the client, since no option says otherwise */
+    bool has_mode; /* an option said so */
+    struct listen_address listens[LISTEN_OPTIONS_MAX];
+    size_t listen_count;
     const char *import_path;  /* of --import: points into argv, or NULL */
     const char *config_path;  /* points into argv, or NULL */
     int config_fd;            /* -1: none */
     struct command_line line; /* points into argv; its words are NULL without a command */
-    const char *unix_path;    /* points into argv, or to socket_path */
-    char socket_path[UNIX_PATH_MAX + 1]; /* of --connect, with its variables replaced */
+    struct listen_address connect;       /* of --connect, with the variables of a path replaced */
     bool rmp;                            /* the daemon has an RMP socket too, */
     const char *rmp_path;                /* here: points into argv; NULL: as configured */
     const char *pool;                    /* of --connect: points into argv, or NULL */
     unsigned wait_sec;                   /* of --connect: for a daemon that is not there yet */
-    char tcp_host[256];                  /* "" stands for loopback; brackets of [v6] removed */
-    uint16_t tcp_port;                   /* 0: the system picks one */
     const struct framing *framing;       /* of the clients; NULL: as configured */
     const char *token_file;              /* points into argv, or NULL: as configured */
     const char *log_file; /* points into argv, or NULL: stderr, or as the environment says */

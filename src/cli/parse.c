@@ -36,7 +36,7 @@ static bool note_option(struct parser *parser, const struct option_spec *spec)
 {
     unsigned bit = 1U << (spec - parser_options);
 
-    if ((parser->seen & bit) != 0)
+    if ((parser->seen & bit) != 0 && !spec->is_listener)
         return parser_fail(parser, "--%s is given twice", spec->name);
     parser->seen |= bit;
     if (spec->of_command)
@@ -45,9 +45,9 @@ static bool note_option(struct parser *parser, const struct option_spec *spec)
         parser->of_client = spec;
     if (spec->of_share)
         parser->of_share = spec;
-    if (!spec->is_mode)
+    if (!spec->is_mode && !spec->is_listener)
         return true;
-    if (parser->mode != NULL)
+    if (parser->mode != NULL && !(parser->mode->is_listener && spec->is_listener))
         return parser_fail(parser, "--%s and --%s exclude each other", parser->mode->name,
                            spec->name);
     parser->mode = spec;
@@ -133,12 +133,11 @@ static bool check_daemon(struct parser *parser)
     if (options->line.words == NULL && !has_path && !has_fd && !is_rmp_alone)
         return parser_fail(parser,
                            "--config PATH, --config-fd N or -- COMMAND is required" SEE_HELP);
-    if (is_rmp_alone)
-        options->mode = BUS_LISTEN_NONE;
-    if (options->config_fd == 0 && options->mode == BUS_LISTEN_STDIO &&
+    options->stdio = options->listen_count == 0 && !is_rmp_alone;
+    if (options->config_fd == 0 && options->stdio &&
         options->action == ACTION_RUN)
         return parser_fail(parser, "--config-fd: in stdio mode descriptor 0 is the client's");
-    options->line.one_client = options->mode == BUS_LISTEN_STDIO;
+    options->line.one_client = options->stdio;
     return true;
 }
 
@@ -168,12 +167,27 @@ static bool lacks_command(const struct parser *parser)
     return !is_mode(parser, "connect") || line->clients != NULL || line->instances != NULL;
 }
 
+/* A listener or, of --connect, an address for which there may be a token. */
+static bool takes_token(const struct parser *parser)
+{
+    const struct options *options = parser->options;
+
+    if (is_mode(parser, "connect"))
+        return !options->connect.is_unix;
+    for (size_t i = 0; i < options->listen_count; i++) {
+        if (options->listens[i].kind != LISTEN_UNIX)
+            return true;
+    }
+    return false;
+}
+
 static bool check_options(struct parser *parser)
 {
     const struct options *options = parser->options;
 
-    if (options->token_file != NULL && options->mode != BUS_LISTEN_TCP)
-        return parser_fail(parser, "--token-file is for TCP: no other connection needs a token");
+    if (options->token_file != NULL && !takes_token(parser))
+        return parser_fail(parser, "--token-file is for TCP and HTTP: no other connection needs a "
+                                   "token");
     if (options->strict && options->action != ACTION_CHECK_CONFIG)
         return parser_fail(parser, "--strict is for --check-config");
     if (lacks_command(parser))

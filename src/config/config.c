@@ -86,11 +86,26 @@ static bool build_pool(struct pool_config *pool, const struct json_value *object
            build_argv(pool, document_member(object, "args"));
 }
 
-static bool build_listen(struct config *config, const struct json_value *listen)
+/* An object without an address is for the listeners of the command line; so is none. */
+static int build_listen(struct config *config, const struct json_value *listen)
 {
-    config->client_framing = framing_of(document_member(listen, "framing"));
-    config->open = is_set(listen, "open", true);
-    return copy_member(&config->token_file, listen, "token_file");
+    const struct json_value *each = listen;
+    bool is_list = listen != NULL && (listen->type == JSON_ARRAY || listen_has_address(listen));
+
+    if (listen_read(&config->listen, is_list ? NULL : listen) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    if (!is_list || (listen->type == JSON_ARRAY && listen->first == NULL))
+        return STDIO_BUS_OK;
+    if (listen->type == JSON_ARRAY)
+        each = listen->first;
+    config->listens = calloc(each == listen ? 1 : listen->count, sizeof *config->listens);
+    if (config->listens == NULL)
+        return STDIO_BUS_ERR;
+    for (; each != NULL; each = each == listen ? NULL : each->next) {
+        if (listen_read(&config->listens[config->listen_count++], each) != STDIO_BUS_OK)
+            return STDIO_BUS_ERR;
+    }
+    return STDIO_BUS_OK;
 }
 
 /* The document is valid. After a failure the caller frees what there is. */
@@ -98,16 +113,13 @@ static bool build(struct config *config, const struct json_value *root)
 {
     const struct json_value *pools = document_member(root, "pools");
     const struct json_value *limits = document_member(root, "limits");
-    const struct json_value *listen = document_member(root, "listen");
     const struct json_value *transport = document_member(root, "transport");
     const struct json_value *pool;
 
     if (limits != NULL)
         validation_apply_limits(&config->limits, limits);
-    if (listen != NULL && !build_listen(config, listen))
-        return false;
     if (transport != NULL)
-        transport_keys_read(transport, &config->client_framing, &config->socket_mode);
+        transport_keys_read(transport, &config->listen.framing, &config->socket_mode);
     config->strict = is_set(root, "strict", true);
     if (pools == NULL)
         return true;
@@ -144,9 +156,11 @@ void config_free(struct config *config)
     for (size_t i = 0; i < config->pool_count; i++)
         free_pool(&config->pools[i]);
     free(config->pools);
-    access_free(&config->access);
+    for (size_t i = 0; i < config->listen_count; i++)
+        listen_free(&config->listens[i]);
+    free(config->listens);
+    listen_free(&config->listen);
     rmp_keys_free(&config->rmp);
-    free(config->token_file);
     *config = (struct config){.pools = NULL};
 }
 
@@ -156,11 +170,11 @@ static void read_document(struct config *config, const struct json_value *root,
                           struct diagnostics *diagnostics)
 {
     validation_check(diagnostics, root);
+    if (diagnostics->errors == 0 &&
+        build_listen(config, document_member(root, "listen")) != STDIO_BUS_OK)
+        diagnostics_file(diagnostics, "cannot read \"listen\": %s", strerror(errno));
     if (diagnostics->errors == 0 && !build(config, root))
         diagnostics_file(diagnostics, "out of memory");
-    if (diagnostics->errors == 0 &&
-        access_read(&config->access, document_member(root, "listen")) != STDIO_BUS_OK)
-        diagnostics_file(diagnostics, "cannot read \"listen\": %s", strerror(errno));
     if (diagnostics->errors == 0 &&
         rmp_keys_read(&config->rmp, document_member(root, "rmp")) != STDIO_BUS_OK)
         diagnostics_file(diagnostics, "cannot read \"rmp\": %s", strerror(errno));
@@ -204,7 +218,7 @@ static void set_defaults(struct config *config)
 void config_of_nothing(struct config *config)
 {
     set_defaults(config);
-    access_read(&config->access, NULL);
+    listen_read(&config->listen, NULL);
 }
 
 static int finish(struct config *config, const struct diagnostics *diagnostics)

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 #include "base/limits.h"
-#include "config/access.h"
 #include "config/command_line.h"
 #include "config/diagnostics.h"
+#include "config/listen.h"
 #include "config/pool_mode.h"
 #include "config/rmp_keys.h"
 #include "config/rmp_pool.h"
@@ -34,12 +34,12 @@ struct config {
     size_t pool_count; /* 0: only where there is "rmp" */
     bool has_protocol; /* some pool has one */
     struct limits limits;
-    const struct framing *client_framing; /* NULL: NDJSON */
-    const char *socket_mode;              /* "unix" or "tcp"; NULL: the command line alone says */
-    struct access access;                 /* to the Unix sockets */
+    struct listen_config listen;   /* of the listeners of the command line, and the framing of a
+                                    * client on stdin; without an address */
+    struct listen_config *listens; /* each with its address */
+    size_t listen_count;
+    const char *socket_mode; /* "unix" or "tcp"; NULL: the command line alone says */
     struct rmp_config rmp;
-    char *token_file;   /* of the TCP clients' token; NULL: none */
-    bool open;          /* TCP clients of other machines need none */
     bool strict;        /* the daemon makes up no messages */
     bool splits_arrays; /* a client's line may be an array: every pool has a
                                            * protocol */

@@ -1,11 +1,11 @@
-/* The token that the clients of a TCP listener show in their opening line (framing/opening.h). */
+/* The token that a client shows: on TCP in its opening line (framing/opening.h). */
 #ifndef STDIO_BUS_CONFIG_TOKEN_H
 #define STDIO_BUS_CONFIG_TOKEN_H
 
 #include <stdbool.h>
+#include <sys/stat.h>
 
 #include "base/slice.h"
-#include "config/diagnostics.h"
 
 #define TOKEN_MAX 1024 /* bytes */
 #define TOKEN_REASON_MAX 128
@@ -16,16 +16,18 @@ struct token {
 };
 
 /* Reads the token: the content of the file without the newline at its end. STDIO_BUS_EINVAL, with
- * `reason` filled, unless it is one line of UTF-8 in a regular file that neither others nor, if the
- * file is the caller's own, its group can open. */
+ * `reason` filled, unless it is one line of UTF-8 in a file that token_open takes. */
 int token_read_file(struct token *token, const char *path, char reason[TOKEN_REASON_MAX]);
 
-/* Check the keys token_file and open of the configuration, which exclude each other. */
-void token_check_file(struct diagnostics *diagnostics, const struct json_value *file);
-void token_check_open(struct diagnostics *diagnostics, const struct json_value *open);
+/* Opens a regular file that neither others nor, if the file is the caller's own, its group can
+ * open. -1 with `reason`. */
+int token_open(const char *path, struct stat *status, char reason[TOKEN_REASON_MAX]);
 
-/* Whether `raw`, the text between the quotes of a valid string, is this token. The time that this
- * takes depends on `raw`, not on the token. */
-bool token_matches(const struct token *token, struct slice raw);
+/* Whether the text is UTF-8 without control characters: others could not be sent in a line of
+ * JSON. */
+bool token_is_text(struct slice text);
+
+/* Whether both are the same. The time that this takes depends on `given`, not on the token. */
+bool token_is(struct slice token, struct slice given);
 
 #endif

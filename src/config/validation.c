@@ -10,16 +10,15 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "config/access.h"
 #include "config/advice.h"
 #include "config/command.h"
 #include "config/environment.h"
+#include "config/listen.h"
 #include "config/mode_keys.h"
 #include "config/pool_mode.h"
 #include "config/rmp_keys.h"
 #include "config/rmp_pool.h"
 #include "config/rules.h"
-#include "config/token.h"
 #include "config/transport_keys.h"
 #include "framing/framing.h"
 
@@ -207,15 +206,6 @@ static const struct rule limit_rules[] = {
     LIMIT(max_pending_requests, 1, 1000000),
 };
 
-static const struct rule listen_rules[] = {
-    {.key = "framing", .check = check_framing},
-    {.key = "mode", .check = access_check_mode},
-    {.key = "group", .check = access_check_group},
-    {.key = "allow_uids", .check = access_check_uids},
-    {.key = "token_file", .check = token_check_file},
-    {.key = "open", .check = token_check_open},
-};
-
 /* A message that is not refused before its pool is known has to fit into its half of the memory. */
 static void check_max_message(struct diagnostics *diagnostics, const struct json_value *root)
 {
@@ -240,7 +230,7 @@ void validation_check(struct diagnostics *diagnostics, const struct json_value *
     static const struct rule rules[] = {
         {.key = "pools", .check = check_pools},
         {.key = "limits", .members = limit_rules, .member_count = COUNT(limit_rules)},
-        {.key = "listen", .members = listen_rules, .member_count = COUNT(listen_rules)},
+        {.key = "listen", .check = listen_check},
         {.key = "transport", .check = transport_keys_check},
         {.key = "rmp", .check = rmp_keys_check},
         {.key = "strict", .check = rules_check_boolean},

@@ -40,6 +40,7 @@ struct peer {
     const char *closing;        /* a client: why it is to be closed; NULL: it is not */
     struct group *opened;       /* a client: the pool that its opening line names, for messages
                                  * that name none; NULL: it has named none */
+    bool confined;              /* a client: its messages may name no other pool */
     struct peer_origin *origin; /* a client's; a worker's: of its last client, as long as that
                                  * process still ends; NULL: none */
     size_t held[PEER_SHARES];   /* active requests that it asked; sessions, tasks that it owns */

@@ -110,6 +110,12 @@ void router_open_pool(struct peer *client, struct group *pool)
     client->opened = pool;
 }
 
+void router_confine(struct peer *client, struct group *pool)
+{
+    client->opened = pool;
+    client->confined = true;
+}
+
 void router_admit_client(struct router *router, struct peer *client)
 {
     client->admitted = true;

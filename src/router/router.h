@@ -67,6 +67,9 @@ void router_add_client(struct router *router, struct peer *client);
 /* From now on the client's messages that name no pool are for this one. */
 void router_open_pool(struct peer *client, struct group *pool);
 
+/* The same; messages that name another pool are refused. */
+void router_confine(struct peer *client, struct group *pool);
+
 /* From now on the client counts among those that have shares (router/shares.h). */
 void router_admit_client(struct router *router, struct peer *client);
 

@@ -322,8 +322,11 @@ static struct group *group_for(const struct decision *decision)
 {
     struct router *router = decision->router;
 
-    if (decision->message->pool.data != NULL)
-        return router_pool_named(router, decision->message->pool);
+    if (decision->message->pool.data != NULL) {
+        struct group *named = router_pool_named(router, decision->message->pool);
+
+        return decision->from->confined && named != decision->from->opened ? NULL : named;
+    }
     return decision->from->opened != NULL ? decision->from->opened : router->usual;
 }
 
@@ -339,6 +342,10 @@ static void to_pool(struct decision *decision)
         session = find_session(decision);
         if (session != NULL)
             group = session->worker->pool;
+        if (session != NULL && decision->from->confined && group != decision->from->opened) {
+            session = NULL;
+            group = NULL;
+        }
     }
     if (group != NULL && !group->plain) {
         if (!read_mode(decision, group))

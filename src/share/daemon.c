@@ -47,13 +47,14 @@ static int redirect(const char *log_file)
 static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
 {
     const char ready = READY;
-    char path[DAEMON_FILE_MAX];
+    char path[DAEMON_FILE_MAX], problem[LISTEN_PROBLEM_MAX];
     struct greeting greeting;
+    struct listen_config listen = daemon->config->listen;
     struct bus_options options = {
         .config = daemon->config,
         .log = log,
-        .mode = BUS_LISTEN_UNIX,
-        .unix_path = path,
+        .listens = &listen,
+        .listen_count = 1,
         .greeter = &greeting.greeter,
         .idle_exit_sec = daemon->idle_exit_sec,
         .handle_signals = true,
@@ -62,6 +63,10 @@ static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
     struct stdio_bus *bus;
 
     snprintf(path, sizeof path, "%s" DAEMON_SOCKET, daemon->base);
+    if (!listen_address_of_path(&listen.address, path, problem)) {
+        log_error(log, "", "cannot listen on %s: %s", path, problem);
+        return BUS_SYSTEM_ERROR;
+    }
     greeting_init(&greeting, daemon->identity);
     bus = bus_create(&options);
     if (bus != NULL && bus_start(bus) == STDIO_BUS_OK) {

@@ -65,7 +65,7 @@ enum bus_outcome front_run(const struct front *front)
     struct bus_options options = {
         .config = &config,
         .log = front->log,
-        .mode = BUS_LISTEN_STDIO,
+        .stdio = true,
         .framing = front->framing,
         .dialer = front->dialer,
         .handle_signals = true,

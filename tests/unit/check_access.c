@@ -26,10 +26,10 @@ static void expect_listen(const char *members, const char *expected)
 START_TEST(owner_alone_may_connect_by_default)
 {
     expect_listen("", "");
-    ck_assert_uint_eq(config.access.mode, 0600);
-    ck_assert(!config.access.has_group);
-    ck_assert(!access_is_set(&config.access));
-    ck_assert(access_allows(&config.access, 12345));
+    ck_assert_uint_eq(config.listen.access.mode, 0600);
+    ck_assert(!config.listen.access.has_group);
+    ck_assert(!access_is_set(&config.listen.access));
+    ck_assert(access_allows(&config.listen.access, 12345));
 }
 END_TEST
 
@@ -44,8 +44,8 @@ START_TEST(mode_is_octal)
 
     snprintf(members, sizeof members, "\"mode\": \"%s\"", modes[_i].text);
     expect_listen(members, "");
-    ck_assert_uint_eq(config.access.mode, modes[_i].mode);
-    ck_assert(access_is_set(&config.access));
+    ck_assert_uint_eq(config.listen.access.mode, modes[_i].mode);
+    ck_assert(access_is_set(&config.listen.access));
 }
 END_TEST
 
@@ -55,14 +55,14 @@ START_TEST(group_is_a_name_or_a_number)
     char members[128];
 
     expect_listen("\"group\": 4294967294", "");
-    ck_assert(config.access.has_group);
-    ck_assert_uint_eq(config.access.group, 4294967294);
+    ck_assert(config.listen.access.has_group);
+    ck_assert_uint_eq(config.listen.access.group, 4294967294);
     if (group == NULL)
         return;
     snprintf(members, sizeof members, "\"group\": \"%s\"", group->gr_name);
     expect_listen(members, "");
-    ck_assert(config.access.has_group);
-    ck_assert_uint_eq(config.access.group, getegid());
+    ck_assert(config.listen.access.has_group);
+    ck_assert_uint_eq(config.listen.access.group, getegid());
 }
 END_TEST
 
@@ -80,10 +80,10 @@ START_TEST(users_are_names_or_numbers)
     snprintf(members, sizeof members, "\"allow_uids\": [54321, \"%s\"]",
              user != NULL ? user->pw_name : "root");
     expect_listen(members, "");
-    ck_assert_uint_eq(config.access.uid_count, 2);
-    ck_assert(access_allows(&config.access, 54321));
-    ck_assert(access_allows(&config.access, user != NULL ? geteuid() : 0));
-    ck_assert(!access_allows(&config.access, 12345));
+    ck_assert_uint_eq(config.listen.access.uid_count, 2);
+    ck_assert(access_allows(&config.listen.access, 54321));
+    ck_assert(access_allows(&config.listen.access, user != NULL ? geteuid() : 0));
+    ck_assert(!access_allows(&config.listen.access, 12345));
 }
 END_TEST
 

@@ -21,6 +21,7 @@
 
 /* A program with a bus inside. Its worker answers each line with the bus's name. */
 struct host {
+    struct listen_config listen;
     char path[128], worker[200];
     char *argv[4];
     struct pool_config pool;
@@ -75,6 +76,7 @@ static void tear_down(void)
 
 static void create(struct host *host, const char *name, bool handle_signals)
 {
+    char problem[LISTEN_PROBLEM_MAX];
     struct bus_options options = {.config = &host->config, .log = &test_log};
 
     snprintf(host->path, sizeof host->path, "%s/%s", folder, name);
@@ -87,8 +89,10 @@ static void create(struct host *host, const char *name, bool handle_signals)
     host->pool = (struct pool_config){
         .id = (char *)"pool", .command = host->argv[0], .argv = host->argv, .instances = 1};
     host->config = (struct config){&host->pool, 1, .limits = LIMITS_DEFAULT};
-    options.mode = BUS_LISTEN_UNIX;
-    options.unix_path = host->path;
+    host->listen = (struct listen_config){.access = {.mode = ACCESS_MODE_DEFAULT}};
+    ck_assert(listen_address_of_path(&host->listen.address, host->path, problem));
+    options.listens = &host->listen;
+    options.listen_count = 1;
     options.handle_signals = handle_signals;
     host->bus = bus_create(&options);
     ck_assert_ptr_nonnull(host->bus);

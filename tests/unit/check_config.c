@@ -169,7 +169,7 @@ START_TEST(test_defaults)
 
     expect_text(cases[_i].text, "");
     expect_limits(&expected);
-    ck_assert_ptr_null(config.client_framing);
+    ck_assert_ptr_null(config.listen.framing);
     ck_assert_ptr_null(config.pools[0].framing);
     ck_assert_ptr_null(config.pools[0].argv[1]);
     ck_assert(!config.strict);
@@ -540,7 +540,7 @@ START_TEST(test_framing)
                 "{\"id\": \"b\", \"command\": \"/bin/cat\", \"instances\": 1,"
                 " \"framing\": \"ndjson\"}], \"limits\": {\"max_input_buffer\": 5000}}",
                 "");
-    ck_assert_ptr_eq(config.client_framing, &framing_content_length);
+    ck_assert_ptr_eq(config.listen.framing, &framing_content_length);
     ck_assert_ptr_eq(config.pools[0].framing, &framing_length);
     ck_assert_ptr_eq(config.pools[1].framing, &framing_ndjson);
     ck_assert_uint_eq(config.limits.max_frame_body, 5000); /* one limit for all framings */

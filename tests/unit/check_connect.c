@@ -443,14 +443,14 @@ static int listen_at(const char *host, uint16_t *port)
 START_TEST(tcp_without_delays)
 {
     static const char *const hosts[] = {"127.0.0.1", "", "::1", "localhost"};
-    struct options options = {.mode = BUS_LISTEN_TCP};
+    struct options options = {.config_fd = -1};
     socklen_t len = sizeof(int);
     int on = 0, fd, listener;
 
     if ((_i == 2 && !have_ipv6()) || (_i == 3 && !have_localhost()))
         return;
-    snprintf(options.tcp_host, sizeof options.tcp_host, "%s", hosts[_i]);
-    listener = listen_at(_i == 2 ? "::1" : "127.0.0.1", &options.tcp_port);
+    snprintf(options.connect.host, sizeof options.connect.host, "%s", hosts[_i]);
+    listener = listen_at(_i == 2 ? "::1" : "127.0.0.1", &options.connect.port);
     fd = connect_open(&options, reason, sizeof reason);
     ck_assert_msg(fd >= 0, "%s", reason);
     ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
@@ -476,17 +476,17 @@ static void expect_refusal(const struct options *options, const char *text)
 
 START_TEST(connection_refused)
 {
-    struct options options = {.mode = BUS_LISTEN_TCP, .tcp_host = "127.0.0.1"};
+    struct options options = {.connect = {.host = "127.0.0.1"}};
 
-    close(listen_at("127.0.0.1", &options.tcp_port));
+    close(listen_at("127.0.0.1", &options.connect.port));
     expect_refusal(&options, "cannot connect to 127.0.0.1, port ");
     ck_assert_msg(strstr(reason, ": Connection refused") != NULL, "%s", reason);
-    snprintf(options.tcp_host, sizeof options.tcp_host, "nowhere.invalid");
+    snprintf(options.connect.host, sizeof options.connect.host, "nowhere.invalid");
     expect_refusal(&options, "cannot connect to nowhere.invalid, port ");
-    options.mode = BUS_LISTEN_UNIX;
-    options.unix_path = "/nowhere/at/all";
+    options.connect.is_unix = true;
+    snprintf(options.connect.path, sizeof options.connect.path, "/nowhere/at/all");
     expect_refusal(&options, "cannot connect to /nowhere/at/all: No such file or directory");
-    options.unix_path = "/";
+    snprintf(options.connect.path, sizeof options.connect.path, "/");
     expect_refusal(&options, "cannot connect to /: ");
 }
 END_TEST

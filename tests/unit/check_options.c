@@ -13,7 +13,7 @@
 #include "run_tests.h"
 
 #define COUNT(array) (sizeof array / sizeof((array)[0]))
-#define ARGS_MAX 8
+#define ARGS_MAX 12
 
 static struct options options;
 static char problem[256];
@@ -53,16 +53,22 @@ static int parse(const char *const words[])
         ck_assert_str_eq(problem, text);                                                           \
     } while (0)
 
+static void expect_unix(const char *path)
+{
+    ck_assert(!options.stdio);
+    ck_assert_uint_eq(options.listen_count, 1);
+    ck_assert_int_eq(options.listens[0].kind, LISTEN_UNIX);
+    ck_assert_str_eq(options.listens[0].path, path);
+}
+
 START_TEST(test_defaults)
 {
     EXPECT_OK("--config", "c.json");
     ck_assert_int_eq(options.action, ACTION_RUN);
-    ck_assert_int_eq(options.mode, BUS_LISTEN_STDIO);
+    ck_assert(options.stdio);
     ck_assert_str_eq(options.config_path, "c.json");
     ck_assert_int_eq(options.config_fd, -1);
-    ck_assert_ptr_null(options.unix_path);
-    ck_assert_str_eq(options.tcp_host, "");
-    ck_assert_uint_eq(options.tcp_port, 0);
+    ck_assert_uint_eq(options.listen_count, 0);
     ck_assert_int_eq(options.log_level, LOG_LEVEL_INFO);
     ck_assert_ptr_null(options.framing);
     ck_assert_ptr_null(options.log_file);
@@ -73,12 +79,11 @@ START_TEST(test_both_ways_to_give_a_value)
 {
     EXPECT_OK("--config=c=1.json", "--unix=/tmp/s", "--log-level=debug");
     ck_assert_str_eq(options.config_path, "c=1.json");
-    ck_assert_int_eq(options.mode, BUS_LISTEN_UNIX);
-    ck_assert_str_eq(options.unix_path, "/tmp/s");
+    expect_unix("/tmp/s");
     ck_assert_int_eq(options.log_level, LOG_LEVEL_DEBUG);
     EXPECT_OK("--log-level", "ERROR", "--unix", "--s", "--config", "-");
     ck_assert_int_eq(options.log_level, LOG_LEVEL_ERROR);
-    ck_assert_str_eq(options.unix_path, "--s"); /* a value may look like an option */
+    expect_unix("--s"); /* a value may look like an option */
     ck_assert_str_eq(options.config_path, "-");
 }
 END_TEST
@@ -100,7 +105,7 @@ START_TEST(test_command)
 {
     EXPECT_OK("--", "npx", "--help", "--");
     ck_assert_int_eq(options.action, ACTION_RUN);
-    ck_assert_int_eq(options.mode, BUS_LISTEN_STDIO);
+    ck_assert(options.stdio);
     ck_assert_str_eq(options.line.words[0], "npx");
     ck_assert_str_eq(options.line.words[1], "--help");
     ck_assert_str_eq(options.line.words[2], "--");
@@ -149,7 +154,7 @@ START_TEST(test_unix)
     memset(path, 'p', sizeof path);
     path[max] = '\0';
     EXPECT_OK("--config", "c", "--unix", path);
-    ck_assert_str_eq(options.unix_path, path);
+    expect_unix(path);
     path[max] = 'p';
     path[max + 1] = '\0';
     snprintf(expected, sizeof expected,
@@ -176,10 +181,34 @@ START_TEST(test_tcp)
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         EXPECT_OK("--config", "c", "--tcp", cases[i].value);
-        ck_assert_int_eq(options.mode, BUS_LISTEN_TCP);
-        ck_assert_str_eq(options.tcp_host, cases[i].host);
-        ck_assert_uint_eq(options.tcp_port, cases[i].port);
+        ck_assert(!options.stdio);
+        ck_assert_uint_eq(options.listen_count, 1);
+        ck_assert_int_eq(options.listens[0].kind, LISTEN_TCP);
+        ck_assert_str_eq(options.listens[0].host, cases[i].host);
+        ck_assert_uint_eq(options.listens[0].port, cases[i].port);
     }
+}
+END_TEST
+
+/* Any number of listeners of any kind, in their order. */
+START_TEST(test_listeners)
+{
+    EXPECT_OK("--http", "127.0.0.1:8080", "--unix=a", "--http=unix:/b", "--tcp=:1", "--unix", "c",
+              "--", "cat");
+    ck_assert(!options.stdio && options.has_mode && !options.line.one_client);
+    ck_assert_uint_eq(options.listen_count, 5);
+    ck_assert_int_eq(options.listens[0].kind, LISTEN_HTTP);
+    ck_assert(!options.listens[0].is_unix);
+    ck_assert_str_eq(options.listens[0].host, "127.0.0.1");
+    ck_assert_uint_eq(options.listens[0].port, 8080);
+    ck_assert_int_eq(options.listens[1].kind, LISTEN_UNIX);
+    ck_assert_int_eq(options.listens[2].kind, LISTEN_HTTP);
+    ck_assert(options.listens[2].is_unix);
+    ck_assert_str_eq(options.listens[2].path, "/b");
+    ck_assert_int_eq(options.listens[3].kind, LISTEN_TCP);
+    ck_assert_str_eq(options.listens[4].path, "c");
+    EXPECT_OK("--unix=a", "--http=:1", "--token-file=t", "--", "cat");
+    ck_assert_str_eq(options.token_file, "t");
 }
 END_TEST
 
@@ -190,19 +219,19 @@ START_TEST(test_connect)
     for (size_t i = 0; i < COUNT(paths); i++) {
         EXPECT_OK("--connect", paths[i]);
         ck_assert_int_eq(options.action, ACTION_CONNECT);
-        ck_assert_int_eq(options.mode, BUS_LISTEN_UNIX);
-        ck_assert_str_eq(options.unix_path, paths[i]);
+        ck_assert(options.connect.is_unix);
+        ck_assert_str_eq(options.connect.path, paths[i]);
     }
     EXPECT_OK("--connect=[::1]:80", "--log-level", "debug");
     ck_assert_int_eq(options.action, ACTION_CONNECT);
-    ck_assert_int_eq(options.mode, BUS_LISTEN_TCP);
-    ck_assert_str_eq(options.tcp_host, "::1");
-    ck_assert_uint_eq(options.tcp_port, 80);
+    ck_assert(!options.connect.is_unix);
+    ck_assert_str_eq(options.connect.host, "::1");
+    ck_assert_uint_eq(options.connect.port, 80);
     EXPECT_OK("--connect", ":8080");
-    ck_assert_str_eq(options.tcp_host, "");
+    ck_assert_str_eq(options.connect.host, "");
     ck_assert(options.pool == NULL && options.wait_sec == 0);
     EXPECT_OK("--connect", "~/s", "--pool", "a b", "--wait=7");
-    ck_assert_str_eq(options.unix_path, "/check/s");
+    ck_assert_str_eq(options.connect.path, "/check/s");
     ck_assert_str_eq(options.pool, "a b");
     ck_assert_uint_eq(options.wait_sec, 7);
 }
@@ -226,7 +255,7 @@ START_TEST(test_tcp_host_length)
     memset(value, 'h', sizeof value);
     memcpy(value + 255, ":80", 4);
     EXPECT_OK("--config", "c", "--tcp", value);
-    ck_assert_uint_eq(strlen(options.tcp_host), 255);
+    ck_assert_uint_eq(strlen(options.listens[0].host), 255);
     memcpy(value + 255, "h:80", 5);
     EXPECT_PROBLEM("--tcp: the host is 256 bytes long, it may have 255", "--config", "c", "--tcp",
                    value);
@@ -252,7 +281,6 @@ START_TEST(test_values_point_into_argv)
 
     ck_assert_int_eq(options_parse(&options, 4, argv, problem, sizeof problem), STDIO_BUS_OK);
     ck_assert_ptr_eq(options.config_path, config + 9);
-    ck_assert_ptr_eq(options.unix_path, path);
 }
 END_TEST
 
@@ -386,11 +414,18 @@ static const struct {
     {"--stdio takes no value", {"--stdio=yes"}},
     {"--help takes no value", {"--help="}},
     {"--stdio is given twice", {"--stdio", "--stdio"}},
-    {"--unix is given twice", {"--unix", "a", "--unix=a"}},
     {"--config is given twice", {"--config", "a", "--config", "b"}},
     {"--stdio and --unix exclude each other", {"--stdio", "--unix", "a"}},
     {"--tcp and --stdio exclude each other", {"--tcp", ":1", "--stdio"}},
-    {"--unix and --tcp exclude each other", {"--unix", "a", "--tcp", ":1"}},
+    {"--http and --stdio exclude each other", {"--http", ":1", "--stdio"}},
+    {"--unix and --connect exclude each other", {"--http=:1", "--unix=a", "--connect=a"}},
+    {"--share and --http exclude each other", {"--share", "--http=:1", "--", "a"}},
+    {"--token-file is for TCP and HTTP: no other connection needs a token",
+     {"--unix=a", "--token-file=t", "--", "cat"}},
+    {"--http needs a value: --http HOST:PORT|unix:PATH", {"--http"}},
+    {"--http: expected HOST:PORT, [IPV6]:PORT or :PORT", {"--config", "c", "--http", "8080"}},
+    {"--http: expected HOST:PORT, [IPV6]:PORT or :PORT", {"--config", "c", "--http", "/a"}},
+    {"--http: the path must not be empty", {"--config", "c", "--http", "unix:"}},
     {"--unix and --connect exclude each other", {"--unix", "a", "--connect", "a"}},
     {"--unix: the path must not be empty", {"--config", "c", "--unix", ""}},
     {"--tcp: expected HOST:PORT, [IPV6]:PORT or :PORT", {"--config", "c", "--tcp", ""}},
@@ -445,17 +480,17 @@ START_TEST(test_rmp)
     EXPECT_OK("--rmp");
     ck_assert(options.rmp);
     ck_assert_ptr_null(options.rmp_path);
-    ck_assert_int_eq(options.mode, BUS_LISTEN_NONE);
+    ck_assert(!options.stdio && options.listen_count == 0);
     EXPECT_OK("--rmp", "/s", "--config", "c");
     ck_assert_str_eq(options.rmp_path, "/s");
-    ck_assert_int_eq(options.mode, BUS_LISTEN_NONE);
+    ck_assert(!options.stdio && options.listen_count == 0);
     EXPECT_OK("--rmp=/s", "--unix", "/u", "--config", "c");
     ck_assert_str_eq(options.rmp_path, "/s");
-    ck_assert_int_eq(options.mode, BUS_LISTEN_UNIX);
+    expect_unix("/u");
     EXPECT_OK("--rmp", "--stdio", "--config", "c");
     ck_assert(options.rmp);
     ck_assert_ptr_null(options.rmp_path);
-    ck_assert_int_eq(options.mode, BUS_LISTEN_STDIO);
+    ck_assert(options.stdio);
     EXPECT_OK("--rmp", "--", "cat");
     ck_assert_str_eq(options.line.words[0], "cat");
     EXPECT_OK("--config", "c");
@@ -473,6 +508,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_actions);
     tcase_add_test(tcase, test_unix);
     tcase_add_test(tcase, test_tcp);
+    tcase_add_test(tcase, test_listeners);
     tcase_add_test(tcase, test_connect);
     tcase_add_test(tcase, test_connect_path_length);
     tcase_add_test(tcase, test_tcp_host_length);

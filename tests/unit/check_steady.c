@@ -136,14 +136,19 @@ static void start(const struct traffic *traffic)
     static char *argv[5];
     static struct pool_config pool;
     static struct config config;
-    struct bus_options options = {.config = &config, .log = &test_log, .mode = BUS_LISTEN_UNIX};
+    struct bus_options options = {.config = &config, .log = &test_log};
+    static struct listen_config listen;
+    char problem[LISTEN_PROBLEM_MAX];
     char *emulator = getenv("TEST_EMULATOR");
     char **end = argv;
     int started;
 
     harness_make_dir(folder, sizeof folder);
     snprintf(path, sizeof path, "%s/bus", folder);
-    options.unix_path = path;
+    listen = (struct listen_config){.access = {.mode = ACCESS_MODE_DEFAULT}};
+    ck_assert(listen_address_of_path(&listen.address, path, problem));
+    options.listens = &listen;
+    options.listen_count = 1;
     if (emulator != NULL)
         *end++ = emulator;
     *end++ = getenv("TEST_WORKER");
@@ -151,7 +156,7 @@ static void start(const struct traffic *traffic)
     pool = (struct pool_config){
         .id = (char *)"pool", .command = argv[0], .argv = argv, .instances = traffic->workers};
     if (traffic->framed) {
-        options.framing = pool.framing = &framing_content_length;
+        listen.framing = pool.framing = &framing_content_length;
         *end++ = (char *)"--framing";
         *end++ = (char *)"content-length";
     }

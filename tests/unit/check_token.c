@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cli/connect.h"
-#include "config/token.h"
+#include "config/tokens.h"
 #include "framing/opening.h"
 #include "suite.h"
 
@@ -25,13 +25,15 @@ static struct token token_of(const char *text, size_t len)
 static bool matches(const struct token *token, const char *line, size_t len)
 {
     char *copy = malloc(len + (len == 0));
+    struct named_token named = {.text = (char *)token->text, .len = token->len};
+    const struct tokens tokens = {.list = &named, .count = 1};
     struct opening opening;
     bool same;
 
     ck_assert_ptr_nonnull(copy);
     memcpy(copy, line, len);
     same = opening_read(&opening, slice_of(copy, len)) && opening.token.data != NULL &&
-           token_matches(token, opening.token);
+           tokens_find_escaped(&tokens, opening.token) != NULL;
     free(copy);
     return same;
 }

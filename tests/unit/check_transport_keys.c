@@ -31,7 +31,7 @@ static const struct {
 TEST_ROWS(transport_that_is_understood, COUNT(understood))
 {
     expect_members(understood[row].members, "");
-    ck_assert_ptr_eq(config.client_framing, understood[row].framing != NULL
+    ck_assert_ptr_eq(config.listen.framing, understood[row].framing != NULL
                                                 ? framing_named(understood[row].framing)
                                                 : NULL);
     ck_assert_pstr_eq(config.socket_mode, understood[row].socket_mode);

@@ -1,0 +1,87 @@
+#include "build_config.h"
+
+#include "bus/token_reload.h"
+
+#include "base/error.h"
+
+#define LOOK_MS 1000 /* between two looks at a file */
+
+/* A token that is gone opens nothing any more, and what it has opened is closed. */
+static void disconnect_revoked(const struct bus_listener *listener)
+{
+    struct list_node *node, *following;
+
+    list_each(&listener->bus->clients, node, following) {
+        struct client *client = list_entry(node, struct client, link);
+
+        if (client->listener == listener && client->token != 0 &&
+            !tokens_has(&listener->tokens, client->token))
+            clients_reject(client, LOG_LEVEL_WARN, JSONRPC_SERVER_ERROR,
+                           "the token is no longer valid");
+    }
+}
+
+/* With a file that cannot be read, the tokens that there were go on: an editor may be about to
+ * replace it. */
+static void look(struct bus_listener *listener)
+{
+    struct log *log = listener->bus->log;
+    const char *path = listener->config->token_file;
+    char reason[TOKEN_REASON_MAX];
+    struct stat seen = listener->tokens.seen;
+
+    listener->tokens_looked_ms = stdio_bus_event_loop_now_ms(listener->bus->loop);
+    if (!tokens_changed(&listener->tokens, path))
+        return;
+    if (tokens_read(&listener->tokens, path, reason) != STDIO_BUS_OK) {
+        log_repeated(log, LOG_LEVEL_ERROR, "", slice_of(path, strlen(path)),
+                     "cannot use the token file %s, going on with the tokens of before: %s", path,
+                     reason);
+        return;
+    }
+    if (seen.st_ctime == listener->tokens.seen.st_ctime &&
+        seen.st_ino == listener->tokens.seen.st_ino)
+        return;
+    log_info(log, "", "read the token file %s anew: %zu token%s", path, listener->tokens.count,
+             listener->tokens.count == 1 ? "" : "s");
+    disconnect_revoked(listener);
+}
+
+static void look_if_due(struct bus_listener *listener)
+{
+    if (stdio_bus_event_loop_now_ms(listener->bus->loop) - listener->tokens_looked_ms >= LOOK_MS)
+        look(listener);
+}
+
+const struct named_token *token_reload_find(struct bus_listener *listener, struct slice token)
+{
+    look_if_due(listener);
+    return tokens_find(&listener->tokens, token);
+}
+
+const struct named_token *token_reload_find_escaped(struct bus_listener *listener,
+                                                    struct slice raw)
+{
+    look_if_due(listener);
+    return tokens_find_escaped(&listener->tokens, raw);
+}
+
+void token_reload_note(struct client *client, const struct named_token *token)
+{
+    client->token = token->serial;
+    if (token->name[0] != '\0')
+        log_repeated(client->listener->bus->log, LOG_LEVEL_INFO, client->stream.endpoint.context,
+                     origin_name(&client->origin), "its token is that of %s", token->name);
+}
+
+void token_reload_all(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->listeners, node, following) {
+        struct bus_listener *listener = list_entry(node, struct bus_listener, link);
+
+        if (listener_asks_token(listener))
+            look(listener);
+    }
+}

@@ -1,0 +1,22 @@
+/* The tokens of listeners while the bus runs: their files are read anew when they have changed. */
+#ifndef STDIO_BUS_BUS_TOKEN_RELOAD_H
+#define STDIO_BUS_BUS_TOKEN_RELOAD_H
+
+#include "bus/clients.h"
+#include "bus/listeners.h"
+
+/* The token of the listener that is equal to the text, or to what the text between the quotes of a
+ * valid JSON string says; NULL: there is none. The file is looked at first, once a second at most.
+ * The result lives until the next call for the listener. */
+const struct named_token *token_reload_find(struct bus_listener *listener, struct slice token);
+const struct named_token *token_reload_find_escaped(struct bus_listener *listener,
+                                                    struct slice raw);
+
+/* The client has shown the token, which is logged with its name. When the token leaves the file,
+ * the client is disconnected: the next time a client shows a token, or at a SIGUSR1. */
+void token_reload_note(struct client *client, const struct named_token *token);
+
+/* Looks at the files of all listeners now. */
+void token_reload_all(struct stdio_bus *bus);
+
+#endif
