@@ -2,7 +2,7 @@
 // progress, log messages, questions, changes.
 
 import { McpServer, inputRequired, acceptedContent } from '@modelcontextprotocol/server';
-import { serveStdio } from '@modelcontextprotocol/server/stdio';
+import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
 const text = (words) => ({ content: [{ type: 'text', text: words }] });
@@ -21,6 +21,29 @@ serveStdio(() => {
                 params: { progressToken, progress, total: 3, message: name } });
         return text(name);
     });
+    server.registerTool('count', { inputSchema: z.object({ to: z.number(), ms: z.number() }) },
+        async ({ to, ms }, ctx) => {
+            const progressToken = ctx.mcpReq._meta?.progressToken;
+            for (let progress = 1; progress <= to; progress++) {
+                await new Promise((resolve) => setTimeout(resolve, ms));
+                await ctx.mcpReq.notify({ method: 'notifications/progress',
+                    params: { progressToken, progress, total: to, message: `${progress}` } });
+            }
+            return text(`${to}`);
+        });
+    // For no request, once its own is answered.
+    server.registerTool('later', { inputSchema: z.object({ who: z.string(), to: z.number(),
+        ms: z.number() }) }, async ({ who: name, to, ms }) => {
+        let number = 0;
+        const timer = setInterval(() => {
+            server.sendLoggingMessage({ level: 'info', data: `${name} ${++number}` });
+            if (number === to)
+                clearInterval(timer);
+        }, ms);
+        return text('later');
+    });
+    server.registerTool('size', { inputSchema: z.object({ text: z.string() }) },
+        ({ text: words }) => text(`${words.length}`));
     server.registerTool('talk', { inputSchema: who }, async ({ who: name }, ctx) => {
         await ctx.mcpReq.log('info', `for ${name}`);
         return text(name);
@@ -46,4 +69,5 @@ serveStdio(() => {
         return text('changed');
     });
     return server;
-});
+}, { transport: new StdioServerTransport(process.stdin, process.stdout,
+    { maxBufferSize: 1 << 26 }) });

@@ -22,31 +22,32 @@ export function workplace(t) {
     return dir;
 }
 
-// The path of a configuration with this pool.
-export function configure(dir, pool) {
+// The path of a configuration with this pool, and with other keys of the file.
+export function configure(dir, pool, keys = {}) {
     const config = path.join(dir, 'config.json');
     fs.writeFileSync(config, JSON.stringify({ pools: [{ id: 'pool', instances: 1, ...pool }],
-        limits }));
+        limits, ...keys }));
     return config;
 }
 
 export class Bus {
-    // `mode` is unix or tcp. Resolves once the daemon listens.
-    static async start(t, pool, mode) {
+    // `mode` is unix, tcp or http. Resolves once the daemon listens.
+    static async start(t, pool, mode, keys) {
         const bus = new Bus();
         const dir = workplace(t);
-        const at = mode === 'tcp' ? ':0' : path.join(dir, 'bus.sock');
+        const at = { unix: path.join(dir, 'bus.sock'), tcp: ':0', http: '127.0.0.1:0' }[mode];
 
         bus.log = '';
-        bus.process = spawn(daemon, ['--config', configure(dir, pool), `--${mode}`, at],
+        bus.process = spawn(daemon, ['--config', configure(dir, pool, keys), `--${mode}`, at],
             { stdio: ['ignore', 'inherit', 'pipe'] });
         bus.exit = once(bus.process, 'exit');
         t.after(() => bus.process.kill('SIGKILL'));
         await new Promise((resolve, reject) => {
             bus.process.stderr.on('data', (chunk) => {
                 bus.log += chunk;
-                const port = bus.log.match(/listening on 127\.0\.0\.1:(\d+)/);
+                const port = bus.log.match(/listening on (?:http:\/\/)?127\.0\.0\.1:(\d+)/);
                 bus.address = port ? `127.0.0.1:${port[1]}` : at;
+                bus.url = `http://${bus.address}/mcp`;
                 if (/listening on /.test(bus.log))
                     resolve();
             });
@@ -79,8 +80,8 @@ export class Bus {
 }
 
 // Runs the test; shows the daemon's log if it fails.
-export async function withBus(t, pool, mode, run) {
-    const bus = await Bus.start(t, pool, mode);
+export async function withBus(t, pool, mode, run, keys) {
+    const bus = await Bus.start(t, pool, mode, keys);
     try {
         await run(bus);
         await bus.stop();

@@ -14,7 +14,7 @@ done
 here=$SOURCE_DIR/tests/interop
 work=$BUILD_DIR/tests/interop/work
 mkdir -p "$work" && cd "$work" || exit 99
-cp "$here/package.json" "$here"/*.mjs . || exit 99
+cp "$here/package.json" "$here"/*.mjs "$here"/browser_page.html "$here"/ws_person.py . || exit 99
 
 # The lock file is copied after the installation: the copy names the installed packages.
 if ! cmp -s "$here/package-lock.json" installed-lock.json; then
@@ -26,4 +26,5 @@ if ! cmp -s "$here/package-lock.json" installed-lock.json; then
 fi
 exec node --test --test-concurrency=1 --test-reporter=spec interop.test.mjs mcp.test.mjs \
     mcp_servers.test.mjs eras.test.mjs tasks.test.mjs questions.test.mjs acp.test.mjs \
-    acp_versions.test.mjs share.test.mjs rmp.test.mjs </dev/null
+    acp_versions.test.mjs share.test.mjs rmp.test.mjs conformance.test.mjs http.test.mjs \
+    websocket.test.mjs proxies.test.mjs browser.test.mjs </dev/null

@@ -1,0 +1,88 @@
+// The scenarios that @modelcontextprotocol/conformance has for servers, against the same server
+// twice: served over HTTP by the official library, and over stdio behind the daemon. Whatever passes
+// with the library passes with the daemon. CONFORMANCE_LIST=1 prints both, side by side.
+
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+
+import { withBus, workplace } from './bus.mjs';
+
+const REVISIONS = ['2025-11-25', '2026-07-28'];
+const timeout = 300000;
+const server = path.resolve('conformance_server.mjs');
+
+// Not for a server behind the daemon to pass or fail.
+const apart = {
+    // An extension that the library does not have.
+    extension: (scenario) => scenario.startsWith('tasks-'),
+    // Only the library knows the schema of the tool, and so which argument a header repeats.
+    schema: (scenario) => scenario === 'http-custom-header-server-validation',
+};
+
+// {scenario: {check: status}} of a revision's scenarios at this URL; a check that was made more than
+// once has the worst of its statuses.
+async function run(t, url, revision) {
+    const results = workplace(t);
+    const worst = ['FAILURE', 'WARNING', 'SKIPPED', 'SUCCESS', 'INFO'];
+
+    await promisify(execFile)(process.execPath, ['conformance.mjs', 'server', '--url', url,
+        '--requirements', revision, '--output-dir', results], { timeout: 120000,
+        maxBuffer: 1 << 26 }).catch((error) => assert.equal(error.code, 1, error.stderr));
+    return Object.fromEntries(fs.readdirSync(results).map((directory) => {
+        const checks = {};
+        const file = path.join(results, directory, 'checks.json');
+        for (const { id, status, errorMessage } of JSON.parse(fs.readFileSync(file, 'utf8')))
+            if (!(id in checks) || worst.indexOf(status) < worst.indexOf(checks[id].status))
+                checks[id] = { status, errorMessage };
+        return [directory.match(/^server-(.*)-\d{4}-\d\d-\d\dT/)[1], checks];
+    }));
+}
+
+const passes = (checks) => Object.values(checks ?? {}).every(({ status }) => status !== 'FAILURE');
+const count = (checks) => Object.values(checks ?? {})
+    .filter(({ status }) => status === 'SUCCESS').length;
+
+function list(revision, library, daemon) {
+    const cell = (checks) => `${passes(checks) ? 'passed' : 'failed'} (${count(checks)})`.padEnd(14);
+
+    console.log(`\n${revision}`.padEnd(52), 'library'.padEnd(14), 'stdio_bus');
+    for (const scenario of Object.keys(library))
+        console.log(scenario.padEnd(51), cell(library[scenario]), cell(daemon[scenario]));
+}
+
+const library = {};
+
+before(async () => {
+    library.process = spawn(process.execPath, [server, '--http'],
+        { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [port] = await once(library.process.stdout, 'data');
+    library.url = `http://127.0.0.1:${Number(port)}/mcp`;
+});
+after(() => library.process.kill());
+
+for (const revision of REVISIONS) {
+    test(`conformance: ${revision}`, { timeout }, (t) => withBus(t, { command: process.execPath,
+        args: [server], protocol: 'mcp', instances: 8 }, 'http', async (bus) => {
+        const there = await run(t, library.url, revision);
+        const here = await run(t, bus.url, revision);
+
+        assert.ok(Object.keys(there).length > 30, 'scenarios');
+        if (process.env.CONFORMANCE_LIST)
+            list(revision, there, here);
+        for (const [scenario, checks] of Object.entries(there)) {
+            if (Object.values(apart).some((is) => is(scenario)))
+                continue;
+            await t.test(scenario, () => {
+                for (const [check, { status }] of Object.entries(checks))
+                    if (status === 'SUCCESS')
+                        assert.equal(here[scenario]?.[check]?.status, 'SUCCESS',
+                            `${check}: ${here[scenario]?.[check]?.errorMessage}`);
+            });
+        }
+    }));
+}
