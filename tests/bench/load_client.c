@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "load_websocket.h"
 #include "messages.h"
 
 #define TEXT_START "{\"text\":\""
@@ -74,7 +75,8 @@ static char *message_end(const struct client *client, const char *kind, size_t *
 {
     size_t size = client->options.payload + 256;
     char *text = allocate(client, size);
-    size_t end_len = LENGTH(TEXT_END) - client->options.framed; /* without its newline */
+    bool has_head = client->options.framed || client->options.websocket;
+    size_t end_len = LENGTH(TEXT_END) - has_head; /* without its newline */
     int at = 0;
 
     if (client->options.session)
@@ -138,6 +140,8 @@ void client_open(struct client *client, unsigned number, const struct client_opt
     make_texts(client);
     make_window(client);
     make_buffers(client);
+    if (options->websocket && !websocket_upgrade(fd_in))
+        fail(client, "the connection was not upgraded");
     if (fcntl(fd_in, F_SETFL, fcntl(fd_in, F_GETFL) | O_NONBLOCK) < 0 ||
         fcntl(fd_out, F_SETFL, fcntl(fd_out, F_GETFL) | O_NONBLOCK) < 0)
         fail(client, "cannot make its descriptors non-blocking");
@@ -170,7 +174,7 @@ bool client_request(struct client *client, uint64_t now_ns)
 {
     uint64_t *sent = &client->sent_ns[client->next_id & client->slot_mask];
     size_t need = HEAD_MAX + REQUEST_MAX_START + client->request_end_len, id_len;
-    char *to, id[20];
+    char *to, *start, id[20];
 
     if (client->in_flight >= client->options.window || *sent != 0)
         return false;
@@ -185,12 +189,18 @@ bool client_request(struct client *client, uint64_t now_ns)
     id_len = put_id(id, client->next_id);
     if (client->options.framed)
         to += put_head(to, LENGTH(MESSAGE_START) + id_len + client->request_end_len);
+    else if (client->options.websocket)
+        to += websocket_put_head(to, LENGTH(MESSAGE_START) + id_len + client->request_end_len);
+    start = to;
     memcpy(to, MESSAGE_START, LENGTH(MESSAGE_START));
     to += LENGTH(MESSAGE_START);
     memcpy(to, id, id_len);
     to += id_len;
     memcpy(to, client->request_end, client->request_end_len);
-    client->out_end = (size_t)(to - client->out) + client->request_end_len;
+    to += client->request_end_len;
+    if (client->options.websocket)
+        websocket_mask(start, (size_t)(to - start));
+    client->out_end = (size_t)(to - client->out);
     *sent = now_ns;
     client->next_id++;
     client->in_flight++;
@@ -274,6 +284,8 @@ static bool take_answer(struct client *client, uint64_t now_ns)
         return false;
     if (client->options.framed)
         start = read_head(client, start, &len);
+    else if (client->options.websocket && (start = websocket_read_head(start, &len)) == NULL)
+        fail_at(client, client->in + client->in_start, "not a text frame");
     at = start + LENGTH(MESSAGE_START);
     if (memcmp(start, MESSAGE_START, LENGTH(MESSAGE_START)) != 0)
         fail_at(client, start, "not an answer");
@@ -285,7 +297,7 @@ static bool take_answer(struct client *client, uint64_t now_ns)
         return false;
     }
     if (memcmp(at, client->answer_end, client->answer_end_len) != 0 ||
-        (client->options.framed && (size_t)(at - start) + client->answer_end_len != len))
+        (len > 0 && (size_t)(at - start) + client->answer_end_len != len))
         fail_at(client, start, "a wrong answer");
     count_answer(client, start, id, now_ns);
     client->in_start = (size_t)(at - client->in) + client->answer_end_len;

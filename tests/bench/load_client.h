@@ -13,6 +13,7 @@ struct client_options {
     size_t payload;  /* bytes of text in each */
     bool plain;      /* no escapes in the text */
     bool framed;     /* by Content-Length, instead of lines */
+    bool websocket;  /* or in frames of WebSocket, over a connection that was upgraded */
     bool session;    /* a session of its own */
     bool push;       /* its requests ask for notifications */
     size_t dribble;  /* bytes of one write, once the last were read; 0: no limit */

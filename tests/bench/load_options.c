@@ -22,6 +22,7 @@ static const char usage[] =
     "  --payload BYTES  text in a request and in its answer           (64)\n"
     "  --plain          a text that is one line: no escapes in it\n"
     "  --framed         frames messages by Content-Length, instead of lines\n"
+    "  --websocket      messages are frames of WebSocket, at the path /mcp\n"
     "  --sessions       each has a session\n"
     "  --each           writes each request by itself, not all that can be made at once\n"
     "  --lockstep       makes its next requests when all are answered\n"
@@ -59,7 +60,7 @@ static double number(const char *text, double min)
 /* clang-format off */
 enum { CLIENTS, WINDOW, PAYLOAD, PLAIN, FRAMED, SESSIONS, EACH, LOCKSTEP, DRIBBLE, GREEDY,
        GREEDY_PAYLOAD, REQUESTS, SECONDS, WARMUP, RATE, PUSH, SLOW, IDLE, WORKERS, ONE_CPU, UNIX,
-       TCP };
+       TCP, WEBSOCKET };
 
 static const struct option long_options[] = {
     {"clients", required_argument, NULL, CLIENTS},   {"window", required_argument, NULL, WINDOW},
@@ -72,7 +73,7 @@ static const struct option long_options[] = {
     {"tcp", required_argument, NULL, TCP},           {"lockstep", no_argument, NULL, LOCKSTEP},
     {"workers", required_argument, NULL, WORKERS},   {"one-cpu", no_argument, NULL, ONE_CPU},
     {"greedy", required_argument, NULL, GREEDY},     {"plain", no_argument, NULL, PLAIN},
-    {"framed", no_argument, NULL, FRAMED},
+    {"framed", no_argument, NULL, FRAMED},           {"websocket", no_argument, NULL, WEBSOCKET},
     {"greedy-payload", required_argument, NULL, GREEDY_PAYLOAD},
     {NULL, 0, NULL, 0},
 };
@@ -85,6 +86,7 @@ static void take(struct load_options *options, int option)
     case PAYLOAD: options->client.payload = (size_t)number(optarg, 16); break;
     case PLAIN: options->client.plain = true; break;
     case FRAMED: options->client.framed = true; break;
+    case WEBSOCKET: options->client.websocket = true; break;
     case SESSIONS: options->client.session = true; break;
     case EACH: options->each = true; break;
     case GREEDY: options->greedy = (unsigned)number(optarg, 1); break;
