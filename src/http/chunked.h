@@ -13,20 +13,21 @@
 struct chunked_reader {
     uint64_t left;  /* bytes of data of the current chunk that were not taken yet */
     uint32_t extra; /* bytes of extensions and trailers */
-    uint8_t state, digits;
+    uint8_t state;
+    uint8_t digits; /* of the size */
 };
 
 enum chunked_status {
     CHUNKED_MORE, /* all bytes were read */
     CHUNKED_DATA, /* the next byte is data: chunks->left of it */
     CHUNKED_END,  /* the body is over */
-    CHUNKED_BAD   /* malformed: *problem */
+    CHUNKED_BAD   /* malformed */
 };
 
-/* Reads what precedes data. *consumed: how many bytes. With CHUNKED_DATA, the caller takes bytes of
- * data and subtracts them from chunks->left. */
+/* Reads what precedes data, or the end. *consumed: how many bytes. With CHUNKED_DATA, the caller
+ * takes bytes of data and subtracts them from chunks->left. */
 enum chunked_status chunked_read(struct chunked_reader *chunks, struct slice input,
-                                 size_t *consumed, const char **problem);
+                                 size_t *consumed);
 
 /* --- writing --- */
 

@@ -3,10 +3,9 @@
 #ifndef STDIO_BUS_HTTP_HEAD_H
 #define STDIO_BUS_HTTP_HEAD_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/slice.h"
+#include "http/words.h"
 
 #define HTTP_HEAD_MAX 16384 /* bytes, the empty line at its end included */
 #define HTTP_FIELDS_MAX 100 /* lines */
@@ -24,7 +23,7 @@ enum http_method {
 
 /* The fields that are looked for while a head is read. All others: http_head_next. */
 enum http_field {
-    HTTP_ACCEPT, /* lists: may come more than once */
+    HTTP_ACCEPT, /* lists (http/lists.h): may come more than once */
     HTTP_ACCESS_CONTROL_REQUEST_HEADERS,
     HTTP_CONNECTION,
     HTTP_SEC_WEBSOCKET_EXTENSIONS,
@@ -72,7 +71,6 @@ struct http_head {
                              * http_authority_read; len 0: an empty one, or (HTTP/1.0) none */
     uint16_t fields_start;  /* of the first field line */
     uint8_t minor;          /* HTTP/1.minor: 0 or 1; a higher one counts as 1 */
-    bool keeps_alive;       /* the client wants the connection to go on */
     bool expects_continue;  /* the client waits for 100 before it sends the body */
     uint32_t repeated;      /* bit n: field n, a list, came more than once */
     struct http_span fields[HTTP_FIELD_COUNT]; /* values without the blanks around; an empty value
@@ -105,37 +103,11 @@ static inline struct slice http_head_value(const struct http_head *head, struct 
     return http_span_of(head->fields[field], bytes);
 }
 
-/* Whether a list has this member (before any parameters; in any case of letters), on any of its
- * lines: "websocket" in Upgrade, "text/event-stream" in Accept. `word` is in lower case. */
-bool http_head_lists(const struct http_head *head, struct slice bytes, enum http_field field,
-                     const char *word);
-
-/* Walks the members of a list over all its lines: *at is 0 at first. False: there is no more.
- * *member is without blanks, with its parameters. Empty members are left out. */
-bool http_head_next_member(const struct http_head *head, struct slice bytes, enum http_field field,
-                           size_t *at, struct slice *member);
-
-/* Whether Accept allows this media type ("application/json", in lower case): it is absent, or lists
- * the type or a range of it, without q=0. */
-bool http_head_accepts(const struct http_head *head, struct slice bytes, const char *type);
+/* The field of this name; HTTP_FIELD_COUNT: none of them. */
+enum http_field http_field_of(struct slice name);
 
 /* Walks all field lines: *at is 0 at first. False: there is no more. */
 bool http_head_next(const struct http_head *head, struct slice bytes, size_t *at,
                     struct slice *name, struct slice *value);
-
-/* --- words --- */
-
-/* Compares without the case of ASCII letters; `lower` is in lower case. */
-bool http_word_is(struct slice text, const char *lower);
-
-/* The value of a parameter in a query, NAME=VALUE&...; as it came. data NULL: absent. */
-struct slice http_query_value(struct slice query, const char *name);
-
-/* Decodes %XX into `to`. False: malformed, or longer than `size`. */
-bool http_percent_decode(char *to, size_t size, struct slice text, size_t *len);
-
-/* Splits HOST[:PORT], the value of Host or what follows :// in an Origin. *host keeps the brackets
- * of an IPv6 address; *port has data NULL where there is none. False: not in the grammar. */
-bool http_authority_read(struct slice text, struct slice *host, struct slice *port);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "framing/frame.h"
 #include "http/chunked.h"
-#include "http/head.h"
+#include "http/lists.h"
 
 /* Of a body that is not wanted, so many bytes are skipped; after a longer one the connection
  * closes. */
@@ -35,8 +35,10 @@ struct http_reader {
     /* The framing's own. */
     bool has_body; /* a head was given, and its body comes */
     struct chunked_reader chunks;
-    size_t clean; /* bytes of the body at the front of the input, */
-    size_t gap;   /* and bytes after them that are done with */
+    size_t clean;         /* bytes of the body at the front of the input, */
+    size_t gap;           /* and bytes after them that are done with */
+    size_t timed_at;      /* so many bytes of it were here when its time began */
+    bool is_over, is_bad; /* the chunks */
 };
 
 /* For connection_handler->frame with HTTP_PART_HEAD: the body is not wanted. It is skipped unless

@@ -1,0 +1,340 @@
+#include "build_config.h"
+
+#include "http/reader.h"
+
+#include "base/assert.h"
+#include "framing/sized_frame.h"
+
+#define SKIPS_ALL UINT64_MAX
+#define PROGRESS_MIN ((size_t)65536) /* bytes of a body that begin its time anew */
+#define PROGRESS_PART 32             /* of a long one, at least the so-manieth part */
+
+static struct http_reader *reader_of(const struct framing_state *state)
+{
+    return state->reader;
+}
+
+static enum frame_status malformed(struct framing_state *state, struct frame *frame, int status,
+                                   const char *problem)
+{
+    struct http_reader *reader = reader_of(state);
+
+    reader->status = status;
+    reader->closes = true;
+    state->reported = true;
+    frame->consumed = 0;
+    frame->fault = status == 413 || status == 414 || status == 431 ? FRAME_FAULT_TOO_LONG
+                                                                   : FRAME_FAULT_SYNTAX;
+    frame->problem = problem;
+    return FRAME_MALFORMED;
+}
+
+static void reset(struct framing_state *state)
+{
+    struct http_reader *reader = reader_of(state);
+
+    sized_frame_reset(state);
+    *reader = (struct http_reader){.status = 408};
+}
+
+/* --- heads --- */
+
+/* The head is whole. */
+static enum frame_status end_head(struct framing_state *state, struct slice bytes,
+                                  struct frame *frame)
+{
+    struct http_reader *reader = reader_of(state);
+    const char *problem = NULL;
+    int status = http_head_read(&reader->head, bytes, &problem);
+
+    if (status != 0)
+        return malformed(state, frame, status, problem);
+    reader->part = HTTP_PART_HEAD;
+    reader->closes = !http_head_keeps_alive(&reader->head, bytes);
+    reader->has_body = reader->head.body != HTTP_BODY_NONE;
+    reader->skips = reader->takes_batch = reader->in_batch = false;
+    sized_frame_reset(state);
+    state->begun = reader->has_body;
+    frame->consumed = bytes.len;
+    return FRAME_WHOLE;
+}
+
+/* Looks for the empty line, line by line. */
+static enum frame_status head(struct framing_state *state, struct slice input, struct frame *frame)
+{
+    size_t max = state->max_body < HTTP_HEAD_MAX ? state->max_body : HTTP_HEAD_MAX;
+    size_t len = input.len < max ? input.len : max;
+    const char *end;
+
+    while (state->looked < len &&
+           (end = memchr(input.data + state->looked, '\n', len - state->looked)) != NULL) {
+        state->looked = (uint32_t)(end + 1 - input.data);
+        if (state->looked < 2 || end[-1] != '\r')
+            return malformed(state, frame, 400, "a line ends without a carriage return");
+        if (state->looked == state->line_start + 2)
+            return end_head(state, slice_of(input.data, state->looked), frame);
+        state->line_start = state->looked;
+    }
+    state->looked = (uint32_t)len;
+    if (input.len >= max)
+        return state->line_start == 0 ? malformed(state, frame, 414, "the request line is too long")
+                                      : malformed(state, frame, 431, "the head is too long");
+    state->begun = true;
+    state->frame_ms = HTTP_HEAD_MS;
+    return FRAME_WAIT;
+}
+
+/* Empty lines before a head are skipped (RFC 9112, 2.2). What cannot begin a method is refused
+ * before a line of it is here. */
+static enum frame_status start_head(struct framing_state *state, struct slice input,
+                                    struct frame *frame)
+{
+    reader_of(state)->status = 408;
+    if (input.len == 0)
+        return FRAME_WAIT;
+    if (state->looked > 0 || http_span_bytes(slice_of(input.data, 1), HTTP_TOKEN_BYTES) == 1)
+        return head(state, input, frame);
+    if (input.data[0] != '\r' || (input.len > 1 && input.data[1] != '\n'))
+        return malformed(state, frame, 400, "not HTTP");
+    if (input.len == 1)
+        return FRAME_WAIT;
+    frame->consumed = 2;
+    return FRAME_SKIP;
+}
+
+/* --- bodies --- */
+
+/* From now on whatever comes is skipped: `left` bytes of it. */
+static enum frame_status start_skipping(struct framing_state *state, struct frame *frame,
+                                        uint64_t left)
+{
+    state->begun = state->reported = true;
+    state->part = PART_SKIP;
+    state->left = left;
+    frame->consumed = 0;
+    return FRAME_SKIP;
+}
+
+static enum frame_status start_body(struct framing_state *state, struct frame *frame)
+{
+    struct http_reader *reader = reader_of(state);
+    enum frame_status status;
+
+    reader->has_body = false;
+    reader->part = HTTP_PART_BODY;
+    reader->status = 408;
+    reader->clean = reader->gap = reader->timed_at = 0;
+    if (reader->skips)
+        return start_skipping(state, frame, reader->closes ? SKIPS_ALL : reader->head.length);
+    if (reader->head.body == HTTP_BODY_SIZED) {
+        state->left = reader->head.length;
+        status = sized_frame_start_body(state, frame, 0);
+        if (status == FRAME_REFUSED) {
+            reader->status = 413;
+            reader->closes = reader->closes || state->left > HTTP_SKIPPED_MAX;
+        }
+        return status;
+    }
+    reader->chunks = (struct chunked_reader){0};
+    reader->is_over = reader->is_bad = false;
+    state->begun = true;
+    state->part = PART_GROWING;
+    state->check->reset(state->check_state, true);
+    frame->consumed = 0;
+    return FRAME_SKIP;
+}
+
+/* The body, of which `len` bytes are here, is slow, but comes. */
+static void note_progress(struct framing_state *state, size_t len)
+{
+    struct http_reader *reader = reader_of(state);
+    size_t least = reader->head.length / PROGRESS_PART;
+
+    if (least < PROGRESS_MIN)
+        least = PROGRESS_MIN;
+    if (len >= reader->timed_at + least) {
+        reader->timed_at = len;
+        state->timed = false;
+    }
+}
+
+static enum frame_status sized_body(struct framing_state *state, struct slice input,
+                                    struct frame *frame)
+{
+    struct http_reader *reader = reader_of(state);
+    bool trailing;
+    enum frame_status status = sized_frame_body(state, input, frame, &trailing);
+
+    if (status == FRAME_WAIT)
+        note_progress(state, input.len);
+    if (status == FRAME_REFUSED) {
+        reader->status = 400;
+        reader->closes = reader->closes || state->left > HTTP_SKIPPED_MAX;
+    }
+    return status;
+}
+
+/* The body is no JSON. Where a chunked one ends is not looked for. */
+static enum frame_status refuse_chunked(struct framing_state *state, struct frame *frame)
+{
+    const char *problem = frame->problem;
+
+    reader_of(state)->status = 400;
+    reader_of(state)->closes = true;
+    start_skipping(state, frame, SKIPS_ALL);
+    frame->fault = FRAME_FAULT_SYNTAX;
+    frame->problem = problem;
+    return FRAME_REFUSED;
+}
+
+/* All pieces that are here are together: the first `clean` bytes of the input. */
+static enum frame_status chunked_body(struct framing_state *state, struct slice input,
+                                      struct frame *frame)
+{
+    struct http_reader *reader = reader_of(state);
+    enum body_status status = state->check->run(state->check_state,
+                                                slice_of(input.data, reader->clean), frame);
+
+    if (status == BODY_MORE && reader->is_over)
+        status = state->check->end(state->check_state, frame);
+    if (status != BODY_MORE && status != BODY_WHOLE)
+        return refuse_chunked(state, frame);
+    if (reader->is_bad)
+        return malformed(state, frame, 400, "a chunk is malformed");
+    if (state->max_long == 0 && reader->clean > state->max_body)
+        return malformed(state, frame, 413, "message exceeds max_input_buffer");
+    if (status == BODY_MORE) {
+        note_progress(state, reader->clean);
+        state->cut = state->max_long > 0 && (state->cut || reader->clean > state->max_long);
+        return FRAME_WAIT;
+    }
+    if (state->cut)
+        state->check->mark(state->check_state, true);
+    frame->consumed = reader->clean;
+    reader->clean = 0;
+    sized_frame_reset(state);
+    return FRAME_WHOLE;
+}
+
+static enum frame_status pieces(struct framing_state *state, struct slice input,
+                                struct frame *frame)
+{
+    const struct http_reader *reader = reader_of(state);
+    bool too_long = state->max_long == 0 && reader->clean > state->max_body;
+
+    if (!reader->is_over && !reader->is_bad && !too_long && input.len > reader->clean + reader->gap)
+        return FRAME_REWRITE;
+    return chunked_body(state, input, frame);
+}
+
+/* Moves as much data as is here and allowed. */
+static size_t take_data(struct framing_state *state, char *input, size_t at, size_t len)
+{
+    struct http_reader *reader = reader_of(state);
+    size_t count = len - at;
+
+    if (count > reader->chunks.left)
+        count = (size_t)reader->chunks.left;
+    if (state->max_long == 0 && count > state->max_body + 1 - reader->clean)
+        count = state->max_body + 1 - reader->clean;
+    if (at > reader->clean)
+        memmove(input + reader->clean, input + at, count);
+    reader->clean += count;
+    reader->chunks.left -= count;
+    return at + count;
+}
+
+/* The head of the first chunk is left for next to skip: its data need not be moved. */
+static size_t rewrite(struct framing_state *state, char *input, size_t len)
+{
+    struct http_reader *reader = reader_of(state);
+    size_t at = reader->clean + reader->gap, consumed = 0;
+    enum chunked_status status = CHUNKED_DATA;
+
+    while (status == CHUNKED_DATA && at < len &&
+           (state->max_long > 0 || reader->clean <= state->max_body)) {
+        status = chunked_read(&reader->chunks, slice_of(input + at, len - at), &consumed);
+        if (status == CHUNKED_BAD)
+            break;
+        at += consumed;
+        if (status != CHUNKED_DATA || (reader->clean == 0 && at > 0))
+            break;
+        at = take_data(state, input, at, len);
+    }
+    reader->is_over = status == CHUNKED_END;
+    reader->is_bad = status == CHUNKED_BAD;
+    reader->gap = at - reader->clean;
+    if (at < len)
+        return len;
+    reader->gap = 0;
+    return reader->clean;
+}
+
+/* --- the table --- */
+
+static enum frame_status next(struct framing_state *state, struct slice input, struct frame *frame)
+{
+    struct http_reader *reader = reader_of(state);
+
+    if (reader->gap > 0 && reader->clean == 0) {
+        frame->consumed = reader->gap;
+        reader->gap = 0;
+        return FRAME_SKIP;
+    }
+    switch ((enum sized_frame_part)state->part) {
+    case PART_BODY:
+        return sized_body(state, input, frame);
+    case PART_GROWING:
+        return pieces(state, input, frame);
+    case PART_SKIP:
+        return sized_frame_skip(state, input, frame);
+    default:
+        break;
+    }
+    return reader->has_body ? start_body(state, frame) : start_head(state, input, frame);
+}
+
+static size_t cut(struct framing_state *state, char *input, size_t len)
+{
+    struct http_reader *reader = reader_of(state);
+
+    if (state->part == PART_BODY)
+        return sized_frame_cut(state, input, len);
+    ASSERT(reader->gap == 0 && reader->clean == len);
+    state->cut = true;
+    reader->clean = state->check->cut(state->check_state, input, len);
+    return reader->clean;
+}
+
+/* The owner of the connection writes whole answers. */
+static size_t prefix(char to[FRAME_PREFIX_MAX], size_t body_len)
+{
+    (void)to;
+    (void)body_len;
+    return 0;
+}
+
+const struct framing framing_http = {
+    .name = "http",
+    .reset = reset,
+    .next = next,
+    .cut = cut,
+    .rewrite = rewrite,
+    .prefix = prefix,
+};
+
+void http_reader_skip_body(struct http_reader *reader)
+{
+    const struct http_head *head = &reader->head;
+
+    if (!reader->has_body)
+        return;
+    reader->skips = true;
+    if (head->body != HTTP_BODY_SIZED || head->length > HTTP_SKIPPED_MAX || head->expects_continue)
+        reader->closes = true;
+}
+
+void http_reader_take_batch(struct http_reader *reader)
+{
+    reader->takes_batch = reader->has_body;
+}
