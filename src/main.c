@@ -13,12 +13,11 @@
 
 #include "base/error.h"
 #include "bus/bus.h"
-#include "cli/connect.h"
+#include "cli/client.h"
 #include "cli/help.h"
 #include "cli/import.h"
 #include "cli/options.h"
 #include "cli/parse.h"
-#include "cli/rejoin.h"
 #include "config/rmp_socket.h"
 #include "config/tokens.h"
 #include "framing/opening.h"
@@ -209,26 +208,6 @@ static int serve(const struct options *options, const struct config *config, str
     else if (!has_rmp || find_rmp_socket(rmp_path, options, config, log) == EXIT_DONE)
         status = run_bus(&bus_options);
     free(listens);
-    return status;
-}
-
-static int run_client(const struct options *options)
-{
-    char reason[512], line[OPENING_MAX];
-    int status = EXIT_CONFIG_ERROR, fd = -1;
-    size_t len;
-
-    if (connect_write_opening(options, line, &len, reason, sizeof reason)) {
-        status = EXIT_CANNOT_CONNECT;
-        fd = connect_open(options, reason, sizeof reason);
-    }
-    if (fd >= 0) {
-        status = connect_copy(fd, STDIN_FILENO, STDOUT_FILENO, slice_of(line, len), reason,
-                              sizeof reason);
-        close(fd);
-    }
-    if (status != EXIT_DONE)
-        fprintf(stderr, "stdio_bus: %s\n", reason);
     return status;
 }
 
@@ -429,13 +408,11 @@ int main(int argc, char *argv[])
      * fatal. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    if (options.action == ACTION_CONNECT && options.line.protocol == NULL)
-        return run_client(&options);
     if (options.action == ACTION_IMPORT)
         return run_import(options.import_path);
     release_long_buffers();
     if (options.action == ACTION_CONNECT)
-        return rejoin_run(&options);
+        return client_run(&options);
     if (options.action == ACTION_LIST)
         return list_run();
     if (options.action == ACTION_SHARE)

@@ -9,7 +9,7 @@ static const char usage[] =
     "       stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] -- COMMAND ARG...\n"
     "       stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] --config PATH\n"
     "       stdio_bus --rmp [PATH]\n"
-    "       stdio_bus --connect PATH|HOST:PORT\n"
+    "       stdio_bus --connect PATH|HOST:PORT|URL\n"
     "\n";
 
 static const char purpose[] =
@@ -67,9 +67,10 @@ static const char framing[] =
 
 static const char client[] =
     "client of a running daemon, without a configuration:\n"
-    "  --connect PATH|HOST:PORT\n"
+    "  --connect PATH|HOST:PORT|URL\n"
     "                     copies stdin and stdout to and from its socket; ~/ and\n"
-    "                     $NAME in PATH are replaced\n"
+    "                     $NAME in PATH are replaced; or is the client of any MCP\n"
+    "                     server at an http:// URL\n"
     "  --protocol mcp     join the daemon anew when it was restarted\n"
     "  --pool NAME        the pool of the daemon that the messages are for\n"
     "  --wait SECONDS     for a daemon that is not there yet; default: 0\n"

@@ -95,15 +95,21 @@ static bool apply_http(struct parser *parser, const char *option, const char *va
     return add_listener(parser, option, LISTEN_HTTP, value);
 }
 
-/* A path has a slash or no colon; HOST:PORT has a colon and no slash. Programs with windows start
- * this one without a shell that would replace the variables. */
+/* A URL has "://". A path has a slash or no colon; HOST:PORT has a colon and no slash. Programs with
+ * windows start this one without a shell that would replace the variables. */
 static bool apply_connect(struct parser *parser, const char *option, const char *value)
 {
     struct listen_address *to = &parser->options->connect;
     char path[PATH_ROOM], why[VARIABLE_PROBLEM_MAX > LISTEN_PROBLEM_MAX ? VARIABLE_PROBLEM_MAX
                                                                        : LISTEN_PROBLEM_MAX];
+    const char *problem;
     int len;
 
+    if (url_is(value)) {
+        parser->options->has_url = true;
+        problem = url_read(&parser->options->url, value);
+        return problem == NULL || parser_fail(parser, "--%s: %s", option, problem);
+    }
     if (strchr(value, '/') == NULL && strchr(value, ':') != NULL)
         return listen_address_of_host(to, value, 1, why) ||
                parser_fail(parser, "--%s: %s", option, why);
@@ -252,7 +258,10 @@ const struct option_spec parser_options[] = {
      .value_name = "HOST:PORT|unix:PATH",
      .is_listener = true,
      .apply = apply_http},
-    {.name = "connect", .value_name = "PATH|HOST:PORT", .is_mode = true, .apply = apply_connect},
+    {.name = "connect",
+     .value_name = "PATH|HOST:PORT|URL",
+     .is_mode = true,
+     .apply = apply_connect},
     {.name = "pool", .value_name = "NAME", .of_client = true, .apply = apply_pool},
     {.name = "wait", .value_name = "SECONDS", .of_client = true, .apply = apply_wait},
     {.name = "rmp",

@@ -12,6 +12,7 @@
 #include "config/command_line.h"
 #include "config/listen_address.h"
 #include "framing/framing.h"
+#include "remote/url.h"
 
 #define LISTEN_OPTIONS_MAX 16 /* of one command line */
 
@@ -38,6 +39,8 @@ struct options {
     int config_fd;            /* -1: none */
     struct command_line line; /* points into argv; its words are NULL without a command */
     struct listen_address connect;       /* of --connect, with the variables of a path replaced */
+    bool has_url;                        /* of --connect: an MCP server over HTTP, at */
+    struct remote_url url;
     bool rmp;                            /* the daemon has an RMP socket too, */
     const char *rmp_path;                /* here: points into argv; NULL: as configured */
     const char *pool;                    /* of --connect: points into argv, or NULL */

@@ -93,6 +93,12 @@ static bool check_client(struct parser *parser)
         return parser_fail(parser, "--connect takes no configuration, the daemon has one");
     if (options->line.words != NULL)
         return parser_fail(parser, "--connect takes no command, the daemon has one");
+    if (options->has_url && options->pool != NULL)
+        return parser_fail(parser, "--pool: the path of the URL names the pool, as in /mcp/%s",
+                           options->pool);
+    if (options->has_url && options->line.protocol != NULL &&
+        strcmp(options->line.protocol, "mcp") != 0)
+        return parser_fail(parser, "--protocol: over HTTP, --connect speaks mcp");
     parser->options->action = ACTION_CONNECT;
     return true;
 }

@@ -83,10 +83,8 @@ static enum http_event_status add_data(struct http_event_reader *reader, struct 
 /* The name of the line's field is whole. */
 static enum http_event_status start_value(struct http_event_reader *reader)
 {
-    static const char *const names[] = {[FIELD_DATA] = "data",
-                                        [FIELD_ID] = "id",
-                                        [FIELD_RETRY] = "retry",
-                                        [FIELD_EVENT] = "event"};
+    static const char *const names[] = {
+        [FIELD_DATA] = "data", [FIELD_ID] = "id", [FIELD_RETRY] = "retry", [FIELD_EVENT] = "event"};
 
     reader->part = PART_SPACE;
     reader->value_len = 0;
@@ -140,8 +138,8 @@ static void end_value(struct http_event_reader *reader)
         reader->has_id = true;
     }
     if (reader->field == FIELD_RETRY && reader->value_len > 0)
-        reader->retry_ms =
-            reader->retry < HTTP_EVENT_RETRY_MAX ? reader->retry : HTTP_EVENT_RETRY_MAX;
+        reader->retry_ms = reader->retry < HTTP_EVENT_RETRY_MAX ? reader->retry
+                                                                : HTTP_EVENT_RETRY_MAX;
 }
 
 /* An empty line ends the event; one that has neither data nor an id is none. */
@@ -152,8 +150,8 @@ static enum http_event_status end_event(struct http_event_reader *reader)
     if (reader->has_id)
         memcpy(reader->id, reader->new_id, sizeof reader->id);
     reader->data = reader->bytes;
-    reader->is_message =
-        reader->event_len == 0 || is_word(reader->event, reader->event_len, "message");
+    reader->is_message = reader->event_len == 0 ||
+                         is_word(reader->event, reader->event_len, "message");
     if (!whole) {
         start_event(reader);
         return HTTP_EVENT_MORE;

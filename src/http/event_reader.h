@@ -9,8 +9,8 @@
 
 #include "base/slice.h"
 
-#define HTTP_EVENT_ID_MAX 256   /* bytes; a longer id is ignored */
-#define HTTP_EVENT_NAME_MAX 16  /* bytes that are kept of the name of a field or event */
+#define HTTP_EVENT_ID_MAX 256       /* bytes; a longer id is ignored */
+#define HTTP_EVENT_NAME_MAX 16      /* bytes that are kept of the name of a field or event */
 #define HTTP_EVENT_RETRY_MAX 600000 /* ms; a longer time becomes this */
 
 enum http_event_status {
@@ -24,8 +24,8 @@ struct http_event_reader {
     size_t max_data; /* the owner's: bytes of data of one event */
     /* Valid after HTTP_EVENT_WHOLE until the next call: */
     const char *data;
-    size_t len;        /* of the data; the lines of it are joined by newlines */
-    bool is_message;   /* the event has no name, or the name message */
+    size_t len;      /* of the data; the lines of it are joined by newlines */
+    bool is_message; /* the event has no name, or the name message */
     /* Of the stream so far: */
     char id[HTTP_EVENT_ID_MAX + 1]; /* the last id; "" if there was none */
     uint32_t retry_ms;              /* 0: none was given */

@@ -251,8 +251,7 @@ static bool head_is_whole(const struct http_response_reader *reader)
            (end[-2] == '\n' || (reader->head_len >= 3 && end[-2] == '\r' && end[-3] == '\n'));
 }
 
-static enum http_response_status read_head(struct http_response_reader *reader,
-                                           struct slice *bytes)
+static enum http_response_status read_head(struct http_response_reader *reader, struct slice *bytes)
 {
     while (bytes->len > 0) {
         char c = *bytes->data;

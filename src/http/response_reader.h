@@ -22,9 +22,9 @@ enum http_response_status {
 struct http_response_reader {
     /* Valid from HTTP_RESPONSE_HEAD until the call after HTTP_RESPONSE_END: */
     unsigned status;
-    bool keep_alive;      /* the connection stays open after this response */
-    struct slice reason;  /* the words after the status */
-    const char *problem;  /* static text */
+    bool keep_alive;     /* the connection stays open after this response */
+    struct slice reason; /* the words after the status */
+    const char *problem; /* static text */
     /* The rest belongs to response_reader.c. */
     unsigned char part;   /* what the next byte belongs to */
     unsigned char line;   /* progress within a line of a chunked body */

@@ -69,8 +69,9 @@ static const struct response_case responses[] = {
     {HEAD "Transfer-Encoding: chunked\r\n\r\n\r\n", "200[!a bad chunk", false},
     {HEAD "Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", "200[a!a bad chunk", false},
     {HEAD "Transfer-Encoding: chunked\r\n\r\n1000000000000000\r\n", "200[!a bad chunk", false},
-    {HEAD "Transfer-Encoding: chunked\r\n\r\n3\r\nabc", "200[abc!the connection ended within a "
-                                                        "response",
+    {HEAD "Transfer-Encoding: chunked\r\n\r\n3\r\nabc",
+     "200[abc!the connection ended within a "
+     "response",
      true},
     {HEAD "Content-Length: 5\r\n\r\nhell", "200[hell!the connection ended within a response", true},
     {HEAD "Content-Len", "!the connection ended within a response", true},
@@ -173,9 +174,9 @@ static void expect_field(const struct http_response_reader *reader, const char *
 
 START_TEST(fields_of_a_head)
 {
-    static const char head[] =
-        HEAD "content-TYPE:\tText/Event-Stream; charset=utf-8 \r\nMcp-Session-Id: a:b c\r\n"
-             "Empty:\r\n\r\n";
+    static const char head[] = HEAD
+        "content-TYPE:\tText/Event-Stream; charset=utf-8 \r\nMcp-Session-Id: a:b c\r\n"
+        "Empty:\r\n\r\n";
     struct http_response_reader *reader = calloc(1, sizeof *reader);
     struct slice bytes = slice_of(head, sizeof head - 1), body;
 
@@ -230,9 +231,15 @@ static const struct event_case events[] = {
     {"id: 5\nretry: 2500\n\n", "{}#5", 2500},
     {"retry: 99999999999\n\nretry: soon\n\n", "", HTTP_EVENT_RETRY_MAX},
     {"id: a\nid: b\ndata: x\n\n", "{x}#b", 0},
-    {"\xEF\xBB\xBF" "data: x\n\n", "{x}#", 0},
-    {"\xEF\xBB" "data: x\n\ndata: y\n\n", "{y}#", 0},
-    {"data: x\n\xEF\xBB\xBF" "data: y\n\n", "{x}#", 0},
+    {"\xEF\xBB\xBF"
+     "data: x\n\n",
+     "{x}#", 0},
+    {"\xEF\xBB"
+     "data: x\n\ndata: y\n\n",
+     "{y}#", 0},
+    {"data: x\n\xEF\xBB\xBF"
+     "data: y\n\n",
+     "{x}#", 0},
     {"dat: x\ndatas: y\nDATA: z\n\n", "", 0},
     {"data: 12345678901234567890\n\n", "{12345678901234567890}#", 0},
     {"data: 123456789012345678901\nid: 3\n\ndata: next\n\n", "!{next}#3", 0},

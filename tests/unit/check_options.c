@@ -237,6 +237,33 @@ START_TEST(test_connect)
 }
 END_TEST
 
+struct url_case {
+    const char *text, *host, *authority, *path;
+    unsigned port;
+};
+
+static const struct url_case urls[] = {
+    {"http://127.0.0.1:8080/mcp", "127.0.0.1", "127.0.0.1:8080", "/mcp", 8080},
+    {"http://example.org", "example.org", "example.org", "/", 80},
+    {"http://example.org/a/b?c=d/#e", "example.org", "example.org", "/a/b?c=d/", 80},
+    {"http://example.org:1?c", "example.org", "example.org:1", "/?c", 1},
+    {"http://[::1]:65535/", "::1", "[::1]:65535", "/", 65535},
+    {"http://[::1]", "::1", "[::1]", "/", 80},
+};
+
+START_TEST(test_connect_url)
+{
+    const struct url_case *url = &urls[_i];
+
+    EXPECT_OK("--connect", url->text, "--token-file", "t", "--protocol", "mcp", "--wait", "3");
+    ck_assert(options.has_url);
+    ck_assert_str_eq(options.url.host, url->host);
+    ck_assert_str_eq(options.url.authority, url->authority);
+    ck_assert_str_eq(options.url.path, url->path);
+    ck_assert_uint_eq(options.url.port, url->port);
+}
+END_TEST
+
 START_TEST(test_connect_path_length)
 {
     char path[300];
@@ -320,7 +347,7 @@ START_TEST(test_help)
     static const char *const names[] = {
         "--config PATH", "--config-fd N",  "--stdio",         "--unix PATH",
         "--tcp HOST",    "--check-config", "--log-level",     "-h, --help",
-        "-V, --version", "--framing NAME", "--log-file PATH", "--connect PATH|HOST:PORT",
+        "-V, --version", "--framing NAME", "--log-file PATH", "--connect PATH|HOST:PORT|URL",
         "--import FILE", "-- COMMAND",     "--protocol",      "--clients KIND",
         "--instances N", "--rmp [PATH]"};
     static char text[16384];
@@ -410,7 +437,7 @@ static const struct {
     {"--unix needs a value: --unix PATH", {"--unix"}},
     {"--tcp needs a value: --tcp HOST:PORT", {"--tcp"}},
     {"--log-level needs a value: --log-level LEVEL", {"--log-level"}},
-    {"--connect needs a value: --connect PATH|HOST:PORT", {"--connect"}},
+    {"--connect needs a value: --connect PATH|HOST:PORT|URL", {"--connect"}},
     {"--stdio takes no value", {"--stdio=yes"}},
     {"--help takes no value", {"--help="}},
     {"--stdio is given twice", {"--stdio", "--stdio"}},
@@ -450,6 +477,25 @@ static const struct {
     {"--connect: port must be 1 to 65535", {"--connect", "localhost:0"}},
     {"--connect: port must be 1 to 65535", {"--connect", ":"}},
     {"--connect: expected an address between [ and ]", {"--connect", "[]:80"}},
+    {"--connect: https:// is not supported: put a proxy that speaks TLS in between, and use its "
+     "http:// address",
+     {"--connect", "https://example.org/mcp"}},
+    {"--connect: must begin with http://", {"--connect", "ws://example.org/mcp"}},
+    {"--connect: expected http://HOST:PORT/PATH", {"--connect", "http:///mcp"}},
+    {"--connect: expected http://HOST:PORT/PATH", {"--connect", "http://:80/mcp"}},
+    {"--connect: expected ] after the IPv6 address", {"--connect", "http://[::1/mcp"}},
+    {"--connect: port must be 1 to 65535", {"--connect", "http://a:65536/"}},
+    {"--connect: port must be 1 to 65535", {"--connect", "http://a:/"}},
+    {"--connect: port must be 1 to 65535", {"--connect", "http://[::1]x"}},
+    {"--connect: a URL with a user name is not supported: use --token-file",
+     {"--connect", "http://me@a/"}},
+    {"--connect: a URL has no spaces and no characters but those of ASCII: encode them as %XX",
+     {"--connect", "http://a/b c"}},
+    {"--pool: the path of the URL names the pool, as in /mcp/p",
+     {"--connect", "http://a/mcp", "--pool", "p"}},
+    {"--protocol: over HTTP, --connect speaks mcp",
+     {"--connect", "http://a/mcp", "--protocol", "lsp"}},
+    {CONFIGURED, {"--connect", "http://a", "--config", "c"}},
     {CONFIGURED, {"--connect", "a", "--config", "c"}},
     {CONFIGURED, {"--config-fd", "3", "--connect", "a"}},
     {CONFIGURED, {"--connect", "a", "--check-config"}},
@@ -510,6 +556,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_tcp);
     tcase_add_test(tcase, test_listeners);
     tcase_add_test(tcase, test_connect);
+    tcase_add_loop_test(tcase, test_connect_url, 0, (int)(sizeof urls / sizeof urls[0]));
     tcase_add_test(tcase, test_connect_path_length);
     tcase_add_test(tcase, test_tcp_host_length);
     tcase_add_test(tcase, test_log_level);

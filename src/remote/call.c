@@ -1,0 +1,223 @@
+#include "build_config.h"
+
+#include "remote/call.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "remote/program.h"
+
+#define BODY_SHOWN 120 /* bytes of a refusal that is no JSON-RPC */
+
+static void add(struct json_output *out, const char *text)
+{
+    json_output_add(out, slice_of(text, strlen(text)));
+}
+
+/* --- creating --- */
+
+struct call *call_create(struct remote *remote, enum call_kind kind,
+                         const struct exchange_handler *handler, struct slice message)
+{
+    struct call *call = calloc(1, sizeof *call);
+
+    if (call == NULL)
+        return NULL;
+    if (message.len > 0) {
+        call->bytes = malloc(message.len);
+        if (call->bytes == NULL) {
+            free(call);
+            return NULL;
+        }
+        memcpy(call->bytes, message.data, message.len);
+        call->len = message.len;
+    }
+    call->kind = kind;
+    call->exchange.remote = remote;
+    call->exchange.handler = handler;
+    list_append(&remote->calls, &call->node);
+    if (kind == CALL_REQUEST)
+        remote->request_count++;
+    return call;
+}
+
+/* --- sending --- */
+
+static int set_fields(struct call *call, const char *accept, const char *last_event)
+{
+    const struct remote_session *session = &call->exchange.remote->session;
+    char text[EXCHANGE_FIELDS_MAX];
+    struct json_output out = {.to = text, .size = sizeof text - 1};
+    char *copy;
+
+    if (accept != NULL) {
+        add(&out, "Accept: ");
+        add(&out, accept);
+        add(&out, "\r\n");
+    }
+    if (call->own_fields != NULL)
+        add(&out, call->own_fields);
+    if (!call->is_stateless && !call->begins && session->begun) {
+        if (session->id[0] != '\0') {
+            add(&out, "Mcp-Session-Id: ");
+            add(&out, session->id);
+            add(&out, "\r\n");
+        }
+        add(&out, "MCP-Protocol-Version: ");
+        add(&out, session->version);
+        add(&out, "\r\n");
+    }
+    if (last_event != NULL && last_event[0] != '\0') {
+        add(&out, "Last-Event-ID: ");
+        add(&out, last_event);
+        add(&out, "\r\n");
+    }
+    copy = malloc(out.len + 1);
+    if (copy == NULL || out.full) {
+        free(copy);
+        return STDIO_BUS_ERR;
+    }
+    memcpy(copy, text, out.len);
+    copy[out.len] = '\0';
+    free(call->exchange.fields);
+    call->exchange.fields = copy;
+    call->session = session->begun && !call->is_stateless && !call->begins ? session->number : 0;
+    return STDIO_BUS_OK;
+}
+
+int call_post(struct call *call)
+{
+    if (set_fields(call, "application/json, text/event-stream", NULL) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    call->exchange.method = "POST";
+    call->exchange.body = slice_of(call->bytes, call->len);
+    return exchange_start(&call->exchange);
+}
+
+int call_continue(struct call *call)
+{
+    if (set_fields(call, "text/event-stream", call->exchange.events.id) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    call->exchange.method = "GET";
+    call->exchange.body = slice_of(NULL, 0);
+    return exchange_start(&call->exchange);
+}
+
+int call_delete(struct call *call)
+{
+    if (set_fields(call, NULL, NULL) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    call->exchange.method = "DELETE";
+    return exchange_start(&call->exchange);
+}
+
+/* --- the end --- */
+
+static void free_call(void *user_data)
+{
+    struct call *call = user_data;
+
+    exchange_free(&call->exchange);
+    free(call->bytes);
+    free(call->own_fields);
+    free(call->location);
+    free(call);
+}
+
+void call_end(struct call *call)
+{
+    struct remote *remote = call->exchange.remote;
+    bool held = call->holds;
+
+    if (!list_linked(&call->node))
+        return;
+    list_remove(&call->node);
+    list_remove(&call->waiting);
+    stdio_bus_event_loop_stop_timer(remote->loop, &call->again);
+    if (call->answered)
+        exchange_drain(&call->exchange);
+    else
+        exchange_stop(&call->exchange);
+    if (remote->session.listener == call)
+        remote->session.listener = NULL;
+    if (call->kind == CALL_REQUEST)
+        remote->request_count--;
+    call->holds = false;
+    stdio_bus_event_loop_defer(remote->loop, &call->deferred, free_call, call);
+    if (held)
+        remote_release(remote);
+}
+
+void call_fail(struct call *call, const char *text)
+{
+    struct remote *remote = call->exchange.remote;
+
+    if (call->kind == CALL_REQUEST && !call->answered)
+        program_send_error(remote, call->id, JSONRPC_SERVER_ERROR, text);
+    else
+        log_warn(remote->log, "", "%s", text);
+    call_end(call);
+}
+
+void calls_trim(struct remote *remote)
+{
+    struct list_node *node;
+
+    for (node = remote->calls.head.next; node != &remote->calls.head; node = node->next) {
+        struct call *call = list_entry(node, struct call, node);
+
+        if (call->len <= CALL_KEPT_MAX || !call->exchange.is_sent)
+            continue;
+        free(call->bytes);
+        call->bytes = NULL;
+        call->len = 0;
+    }
+}
+
+struct call *call_find(const struct remote *remote, struct message_id id)
+{
+    struct list_node *node;
+
+    for (node = remote->calls.head.next; node != &remote->calls.head; node = node->next) {
+        struct call *call = list_entry(node, struct call, node);
+
+        if (call->kind == CALL_REQUEST && message_id_equal(call->id, id))
+            return call;
+    }
+    return NULL;
+}
+
+/* --- the reason --- */
+
+/* What the user can do about a status. */
+static const char *advice(const struct call *call)
+{
+    switch (call->exchange.status) {
+    case 401:
+        return call->exchange.remote->options->token != NULL
+                   ? " (the server does not accept the token of --token-file)"
+                   : " (the server asks for a token: --token-file)";
+    case 404:
+        return call->session != 0 ? "" : " (is the path right?)";
+    case 405:
+        return " (is the path that of an MCP server?)";
+    default:
+        return "";
+    }
+}
+
+const char *call_reason(const struct call *call, char to[CALL_REASON_MAX])
+{
+    const struct exchange *exchange = &call->exchange;
+    const struct remote_url *url = &exchange->remote->options->url;
+    char shown[BODY_SHOWN + 16] = "";
+    size_t len = exchange->text_len < BODY_SHOWN ? exchange->text_len : BODY_SHOWN;
+
+    if (exchange->status >= 300 && len > 0)
+        log_escape(shown, sizeof shown, slice_of(exchange->text, len));
+    snprintf(to, CALL_REASON_MAX, "http://%s: %s%s%s%s%s%s", url->authority, exchange->reason,
+             advice(call), call->location != NULL ? ", moved to " : "",
+             call->location != NULL ? call->location : "", shown[0] != '\0' ? ": " : "", shown);
+    return to;
+}

@@ -1,0 +1,368 @@
+#include "build_config.h"
+
+#include "remote/link.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "remote/dialing.h"
+#include "json/message.h"
+
+#define IDLE_MS 4000 /* servers close after five seconds */
+#define DRAIN_MS 1000
+#define STARVED_MS 100
+#define REASON_MAX 640
+
+enum link_state { LINK_CONNECTING, LINK_BUSY, LINK_DRAINING, LINK_IDLE, LINK_CLOSED };
+
+struct remote_link {
+    struct list_node node; /* remote->links */
+    struct remote *remote;
+    const struct link_handler *handler;
+    void *user; /* NULL: none */
+    enum link_state state;
+    struct connection connection;
+    struct http_response_reader reader;
+    struct timer timer;
+    struct dialing dialing;
+    bool full; /* its queue holds the program */
+    struct stdio_bus_event_deferred deferred;
+};
+
+static const char context[] = "server";
+
+static struct remote_link *link_of(struct connection *connection)
+{
+    return list_entry(connection, struct remote_link, connection);
+}
+
+/* --- the end --- */
+
+static void free_link(void *user_data)
+{
+    free(user_data);
+}
+
+static void set_full(struct remote_link *link, bool full)
+{
+    if (link->full == full)
+        return;
+    link->full = full;
+    if (full)
+        remote_hold(link->remote);
+    else
+        remote_release(link->remote);
+}
+
+void link_free(struct remote_link *link)
+{
+    struct remote *remote = link->remote;
+
+    if (link->state == LINK_CLOSED)
+        return;
+    link->state = LINK_CLOSED;
+    link->user = NULL;
+    dialing_stop(&link->dialing);
+    stdio_bus_event_loop_stop_timer(remote->loop, &link->timer);
+    list_remove(&link->node);
+    connection_close(&link->connection);
+    set_full(link, false);
+    stdio_bus_event_loop_defer(remote->loop, &link->deferred, free_link, link);
+}
+
+static void break_link(struct remote_link *link, const char *reason)
+{
+    void *user = link->user;
+
+    link_free(link);
+    if (user != NULL)
+        link->handler->broken(user, reason);
+}
+
+void link_drain(struct remote_link *link)
+{
+    link->user = NULL;
+    if (link->state != LINK_BUSY) {
+        link_free(link);
+        return;
+    }
+    link->state = LINK_DRAINING;
+    stdio_bus_event_loop_start_timer(link->remote->loop, &link->timer, DRAIN_MS);
+}
+
+/* The response is over. */
+static void finish(struct remote_link *link, bool keep)
+{
+    void *user = link->user;
+
+    link->user = NULL;
+    if (keep) {
+        link->state = LINK_IDLE;
+        stdio_bus_event_loop_start_timer(link->remote->loop, &link->timer, IDLE_MS);
+    } else {
+        link_free(link);
+    }
+    if (user != NULL)
+        link->handler->over(user);
+}
+
+/* --- responses --- */
+
+static bool stdout_is_full(const struct remote *remote)
+{
+    return remote->program.full;
+}
+
+static void read_response(struct connection *connection, struct slice bytes)
+{
+    struct remote_link *link = link_of(connection);
+    struct slice body;
+
+    if (stdout_is_full(link->remote)) {
+        connection_pause(connection);
+        return;
+    }
+    while (link->state == LINK_BUSY || link->state == LINK_DRAINING) {
+        switch (http_response_next(&link->reader, &bytes, &body)) {
+        case HTTP_RESPONSE_MORE:
+            return;
+        case HTTP_RESPONSE_HEAD:
+            if (link->user != NULL)
+                link->handler->head(link->user, &link->reader);
+            break;
+        case HTTP_RESPONSE_BODY:
+            if (link->user != NULL)
+                link->handler->body(link->user, body);
+            break;
+        case HTTP_RESPONSE_END:
+            finish(link, link->reader.keep_alive && bytes.len == 0);
+            return;
+        case HTTP_RESPONSE_MALFORMED: {
+            char reason[REASON_MAX];
+
+            snprintf(reason, sizeof reason, "the server does not speak HTTP: %s",
+                     link->reader.problem);
+            break_link(link, reason);
+            return;
+        }
+        }
+    }
+    if (link->state == LINK_IDLE) /* bytes that were not asked for */
+        link_free(link);
+}
+
+static void ended(struct connection *connection, size_t cut)
+{
+    struct remote_link *link = link_of(connection);
+
+    (void)cut;
+    if (link->state == LINK_IDLE)
+        link_free(link);
+    else if (http_response_close(&link->reader) == HTTP_RESPONSE_END)
+        finish(link, false);
+    else
+        break_link(link, "the server closed the connection");
+}
+
+static void failed(struct connection *connection, enum connection_failure failure, int error)
+{
+    struct remote_link *link = link_of(connection);
+    char reason[REASON_MAX];
+
+    if (failure == CONNECTION_STALLED)
+        snprintf(reason, sizeof reason, "the server reads nothing");
+    else
+        snprintf(reason, sizeof reason, "the connection broke%s%s", error != 0 ? ": " : "",
+                 error != 0 ? strerror(error) : "");
+    break_link(link, reason);
+}
+
+static void report_full(struct connection *connection, bool full)
+{
+    set_full(link_of(connection), full);
+}
+
+static void starved(struct connection *connection)
+{
+    struct remote_link *link = link_of(connection);
+
+    stdio_bus_event_loop_start_timer(link->remote->loop, &link->timer, STARVED_MS);
+}
+
+static void malformed(struct connection *connection, enum frame_fault fault, const char *problem)
+{
+    (void)fault;
+    break_link(link_of(connection), problem);
+}
+
+static const struct connection_handler connection_handler = {
+    .frame = read_response,
+    .malformed = malformed,
+    .refused = malformed,
+    .ended = ended,
+    .full = report_full,
+    .failed = failed,
+    .starved = starved,
+};
+
+/* --- a framing that takes the bytes as they come --- */
+
+static void raw_reset(struct framing_state *state)
+{
+    state->begun = state->reported = state->cut = state->timed = false;
+    state->part = 0;
+}
+
+static enum frame_status raw_next(struct framing_state *state, struct slice input,
+                                  struct frame *frame)
+{
+    (void)state;
+    frame->consumed = input.len;
+    return input.len > 0 ? FRAME_WHOLE : FRAME_WAIT;
+}
+
+static void raw_give_up(struct framing_state *state, size_t dropped)
+{
+    (void)state;
+    (void)dropped;
+}
+
+static size_t raw_prefix(char to[FRAME_PREFIX_MAX], size_t body_len)
+{
+    (void)to;
+    (void)body_len;
+    return 0;
+}
+
+static const struct framing raw_framing = {
+    .name = "raw",
+    .reset = raw_reset,
+    .next = raw_next,
+    .give_up = raw_give_up,
+    .prefix = raw_prefix,
+};
+
+/* --- connecting --- */
+
+static void dialled(void *user_data, int fd, const char *reason)
+{
+    struct remote_link *link = user_data;
+    struct connection_options options = {
+        .handler = &connection_handler,
+        .framing = &raw_framing,
+        .check = &json_body_check, /* not used by this framing */
+        .check_state = &link->remote->scanner,
+        .context = context,
+        .fd_in = fd,
+        .fd_out = fd,
+        .of_worker = true,
+    };
+
+    if (fd < 0) {
+        break_link(link, reason);
+    } else if (connection_open(&link->connection, &link->remote->transport, &options) !=
+               STDIO_BUS_OK) {
+        int error = errno;
+
+        descriptor_close(fd);
+        break_link(link, strerror(error));
+    } else {
+        link->state = LINK_BUSY;
+        link->handler->ready(link->user);
+    }
+}
+
+static void time_is_over(void *user_data)
+{
+    struct remote_link *link = user_data;
+
+    if (link->state == LINK_BUSY)
+        connection_resume(&link->connection);
+    else
+        link_free(link);
+}
+
+/* --- taking --- */
+
+static struct remote_link *idle_link(const struct remote *remote)
+{
+    struct list_node *node;
+
+    for (node = remote->links.head.next; node != &remote->links.head; node = node->next) {
+        struct remote_link *link = list_entry(node, struct remote_link, node);
+
+        if (link->state == LINK_IDLE)
+            return link;
+    }
+    return NULL;
+}
+
+struct remote_link *link_take(struct remote *remote, const struct link_handler *handler, void *user)
+{
+    struct remote_link *link = idle_link(remote);
+
+    if (link != NULL) {
+        stdio_bus_event_loop_stop_timer(remote->loop, &link->timer);
+        link->state = LINK_BUSY;
+    } else {
+        link = calloc(1, sizeof *link);
+        if (link == NULL)
+            return NULL;
+        link->remote = remote;
+        link->connection.fd_in = link->connection.fd_out = -1;
+        link->dialing.loop = remote->loop;
+        link->dialing.url = &remote->options->url;
+        link->dialing.until_ms = remote->wait_until_ms;
+        link->dialing.fn = dialled;
+        link->dialing.user_data = link;
+        timer_init(&link->timer, time_is_over, link);
+        list_prepend(&remote->links, &link->node);
+        dialing_start(&link->dialing);
+    }
+    link->handler = handler;
+    link->user = user;
+    return link;
+}
+
+bool link_is_ready(const struct remote_link *link)
+{
+    return link->state == LINK_BUSY;
+}
+
+int link_send(struct remote_link *link, struct slice bytes)
+{
+    return connection_send_body(&link->connection, NULL, bytes, NULL, 0);
+}
+
+static struct remote_link *paused_link(const struct remote *remote)
+{
+    struct list_node *node;
+
+    for (node = remote->links.head.next; node != &remote->links.head; node = node->next) {
+        struct remote_link *link = list_entry(node, struct remote_link, node);
+
+        if (link->connection.input_state == INPUT_PAUSED)
+            return link;
+    }
+    return NULL;
+}
+
+/* What one link brings may end others. */
+void links_resume(struct remote *remote)
+{
+    struct remote_link *link;
+
+    while (!stdout_is_full(remote) && (link = paused_link(remote)) != NULL)
+        connection_resume(&link->connection);
+}
+
+void links_close(struct remote *remote)
+{
+    struct list_node *node, *following;
+
+    list_each(&remote->links, node, following)
+        link_free(list_entry(node, struct remote_link, node));
+}
