@@ -1,12 +1,13 @@
 #!/bin/sh
-# http.sh: what HTTP and WebSocket in front cost. Run by `make bench-http`, which sets STDIO_BUS (the
-# daemon) and BUILD_DIR; Linux only. Needs wrk and python3; nginx (proxying the same bytes to
+# http.sh: what HTTP and WebSocket in front cost. Run by `make bench-http`, which sets STDIO_BUS
+# (the daemon) and BUILD_DIR; Linux only. Needs wrk and python3; nginx (proxying the same bytes to
 # http_echo), supergateway and mcp-proxy are measured where they are found. All processes share one
 # processor. In the environment:
 #
 #   BENCH_RUNS     number of measurements, of which the median is shown        (3)
 #   BENCH_SECONDS  length of each                                              (2)
-#   BENCH_PORT     of 127.0.0.1, and the five after it                     (41900)
+#   BENCH_PORT     of 127.0.0.1, and the five after it; no port that the kernel
+#                  gives to clients itself                                (21900)
 #   BENCH_STREAMS  number of open streams whose memory is measured         (10000)
 #   BENCH_ONLY     some of: posts messages streams beside                    (all)
 
@@ -16,7 +17,7 @@ programs=$BUILD_DIR/tests/bench
 counter=$BUILD_DIR/doc/examples/mcp_counter
 runs=${BENCH_RUNS:-3}
 seconds=${BENCH_SECONDS:-2}
-port=${BENCH_PORT:-41900}
+port=${BENCH_PORT:-21900}
 streams=${BENCH_STREAMS:-10000}
 only=${BENCH_ONLY:-posts messages streams beside}
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
@@ -51,7 +52,7 @@ wanted() {
 serve() {
     at=$1 tries=0
     shift
-    pinned "$@" >>"$work/log" 2>&1 </dev/null &
+    taskset -c $processor "$@" >>"$work/log" 2>&1 </dev/null &
     server=$!
     pids="$pids $server"
     until python3 -c "import socket; socket.create_connection(('127.0.0.1', $at))" 2>/dev/null; do
@@ -69,7 +70,7 @@ stop() {
 
 # The processor time of a process, all its threads, in nanoseconds.
 cpu_ns() {
-    cat "/proc/$1"/task/*/schedstat | awk '{ sum += $1 } END { print sum }'
+    cat "/proc/$1"/task/*/schedstat | awk '{ sum += $1 } END { printf "%.0f\n", sum }'
 }
 
 # median COLUMN FILE
@@ -135,12 +136,15 @@ END
     if command -v supergateway >/dev/null; then
         serve $((port + 3)) supergateway --stdio "$counter" --outputTransport streamableHttp \
             --stateful --port $((port + 3)) --logLevel none
-        posts supergateway $((port + 3)) "$server" /mcp "$(client session "127.0.0.1:$((port + 3))")"
+        session=$(client session "127.0.0.1:$((port + 3))")
+        posts supergateway $((port + 3)) "$server" /mcp "$session"
         stop
     fi
     if command -v mcp-proxy >/dev/null; then
-        serve $((port + 4)) mcp-proxy --port $((port + 4)) --server stream -- "$counter"
-        posts mcp-proxy $((port + 4)) "$server" /mcp "$(client session "127.0.0.1:$((port + 4))")"
+        serve $((port + 4)) mcp-proxy --host 127.0.0.1 --port $((port + 4)) --server stream \
+            -- "$counter"
+        session=$(client session "127.0.0.1:$((port + 4))")
+        posts mcp-proxy $((port + 4)) "$server" /mcp "$session"
         stop
     fi
 fi
@@ -199,8 +203,9 @@ if wanted beside; then
     wrk -t 1 -c 1 -d "${seconds}s" -s "$here/http_post.lua" "http://127.0.0.1:$port/mcp" -- \
         "$session" | sed -n 's/^RESULT //p' >"$work/beside"
     wait $!
-    printf '\nPOST, 1 in flight, beside %d transfers of 20 MB: p50 %d us, p99 %d us (goal: 10000)\n' \
-        "$(cat "$work/uploads")" "$(awk '{ print $4 }' "$work/beside")" \
+    printf '\nPOST, 1 in flight, beside %d transfers of 20 MB: ' "$(cat "$work/uploads")"
+    printf 'p50 %d us, p99 %d us (goal: 10000)\n' \
+        "$(awk '{ print $4 }' "$work/beside")" \
         "$(awk '{ print $5 }' "$work/beside")"
     stop
 fi

@@ -35,7 +35,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-static int listen_at(int port)
+static int listen_at(long port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)port),
@@ -100,7 +100,7 @@ static void welcome(int epoll, int listener)
 int main(int argc, char **argv)
 {
     struct epoll_event events[64], listening = {.events = EPOLLIN};
-    int listener = listen_at(argc == 2 ? atoi(argv[1]) : 0), epoll = epoll_create1(0);
+    int listener = listen_at(argc == 2 ? strtol(argv[1], NULL, 10) : 0), epoll = epoll_create1(0);
 
     if (epoll < 0 || epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &listening) < 0)
         fail("http_echo: epoll");

@@ -1,4 +1,4 @@
-/* The client's side of WebSocket (RFC 6455), as far as load needs it: text frames, each a message. */
+/* The client's side of WebSocket (RFC 6455), as far as load needs it: a message is a text frame. */
 #ifndef TESTS_BENCH_LOAD_WEBSOCKET_H
 #define TESTS_BENCH_LOAD_WEBSOCKET_H
 

@@ -1,5 +1,6 @@
-// A page in headless Chromium, if CHROMIUM names the browser: from an allowed origin it calls a tool
-// by fetch and by WebSocket; from another it is refused, also by a name that leads to 127.0.0.1.
+// A page in headless Chromium, if CHROMIUM names the browser: from an allowed origin it calls a
+// tool by fetch and by WebSocket; from another it is refused, also by a name that leads to
+// 127.0.0.1.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

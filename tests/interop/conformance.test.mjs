@@ -1,6 +1,6 @@
 // The scenarios that @modelcontextprotocol/conformance has for servers, against the same server
-// twice: served over HTTP by the official library, and over stdio behind the daemon. Whatever passes
-// with the library passes with the daemon. CONFORMANCE_LIST=1 prints both, side by side.
+// twice: served over HTTP by the official library, and over stdio behind the daemon. Whatever
+// passes with the library passes with the daemon. CONFORMANCE_LIST=1 prints both, side by side.
 
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
@@ -24,8 +24,8 @@ const apart = {
     schema: (scenario) => scenario === 'http-custom-header-server-validation',
 };
 
-// {scenario: {check: status}} of a revision's scenarios at this URL; a check that was made more than
-// once has the worst of its statuses.
+// {scenario: {check: status}} of a revision's scenarios at this URL; a check that was made more
+// than once has the worst of its statuses.
 async function run(t, url, revision) {
     const results = workplace(t);
     const worst = ['FAILURE', 'WARNING', 'SKIPPED', 'SUCCESS', 'INFO'];
@@ -48,7 +48,8 @@ const count = (checks) => Object.values(checks ?? {})
     .filter(({ status }) => status === 'SUCCESS').length;
 
 function list(revision, library, daemon) {
-    const cell = (checks) => `${passes(checks) ? 'passed' : 'failed'} (${count(checks)})`.padEnd(14);
+    const cell = (checks) =>
+        `${passes(checks) ? 'passed' : 'failed'} (${count(checks)})`.padEnd(14);
 
     console.log(`\n${revision}`.padEnd(52), 'library'.padEnd(14), 'stdio_bus');
     for (const scenario of Object.keys(library))

@@ -1,6 +1,6 @@
 // The server that the scenarios of @modelcontextprotocol/conformance ask for, of the official
-// library 2.x, for both eras of MCP. Over stdio, or with --http over HTTP, on a port that it prints:
-// so the library itself and a server behind stdio_bus are compared with the same tools.
+// library 2.x, for both eras of MCP. Over stdio, or with --http over HTTP, on a port that it
+// prints: so the library itself and a server behind stdio_bus are compared with the same tools.
 
 import { createServer } from 'node:http';
 import { randomUUID } from 'node:crypto';
@@ -8,12 +8,13 @@ import { randomUUID } from 'node:crypto';
 import { localhostHostValidation, localhostOriginValidation, NodeStreamableHTTPServerTransport,
     toNodeHandler, toWebRequest } from '@modelcontextprotocol/node';
 import { acceptedContent, completable, createMcpHandler, createRequestStateCodec, fromJsonSchema,
-    inputRequired, inputResponse, isLegacyRequest, McpServer, ResourceTemplate } from '@modelcontextprotocol/server';
+    inputRequired, inputResponse, isLegacyRequest, McpServer, ResourceTemplate } from
+    '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
-const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5E' +
-    'rkJggg==';
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAA' +
+    'AABJRU5ErkJggg==';
 const WAV = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=';
 const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 
@@ -196,7 +197,8 @@ function addAskingTools(server) {
 
 // The handshake era's own: their results quote what the client answered.
 function addHandshakeTools(server) {
-    const elicited = ({ action, content }) => `action=${action}, content=${JSON.stringify(content)}`;
+    const elicited = ({ action, content }) =>
+        `action=${action}, content=${JSON.stringify(content)}`;
 
     server.registerTool('test_sampling', { description: 'Samples',
         inputSchema: z.object({ prompt: z.string() }) }, async ({ prompt }, ctx) => {

@@ -1,5 +1,5 @@
-// HTTP in front of stdio servers, with the official clients of both eras of MCP: many at once, tools
-// that talk and ask, subscriptions, connections that are cut, processes that are killed.
+// HTTP in front of stdio servers, with the official clients of both eras of MCP: many at once,
+// tools that talk and ask, subscriptions, connections that are cut, processes that are killed.
 // HTTP_CUT_SECONDS is the time of the cuts.
 
 import assert from 'node:assert/strict';

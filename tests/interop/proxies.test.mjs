@@ -99,7 +99,8 @@ async function streamsAtOnce(url, mode) {
         { onprogress: () => times.push(Date.now()) }), '5');
     assert.equal(times.length, 5);
     for (let i = 1; i < times.length; i++)
-        assert.ok(times[i] - times[i - 1] > 50, `events came at ${times.map((at) => at - times[0])}`);
+        assert.ok(times[i] - times[i - 1] > 50,
+            `events came at ${times.map((at) => at - times[0])}`);
     await person.client.close();
 }
 
