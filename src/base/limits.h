@@ -29,6 +29,10 @@ struct limits {
     size_t max_connections;  /* clients connected at once (spec 8.2 default) */
     size_t max_sessions;
     size_t max_pending_requests;
+    unsigned session_idle_sec;            /* HTTP: a session of MCP ends after so long unused */
+    unsigned max_session_requests;        /* HTTP: requests in flight of one session */
+    size_t max_resume;                    /* HTTP: bytes of events that are kept for one session */
+    unsigned max_requests_per_connection; /* HTTP: then it is closed; 0: no limit */
 };
 
 #define LIMITS_DEFAULT                                                                             \
@@ -38,7 +42,8 @@ struct limits {
         .abandoned_id_sec = 300, .max_connections = 1024, .max_sessions = 1024,                    \
         .max_pending_requests = 4096, .max_frame_body = 10485760, .frame_timeout_sec = 30,         \
         .half_close_sec = 300, .slow_client_timeout_sec = 10, .max_memory = (size_t)256 << 20,     \
-        .max_message = (size_t)64 << 20                                                            \
+        .max_message = (size_t)64 << 20, .session_idle_sec = 1800, .max_session_requests = 256,    \
+        .max_resume = 1048576, .max_requests_per_connection = 0                                    \
     }
 
 #endif

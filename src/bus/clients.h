@@ -12,9 +12,9 @@ struct client {
     struct list_node link; /* bus->clients */
     struct origin origin;
     struct bus_listener *listener; /* that accepted it; NULL: it is on stdin */
-    unsigned token;         /* serial number of the one that it has shown; 0: none */
-    struct list_node gated; /* bus->gated, until it has shown the token */
-    struct timer gate;      /* of one that is in that list */
+    unsigned token;                /* serial number of the one that it has shown; 0: none */
+    struct list_node gated;        /* bus->gated, until it has shown the token */
+    struct timer gate;             /* of one that is in that list */
     bool on_stdio;
     bool on_tcp;
     bool refused; /* not admitted: gets an error line and is closed */

@@ -158,7 +158,7 @@ static void read_token(struct endpoint *from, const struct message *message)
     char text[POOLS_TEXT_MAX];
 
     if (opening_read(&opening, message->bytes) && opening.token.data != NULL)
-        token = token_reload_find_escaped(client->listener, opening.token);
+        token = token_reload_find_escaped(client, opening.token);
     if (token == NULL) {
         turn_away(client, JSONRPC_SERVER_ERROR,
                   message->method.data == NULL ? WRONG_TOKEN : NO_TOKEN);
@@ -168,8 +168,7 @@ static void read_token(struct endpoint *from, const struct message *message)
         turn_away(client, JSONRPC_INVALID_PARAMS, text);
         return;
     }
-    if (client->token == 0)
-        token_reload_note(client, token);
+    token_reload_note(client, token);
     enter(client, slice_of(NULL, 0));
 }
 

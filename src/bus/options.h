@@ -24,9 +24,9 @@ struct greeter {
 };
 
 struct bus_options {
-    const struct config *config; /* borrowed until bus_destroy */
-    struct log *log;             /* borrowed until bus_destroy */
-    bool stdio;                  /* stdin and stdout are a client (spec 4.1.1) */
+    const struct config *config;         /* borrowed until bus_destroy */
+    struct log *log;                     /* borrowed until bus_destroy */
+    bool stdio;                          /* stdin and stdout are a client (spec 4.1.1) */
     const struct listen_config *listens; /* borrowed until bus_destroy, like all that it names */
     size_t listen_count;
     const char *rmp_path;          /* of the RMP socket, NULL: none; borrowed until bus_destroy */

@@ -7,28 +7,28 @@
 #define LOOK_MS 1000 /* between two looks at a file */
 
 /* A token that is gone opens nothing any more, and what it has opened is closed. */
-static void disconnect_revoked(const struct bus_listener *listener)
+static void disconnect_revoked(const struct bus_listener *listener, const struct client *but)
 {
     struct list_node *node, *following;
 
     list_each(&listener->bus->clients, node, following) {
         struct client *client = list_entry(node, struct client, link);
 
-        if (client->listener == listener && client->token != 0 &&
+        if (client != but && client->listener == listener && client->token != 0 &&
             !tokens_has(&listener->tokens, client->token))
-            clients_reject(client, LOG_LEVEL_WARN, JSONRPC_SERVER_ERROR,
-                           "the token is no longer valid");
+            clients_remove(client, "its token is no longer valid");
     }
 }
 
 /* With a file that cannot be read, the tokens that there were go on: an editor may be about to
  * replace it. */
-static void look(struct bus_listener *listener)
+static void look(struct bus_listener *listener, const struct client *showing)
 {
     struct log *log = listener->bus->log;
     const char *path = listener->config->token_file;
     char reason[TOKEN_REASON_MAX];
-    struct stat seen = listener->tokens.seen;
+    const unsigned last_serial = listener->tokens.last_serial;
+    const size_t count = listener->tokens.count;
 
     listener->tokens_looked_ms = stdio_bus_event_loop_now_ms(listener->bus->loop);
     if (!tokens_changed(&listener->tokens, path))
@@ -39,37 +39,38 @@ static void look(struct bus_listener *listener)
                      reason);
         return;
     }
-    if (seen.st_ctime == listener->tokens.seen.st_ctime &&
-        seen.st_ino == listener->tokens.seen.st_ino)
-        return;
+    if (listener->tokens.last_serial == last_serial && listener->tokens.count == count)
+        return; /* the same tokens: each other one has a new number */
     log_info(log, "", "read the token file %s anew: %zu token%s", path, listener->tokens.count,
              listener->tokens.count == 1 ? "" : "s");
-    disconnect_revoked(listener);
+    disconnect_revoked(listener, showing);
 }
 
-static void look_if_due(struct bus_listener *listener)
+static const struct tokens *tokens_for(const struct client *client)
 {
+    struct bus_listener *listener = client->listener;
+
     if (stdio_bus_event_loop_now_ms(listener->bus->loop) - listener->tokens_looked_ms >= LOOK_MS)
-        look(listener);
+        look(listener, client);
+    return &listener->tokens;
 }
 
-const struct named_token *token_reload_find(struct bus_listener *listener, struct slice token)
+const struct named_token *token_reload_find(const struct client *client, struct slice token)
 {
-    look_if_due(listener);
-    return tokens_find(&listener->tokens, token);
+    return tokens_find(tokens_for(client), token);
 }
 
-const struct named_token *token_reload_find_escaped(struct bus_listener *listener,
-                                                    struct slice raw)
+const struct named_token *token_reload_find_escaped(const struct client *client, struct slice raw)
 {
-    look_if_due(listener);
-    return tokens_find_escaped(&listener->tokens, raw);
+    return tokens_find_escaped(tokens_for(client), raw);
 }
 
 void token_reload_note(struct client *client, const struct named_token *token)
 {
+    bool is_known = client->token == token->serial;
+
     client->token = token->serial;
-    if (token->name[0] != '\0')
+    if (!is_known && token->name[0] != '\0')
         log_repeated(client->listener->bus->log, LOG_LEVEL_INFO, client->stream.endpoint.context,
                      origin_name(&client->origin), "its token is that of %s", token->name);
 }
@@ -82,6 +83,6 @@ void token_reload_all(struct stdio_bus *bus)
         struct bus_listener *listener = list_entry(node, struct bus_listener, link);
 
         if (listener_asks_token(listener))
-            look(listener);
+            look(listener, NULL);
     }
 }

@@ -5,15 +5,15 @@
 #include "bus/clients.h"
 #include "bus/listeners.h"
 
-/* The token of the listener that is equal to the text, or to what the text between the quotes of a
- * valid JSON string says; NULL: there is none. The file is looked at first, once a second at most.
- * The result lives until the next call for the listener. */
-const struct named_token *token_reload_find(struct bus_listener *listener, struct slice token);
-const struct named_token *token_reload_find_escaped(struct bus_listener *listener,
-                                                    struct slice raw);
+/* The token of the client's listener that is equal to the text, or to what the text between the
+ * quotes of a valid JSON string says; NULL: there is none. The file is looked at first, once a
+ * second at most. The result lives until the next call for the listener. */
+const struct named_token *token_reload_find(const struct client *client, struct slice token);
+const struct named_token *token_reload_find_escaped(const struct client *client, struct slice raw);
 
-/* The client has shown the token, which is logged with its name. When the token leaves the file,
- * the client is disconnected: the next time a client shows a token, or at a SIGUSR1. */
+/* The client has shown the token, whose name is logged unless the client has shown the same one
+ * before. When the token leaves the file, the client is disconnected: the next time another client
+ * shows a token, or at a SIGUSR1. */
 void token_reload_note(struct client *client, const struct named_token *token);
 
 /* Looks at the files of all listeners now. */

@@ -143,7 +143,7 @@ int connect_open(const struct options *options, char *reason, size_t reason_size
 
     for (;;) {
         fd = options->connect.is_unix ? open_unix(options, reason, reason_size)
-                                       : open_tcp(options, reason, reason_size);
+                                      : open_tcp(options, reason, reason_size);
         if (fd >= 0 || !may_pass(errno) || clock_now_ms() >= until)
             return fd;
         poll(NULL, 0, RETRY_MS);

@@ -100,8 +100,8 @@ static bool apply_http(struct parser *parser, const char *option, const char *va
 static bool apply_connect(struct parser *parser, const char *option, const char *value)
 {
     struct listen_address *to = &parser->options->connect;
-    char path[PATH_ROOM], why[VARIABLE_PROBLEM_MAX > LISTEN_PROBLEM_MAX ? VARIABLE_PROBLEM_MAX
-                                                                       : LISTEN_PROBLEM_MAX];
+    char path[PATH_ROOM],
+        why[VARIABLE_PROBLEM_MAX > LISTEN_PROBLEM_MAX ? VARIABLE_PROBLEM_MAX : LISTEN_PROBLEM_MAX];
     const char *problem;
     int len;
 
@@ -254,10 +254,7 @@ const struct option_spec parser_options[] = {
     {.name = "stdio", .is_mode = true},
     {.name = "unix", .value_name = "PATH", .is_listener = true, .apply = apply_unix},
     {.name = "tcp", .value_name = "HOST:PORT", .is_listener = true, .apply = apply_tcp},
-    {.name = "http",
-     .value_name = "HOST:PORT|unix:PATH",
-     .is_listener = true,
-     .apply = apply_http},
+    {.name = "http", .value_name = "HOST:PORT|unix:PATH", .is_listener = true, .apply = apply_http},
     {.name = "connect",
      .value_name = "PATH|HOST:PORT|URL",
      .is_mode = true,

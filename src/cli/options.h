@@ -29,24 +29,24 @@ enum options_action {
 
 struct options {
     enum options_action action;
-    bool strict; /* a warning about the configuration is an error */
+    bool strict;   /* a warning about the configuration is an error */
     bool stdio;    /* stdin and stdout are the client, since no option says otherwise */
     bool has_mode; /* an option said so */
     struct listen_address listens[LISTEN_OPTIONS_MAX];
     size_t listen_count;
-    const char *import_path;  /* of --import: points into argv, or NULL */
-    const char *config_path;  /* points into argv, or NULL */
-    int config_fd;            /* -1: none */
-    struct command_line line; /* points into argv; its words are NULL without a command */
-    struct listen_address connect;       /* of --connect, with the variables of a path replaced */
-    bool has_url;                        /* of --connect: an MCP server over HTTP, at */
+    const char *import_path;       /* of --import: points into argv, or NULL */
+    const char *config_path;       /* points into argv, or NULL */
+    int config_fd;                 /* -1: none */
+    struct command_line line;      /* points into argv; its words are NULL without a command */
+    struct listen_address connect; /* of --connect, with the variables of a path replaced */
+    bool has_url;                  /* of --connect: an MCP server over HTTP, at */
     struct remote_url url;
-    bool rmp;                            /* the daemon has an RMP socket too, */
-    const char *rmp_path;                /* here: points into argv; NULL: as configured */
-    const char *pool;                    /* of --connect: points into argv, or NULL */
-    unsigned wait_sec;                   /* of --connect: for a daemon that is not there yet */
-    const struct framing *framing;       /* of the clients; NULL: as configured */
-    const char *token_file;              /* points into argv, or NULL: as configured */
+    bool rmp;                      /* the daemon has an RMP socket too, */
+    const char *rmp_path;          /* here: points into argv; NULL: as configured */
+    const char *pool;              /* of --connect: points into argv, or NULL */
+    unsigned wait_sec;             /* of --connect: for a daemon that is not there yet */
+    const struct framing *framing; /* of the clients; NULL: as configured */
+    const char *token_file;        /* points into argv, or NULL: as configured */
     const char *log_file; /* points into argv, or NULL: stderr, or as the environment says */
     enum log_level log_level;
     bool has_log_level;

@@ -140,8 +140,7 @@ static bool check_daemon(struct parser *parser)
         return parser_fail(parser,
                            "--config PATH, --config-fd N or -- COMMAND is required" SEE_HELP);
     options->stdio = options->listen_count == 0 && !is_rmp_alone;
-    if (options->config_fd == 0 && options->stdio &&
-        options->action == ACTION_RUN)
+    if (options->config_fd == 0 && options->stdio && options->action == ACTION_RUN)
         return parser_fail(parser, "--config-fd: in stdio mode descriptor 0 is the client's");
     options->line.one_client = options->stdio;
     return true;

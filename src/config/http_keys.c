@@ -66,8 +66,8 @@ static bool is_host(struct slice text)
 static bool is_url(struct slice text)
 {
     return is_visible(text) && memchr(text.data, '"', text.len) == NULL &&
-           memchr(text.data, '\\', text.len) == NULL &&
-           memchr(text.data, '?', text.len) == NULL && memchr(text.data, '#', text.len) == NULL &&
+           memchr(text.data, '\\', text.len) == NULL && memchr(text.data, '?', text.len) == NULL &&
+           memchr(text.data, '#', text.len) == NULL &&
            (strncmp(text.data, "https://", 8) == 0 || strncmp(text.data, "http://", 7) == 0) &&
            skip_scheme(&text) && text.len > 0 && text.data[0] != '/';
 }

@@ -3,7 +3,36 @@
 #define STDIO_BUS_CONFIG_HTTP_KEYS_H
 
 #include "config/diagnostics.h"
-#include "config/listen.h"
+
+/* What is spoken on a path of an HTTP listener. */
+enum http_route_kind {
+    HTTP_ROUTE_MCP, /* MCP's Streamable HTTP, and WebSocket */
+    HTTP_ROUTE_RPC, /* a POST of JSON-RPC, answered as JSON */
+    HTTP_ROUTE_NONE /* not found */
+};
+
+struct http_route_config {
+    char *path; /* begins with '/' and does not end with one, but for "/" itself */
+    char *pool;
+    enum http_route_kind kind;
+};
+
+/* The metadata of a protected resource (RFC 9728). */
+struct http_oauth_config {
+    char *resource; /* its URL; NULL: nothing is published */
+    char **servers; /* of authorization: URLs; ends with NULL */
+    char **scopes;  /* ends with NULL, or NULL */
+};
+
+struct http_listen_config {
+    char **origins; /* that may call from a page: "https://a.example", "http://localhost:*", "*" or
+                     * "null"; ends with NULL, or NULL: none but the listener's own */
+    char **hosts;   /* names in Host, with a port or without; "*": any; likewise */
+    struct http_route_config *routes; /* instead of the usual ones */
+    size_t route_count;               /* 0: the usual ones */
+    struct http_oauth_config oauth;
+    bool health; /* /healthz and /readyz are there */
+};
 
 void http_keys_check_origins(struct diagnostics *diagnostics, const struct json_value *origins);
 void http_keys_check_hosts(struct diagnostics *diagnostics, const struct json_value *hosts);

@@ -137,9 +137,8 @@ static void check_fitting(struct diagnostics *diagnostics, const struct json_val
     static const char *const of_network[] = {"token_file", "open", NULL};
     static const char *const of_http[] = {"origins", "hosts", "routes", "oauth", "health", NULL};
     static const char *const of_frames[] = {"framing", NULL};
-    bool is_unix = kind == LISTEN_UNIX ||
-                   (kind == LISTEN_HTTP && address->type == JSON_STRING &&
-                    strncmp(address->text.data, "unix:", 5) == 0);
+    bool is_unix = kind == LISTEN_UNIX || (kind == LISTEN_HTTP && address->type == JSON_STRING &&
+                                           strncmp(address->text.data, "unix:", 5) == 0);
 
     for (const struct json_value *member = object->first; member != NULL; member = member->next) {
         if (!is_unix && is_for(of_socket, member->key))

@@ -26,8 +26,8 @@ struct tokens {
     struct named_token *list;
     size_t count;
     unsigned last_serial;
-    struct stat seen;  /* of the file, when it was read */
-    bool seen_young;   /* it had just been written: it may be written again and look the same */
+    struct stat seen; /* of the file, when it was read */
+    bool seen_young;  /* it had just been written: it may be written again and look the same */
 };
 
 /* Reads the file. STDIO_BUS_EINVAL with `reason`, and *tokens as it was, unless the file is right

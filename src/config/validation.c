@@ -29,6 +29,7 @@
 #define WORKERS_MAX 4096   /* workers of all pools */
 #define GIB 1073741824
 #define DAY_SEC 86400
+#define WEEK_SEC 604800
 
 /* --- checks of one value --- */
 
@@ -204,6 +205,10 @@ static const struct rule limit_rules[] = {
     LIMIT(max_connections, 1, 1000000),
     LIMIT(max_sessions, 1, 1000000),
     LIMIT(max_pending_requests, 1, 1000000),
+    LIMIT(session_idle_sec, 1, WEEK_SEC),
+    LIMIT(max_session_requests, 1, 65536),
+    LIMIT(max_resume, 0, GIB),
+    LIMIT(max_requests_per_connection, 0, 1000000000),
 };
 
 /* A message that is not refused before its pool is known has to fit into its half of the memory. */

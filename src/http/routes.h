@@ -3,7 +3,7 @@
 #define STDIO_BUS_HTTP_ROUTES_H
 
 #include "base/slice.h"
-#include "config/listen.h"
+#include "config/http_keys.h"
 
 enum http_place {
     HTTP_PLACE_NOWHERE,  /* 404 */

@@ -213,9 +213,14 @@ static const struct {
     mode_t mode;
     const char *word;
 } bad_files[] = {
-    {"", 0600, "empty"},         {"\n", 0600, "empty"},      {"a\nb\n", 0600, "line 1 is not NAME:TOKEN"},
-    {"a\r\n", 0600, "one line"}, {"\xFF", 0600, "one line"}, {"token", 0604, "0600"},
-    {"token", 0640, "0600"},     {"token", 0602, "0600"},
+    {"", 0600, "empty"},
+    {"\n", 0600, "empty"},
+    {"a\nb\n", 0600, "line 1 is not NAME:TOKEN"},
+    {"a\r\n", 0600, "one line"},
+    {"\xFF", 0600, "one line"},
+    {"token", 0604, "0600"},
+    {"token", 0640, "0600"},
+    {"token", 0602, "0600"},
 };
 
 TEST_ROWS(security_token_file_is_refused, COUNT(bad_files))

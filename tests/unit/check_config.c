@@ -77,6 +77,10 @@ static const struct limit_case {
     SIZE_LIMIT(max_connections, 1, 1000000),
     SIZE_LIMIT(max_sessions, 1, 1000000),
     SIZE_LIMIT(max_pending_requests, 1, 1000000),
+    COUNT_LIMIT(session_idle_sec, 1, 604800),
+    COUNT_LIMIT(max_session_requests, 1, 65536),
+    SIZE_LIMIT(max_resume, 0, 1073741824),
+    COUNT_LIMIT(max_requests_per_connection, 0, 1000000000),
 };
 
 static unsigned long limit_value(const struct limits *limits, const struct limit_case *limit)
@@ -112,7 +116,11 @@ START_TEST(test_full)
                                            .max_memory = 268435456,
                                            .max_connections = 11,
                                            .max_sessions = 12,
-                                           .max_pending_requests = 13};
+                                           .max_pending_requests = 13,
+                                           .session_idle_sec = 14,
+                                           .max_session_requests = 15,
+                                           .max_resume = 16,
+                                           .max_requests_per_connection = 17};
     static const char *const argv[] = {"/bin/sh", "-c", "", "z\xc3\xbc \"", NULL};
 
     expect_text("{\"pools\": [{\"id\": \"first\", \"command\": \"/bin/sh\", \"instances\": 3,"
@@ -121,7 +129,9 @@ START_TEST(test_full)
                 "\"limits\": {\"max_input_buffer\": 2048, \"max_output_queue\": 4096,"
                 " \"max_restarts\": 7, \"restart_window_sec\": 8, \"drain_timeout_sec\": 9,"
                 " \"backpressure_timeout_sec\": 10, \"max_connections\": 11, \"max_sessions\": 12,"
-                " \"max_pending_requests\": 13}, \"strict\": true}",
+                " \"max_pending_requests\": 13, \"session_idle_sec\": 14,"
+                " \"max_session_requests\": 15, \"max_resume\": 16,"
+                " \"max_requests_per_connection\": 17}, \"strict\": true}",
                 "");
     expect_limits(&expected);
     ck_assert_uint_eq(config.pool_count, 2);
@@ -165,7 +175,10 @@ START_TEST(test_defaults)
                               .max_memory = 268435456,
                               .max_connections = 1024,
                               .max_sessions = 1024,
-                              .max_pending_requests = 4096};
+                              .max_pending_requests = 4096,
+                              .session_idle_sec = 1800,
+                              .max_session_requests = 256,
+                              .max_resume = 1048576};
 
     expect_text(cases[_i].text, "");
     expect_limits(&expected);
