@@ -1,15 +1,17 @@
-// A server of the official library, of both eras of MCP. Its tools do what a bus has to keep apart:
-// progress, log messages, questions, changes.
+// A server of the official library, of both eras of MCP, over stdio, or with --http over HTTP. Its
+// tools do what a bus has to keep apart: progress, log messages, questions, changes.
 
 import { McpServer, inputRequired, acceptedContent } from '@modelcontextprotocol/server';
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 
+import { serveHttp } from './serve_http.mjs';
+
 const text = (words) => ({ content: [{ type: 'text', text: words }] });
 const form = { type: 'object', properties: { name: { type: 'string' } } };
 const who = z.object({ who: z.string() });
 
-serveStdio(() => {
+function make() {
     const server = new McpServer({ name: 'both-eras', version: '1.0.0' },
         { capabilities: { tools: { listChanged: true }, logging: {} } });
 
@@ -69,5 +71,10 @@ serveStdio(() => {
         return text('changed');
     });
     return server;
-}, { transport: new StdioServerTransport(process.stdin, process.stdout,
-    { maxBufferSize: 1 << 26 }) });
+}
+
+if (process.argv[2] === '--http')
+    serveHttp(make);
+else
+    serveStdio(make, { transport: new StdioServerTransport(process.stdin, process.stdout,
+        { maxBufferSize: 1 << 26 }) });

@@ -2,16 +2,12 @@
 // library 2.x, for both eras of MCP. Over stdio, or with --http over HTTP, on a port that it
 // prints: so the library itself and a server behind stdio_bus are compared with the same tools.
 
-import { createServer } from 'node:http';
-import { randomUUID } from 'node:crypto';
-
-import { localhostHostValidation, localhostOriginValidation, NodeStreamableHTTPServerTransport,
-    toNodeHandler, toWebRequest } from '@modelcontextprotocol/node';
-import { acceptedContent, completable, createMcpHandler, createRequestStateCodec, fromJsonSchema,
-    inputRequired, inputResponse, isLegacyRequest, McpServer, ResourceTemplate } from
-    '@modelcontextprotocol/server';
+import { acceptedContent, completable, createRequestStateCodec, fromJsonSchema, inputRequired,
+    inputResponse, McpServer, ResourceTemplate } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
+
+import { serveHttp } from './serve_http.mjs';
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAA' +
     'AABJRU5ErkJggg==';
@@ -316,77 +312,7 @@ function changedHere(kind, server) {
         server.sendPromptListChanged();
 }
 
-// --- over HTTP, by the library ---
-
-class EventStore {
-    events = [];
-
-    async storeEvent(stream, message) {
-        this.events.push({ stream, message });
-        return `${stream}_${this.events.length}`;
-    }
-
-    async replayEventsAfter(id, { send }) {
-        const [, stream, number] = id.match(/^(.*)_(\d+)$/);
-        for (let i = Number(number); i < this.events.length; i++)
-            if (this.events[i].stream === stream && Object.keys(this.events[i].message).length > 0)
-                await send(`${stream}_${i + 1}`, this.events[i].message);
-        return stream;
-    }
-}
-
-async function sessionOf(sessions, request) {
-    const known = request.headers['mcp-session-id'];
-    if (known !== undefined)
-        return sessions.get(known);
-    const transport = new NodeStreamableHTTPServerTransport({
-        sessionIdGenerator: randomUUID,
-        eventStore: new EventStore(),
-        retryInterval: 500,
-        onsessioninitialized: (id) => sessions.set(id, transport),
-        onsessionclosed: (id) => sessions.delete(id),
-    });
-    await make('legacy', changedHere).connect(transport);
-    return transport;
-}
-
-function serveHttp() {
-    const sessions = new Map();
-    const stateless = createMcpHandler(({ era }) => make(era, (kind) =>
-        kind === 'tool' ? stateless.notify.toolsChanged() : stateless.notify.promptsChanged()),
-    { legacy: 'reject' });
-    const handler = toNodeHandler(stateless);
-    const guards = [localhostHostValidation(), localhostOriginValidation()];
-
-    const listener = createServer(async (request, response) => {
-        if (!guards.every((guard) => guard(request, response)))
-            return;
-        let body;
-        if (request.method === 'POST') {
-            let all = '';
-            for await (const chunk of request.setEncoding('utf8'))
-                all += chunk;
-            try {
-                body = JSON.parse(all);
-            } catch {
-                response.writeHead(400).end();
-                return;
-            }
-        }
-        if (!await isLegacyRequest(await toWebRequest(request, body), body)) {
-            handler(request, response, body);
-            return;
-        }
-        const session = await sessionOf(sessions, request);
-        if (session)
-            session.handleRequest(request, response, body);
-        else
-            response.writeHead(404).end();
-    });
-    listener.listen(0, '127.0.0.1', () => console.log(listener.address().port));
-}
-
 if (process.argv[2] === '--http')
-    serveHttp();
+    serveHttp(make, changedHere);
 else
     serveStdio(({ era }) => make(era, changedHere));
