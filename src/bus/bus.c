@@ -19,6 +19,7 @@
 #include "bus/listeners.h"
 #include "bus/preempt.h"
 #include "bus/reap.h"
+#include "bus/http_sessions.h"
 #include "bus/rmp_clients.h"
 #include "bus/slow_clients.h"
 #include "bus/slow_origins.h"
@@ -37,6 +38,7 @@ static void check_stopped(struct stdio_bus *bus)
 {
     if (bus->phase == BUS_PHASE_DRAINING && workers_all(bus, worker_finished)) {
         bus->phase = BUS_PHASE_FLUSHING;
+        http_sessions_close(bus->http);
         clients_close(bus, false);
         rmp_clients_close(bus->rmp, false);
     }
@@ -70,6 +72,7 @@ static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
     listeners_close(bus);
     bus_start_drain(bus);
     workers_each(bus, worker_stop); /* from here on no worker takes a message */
+    http_sessions_stop_input(bus->http);
     clients_stop_input(bus);
     rmp_clients_stop_input(bus->rmp);
     workers_each(bus, end_hold);
@@ -84,6 +87,7 @@ static void give_up(struct stdio_bus *bus)
         workers_each(bus, worker_abandon);
         connection_flush_all(&bus->transport);
     }
+    http_sessions_close(bus->http);
     clients_close(bus, true);
     rmp_clients_close(bus->rmp, true);
     check_stopped(bus);
@@ -199,14 +203,17 @@ static void serve(struct stdio_bus *bus)
 static bool has_notes(const struct stdio_bus *bus)
 {
     return bus->router.demand | bus->router.answered_last | bus->router.errands.noted |
-           bus->stop_noted | bus->end_noted | bus->started_noted;
+           bus->stop_noted | bus->end_noted | bus->started_noted | http_hub_has_notes(bus->http);
 }
 
 /* Acts on what the callbacks of the round have noted. */
 static void act_on_notes(struct stdio_bus *bus)
 {
-    bool ended = bus->end_noted;
+    bool ended;
 
+    if (http_hub_has_notes(bus->http))
+        http_hub_run(bus->http);
+    ended = bus->end_noted;
     errands_run(bus);
     if (bus->router.demand && bus->phase < BUS_PHASE_DRAINING)
         preempt_processes(bus);
@@ -295,7 +302,8 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     transport_init(&bus->transport, bus->loop, bus->log, &options->config->limits);
     stdio_bus_event_loop_set_after(bus->loop, after_round, bus);
     log_on_left_out(bus->log, lines_left_out, bus);
-    if (workers_create(bus) != STDIO_BUS_OK)
+    bus->http = http_hub_create(bus);
+    if (bus->http == NULL || workers_create(bus) != STDIO_BUS_OK)
         goto fail;
     if (options->rmp_path != NULL) {
         bus->rmp = rmp_hub_create(bus, rmp_clients_due);
@@ -372,6 +380,7 @@ void bus_destroy(struct stdio_bus *bus)
     if (bus->loop != NULL) {
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->log_due);
         listeners_close(bus);
+        http_sessions_close(bus->http);
         clients_close(bus, true);
         rmp_clients_close(bus->rmp, true);
         listeners_free(bus);
@@ -382,6 +391,7 @@ void bus_destroy(struct stdio_bus *bus)
         transport_free(&bus->transport);
         stdio_bus_event_loop_destroy(bus->loop);
     }
+    http_hub_free(bus->http);
     router_free(&bus->router);
     free(bus);
 }

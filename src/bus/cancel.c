@@ -151,3 +151,16 @@ void cancel_expired(void *user_data)
                  freed);
     bus->router.abandoned = true; /* the next deadline is to be planned */
 }
+
+void cancel_time_over(struct stdio_bus *bus, struct peer *client)
+{
+    struct list_node *node, *following;
+
+    bus_read_clock(bus);
+    list_each(&client->asked, node, following) {
+        struct request *request = list_entry(node, struct request, in_asker);
+
+        request_expired(bus, request);
+        waiting_abandon(&bus->router, request);
+    }
+}

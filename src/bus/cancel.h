@@ -18,4 +18,7 @@ void cancel_plan(struct stdio_bus *bus);
  * that were abandoned for too long are free. */
 void cancel_expired(void *user_data);
 
+/* The time that the client had for its requests is over: each gets an error, and is cancelled. */
+void cancel_time_over(struct stdio_bus *bus, struct peer *client);
+
 #endif

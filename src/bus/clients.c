@@ -15,10 +15,9 @@
 #include "base/error.h"
 #include "bus/cancel.h"
 #include "bus/deliver.h"
-#include "bus/errands.h"
+#include "bus/depart.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
-#include "bus/retire.h"
 #include "router/departure.h"
 #include "router/waiting.h"
 #include "transport/memory.h"
@@ -57,14 +56,6 @@ static struct slice source(const struct client *client)
     return origin_name(&client->origin);
 }
 
-/* A worker's request will not be answered by the client that was asked. */
-static void report_unanswered(void *user_data, const struct request *request)
-{
-    (void)user_data;
-    deliver_error(endpoint_of_peer(request->asker), request->asker_id, JSONRPC_SERVER_ERROR,
-                  "client disconnected before answering");
-}
-
 void clients_leave_gate(struct client *client)
 {
     if (!list_linked(&client->gated))
@@ -98,26 +89,19 @@ void clients_remove(struct client *client, const char *reason)
 {
     struct stdio_bus *bus = bus_of(client);
     struct connection *connection = &client->stream.connection;
-    bool was_admitted = client->stream.endpoint.peer.admitted;
 
     if (!list_linked(&client->link))
         return;
     log_disconnected(client, reason);
     list_remove(&client->link);
     clients_leave_gate(client);
+    if (client->leaving != NULL)
+        client->leaving(client);
     if (client->refused)
         bus->refused_count--;
     else
         bus->client_count--;
-    cancel_requests_of(bus, &client->stream.endpoint.peer);
-    retire_processes_of(&client->stream.endpoint.peer);
-    bus->router.demand = true;
-    bus_read_clock(bus);
-    departure_client(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
-    errands_run(bus);
-    if (was_admitted && bus->router.client_count == 0)
-        bus_start_idle(bus);
-    stdio_bus_event_loop_stop_timer(bus->loop, &client->stream.endpoint.hold_timer);
+    depart_client(&client->stream.endpoint);
     connection_close(connection);
     origins_release(client->stream.endpoint.peer.origin);
     stdio_bus_event_loop_defer(bus->loop, &client->deferred, free, client);
@@ -192,7 +176,7 @@ static void end_if_answered(struct client *client)
 {
     struct connection *connection = &client->stream.connection;
 
-    if (connection->input_state != INPUT_ENDED || !list_empty(&client->stream.endpoint.peer.asked))
+    if (client->http != NULL || connection->input_state != INPUT_ENDED || !list_empty(&client->stream.endpoint.peer.asked))
         return;
     stdio_bus_event_loop_stop_timer(bus_of(client)->loop, &client->stream.endpoint.hold_timer);
     close_client(client);
@@ -278,7 +262,7 @@ static void client_ended(struct connection *connection, size_t cut)
         log_repeated(bus->log, LOG_LEVEL_WARN, context(client), source(client),
                      "its input ended in the middle of a message; %zu bytes were dropped", cut);
     cancel_subscriptions_of(bus, &client->stream.endpoint.peer);
-    departure_client_input(&bus->router, &client->stream.endpoint.peer, report_unanswered, bus);
+    departure_client_input(&bus->router, &client->stream.endpoint.peer, depart_unanswered, bus);
     if (client->on_stdio && bus->phase == BUS_PHASE_SERVING) {
         log_info(bus->log, "", "end of input: finishing what is in flight");
         bus->phase = BUS_PHASE_ENDING;

@@ -6,6 +6,7 @@
 #include "endpoint/stream.h"
 
 struct bus_listener;
+struct http_exchange;
 
 struct client {
     struct stream stream;
@@ -15,6 +16,9 @@ struct client {
     unsigned token;                /* serial number of the one that it has shown; 0: none */
     struct list_node gated;        /* bus->gated, until it has shown the token */
     struct timer gate;             /* of one that is in that list */
+    struct http_exchange *http;             /* NULL: it does not speak HTTP */
+    void (*leaving)(struct client *client); /* called before it departs; NULL: nothing is to do */
+    struct peer *speaks_for; /* what it is sent is for this peer; NULL: its own */
     bool on_stdio;
     bool on_tcp;
     bool refused; /* not admitted: gets an error line and is closed */

@@ -27,7 +27,7 @@ void deliver_error(struct endpoint *to, struct message_id id, int code, const ch
     char line[MESSAGE_ERROR_MAX];
     size_t len;
 
-    if (bus->options.config->strict)
+    if (bus->options.config->strict && !to->owes_answers)
         return;
     len = message_write_error(line, sizeof line, id, code, text);
     delivery.bytes = slice_of(line, len);
@@ -274,7 +274,8 @@ static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct de
 {
     const struct message *message = decision->message;
     bool has_id = message->id.type != ID_NONE || (message_is_cut(message) && !from->is_worker);
-    bool answers = has_id && !decision->is_reply && !bus->options.config->strict;
+    bool answers = has_id && !decision->is_reply &&
+                   (!bus->options.config->strict || from->owes_answers);
 
     if (answers && deliver_error_held(from))
         return;

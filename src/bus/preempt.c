@@ -4,6 +4,7 @@
 
 #include "bus/clients.h"
 #include "bus/deliver.h"
+#include "bus/http_sessions.h"
 #include "bus/retire.h"
 #include "process/pool.h"
 #include "router/affinity.h"
@@ -25,13 +26,23 @@ static struct client *newest_client(const struct stdio_bus *bus, const struct pe
     return NULL;
 }
 
+/* The same, of HTTP sessions before others. */
+static struct endpoint *newest_endpoint(const struct stdio_bus *bus,
+                                        const struct peer_origin *origin, const struct group *pool)
+{
+    struct endpoint *session = bus->http != NULL ? http_sessions_newest(bus->http, origin, pool)
+                                                 : NULL;
+    struct client *client = session == NULL ? newest_client(bus, origin, pool) : NULL;
+
+    return client != NULL ? &client->stream.endpoint : session;
+}
+
 /* Its processes are for clients that have less than their share. */
-static void preempt(struct stdio_bus *bus, struct client *client)
+static void preempt(struct stdio_bus *bus, struct endpoint *endpoint)
 {
     static const struct message_id no_id;
     static const char reason[] =
         "another user or address is due its share of the workers: try again later";
-    struct endpoint *endpoint = &client->stream.endpoint;
 
     log_warn(bus->log, endpoint->context, "closing it: %s", reason);
     deliver_error(endpoint, no_id, JSONRPC_SERVER_ERROR, reason);
@@ -45,10 +56,10 @@ void preempt_processes(struct stdio_bus *bus)
     list_each(&bus->pools, node, following) {
         const struct group *pool = &list_entry(node, struct pool, link)->group;
         const struct peer_origin *origin;
-        struct client *client;
+        struct endpoint *endpoint;
 
         while ((origin = shares_holding_most(&bus->router, pool)) != NULL &&
-               (client = newest_client(bus, origin, pool)) != NULL)
-            preempt(bus, client);
+               (endpoint = newest_endpoint(bus, origin, pool)) != NULL)
+            preempt(bus, endpoint);
     }
 }

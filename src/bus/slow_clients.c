@@ -80,7 +80,7 @@ enum standing {
 
 static enum standing standing_of(const struct stdio_bus *bus, const struct client *of)
 {
-    const struct peer *client = &of->stream.endpoint.peer;
+    const struct peer *client = of->speaks_for != NULL ? of->speaks_for : &of->stream.endpoint.peer;
     enum standing standing = HOLDS_NOBODY;
     struct list_node *node, *following;
 

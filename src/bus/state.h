@@ -45,6 +45,7 @@ struct slow_origins {
     struct timer turn;         /* started while a client waits */
 };
 
+struct http_hub;
 struct rmp_hub;
 
 struct stdio_bus {
@@ -57,6 +58,7 @@ struct stdio_bus {
     struct transport transport;
     struct router router;
     struct rmp_hub *rmp;   /* NULL: there is none */
+    struct http_hub *http; /* NULL: there is none */
     struct list listeners; /* struct bus_listener */
     struct list pools;     /* struct pool */
     unsigned last_worker;  /* its number */

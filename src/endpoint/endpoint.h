@@ -46,6 +46,7 @@ struct endpoint {
     struct timer hold_timer; /* started while it is held with a limit of time */
     struct endpoint *carrier; /* the stream whose frame at hand its message is, where the endpoint
                                * is no stream itself; NULL: none */
+    bool owes_answers; /* it is owed an answer to each request, by its own protocol (HTTP) */
     bool is_worker;
     bool blocks_itself; /* held until its own queue drains: that has too many error replies */
     char context[48];   /* for the log: "client=3" */

@@ -81,6 +81,17 @@ void stream_skipped(struct connection *connection, struct slice line, const char
 
 static const struct endpoint_ops stream_ops;
 
+struct connection *stream_source(const struct delivery *delivery)
+{
+    struct endpoint *from = delivery->from;
+
+    if (from == NULL || delivery->keep)
+        return NULL;
+    if (from->ops != &stream_ops)
+        from = from->carrier;
+    return from != NULL ? &stream_of(from)->connection : NULL;
+}
+
 static int stream_deliver(struct endpoint *endpoint, const struct delivery *delivery)
 {
     struct connection *to = &list_entry(endpoint, struct stream, endpoint)->connection;

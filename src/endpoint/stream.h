@@ -65,6 +65,9 @@ void stream_hand_over(struct stream *stream, const struct stream_handler *handle
 void stream_read(struct connection *connection, struct slice body);
 void stream_skipped(struct connection *connection, struct slice line, const char *problem);
 
+/* The connection whose frame at hand the message is, so that it may move; or NULL. */
+struct connection *stream_source(const struct delivery *delivery);
+
 /* Operations of the endpoint, for other endpoints over a stream. */
 void stream_pause(struct endpoint *endpoint);
 void stream_resume(struct endpoint *endpoint);

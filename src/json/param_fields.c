@@ -134,6 +134,7 @@ static const struct key top_keys[] = {KEY("error", INTO(IN_ERROR)), KEY("params"
 static const struct key params_keys[] = {
     KEY("id", PARAM_ID),
     KEY("uri", PARAM_URI),
+    KEY("name", PARAM_NAME),
     KEY("task", PARAM_NEW_TASK),
     KEY("_meta", INTO(IN_META)),
     KEY("token", PARAM_TOKEN),

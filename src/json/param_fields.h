@@ -25,6 +25,7 @@ enum param_field {
     PARAM_URI,            /* params.uri */
     PARAM_LEVEL,          /* params.level */
     PARAM_PROTOCOL,       /* params.protocolVersion */
+    PARAM_NAME,           /* params.name */
     /* MCP, in params._meta, of keys that begin with "io.modelcontextprotocol/": */
     PARAM_VERSION,      /* protocolVersion */
     PARAM_LOG_LEVEL,    /* logLevel */

@@ -108,12 +108,18 @@ void router_add_client(struct router *router, struct peer *client)
 void router_open_pool(struct peer *client, struct group *pool)
 {
     client->opened = pool;
+    client->confined = false;
 }
 
 void router_confine(struct peer *client, struct group *pool)
 {
     client->opened = pool;
     client->confined = true;
+}
+
+void router_set_asked(struct peer *client, bool asked)
+{
+    client->input_ended = !asked;
 }
 
 void router_admit_client(struct router *router, struct peer *client)

@@ -70,6 +70,9 @@ void router_open_pool(struct peer *client, struct group *pool);
 /* The same; messages that name another pool are refused. */
 void router_confine(struct peer *client, struct group *pool);
 
+/* Whether workers may ask the client something; otherwise their questions are refused. */
+void router_set_asked(struct peer *client, bool asked);
+
 /* From now on the client counts among those that have shares (router/shares.h). */
 void router_admit_client(struct router *router, struct peer *client);
 

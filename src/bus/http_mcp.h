@@ -1,0 +1,11 @@
+/* MCP's Streamable HTTP: which request is for a session (handshake era), and which stands alone
+ * (stateless era). */
+#ifndef STDIO_BUS_BUS_HTTP_MCP_H
+#define STDIO_BUS_BUS_HTTP_MCP_H
+
+#include "bus/http_exchange.h"
+
+/* A request whose head the gate has let in; `head` are its bytes. Answers it, or awaits the body. */
+void http_mcp_begin(struct http_exchange *http, struct slice head);
+
+#endif

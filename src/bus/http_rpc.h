@@ -1,0 +1,11 @@
+/* Plain JSON-RPC over HTTP, for scripts: a POST of a request has its answer as JSON, a POST of an
+ * array an array, in any order. */
+#ifndef STDIO_BUS_BUS_HTTP_RPC_H
+#define STDIO_BUS_BUS_HTTP_RPC_H
+
+#include "bus/http_exchange.h"
+
+/* A request whose head the gate has let in; `head` are its bytes. Answers it, or awaits the body. */
+void http_rpc_begin(struct http_exchange *http, struct slice head);
+
+#endif

@@ -1,0 +1,26 @@
+/* All sessions of HTTP clients: from initialize to their end (bus/http_session.h). */
+#ifndef STDIO_BUS_BUS_HTTP_SESSIONS_H
+#define STDIO_BUS_BUS_HTTP_SESSIONS_H
+
+#include "bus/http_session.h"
+
+/* The session of this id, or NULL. */
+struct http_session *http_sessions_find(const struct http_hub *hub, struct slice id);
+
+/* A new session of the exchange's client, its pool and token. NULL with the reason. */
+struct http_session *http_sessions_add(const struct http_exchange *http, const char **problem);
+
+/* Ends the session: requests in flight get an error, streams end. The reason is for the log. */
+void http_sessions_end(struct http_session *session, const char *reason);
+
+/* The newest session of the origin that is bound to a worker of the pool, or NULL. */
+struct endpoint *http_sessions_newest(const struct http_hub *hub, const struct peer_origin *origin,
+                                      const struct group *pool);
+
+/* What held sessions were sent is offered once more, to a router that is closing. NULL is fine. */
+void http_sessions_stop_input(struct http_hub *hub);
+
+/* Ends all sessions. NULL is fine. */
+void http_sessions_close(struct http_hub *hub);
+
+#endif

@@ -1,0 +1,175 @@
+#include "build_config.h"
+
+#include "bus/http_stateless.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "bus/deliver.h"
+#include "router/decision.h"
+#include "json/string.h"
+
+#define NAME_MAX_BYTES 16384 /* as long as a head */
+
+#define STREAM_FIELDS "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
+
+static struct slice stream_fields(void)
+{
+    return slice_of(STREAM_FIELDS, sizeof STREAM_FIELDS - 1);
+}
+
+/* --- answers --- */
+
+/* The status that goes with the code of an error. */
+static int status_of(struct slice answer)
+{
+    struct param_fields fields;
+    int64_t code = 0;
+
+    param_fields_find(&fields, answer, 0);
+    if (!param_fields_integer(&fields, ERROR_CODE, answer, &code))
+        return 200;
+    if (code == JSONRPC_METHOD_NOT_FOUND)
+        return 404;
+    return code >= MCP_UNSUPPORTED_VERSION && code <= MCP_HEADER_MISMATCH ? 400 : 200;
+}
+
+/* An error is at the front of its message; an answer with a result is not searched. */
+static int status_of_delivery(const struct delivery *delivery)
+{
+    if (delivery->decision != NULL && !delivery->decision->message->has_error)
+        return 200;
+    return status_of(delivery->bytes);
+}
+
+static int send_event(struct http_exchange *http, const struct delivery *delivery)
+{
+    if (http->state == HTTP_OWING &&
+        http_stream_begin(http, "text/event-stream", stream_fields()) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    return http_stream_event(http, slice_of(NULL, 0), delivery);
+}
+
+static int stateless_deliver(struct http_exchange *http, const struct delivery *delivery)
+{
+    struct delivery_subject subject = delivery_subject(delivery);
+    int result;
+
+    if (http->state == HTTP_READING && http->is_notice) /* nothing waits for an answer */
+        return STDIO_BUS_OK;
+    if (subject.answers && http->state == HTTP_OWING && http->takes_json)
+        return http_answer_delivery(http, status_of_delivery(delivery), delivery,
+                                    slice_of(NULL, 0));
+    if (!subject.answers && !http->takes_events)
+        return STDIO_BUS_OK;
+    result = send_event(http, delivery);
+    if (result == STDIO_BUS_OK && subject.answers)
+        http_stream_end(http);
+    return result;
+}
+
+static void silent(struct http_exchange *http)
+{
+    if (http->state == HTTP_STREAMING)
+        http_stream_comment(http);
+    else if (http->takes_events)
+        (void)http_stream_begin(http, "text/event-stream", stream_fields());
+}
+
+static void over(struct http_exchange *http)
+{
+    router_set_asked(&http->client->stream.endpoint.peer, true);
+}
+
+static void offer(struct http_exchange *http, const struct message *message)
+{
+    struct endpoint *endpoint = &http->client->stream.endpoint;
+
+    if (message->fields->oddities & (SCAN_LONG | SCAN_CUT))
+        deliver_long_message(endpoint, message);
+    else
+        deliver_message(endpoint, message);
+    if (http->is_notice && http->state == HTTP_READING && !peer_held(&endpoint->peer))
+        http_answer_empty(http, 202, slice_of(NULL, 0));
+}
+
+static const struct http_kind stateless_kind = {
+    .message = offer,
+    .long_message = offer,
+    .deliver = stateless_deliver,
+    .silent = silent,
+    .over = over,
+};
+
+/* --- the check of the head --- */
+
+/* A string of the message, decoded into *room, which is to be freed. */
+static struct slice text_of(const struct param_fields *fields, enum param_field field,
+                            struct slice message, char **room)
+{
+    struct slice text = {NULL, 0};
+
+    *room = NULL;
+    if (!param_fields_has(fields, field) || fields->at[field].type != SCAN_STRING)
+        return text;
+    if (fields->at[field].escaped && (*room = malloc(NAME_MAX_BYTES)) == NULL)
+        return text;
+    if (!param_fields_string(fields, field, message, *room, NAME_MAX_BYTES, &text))
+        text = slice_of("", 0); /* longer than any field: it equals none */
+    return text;
+}
+
+/* NULL: the message is what the head says. */
+static const char *mismatch(const struct http_exchange *http, const struct message *message,
+                            const struct param_fields *fields)
+{
+    static const enum param_field sources[] = {
+        [MCP_NAME_NAME] = PARAM_NAME, [MCP_NAME_URI] = PARAM_URI, [MCP_NAME_TASK] = PARAM_TASK};
+    struct mcp_headers said = {.method = message->method};
+    char method[64], version[32], *room = NULL;
+    enum mcp_name name;
+    const char *problem;
+
+    if (memchr(said.method.data, '\\', said.method.len) != NULL)
+        said.method = slice_of(method, json_string_decode(method, sizeof method, said.method));
+    if (!param_fields_string(fields, PARAM_VERSION, message->bytes, version, sizeof version,
+                             &said.version))
+        said.version.data = NULL;
+    name = mcp_name_of(said.method);
+    if (name != MCP_NAME_NONE)
+        said.name = text_of(fields, sources[name], message->bytes, &room);
+    problem = mcp_headers_mismatch(&http->mcp->fields, &said, message->id.type != ID_NONE);
+    free(room);
+    return problem;
+}
+
+void http_stateless_post(struct http_exchange *http, const struct message *message,
+                         const struct param_fields *fields)
+{
+    struct peer *peer = &http->client->stream.endpoint.peer;
+    bool has_id = message->id.type != ID_NONE;
+    const char *problem;
+
+    if (message->method.data == NULL) {
+        http_answer_error(http, 400, message->id, JSONRPC_INVALID_REQUEST,
+                          "no request and no notification");
+        return;
+    }
+    problem = mismatch(http, message, fields);
+    if (problem != NULL) {
+        http_answer_error(http, 400, message->id, MCP_HEADER_MISMATCH, problem);
+        return;
+    }
+    if (has_id && !param_fields_has(fields, PARAM_VERSION)) {
+        http_answer_error(http, 400, message->id, JSONRPC_INVALID_PARAMS,
+                          "params._meta has no io.modelcontextprotocol/protocolVersion");
+        return;
+    }
+    http->is_notice = !has_id;
+    http->kind = &stateless_kind;
+    router_set_asked(peer, false);
+    http_open_pool(http);
+    if (has_id)
+        http_exchange_owe(http);
+    offer(http, message);
+}

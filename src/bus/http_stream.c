@@ -1,0 +1,365 @@
+#include "build_config.h"
+
+#include "bus/http_stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "bus/deliver.h"
+#include "router/waiting.h"
+
+#define EVENT_ID_MAX (HTTP_STREAM_TAG_LEN + 24)
+
+#define STREAM_FIELDS "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
+
+static struct stdio_bus *bus_of(const struct http_stream *stream)
+{
+    return stream->session->hub->bus;
+}
+
+static const char *context(const struct http_stream *stream)
+{
+    return stream->session->endpoint.context;
+}
+
+/* --- from its creation to its end --- */
+
+/* Of the streams that are over and may be resumed, the oldest are forgotten. */
+static void forget_oldest(struct http_session *session)
+{
+    struct list_node *node, *following;
+
+    list_each(&session->streams, node, following) {
+        struct http_stream *old = list_entry(node, struct http_stream, link);
+
+        if (session->kept <= HTTP_STREAMS_KEPT)
+            return;
+        if (old->over && old->http == NULL)
+            http_stream_free(old);
+    }
+}
+
+struct http_stream *http_stream_create(struct http_session *session, struct message_id id)
+{
+    struct http_stream *stream = calloc(1, sizeof *stream + id.text.len);
+
+    if (stream == NULL)
+        return NULL;
+    forget_oldest(session);
+    stream->session = session;
+    event_stream_init(&stream->events, &session->log);
+    if (id.type == ID_NONE)
+        return stream;
+    memcpy(stream->text, id.text.data, id.text.len);
+    stream->id = (struct message_id){id.type, {stream->text, id.text.len}};
+    stream->number = ++session->last_stream;
+    list_append(&session->streams, &stream->link);
+    session->in_flight++;
+    return stream;
+}
+
+void http_stream_free(struct http_stream *stream)
+{
+    ASSERT(stream->http == NULL);
+    if (list_linked(&stream->link)) {
+        if (stream->over)
+            stream->session->kept--;
+        else
+            stream->session->in_flight--;
+    }
+    list_remove(&stream->link);
+    event_stream_clear(&stream->events);
+    free(stream);
+}
+
+struct http_stream *http_stream_find(const struct http_session *session, struct message_id id)
+{
+    const struct list_node *node;
+
+    for (node = session->streams.head.next; node != &session->streams.head; node = node->next) {
+        struct http_stream *stream = list_entry(node, struct http_stream, link);
+
+        if (!stream->over && message_id_equal(stream->id, id))
+            return stream;
+    }
+    return NULL;
+}
+
+static void note_over(struct http_stream *stream)
+{
+    stream->over = true;
+    stream->session->in_flight--;
+    stream->session->kept++;
+}
+
+/* --- its connection --- */
+
+static void press(struct http_session *session, struct http_exchange *http, bool full)
+{
+    size_t before = session->pressing;
+
+    if (http->presses == full)
+        return;
+    http->presses = full;
+    session->pressing = full ? before + 1 : before - 1;
+    if ((before == 0) != (session->pressing == 0))
+        waiting_set_full(&session->hub->bus->router, &session->endpoint.peer, full);
+}
+
+void http_stream_press(struct http_stream *stream, bool full)
+{
+    press(stream->session, stream->http, full);
+}
+
+void http_stream_attach(struct http_stream *stream, struct http_exchange *http)
+{
+    ASSERT(stream->http == NULL && http->stream == NULL);
+    stream->http = http;
+    http->stream = stream;
+    http->client->speaks_for = &stream->session->endpoint.peer;
+    if (http_connection(http)->full)
+        press(stream->session, http, true);
+}
+
+void http_stream_detach(struct http_stream *stream)
+{
+    struct http_exchange *http = stream->http;
+
+    if (http == NULL)
+        return;
+    press(stream->session, http, false);
+    http->client->speaks_for = NULL;
+    stream->http = NULL;
+    http->stream = NULL;
+}
+
+/* --- events --- */
+
+static struct slice event_id(char text[EVENT_ID_MAX], const struct http_stream *stream,
+                             uint32_t number)
+{
+    return slice_of(text, (size_t)snprintf(text, EVENT_ID_MAX, "%s-%u-%u", stream->session->tag,
+                                           stream->number, (unsigned)number));
+}
+
+/* The client comes back with the last event that it has got. */
+static void cut(struct http_stream *stream)
+{
+    struct http_exchange *http = stream->http;
+
+    log_error(bus_of(stream)->log, context(stream), "out of memory: a stream is cut");
+    http->closes = true;
+    http_exchange_done(http);
+}
+
+int http_stream_open(struct http_stream *stream)
+{
+    struct http_session *session = stream->session;
+    char fields[sizeof STREAM_FIELDS + HTTP_SESSION_ID_LEN + 32], id[EVENT_ID_MAX];
+    size_t len = (size_t)snprintf(fields, sizeof fields, STREAM_FIELDS "%s%s%s",
+                                  session->names_itself ? "Mcp-Session-Id: " : "",
+                                  session->names_itself ? session->id : "",
+                                  session->names_itself ? "\r\n" : "");
+
+    if (http_stream_begin(stream->http, "text/event-stream", slice_of(fields, len)) !=
+        STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    stream->begun = true;
+    if (session->primes && http_stream_empty_event(stream->http,
+                                                   event_id(id, stream, stream->written)) !=
+                               STDIO_BUS_OK)
+        cut(stream);
+    return STDIO_BUS_OK;
+}
+
+void http_stream_flow(struct http_stream *stream)
+{
+    const struct event *event;
+    char id[EVENT_ID_MAX];
+
+    while (stream->http != NULL && !http_connection(stream->http)->full &&
+           (event = event_log_after(&stream->events, stream->written)) != NULL) {
+        const struct delivery delivery = {.bytes = {event->data, event->len}};
+
+        if ((stream->http->state != HTTP_STREAMING && http_stream_open(stream) != STDIO_BUS_OK) ||
+            (stream->http != NULL &&
+             http_stream_event(stream->http, event_id(id, stream, event->number), &delivery) !=
+                 STDIO_BUS_OK)) {
+            cut(stream);
+            return;
+        }
+        stream->written = event->number;
+    }
+    if (stream->http != NULL && stream->over && stream->written == stream->events.last)
+        http_stream_end(stream->http);
+}
+
+/* The stream may be sent events: its client has begun to read it, or can. */
+static bool takes_events(const struct http_stream *stream)
+{
+    return stream->begun || (stream->http != NULL && stream->http->takes_events);
+}
+
+static int add_event(struct http_stream *stream, const struct delivery *delivery, bool asks)
+{
+    struct slice bytes = delivery->bytes;
+    struct event *event;
+    size_t len;
+
+    if (bytes.len > 0 && bytes.data[bytes.len - 1] == '\n')
+        bytes.len--;
+    len = splice_len(bytes.len, delivery->edits, delivery->edit_count);
+    event = event_log_add(&stream->events, len);
+    if (event == NULL)
+        return STDIO_BUS_ERR;
+    splice_write(event->data, bytes.data, 0, bytes.len, delivery->edits, delivery->edit_count);
+    splice_blank(event->data, len, '\n');
+    splice_blank(event->data, len, '\r');
+    event->asks = asks;
+    return STDIO_BUS_OK;
+}
+
+/* --- messages --- */
+
+int http_stream_answer(struct http_session *session, struct message_id id,
+                       const struct delivery *delivery)
+{
+    struct http_stream *stream = http_stream_find(session, id);
+    struct http_exchange *http = stream != NULL ? stream->http : NULL;
+    char field[HTTP_SESSION_ID_LEN + 32] = "";
+    int result = STDIO_BUS_OK;
+
+    if (stream == NULL)
+        return STDIO_BUS_OK;
+    if (http != NULL && http->state == HTTP_OWING && http->takes_json) {
+        if (session->names_itself)
+            snprintf(field, sizeof field, "Mcp-Session-Id: %s\r\n", session->id);
+        result = http_answer_delivery(http, 200, delivery, slice_of(field, strlen(field)));
+        if (result == STDIO_BUS_OK)
+            http_stream_free(stream);
+    } else if (takes_events(stream)) {
+        result = add_event(stream, delivery, false);
+        if (result != STDIO_BUS_OK)
+            return result;
+        note_over(stream);
+        http_stream_flow(stream);
+    } else {
+        http_stream_free(stream); /* its client has left, and cannot ask for it */
+    }
+    return result;
+}
+
+/* The only request in flight; NULL: there is none, or more than one. */
+static struct http_stream *only_one(const struct http_session *session)
+{
+    const struct list_node *node;
+
+    if (session->in_flight != 1)
+        return NULL;
+    for (node = session->streams.head.next; node != &session->streams.head; node = node->next) {
+        struct http_stream *stream = list_entry(node, struct http_stream, link);
+
+        if (!stream->over)
+            return stream;
+    }
+    return NULL;
+}
+
+int http_stream_tell(struct http_session *session, const struct delivery_subject *subject,
+                     const struct delivery *delivery)
+{
+    struct http_stream *stream = subject->about != NULL
+                                     ? http_stream_find(session, *subject->about)
+                                     : only_one(session);
+    int result;
+
+    if (stream == NULL || !takes_events(stream))
+        stream = session->general;
+    result = add_event(stream, delivery, subject->asks);
+    if (result == STDIO_BUS_OK)
+        http_stream_flow(stream);
+    return result;
+}
+
+void http_stream_give_up(struct http_stream *stream, const char *text)
+{
+    struct http_exchange *http = stream->http;
+    char line[MESSAGE_ERROR_MAX];
+    struct delivery delivery = {.bytes = {line, 0}};
+
+    if (text != NULL) {
+        delivery.bytes.len = message_write_error(line, sizeof line, stream->id,
+                                                 JSONRPC_SERVER_ERROR, text);
+        if (http_stream_answer(stream->session, stream->id, &delivery) == STDIO_BUS_OK)
+            return;
+    }
+    note_over(stream);
+    if (http != NULL && http->state == HTTP_OWING)
+        http_answer_empty(http, 202, slice_of(NULL, 0));
+    else if (http != NULL)
+        http_stream_end(http);
+    http_stream_free(stream);
+}
+
+/* --- resuming --- */
+
+struct http_stream *http_stream_named(const struct http_session *session, struct slice event_id,
+                                      uint32_t *number)
+{
+    unsigned stream_number, event_number;
+    const struct list_node *node;
+    char text[EVENT_ID_MAX], end;
+
+    if (event_id.len <= HTTP_STREAM_TAG_LEN || event_id.len >= sizeof text ||
+        memcmp(event_id.data, session->tag, HTTP_STREAM_TAG_LEN) != 0)
+        return NULL;
+    memcpy(text, event_id.data, event_id.len);
+    text[event_id.len] = '\0';
+    if (sscanf(text + HTTP_STREAM_TAG_LEN, "-%9u-%9u%c", &stream_number, &event_number, &end) != 2)
+        return NULL;
+    *number = event_number;
+    if (stream_number == 0)
+        return session->general;
+    for (node = session->streams.head.next; node != &session->streams.head; node = node->next) {
+        struct http_stream *stream = list_entry(node, struct http_stream, link);
+
+        if (stream->number == stream_number)
+            return stream;
+    }
+    return NULL;
+}
+
+/* The answer is not kept any more: its asker must not wait for it. */
+static void replace_answer(struct http_stream *stream)
+{
+    char line[MESSAGE_ERROR_MAX];
+    struct delivery delivery = {.bytes = {line, 0}};
+
+    delivery.bytes.len = message_write_error(line, sizeof line, stream->id, JSONRPC_SERVER_ERROR,
+                                             "the answer was not fetched in time");
+    if (add_event(stream, &delivery, false) != STDIO_BUS_OK)
+        log_error(bus_of(stream)->log, context(stream), "out of memory: an error reply was lost");
+}
+
+void http_stream_resume(struct http_stream *stream, struct http_exchange *http, uint32_t number)
+{
+    if (stream->http != NULL) /* the newer connection wins */
+        http_stream_end(stream->http);
+    if (number > stream->events.last)
+        number = stream->events.last;
+    if (number < stream->events.forgotten)
+        log_warn(bus_of(stream)->log, context(stream),
+                 "a stream is resumed after event %u, but events up to %u are kept no more",
+                 (unsigned)number, (unsigned)stream->events.forgotten);
+    if (stream->over && number < stream->events.forgotten &&
+        stream->events.forgotten == stream->events.last)
+        replace_answer(stream);
+    event_log_got(&stream->events, number);
+    stream->written = number;
+    http_stream_attach(stream, http);
+    if (http_stream_open(stream) != STDIO_BUS_OK)
+        cut(stream);
+    else
+        http_stream_flow(stream);
+}
