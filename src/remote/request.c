@@ -149,7 +149,7 @@ static bool session_is_gone(struct call *call)
 
     call->lost_session = exchange->status == 404;
     if (call->session != 0 && exchange->status == 400 && exchange->is_json)
-        session_take(call, slice_of(exchange->text, exchange->text_len), note_no_id);
+        session_take_refusal(call, note_no_id);
     return call->lost_session;
 }
 
@@ -164,7 +164,7 @@ static void request_refused(struct call *call)
     if (!was_continued && session_is_gone(call) && session_renew(call))
         return;
     if (exchange->is_json)
-        session_take(call, slice_of(exchange->text, exchange->text_len), refused_answer);
+        session_take_refusal(call, refused_answer);
     if (call->answered)
         call_end(call);
     else

@@ -21,6 +21,7 @@ static const char initialized[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notificatio
 struct taking {
     struct call *call;
     session_answer_fn *fn;
+    bool answers_only;
 };
 
 static void take_message(void *user, const struct message *message)
@@ -29,15 +30,22 @@ static void take_message(void *user, const struct message *message)
 
     if (message_is_response(message))
         taking->fn(taking->call, message);
-    else
+    else if (message->method.data != NULL && !taking->answers_only)
         program_send(taking->call->exchange.remote, message->bytes);
 }
 
 const char *session_take(struct call *call, struct slice text, session_answer_fn *fn)
 {
-    struct taking taking = {call, fn};
+    struct taking taking = {call, fn, false};
 
     return messages_read(text, take_message, &taking);
+}
+
+void session_take_refusal(struct call *call, session_answer_fn *fn)
+{
+    struct taking taking = {call, fn, true};
+
+    messages_read(slice_of(call->exchange.text, call->exchange.text_len), take_message, &taking);
 }
 
 int64_t session_retry_ms(const struct call *call)

@@ -29,6 +29,9 @@ void session_part(struct remote *remote);
 typedef void session_answer_fn(struct call *call, const struct message *answer);
 const char *session_take(struct call *call, struct slice text, session_answer_fn *fn);
 
+/* The same for the answers in the body of a refusal, which may be anything. */
+void session_take_refusal(struct call *call, session_answer_fn *fn);
+
 /* When to go on after `attempts` failures in a row. */
 int64_t session_retry_ms(const struct call *call);
 
