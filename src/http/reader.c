@@ -4,10 +4,9 @@
 
 #include "base/assert.h"
 #include "framing/sized_frame.h"
+#include "http/progress.h"
 
 #define SKIPS_ALL UINT64_MAX
-#define PROGRESS_MIN ((size_t)65536) /* bytes of a body that begin its time anew */
-#define PROGRESS_PART 32             /* of a long one, at least the so-manieth part */
 
 static struct http_reader *reader_of(const struct framing_state *state)
 {
@@ -123,7 +122,7 @@ static enum frame_status start_body(struct framing_state *state, struct frame *f
     reader->has_body = false;
     reader->part = HTTP_PART_BODY;
     reader->status = 408;
-    reader->clean = reader->gap = reader->timed_at = 0;
+    reader->clean = reader->gap = reader->timed = 0;
     if (reader->skips)
         return start_skipping(state, frame, reader->closes ? SKIPS_ALL : reader->head.length);
     if (reader->head.body == HTTP_BODY_SIZED) {
@@ -144,20 +143,6 @@ static enum frame_status start_body(struct framing_state *state, struct frame *f
     return FRAME_SKIP;
 }
 
-/* The body, of which `len` bytes are here, is slow, but comes. */
-static void note_progress(struct framing_state *state, size_t len)
-{
-    struct http_reader *reader = reader_of(state);
-    size_t least = reader->head.length / PROGRESS_PART;
-
-    if (least < PROGRESS_MIN)
-        least = PROGRESS_MIN;
-    if (len >= reader->timed_at + least) {
-        reader->timed_at = len;
-        state->timed = false;
-    }
-}
-
 static enum frame_status sized_body(struct framing_state *state, struct slice input,
                                     struct frame *frame)
 {
@@ -166,7 +151,7 @@ static enum frame_status sized_body(struct framing_state *state, struct slice in
     enum frame_status status = sized_frame_body(state, input, frame, &trailing);
 
     if (status == FRAME_WAIT)
-        note_progress(state, input.len);
+        progress_note(state, &reader->timed, input.len, reader->head.length);
     if (status == FRAME_REFUSED) {
         reader->status = 400;
         reader->closes = reader->closes || state->left > HTTP_SKIPPED_MAX;
@@ -204,7 +189,7 @@ static enum frame_status chunked_body(struct framing_state *state, struct slice 
     if (state->max_long == 0 && reader->clean > state->max_body)
         return malformed(state, frame, 413, "message exceeds max_input_buffer");
     if (status == BODY_MORE) {
-        note_progress(state, reader->clean);
+        progress_note(state, &reader->timed, reader->clean, 0);
         state->cut = state->max_long > 0 && (state->cut || reader->clean > state->max_long);
         return FRAME_WAIT;
     }

@@ -37,7 +37,7 @@ struct http_reader {
     struct chunked_reader chunks;
     size_t clean;         /* bytes of the body at the front of the input, */
     size_t gap;           /* and bytes after them that are done with */
-    size_t timed_at;      /* so many bytes of it were here when its time began */
+    uint64_t timed;       /* so many bytes of it were here when its time began */
     bool is_over, is_bad; /* the chunks */
 };
 

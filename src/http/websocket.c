@@ -1,0 +1,396 @@
+#include "build_config.h"
+
+#include "http/websocket.h"
+
+#include "base/assert.h"
+#include "framing/sized_frame.h"
+#include "http/progress.h"
+
+static struct websocket_reader *reader_of(const struct framing_state *state)
+{
+    return state->reader;
+}
+
+static void reset(struct framing_state *state)
+{
+    struct websocket_reader *reader = reader_of(state);
+
+    sized_frame_reset(state);
+    *reader = (struct websocket_reader){.is_client = reader->is_client,
+                                        .fault_code = WEBSOCKET_POLICY};
+}
+
+/* The message at hand is over. */
+static void end_message(struct framing_state *state)
+{
+    struct websocket_reader *reader = reader_of(state);
+
+    reader->in_message = reader->is_whole = reader->is_refused = false;
+    reader->total = reader->dropped = reader->timed = 0;
+    reader->clean = 0;
+    sized_frame_reset(state);
+}
+
+static void fail(struct websocket_reader *reader, enum websocket_code code, const char *problem)
+{
+    reader->has_failed = true;
+    reader->fault_code = code;
+    reader->problem = problem;
+}
+
+/* --- UTF-8 --- */
+
+/* Goes on with a text. False: it is not UTF-8. */
+static bool utf8_goes_on(struct utf8_rest *rest, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if (rest->left > 0) {
+            if (c < rest->low || c > rest->high)
+                return false;
+            *rest = (struct utf8_rest){(unsigned char)(rest->left - 1), 0x80, 0xBF};
+        } else if (c >= 0x80) {
+            *rest = utf8_rest_of(c);
+            if (rest->left == 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool is_utf8(const char *text, size_t len)
+{
+    struct utf8_rest rest = {0, 0, 0};
+
+    return utf8_goes_on(&rest, text, len) && rest.left == 0;
+}
+
+/* The start of the character that the byte before `at` belongs to. */
+static size_t character_before(const char *text, size_t at)
+{
+    size_t start = at;
+
+    while (start > 0 && start + 3 > at && utf8_is_continuation((unsigned char)text[start - 1]))
+        start--;
+    return start > 0 && (unsigned char)text[start - 1] >= 0xC0 ? start - 1 : start;
+}
+
+/* The message at hand is no JSON, which shows at the byte `wrong`. The rest of it must be UTF-8 all
+ * the same. */
+static void refuse_message(struct framing_state *state, const char *input, size_t wrong)
+{
+    struct websocket_reader *reader = reader_of(state);
+    size_t start = character_before(input, wrong);
+
+    state->reported = true;
+    state->cut = false;
+    state->part = PART_SKIP;
+    reader->is_refused = true;
+    reader->fault_code = WEBSOCKET_INVALID_DATA;
+    reader->skips_utf8 = state->max_long > 0 && reader->dropped + wrong > state->max_long;
+    reader->utf8 = (struct utf8_rest){0, 0, 0};
+    if (!reader->skips_utf8 && !utf8_goes_on(&reader->utf8, input + start, reader->clean - start))
+        fail(reader, WEBSOCKET_INVALID_DATA, "a message is not UTF-8");
+    reader->gap += reader->clean;
+    reader->clean = 0;
+}
+
+/* --- putting the pieces together --- */
+
+static void take_close(struct websocket_reader *reader)
+{
+    const unsigned char *bytes = (const unsigned char *)reader->control;
+
+    reader->is_closed = true;
+    reader->code = WEBSOCKET_NO_CODE;
+    if (reader->control_len == 0)
+        return;
+    if (reader->control_len > 1)
+        reader->code = (unsigned)bytes[0] << 8 | bytes[1];
+    if (!websocket_code_valid(reader->code))
+        fail(reader, WEBSOCKET_PROTOCOL_ERROR, "the code of a close frame is not valid");
+    else if (!is_utf8(reader->control + 2, reader->control_len - 2u))
+        fail(reader, WEBSOCKET_INVALID_DATA, "the reason of a close frame is not UTF-8");
+}
+
+/* A control frame with its data. */
+static void take_control(struct websocket_reader *reader, const struct websocket_head *head,
+                         const char *data)
+{
+    reader->opcode = head->opcode;
+    reader->control_len = (unsigned char)head->len;
+    memcpy(reader->control, data, reader->control_len);
+    websocket_mask(reader->control, reader->control_len, head->mask, 0);
+    if (reader->opcode == WEBSOCKET_CLOSE)
+        take_close(reader);
+    reader->has_note = !reader->has_failed;
+}
+
+static void start_message(struct framing_state *state)
+{
+    struct websocket_reader *reader = reader_of(state);
+
+    reader->in_message = true;
+    reader->fault_code = WEBSOCKET_POLICY;
+    state->begun = true;
+    state->part = reader->frame.is_final ? PART_BODY : PART_GROWING;
+    state->left = reader->frame.len;
+    state->cut = reader->frame.is_final && state->max_long > 0 && state->left > state->max_long;
+    state->check->reset(state->check_state, true);
+}
+
+static void start_frame(struct framing_state *state, const struct websocket_head *head)
+{
+    struct websocket_reader *reader = reader_of(state);
+
+    if ((head->opcode == WEBSOCKET_CONTINUATION) != reader->in_message) {
+        fail(reader, WEBSOCKET_PROTOCOL_ERROR,
+             reader->in_message ? "a message begins within another one"
+                                : "a message begins with a continuation");
+        return;
+    }
+    if (state->max_long == 0 &&
+        (head->len > state->max_body || reader->total > state->max_body - head->len)) {
+        fail(reader, WEBSOCKET_TOO_BIG, "message exceeds max_input_buffer");
+        return;
+    }
+    reader->frame = *head;
+    reader->frame_left = head->len;
+    reader->in_frame = true;
+    if (!reader->in_message)
+        start_message(state);
+}
+
+/* The head at `at`, and the data of a control frame. Returns where the input goes on; `at`: more is
+ * awaited. */
+static size_t take_head(struct framing_state *state, const char *input, size_t at, size_t len)
+{
+    struct websocket_reader *reader = reader_of(state);
+    enum websocket_code code;
+    struct websocket_head head;
+    const char *problem;
+    size_t head_len;
+
+    switch (websocket_head_read(&head, slice_of(input + at, len - at), reader->is_client, &head_len,
+                                &code, &problem)) {
+    case WEBSOCKET_HEAD_MORE:
+        return at;
+    case WEBSOCKET_HEAD_BAD:
+        fail(reader, code, problem);
+        return at;
+    case WEBSOCKET_HEAD_WHOLE:
+        break;
+    }
+    if (!websocket_is_control(head.opcode)) {
+        start_frame(state, &head);
+        return at + head_len;
+    }
+    if (len - at < head_len + head.len)
+        return at;
+    take_control(reader, &head, input + at + head_len);
+    return at + head_len + (size_t)head.len;
+}
+
+/* The data at `at`. Returns where they end. */
+static size_t take_data(struct websocket_reader *reader, char *input, size_t at, size_t len)
+{
+    size_t count = len - at;
+
+    if (count > reader->frame_left)
+        count = (size_t)reader->frame_left;
+    websocket_mask(input + at, count, reader->frame.mask, reader->frame.len - reader->frame_left);
+    reader->frame_left -= count;
+    reader->total += count;
+    if (reader->is_refused) {
+        if (!reader->skips_utf8 && !utf8_goes_on(&reader->utf8, input + at, count))
+            fail(reader, WEBSOCKET_INVALID_DATA, "a message is not UTF-8");
+    } else {
+        if (at > reader->clean)
+            memmove(input + reader->clean, input + at, count);
+        reader->clean += count;
+    }
+    return at + count;
+}
+
+static bool has_news(const struct websocket_reader *reader)
+{
+    return reader->is_whole || reader->has_note || reader->has_failed;
+}
+
+/* The head or the data at *at. False: more is awaited. */
+static bool take_piece(struct framing_state *state, char *input, size_t *at, size_t len)
+{
+    struct websocket_reader *reader = reader_of(state);
+    size_t start = *at;
+
+    if (!reader->in_frame) {
+        *at = take_head(state, input, start, len);
+        return *at > start || reader->has_failed;
+    }
+    *at = take_data(reader, input, start, len);
+    if (reader->frame_left > 0)
+        return reader->has_failed;
+    reader->in_frame = false;
+    reader->is_whole = reader->frame.is_final;
+    return true;
+}
+
+/* Less than a control frame is left at `at`. */
+static size_t keep_rest(struct websocket_reader *reader, char *input, size_t at, size_t len)
+{
+    if (at > reader->clean)
+        memmove(input + reader->clean, input + at, len - at);
+    reader->gap = 0;
+    reader->seen = reader->clean + len - at;
+    return reader->seen;
+}
+
+static size_t rewrite(struct framing_state *state, char *input, size_t len)
+{
+    struct websocket_reader *reader = reader_of(state);
+    size_t at = reader->clean + reader->gap;
+
+    while (!has_news(reader)) {
+        if (!take_piece(state, input, &at, len))
+            return keep_rest(reader, input, at, len);
+        /* When next has skipped this head, the data are where they should be. */
+        if (reader->in_frame && reader->frame_left > 0 && reader->clean == 0 && !reader->is_refused)
+            break;
+    }
+    reader->gap = at - reader->clean;
+    reader->seen = 0;
+    return len;
+}
+
+/* --- the framing --- */
+
+static enum frame_status malformed(struct framing_state *state, struct frame *frame)
+{
+    const struct websocket_reader *reader = reader_of(state);
+
+    state->reported = true;
+    frame->consumed = 0;
+    frame->fault = reader->fault_code == WEBSOCKET_TOO_BIG ? FRAME_FAULT_TOO_LONG
+                                                           : FRAME_FAULT_SYNTAX;
+    frame->problem = reader->problem;
+    return FRAME_MALFORMED;
+}
+
+static enum frame_status whole(struct framing_state *state, struct frame *frame)
+{
+    if (state->cut)
+        state->check->mark(state->check_state, true);
+    frame->consumed = reader_of(state)->clean;
+    end_message(state);
+    return FRAME_WHOLE;
+}
+
+/* FRAME_SKIP: the message at hand is good so far. */
+static enum frame_status check_message(struct framing_state *state, struct slice input,
+                                       struct frame *frame)
+{
+    struct websocket_reader *reader = reader_of(state);
+    enum body_status status = state->check->run(state->check_state,
+                                                slice_of(input.data, reader->clean), frame);
+
+    if (status == BODY_MORE && reader->is_whole)
+        status = state->check->end(state->check_state, frame);
+    if (status == BODY_MORE)
+        return FRAME_SKIP;
+    if (status == BODY_WHOLE)
+        return whole(state, frame);
+    refuse_message(state, input.data, frame->consumed);
+    frame->consumed = 0;
+    frame->fault = FRAME_FAULT_SYNTAX;
+    return FRAME_REFUSED;
+}
+
+static enum frame_status wait_for_more(struct framing_state *state, struct slice input)
+{
+    struct websocket_reader *reader = reader_of(state);
+
+    state->begun = reader->in_message || input.len > 0;
+    if (reader->in_message)
+        progress_note(state, &reader->timed, reader->total, state->left);
+    if (state->part == PART_GROWING)
+        state->cut = state->max_long > 0 && reader->total > state->max_long;
+    return FRAME_WAIT;
+}
+
+static enum frame_status skip(struct frame *frame, size_t len)
+{
+    frame->consumed = len;
+    return FRAME_SKIP;
+}
+
+static enum frame_status end_refused(struct framing_state *state, struct frame *frame)
+{
+    struct websocket_reader *reader = reader_of(state);
+
+    if (!reader->skips_utf8 && reader->utf8.left > 0) {
+        fail(reader, WEBSOCKET_INVALID_DATA, "a message is not UTF-8");
+        return malformed(state, frame);
+    }
+    end_message(state);
+    return skip(frame, 0);
+}
+
+static enum frame_status next(struct framing_state *state, struct slice input, struct frame *frame)
+{
+    struct websocket_reader *reader = reader_of(state);
+    enum frame_status status = FRAME_SKIP;
+    size_t gap = reader->gap;
+
+    if (gap > 0 && reader->clean == 0) {
+        reader->gap = 0;
+        return skip(frame, gap);
+    }
+    if (reader->in_message && !reader->is_refused)
+        status = check_message(state, input, frame);
+    if (status != FRAME_SKIP)
+        return status;
+    if (reader->has_failed)
+        return malformed(state, frame);
+    if (reader->is_whole)
+        return end_refused(state, frame);
+    if (reader->has_note) {
+        reader->has_note = false;
+        frame->consumed = 0;
+        return FRAME_NOTED;
+    }
+    if (reader->is_closed) {
+        state->begun = false;
+        return input.len > 0 ? skip(frame, input.len) : FRAME_WAIT;
+    }
+    if (input.len > reader->clean + gap && input.len != reader->seen)
+        return FRAME_REWRITE;
+    return wait_for_more(state, input);
+}
+
+static size_t cut(struct framing_state *state, char *input, size_t len)
+{
+    struct websocket_reader *reader = reader_of(state);
+    size_t kept = state->check->cut(state->check_state, input, reader->clean);
+    size_t at = reader->clean + reader->gap;
+
+    ASSERT(at <= len);
+    state->cut = true;
+    reader->dropped += reader->clean - kept;
+    reader->clean = kept;
+    return keep_rest(reader, input, at, len);
+}
+
+static size_t prefix(char to[FRAME_PREFIX_MAX], size_t body_len)
+{
+    return websocket_write_head(to, WEBSOCKET_TEXT, body_len, NULL);
+}
+
+const struct framing framing_websocket = {
+    .name = "websocket",
+    .reset = reset,
+    .next = next,
+    .cut = cut,
+    .rewrite = rewrite,
+    .prefix = prefix,
+};
