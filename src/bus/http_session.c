@@ -8,6 +8,7 @@
 #include "router/decision.h"
 #include "router/waiting.h"
 
+#define NO_STREAM "Last-Event-ID names no stream that is kept\n"
 #define SESSION_ENDED "the session has ended"
 
 static const struct message_id no_id;
@@ -322,8 +323,10 @@ void http_session_get(struct http_exchange *http, struct slice last_event)
     if (last_event.data != NULL)
         stream = http_stream_named(session, last_event, &number);
     if (stream == NULL) {
-        http_answer_error(http, 400, no_id, JSONRPC_INVALID_REQUEST,
-                          "Last-Event-ID names no stream of the session");
+        /* Official clients take this for the end of the stream, and any other status for an error:
+         * a stream whose request was cancelled has no answer that would say so. */
+        http_answer(http, 405, "text/plain", slice_of(NO_STREAM, sizeof NO_STREAM - 1),
+                    slice_of(NULL, 0));
         return;
     }
     http_exchange_owe(http);
