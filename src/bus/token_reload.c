@@ -7,17 +7,21 @@
 #define LOOK_MS 1000 /* between two looks at a file */
 
 /* A token that is gone opens nothing any more, and what it has opened is closed. */
-static void disconnect_revoked(const struct bus_listener *listener, const struct client *but)
+static size_t disconnect_revoked(const struct bus_listener *listener, const struct client *but)
 {
     struct list_node *node, *following;
+    size_t count = 0;
 
     list_each(&listener->bus->clients, node, following) {
         struct client *client = list_entry(node, struct client, link);
 
         if (client != but && client->listener == listener && client->token != 0 &&
-            !tokens_has(&listener->tokens, client->token))
+            !tokens_has(&listener->tokens, client->token)) {
             clients_remove(client, "its token is no longer valid");
+            count++;
+        }
     }
+    return count;
 }
 
 /* With a file that cannot be read, the tokens that there were go on: an editor may be about to
@@ -41,9 +45,8 @@ static void look(struct bus_listener *listener, const struct client *showing)
     }
     if (listener->tokens.last_serial == last_serial && listener->tokens.count == count)
         return; /* the same tokens: each other one has a new number */
-    log_info(log, "", "read the token file %s anew: %zu token%s", path, listener->tokens.count,
-             listener->tokens.count == 1 ? "" : "s");
-    disconnect_revoked(listener, showing);
+    log_info(log, "", "read the token file %s anew: %zu tokens, %zu connections closed", path,
+             listener->tokens.count, disconnect_revoked(listener, showing));
 }
 
 static const struct tokens *tokens_for(const struct client *client)
