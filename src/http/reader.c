@@ -51,7 +51,7 @@ static enum frame_status end_head(struct framing_state *state, struct slice byte
     reader->part = HTTP_PART_HEAD;
     reader->closes = !http_head_keeps_alive(&reader->head, bytes);
     reader->has_body = reader->head.body != HTTP_BODY_NONE;
-    reader->skips = reader->takes_batch = reader->in_batch = false;
+    reader->skips = reader->takes_batch = reader->is_array = reader->in_batch = false;
     sized_frame_reset(state);
     state->begun = reader->has_body;
     frame->consumed = bytes.len;
@@ -114,6 +114,16 @@ static enum frame_status start_skipping(struct framing_state *state, struct fram
     return FRAME_SKIP;
 }
 
+/* A body with a length was refused; the rest of it is skipped. */
+static enum frame_status refused_sized(struct framing_state *state, int status)
+{
+    struct http_reader *reader = reader_of(state);
+
+    reader->status = status;
+    reader->closes = reader->closes || state->left > HTTP_SKIPPED_MAX;
+    return FRAME_REFUSED;
+}
+
 static enum frame_status start_body(struct framing_state *state, struct frame *frame)
 {
     struct http_reader *reader = reader_of(state);
@@ -123,16 +133,13 @@ static enum frame_status start_body(struct framing_state *state, struct frame *f
     reader->part = HTTP_PART_BODY;
     reader->status = 408;
     reader->clean = reader->gap = reader->timed = 0;
+    reader->batch = (struct batch_reader){0};
     if (reader->skips)
         return start_skipping(state, frame, reader->closes ? SKIPS_ALL : reader->head.length);
     if (reader->head.body == HTTP_BODY_SIZED) {
         state->left = reader->head.length;
         status = sized_frame_start_body(state, frame, 0);
-        if (status == FRAME_REFUSED) {
-            reader->status = 413;
-            reader->closes = reader->closes || state->left > HTTP_SKIPPED_MAX;
-        }
-        return status;
+        return status == FRAME_REFUSED ? refused_sized(state, 413) : status;
     }
     reader->chunks = (struct chunked_reader){0};
     reader->is_over = reader->is_bad = false;
@@ -143,56 +150,156 @@ static enum frame_status start_body(struct framing_state *state, struct frame *f
     return FRAME_SKIP;
 }
 
-static enum frame_status sized_body(struct framing_state *state, struct slice input,
-                                    struct frame *frame)
-{
-    struct http_reader *reader = reader_of(state);
-    bool trailing;
-    enum frame_status status = sized_frame_body(state, input, frame, &trailing);
-
-    if (status == FRAME_WAIT)
-        progress_note(state, &reader->timed, input.len, reader->head.length);
-    if (status == FRAME_REFUSED) {
-        reader->status = 400;
-        reader->closes = reader->closes || state->left > HTTP_SKIPPED_MAX;
-    }
-    return status;
-}
-
 /* The body is no JSON. Where a chunked one ends is not looked for. */
 static enum frame_status refuse_chunked(struct framing_state *state, struct frame *frame)
 {
+    struct http_reader *reader = reader_of(state);
     const char *problem = frame->problem;
 
-    reader_of(state)->status = 400;
-    reader_of(state)->closes = true;
+    reader->status = 400;
+    reader->closes = true;
+    reader->clean = reader->gap = 0;
     start_skipping(state, frame, SKIPS_ALL);
     frame->fault = FRAME_FAULT_SYNTAX;
     frame->problem = problem;
     return FRAME_REFUSED;
 }
 
-/* All pieces that are here are together: the first `clean` bytes of the input. */
+/* --- batches --- */
+
+/* Whether the body, of which this is here, is an array that the owner takes. */
+static bool is_array(struct http_reader *reader, struct slice body)
+{
+    bool decided;
+
+    if (!reader->takes_batch)
+        return reader->is_array;
+    reader->is_array = batch_begins(body, &decided);
+    reader->takes_batch = !decided;
+    return reader->is_array;
+}
+
+/* The batch is whole and good: the first `clean` bytes of the input. */
+static enum frame_status next_member(struct framing_state *state, struct slice input,
+                                     struct frame *frame)
+{
+    struct http_reader *reader = reader_of(state);
+    struct slice rest = slice_of(input.data, reader->clean);
+    size_t gap = batch_gap(rest);
+    bool is_over = gap == rest.len;
+
+    frame->consumed = gap > 0 ? gap : batch_member(state, rest);
+    reader->clean -= frame->consumed;
+    if (gap > 0 && !is_over)
+        return FRAME_SKIP;
+    if (!is_over)
+        return FRAME_WHOLE;
+    reader->part = HTTP_PART_END;
+    sized_frame_reset(state);
+    return FRAME_NOTED;
+}
+
+static enum frame_status refuse_batch(struct framing_state *state, struct frame *frame, int status)
+{
+    if (state->part == PART_GROWING)
+        return refuse_chunked(state, frame);
+    state->left -= frame->consumed;
+    sized_frame_refuse(state, frame, frame->consumed,
+                       status == 413 ? FRAME_FAULT_TOO_LONG : FRAME_FAULT_SYNTAX, frame->problem);
+    return refused_sized(state, status);
+}
+
+/* A body that is an array, of which `body` is here. */
+static enum frame_status batch_body(struct framing_state *state, struct slice body, bool is_over,
+                                    struct frame *frame)
+{
+    struct http_reader *reader = reader_of(state);
+    enum batch_status status;
+
+    if (state->cut) { /* it was announced as too long to be kept */
+        frame->consumed = 0;
+        frame->problem = "the array is too long";
+        return refuse_batch(state, frame, 413);
+    }
+    status = batch_check(&reader->batch, state, body, is_over, frame);
+    if (status == BATCH_BAD)
+        return refuse_batch(state, frame, 400);
+    if (status == BATCH_MORE)
+        return FRAME_WAIT;
+    reader->in_batch = reader->is_over = true;
+    reader->clean = body.len;
+    state->part = PART_GROWING;
+    state->reported = true;
+    return next_member(state, body, frame);
+}
+
+/* --- bodies with a length --- */
+
+static enum frame_status sized_body(struct framing_state *state, struct slice input,
+                                    struct frame *frame)
+{
+    struct http_reader *reader = reader_of(state);
+    size_t here = input.len < state->left ? input.len : (size_t)state->left;
+    enum frame_status status;
+    bool trailing;
+
+    if (is_array(reader, slice_of(input.data, here))) {
+        status = batch_body(state, slice_of(input.data, here), here == state->left, frame);
+    } else {
+        status = sized_frame_body(state, input, frame, &trailing);
+        if (status == FRAME_REFUSED)
+            refused_sized(state, 400);
+    }
+    if (status == FRAME_WAIT)
+        progress_note(state, &reader->timed, here, reader->head.length);
+    return status;
+}
+
+/* --- chunked bodies --- */
+
+/* All pieces that are here are together: the first `clean` bytes of the input. FRAME_SKIP: they
+ * are good. */
+static enum frame_status check_chunked(struct framing_state *state, struct slice body,
+                                       struct frame *frame)
+{
+    const struct http_reader *reader = reader_of(state);
+    enum body_status status = state->check->run(state->check_state, body, frame);
+
+    if (status == BODY_MORE && reader->is_over)
+        status = state->check->end(state->check_state, frame);
+    if (status == BODY_MORE)
+        return FRAME_WAIT;
+    return status == BODY_WHOLE ? FRAME_WHOLE : refuse_chunked(state, frame);
+}
+
 static enum frame_status chunked_body(struct framing_state *state, struct slice input,
                                       struct frame *frame)
 {
     struct http_reader *reader = reader_of(state);
-    enum body_status status = state->check->run(state->check_state,
-                                                slice_of(input.data, reader->clean), frame);
+    struct slice body = slice_of(input.data, reader->clean);
+    size_t max = state->max_long > 0 && reader->is_array ? state->max_long : state->max_body;
+    enum frame_status status;
 
-    if (status == BODY_MORE && reader->is_over)
-        status = state->check->end(state->check_state, frame);
-    if (status != BODY_MORE && status != BODY_WHOLE)
-        return refuse_chunked(state, frame);
+    if (reader->in_batch)
+        return next_member(state, input, frame);
+    if (is_array(reader, body))
+        status = batch_body(state, body, reader->is_over && reader->clean <= max, frame);
+    else
+        status = check_chunked(state, body, frame);
+    if (status != FRAME_WAIT && status != FRAME_WHOLE)
+        return status;
     if (reader->is_bad)
         return malformed(state, frame, 400, "a chunk is malformed");
-    if (state->max_long == 0 && reader->clean > state->max_body)
+    if ((state->max_long == 0 || reader->is_array) && reader->clean > max)
         return malformed(state, frame, 413, "message exceeds max_input_buffer");
-    if (status == BODY_MORE) {
+    if (status == FRAME_WAIT) {
         progress_note(state, &reader->timed, reader->clean, 0);
-        state->cut = state->max_long > 0 && (state->cut || reader->clean > state->max_long);
+        state->cut = !reader->is_array && state->max_long > 0 &&
+                     (state->cut || reader->clean > state->max_long);
         return FRAME_WAIT;
     }
+    if (reader->in_batch)
+        return FRAME_WHOLE;
     if (state->cut)
         state->check->mark(state->check_state, true);
     frame->consumed = reader->clean;

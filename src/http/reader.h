@@ -4,6 +4,7 @@
 #define STDIO_BUS_HTTP_READER_H
 
 #include "framing/frame.h"
+#include "http/batch.h"
 #include "http/chunked.h"
 #include "http/lists.h"
 
@@ -38,7 +39,9 @@ struct http_reader {
     size_t clean;         /* bytes of the body at the front of the input, */
     size_t gap;           /* and bytes after them that are done with */
     uint64_t timed;       /* so many bytes of it were here when its time began */
-    bool is_over, is_bad; /* the chunks */
+    bool is_over, is_bad; /* the chunks; is_over also of a batch */
+    bool is_array;
+    struct batch_reader batch;
 };
 
 /* For connection_handler->frame with HTTP_PART_HEAD: the body is not wanted. It is skipped unless
@@ -47,7 +50,8 @@ struct http_reader {
 void http_reader_skip_body(struct http_reader *reader);
 
 /* The same: the body may be an array of messages. Each is a frame then, after which comes
- * HTTP_PART_END to connection_handler->noted. Without this an array is refused. */
+ * HTTP_PART_END to connection_handler->noted. Nothing is given before the array is whole and good;
+ * an array longer than a message may be is refused (413), as any array is without this (400). */
 void http_reader_take_batch(struct http_reader *reader);
 
 /* Requests. FRAME_WHOLE is a head, then, if it has a body that is not skipped, the body; JSON is

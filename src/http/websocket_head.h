@@ -14,7 +14,7 @@ struct websocket_head {
 enum websocket_head_status { WEBSOCKET_HEAD_MORE, WEBSOCKET_HEAD_WHOLE, WEBSOCKET_HEAD_BAD };
 
 /* Reads a head from the first bytes of the input; *head_len: how many. WEBSOCKET_HEAD_BAD with the
- * problem, static text, and the code to close with: a reserved bit or opcode, a mask that is missing
+ * problem, static text, and the code to close with: a reserved bit or opcode, a mask that is absent
  * or (is_client: the peer is a server) should not be, a control frame that is too long or in parts,
  * a length that is not in its shortest form; or binary data. */
 enum websocket_head_status websocket_head_read(struct websocket_head *head, struct slice input,

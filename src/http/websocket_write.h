@@ -37,7 +37,7 @@ enum websocket_code {
 /* --- frames --- */
 
 /* Writes the head of a final frame of `len` bytes; returns its length. `mask`: what a client's
- * frame needs (four random bytes), to be applied to the data by websocket_mask; NULL: a server's. */
+ * frame needs (four random bytes), to be applied to the data by websocket_mask; NULL: none. */
 size_t websocket_write_head(char to[WEBSOCKET_HEAD_MAX], enum websocket_opcode opcode, uint64_t len,
                             const unsigned char *mask);
 

@@ -155,6 +155,43 @@ TEST_ROWS(bodies_that_are_skipped, COUNT(skipped))
     expect_notes(skipped[row].bytes, 0, skipped[row].notes);
 }
 
+/* --- batches --- */
+
+static const struct {
+    const char *bytes, *notes;
+} batches[] = {
+    {POST("8") "{\"id\":1}" GET, "POST /a;{\"id\":1};GET /a;"},
+    {POST("4") "[{}]" GET, "POST /a;member {};end;GET /a;"},
+    {POST("9") " \n[ {} ]\n" GET, "POST /a;member {} ;end;GET /a;"},
+    {POST("18") "[{},{\"a\":[{}]},{}]" GET,
+     "POST /a;member {};member {\"a\":[{}]};member {};end;GET /a;"},
+    {POST("11") "[{}\r\n,\n{\n}]" GET, "POST /a;member {}\r\n;member {\n};end;GET /a;"},
+    {CHUNKED "1\r\n[\r\n4\r\n{},{\r\n2\r\n}]\r\n0\r\n\r\n" GET,
+     "POST /c;member {};member {};end;GET /a;"},
+    {POST("2") "[]" GET, "POST /a;?400;GET /a;"},
+    {POST("5") "[{},]" GET, "POST /a;?400;GET /a;"},
+    {POST("5") "[,{}]" GET, "POST /a;?400;GET /a;"},
+    {POST("6") "[{}{}]" GET, "POST /a;?400;GET /a;"},
+    {POST("6") "[{},1]" GET, "POST /a;?400;GET /a;"},
+    {POST("6") "[{},[]" GET, "POST /a;?400;GET /a;"},
+    {POST("5") "[{}]x" GET, "POST /a;?400;GET /a;"},
+    {POST("5") "[{}}]" GET, "POST /a;?400;GET /a;"},
+    {POST("3") "[{}" GET, "POST /a;?400;GET /a;"},
+    {POST("1") "[" GET, "POST /a;?400;GET /a;"},
+    {POST("3") "   " GET, "POST /a;?400;GET /a;"},
+    {CHUNKED "3\r\n[{}\r\n0\r\n\r\n" GET, "POST /c;?400 closes;"},
+    {CHUNKED "4\r\n[{}]\r\nx", "POST /c;!400 closes;"},
+    {POST("9") "[{},{}", "POST /a;more"},
+};
+
+TEST_ROWS(batches_at_all_chunk_sizes, COUNT(batches))
+{
+    policy = BATCH;
+    expect_notes(batches[row].bytes, 0, batches[row].notes);
+    if (batches[row].bytes[0] == POST("1")[0]) /* the same where long messages are cut */
+        expect_notes(batches[row].bytes, MAX_BODY, batches[row].notes);
+}
+
 /* --- long bodies --- */
 
 static const char *long_body(size_t len)
@@ -207,6 +244,22 @@ TEST(wrong_byte_before_the_limit)
     const char *body = test_format("{\"id\":7,%s", test_fill('x', MAX_BODY));
 
     expect_long(chunked(body, 11), 0, "POST /c;?400 closes;");
+}
+
+TEST(longest_batch)
+{
+    const char *fits = test_format("[%s]", long_body(MAX_BODY - 2));
+    const char *long_one = test_format("[%s]", long_body(MAX_BODY - 1));
+
+    policy = BATCH;
+    for (size_t max_long = 0; max_long <= MAX_BODY; max_long += MAX_BODY) {
+        expect_long(chunked(fits, 90), max_long, "POST /c;member {");
+        expect_long(chunked(long_one, 90), max_long, "POST /c;!413 closes;");
+        expect_long(test_format(POST("%zu") "%s" GET, strlen(fits), fits), max_long,
+                    "POST /a;member {");
+        expect_long(test_format(POST("%zu") "%s" GET, strlen(long_one), long_one), max_long,
+                    "POST /a;?413;GET /a;");
+    }
 }
 
 TEST(longer_bodies_are_cut)
