@@ -164,31 +164,44 @@ static bool serve_once(struct web_server *server, int64_t deadline)
     return true;
 }
 
-struct web_request *web_next(struct web_server *server, const char *line, const char *word)
+/* NULL at the deadline. */
+static struct web_request *wait_request(struct web_server *server)
 {
     int64_t deadline = deadline_usual();
-    struct text wanted = {0};
-    for (;;) {
+    do {
         for (size_t i = 0; i < server->count; i++) {
             struct web_request *request = take_request(server, i);
-            if (request == NULL)
-                continue;
-            ck_assert_msg(strncmp(request->head.data, line, strlen(line)) == 0 &&
-                              request->head.data[strlen(line)] == ' ',
-                          "expected %s, got %s%s", line, request->head.data,
-                          request->body.len > 0 ? request->body.data : "");
-            if (word != NULL) {
-                text_printf(&wanted, "%s", word);
-                text_quote(&wanted, 0);
-                ck_assert_msg(request->body.len > 0 &&
-                                  strstr(request->body.data, wanted.data) != NULL,
-                              "expected %s in %s", wanted.data, request->body.data);
-            }
-            text_free(&wanted);
-            return request;
+            if (request != NULL)
+                return request;
         }
-        ck_assert_msg(serve_once(server, deadline), "no request comes: %s", line);
-    }
+    } while (serve_once(server, deadline));
+    return NULL;
+}
+
+struct web_request *web_next_any(struct web_server *server)
+{
+    struct web_request *request = wait_request(server);
+    ck_assert_msg(request != NULL, "no request comes");
+    return request;
+}
+
+struct web_request *web_next(struct web_server *server, const char *line, const char *word)
+{
+    struct web_request *request = wait_request(server);
+    struct text wanted = {0};
+    ck_assert_msg(request != NULL, "no request comes: %s", line);
+    ck_assert_msg(strncmp(request->head.data, line, strlen(line)) == 0 &&
+                      request->head.data[strlen(line)] == ' ',
+                  "expected %s, got %s%s", line, request->head.data,
+                  request->body.len > 0 ? request->body.data : "");
+    if (word == NULL)
+        return request;
+    text_printf(&wanted, "%s", word);
+    text_quote(&wanted, 0);
+    ck_assert_msg(request->body.len > 0 && strstr(request->body.data, wanted.data) != NULL,
+                  "expected %s in %s", wanted.data, request->body.data);
+    text_free(&wanted);
+    return request;
 }
 
 /* --- responses --- */

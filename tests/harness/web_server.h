@@ -42,6 +42,9 @@ const char *web_url(const struct web_server *server, const char *path);
  * body (NULL: any). Lives until the test ends. */
 struct web_request *web_next(struct web_server *server, const char *line, const char *word);
 
+/* The next whole request, whatever it is. */
+struct web_request *web_next_any(struct web_server *server);
+
 /* The value of a field; NULL: there is none. */
 const char *web_field(const struct web_request *request, const char *name);
 
