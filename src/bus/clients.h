@@ -7,6 +7,7 @@
 
 struct bus_listener;
 struct http_exchange;
+struct http_websocket;
 
 struct client {
     struct stream stream;
@@ -17,6 +18,7 @@ struct client {
     struct list_node gated;        /* bus->gated, until it has shown the token */
     struct timer gate;             /* of one that is in that list */
     struct http_exchange *http;             /* NULL: it does not speak HTTP */
+    struct http_websocket *websocket;       /* NULL: it does not speak WebSocket */
     void (*leaving)(struct client *client); /* called before it departs; NULL: nothing is to do */
     struct peer *speaks_for; /* what it is sent is for this peer; NULL: its own */
     bool on_stdio;

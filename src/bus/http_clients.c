@@ -10,6 +10,7 @@
 #include "bus/http_gate.h"
 #include "bus/http_mcp.h"
 #include "bus/http_rpc.h"
+#include "bus/http_upgrade.h"
 #include "router/waiting.h"
 
 static struct http_exchange *http_of(struct connection *connection)
@@ -57,6 +58,8 @@ static void begin(struct http_exchange *http, struct slice head)
     if (verdict.status != 0) {
         http_reader_skip_body(&http->reader);
         http_answer(http, verdict.status, verdict.type, verdict.body, slice_of(NULL, 0));
+    } else if (http_upgrade_wanted(parts, head)) {
+        http_upgrade_begin(http, head);
     } else if (verdict.place == HTTP_PLACE_RPC) {
         http_rpc_begin(http, head);
     } else {

@@ -92,7 +92,7 @@ struct connection *stream_source(const struct delivery *delivery)
     return from != NULL ? &stream_of(from)->connection : NULL;
 }
 
-static int stream_deliver(struct endpoint *endpoint, const struct delivery *delivery)
+int stream_deliver(struct endpoint *endpoint, const struct delivery *delivery)
 {
     struct connection *to = &list_entry(endpoint, struct stream, endpoint)->connection;
     struct connection *from = NULL;

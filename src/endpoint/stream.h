@@ -69,6 +69,7 @@ void stream_skipped(struct connection *connection, struct slice line, const char
 struct connection *stream_source(const struct delivery *delivery);
 
 /* Operations of the endpoint, for other endpoints over a stream. */
+int stream_deliver(struct endpoint *endpoint, const struct delivery *delivery);
 void stream_pause(struct endpoint *endpoint);
 void stream_resume(struct endpoint *endpoint);
 void stream_close(struct endpoint *endpoint);

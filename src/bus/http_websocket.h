@@ -1,0 +1,20 @@
+/* Clients over WebSocket (RFC 6455): like any other, but for their framing, its control frames, and
+ * how their connection ends. */
+#ifndef STDIO_BUS_BUS_HTTP_WEBSOCKET_H
+#define STDIO_BUS_BUS_HTTP_WEBSOCKET_H
+
+#include "bus/http_exchange.h"
+
+struct http_websocket;
+
+/* What such a client needs. NULL when memory is out. */
+struct http_websocket *http_websocket_prepare(void);
+
+/* The answer 101 is queued: the client speaks WebSocket from now on, and no HTTP. The exchange is
+ * over, and freed at the round's end. */
+void http_websocket_open(struct http_exchange *http, struct http_websocket *websocket);
+
+/* Frees what was prepared. NULL is fine. */
+void http_websocket_drop(struct http_websocket *websocket);
+
+#endif
