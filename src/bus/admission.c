@@ -14,24 +14,26 @@ static bool is_allowed(const struct access *access, const struct origin *origin)
            (origin->has_credentials && access_allows(access, origin->uid));
 }
 
-bool admission_refuses(const struct bus_listener *listener, const struct origin *origin, char *text,
-                       size_t size)
+enum admission admission_judge(const struct bus_listener *listener, const struct origin *origin,
+                               char *text, size_t size)
 {
     const struct stdio_bus *bus = listener->bus;
     const struct config *config = bus->options.config;
     const struct listen_config *of = listener->config != NULL ? listener->config : &config->listen;
     bool on_tcp = listener_on_tcp(listener);
 
-    if (!on_tcp && !is_allowed(&of->access, origin))
+    if (!on_tcp && !is_allowed(&of->access, origin)) {
         snprintf(text, size, "this user may not connect (listen.allow_uids)");
-    else if (on_tcp && of->token_file == NULL && !of->open && !origin->is_local)
+        return ADMISSION_DENIED;
+    }
+    if (on_tcp && of->token_file == NULL && !of->open && !origin->is_local) {
         snprintf(text, size,
                  "other machines are not served: neither listen.token_file nor listen.open is set");
-    else if (!shares_left_of_connections(&bus->router, bus->client_count,
-                                         origins_find(bus, origin)))
-        snprintf(text, size, "too many connections (max_connections %zu)",
-                 config->limits.max_connections);
-    else
-        return false;
-    return true;
+        return ADMISSION_DENIED;
+    }
+    if (shares_left_of_connections(&bus->router, bus->client_count, origins_find(bus, origin)))
+        return ADMISSION_GRANTED;
+    snprintf(text, size, "too many connections (max_connections %zu)",
+             config->limits.max_connections);
+    return ADMISSION_FULL;
 }

@@ -6,8 +6,15 @@
 
 #define ADMISSION_TEXT_MAX 160
 
-/* Whether the listener refuses a connection of this origin; `text` says why, for the error line. */
-bool admission_refuses(const struct bus_listener *listener, const struct origin *origin, char *text,
-                       size_t size);
+enum admission {
+    ADMISSION_GRANTED,
+    ADMISSION_DENIED, /* this origin is not served here */
+    ADMISSION_FULL    /* not now: there are too many connections */
+};
+
+/* Whether the listener takes a connection of this origin. If not, `text` says why, for the error
+ * line. */
+enum admission admission_judge(const struct bus_listener *listener, const struct origin *origin,
+                               char *text, size_t size);
 
 #endif

@@ -322,7 +322,8 @@ void gate_judge(struct gate_visitor *visitor, struct bus_listener *listener, int
 
     *visitor = (struct gate_visitor){.listener = listener, .origin = origin, .fd = fd};
     make_room(bus);
-    visitor->refused = admission_refuses(listener, origin, visitor->text, sizeof visitor->text);
+    visitor->admission = admission_judge(listener, origin, visitor->text, sizeof visitor->text);
+    visitor->refused = visitor->admission != ADMISSION_GRANTED;
     if (visitor->refused)
         log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s",
                      origin->text, visitor->text);

@@ -17,6 +17,7 @@ struct gate_visitor {
     struct bus_listener *listener;
     const struct origin *origin; /* borrowed */
     int fd;
+    enum admission admission;
     bool refused;                  /* it does not become a client: `text` is for its error */
     char text[ADMISSION_TEXT_MAX]; /* has been logged */
 };

@@ -16,7 +16,7 @@
 #include "transport/connection_send.h"
 #include "json/string.h"
 
-#define RETRY_SEC 5 /* of a 503: when a connection may be free */
+#define RETRY_SEC "5" /* of a 503: when a connection may be free */
 
 /* --- a connection --- */
 
@@ -24,14 +24,16 @@
 static void refuse(struct client *client, const struct gate_visitor *visitor)
 {
     char answer[ADMISSION_TEXT_MAX + 256];
+    const char *head = visitor->admission == ADMISSION_FULL
+                           ? "503 Service Unavailable\r\nRetry-After: " RETRY_SEC
+                           : "403 Forbidden";
     int len = snprintf(answer, sizeof answer,
-                       "HTTP/1.1 503 Service Unavailable\r\n"
+                       "HTTP/1.1 %s\r\n"
                        "Content-Type: text/plain; charset=utf-8\r\n"
                        "Content-Length: %zu\r\n"
-                       "Retry-After: %d\r\n"
                        "Connection: close\r\n\r\n"
                        "%s\n",
-                       strlen(visitor->text) + 1, RETRY_SEC, visitor->text);
+                       head, strlen(visitor->text) + 1, visitor->text);
 
     if (connection_send_bytes(&client->stream.connection, slice_of(answer, (size_t)len)) !=
         STDIO_BUS_OK)
@@ -161,16 +163,15 @@ static bool is_read(struct judging *judging)
 
 static bool answer_health(struct judging *judging, enum http_place place)
 {
-    const struct stdio_bus *bus = judging->listener->bus;
     char text[HTTP_GATE_REASON_MAX] = "ok";
-    bool is_good = readiness_serves(bus);
+    bool is_good = true; /* a daemon that answers is healthy, also while it starts or stops */
 
     if (place != HTTP_PLACE_HEALTH && place != HTTP_PLACE_READY)
         return false;
     if (!is_read(judging))
         return true;
-    if (place == HTTP_PLACE_READY || !is_good)
-        is_good = readiness_is_ready(bus, text, sizeof text);
+    if (place == HTTP_PLACE_READY)
+        is_good = readiness_is_ready(judging->listener->bus, text, sizeof text);
     add_fields(judging->verdict, "Cache-Control: no-store\r\n");
     answer_text(judging, is_good ? 200 : 503, text);
     return true;

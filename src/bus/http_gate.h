@@ -29,7 +29,8 @@ struct http_verdict {
 };
 
 /* listener_fn; user_data is a struct bus_listener. The connection becomes a client of HTTP
- * (bus/http_clients.h), which has a share at once. A refused one gets 503. */
+ * (bus/http_clients.h), which has a share at once. A refused one gets 403 or,
+ * where there are too many, 503. */
 void http_gate_accepted(void *user_data, int fd, const struct origin *origin);
 
 /* Judges a head, whose bytes these are. A refusal has been logged. HEAD is judged as GET: then the

@@ -25,17 +25,12 @@ static bool has_worker(const struct pool *pool)
     return false;
 }
 
-bool readiness_serves(const struct stdio_bus *bus)
-{
-    return bus->phase == BUS_PHASE_SERVING;
-}
-
 bool readiness_is_ready(const struct stdio_bus *bus, char *text, size_t size)
 {
     struct list_node *node, *following;
     char shown[64];
 
-    if (!readiness_serves(bus)) {
+    if (bus->phase != BUS_PHASE_SERVING) {
         snprintf(text, size, bus->phase == BUS_PHASE_STARTING ? "starting" : "shutting down");
         return false;
     }

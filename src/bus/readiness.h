@@ -1,14 +1,11 @@
-/* Whether the daemon serves: the answers of /healthz and /readyz. */
+/* Whether the daemon is ready to serve: the answer of /readyz. */
 #ifndef STDIO_BUS_BUS_READINESS_H
 #define STDIO_BUS_BUS_READINESS_H
 
 #include "bus/state.h"
 
-/* Whether the daemon takes messages: not while it starts or stops. */
-bool readiness_serves(const struct stdio_bus *bus);
-
-/* Whether it does, and each pool has a worker that takes messages or is started for a client. If
- * not, `text` (of `size` bytes, one line) says why. */
+/* Whether the daemon neither starts nor stops, and each pool has a worker that takes messages or is
+ * started for a client. If not, `text` (of `size` bytes, one line) says why. */
 bool readiness_is_ready(const struct stdio_bus *bus, char *text, size_t size);
 
 #endif

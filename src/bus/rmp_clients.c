@@ -341,7 +341,7 @@ void rmp_clients_accepted(void *user_data, int fd, const struct origin *origin)
     struct rmp_client *client = NULL;
     char text[ADMISSION_TEXT_MAX];
 
-    if (admission_refuses(listener, origin, text, sizeof text)) {
+    if (admission_judge(listener, origin, text, sizeof text) != ADMISSION_GRANTED) {
         log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s",
                      origin->text, text);
     } else {

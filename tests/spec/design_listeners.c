@@ -80,9 +80,9 @@ TEST(design_listeners_of_the_command_line)
 /* With listeners in the configuration stdin is not read. */
 TEST(design_listeners_of_the_configuration)
 {
-    struct daemon *daemon = START(
-        .mode = SETUP_STDIO, .default_mode = true, .closed = true,
-        .members = "'listen':[{'unix':'@DIR@/a','framing':'length'},{'tcp':'127.0.0.1:0'}]");
+    struct daemon *daemon =
+        START(.mode = SETUP_STDIO, .default_mode = true, .closed = true,
+              .members = "'listen':[{'unix':'@DIR@/a','framing':'length'},{'tcp':'127.0.0.1:0'}]");
     unsigned port = port_of(daemon, 0);
     struct client *client = connect_unix(daemon, "a");
 
@@ -188,10 +188,10 @@ TEST(design_listener_confines_to_its_pool)
 
 TEST(design_listener_has_its_own_users)
 {
-    struct daemon *daemon = START(
-        .members = test_format("'listen':[{'unix':'@DIR@/a','allow_uids':[%ld]},"
-                               "{'unix':'@DIR@/b','allow_uids':[%ld]}]",
-                               (long)geteuid(), (long)geteuid() + 1));
+    struct daemon *daemon =
+        START(.members = test_format("'listen':[{'unix':'@DIR@/a','allow_uids':[%ld]},"
+                                     "{'unix':'@DIR@/b','allow_uids':[%ld]}]",
+                                     (long)geteuid(), (long)geteuid() + 1));
     struct client *client;
 
     daemon_wait_log(daemon, "listening on .*/b$");
