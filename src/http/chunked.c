@@ -10,7 +10,13 @@
 
 enum state {
     IN_SIZE,
-    IN_EXTENSION,
+    AT_EXTENSION, /* after a semicolon */
+    IN_EXTENSION, /* its name */
+    AT_EXTENSION_VALUE,
+    IN_EXTENSION_VALUE,
+    IN_QUOTES,
+    AFTER_BACKSLASH,
+    AFTER_QUOTES,
     AT_SIZE_END, /* after the carriage return */
     IN_DATA,
     AT_DATA_END,
@@ -31,19 +37,66 @@ static bool read_size(struct chunked_reader *chunks, char c)
         chunks->left = chunks->left * 16 + (unsigned)value;
         return ++chunks->digits <= SIZE_DIGITS;
     }
-    chunks->state = c == '\r' ? AT_SIZE_END : IN_EXTENSION;
+    chunks->state = c == '\r' ? AT_SIZE_END : AT_EXTENSION;
     return chunks->digits > 0 && (c == '\r' || c == ';');
 }
 
-/* A byte of an extension or of a trailer's value, or the carriage return after it. */
-static bool read_text(struct chunked_reader *chunks, char c, enum state end)
+static bool is_token_byte(char c)
+{
+    return http_span_bytes(slice_of(&c, 1), HTTP_TOKEN_BYTES) == 1;
+}
+
+/* What a field may have in its value. */
+static bool is_text_byte(char c)
 {
     unsigned char byte = (unsigned char)c;
 
+    return c == '\t' || (byte >= ' ' && byte != 0x7F);
+}
+
+/* What follows a name or value of an extension. */
+static bool end_extension(struct chunked_reader *chunks, char c)
+{
+    bool has_value = chunks->state != IN_EXTENSION;
+
+    chunks->state = c == '\r' ? AT_SIZE_END : c == ';' ? AT_EXTENSION : AT_EXTENSION_VALUE;
+    return c == '\r' || c == ';' || (c == '=' && !has_value);
+}
+
+/* ;NAME or ;NAME=VALUE or ;NAME="VALUE", without white space (7.1.1). */
+static bool read_extension(struct chunked_reader *chunks, char c)
+{
+    if (++chunks->extra > CHUNKED_EXTRA_MAX)
+        return false;
+    switch ((enum state)chunks->state) {
+    case AT_EXTENSION:
+        chunks->state = IN_EXTENSION;
+        return is_token_byte(c);
+    case AT_EXTENSION_VALUE:
+        chunks->state = c == '"' ? IN_QUOTES : IN_EXTENSION_VALUE;
+        return c == '"' || is_token_byte(c);
+    case IN_QUOTES:
+        if (c == '"')
+            chunks->state = AFTER_QUOTES;
+        else if (c == '\\')
+            chunks->state = AFTER_BACKSLASH;
+        return is_text_byte(c);
+    case AFTER_BACKSLASH:
+        chunks->state = IN_QUOTES;
+        return is_text_byte(c);
+    case AFTER_QUOTES:
+        return end_extension(chunks, c);
+    default:
+        return is_token_byte(c) || end_extension(chunks, c);
+    }
+}
+
+/* A byte of a trailer's value, or the carriage return after it. */
+static bool read_value(struct chunked_reader *chunks, char c)
+{
     if (c == '\r')
-        chunks->state = (uint8_t)end;
-    return ++chunks->extra <= CHUNKED_EXTRA_MAX &&
-           (c == '\r' || c == '\t' || (byte >= ' ' && byte != 0x7F));
+        chunks->state = AT_VALUE_END;
+    return ++chunks->extra <= CHUNKED_EXTRA_MAX && (c == '\r' || is_text_byte(c));
 }
 
 static bool read_name(struct chunked_reader *chunks, char c)
@@ -55,7 +108,7 @@ static bool read_name(struct chunked_reader *chunks, char c)
         chunks->state = IN_VALUE;
     else if (c == '\r' && first)
         chunks->state = AT_LAST_LF;
-    else if (http_span_bytes(slice_of(&c, 1), HTTP_TOKEN_BYTES) == 0)
+    else if (!is_token_byte(c))
         return false;
     return ++chunks->extra <= CHUNKED_EXTRA_MAX;
 }
@@ -71,8 +124,14 @@ static bool read_byte(struct chunked_reader *chunks, char c)
     switch ((enum state)chunks->state) {
     case IN_SIZE:
         return read_size(chunks, c);
+    case AT_EXTENSION:
     case IN_EXTENSION:
-        return read_text(chunks, c, AT_SIZE_END);
+    case AT_EXTENSION_VALUE:
+    case IN_EXTENSION_VALUE:
+    case IN_QUOTES:
+    case AFTER_BACKSLASH:
+    case AFTER_QUOTES:
+        return read_extension(chunks, c);
     case AT_SIZE_END:
         return read_line_feed(chunks, c, chunks->left > 0 ? IN_DATA : AT_LINE);
     case AT_DATA_END:
@@ -85,7 +144,7 @@ static bool read_byte(struct chunked_reader *chunks, char c)
     case IN_NAME:
         return read_name(chunks, c);
     case IN_VALUE:
-        return read_text(chunks, c, AT_VALUE_END);
+        return read_value(chunks, c);
     case AT_VALUE_END:
         return read_line_feed(chunks, c, AT_LINE);
     case AT_LAST_LF:

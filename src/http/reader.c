@@ -88,9 +88,15 @@ static enum frame_status head(struct framing_state *state, struct slice input, s
 static enum frame_status start_head(struct framing_state *state, struct slice input,
                                     struct frame *frame)
 {
-    reader_of(state)->status = 408;
+    struct http_reader *reader = reader_of(state);
+
     if (input.len == 0)
         return FRAME_WAIT;
+    if (reader->closes) { /* by the message before */
+        frame->consumed = input.len;
+        return FRAME_SKIP;
+    }
+    reader->status = 408;
     if (state->looked > 0 || http_span_bytes(slice_of(input.data, 1), HTTP_TOKEN_BYTES) == 1)
         return head(state, input, frame);
     if (input.data[0] != '\r' || (input.len > 1 && input.data[1] != '\n'))
@@ -107,7 +113,8 @@ static enum frame_status start_head(struct framing_state *state, struct slice in
 static enum frame_status start_skipping(struct framing_state *state, struct frame *frame,
                                         uint64_t left)
 {
-    state->begun = state->reported = true;
+    state->begun = left != SKIPS_ALL; /* else it may last as long as the answer */
+    state->reported = true;
     state->part = PART_SKIP;
     state->left = left;
     frame->consumed = 0;
