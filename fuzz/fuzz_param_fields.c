@@ -92,6 +92,7 @@ static struct value wanted(const char *text, enum param_field field)
         [PARAM_LEVEL] = {"params", "level"},
         [PARAM_PROTOCOL] = {"params", "protocolVersion"},
         [PARAM_VERSION] = {"params", "_meta", "io.modelcontextprotocol/protocolVersion"},
+        [PARAM_CAPABILITIES] = {"params", "_meta", "io.modelcontextprotocol/clientCapabilities"},
         [PARAM_LOG_LEVEL] = {"params", "_meta", "io.modelcontextprotocol/logLevel"},
         [PARAM_SUBSCRIPTION] = {"params", "_meta", "io.modelcontextprotocol/subscriptionId"},
         [PARAM_RELATED_TASK] = {"params", "_meta", "io.modelcontextprotocol/related-task",

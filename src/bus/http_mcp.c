@@ -41,6 +41,12 @@ static void without_session(struct http_exchange *http, const struct message *me
     struct http_session *session;
     const char *problem;
 
+    if (http->mcp->fields.version.data != NULL &&
+        !mcp_version_is_handshake(http->mcp->fields.version)) {
+        http_answer_error(http, 400, message->id, JSONRPC_INVALID_REQUEST,
+                          "MCP-Protocol-Version is not supported");
+        return;
+    }
     if (!is_method(message, "initialize") || message->id.type == ID_NONE) {
         http_answer_error(http, 400, message->id, JSONRPC_INVALID_REQUEST,
                           "Mcp-Session-Id is missing: a session begins with initialize");
@@ -248,7 +254,8 @@ void http_mcp_begin(struct http_exchange *http, struct slice head)
         http_reader_skip_body(&http->reader);
         http_answer(http, 405, "text/plain", literal("there is no session to listen to\n"),
                     literal(stateless ? ALLOW_POST : ALLOW));
-    } else if (version.data != NULL && !stateless && !mcp_version_is_handshake(version)) {
+    } else if (session_id.data != NULL && version.data != NULL && !stateless &&
+               !mcp_version_is_handshake(version)) {
         http_reader_skip_body(&http->reader);
         refuse(http, 400, JSONRPC_INVALID_REQUEST, "MCP-Protocol-Version is not supported");
     } else if (session_id.data != NULL && !stateless) {

@@ -3,6 +3,7 @@
 #include "bus/http_stateless.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "bus/deliver.h"
@@ -10,6 +11,8 @@
 #include "json/string.h"
 
 #define NAME_MAX_BYTES 16384 /* as long as a head */
+
+#define SUPPORTED ",\"data\":{\"supported\":[\"" MCP_STATELESS_VERSION "\"],\"requested\":"
 
 #define STREAM_FIELDS "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
 
@@ -143,6 +146,32 @@ static const char *mismatch(const struct http_exchange *http, const struct messa
     return problem;
 }
 
+/* What the params of a request lack, or NULL. */
+static const char *lack(const struct param_fields *fields)
+{
+    if (!param_fields_has(fields, PARAM_VERSION))
+        return "params._meta has no io.modelcontextprotocol/protocolVersion";
+    if (!param_fields_has(fields, PARAM_CAPABILITIES))
+        return "params._meta has no io.modelcontextprotocol/clientCapabilities";
+    return NULL;
+}
+
+/* An error that names the versions. A version that is a date is the server's to judge: it may know
+ * later ones. Servers on stdio need not look at it again after their first message. */
+static void refuse_version(struct http_exchange *http, struct message_id id, struct slice version)
+{
+    char line[MESSAGE_ERROR_MAX];
+    struct json_output out = {.to = line, .size = sizeof line};
+
+    out.len = message_write_error(line, sizeof line, id, MCP_UNSUPPORTED_VERSION,
+                                  "the protocol version is not supported");
+    out.len -= strlen("}}\n");
+    json_output_add(&out, slice_of(SUPPORTED, sizeof SUPPORTED - 1));
+    json_output_string(&out, version);
+    json_output_add(&out, slice_of("}}}", 3));
+    http_answer(http, 400, "application/json", slice_of(line, out.len), slice_of(NULL, 0));
+}
+
 void http_stateless_post(struct http_exchange *http, const struct message *message,
                          const struct param_fields *fields)
 {
@@ -160,9 +189,12 @@ void http_stateless_post(struct http_exchange *http, const struct message *messa
         http_answer_error(http, 400, message->id, MCP_HEADER_MISMATCH, problem);
         return;
     }
-    if (has_id && !param_fields_has(fields, PARAM_VERSION)) {
-        http_answer_error(http, 400, message->id, JSONRPC_INVALID_PARAMS,
-                          "params._meta has no io.modelcontextprotocol/protocolVersion");
+    if (has_id && (problem = lack(fields)) != NULL) {
+        http_answer_error(http, 400, message->id, JSONRPC_INVALID_PARAMS, problem);
+        return;
+    }
+    if (has_id && !mcp_version_is_stateless(http->mcp->fields.version)) {
+        refuse_version(http, message->id, http->mcp->fields.version);
         return;
     }
     http->is_notice = !has_id;

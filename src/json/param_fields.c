@@ -26,7 +26,7 @@ struct walk {
 };
 
 #define MCP "io.modelcontextprotocol/"
-#define KEY_MAX sizeof MCP "protocolVersion"
+#define KEY_MAX sizeof MCP "clientCapabilities"
 
 /* Marks: quotes, brackets of objects and arrays, backslashes. Without the bit in which '{' and '['
  * differ, all marks but the quote are three codes in a row, and the vertical bar is one of them. */
@@ -151,7 +151,7 @@ static const struct key params_keys[] = {
 static const struct key meta_keys[] = {
     KEY("progressToken", PARAM_META_TOKEN),    KEY(MCP "logLevel", PARAM_LOG_LEVEL),
     KEY(MCP "related-task", INTO(IN_RELATED)), KEY(MCP "subscriptionId", PARAM_SUBSCRIPTION),
-    KEY(MCP "protocolVersion", PARAM_VERSION),
+    KEY(MCP "protocolVersion", PARAM_VERSION), KEY(MCP "clientCapabilities", PARAM_CAPABILITIES),
 };
 static const struct key related_keys[] = {KEY("taskId", PARAM_RELATED_TASK)};
 static const struct key result_keys[] = {
@@ -179,7 +179,7 @@ static const struct {
                                         LEN("protocolVersion") | LEN("partialResultToken")),
     [IN_META] = KEYS(meta_keys, LEN("progressToken") | LEN(MCP "protocolVersion") |
                                     LEN(MCP "logLevel") | LEN(MCP "subscriptionId") |
-                                    LEN(MCP "related-task")),
+                                    LEN(MCP "related-task") | LEN(MCP "clientCapabilities")),
     [IN_RELATED] = KEYS(related_keys, LEN("taskId")),
     [IN_RESULT] = KEYS(result_keys, LEN("task") | LEN("_meta") | LEN("sessionId") |
                                         LEN("stopReason") | LEN("protocolVersion")),

@@ -30,6 +30,7 @@ enum param_field {
     PARAM_VERSION,      /* protocolVersion */
     PARAM_LOG_LEVEL,    /* logLevel */
     PARAM_SUBSCRIPTION, /* subscriptionId */
+    PARAM_CAPABILITIES, /* clientCapabilities */
     PARAM_RELATED_TASK, /* related-task, of which taskId */
 
     RESULT_SESSION,      /* result.sessionId */

@@ -85,6 +85,8 @@ static const struct {
     {"{\"params\":{\"_meta\":{" MCP "protocolVersion\":\"2026-07-28\"}}}", PARAM_VERSION,
      "\"2026-07-28\""},
     {"{\"params\":{" MCP "protocolVersion\":\"2026-07-28\"}}", PARAM_VERSION, "-"},
+    {"{\"params\":{\"_meta\":{" MCP "clientCapabilities\":{\"roots\":{}}}}}", PARAM_CAPABILITIES,
+     "{\"roots\":{}}"},
     {"{\"params\":{\"_meta\":{" MCP "protocolVersioN\":\"2026-07-28\"}}}", PARAM_VERSION, "-"},
     {"{\"params\":{\"_meta\":{\"io.modelcontextprotocol\\/logLevel\":\"info\"}}}", PARAM_LOG_LEVEL,
      "\"info\""},
