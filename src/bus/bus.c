@@ -203,7 +203,7 @@ static void serve(struct stdio_bus *bus)
 static bool has_notes(const struct stdio_bus *bus)
 {
     return bus->router.demand | bus->router.answered_last | bus->router.errands.noted |
-           bus->stop_noted | bus->end_noted | bus->started_noted | http_hub_has_notes(bus->http);
+           bus->stop_noted | bus->end_noted | bus->started_noted | bus->http_noted;
 }
 
 /* Acts on what the callbacks of the round have noted. */
@@ -211,7 +211,7 @@ static void act_on_notes(struct stdio_bus *bus)
 {
     bool ended;
 
-    if (http_hub_has_notes(bus->http))
+    if (bus->http_noted)
         http_hub_run(bus->http);
     ended = bus->end_noted;
     errands_run(bus);

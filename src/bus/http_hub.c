@@ -26,6 +26,7 @@ struct http_hub *http_hub_create(struct stdio_bus *bus)
 
 void http_hub_note(struct http_hub *hub, struct http_due *due)
 {
+    hub->bus->http_noted = true;
     if (!list_linked(&due->node))
         list_append(&hub->due, &due->node);
 }
@@ -35,6 +36,7 @@ void http_hub_run(struct http_hub *hub)
     struct list round;
     struct list_node *node;
 
+    hub->bus->http_noted = false;
     list_init(&round);
     list_move_all(&round, &hub->due);
     while ((node = list_take_first(&round)) != NULL) {

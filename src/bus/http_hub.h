@@ -34,13 +34,8 @@ struct http_hub *http_hub_create(struct stdio_bus *bus);
 /* Notes the owner, unless it was noted. */
 void http_hub_note(struct http_hub *hub, struct http_due *due);
 
-/* Acts on the notes. */
+/* Acts on the notes; bus->http_noted says that there are any. */
 void http_hub_run(struct http_hub *hub);
-
-static inline bool http_hub_has_notes(const struct http_hub *hub)
-{
-    return hub != NULL && !list_empty(&hub->due);
-}
 
 /* The field Date, whole. */
 struct slice http_hub_date(struct http_hub *hub);

@@ -87,6 +87,7 @@ struct stdio_bus {
     /* Noted by callbacks: */
     size_t starting_count; /* workers whose very first exec is not known yet */
     bool started_noted;    /* every worker has been executed */
+    bool http_noted;       /* http_hub_run has something to do */
     bool stop_noted;       /* a reason to stop */
     bool end_noted;        /* a worker or a client has ended: the shutdown may go on */
 };
