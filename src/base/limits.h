@@ -33,6 +33,7 @@ struct limits {
     unsigned max_session_requests;        /* HTTP: requests in flight of one session */
     size_t max_resume;                    /* HTTP: bytes of events that are kept for one session */
     unsigned max_requests_per_connection; /* HTTP: then it is closed; 0: no limit */
+    unsigned ping_sec; /* WebSocket: of silence until a ping, and then its answer; 0: no pings */
 };
 
 #define LIMITS_DEFAULT                                                                             \
@@ -43,7 +44,7 @@ struct limits {
         .max_pending_requests = 4096, .max_frame_body = 10485760, .frame_timeout_sec = 30,         \
         .half_close_sec = 300, .slow_client_timeout_sec = 10, .max_memory = (size_t)256 << 20,     \
         .max_message = (size_t)64 << 20, .session_idle_sec = 1800, .max_session_requests = 256,    \
-        .max_resume = 1048576, .max_requests_per_connection = 0                                    \
+        .max_resume = 1048576, .max_requests_per_connection = 0, .ping_sec = 30                    \
     }
 
 #endif

@@ -74,13 +74,27 @@ static void add_subprotocol(struct http_output *out, const struct http_head *hea
     }
 }
 
+/* The pool, or one that a message may name, is of ACP. */
+static bool may_be_acp(const struct http_exchange *http)
+{
+    const struct config *config = http->hub->bus->options.config;
+
+    if (http->pool != NULL)
+        return http->pool->mode.protocol == PROTOCOL_ACP;
+    for (size_t i = 0; i < config->pool_count; i++) {
+        if (config->pools[i].mode.protocol == PROTOCOL_ACP)
+            return true;
+    }
+    return false;
+}
+
 /* ACP names the connection. */
 static bool add_connection_id(struct http_output *out, const struct http_exchange *http)
 {
     unsigned char random[ID_BYTES];
     char text[ID_LEN + 1];
 
-    if (http->pool == NULL || http->pool->mode.protocol != PROTOCOL_ACP)
+    if (!may_be_acp(http))
         return true;
     if (!random_bytes(random, sizeof random))
         return false;
@@ -106,8 +120,8 @@ static bool accept_request(struct http_exchange *http, const struct http_head *h
     if (!add_connection_id(&out, http))
         return false;
     http_write_end(&out);
-    return !out.full && connection_send_bytes(http_connection(http), slice_of(text, out.len)) ==
-                            STDIO_BUS_OK;
+    return !out.full &&
+           connection_send_bytes(http_connection(http), slice_of(text, out.len)) == STDIO_BUS_OK;
 }
 
 void http_upgrade_begin(struct http_exchange *http, struct slice bytes)

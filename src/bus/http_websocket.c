@@ -9,9 +9,6 @@
 #include "http/websocket.h"
 #include "transport/connection_send.h"
 
-/* A connection that has sent nothing for so long gets a ping, */
-#define SILENCE_MS 30000
-
 struct http_websocket {
     struct client *client;
     struct websocket_reader reader;
@@ -74,8 +71,8 @@ static void answer_ping(struct http_websocket *websocket)
 
     if (connection->full)
         return;
-    if (send_control(websocket, WEBSOCKET_PONG,
-                     slice_of(reader->control, reader->control_len)) != STDIO_BUS_OK)
+    if (send_control(websocket, WEBSOCKET_PONG, slice_of(reader->control, reader->control_len)) !=
+        STDIO_BUS_OK)
         log_error(bus_of(websocket)->log, connection->context, "out of memory: a PONG was lost");
 }
 
@@ -93,8 +90,12 @@ static void noted(struct connection *connection)
 
 static void start_timer(struct http_websocket *websocket)
 {
+    unsigned ping_sec = bus_of(websocket)->options.config->limits.ping_sec;
+
     websocket->seen = connection_of(websocket)->bytes_in;
-    stdio_bus_event_loop_start_timer(bus_of(websocket)->loop, &websocket->timer, SILENCE_MS);
+    if (ping_sec > 0)
+        stdio_bus_event_loop_start_timer(bus_of(websocket)->loop, &websocket->timer,
+                                         (int64_t)ping_sec * 1000);
 }
 
 /* Nothing is expected of a peer from which nothing is read. */
@@ -102,15 +103,15 @@ static void look_for_life(void *user_data)
 {
     struct http_websocket *websocket = user_data;
     const struct connection *connection = connection_of(websocket);
-    bool is_silent =
-        connection->bytes_in == websocket->seen && connection->input_state == INPUT_OPEN;
+    bool is_silent = connection->bytes_in == websocket->seen &&
+                     connection->input_state == INPUT_OPEN;
 
     if (is_silent && websocket->pinged) {
         clients_remove(websocket->client, "no answer to a ping");
         return;
     }
-    websocket->pinged =
-        is_silent && send_control(websocket, WEBSOCKET_PING, slice_of("", 0)) == STDIO_BUS_OK;
+    websocket->pinged = is_silent &&
+                        send_control(websocket, WEBSOCKET_PING, slice_of("", 0)) == STDIO_BUS_OK;
     start_timer(websocket);
 }
 

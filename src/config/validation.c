@@ -209,6 +209,7 @@ static const struct rule limit_rules[] = {
     LIMIT(max_session_requests, 1, 65536),
     LIMIT(max_resume, 0, GIB),
     LIMIT(max_requests_per_connection, 0, 1000000000),
+    LIMIT(ping_sec, 0, DAY_SEC),
 };
 
 /* A message that is not refused before its pool is known has to fit into its half of the memory. */

@@ -95,6 +95,8 @@ static void read_port(struct daemon *daemon)
     const char *line = daemon_wait_log(daemon, "listening on .*:[0-9]+$");
     const char *address = strstr(line, "listening on ") + strlen("listening on ");
     const char *colon = strrchr(address, ':');
+    if (strncmp(address, "http://", 7) == 0)
+        address += 7;
     size_t len = (size_t)(colon - address);
     if (address[0] == '[') {
         address++;
@@ -145,7 +147,7 @@ struct daemon *daemon_start(const struct setup *setup)
     close_endpoints(&ends);
     if (setup->mode == SETUP_UNIX && !setup->no_wait)
         daemon_wait_log(daemon, "listening on ");
-    else if (setup->mode == SETUP_TCP && !setup->no_wait)
+    else if ((setup->mode == SETUP_TCP || setup->mode == SETUP_HTTP) && !setup->no_wait)
         read_port(daemon);
     return daemon;
 }

@@ -11,13 +11,13 @@
 
 #include "text.h"
 
-enum setup_mode { SETUP_UNIX, SETUP_TCP, SETUP_STDIO };
+enum setup_mode { SETUP_UNIX, SETUP_TCP, SETUP_STDIO, SETUP_HTTP };
 
 /* A daemon to start. In every text here ' stands for ", @WORKER@ for the scripted worker's path and
  * @DIR@ for the daemon's directory. All zero: one worker of one pool, reached by a Unix socket. */
 struct setup {
     enum setup_mode mode;
-    const char *address;       /* of --tcp; NULL: 127.0.0.1:0 */
+    const char *address;       /* of --tcp or --http; NULL: 127.0.0.1:0 */
     const char *config;        /* the whole configuration file; NULL: made of the next members */
     const char *pools;         /* the elements of "pools"; NULL: one pool */
     unsigned instances;        /* of the only pool, "pool"; 0 means 1 */

@@ -103,8 +103,8 @@ static void add_mode(struct command *command, const struct setup *setup,
     if (setup->mode == SETUP_UNIX) {
         add_word(command, "--unix");
         add_word(command, daemon->socket_path);
-    } else if (setup->mode == SETUP_TCP) {
-        add_word(command, "--tcp");
+    } else if (setup->mode == SETUP_TCP || setup->mode == SETUP_HTTP) {
+        add_word(command, setup->mode == SETUP_TCP ? "--tcp" : "--http");
         add_word(command, setup->address != NULL ? setup->address : "127.0.0.1:0");
     } else if (!setup->default_mode) {
         add_word(command, "--stdio");

@@ -81,6 +81,7 @@ static const struct limit_case {
     COUNT_LIMIT(max_session_requests, 1, 65536),
     SIZE_LIMIT(max_resume, 0, 1073741824),
     COUNT_LIMIT(max_requests_per_connection, 0, 1000000000),
+    COUNT_LIMIT(ping_sec, 0, 86400),
 };
 
 static unsigned long limit_value(const struct limits *limits, const struct limit_case *limit)
@@ -120,7 +121,8 @@ START_TEST(test_full)
                                            .session_idle_sec = 14,
                                            .max_session_requests = 15,
                                            .max_resume = 16,
-                                           .max_requests_per_connection = 17};
+                                           .max_requests_per_connection = 17,
+                                           .ping_sec = 18};
     static const char *const argv[] = {"/bin/sh", "-c", "", "z\xc3\xbc \"", NULL};
 
     expect_text("{\"pools\": [{\"id\": \"first\", \"command\": \"/bin/sh\", \"instances\": 3,"
@@ -131,7 +133,7 @@ START_TEST(test_full)
                 " \"backpressure_timeout_sec\": 10, \"max_connections\": 11, \"max_sessions\": 12,"
                 " \"max_pending_requests\": 13, \"session_idle_sec\": 14,"
                 " \"max_session_requests\": 15, \"max_resume\": 16,"
-                " \"max_requests_per_connection\": 17}, \"strict\": true}",
+                " \"max_requests_per_connection\": 17, \"ping_sec\": 18}, \"strict\": true}",
                 "");
     expect_limits(&expected);
     ck_assert_uint_eq(config.pool_count, 2);
@@ -178,7 +180,8 @@ START_TEST(test_defaults)
                               .max_pending_requests = 4096,
                               .session_idle_sec = 1800,
                               .max_session_requests = 256,
-                              .max_resume = 1048576};
+                              .max_resume = 1048576,
+                              .ping_sec = 30};
 
     expect_text(cases[_i].text, "");
     expect_limits(&expected);
