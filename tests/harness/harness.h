@@ -8,6 +8,7 @@
 #include "daemon.h"
 #include "deadline.h"
 #include "frames.h"
+#include "http.h"
 #include "json.h"
 #include "load.h"
 #include "proc.h"

@@ -1,0 +1,286 @@
+/* MCP over HTTP, handshake era: streams of events, and resuming (protocol.md, "HTTP"). */
+#include "build_config.h"
+
+#include "harness.h"
+
+#define MCP_POOL(keys)                                                                             \
+    .mode = SETUP_HTTP,                                                                            \
+    .pools = "{'id':'p','command':'@WORKER@','instances':4,'protocol':'mcp'" keys "}"
+
+#define ECHO(id) "{'jsonrpc':'2.0','id':" id ",'method':'echo'}"
+
+/* Writes this message, then answers. */
+#define SAY(id, message)                                                                           \
+    "{'jsonrpc':'2.0','id':" id ",'method':'say','params':{'message':" message "}}"
+
+#define NOTE(n) "{'jsonrpc':'2.0','method':'notifications/any','params':" n "}"
+
+static void listen_to(struct http *http, const char *session, const char *last_event)
+{
+    http_send(http, "GET", "/mcp",
+              test_format("Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n"
+                          "MCP-Protocol-Version: 2025-11-25\r\n%s%s%s",
+                          session, last_event != NULL ? "Last-Event-ID: " : "",
+                          last_event != NULL ? last_event : "", last_event != NULL ? "\r\n" : ""),
+              NULL);
+    ck_assert_int_eq(http_status(http), 200);
+    ck_assert(span_is(http_field(http, "Content-Type"), "text/event-stream"));
+    ck_assert(span_is(http_field(http, "Cache-Control"), "no-cache"));
+    ck_assert(span_is(http_field(http, "X-Accel-Buffering"), "no"));
+    ck_assert_uint_eq(http_event(http).len, 0); /* with an id, to come back with */
+    ck_assert_ptr_nonnull(http_event_id(http).data);
+}
+
+static void expect_event(struct http *http, const char *data)
+{
+    struct span event = http_event(http);
+    struct text text = {0};
+    text_printf(&text, "%s", data);
+    text_quote(&text, 0);
+    ck_assert_msg(span_is(event, text.data), "%.*s", SHOWN(event));
+    text_free(&text);
+}
+
+static const char *last_id(const struct http *http)
+{
+    struct span id = http_event_id(http);
+    ck_assert_ptr_nonnull(id.data);
+    return test_format("%.*s", (int)id.len, id.data);
+}
+
+/* The request is answered by a stream, which ends with the answer. */
+static void expect_stream(struct http *http)
+{
+    ck_assert_int_eq(http_status(http), 200);
+    ck_assert(span_is(http_field(http, "Content-Type"), "text/event-stream"));
+    ck_assert_uint_eq(http_event(http).len, 0);
+}
+
+TEST(http_notice_before_the_answer_makes_a_stream)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *http = http_connect(daemon);
+    const char *session = http_session(http);
+    http_post(http, session, "{'jsonrpc':'2.0','id':1,'method':'progress','params':{'n':5,"
+                             "'_meta':{'progressToken':'t'}}}");
+    expect_stream(http);
+    ck_assert(span_is(json_get(http_event(http), "params.progressToken"), "\"t\""));
+    message_result(http_event(http), "1");
+    http_expect_end(http);
+    http_post(http, session, ECHO("2")); /* on the same connection */
+    message_result(http_expect(http, 200), "2");
+}
+
+/* row: revisions before 2025-11-25 have no event without data. */
+TEST(http_older_revision_gets_no_empty_event)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *http = http_connect(daemon);
+    const char *session = http_session(http);
+    http_send(http, "POST", "/mcp",
+              test_format(HTTP_POST_FIELDS "Mcp-Session-Id: %s\r\n"
+                                           "MCP-Protocol-Version: 2025-06-18\r\n",
+                          session),
+              SAY("1", NOTE("1")));
+    ck_assert_int_eq(http_status(http), 200);
+    expect_event(http, NOTE("1"));
+    message_result(http_event(http), "1");
+    http_expect_end(http);
+}
+
+/* A client that takes no stream gets its answer, and the notice waits for a GET. */
+TEST(http_client_that_takes_json_alone_gets_json)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *http = http_connect(daemon);
+    const char *session = http_session(http);
+    http_send(http, "POST", "/mcp",
+              test_format(HTTP_JSON "Accept: application/json\r\nMcp-Session-Id: %s\r\n", session),
+              SAY("1", NOTE("1")));
+    message_result(http_expect(http, 200), "1");
+    listen_to(http, session, NULL);
+    expect_event(http, NOTE("1"));
+}
+
+TEST(http_client_that_takes_events_alone_gets_a_stream)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *http = http_connect(daemon);
+    const char *session = http_session(http);
+    http_send(http, "POST", "/mcp",
+              test_format(HTTP_JSON "Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n"
+                                    "MCP-Protocol-Version: 2025-11-25\r\n",
+                          session),
+              ECHO("1"));
+    expect_stream(http);
+    message_result(http_event(http), "1");
+    http_expect_end(http);
+}
+
+TEST(http_question_is_on_the_stream_of_its_request)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *http = http_connect(daemon), *other = http_connect(daemon);
+    const char *session = http_session(http);
+    http_post(http, session, "{'jsonrpc':'2.0','id':1,'method':'ask','params':{'id':'q',"
+                             "'params':{'x':1}}}");
+    expect_stream(http);
+    struct span question = http_event(http);
+    const char *id = test_format("%.*s", (int)json_get(question, "id").len,
+                                 json_get(question, "id").data);
+    http_post(other, session, "{'jsonrpc':'2.0','id':%s,'result':{'y':2}}", id);
+    ck_assert_uint_eq(http_expect(other, 202).len, 0);
+    struct span result = message_result(http_event(http), "1");
+    ck_assert(span_is(json_get(result, "result.y"), "2"));
+    http_expect_end(http);
+}
+
+/* What is about no request in flight, or perhaps about another, is for the stream of a GET. */
+TEST(http_other_notices_are_on_the_stream_of_a_get)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *get = http_connect(daemon), *a = http_connect(daemon), *b = http_connect(daemon);
+    const char *session = http_session(a);
+    listen_to(get, session, NULL);
+    http_post(a, session, "{'jsonrpc':'2.0','id':1,'method':'hold'}");
+    message_result(http_expect(a, 200), "1");
+    http_post(a, session, ECHO("2"));
+    http_post(b, session, SAY("3", NOTE("7")));
+    expect_event(get, NOTE("7")); /* two requests are in flight */
+    http_post(http_connect(daemon), session, "{'jsonrpc':'2.0','id':4,'method':'release'}");
+    message_result(http_expect(a, 200), "2");
+    message_result(http_expect(b, 200), "3");
+}
+
+TEST(http_notice_waits_for_a_get)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *http = http_connect(daemon);
+    const char *session = http_session(http);
+    http_post(http, session,
+              "{'jsonrpc':'2.0','method':'say_only','params':{'message':" NOTE("1") "}}");
+    http_expect(http, 202);
+    http_post(http, session, ECHO("1"));
+    http_status(http);
+    http_body(http);
+    listen_to(http, session, NULL);
+    if (span_is(http_field(http, "Content-Type"), "text/event-stream"))
+        expect_event(http, NOTE("1"));
+}
+
+/* --- resuming --- */
+
+TEST(http_stream_that_was_cut_goes_on)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    const char *session = http_session(a);
+    http_post(b, session, "{'jsonrpc':'2.0','id':1,'method':'hold'}");
+    message_result(http_expect(b, 200), "1");
+    http_post(a, session, SAY("2", NOTE("1")));
+    expect_stream(a);
+    const char *first = last_id(a);
+    expect_event(a, NOTE("1"));
+    client_abort(a->client);
+    http_post(b, session, "{'jsonrpc':'2.0','id':3,'method':'release'}");
+    message_result(http_expect(b, 200), "3");
+    listen_to(b, session, first); /* all that came after it */
+    expect_event(b, NOTE("1"));
+    const char *second = last_id(b);
+    message_result(http_event(b), "2");
+    http_expect_end(b);
+    listen_to(b, session, second); /* again, the answer alone */
+    message_result(http_event(b), "2");
+    http_expect_end(b);
+}
+
+TEST(http_newer_connection_of_a_stream_wins)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    const char *session = http_session(a);
+    listen_to(a, session, NULL);
+    listen_to(b, session, NULL);
+    http_expect_end(a);
+    http_post(a, session,
+              "{'jsonrpc':'2.0','method':'say_only','params':{'message':" NOTE("1") "}}");
+    http_expect(a, 202);
+    expect_event(b, NOTE("1"));
+    const char *id = last_id(b);
+    listen_to(a, session, id);
+    http_expect_end(b);
+}
+
+TEST(http_unknown_event_id_gets_405)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *http = http_connect(daemon);
+    const char *session = http_session(http);
+    static const char *const ids[] = {"x", "00000000-0-1", "00000000-99-1"};
+    for (size_t i = 0; i < COUNT(ids); i++) {
+        http_send(http, "GET", "/mcp",
+                  test_format("Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n"
+                              "Last-Event-ID: %s\r\n",
+                              session, ids[i]),
+                  NULL);
+        http_expect(http, 405);
+    }
+}
+
+/* Beyond max_resume the oldest events are forgotten, and a question gets an error. */
+TEST(http_events_that_nobody_fetches_are_bounded)
+{
+    struct daemon *daemon = START(MCP_POOL(""), .limits = "'max_resume':2000");
+    struct http *http = http_connect(daemon);
+    const char *session = http_session(http);
+    for (int i = 0; i < 40; i++) {
+        http_post(http, session,
+                  "{'jsonrpc':'2.0','method':'say_only','params':{'message':"
+                  "{'jsonrpc':'2.0','id':'q%d','method':'roots/list'}}}",
+                  i);
+        http_expect(http, 202);
+    }
+    daemon_wait_log(daemon, "a message for a stream that nobody reads is dropped");
+    http_send(http, "POST", "/mcp",
+              test_format(HTTP_JSON "Accept: application/json\r\nMcp-Session-Id: %s\r\n", session),
+              "{'jsonrpc':'2.0','id':1,'method':'reply_text'}");
+    struct span reply = message_result(http_expect(http, 200), "1");
+    expect_word(test_format("%.*s", (int)reply.len, reply.data), "does not fetch");
+}
+
+/* A cancelled request is not answered: its stream ends. */
+TEST(http_stream_of_a_cancelled_request_ends)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    const char *session = http_session(a);
+    http_post(a, session,
+              "{'jsonrpc':'2.0','id':1,'method':'no_answer'}");
+    http_post(b, session, ECHO("2"));
+    http_status(b);
+    http_body(b);
+    http_post(b, session,
+              "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':1}}");
+    http_expect(b, 202);
+    http_expect(a, 202);
+}
+
+/* A client that does not read its stream holds its own worker, and is cut off in the end. */
+TEST(http_stream_that_is_not_read_is_cut)
+{
+    struct daemon *daemon = START(MCP_POOL(""),
+                                  .limits = "'backpressure_timeout_sec':1,"
+                                            "'max_output_queue':65536");
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    const char *session = http_session(a);
+    http_post(a, session, "{'jsonrpc':'2.0','id':1,'method':'notify','params':{'session':'s',"
+                          "'n':3000,'size':10000}}");
+    daemon_wait_log(daemon, "did not read for backpressure_timeout_sec");
+    http_post(b, session, ECHO("2"));
+    ck_assert_int_eq(http_status(b), 200);
+}
+
+int main(void)
+{
+    return harness_main("http_streams");
+}
