@@ -172,6 +172,12 @@ static void refuse_version(struct http_exchange *http, struct message_id id, str
     http_answer(http, 400, "application/json", slice_of(line, out.len), slice_of(NULL, 0));
 }
 
+/* Its head names a version without sessions. */
+static bool begins_session(const struct message *message)
+{
+    return slice_equal(message->method, slice_of("initialize", 10));
+}
+
 void http_stateless_post(struct http_exchange *http, const struct message *message,
                          const struct param_fields *fields)
 {
@@ -190,7 +196,9 @@ void http_stateless_post(struct http_exchange *http, const struct message *messa
         return;
     }
     if (has_id && (problem = lack(fields)) != NULL) {
-        http_answer_error(http, 400, message->id, JSONRPC_INVALID_PARAMS, problem);
+        http_answer_error(http, 400, message->id,
+                          begins_session(message) ? MCP_HEADER_MISMATCH : JSONRPC_INVALID_PARAMS,
+                          problem);
         return;
     }
     if (has_id && !mcp_version_is_stateless(http->mcp->fields.version)) {
