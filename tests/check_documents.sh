@@ -16,6 +16,7 @@ for name in bash-language-server my-agent my-mcp-server my-server node npx pytho
     chmod +x "$dir/bin/$name"
 done
 ln -s "$dir/bin/my-server" "$dir/echo_worker"
+(umask 077 && printf 'ann:1\n\n' >"$dir/tokens")
 
 # blocks FILE...: writes each literal block of a page, or indented or fenced block of a text, that
 # begins with "{" and has the key "pools", to a file of its own.

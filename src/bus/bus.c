@@ -15,7 +15,7 @@
 #include "bus/deliver.h"
 #include "bus/errands.h"
 #include "bus/gate.h"
-#include "bus/http_gate.h"
+#include "bus/http_accept.h"
 #include "bus/listeners.h"
 #include "bus/preempt.h"
 #include "bus/reap.h"
@@ -351,7 +351,7 @@ int bus_start(struct stdio_bus *bus)
     static listener_fn *const accepted[BUS_LISTENER_KINDS] = {
         [BUS_LISTENER_UNIX] = gate_accepted,
         [BUS_LISTENER_TCP] = gate_accepted,
-        [BUS_LISTENER_HTTP] = http_gate_accepted,
+        [BUS_LISTENER_HTTP] = http_accepted,
         [BUS_LISTENER_RMP] = rmp_clients_accepted,
     };
 

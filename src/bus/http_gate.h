@@ -1,6 +1,6 @@
-/* The gate of HTTP: what a connection, and then each request, has to pass before it is an exchange:
- * admission; the listener's routes, its rules for Host and Origin, the preflight of a page, the
- * token, /healthz and /readyz. */
+/* The gate of HTTP: what each request has to pass before it is an exchange. The rules of the
+ * listener for Host and Origin, the preflight of a page, the token, the routes; /healthz and
+ * /readyz. */
 #ifndef STDIO_BUS_BUS_HTTP_GATE_H
 #define STDIO_BUS_BUS_HTTP_GATE_H
 
@@ -27,11 +27,6 @@ struct http_verdict {
     unsigned token; /* serial number of the one that was shown (client->token); 0: none is asked
                      * for. A session belongs to the token that it was begun with */
 };
-
-/* listener_fn; user_data is a struct bus_listener. The connection becomes a client of HTTP
- * (bus/http_clients.h), which has a share at once. A refused one gets 403 or,
- * where there are too many, 503. */
-void http_gate_accepted(void *user_data, int fd, const struct origin *origin);
 
 /* Judges a head, whose bytes these are. A refusal has been logged. HEAD is judged as GET: then the
  * body is not sent. http_verdict_free in any case. */

@@ -4,13 +4,12 @@
 
 #include <stddef.h>
 
-static const char usage[] =
-    "usage: stdio_bus --share[=NAME] -- COMMAND ARG...\n"
-    "       stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] -- COMMAND ARG...\n"
-    "       stdio_bus [--stdio | --unix PATH | --tcp HOST:PORT] --config PATH\n"
-    "       stdio_bus --rmp [PATH]\n"
-    "       stdio_bus --connect PATH|HOST:PORT|URL\n"
-    "\n";
+static const char usage[] = "usage: stdio_bus --share[=NAME] -- COMMAND ARG...\n"
+                            "       stdio_bus [LISTENER...] -- COMMAND ARG...\n"
+                            "       stdio_bus [LISTENER...] --config PATH\n"
+                            "       stdio_bus --rmp [PATH]\n"
+                            "       stdio_bus --connect PATH|HOST:PORT|URL\n"
+                            "\n";
 
 static const char purpose[] =
     "Starts pools of programs that talk JSON over stdin and stdout, keeps them\n"
@@ -49,13 +48,17 @@ static const char configuration[] =
     "\n";
 
 static const char mode[] =
-    "mode (one of them):\n"
+    "clients:\n"
     "  --stdio            one client, on stdin and stdout (default)\n"
-    "  --unix PATH        many clients, on a Unix domain socket\n"
-    "  --tcp HOST:PORT    many clients, on TCP; [IPV6]:PORT; :PORT for loopback;\n"
-    "                     port 0 lets the system choose. Other machines need the\n"
-    "                     token, or \"listen\": {\"open\": true}\n"
-    "beside it, or alone:\n"
+    "or any number of listeners, for many clients:\n"
+    "  --unix PATH        messages on a Unix domain socket\n"
+    "  --tcp HOST:PORT    messages on TCP; [IPV6]:PORT; :PORT for loopback; port 0\n"
+    "                     lets the system choose. Other machines need the token, or\n"
+    "                     \"listen\": {\"open\": true}\n"
+    "  --http HOST:PORT|unix:PATH\n"
+    "                     HTTP and WebSocket: an MCP server at /mcp or /mcp/POOL,\n"
+    "                     JSON-RPC by POST at /rpc or /rpc/POOL\n"
+    "beside them, or alone:\n"
     "  --rmp [PATH]       the topic bus of RMP v0, on a Unix domain socket; its\n"
     "                     client is stdio_bus_rmp\n"
     "\n";
@@ -74,7 +77,8 @@ static const char client[] =
     "  --protocol mcp     join the daemon anew when it was restarted\n"
     "  --pool NAME        the pool of the daemon that the messages are for\n"
     "  --wait SECONDS     for a daemon that is not there yet; default: 0\n"
-    "  --token-file FILE  the token that TCP clients show, or that --connect shows\n"
+    "  --token-file FILE  the tokens that clients on TCP and HTTP show, or the one\n"
+    "                     that --connect shows\n"
     "\n";
 
 static const char logging[] =
@@ -91,9 +95,11 @@ static const char other[] =
     "  -V, --version      print the version\n"
     "\n";
 
-static const char example[] = "example:\n"
-                              "  $ stdio_bus --unix /tmp/bus.sock --protocol mcp -- my-mcp-server\n"
-                              "\n";
+static const char example[] =
+    "example:\n"
+    "  $ stdio_bus --unix /tmp/bus.sock --protocol mcp -- my-mcp-server\n"
+    "  $ stdio_bus --http 127.0.0.1:8080 --protocol mcp -- my-mcp-server\n"
+    "\n";
 
 static const char same[] = "the same with a configuration:\n"
                            "  $ cat bus.json\n"

@@ -95,8 +95,8 @@ static bool apply_http(struct parser *parser, const char *option, const char *va
     return add_listener(parser, option, LISTEN_HTTP, value);
 }
 
-/* A URL has "://". A path has a slash or no colon; HOST:PORT has a colon and no slash. Programs with
- * windows start this one without a shell that would replace the variables. */
+/* A URL has "://". A path has a slash or no colon; HOST:PORT has a colon and no slash. Programs
+ * with windows start this one without a shell that would replace the variables. */
 static bool apply_connect(struct parser *parser, const char *option, const char *value)
 {
     struct listen_address *to = &parser->options->connect;
