@@ -316,18 +316,21 @@ static bool read_mode(struct decision *decision, struct group *group)
     return !eras_refuse(decision);
 }
 
+/* The pool that the message names. NULL: there is none of that name, or not for this client. */
+__attribute__((cold)) static struct group *named_group(const struct decision *decision)
+{
+    struct group *named = router_pool_named(decision->router, decision->message->pool);
+
+    return decision->from->confined && named != decision->from->opened ? NULL : named;
+}
+
 /* A client that names no pool, neither here nor in its opening line, means any shared pool or,
- * where there is none, the first pool. NULL: there is no pool of that name. */
+ * where there is none, the first pool. NULL: there is no such pool. */
 static struct group *group_for(const struct decision *decision)
 {
-    struct router *router = decision->router;
-
-    if (decision->message->pool.data != NULL) {
-        struct group *named = router_pool_named(router, decision->message->pool);
-
-        return decision->from->confined && named != decision->from->opened ? NULL : named;
-    }
-    return decision->from->opened != NULL ? decision->from->opened : router->usual;
+    if (decision->message->pool.data != NULL)
+        return named_group(decision);
+    return decision->from->opened != NULL ? decision->from->opened : decision->router->usual;
 }
 
 /* Whatever pool its client names, a session's messages go to its worker, as that pool has them. */
