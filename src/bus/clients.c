@@ -176,7 +176,8 @@ static void end_if_answered(struct client *client)
 {
     struct connection *connection = &client->stream.connection;
 
-    if (client->http != NULL || connection->input_state != INPUT_ENDED || !list_empty(&client->stream.endpoint.peer.asked))
+    if (client->http != NULL || connection->input_state != INPUT_ENDED ||
+        !list_empty(&client->stream.endpoint.peer.asked))
         return;
     stdio_bus_event_loop_stop_timer(bus_of(client)->loop, &client->stream.endpoint.hold_timer);
     close_client(client);

@@ -13,14 +13,14 @@ struct client {
     struct stream stream;
     struct list_node link; /* bus->clients */
     struct origin origin;
-    struct bus_listener *listener; /* that accepted it; NULL: it is on stdin */
-    unsigned token;                /* serial number of the one that it has shown; 0: none */
-    struct list_node gated;        /* bus->gated, until it has shown the token */
-    struct timer gate;             /* of one that is in that list */
-    struct http_exchange *http;             /* NULL: it does not speak HTTP */
-    struct http_websocket *websocket;       /* NULL: it does not speak WebSocket */
+    struct bus_listener *listener;    /* that accepted it; NULL: it is on stdin */
+    unsigned token;                   /* serial number of the one that it has shown; 0: none */
+    struct list_node gated;           /* bus->gated, until it has shown the token */
+    struct timer gate;                /* of one that is in that list */
+    struct http_exchange *http;       /* NULL: it does not speak HTTP */
+    struct http_websocket *websocket; /* NULL: it does not speak WebSocket */
     void (*leaving)(struct client *client); /* called before it departs; NULL: nothing is to do */
-    struct peer *speaks_for; /* what it is sent is for this peer; NULL: its own */
+    struct peer *speaks_for;                /* what it is sent is for this peer; NULL: its own */
     bool on_stdio;
     bool on_tcp;
     bool refused; /* not admitted: gets an error line and is closed */

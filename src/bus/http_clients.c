@@ -160,7 +160,8 @@ static void ended(struct connection *connection, size_t cut)
     (void)cut;
     if (http->state == HTTP_IDLE)
         connection_linger(connection);
-    else if (http->kind == NULL || http->kind->input_ended == NULL || !http->kind->input_ended(http))
+    else if (http->kind == NULL || http->kind->input_ended == NULL ||
+             !http->kind->input_ended(http))
         clients_remove(http->client, "it left before it was answered");
 }
 

@@ -210,9 +210,9 @@ int http_stream_piece(struct http_exchange *http, struct slice before,
 
     ASSERT(before.len <= 8);
     if (http->chunked)
-        len = chunk_write_head(head, before.len + splice_len(without_newline(delivery->bytes).len,
-                                                             delivery->edits,
-                                                             delivery->edit_count));
+        len = chunk_write_head(head,
+                               before.len + splice_len(without_newline(delivery->bytes).len,
+                                                       delivery->edits, delivery->edit_count));
     if (before.len > 0)
         memcpy(head + len, before.data, before.len);
     return send_message(http, slice_of(head, len + before.len),
@@ -243,8 +243,7 @@ int http_stream_empty_event(struct http_exchange *http, struct slice id)
 
     event_frame_write_empty(&frame, id, 0, http->chunked);
     http->spoke = true;
-    return connection_send_bytes(http_connection(http),
-                                 slice_of(frame.before, frame.before_len));
+    return connection_send_bytes(http_connection(http), slice_of(frame.before, frame.before_len));
 }
 
 void http_stream_comment(struct http_exchange *http)

@@ -59,13 +59,13 @@ struct http_exchange {
     bool is_head;                 /* the answer has no body */
     bool spoke;                   /* something was written since the timer was started */
     bool takes_json, takes_events;
-    bool is_notice; /* the message at hand is answered by 202 alone */
+    bool is_notice;     /* the message at hand is answered by 202 alone */
     struct group *pool; /* of the path; NULL: the messages name it */
     unsigned token;     /* serial number of the one that was shown; 0: none */
     char *fields;       /* whole fields of the answer, fields_len bytes; NULL: none */
     size_t fields_len;
-    char *kept; /* what the kind keeps of the head; freed in the end */
-    struct timer timer; /* of silence, or of a connection without a request */
+    char *kept;          /* what the kind keeps of the head; freed in the end */
+    struct timer timer;  /* of silence, or of a connection without a request */
     struct http_due due; /* to be resumed */
     struct stdio_bus_event_deferred deferred;
 
@@ -126,8 +126,7 @@ int http_stream_text(struct http_exchange *http, struct slice text);
 
 /* An event with this id (len 0: none) and the message as its data; one without data, whose id is
  * given. STDIO_BUS_ERR when memory is out, and then nothing was written. */
-int http_stream_event(struct http_exchange *http, struct slice id,
-                      const struct delivery *delivery);
+int http_stream_event(struct http_exchange *http, struct slice id, const struct delivery *delivery);
 int http_stream_empty_event(struct http_exchange *http, struct slice id);
 
 /* A comment line, between events. */

@@ -31,16 +31,15 @@ void http_lines_refuse(struct http_session *session, const struct event *event)
     struct message message UNINITIALIZED;
     struct scanner scanner;
 
-    if (line == NULL || !read_message(&message, &scanner, &scratch,
-                                      slice_of(event->data, event->len))) {
+    if (line == NULL ||
+        !read_message(&message, &scanner, &scratch, slice_of(event->data, event->len))) {
         log_error(session->hub->bus->log, session->endpoint.context,
                   "a question of a worker gets no answer: out of memory");
         free(line);
         return;
     }
     line->node = (struct list_node){NULL, NULL};
-    line->len = message_write_error(line->text, sizeof line->text, message.id,
-                                    JSONRPC_SERVER_ERROR,
+    line->len = message_write_error(line->text, sizeof line->text, message.id, JSONRPC_SERVER_ERROR,
                                     "the client does not fetch what it is asked");
     list_append(&session->lines, &line->node);
     http_hub_note(session->hub, &session->due);

@@ -71,7 +71,8 @@ static bool is_stateless(const struct http_exchange *http, const struct message 
     fields->present = 0;
     if (by_head || param_fields_may_have_version(message->bytes))
         param_fields_find(fields, message->bytes, 0);
-    return by_head || (param_fields_has(fields, PARAM_VERSION) && !is_method(message, "initialize"));
+    return by_head ||
+           (param_fields_has(fields, PARAM_VERSION) && !is_method(message, "initialize"));
 }
 
 static void read_message(struct http_exchange *http, const struct message *message)
@@ -85,8 +86,8 @@ static void read_message(struct http_exchange *http, const struct message *messa
     else if (http->mcp->session == NULL)
         without_session(http, message);
     else {
-        struct http_session *session = http_sessions_find(
-            http->hub, slice_of(http->mcp->session, HTTP_SESSION_ID_LEN));
+        struct http_session *session =
+            http_sessions_find(http->hub, slice_of(http->mcp->session, HTTP_SESSION_ID_LEN));
 
         if (session == NULL) {
             refuse(http, 404, JSONRPC_SERVER_ERROR, "no such session: it has ended");
@@ -131,8 +132,8 @@ static bool keep_fields(struct http_exchange *http, struct slice head, struct sl
     struct slice version = http_head_value(parts, head, HTTP_MCP_PROTOCOL_VERSION);
     struct slice method = http_head_value(parts, head, HTTP_MCP_METHOD);
     struct slice name = http_head_value(parts, head, HTTP_MCP_NAME);
-    struct mcp_fields *mcp = calloc(1, sizeof *mcp + version.len + method.len + name.len +
-                                           session.len);
+    struct mcp_fields *mcp =
+        calloc(1, sizeof *mcp + version.len + method.len + name.len + session.len);
     char *to;
 
     if (mcp == NULL)
@@ -192,8 +193,7 @@ static void post(struct http_exchange *http, struct slice head, struct slice ses
     } else if (!http->takes_json && !http->takes_events) {
         status = 406;
         problem = "Accept allows neither application/json nor text/event-stream";
-    } else if (!keep_fields(http, head,
-                            stateless ? slice_of(NULL, 0) : session_id)) {
+    } else if (!keep_fields(http, head, stateless ? slice_of(NULL, 0) : session_id)) {
         status = 503;
         problem = "out of memory";
     }

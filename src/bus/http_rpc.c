@@ -197,8 +197,9 @@ void http_rpc_begin(struct http_exchange *http, struct slice head)
         return;
     }
     if (parts->body == HTTP_BODY_NONE || !read_timeout(http, head, &seconds)) {
-        refuse(http, 400, parts->body == HTTP_BODY_NONE ? "a POST without a body"
-                                                        : "timeout: 1 to 3600 seconds");
+        refuse(http, 400,
+               parts->body == HTTP_BODY_NONE ? "a POST without a body"
+                                             : "timeout: 1 to 3600 seconds");
         return;
     }
     rpc = calloc(1, sizeof *rpc);

@@ -162,13 +162,12 @@ int http_stream_open(struct http_stream *stream)
                                   session->names_itself ? session->id : "",
                                   session->names_itself ? "\r\n" : "");
 
-    if (http_stream_begin(stream->http, "text/event-stream", slice_of(fields, len)) !=
-        STDIO_BUS_OK)
+    if (http_stream_begin(stream->http, "text/event-stream", slice_of(fields, len)) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     stream->begun = true;
-    if (session->primes && http_stream_empty_event(stream->http,
-                                                   event_id(id, stream, stream->written)) !=
-                               STDIO_BUS_OK)
+    if (session->primes &&
+        http_stream_empty_event(stream->http, event_id(id, stream, stream->written)) !=
+            STDIO_BUS_OK)
         cut(stream);
     return STDIO_BUS_OK;
 }
@@ -269,9 +268,8 @@ static struct http_stream *only_one(const struct http_session *session)
 int http_stream_tell(struct http_session *session, const struct delivery_subject *subject,
                      const struct delivery *delivery)
 {
-    struct http_stream *stream = subject->about != NULL
-                                     ? http_stream_find(session, *subject->about)
-                                     : only_one(session);
+    struct http_stream *stream = subject->about != NULL ? http_stream_find(session, *subject->about)
+                                                        : only_one(session);
     int result;
 
     if (stream == NULL || !takes_events(stream))

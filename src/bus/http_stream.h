@@ -17,9 +17,9 @@ struct http_stream {
     unsigned number;            /* 0: the general stream, of GET */
     struct http_exchange *http; /* NULL: it is attached to no connection */
     struct event_stream events;
-    uint32_t written; /* the last event that was written to a connection */
-    bool begun;       /* its client has been sent an event stream */
-    bool over;        /* its request was answered: the last event is the answer */
+    uint32_t written;     /* the last event that was written to a connection */
+    bool begun;           /* its client has been sent an event stream */
+    bool over;            /* its request was answered: the last event is the answer */
     struct message_id id; /* of the request; its text follows. ID_NONE: the general stream */
     char text[];
 };
@@ -33,8 +33,8 @@ struct http_session {
     char tag[HTTP_STREAM_TAG_LEN + 1]; /* begins the ids of its events */
     struct group *pool;                /* of the path; NULL: its messages name it */
     unsigned token;                    /* serial number; 0: none */
-    bool answered;     /* initialize, with a result: its client knows the id */
-    bool names_itself; /* the next answer has its id */
+    bool answered;                     /* initialize, with a result: its client knows the id */
+    bool names_itself;                 /* the next answer has its id */
     bool primes;                       /* its streams begin with an event without data */
     const char *ending;                /* it is to end, and why; NULL: it is not */
     struct event_log log;
@@ -43,9 +43,9 @@ struct http_session {
     size_t kept;         /* that are over */
     unsigned last_stream;
     struct http_stream *general;
-    struct list exchanges; /* struct http_exchange, all that serve it */
-    size_t pressing;       /* of these, whose queues are full */
-    struct list held;      /* of these, whose messages wait to be taken by the router */
+    struct list exchanges;          /* struct http_exchange, all that serve it */
+    size_t pressing;                /* of these, whose queues are full */
+    struct list held;               /* of these, whose messages wait to be taken by the router */
     struct http_exchange *offering; /* whose message is being delivered; NULL: none */
     bool paused;                    /* the router holds it, for the message of: */
     struct http_exchange *holder;   /* NULL: a line of its own */

@@ -18,7 +18,7 @@ struct delivery {
     unsigned edit_count;
     bool keep; /* the message goes to others too: it is copied, never moved */
     /* For endpoints that have several ways for what they are sent (bus/deliver.h): */
-    const struct decision *decision; /* that the message is forwarded by; NULL: none */
+    const struct decision *decision;   /* that the message is forwarded by; NULL: none */
     const struct message_id *answered; /* without one: the receiver's request that the line
                                         * answers; NULL: none */
 };
@@ -42,11 +42,11 @@ struct endpoint_ops {
 struct endpoint {
     const struct endpoint_ops *ops;
     struct peer peer;
-    void *bus;               /* the struct stdio_bus that it belongs to */
-    struct timer hold_timer; /* started while it is held with a limit of time */
+    void *bus;                /* the struct stdio_bus that it belongs to */
+    struct timer hold_timer;  /* started while it is held with a limit of time */
     struct endpoint *carrier; /* the stream whose frame at hand its message is, where the endpoint
                                * is no stream itself; NULL: none */
-    bool owes_answers; /* it is owed an answer to each request, by its own protocol (HTTP) */
+    bool owes_answers;        /* it is owed an answer to each request, by its own protocol (HTTP) */
     bool is_worker;
     bool blocks_itself; /* held until its own queue drains: that has too many error replies */
     char context[48];   /* for the log: "client=3" */

@@ -20,9 +20,9 @@ enum mcp_name mcp_name_of(struct slice method)
         const char *method;
         enum mcp_name name;
     } names[] = {
-        {"tools/call", MCP_NAME_NAME},   {"prompts/get", MCP_NAME_NAME},
+        {"tools/call", MCP_NAME_NAME},    {"prompts/get", MCP_NAME_NAME},
         {"resources/read", MCP_NAME_URI}, {"tasks/get", MCP_NAME_TASK},
-        {"tasks/update", MCP_NAME_TASK}, {"tasks/cancel", MCP_NAME_TASK},
+        {"tasks/update", MCP_NAME_TASK},  {"tasks/cancel", MCP_NAME_TASK},
     };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -73,7 +73,8 @@ static bool is_encoded(struct slice field)
 /* The text is compared by encoding it: one text has one spelling in Base64 (RFC 4648, 3.5). */
 static bool equals_encoded(struct slice field, struct slice text)
 {
-    size_t before = sizeof ENCODED_BEFORE - 1, len = field.len - before - (sizeof ENCODED_AFTER - 1);
+    size_t before = sizeof ENCODED_BEFORE - 1,
+           len = field.len - before - (sizeof ENCODED_AFTER - 1);
     const char *code = field.data + before;
     char piece[BASE64_LEN(48)];
 

@@ -88,7 +88,8 @@ static const char *wait_bytes(struct http *http, size_t len)
 
     while (client->input.len - client->consumed < len) {
         if (!client_read_before(client, deadline))
-            ck_abort_msg("%s instead of an answer; so far: %.*s", client->eof ? "the end" : "nothing",
+            ck_abort_msg("%s instead of an answer; so far: %.*s",
+                         client->eof ? "the end" : "nothing",
                          (int)(client->input.len - client->consumed),
                          client->input.data != NULL ? client->input.data + client->consumed : "");
     }
@@ -237,8 +238,9 @@ const char *http_session(struct http *http)
     const char *session;
     struct span id;
 
-    http_post(http, NULL, "{'jsonrpc':'2.0','id':'init','method':'initialize','params':{"
-                          "'result':{'protocolVersion':'2025-11-25'}}}");
+    http_post(http, NULL,
+              "{'jsonrpc':'2.0','id':'init','method':'initialize','params':{"
+              "'result':{'protocolVersion':'2025-11-25'}}}");
     http_expect(http, 200);
     id = http_field(http, "Mcp-Session-Id");
     ck_assert_ptr_nonnull(id.data);

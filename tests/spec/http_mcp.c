@@ -132,7 +132,8 @@ TEST_ROWS(http_session_in_use_is_not_idle, 2)
     int64_t start = now_ms();
     if (row == 0)
         http_send(http, "GET", "/mcp",
-                  test_format("Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n", session), NULL);
+                  test_format("Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n", session),
+                  NULL);
     else
         http_post(http, session, "{'jsonrpc':'2.0','id':1,'method':'no_answer'}");
     http_session(other);
@@ -229,7 +230,8 @@ TEST(http_session_outlives_its_worker)
     expect_error(http, 200, "1", -32000, DIED);
     http_post(http, session, "{'jsonrpc':'2.0','id':2,'method':'heard'}");
     struct span heard = message_result(http_expect(http, 200), "2");
-    expect_word(test_format("%.*s", (int)heard.len, heard.data), "initialize,notifications/initialized");
+    expect_word(test_format("%.*s", (int)heard.len, heard.data),
+                "initialize,notifications/initialized");
 }
 
 /* In strict mode, too, HTTP demands an answer. */

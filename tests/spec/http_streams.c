@@ -61,8 +61,9 @@ TEST(http_notice_before_the_answer_makes_a_stream)
     struct daemon *daemon = START(MCP_POOL(""));
     struct http *http = http_connect(daemon);
     const char *session = http_session(http);
-    http_post(http, session, "{'jsonrpc':'2.0','id':1,'method':'progress','params':{'n':5,"
-                             "'_meta':{'progressToken':'t'}}}");
+    http_post(http, session,
+              "{'jsonrpc':'2.0','id':1,'method':'progress','params':{'n':5,"
+              "'_meta':{'progressToken':'t'}}}");
     expect_stream(http);
     ck_assert(span_is(json_get(http_event(http), "params.progressToken"), "\"t\""));
     message_result(http_event(http), "1");
@@ -122,8 +123,9 @@ TEST(http_question_is_on_the_stream_of_its_request)
     struct daemon *daemon = START(MCP_POOL(""));
     struct http *http = http_connect(daemon), *other = http_connect(daemon);
     const char *session = http_session(http);
-    http_post(http, session, "{'jsonrpc':'2.0','id':1,'method':'ask','params':{'id':'q',"
-                             "'params':{'x':1}}}");
+    http_post(http, session,
+              "{'jsonrpc':'2.0','id':1,'method':'ask','params':{'id':'q',"
+              "'params':{'x':1}}}");
     expect_stream(http);
     struct span question = http_event(http);
     const char *id = test_format("%.*s", (int)json_get(question, "id").len,
@@ -254,8 +256,7 @@ TEST(http_stream_of_a_cancelled_request_ends)
     struct daemon *daemon = START(MCP_POOL(""));
     struct http *a = http_connect(daemon), *b = http_connect(daemon);
     const char *session = http_session(a);
-    http_post(a, session,
-              "{'jsonrpc':'2.0','id':1,'method':'no_answer'}");
+    http_post(a, session, "{'jsonrpc':'2.0','id':1,'method':'no_answer'}");
     http_post(b, session, ECHO("2"));
     http_status(b);
     http_body(b);
@@ -268,13 +269,13 @@ TEST(http_stream_of_a_cancelled_request_ends)
 /* A client that does not read its stream holds its own worker, and is cut off in the end. */
 TEST(http_stream_that_is_not_read_is_cut)
 {
-    struct daemon *daemon = START(MCP_POOL(""),
-                                  .limits = "'backpressure_timeout_sec':1,"
-                                            "'max_output_queue':65536");
+    struct daemon *daemon = START(MCP_POOL(""), .limits = "'backpressure_timeout_sec':1,"
+                                                          "'max_output_queue':65536");
     struct http *a = http_connect(daemon), *b = http_connect(daemon);
     const char *session = http_session(a);
-    http_post(a, session, "{'jsonrpc':'2.0','id':1,'method':'notify','params':{'session':'s',"
-                          "'n':3000,'size':10000}}");
+    http_post(a, session,
+              "{'jsonrpc':'2.0','id':1,'method':'notify','params':{'session':'s',"
+              "'n':3000,'size':10000}}");
     daemon_wait_log(daemon, "did not read for backpressure_timeout_sec");
     http_post(b, session, ECHO("2"));
     ck_assert_int_eq(http_status(b), 200);

@@ -183,8 +183,8 @@ static void expect_subject(const struct recording_endpoint *to, const char *abou
 /* As the receiver of a message knows it. */
 TEST(delivery_names_the_request_that_it_is_about)
 {
-    add_peers(1, (struct pool_mode){.protocol = PROTOCOL_MCP, .clients = CLIENTS_STICKY,
-                                    .rewrite_ids = true});
+    add_peers(1, (struct pool_mode){
+                     .protocol = PROTOCOL_MCP, .clients = CLIENTS_STICKY, .rewrite_ids = true});
     give(&clients[0], "{\"id\":\"a\",\"method\":\"m\",\"params\":{\"_meta\":{"
                       "\"progressToken\":\"t\"}}}");
     give(&workers[0], "{\"method\":\"notifications/progress\",\"params\":{"
