@@ -3,6 +3,8 @@
 #include "bus/token_reload.h"
 
 #include "base/error.h"
+#include "bus/origins.h"
+#include "transport/memory.h"
 
 #define LOOK_MS 1000 /* between two looks at a file */
 
@@ -68,14 +70,37 @@ const struct named_token *token_reload_find_escaped(const struct client *client,
     return tokens_find_escaped(tokens_for(client), raw);
 }
 
+/* Fair shares are those of users, who may all come from the address of one proxy. A reservation of
+ * memory counts for the origin that it was begun by. */
+static void become_user(struct client *client, const char *name)
+{
+    struct peer *peer = &client->stream.endpoint.peer;
+    struct stdio_bus *bus = client->listener->bus;
+    struct peer_origin *before = peer->origin, *present;
+    struct origin origin = client->origin;
+
+    origin_of_token(&origin, client->listener->config->token_file, name);
+    if (origin_equal(&origin, &client->origin) || client->stream.connection.reserved > 0)
+        return;
+    present = origins_get(bus, &origin);
+    if (present == NULL)
+        return;
+    router_move_client(&bus->router, peer, present);
+    memory_set_origin(&client->stream.connection, origins_memory(present));
+    origins_release(before);
+    client->origin = origin;
+}
+
 void token_reload_note(struct client *client, const struct named_token *token)
 {
     bool is_known = client->token == token->serial;
 
     client->token = token->serial;
-    if (!is_known && token->name[0] != '\0')
-        log_repeated(client->listener->bus->log, LOG_LEVEL_INFO, client->stream.endpoint.context,
-                     origin_name(&client->origin), "its token is that of %s", token->name);
+    if (is_known || token->name[0] == '\0')
+        return;
+    become_user(client, token->name);
+    log_repeated(client->listener->bus->log, LOG_LEVEL_INFO, client->stream.endpoint.context,
+                 origin_name(&client->origin), "its token is that of %s", token->name);
 }
 
 void token_reload_all(struct stdio_bus *bus)

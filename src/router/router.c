@@ -141,6 +141,22 @@ void router_forget_origin(struct router *router, struct peer_origin *origin)
         router->origin_count--;
 }
 
+void router_move_client(struct router *router, struct peer *client, struct peer_origin *origin)
+{
+    struct peer_origin *before = client->origin;
+
+    for (int share = 0; share < PEER_SHARES; share++) {
+        origin->held[share] += client->held[share];
+        if (before != NULL)
+            before->held[share] -= client->held[share];
+    }
+    client->origin = origin;
+    if (!client->admitted)
+        return;
+    router_note_origin(router, origin);
+    router_forget_origin(router, before);
+}
+
 void router_forget_worker(struct router *router, const struct peer *worker, struct group *pool)
 {
     group_remove(&router->all, worker);

@@ -76,8 +76,11 @@ void router_set_asked(struct peer *client, bool asked);
 /* From now on the client counts among those that have shares (router/shares.h). */
 void router_admit_client(struct router *router, struct peer *client);
 
-/* The same for the origin alone, of a client that is no peer; and the end of such a client. NULL is
- * fine. */
+/* The client is of another origin from now on, with all that it holds. */
+void router_move_client(struct router *router, struct peer *client, struct peer_origin *origin);
+
+/* The same as router_admit_client for the origin alone, of a client that is no peer; and the end of
+ * such a client. NULL is fine. */
 void router_note_origin(struct router *router, struct peer_origin *origin);
 void router_forget_origin(struct router *router, struct peer_origin *origin);
 

@@ -8,8 +8,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "base/siphash.h"
+
 /* The first byte of a key: the kinds of origins never compare equal. */
-enum { KEY_STDIO = 1, KEY_UNKNOWN_USER, KEY_USER, KEY_ADDRESS };
+enum { KEY_STDIO = 1, KEY_UNKNOWN_USER, KEY_USER, KEY_ADDRESS, KEY_TOKEN };
 
 void origin_of_stdio(struct origin *origin)
 {
@@ -106,6 +108,18 @@ void origin_of_socket(struct origin *origin, int fd, const struct sockaddr *addr
     address_text(origin->text, sizeof origin->text, address);
     write_name_of_address(origin, address);
     origin->is_local = address_is_loopback(address) || is_own_address(fd, address);
+}
+
+void origin_of_token(struct origin *origin, const char *set, const char *name)
+{
+    static const struct siphash_key no_key; /* the names are those of the configuration */
+    const uint64_t hashes[] = {siphash(&no_key, set, strlen(set)),
+                               siphash(&no_key, name, strlen(name))};
+
+    memset(origin->key, 0, sizeof origin->key);
+    origin->key[0] = KEY_TOKEN;
+    memcpy(origin->key + 1, hashes, sizeof hashes);
+    snprintf(origin->name, sizeof origin->name, "token %s", name);
 }
 
 bool origin_equal(const struct origin *a, const struct origin *b)

@@ -19,8 +19,8 @@
 #endif
 
 struct origin {
-    unsigned char key[ORIGIN_KEY_BYTES]; /* the same for all connections of one user, or of one
-                                          * address or IPv6 network, whatever their ports */
+    unsigned char key[ORIGIN_KEY_BYTES]; /* the same for all connections of one user or token, or of
+                                          * one address or IPv6 network, whatever their ports */
     bool is_local;                       /* on this machine */
     bool has_credentials;                /* the peer of a Unix socket, when it connected: */
     uid_t uid;
@@ -40,6 +40,10 @@ void origin_of_stdio(struct origin *origin);
 
 /* The origin of an accepted socket, whose peer has this address. */
 void origin_of_socket(struct origin *origin, int fd, const struct sockaddr *address);
+
+/* From now on the origin is the user of a token with a name, wherever that user's connections come
+ * from; `set` distinguishes sets of tokens. Its text and what is known of the connection stay. */
+void origin_of_token(struct origin *origin, const char *set, const char *name);
 
 /* Whether both are the same user, or the same address or IPv6 network (address_host_bytes). */
 bool origin_equal(const struct origin *a, const struct origin *b);

@@ -311,6 +311,32 @@ TEST(security_bad_token_file_changes_nothing)
     client_expect_quiet(ann);
 }
 
+/* All come from one address, that of a proxy perhaps: the shares are those of the tokens' names. */
+TEST(security_tokens_have_shares)
+{
+    const char *path = tokens_path();
+    struct daemon *daemon;
+    struct client *client;
+    int id = 0;
+
+    write_tokens(path, "ann:one\nbob:two\n");
+    daemon = START(.mode = SETUP_TCP, .instances = 1, .limits = "'max_pending_requests':60",
+                   .arguments = {"--token-file", path});
+    for (int i = 0; i < 20; i++) {
+        client = show_token(client_connect(daemon), "one");
+        client_request(client, test_format("%d", id++), NULL, "no_answer", NULL);
+        client_request(client, test_format("%d", id++), NULL, "no_answer", NULL);
+        client_expect_quiet(client);
+    }
+    while (id <= 60)
+        client_request(client, test_format("%d", id++), NULL, "no_answer", NULL);
+    client_error(client, "60", -32000, "max_pending_requests");
+    client = show_token(client_connect(daemon), "two");
+    for (int i = 0; i < 16; i++)
+        client_request(client, test_format("'%d'", i), NULL, "no_answer", NULL);
+    client_error(client, "'15'", -32000, "max_pending_requests");
+}
+
 TEST(security_tokens_of_a_listener)
 {
     const char *one = tokens_path(), *two = test_format("%s-2", one);
