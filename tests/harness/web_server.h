@@ -38,8 +38,8 @@ void web_listen(struct web_server *server);
 /* Its URL with this path; lives until the test ends. */
 const char *web_url(const struct web_server *server, const char *path);
 
-/* The next whole request; it must be of this method and path, "POST /mcp", and have this text in its
- * body (NULL: any). Lives until the test ends. */
+/* The next whole request; it must be of this method and path, "POST /mcp", and have this text in
+ * its body (NULL: any). Lives until the test ends. */
 struct web_request *web_next(struct web_server *server, const char *line, const char *word);
 
 /* The next whole request, whatever it is. */

@@ -89,7 +89,7 @@ int ws_ask(struct web_socket *socket, const struct daemon *daemon, const char *p
                 fields);
     client_send_bytes(socket->client, text.data, text.len);
     text_free(&text);
-    return read_head(socket) ? atoi(socket->head.data + strlen("HTTP/1.1 ")) : 0;
+    return read_head(socket) ? (int)strtol(socket->head.data + strlen("HTTP/1.1 "), NULL, 10) : 0;
 }
 
 struct web_socket *ws_open_with(const struct daemon *daemon, const char *fields)

@@ -20,7 +20,8 @@ struct seen {
 static void note(struct seen *seen, const char *bytes, size_t len)
 {
     ck_assert_uint_le(seen->len + len, sizeof seen->text);
-    memcpy(seen->text + seen->len, bytes, len);
+    if (len > 0)
+        memcpy(seen->text + seen->len, bytes, len);
     seen->len += len;
 }
 
