@@ -167,13 +167,13 @@ static const struct stream_handler handler = {
 
 /* --- operations of the endpoint --- */
 
-/* The daemon ends the connection: it shuts down, or the client has used up its place. */
+/* The daemon ends the connection: it shuts down, or does not serve this client any more. */
 static void close_endpoint(struct endpoint *endpoint)
 {
     struct http_websocket *websocket = client_of_endpoint(endpoint)->websocket;
     bool shuts_down = bus_of(websocket)->phase >= BUS_PHASE_DRAINING;
 
-    close_with(websocket, shuts_down ? WEBSOCKET_GOING_AWAY : WEBSOCKET_NORMAL,
+    close_with(websocket, shuts_down ? WEBSOCKET_GOING_AWAY : WEBSOCKET_POLICY,
                shuts_down ? "the server is closing" : "");
 }
 
