@@ -132,8 +132,8 @@ void http_answer(struct http_exchange *http, int status, const char *type, struc
     const struct connection_parts parts = {
         .before = write_head(http, head, status, type, body.len, more)};
 
-    if (http->is_head)
-        body.len = 0;
+    if (http->is_head || body.data == NULL)
+        body = slice_of("", 0);
     if (connection_send_parts(http_connection(http), NULL, &parts, body, NULL, 0) != STDIO_BUS_OK)
         no_memory(http);
     else
