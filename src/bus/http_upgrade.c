@@ -46,7 +46,7 @@ static bool refuse_request(struct http_exchange *http, const struct http_head *h
         refuse(http, 400, "a request for an upgrade has no body", "");
     else if (!http_head_lists(head, bytes, HTTP_CONNECTION, "upgrade"))
         refuse(http, 400, "Upgrade without Connection: Upgrade", "");
-    else if (!slice_equal(version, slice_of("13", 2)))
+    else if (version.data == NULL || !slice_equal(version, slice_of("13", 2)))
         refuse(http, 426, "the version of WebSocket is 13",
                "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
     else if (key.data == NULL || !websocket_key_valid(key))

@@ -90,9 +90,9 @@ static enum http_event_status start_value(struct http_event_reader *reader)
     reader->value_len = 0;
     reader->retry = 0;
     reader->field = FIELD_OTHER;
-    for (unsigned char i = FIELD_DATA; i <= FIELD_EVENT; i++) {
+    for (unsigned i = FIELD_DATA; i <= FIELD_EVENT; i++) {
         if (is_word(reader->name, reader->name_len, names[i]))
-            reader->field = i;
+            reader->field = (unsigned char)i;
     }
     if (reader->field == FIELD_EVENT)
         reader->event_len = 0;

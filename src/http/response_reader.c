@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "http/words.h"
+
 #define CHUNK_SIZE_DIGITS 15
 #define TRAILER_MAX 16384 /* bytes of chunk extensions and trailers */
 
@@ -27,28 +29,11 @@ static enum http_response_status malformed(struct http_response_reader *reader, 
 
 /* --- fields --- */
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool equals(struct slice text, const char *word)
-{
-    size_t i;
-
-    for (i = 0; i < text.len && lower(text.data[i]) == lower(word[i]) && word[i] != '\0'; i++)
-        ;
-    return i == text.len && word[i] == '\0';
-}
-
 static struct slice trimmed(struct slice text)
 {
-    while (text.len > 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
-        text = slice_of(text.data + 1, text.len - 1);
-    while (text.len > 0 && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t' ||
-                            text.data[text.len - 1] == '\r'))
+    if (text.len > 0 && text.data[text.len - 1] == '\r')
         text.len--;
-    return text;
+    return http_trim(text);
 }
 
 /* Takes the next line, without its end, from the front of *rest. */
@@ -89,7 +74,7 @@ static struct slice find_field(const struct http_response_reader *reader, const 
             continue;
         field_name = take_until(&line, ':');
         *from = i + 1;
-        if (equals(field_name, name))
+        if (http_word_is(field_name, name))
             return trimmed(line);
     }
     return slice_of(NULL, 0);
@@ -106,7 +91,7 @@ bool http_response_is(const struct http_response_reader *reader, const char *typ
 {
     struct slice value = http_response_field(reader, "content-type");
 
-    return value.data != NULL && equals(take_until(&value, ';'), type);
+    return value.data != NULL && http_word_is(take_until(&value, ';'), type);
 }
 
 /* Whether a list of such fields has the word. */
@@ -117,7 +102,7 @@ static bool has_word(const struct http_response_reader *reader, const char *name
 
     while ((value = find_field(reader, name, &from)).data != NULL) {
         while (value.len > 0) {
-            if (equals(take_until(&value, ','), word))
+            if (http_word_is(take_until(&value, ','), word))
                 return true;
         }
     }
@@ -126,19 +111,14 @@ static bool has_word(const struct http_response_reader *reader, const char *name
 
 /* --- the head --- */
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool read_status_line(struct http_response_reader *reader, struct slice line)
 {
     static const char version[] = "HTTP/1.";
     const size_t len = sizeof version - 1;
     const char *at = line.data + len;
 
-    if (line.len < len + 5 || memcmp(line.data, version, len) != 0 || !is_digit(at[0]) ||
-        at[1] != ' ' || !is_digit(at[2]) || !is_digit(at[3]) || !is_digit(at[4]) ||
+    if (line.len < len + 5 || memcmp(line.data, version, len) != 0 || !http_is_digit(at[0]) ||
+        at[1] != ' ' || !http_is_digit(at[2]) || !http_is_digit(at[3]) || !http_is_digit(at[4]) ||
         (line.len > len + 5 && at[5] != ' '))
         return false;
     reader->status = (unsigned)((at[2] - '0') * 100 + (at[3] - '0') * 10 + (at[4] - '0'));
@@ -179,7 +159,7 @@ static bool read_length(struct http_response_reader *reader, bool *found)
             if (digits.len == 0 || digits.len > 18)
                 return false;
             for (size_t i = 0; i < digits.len; i++) {
-                if (!is_digit(digits.data[i]))
+                if (!http_is_digit(digits.data[i]))
                     return false;
                 len = len * 10 + (unsigned)(digits.data[i] - '0');
             }
@@ -206,7 +186,7 @@ static enum http_response_status start_body(struct http_response_reader *reader)
     } else if (coding.data != NULL) {
         if (has_length)
             reader->keep_alive = false;
-        if (!equals(coding, "chunked"))
+        if (!http_word_is(coding, "chunked"))
             return malformed(reader, "a Transfer-Encoding other than chunked");
         reader->left = 0;
         reader->line = 0;
@@ -292,14 +272,6 @@ static enum http_response_status take_body(struct http_response_reader *reader, 
     return HTTP_RESPONSE_BODY;
 }
 
-static int hex_value(char c)
-{
-    if (is_digit(c))
-        return c - '0';
-    c = lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The head of a chunk is over. */
 static void start_chunk(struct http_response_reader *reader)
 {
@@ -309,7 +281,7 @@ static void start_chunk(struct http_response_reader *reader)
 
 static bool read_chunk_size(struct http_response_reader *reader, char c)
 {
-    int value = hex_value(c);
+    int value = http_hex_value(c);
 
     if (value >= 0) {
         if (reader->line >= CHUNK_SIZE_DIGITS)

@@ -46,8 +46,8 @@ enum http_response_status http_response_next(struct http_response_reader *reader
  * response had come, MALFORMED if the response is cut. */
 enum http_response_status http_response_close(struct http_response_reader *reader);
 
-/* The value of the first field of this name (in any case of letters), without the spaces around it;
- * data NULL: there is none. Points into the reader. */
+/* The value of the first field of this name (in lower case), without the spaces around it; data
+ * NULL: there is none. Points into the reader. */
 struct slice http_response_field(const struct http_response_reader *reader, const char *name);
 
 /* Whether the Content-Type is this, whatever its parameters; lower case. */

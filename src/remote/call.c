@@ -47,7 +47,7 @@ struct call *call_create(struct remote *remote, enum call_kind kind,
 static int set_fields(struct call *call, const char *accept, const char *last_event)
 {
     const struct remote_session *session = &call->exchange.remote->session;
-    char text[EXCHANGE_FIELDS_MAX];
+    char text[EXCHANGE_FIELDS_MAX] = "";
     struct json_output out = {.to = text, .size = sizeof text - 1};
     char *copy;
 
@@ -214,7 +214,7 @@ const char *call_reason(const struct call *call, char to[CALL_REASON_MAX])
     char shown[BODY_SHOWN + 16] = "";
     size_t len = exchange->text_len < BODY_SHOWN ? exchange->text_len : BODY_SHOWN;
 
-    if (exchange->status >= 300 && len > 0)
+    if (exchange->status >= 300)
         log_escape(shown, sizeof shown, slice_of(exchange->text, len));
     snprintf(to, CALL_REASON_MAX, "http://%s: %s%s%s%s%s%s", url->authority, exchange->reason,
              advice(call), call->location != NULL ? ", moved to " : "",

@@ -62,7 +62,7 @@ static int send_request(struct exchange *exchange)
 
 /* --- the response --- */
 
-static void end(struct exchange *exchange, enum exchange_end how)
+static void finish(struct exchange *exchange, enum exchange_end how)
 {
     exchange->link = NULL;
     exchange->handler->ended(exchange, how);
@@ -73,7 +73,7 @@ static void give_up(struct exchange *exchange, enum exchange_end how, const char
 {
     snprintf(exchange->reason, sizeof exchange->reason, "%s", reason);
     link_free(exchange->link);
-    end(exchange, how);
+    finish(exchange, how);
 }
 
 static void ready(void *user)
@@ -174,7 +174,7 @@ static void over(void *user)
 {
     struct exchange *exchange = user;
 
-    end(exchange, is_good(exchange) ? EXCHANGE_COMPLETE : EXCHANGE_REFUSED);
+    finish(exchange, is_good(exchange) ? EXCHANGE_COMPLETE : EXCHANGE_REFUSED);
 }
 
 static void broken(void *user, const char *reason)
@@ -184,9 +184,9 @@ static void broken(void *user, const char *reason)
 
     if (!has_head || is_good(exchange))
         snprintf(exchange->reason, sizeof exchange->reason, "%s", reason);
-    end(exchange, !has_head           ? EXCHANGE_FAILED
-                  : is_good(exchange) ? EXCHANGE_CUT
-                                      : EXCHANGE_REFUSED);
+    finish(exchange, !has_head           ? EXCHANGE_FAILED
+                     : is_good(exchange) ? EXCHANGE_CUT
+                                         : EXCHANGE_REFUSED);
 }
 
 static const struct link_handler link_handler = {

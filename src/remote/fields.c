@@ -3,9 +3,9 @@
 #include "remote/fields.h"
 
 #include "base/error.h"
+#include "http/base64.h"
 #include "json/document.h"
 
-#define NAME_MAX_BYTES 3072 /* of a name that becomes a field */
 #define METHOD_MAX 256
 #define CODED_BEGIN "=?base64?"
 #define CODED_END "?="
@@ -52,19 +52,10 @@ static bool needs_code(struct slice value)
 
 static void add_base64(struct json_output *out, struct slice bytes)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char text[BASE64_LEN(FIELDS_VALUE_MAX)];
 
-    for (size_t i = 0; i < bytes.len; i += 3) {
-        size_t count = bytes.len - i < 3 ? bytes.len - i : 3;
-        unsigned long three = 0;
-        char four[4];
-
-        for (size_t k = 0; k < 3; k++)
-            three = three << 8 | (k < count ? (unsigned char)bytes.data[i + k] : 0U);
-        for (size_t k = 0; k < 4; k++)
-            four[k] = k <= count ? digits[three >> (18 - 6 * k) & 63] : '=';
-        json_output_add(out, slice_of(four, sizeof four));
-    }
+    base64_encode(text, bytes);
+    json_output_add(out, slice_of(text, BASE64_LEN(bytes.len)));
 }
 
 void fields_add_value(struct json_output *out, struct slice value)
@@ -107,7 +98,7 @@ static void add_name(struct json_output *out, struct slice bytes, const char *ke
     params = document_member(document.root, "params");
     if (params != NULL && params->type == JSON_OBJECT)
         value = document_member(params, key);
-    if (value != NULL && value->type == JSON_STRING && value->text.len <= NAME_MAX_BYTES)
+    if (value != NULL && value->type == JSON_STRING && value->text.len <= FIELDS_VALUE_MAX)
         add_field(out, "Mcp-Name", value->text);
     document_free(&document);
 }
@@ -125,7 +116,8 @@ void fields_write(struct json_output *out, const struct message *message,
         fields_is_plain(message->method))
         add_field(out, "Mcp-Method", message->method);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (slice_equal(message->method, slice_of(names[i].method, strlen(names[i].method))))
+        if (message->method.data != NULL &&
+            slice_equal(message->method, slice_of(names[i].method, strlen(names[i].method))))
             add_name(out, message->bytes, names[i].key);
     }
 }

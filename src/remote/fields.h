@@ -6,12 +6,15 @@
 #include "json/message.h"
 #include "json/param_fields.h"
 
+#define FIELDS_VALUE_MAX 3072
+
 /* Writes MCP-Protocol-Version, Mcp-Method and Mcp-Name as the message asks for; one with a value
  * that no field has room for is left out. */
 void fields_write(struct json_output *out, const struct message *message,
                   const struct param_fields *found);
 
-/* The value as a field may have it: as it is, or as =?base64?...?=. */
+/* The value, of at most FIELDS_VALUE_MAX bytes, as a field may have it: as it is, or as
+ * =?base64?...?=. */
 void fields_add_value(struct json_output *out, struct slice value);
 
 /* Whether the text is visible ASCII, and not empty. */

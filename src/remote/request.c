@@ -16,7 +16,8 @@
 
 static bool is_method(const struct message *message, const char *method)
 {
-    return slice_equal(message->method, slice_of(method, strlen(method)));
+    return message->method.data != NULL &&
+           slice_equal(message->method, slice_of(method, strlen(method)));
 }
 
 /* --- requests --- */
@@ -266,7 +267,7 @@ static void set_id(struct call *call, struct message_id id)
 static bool set_stateless(struct call *call, const struct message *message,
                           const struct param_fields *found)
 {
-    char text[EXCHANGE_FIELDS_MAX];
+    char text[EXCHANGE_FIELDS_MAX] = "";
     struct json_output out = {.to = text, .size = sizeof text};
 
     fields_write(&out, message, found);

@@ -186,7 +186,7 @@ START_TEST(fields_of_a_head)
     ck_assert(!http_response_is(reader, "text/event"));
     ck_assert(slice_equal(reader->reason, slice_of("OK", 2)));
     expect_field(reader, "mcp-session-id", "a:b c");
-    expect_field(reader, "EMPTY", "");
+    expect_field(reader, "empty", "");
     ck_assert_ptr_null(http_response_field(reader, "mcp-session").data);
     free(reader);
 }
