@@ -34,7 +34,7 @@ static void end_message(struct framing_state *state)
 static void fail(struct websocket_reader *reader, enum websocket_code code, const char *problem)
 {
     reader->has_failed = true;
-    reader->fault_code = code;
+    reader->failed_code = code;
     reader->problem = problem;
 }
 
@@ -242,8 +242,8 @@ static size_t keep_rest(struct websocket_reader *reader, char *input, size_t at,
     if (at > reader->clean)
         memmove(input + reader->clean, input + at, len - at);
     reader->gap = 0;
-    reader->seen = reader->clean + len - at;
-    return reader->seen;
+    reader->rest = len - at;
+    return reader->clean + reader->rest;
 }
 
 static size_t rewrite(struct framing_state *state, char *input, size_t len)
@@ -259,7 +259,7 @@ static size_t rewrite(struct framing_state *state, char *input, size_t len)
             break;
     }
     reader->gap = at - reader->clean;
-    reader->seen = 0;
+    reader->rest = 0;
     return len;
 }
 
@@ -267,8 +267,9 @@ static size_t rewrite(struct framing_state *state, char *input, size_t len)
 
 static enum frame_status malformed(struct framing_state *state, struct frame *frame)
 {
-    const struct websocket_reader *reader = reader_of(state);
+    struct websocket_reader *reader = reader_of(state);
 
+    reader->fault_code = reader->failed_code;
     state->reported = true;
     frame->consumed = 0;
     frame->fault = reader->fault_code == WEBSOCKET_TOO_BIG ? FRAME_FAULT_TOO_LONG
@@ -363,7 +364,7 @@ static enum frame_status next(struct framing_state *state, struct slice input, s
         state->begun = false;
         return input.len > 0 ? skip(frame, input.len) : FRAME_WAIT;
     }
-    if (input.len > reader->clean + gap && input.len != reader->seen)
+    if (input.len > reader->clean + gap + reader->rest)
         return FRAME_REWRITE;
     return wait_for_more(state, input);
 }

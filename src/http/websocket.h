@@ -38,7 +38,8 @@ struct websocket_reader {
     uint64_t timed;
     size_t clean; /* bytes of the message at the front of the input, */
     size_t gap;   /* and bytes after them that are done with */
-    size_t seen;  /* an input of this length needs no rewriting */
+    size_t rest;  /* and bytes after those that are too few for a head or a control frame */
+    enum websocket_code failed_code;
     const char *problem;
 };
 
