@@ -146,7 +146,7 @@ static void time_over(void *user_data)
 static void over(struct http_exchange *http)
 {
     stdio_bus_event_loop_stop_timer(http->hub->bus->loop, &http->rpc->timeout);
-    router_set_asked(&http->client->stream.endpoint.peer, true);
+    router_set_brief(&http->client->stream.endpoint.peer, false);
 }
 
 static const struct http_kind rpc_kind = {
@@ -217,7 +217,7 @@ void http_rpc_begin(struct http_exchange *http, struct slice head)
     http->kind = &rpc_kind;
     http->state = HTTP_READING;
     http_reader_take_batch(&http->reader);
-    router_set_asked(&http->client->stream.endpoint.peer, false);
+    router_set_brief(&http->client->stream.endpoint.peer, true);
     http_open_pool(http);
     if (parts->expects_continue)
         (void)connection_send_bytes(http_connection(http), literal(HTTP_CONTINUE));

@@ -81,7 +81,7 @@ static void silent(struct http_exchange *http)
 
 static void over(struct http_exchange *http)
 {
-    router_set_asked(&http->client->stream.endpoint.peer, true);
+    router_set_brief(&http->client->stream.endpoint.peer, false);
 }
 
 static void offer(struct http_exchange *http, const struct message *message)
@@ -207,7 +207,7 @@ void http_stateless_post(struct http_exchange *http, const struct message *messa
     }
     http->is_notice = !has_id;
     http->kind = &stateless_kind;
-    router_set_asked(peer, false);
+    router_set_brief(peer, true);
     http_open_pool(http);
     if (has_id)
         http_exchange_owe(http);

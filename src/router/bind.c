@@ -15,6 +15,40 @@ struct supply {
     bool any_left;
 };
 
+/* The worker of the pool to which the client's origin has bound a brief client last. A number is
+ * that of one process: the next one knows nothing. NULL: there is none that takes messages. */
+static struct peer *find_home(const struct group *pool, const struct peer *client)
+{
+    const struct peer_origin *origin = client->origin;
+
+    if (!client->is_brief || origin == NULL || pool->mode.clients == CLIENTS_EXCLUSIVE)
+        return NULL;
+    for (size_t i = 0; i < pool->count; i++) {
+        struct peer *worker = pool->workers[i];
+
+        if (worker->pool != pool || worker->availability != PEER_READY || worker->alone)
+            continue;
+        for (size_t home = 0; home < PEER_HOMES; home++) {
+            if (origin->homes[home] == worker->number)
+                return worker;
+        }
+    }
+    return NULL;
+}
+
+static void note_home(const struct peer *client, const struct peer *worker)
+{
+    struct peer_origin *origin = client->origin;
+
+    if (!client->is_brief || origin == NULL)
+        return;
+    for (size_t home = 0; home < PEER_HOMES; home++) {
+        if (origin->homes[home] == worker->number)
+            return;
+    }
+    origin->homes[origin->next_home++ % PEER_HOMES] = worker->number;
+}
+
 /* Among the workers that take messages, the one with the fewest clients, and none for an exclusive
  * pool or a client that needs a process of its own; or NULL. */
 static struct peer *find_unbound(const struct group *pool, const struct peer *client,
@@ -23,7 +57,7 @@ static struct peer *find_unbound(const struct group *pool, const struct peer *cl
     bool exclusive = pool->mode.clients == CLIENTS_EXCLUSIVE;
     bool joins = pool->mode.frugal && !client->alone && group_is_served(pool);
     size_t fewest = SIZE_MAX, count, i;
-    struct peer *found = NULL;
+    struct peer *found = NULL, *home = find_home(pool, client);
 
     *supply = (struct supply){0};
     for (i = 0; i < pool->count; i++) {
@@ -49,6 +83,8 @@ static struct peer *find_unbound(const struct group *pool, const struct peer *cl
             fewest = count;
         }
     }
+    if (home != NULL)
+        return home;
     return eras_economize(pool) ? eras_least_busy(pool) : found;
 }
 
@@ -98,6 +134,7 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
         shares_end_claim(decision->from); /* also if it is held on, for that worker */
         eras_join_worker(pool, worker);
         worker->alone = decision->from->alone;
+        note_home(decision->from, worker);
         return worker;
     }
     if (!supply.any_left) {

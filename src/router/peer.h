@@ -22,10 +22,14 @@ enum peer_availability {
 /* What clients hold of the tables that all of them share. */
 enum peer_share { PEER_REQUESTS, PEER_SESSIONS, PEER_TASKS, PEER_SHARES };
 
+#define PEER_HOMES 8
+
 /* The clients of one user or one address, together. */
 struct peer_origin {
     size_t clients; /* that were admitted */
     size_t held[PEER_SHARES];
+    uint64_t homes[PEER_HOMES]; /* numbers of workers to which its brief clients were bound last */
+    unsigned next_home;
 };
 
 /* Lives inside its owner, a client or a worker. The owner reads it, and changes it through the
@@ -40,6 +44,8 @@ struct peer {
     const char *closing;        /* a client: why it is to be closed; NULL: it is not */
     struct group *opened;       /* a client: the pool that its opening line names, for messages
                                  * that name none; NULL: it has named none */
+    bool is_brief;              /* a client: one request of several of the same program, each on a
+                                 * connection of its own, perhaps (HTTP). It is asked nothing */
     bool confined;              /* a client: its messages may name no other pool */
     struct peer_origin *origin; /* a client's; a worker's: of its last client, as long as that
                                  * process still ends; NULL: none */

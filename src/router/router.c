@@ -117,9 +117,9 @@ void router_confine(struct peer *client, struct group *pool)
     client->confined = true;
 }
 
-void router_set_asked(struct peer *client, bool asked)
+void router_set_brief(struct peer *client, bool is_brief)
 {
-    client->input_ended = !asked;
+    client->is_brief = is_brief;
 }
 
 void router_admit_client(struct router *router, struct peer *client)

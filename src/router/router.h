@@ -70,8 +70,10 @@ void router_open_pool(struct peer *client, struct group *pool);
 /* The same; messages that name another pool are refused. */
 void router_confine(struct peer *client, struct group *pool);
 
-/* Whether workers may ask the client something; otherwise their questions are refused. */
-void router_set_asked(struct peer *client, bool asked);
+/* Whether the client is one request of a program that may send others as other clients: workers may
+ * ask it nothing, and it is bound to the worker that its origin's other requests had last, since
+ * that may know what they name. */
+void router_set_brief(struct peer *client, bool is_brief);
 
 /* From now on the client counts among those that have shares (router/shares.h). */
 void router_admit_client(struct router *router, struct peer *client);

@@ -235,9 +235,10 @@ static void ask(struct decision *decision, struct peer *client)
     struct pending *pending = &decision->router->from_workers;
     struct request *busy;
 
-    if (client->input_ended)
-        decision_refuse(decision, JSONRPC_SERVER_ERROR,
-                        "the client cannot answer: it has closed its input");
+    if (client->input_ended || client->is_brief)
+        decision_refuse(decision, JSONRPC_SERVER_ERROR, "the client cannot answer: %s",
+                        client->is_brief ? "it has sent a request by HTTP, and nothing more"
+                                         : "it has closed its input");
     else if (decision_refused_request(decision, pending))
         return;
     else if (!decision->pool->mode.rewrite_ids &&

@@ -171,6 +171,23 @@ TEST(http_stateless_subscription_is_a_stream)
     ck_assert(span_is(json_get(http_event(a), "method"), "\"notifications/tools/list_changed\""));
 }
 
+/* What a request has named is known where the next one comes, though that is on another connection
+ * and there is a worker with less to do. */
+TEST(http_stateless_requests_of_an_origin_meet_the_same_process)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *busy = http_connect(daemon), *other = http_connect(daemon);
+    long pid;
+    post(other, FIELDS("echo"), REQUEST("1", "echo", ""));
+    pid = json_number(message_result(http_expect(other, 200), "1"), "pid");
+    post(busy, FIELDS("no_answer"), REQUEST("1", "no_answer", ""));
+    for (int i = 0; i < 3; i++) {
+        struct http *http = http_connect(daemon);
+        post(http, FIELDS("echo"), REQUEST("1", "echo", ""));
+        ck_assert_int_eq(json_number(message_result(http_expect(http, 200), "1"), "pid"), pid);
+    }
+}
+
 TEST(http_stateless_shared_process_survives_a_death)
 {
     struct daemon *daemon = START(MCP_POOL(""));
