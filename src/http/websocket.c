@@ -361,7 +361,8 @@ static enum frame_status next(struct framing_state *state, struct slice input, s
         return FRAME_NOTED;
     }
     if (reader->is_closed) {
-        state->begun = false;
+        end_message(state); /* if one has begun, the rest of it never comes */
+        reader->gap = reader->rest = 0;
         return input.len > 0 ? skip(frame, input.len) : FRAME_WAIT;
     }
     if (input.len > reader->clean + gap + reader->rest)

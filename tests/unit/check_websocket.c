@@ -273,6 +273,17 @@ TEST(longer_messages_are_cut)
     }
 }
 
+TEST(closed_within_a_message_that_is_cut)
+{
+    struct text *text = test_text();
+
+    add_frame(text, 0x01, body_of(5000), 4000, true);
+    add_frame(text, 0x88, "", 0, true);
+    add_frame(text, 0x80, "x", 1, true);
+    for (size_t size = 1; size < 5000; size += 77)
+        ck_assert_str_eq(read_in_pieces(text, size, 2000), "close 1005 ;");
+}
+
 /* --- writing --- */
 
 TEST(heads_of_frames)
