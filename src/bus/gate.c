@@ -113,7 +113,10 @@ static void time_over(void *user_data)
 {
     struct client *client = user_data;
 
-    turn_away(client, JSONRPC_SERVER_ERROR, is_greeted(client) ? LATE_GREETING : LATE_TOKEN);
+    if (client->listener->kind == BUS_LISTENER_HTTP)
+        clients_remove(client, LATE_TOKEN);
+    else
+        turn_away(client, JSONRPC_SERVER_ERROR, is_greeted(client) ? LATE_GREETING : LATE_TOKEN);
 }
 
 /* A client that is held gets the line again when its turn comes. */
@@ -277,7 +280,7 @@ static void make_room(struct stdio_bus *bus)
                    "it has sent no first line, and another connection takes its place");
 }
 
-static void wait_for_line(struct client *client)
+void gate_wait(struct client *client)
 {
     struct stdio_bus *bus = bus_of(client);
 
@@ -373,7 +376,7 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
     if (visitor.refused)
         refuse(client, visitor.text);
     else if (asked > 0)
-        wait_for_line(client);
+        gate_wait(client);
     else
         serve(client);
 }

@@ -8,8 +8,8 @@
 #include "bus/admission.h"
 #include "bus/clients.h"
 
-#define GATE_SECONDS 10 /* for the first line */
-#define GATE_MAX 64     /* connections that have not sent it; the oldest makes way */
+#define GATE_SECONDS 10 /* for the first line, or the first token over HTTP */
+#define GATE_MAX 64     /* connections without it; the oldest makes way */
 
 /* --- a connection, to any listener --- */
 
@@ -30,6 +30,10 @@ void gate_judge(struct gate_visitor *visitor, struct bus_listener *listener, int
  * refused one is for its error alone; its owner sends that and closes it. Any other has no share
  * yet. NULL, and the descriptor is closed: memory is out, or too many are being refused. */
 struct client *gate_take(const struct gate_visitor *visitor, struct stream_options *options);
+
+/* The client has to show its token within GATE_SECONDS; until clients_leave_gate it makes way for
+ * other connections if there are too many such. */
+void gate_wait(struct client *client);
 
 /* From now on the client has a share, and takes turns with others of its origin. */
 void gate_admit(struct client *client);

@@ -64,5 +64,8 @@ void http_accepted(void *user_data, int fd, const struct origin *origin)
     if (listener->pool != NULL)
         router_confine(&client->stream.endpoint.peer, listener->pool);
     http_clients_open(client, http);
-    gate_admit(client);
+    if (listener_asks_token(listener))
+        gate_wait(client);
+    else
+        gate_admit(client);
 }

@@ -5,8 +5,8 @@
 #include "transport/listener.h"
 
 /* listener_fn; user_data is a struct bus_listener. The connection becomes a client of HTTP
- * (bus/http_clients.h), which has a share at once. A refused one gets 403 or, where there are too
- * many, 503. */
+ * (bus/http_clients.h). It has a share at once or, where it needs a token, once it has shown one. A
+ * refused one gets 403 or, where there are too many, 503. */
 void http_accepted(void *user_data, int fd, const struct origin *origin);
 
 #endif

@@ -38,6 +38,12 @@ static bool keep_fields(struct http_exchange *http, const struct http_verdict *v
     return true;
 }
 
+/* Counts a request: the connection ends after that of max_requests_per_connection. */
+static bool is_last(struct http_exchange *http)
+{
+    return ++http->requests == http->hub->bus->options.config->limits.max_requests_per_connection;
+}
+
 static void begin(struct http_exchange *http, struct slice head)
 {
     const struct http_head *parts = &http->reader.head;
@@ -45,7 +51,7 @@ static void begin(struct http_exchange *http, struct slice head)
 
     stdio_bus_event_loop_stop_timer(http->hub->bus->loop, &http->timer);
     http->chunked = parts->minor > 0;
-    http->closes = http->reader.closes || parts->minor == 0;
+    http->closes = http->reader.closes || parts->minor == 0 || is_last(http);
     http->is_head = parts->method == HTTP_HEAD;
     http_gate_judge(&verdict, http->client, parts, head);
     http->pool = verdict.pool;

@@ -61,6 +61,7 @@ struct http_exchange {
     bool takes_json, takes_events;
     bool is_notice;     /* the message at hand is answered by 202 alone */
     struct group *pool; /* of the path; NULL: the messages name it */
+    unsigned requests;  /* on this connection so far */
     unsigned token;     /* serial number of the one that was shown; 0: none */
     char *fields;       /* whole fields of the answer, fields_len bytes; NULL: none */
     size_t fields_len;

@@ -190,6 +190,15 @@ static bool answer_options(struct judging *judging)
 
 /* --- the token --- */
 
+/* From now on the client has a share. */
+static void admit(struct client *client)
+{
+    if (client->stream.endpoint.peer.admitted)
+        return;
+    clients_leave_gate(client);
+    router_admit_client(&client->listener->bus->router, &client->stream.endpoint.peer);
+}
+
 static bool passes_token(struct judging *judging)
 {
     struct slice shown = http_bearer(value_of(judging, HTTP_AUTHORIZATION));
@@ -203,6 +212,7 @@ static bool passes_token(struct judging *judging)
         token = token_reload_find(judging->client, shown);
     if (token != NULL) {
         token_reload_note(judging->client, token);
+        admit(judging->client);
         judging->verdict->token = token->serial;
         return true;
     }

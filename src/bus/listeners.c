@@ -5,11 +5,15 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/error.h"
+#include "http/routes.h"
+#include "transport/address.h"
 
 #define SPAWN_DESCRIPTORS 6 /* three pipes */
 #define RMP_MODE_DEFAULT 0660
+#define PATHS_MAX 256
 
 /* Clients must not take the descriptors that the restart of a worker needs for a moment. */
 static void reserve_descriptors(struct listener *listener)
@@ -117,6 +121,28 @@ static int set_up(struct bus_listener *listener)
     return STDIO_BUS_ERR;
 }
 
+/* --- the log --- */
+
+/* What a client of HTTP needs to know. */
+static void log_url(const struct bus_listener *listener)
+{
+    const struct listen_config *config = listener->config;
+    struct sockaddr_storage bound;
+    socklen_t len = sizeof bound;
+    char text[ADDRESS_TEXT_MAX], paths[PATHS_MAX];
+
+    http_routes_describe(&config->http, paths, sizeof paths);
+    if (config->address.is_unix) {
+        log_info(listener->bus->log, "", "HTTP at unix:%s with %s", config->address.path, paths);
+        return;
+    }
+    for (int i = 0; i < listener->listener.count; i++) {
+        if (getsockname(listener->listener.sockets[i].fd, (struct sockaddr *)&bound, &len) == 0)
+            log_info(listener->bus->log, "", "HTTP at http://%s with %s",
+                     address_text(text, sizeof text, (const struct sockaddr *)&bound), paths);
+    }
+}
+
 /* --- opening and closing --- */
 
 static int add_listener(struct stdio_bus *bus, enum bus_listener_kind kind,
@@ -135,6 +161,8 @@ static int add_listener(struct stdio_bus *bus, enum bus_listener_kind kind,
     if (set_up(listener) != STDIO_BUS_OK || open_listener(listener, accepted) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     reserve_descriptors(&listener->listener);
+    if (kind == BUS_LISTENER_HTTP)
+        log_url(listener);
     return STDIO_BUS_OK;
 }
 

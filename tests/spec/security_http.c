@@ -299,6 +299,25 @@ TEST(security_http_token_is_revoked)
     expect_served(ask_rpc(daemon, "/rpc/a", "Authorization: Bearer two\r\n"), "a");
 }
 
+/* Connections that show no token make way for others, and end after a while. */
+TEST_ROWS(security_http_silent_connections_keep_nobody_out, 2)
+{
+    struct client *silent[70];
+    const char *path = write_tokens("secret");
+    struct daemon *daemon =
+        START(.mode = SETUP_STDIO, .default_mode = true, .closed = true,
+              .pools = POOL("a", 1, "'--name','a'"),
+              .members = test_format("'listen':{'http':'127.0.0.1:0','token_file':'%s'}", path),
+              .limits = row == 0 ? "'max_connections':1000" : "'max_connections':3");
+
+    for (int i = 0; i < 70; i++)
+        silent[i] = connect_to(daemon);
+    expect_served(ask_rpc(daemon, "/rpc/a", "Authorization: Bearer secret\r\n"), "a");
+    client_expect_eof(silent[0]);
+    client_expect_eof(silent[6]);
+    client_expect_eof(silent[69]); /* after ten seconds */
+}
+
 /* RFC 9728: where clients find who gives tokens. */
 TEST(security_http_resource_metadata)
 {
@@ -425,6 +444,28 @@ TEST(security_http_too_many_connections)
     expect_word(answer, "max_connections 2");
     client_close(first);
     client_close(second);
+}
+
+/* The answer to the last request says that the connection ends. */
+TEST(design_http_requests_of_a_connection)
+{
+    static const char request[] = "GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    struct daemon *daemon = START(.mode = SETUP_STDIO, .default_mode = true, .closed = true,
+                                  .members = "'listen':[{'http':'127.0.0.1:0'}]",
+                                  .limits = "'max_requests_per_connection':2");
+    struct client *client = connect_to(daemon);
+    const char *second;
+
+    for (int i = 0; i < 3; i++)
+        client_send_bytes(client, request, sizeof request - 1);
+    while (client_read_before(client, deadline_usual()))
+        ;
+    ck_assert(client->eof);
+    second = strstr(client->input.data + 1, "HTTP/1.1 404");
+    ck_assert_ptr_nonnull(second);
+    expect_field(second, "Connection: close");
+    ck_assert_ptr_null(strstr(second + 1, "HTTP/1.1"));
+    ck_assert(strstr(client->input.data, "Connection: close") > second);
 }
 
 /* --- routes --- */
