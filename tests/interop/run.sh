@@ -26,4 +26,5 @@ if ! cmp -s "$here/package-lock.json" installed-lock.json; then
 fi
 exec node --test --test-concurrency=1 --test-reporter=spec interop.test.mjs mcp.test.mjs \
     mcp_servers.test.mjs eras.test.mjs tasks.test.mjs questions.test.mjs acp.test.mjs \
-    acp_versions.test.mjs share.test.mjs rmp.test.mjs connect_http.test.mjs </dev/null
+    acp_versions.test.mjs share.test.mjs rmp.test.mjs connect_http.test.mjs conformance.test.mjs \
+    http.test.mjs websocket.test.mjs proxies.test.mjs browser.test.mjs </dev/null

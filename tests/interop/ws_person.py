@@ -24,7 +24,7 @@ async def person(url, name):
         server = json.loads(await socket.recv())["result"]["serverInfo"]["name"]
         await socket.send(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
         for number in range(1, CALLS + 1):
-            text = (name + "\u20ac") * number * 100
+            text = (name + "\u20ac") * number * 20
             message = request(number, "tools/call", {"name": "size", "arguments": {"text": text}})
             if number % 3 == 0:
                 await socket.send(message[i:i + 1000] for i in range(0, len(message), 1000))
