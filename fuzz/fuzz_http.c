@@ -1,8 +1,7 @@
-/* Requests of HTTP: a stream gives the same heads, bodies and refusals however it is cut; a head
- * that is accepted has nothing in it that another reader could take for the end of a line; a body in
- * chunks is what a plain reader of chunks finds. The third byte of an input says how long bodies may
- * be, whether longer ones are cut, and whether arrays are taken. A path with an s is one whose body
- * is not wanted. */
+/* Requests of HTTP: a stream gives the same heads, bodies and refusals however it is cut. A head
+ * that is accepted has nothing in it that another reader could take for the end of a line, and one
+ * length or coding at most. The third byte of an input says how long bodies may be, whether longer
+ * ones are cut, and whether arrays are taken. A path with an s is one whose body is not wanted. */
 #include "build_config.h"
 
 #include "http/reader.h"
