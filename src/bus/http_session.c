@@ -190,10 +190,12 @@ static void silent(struct http_exchange *http)
                   "out of memory: a stream does not begin");
 }
 
-/* A request that was half closed is answered, if that is short. */
+/* A client that has closed all of its connection looks like one that has closed its input, until it
+ * is sent something. */
 static bool input_ended(struct http_exchange *http)
 {
-    return http->state == HTTP_OWING;
+    return http->state == HTTP_OWING && http->stream != NULL && http->takes_events &&
+           http_stream_open(http->stream) == STDIO_BUS_OK;
 }
 
 static void closes(struct http_exchange *http)

@@ -101,6 +101,8 @@ void http_sessions_end(struct http_session *session, const char *reason)
     bus->client_count--;
     session->log.forgets = NULL;
     depart_client(endpoint);
+    session->paused = false; /* the router holds it no more */
+    session->holder = NULL;
     end_streams(session);
     release_exchanges(session);
     list_remove(&session->due.node);
