@@ -229,7 +229,8 @@ static bool is_well_known(struct slice path)
 {
     static const char prefix[] = "/.well-known/";
 
-    return path.len >= sizeof prefix - 1 && memcmp(path.data, prefix, sizeof prefix - 1) == 0;
+    return path.data != NULL && path.len >= sizeof prefix - 1 &&
+           memcmp(path.data, prefix, sizeof prefix - 1) == 0;
 }
 
 /* What there is is told on this machine alone. */

@@ -100,8 +100,7 @@ static bool apply_http(struct parser *parser, const char *option, const char *va
 static bool apply_connect(struct parser *parser, const char *option, const char *value)
 {
     struct listen_address *to = &parser->options->connect;
-    char path[PATH_ROOM],
-        why[VARIABLE_PROBLEM_MAX > LISTEN_PROBLEM_MAX ? VARIABLE_PROBLEM_MAX : LISTEN_PROBLEM_MAX];
+    char path[PATH_ROOM], why[LISTEN_PROBLEM_MAX], unset[VARIABLE_PROBLEM_MAX];
     const char *problem;
     int len;
 
@@ -113,12 +112,13 @@ static bool apply_connect(struct parser *parser, const char *option, const char 
     if (strchr(value, '/') == NULL && strchr(value, ':') != NULL)
         return listen_address_of_host(to, value, 1, why) ||
                parser_fail(parser, "--%s: %s", option, why);
-    len = variable_expand_path(path, sizeof path, value, why);
+    len = variable_expand_path(path, sizeof path, value, unset);
+    if (len < 0)
+        return parser_fail(parser, "--%s: %s", option, unset);
     if (len >= (int)sizeof path)
         return parser_fail(parser, "--%s: the path is %d bytes long, a socket's may have %zu",
                            option, len, (size_t)UNIX_PATH_MAX);
-    return (len >= 0 && listen_address_of_path(to, path, why)) ||
-           parser_fail(parser, "--%s: %s", option, why);
+    return listen_address_of_path(to, path, why) || parser_fail(parser, "--%s: %s", option, why);
 }
 
 static bool apply_pool(struct parser *parser, const char *option, const char *value)

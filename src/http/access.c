@@ -22,9 +22,9 @@ static struct slice slice_of_text(const char *text)
     return slice_of(text, strlen(text));
 }
 
-static char lower(char byte)
+static int lower(char byte)
 {
-    return byte >= 'A' && byte <= 'Z' ? (char)(byte + ('a' - 'A')) : byte;
+    return byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte;
 }
 
 /* Names of hosts, schemes and origins have no case. */
@@ -196,7 +196,7 @@ size_t http_cors_fields(char to[HTTP_CORS_MAX], struct slice origin)
 static bool is_list_of_names(struct slice text)
 {
     for (size_t i = 0; i < text.len; i++) {
-        char byte = lower(text.data[i]);
+        int byte = lower(text.data[i]);
 
         if (!(byte >= 'a' && byte <= 'z') && !(byte >= '0' && byte <= '9') && byte != '-' &&
             byte != '_' && byte != ',' && byte != ' ')
