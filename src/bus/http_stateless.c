@@ -205,6 +205,11 @@ void http_stateless_post(struct http_exchange *http, const struct message *messa
         refuse_version(http, message->id, http->mcp->fields.version);
         return;
     }
+    if (has_id && slice_equal(http->mcp->fields.method, slice_of("initialize", 10))) {
+        http_answer_error(http, 404, message->id, JSONRPC_METHOD_NOT_FOUND,
+                          "the stateless era has no initialize");
+        return;
+    }
     http->is_notice = !has_id;
     http->kind = &stateless_kind;
     router_set_brief(peer, true);

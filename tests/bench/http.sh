@@ -195,18 +195,26 @@ if wanted streams; then
     stop
 fi
 
+# latency FILE: of one request after the other, on any processor.
+latency() {
+    wrk -t 1 -c 1 -d "${seconds}s" -s "$here/http_post.lua" "http://127.0.0.1:$port/mcp" -- \
+        "$session" | sed -n 's/^RESULT //p' | awk '{ print $4, $5 }' >"$work/$1"
+}
+
 if wanted beside; then
+    processor=0-$processor # any
     serve "$port" "$STDIO_BUS" --http "127.0.0.1:$port" --protocol mcp --instances 2 -- "$counter"
     session=$(client session "127.0.0.1:$port")
+    latency alone
     client uploads "127.0.0.1:$port" $((seconds + 2)) 20000000 >"$work/uploads" &
     sleep 1
-    wrk -t 1 -c 1 -d "${seconds}s" -s "$here/http_post.lua" "http://127.0.0.1:$port/mcp" -- \
-        "$session" | sed -n 's/^RESULT //p' >"$work/beside"
+    latency beside
     wait $!
-    printf '\nPOST, 1 in flight, beside %d transfers of 20 MB: ' "$(cat "$work/uploads")"
-    printf 'p50 %d us, p99 %d us (goal: 10000)\n' \
-        "$(awk '{ print $4 }' "$work/beside")" \
-        "$(awk '{ print $5 }' "$work/beside")"
+    # shellcheck disable=SC2046 # two numbers
+    printf '\nPOST, 1 in flight: alone p50 %d us, p99 %d us; ' $(cat "$work/alone")
+    # shellcheck disable=SC2046 # two numbers
+    printf 'beside %d transfers of 20 MB p50 %d us, p99 %d us (goal: 10000)\n' \
+        "$(cat "$work/uploads")" $(cat "$work/beside")
     stop
 fi
 exit 0

@@ -12,8 +12,8 @@ import { leftOf, processTree } from './processes.mjs';
 
 export const daemon = process.env.STDIO_BUS;
 
-// Enough for the largest messages of the tests.
-const limits = { max_input_buffer: 1 << 24, max_output_queue: 1 << 25 };
+// Enough for the largest messages of the tests, and for the connections of 20 clients of HTTP.
+const limits = { max_input_buffer: 1 << 24, max_output_queue: 1 << 25, max_connections: 4096 };
 
 // A directory, removed at the end of the test.
 export function workplace(t) {

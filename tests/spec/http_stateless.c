@@ -64,6 +64,16 @@ static const struct {
     {FIELDS("fail"), REQUEST("1", "fail", "'code':-32601,"), 404, -32601, ""},
     {FIELDS("fail"), REQUEST("1", "fail", "'code':-32021,"), 400, -32021, ""},
     {FIELDS("fail"), REQUEST("1", "fail", "'code':-32022,"), 400, -32022, ""},
+    {FIELDS("echo"),
+     "{'jsonrpc':'2.0','id':1,'method':'echo','params':{'_meta':{"
+     "'io.modelcontextprotocol/protocolVersion':'" STATELESS "'}}}",
+     400, -32602, "clientCapabilities"},
+    {HTTP_POST_FIELDS "MCP-Protocol-Version: v999\r\nMcp-Method: echo\r\n",
+     "{'jsonrpc':'2.0','id':1,'method':'echo','params':{'_meta':{"
+     "'io.modelcontextprotocol/protocolVersion':'v999',"
+     "'io.modelcontextprotocol/clientCapabilities':{}}}}",
+     400, -32022, "\"supported\":[\"" STATELESS "\"],\"requested\":\"v999\""},
+    {FIELDS("initialize"), REQUEST("1", "initialize", ""), 404, -32601, "initialize"},
     {FIELDS("fail"), REQUEST("1", "fail", "'code':-32602,"), 200, -32602, ""},
 };
 
