@@ -49,7 +49,7 @@ static void begin(struct http_exchange *http, struct slice head)
     const struct http_head *parts = &http->reader.head;
     struct http_verdict verdict;
 
-    stdio_bus_event_loop_stop_timer(http->hub->bus->loop, &http->timer);
+    stdio_bus_event_loop_start_timer(http->hub->bus->loop, &http->timer, HTTP_SILENCE_MS);
     http->chunked = parts->minor > 0;
     http->closes = http->reader.closes || parts->minor == 0 || is_last(http);
     http->is_head = parts->method == HTTP_HEAD;
@@ -202,10 +202,15 @@ static void timer_expired(void *user_data)
         connection_linger(http_connection(http));
         return;
     }
+    /* Its end is not seen while it is paused: the router holds its message, or a head waits. */
+    if (connection_input_is_over(http_connection(http))) {
+        clients_remove(http->client, "it left before it was answered");
+        return;
+    }
     if (!http->spoke && http->kind != NULL && http->kind->silent != NULL)
         http->kind->silent(http);
     http->spoke = false;
-    if (http->state >= HTTP_OWING)
+    if (http->state != HTTP_IDLE)
         stdio_bus_event_loop_start_timer(http->hub->bus->loop, &http->timer, HTTP_SILENCE_MS);
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "framing/sized_frame.h"
@@ -350,6 +351,14 @@ void connection_watch_hangup(struct connection *connection)
         return;
     connection->watches_hangup = true;
     connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
+}
+
+bool connection_input_is_over(const struct connection *connection)
+{
+    char byte;
+
+    return connection->input_state == INPUT_PAUSED &&
+           recv(connection->fd_in, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 void connection_resume(struct connection *connection)

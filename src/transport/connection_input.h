@@ -18,6 +18,10 @@ void connection_pause(struct connection *connection);
  * not taken of its input is lost. Without this it is noticed when the input was read. */
 void connection_watch_hangup(struct connection *connection);
 
+/* Whether the peer of a paused socket has closed its sending side, as far as that can be seen: not
+ * after bytes that were not read. */
+bool connection_input_is_over(const struct connection *connection);
+
 /* Goes on after a pause, at once. */
 void connection_resume(struct connection *connection);
 
