@@ -33,6 +33,7 @@ static int run_remote(const struct options *options)
     if (options->token_file != NULL &&
         token_read_file(&token, options->token_file, reason) != STDIO_BUS_OK) {
         log_error(&log, "", "cannot use the token file %s: %s", options->token_file, reason);
+        log_close(&log);
         return EXIT_CONFIG_ERROR;
     }
     if (options->token_file != NULL)

@@ -17,6 +17,18 @@ static void add(struct json_output *out, const char *text)
 
 /* --- creating --- */
 
+char *call_copy(struct slice text)
+{
+    char *copy = malloc(text.len + 1);
+
+    if (copy == NULL)
+        return NULL;
+    if (text.len > 0)
+        memcpy(copy, text.data, text.len);
+    copy[text.len] = '\0';
+    return copy;
+}
+
 struct call *call_create(struct remote *remote, enum call_kind kind,
                          const struct exchange_handler *handler, struct slice message)
 {
@@ -73,13 +85,9 @@ static int set_fields(struct call *call, const char *accept, const char *last_ev
         add(&out, last_event);
         add(&out, "\r\n");
     }
-    copy = malloc(out.len + 1);
-    if (copy == NULL || out.full) {
-        free(copy);
+    copy = out.full ? NULL : call_copy(slice_of(text, out.len));
+    if (copy == NULL)
         return STDIO_BUS_ERR;
-    }
-    memcpy(copy, text, out.len);
-    copy[out.len] = '\0';
     free(call->exchange.fields);
     call->exchange.fields = copy;
     call->session = session->begun && !call->is_stateless && !call->begins ? session->number : 0;
@@ -153,10 +161,9 @@ void call_fail(struct call *call, const char *text)
 {
     struct remote *remote = call->exchange.remote;
 
+    log_warn(remote->log, "", "%s", text);
     if (call->kind == CALL_REQUEST && !call->answered)
         program_send_error(remote, call->id, JSONRPC_SERVER_ERROR, text);
-    else
-        log_warn(remote->log, "", "%s", text);
     call_end(call);
 }
 

@@ -60,6 +60,9 @@ void call_end(struct call *call);
 /* The same for a request that is not answered yet: the program gets an error. */
 void call_fail(struct call *call, const char *text);
 
+/* The text with a NUL after it, for the members that call_end frees. NULL when memory is out. */
+char *call_copy(struct slice text);
+
 /* Forgets the long messages that were sent. */
 void calls_trim(struct remote *remote);
 

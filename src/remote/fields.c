@@ -87,23 +87,26 @@ static void add_field(struct json_output *out, const char *name, struct slice va
     add(out, "\r\n");
 }
 
-static void add_name(struct json_output *out, struct slice bytes, const char *key)
+/* False: memory is out. */
+static bool add_name(struct json_output *out, struct slice bytes, const char *key)
 {
     const struct json_value *params, *value = NULL;
     struct document_error error;
     struct document document;
+    int status = document_read(&document, bytes, &error);
 
-    if (document_read(&document, bytes, &error) != STDIO_BUS_OK)
-        return;
+    if (status != STDIO_BUS_OK)
+        return status != STDIO_BUS_ERR;
     params = document_member(document.root, "params");
     if (params != NULL && params->type == JSON_OBJECT)
         value = document_member(params, key);
     if (value != NULL && value->type == JSON_STRING && value->text.len <= FIELDS_VALUE_MAX)
         add_field(out, "Mcp-Name", value->text);
     document_free(&document);
+    return true;
 }
 
-void fields_write(struct json_output *out, const struct message *message,
+bool fields_write(struct json_output *out, const struct message *message,
                   const struct param_fields *found)
 {
     char decoded[METHOD_MAX];
@@ -115,9 +118,9 @@ void fields_write(struct json_output *out, const struct message *message,
     if (message->method.data != NULL && message->method.len <= METHOD_MAX &&
         fields_is_plain(message->method))
         add_field(out, "Mcp-Method", message->method);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (message->method.data != NULL &&
-            slice_equal(message->method, slice_of(names[i].method, strlen(names[i].method))))
-            add_name(out, message->bytes, names[i].key);
+    for (size_t i = 0; message->method.data != NULL && i < sizeof names / sizeof names[0]; i++) {
+        if (slice_equal(message->method, slice_of(names[i].method, strlen(names[i].method))))
+            return add_name(out, message->bytes, names[i].key);
     }
+    return true;
 }

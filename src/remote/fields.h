@@ -9,8 +9,8 @@
 #define FIELDS_VALUE_MAX 3072
 
 /* Writes MCP-Protocol-Version, Mcp-Method and Mcp-Name as the message asks for; one with a value
- * that no field has room for is left out. */
-void fields_write(struct json_output *out, const struct message *message,
+ * that no field has room for is left out. False: memory is out. */
+bool fields_write(struct json_output *out, const struct message *message,
                   const struct param_fields *found);
 
 /* The value, of at most FIELDS_VALUE_MAX bytes, as a field may have it: as it is, or as

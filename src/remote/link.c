@@ -177,6 +177,8 @@ static void failed(struct connection *connection, enum connection_failure failur
     else
         snprintf(reason, sizeof reason, "the connection broke%s%s", error != 0 ? ": " : "",
                  error != 0 ? strerror(error) : "");
+    if (link->user == NULL)
+        log_warn(link->remote->log, context, "%s", reason);
     break_link(link, reason);
 }
 

@@ -281,8 +281,10 @@ enum remote_outcome remote_run(const struct remote_options *options)
     struct remote *remote = calloc(1, sizeof *remote);
     enum remote_outcome outcome = REMOTE_SYSTEM_ERROR;
 
-    if (remote == NULL)
+    if (remote == NULL) {
+        log_error(options->log, "", "cannot start: out of memory");
         return outcome;
+    }
     set_up(remote, options);
     if (start(remote) == STDIO_BUS_OK) {
         while (remote->phase != REMOTE_PHASE_STOPPED) {

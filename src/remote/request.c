@@ -31,7 +31,7 @@ static void request_head(struct exchange *exchange, const struct http_response_r
         session_note(exchange->remote, response);
     if (exchange->status >= 300 && exchange->status < 400 && location.len > 0) {
         free(call->location);
-        call->location = strndup(location.data, location.len);
+        call->location = call_copy(location);
     }
 }
 
@@ -270,9 +270,9 @@ static bool set_stateless(struct call *call, const struct message *message,
     char text[EXCHANGE_FIELDS_MAX] = "";
     struct json_output out = {.to = text, .size = sizeof text};
 
-    fields_write(&out, message, found);
     call->is_stateless = true;
-    call->own_fields = strndup(text, out.len);
+    if (fields_write(&out, message, found))
+        call->own_fields = call_copy(slice_of(text, out.len));
     return call->own_fields != NULL;
 }
 
@@ -293,6 +293,7 @@ static void take_request(struct remote *remote, const struct message *message,
     }
     call = call_create(remote, CALL_REQUEST, &request_handler, message->bytes);
     if (call == NULL) {
+        log_error(remote->log, "", "out of memory: a request is refused");
         program_send_error(remote, message->id, JSONRPC_SERVER_ERROR, "out of memory");
         return;
     }
@@ -353,8 +354,8 @@ static void take_notice(struct remote *remote, const struct message *message,
     call->is_initialized = is_method(message, "notifications/initialized");
     call->holds = true;
     remote_hold(remote);
-    if (param_fields_has(found, PARAM_VERSION))
-        set_stateless(call, message, found);
+    if (param_fields_has(found, PARAM_VERSION) && !set_stateless(call, message, found))
+        log_error(remote->log, "", "out of memory: a message has no fields of its own");
     stdio_bus_event_loop_start_timer(remote->loop, &call->again, SLOW_NOTICE_MS);
     if (call_post(call) != STDIO_BUS_OK)
         call_fail(call, "out of memory: a message of the program was lost");

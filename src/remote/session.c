@@ -68,8 +68,10 @@ void session_keep(struct remote *remote, struct slice initialize)
     free(session->initialize);
     session->initialize_len = 0;
     session->initialize = malloc(initialize.len);
-    if (session->initialize == NULL)
+    if (session->initialize == NULL) {
+        log_error(remote->log, "", "out of memory: there will be no new session");
         return;
+    }
     memcpy(session->initialize, initialize.data, initialize.len);
     session->initialize_len = initialize.len;
 }
@@ -178,6 +180,9 @@ static void listen_ended(struct exchange *exchange, enum exchange_end end)
         call_end(call);
         return;
     }
+    if (end != EXCHANGE_COMPLETE && call->attempts == 0)
+        log_warn(remote->log, "", "the stream of the server broke, and will be opened again: %s",
+                 call_reason(call, reason));
     stdio_bus_event_loop_start_timer(remote->loop, &call->again, session_retry_ms(call));
     call->attempts++;
 }
@@ -192,12 +197,14 @@ void session_listen(struct remote *remote)
     if (session->listener != NULL || session->no_stream || remote->phase != REMOTE_PHASE_SERVING)
         return;
     call = call_create(remote, CALL_OWN, &listen_handler, slice_of(NULL, 0));
-    if (call == NULL)
+    if (call == NULL) {
+        log_error(remote->log, "", "out of memory: no stream of the server");
         return;
+    }
     timer_init(&call->again, listen_again, call);
     session->listener = call;
     if (call_continue(call) != STDIO_BUS_OK)
-        call_end(call);
+        call_fail(call, "out of memory: no stream of the server");
 }
 
 /* --- a new session --- */
@@ -363,9 +370,14 @@ bool session_renew(struct call *call)
 
 static void parted(struct exchange *exchange, enum exchange_end end)
 {
-    (void)end;
+    struct call *call = call_of(exchange);
+    char reason[CALL_REASON_MAX];
+
+    if (end == EXCHANGE_FAILED)
+        log_warn(exchange->remote->log, "", "the server is not told of the session's end: %s",
+                 call_reason(call, reason));
     exchange->remote->phase = REMOTE_PHASE_FLUSHING;
-    call_end(call_of(exchange));
+    call_end(call);
 }
 
 static const struct exchange_handler part_handler = {no_head, no_event, parted};
@@ -381,10 +393,11 @@ void session_part(struct remote *remote)
     if (!session->begun || session->id[0] == '\0')
         return;
     call = call_create(remote, CALL_OWN, &part_handler, slice_of(NULL, 0));
-    if (call == NULL)
-        return;
-    if (call_delete(call) == STDIO_BUS_OK)
+    if (call != NULL && call_delete(call) == STDIO_BUS_OK) {
         remote->phase = REMOTE_PHASE_PARTING;
-    else
+        return;
+    }
+    log_error(remote->log, "", "out of memory: the server is not told of the session's end");
+    if (call != NULL)
         call_end(call);
 }

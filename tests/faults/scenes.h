@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 23
+#define SCENES 24
 
 extern const struct scene scenes[SCENES];
 
