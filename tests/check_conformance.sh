@@ -56,7 +56,9 @@ all_exist "$doc" $names
 
 # In doc/security.md every word like this is a test's name.
 security=doc/security.md
-pattern='`(check_[a-z_]+:|spec_|design_|stress_|security_|contract_|adr_|agents_|rmp_|http_|rfc_|websocket_|connect_http_)[a-z0-9_]+`'
+prefixes='spec_|design_|stress_|security_|contract_|adr_|agents_|rmp_|http_|rfc_|websocket_'
+prefixes="$prefixes|connect_"
+pattern="\`(check_[a-z_]+:|$prefixes)[a-z0-9_]+\`"
 harm=$(grep -oE "$pattern" "$security" | tr -d '`' | sort -u)
 [ -n "$harm" ] || breach "$security names no test"
 all_exist "$security" $harm
