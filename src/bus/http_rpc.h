@@ -5,7 +5,7 @@
 
 #include "bus/http_exchange.h"
 
-/* A request whose head the gate has let in; `head` are its bytes. Answers it, or awaits the body. */
+/* A request whose head, with these bytes, the gate has let in. Answers it, or awaits the body. */
 void http_rpc_begin(struct http_exchange *http, struct slice head);
 
 #endif
