@@ -91,6 +91,7 @@ static struct value wanted(const char *text, enum param_field field)
         [PARAM_URI] = {"params", "uri"},
         [PARAM_LEVEL] = {"params", "level"},
         [PARAM_PROTOCOL] = {"params", "protocolVersion"},
+        [PARAM_NAME] = {"params", "name"},
         [PARAM_VERSION] = {"params", "_meta", "io.modelcontextprotocol/protocolVersion"},
         [PARAM_CAPABILITIES] = {"params", "_meta", "io.modelcontextprotocol/clientCapabilities"},
         [PARAM_LOG_LEVEL] = {"params", "_meta", "io.modelcontextprotocol/logLevel"},
