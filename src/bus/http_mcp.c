@@ -157,7 +157,7 @@ static struct http_session *named_session(struct http_exchange *http, struct sli
     struct http_session *session = http_sessions_find(http->hub, id);
 
     if (session == NULL || session->ending != NULL || session->pool != http->pool ||
-        session->token != http->token) {
+        session->listener != http->client->listener || session->token != http->token) {
         http_reader_skip_body(&http->reader);
         refuse(http, 404, JSONRPC_SERVER_ERROR, "no such session: it has ended");
         return NULL;

@@ -10,6 +10,7 @@
 #include "bus/deliver.h"
 #include "bus/depart.h"
 #include "bus/http_lines.h"
+#include "bus/listeners.h"
 #include "bus/origins.h"
 #include "router/affinity.h"
 #include "router/shares.h"
@@ -178,6 +179,7 @@ static struct http_session *new_session(const struct http_exchange *http)
     http_session_init(session);
     session->hub = hub;
     session->pool = http->pool;
+    session->listener = http->client->listener;
     session->token = http->token;
     session->names_itself = true;
     session->due.act = act;
@@ -241,6 +243,19 @@ struct http_session *http_sessions_add(const struct http_exchange *http, const c
 }
 
 /* --- all of them --- */
+
+void http_sessions_end_revoked(struct http_hub *hub, const struct bus_listener *listener)
+{
+    struct list_node *node, *following;
+
+    list_each(&hub->sessions, node, following) {
+        struct http_session *session = session_of(node);
+
+        if (session->listener == listener && session->token != 0 &&
+            !tokens_has(&listener->tokens, session->token))
+            http_sessions_end(session, "its token is no longer valid");
+    }
+}
 
 struct endpoint *http_sessions_newest(const struct http_hub *hub, const struct peer_origin *origin,
                                       const struct group *pool)

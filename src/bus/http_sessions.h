@@ -13,6 +13,9 @@ struct http_session *http_sessions_add(const struct http_exchange *http, const c
 /* Ends the session: requests in flight get an error, streams end. The reason is for the log. */
 void http_sessions_end(struct http_session *session, const char *reason);
 
+/* Ends the sessions whose token the listener has no more. */
+void http_sessions_end_revoked(struct http_hub *hub, const struct bus_listener *listener);
+
 /* The newest session of the origin that is bound to a worker of the pool, or NULL. */
 struct endpoint *http_sessions_newest(const struct http_hub *hub, const struct peer_origin *origin,
                                       const struct group *pool);

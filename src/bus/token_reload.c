@@ -3,6 +3,7 @@
 #include "bus/token_reload.h"
 
 #include "base/error.h"
+#include "bus/http_sessions.h"
 #include "bus/origins.h"
 #include "transport/memory.h"
 
@@ -23,6 +24,7 @@ static size_t disconnect_revoked(const struct bus_listener *listener, const stru
             count++;
         }
     }
+    http_sessions_end_revoked(listener->bus->http, listener);
     return count;
 }
 

@@ -2,6 +2,8 @@
 #include "build_config.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 #include "harness.h"
 
@@ -204,6 +206,46 @@ TEST(http_long_messages_pass_both_ways)
     ck_assert_int_gt(json_long(message_result(http_expect(http, 200), "1"), 0), 3 << 20);
     http_post(http, session, "{'jsonrpc':'2.0','id':2,'method':'big','params':{'size':5000000}}");
     ck_assert_uint_ge(message_result(http_expect(http, 200), "2").len, 5000000);
+}
+
+/* --- tokens --- */
+
+static void write_tokens(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fchmod(fileno(file), 0600), 0);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
+static const char *fields_with(const char *token, const char *session)
+{
+    return test_format(HTTP_POST_FIELDS "Authorization: Bearer %s\r\n%s%s%s", token,
+                       session != NULL ? "Mcp-Session-Id: " : "", session != NULL ? session : "",
+                       session != NULL ? "\r\n" : "");
+}
+
+/* It ends with it, too. */
+TEST(http_session_belongs_to_its_token)
+{
+    const char *path = test_format("%s/tokens", test_dir());
+    write_tokens(path, "ann:one\nbob:two\n");
+    struct daemon *daemon = START(MCP_POOL(""),
+                                  .members = test_format("'listen':{'token_file':'%s'}", path));
+    struct http *http = http_connect(daemon);
+    http_send(http, "POST", "/mcp", fields_with("one", NULL), INITIALIZE);
+    http_expect(http, 200);
+    struct span id = http_field(http, "Mcp-Session-Id");
+    const char *session = test_format("%.*s", (int)id.len, id.data);
+    http_send(http, "POST", "/mcp", fields_with("two", session), ECHO("1"));
+    expect_error(http, 404, "null", -32000, "no such session");
+    http_send(http, "POST", "/mcp", fields_with("one", session), ECHO("1"));
+    message_result(http_expect(http, 200), "1");
+    write_tokens(path, "bob:two\ncarl:three\n");
+    daemon_signal(daemon, SIGUSR1);
+    daemon_wait_log(daemon, "session ended: its token is no longer valid");
 }
 
 /* --- workers that end --- */
