@@ -331,6 +331,11 @@ void http_session_get(struct http_exchange *http, struct slice last_event)
                     slice_of(NULL, 0));
         return;
     }
+    if (stream->over && number >= stream->events.last) {
+        /* Official clients come back after an error, again and again: its answer was all of it. */
+        http_answer_empty(http, 204, slice_of(NULL, 0));
+        return;
+    }
     http_exchange_owe(http);
     http_stream_resume(stream, http, number);
 }

@@ -189,7 +189,14 @@ TEST(http_stream_that_was_cut_goes_on)
     http_expect_end(b);
     listen_to(b, session, second); /* again, the answer alone */
     message_result(http_event(b), "2");
+    const char *last = last_id(b);
     http_expect_end(b);
+    http_send(b, "GET", "/mcp",
+              test_format("Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n"
+                          "Last-Event-ID: %s\r\n",
+                          session, last),
+              NULL);
+    http_expect(b, 204); /* that was all */
 }
 
 TEST(http_newer_connection_of_a_stream_wins)
