@@ -276,29 +276,38 @@ static void stop(struct remote *remote)
     free(remote->session.initialize);
 }
 
+static enum remote_outcome system_error(struct remote *remote)
+{
+    log_error(remote->log, "", "cannot go on: %s", strerror(errno));
+    return REMOTE_SYSTEM_ERROR;
+}
+
+static enum remote_outcome serve(struct remote *remote)
+{
+    if (start(remote) != STDIO_BUS_OK)
+        return system_error(remote);
+    while (remote->phase != REMOTE_PHASE_STOPPED) {
+        if (stdio_bus_event_loop_run_once(remote->loop, -1) < 0 && errno != EINTR) {
+            remote->outcome = system_error(remote);
+            break;
+        }
+    }
+    stop(remote);
+    signals_close(&remote->signals);
+    return remote->outcome;
+}
+
 enum remote_outcome remote_run(const struct remote_options *options)
 {
     struct remote *remote = calloc(1, sizeof *remote);
-    enum remote_outcome outcome = REMOTE_SYSTEM_ERROR;
+    enum remote_outcome outcome;
 
     if (remote == NULL) {
         log_error(options->log, "", "cannot start: out of memory");
-        return outcome;
+        return REMOTE_SYSTEM_ERROR;
     }
     set_up(remote, options);
-    if (start(remote) == STDIO_BUS_OK) {
-        while (remote->phase != REMOTE_PHASE_STOPPED) {
-            if (stdio_bus_event_loop_run_once(remote->loop, -1) < 0 && errno != EINTR) {
-                remote->outcome = REMOTE_SYSTEM_ERROR;
-                break;
-            }
-        }
-        outcome = remote->outcome;
-        stop(remote);
-        signals_close(&remote->signals);
-    }
-    if (outcome == REMOTE_SYSTEM_ERROR)
-        log_error(options->log, "", "cannot go on: %s", strerror(errno));
+    outcome = serve(remote);
     if (remote->loop != NULL) {
         stdio_bus_event_loop_destroy(remote->loop);
         transport_free(&remote->transport);

@@ -179,6 +179,11 @@ static void request_ended(struct exchange *exchange, enum exchange_end end)
     char reason[CALL_REASON_MAX];
 
     if (can_continue(call, end)) {
+        if (end != EXCHANGE_COMPLETE)
+            log_warn(exchange->remote->log, "",
+                     "the stream of a request broke, and will be "
+                     "continued: %s",
+                     call_reason(call, reason));
         stdio_bus_event_loop_start_timer(exchange->remote->loop, &call->again,
                                          session_retry_ms(call));
         call->attempts++;

@@ -180,7 +180,7 @@ static void listen_ended(struct exchange *exchange, enum exchange_end end)
         call_end(call);
         return;
     }
-    if (end != EXCHANGE_COMPLETE && call->attempts == 0)
+    if (end != EXCHANGE_COMPLETE)
         log_warn(remote->log, "", "the stream of the server broke, and will be opened again: %s",
                  call_reason(call, reason));
     stdio_bus_event_loop_start_timer(remote->loop, &call->again, session_retry_ms(call));
