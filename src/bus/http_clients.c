@@ -57,6 +57,8 @@ static void begin(struct http_exchange *http, struct slice head)
     http->pool = verdict.pool;
     http->token = verdict.token;
     if (!keep_fields(http, &verdict)) {
+        log_error(http->hub->bus->log, http->client->stream.endpoint.context,
+                  "out of memory: a request is refused");
         http->closes = true;
         verdict.status = 503;
         verdict.body = slice_of(NULL, 0);

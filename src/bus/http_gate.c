@@ -125,6 +125,8 @@ static bool answer_resource(struct judging *judging)
         return true;
     verdict->owned = http_resource_document(oauth->resource, oauth->servers, oauth->scopes, &len);
     if (verdict->owned == NULL) {
+        log_error(judging->listener->bus->log, judging->client->stream.endpoint.context,
+                  "out of memory: a document is not sent");
         answer_text(judging, 503, "out of memory");
         return true;
     }

@@ -66,6 +66,7 @@ static void finish(struct run *run)
                                         "log",
                                         "socket",
                                         "token",
+                                        "http",
                                         "bus/rmp.sock",
                                         SHARED_LOG,
                                         OLD_LOG,

@@ -7,11 +7,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "deadline.h"
+#include "http_scene.h"
 #include "rmp_scene.h"
 
 #define PAD_SIZE 100000
@@ -765,6 +767,16 @@ const struct scene scenes[SCENES] = {
                "'listen':{'group':'root','allow_uids':['root']}}",
      .play = play_nothing,
      .no_path = true},
+    {.name = "http",
+     .arguments = CONFIG_AND(DEBUG),
+     .config = "{'pools':[{'id':'a','command':'@WORKER@','protocol':'mcp','instances':2},"
+               POOL("b", 1, "@WORKER@") "]," LIMITS("")
+               ",'listen':[{'http':'unix:@DIR@/http','token_file':'@DIR@/token','health':true,"
+               "'origins':['https://app.example'],'hosts':['localhost'],"
+               "'oauth':{'resource':'https://mcp.example','authorization_servers':['https://a'],"
+               "'scopes':['a']}},{'http':'127.0.0.1:0','routes':{'/b':{'pool':'b','as':'rpc'}}}]}",
+     .play = play_http,
+     .token = true},
     {.name = "rmp",
      .arguments = CONFIG_AND(DEBUG),
      .config = "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0,"

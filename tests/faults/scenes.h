@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 24
+#define SCENES 25
 
 extern const struct scene scenes[SCENES];
 

@@ -1,0 +1,11 @@
+/* The scene of an HTTP listener. */
+#ifndef TESTS_FAULTS_HTTP_SCENE_H
+#define TESTS_FAULTS_HTTP_SCENE_H
+
+#include "run.h"
+
+/* The daemon has an HTTP listener at DIR/http, whose token is "faults", with the pools a (MCP) and
+ * b. */
+void play_http(struct run *run);
+
+#endif
