@@ -9,9 +9,11 @@ static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 void base64_encode(char *to, struct slice bytes)
 {
     for (size_t i = 0; i < bytes.len; i += 3) {
-        size_t count = bytes.len - i < 3 ? bytes.len - i : 3;
+        size_t count = bytes.len - i;
         uint32_t group = 0;
 
+        if (count > 3)
+            count = 3;
         for (size_t k = 0; k < 3; k++)
             group = group << 8 | (k < count ? (unsigned char)bytes.data[i + k] : 0);
         for (size_t k = 0; k < 4; k++)

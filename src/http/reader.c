@@ -59,12 +59,16 @@ static enum frame_status end_head(struct framing_state *state, struct slice byte
 }
 
 /* Looks for the empty line, line by line. */
-static enum frame_status head(struct framing_state *state, struct slice input, struct frame *frame)
+static enum frame_status read_head(struct framing_state *state, struct slice input,
+                                   struct frame *frame)
 {
-    size_t max = state->max_body < HTTP_HEAD_MAX ? state->max_body : HTTP_HEAD_MAX;
-    size_t len = input.len < max ? input.len : max;
+    size_t max = HTTP_HEAD_MAX, len = input.len;
     const char *end;
 
+    if (max > state->max_body)
+        max = state->max_body;
+    if (len > max)
+        len = max;
     while (state->looked < len &&
            (end = memchr(input.data + state->looked, '\n', len - state->looked)) != NULL) {
         state->looked = (uint32_t)(end + 1 - input.data);
@@ -98,7 +102,7 @@ static enum frame_status start_head(struct framing_state *state, struct slice in
     }
     reader->status = 408;
     if (state->looked > 0 || http_span_bytes(slice_of(input.data, 1), HTTP_TOKEN_BYTES) == 1)
-        return head(state, input, frame);
+        return read_head(state, input, frame);
     if (input.data[0] != '\r' || (input.len > 1 && input.data[1] != '\n'))
         return malformed(state, frame, 400, "not HTTP");
     if (input.len == 1)

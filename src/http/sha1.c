@@ -31,7 +31,7 @@ static void add_block(uint32_t hash[5], const unsigned char block[BLOCK])
 {
     uint32_t words[80], a = hash[0], b = hash[1], c = hash[2], d = hash[3], e = hash[4], next;
 
-    for (unsigned i = 0; i < 16; i++)
+    for (size_t i = 0; i < 16; i++)
         words[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
                    (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
     for (unsigned i = 16; i < 80; i++)

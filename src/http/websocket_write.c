@@ -7,7 +7,7 @@
 #include "http/sha1.h"
 
 #define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-#define KEY_LEN BASE64_LEN(16)
+#define KEY_LEN BASE64_LEN((size_t)16)
 #define FINAL 0x80
 #define MASKED 0x80
 
@@ -60,17 +60,17 @@ size_t websocket_write_control(char to[WEBSOCKET_HEAD_MAX + WEBSOCKET_CONTROL_MA
 size_t websocket_write_close(char to[WEBSOCKET_HEAD_MAX + WEBSOCKET_CONTROL_MAX], unsigned code,
                              const char *reason)
 {
+    struct slice text = slice_of(reason, strlen(reason));
     char data[WEBSOCKET_CONTROL_MAX];
-    size_t len = strlen(reason);
 
     if (code == WEBSOCKET_NO_CODE)
         return websocket_write_control(to, WEBSOCKET_CLOSE, slice_of(NULL, 0));
-    if (len > sizeof data - 2)
-        len = sizeof data - 2;
+    if (text.len > sizeof data - 2)
+        text.len = sizeof data - 2;
     data[0] = (char)(code >> 8);
     data[1] = (char)(code & 0xFF);
-    memcpy(data + 2, reason, len);
-    return websocket_write_control(to, WEBSOCKET_CLOSE, slice_of(data, len + 2));
+    memcpy(data + 2, text.data, text.len);
+    return websocket_write_control(to, WEBSOCKET_CLOSE, slice_of(data, text.len + 2));
 }
 
 bool websocket_code_valid(unsigned code)
