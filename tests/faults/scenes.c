@@ -366,8 +366,7 @@ static bool has_request(const char *input)
 {
     const char *body = strstr(input, "\r\n\r\n"), *length = strstr(input, "Content-Length: ");
 
-    return body != NULL &&
-           (length == NULL || strlen(body + 4) >= strtoul(length + 16, NULL, 10));
+    return body != NULL && (length == NULL || strlen(body + 4) >= strtoul(length + 16, NULL, 10));
 }
 
 static void serve_web(struct web_server *server, int i)

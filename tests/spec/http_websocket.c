@@ -336,6 +336,19 @@ TEST_ROWS(rfc_6455_10_4_has_a_limit, 2)
     ws_expect_alive(other);
 }
 
+/* 10.4: a message that is not whole in time, in the middle of a frame or between two. */
+TEST_ROWS(rfc_6455_10_4_has_a_time, 2)
+{
+    struct daemon *daemon = WS_DAEMON(.limits = "'frame_timeout_sec':1");
+    struct web_socket *socket = ws_open(daemon), *other = ws_open(daemon);
+    if (row == 0)
+        client_send_bytes(socket->client, "\x81\x97\0\0\0\0{", 7);
+    else
+        ws_frame(socket, WS_TEXT, "{", 1);
+    ws_expect_close(socket, 1008);
+    ws_expect_alive(other);
+}
+
 /* --- silence --- */
 
 TEST(websocket_pings_a_silent_client)
