@@ -151,6 +151,9 @@ void http_answer_error(struct http_exchange *http, int status, struct message_id
     char line[MESSAGE_ERROR_MAX];
     size_t len = message_write_error(line, sizeof line, id, code, text);
 
+    if (status == 503) /* memory is out, or a limit was reached */
+        log_repeated(http->hub->bus->log, LOG_LEVEL_ERROR, http->client->stream.endpoint.context,
+                     origin_name(&http->client->origin), "refused a request (503): %s", text);
     http_answer(http, status, "application/json", slice_of(line, len), slice_of(NULL, 0));
 }
 
