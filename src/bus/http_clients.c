@@ -25,19 +25,6 @@ static struct http_exchange *http_of_endpoint(struct endpoint *endpoint)
 
 /* --- heads --- */
 
-/* Whatever is answered has these fields. False: memory is out. */
-static bool keep_fields(struct http_exchange *http, const struct http_verdict *verdict)
-{
-    if (verdict->fields_len == 0)
-        return true;
-    http->fields = malloc(verdict->fields_len);
-    if (http->fields == NULL)
-        return false;
-    memcpy(http->fields, verdict->fields, verdict->fields_len);
-    http->fields_len = verdict->fields_len;
-    return true;
-}
-
 /* Counts a request: the connection ends after that of max_requests_per_connection. */
 static bool is_last(struct http_exchange *http)
 {
@@ -56,7 +43,8 @@ static void begin(struct http_exchange *http, struct slice head)
     http_gate_judge(&verdict, http->client, parts, head);
     http->pool = verdict.pool;
     http->token = verdict.token;
-    if (!keep_fields(http, &verdict)) {
+    if (http_exchange_keep_fields(http, slice_of(verdict.fields, verdict.fields_len)) !=
+        STDIO_BUS_OK) {
         log_error(http->hub->bus->log, http->client->stream.endpoint.context,
                   "out of memory: a request is refused");
         http->closes = true;

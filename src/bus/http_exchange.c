@@ -29,6 +29,18 @@ static void no_memory(struct http_exchange *http)
     http_exchange_done(http);
 }
 
+int http_exchange_keep_fields(struct http_exchange *http, struct slice fields)
+{
+    if (fields.len == 0)
+        return STDIO_BUS_OK;
+    http->fields = malloc(fields.len);
+    if (http->fields == NULL)
+        return STDIO_BUS_ERR;
+    memcpy(http->fields, fields.data, fields.len);
+    http->fields_len = fields.len;
+    return STDIO_BUS_OK;
+}
+
 void http_open_pool(struct http_exchange *http)
 {
     struct peer *peer = &http->client->stream.endpoint.peer;

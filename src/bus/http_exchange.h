@@ -85,6 +85,9 @@ static inline struct connection *http_connection(struct http_exchange *http)
     return &http->client->stream.connection;
 }
 
+/* Whatever is answered has these fields, whole. STDIO_BUS_ERR when memory is out. */
+int http_exchange_keep_fields(struct http_exchange *http, struct slice fields);
+
 /* The messages of the client's own endpoint are for the pool of the path. */
 void http_open_pool(struct http_exchange *http);
 
