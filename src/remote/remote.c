@@ -267,6 +267,7 @@ static void stop(struct remote *remote)
 {
     struct list_node *node, *following;
 
+    connection_stop_input(&remote->program); /* the end of a call may resume it */
     list_each(&remote->calls, node, following)
         call_end(list_entry(node, struct call, node));
     links_close(remote);
