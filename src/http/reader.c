@@ -143,7 +143,8 @@ static enum frame_status start_body(struct framing_state *state, struct frame *f
     reader->has_body = false;
     reader->part = HTTP_PART_BODY;
     reader->status = 408;
-    reader->clean = reader->gap = reader->timed = 0;
+    reader->timed = 0;
+    reader->clean = reader->gap = 0;
     reader->batch = (struct batch_reader){0};
     if (reader->skips)
         return start_skipping(state, frame, reader->closes ? SKIPS_ALL : reader->head.length);
