@@ -167,13 +167,14 @@ static struct http_session *named_session(struct http_exchange *http, struct sli
 
 static bool is_json(struct slice type)
 {
-    const char *end = type.data != NULL ? memchr(type.data, ';', type.len) : NULL;
+    const char *end;
 
+    if (type.data == NULL)
+        return false;
+    end = memchr(type.data, ';', type.len);
     if (end != NULL)
         type.len = (size_t)(end - type.data);
-    while (type.len > 0 && (type.data[type.len - 1] == ' ' || type.data[type.len - 1] == '\t'))
-        type.len--;
-    return type.data != NULL && http_word_is(type, "application/json");
+    return http_word_is(http_trim(type), "application/json");
 }
 
 static void post(struct http_exchange *http, struct slice head, struct slice session_id,
