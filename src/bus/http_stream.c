@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "bus/deliver.h"
 #include "router/waiting.h"
+#include "json/param_fields.h"
 
 #define EVENT_ID_MAX (HTTP_STREAM_TAG_LEN + 24)
 
@@ -265,6 +266,23 @@ static struct http_stream *only_one(const struct http_session *session)
     return NULL;
 }
 
+/* The request that a report of progress is for, as most clients take a request's id as its token.
+ * Where that is not so, the report goes to the general stream of the same client. */
+static struct http_stream *reported_one(const struct http_session *session,
+                                        const struct delivery *delivery)
+{
+    struct message_scratch scratch;
+    struct param_fields fields;
+    struct message_id id;
+
+    param_fields_find(&fields, delivery->bytes, 0);
+    if (!param_fields_has(&fields, PARAM_PROGRESS_TOKEN) ||
+        message_read_id(&id, delivery->bytes, &fields.at[PARAM_PROGRESS_TOKEN], &scratch) !=
+            MESSAGE_OK)
+        return NULL;
+    return http_stream_find(session, id);
+}
+
 int http_stream_tell(struct http_session *session, const struct delivery_subject *subject,
                      const struct delivery *delivery)
 {
@@ -272,6 +290,8 @@ int http_stream_tell(struct http_session *session, const struct delivery_subject
                                                         : only_one(session);
     int result;
 
+    if (stream == NULL && subject->about == NULL && session->in_flight > 1)
+        stream = reported_one(session, delivery);
     if (stream == NULL || !takes_events(stream))
         stream = session->general;
     result = add_event(stream, delivery, subject->asks);
