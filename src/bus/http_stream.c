@@ -322,21 +322,32 @@ void http_stream_give_up(struct http_stream *stream, const char *text)
 
 /* --- resuming --- */
 
+/* Takes a hyphen and at most nine digits from the front of the text. */
+static bool take_number(struct slice *text, uint32_t *number)
+{
+    size_t len = 1;
+
+    if (text->len < 2 || text->data[0] != '-')
+        return false;
+    for (*number = 0; len < text->len && text->data[len] >= '0' && text->data[len] <= '9'; len++)
+        *number = *number * 10 + (uint32_t)(text->data[len] - '0');
+    *text = slice_of(text->data + len, text->len - len);
+    return len > 1 && len <= 10;
+}
+
 struct http_stream *http_stream_named(const struct http_session *session, struct slice event_id,
                                       uint32_t *number)
 {
-    unsigned stream_number, event_number;
+    struct slice numbers;
     const struct list_node *node;
-    char text[EVENT_ID_MAX], end;
+    uint32_t stream_number;
 
-    if (event_id.len <= HTTP_STREAM_TAG_LEN || event_id.len >= sizeof text ||
+    if (event_id.len < HTTP_STREAM_TAG_LEN || event_id.len >= EVENT_ID_MAX ||
         memcmp(event_id.data, session->tag, HTTP_STREAM_TAG_LEN) != 0)
         return NULL;
-    memcpy(text, event_id.data, event_id.len);
-    text[event_id.len] = '\0';
-    if (sscanf(text + HTTP_STREAM_TAG_LEN, "-%9u-%9u%c", &stream_number, &event_number, &end) != 2)
+    numbers = slice_of(event_id.data + HTTP_STREAM_TAG_LEN, event_id.len - HTTP_STREAM_TAG_LEN);
+    if (!take_number(&numbers, &stream_number) || !take_number(&numbers, number) || numbers.len > 0)
         return NULL;
-    *number = event_number;
     if (stream_number == 0)
         return session->general;
     for (node = session->streams.head.next; node != &session->streams.head; node = node->next) {

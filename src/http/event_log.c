@@ -56,12 +56,14 @@ static void forget(struct event *event)
 static void make_room(struct event_log *log, size_t size)
 {
     struct event_memory *memory = log->memory;
+    struct list_node *node;
 
-    while (!list_empty(&log->events) &&
-           (log->count >= log->max_count || log->bytes + size > log->max_bytes))
-        forget(list_entry(log->events.head.next, struct event, in_log));
-    while (!list_empty(&memory->events) && memory->bytes + size > memory->max_bytes)
-        forget(list_entry(memory->events.head.next, struct event, in_memory));
+    while ((log->count >= log->max_count || log->bytes + size > log->max_bytes) &&
+           (node = list_take_first(&log->events)) != NULL)
+        forget(list_entry(node, struct event, in_log));
+    while (memory->bytes + size > memory->max_bytes &&
+           (node = list_take_first(&memory->events)) != NULL)
+        forget(list_entry(node, struct event, in_memory));
 }
 
 struct event *event_log_add(struct event_stream *stream, size_t len)
@@ -101,11 +103,15 @@ struct event *event_log_after(const struct event_stream *stream, uint32_t number
 
 void event_log_got(struct event_stream *stream, uint32_t number)
 {
-    while (!list_empty(&stream->events)) {
-        struct event *event = list_entry(stream->events.head.next, struct event, in_stream);
+    struct list_node *node;
 
-        if (event->number > number)
+    while ((node = list_take_first(&stream->events)) != NULL) {
+        struct event *event = list_entry(node, struct event, in_stream);
+
+        if (event->number > number) {
+            list_prepend(&stream->events, node);
             return;
+        }
         remove_event(event);
     }
 }
