@@ -243,7 +243,7 @@ static void in_session(struct http_exchange *http, struct slice head, struct sli
 void http_mcp_begin(struct http_exchange *http, struct slice head)
 {
     const struct http_head *parts = &http->reader.head;
-    struct slice session_id = http_head_value(parts, head, HTTP_MCP_SESSION_ID);
+    struct slice id = http_head_value(parts, head, HTTP_MCP_SESSION_ID);
     struct slice version = http_head_value(parts, head, HTTP_MCP_PROTOCOL_VERSION);
     bool stateless = version.data != NULL && mcp_version_is_stateless(version);
     bool is_post = parts->method == HTTP_POST;
@@ -251,19 +251,19 @@ void http_mcp_begin(struct http_exchange *http, struct slice head)
     if (!is_post && parts->method != HTTP_GET && parts->method != HTTP_DELETE) {
         http_reader_skip_body(&http->reader);
         http_answer_empty(http, 405, literal(ALLOW));
-    } else if (!is_post && (stateless || session_id.data == NULL)) {
+    } else if (!is_post && (stateless || id.data == NULL)) {
         http_reader_skip_body(&http->reader);
         http_answer(http, 405, "text/plain", literal("there is no session to listen to\n"),
                     literal(stateless ? ALLOW_POST : ALLOW));
-    } else if (session_id.data != NULL && version.data != NULL && !stateless &&
+    } else if (id.data != NULL && version.data != NULL && !stateless &&
                !mcp_version_is_handshake(version)) {
         http_reader_skip_body(&http->reader);
         refuse(http, 400, JSONRPC_INVALID_REQUEST, "MCP-Protocol-Version is not supported");
-    } else if (session_id.data != NULL && !stateless) {
+    } else if (id.data != NULL && !stateless) {
         if (!is_post)
             http_reader_skip_body(&http->reader);
-        in_session(http, head, session_id, version);
+        in_session(http, head, id, version);
     } else {
-        post(http, head, session_id, stateless);
+        post(http, head, id, stateless);
     }
 }

@@ -23,7 +23,6 @@ struct http_rpc {
     bool read;        /* and was read to its end */
     bool again;       /* the message at hand was offered before */
     bool expired;     /* the time of ?timeout= is over */
-    unsigned seconds; /* of it; 0: there is no limit */
     struct timer timeout;
 };
 
