@@ -106,23 +106,23 @@ static const struct http_kind stateless_kind = {
 
 /* --- the check of the head --- */
 
-/* A string of the message, decoded into *room, which is to be freed. */
-static struct slice text_of(const struct param_fields *fields, enum param_field field,
-                            struct slice message, char **room)
-{
-    struct slice text = {NULL, 0};
+static const char no_memory[] = "out of memory";
 
-    *room = NULL;
+/* Finds a string of the message, decoded into *room, which is to be freed; none: text->data is
+ * NULL. False: memory is out. */
+static bool find_text(struct slice *text, const struct param_fields *fields, enum param_field field,
+                      struct slice message, char **room)
+{
     if (!param_fields_has(fields, field) || fields->at[field].type != SCAN_STRING)
-        return text;
+        return true;
     if (fields->at[field].escaped && (*room = malloc(NAME_MAX_BYTES)) == NULL)
-        return text;
-    if (!param_fields_string(fields, field, message, *room, NAME_MAX_BYTES, &text))
-        text = slice_of("", 0); /* longer than any field: it equals none */
-    return text;
+        return false;
+    if (!param_fields_string(fields, field, message, *room, NAME_MAX_BYTES, text))
+        *text = slice_of("", 0); /* longer than any field: it equals none */
+    return true;
 }
 
-/* NULL: the message is what the head says. */
+/* NULL: the message is what the head says. no_memory: this was not found out. */
 static const char *mismatch(const struct http_exchange *http, const struct message *message,
                             const struct param_fields *fields)
 {
@@ -139,8 +139,9 @@ static const char *mismatch(const struct http_exchange *http, const struct messa
                              &said.version))
         said.version.data = NULL;
     name = mcp_name_of(said.method);
-    if (name != MCP_NAME_NONE)
-        said.name = text_of(fields, sources[name], message->bytes, &room);
+    if (name != MCP_NAME_NONE &&
+        !find_text(&said.name, fields, sources[name], message->bytes, &room))
+        return no_memory;
     problem = mcp_headers_mismatch(&http->mcp->fields, &said, message->id.type != ID_NONE);
     free(room);
     return problem;
@@ -191,6 +192,10 @@ void http_stateless_post(struct http_exchange *http, const struct message *messa
         return;
     }
     problem = mismatch(http, message, fields);
+    if (problem == no_memory) {
+        http_answer_error(http, 503, message->id, JSONRPC_SERVER_ERROR, problem);
+        return;
+    }
     if (problem != NULL) {
         http_answer_error(http, 400, message->id, MCP_HEADER_MISMATCH, problem);
         return;

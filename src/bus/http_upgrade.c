@@ -24,9 +24,10 @@ bool http_upgrade_wanted(const struct http_head *head, struct slice bytes)
            http_head_lists(head, bytes, HTTP_UPGRADE, "websocket");
 }
 
+static const struct message_id no_id;
+
 static void refuse(struct http_exchange *http, int status, const char *text, const char *more)
 {
-    static const struct message_id no_id;
     char line[MESSAGE_ERROR_MAX];
     size_t len = message_write_error(line, sizeof line, no_id, JSONRPC_INVALID_REQUEST, text);
 
@@ -137,5 +138,6 @@ void http_upgrade_begin(struct http_exchange *http, struct slice bytes)
         return;
     }
     http_websocket_drop(websocket);
-    refuse(http, 503, "out of memory", "Retry-After: 5\r\n");
+    http_reader_skip_body(&http->reader);
+    http_answer_error(http, 503, no_id, JSONRPC_SERVER_ERROR, "out of memory");
 }

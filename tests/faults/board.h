@@ -46,6 +46,7 @@ struct board {
     struct fault faults[FAULTS_MAX];
     uint32_t fault_count;
     uint32_t speed;                  /* BOARD_SPEED or BOARD_SPEED_LOW */
+    uint32_t ahead_sec;              /* of the daemon's clock: seconds that were skipped */
     uint32_t hits[FAULTS_MAX];       /* calls that failed on purpose */
     uint32_t armed;                  /* lasting faults have begun */
     uint32_t lifted;                 /* lasting faults have ended */

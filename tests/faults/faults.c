@@ -250,7 +250,8 @@ FAULTY(int, clock_gettime, (clockid_t clock, struct timespec *to))
     if (clock_gettime(clock, to) != 0 || board == NULL || clock != CLOCK_MONOTONIC)
         return 0;
     ns = ((int64_t)to->tv_sec * 1000000000 + to->tv_nsec) * board->speed;
-    to->tv_sec = (time_t)(ns / 1000000000);
+    to->tv_sec = (time_t)(ns / 1000000000) +
+                 (time_t)__atomic_load_n(&board->ahead_sec, __ATOMIC_SEQ_CST);
     to->tv_nsec = (long)(ns % 1000000000);
     return 0;
 }

@@ -2,136 +2,74 @@
 
 #include "http_scene.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "deadline.h"
+#include "web.h"
 
-#define STALL_MS 60 /* without input: a lasting fault has had its effect */
+#define SILENCE_SEC 15 /* after which the daemon looks after an exchange */
+#define QUESTIONS 16   /* more than are kept */
 #define HOST "Host: localhost\r\n"
 #define TOKEN "Authorization: Bearer faults\r\n"
+#define REVISION "MCP-Protocol-Version: 2025-11-25\r\n"
 #define POSTED                                                                                     \
     HOST TOKEN "Content-Type: application/json\r\n"                                                \
                "Accept: application/json, text/event-stream\r\n"
 
-/* A connection to the listener. */
-struct web {
-    struct run *run;
-    int fd; /* -1: closed */
-    struct text input;
+/* --- sessions of MCP --- */
+
+/* The heads of the requests of a session. */
+struct session {
+    struct text post, get, delete;
 };
 
-static void web_close(struct web *web)
+/* False: there is none, for want of memory. */
+static bool session_begin(struct session *session, struct web *web)
 {
-    if (web->fd >= 0)
-        close(web->fd);
-    web->fd = -1;
-    text_free(&web->input);
-}
-
-/* The connection has ended, which only a fault brings about. */
-static void web_lost(struct web *web)
-{
-    web->run->client_lost = true;
-    web_close(web);
-}
-
-static void web_open(struct web *web, struct run *run)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int64_t deadline = deadline_usual();
-
-    *web = (struct web){.run = run, .fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/http", run->dir);
-    while (connect(web->fd, (struct sockaddr *)&address, sizeof address) < 0) {
-        if (!run_alive(run)) {
-            web_lost(web);
-            return;
-        }
-        if (deadline_over(deadline))
-            run_fail(run, "the HTTP listener cannot be connected to");
-        nap();
-    }
-}
-
-/* Whether the answer is whole. */
-static bool is_whole(const struct text *input)
-{
-    const char *end = input->len > 0 ? strstr(input->data, "\r\n\r\n") : NULL, *length;
-
-    if (end == NULL)
-        return false;
-    length = strstr(input->data, "Content-Length: ");
-    if (length != NULL && length < end)
-        return strlen(end + 4) >= strtoul(length + 16, NULL, 10);
-    return strstr(input->data, "chunked") == NULL || strstr(end, "\r\n0\r\n\r\n") != NULL;
-}
-
-/* Sends a request (' for " in the body) and reads the answer. False: it was lost. */
-static bool web_ask(struct web *web, const char *head, const char *body)
-{
-    struct text text = {0}, quoted = {0};
-    int64_t deadline = deadline_usual();
-
-    text_printf(&quoted, "%s", body);
-    text_quote(&quoted, 0);
-    text_printf(&text, "%s", head);
-    if (quoted.len > 0)
-        text_printf(&text, "Content-Length: %zu\r\n", quoted.len);
-    text_printf(&text, "\r\n%s", quoted.data);
-    text_free(&web->input);
-    if (web->fd >= 0 && send(web->fd, text.data, text.len, MSG_NOSIGNAL) != (ssize_t)text.len)
-        web_lost(web);
-    text_free(&text);
-    text_free(&quoted);
-    while (web->fd >= 0 && !is_whole(&web->input)) {
-        ssize_t n;
-
-        if (!wait_fd(web->fd, POLLIN, now_ms() + STALL_MS)) {
-            run_lift(web->run);
-            if (deadline_over(deadline))
-                run_fail(web->run, "no answer to %s", head);
-            continue;
-        }
-        n = read(web->fd, text_room(&web->input, 65536), 65535);
-        if (n <= 0) {
-            web_lost(web);
-            break;
-        }
-        web->input.len += (size_t)n;
-        web->input.data[web->input.len] = '\0';
-    }
-    return web->fd >= 0;
-}
-
-/* A session of MCP, from its beginning to its end. */
-static void have_session(struct web *web)
-{
-    struct text head = {0};
     const char *at;
-    char id[128];
-    int len;
+    char field[128];
 
+    *session = (struct session){{0}, {0}, {0}};
     if (!web_ask(web, "POST /mcp/a HTTP/1.1\r\n" POSTED,
                  "{'jsonrpc':'2.0','id':0,'method':'initialize','params':{'protocolVersion':"
                  "'2025-11-25','capabilities':{},'clientInfo':{'name':'x','version':'1'}}}"))
-        return;
+        return false;
     at = strstr(web->input.data, "Mcp-Session-Id: ");
-    if (at == NULL) /* an error, for want of memory */
-        return;
-    len = snprintf(id, sizeof id, "%.*s", (int)strcspn(at, "\r") - 16, at + 16);
-    text_printf(&head, "POST /mcp/a HTTP/1.1\r\n" POSTED "Mcp-Session-Id: %.*s\r\n", len, id);
-    web_ask(web, head.data, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
-    web_ask(web, head.data, "{'jsonrpc':'2.0','id':1,'method':'plain'}");
-    text_free(&head);
-    text_printf(&head, "DELETE /mcp/a HTTP/1.1\r\n" HOST TOKEN "Mcp-Session-Id: %.*s\r\n", len, id);
-    web_ask(web, head.data, "");
-    text_free(&head);
+    if (at == NULL)
+        return false;
+    snprintf(field, sizeof field, "%.*s\r\n", (int)strcspn(at, "\r"), at);
+    text_printf(&session->post, "POST /mcp/a HTTP/1.1\r\n" POSTED REVISION "%s", field);
+    text_printf(&session->get,
+                "GET /mcp/a HTTP/1.1\r\n" HOST TOKEN REVISION "Accept: text/event-stream\r\n%s",
+                field);
+    text_printf(&session->delete, "DELETE /mcp/a HTTP/1.1\r\n" HOST TOKEN "%s", field);
+    web_ask(web, session->post.data, "{'jsonrpc':'2.0','method':'notifications/initialized'}");
+    return true;
 }
+
+static void session_end(struct session *session, struct web *web)
+{
+    web_ask(web, session->delete.data, "");
+    text_free(&session->post);
+    text_free(&session->get);
+    text_free(&session->delete);
+}
+
+/* From its beginning to its end. */
+static void have_session(struct web *web)
+{
+    struct session session;
+
+    if (!session_begin(&session, web))
+        return;
+    web_ask(web, session.post.data, "{'jsonrpc':'2.0','id':1,'method':'plain'}");
+    session_end(&session, web);
+}
+
+/* --- the scene of all kinds of requests --- */
 
 static void talk(struct web *web)
 {
@@ -164,9 +102,19 @@ static bool is_served(struct run *run)
     return served;
 }
 
-void play_http(struct run *run)
+static void check_recovery(struct run *run)
 {
     int64_t deadline = deadline_usual();
+
+    run_lift(run);
+    while (run_alive(run) && !is_served(run)) {
+        if (deadline_over(deadline))
+            run_fail(run, "the daemon is alive but does not serve");
+    }
+}
+
+void play_http(struct run *run)
+{
     struct web web, other;
 
     web_open(&web, run);
@@ -177,12 +125,204 @@ void play_http(struct run *run)
         kill(run->daemon, SIGUSR1); /* the tokens are read anew */
     web_open(&other, run);
     talk(&other);
-    run_lift(run);
-    while (run_alive(run) && !is_served(run)) {
-        if (deadline_over(deadline))
-            run_fail(run, "the daemon is alive but does not serve");
-    }
+    check_recovery(run);
     run_terminate(run);
     web_close(&web);
     web_close(&other);
+}
+
+/* --- the scene of what lasts longer than a request --- */
+
+/* A stream ends with the answer, and is had once more from its first event on. */
+static void resume(const struct session *session, struct web *web)
+{
+    struct text head = {0};
+    const char *id;
+
+    if (!web_ask(web, session->post.data,
+                 "{'jsonrpc':'2.0','id':1,'method':'progress','params':{'_meta':"
+                 "{'progressToken':1}}}"))
+        return;
+    id = strstr(web->input.data, "\nid: ");
+    if (id == NULL) /* an error */
+        return;
+    text_printf(&head, "%sLast-Event-ID: %.*s\r\n", session->get.data, (int)strcspn(id + 5, "\r\n"),
+                id + 5);
+    web_ask(web, head.data, "");
+    text_free(&head);
+}
+
+/* Sends a message on the other connection, after which the answer ends; it does not if the message
+ * was refused. */
+static void web_await_after(struct web *web, struct web *other, const char *head, const char *body)
+{
+    if (web_ask(other, head, body) && strstr(other->input.data, " 202 ") != NULL)
+        web_await(web);
+    else
+        web_close(web);
+}
+
+/* A question of the worker on the stream of a request, which the client answers. */
+static void answer(const struct session *session, struct web *web, struct web *other)
+{
+    struct text reply = {0};
+    const char *id;
+
+    web_send(web, session->post.data, "{'jsonrpc':'2.0','id':2,'method':'ask','params':{'id':7}}");
+    if (!web_await_words(web, "question")) {
+        web_close(web);
+        return;
+    }
+    id = strstr(web->input.data, "\"id\":");
+    text_printf(&reply, "{'jsonrpc':'2.0',%.*s,'result':{}}", (int)strcspn(id, ","), id);
+    web_await_after(web, other, session->post.data, reply.data);
+    text_free(&reply);
+}
+
+/* The client asks on one connection and cancels on another. */
+static void cancel(const struct session *session, struct web *web, struct web *other)
+{
+    web_send(web, session->post.data, "{'jsonrpc':'2.0','id':3,'method':'no_answer'}");
+    web_ask(other, session->post.data, "{'jsonrpc':'2.0','id':4,'method':'plain'}");
+    web_await_after(web, other, session->post.data,
+                    "{'jsonrpc':'2.0','method':'notifications/cancelled',"
+                    "'params':{'requestId':3}}");
+}
+
+/* A notification on the stream of a GET, which ends with the session. */
+static void listen_to(const struct session *session, struct web *web, struct web *other)
+{
+    web_send(web, session->get.data, "");
+    if (!web_await_words(web, "id: "))
+        return;
+    web_ask(other, session->post.data,
+            "{'jsonrpc':'2.0','method':'say_only','params':{'message':"
+            "{'jsonrpc':'2.0','method':'notifications/any'}}}");
+    web_await_words(web, "notifications/any");
+}
+
+/* Questions that the client does not fetch, until the first of them are forgotten. The last request
+ * takes no stream, which they would be on. False: the connection was lost. */
+static bool fetch_nothing(const struct session *session, struct web *web)
+{
+    struct text head = {0};
+    char question[128];
+    bool answered;
+
+    for (int i = 0; i < QUESTIONS; i++) {
+        snprintf(question, sizeof question,
+                 "{'jsonrpc':'2.0','method':'say_only','params':{'message':"
+                 "{'jsonrpc':'2.0','id':%d,'method':'roots/list'}}}",
+                 i);
+        web_ask(web, session->post.data, question);
+    }
+    text_printf(&head, "%s", session->post.data);
+    text_replace(&head, ", text/event-stream", "");
+    answered = web_ask(web, head.data, "{'jsonrpc':'2.0','id':5,'method':'reply_text'}");
+    text_free(&head);
+    return answered;
+}
+
+static void have_streams(struct run *run, struct web *web)
+{
+    struct session session;
+    struct web other;
+
+    web_open(&other, run);
+    if (session_begin(&session, web)) {
+        resume(&session, web);
+        answer(&session, web, &other);
+        cancel(&session, web, &other);
+        listen_to(&session, web, &other);
+        session_end(&session, &other);
+    }
+    web_close(web); /* which a GET may still hold */
+    web_open(web, run);
+    if (session_begin(&session, web)) {
+        if (fetch_nothing(&session, web)) {
+            web_send(&other, session.get.data, "");
+            web_await_words(&other, "roots/list");
+        }
+        session_end(&session, web);
+    }
+    web_close(&other);
+}
+
+/* A request whose name is written in another way than in its head. */
+static void stand_alone(struct web *web)
+{
+    web_ask(web,
+            "POST /mcp/a HTTP/1.1\r\n" POSTED "MCP-Protocol-Version: 2026-07-28\r\n"
+            "Mcp-Method: tools/call\r\nMcp-Name: t\r\n",
+            "{'jsonrpc':'2.0','id':1,'method':'tools/call','params':{'name':'\\u0074','_meta':"
+            "{'io.modelcontextprotocol/protocolVersion':'2026-07-28',"
+            "'io.modelcontextprotocol/clientCapabilities':{}}}}");
+}
+
+/* A message each way, and the end. */
+static void speak_websocket(struct run *run)
+{
+    static const unsigned char mask[4] = {1, 2, 3, 4}, bye[] = {0x88, 0x80, 1, 2, 3, 4};
+    const char *message = "{\"id\":1,\"method\":\"plain\"}";
+    unsigned char frame[64] = {0x81};
+    struct web web;
+    size_t len = strlen(message);
+
+    frame[1] = (unsigned char)(0x80 | len);
+    memcpy(frame + 2, mask, 4);
+    for (size_t i = 0; i < len; i++)
+        frame[6 + i] = (unsigned char)message[i] ^ mask[i % 4];
+    web_open(&web, run);
+    if (web_ask(&web,
+                "GET /rpc/b HTTP/1.1\r\n" HOST TOKEN "Connection: Upgrade\r\n"
+                "Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                "Sec-WebSocket-Version: 13\r\n",
+                "") &&
+        strstr(web.input.data, " 101 ") != NULL) {
+        web_send_bytes(&web, frame, 6 + len);
+        if (web_await_words(&web, "\"id\":1"))
+            web_send_bytes(&web, bye, sizeof bye);
+    }
+    web_close(&web);
+}
+
+/* A client that is owed an answer leaves, and its next request hides the end of its input. The
+ * daemon looks for it from time to time. */
+static void leave(struct run *run, struct web *web)
+{
+    int64_t deadline = deadline_usual();
+    bool client_lost;
+    struct web mia;
+
+    web_open(&mia, run);
+    web_send(&mia, "POST /rpc/b HTTP/1.1\r\n" POSTED,
+             "{'jsonrpc':'2.0','id':'Mia','method':'no_answer'}");
+    web_send(&mia, "GET /healthz HTTP/1.1\r\n" HOST, "");
+    if (mia.fd >= 0)
+        shutdown(mia.fd, SHUT_WR);
+    client_lost = run->client_lost;
+    while (mia.fd >= 0 && web->fd >= 0) {
+        run_skip(run, SILENCE_SEC);
+        web_ask(web, "GET /healthz HTTP/1.1\r\n" HOST, "");
+        if (!web_read(&mia) && deadline_over(deadline))
+            run_fail(run, "a client that has left is still there");
+    }
+    run->client_lost = client_lost || web->fd < 0;
+    web_close(&mia);
+}
+
+void play_streams(struct run *run)
+{
+    struct web web;
+
+    web_open(&web, run);
+    web_ask(&web, "GET /healthz HTTP/1.1\r\n" HOST, "");
+    run_arm(run);
+    have_streams(run, &web);
+    stand_alone(&web);
+    speak_websocket(run);
+    leave(run, &web);
+    check_recovery(run);
+    run_terminate(run);
+    web_close(&web);
 }

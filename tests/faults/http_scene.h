@@ -1,4 +1,4 @@
-/* The scene of an HTTP listener. */
+/* The scenes of an HTTP listener. */
 #ifndef TESTS_FAULTS_HTTP_SCENE_H
 #define TESTS_FAULTS_HTTP_SCENE_H
 
@@ -7,5 +7,8 @@
 /* The daemon has an HTTP listener at DIR/http, whose token is "faults", with the pools a (MCP) and
  * b. */
 void play_http(struct run *run);
+
+/* The same; few events are kept for a session. */
+void play_streams(struct run *run);
 
 #endif

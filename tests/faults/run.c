@@ -120,6 +120,11 @@ void run_lift(struct run *run)
         __atomic_store_n(&run->board->lifted, 1, __ATOMIC_SEQ_CST);
 }
 
+void run_skip(struct run *run, unsigned seconds)
+{
+    __atomic_add_fetch(&run->board->ahead_sec, seconds, __ATOMIC_SEQ_CST);
+}
+
 bool run_alive(struct run *run)
 {
     if (run->daemon > 0 && waitpid(run->daemon, &run->status, WNOHANG) == run->daemon)

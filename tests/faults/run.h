@@ -109,6 +109,9 @@ void run_arm(struct run *run);
 /* Lasting faults end. */
 void run_lift(struct run *run);
 
+/* The daemon's clock leaps forward, as it sees after its next event. */
+void run_skip(struct run *run, unsigned seconds);
+
 /* SIGTERM. */
 void run_terminate(struct run *run);
 

@@ -776,6 +776,13 @@ const struct scene scenes[SCENES] = {
                "'scopes':['a']}},{'http':'127.0.0.1:0','routes':{'/b':{'pool':'b','as':'rpc'}}}]}",
      .play = play_http,
      .token = true},
+    {.name = "http streams",
+     .arguments = CONFIG_AND(DEBUG),
+     .config = "{'pools':[{'id':'a','command':'@WORKER@','protocol':'mcp','instances':2},"
+               POOL("b", 1, "@WORKER@") "]," LIMITS(",'max_resume':1000")
+               ",'listen':[{'http':'unix:@DIR@/http','token_file':'@DIR@/token','health':true}]}",
+     .play = play_streams,
+     .token = true},
     {.name = "rmp",
      .arguments = CONFIG_AND(DEBUG),
      .config = "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0,"

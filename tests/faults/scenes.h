@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 25
+#define SCENES 26
 
 extern const struct scene scenes[SCENES];
 
