@@ -124,13 +124,17 @@ static void free_addresses(struct dialing *dialing)
     dialing->addresses = dialing->address = NULL;
 }
 
+static const char *reason_of(const struct dialing *dialing)
+{
+    return dialing->error != 0 ? strerror(dialing->error) : dialing->reason;
+}
+
 static void give_up(struct dialing *dialing)
 {
     char reason[REASON_MAX];
 
     dialing_stop(dialing);
-    snprintf(reason, sizeof reason, "cannot connect: %s",
-             dialing->error != 0 ? strerror(dialing->error) : dialing->reason);
+    snprintf(reason, sizeof reason, "cannot connect: %s", reason_of(dialing));
     dialing->fn(dialing->user_data, -1, reason);
 }
 
@@ -158,6 +162,13 @@ void dialing_start(struct dialing *dialing)
     dialing->fd = -1;
     timer_init(&dialing->timer, time_is_over, dialing);
     resolve(dialing);
+}
+
+const char *dialing_failure(const struct dialing *dialing)
+{
+    if (!timer_started(&dialing->timer) || (dialing->fd >= 0 && dialing->error == 0))
+        return NULL;
+    return reason_of(dialing);
 }
 
 void dialing_stop(struct dialing *dialing)

@@ -29,6 +29,9 @@ struct dialing {
  * once. */
 void dialing_start(struct dialing *dialing);
 
+/* Why the last attempt failed, if fn was not called yet; NULL: none did. */
+const char *dialing_failure(const struct dialing *dialing);
+
 /* Gives up; idempotent. */
 void dialing_stop(struct dialing *dialing);
 

@@ -60,9 +60,12 @@ static void set_full(struct remote_link *link, bool full)
 void link_free(struct remote_link *link)
 {
     struct remote *remote = link->remote;
+    const char *failure = dialing_failure(&link->dialing);
 
     if (link->state == LINK_CLOSED)
         return;
+    if (failure != NULL)
+        log_warn(remote->log, context, "gave up connecting: %s", failure);
     link->state = LINK_CLOSED;
     link->user = NULL;
     dialing_stop(&link->dialing);

@@ -248,6 +248,8 @@ static int open_program(struct remote *remote)
 
 static int start(struct remote *remote)
 {
+    int error;
+
     remote->loop = stdio_bus_event_loop_create();
     if (remote->loop == NULL)
         return STDIO_BUS_ERR;
@@ -259,7 +261,9 @@ static int start(struct remote *remote)
         return STDIO_BUS_ERR;
     if (open_program(remote) == STDIO_BUS_OK)
         return STDIO_BUS_OK;
+    error = errno;
     signals_close(&remote->signals);
+    errno = error;
     return STDIO_BUS_ERR;
 }
 
