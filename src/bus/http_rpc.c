@@ -18,11 +18,11 @@
 
 struct http_rpc {
     struct http_exchange *http;
-    size_t owed;      /* requests that were not answered yet */
-    bool is_batch;    /* the body is an array */
-    bool read;        /* and was read to its end */
-    bool again;       /* the message at hand was offered before */
-    bool expired;     /* the time of ?timeout= is over */
+    size_t owed;   /* requests that were not answered yet */
+    bool is_batch; /* the body is an array */
+    bool read;     /* and was read to its end */
+    bool again;    /* the message at hand was offered before */
+    bool expired;  /* the time of ?timeout= is over */
     struct timer timeout;
 };
 
