@@ -17,6 +17,18 @@ static inline struct slice slice_of(const char *data, size_t len)
     return (struct slice){.data = data, .len = len};
 }
 
+static inline struct slice slice_of_text(const char *text)
+{
+    return slice_of(text, strlen(text));
+}
+
+static inline struct slice slice_without_newline(struct slice line)
+{
+    if (line.len > 0 && line.data[line.len - 1] == '\n')
+        line.len--;
+    return line;
+}
+
 static inline bool slice_equal(struct slice a, struct slice b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);

@@ -2,6 +2,7 @@
 
 #include "bus/http_exchange.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -9,6 +10,9 @@
 #include "http/response.h"
 
 #define LENGTH_UNKNOWN SIZE_MAX
+
+#define EVENT_FIELDS "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
+#define SESSION_FIELD_MAX 64 /* with an id of HTTP_SESSION_ID_LEN */
 
 static struct stdio_bus *bus_of(const struct http_exchange *http)
 {
@@ -169,17 +173,10 @@ void http_answer_error(struct http_exchange *http, int status, struct message_id
     http_answer(http, status, "application/json", slice_of(line, len), slice_of(NULL, 0));
 }
 
-static struct slice without_newline(struct slice line)
-{
-    if (line.len > 0 && line.data[line.len - 1] == '\n')
-        line.len--;
-    return line;
-}
-
 int http_answer_delivery(struct http_exchange *http, int status, const struct delivery *delivery,
                          struct slice more)
 {
-    struct slice body = without_newline(delivery->bytes);
+    struct slice body = slice_without_newline(delivery->bytes);
     size_t len = splice_len(body.len, delivery->edits, delivery->edit_count);
     char head[HTTP_RESPONSE_MAX];
     const struct connection_parts parts = {
@@ -206,6 +203,17 @@ int http_stream_begin(struct http_exchange *http, const char *type, struct slice
     return STDIO_BUS_OK;
 }
 
+int http_events_begin(struct http_exchange *http, const char *session_id)
+{
+    char fields[sizeof EVENT_FIELDS + SESSION_FIELD_MAX];
+    size_t len = (size_t)snprintf(fields, sizeof fields, EVENT_FIELDS "%s%s%s",
+                                  session_id != NULL ? "Mcp-Session-Id: " : "",
+                                  session_id != NULL ? session_id : "",
+                                  session_id != NULL ? "\r\n" : "");
+
+    return http_stream_begin(http, "text/event-stream", slice_of(fields, len));
+}
+
 static int send_message(struct http_exchange *http, struct slice before, struct slice after,
                         const struct delivery *delivery)
 {
@@ -213,7 +221,7 @@ static int send_message(struct http_exchange *http, struct slice before, struct 
 
     http->spoke = true;
     return connection_send_parts(http_connection(http), stream_source(delivery), &parts,
-                                 without_newline(delivery->bytes), delivery->edits,
+                                 slice_without_newline(delivery->bytes), delivery->edits,
                                  delivery->edit_count);
 }
 
@@ -226,7 +234,7 @@ int http_stream_piece(struct http_exchange *http, struct slice before,
     ASSERT(before.len <= 8);
     if (http->chunked)
         len = chunk_write_head(head,
-                               before.len + splice_len(without_newline(delivery->bytes).len,
+                               before.len + splice_len(slice_without_newline(delivery->bytes).len,
                                                        delivery->edits, delivery->edit_count));
     if (before.len > 0)
         memcpy(head + len, before.data, before.len);
@@ -246,7 +254,7 @@ int http_stream_event(struct http_exchange *http, struct slice id, const struct 
     struct event_frame frame;
 
     event_frame_write(&frame, id, 0,
-                      splice_len(without_newline(delivery->bytes).len, delivery->edits,
+                      splice_len(slice_without_newline(delivery->bytes).len, delivery->edits,
                                  delivery->edit_count),
                       http->chunked);
     return send_message(http, slice_of(frame.before, frame.before_len), frame.after, delivery);

@@ -122,6 +122,9 @@ int http_answer_delivery(struct http_exchange *http, int status, const struct de
 /* Begins an answer of this type, whose length is not known. STDIO_BUS_ERR when memory is out. */
 int http_stream_begin(struct http_exchange *http, const char *type, struct slice more);
 
+/* The same for a stream of events, of the session with this id; NULL: of none. */
+int http_events_begin(struct http_exchange *http, const char *session_id);
+
 /* A piece of it: not for events. */
 int http_stream_piece(struct http_exchange *http, struct slice before,
                       const struct delivery *delivery);

@@ -16,11 +16,7 @@ struct http_line {
 static bool read_message(struct message *message, struct scanner *scanner,
                          struct message_scratch *scratch, struct slice text)
 {
-    scanner_reset(scanner);
-    scanner->form = SCAN_SIZED;
-    scanner->splits_arrays = false;
-    return scanner_run(scanner, text.data, text.len) != SCAN_INVALID &&
-           scanner_end(scanner) == SCAN_MESSAGE &&
+    return message_scan(scanner, text) &&
            message_from_scan(message, text, &scanner->fields, scratch) == MESSAGE_OK;
 }
 

@@ -18,11 +18,6 @@
 
 static const struct message_id no_id;
 
-static struct slice literal(const char *text)
-{
-    return slice_of(text, strlen(text));
-}
-
 static void refuse(struct http_exchange *http, int status, int code, const char *text)
 {
     http_answer_error(http, status, no_id, code, text);
@@ -32,7 +27,7 @@ static void refuse(struct http_exchange *http, int status, int code, const char 
 
 static bool is_method(const struct message *message, const char *name)
 {
-    return message->method.data != NULL && slice_equal(message->method, literal(name));
+    return message->method.data != NULL && slice_equal(message->method, slice_of_text(name));
 }
 
 /* The only request without a session begins one. */
@@ -206,7 +201,7 @@ static void post(struct http_exchange *http, struct slice head, struct slice ses
     http->kind = &unknown_kind;
     http->state = HTTP_READING;
     if (parts->expects_continue)
-        (void)connection_send_bytes(http_connection(http), literal(HTTP_CONTINUE));
+        (void)connection_send_bytes(http_connection(http), slice_of_text(HTTP_CONTINUE));
 }
 
 static void get(struct http_exchange *http, struct slice head, struct http_session *session)
@@ -250,11 +245,11 @@ void http_mcp_begin(struct http_exchange *http, struct slice head)
 
     if (!is_post && parts->method != HTTP_GET && parts->method != HTTP_DELETE) {
         http_reader_skip_body(&http->reader);
-        http_answer_empty(http, 405, literal(ALLOW));
+        http_answer_empty(http, 405, slice_of_text(ALLOW));
     } else if (!is_post && (stateless || id.data == NULL)) {
         http_reader_skip_body(&http->reader);
-        http_answer(http, 405, "text/plain", literal("there is no session to listen to\n"),
-                    literal(stateless ? ALLOW_POST : ALLOW));
+        http_answer(http, 405, "text/plain", slice_of_text("there is no session to listen to\n"),
+                    slice_of_text(stateless ? ALLOW_POST : ALLOW));
     } else if (id.data != NULL && version.data != NULL && !stateless &&
                !mcp_version_is_handshake(version)) {
         http_reader_skip_body(&http->reader);

@@ -28,18 +28,13 @@ struct http_rpc {
 
 static const struct message_id no_id;
 
-static struct slice literal(const char *text)
-{
-    return slice_of(text, strlen(text));
-}
-
 /* --- answers --- */
 
 /* The array is whole, or there is nothing to answer. */
 static void finish(struct http_exchange *http)
 {
     if (http->state == HTTP_STREAMING) {
-        if (http_stream_text(http, literal("]")) != STDIO_BUS_OK)
+        if (http_stream_text(http, slice_of_text("]")) != STDIO_BUS_OK)
             http->closes = true;
         http_stream_end(http);
     } else {
@@ -55,7 +50,7 @@ static int send_member(struct http_exchange *http, const struct delivery *delive
     if (first)
         result = http_stream_begin(http, "application/json", slice_of(NULL, 0));
     if (result == STDIO_BUS_OK)
-        result = http_stream_piece(http, literal(first ? "[" : ","), delivery);
+        result = http_stream_piece(http, slice_of_text(first ? "[" : ","), delivery);
     return result;
 }
 
@@ -191,8 +186,8 @@ void http_rpc_begin(struct http_exchange *http, struct slice head)
 
     if (parts->method != HTTP_POST) {
         http_reader_skip_body(&http->reader);
-        http_answer(http, 405, "text/plain", literal("JSON-RPC is sent by POST\n"),
-                    literal("Allow: POST, OPTIONS\r\n"));
+        http_answer(http, 405, "text/plain", slice_of_text("JSON-RPC is sent by POST\n"),
+                    slice_of_text("Allow: POST, OPTIONS\r\n"));
         return;
     }
     if (parts->body == HTTP_BODY_NONE || !read_timeout(http, head, &seconds)) {
@@ -219,5 +214,5 @@ void http_rpc_begin(struct http_exchange *http, struct slice head)
     router_set_brief(&http->client->stream.endpoint.peer, true);
     http_open_pool(http);
     if (parts->expects_continue)
-        (void)connection_send_bytes(http_connection(http), literal(HTTP_CONTINUE));
+        (void)connection_send_bytes(http_connection(http), slice_of_text(HTTP_CONTINUE));
 }

@@ -37,11 +37,7 @@ static bool is_result(const struct delivery *delivery)
 
     if (delivery->decision != NULL)
         return delivery->decision->message->has_result && !delivery->decision->message->has_error;
-    scanner_reset(&scanner);
-    scanner.form = SCAN_SIZED;
-    scanner.splits_arrays = false;
-    return scanner_run(&scanner, delivery->bytes.data, delivery->bytes.len) != SCAN_INVALID &&
-           scanner_end(&scanner) == SCAN_MESSAGE && scanner.fields.has_result &&
+    return message_scan(&scanner, delivery->bytes) && scanner.fields.has_result &&
            !scanner.fields.has_error;
 }
 

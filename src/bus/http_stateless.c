@@ -14,13 +14,6 @@
 
 #define SUPPORTED ",\"data\":{\"supported\":[\"" MCP_STATELESS_VERSION "\"],\"requested\":"
 
-#define STREAM_FIELDS "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
-
-static struct slice stream_fields(void)
-{
-    return slice_of(STREAM_FIELDS, sizeof STREAM_FIELDS - 1);
-}
-
 /* --- answers --- */
 
 /* The status that goes with the code of an error. */
@@ -47,8 +40,7 @@ static int status_of_delivery(const struct delivery *delivery)
 
 static int send_event(struct http_exchange *http, const struct delivery *delivery)
 {
-    if (http->state == HTTP_OWING &&
-        http_stream_begin(http, "text/event-stream", stream_fields()) != STDIO_BUS_OK)
+    if (http->state == HTTP_OWING && http_events_begin(http, NULL) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     return http_stream_event(http, slice_of(NULL, 0), delivery);
 }
@@ -76,7 +68,7 @@ static void silent(struct http_exchange *http)
     if (http->state == HTTP_STREAMING)
         http_stream_comment(http);
     else if (http->takes_events)
-        (void)http_stream_begin(http, "text/event-stream", stream_fields());
+        (void)http_events_begin(http, NULL);
 }
 
 static void over(struct http_exchange *http)

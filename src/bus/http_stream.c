@@ -12,8 +12,6 @@
 
 #define EVENT_ID_MAX (HTTP_STREAM_TAG_LEN + 24)
 
-#define STREAM_FIELDS "Cache-Control: no-cache\r\nX-Accel-Buffering: no\r\n"
-
 static struct stdio_bus *bus_of(const struct http_stream *stream)
 {
     return stream->session->hub->bus;
@@ -157,13 +155,9 @@ static void cut(struct http_stream *stream)
 int http_stream_open(struct http_stream *stream)
 {
     struct http_session *session = stream->session;
-    char fields[sizeof STREAM_FIELDS + HTTP_SESSION_ID_LEN + 32], id[EVENT_ID_MAX];
-    size_t len = (size_t)snprintf(fields, sizeof fields, STREAM_FIELDS "%s%s%s",
-                                  session->names_itself ? "Mcp-Session-Id: " : "",
-                                  session->names_itself ? session->id : "",
-                                  session->names_itself ? "\r\n" : "");
+    char id[EVENT_ID_MAX];
 
-    if (http_stream_begin(stream->http, "text/event-stream", slice_of(fields, len)) != STDIO_BUS_OK)
+    if (http_events_begin(stream->http, session->names_itself ? session->id : NULL) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     stream->begun = true;
     if (session->primes &&
@@ -203,12 +197,10 @@ static bool takes_events(const struct http_stream *stream)
 
 static int add_event(struct http_stream *stream, const struct delivery *delivery, bool asks)
 {
-    struct slice bytes = delivery->bytes;
+    struct slice bytes = slice_without_newline(delivery->bytes);
     struct event *event;
     size_t len;
 
-    if (bytes.len > 0 && bytes.data[bytes.len - 1] == '\n')
-        bytes.len--;
     len = splice_len(bytes.len, delivery->edits, delivery->edit_count);
     event = event_log_add(&stream->events, len);
     if (event == NULL)

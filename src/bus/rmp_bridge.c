@@ -80,11 +80,6 @@ struct asked {
     struct slice params, reply_topic;
 };
 
-static struct slice text_slice(const char *text)
-{
-    return slice_of(text, strlen(text));
-}
-
 /* The time until the frame expires. */
 static int64_t time_left(const struct rmp_bridge *bridge, const struct rmp_header *header)
 {
@@ -114,10 +109,10 @@ static void call(struct rmp_port *port, const struct rmp_header *header, const s
     rmp_port_start_deadline(call, time_left(port->bridge, header));
     if (!bridge_put_request(&call->line, call->number, asked->method, asked->run_id,
                             asked->params)) {
-        rmp_call_failed(call, false, text_slice("the request cannot be written as JSON"));
+        rmp_call_failed(call, false, slice_of_text("the request cannot be written as JSON"));
     } else if (call->line.failed) {
         log_lost(port);
-        rmp_call_failed(call, true, text_slice("the daemon is out of memory"));
+        rmp_call_failed(call, true, slice_of_text("the daemon is out of memory"));
     }
 }
 
@@ -155,7 +150,7 @@ static void ask_runner(struct rmp_port *port, const struct rmp_header *header,
 static void reject(struct rmp_port *port, const struct rmp_control_request *request,
                    const char *reason)
 {
-    rmp_answer_rejected(port->bridge, &port->peer, request->request_id, text_slice(reason));
+    rmp_answer_rejected(port->bridge, &port->peer, request->request_id, slice_of_text(reason));
 }
 
 static void answer_again(struct rmp_port *port, const struct rmp_control_request *request,
@@ -163,7 +158,7 @@ static void answer_again(struct rmp_port *port, const struct rmp_control_request
 {
     rmp_answer_publish(port->bridge, &(struct rmp_notice){.publisher = &port->peer,
                                                           .schema = RMP_SCHEMA_CTRL_RESP,
-                                                          .topic = text_slice(RMP_TOPIC_CONTROL),
+                                                          .topic = slice_of_text(RMP_TOPIC_CONTROL),
                                                           .trace_id = request->request_id,
                                                           .payload = answer});
 }

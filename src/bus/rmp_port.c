@@ -165,11 +165,7 @@ static void offer_line(struct rmp_port *port, struct slice line)
     struct message message UNINITIALIZED;
     struct scanner scanner;
 
-    scanner_reset(&scanner);
-    scanner.form = SCAN_SIZED;
-    scanner.splits_arrays = false;
-    if (scanner_run(&scanner, line.data, line.len) == SCAN_INVALID ||
-        scanner_end(&scanner) != SCAN_MESSAGE ||
+    if (!message_scan(&scanner, line) ||
         message_from_scan(&message, line, &scanner.fields, &scratch) != MESSAGE_OK) {
         log_error(port->bridge->bus->log, port->endpoint.context, "the bridge made a bad message");
         return;

@@ -17,11 +17,6 @@
 #define ASKED_HEADERS_MAX 1024           /* bytes of the names of a preflight */
 #define WELL_KNOWN "/.well-known/oauth-protected-resource"
 
-static struct slice slice_of_text(const char *text)
-{
-    return slice_of(text, strlen(text));
-}
-
 static int lower(char byte)
 {
     return byte >= 'A' && byte <= 'Z' ? byte + ('a' - 'A') : byte;

@@ -237,6 +237,15 @@ enum message_problem message_read_id(struct message_id *id, struct slice bytes,
     return read_id(id, bytes, field, scratch);
 }
 
+bool message_scan(struct scanner *scanner, struct slice text)
+{
+    scanner_reset(scanner);
+    scanner->form = SCAN_SIZED;
+    scanner->splits_arrays = false;
+    return scanner_run(scanner, text.data, text.len) != SCAN_INVALID &&
+           scanner_end(scanner) == SCAN_MESSAGE;
+}
+
 const char *message_problem_text(enum message_problem problem)
 {
     static const char *const texts[] = {
@@ -320,8 +329,7 @@ struct slice message_refusal_text(struct slice bytes)
         text = after_word(text, "\"message\":\"");
     if (text.data == NULL)
         return text;
-    if (text.len > 0 && text.data[text.len - 1] == '\n')
-        text.len--;
+    text = slice_without_newline(text);
     if (text.len < end_len || memcmp(text.data + text.len - end_len, end, end_len) != 0)
         return slice_of(NULL, 0);
     text.len -= end_len;

@@ -85,6 +85,10 @@ enum message_problem message_read_id(struct message_id *id, struct slice bytes,
                                      const struct scan_field *field,
                                      struct message_scratch *scratch);
 
+/* Scans a text that is one object, white space around it included: its fields are in the scanner
+ * then, for message_from_scan. False: it is something else. */
+bool message_scan(struct scanner *scanner, struct slice text);
+
 /* The problem in words ("id must be a string or a number"). Static. */
 const char *message_problem_text(enum message_problem problem);
 

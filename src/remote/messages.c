@@ -22,20 +22,28 @@ static struct slice object_of(struct slice line, struct scan_fields *fields)
     return slice_of(brace, len);
 }
 
+const char *messages_make(struct message *message, struct slice text, struct scan_fields *fields,
+                          struct message_scratch *scratch)
+{
+    enum message_problem problem = message_from_scan(message, object_of(text, fields), fields,
+                                                     scratch);
+
+    /* The daemon's own fields mean nothing here: a session or a pool of any type is good. */
+    return problem == MESSAGE_ID_TYPE || problem == MESSAGE_ID_LENGTH || problem == MESSAGE_ID_RANGE
+               ? message_problem_text(problem)
+               : NULL;
+}
+
 static const char *report(struct slice line, struct scanner *scanner,
                           void (*fn)(void *user, const struct message *message), void *user)
 {
-    struct slice bytes = object_of(line, &scanner->fields);
     struct message_scratch scratch;
     struct message message;
-    enum message_problem problem;
+    const char *problem = messages_make(&message, line, &scanner->fields, &scratch);
 
-    problem = message_from_scan(&message, bytes, &scanner->fields, &scratch);
-    /* The daemon's own fields mean nothing here: a session or a pool of any type is good. */
-    if (problem == MESSAGE_ID_TYPE || problem == MESSAGE_ID_LENGTH || problem == MESSAGE_ID_RANGE)
-        return message_problem_text(problem);
-    fn(user, &message);
-    return NULL;
+    if (problem == NULL)
+        fn(user, &message);
+    return problem;
 }
 
 /* Reads a line that is an object or an array of objects. */

@@ -4,6 +4,12 @@
 
 #include "json/message.h"
 
+/* Makes a message of a text that was scanned: an object, and perhaps what surrounds it in an array.
+ * The fields are moved to the object, and live as long as the message. Returns NULL, or what is
+ * wrong with the id: static. */
+const char *messages_make(struct message *message, struct slice text, struct scan_fields *fields,
+                          struct message_scratch *scratch);
+
 /* Calls fn(user, message) for each; the bytes of a message are its object. Returns NULL, or what is
  * wrong with the text after the messages so far: static. */
 const char *messages_read(struct slice text, void (*fn)(void *user, const struct message *message),

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "remote/messages.h"
 #include "remote/program.h"
 #include "remote/request.h"
 #include "remote/session.h"
@@ -89,43 +90,21 @@ static void signalled(void *user_data, int signo)
 
 /* --- the program --- */
 
-/* The object alone: an element of an array has a bracket or comma around it. */
-static struct slice object_of(struct slice bytes)
-{
-    const char *brace = memchr(bytes.data, '{', bytes.len);
-    size_t len = bytes.len - (size_t)(brace - bytes.data);
-
-    while (brace[len - 1] != '}')
-        len--;
-    return slice_of(brace, len);
-}
-
-static void move_fields(struct scan_fields *fields, size_t before)
-{
-    struct scan_field *all[] = {&fields->id, &fields->session_id, &fields->method, &fields->pool};
-
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        all[i]->offset -= all[i]->type != SCAN_ABSENT ? before : 0;
-}
-
 static void read_program(struct connection *connection, struct slice body)
 {
     struct remote *remote = remote_of(connection);
-    struct scan_fields fields = remote->scanner.fields;
-    struct slice bytes = object_of(body);
+    struct scan_fields fields = remote->scanner.fields; /* they may be read again after a pause */
     struct message_scratch scratch;
-    enum message_problem problem;
     struct message message;
+    const char *problem;
 
     if (remote->holds > 0) {
         connection_pause(connection);
         return;
     }
-    move_fields(&fields, (size_t)(bytes.data - body.data));
-    problem = message_from_scan(&message, bytes, &fields, &scratch);
-    if (problem == MESSAGE_ID_TYPE || problem == MESSAGE_ID_LENGTH || problem == MESSAGE_ID_RANGE)
-        program_send_error(remote, message.id, JSONRPC_INVALID_REQUEST,
-                           message_problem_text(problem));
+    problem = messages_make(&message, body, &fields, &scratch);
+    if (problem != NULL)
+        program_send_error(remote, message.id, JSONRPC_INVALID_REQUEST, problem);
     else
         request_take(remote, &message);
 }

@@ -272,13 +272,6 @@ int connection_send_body(struct connection *to, struct connection *from, struct 
     return connection_send_parts(to, from, &parts, body, edits, count);
 }
 
-static struct slice without_newline(struct slice line)
-{
-    if (line.len > 0 && line.data[line.len - 1] == '\n')
-        line.len--;
-    return line;
-}
-
 int connection_send_line(struct connection *to, struct connection *from, struct slice line)
 {
     static const struct connection_parts none;
@@ -287,7 +280,7 @@ int connection_send_line(struct connection *to, struct connection *from, struct 
     if (to->output_state < OUTPUT_LINGERING)
         return STDIO_BUS_OK;
     if (!to->has_lines)
-        return connection_send_body(to, from, without_newline(line), NULL, 0);
+        return connection_send_body(to, from, slice_without_newline(line), NULL, 0);
     if (worth_moving(from, line))
         return connection_send_parts(to, from, &none, line, NULL, 0);
     status = queue_append(&to->output, &to->transport->pool, line);
@@ -306,7 +299,7 @@ int connection_send_edited(struct connection *to, struct connection *from, struc
     if (to->output_state < OUTPUT_LINGERING)
         return STDIO_BUS_OK;
     if (!to->has_lines)
-        return connection_send_body(to, from, without_newline(line), edits, count);
+        return connection_send_body(to, from, slice_without_newline(line), edits, count);
     if (worth_moving(from, line))
         return connection_send_parts(to, from, &none, line, edits, count);
     room = queue_reserve(&to->output, &to->transport->pool, splice_len(line.len, edits, count));

@@ -21,11 +21,6 @@ static const struct identity_parts usual = {
     .mask = 022,
 };
 
-static struct slice slice_of_text(const char *text)
-{
-    return slice_of(text, strlen(text));
-}
-
 /* --- variables --- */
 
 static void expect_selected(const char *const *inherited, const char *names,

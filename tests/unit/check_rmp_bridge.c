@@ -13,11 +13,6 @@
 
 static const struct rmp_id id = {0x1122334455667788, 0x99aabbccddeeff00};
 
-static struct slice text_slice(const char *text)
-{
-    return slice_of(text, strlen(text));
-}
-
 /* The payload is `json`, once it is JSON. Frees it. */
 static void expect_payload(char *payload, size_t len, const char *json)
 {
@@ -81,7 +76,7 @@ TEST_ROWS(line, COUNT(lines))
     struct bridge_message message;
     struct slice text;
 
-    bridge_read(&message, text_slice(lines[row].json));
+    bridge_read(&message, slice_of_text(lines[row].json));
     ck_assert_int_eq(message.kind, lines[row].kind);
     text = message.kind == BRIDGE_ERROR      ? message.reason
            : message.kind == BRIDGE_QUESTION ? message.id
@@ -89,7 +84,7 @@ TEST_ROWS(line, COUNT(lines))
     if (message.kind == BRIDGE_RESULT || message.kind == BRIDGE_ERROR)
         ck_assert_uint_eq(message.number, lines[row].number);
     if (message.kind != BRIDGE_OTHER)
-        ck_assert(slice_equal(text, text_slice(lines[row].text)));
+        ck_assert(slice_equal(text, slice_of_text(lines[row].text)));
     ck_assert_int_eq(message.code, lines[row].code);
     ck_assert_int_eq(message.retryable, lines[row].retryable);
 }
@@ -100,10 +95,10 @@ TEST(responses)
 {
     const char *problem = NULL;
     size_t len;
-    char *payload = bridge_completed(text_slice("{\"ports\":{}}"), &len, &problem);
+    char *payload = bridge_completed(slice_of_text("{\"ports\":{}}"), &len, &problem);
 
     expect_payload(payload, len, "{\"Completed\":{\"ports\":{}}}");
-    payload = bridge_failed(true, text_slice("gone"), &len);
+    payload = bridge_failed(true, slice_of_text("gone"), &len);
     expect_payload(payload, len, "{\"Failed\":{\"retryable\":true,\"reason\":\"gone\"}}");
     ck_assert_ptr_null(problem);
 }
@@ -126,7 +121,7 @@ TEST_ROWS(run_accepted, COUNT(accepted))
 {
     const char *problem = NULL;
     size_t len;
-    char *payload = bridge_accepted(id, text_slice(accepted[row].result), &len, &problem);
+    char *payload = bridge_accepted(id, slice_of_text(accepted[row].result), &len, &problem);
 
     if (accepted[row].payload != NULL) {
         expect_payload(payload, len, accepted[row].payload);
@@ -163,7 +158,7 @@ TEST_ROWS(event, COUNT(events))
     const char *problem = NULL;
     struct rmp_id run;
     size_t len;
-    char *payload = bridge_event(text_slice(events[row].params), 5, &run, &len, &problem);
+    char *payload = bridge_event(slice_of_text(events[row].params), 5, &run, &len, &problem);
 
     if (events[row].payload == NULL) {
         ck_assert_ptr_null(payload);
@@ -181,7 +176,7 @@ TEST(texts)
     size_t len;
 
     ck_assert_str_eq(bridge_events_topic(topic, id), "rlp/runs/trace:" UUID "/events");
-    text = bridge_text(text_slice("\"a\\nb\""), &len);
+    text = bridge_text(slice_of_text("\"a\\nb\""), &len);
     ck_assert_uint_eq(len, 3);
     ck_assert_str_eq(text, "a\nb");
     free(text);
@@ -196,7 +191,7 @@ TEST(composed_frame)
     struct rmp_draft draft = {
         .header = {.schema_id = 8, .created_at_ms = 10, .ttl_ms = 5, .trace_id = id, .msg_id = 3},
         .type = "observation.run.event.v1",
-        .topic = text_slice("a/b"),
+        .topic = slice_of_text("a/b"),
         .payload = {"\x80", 1},
         .ack = true,
     };
