@@ -82,6 +82,18 @@ void buffer_give(struct buffer_pool *pool, struct buffer *buffer)
     pool->kept[buffer->size] = buffer;
 }
 
+/* Above the recycled sizes: realloc moves the pages of a long content, and copies nothing. */
+static struct buffer *lengthen(struct buffer_pool *pool, struct buffer *buffer, size_t capacity)
+{
+    struct buffer *longer = realloc(buffer, sizeof *buffer + capacity);
+
+    if (longer == NULL)
+        return NULL;
+    pool->used += capacity - longer->capacity;
+    longer->capacity = capacity;
+    return longer;
+}
+
 struct buffer *buffer_with_room(struct buffer_pool *pool, struct buffer *buffer, size_t room)
 {
     size_t len = buffer_len(buffer);
@@ -93,6 +105,8 @@ struct buffer *buffer_with_room(struct buffer_pool *pool, struct buffer *buffer,
         buffer->end = len;
         return buffer;
     }
+    if (buffer->size == BUFFER_SIZES && buffer->start == 0 && buffer->account == NULL)
+        return lengthen(pool, buffer, len + room);
     bigger = buffer_take(pool, len + room);
     if (bigger == NULL)
         return NULL;

@@ -12,7 +12,6 @@
 #include "transport/connection_output.h"
 #include "transport/memory.h"
 
-#define ROOM_MIN ((size_t)16384)   /* with less, a read costs more than new room */
 #define ROOM_CHEAP ((size_t)49152) /* with less, new room is made if that costs little */
 
 /* --- the buffer --- */
@@ -65,7 +64,7 @@ static size_t wanted_capacity(const struct connection *connection, size_t len)
 
     if (whole > BUFFER_LARGE)
         return whole;
-    if (len <= BUFFER_LARGE - ROOM_MIN)
+    if (len <= BUFFER_LARGE - CONNECTION_ROOM_MIN)
         return BUFFER_LARGE;
     if (wanted < connection->expected)
         wanted = connection->expected;
@@ -80,6 +79,12 @@ static bool reserve(struct connection *connection, size_t most)
     connection_shorten_input(connection);
     memory_wait(connection, most);
     return false;
+}
+
+/* An announced message gets its room while little of it would have to be moved. */
+static bool gets_short(const struct connection *connection, size_t room)
+{
+    return room < CONNECTION_ROOM_MIN || announced(connection) > BUFFER_LARGE;
 }
 
 /* Returns how many bytes a read may take now. 0: memory is out, or the connection waits for it. */
@@ -97,7 +102,7 @@ static size_t make_room(struct connection *connection)
     most = wanted > BUFFER_LARGE ? most_of(connection, wanted) : wanted;
     outgrows = connection->reserved > 0 && most > connection->reserved;
     /* Moving no more than was consumed keeps the copying linear, too. */
-    if (outgrows || (room < ROOM_MIN && room + len < wanted) ||
+    if (outgrows || (gets_short(connection, room) && room + len < wanted) ||
         (room < ROOM_CHEAP && input->start >= len && input->start > 0)) {
         if (!reserve(connection, most))
             return 0;

@@ -50,8 +50,8 @@ static struct buffer *detach_frame(struct connection *from, struct slice body)
     struct buffer *rest = NULL;
     bool keeps = rest_len > 0 && !memory_awaited(from); /* its reservation, for the next frame */
 
-    if (body.len > BUFFER_LARGE)
-        from->expected = body.len;
+    if (body.len > BUFFER_LARGE) /* the last read of such a frame, too, finds room */
+        from->expected = body.len + CONNECTION_ROOM_MIN;
     if (rest_len > 0) {
         rest = buffer_take(&from->transport->pool,
                            keeps && rest_len < from->expected && from->expected <= from->reserved

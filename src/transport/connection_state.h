@@ -79,6 +79,9 @@ struct connection_handler {
 
 #define CONNECTION_SHOWN_BYTES 160
 
+/* With less room a read costs more than new room does. */
+#define CONNECTION_ROOM_MIN ((size_t)16384)
+
 /* A peer that reads late takes bytes so long after the last ones. The buffers of both systems may
  * take some, too, but not as many. */
 #define CONNECTION_LATE_MS 20

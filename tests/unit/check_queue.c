@@ -31,10 +31,17 @@ static void counting_free(void *memory)
     free(memory);
 }
 
+static void *failing_realloc(void *memory, size_t size)
+{
+    return out_of_memory ? NULL : realloc(memory, size);
+}
+
 #define malloc counting_malloc
+#define realloc failing_realloc
 #define free counting_free
 #include "base/buffer.c"
 #undef malloc
+#undef realloc
 #undef free
 
 #define RECYCLED_MAX (BUFFER_LARGE << (BUFFER_SIZES - 2)) /* the largest size that is kept */
@@ -213,6 +220,27 @@ START_TEST(buffer_gets_room_and_keeps_its_content)
     check_ramp(other, start, end);
     ck_assert_uint_ge(buffer_room(other), room);
     buffer_give(&pool, other);
+}
+END_TEST
+
+START_TEST(buffer_above_the_recycled_sizes_gets_exactly_the_room)
+{
+    size_t start = _i == 0 ? 0 : 1000, end = RECYCLED_MAX + 1;
+    struct buffer *buffer = buffer_take(&pool, end), *other;
+
+    fill_ramp(buffer, start, end);
+    out_of_memory = true;
+    ck_assert_ptr_null(buffer_with_room(&pool, buffer, 5 * RECYCLED_MAX));
+    ck_assert_uint_eq(buffer->start, start);
+    ck_assert_uint_eq(buffer->end, end);
+    ck_assert_uint_eq(pool.used, end);
+    out_of_memory = false;
+    other = buffer_with_room(&pool, buffer, 5 * RECYCLED_MAX);
+    check_ramp(other, start, end);
+    ck_assert_uint_eq(buffer_room(other), 5 * RECYCLED_MAX);
+    ck_assert_uint_eq(pool.used, other->capacity);
+    buffer_give(&pool, other);
+    ck_assert_uint_eq(pool.used, 0);
 }
 END_TEST
 
@@ -499,6 +527,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, pool_keeps_more_when_told);
     tcase_add_test(tcase, pool_keeps_the_sizes_that_are_in_use);
     tcase_add_loop_test(tcase, buffer_gets_room_and_keeps_its_content, 0, ROOMS);
+    tcase_add_loop_test(tcase, buffer_above_the_recycled_sizes_gets_exactly_the_room, 0, 2);
     tcase_add_test(tcase, any_size_after_any_size);
     tcase_add_loop_test(tcase, bytes_come_out_as_they_went_in, 0, 4);
     tcase_add_test(tcase, byte_by_byte_over_every_edge);
