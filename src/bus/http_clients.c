@@ -104,10 +104,12 @@ static void read_long_message(struct endpoint *from, const struct message *messa
         http->kind->long_message(http, message);
 }
 
-/* The rest of an answer that has begun cannot be trusted: the client sees that it is cut. */
+/* The rest of an answer that has begun cannot be trusted: the client sees that it is cut. Members of
+ * a batch may be in flight: their answers must not become those of the connection's next request. */
 static void answer_problem(struct http_exchange *http, int status, struct message_id id, int code,
                            const char *problem)
 {
+    http->closes = http->closes || http->reader.in_batch;
     if (http->state == HTTP_STREAMING) {
         http->closes = true;
         http_exchange_done(http);

@@ -256,9 +256,8 @@ static void end_cancelled(struct http_session *session)
 
     list_each(&session->streams, node, following) {
         struct http_stream *stream = list_entry(node, struct http_stream, link);
-        bool waits = stream->http != NULL && list_linked(&stream->http->held);
 
-        if (!stream->over && !waits && stream->http != session->holder &&
+        if (!stream->over && !http_stream_waits(stream) &&
             pending_by_asker(pending, &session->endpoint.peer, stream->id,
                              pending_hash(pending, stream->id)) == NULL)
             http_stream_give_up(stream, NULL);

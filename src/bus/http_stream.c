@@ -85,6 +85,13 @@ struct http_stream *http_stream_find(const struct http_session *session, struct 
     return NULL;
 }
 
+bool http_stream_waits(const struct http_stream *stream)
+{
+    const struct http_exchange *http = stream->http;
+
+    return http != NULL && (list_linked(&http->held) || stream->session->holder == http);
+}
+
 static void note_over(struct http_stream *stream)
 {
     stream->over = true;
@@ -346,7 +353,7 @@ struct http_stream *http_stream_named(const struct http_session *session, struct
         struct http_stream *stream = list_entry(node, struct http_stream, link);
 
         if (stream->number == stream_number)
-            return stream;
+            return stream->begun && !http_stream_waits(stream) ? stream : NULL;
     }
     return NULL;
 }

@@ -63,6 +63,9 @@ struct http_stream *http_stream_create(struct http_session *session, struct mess
 /* Frees it; it is attached to no connection. */
 void http_stream_free(struct http_stream *stream);
 
+/* Whether the message of the stream's request waits to be taken by the router. */
+bool http_stream_waits(const struct http_stream *stream);
+
 /* The stream whose request is in flight and has this id, or NULL. */
 struct http_stream *http_stream_find(const struct http_session *session, struct message_id id);
 
@@ -92,7 +95,7 @@ int http_stream_tell(struct http_session *session, const struct delivery_subject
 void http_stream_give_up(struct http_stream *stream, const char *text);
 
 /* GET with Last-Event-ID: the stream that it names, of which the reader has got the events up to
- * *number; or NULL. */
+ * *number; or NULL. No event has named a stream that has not begun. */
 struct http_stream *http_stream_named(const struct http_session *session, struct slice event_id,
                                       uint32_t *number);
 

@@ -144,6 +144,19 @@ TEST(http_rpc_client_that_leaves_gives_its_request_up)
     ask(b, "/rpc/b", ECHO("2"), "2");
 }
 
+/* Its other members are in flight: their answers are for no later request. */
+TEST(http_rpc_member_that_is_unacceptable_ends_the_connection)
+{
+    struct daemon *daemon = START(POOLS);
+    struct http *http = http_connect(daemon), *other = http_connect(daemon);
+    ask(other, "/rpc/b", "{'jsonrpc':'2.0','id':1,'method':'hold'}", "1");
+    post(http, "/rpc/b", "[" ECHO("2") ",{'jsonrpc':'2.0','id':[3],'method':'echo'}]");
+    message_error(http_expect(http, 400), "null", -32600, "id");
+    ck_assert(span_is(http_field(http, "Connection"), "close"));
+    ask(other, "/rpc/b", "{'jsonrpc':'2.0','id':4,'method':'release'}", "4");
+    client_expect_eof(http->client);
+}
+
 int main(void)
 {
     return harness_main("http_rpc");

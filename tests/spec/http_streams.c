@@ -1,6 +1,8 @@
 /* MCP over HTTP, handshake era: streams of events, and resuming (protocol.md, "HTTP"). */
 #include "build_config.h"
 
+#include <signal.h>
+
 #include "harness.h"
 
 #define MCP_POOL(keys)                                                                             \
@@ -230,6 +232,40 @@ TEST(http_unknown_event_id_gets_405)
                   NULL);
         http_expect(http, 405);
     }
+}
+
+/* Of a stream that has not begun no client knows an event, and its request may still wait to be
+ * taken: what a client makes up names no stream. */
+TEST(http_stream_that_has_not_begun_cannot_be_named)
+{
+    struct daemon *daemon =
+        START(MCP_POOL(""), .limits = "'max_output_queue':65536",
+              .arguments = {"--log-level", "debug"});
+    struct http *get = http_connect(daemon), *posts[10];
+    const char *session = http_session(get);
+    http_post(get, session, "{'jsonrpc':'2.0','id':0,'method':'stop_reading'}");
+    long pid = json_number(message_result(http_expect(get, 200), "0"), "pid");
+    for (int i = 0; i < 10; i++) {
+        posts[i] = http_connect(daemon);
+        http_post(posts[i], session,
+                  "{'jsonrpc':'2.0','id':%d,'method':'echo','params':'%s'}", i,
+                  test_fill('x', 60000));
+    }
+    daemon_wait_log(daemon, "its queue is full");
+    listen_to(get, session, NULL);
+    const char *id = last_id(get); /* TAG-0-NUMBER */
+    for (int i = 0; i < 20; i++) {
+        struct http *http = http_connect(daemon);
+        http_send(http, "GET", "/mcp",
+                  test_format("Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n"
+                              "Last-Event-ID: %.8s-%d-0\r\n",
+                              session, id, i + 1),
+                  NULL);
+        http_expect(http, 405);
+    }
+    kill((pid_t)pid, SIGUSR1);
+    for (int i = 0; i < 10; i++)
+        message_result(http_expect(posts[i], 200), test_format("%d", i));
 }
 
 /* Beyond max_resume the oldest events are forgotten, and a question gets an error. */
