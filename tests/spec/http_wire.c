@@ -145,6 +145,33 @@ TEST(rfc_9110_10_1_1_client_is_told_to_continue)
     client_expect_eof(http->client);
 }
 
+/* --- time --- */
+
+static const struct {
+    const char *head, *piece;
+} trickles[] = {
+    {POST "Content-Length: 100000\r\n\r\n{\"id\":1,\"params\":\"", "x"},
+    {POST "Transfer-Encoding: chunked\r\n\r\n13\r\n{\"id\":1,\"params\":\"x\r\n",
+     "1\r\nx\r\n"},
+    {POST "Transfer-Encoding: chunked\r\n\r\n1;", "x"},
+};
+
+/* A body that comes byte by byte, without end, is not waited for longer than one that stops. */
+TEST_ROWS(rfc_9112_9_5_body_that_trickles_is_ended, COUNT(trickles))
+{
+    struct daemon *daemon = START(.mode = SETUP_HTTP, .limits = "'frame_timeout_sec':1",
+                                  .pools = POOL("p", 1, ""));
+    struct http *http = http_connect(daemon);
+    int64_t deadline = deadline_usual();
+    send_text(http, trickles[row].head);
+    while (!client_read_before(http->client, now_ms() + 10)) {
+        ck_assert_msg(!deadline_over(deadline), "it is not ended");
+        client_offer(http->client, trickles[row].piece, strlen(trickles[row].piece));
+    }
+    http_expect(http, 408);
+    ck_assert(span_is(http_field(http, "Connection"), "close"));
+}
+
 int main(void)
 {
     return harness_main("http_wire");
