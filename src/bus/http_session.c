@@ -7,6 +7,7 @@
 #include "bus/http_lines.h"
 #include "router/decision.h"
 #include "router/waiting.h"
+#include "json/param_fields.h"
 
 #define NO_STREAM "Last-Event-ID names no stream that is kept\n"
 #define SESSION_ENDED "the session has ended"
@@ -220,10 +221,26 @@ void http_session_join(struct http_session *session, struct http_exchange *http)
 
 /* --- POST --- */
 
+/* The progress token of a request, in the message or in `scratch`. ID_NONE: there is none. */
+static struct message_id token_of(const struct message *message, struct message_scratch *scratch)
+{
+    struct message_id token = no_id;
+    struct param_fields fields;
+
+    if (!param_fields_may_have_token(message->bytes))
+        return no_id;
+    param_fields_find(&fields, message->bytes, 0);
+    if (param_fields_has(&fields, PARAM_META_TOKEN))
+        (void)message_read_id(&token, message->bytes, &fields.at[PARAM_META_TOKEN], scratch);
+    return token;
+}
+
 /* Prepares the stream of a request. False: the exchange was answered. */
-static bool begin_request(struct http_exchange *http, struct message_id id)
+static bool begin_request(struct http_exchange *http, const struct message *message)
 {
     struct http_session *session = http->session;
+    struct message_id id = message->id;
+    struct message_scratch scratch;
     struct http_stream *stream;
 
     if (http->stream != NULL) /* it is offered again */
@@ -238,7 +255,7 @@ static bool begin_request(struct http_exchange *http, struct message_id id)
                           "too many requests of the session are in flight");
         return false;
     }
-    stream = http_stream_create(session, id);
+    stream = http_stream_create(session, id, token_of(message, &scratch));
     if (stream == NULL) {
         http_answer_error(http, 503, id, JSONRPC_SERVER_ERROR, "out of memory");
         return false;
@@ -297,7 +314,7 @@ void http_session_post(struct http_exchange *http, const struct message *message
         connection_pause(http_connection(http));
         return;
     }
-    if (is_request && !begin_request(http, message->id))
+    if (is_request && !begin_request(http, message))
         return;
     deliver(session, http, message);
     if (session->paused && session->holder == http) {

@@ -18,6 +18,8 @@
 
 #define EVENTS_MAX 1024 /* that are kept for a session */
 
+static const struct message_id no_id;
+
 static struct http_session *session_of(struct list_node *node)
 {
     return list_entry(node, struct http_session, link);
@@ -188,7 +190,7 @@ static struct http_session *new_session(const struct http_exchange *http)
                    hub->bus->options.config->limits.max_resume);
     session->log.forgets = forgets;
     session->log.user_data = session;
-    session->general = http_stream_create(session, (struct message_id){ID_NONE, {NULL, 0}});
+    session->general = http_stream_create(session, no_id, no_id);
     if (session->general != NULL && make_id(session)) {
         session->hash = siphash(&hub->key, session->id, HTTP_SESSION_ID_LEN);
         if (hash_table_insert(&hub->by_id, session->hash, session) == STDIO_BUS_OK)

@@ -67,8 +67,9 @@ static void silent(struct http_exchange *http)
 {
     if (http->state == HTTP_STREAMING)
         http_stream_comment(http);
-    else if (http->takes_events)
-        (void)http_events_begin(http, NULL);
+    else if (http->takes_events && http_events_begin(http, NULL) != STDIO_BUS_OK)
+        log_error(http->hub->bus->log, http->client->stream.endpoint.context,
+                  "out of memory: a stream does not begin");
 }
 
 static void over(struct http_exchange *http)

@@ -39,9 +39,22 @@ static void forget_oldest(struct http_session *session)
     }
 }
 
-struct http_stream *http_stream_create(struct http_session *session, struct message_id id)
+/* Copies the text of an id to the place, which moves on. */
+static struct message_id keep_id(char **to, struct message_id id)
 {
-    struct http_stream *stream = calloc(1, sizeof *stream + id.text.len);
+    struct message_id kept = {id.type, {*to, id.text.len}};
+
+    if (id.text.len > 0)
+        memcpy(*to, id.text.data, id.text.len);
+    *to += id.text.len;
+    return kept;
+}
+
+struct http_stream *http_stream_create(struct http_session *session, struct message_id id,
+                                       struct message_id token)
+{
+    struct http_stream *stream = calloc(1, sizeof *stream + id.text.len + token.text.len);
+    char *text;
 
     if (stream == NULL)
         return NULL;
@@ -50,8 +63,9 @@ struct http_stream *http_stream_create(struct http_session *session, struct mess
     event_stream_init(&stream->events, &session->log);
     if (id.type == ID_NONE)
         return stream;
-    memcpy(stream->text, id.text.data, id.text.len);
-    stream->id = (struct message_id){id.type, {stream->text, id.text.len}};
+    text = stream->text;
+    stream->id = keep_id(&text, id);
+    stream->token = keep_id(&text, token);
     stream->number = ++session->last_stream;
     list_append(&session->streams, &stream->link);
     session->in_flight++;
@@ -265,21 +279,29 @@ static struct http_stream *only_one(const struct http_session *session)
     return NULL;
 }
 
-/* The request that a report of progress is for, as most clients take a request's id as its token.
- * Where that is not so, the report goes to the general stream of the same client. */
+/* The request in flight that a report of progress is for, by its token: a pool whose processes have
+ * one client each does not read tokens. NULL: none is known. */
 static struct http_stream *reported_one(const struct http_session *session,
                                         const struct delivery *delivery)
 {
+    const struct list_node *node;
     struct message_scratch scratch;
     struct param_fields fields;
-    struct message_id id;
+    struct message_id token;
 
     param_fields_find(&fields, delivery->bytes, 0);
     if (!param_fields_has(&fields, PARAM_PROGRESS_TOKEN) ||
-        message_read_id(&id, delivery->bytes, &fields.at[PARAM_PROGRESS_TOKEN], &scratch) !=
-            MESSAGE_OK)
+        message_read_id(&token, delivery->bytes, &fields.at[PARAM_PROGRESS_TOKEN], &scratch) !=
+            MESSAGE_OK ||
+        token.type == ID_NONE)
         return NULL;
-    return http_stream_find(session, id);
+    for (node = session->streams.head.next; node != &session->streams.head; node = node->next) {
+        struct http_stream *stream = list_entry(node, struct http_stream, link);
+
+        if (!stream->over && message_id_equal(stream->token, token))
+            return stream;
+    }
+    return NULL;
 }
 
 int http_stream_tell(struct http_session *session, const struct delivery_subject *subject,

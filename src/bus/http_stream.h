@@ -20,8 +20,9 @@ struct http_stream {
     uint32_t written;     /* the last event that was written to a connection */
     bool begun;           /* its client has been sent an event stream */
     bool over;            /* its request was answered: the last event is the answer */
-    struct message_id id; /* of the request; its text follows. ID_NONE: the general stream */
-    char text[];
+    struct message_id id; /* of the request. ID_NONE: the general stream */
+    struct message_id token; /* of its progress. ID_NONE: it has none */
+    char text[];             /* of both */
 };
 
 struct http_session {
@@ -57,8 +58,10 @@ struct http_session {
     struct stdio_bus_event_deferred deferred;
 };
 
-/* The session's general stream; of a request. NULL when memory is out. */
-struct http_stream *http_stream_create(struct http_session *session, struct message_id id);
+/* The stream of a request with this id and progress token; without an id the session's general
+ * stream. NULL when memory is out. */
+struct http_stream *http_stream_create(struct http_session *session, struct message_id id,
+                                       struct message_id token);
 
 /* Frees it; it is attached to no connection. */
 void http_stream_free(struct http_stream *stream);

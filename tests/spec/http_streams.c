@@ -156,6 +156,28 @@ TEST(http_other_notices_are_on_the_stream_of_a_get)
     message_result(http_expect(b, 200), "3");
 }
 
+/* row: the token is a word, or the id of another request in flight. */
+TEST_ROWS(http_progress_is_on_the_stream_of_its_request, 2)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    const char *session = http_session(a), *token = row == 0 ? "'t'" : "2";
+    http_post(a, session, "{'jsonrpc':'2.0','id':1,'method':'hold'}");
+    message_result(http_expect(a, 200), "1");
+    http_post(a, session, ECHO("2"));
+    http_post(b, session,
+              "{'jsonrpc':'2.0','id':3,'method':'progress',"
+              "'params':{'_meta':{'progressToken':%s}}}",
+              token);
+    expect_stream(b);
+    expect_event(b, test_format("{'jsonrpc':'2.0','method':'notifications/progress',"
+                                "'params':{'progressToken':%s}}",
+                                token));
+    http_post(http_connect(daemon), session, "{'jsonrpc':'2.0','id':4,'method':'release'}");
+    message_result(http_event(b), "3");
+    message_result(http_expect(a, 200), "2");
+}
+
 TEST(http_notice_waits_for_a_get)
 {
     struct daemon *daemon = START(MCP_POOL(""));
