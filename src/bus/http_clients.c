@@ -104,8 +104,8 @@ static void read_long_message(struct endpoint *from, const struct message *messa
         http->kind->long_message(http, message);
 }
 
-/* The rest of an answer that has begun cannot be trusted: the client sees that it is cut. Members of
- * a batch may be in flight: their answers must not become those of the connection's next request. */
+/* The rest of an answer that has begun cannot be trusted: the client sees that it is cut. Other
+ * members of a batch may be in flight: their answers must not become that of the next request. */
 static void answer_problem(struct http_exchange *http, int status, struct message_id id, int code,
                            const char *problem)
 {

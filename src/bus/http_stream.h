@@ -17,10 +17,10 @@ struct http_stream {
     unsigned number;            /* 0: the general stream, of GET */
     struct http_exchange *http; /* NULL: it is attached to no connection */
     struct event_stream events;
-    uint32_t written;     /* the last event that was written to a connection */
-    bool begun;           /* its client has been sent an event stream */
-    bool over;            /* its request was answered: the last event is the answer */
-    struct message_id id; /* of the request. ID_NONE: the general stream */
+    uint32_t written;        /* the last event that was written to a connection */
+    bool begun;              /* its client has been sent an event stream */
+    bool over;               /* its request was answered: the last event is the answer */
+    struct message_id id;    /* of the request. ID_NONE: the general stream */
     struct message_id token; /* of its progress. ID_NONE: it has none */
     char text[];             /* of both */
 };

@@ -86,7 +86,8 @@ const char *messages_read(struct slice text, void (*fn)(void *user, const struct
 
     if (line == NULL)
         return "out of memory";
-    memcpy(line, text.data, text.len);
+    if (text.len > 0)
+        memcpy(line, text.data, text.len);
     splice_blank(line, text.len, '\n');
     line[text.len] = '\n';
     problem = read_line(slice_of(line, text.len + 1), fn, user);

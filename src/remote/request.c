@@ -122,7 +122,7 @@ static bool follow(struct call *call)
     const char *location = call->location;
 
     if ((status != 307 && status != 308) || location == NULL || call->was_moved ||
-        call->bytes == NULL)
+        call->bytes == NULL || !fields_is_plain(slice_of_text(location)))
         return false;
     if (location[0] == '/' && location[1] != '/') {
         if (strlen(location) > URL_PATH_MAX)

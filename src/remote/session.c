@@ -11,7 +11,8 @@
 #include "remote/program.h"
 #include "json/param_fields.h"
 
-#define RETRY_MS 500 /* doubled with each failure, */
+#define RETRY_MIN_MS 100 /* whatever the server wishes */
+#define RETRY_MS 500     /* doubled with each failure, */
 #define RETRY_MAX_MS 30000
 
 static const char initialized[] = "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}";
@@ -52,6 +53,8 @@ int64_t session_retry_ms(const struct call *call)
 {
     int64_t wanted = call->exchange.events.retry_ms, delay = RETRY_MS;
 
+    if (wanted > 0 && wanted < RETRY_MIN_MS)
+        wanted = RETRY_MIN_MS;
     for (unsigned i = 0; i < call->attempts && delay < RETRY_MAX_MS; i++)
         delay *= 2;
     if (delay > RETRY_MAX_MS)

@@ -619,6 +619,40 @@ TEST(connect_http_follows_a_redirect)
     client_error(joined.client, "3", -32000, "moved to");
 }
 
+/* row: a place that no request line can have, with a body or without. */
+TEST_ROWS(connect_http_follows_no_redirect_into_a_head, 2)
+{
+    struct web_server *server = web_start();
+    struct joined joined = join(server);
+    ask(&joined, 1);
+    web_answer(asked(server, 1), "307 Temporary Redirect",
+               row == 0 ? "Location: /a HTTP/1.1\r\n" : "Location: /a\rB: c\r\n", "%s",
+               row == 0 ? "" : "{}");
+    client_error(joined.client, "1", -32000, "moved to");
+}
+
+/* A stream that ends at once, each time after an event, is not asked for without a pause. */
+TEST(connect_http_does_not_retry_at_once)
+{
+    struct web_server *server = web_start();
+    struct joined joined = join(server);
+    ask(&joined, 1);
+    struct web_request *request = asked(server, 1);
+    for (int i = 0; i < 3; i++) {
+        web_stream(request, "");
+        web_send(request, "12\r\nid: 1-%d\nretry: 1\n\n\r\n", i);
+        web_event(request, NULL, "{'jsonrpc':'2.0','method':'x'}");
+        client_expect(joined.client, "{'jsonrpc':'2.0','method':'x'}");
+        int64_t start = now_ms();
+        web_cut(request);
+        request = web_next(server, "GET /mcp", NULL);
+        ck_assert_int_ge(now_ms() - start, 100);
+    }
+    web_stream(request, "");
+    web_event(request, NULL, "{'jsonrpc':'2.0','id':1,'result':{'n':1}}");
+    client_result(joined.client, "1");
+}
+
 /* --- connections --- */
 
 TEST(connect_http_keeps_connections)

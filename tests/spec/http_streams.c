@@ -260,17 +260,15 @@ TEST(http_unknown_event_id_gets_405)
  * taken: what a client makes up names no stream. */
 TEST(http_stream_that_has_not_begun_cannot_be_named)
 {
-    struct daemon *daemon =
-        START(MCP_POOL(""), .limits = "'max_output_queue':65536",
-              .arguments = {"--log-level", "debug"});
+    struct daemon *daemon = START(MCP_POOL(""), .limits = "'max_output_queue':65536",
+                                  .arguments = {"--log-level", "debug"});
     struct http *get = http_connect(daemon), *posts[10];
     const char *session = http_session(get);
     http_post(get, session, "{'jsonrpc':'2.0','id':0,'method':'stop_reading'}");
     long pid = json_number(message_result(http_expect(get, 200), "0"), "pid");
     for (int i = 0; i < 10; i++) {
         posts[i] = http_connect(daemon);
-        http_post(posts[i], session,
-                  "{'jsonrpc':'2.0','id':%d,'method':'echo','params':'%s'}", i,
+        http_post(posts[i], session, "{'jsonrpc':'2.0','id':%d,'method':'echo','params':'%s'}", i,
                   test_fill('x', 60000));
     }
     daemon_wait_log(daemon, "its queue is full");

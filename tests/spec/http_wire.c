@@ -151,8 +151,7 @@ static const struct {
     const char *head, *piece;
 } trickles[] = {
     {POST "Content-Length: 100000\r\n\r\n{\"id\":1,\"params\":\"", "x"},
-    {POST "Transfer-Encoding: chunked\r\n\r\n13\r\n{\"id\":1,\"params\":\"x\r\n",
-     "1\r\nx\r\n"},
+    {POST "Transfer-Encoding: chunked\r\n\r\n13\r\n{\"id\":1,\"params\":\"x\r\n", "1\r\nx\r\n"},
     {POST "Transfer-Encoding: chunked\r\n\r\n1;", "x"},
 };
 
