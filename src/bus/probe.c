@@ -7,8 +7,8 @@
 #include "router/eras.h"
 #include "router/waiting.h"
 
-#define PROBE_MS 10000
-#define RETRY_MS 100 /* after memory was out */
+#define PROBE_MS 30000 /* a server may be downloaded before it starts */
+#define RETRY_MS 100   /* after memory was out */
 
 #define MCP "\"io.modelcontextprotocol/"
 

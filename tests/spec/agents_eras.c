@@ -113,6 +113,15 @@ TEST_ROWS(agents_eras_odd_probe_denies_nothing_to_others, COUNT(oddities))
     stateless_pid(b, "1");
 }
 
+/* A server that is slow to start, as one that is downloaded first, is not taken for silent. */
+TEST(agents_eras_server_that_starts_slowly)
+{
+    struct daemon *daemon =
+        START(.pools = "{'id':'p','command':'/bin/sh','args':['-c','sleep 12; exec @WORKER@'],"
+                       "'instances':1,'protocol':'mcp'}");
+    stateless_pid(client_connect(daemon), "1");
+}
+
 #define SILENT(instances) MCP(instances, ",'request_timeout_sec':1,'args':['--discover','silence']")
 
 TEST(agents_eras_server_that_is_silent)
