@@ -21,7 +21,7 @@
 #include "setup.h"
 #include "suite.h"
 
-#define MAX_WORKERS 64
+#define MAX_WORKERS 256
 #define ASLEEP_WATCH_MS 250
 
 static int open_file(const char *path, int flags)
@@ -167,7 +167,7 @@ static void wait_end(struct daemon *daemon)
  * have reaped its own children. */
 static void check_processes(const pid_t *workers, size_t count)
 {
-    int64_t deadline = deadline_in(5);
+    int64_t deadline = deadline_usual();
     for (;;) {
         pid_t pid = waitpid(-1, NULL, WNOHANG);
         if (pid < 0)

@@ -132,7 +132,9 @@ TEST_ROWS(design_connect_with_malformed_input, 2)
 
 TEST_ROWS(design_connect_refused, 3)
 {
-    static const char *const addresses[] = {"/nowhere/socket", "127.0.0.1:1", "nobody.invalid:1"};
+    /* No name server is asked for a name with a label of 64 bytes. */
+    const char *addresses[] = {"/nowhere/socket", "127.0.0.1:1",
+                               test_format("%s.invalid:1", test_fill('x', 64))};
     struct joined joined = join(addresses[row]);
     client_expect_eof(joined.client);
     expect_status(&joined, 69);

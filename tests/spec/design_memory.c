@@ -183,7 +183,7 @@ TEST_ROWS(design_unfinished_messages_of_many_share_their_time, COUNT(framings))
     int64_t start = now_ms();
     client_send_bytes(honest, request->data, request->len);
     expect_length(framed, honest, 1);
-    ck_assert_int_lt(now_ms() - start, (int64_t)(14000 * timeout_factor()));
+    ck_assert_int_lt(now_ms() - start, (int64_t)(17000 * timeout_factor()));
 }
 
 /* A message that is longer than all the memory is served when it is alone. */

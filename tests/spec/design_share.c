@@ -464,6 +464,14 @@ TEST(design_share_drops_answers_to_questions_of_the_last_daemon)
 
 enum { BUSY = 20, KILLS = 5, REQUESTS = 20 };
 
+/* The sharer may not have seen yet that its daemon has ended: its first request is for that one. */
+static void await_daemon(struct sharer *sharer)
+{
+    client_request(sharer->client, "0", NULL, "echo", NULL);
+    client_line(sharer->client);
+    client_ask(sharer->client, "1", NULL, "echo", NULL);
+}
+
 /* Every request is answered or gets an error, and every client goes on. */
 TEST(design_share_survives_under_busy_clients)
 {
@@ -473,7 +481,7 @@ TEST(design_share_survives_under_busy_clients)
         initialize(sharers[i]);
     }
     for (int round = 0; round < KILLS; round++) {
-        pid_of(sharers[round]);
+        await_daemon(sharers[round]);
         pid_t daemon = share_daemon();
         for (int i = 0; i < BUSY; i++) {
             for (int n = 0; n < REQUESTS; n++)
@@ -491,10 +499,7 @@ TEST(design_share_survives_under_busy_clients)
         }
     }
     for (int i = 0; i < BUSY; i++) {
-        /* It may not have seen yet that the daemon has ended. */
-        client_request(sharers[i]->client, "0", NULL, "echo", NULL);
-        client_line(sharers[i]->client);
-        client_ask(sharers[i]->client, "1", NULL, "echo", NULL);
+        await_daemon(sharers[i]);
         share_finish(sharers[i]);
     }
 }

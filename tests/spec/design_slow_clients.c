@@ -112,7 +112,7 @@ TEST(design_reconnecting_clients_have_one_timeout)
     struct client *stalled[10] = {NULL};
     struct daemon *daemon = START(.instances = 2, .limits = "'slow_client_timeout_sec':1");
     struct client *other = client_connect(daemon);
-    int64_t deadline = deadline_in(30);
+    int64_t deadline = deadline_in(60); /* a time for each of them would be 400 s */
     long pids[2];
     client_meet_workers(other, 2, pids);
     for (int i = 0; i < 40; i++) {
@@ -231,6 +231,7 @@ TEST(design_first_of_its_origin_may_pause)
     if (stalled == NULL)
         return;
     ask_for_notes(stalled, "s", NOTES);
+    ck_assert(wait_fd(stalled->in, POLLIN, deadline_usual()));
     other = client_connect(daemon);
     client_pid(other, "1", NULL);
     daemon_wait_log(daemon, "client=1.*slow_client_timeout_sec");

@@ -128,7 +128,7 @@ TEST(http_session_ends_when_it_is_idle)
 /* A stream, or a request in flight, keeps it. */
 TEST_ROWS(http_session_in_use_is_not_idle, 2)
 {
-    struct daemon *daemon = START(MCP_POOL(""), .limits = "'session_idle_sec':1");
+    struct daemon *daemon = START(MCP_POOL(""), .limits = "'session_idle_sec':2");
     struct http *http = http_connect(daemon), *other = http_connect(daemon);
     const char *session = http_session(http);
     int64_t start = now_ms();
@@ -140,7 +140,7 @@ TEST_ROWS(http_session_in_use_is_not_idle, 2)
         http_post(http, session, "{'jsonrpc':'2.0','id':1,'method':'no_answer'}");
     http_session(other);
     daemon_wait_log(daemon, "session ended: nothing came"); /* the other one */
-    WAIT_UNTIL(now_ms() - start >= 2500, "time stands still");
+    WAIT_UNTIL(now_ms() - start >= 4500, "time stands still");
     http_post(other, session, ECHO("2"));
     message_result(http_expect(other, 200), "2");
 }
