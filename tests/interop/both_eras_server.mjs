@@ -60,6 +60,7 @@ function make() {
     });
     server.registerTool('sleep', { inputSchema: z.object({ ms: z.number() }) },
         ({ ms }, ctx) => new Promise((resolve) => {
+            console.error(`sleeping ${ctx.mcpReq.id}`);
             const timer = setTimeout(() => resolve(text('slept')), ms);
             ctx.mcpReq.signal.addEventListener('abort', () => {
                 clearTimeout(timer);

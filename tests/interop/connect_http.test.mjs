@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import net from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
 
@@ -18,6 +19,7 @@ import { checks } from './everything_checks.mjs';
 import { Person as Person1 } from './mcp_person.mjs';
 
 const timeout = 120000;
+const CUTS = 5; // at least
 const cutSeconds = Number(process.env.HTTP_CUT_SECONDS ?? 3);
 
 // The address of a server that prints its port, or that gets it in the environment.
@@ -30,6 +32,15 @@ async function serve(t, args, port) {
     said.resume();
     (port ? server.stdout : server.stderr).resume();
     return `127.0.0.1:${port ?? Number(line)}`;
+}
+
+async function freePort() {
+    const server = net.createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address();
+    server.close();
+    await once(server, 'close');
+    return port;
 }
 
 const both = (t) => serve(t, [path.resolve('both_eras_server.mjs'), '--http']);
@@ -45,7 +56,7 @@ const left = ['list_changed', 'logging', 'a result of 5 MB'];
 test('--connect http://: server-everything', { timeout }, async (t) => {
     const address = await serve(t, [path.resolve(
         'node_modules/@modelcontextprotocol/server-everything/dist/index.js'), 'streamableHttp'],
-    21890);
+    await freePort());
     const person = await new Person1('alice').connect(
         started(StdioClientTransport1, `http://${address}/mcp`));
     for (const { name, run } of checks.filter((check) => !left.includes(check.name)))
@@ -72,7 +83,7 @@ test('--connect http://: streams that are cut', { timeout: timeout + cutSeconds 
         const calls = await Promise.all(Array.from({ length: 3 }, async (_, i) => {
             const person = await connect(proxy.url, `person${i}`, 'legacy');
             let count = 0;
-            for (; count === 0 || Date.now() < end; count++) {
+            for (; proxy.cuts <= CUTS || Date.now() < end; count++) {
                 const from = person.progress.length, to = 20 + 10 * (count % 5);
                 assert.equal(await person.call('count', { to, ms: 2 }, { onprogress() {} }),
                     `${to}`);
@@ -83,5 +94,4 @@ test('--connect http://: streams that are cut', { timeout: timeout + cutSeconds 
             return count;
         }));
         t.diagnostic(`${proxy.cuts} cuts in ${calls.reduce((a, b) => a + b)} calls`);
-        assert.ok(proxy.cuts > 5, `${proxy.cuts} cuts`);
     });
