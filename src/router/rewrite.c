@@ -132,7 +132,8 @@ bool rewrite_progress(struct decision *decision, struct pending *pending, struct
     const struct request_extras *extras = with_token(decision, pending, decision->subject_id,
                                                      &which);
 
-    *stale = extras == NULL && number_of_token(decision->subject_id, &which) > 0 &&
+    *stale = extras == NULL && decision->pool->mode.rewrite_ids &&
+             number_of_token(decision->subject_id, &which) > 0 &&
              rewrite_may_be_number(decision, decision->from);
     if (extras == NULL)
         return false;

@@ -55,6 +55,20 @@ TEST(agents_eras_probe_without_version_is_refused)
     client_result(client, "3");
 }
 
+/* The ids that the daemon has given to the process before say nothing of the tokens that the client
+ * of the next one chooses. */
+TEST(agents_eras_next_process_reports_progress)
+{
+    struct daemon *daemon = START(.pools = MCP(1, ""));
+    struct client *a = client_connect(daemon), *b = client_connect(daemon);
+    stateless_pid(a, "1");
+    client_close(a);
+    client_send(b, "{'id':1,'method':'progress','params':{'_meta':{'progressToken':2}}}");
+    client_expect(b, "{'jsonrpc':'2.0','method':'notifications/progress','params':{"
+                     "'progressToken':2}}");
+    client_result(b, "1");
+}
+
 /* A shared process without a client makes way. */
 TEST(agents_eras_make_way_for_each_other)
 {
