@@ -144,6 +144,18 @@ TEST(http_rpc_client_that_leaves_gives_its_request_up)
     ask(b, "/rpc/b", ECHO("2"), "2");
 }
 
+/* The same where its next request waits behind that one, unread. */
+TEST(http_rpc_client_that_leaves_with_two_requests_gives_them_up)
+{
+    struct daemon *daemon = START(POOLS);
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    post(a, "/rpc/b", "{'id':1,'method':'no_answer'}");
+    post(a, "/rpc/b", ECHO("2"));
+    ask(b, "/rpc/b", ECHO("3"), "3");
+    client_abort(a->client);
+    daemon_wait_log(daemon, "disconnected");
+}
+
 /* Its other members are in flight: their answers are for no later request. */
 TEST(http_rpc_member_that_is_unacceptable_ends_the_connection)
 {
