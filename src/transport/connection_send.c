@@ -48,7 +48,7 @@ static struct buffer *detach_frame(struct connection *from, struct slice body)
     size_t rest_start = whole->start + from->at_hand;
     size_t rest_len = whole->end - rest_start;
     struct buffer *rest = NULL;
-    bool keeps = rest_len > 0 && !memory_awaited(from); /* its reservation, for the next frame */
+    bool keeps = rest_len > 0 && memory_keeps(from, whole->capacity);
 
     if (body.len > BUFFER_LARGE) /* the last read of such a frame, too, finds room */
         from->expected = body.len + CONNECTION_ROOM_MIN;
