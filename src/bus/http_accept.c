@@ -9,19 +9,18 @@
 #include "base/error.h"
 #include "bus/gate.h"
 #include "bus/http_clients.h"
+#include "bus/http_exchange.h"
 #include "transport/connection_send.h"
-
-#define RETRY_SEC "5" /* of a 503: when a connection may be free */
 
 /* The connection does not become a client of HTTP, and gets the reason. */
 static void refuse(struct client *client, const struct gate_visitor *visitor)
 {
     char answer[ADMISSION_TEXT_MAX + 256];
     const char *head = visitor->admission == ADMISSION_FULL
-                           ? "503 Service Unavailable\r\nRetry-After: " RETRY_SEC
-                           : "403 Forbidden";
+                           ? "503 Service Unavailable\r\n" HTTP_RETRY_AFTER
+                           : "403 Forbidden\r\n";
     int len = snprintf(answer, sizeof answer,
-                       "HTTP/1.1 %s\r\n"
+                       "HTTP/1.1 %s"
                        "Content-Type: text/plain; charset=utf-8\r\n"
                        "Content-Length: %zu\r\n"
                        "Connection: close\r\n\r\n"

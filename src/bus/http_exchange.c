@@ -166,11 +166,12 @@ void http_answer_error(struct http_exchange *http, int status, struct message_id
 {
     char line[MESSAGE_ERROR_MAX];
     size_t len = message_write_error(line, sizeof line, id, code, text);
+    const char *more = status == 429 || status == 503 ? HTTP_RETRY_AFTER : "";
 
     if (status == 503) /* memory is out, or a limit was reached */
         log_repeated(http->hub->bus->log, LOG_LEVEL_ERROR, http->client->stream.endpoint.context,
                      origin_name(&http->client->origin), "refused a request (503): %s", text);
-    http_answer(http, status, "application/json", slice_of(line, len), slice_of(NULL, 0));
+    http_answer(http, status, "application/json", slice_of(line, len), slice_of_text(more));
 }
 
 int http_answer_delivery(struct http_exchange *http, int status, const struct delivery *delivery,

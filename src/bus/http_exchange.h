@@ -14,6 +14,9 @@
 /* So long a connection may be without a request. */
 #define HTTP_IDLE_MS 75000
 
+/* Of a 429 or 503: when there may be room. */
+#define HTTP_RETRY_AFTER "Retry-After: 5\r\n"
+
 enum http_state {
     HTTP_IDLE,     /* no request is at hand */
     HTTP_READING,  /* the head was taken, and the body comes */

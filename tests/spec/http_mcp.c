@@ -171,8 +171,23 @@ TEST(http_id_in_flight_is_refused)
     ck_assert_int_eq(http_status(a), 200); /* it was said: the first one is in flight */
     http_post(b, session, ECHO("2"));
     expect_error(b, 429, "2", -32000, "too many requests");
+    ck_assert(span_is(http_field(b, "Retry-After"), "5"));
     http_post(b, session, ECHO("1"));
     expect_error(b, 400, "1", -32600, "in flight");
+}
+
+/* A session counts as a connection does. */
+TEST(http_session_over_the_limit_is_refused)
+{
+    struct daemon *daemon = START(MCP_POOL(""), .limits = "'max_connections':2");
+    struct http *http = http_connect(daemon);
+    const char *session = http_session(http);
+    http_post(http, NULL, INITIALIZE);
+    expect_error(http, 503, "1", -32000, "max_connections");
+    ck_assert(span_is(http_field(http, "Retry-After"), "5"));
+    http_send(http, "DELETE", "/mcp", test_format("Mcp-Session-Id: %s\r\n", session), NULL);
+    http_expect(http, 204);
+    http_session(http);
 }
 
 /* The answers to requests that follow one another at once come in their order. */
