@@ -54,7 +54,8 @@ static bool has_other(const struct list *held, const struct peer *client)
     return false;
 }
 
-/* Another client waits for an answer of the worker, or for its queue to drain. */
+/* Another client waits for an answer of the worker, for an id of such an answer to be free, or for
+ * its queue to drain. */
 static bool serves_other(const struct router *router, const struct peer *worker,
                          const struct peer *client)
 {
@@ -66,7 +67,8 @@ static bool serves_other(const struct router *router, const struct peer *worker,
     list_each(&worker->answering, node, following) {
         const struct request *request = list_entry(node, struct request, in_answerer);
 
-        if (request->state == REQUEST_ACTIVE && request->asker != client)
+        if (request->asker == client ? has_other(&request->waiters, client)
+                                     : request->state == REQUEST_ACTIVE)
             return true;
     }
     return false;

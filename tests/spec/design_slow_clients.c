@@ -46,6 +46,18 @@ TEST_ROWS(design_client_in_the_way_is_disconnected, COUNT(socket_modes))
     ck_assert(daemon_logged(daemon, " WARN .*client=1.*slow_client_timeout_sec.* [0-9]+ bytes"));
 }
 
+/* So is one whose request has the id that another client waits for. */
+TEST(design_client_in_the_way_of_an_id_is_disconnected)
+{
+    struct daemon *daemon = START(.instances = 1, .limits = "'slow_client_timeout_sec':1");
+    struct client *stalled = client_connect_small(daemon), *other = client_connect(daemon);
+    long pid = client_pid(other, "1", NULL);
+    ask_for_notes(stalled, "s", NOTES);
+    ck_assert(wait_fd(stalled->in, POLLIN, deadline_usual()));
+    ck_assert_int_eq(client_pid(other, "'n'", NULL), pid);
+    ck_assert(daemon_logged(daemon, " WARN .*client=1.*slow_client_timeout_sec.* [0-9]+ bytes"));
+}
+
 /* A client that is in nobody's way keeps its worker waiting: for longer than that time. */
 TEST(design_stalled_client_alone_is_not_disconnected)
 {
