@@ -95,7 +95,6 @@ TEST(security_storm_does_not_hide_other_connections)
     ck_assert_msg(other != NULL || errno == EADDRNOTAVAIL, "127.0.0.2: %s", strerror(errno));
     if (other == NULL)
         return;
-    int64_t start = now_ms();
     for (int i = 0; i < SOME; i++) {
         struct client *client = client_connect(daemon);
         client_expect_quiet(client);
