@@ -279,8 +279,8 @@ static struct http_stream *only_one(const struct http_session *session)
     return NULL;
 }
 
-/* The request in flight that a report of progress is for, by its token: a pool whose processes have
- * one client each does not read tokens. NULL: none is known. */
+/* The stream of the request whose progress token the notification has; NULL: there is none. The
+ * router reads no tokens in a pool whose processes have one client each. */
 static struct http_stream *reported_one(const struct http_session *session,
                                         const struct delivery *delivery)
 {

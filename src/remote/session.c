@@ -11,7 +11,7 @@
 #include "remote/program.h"
 #include "json/param_fields.h"
 
-#define RETRY_MIN_MS 100 /* whatever the server wishes */
+#define RETRY_MIN_MS 100 /* though the server asks for less */
 #define RETRY_MS 500     /* doubled with each failure, */
 #define RETRY_MAX_MS 30000
 

@@ -30,15 +30,15 @@ static size_t held_by_origin(const struct connection *connection)
     return connection->grows ? origin->reserved - origin->growing : origin->reserved;
 }
 
-/* Whether there are `len` bytes for the connection, in place of those that it has, with so many in
- * queues. Beside all lines that may grow there is room for one to do so: else each could wait for
- * the others. */
-static bool fits(const struct connection *connection, size_t len, size_t queued)
+/* Whether there are `len` bytes for the connection, in place of those that it has, when
+ * `taken` more are in queues. Beside all lines that may grow there is room for one to do so: else
+ * each could wait for the others. */
+static bool fits(const struct connection *connection, size_t len, size_t taken)
 {
     const struct memory_share *share = memory_share_of(connection);
     size_t half = connection->transport->limits->max_memory / 2;
     size_t bound = held_by_origin(connection) > 0 ? half / 2 : half;
-    size_t used = queued + share->reserved - connection->reserved;
+    size_t used = share->queued + taken + share->reserved - connection->reserved;
 
     return used + least(len, bound) <= bound &&
            (!may_grow(connection, len) ||
@@ -131,7 +131,7 @@ bool memory_reserve(struct connection *connection, size_t len)
     if (!goes_first)
         memory_release(connection);
     if ((goes_first ? !list_empty(&share->outgrown) : memory_share_awaited(share)) ||
-        !fits(connection, len, share->queued))
+        !fits(connection, len, 0))
         return false;
     list_remove(&connection->memory);
     hold(connection, len);
@@ -140,8 +140,7 @@ bool memory_reserve(struct connection *connection, size_t len)
 
 bool memory_keeps(const struct connection *connection, size_t taken)
 {
-    return !memory_awaited(connection) &&
-           fits(connection, connection->reserved, memory_share_of(connection)->queued + taken);
+    return !memory_awaited(connection) && fits(connection, connection->reserved, taken);
 }
 
 void memory_wait(struct connection *connection, size_t len)
@@ -207,7 +206,7 @@ static bool serve_line(const struct memory_share *share, struct list *line)
     while ((first = next_in(line)) != NULL) {
         size_t len = first->awaited;
 
-        if (!fits(first, len, share->queued))
+        if (!fits(first, len, 0))
             return false;
         leave_line(first);
         hold(first, len);

@@ -38,8 +38,8 @@ static inline void memory_set_origin(struct connection *connection, struct memor
  * is not enough; then nothing is reserved, except for a line that grows. */
 bool memory_reserve(struct connection *connection, size_t len);
 
-/* Whether the next message may have the reservation of one that was taken: nobody waits for it, and
- * there is as much beside the `taken` bytes, which count in a queue from now on. */
+/* Whether the connection may keep its reservation for its next message: no other connection waits,
+ * and there is room for it beside the `taken` bytes, which count in a queue from now on. */
 bool memory_keeps(const struct connection *connection, size_t taken);
 
 /* After memory_reserve has failed: the connection is not read from until it has its reservation. */

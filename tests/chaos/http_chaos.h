@@ -68,7 +68,7 @@ struct link {
     int64_t until_ms; /* does not read until then */
     int64_t used_ms;
     int64_t cut_after;             /* bytes; then it is closed. Below 0: not */
-    struct call *calls[PIPELINED]; /* whose responses come, in order; NULL: of no interest */
+    struct call *calls[PIPELINED]; /* in the order of their responses; NULL: not checked */
     unsigned count;
     enum web web;
     struct http_response_reader reader;
@@ -138,7 +138,7 @@ void subject_stop(struct chaos *chaos);
 
 /* A connection that serves nothing (pipelined: little), opened if need be. NULL: there is none. */
 struct link *link_free(struct chaos *chaos, struct actor *actor, bool pipelined);
-/* A request, whose response is the call's. */
+/* Sends a request; its response belongs to the call. */
 void link_send(struct link *link, const struct text *request, struct call *call);
 void link_close(struct chaos *chaos, struct link *link);
 /* Responses that are on their way are for this call no more. */
@@ -173,7 +173,7 @@ void check_event(struct chaos *chaos, struct link *link);
 void check_end(struct chaos *chaos, struct link *link);
 /* The connection was cut with the call on it. */
 void check_cut(struct chaos *chaos, struct actor *actor, struct call *call);
-/* A message; call: whose response it is in. */
+/* Checks a message in the response of the call. */
 void check_message(struct chaos *chaos, struct actor *actor, struct call *call,
                    struct span message);
 void check_done(struct chaos *chaos, struct actor *actor, struct call *call);

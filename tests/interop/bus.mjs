@@ -5,12 +5,23 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 
 import { leftOf, processTree } from './processes.mjs';
 
 export const daemon = process.env.STDIO_BUS;
+
+// A port of 127.0.0.1 that nothing listens on.
+export async function freePort() {
+    const server = net.createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address();
+    server.close();
+    await once(server, 'close');
+    return port;
+}
 
 // Enough for the largest messages of the tests, and for the connections of 20 clients of HTTP.
 const limits = { max_input_buffer: 1 << 24, max_output_queue: 1 << 25, max_connections: 4096 };

@@ -4,7 +4,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import net from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
 
@@ -12,7 +11,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { StdioClientTransport as StdioClientTransport1 } from
     '@modelcontextprotocol/sdk/client/stdio.js';
 
-import { daemon } from './bus.mjs';
+import { daemon, freePort } from './bus.mjs';
 import { CuttingProxy } from './cutting_proxy.mjs';
 import { Person as Person2, STATELESS, work } from './eras_person.mjs';
 import { checks } from './everything_checks.mjs';
@@ -32,15 +31,6 @@ async function serve(t, args, port) {
     said.resume();
     (port ? server.stdout : server.stderr).resume();
     return `127.0.0.1:${port ?? Number(line)}`;
-}
-
-async function freePort() {
-    const server = net.createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address();
-    server.close();
-    await once(server, 'close');
-    return port;
 }
 
 const both = (t) => serve(t, [path.resolve('both_eras_server.mjs'), '--http']);

@@ -13,7 +13,7 @@ import { test } from 'node:test';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import WebSocket from 'ws';
 
-import { Bus, workplace } from './bus.mjs';
+import { Bus, freePort, workplace } from './bus.mjs';
 import { Person, STATELESS, work } from './eras_person.mjs';
 
 const timeout = 120000;
@@ -48,15 +48,6 @@ const proxies = {
         args: (file) => ['run', '--adapter', 'caddyfile', '--config', file],
     },
 };
-
-async function freePort() {
-    const server = net.createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address();
-    server.close();
-    await once(server, 'close');
-    return port;
-}
 
 // Resolves with the port, once the proxy listens.
 async function start(t, name, { file, make, args }, daemon) {

@@ -33,29 +33,29 @@ static void nap_for(int64_t ms)
 
 static const enum setup_mode socket_modes[] = {SETUP_UNIX, SETUP_TCP};
 
-/* A client that does not read is disconnected once another client has waited behind it. */
-TEST_ROWS(design_client_in_the_way_is_disconnected, COUNT(socket_modes))
+/* client=1 does not read, and is disconnected for the request with this id of another client. */
+static void expect_disconnected_for(struct daemon *daemon, const char *id)
 {
-    struct daemon *daemon = START(.mode = socket_modes[row], .instances = 1,
-                                  .limits = "'slow_client_timeout_sec':1");
     struct client *stalled = client_connect_small(daemon), *other = client_connect(daemon);
     long pid = client_pid(other, "1", NULL);
     ask_for_notes(stalled, "s", NOTES);
     ck_assert(wait_fd(stalled->in, POLLIN, deadline_usual()));
-    ck_assert_int_eq(client_pid(other, "2", NULL), pid);
+    ck_assert_int_eq(client_pid(other, id, NULL), pid);
     ck_assert(daemon_logged(daemon, " WARN .*client=1.*slow_client_timeout_sec.* [0-9]+ bytes"));
+}
+
+/* A client that does not read is disconnected once another client has waited behind it. */
+TEST_ROWS(design_client_in_the_way_is_disconnected, COUNT(socket_modes))
+{
+    expect_disconnected_for(START(.mode = socket_modes[row], .instances = 1,
+                                  .limits = "'slow_client_timeout_sec':1"),
+                            "2");
 }
 
 /* So is one whose request has the id that another client waits for. */
 TEST(design_client_in_the_way_of_an_id_is_disconnected)
 {
-    struct daemon *daemon = START(.instances = 1, .limits = "'slow_client_timeout_sec':1");
-    struct client *stalled = client_connect_small(daemon), *other = client_connect(daemon);
-    long pid = client_pid(other, "1", NULL);
-    ask_for_notes(stalled, "s", NOTES);
-    ck_assert(wait_fd(stalled->in, POLLIN, deadline_usual()));
-    ck_assert_int_eq(client_pid(other, "'n'", NULL), pid);
-    ck_assert(daemon_logged(daemon, " WARN .*client=1.*slow_client_timeout_sec.* [0-9]+ bytes"));
+    expect_disconnected_for(START(.instances = 1, .limits = "'slow_client_timeout_sec':1"), "'n'");
 }
 
 /* A client that is in nobody's way keeps its worker waiting: for longer than that time. */
