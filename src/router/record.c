@@ -31,8 +31,19 @@ static inline void take_number(struct router *router, const struct pending *pend
     request->number = answerer->last_number;
 }
 
+bool record_renumbers(const struct decision *decision, const struct pending *pending,
+                      const struct peer *answerer)
+{
+    const struct request *busy;
+
+    if (decision->pool->mode.on_exit != EXIT_REPLAYS || pending == &decision->router->from_clients)
+        return false;
+    busy = pending_by_answerer(pending, answerer, decision->message->id, decision->id_hash);
+    return busy != NULL && (busy->state == REQUEST_ABANDONED || busy->rewritten);
+}
+
 static struct request *record(struct decision *decision, struct pending *pending,
-                              struct peer *answerer)
+                              struct peer *answerer, bool keeps)
 {
     const struct message *message = decision->message;
     const struct scan_field *field;
@@ -44,7 +55,7 @@ static struct request *record(struct decision *decision, struct pending *pending
     new_request.id_hash = decision->id_hash;
     new_request.raw = message->id.text;
     new_request.number = 0;
-    if (!decision->pool->mode.rewrite_ids)
+    if (keeps)
         return pending_add(pending, decision->from, answerer, &new_request);
     field = &message->fields->id;
     new_request.raw = param_fields_raw(message->bytes, field);
@@ -143,7 +154,7 @@ bool record_notification(struct decision *decision, struct peer *worker)
     return true;
 }
 
-/* NULL: memory is out. Where ids are rewritten the answerer names tokens by their numbers. */
+/* NULL: memory is out. An answerer names tokens as the asker does; NULL: by their numbers. */
 static struct request_extras *make_extras(const struct decision *decision, struct pending *pending,
                                           const struct peer *answerer, const struct tokens *tokens,
                                           struct slice names)
@@ -151,8 +162,7 @@ static struct request_extras *make_extras(const struct decision *decision, struc
     struct request_extras *extras = extras_new(&pending->free_extras, tokens->at, names);
 
     if (extras != NULL &&
-        extras_link(extras, &pending->by_token, decision->from,
-                    decision->pool->mode.rewrite_ids ? NULL : answerer) != STDIO_BUS_OK) {
+        extras_link(extras, &pending->by_token, decision->from, answerer) != STDIO_BUS_OK) {
         extras_recycle(&pending->free_extras, extras);
         return NULL;
     }
@@ -230,6 +240,8 @@ struct request *record_request(struct decision *decision, struct pending *pendin
                                struct peer *answerer)
 {
     bool has_tokens = (decision->fields.present & ANY_TOKEN) != 0 && decision->pool->reads_tokens;
+    bool keeps = !decision->pool->mode.rewrite_ids &&
+                 !record_renumbers(decision, pending, answerer);
     struct needs needs = {0};
     struct request_extras *extras;
     struct request *request;
@@ -240,7 +252,7 @@ struct request *record_request(struct decision *decision, struct pending *pendin
         (decision->pool->keeps_extras || decision->kind != REQUEST_ORDINARY))
         needs = find_needs(decision);
     if (!has_tokens && !needs_any(&needs))
-        return record(decision, pending, answerer);
+        return record(decision, pending, answerer, keeps);
     if (!read_tokens(&tokens, decision)) {
         decision_refuse(decision, JSONRPC_INVALID_PARAMS, UNREADABLE_TOKEN);
         return NULL;
@@ -252,10 +264,11 @@ struct request *record_request(struct decision *decision, struct pending *pendin
              decision->kind == REQUEST_INITIALIZES ? HANDSHAKE_INITIALIZE : HANDSHAKE_SET_LEVEL) !=
             STDIO_BUS_OK)
         return NULL;
-    extras = make_extras(decision, pending, answerer, &tokens, id_named(decision, &needs));
+    extras = make_extras(decision, pending, keeps ? answerer : NULL, &tokens,
+                         id_named(decision, &needs));
     if (extras == NULL)
         return NULL;
-    request = record(decision, pending, answerer);
+    request = record(decision, pending, answerer, keeps);
     if (request == NULL) {
         extras_recycle(&pending->free_extras, extras);
         return NULL;

@@ -4,6 +4,11 @@
 
 #include "router/decision.h"
 
+/* Whether a question gets a number of the daemon's, though ids pass unchanged: its process is not
+ * the client's first one, and the client may still answer what another has asked with this id. */
+bool record_renumbers(const struct decision *decision, const struct pending *pending,
+                      const struct peer *answerer);
+
 /* Enters a request into the table (spec 6.2), in a pool with a mode: with its tokens and its
  * deadline, and under a number of the daemon's if ids are rewritten; the message gets that id and
  * tokens. NULL when memory is out, or when the request was not to be forwarded: a

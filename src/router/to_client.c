@@ -241,7 +241,7 @@ static void ask(struct decision *decision, struct peer *client)
                                          : "it has closed its input");
     else if (decision_refused_request(decision, pending))
         return;
-    else if (!decision->pool->mode.rewrite_ids &&
+    else if (!decision->pool->mode.rewrite_ids && !record_renumbers(decision, pending, client) &&
              !decision_id_free(decision, pending, client, &busy))
         decision_hold_for_id(decision, busy, NULL);
     else if ((decision->recorded = record_request(decision, pending, client)) != NULL)

@@ -125,6 +125,49 @@ TEST(agents_replay_where_ids_are_rewritten)
     expect_handshake(client, "[" INITIALIZE "," INITIALIZED "," SET_LEVEL "]", RESULT, "debug");
 }
 
+/* Ids of questions begin anew with each process, and the client may still answer those before. */
+TEST(agents_replay_asks_with_an_id_that_is_unanswered)
+{
+    struct daemon *daemon = START(.pools = MCP(""));
+    struct client *client = client_connect(daemon);
+    long pid = shake_hands(client, RESULT);
+    client_request(client, "3", NULL, "ask", "{'id':2}");
+    client_expect(client, "{'jsonrpc':'2.0','id':2,'method':'question','params':null}");
+    kill_idle(pid);
+    client_error(client, "3", -32000, DIED);
+    client_request(client, "4", NULL, "ask", "{'id':2}");
+    struct span question = client_line(client);
+    ck_assert(span_is(json_text(json_get(question, "method")), "question"));
+    const char *id = test_format("%.*s", (int)json_get(question, "id").len,
+                                 json_get(question, "id").data);
+    ck_assert_str_ne(id, "2");
+    client_send(client, "{'id':2,'result':'late'}");
+    client_send(client, "{'id':%s,'result':'in time'}", id);
+    struct span result = client_result(client, "4");
+    ck_assert_msg(span_is(result, "{\"id\":2,\"result\":\"in time\"}"), "%.*s", SHOWN(result));
+}
+
+/* The question that was given another id is cancelled by that. */
+TEST(agents_replay_cancels_a_question_that_has_another_id)
+{
+    struct daemon *daemon = START(.pools = MCP(""));
+    struct client *client = client_connect(daemon);
+    long pid = shake_hands(client, RESULT);
+    client_request(client, "3", NULL, "ask", "{'id':2}");
+    client_line(client);
+    kill_idle(pid);
+    client_error(client, "3", -32000, DIED);
+    client_request(client, "4", NULL, "ask", "{'id':2}");
+    struct span question = client_line(client);
+    const char *id = test_format("%.*s", (int)json_get(question, "id").len,
+                                 json_get(question, "id").data);
+    client_send(client, "{'method':'say_only','params':{'message':{'jsonrpc':'2.0',"
+                        "'method':'notifications/cancelled','params':{'requestId':2}}}}");
+    client_expect(client,
+                  "{'jsonrpc':'2.0','method':'notifications/cancelled','params':{'requestId':%s}}",
+                  id);
+}
+
 /* Before its initialize was answered a client has agreed on nothing, and begins anew. */
 TEST(agents_replay_needs_an_answered_initialize)
 {
