@@ -79,12 +79,10 @@ static void end_streams(struct http_session *session)
             http_stream_give_up(stream, "the session has ended");
             continue;
         }
-        if (stream->http != NULL)
-            http_stream_end(stream->http);
+        http_stream_finish(stream);
         http_stream_free(stream);
     }
-    if (session->general->http != NULL)
-        http_stream_end(session->general->http);
+    http_stream_finish(session->general);
 }
 
 void http_sessions_end(struct http_session *session, const char *reason)

@@ -188,28 +188,6 @@ int http_stream_open(struct http_stream *stream)
     return STDIO_BUS_OK;
 }
 
-void http_stream_flow(struct http_stream *stream)
-{
-    const struct event *event;
-    char id[EVENT_ID_MAX];
-
-    while (stream->http != NULL && !http_connection(stream->http)->full &&
-           (event = event_log_after(&stream->events, stream->written)) != NULL) {
-        const struct delivery delivery = {.bytes = {event->data, event->len}};
-
-        if ((stream->http->state != HTTP_STREAMING && http_stream_open(stream) != STDIO_BUS_OK) ||
-            (stream->http != NULL &&
-             http_stream_event(stream->http, event_id(id, stream, event->number), &delivery) !=
-                 STDIO_BUS_OK)) {
-            cut(stream);
-            return;
-        }
-        stream->written = event->number;
-    }
-    if (stream->http != NULL && stream->over && stream->written == stream->events.last)
-        http_stream_end(stream->http);
-}
-
 /* The stream may be sent events: its client has begun to read it, or can. */
 static bool takes_events(const struct http_stream *stream)
 {
@@ -231,6 +209,64 @@ static int add_event(struct http_stream *stream, const struct delivery *delivery
     splice_blank(event->data, len, '\r');
     event->asks = asks;
     return STDIO_BUS_OK;
+}
+
+/* The answer is not kept any more: its asker must not wait for it. */
+static void replace_answer(struct http_stream *stream)
+{
+    char line[MESSAGE_ERROR_MAX];
+    struct delivery delivery = {.bytes = {line, 0}};
+
+    delivery.bytes.len = message_write_error(line, sizeof line, stream->id, JSONRPC_SERVER_ERROR,
+                                             "the answer was not fetched in time");
+    if (add_event(stream, &delivery, false) != STDIO_BUS_OK)
+        log_error(bus_of(stream)->log, context(stream), "out of memory: an error reply was lost");
+}
+
+/* NULL: all was written. */
+static const struct event *next_event(struct http_stream *stream)
+{
+    const struct event *event = event_log_after(&stream->events, stream->written);
+
+    if (event != NULL || !stream->over || stream->written == stream->events.last)
+        return event;
+    replace_answer(stream);
+    return event_log_after(&stream->events, stream->written);
+}
+
+static void write_event(struct http_stream *stream, const struct event *event)
+{
+    const struct delivery delivery = {.bytes = {event->data, event->len}};
+    uint32_t number = event->number;
+    char id[EVENT_ID_MAX];
+
+    if ((stream->http->state != HTTP_STREAMING && http_stream_open(stream) != STDIO_BUS_OK) ||
+        (stream->http != NULL &&
+         http_stream_event(stream->http, event_id(id, stream, number), &delivery) != STDIO_BUS_OK))
+        cut(stream);
+    else
+        stream->written = number;
+}
+
+void http_stream_flow(struct http_stream *stream)
+{
+    const struct event *event;
+
+    while (stream->http != NULL && !http_connection(stream->http)->full &&
+           (event = next_event(stream)) != NULL)
+        write_event(stream, event);
+    if (stream->http != NULL && stream->over && stream->written == stream->events.last)
+        http_stream_end(stream->http);
+}
+
+void http_stream_finish(struct http_stream *stream)
+{
+    const struct event *event;
+
+    while (stream->http != NULL && (event = next_event(stream)) != NULL)
+        write_event(stream, event);
+    if (stream->http != NULL)
+        http_stream_end(stream->http);
 }
 
 /* --- messages --- */
@@ -380,18 +416,6 @@ struct http_stream *http_stream_named(const struct http_session *session, struct
     return NULL;
 }
 
-/* The answer is not kept any more: its asker must not wait for it. */
-static void replace_answer(struct http_stream *stream)
-{
-    char line[MESSAGE_ERROR_MAX];
-    struct delivery delivery = {.bytes = {line, 0}};
-
-    delivery.bytes.len = message_write_error(line, sizeof line, stream->id, JSONRPC_SERVER_ERROR,
-                                             "the answer was not fetched in time");
-    if (add_event(stream, &delivery, false) != STDIO_BUS_OK)
-        log_error(bus_of(stream)->log, context(stream), "out of memory: an error reply was lost");
-}
-
 void http_stream_resume(struct http_stream *stream, struct http_exchange *http, uint32_t number)
 {
     if (stream->http != NULL) /* the newer connection wins */
@@ -402,9 +426,6 @@ void http_stream_resume(struct http_stream *stream, struct http_exchange *http, 
         log_warn(bus_of(stream)->log, context(stream),
                  "a stream is resumed after event %u, but events up to %u are kept no more",
                  (unsigned)number, (unsigned)stream->events.forgotten);
-    if (stream->over && number < stream->events.forgotten &&
-        stream->events.forgotten == stream->events.last)
-        replace_answer(stream);
     event_log_got(&stream->events, number);
     stream->written = number;
     http_stream_attach(stream, http);

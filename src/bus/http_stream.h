@@ -85,6 +85,9 @@ int http_stream_open(struct http_stream *stream);
 /* Writes the events that were not written yet, and the end, as far as the connection takes them. */
 void http_stream_flow(struct http_stream *stream);
 
+/* Writes all of them however full the connection's queue is, and the end: the session ends. */
+void http_stream_finish(struct http_stream *stream);
+
 /* A message for the session: the answer to the request of this id, or another one, which is about
  * such a request or (NULL) none that is known. STDIO_BUS_ERR when memory is out, and then nothing
  * was taken. */

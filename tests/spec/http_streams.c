@@ -2,12 +2,15 @@
 #include "build_config.h"
 
 #include <signal.h>
+#include <sys/socket.h>
 
 #include "harness.h"
 
 #define MCP_POOL(keys)                                                                             \
     .mode = SETUP_HTTP,                                                                            \
     .pools = "{'id':'p','command':'@WORKER@','instances':4,'protocol':'mcp'" keys "}"
+
+#define DEBUGGING .arguments = {"--log-level", "debug"}
 
 #define ECHO(id) "{'jsonrpc':'2.0','id':" id ",'method':'echo'}"
 
@@ -306,6 +309,66 @@ TEST(http_events_that_nobody_fetches_are_bounded)
               "{'jsonrpc':'2.0','id':1,'method':'reply_text'}");
     struct span reply = message_result(http_expect(http, 200), "1");
     expect_word(test_format("%.*s", (int)reply.len, reply.data), "does not fetch");
+}
+
+/* Two requests are in flight, and more was written to the first one's stream than a client takes
+ * that does not read. Returns the process. */
+static long fill_stream(struct daemon *daemon, struct http *a, struct http *b, const char *session)
+{
+    struct http *c = http_connect(daemon);
+    int little = 4096, much = 4 << 20;
+    ck_assert_int_eq(setsockopt(a->client->in, SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
+    http_post(c, session, ECHO("0"));
+    long pid = (long)json_number(message_result(http_expect(c, 200), "0"), "pid");
+    http_post(a, session,
+              "{'jsonrpc':'2.0','id':1,'method':'no_answer','params':{'_meta':{"
+              "'progressToken':'t'}}}");
+    http_send(b, "POST", "/mcp",
+              test_format(HTTP_JSON "Accept: text/event-stream\r\nMcp-Session-Id: %s\r\n", session),
+              "{'jsonrpc':'2.0','id':2,'method':'no_answer'}");
+    daemon_wait_log(daemon, "forwarding a message .id 1,");
+    daemon_wait_log(daemon, "forwarding a message .id 2,");
+    http_post(c, session,
+              "{'jsonrpc':'2.0','method':'say_only','params':{'message':{'jsonrpc':'2.0',"
+              "'method':'notifications/progress','params':{'progressToken':'t','progress':1,"
+              "'message':'%s'}}}}",
+              test_fill('x', 12 << 20));
+    http_expect(c, 202);
+    daemon_wait_log(daemon, "forwarding a message .id none, sessionId none. to client=");
+    setsockopt(a->client->in, SOL_SOCKET, SO_RCVBUF, &much, sizeof much);
+    return pid;
+}
+
+/* What was kept for it was forgotten before its client read on. */
+TEST(http_answer_that_is_forgotten_is_an_error)
+{
+    struct daemon *daemon = START(MCP_POOL(""), DEBUGGING,
+                                  .limits = "'max_resume':0,'max_output_queue':65536");
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    const char *session = http_session(a);
+    kill((pid_t)fill_stream(daemon, a, b, session), SIGKILL);
+    expect_stream(b);
+    message_error(http_event(b), "2", -32000, DIED);
+    expect_stream(a);
+    http_event(a);
+    message_error(http_event(a), "1", -32000, "not fetched in time");
+    http_expect_end(a);
+}
+
+/* The last words are for a client that reads late, too. */
+TEST(http_session_that_ends_answers_on_full_streams)
+{
+    struct daemon *daemon = START(MCP_POOL(""), DEBUGGING, .limits = "'max_output_queue':65536");
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    struct http *c = http_connect(daemon);
+    const char *session = http_session(a);
+    fill_stream(daemon, a, b, session);
+    http_send(c, "DELETE", "/mcp", test_format("Mcp-Session-Id: %s\r\n", session), NULL);
+    http_expect(c, 204);
+    expect_stream(a);
+    http_event(a);
+    message_error(http_event(a), "1", -32000, "the session has ended");
+    http_expect_end(a);
 }
 
 /* A cancelled request is not answered: its stream ends. */
