@@ -368,6 +368,7 @@ void http_stream_give_up(struct http_stream *stream, const char *text)
                                                  JSONRPC_SERVER_ERROR, text);
         if (http_stream_answer(stream->session, stream->id, &delivery) == STDIO_BUS_OK)
             return;
+        log_error(bus_of(stream)->log, context(stream), "out of memory: an error reply was lost");
     }
     note_over(stream);
     if (http != NULL && http->state == HTTP_OWING)
