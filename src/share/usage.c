@@ -95,8 +95,7 @@ int usage_read(struct usage *usage)
     close(process.fd_from);
     while (waitpid(process.pid, NULL, 0) < 0 && errno == EINTR)
         continue;
-    if (status == STDIO_BUS_OK &&
-        process_exec_result(process.fd_exec, &error) == STDIO_BUS_ERR)
+    if (status == STDIO_BUS_OK && process_exec_result(process.fd_exec, &error) == STDIO_BUS_ERR)
         status = STDIO_BUS_ERR;
     close(process.fd_exec);
     errno = error;
