@@ -221,6 +221,7 @@ static void read_options(struct options *options, int argc, char *argv[])
         options->workers = options->hostile != 0 ? BESIEGED_WORKERS : EXCLUSIVE_WORKERS;
     wire_ids_rewritten = options->mode.rewrite_ids;
     wire_session_in_params = options->mode.session_in_params;
+    wire_renumbers = wire_mode_renumbers(&options->mode);
     wire_cancels_for_good = options->mode.protocol == PROTOCOL_MCP;
 }
 

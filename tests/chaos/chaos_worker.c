@@ -73,6 +73,7 @@ static void set_up(struct worker *worker, char *const argv[])
     wire_framing = (enum wire_framing)worker->board->framing;
     wire_bridged = worker->board->bridged;
     wire_stateless = worker->board->stateless;
+    wire_renumbers = wire_mode_renumbers(&worker->board->mode);
     wire_session_in_params = worker->board->mode.session_in_params;
     wire_cancels_for_good = worker->board->mode.protocol == PROTOCOL_MCP;
     close(fd);

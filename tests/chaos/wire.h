@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "config/pool_mode.h"
 #include "dice.h"
 #include "text.h"
 
@@ -41,6 +42,8 @@ extern enum wire_framing wire_framing; /* of all clients, or of this worker */
 extern bool wire_bridged;              /* a side is framed: no message has a carriage return, which
                                      * would become a blank */
 extern bool wire_ids_rewritten;        /* the daemon rewrites ids and tokens: sums omit them */
+extern bool wire_renumbers;            /* it does so with a question whose id is still that of a
+                                     * question of the process before: their sums omit it */
 extern bool wire_session_in_params;    /* sessions are named by params.sessionId */
 extern bool wire_stateless;            /* clients are of MCP's stateless era, and say so */
 extern bool wire_cancels_for_good;     /* "notifications/cancelled", which gets no answer; else
@@ -66,6 +69,12 @@ struct wire_header {
  * "". Returns the offset of the line. */
 size_t wire_compose(struct text *out, const struct wire_header *header, const char *pool,
                     size_t size, struct dice *dice);
+
+/* Whether a mode's ids pass unchanged, but for questions of processes that replace others. */
+static inline bool wire_mode_renumbers(const struct pool_mode *mode)
+{
+    return mode->on_exit == EXIT_REPLAYS && !mode->rewrite_ids;
+}
 
 /* Reads the header of a line. False: the line has none. */
 bool wire_parse(struct wire_header *header, const char *line, size_t len);
@@ -110,7 +119,7 @@ void wire_find_holes(struct wire_hole holes[WIRE_HOLES], const char *line, size_
 uint64_t wire_part_hash(const char *line, size_t from, size_t to,
                         const struct wire_hole holes[WIRE_HOLES]);
 
-/* The id of a line as spelled; "": none, or ids are not rewritten. */
+/* The id of a line as spelled; "": none, or the daemon does not replace it. */
 void wire_raw_id(char *to, size_t size, const char *line, size_t len);
 
 /* The token of a line as spelled (header.token); "": none. */

@@ -7,7 +7,8 @@
 #include "json/param_fields.h"
 #include "json/scanner.h"
 
-bool wire_ids_rewritten, wire_session_in_params, wire_stateless, wire_cancels_for_good;
+bool wire_ids_rewritten, wire_renumbers, wire_session_in_params, wire_stateless,
+    wire_cancels_for_good;
 
 /* A string with its quotes, or a number; empty for any other value. */
 static struct wire_hole hole_of(const struct scan_field *field)
@@ -20,13 +21,24 @@ static struct wire_hole hole_of(const struct scan_field *field)
     return hole;
 }
 
+/* The message is a question of a worker, or the reply to one. */
+static bool is_of_question(const char *line, size_t len)
+{
+    static const char mark[] = "\"chaos\":\"";
+    const char *at = memmem(line, len, mark, sizeof mark - 1);
+
+    return at != NULL && at + sizeof mark <= line + len &&
+           (at[sizeof mark - 1] == WIRE_QUESTION || at[sizeof mark - 1] == WIRE_REPLY);
+}
+
 static struct wire_hole find_id(const char *line, size_t len)
 {
     struct wire_hole hole = {0, 0};
     struct scanner scanner;
 
     scanner_reset(&scanner);
-    if (wire_ids_rewritten && scanner_run(&scanner, line, len) == SCAN_MESSAGE)
+    if ((wire_ids_rewritten || (wire_renumbers && is_of_question(line, len))) &&
+        scanner_run(&scanner, line, len) == SCAN_MESSAGE)
         hole = hole_of(&scanner.fields.id);
     return hole;
 }
@@ -54,10 +66,10 @@ void wire_find_holes(struct wire_hole holes[WIRE_HOLES], const char *line, size_
     struct wire_hole id, token;
 
     memset(holes, 0, WIRE_HOLES * sizeof *holes);
-    if (!wire_ids_rewritten)
+    if (!wire_ids_rewritten && !wire_renumbers)
         return;
     id = find_id(line, len);
-    token = find_token(line, len);
+    token = wire_ids_rewritten ? find_token(line, len) : (struct wire_hole){0, 0};
     holes[id.start < token.start ? 0 : 1] = id;
     holes[id.start < token.start ? 1 : 0] = token;
 }
