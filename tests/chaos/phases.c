@@ -312,15 +312,21 @@ static void quiet(struct chaos *chaos, unsigned connections)
 
 /* --- the whole --- */
 
-/* The first calm phase fills pools and tables of the daemon: the baseline of later phases. */
-static void warm_up(struct chaos *chaos)
+static void wait_for_fleet(struct chaos *chaos)
 {
     int64_t deadline = deadline_usual();
 
     while (!fleet_complete(chaos) && !deadline_over(deadline) && alive(chaos))
         chaos_step(chaos, 5);
+}
+
+/* The first calm phase fills pools and tables of the daemon: the baseline of later phases. */
+static void warm_up(struct chaos *chaos)
+{
+    wait_for_fleet(chaos);
     calm(chaos, 700);
     thin_out(chaos, 0);
+    wait_for_fleet(chaos);
     steps_for(chaos, 200);
     subject_take_baseline(chaos);
     quiet(chaos, 0);
