@@ -362,8 +362,11 @@ static void check_whole(struct chaos *chaos, struct actor *actor, struct call *c
     bool must = call->status == 200 && !call->cancelled && call->kind != CALL_GET;
 
     if (must && !is_over(call) && actor->phase != ENDING)
-        violation(chaos, "actor %u: the response ends without the answer to %s", actor->index,
-                  call->mark);
+        violation(chaos,
+                  "actor %u: the response ends without the answer to %s, %lld ms after it was sent "
+                  "(kind %d, event %s%s, parts %u, answered %x)",
+                  actor->index, call->mark, (long long)(now_ms() - call->sent_ms), (int)call->kind,
+                  call->event, call->resumes ? ", resumed" : "", call->parts, call->answered);
     if (call->kind == CALL_GET && !actor->deleted && actor->phase != ENDING &&
         !killed_lately(chaos) && call->status == 200)
         violation(chaos, "actor %u: the stream of a GET has ended", actor->index);

@@ -50,6 +50,7 @@ static void become_daemon(const struct chaos *chaos)
 {
     int log = open(chaos->log_path, O_WRONLY | O_CREAT | O_APPEND, 0600);
     int null = open("/dev/null", O_RDWR);
+    const char *level = getenv("CHAOS_LOG_LEVEL");
     char address[112];
 
     snprintf(address, sizeof address, "unix:%s", chaos->socket_path);
@@ -59,7 +60,7 @@ static void become_daemon(const struct chaos *chaos)
         dup2(log, STDERR_FILENO) < 0)
         _exit(126);
     execl(chaos->daemon, chaos->daemon, "--config", chaos->config_path, "--http", address, "--http",
-          "127.0.0.1:0", (char *)NULL);
+          "127.0.0.1:0", "--log-level", level != NULL ? level : "info", (char *)NULL);
     _exit(127);
 }
 
