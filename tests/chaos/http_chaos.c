@@ -101,7 +101,7 @@ static const struct actor *busy_one(const struct chaos *chaos)
 /* No more harm: all that has to come, comes. */
 static void settle(struct chaos *chaos)
 {
-    int64_t deadline = deadline_in(25);
+    int64_t deadline = deadline_in(45); /* after crashes, clients wait for a process: up to 30 s */
     const struct actor *busy;
 
     chaos->calm = true;

@@ -49,6 +49,7 @@ struct call {
     char event[HTTP_EVENT_ID_MAX + 1]; /* id of the last event; "": there was none */
     struct link *link;                 /* NULL: the stream was cut */
     unsigned over_before;              /* actor->over when it was cut */
+    unsigned unseen;                   /* GETs that were cut before the head of their response */
     int64_t sent_ms, next_ms;
 };
 

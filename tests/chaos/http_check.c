@@ -53,20 +53,28 @@ void check_done(struct chaos *chaos, struct actor *actor, struct call *call)
     memset(call, 0, sizeof *call);
 }
 
+/* Its stream is to be asked for again. */
+static void resume_later(struct chaos *chaos, struct actor *actor, struct call *call)
+{
+    link_forget(actor, call);
+    call->link = NULL;
+    call->resumes = false;
+    call->over_before = actor->over;
+    call->next_ms = now_ms() + dice_below(&chaos->dice, 400);
+}
+
 void check_cut(struct chaos *chaos, struct actor *actor, struct call *call)
 {
-    bool is_stream = call->kind == CALL_WORK || call->kind == CALL_GET;
+    bool is_stream = call->kind == CALL_GET || (call->kind == CALL_WORK && call->event[0] != '\0');
 
     if (is_over(call)) {
         actor->over++;
         check_done(chaos, actor, call);
         return;
     }
-    if (is_stream && call->event[0] != '\0' && !call->cancelled) {
-        call->link = NULL;
-        call->resumes = false;
-        call->over_before = actor->over;
-        call->next_ms = now_ms() + dice_below(&chaos->dice, 400);
+    if (is_stream && !call->cancelled) {
+        actor->leaky = actor->leaky || call->event[0] == '\0';
+        resume_later(chaos, actor, call);
         return;
     }
     if (call->kind == CALL_FIRST)
@@ -356,6 +364,13 @@ static void check_body(struct chaos *chaos, struct link *link, struct call *call
         check_message(chaos, link->actor, call, value);
 }
 
+/* A GET that was cut came to the daemon after this one: the stream went there. */
+static bool is_overtaken(const struct actor *actor, const struct call *call)
+{
+    return call->unseen > 0 && call->status == 200 && !is_over(call) && !call->cancelled &&
+           !actor->deleted && actor->phase != ENDING;
+}
+
 /* What follows from the whole response. */
 static void check_whole(struct chaos *chaos, struct actor *actor, struct call *call)
 {
@@ -392,6 +407,11 @@ void check_end(struct chaos *chaos, struct link *link)
         check_body(chaos, link, call);
     if (call->kind == CALL_NONE)
         return;
+    if (is_overtaken(actor, call)) {
+        call->unseen--;
+        resume_later(chaos, actor, call);
+        return;
+    }
     check_whole(chaos, actor, call);
     check_done(chaos, actor, call);
 }

@@ -252,6 +252,8 @@ static void resume(struct chaos *chaos, struct actor *actor, struct call *call)
     call->next_ms = now_ms() + 20;
     if (link == NULL)
         return;
+    call->unseen += call->status == 0;
+    call->status = 0;
     call->resumes = true;
     ask_for(actor, link, call, "GET");
 }
@@ -266,13 +268,15 @@ static void resume_all(struct chaos *chaos, struct actor *actor)
     }
 }
 
+/* Asks on another connection for a stream that is being sent. A GET whose response has not begun
+ * may come to the daemon after the next one, and then it is the newer. */
 static void take_over(struct chaos *chaos, struct actor *actor)
 {
     struct call *call = any_call(chaos, actor,
                                  dice_chance(&chaos->dice, 300) ? CALL_GET : CALL_WORK);
 
     if (call != NULL && call->link != NULL && call->event[0] != '\0' && !call->cancelled &&
-        call->link->fd >= 0 && call->link->calls[0] == call)
+        call->link->fd >= 0 && call->link->calls[0] == call && call->link->in_response)
         resume(chaos, actor, call);
 }
 
