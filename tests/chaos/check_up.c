@@ -286,7 +286,7 @@ static void say_event(struct chaos *chaos, struct incarnation *worker, struct en
     if (owner != 0)
         expect(chaos, event, owner);
     else if (event->session != NULL && wire_session_in_params)
-        event->calm = false; /* of a session of another worker: it goes nowhere */
+        ledger_excuse(&chaos->ledger, event); /* of a session of another worker: it goes nowhere */
     if (event->session != NULL || !chaos_sticky(chaos))
         return;
     event->to_all = true;

@@ -85,6 +85,12 @@ void ledger_remove(struct ledger *ledger, struct entry *entry)
     free(entry);
 }
 
+void ledger_excuse(struct ledger *ledger, struct entry *entry)
+{
+    ledger->calm_open -= entry->calm;
+    entry->calm = false;
+}
+
 const struct entry *ledger_any_calm(const struct ledger *ledger)
 {
     for (size_t i = 0; i < LEDGER_CHAINS; i++) {

@@ -89,6 +89,9 @@ struct entry *ledger_add(struct ledger *ledger, struct serial serial, char kind,
 struct entry *ledger_find(const struct ledger *ledger, struct serial serial);
 void ledger_remove(struct ledger *ledger, struct entry *entry);
 
+/* It need not arrive, though it is of a calm phase. */
+void ledger_excuse(struct ledger *ledger, struct entry *entry);
+
 /* The same; of the copies of an event to all, the one for this client, if there is one. */
 struct entry *ledger_find_for(const struct ledger *ledger, struct serial serial,
                               unsigned long long conn);
