@@ -95,8 +95,8 @@ static void write_reply(const char *bytes, size_t len)
     while (len > 0) {
         written = write(STDOUT_FILENO, bytes, len);
         if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            poll(&ready, 1, -1);
-        else if (written < 0 && errno != EINTR)
+            written = poll(&ready, 1, -1) < 0 ? -1 : 0;
+        if (written < 0 && errno != EINTR)
             return;
         if (written > 0) {
             bytes += written;
@@ -154,12 +154,12 @@ void front_refuse(const char *reason)
 
     while (bytes != NULL && got != 0 && len < REFUSED_MAX) {
         got = read(STDIN_FILENO, bytes + len, REFUSED_MAX - len);
-        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            poll(&ready, 1, -1);
-        else if (got < 0 && errno != EINTR)
-            break;
         if (got > 0)
             len += (size_t)got;
+        else if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            got = poll(&ready, 1, -1);
+        if (got < 0 && errno != EINTR)
+            break;
         if (refuse_lines(bytes, &len, reason))
             break;
     }
