@@ -33,7 +33,11 @@ export class Person {
         this.client = new Client({ name, version: '1.0.0' },
             { capabilities: roots ? { ...capabilities, roots: { listChanged: true } } :
                 capabilities, taskStore: this.tasks });
-        this.client.onerror = (error) => this.errors.push(error);
+        this.closes = false; // then it aborts what it has not got yet
+        this.client.onerror = (error) => {
+            if (!this.closes || error.name !== 'AbortError')
+                this.errors.push(error);
+        };
         this.client.fallbackNotificationHandler = async (note) => this.heard.push(note);
         if (roots)
             this.#answer(types.ListRootsRequestSchema, () => ({ roots: this.roots }));
@@ -71,6 +75,7 @@ export class Person {
     }
 
     async close() {
+        this.closes = true;
         await this.client.close();
         this.tasks.cleanup();
         const errors = this.errors.filter(({ message }) => !UNKNOWN_TOKEN.test(message));
