@@ -379,14 +379,25 @@ size_t fleet_size(const struct chaos *chaos)
     return children_of(chaos).count;
 }
 
+/* Workers that clients have shared. */
+static unsigned count_shared(const struct chaos *chaos, unsigned pool)
+{
+    unsigned shared = 0;
+
+    each_entry(const struct incarnation, incarnation, &chaos->fleet.incarnations, link)
+        shared += incarnation->pool == pool && !incarnation->gone && incarnation->client != 0;
+    return shared;
+}
 /* An exclusive pool has one worker for each of its clients, and the spare ones. The requests of a
  * client may have been refused before it got a worker. */
 static bool right_number(const struct chaos *chaos, unsigned pool, unsigned count)
 {
     unsigned least = LIMIT_SPARE, most = LIMIT_SPARE, all = chaos->options.workers;
 
-    if (wire_stateless) /* the spare ones, and what clients share or have shared */
-        return count >= LIMIT_SPARE && count <= all;
+    if (wire_stateless) {
+        least += count_shared(chaos, pool);
+        return count >= (least < all ? least : all) && count <= all;
+    }
     if (!chaos_exclusive(chaos))
         return count == all;
     each_client(client, chaos) {

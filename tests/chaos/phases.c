@@ -8,6 +8,7 @@
 
 #include "check_up.h"
 #include "deadline.h"
+#include "proc.h"
 
 #define CALM_CLIENTS 10
 #define SURVIVORS 3 /* connections kept from a storm to the calm phase, at most */
@@ -320,14 +321,28 @@ static void wait_for_fleet(struct chaos *chaos)
         chaos_step(chaos, 5);
 }
 
+/* Until a while changes nothing: the daemon has seen the ends of all clients, and what it does then
+ * is done. */
+static void wait_for_rest(struct chaos *chaos)
+{
+    int64_t deadline = deadline_usual();
+    int fds;
+
+    do {
+        wait_for_fleet(chaos);
+        fds = proc_fd_count(chaos->subject.pid);
+        steps_for(chaos, 200);
+    } while ((!fleet_complete(chaos) || proc_fd_count(chaos->subject.pid) != fds) &&
+             !deadline_over(deadline) && alive(chaos));
+}
+
 /* The first calm phase fills pools and tables of the daemon: the baseline of later phases. */
 static void warm_up(struct chaos *chaos)
 {
     wait_for_fleet(chaos);
     calm(chaos, 700);
     thin_out(chaos, 0);
-    wait_for_fleet(chaos);
-    steps_for(chaos, 200);
+    wait_for_rest(chaos);
     subject_take_baseline(chaos);
     quiet(chaos, 0);
 }

@@ -104,40 +104,53 @@ static long wanted_fds(const struct chaos *chaos, unsigned clients)
            2 * ((long)fleet_size(chaos) - (long)chaos->baseline_size);
 }
 
-static bool is_back(struct chaos *chaos, unsigned clients)
+static const char *name_zombie(const struct chaos *chaos)
 {
-    return proc_fd_count(chaos->subject.pid) == wanted_fds(chaos, clients) && !has_orphans(chaos) &&
-           fleet_complete(chaos);
-}
-
-static void check_zombies(struct chaos *chaos)
-{
+    static char text[64];
     pid_t children[256];
     size_t count = proc_children(chaos->subject.pid, children, 256), i;
 
     for (i = 0; i < count && i < 256; i++) {
-        if (proc_state(children[i]) == 'Z')
-            violation(chaos, "the daemon's child %ld is a zombie", (long)children[i]);
+        if (proc_state(children[i]) != 'Z')
+            continue;
+        snprintf(text, sizeof text, "the daemon's child %ld is a zombie", (long)children[i]);
+        return text;
     }
+    return NULL;
+}
+
+/* What is not yet as it should be at rest, or NULL. */
+static const char *find_unrest(struct chaos *chaos, unsigned clients)
+{
+    static char text[128];
+    long fds = proc_fd_count(chaos->subject.pid), wanted = wanted_fds(chaos, clients);
+
+    if (fds != wanted) {
+        snprintf(text, sizeof text,
+                 "%ld descriptors are open, should be %ld; %u clients are connected", fds, wanted,
+                 clients);
+        return text;
+    }
+    if (has_orphans(chaos))
+        return "a grandchild outlived its worker";
+    if (!fleet_complete(chaos))
+        return "the workers are not complete and idle again";
+    return name_zombie(chaos);
 }
 
 void subject_check_baseline(struct chaos *chaos, unsigned clients)
 {
     int64_t deadline = deadline_in(chaos->options.hostile != 0 ? 10 + SIEGE_BACKLOG_SEC : 10);
+    const char *unrest;
     long rss;
 
-    while (!is_back(chaos, clients) && !deadline_over(deadline) && chaos->subject.pid != 0)
+    while ((unrest = find_unrest(chaos, clients)) != NULL && !deadline_over(deadline)) {
         chaos_step(chaos, 10);
-    if (chaos->subject.pid == 0)
-        return;
-    if (proc_fd_count(chaos->subject.pid) != wanted_fds(chaos, clients))
-        violation(chaos, "%d descriptors are open, should be %ld; %u clients are connected",
-                  proc_fd_count(chaos->subject.pid), wanted_fds(chaos, clients), clients);
-    if (has_orphans(chaos))
-        violation(chaos, "a grandchild outlived its worker");
-    if (!fleet_complete(chaos))
-        violation(chaos, "the workers are not complete and idle again");
-    check_zombies(chaos);
+        if (chaos->subject.pid == 0)
+            return;
+    }
+    if (unrest != NULL)
+        violation(chaos, "%s", unrest);
     rss = subject_read_rss(chaos);
     note_event(chaos, "at rest: %ld KiB", rss);
     if (rss > chaos->baseline_rss + RSS_SLACK_KIB)
