@@ -1,6 +1,7 @@
 #!/bin/sh
 # check_examples.sh: each example worker answers through the daemon with its configuration and ends
-# on SIGTERM; the demonstration reaches its end.
+# on SIGTERM; the examples in C compile where they are installed, without the sources of the daemon;
+# the demonstration reaches its end.
 
 export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 examples=$SOURCE_DIR/doc/examples
@@ -48,6 +49,13 @@ check_sigterm() {
     rm "$dir/stdin" "$dir/stdout"
 }
 
+mkdir "$dir/installed"
+cp "$examples"/*.[ch] "$dir/installed"
+for file in "$dir/installed"/*.c; do
+    # shellcheck disable=SC2086 # a command line
+    $COMPILE $LINK_FLAGS -o "${file%.c}" "$file" || fail "${file##*/} does not compile by itself"
+done
+check_answers echo_c.json "$dir/installed"
 check_answers echo_c.json "$BUILD_DIR/doc/examples"
 check_sigterm "$BUILD_DIR/doc/examples/echo_worker"
 if command -v python3 >/dev/null; then

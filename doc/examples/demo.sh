@@ -162,9 +162,11 @@ exec 3>&- 4>&-
 wait
 wait_for_list 'nothing is shared' # --idle-exit is over
 
-title 'Your own servers'
+title 'What to do next'
 cat <<END
-  The program is $STDIO_BUS.
+  The program is $STDIO_BUS; it needs no other file.
+  \`make -C $BUILD_DIR install\` installs it with its manual pages.
+
   In the configuration of an MCP client, write it in front of the command of a
   server; everything else stays. In claude_desktop_config.json, .mcp.json (Claude
   Code) and .cursor/mcp.json, for instance:
@@ -173,6 +175,7 @@ cat <<END
         "command": "$STDIO_BUS",
         "args": ["--share", "--", "npx", "-y", "@modelcontextprotocol/server-memory"] } } }
 
-  In .vscode/mcp.json the first name is "servers". The README has more.
+  In .vscode/mcp.json the first name is "servers". README.md has more: a URL for
+  a server, daemons with a configuration, packages.
 END
 finish 0

@@ -5,7 +5,7 @@
  * Each line sent is printed as "NAME > line", each line received as "NAME < line". After the last
  * line it shuts down its sending side; the daemon answers what was asked and then hangs up. Made
  * for the demonstration: it sends everything before it reads the first answer. */
-#include "build_config.h"
+#define _POSIX_C_SOURCE 200809L
 
 #include <stdio.h>
 #include <stdlib.h>
