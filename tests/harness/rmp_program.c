@@ -103,3 +103,48 @@ void rmp_program_stop(struct rmp_program *program)
     ck_assert_int_eq(waitpid(program->pid, NULL, 0), program->pid);
     client_close(program->client);
 }
+
+/* --- talks with pools --- */
+
+struct rmp_program rmp_program_subscriber(const struct daemon *daemon, const char *topic)
+{
+    struct rmp_program program = RMP_PROGRAM(daemon, "sub", "--json", topic);
+
+    rmp_program_expect(&program, "subscribed");
+    return program;
+}
+
+void rmp_program_publish(const struct daemon *daemon, const char *topic, const char *type,
+                         const char *trace, const char *ttl, const char *json)
+{
+    struct rmp_program program;
+    struct text text = {0};
+
+    text_printf(&text, "%s", json);
+    text_quote(&text, 0);
+    program = RMP_PROGRAM(daemon, "pub", topic, text.data, "--type", type, "--trace", trace,
+                          "--ttl", ttl);
+    rmp_program_expect(&program, "%s", trace);
+    rmp_program_end(&program, 0);
+    text_free(&text);
+}
+
+void rmp_program_execute_until(const struct daemon *daemon, const char *trace, const char *ttl,
+                               const char *method, const char *inputs)
+{
+    rmp_program_publish(
+        daemon, "agent/writer", "intent.executor.agent.request.v1", trace, ttl,
+        test_format("{'node':{'method':'%s'},'inputs':%s,'attempt':1,'reply_topic':'reply'}",
+                    method, inputs));
+}
+
+void rmp_program_execute(const struct daemon *daemon, const char *method, const char *inputs)
+{
+    rmp_program_execute_until(daemon, RMP_TRACE, "30000", method, inputs);
+}
+
+void rmp_program_submit(const struct daemon *daemon, const char *trace, const char *members)
+{
+    rmp_program_publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", trace, "30000",
+                        test_format("{'RunSubmit':{'request_id':'%s',%s}}", trace, members));
+}

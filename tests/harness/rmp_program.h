@@ -31,4 +31,31 @@ void rmp_program_end(struct rmp_program *program, int status);
 /* Ends it by a signal. */
 void rmp_program_stop(struct rmp_program *program);
 
+/* --- talks with pools --- */
+
+#define RMP_WRITER(instances)                                                                      \
+    "{'id':'writer','command':'@WORKER@','instances':" #instances ",'rmp':{'agent':'writer'}}"
+#define RMP_RUNNER "{'id':'runner','command':'@WORKER@','instances':1,'rmp':{'runner':true}}"
+
+#define RMP_TRACE "11223344-5566-7788-99aa-bbccddeeff00"
+#define RMP_OTHER_TRACE "11223344-5566-7788-99aa-bbccddeeff01"
+
+/* A time to live, in ms, that is over soon, but not before the frame is at the daemon. */
+#define RMP_PROGRAM_SHORT "1500"
+
+/* A subscriber, which has its subscription. */
+struct rmp_program rmp_program_subscriber(const struct daemon *daemon, const char *topic);
+
+/* Publishes this JSON, of this type, with this trace and time to live. */
+void rmp_program_publish(const struct daemon *daemon, const char *topic, const char *type,
+                         const char *trace, const char *ttl, const char *json);
+
+/* Asks agent/writer for the method of the test worker; the answer goes to `reply`. */
+void rmp_program_execute_until(const struct daemon *daemon, const char *trace, const char *ttl,
+                               const char *method, const char *inputs);
+void rmp_program_execute(const struct daemon *daemon, const char *method, const char *inputs);
+
+/* Submits a run. */
+void rmp_program_submit(const struct daemon *daemon, const char *trace, const char *members);
+
 #endif

@@ -9,73 +9,19 @@
 #include "harness.h"
 #include "rmp_program.h"
 
-#define WRITER(instances)                                                                          \
-    "{'id':'writer','command':'@WORKER@','instances':" #instances ",'rmp':{'agent':'writer'}}"
-#define RUNNER "{'id':'runner','command':'@WORKER@','instances':1,'rmp':{'runner':true}}"
-
-#define TRACE "11223344-5566-7788-99aa-bbccddeeff00"
-#define OTHER_TRACE "11223344-5566-7788-99aa-bbccddeeff01"
-
-/* A time to live, in ms, that is over soon, but not before the frame is at the daemon. */
-#define SHORT "1500"
-
-/* A subscriber, which has its subscription. */
-static struct rmp_program subscriber(const struct daemon *daemon, const char *topic)
-{
-    struct rmp_program program = RMP_PROGRAM(daemon, "sub", "--json", topic);
-
-    rmp_program_expect(&program, "subscribed");
-    return program;
-}
-
-static void publish(const struct daemon *daemon, const char *topic, const char *type,
-                    const char *trace, const char *ttl, const char *json)
-{
-    struct rmp_program program;
-    struct text text = {0};
-
-    text_printf(&text, "%s", json);
-    text_quote(&text, 0);
-    program = RMP_PROGRAM(daemon, "pub", topic, text.data, "--type", type, "--trace", trace,
-                          "--ttl", ttl);
-    rmp_program_expect(&program, "%s", trace);
-    rmp_program_end(&program, 0);
-    text_free(&text);
-}
-
-/* Asks agent/writer for the method of the test worker; the answer goes to `reply`. */
-static void execute_until(const struct daemon *daemon, const char *trace, const char *ttl,
-                          const char *method, const char *inputs)
-{
-    publish(daemon, "agent/writer", "intent.executor.agent.request.v1", trace, ttl,
-            test_format("{'node':{'method':'%s'},'inputs':%s,'attempt':1,'reply_topic':'reply'}",
-                        method, inputs));
-}
-
-static void execute(const struct daemon *daemon, const char *method, const char *inputs)
-{
-    execute_until(daemon, TRACE, "30000", method, inputs);
-}
-
-static void submit(const struct daemon *daemon, const char *trace, const char *members)
-{
-    publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", trace, "30000",
-            test_format("{'RunSubmit':{'request_id':'%s',%s}}", trace, members));
-}
-
 /* --- agents --- */
 
 TEST(rmp_9_1_result_is_completed)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
     struct span line;
 
-    execute(daemon, "plain",
-            "{'result':{'ports':{'out':[{'schema_id':221,'value':{'a':[1.5]}}]}}}");
+    rmp_program_execute(daemon, "plain",
+                        "{'result':{'ports':{'out':[{'schema_id':221,'value':{'a':[1.5]}}]}}}");
     line = rmp_program_expect(&replies, "'payload':{'Completed':{'ports':{'out':[{'schema_id':221,"
                                         "'value':{'a':[1.5]}}]}}}");
-    expect_member(line, "header.trace_id", "\"" TRACE "\"");
+    expect_member(line, "header.trace_id", "\"" RMP_TRACE "\"");
     expect_member(line, "header.schema_id", "4001");
     expect_member(line, "header.ttl_ms", "30000");
     expect_member(line, "body.type", "\"toolresult.executor.agent.response.v1\"");
@@ -85,11 +31,11 @@ TEST(rmp_9_1_result_is_completed)
 
 TEST(rmp_9_1_request_is_json)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
     struct span line, params;
 
-    execute(daemon, "mirror", "{}");
+    rmp_program_execute(daemon, "mirror", "{}");
     line = rmp_program_expect(&replies, "Completed");
     struct text request = {0};
     line = json_text(json_get(line, "body.payload.Completed.line"));
@@ -100,7 +46,7 @@ TEST(rmp_9_1_request_is_json)
     }
     params = (struct span){request.data, request.len};
     expect_member(params, "method", "\"agent/execute\"");
-    expect_member(params, "sessionId", "\"" TRACE "\"");
+    expect_member(params, "sessionId", "\"" RMP_TRACE "\"");
     expect_member(params, "params.attempt", "1");
     expect_member(params, "params.reply_topic", "\"reply\"");
     text_free(&request);
@@ -118,64 +64,64 @@ static const struct {
 
 TEST_ROWS(rmp_9_1_error_is_failed, COUNT(failures))
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
-    execute(daemon, "fail", failures[row].inputs);
+    rmp_program_execute(daemon, "fail", failures[row].inputs);
     rmp_program_expect(&replies, "'payload':%s", failures[row].failed);
     rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_ttl_is_the_deadline)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
-    execute_until(daemon, TRACE, SHORT, "no_answer", "{}");
+    rmp_program_execute_until(daemon, RMP_TRACE, RMP_PROGRAM_SHORT, "no_answer", "{}");
     rmp_program_expect(&replies, "'payload':{'Failed':{'retryable':false,'reason':'timeout'}}");
-    execute(daemon, "plain", "{'result':1}");
+    rmp_program_execute(daemon, "plain", "{'result':1}");
     rmp_program_expect(&replies, "'payload':{'Completed':1}");
     rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_late_answer_is_dropped)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
-    execute(daemon, "hold", "{}");
+    rmp_program_execute(daemon, "hold", "{}");
     rmp_program_expect(&replies, "Completed");
-    execute_until(daemon, TRACE, SHORT, "echo", "{}");
+    rmp_program_execute_until(daemon, RMP_TRACE, RMP_PROGRAM_SHORT, "echo", "{}");
     rmp_program_expect(&replies, "'reason':'timeout'");
-    execute(daemon, "release", "{}");
+    rmp_program_execute(daemon, "release", "{}");
     rmp_program_expect(&replies, "Completed");
-    execute(daemon, "plain", "{'result':2}");
+    rmp_program_execute(daemon, "plain", "{'result':2}");
     rmp_program_expect(&replies, "'payload':{'Completed':2}");
     rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_dead_worker_is_retryable)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
-    execute(daemon, "die", "{}");
+    rmp_program_execute(daemon, "die", "{}");
     rmp_program_expect(&replies, "'payload':{'Failed':{'retryable':true,'reason':'worker exited "
                                  "before answering'}}");
-    execute(daemon, "plain", "{'result':3}"); /* held until the next process runs */
+    rmp_program_execute(daemon, "plain", "{'result':3}"); /* held until the next process runs */
     rmp_program_expect(&replies, "'payload':{'Completed':3}");
     rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_killed_worker_is_retryable)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
     pid_t worker;
 
-    execute(daemon, "no_answer", "{}");
+    rmp_program_execute(daemon, "no_answer", "{}");
     daemon_wait_workers(daemon, 1);
-    execute(daemon, "plain", "{'result':1}"); /* the worker has the first one by now */
+    rmp_program_execute(daemon, "plain", "{'result':1}"); /* the worker has the first one by now */
     rmp_program_expect(&replies, "Completed");
     ck_assert_uint_eq(daemon_workers(daemon, &worker, 1), 1);
     kill(worker, SIGKILL);
@@ -186,33 +132,33 @@ TEST(rmp_9_1_killed_worker_is_retryable)
 /* The worker is away until it is started again. */
 TEST(rmp_9_1_held_request_times_out)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
     for (int i = 0; i < 4; i++) { /* the next start is 6.4 s away */
-        execute(daemon, "die", "{}");
+        rmp_program_execute(daemon, "die", "{}");
         rmp_program_expect(&replies, "'retryable':true");
     }
-    execute_until(daemon, TRACE, SHORT, "plain", "{'result':1}");
+    rmp_program_execute_until(daemon, RMP_TRACE, RMP_PROGRAM_SHORT, "plain", "{'result':1}");
     rmp_program_expect(&replies, "'payload':{'Failed':{'retryable':false,'reason':'timeout'}}");
-    execute(daemon, "plain", "{'result':2}");
+    rmp_program_execute(daemon, "plain", "{'result':2}");
     rmp_program_expect(&replies, "'payload':{'Completed':2}");
     rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_trace_stays_at_its_worker)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(2));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(2));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
     long first, second;
 
-    execute(daemon, "echo", "{}");
+    rmp_program_execute(daemon, "echo", "{}");
     first = json_number(rmp_program_expect(&replies, "Completed"), "body.payload.Completed.pid");
-    execute_until(daemon, OTHER_TRACE, "30000", "echo", "{}");
+    rmp_program_execute_until(daemon, RMP_OTHER_TRACE, "30000", "echo", "{}");
     second = json_number(rmp_program_expect(&replies, "Completed"), "body.payload.Completed.pid");
     ck_assert_int_ne(first, second);
     for (int i = 0; i < 3; i++) {
-        execute(daemon, "echo", "{}");
+        rmp_program_execute(daemon, "echo", "{}");
         ck_assert_int_eq(json_number(rmp_program_expect(&replies, "Completed"),
                                      "body.payload.Completed.pid"),
                          first);
@@ -222,23 +168,23 @@ TEST(rmp_9_1_trace_stays_at_its_worker)
 
 TEST(rmp_9_1_question_of_an_agent_is_refused)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
-    execute(daemon, "ask", "{'id':7,'params':{}}");
+    rmp_program_execute(daemon, "ask", "{'id':7,'params':{}}");
     rmp_program_expect(&replies, "-32601");
     rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_request_without_reply_topic_is_dropped)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
-    publish(daemon, "agent/writer", "intent.executor.agent.request.v1", TRACE, "30000",
-            "{'node':{}}");
+    rmp_program_publish(daemon, "agent/writer", "intent.executor.agent.request.v1", RMP_TRACE,
+                        "30000", "{'node':{}}");
     daemon_wait_log(daemon, "WARN.*it has no reply_topic");
-    execute(daemon, "plain", "{'result':1}");
+    rmp_program_execute(daemon, "plain", "{'result':1}");
     rmp_program_expect(&replies, "'payload':{'Completed':1}");
     rmp_program_stop(&replies);
 }
@@ -246,14 +192,15 @@ TEST(rmp_9_1_request_without_reply_topic_is_dropped)
 /* The bridge has no rights that the publisher of the request has not. */
 TEST(rmp_11_reply_topic_of_the_system_is_refused)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
-    struct rmp_program drops = subscriber(daemon, "rlp/sys/drops");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
+    struct rmp_program drops = rmp_program_subscriber(daemon, "rlp/sys/drops");
 
-    publish(daemon, "agent/writer", "intent.executor.agent.request.v1", TRACE, "30000",
-            "{'node':{'method':'plain'},'inputs':{},'reply_topic':'rlp/sys/drops'}");
+    rmp_program_publish(daemon, "agent/writer", "intent.executor.agent.request.v1", RMP_TRACE,
+                        "30000",
+                        "{'node':{'method':'plain'},'inputs':{},'reply_topic':'rlp/sys/drops'}");
     daemon_wait_log(daemon, "WARN.*cannot publish on .rlp/sys/drops");
-    execute(daemon, "plain", "{'result':1}");
+    rmp_program_execute(daemon, "plain", "{'result':1}");
     rmp_program_expect(&replies, "'payload':{'Completed':1}");
     rmp_program_stop(&replies);
     rmp_program_stop(&drops);
@@ -264,7 +211,8 @@ TEST(rmp_11_reply_topic_of_the_system_is_refused)
 TEST(rmp_pool_gets_only_messages_that_name_it)
 {
     struct daemon *daemon = rmp_program_daemon(
-        "{'id':'plain','command':'@WORKER@','args':['--name','plain'],'instances':1}," WRITER(2));
+        "{'id':'plain','command':'@WORKER@','args':['--name','plain'],'instances':1}," RMP_WRITER(
+            2));
     struct client *client = client_connect(daemon);
 
     for (int i = 0; i < 6; i++)
@@ -277,22 +225,23 @@ TEST(rmp_pool_gets_only_messages_that_name_it)
 
 TEST(rmp_9_submit_is_accepted_and_its_events_come)
 {
-    struct daemon *daemon = rmp_program_daemon(RUNNER);
-    struct rmp_program answers = subscriber(daemon, "rlp/ctrl");
-    struct rmp_program events = subscriber(daemon, "rlp/runs/trace:" TRACE "/events");
+    struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);
+    struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
+    struct rmp_program events = rmp_program_subscriber(daemon,
+                                                       "rlp/runs/trace:" RMP_TRACE "/events");
     struct span line;
 
-    submit(daemon, TRACE, "'opening_yaml':'name: a'");
+    rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
     rmp_program_expect(&answers, "RunSubmit");
-    line = rmp_program_expect(&answers,
-                              "'payload':{'RunAccepted':{'request_id':'" TRACE
-                              "','trace_id':'" TRACE "','opening_id':7,'opening_name':'run 1'}}");
+    line = rmp_program_expect(&answers, "'payload':{'RunAccepted':{'request_id':'" RMP_TRACE
+                                        "','trace_id':'" RMP_TRACE
+                                        "','opening_id':7,'opening_name':'run 1'}}");
     expect_member(line, "header.schema_id", "2002");
-    expect_member(line, "header.trace_id", "\"" TRACE "\"");
+    expect_member(line, "header.trace_id", "\"" RMP_TRACE "\"");
     expect_member(line, "header.ttl_ms", "30000");
     line = rmp_program_expect(&events, "'payload':{'kind':'log','message':'one','meta':{'ts_ms':");
     expect_member(line, "header.schema_id", "8");
-    expect_member(line, "header.trace_id", "\"" TRACE "\"");
+    expect_member(line, "header.trace_id", "\"" RMP_TRACE "\"");
     rmp_program_expect(&events, "'payload':{'kind':'status','message':'completed'");
     rmp_program_stop(&answers);
     rmp_program_stop(&events);
@@ -300,15 +249,15 @@ TEST(rmp_9_submit_is_accepted_and_its_events_come)
 
 TEST(rmp_9_duplicate_is_one_run)
 {
-    struct daemon *daemon = rmp_program_daemon(RUNNER);
-    struct rmp_program answers = subscriber(daemon, "rlp/ctrl");
+    struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);
+    struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
 
     for (int i = 0; i < 3; i++) {
-        submit(daemon, TRACE, "'opening_yaml':'name: a'");
+        rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
         rmp_program_expect(&answers, "RunSubmit");
         rmp_program_expect(&answers, "'opening_name':'run 1'");
     }
-    submit(daemon, OTHER_TRACE, "'opening_yaml':'name: a'");
+    rmp_program_submit(daemon, RMP_OTHER_TRACE, "'opening_yaml':'name: a'");
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers, "'opening_name':'run 2'");
     rmp_program_stop(&answers);
@@ -316,14 +265,14 @@ TEST(rmp_9_duplicate_is_one_run)
 
 TEST(rmp_9_rejection_is_not_remembered)
 {
-    struct daemon *daemon = rmp_program_daemon(RUNNER);
-    struct rmp_program answers = subscriber(daemon, "rlp/ctrl");
+    struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);
+    struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
 
-    submit(daemon, TRACE, "'opening_yaml':'reject'");
+    rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'reject'");
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers,
-                       "{'RunRejected':{'request_id':'" TRACE "','reason':'as you asked'}}");
-    submit(daemon, TRACE, "'opening_yaml':'name: a'");
+                       "{'RunRejected':{'request_id':'" RMP_TRACE "','reason':'as you asked'}}");
+    rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers, "'opening_name':'run 1'");
     rmp_program_stop(&answers);
@@ -331,14 +280,14 @@ TEST(rmp_9_rejection_is_not_remembered)
 
 TEST(rmp_9_bad_submit_is_rejected)
 {
-    struct daemon *daemon = rmp_program_daemon(RUNNER);
-    struct rmp_program answers = subscriber(daemon, "rlp/ctrl");
+    struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);
+    struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
 
-    submit(daemon, TRACE, "'other':1");
+    rmp_program_submit(daemon, RMP_TRACE, "'other':1");
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers, "'reason':'RunSubmit has no opening_yaml'");
-    publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", TRACE, "30000",
-            "{'RunSubmit':{'request_id':'" OTHER_TRACE "','opening_yaml':'a'}}");
+    rmp_program_publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", RMP_TRACE, "30000",
+                        "{'RunSubmit':{'request_id':'" RMP_OTHER_TRACE "','opening_yaml':'a'}}");
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers, "'reason':'request_id is not the trace_id of the frame'");
     rmp_program_stop(&answers);
@@ -346,15 +295,16 @@ TEST(rmp_9_bad_submit_is_rejected)
 
 TEST(rmp_9_cancel)
 {
-    struct daemon *daemon = rmp_program_daemon(RUNNER);
-    struct rmp_program answers = subscriber(daemon, "rlp/ctrl");
-    struct rmp_program events = subscriber(daemon, "rlp/runs/trace:" TRACE "/events");
+    struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);
+    struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
+    struct rmp_program events = rmp_program_subscriber(daemon,
+                                                       "rlp/runs/trace:" RMP_TRACE "/events");
 
-    publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", OTHER_TRACE, "30000",
-            "{'RunCancel':{'trace_id':'" TRACE "'}}");
+    rmp_program_publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", RMP_OTHER_TRACE, "30000",
+                        "{'RunCancel':{'trace_id':'" RMP_TRACE "'}}");
     rmp_program_expect(&answers, "RunCancel");
-    rmp_program_expect(&answers, "'payload':{'RunCancelled':{'request_id':'" OTHER_TRACE
-                                 "','trace_id':'" TRACE "'}}");
+    rmp_program_expect(&answers, "'payload':{'RunCancelled':{'request_id':'" RMP_OTHER_TRACE
+                                 "','trace_id':'" RMP_TRACE "'}}");
     rmp_program_expect(&events, "'message':'cancelled'");
     rmp_program_stop(&answers);
     rmp_program_stop(&events);
@@ -362,22 +312,23 @@ TEST(rmp_9_cancel)
 
 TEST(rmp_9_silent_runner_is_a_rejection)
 {
-    struct daemon *daemon = rmp_program_daemon(RUNNER);
-    struct rmp_program answers = subscriber(daemon, "rlp/ctrl");
+    struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);
+    struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
 
-    publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", TRACE, SHORT,
-            "{'RunSubmit':{'request_id':'" TRACE "','opening_yaml':'silence'}}");
+    rmp_program_publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", RMP_TRACE, RMP_PROGRAM_SHORT,
+                        "{'RunSubmit':{'request_id':'" RMP_TRACE "','opening_yaml':'silence'}}");
     rmp_program_expect(&answers, "RunSubmit");
-    rmp_program_expect(&answers, "{'RunRejected':{'request_id':'" TRACE "','reason':'timeout'}}");
+    rmp_program_expect(&answers,
+                       "{'RunRejected':{'request_id':'" RMP_TRACE "','reason':'timeout'}}");
     rmp_program_stop(&answers);
 }
 
 TEST(rmp_9_no_runner)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program answers = subscriber(daemon, "rlp/ctrl");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
 
-    submit(daemon, TRACE, "'opening_yaml':'name: a'");
+    rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers, "'reason':'no runner pool is configured'");
     rmp_program_stop(&answers);
@@ -388,9 +339,10 @@ TEST(rmp_10_event_without_a_trace_is_dropped)
     struct daemon *daemon =
         rmp_program_daemon("{'id':'w','command':'@WORKER@','instances':1,'rmp':{'agent':"
                            "'writer','runner':true}}");
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
-    execute(daemon, "say", "{'message':{'method':'run/event','params':{'kind':'log'}}}");
+    rmp_program_execute(daemon, "say",
+                        "{'message':{'method':'run/event','params':{'kind':'log'}}}");
     daemon_wait_log(daemon, "WARN.*run/event has no trace_id");
     rmp_program_expect(&replies, "Completed");
     rmp_program_stop(&replies);
@@ -400,11 +352,11 @@ TEST(rmp_10_event_without_a_trace_is_dropped)
 
 TEST(rmp_shutdown_fails_what_is_in_flight)
 {
-    struct daemon *daemon = rmp_program_daemon(WRITER(1));
-    struct rmp_program replies = subscriber(daemon, "reply");
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
-    execute(daemon, "no_answer", "{}");
-    execute(daemon, "plain", "{'result':1}");
+    rmp_program_execute(daemon, "no_answer", "{}");
+    rmp_program_execute(daemon, "plain", "{'result':1}");
     rmp_program_expect(&replies, "Completed");
     daemon_signal(daemon, SIGTERM);
     rmp_program_expect(&replies, "'payload':{'Failed':{'retryable':true,");
