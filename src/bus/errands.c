@@ -44,17 +44,20 @@ static int send_line(struct endpoint *to, const struct errand *errand)
     return to->ops->deliver(to, &delivery);
 }
 
+static int send_errand(struct endpoint *to, const struct errand *errand)
+{
+    return errand->kind == ERRAND_INITIALIZE ? send_initialize(to, errand) : send_line(to, errand);
+}
+
 void errands_run_all(struct stdio_bus *bus)
 {
     struct errand errand;
 
     bus_read_clock(bus);
     while (errand_next(&bus->router, &errand)) {
-        struct endpoint *to = endpoint_of_peer(errand.request->answerer);
-        int result = errand.kind == ERRAND_INITIALIZE ? send_initialize(to, &errand)
-                                                      : send_line(to, &errand);
+        struct endpoint *to = endpoint_of_peer(errand.worker);
 
-        if (result == STDIO_BUS_OK)
+        if (errand.request != NULL && send_errand(to, &errand) == STDIO_BUS_OK)
             continue;
         log_error(bus->log, to->context, "out of memory: a request of the daemon was lost");
         errand_failed(&bus->router, &errand);

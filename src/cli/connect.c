@@ -131,7 +131,8 @@ static int open_unix(const struct options *options, char *reason, size_t reason_
     fd = connected_socket(AF_UNIX, (const struct sockaddr *)&address, sizeof address);
     error = errno;
     if (fd < 0)
-        snprintf(reason, reason_size, "cannot connect to %s: %s", path, strerror(error));
+        snprintf(reason, reason_size, "cannot connect to %s: %s%s", path, strerror(error),
+                 error == EACCES ? "; see mode and group in stdio_bus.conf(5)" : "");
     errno = error;
     return fd;
 }

@@ -10,13 +10,12 @@
 #include "router/versions.h"
 #include "router/waiting.h"
 
-static bool begin(struct router *router, struct peer *worker, struct errand *errand,
+static void begin(struct router *router, struct peer *worker, struct errand *errand,
                   enum errand_kind kind)
 {
-    errand->kind = kind;
+    *errand = (struct errand){.kind = kind, .worker = worker};
     errand->request = record_own(router, worker,
                                  kind == ERRAND_INITIALIZE ? EXTRAS_OWN_INITIALIZE : EXTRAS_OWN);
-    return errand->request != NULL;
 }
 
 static bool find_errand(struct router *router, struct handshake *handshake, struct errand *errand)
@@ -27,26 +26,26 @@ static bool find_errand(struct router *router, struct handshake *handshake, stru
     struct subscription *subscription;
 
     if (version != NULL && version->state == VERSION_WANTED) {
-        if (!begin(router, worker, errand, ERRAND_INITIALIZE))
-            return false;
+        begin(router, worker, errand, ERRAND_INITIALIZE);
         errand->initialize = &version->request;
         version->state = VERSION_ASKED;
         return true;
     }
     if (wanted != RANK_NONE && wanted != handshake->rank) {
+        begin(router, worker, errand, ERRAND_SET_LEVEL);
         errand->text = slice_of(handshake_level(wanted), strlen(handshake_level(wanted)));
-        if (begin(router, worker, errand, ERRAND_SET_LEVEL))
+        if (errand->request != NULL)
             handshake->rank = wanted;
-        return handshake->rank == wanted;
+        return true;
     }
     subscription = subscriptions_next(&handshake->subscriptions);
     if (subscription == NULL)
         return false;
+    begin(router, worker, errand,
+          subscription->holders > 0 ? ERRAND_SUBSCRIBE : ERRAND_UNSUBSCRIBE);
     errand->text = subscription->uri;
-    if (!begin(router, worker, errand,
-               subscription->holders > 0 ? ERRAND_SUBSCRIBE : ERRAND_UNSUBSCRIBE))
-        return false;
-    subscription->sent = subscription->holders > 0;
+    if (errand->request != NULL)
+        subscription->sent = subscription->holders > 0;
     return true;
 }
 
@@ -56,9 +55,13 @@ bool errand_next(struct router *router, struct errand *errand)
         struct handshake *handshake = list_entry(router->errands.list.head.next, struct handshake,
                                                  errand);
 
-        if (handshake->worker->availability == PEER_READY && find_errand(router, handshake, errand))
+        bool found = handshake->worker->availability == PEER_READY &&
+                     find_errand(router, handshake, errand);
+
+        if (!found || errand->request == NULL)
+            list_remove(&handshake->errand); /* until the next one is noted */
+        if (found)
             return true;
-        list_remove(&handshake->errand);
     }
     router->errands.noted = false;
     return false;
@@ -66,11 +69,12 @@ bool errand_next(struct router *router, struct errand *errand)
 
 void errand_failed(struct router *router, const struct errand *errand)
 {
-    struct handshake *handshake = errand->request->answerer->handshake;
+    struct handshake *handshake = errand->worker->handshake;
 
     if (errand->kind == ERRAND_INITIALIZE) {
         one_handshake_expire(router, handshake);
         versions_forget(&handshake->versions, false);
     }
-    waiting_late_answer(router, errand->request);
+    if (errand->request != NULL)
+        waiting_late_answer(router, errand->request);
 }

@@ -11,7 +11,9 @@ enum errand_kind { ERRAND_INITIALIZE, ERRAND_SET_LEVEL, ERRAND_SUBSCRIBE, ERRAND
 
 struct errand {
     enum errand_kind kind;
-    struct request *request;               /* in flight from now on; the router takes its answer */
+    struct peer *worker;                   /* to which it is to be sent */
+    struct request *request;               /* in flight from now on; the router takes its answer.
+                                            * NULL: memory is out, see errand_failed */
     const struct kept_message *initialize; /* to be sent under the request's id */
     struct slice text;                     /* the level, or the URI */
 };

@@ -63,7 +63,7 @@ TEST(security_reconnecting_client_does_not_flood_the_log)
 TEST(security_socket_has_the_mode_and_group_of_the_configuration)
 {
     struct stat st;
-    mode_t old = umask(0177);
+    mode_t old = umask(0077);
     struct daemon *daemon =
         START(.members = test_format("'listen':{'mode':'0660','group':%ld}", (long)getegid()));
     umask(old);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -491,6 +492,24 @@ START_TEST(connection_refused)
 }
 END_TEST
 
+/* Who may not is told where that is decided. */
+START_TEST(connection_not_allowed)
+{
+    struct options options = {.connect = {.is_unix = true}};
+    char folder[] = "/tmp/check_connect.XXXXXX";
+
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(options.connect.path, sizeof options.connect.path, "%s/socket", folder);
+    ck_assert_int_eq(chmod(folder, 0), 0);
+    if (geteuid() != 0 || (chown(folder, 65534, 65534) == 0 && setuid(65534) == 0)) {
+        expect_refusal(&options, "cannot connect to /tmp/check_connect.");
+        ck_assert_msg(strstr(reason, "denied; see mode and group in stdio_bus.conf(5)") != NULL,
+                      "%s", reason);
+    }
+    rmdir(folder);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_test(tcase, end_of_input_is_passed_on);
@@ -509,6 +528,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, waiting_is_not_busy);
     tcase_add_loop_test(tcase, tcp_without_delays, 0, 4);
     tcase_add_test(tcase, connection_refused);
+    tcase_add_test(tcase, connection_not_allowed);
 }
 
 int main(void)
