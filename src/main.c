@@ -16,6 +16,7 @@
 #include "cli/client.h"
 #include "cli/help.h"
 #include "cli/import.h"
+#include "cli/log_options.h"
 #include "cli/options.h"
 #include "cli/parse.h"
 #include "config/rmp_socket.h"
@@ -337,46 +338,6 @@ static int run(const struct options *options, struct log *log)
     return status;
 }
 
-/* DEBUG_STDIO is a variable of the reference implementation. */
-static enum log_level level_of(const struct options *options)
-{
-    const char *debug = getenv("DEBUG_STDIO");
-
-    if (options->has_log_level || debug == NULL || *debug == '\0' || strcmp(debug, "0") == 0)
-        return options->log_level;
-    return LOG_LEVEL_DEBUG;
-}
-
-/* Returns EXIT_DONE, or another exit status after its reason was printed. */
-static int start_log(struct log *log, const struct options *options)
-{
-    const enum log_level level = level_of(options);
-    const char *path = options->log_file != NULL ? options->log_file : getenv("STDIO_BUS_LOG");
-    int status = EXIT_DONE, opened;
-    bool is_stdout = false;
-
-    if (options->action == ACTION_CHECK_CONFIG || path == NULL || *path == '\0') {
-        log_open(log, STDERR_FILENO, level);
-        return EXIT_DONE;
-    }
-    opened = log_open_file(log, path, level);
-    if (opened != STDIO_BUS_OK) {
-        fprintf(stderr, "stdio_bus: cannot open the log file %s: %s\n", path,
-                log_file_problem(opened));
-        return EXIT_CONFIG_ERROR;
-    }
-    if (options->stdio && log_shares(log, STDOUT_FILENO, &is_stdout) != STDIO_BUS_OK)
-        status = system_error("cannot look at stdout and the log file");
-    if (is_stdout) {
-        fprintf(stderr, "stdio_bus: the log file %s is stdout, which is for messages alone\n",
-                path);
-        status = EXIT_CONFIG_ERROR;
-    }
-    if (status != EXIT_DONE)
-        log_close(log);
-    return status;
-}
-
 /* glibc would keep the memory of the longest message so far for later ones. */
 static void release_long_buffers(void)
 {
@@ -417,7 +378,7 @@ int main(int argc, char *argv[])
         return list_run();
     if (options.action == ACTION_SHARE)
         return run_share(&options);
-    status = start_log(&log, &options);
+    status = log_options_open(&log, &options);
     if (status != EXIT_DONE)
         return status;
     status = run(&options, &log);

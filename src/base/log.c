@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/log_line.h"
 
 /* Without it there is no way that leaves the options of the shared socket alone. */
 #ifndef MSG_NOSIGNAL
@@ -25,18 +25,6 @@
 #endif
 
 #define DIRECTORY_MAX 4096
-#define ESCAPED_MAX 4 /* "\xNN" */
-
-struct line {
-    char bytes[1 + LOG_LINE_MAX]; /* the first is the newline that ends a torn line */
-    size_t len;
-    bool cut;
-};
-
-#define BODY_END ((size_t)LOG_LINE_MAX - 3u) /* of a line; its ending, "...\n", follows */
-
-static const char *const level_names[] = {"DEBUG", "INFO", "WARN", "ERROR"};
-
 void log_open(struct log *log, int fd, enum log_level level)
 {
     struct stat status;
@@ -111,6 +99,30 @@ int log_open_file(struct log *log, const char *path, enum log_level level)
     return STDIO_BUS_OK;
 }
 
+int log_open_system(struct log *log, const char *path, enum log_level level)
+{
+    *log = (struct log){.level = level, .format = LOG_SYSLOG, .fd = -1, .output = LOG_DATAGRAMS};
+    tzset(); /* the lines have the local time */
+    return datagram_open(&log->system, path);
+}
+
+void log_set_format(struct log *log, enum log_format format)
+{
+    log->format = format;
+}
+
+bool log_is_journal(const struct log *log, const char *stream)
+{
+    struct stat status;
+    char name[64];
+
+    if (stream == NULL || log->output == LOG_DATAGRAMS || fstat(log->fd, &status) != 0)
+        return false;
+    (void)snprintf(name, sizeof name, "%ju:%ju", (uintmax_t)status.st_dev,
+                   (uintmax_t)status.st_ino);
+    return strcmp(name, stream) == 0;
+}
+
 int log_reopen(struct log *log)
 {
     int fd, status;
@@ -136,65 +148,6 @@ int log_shares(const struct log *log, int fd, bool *shares)
     return STDIO_BUS_OK;
 }
 
-/* Writes the byte, or its escape. Returns the bytes written. */
-static size_t escape_byte(char to[ESCAPED_MAX + 1], unsigned char byte, bool plain)
-{
-    if (!plain)
-        return (size_t)snprintf(to, ESCAPED_MAX + 1, "\\x%02x", byte);
-    to[0] = (char)byte;
-    return 1;
-}
-
-/* Appends text, control characters escaped. A cut line takes no more. */
-static void line_put(struct line *line, const char *text)
-{
-    for (; *text != '\0' && !line->cut; text++) {
-        unsigned char byte = (unsigned char)*text;
-        char escaped[ESCAPED_MAX + 1];
-        size_t need = escape_byte(escaped, byte, byte >= 0x20 && byte != 0x7f);
-
-        line->cut = line->len + need > BODY_END;
-        if (!line->cut) {
-            memcpy(line->bytes + line->len, escaped, need);
-            line->len += need;
-        }
-    }
-}
-
-/* Appends time, level and context. */
-static void line_put_head(struct line *line, enum log_level level, const char *context)
-{
-    struct timespec now = {0, 0};
-    struct tm parts = {0};
-    char head[LOG_LINE_MAX];
-    bool in_context = context[0] != '\0';
-
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    (void)gmtime_r(&now.tv_sec, &parts);
-    (void)snprintf(head, sizeof head, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ %-5s %s%s%s",
-                   parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
-                   parts.tm_min, parts.tm_sec, (int)(now.tv_nsec / 1000000), level_names[level],
-                   in_context ? "[" : "", context, in_context ? "] " : "");
-    line_put(line, head);
-}
-
-/* Ends the line. A cut one loses the UTF-8 character that the cut may have split: with a part of it
- * the line would be no text. */
-static void line_end(struct line *line)
-{
-    if (line->cut) {
-        size_t len = line->len;
-
-        while (((unsigned char)line->bytes[len - 1] & 0xc0) == 0x80)
-            len--;
-        if ((unsigned char)line->bytes[len - 1] >= 0xc0)
-            line->len = len - 1;
-        memcpy(line->bytes + line->len, "...", 3);
-        line->len += 3;
-    }
-    line->bytes[line->len++] = '\n';
-}
-
 static bool writable(int fd)
 {
     struct pollfd asked = {.fd = fd, .events = POLLOUT};
@@ -203,10 +156,12 @@ static bool writable(int fd)
 }
 
 /* One write that does not block. Returns the bytes written. */
-static size_t write_now(const struct log *log, const char *bytes, size_t len)
+static size_t write_now(struct log *log, const char *bytes, size_t len)
 {
     ssize_t written;
 
+    if (log->output == LOG_DATAGRAMS)
+        return datagram_send(&log->system, bytes, len) == STDIO_BUS_OK ? len : 0;
     do {
         if (log->output == LOG_SOCKET)
             written = send(log->fd, bytes, len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -222,14 +177,12 @@ static size_t write_now(const struct log *log, const char *bytes, size_t len)
  * has cut to LOG_LINE_MAX is too long for the line, and so marked as cut. */
 static bool write_line(struct log *log, enum log_level level, const char *context, const char *text)
 {
-    struct line line = {.bytes = "\n", .len = 1};
+    struct log_line line;
     size_t start = log->torn ? 0 : 1, written;
 
-    line_put_head(&line, level, context);
-    line_put(&line, text);
-    line_end(&line);
+    log_line_make(&line, log->format, level, context, text);
     written = write_now(log, line.bytes + start, line.len - start);
-    if (written > 0)
+    if (written > 0 && log->output != LOG_DATAGRAMS)
         log->torn = line.bytes[start + written - 1] != '\n';
     return written == line.len - start;
 }
@@ -250,7 +203,10 @@ static bool report_dropped(struct log *log)
     if (log->dropped == 0)
         return true;
     (void)snprintf(text, sizeof text, "%" PRIu64 " log lines dropped: %s did not take them",
-                   log->dropped, log->path != NULL ? "the log file" : "stderr");
+                   log->dropped,
+                   log->path != NULL              ? "the log file"
+                   : log->output == LOG_DATAGRAMS ? "the system log"
+                                                  : "stderr");
     if (!write_line(log, LOG_LEVEL_WARN, "", text))
         return false;
     log->dropped = 0;
@@ -382,42 +338,8 @@ void log_close(struct log *log)
     (void)report_dropped(log);
     if (log->output == LOG_OWN)
         (void)close(log->fd);
+    if (log->output == LOG_DATAGRAMS)
+        datagram_close(&log->system);
     log->fd = -1;
     log->output = LOG_BORROWED;
-}
-
-const char *log_escape(char *to, size_t size, struct slice bytes)
-{
-    size_t len = 0, fits = 0; /* fits: the bytes that stay when "..." has to follow */
-
-    if (size == 0)
-        return to;
-    for (size_t i = 0; i < bytes.len; i++) {
-        unsigned char byte = (unsigned char)bytes.data[i];
-        bool plain = byte >= 0x20 && byte < 0x7f && strchr("\"'\\", byte) == NULL;
-        char escaped[ESCAPED_MAX + 1];
-        size_t need = escape_byte(escaped, byte, plain);
-
-        if (len + need > size - 1) {
-            (void)snprintf(to + fits, size - fits, "...");
-            return to;
-        }
-        memcpy(to + len, escaped, need);
-        len += need;
-        if (len + 3 <= size - 1)
-            fits = len;
-    }
-    to[len] = '\0';
-    return to;
-}
-
-bool log_level_from_name(const char *name, enum log_level *level)
-{
-    for (size_t i = 0; i < sizeof level_names / sizeof level_names[0]; i++) {
-        if (strcasecmp(name, level_names[i]) == 0) {
-            *level = (enum log_level)i;
-            return true;
-        }
-    }
-    return false;
 }

@@ -12,25 +12,28 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/datagram.h"
+#include "base/log_line.h"
 #include "base/repetition.h"
 #include "base/slice.h"
-
-#define LOG_LINE_MAX 1024 /* bytes of a line with its newline; longer text is cut, ends in "..." */
 
 /* How the log may be written without blocking. */
 enum log_output {
     LOG_BORROWED, /* a descriptor shared with other processes: asked first whether it is ready */
     LOG_SOCKET,   /* a shared socket: each send is non-blocking */
-    LOG_OWN       /* a non-blocking description that the log has opened, and closes */
+    LOG_OWN,      /* a non-blocking description that the log has opened, and closes */
+    LOG_DATAGRAMS /* a datagram for each line, to the system's log */
 };
 
 /* All members but level are private to log.c. */
 struct log {
     enum log_level level;
+    enum log_format format;
     const char *path; /* NULL: none */
     int fd;
     enum log_output output;
-    bool torn;        /* the last line was written in part: the next one starts with a newline */
+    bool torn; /* the last line was written in part: the next one starts with a newline */
+    struct datagram system;
     uint64_t dropped; /* lines that did not fit since the last one that did */
     struct repetition kinds[REPETITION_KINDS];
     void (*left_out)(void *user_data);
@@ -47,8 +50,19 @@ void log_open(struct log *log, int fd, enum log_level level);
  * have the log appended to a file of this user. */
 int log_open_file(struct log *log, const char *path, enum log_level level);
 
+/* Starts logging to the socket of the system's log, in the format LOG_SYSLOG. The errors of
+ * datagram_open. */
+int log_open_system(struct log *log, const char *path, enum log_level level);
+
+/* Sets the format, which is LOG_TEXT at first; one of a log that is no system's. */
+void log_set_format(struct log *log, enum log_format format);
+
+/* Whether the log goes to the journal: `stream` is the variable JOURNAL_STREAM, "DEVICE:INODE" of
+ * the file that systemd has connected to it; or NULL. */
+bool log_is_journal(const struct log *log, const char *stream);
+
 /* Opens the file of log_open_file anew, in case it was moved away. After an error, as of
- * log_open_file, the log goes on as before. Does nothing after log_open. */
+ * log_open_file, the log goes on as before. Does nothing after the other two. */
 int log_reopen(struct log *log);
 
 /* What kept log_open_file or log_reopen, which have just returned `status`, from opening the
@@ -59,7 +73,7 @@ const char *log_file_problem(int status);
  * terminal, do not count. STDIO_BUS_ERR with errno set when fstat fails. */
 int log_shares(const struct log *log, int fd, bool *shares);
 
-/* Reports the lines left out or dropped, and closes what log_open or log_open_file opened. */
+/* Reports the lines left out or dropped, and closes what was opened. */
 void log_close(struct log *log);
 
 /* Calls `fn` whenever lines begin to be left out, so that log_report is called REPETITION_WINDOW_MS
@@ -70,7 +84,8 @@ void log_on_left_out(struct log *log, void (*fn)(void *user_data), void *user_da
 bool log_report(struct log *log);
 
 /* Writes one line, whatever was written before. `context` is "" or the text between the brackets
- * ("worker=2 pid=71"). Bytes below 0x20 and 0x7f are written escaped, so no line can be forged.
+ * ("worker=2 pid=71"), as log_line_make has it. Bytes below 0x20 and 0x7f are written escaped, so
+ * no line can be forged.
  * errno stays as it was. */
 void log_write(struct log *log, enum log_level level, const char *context, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -88,14 +103,6 @@ static inline bool log_enabled(const struct log *log, enum log_level level)
 {
     return level >= log->level;
 }
-
-/* Bytes from outside as printable text: at most `size - 1` characters, NUL-terminated; control
- * bytes, quotes, backslashes and non-ASCII become \xNN, and a cut text ends in "...". Returns
- * `to`. */
-const char *log_escape(char *to, size_t size, struct slice bytes);
-
-/* "debug", "info", "warn", "error" (any case) to a level. Returns false for anything else. */
-bool log_level_from_name(const char *name, enum log_level *level);
 
 #define log_debug(log, context, ...)                                                               \
     do {                                                                                           \

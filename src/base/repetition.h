@@ -5,9 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log_line.h"
 #include "base/slice.h"
-
-enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARN, LOG_LEVEL_ERROR };
 
 #define REPETITION_BURST 10 /* lines that are written in a window */
 #define REPETITION_WINDOW_MS 5000

@@ -3,6 +3,7 @@
 #include "bus/deliver.h"
 
 #include "base/error.h"
+#include "bus/delivery_log.h"
 #include "bus/errands.h"
 #include "router/affinity.h"
 #include "router/to_client.h"
@@ -161,44 +162,13 @@ struct delivery_subject delivery_subject(const struct delivery *delivery)
     return subject;
 }
 
-/* "discarded a message (id 7, sessionId none): TEXT", as a warning, or else for debugging. */
-static void log_message(const struct decision *decision, struct stdio_bus *bus, bool warns,
-                        const char *done, const char *between, const char *text)
-{
-    const struct message *message = decision->message;
-    const char *from = endpoint_of_peer(decision->from)->context, *id_text = "none",
-               *session_text = "none";
-    char id[64], session[64];
-
-    if (message->id.type != ID_NONE)
-        id_text = log_escape(id, sizeof id, message->id.text);
-    if (message->session_id.data != NULL)
-        session_text = log_escape(session, sizeof session, message->session_id);
-    if (warns)
-        log_warn(bus->log, from, "%s a message (id %s, sessionId %s)%s%s", done, id_text,
-                 session_text, between, text);
-    else
-        log_debug(bus->log, from, "%s a message (id %s, sessionId %s)%s%s", done, id_text,
-                  session_text, between, text);
-}
-
-static void log_moved_session(const struct decision *decision, struct stdio_bus *bus)
-{
-    const struct slice id = decision->answered->extras->names;
-    char session[64];
-
-    log_repeated(bus->log, LOG_LEVEL_INFO, endpoint_of_peer(decision->former_owner)->context,
-                 LOG_NO_SOURCE, "lost the session %s: %s has loaded it",
-                 log_escape(session, sizeof session, id), endpoint_of_peer(decision->to)->context);
-}
-
 /* The message answers or gives up a request. */
 static inline void delivered(struct stdio_bus *bus, struct decision *decision)
 {
     if (decision->cancelled != NULL)
         bus_read_clock(bus);
     else if (decision->former_owner != NULL)
-        log_moved_session(decision, bus);
+        delivery_log_moved_session(decision, bus);
     decision_delivered(decision);
 }
 
@@ -214,7 +184,7 @@ static void forward(struct stdio_bus *bus, struct endpoint *from, struct decisio
     };
 
     if (log_enabled(bus->log, LOG_LEVEL_DEBUG))
-        log_message(decision, bus, false, "forwarding", " to ", to->context);
+        delivery_log_forwarded(decision, bus, to->context);
     if (to->ops->deliver(to, &delivery) == STDIO_BUS_OK) {
         if (decision->answered != NULL || decision->cancelled != NULL)
             delivered(bus, decision);
@@ -262,7 +232,7 @@ static void broadcast(struct endpoint *from, const struct decision *decision)
 /* The client gets an error in place of an answer. */
 static void fail_request(struct stdio_bus *bus, struct decision *decision)
 {
-    log_message(decision, bus, true, "discarded", ": ", decision->text);
+    delivery_log(decision, bus, true, "discarded", ": ", decision->text);
     deliver_error(endpoint_of_peer(decision->to), decision->answered->asker_id, decision->code,
                   decision->text);
     decision_delivered(decision);
@@ -279,7 +249,7 @@ static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct de
 
     if (answers && deliver_error_held(from))
         return;
-    log_message(decision, bus, true, "discarded", ": ", decision->text);
+    delivery_log(decision, bus, true, "discarded", ": ", decision->text);
     if (answers)
         deliver_error(from, message->id, decision->code, decision->text);
 }
@@ -346,10 +316,10 @@ static void keep_back(struct stdio_bus *bus, struct endpoint *from, struct decis
         answer_request(from, decision);
         break;
     case ACTION_DISCARD:
-        log_message(decision, bus, true, "discarded", ": ", decision->text);
+        delivery_log(decision, bus, true, "discarded", ": ", decision->text);
         break;
     case ACTION_DROP:
-        log_message(decision, bus, false, "discarded", ": ", decision->text);
+        delivery_log(decision, bus, false, "discarded", ": ", decision->text);
         break;
     case ACTION_NO_MEMORY:
         starve(from);

@@ -272,12 +272,14 @@ void rmp_port_open(struct rmp_port *port)
 {
     struct stdio_bus *bus = port->bridge->bus;
     struct endpoint *endpoint = &port->endpoint;
+    size_t len;
 
     endpoint->ops = &port_ops;
     endpoint->bus = bus;
     timer_init(&endpoint->hold_timer, deliver_hold_expired, endpoint);
-    snprintf(endpoint->context, sizeof endpoint->context, "rmp pool=%.35s",
-             port->pool != NULL ? port->pool->config->id : RMP_TOPIC_CONTROL);
+    len = (size_t)snprintf(endpoint->context, sizeof endpoint->context, "rmp pool=");
+    log_quote(endpoint->context + len, sizeof endpoint->context - len,
+              port->pool != NULL ? port->pool->config->id : RMP_TOPIC_CONTROL);
     router_add_client(&bus->router, &endpoint->peer);
     if (port->pool == NULL)
         return;

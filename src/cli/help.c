@@ -85,6 +85,10 @@ static const char logging[] =
     "log:\n"
     "  --log-level LEVEL  debug, info (default), warn or error\n"
     "  --log-file PATH    append it to this file, not to stderr; SIGUSR1 reopens it\n"
+    "  --log-format NAME  text (default), logfmt, json, or journald, the default\n"
+    "                     where systemd connects stderr to its journal\n"
+    "  --log-syslog[=PATH]\n"
+    "                     to the system log, at /dev/log or this socket\n"
     "\n";
 
 static const char other[] =

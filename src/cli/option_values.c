@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/log_options.h"
 #include "config/pool_mode.h"
 #include "config/variable.h"
 #include "share/share.h"
@@ -218,6 +219,19 @@ static bool apply_log_level(struct parser *parser, const char *option, const cha
            parser_fail(parser, "--%s: must be debug, info, warn or error", option);
 }
 
+static bool apply_log_format(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->has_log_format = true;
+    return log_format_from_name(value, &parser->options->log_format) ||
+           parser_fail(parser, "--%s: must be text, logfmt, json or journald", option);
+}
+
+static bool apply_log_syslog(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->log_system = value != NULL ? value : SYSTEM_LOG_PATH;
+    return check_path(parser, option, parser->options->log_system);
+}
+
 static bool apply_share(struct parser *parser, const char *option, const char *value)
 {
     const char *problem = value != NULL ? share_name_problem(value) : NULL;
@@ -283,7 +297,9 @@ const struct option_spec parser_options[] = {
     {.name = "strict", .apply = apply_strict},
     {.name = "token-file", .value_name = "FILE", .apply = apply_token_file},
     {.name = "log-file", .value_name = "PATH", .apply = apply_log_file},
+    {.name = "log-format", .value_name = "NAME", .apply = apply_log_format},
     {.name = "log-level", .value_name = "LEVEL", .apply = apply_log_level},
+    {.name = "log-syslog", .value_name = "PATH", .may_lack_value = true, .apply = apply_log_syslog},
     {.name = "import", .value_name = "FILE", .action = ACTION_IMPORT, .apply = apply_import},
     {.name = "help", .letter = 'h', .action = ACTION_HELP},
     {.name = "version", .letter = 'V', .action = ACTION_VERSION},

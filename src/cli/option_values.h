@@ -27,7 +27,7 @@ struct parser {
     struct options *options;
     char *problem;
     size_t problem_size;
-    unsigned seen;                        /* one bit per entry of parser_options */
+    uint64_t seen;                        /* one bit per entry of parser_options */
     const struct option_spec *of_client;  /* one for --connect, or NULL */
     const struct option_spec *mode;       /* the option that chose the mode, or NULL */
     const struct option_spec *of_share;   /* one that says what is shared, or NULL */

@@ -47,7 +47,10 @@ struct options {
     unsigned wait_sec;             /* of --connect: for a daemon that is not there yet */
     const struct framing *framing; /* of the clients; NULL: as configured */
     const char *token_file;        /* points into argv, or NULL: as configured */
-    const char *log_file; /* points into argv, or NULL: stderr, or as the environment says */
+    const char *log_file;   /* points into argv, or NULL: stderr, or as the environment says */
+    const char *log_system; /* the socket of the system log; points into argv; NULL: not there */
+    enum log_format log_format;
+    bool has_log_format;
     enum log_level log_level;
     bool has_log_level;
     const char *share_name;      /* points into argv; NULL: none */

@@ -34,7 +34,7 @@ static const struct option_spec *find_option(struct parser *parser, const char *
 /* Refuses a second use, and a second mode. */
 static bool note_option(struct parser *parser, const struct option_spec *spec)
 {
-    unsigned bit = 1U << (spec - parser_options);
+    uint64_t bit = (uint64_t)1 << (spec - parser_options);
 
     if ((parser->seen & bit) != 0 && !spec->is_listener)
         return parser_fail(parser, "--%s is given twice", spec->name);
@@ -112,7 +112,7 @@ static bool check_share(struct parser *parser)
     if (options->config_path != NULL || options->config_fd >= 0 ||
         options->action == ACTION_CHECK_CONFIG)
         return parser_fail(parser, "--share takes a command after --, and no configuration");
-    if (options->log_file != NULL)
+    if (options->log_file != NULL || options->log_system != NULL || options->has_log_format)
         return parser_fail(parser, "--share has a log file of its own; see stdio_bus --list");
     if (options->line.protocol == NULL)
         options->line.protocol = "mcp";
@@ -193,6 +193,9 @@ static bool check_options(struct parser *parser)
     if (options->token_file != NULL && !takes_token(parser))
         return parser_fail(parser, "--token-file is for TCP and HTTP: no other connection needs a "
                                    "token");
+    if (options->log_system != NULL && (options->log_file != NULL || options->has_log_format))
+        return parser_fail(parser, "--log-syslog and --%s exclude each other",
+                           options->log_file != NULL ? "log-file" : "log-format");
     if (options->strict && options->action != ACTION_CHECK_CONFIG)
         return parser_fail(parser, "--strict is for --check-config");
     if (lacks_command(parser))

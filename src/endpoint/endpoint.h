@@ -49,7 +49,7 @@ struct endpoint {
     bool owes_answers;        /* it is owed an answer to each request, by its own protocol (HTTP) */
     bool is_worker;
     bool blocks_itself; /* held until its own queue drains: that has too many error replies */
-    char context[48];   /* for the log: "client=3" */
+    char context[80];   /* for the log: "client=3", "worker=2 pid=71 pool=tools" */
 };
 
 static inline struct endpoint *endpoint_of_peer(struct peer *peer)

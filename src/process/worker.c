@@ -29,13 +29,13 @@ static const char *context(const struct worker *worker)
 
 static void set_context(struct worker *worker)
 {
-    char *to = worker->stream.endpoint.context;
-    size_t size = sizeof worker->stream.endpoint.context;
+    char *to = worker->stream.endpoint.context, pid[32] = "";
+    size_t size = sizeof worker->stream.endpoint.context, len;
 
     if (worker->child.pid > 0)
-        snprintf(to, size, "worker=%u pid=%ld", worker->number, (long)worker->child.pid);
-    else
-        snprintf(to, size, "worker=%u", worker->number);
+        snprintf(pid, sizeof pid, " pid=%ld", (long)worker->child.pid);
+    len = (size_t)snprintf(to, size, "worker=%u%s pool=", worker->number, pid);
+    log_quote(to + len, size - len, worker->pool_id);
 }
 
 /* The restart policy bounds these lines, but not where processes come and go with clients. */

@@ -9,6 +9,10 @@ if [ -n "$FAULTS_MISSING" ]; then
     echo "skipped: the fault sweep cannot be done in this build: $FAULTS_MISSING"
     exit 77
 fi
+command -v ps >/dev/null || {
+    echo 'skipped: without ps no list of shared servers has memory (apt-get install procps)'
+    exit 77
+}
 faults=$SOURCE_DIR/tests/faults
 FAULTY_BUS=$BUILD_DIR/tests/faults/faulty_bus
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short

@@ -77,7 +77,7 @@ static void __attribute__((destructor)) end(void)
 /* Counts a call; returns its number at this site. Children may count at the same time. */
 static uint32_t count(uint64_t key)
 {
-    size_t at = (key >> 16 ^ key >> 8 ^ key) * 2654435761u;
+    size_t at = (size_t)((key >> 16 ^ key >> 8 ^ key) * 2654435761u);
 
     for (;; at++) {
         struct site *site = &board->sites[at % BOARD_SITES];
@@ -182,6 +182,7 @@ PLAIN(int, getsockname, -1, (int fd, struct sockaddr *to, socklen_t *len), (fd, 
 PLAIN(int, getsockopt, -1, (int fd, int level, int name, void *value, socklen_t *len),
       (fd, level, name, value, len))
 PLAIN(struct tm *, gmtime_r, NULL, (const time_t *when, struct tm *to), (when, to))
+PLAIN(struct tm *, localtime_r, NULL, (const time_t *when, struct tm *to), (when, to))
 PLAIN(const char *, inet_ntop, NULL, (int family, const void *from, char *to, socklen_t size),
       (family, from, to, size))
 PLAIN(int, isatty, 0, (int fd), (fd))

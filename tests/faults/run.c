@@ -21,7 +21,8 @@
 #include "proc.h"
 
 #define ARGUMENTS_MAX 12
-#define WAITS_MAX 3000 /* for events: a run needs hundreds, a spinning loop many thousands */
+#define LONGEST_MS 30000 /* for what comes for certain */
+#define WAITS_MAX 3000   /* for events: a run needs hundreds, a spinning loop many thousands */
 #define TERM_AGAIN_MS 500
 #define PATH_SIZE 160
 
@@ -65,6 +66,7 @@ static void finish(struct run *run)
                                         "input",
                                         "log",
                                         "socket",
+                                        "syslog",
                                         "token",
                                         "http",
                                         "bus/rmp.sock",
@@ -151,6 +153,16 @@ bool run_logged(struct run *run, const char *text)
     return run->log_text.data != NULL && strstr(run->log_text.data, text) != NULL;
 }
 
+bool run_is_stalled(const struct run *run, int64_t began_ms, int stall_ms)
+{
+    int64_t passed_ms = now_ms() - began_ms;
+    bool has_failed = false;
+
+    for (uint32_t i = 0; i < run->board->fault_count; i++)
+        has_failed = has_failed || __atomic_load_n(&run->board->hits[i], __ATOMIC_SEQ_CST) > 0;
+    return passed_ms >= (has_failed ? stall_ms : LONGEST_MS);
+}
+
 void run_await_wait(struct run *run)
 {
     int64_t deadline = deadline_usual();
@@ -184,6 +196,20 @@ static void must(bool done, const char *what)
     abort();
 }
 
+/* The socket DIR/NAME, to which the daemon sends datagrams. */
+static int datagram_socket(const struct run *run, const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char path[PATH_SIZE];
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    path_of(run, path, name);
+    must(strlen(path) < sizeof address.sun_path, path);
+    memcpy(address.sun_path, path, strlen(path));
+    must(fd >= 0 && bind(fd, (struct sockaddr *)&address, sizeof address) == 0, "bind");
+    return fd;
+}
+
 /* theirs: the daemon's ends of stdin, stdout and stderr. */
 static void open_ends(struct run *run, int theirs[3])
 {
@@ -203,7 +229,8 @@ static void open_ends(struct run *run, int theirs[3])
         must(pipe2(log, O_CLOEXEC) == 0, "pipe2");
     } else {
         log[1] = open(run->log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-        log[0] = open(run->log_path, O_RDONLY | O_CLOEXEC);
+        log[0] = run->scene->log == SYSTEM_LOG ? datagram_socket(run, "syslog")
+                                               : open(run->log_path, O_RDONLY | O_CLOEXEC);
         must(log[0] >= 0 && log[1] >= 0, run->log_path);
     }
     must(fcntl(log[0], F_SETFL, O_NONBLOCK) == 0, "fcntl");
@@ -522,6 +549,16 @@ static void end_shared(struct run *run)
     text_free(&log);
 }
 
+/* What the daemon has written to stderr counts, too. */
+static void take_stderr(struct run *run)
+{
+    struct text text = {0};
+
+    if (run->scene->log == SYSTEM_LOG && read_file(&text, run->log_path))
+        text_add(&run->log_text, text.data, text.len);
+    text_free(&text);
+}
+
 static void judge(struct run *run)
 {
     struct board *board = run->board;
@@ -530,6 +567,7 @@ static void judge(struct run *run)
     bool reported, wrong = status != run->scene->exit_status || run->client_lost;
 
     take_log(run);
+    take_stderr(run);
     reported = is_reported(run);
     run->outcome->crashed = has_crashed(run->status);
     if (WIFSIGNALED(run->status))

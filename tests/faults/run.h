@@ -55,8 +55,9 @@ struct peer { /* a client */
     size_t notes;       /* notifications received */
 };
 
-/* The stderr of a daemon. */
-enum scene_stderr { STDERR_FILE, STDERR_PIPE, STDERR_SOCKET };
+/* The stderr of a daemon. SYSTEM_LOG: DIR/syslog is the socket of the system's log, and stderr a
+ * file. */
+enum scene_stderr { STDERR_FILE, STDERR_PIPE, STDERR_SOCKET, SYSTEM_LOG };
 
 /* For a daemon in client mode: a listener at DIR/socket, at @PORT@, or at the sockets of two shared
  * daemons. */
@@ -96,6 +97,10 @@ void run_test(const struct test *test, unsigned number, struct outcome *outcome)
 /* Records a failure and ends the run. */
 void run_fail(struct run *run, const char *format, ...)
     __attribute__((format(printf, 2, 3), noreturn));
+
+/* True if what was begun at `began_ms` may not come any more: a call has failed on purpose, and as
+ * many milliseconds have passed as it takes otherwise. */
+bool run_is_stalled(const struct run *run, int64_t began_ms, int stall_ms);
 
 /* Waits until the daemon has waited for events, or has ended. */
 void run_await_wait(struct run *run);

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 26
+#define SCENES 28
 
 extern const struct scene scenes[SCENES];
 

@@ -571,7 +571,8 @@ static void add_seen(struct sweep *sweep, size_t first)
     for (size_t i = first; i < end; i++) {
         const struct test *test = &sweep->tests[sweep->seen[i].test];
 
-        if (test->fault_count < FAULTS_MAX && !test->faults[0].lasting)
+        if (test->fault_count < FAULTS_MAX && !test->faults[0].lasting &&
+            !is_of_log(sweep, sweep->seen[i].key))
             add_site(sweep, test, &(struct site){sweep->seen[i].key, 1});
     }
 }

@@ -4,7 +4,7 @@
 #include "harness.h"
 
 #define IDLE_MS 10000
-#define MAX_RSS_KIB 2560
+#define MAX_RSS_KIB 2816 /* half of it is the C library, of which more or less is mapped */
 
 TEST(design_idle_daemon_makes_no_wakeup)
 {

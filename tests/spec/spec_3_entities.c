@@ -127,8 +127,8 @@ TEST(spec_3_3_6_worker_ids_are_unique_integers)
     daemon_wait_workers(daemon, 4);
     ck_assert_uint_eq(daemon_workers(daemon, workers, 4), 4);
     for (int i = 0; i < 4; i++) {
-        const char *line =
-            daemon_wait_log(daemon, test_format("\\[worker=[0-9]+ pid=%ld\\]", (long)workers[i]));
+        const char *line = daemon_wait_log(daemon, test_format("\\[worker=[0-9]+ pid=%ld pool=",
+                                                               (long)workers[i]));
         ids[i] = strtol(strstr(line, "[worker=") + 8, NULL, 10);
         for (int j = 0; j < i; j++)
             ck_assert_int_ne(ids[i], ids[j]);

@@ -88,7 +88,7 @@ TEST_ROWS(spec_5_3_malformed_worker_is_replaced, COUNT(garbage))
     long pid = client_pid(client, "1", "s");
     client_request(client, "2", "s", "garbage", test_format("{'hex':'%s'}", garbage[row].hex));
     client_error(client, "2", -32000, DIED);
-    daemon_wait_log(daemon, " ERROR .*\\[worker=[0-9]+ pid=[0-9]+\\]");
+    daemon_wait_log(daemon, " ERROR .*\\[worker=[0-9]+ pid=[0-9]+ pool=[a-z]+\\]");
     ck_assert_msg(client_pid(client, "3", "s") != pid, "%s: worker goes on", garbage[row].name);
     wait_gone(pid);
 }
@@ -101,7 +101,7 @@ TEST(spec_5_3_malformed_worker_gets_sigterm)
     client_ask(client, "1", "s", "on_sigterm", "{'do':'exit','code':42}");
     client_request(client, "2", "s", "garbage", "{'hex':'780a'}");
     client_error(client, "2", -32000, DIED);
-    daemon_wait_log(daemon, "\\[worker=[0-9]+ pid=[0-9]+\\].* 42");
+    daemon_wait_log(daemon, "\\[worker=[0-9]+ pid=[0-9]+ pool=[a-z]+\\].* 42");
 }
 
 TEST(spec_5_3_malformed_worker_ignoring_sigterm_is_killed)

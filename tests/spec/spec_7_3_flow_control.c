@@ -234,7 +234,8 @@ TEST(spec_7_3_2_too_long_a_line_closes_the_worker)
     long pid = client_pid(client, "1", "s");
     client_request(client, "2", "s", "big", "{'size':6000}");
     client_error(client, "2", -32000, DIED);
-    daemon_wait_log(daemon, " ERROR .*\\[worker=[0-9]+ pid=[0-9]+\\].*max_input_buffer");
+    daemon_wait_log(daemon,
+                    " ERROR .*\\[worker=[0-9]+ pid=[0-9]+ pool=[a-z]+\\].*max_input_buffer");
     ck_assert_int_ne(client_pid(client, "3", "s"), pid);
 }
 

@@ -48,7 +48,7 @@ TEST(spec_7_1_2_state_is_logged)
     struct daemon *daemon = START(.instances = 1);
     struct client *client = client_connect(daemon);
     client_crash(client, "1", NULL, "{'code':7}");
-    daemon_wait_log(daemon, "\\[worker=[0-9]+ pid=[0-9]+\\].* 7");
+    daemon_wait_log(daemon, "\\[worker=[0-9]+ pid=[0-9]+ pool=[a-z]+\\].* 7");
     daemon_wait_log(daemon, " WARN .*(discard|pending|request|unanswered)");
     client_expect_quiet(client);
 }

@@ -1,0 +1,13 @@
+/* The scenes of --connect: the program is a client, whose server is played here. */
+#ifndef TESTS_FAULTS_CONNECT_SCENE_H
+#define TESTS_FAULTS_CONNECT_SCENE_H
+
+#include "run.h"
+
+/* The server sends bytes on run->listener. */
+void play_connect(struct run *run);
+
+/* A server of MCP over HTTP on run->listener. */
+void play_url(struct run *run);
+
+#endif
