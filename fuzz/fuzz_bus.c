@@ -20,6 +20,7 @@
 #include "bus/clients.h"
 #include "bus/gate.h"
 #include "bus/listeners.h"
+#include "bus/pools.h"
 #include "bus/workers.h"
 #include "bus_ends.h"
 #include "process/pool.h"
@@ -531,7 +532,7 @@ static void begin(struct run *run, unsigned script, unsigned rarely)
     run->bus = bus_create(&options);
     EXPECT(run->bus != NULL, "a bus");
     run->listener = (struct bus_listener){.bus = run->bus, .config = &run->listen};
-    run->outcome = workers_start(run->bus) == 0 ? BUS_RUNNING : BUS_SYSTEM_ERROR;
+    run->outcome = pools_start(run->bus) == 0 ? BUS_RUNNING : BUS_SYSTEM_ERROR;
 }
 
 static void end(struct run *run)

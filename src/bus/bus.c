@@ -13,11 +13,13 @@
 #include "bus/cancel.h"
 #include "bus/clients.h"
 #include "bus/deliver.h"
+#include "bus/descriptor_limit.h"
 #include "bus/errands.h"
 #include "bus/gate.h"
 #include "bus/http_accept.h"
 #include "bus/http_sessions.h"
 #include "bus/listeners.h"
+#include "bus/pools.h"
 #include "bus/preempt.h"
 #include "bus/reap.h"
 #include "bus/rmp_clients.h"
@@ -26,6 +28,7 @@
 #include "bus/state.h"
 #include "bus/token_reload.h"
 #include "bus/workers.h"
+#include "config/setup.h"
 #include "router/waiting.h"
 
 #define RELEASES_PER_ROUND 1024
@@ -224,7 +227,7 @@ static void act_on_notes(struct stdio_bus *bus)
     if (bus->router.answered_last)
         clients_end_answered(bus);
     bus->router.answered_last = bus->end_noted = false;
-    if (ended && bus->phase < BUS_PHASE_DRAINING && bus->last_worker > 0 &&
+    if (ended && bus->phase < BUS_PHASE_DRAINING && bus->router.worker_count > 0 &&
         workers_all(bus, worker_failed)) {
         log_error(bus->log, "", "no worker is left");
         bus_note_stop(bus, BUS_NO_WORKER_LEFT);
@@ -280,6 +283,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     if (bus == NULL)
         goto fail_early;
     bus->options = *options;
+    setup_hold(options->setup);
     bus->log = options->log;
     list_init(&bus->listeners);
     list_init(&bus->pools);
@@ -303,7 +307,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     stdio_bus_event_loop_set_after(bus->loop, after_round, bus);
     log_on_left_out(bus->log, lines_left_out, bus);
     bus->http = http_hub_create(bus);
-    if (bus->http == NULL || workers_create(bus) != STDIO_BUS_OK)
+    if (bus->http == NULL || pools_create(bus) != STDIO_BUS_OK)
         goto fail;
     if (options->rmp_path != NULL) {
         bus->rmp = rmp_hub_create(bus, rmp_clients_due);
@@ -321,51 +325,34 @@ fail_early:
     return NULL;
 }
 
-/* Clients and workers together may need more descriptors than the usual soft limit. */
-static void raise_descriptor_limit(struct stdio_bus *bus)
-{
-    struct rlimit wanted;
-    rlim_t need = 32 + 3 * (rlim_t)bus->last_worker;
+static listener_fn *const accepted[BUS_LISTENER_KINDS] = {
+    [BUS_LISTENER_UNIX] = gate_accepted,
+    [BUS_LISTENER_TCP] = gate_accepted,
+    [BUS_LISTENER_HTTP] = http_accepted,
+    [BUS_LISTENER_RMP] = rmp_clients_accepted,
+};
 
-    if (bus->options.listen_count > 0 || bus->options.rmp_path != NULL)
-        need += (rlim_t)bus->options.config->limits.max_connections * 3 / 2 + 1;
-    if (!bus->has_nofile)
-        return;
-    wanted = bus->nofile;
-    if (wanted.rlim_cur == RLIM_INFINITY || wanted.rlim_cur >= need)
-        return;
-    wanted.rlim_cur = need;
-    if (wanted.rlim_max != RLIM_INFINITY && wanted.rlim_max < need)
-        wanted.rlim_cur = wanted.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &wanted) < 0)
-        log_warn(bus->log, "", "the limit of %llu open files cannot be raised to %llu: %s",
-                 (unsigned long long)bus->nofile.rlim_cur, (unsigned long long)wanted.rlim_cur,
-                 strerror(errno));
-    else if (wanted.rlim_cur < need)
-        log_warn(bus->log, "", "the limit of %llu open files may be too low: %llu may be needed",
-                 (unsigned long long)wanted.rlim_cur, (unsigned long long)need);
+static int open_signals(struct stdio_bus *bus)
+{
+    if (!bus->options.handle_signals)
+        return STDIO_BUS_OK;
+    if (signals_open(&bus->signals, bus->loop, caught_signal, bus) != STDIO_BUS_OK) {
+        log_error(bus->log, "", "cannot catch signals: %s", strerror(errno));
+        return STDIO_BUS_ERR;
+    }
+    bus->has_signals = true;
+    bus->adopts = getpid() == 1;
+    return STDIO_BUS_OK;
 }
 
 int bus_start(struct stdio_bus *bus)
 {
-    static listener_fn *const accepted[BUS_LISTENER_KINDS] = {
-        [BUS_LISTENER_UNIX] = gate_accepted,
-        [BUS_LISTENER_TCP] = gate_accepted,
-        [BUS_LISTENER_HTTP] = http_accepted,
-        [BUS_LISTENER_RMP] = rmp_clients_accepted,
-    };
-
-    raise_descriptor_limit(bus);
-    if (bus->options.handle_signals) {
-        if (signals_open(&bus->signals, bus->loop, caught_signal, bus) != STDIO_BUS_OK) {
-            log_error(bus->log, "", "cannot catch signals: %s", strerror(errno));
-            return STDIO_BUS_ERR;
-        }
-        bus->has_signals = true;
-        bus->adopts = getpid() == 1;
-    }
+    descriptor_limit_raise(bus);
+    if (open_signals(bus) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
     /* Listeners come before workers: if the address cannot be had, no worker is started. */
-    if (listeners_open(bus, accepted) != STDIO_BUS_OK || workers_start(bus) != STDIO_BUS_OK)
+    bus->accepted = accepted;
+    if (listeners_open(bus) != STDIO_BUS_OK || pools_start(bus) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     if (bus->starting_count == 0) /* exclusive pools without spare workers */
         serve(bus);
@@ -385,7 +372,7 @@ void bus_destroy(struct stdio_bus *bus)
         rmp_clients_close(bus->rmp, true);
         listeners_free(bus);
         rmp_hub_destroy(bus->rmp); /* its bridge is a client of the pools */
-        workers_destroy(bus);
+        pools_destroy(bus);
         if (bus->has_signals)
             signals_close(&bus->signals);
         transport_free(&bus->transport);
@@ -393,5 +380,6 @@ void bus_destroy(struct stdio_bus *bus)
     }
     http_hub_free(bus->http);
     router_free(&bus->router);
+    setup_release(bus->options.setup);
     free(bus);
 }

@@ -4,12 +4,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -21,12 +18,7 @@
 #include "router/departure.h"
 #include "router/waiting.h"
 #include "transport/memory.h"
-
-/* TCP keepalive, in seconds, and the probes without a reply that end a connection. */
-#define KEEPALIVE_IDLE 60
-#define KEEPALIVE_INTERVAL 15
-#define KEEPALIVE_PROBES 4
-#define KEEPALIVE_IDLE_HALF_CLOSED 10
+#include "transport/tcp.h"
 
 static const struct message_id no_id;
 
@@ -193,39 +185,10 @@ void clients_end_answered(struct stdio_bus *bus)
 
 /* --- TCP --- */
 
-/* Failing, all of these are a little slower, and not worth refusing a connection for. */
-static void set_tcp(int fd, int option, int value)
-{
-    setsockopt(fd, IPPROTO_TCP, option, &value, sizeof value);
-}
-
-static void set_keepalive_idle(int fd, int seconds)
-{
-#if defined TCP_KEEPIDLE
-    set_tcp(fd, TCP_KEEPIDLE, seconds);
-#elif defined TCP_KEEPALIVE /* macOS */
-    set_tcp(fd, TCP_KEEPALIVE, seconds);
-#else
-    (void)fd;
-    (void)seconds;
-#endif
-}
-
-/* An answer need not wait for the acknowledgement of the one before, and a peer whose machine is
- * gone is noticed. Not TCP_USER_TIMEOUT: it would also end the connection of a live client that
- * does not read for a while. */
 void clients_set_tcp(struct client *client)
 {
-    int fd = client->stream.connection.fd_in, on = 1;
-
     client->on_tcp = true;
-    set_tcp(fd, TCP_NODELAY, 1);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    set_keepalive_idle(fd, KEEPALIVE_IDLE);
-#if defined TCP_KEEPINTVL && defined TCP_KEEPCNT
-    set_tcp(fd, TCP_KEEPINTVL, KEEPALIVE_INTERVAL);
-    set_tcp(fd, TCP_KEEPCNT, KEEPALIVE_PROBES);
-#endif
+    tcp_set(client->stream.connection.fd_in);
 }
 
 static void half_close_expired(void *user_data)
@@ -244,7 +207,7 @@ static void bound_half_close(struct client *client)
 
     if (!client->on_tcp || !list_linked(&client->link))
         return;
-    set_keepalive_idle(client->stream.connection.fd_in, KEEPALIVE_IDLE_HALF_CLOSED);
+    tcp_set_half_closed(client->stream.connection.fd_in);
     stdio_bus_event_loop_stop_timer(bus->loop, timer);
     timer_init(timer, half_close_expired, client);
     stdio_bus_event_loop_start_timer(bus->loop, timer,

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
+#include "config/setup.h"
 #include "http/routes.h"
 #include "transport/address.h"
 
@@ -15,13 +16,12 @@
 #define RMP_MODE_DEFAULT 0660
 #define PATHS_MAX 256
 
-/* Clients must not take the descriptors that the restart of a worker needs for a moment. */
-static void reserve_descriptors(struct listener *listener)
+void listeners_reserve(struct bus_listener *listener)
 {
     struct rlimit now;
 
     if (getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur < (rlim_t)INT_MAX)
-        listener->fd_max = (int)now.rlim_cur - SPAWN_DESCRIPTORS - 1;
+        listener->listener.fd_max = (int)now.rlim_cur - SPAWN_DESCRIPTORS - 1;
 }
 
 /* --- the sockets --- */
@@ -100,6 +100,19 @@ static struct http_rules rules_of(const struct listen_config *config)
     };
 }
 
+void listeners_apply(struct bus_listener *listener)
+{
+    const struct listen_config *config = listener->config;
+    struct group *pool = NULL;
+
+    if (listener->kind == BUS_LISTENER_HTTP)
+        listener->rules = rules_of(config);
+    if (config->pool != NULL)
+        pool = router_pool_named(&listener->bus->router,
+                                 slice_of(config->pool, strlen(config->pool)));
+    listener->pool = pool;
+}
+
 /* STDIO_BUS_ERR after the reason was logged. */
 static int set_up(struct bus_listener *listener)
 {
@@ -109,11 +122,7 @@ static int set_up(struct bus_listener *listener)
 
     if (config == NULL)
         return STDIO_BUS_OK;
-    if (listener->kind == BUS_LISTENER_HTTP)
-        listener->rules = rules_of(config);
-    if (config->pool != NULL)
-        listener->pool = router_pool_named(&bus->router,
-                                           slice_of(config->pool, strlen(config->pool)));
+    listeners_apply(listener);
     if (!listener_asks_token(listener) ||
         tokens_read(&listener->tokens, config->token_file, reason) == STDIO_BUS_OK)
         return STDIO_BUS_OK;
@@ -145,44 +154,62 @@ static void log_url(const struct bus_listener *listener)
 
 /* --- opening and closing --- */
 
-static int add_listener(struct stdio_bus *bus, enum bus_listener_kind kind,
-                        const struct listen_config *config, listener_fn *accepted)
+/* NULL when memory is out. */
+static struct bus_listener *new_listener(struct stdio_bus *bus, enum bus_listener_kind kind,
+                                         const struct listen_config *config, struct setup *setup)
 {
     struct bus_listener *listener = calloc(1, sizeof *listener);
 
-    if (listener == NULL) {
-        log_error(bus->log, "", "cannot listen: out of memory");
-        return STDIO_BUS_ERR;
-    }
+    if (listener == NULL)
+        return NULL;
     listener->bus = bus;
     listener->kind = kind;
     listener->config = config;
+    listener->setup = setup_hold(setup);
     list_append(&bus->listeners, &listener->link);
-    if (set_up(listener) != STDIO_BUS_OK || open_listener(listener, accepted) != STDIO_BUS_OK)
-        return STDIO_BUS_ERR;
-    reserve_descriptors(&listener->listener);
+    return listener;
+}
+
+static struct bus_listener *add_listener(struct stdio_bus *bus, enum bus_listener_kind kind,
+                                         const struct listen_config *config, struct setup *setup)
+{
+    struct bus_listener *listener = new_listener(bus, kind, config, setup);
+
+    if (listener == NULL) {
+        log_error(bus->log, "", "cannot listen: out of memory");
+        return NULL;
+    }
+    if (set_up(listener) != STDIO_BUS_OK ||
+        open_listener(listener, bus->accepted[kind]) != STDIO_BUS_OK) {
+        return NULL;
+    }
+    listeners_reserve(listener);
     if (kind == BUS_LISTENER_HTTP)
         log_url(listener);
-    return STDIO_BUS_OK;
+    return listener;
 }
 
 static const enum bus_listener_kind kinds[] = {[LISTEN_UNIX] = BUS_LISTENER_UNIX,
                                                [LISTEN_TCP] = BUS_LISTENER_TCP,
                                                [LISTEN_HTTP] = BUS_LISTENER_HTTP};
 
-int listeners_open(struct stdio_bus *bus, listener_fn *const accepted[BUS_LISTENER_KINDS])
+struct bus_listener *listeners_add(struct stdio_bus *bus, const struct listen_config *config,
+                                   struct setup *setup)
+{
+    return add_listener(bus, kinds[config->address.kind], config, setup);
+}
+
+int listeners_open(struct stdio_bus *bus)
 {
     const struct bus_options *options = &bus->options;
 
     for (size_t i = 0; i < options->listen_count; i++) {
-        enum bus_listener_kind kind = kinds[options->listens[i].address.kind];
-
-        if (add_listener(bus, kind, &options->listens[i], accepted[kind]) != STDIO_BUS_OK)
+        if (listeners_add(bus, &options->listens[i], options->setup) == NULL)
             return STDIO_BUS_ERR;
     }
-    if (options->rmp_path == NULL)
-        return STDIO_BUS_OK;
-    return add_listener(bus, BUS_LISTENER_RMP, NULL, accepted[BUS_LISTENER_RMP]);
+    if (options->rmp_path != NULL && add_listener(bus, BUS_LISTENER_RMP, NULL, NULL) == NULL)
+        return STDIO_BUS_ERR;
+    return STDIO_BUS_OK;
 }
 
 void listeners_descriptor_freed(struct stdio_bus *bus)
@@ -201,15 +228,18 @@ void listeners_close(struct stdio_bus *bus)
         listener_close(&list_entry(node, struct bus_listener, link)->listener);
 }
 
+static void destroy(struct bus_listener *listener)
+{
+    listener_close(&listener->listener);
+    tokens_free(&listener->tokens);
+    setup_release(listener->setup);
+    free(listener);
+}
+
 void listeners_free(struct stdio_bus *bus)
 {
     struct list_node *node;
 
-    while ((node = list_take_first(&bus->listeners)) != NULL) {
-        struct bus_listener *listener = list_entry(node, struct bus_listener, link);
-
-        listener_close(&listener->listener);
-        tokens_free(&listener->tokens);
-        free(listener);
-    }
+    while ((node = list_take_first(&bus->listeners)) != NULL)
+        destroy(list_entry(node, struct bus_listener, link));
 }

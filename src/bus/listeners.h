@@ -16,6 +16,7 @@ struct bus_listener {
     struct stdio_bus *bus;
     enum bus_listener_kind kind;
     const struct listen_config *config; /* NULL: BUS_LISTENER_RMP */
+    struct setup *setup;                /* a reference: config is part of it; or NULL */
     struct group *pool;                 /* of all its clients; NULL: each names its own */
     struct tokens tokens;               /* if config has a token_file */
     int64_t tokens_looked_ms;           /* when the file was looked at */
@@ -34,9 +35,21 @@ static inline bool listener_asks_token(const struct bus_listener *listener)
     return listener->config != NULL && listener->config->token_file != NULL;
 }
 
-/* Opens the listeners that the options ask for. `accepted` has the function of each kind, which
+/* Opens the listeners that the options ask for. bus->accepted has the function of each kind, which
  * gets the bus_listener as its user_data. STDIO_BUS_ERR after the reason was logged. */
-int listeners_open(struct stdio_bus *bus, listener_fn *const accepted[BUS_LISTENER_KINDS]);
+int listeners_open(struct stdio_bus *bus);
+
+/* Opens one of a setup. NULL after the reason was logged. */
+struct bus_listener *listeners_add(struct stdio_bus *bus, const struct listen_config *config,
+                                   struct setup *setup);
+
+/* The listener is as its configuration says: the rules of its clients, and their pool. */
+void listeners_apply(struct bus_listener *listener);
+
+/* Clients must not take the descriptors that the restart of a worker needs for a moment: to be
+ * called when the limit of open files has changed. */
+void listeners_reserve(struct bus_listener *listener);
+
 
 /* A descriptor was freed: listeners that rest for want of one go on. */
 void listeners_descriptor_freed(struct stdio_bus *bus);

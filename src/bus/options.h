@@ -11,6 +11,7 @@
 #include "framing/framing.h"
 #include "process/process.h"
 
+struct setup;
 struct stdio_bus;
 
 /* Reads the first line of each connection to the Unix socket, before it is a client. */
@@ -24,10 +25,11 @@ struct greeter {
 };
 
 struct bus_options {
-    const struct config *config;         /* borrowed until bus_destroy */
+    const struct config *config; /* borrowed until bus_destroy, or part of the setup */
+    struct setup *setup;         /* the bus holds it as long as it needs it; NULL: none */
     struct log *log;                     /* borrowed until bus_destroy */
     bool stdio;                          /* stdin and stdout are a client (spec 4.1.1) */
-    const struct listen_config *listens; /* borrowed until bus_destroy, like all that it names */
+    const struct listen_config *listens; /* borrowed likewise, like all that it names */
     size_t listen_count;
     const char *rmp_path;          /* of the RMP socket, NULL: none; borrowed until bus_destroy */
     const struct framing *framing; /* of the client on stdin; NULL: NDJSON */

@@ -59,11 +59,12 @@ struct stdio_bus {
     struct router router;
     struct rmp_hub *rmp;   /* NULL: there is none */
     struct http_hub *http; /* NULL: there is none */
-    struct list listeners; /* struct bus_listener */
-    struct list pools;     /* struct pool */
-    unsigned last_worker;  /* its number */
-    struct list clients;   /* struct client */
-    struct list origins;   /* of the clients */
+    struct list listeners;        /* struct bus_listener */
+    listener_fn *const *accepted; /* by enum bus_listener_kind */
+    struct list pools;            /* struct pool */
+    unsigned last_worker;         /* its number */
+    struct list clients; /* struct client */
+    struct list origins; /* of the clients */
     size_t client_count;
     size_t refused_count;
     struct list gated; /* clients that have not shown the token yet, the oldest first */

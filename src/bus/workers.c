@@ -13,7 +13,6 @@
 #include "bus/origins.h"
 #include "bus/probe.h"
 #include "bus/replay.h"
-#include "process/pool.h"
 #include "router/departure.h"
 #include "router/shares.h"
 #include "router/waiting.h"
@@ -164,8 +163,6 @@ static void on_connection_failed(struct connection *connection, enum connection_
         },                                                                                         \
     }
 
-static const struct stream_handler stream_handler = WORKER_HANDLER(deliver_message);
-
 /* A message of a new process. Those after its first answer cost nothing more. */
 static void on_new_message(struct endpoint *from, const struct message *message)
 {
@@ -173,12 +170,10 @@ static void on_new_message(struct endpoint *from, const struct message *message)
 
     if (message_is_response(message)) {
         first_answer_check(worker, message);
-        worker->stream.handler = &stream_handler;
+        worker->stream.handler = &workers_handlers[WORKERS_MESSAGES];
     }
     deliver_message(from, message);
 }
-
-static const struct stream_handler new_stream_handler = WORKER_HANDLER(on_new_message);
 
 static void on_message_in_replay(struct endpoint *from, const struct message *message)
 {
@@ -188,11 +183,9 @@ static void on_message_in_replay(struct endpoint *from, const struct message *me
         first_answer_check_refusal(worker, message);
         deliver_message(from, message);
     } else if (!replay_runs(worker)) {
-        worker->stream.handler = &stream_handler;
+        worker->stream.handler = &workers_handlers[WORKERS_MESSAGES];
     }
 }
-
-static const struct stream_handler replay_stream_handler = WORKER_HANDLER(on_message_in_replay);
 
 static void on_message_in_probe(struct endpoint *from, const struct message *message)
 {
@@ -202,16 +195,21 @@ static void on_message_in_probe(struct endpoint *from, const struct message *mes
         deliver_message(from, message);
         return;
     }
-    worker->stream.handler = &stream_handler;
+    worker->stream.handler = &workers_handlers[WORKERS_MESSAGES];
     probe_take_answer(worker, message);
 }
 
-static const struct stream_handler probe_stream_handler = WORKER_HANDLER(on_message_in_probe);
+const struct stream_handler workers_handlers[WORKERS_HANDLERS] = {
+    [WORKERS_MESSAGES] = WORKER_HANDLER(deliver_message),
+    [WORKERS_NEW] = WORKER_HANDLER(on_new_message),
+    [WORKERS_REPLAY] = WORKER_HANDLER(on_message_in_replay),
+    [WORKERS_PROBE] = WORKER_HANDLER(on_message_in_probe),
+};
 
 static void probe(struct worker *worker)
 {
     if (probe_begin(worker))
-        worker->stream.handler = &probe_stream_handler;
+        worker->stream.handler = &workers_handlers[WORKERS_PROBE];
 }
 
 void workers_probe(struct stdio_bus *bus)
@@ -231,7 +229,7 @@ static void on_available(struct worker *worker, enum peer_availability availabil
         (bus->phase == BUS_PHASE_STARTING || bus->phase >= BUS_PHASE_DRAINING))
         return;
     if (availability == PEER_READY && replay_begin(worker)) {
-        worker->stream.handler = &replay_stream_handler;
+        worker->stream.handler = &workers_handlers[WORKERS_REPLAY];
         return;
     }
     if (availability == PEER_FAILED)
@@ -271,8 +269,7 @@ static void on_gone(struct worker *worker)
     crashes_note(worker);
 }
 
-/* The process of the client that has left does not count against its origin any more. */
-static void release_origin(struct worker *worker)
+void workers_release_origin(struct worker *worker)
 {
     struct peer *peer = &worker->stream.endpoint.peer;
 
@@ -285,7 +282,7 @@ static void on_finished(struct worker *worker)
     struct stdio_bus *bus = bus_of(worker);
 
     listeners_descriptor_freed(bus);
-    release_origin(worker);
+    workers_release_origin(worker);
     crashes_note(worker);
     waiting_worker_free(&bus->router, &worker->stream.endpoint.peer);
     bus->router.demand = true;
@@ -310,49 +307,15 @@ static void on_first_exec(struct worker *worker, bool succeeded)
         .finished = on_finished, .first_exec = on_first_exec,                                      \
     }
 
-static const struct worker_host worker_host = WORKER_HOST(&stream_handler);
-static const struct worker_host new_worker_host = WORKER_HOST(&new_stream_handler);
+static const struct worker_host worker_host = WORKER_HOST(&workers_handlers[WORKERS_MESSAGES]);
+static const struct worker_host new_worker_host = WORKER_HOST(&workers_handlers[WORKERS_NEW]);
+
+const struct worker_host *workers_host_of(const struct pool_mode *mode)
+{
+    return first_answer_matters(mode) ? &new_worker_host : &worker_host;
+}
 
 /* --- all of them --- */
-
-static int create_pool(struct stdio_bus *bus, const struct pool_config *config)
-{
-    struct pool *pool = pool_create(config, &bus->router);
-    const struct worker_host *host = first_answer_matters(&config->mode) ? &new_worker_host
-                                                                         : &worker_host;
-    unsigned instance;
-
-    if (pool == NULL)
-        return STDIO_BUS_ERR;
-    list_append(&bus->pools, &pool->link);
-    for (instance = 0; instance < config->instances; instance++) {
-        struct worker *worker = pool_add_worker(pool, ++bus->last_worker,
-                                                bus->has_nofile ? &bus->nofile : NULL, &bus->router,
-                                                &bus->transport, host, bus);
-
-        if (worker == NULL)
-            return STDIO_BUS_ERR;
-        worker->program.dialer = bus->options.dialer;
-        worker->options.same_socket = bus->options.dialer != NULL;
-        timer_init(&worker->stream.endpoint.hold_timer, deliver_hold_expired,
-                   &worker->stream.endpoint);
-        timer_init(&worker->replay, replay_expired, worker);
-        timer_init(&worker->probe, probe_expired, worker);
-    }
-    return STDIO_BUS_OK;
-}
-
-int workers_create(struct stdio_bus *bus)
-{
-    const struct config *config = bus->options.config;
-    size_t i;
-
-    for (i = 0; i < config->pool_count; i++) {
-        if (create_pool(bus, &config->pools[i]) != STDIO_BUS_OK)
-            return STDIO_BUS_ERR;
-    }
-    return STDIO_BUS_OK;
-}
 
 void workers_each(struct stdio_bus *bus, void (*fn)(struct worker *worker))
 {
@@ -375,36 +338,6 @@ bool workers_all(const struct stdio_bus *bus, bool (*is)(const struct worker *wo
         }
     }
     return true;
-}
-
-static int start_pool(struct stdio_bus *bus, struct pool *pool)
-{
-    size_t count = pool_starts(pool);
-    struct list_node *node, *following;
-
-    list_each(&pool->workers, node, following) {
-        struct worker *worker = list_entry(node, struct worker, link);
-
-        if (count-- == 0)
-            break;
-        bus->starting_count++;
-        if (worker_start(worker) != STDIO_BUS_OK) {
-            log_error(bus->log, context(worker), "cannot start: %s", strerror(errno));
-            return STDIO_BUS_ERR;
-        }
-    }
-    return STDIO_BUS_OK;
-}
-
-int workers_start(struct stdio_bus *bus)
-{
-    struct list_node *node, *following;
-
-    list_each(&bus->pools, node, following) {
-        if (start_pool(bus, list_entry(node, struct pool, link)) != STDIO_BUS_OK)
-            return STDIO_BUS_ERR;
-    }
-    return STDIO_BUS_OK;
 }
 
 void workers_supply(struct stdio_bus *bus)
@@ -430,16 +363,4 @@ static void serve(struct worker *worker)
 void workers_serve(struct stdio_bus *bus)
 {
     workers_each(bus, serve);
-}
-
-void workers_destroy(struct stdio_bus *bus)
-{
-    struct list_node *node;
-
-    workers_each(bus, release_origin);
-    workers_each(bus, crashes_excuse);
-    while ((node = list_take_first(&bus->pools)) != NULL) {
-        crashes_forget(list_entry(node, struct pool, link));
-        pool_destroy(list_entry(node, struct pool, link));
-    }
 }

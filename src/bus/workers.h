@@ -5,11 +5,22 @@
 #include "bus/state.h"
 #include "process/worker.h"
 
-/* Creates the pools of the configuration and their workers. STDIO_BUS_ERR when memory is out. */
-int workers_create(struct stdio_bus *bus);
+/* What reads the output of a process. */
+enum workers_handler {
+    WORKERS_MESSAGES, /* delivers it */
+    WORKERS_NEW,      /* the first answer matters (bus/first_answer.h) */
+    WORKERS_REPLAY,   /* bus/replay.h */
+    WORKERS_PROBE,    /* bus/probe.h */
+    WORKERS_HANDLERS
+};
 
-/* Starts the workers that do not wait for a client. STDIO_BUS_ERR after the reason was logged. */
-int workers_start(struct stdio_bus *bus);
+extern const struct stream_handler workers_handlers[WORKERS_HANDLERS];
+
+/* Takes the reports of workers in a pool of this mode. */
+const struct worker_host *workers_host_of(const struct pool_mode *mode);
+
+/* The process of the client that has left does not count against its origin any more. */
+void workers_release_origin(struct worker *worker);
 
 /* Lets the running workers take messages, now that all have been started. */
 void workers_serve(struct stdio_bus *bus);
@@ -25,7 +36,5 @@ void workers_each(struct stdio_bus *bus, void (*fn)(struct worker *worker));
 
 /* Whether `is` holds for all of them. */
 bool workers_all(const struct stdio_bus *bus, bool (*is)(const struct worker *worker));
-
-void workers_destroy(struct stdio_bus *bus);
 
 #endif

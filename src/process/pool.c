@@ -32,6 +32,18 @@ struct pool *pool_create(const struct pool_config *config, struct router *router
     return pool;
 }
 
+static void set_program(struct worker *worker, const struct pool_config *config)
+{
+    worker->pool_id = config->id;
+    worker->program.argv = config->argv;
+    worker->program.envp = config->envp;
+    worker->program.cwd = config->cwd;
+    worker->program.no_new_privs = config->no_new_privs;
+    worker->program.no_core = config->no_core;
+    if (config->mode.protocol != PROTOCOL_UNKNOWN)
+        worker->options.max_long = worker->transport->limits->max_message;
+}
+
 static void free_worker(struct worker *worker)
 {
     worker_destroy(worker);
@@ -52,22 +64,14 @@ struct worker *pool_add_worker(struct pool *pool, unsigned number, const struct 
         return NULL;
     worker->stream.endpoint.bus = bus;
     worker->number = number;
-    worker->pool_id = config->id;
-    worker->program = (struct program){
-        .argv = config->argv,
-        .envp = config->envp,
-        .cwd = config->cwd,
-        .nofile = nofile,
-        .no_new_privs = config->no_new_privs,
-        .no_core = config->no_core,
-    };
+    worker->transport = transport;
+    worker->program.nofile = nofile;
     worker->options = (struct stream_options){
         .framing = config->framing,
         .skips_bad_lines = config->skip_bad_output,
         .splits_arrays = config->mode.protocol != PROTOCOL_UNKNOWN,
     };
-    if (config->mode.protocol != PROTOCOL_UNKNOWN)
-        worker->options.max_long = transport->limits->max_message;
+    set_program(worker, config);
     worker->stream.endpoint.is_worker = true;
     if (worker_init(worker, transport, host) != STDIO_BUS_OK) {
         free(worker);
@@ -94,6 +98,7 @@ void pool_destroy(struct pool *pool)
         free_worker(list_entry(node, struct worker, link));
     group_free(&pool->group);
     group_free(&pool->stateless);
+    setup_release(pool->setup);
     free(pool);
 }
 

@@ -2,9 +2,10 @@
 #ifndef STDIO_BUS_PROCESS_POOL_H
 #define STDIO_BUS_PROCESS_POOL_H
 
-#include "config/config.h"
+#include "config/setup.h"
 #include "process/worker.h"
 #include "router/router.h"
+
 
 struct pool {
     struct group group;     /* the router's view: id, mode, turns */
@@ -12,7 +13,8 @@ struct pool {
     struct list_node link;  /* in a list of its owner's */
     const struct pool_config *config;
     struct list workers; /* struct worker, in the order of their numbers */
-    bool seen_protocol;  /* a worker speaks one that the configuration does not name */
+    struct setup *setup; /* a reference: the configuration is part of it; NULL: it never changes */
+    bool seen_protocol;    /* a worker speaks one that the configuration does not name */
 };
 
 /* A pool without workers, known to the router; the config is borrowed. NULL when memory is out. */

@@ -1,0 +1,102 @@
+#include "build_config.h"
+
+#include "bus/pools.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "bus/crashes.h"
+#include "bus/deliver.h"
+#include "bus/probe.h"
+#include "bus/replay.h"
+#include "bus/workers.h"
+
+int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count)
+{
+    const struct worker_host *host = workers_host_of(&pool->config->mode);
+
+    while (count-- > 0) {
+        struct worker *worker = pool_add_worker(pool, ++bus->last_worker,
+                                                bus->has_nofile ? &bus->nofile : NULL, &bus->router,
+                                                &bus->transport, host, bus);
+
+        if (worker == NULL)
+            return STDIO_BUS_ERR;
+        worker->program.dialer = bus->options.dialer;
+        worker->options.same_socket = bus->options.dialer != NULL;
+        timer_init(&worker->stream.endpoint.hold_timer, deliver_hold_expired,
+                   &worker->stream.endpoint);
+        timer_init(&worker->replay, replay_expired, worker);
+        timer_init(&worker->probe, probe_expired, worker);
+    }
+    return STDIO_BUS_OK;
+}
+
+struct pool *pools_add(struct stdio_bus *bus, const struct pool_config *config, struct setup *setup)
+{
+    struct pool *pool = pool_create(config, &bus->router);
+
+    if (pool == NULL)
+        return NULL;
+    pool->setup = setup_hold(setup);
+    list_append(&bus->pools, &pool->link);
+    if (pools_add_workers(bus, pool, config->instances) == STDIO_BUS_OK)
+        return pool;
+    return NULL;
+}
+
+int pools_create(struct stdio_bus *bus)
+{
+    const struct config *config = bus->options.config;
+    size_t i;
+
+    for (i = 0; i < config->pool_count; i++) {
+        if (pools_add(bus, &config->pools[i], bus->options.setup) == NULL)
+            return STDIO_BUS_ERR;
+    }
+    return STDIO_BUS_OK;
+}
+
+static int start_pool(struct stdio_bus *bus, struct pool *pool)
+{
+    size_t count = pool_starts(pool);
+    struct list_node *node, *following;
+
+    list_each(&pool->workers, node, following) {
+        struct worker *worker = list_entry(node, struct worker, link);
+
+        if (count-- == 0)
+            break;
+        bus->starting_count++;
+        if (worker_start(worker) != STDIO_BUS_OK) {
+            log_error(bus->log, worker->stream.endpoint.context, "cannot start: %s",
+                      strerror(errno));
+            return STDIO_BUS_ERR;
+        }
+    }
+    return STDIO_BUS_OK;
+}
+
+int pools_start(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->pools, node, following) {
+        if (start_pool(bus, list_entry(node, struct pool, link)) != STDIO_BUS_OK)
+            return STDIO_BUS_ERR;
+    }
+    return STDIO_BUS_OK;
+}
+
+void pools_destroy(struct stdio_bus *bus)
+{
+    struct list_node *node;
+
+    workers_each(bus, workers_release_origin);
+    workers_each(bus, crashes_excuse);
+    while ((node = list_take_first(&bus->pools)) != NULL) {
+        crashes_forget(list_entry(node, struct pool, link));
+        pool_destroy(list_entry(node, struct pool, link));
+    }
+}

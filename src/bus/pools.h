@@ -1,0 +1,26 @@
+/* The pools of the bus: workers come and go with them. */
+#ifndef STDIO_BUS_BUS_POOLS_H
+#define STDIO_BUS_BUS_POOLS_H
+
+#include "bus/state.h"
+#include "process/pool.h"
+
+/* Creates the pools of the configuration and their workers. STDIO_BUS_ERR when memory is out. */
+int pools_create(struct stdio_bus *bus);
+
+/* Starts the workers that do not wait for a client. STDIO_BUS_ERR after the reason was logged. */
+int pools_start(struct stdio_bus *bus);
+
+/* Adds a pool with its workers, all stopped; the config is part of `setup`. NULL when memory is
+ * out. */
+struct pool *pools_add(struct stdio_bus *bus, const struct pool_config *config,
+                       struct setup *setup);
+
+/* Adds stopped workers to a pool, which get the next numbers. STDIO_BUS_ERR when memory is out:
+ * then some may have been added. */
+int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count);
+
+/* Kills what is left of the workers, and frees everything. */
+void pools_destroy(struct stdio_bus *bus);
+
+#endif

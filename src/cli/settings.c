@@ -1,0 +1,224 @@
+#include "build_config.h"
+
+#include "cli/settings.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cli/all_listeners.h"
+#include "config/tokens.h"
+
+#define PROBLEM_BYTES (SETTINGS_PROBLEM_MAX - 40) /* the rest is for the number of the others */
+
+/* Keeps the first problem. */
+static void note_problem(struct settings *settings, const char *text)
+{
+    settings->reports++;
+    if (settings->problem[0] == '\0')
+        snprintf(settings->problem, sizeof settings->problem, "%.*s", PROBLEM_BYTES, text);
+}
+
+/* Logs the reason. Returns EXIT_CONFIG_ERROR. */
+__attribute__((format(printf, 2, 3))) static int fail(struct settings *settings, const char *format,
+                                                      ...)
+{
+    char text[SETTINGS_PROBLEM_MAX];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    log_error(settings->log, "", "%s", text);
+    note_problem(settings, text);
+    return EXIT_CONFIG_ERROR;
+}
+
+/* --- the configuration --- */
+
+struct reading {
+    struct settings *settings;
+    size_t warnings;
+};
+
+static void report_problem(void *user_data, bool is_error, const char *text)
+{
+    struct reading *reading = user_data;
+    struct settings *settings = reading->settings;
+
+    reading->warnings += !is_error;
+    log_write(settings->log, is_error ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "", "%s", text);
+    if (is_error)
+        note_problem(settings, text);
+    else
+        settings->reports++; /* such as the key that was meant to be the one that is missing */
+}
+
+/* Returns EXIT_DONE, or another exit status after the reason was logged. */
+static int read_config(struct settings *settings, struct setup *setup)
+{
+    const struct options *options = settings->options;
+    struct config *config = &setup->config;
+    const char *path = options->config_path;
+    struct reading reading = {.settings = settings};
+    char name[32];
+    int code = STDIO_BUS_OK;
+
+    snprintf(name, sizeof name, "fd %d", options->config_fd);
+    if (options->line.words != NULL)
+        code = config_of_command(config, &options->line, report_problem, &reading);
+    else if (path != NULL)
+        code = config_read_file(config, path, report_problem, &reading);
+    else if (options->config_fd >= 0)
+        code = config_read_fd(config, options->config_fd, name, report_problem, &reading);
+    else
+        config_of_nothing(config);
+    if (code != STDIO_BUS_OK)
+        return EXIT_CONFIG_ERROR;
+    if (!options->strict || reading.warnings == 0)
+        return EXIT_DONE;
+    return fail(settings, "with --strict, no warning is allowed: %zu", reading.warnings);
+}
+
+/* --- what the options and the configuration say together --- */
+
+/* Before anything is opened: a listener reads its file anew. Returns EXIT_DONE, or another exit
+ * status after the reason was logged. */
+static int check_tokens(struct settings *settings)
+{
+    const struct options *options = settings->options;
+    struct tokens tokens = {.count = 0};
+    char reason[TOKEN_REASON_MAX];
+
+    if (options->token_file == NULL ||
+        tokens_read(&tokens, options->token_file, reason) == STDIO_BUS_OK) {
+        tokens_free(&tokens);
+        return EXIT_DONE;
+    }
+    return fail(settings, "cannot use the token file %s: %s", options->token_file, reason);
+}
+
+static size_t count_listeners(const struct options *options, enum listen_kind kind)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < options->listen_count; i++)
+        count += options->listens[i].kind == kind;
+    return count;
+}
+
+/* The users of a Unix socket are chosen by keys that mean nothing elsewhere. A rule about who may
+ * connect is not ignored where others could. */
+static int check_access(struct settings *settings, const struct config *config)
+{
+    const struct options *options = settings->options;
+    const struct access *access = &config->listen.access;
+    bool has_rmp = options->rmp || config->rmp.enabled;
+    size_t sockets = 0;
+
+    for (size_t i = 0; i < options->listen_count; i++)
+        sockets += options->listens[i].is_unix;
+    if (!access_is_set(access) || (sockets > 0 && sockets == options->listen_count))
+        return EXIT_DONE;
+    if (sockets < options->listen_count && access->uid_count > 0)
+        return fail(settings, "listen.allow_uids is for Unix sockets: on TCP, users are not known "
+                              "(a list of listeners has the keys of each)");
+    if (options->action == ACTION_RUN && !has_rmp && sockets == 0)
+        log_warn(settings->log, "",
+                 "listen.mode, .group and .allow_uids have no effect without --unix");
+    return EXIT_DONE;
+}
+
+/* So are the rules of HTTP. */
+static void check_http(const struct settings *settings, const struct config *config)
+{
+    const struct options *options = settings->options;
+    const struct http_listen_config *http = &config->listen.http;
+
+    if (options->action == ACTION_RUN && count_listeners(options, LISTEN_HTTP) == 0 &&
+        (http->origins != NULL || http->hosts != NULL || http->route_count > 0 ||
+         http->oauth.resource != NULL || http->health))
+        log_warn(settings->log, "",
+                 "listen.origins, .hosts, .routes, .oauth and .health have no effect without "
+                 "--http");
+}
+
+/* A daemon without pools has the RMP socket alone. */
+static int check_pools(struct settings *settings, const struct config *config)
+{
+    if (config->pool_count > 0 || (!settings->options->has_mode && config->listen_count == 0))
+        return EXIT_DONE;
+    return fail(settings, "the configuration has no pool for the clients of the other socket");
+}
+
+/* "transport.mode" has no address: the option that has one overrides it. With listeners, stdin is
+ * not a client's. */
+static int check_mode(struct settings *settings, const struct config *config)
+{
+    const struct options *options = settings->options;
+
+    if (options->has_mode && options->stdio && config->listen_count > 0)
+        return fail(settings, "--stdio: the configuration has listeners");
+    if (options->has_mode || options->action != ACTION_RUN || config->socket_mode == NULL ||
+        config->listen_count > 0)
+        return EXIT_DONE;
+    return fail(settings, "transport.mode is \"%s\", and its address is missing: use --%s %s",
+                config->socket_mode, config->socket_mode,
+                strcmp(config->socket_mode, "unix") == 0 ? "PATH" : "HOST:PORT");
+}
+
+/* --- both --- */
+
+static int check(struct settings *settings, const struct config *config)
+{
+    int status = check_mode(settings, config);
+
+    if (status == EXIT_DONE)
+        status = check_pools(settings, config);
+    if (status == EXIT_DONE)
+        status = check_access(settings, config);
+    if (status == EXIT_DONE)
+        status = check_tokens(settings);
+    if (status == EXIT_DONE)
+        check_http(settings, config);
+    return status;
+}
+
+int settings_read(struct settings *settings, struct setup **setup)
+{
+    struct setup *made = setup_create();
+    int status = EXIT_OS_ERROR;
+
+    settings->reports = 0;
+    settings->problem[0] = '\0';
+    *setup = NULL;
+    if (made == NULL) {
+        (void)fail(settings, "cannot read the configuration: out of memory");
+        return status;
+    }
+    status = read_config(settings, made);
+    if (status == EXIT_DONE)
+        status = check(settings, &made->config);
+    if (status == EXIT_DONE) {
+        made->listens = all_listeners(settings->options, &made->config, &made->listen_count);
+        if (made->listens == NULL) {
+            (void)fail(settings, "cannot read the configuration: out of memory");
+            status = EXIT_OS_ERROR;
+        }
+    }
+    if (status == EXIT_DONE)
+        *setup = made;
+    else
+        setup_release(made);
+    return status;
+}
+
+bool settings_serve_stdin(const struct settings *settings, const struct config *config)
+{
+    const struct options *options = settings->options;
+    bool has_rmp = options->rmp || config->rmp.enabled;
+
+    return options->stdio && config->listen_count == 0 && (!has_rmp || options->has_mode);
+}
+

@@ -1,0 +1,26 @@
+/* The daemon's settings: its configuration, and the options of the command line above it. Read at
+ * the start and at each reload, by the same rules. */
+#ifndef STDIO_BUS_CLI_SETTINGS_H
+#define STDIO_BUS_CLI_SETTINGS_H
+
+#include "cli/options.h"
+#include "config/setup.h"
+
+#define SETTINGS_PROBLEM_MAX 512
+
+struct settings {
+    const struct options *options;
+    struct log *log;
+    size_t reports;                     /* of problems, and of what may be one, in the log */
+    char problem[SETTINGS_PROBLEM_MAX]; /* the first one that was found; "": none */
+};
+
+/* Reads and checks all of them. Returns EXIT_DONE, or another exit status after the reason was
+ * logged; then *setup is NULL. */
+int settings_read(struct settings *settings, struct setup **setup);
+
+/* Whether stdin and stdout are a client. */
+bool settings_serve_stdin(const struct settings *settings, const struct config *config);
+
+
+#endif
