@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "config/environment.h"
 #include "config/file.h"
+#include "config/include.h"
 #include "config/transport_keys.h"
 #include "config/validation.h"
 #include "json/document.h"
@@ -184,6 +185,7 @@ static void read_text(struct config *config, struct slice text, struct diagnosti
 {
     struct document document;
     struct document_error error;
+    struct includes includes = {.first = NULL};
     int code = document_read(&document, text, &error);
 
     if (code == STDIO_BUS_EINVAL) {
@@ -194,8 +196,10 @@ static void read_text(struct config *config, struct slice text, struct diagnosti
         diagnostics_file(diagnostics, "out of memory");
         return;
     }
+    includes_read(&includes, document.root, diagnostics);
     read_document(config, document.root, diagnostics);
     document_free(&document);
+    includes_free(&includes);
 }
 
 static void read_fd(struct config *config, int fd, struct diagnostics *diagnostics)
@@ -232,7 +236,8 @@ static int finish(struct config *config, const struct diagnostics *diagnostics)
 int config_read_file(struct config *config, const char *path, diagnostics_fn *report,
                      void *user_data)
 {
-    struct diagnostics diagnostics = {.name = path, .report = report, .user_data = user_data};
+    struct diagnostics diagnostics = {
+        .name = path, .is_file = true, .report = report, .user_data = user_data};
     char *text = NULL;
     size_t len = 0;
 

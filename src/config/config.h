@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/limits.h"
 #include "config/command_line.h"
@@ -41,8 +42,7 @@ struct config {
     const char *socket_mode; /* "unix" or "tcp"; NULL: the command line alone says */
     struct rmp_config rmp;
     bool strict;        /* the daemon makes up no messages */
-    bool splits_arrays; /* a client's line may be an array: every pool has a
-                                           * protocol */
+    bool splits_arrays; /* a line of a client may be an array: every pool has a protocol */
 };
 
 /* Reads and checks the file. Returns STDIO_BUS_OK, or STDIO_BUS_EINVAL after at least one error was

@@ -1,5 +1,6 @@
 #include "build_config.h"
 
+#include "base/assert.h"
 #include "config/diagnostics.h"
 
 #include <stdarg.h>
@@ -9,16 +10,24 @@
 #define TEXT_MAX 5120 /* for a path as long as systems allow, and the problem */
 #define PROBLEM_MAX 1024
 
+/* The file of a value: that of the configuration, or an included one. */
+static const char *file_of(const struct diagnostics *diagnostics, const struct json_value *value)
+{
+    while (value != NULL && value->parent != NULL)
+        value = value->parent;
+    return value != NULL && value->key.len > 0 ? value->key.data : diagnostics->name;
+}
+
 /* Line 0: no position. An empty path: the root. */
-static void report(struct diagnostics *diagnostics, bool is_error, struct json_position at,
-                   const char *path, const char *problem)
+static void report(struct diagnostics *diagnostics, bool is_error, const char *name,
+                   struct json_position at, const char *path, const char *problem)
 {
     char text[TEXT_MAX], position[48] = "";
 
     if (at.line > 0)
         snprintf(position, sizeof position, "%zu:%zu:", at.line, at.column);
-    snprintf(text, sizeof text, "%s:%s %s%s%s", diagnostics->name, position, path,
-             path[0] != '\0' ? ": " : "", problem);
+    snprintf(text, sizeof text, "%s:%s %s%s%s", name, position, path, path[0] != '\0' ? ": " : "",
+             problem);
     for (char *p = text; *p != '\0'; p++) { /* the file's name may hold anything */
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             *p = '?';
@@ -35,12 +44,12 @@ void diagnostics_file(struct diagnostics *diagnostics, const char *format, ...)
     va_start(args, format);
     vsnprintf(problem, sizeof problem, format, args);
     va_end(args);
-    report(diagnostics, true, (struct json_position){0, 0}, "", problem);
+    report(diagnostics, true, diagnostics->name, (struct json_position){0, 0}, "", problem);
 }
 
 void diagnostics_syntax(struct diagnostics *diagnostics, const struct document_error *error)
 {
-    report(diagnostics, true, error->at, error->path, error->text);
+    report(diagnostics, true, diagnostics->name, error->at, error->path, error->text);
 }
 
 /* A value that is in no file is named by its key. */
@@ -62,7 +71,7 @@ void diagnostics_value(struct diagnostics *diagnostics, const struct json_value 
     va_start(args, format);
     vsnprintf(problem, sizeof problem, format, args);
     va_end(args);
-    report(diagnostics, true, value->at, path, problem);
+    report(diagnostics, true, file_of(diagnostics, value), value->at, path, problem);
 }
 
 void diagnostics_warn(struct diagnostics *diagnostics, const struct json_value *member,
@@ -75,7 +84,7 @@ void diagnostics_warn(struct diagnostics *diagnostics, const struct json_value *
     va_start(args, format);
     vsnprintf(problem, sizeof problem, format, args);
     va_end(args);
-    report(diagnostics, false, member->key_at, path, problem);
+    report(diagnostics, false, file_of(diagnostics, member), member->key_at, path, problem);
 }
 
 void diagnostics_missing(struct diagnostics *diagnostics, const struct json_value *object,
@@ -84,8 +93,20 @@ void diagnostics_missing(struct diagnostics *diagnostics, const struct json_valu
     char path[DOCUMENT_PATH_MAX + 64];
     size_t used = document_path(path, DOCUMENT_PATH_MAX, object);
 
+    ASSERT(object != NULL);
     snprintf(path + used, sizeof path - used, "%s%s", used > 0 ? "." : "", key);
-    report(diagnostics, true, object->at, path, "is required");
+    report(diagnostics, true, file_of(diagnostics, object), object->at, path, "is required");
+}
+
+const char *diagnostics_place(char to[DIAGNOSTICS_PLACE_MAX], const struct diagnostics *diagnostics,
+                              const struct json_value *value, const struct json_value *other)
+{
+    const char *file = file_of(diagnostics, value);
+    bool is_same = strcmp(file, file_of(diagnostics, other)) == 0;
+
+    (void)snprintf(to, DIAGNOSTICS_PLACE_MAX, "%.200s%s%zu:%zu", is_same ? "" : file,
+                   is_same ? "" : ":", value->at.line, value->at.column);
+    return to;
 }
 
 bool diagnostics_is_comment(const struct json_value *member)

@@ -7,12 +7,15 @@
 
 #include "json/document.h"
 
+#define DIAGNOSTICS_PLACE_MAX 300
+
 /* Gets each problem. `text` is one complete line without newline:
  * "FILE:LINE:COLUMN: pools[1].instances: must be an integer >= 1". */
 typedef void diagnostics_fn(void *user_data, bool is_error, const char *text);
 
 struct diagnostics {
     const char *name; /* of the file */
+    bool is_file;     /* the name is a path */
     diagnostics_fn *report;
     void *user_data;
     size_t errors; /* reported so far */
@@ -36,6 +39,10 @@ void diagnostics_missing(struct diagnostics *diagnostics, const struct json_valu
 /* A warning about a key; `member` is its value. */
 void diagnostics_warn(struct diagnostics *diagnostics, const struct json_value *member,
                       const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Where a value is, for a report about `other`: "3:7", or "FILE:3:7" if the files differ. */
+const char *diagnostics_place(char to[DIAGNOSTICS_PLACE_MAX], const struct diagnostics *diagnostics,
+                              const struct json_value *value, const struct json_value *other);
 
 /* Whether the key of a member is for other readers: "_comment", "$schema" and the like. */
 bool diagnostics_is_comment(const struct json_value *member);

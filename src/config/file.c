@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "json/comments.h"
+
 #define FILE_MAX ((size_t)16 << 20) /* bytes */
 #define FIRST_READ 16384
 
@@ -65,7 +67,15 @@ bool file_read_fd(char **text, size_t *len, int fd, struct diagnostics *diagnost
     return false;
 }
 
-bool file_read(char **text, size_t *len, const char *path, struct diagnostics *diagnostics)
+static bool is_jsonc(const char *path)
+{
+    static const char ending[] = ".jsonc";
+    size_t len = strlen(path);
+
+    return len >= sizeof ending && strcmp(path + len - (sizeof ending - 1), ending) == 0;
+}
+
+static bool read_path(char **text, size_t *len, const char *path, struct diagnostics *diagnostics)
 {
     bool read;
     int fd;
@@ -79,5 +89,14 @@ bool file_read(char **text, size_t *len, const char *path, struct diagnostics *d
     }
     read = file_read_fd(text, len, fd, diagnostics);
     close(fd);
+    return read;
+}
+
+bool file_read(char **text, size_t *len, const char *path, struct diagnostics *diagnostics)
+{
+    bool read = read_path(text, len, path, diagnostics);
+
+    if (read && is_jsonc(path))
+        comments_blank(*text, *len);
     return read;
 }

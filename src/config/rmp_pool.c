@@ -28,20 +28,28 @@ static bool is_same(const struct json_value *a, const struct json_value *b)
 }
 
 /* What one pool alone may say. */
-static void check_unique(struct diagnostics *diagnostics, const struct json_value *member)
+static void check_unique(struct diagnostics *diagnostics, const struct json_value *pools,
+                         const struct json_value *pool, const struct json_value *member)
 {
-    const struct json_value *pool = member->parent->parent, *other, *earlier;
-    char path[DOCUMENT_PATH_MAX];
+    const struct json_value *other, *earlier;
+    char path[DOCUMENT_PATH_MAX], place[DIAGNOSTICS_PLACE_MAX];
 
-    for (other = pool->parent->first; other != pool; other = other->next) {
+    for (other = pools->first; member != NULL && other != pool; other = other->next) {
         earlier = member_of(other, member->key.data, member->type);
         if (earlier == NULL || !is_same(earlier, member))
             continue;
         document_path(path, sizeof path, other);
-        diagnostics_value(diagnostics, member, "%s is that already, at %zu:%zu", path,
-                          earlier->at.line, earlier->at.column);
+        diagnostics_value(diagnostics, member, "%s is that already, at %s", path,
+                          diagnostics_place(place, diagnostics, earlier, member));
         return;
     }
+}
+
+void rmp_pool_check_unique(struct diagnostics *diagnostics, const struct json_value *pools,
+                           const struct json_value *pool)
+{
+    check_unique(diagnostics, pools, pool, member_of(pool, "agent", JSON_STRING));
+    check_unique(diagnostics, pools, pool, member_of(pool, "runner", JSON_BOOLEAN));
 }
 
 /* The name is a part of a topic. */
@@ -61,14 +69,6 @@ static void check_agent(struct diagnostics *diagnostics, const struct json_value
     if (!is_name(agent->text))
         diagnostics_value(diagnostics, agent, "must be 1 to %d bytes, no control characters",
                           RMP_AGENT_MAX);
-    else
-        check_unique(diagnostics, agent);
-}
-
-static void check_runner(struct diagnostics *diagnostics, const struct json_value *runner)
-{
-    if (diagnostics_check_type(diagnostics, runner, JSON_BOOLEAN, "true or false"))
-        check_unique(diagnostics, runner);
 }
 
 /* The daemon is the client of such a pool, and its requests are of no other protocol. */
@@ -96,7 +96,7 @@ void rmp_pool_check(struct diagnostics *diagnostics, const struct json_value *va
     if (agent != NULL)
         check_agent(diagnostics, agent);
     if (runner != NULL)
-        check_runner(diagnostics, runner);
+        diagnostics_check_type(diagnostics, runner, JSON_BOOLEAN, "true or false");
     if (agent == NULL && runner == NULL)
         diagnostics_value(diagnostics, value, "must have \"agent\" or \"runner\"");
     for (member = value->first; member != NULL; member = member->next) {

@@ -18,6 +18,10 @@ bool rmp_pool_present(const struct json_value *pool);
  * same agent, and one pool at most is the runner. */
 void rmp_pool_check(struct diagnostics *diagnostics, const struct json_value *value);
 
+/* Checks what one pool alone may say, against the pools before this one. */
+void rmp_pool_check_unique(struct diagnostics *diagnostics, const struct json_value *pools,
+                           const struct json_value *pool);
+
 /* Reads the key of a valid pool. STDIO_BUS_ERR when memory is out. */
 int rmp_pool_read(struct rmp_pool *rmp, const struct json_value *pool);
 

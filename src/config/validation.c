@@ -9,10 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "config/advice.h"
 #include "config/command.h"
 #include "config/environment.h"
+#include "config/include.h"
 #include "config/listen.h"
 #include "config/mode_keys.h"
 #include "config/pool_mode.h"
@@ -51,38 +53,37 @@ static void check_framing(struct diagnostics *diagnostics, const struct json_val
 
 /* --- pools --- */
 
-/* The same id of an earlier pool, or NULL. */
-static const struct json_value *earlier_id(const struct json_value *id)
-{
-    const struct json_value *pool = id->parent, *other, *other_id;
-
-    for (other = pool->parent->first; other != pool; other = other->next) {
-        other_id = other->type == JSON_OBJECT ? document_member(other, "id") : NULL;
-        if (other_id != NULL && other_id->type == JSON_STRING &&
-            slice_equal(other_id->text, id->text))
-            return other_id;
-    }
-    return NULL;
-}
-
 static void check_id(struct diagnostics *diagnostics, const struct json_value *id)
 {
-    const struct json_value *earlier;
-    char shown[64], path[DOCUMENT_PATH_MAX];
-
-    if (!rules_check_filled(diagnostics, id))
-        return;
-    if (id->text.len > POOL_ID_MAX) {
+    if (rules_check_filled(diagnostics, id) && id->text.len > POOL_ID_MAX)
         diagnostics_value(diagnostics, id, "must be at most %d bytes long", POOL_ID_MAX);
+}
+
+/* The id of a pool, if it is a string. */
+static const struct json_value *id_of(const struct json_value *pool)
+{
+    const struct json_value *id = pool->type == JSON_OBJECT ? document_member(pool, "id") : NULL;
+
+    return id != NULL && id->type == JSON_STRING && id->text.len > 0 ? id : NULL;
+}
+
+/* Pools come from several files: the list of all of them is that of `pools`. */
+static void check_unique_id(struct diagnostics *diagnostics, const struct json_value *pools,
+                            const struct json_value *pool)
+{
+    const struct json_value *id = id_of(pool), *other, *earlier;
+    char shown[64], path[DOCUMENT_PATH_MAX], place[DIAGNOSTICS_PLACE_MAX];
+
+    for (other = pools->first; id != NULL && other != pool; other = other->next) {
+        earlier = id_of(other);
+        if (earlier == NULL || !slice_equal(earlier->text, id->text))
+            continue;
+        document_path(path, sizeof path, other);
+        diagnostics_value(diagnostics, id, "\"%s\" is the id of %s already, at %s",
+                          log_escape(shown, sizeof shown, id->text), path,
+                          diagnostics_place(place, diagnostics, earlier, id));
         return;
     }
-    earlier = earlier_id(id);
-    if (earlier == NULL)
-        return;
-    document_path(path, sizeof path, earlier->parent);
-    diagnostics_value(diagnostics, id, "\"%s\" is the id of %s already, at %zu:%zu",
-                      log_escape(shown, sizeof shown, id->text), path, earlier->at.line,
-                      earlier->at.column);
 }
 
 static void check_args(struct diagnostics *diagnostics, const struct json_value *args)
@@ -171,7 +172,9 @@ static void check_pools(struct diagnostics *diagnostics, const struct json_value
     if (pools->first == NULL)
         diagnostics_value(diagnostics, pools, "must contain at least one pool");
     for (const struct json_value *pool = pools->first; pool != NULL; pool = pool->next) {
+        check_unique_id(diagnostics, pools, pool);
         check_pool(diagnostics, pool);
+        rmp_pool_check_unique(diagnostics, pools, pool);
         workers += count_instances(pool);
     }
     if (workers > WORKERS_MAX)
@@ -231,10 +234,21 @@ static void check_max_message(struct diagnostics *diagnostics, const struct json
                           limits.max_memory / 2);
 }
 
+static void report_no_pools(struct diagnostics *diagnostics, const struct json_value *root)
+{
+    const struct json_value *include = document_member(root, "include");
+
+    if (include != NULL && diagnostics->errors == 0)
+        diagnostics_value(diagnostics, include, "no file has a pool");
+    else if (include == NULL)
+        diagnostics_missing(diagnostics, root, "pools");
+}
+
 void validation_check(struct diagnostics *diagnostics, const struct json_value *root)
 {
     static const struct rule rules[] = {
         {.key = "pools", .check = check_pools},
+        {.key = "include", .check = include_check},
         {.key = "limits", .members = limit_rules, .member_count = COUNT(limit_rules)},
         {.key = "listen", .check = listen_check},
         {.key = "transport", .check = transport_keys_check},
@@ -245,7 +259,7 @@ void validation_check(struct diagnostics *diagnostics, const struct json_value *
 
     if (root->type == JSON_OBJECT && document_member(root, "pools") == NULL &&
         document_member(root, "rmp") == NULL)
-        diagnostics_missing(diagnostics, root, "pools");
+        report_no_pools(diagnostics, root);
     rules_check_object(diagnostics, root, rules, COUNT(rules));
     check_max_message(diagnostics, root);
     if (diagnostics->errors == 0)

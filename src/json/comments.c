@@ -43,9 +43,15 @@ static size_t end_of_comment(const char *text, size_t at, size_t len)
     return len - end >= 2 ? end + 2 : at;
 }
 
+static bool is_one_of(char c, const char *these)
+{
+    return c != '\0' && strchr(these, c) != NULL;
+}
+
 void comments_blank(char *text, size_t len)
 {
-    size_t at = 0, end, comma = len;
+    size_t at = 0, end, comma = len; /* comma: after a value, with nothing after it so far */
+    char last = '[';                 /* before `at`, but for white space */
 
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
         blank(text, 0, 3);
@@ -56,12 +62,12 @@ void comments_blank(char *text, size_t len)
             at = end;
             continue;
         }
-        if ((text[at] == '}' || text[at] == ']') && comma < len)
+        if (is_one_of(text[at], "}]") && comma < len)
             text[comma] = ' ';
-        if (text[at] == ',')
-            comma = at;
-        else if (strchr(" \t\r\n", text[at]) == NULL || text[at] == '\0')
-            comma = len;
+        if (!is_one_of(text[at], " \t\r\n")) {
+            comma = text[at] == ',' && !is_one_of(last, "[{,:") ? at : len;
+            last = text[at];
+        }
         at = text[at] == '"' ? end_of_string(text, at, len) : at + 1;
     }
 }

@@ -30,7 +30,8 @@ struct json_value {
 
     struct json_value *parent; /* NULL: the root */
     size_t index;              /* its place among the parent's children, from 0 */
-    struct slice key;          /* in an object: decoded, with a NUL after it */
+    struct slice key;          /* in an object: decoded, with a NUL after it. Of a root: the name
+                                * of its file, if that was included */
     struct json_position key_at;
 
     struct json_value *first; /* children of an array or object, in the order of the source */

@@ -65,6 +65,7 @@ static void finish(struct run *run)
                                         "config",
                                         "input",
                                         "log",
+                                        "pool-1.json",
                                         "socket",
                                         "syslog",
                                         "token",
@@ -605,6 +606,7 @@ void run_test(const struct test *test, unsigned number, struct outcome *outcome)
     path_of(&run, run.log_path, "log");
     make_board(&run, test);
     write_text(&run, "config", scene->config, 0600);
+    write_text(&run, "pool-1.json", scene->included, 0600);
     write_text(&run, "token", scene->token ? "faults\n" : NULL, 0600);
     write_text(&run, "input", scene->input, 0600);
     write_text(&run, "broken", "#!/dev/null/nothing\n", 0700);

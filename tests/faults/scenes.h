@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 28
+#define SCENES 29
 
 extern const struct scene scenes[SCENES];
 
