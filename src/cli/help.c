@@ -40,7 +40,9 @@ static const char one_pool[] =
 
 static const char configuration[] =
     "configuration:\n"
-    "  --config PATH      read the configuration from a file; stdio_bus.conf(5)\n"
+    "  --config PATH      read the configuration from a file; stdio_bus.conf(5);\n"
+    "                     default: /etc/stdio_bus/stdio_bus.json, else\n"
+    "                     ~/.config/stdio_bus/stdio_bus.json\n"
     "  --config-fd N      read it from the open descriptor N\n"
     "  --check-config     only check the configuration; exit 0, or 78 with the\n"
     "                     reasons\n"

@@ -9,6 +9,7 @@
 #include "base/exit_status.h"
 #include "base/log.h"
 #include "bus/options.h"
+#include "cli/default_config.h"
 #include "config/command_line.h"
 #include "config/listen_address.h"
 #include "framing/framing.h"
@@ -34,8 +35,9 @@ struct options {
     bool has_mode; /* an option said so */
     struct listen_address listens[LISTEN_OPTIONS_MAX];
     size_t listen_count;
-    const char *import_path;       /* of --import: points into argv, or NULL */
-    const char *config_path;       /* points into argv, or NULL */
+    const char *import_path; /* of --import: points into argv, or NULL */
+    const char *config_path; /* points into argv, or to default_config, or NULL */
+    char default_config[DEFAULT_CONFIG_MAX];
     int config_fd;                 /* -1: none */
     struct command_line line;      /* points into argv; its words are NULL without a command */
     struct listen_address connect; /* of --connect, with the variables of a path replaced */

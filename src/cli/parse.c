@@ -122,6 +122,18 @@ static bool check_share(struct parser *parser)
     return true;
 }
 
+/* Without --config. */
+static bool find_config(struct parser *parser)
+{
+    struct options *options = parser->options;
+
+    if (!default_config_find(options->default_config, SYSTEM_CONFIG))
+        return parser_fail(parser,
+                           "--config PATH, --config-fd N or -- COMMAND is required" SEE_HELP);
+    options->config_path = options->default_config;
+    return true;
+}
+
 /* There is one configuration: a file, a descriptor or a command. */
 static bool check_daemon(struct parser *parser)
 {
@@ -136,9 +148,9 @@ static bool check_daemon(struct parser *parser)
                            has_path ? "config" : "config-fd");
     if (has_path && has_fd)
         return parser_fail(parser, "--config and --config-fd exclude each other");
-    if (options->line.words == NULL && !has_path && !has_fd && !is_rmp_alone)
-        return parser_fail(parser,
-                           "--config PATH, --config-fd N or -- COMMAND is required" SEE_HELP);
+    if (options->line.words == NULL && !has_path && !has_fd && !is_rmp_alone &&
+        !find_config(parser))
+        return false;
     options->stdio = options->listen_count == 0 && !is_rmp_alone;
     if (options->config_fd == 0 && options->stdio && options->action == ACTION_RUN)
         return parser_fail(parser, "--config-fd: in stdio mode descriptor 0 is the client's");

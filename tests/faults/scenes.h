@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 29
+#define SCENES 30
 
 extern const struct scene scenes[SCENES];
 

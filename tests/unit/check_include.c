@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cli/default_config.h"
 #include "config_fixture.h"
 
 static char dir[160];
@@ -171,6 +172,50 @@ TEST(comments_are_for_jsonc_alone)
     expect_file("c.json", "E @/c.json:1:1: expected a value, found '/' (JSON has no comments)\n");
     write_file("d.jsonc", "/* a */ {\"pools\":\n/* b */ 1 }");
     expect_file("d.jsonc", "E @/d.jsonc:2:9: pools: must be an array, not a number\n");
+}
+
+/* --- the default path --- */
+
+static void put_user_config(const char *directory)
+{
+    char name[300];
+
+    snprintf(name, sizeof name, "mkdir -p '%s/stdio_bus' && echo >'%s/stdio_bus/stdio_bus.json'",
+             directory, directory);
+    ck_assert_int_eq(system(name), 0);
+}
+
+static void remove_user_config(void *object)
+{
+    char command[300];
+
+    snprintf(command, sizeof command, "rm -rf '%s'", (const char *)object);
+    ck_assert_int_eq(system(command), 0);
+}
+
+TEST(system_configuration_comes_first)
+{
+    char found[DEFAULT_CONFIG_MAX], expected[DEFAULT_CONFIG_MAX];
+
+    make_dir();
+    write_file("system.json", "");
+    harness_at_end(remove_user_config, (void *)(size_t)at("home"));
+    put_user_config(at("home/.config"));
+    put_user_config(at("home/xdg"));
+    setenv("HOME", at("home"), 1);
+    setenv("XDG_CONFIG_HOME", at("home/xdg"), 1);
+    ck_assert(default_config_find(found, at("system.json")));
+    ck_assert_str_eq(found, at("system.json"));
+    ck_assert(default_config_find(found, at("none.json")));
+    snprintf(expected, sizeof expected, "%s/home/xdg/stdio_bus/stdio_bus.json", dir);
+    ck_assert_str_eq(found, expected);
+    setenv("XDG_CONFIG_HOME", "relative", 1);
+    ck_assert(default_config_find(found, at("none.json")));
+    snprintf(expected, sizeof expected, "%s/home/.config/stdio_bus/stdio_bus.json", dir);
+    ck_assert_str_eq(found, expected);
+    setenv("HOME", "", 1);
+    ck_assert(!default_config_find(found, at("none.json")));
+    ck_assert_str_eq(found, "");
 }
 
 int main(void)
