@@ -34,6 +34,9 @@ struct limits {
     size_t max_resume;                    /* HTTP: bytes of events that are kept for one session */
     unsigned max_requests_per_connection; /* HTTP: then it is closed; 0: no limit */
     unsigned ping_sec; /* WebSocket: of silence until a ping, and then its answer; 0: no pings */
+    size_t max_requests_per_client; /* in flight at once; this and the next two: 0 = no limit */
+    unsigned max_message_rate;      /* messages of a client in a second; further ones wait */
+    unsigned idle_timeout_sec;      /* a client without a message for so long is disconnected */
 };
 
 #define LIMITS_DEFAULT                                                                             \

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/siphash.h"
 #include "bus/cancel.h"
+#include "bus/client_limits.h"
 #include "bus/clients.h"
 #include "bus/deliver.h"
 #include "bus/descriptor_limit.h"
@@ -291,6 +292,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     list_init(&bus->origins);
     list_init(&bus->gated);
     list_init(&bus->starved);
+    list_init(&bus->limited);
     timer_init(&bus->starved_retry, deliver_retry_starved, bus);
     timer_init(&bus->slow_clients.check, slow_clients_check, bus);
     slow_origins_init(bus);
@@ -298,6 +300,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     timer_init(&bus->drain, drain_expired, bus);
     timer_init(&bus->idle, idle_expired, bus);
     timer_init(&bus->log_due, report_left_out, bus);
+    timer_init(&bus->idle_clients, client_limits_check_idle, bus);
     bus->has_nofile = getrlimit(RLIMIT_NOFILE, &bus->nofile) == 0;
     router_init(&bus->router, &options->config->limits, &key);
     bus->loop = stdio_bus_event_loop_create();
@@ -366,6 +369,7 @@ void bus_destroy(struct stdio_bus *bus)
     log_on_left_out(bus->log, NULL, NULL);
     if (bus->loop != NULL) {
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->log_due);
+        stdio_bus_event_loop_stop_timer(bus->loop, &bus->idle_clients);
         listeners_close(bus);
         http_sessions_close(bus->http);
         clients_close(bus, true);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "bus/cancel.h"
+#include "bus/client_limits.h"
 #include "bus/deliver.h"
 #include "bus/depart.h"
 #include "bus/listeners.h"
@@ -94,6 +95,7 @@ void clients_remove(struct client *client, const char *reason)
     else
         bus->client_count--;
     depart_client(&client->stream.endpoint);
+    client_limits_stop(&client->stream.endpoint);
     connection_close(connection);
     origins_release(client->stream.endpoint.peer.origin);
     stdio_bus_event_loop_defer(bus->loop, &client->deferred, free, client);
@@ -264,32 +266,43 @@ void clients_failed(struct connection *connection, enum connection_failure failu
     }
 }
 
-const struct stream_handler clients_handler = {
-    .message = deliver_message,
-    .long_message = deliver_long_message,
-    .unacceptable = client_unacceptable,
-    .connection =
-        {
-            .frame = stream_read,
-            .malformed = client_malformed,
-            .skipped = stream_skipped,
-            .refused = client_refused,
-            .ended = client_ended,
-            .full = deliver_full,
-            .failed = clients_failed,
-            .starved = deliver_starved,
-        },
-};
+#define HANDLER(message_fn, long_message_fn)                                                       \
+    {                                                                                              \
+        .message = (message_fn), .long_message = (long_message_fn),                                \
+        .unacceptable = client_unacceptable,                                                       \
+        .connection = {                                                                            \
+            .frame = stream_read,                                                                  \
+            .malformed = client_malformed,                                                         \
+            .skipped = stream_skipped,                                                             \
+            .refused = client_refused,                                                             \
+            .ended = client_ended,                                                                 \
+            .full = deliver_full,                                                                  \
+            .failed = clients_failed,                                                              \
+            .starved = deliver_starved,                                                            \
+        },                                                                                         \
+    }
+
+const struct stream_handler clients_handler = HANDLER(deliver_message, deliver_long_message);
+
+static const struct stream_handler limited_handler = HANDLER(client_limits_message,
+                                                             client_limits_long_message);
+
+const struct stream_handler *clients_handler_of(const struct stdio_bus *bus)
+{
+    return bus->options.config->limits.max_message_rate > 0 ? &limited_handler : &clients_handler;
+}
 
 static struct client *new_client(struct stdio_bus *bus)
 {
-    struct client *client = calloc(1, sizeof *client);
+    size_t limits = client_limits_size(bus);
+    struct client *client = calloc(1, sizeof *client + limits);
     struct endpoint *endpoint;
 
     if (client == NULL)
         return NULL;
     stream_init(&client->stream);
     endpoint = &client->stream.endpoint;
+    endpoint->limits = limits > 0 ? (struct client_limits *)(client + 1) : NULL;
     endpoint->bus = bus;
     timer_init(&endpoint->hold_timer, deliver_hold_expired, endpoint);
     snprintf(endpoint->context, sizeof endpoint->context, "client=%u", ++bus->last_client);
@@ -305,7 +318,6 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
 
     if (bus->options.config->has_protocol)
         stream.max_long = bus->options.config->limits.max_message;
-
     if (client == NULL || (!refused && (present = origins_get(bus, origin)) == NULL) ||
         stream_open(&client->stream, &bus->transport, &stream) != STDIO_BUS_OK) {
         log_repeated(bus->log, options->borrowed ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "",
@@ -321,6 +333,7 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
     list_append(&bus->clients, &client->link);
     router_add_client(&bus->router, &client->stream.endpoint.peer);
     client->refused = refused;
+    client_limits_start(&client->stream.endpoint, !stream.borrowed);
     if (refused) {
         bus->refused_count++;
     } else {
@@ -334,7 +347,7 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
 int clients_add_stdio(struct stdio_bus *bus)
 {
     const struct stream_options options = {
-        .handler = &clients_handler,
+        .handler = clients_handler_of(bus),
         .framing = bus->options.framing,
         .fd_in = STDIN_FILENO,
         .fd_out = STDOUT_FILENO,

@@ -39,6 +39,9 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
 /* Reports of a client that is served, in the framing of the options. */
 extern const struct stream_handler clients_handler;
 
+/* The same for the clients of a bus: with its limit of the rate. */
+const struct stream_handler *clients_handler_of(const struct stdio_bus *bus);
+
 /* One of those: the connection of any client has failed. */
 void clients_failed(struct connection *connection, enum connection_failure failure, int error);
 

@@ -99,7 +99,7 @@ static const struct framing *framing_of(const struct client *client)
 static void let_in(struct client *client)
 {
     clients_leave_gate(client);
-    stream_hand_over(&client->stream, &clients_handler, framing_of(client),
+    stream_hand_over(&client->stream, clients_handler_of(bus_of(client)), framing_of(client),
                      bus_of(client)->options.config->splits_arrays);
 }
 
@@ -237,26 +237,26 @@ static void read_first(struct endpoint *from, const struct message *message)
     struct opening opening;
     char text[POOLS_TEXT_MAX];
 
-    client->stream.handler = &clients_handler;
+    client->stream.handler = clients_handler_of(bus_of(client));
     if (!opening_read(&opening, message->bytes) || opening.pool.data == NULL)
         deliver_message(from, message);
     else if (!open_pool(client, message->pool, text))
         clients_reject(client, LOG_LEVEL_WARN, JSONRPC_INVALID_PARAMS, text);
     else
-        stream_hand_over(&client->stream, &clients_handler, framing_of(client),
+        stream_hand_over(&client->stream, clients_handler_of(bus_of(client)), framing_of(client),
                          bus_of(client)->options.config->splits_arrays);
 }
 
 static void read_first_long(struct endpoint *from, const struct message *message)
 {
-    client_of_endpoint(from)->stream.handler = &clients_handler;
+    client_of_endpoint(from)->stream.handler = clients_handler_of(from->bus);
     deliver_long_message(from, message);
 }
 
 static void read_first_other(struct stream *stream, const struct message *message,
                              enum message_problem problem)
 {
-    stream->handler = &clients_handler;
+    stream->handler = clients_handler_of(stream->endpoint.bus);
     clients_handler.unacceptable(stream, message, problem);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "bus/client_limits.h"
 #include "bus/deliver.h"
 #include "bus/http_exchange.h"
 #include "bus/http_gate.h"
@@ -301,6 +302,7 @@ void http_clients_open(struct client *client, struct http_exchange *http)
     endpoint->ops = &client_ops;
     endpoint->carrier = endpoint;
     endpoint->owes_answers = true;
+    client_limits_set_idle(endpoint, false); /* HTTP_IDLE_MS, and session_idle_sec of a session */
     stdio_bus_event_loop_start_timer(bus->loop, &http->timer, HTTP_IDLE_MS);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "bus/cancel.h"
+#include "bus/client_limits.h"
 #include "bus/deliver.h"
 #include "http/response.h"
 #include "http/words.h"
@@ -86,10 +87,8 @@ static void offer(struct http_exchange *http, const struct message *message)
 
     if (http->rpc->expired)
         deliver_error(endpoint, message->id, JSONRPC_TIMED_OUT, EXPIRED);
-    else if (message->fields->oddities & (SCAN_LONG | SCAN_CUT))
-        deliver_long_message(endpoint, message);
     else
-        deliver_message(endpoint, message);
+        client_limits_offer(endpoint, message);
 }
 
 static void read_message(struct http_exchange *http, const struct message *message)

@@ -3,6 +3,7 @@
 #include "bus/http_session.h"
 
 #include "base/error.h"
+#include "bus/client_limits.h"
 #include "bus/deliver.h"
 #include "bus/http_lines.h"
 #include "router/decision.h"
@@ -292,10 +293,7 @@ static void deliver(struct http_session *session, struct http_exchange *http,
 {
     session->offering = http;
     session->endpoint.carrier = &http->client->stream.endpoint;
-    if (message->fields->oddities & (SCAN_LONG | SCAN_CUT))
-        deliver_long_message(&session->endpoint, message);
-    else
-        deliver_message(&session->endpoint, message);
+    client_limits_offer(&session->endpoint, message);
     session->offering = NULL;
     session->endpoint.carrier = NULL;
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "bus/client_limits.h"
 #include "bus/deliver.h"
 #include "bus/depart.h"
 #include "bus/http_lines.h"
@@ -102,6 +103,7 @@ void http_sessions_end(struct http_session *session, const char *reason)
     bus->client_count--;
     session->log.forgets = NULL;
     depart_client(endpoint);
+    client_limits_stop(endpoint);
     session->paused = false; /* the router holds it no more */
     session->holder = NULL;
     end_streams(session);
@@ -171,12 +173,14 @@ static bool make_id(struct http_session *session)
 /* What a session is made of, before it is known to anyone. */
 static struct http_session *new_session(const struct http_exchange *http)
 {
-    struct http_session *session = calloc(1, sizeof *session);
     struct http_hub *hub = http->hub;
+    size_t limits = client_limits_size(hub->bus);
+    struct http_session *session = calloc(1, sizeof *session + limits);
 
     if (session == NULL)
         return NULL;
     http_session_init(session);
+    session->endpoint.limits = limits > 0 ? (struct client_limits *)(session + 1) : NULL;
     session->hub = hub;
     session->pool = http->pool;
     session->listener = http->client->listener;
@@ -211,6 +215,7 @@ static void enter(struct http_session *session, const struct client *client)
     timer_init(&endpoint->hold_timer, deliver_hold_expired, endpoint);
     timer_init(&session->idle, idle_over, session);
     snprintf(endpoint->context, sizeof endpoint->context, "client=%u", ++bus->last_client);
+    client_limits_start(endpoint, false);
     endpoint->peer.origin = client->stream.endpoint.peer.origin;
     origins_hold(endpoint->peer.origin);
     router_add_client(&bus->router, &endpoint->peer);

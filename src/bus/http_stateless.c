@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "bus/client_limits.h"
 #include "bus/deliver.h"
 #include "router/decision.h"
 #include "json/string.h"
@@ -81,10 +82,7 @@ static void offer(struct http_exchange *http, const struct message *message)
 {
     struct endpoint *endpoint = &http->client->stream.endpoint;
 
-    if (message->fields->oddities & (SCAN_LONG | SCAN_CUT))
-        deliver_long_message(endpoint, message);
-    else
-        deliver_message(endpoint, message);
+    client_limits_offer(endpoint, message);
     if (http->is_notice && http->state == HTTP_READING && !peer_held(&endpoint->peer))
         http_answer_empty(http, 202, slice_of(NULL, 0));
 }

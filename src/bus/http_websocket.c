@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "bus/client_limits.h"
 #include "bus/deliver.h"
 #include "http/websocket.h"
 #include "transport/connection_send.h"
@@ -148,8 +149,8 @@ static void unacceptable(struct stream *stream, const struct message *message,
 }
 
 static const struct stream_handler handler = {
-    .message = deliver_message,
-    .long_message = deliver_long_message,
+    .message = client_limits_offer,
+    .long_message = client_limits_offer,
     .unacceptable = unacceptable,
     .connection =
         {
@@ -220,6 +221,7 @@ void http_websocket_open(struct http_exchange *http, struct http_websocket *webs
     endpoint->owes_answers = false;
     websocket->client = client;
     timer_init(&websocket->timer, look_for_life, websocket);
+    client_limits_set_idle(endpoint, true);
     connection_set_reader(&client->stream.connection, &websocket->reader);
     stream_hand_over(&client->stream, &handler, &framing_websocket, false);
     start_timer(websocket);

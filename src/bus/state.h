@@ -77,8 +77,12 @@ struct stdio_bus {
     struct timer requests; /* at the first deadline of a request: */
     int64_t requests_due_ms;
     struct timer drain;
-    struct timer idle;    /* at its time the bus stops unless it has a client */
-    struct timer log_due; /* of a summary in the log */
+    struct timer idle;         /* at its time the bus stops unless it has a client */
+    struct timer log_due;      /* of a summary in the log */
+    struct list limited;       /* struct client_limits */
+    struct timer idle_clients; /* started while idle_timeout_sec holds for a client */
+    uint64_t idle_closed;      /* clients that were disconnected by it, */
+    uint64_t rate_waits;       /* and messages that waited by max_message_rate */
     enum bus_phase phase;
     bool killed;             /* the drain is over: the workers that were left got SIGKILL */
     enum bus_outcome reason; /* what the outcome will be; the first reason stays */

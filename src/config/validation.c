@@ -213,6 +213,9 @@ static const struct rule limit_rules[] = {
     LIMIT(max_resume, 0, GIB),
     LIMIT(max_requests_per_connection, 0, 1000000000),
     LIMIT(ping_sec, 0, DAY_SEC),
+    LIMIT(max_requests_per_client, 0, 1000000),
+    LIMIT(max_message_rate, 0, 1000000),
+    LIMIT(idle_timeout_sec, 0, DAY_SEC),
 };
 
 /* A message that is not refused before its pool is known has to fit into its half of the memory. */

@@ -39,11 +39,14 @@ struct endpoint_ops {
     void (*too_long)(struct endpoint *endpoint, const struct message *message);
 };
 
+struct client_limits;
+
 struct endpoint {
     const struct endpoint_ops *ops;
     struct peer peer;
-    void *bus;                /* the struct stdio_bus that it belongs to */
-    struct timer hold_timer;  /* started while it is held with a limit of time */
+    void *bus;                    /* the struct stdio_bus that it belongs to */
+    struct timer hold_timer;      /* started while it is held with a limit of time */
+    struct client_limits *limits; /* bus/client_limits.h; NULL: none */
     struct endpoint *carrier; /* the stream whose frame at hand its message is, where the endpoint
                                * is no stream itself; NULL: none */
     bool owes_answers;        /* it is owed an answer to each request, by its own protocol (HTTP) */

@@ -199,6 +199,12 @@ bool decision_refused_request(struct decision *decision, const struct pending *p
                !shares_left_of_requests(decision->router, pending, decision->from)) {
         decision_refuse(decision, JSONRPC_SERVER_ERROR,
                         "too many pending requests (max_pending_requests %zu)", pending->max);
+    } else if (decision->from->held[PEER_REQUESTS] >= decision->from->max_requests) {
+        decision->router->limited_requests++;
+        decision_refuse(decision, JSONRPC_SERVER_ERROR,
+                        "too many requests of this client are in flight "
+                        "(max_requests_per_client %zu)",
+                        decision->from->max_requests);
     } else if (decision->from->hold_expired) {
         decision_refuse(decision, JSONRPC_SERVER_ERROR,
                         "id is still in use by another request that is in flight");

@@ -49,6 +49,7 @@ struct peer {
     bool confined;              /* a client: its messages may name no other pool */
     struct peer_origin *origin; /* a client's; a worker's: of its last client, as long as that
                                  * process still ends; NULL: none */
+    size_t max_requests;        /* how many requests it may have in flight */
     size_t held[PEER_SHARES];   /* active requests that it asked; sessions, tasks that it owns */
     struct list asked;          /* requests that it sent and that are not answered yet */
     struct list answering;      /* requests that it was sent and has to answer */

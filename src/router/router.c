@@ -53,6 +53,7 @@ void router_number_peer(struct router *router, struct peer *peer)
 static void add_peer(struct router *router, struct peer *peer)
 {
     router_number_peer(router, peer);
+    peer->max_requests = SIZE_MAX;
     list_init(&peer->asked);
     list_init(&peer->answering);
     list_init(&peer->sessions);
@@ -82,6 +83,13 @@ void router_init(struct router *router, const struct limits *limits, const struc
     list_init(&router->errands.list);
     add_peer(router, &router->own);
     choose_usual(router);
+}
+
+void router_limit_client(const struct router *router, struct peer *client)
+{
+    size_t max = router->limits->max_requests_per_client;
+
+    client->max_requests = max > 0 ? max : SIZE_MAX;
 }
 
 void router_free(struct router *router)
@@ -125,6 +133,7 @@ void router_set_brief(struct peer *client, bool is_brief)
 void router_admit_client(struct router *router, struct peer *client)
 {
     client->admitted = true;
+    router_limit_client(router, client);
     router->client_count++;
     router_note_origin(router, client->origin);
 }

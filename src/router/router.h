@@ -30,7 +30,8 @@ struct router {
     size_t client_count; /* admitted */
     size_t origin_count; /* of these */
     size_t worker_count;
-    uint64_t last_number; /* of a peer, counted */
+    uint64_t limited_requests; /* refused by max_requests_per_client */
+    uint64_t last_number;      /* of a peer, counted */
     uint64_t hold_count;
     bool timed;     /* some pool has a time limit: now_ms is read */
     int64_t now_ms; /* set by the owner before each decision of a timed router, and in every router
@@ -51,6 +52,9 @@ struct router {
 
 /* An empty router over `limits` (borrowed). */
 void router_init(struct router *router, const struct limits *limits, const struct siphash_key *key);
+
+/* How many requests an admitted client may have in flight. */
+void router_limit_client(const struct router *router, struct peer *client);
 
 /* Frees the tables. Peers and pools belong to their owners. */
 void router_free(struct router *router);

@@ -82,6 +82,9 @@ static const struct limit_case {
     SIZE_LIMIT(max_resume, 0, 1073741824),
     COUNT_LIMIT(max_requests_per_connection, 0, 1000000000),
     COUNT_LIMIT(ping_sec, 0, 86400),
+    SIZE_LIMIT(max_requests_per_client, 0, 1000000),
+    COUNT_LIMIT(max_message_rate, 0, 1000000),
+    COUNT_LIMIT(idle_timeout_sec, 0, 86400),
 };
 
 static unsigned long limit_value(const struct limits *limits, const struct limit_case *limit)

@@ -644,6 +644,31 @@ TEST(full_pending_table_refuses_requests)
     expect_forward(give(client, request("4")), &workers[0]);
 }
 
+/* The limit is of each client's own, and not of the requests of workers. */
+TEST(requests_of_a_client_are_limited)
+{
+    struct peer *client, *other;
+
+    limits.max_requests_per_client = 2;
+    client = add_client();
+    other = add_client();
+    add_pool("a", 1);
+    give(client, in_session(request("1"), "s"));
+    give(client, in_session(request("2"), "s"));
+    expect_refuse_naming(give(client, request("3")), JSONRPC_SERVER_ERROR,
+                         "max_requests_per_client 2");
+    ck_assert_uint_eq(router.limited_requests, 1);
+    expect_forward(give(client, in_session(notification(), "s")), &workers[0]);
+    expect_forward(give(other, request("3")), &workers[0]);
+    for (int i = 0; i < 3; i++) {
+        static const char *const ids[] = {"a", "b", "c"};
+        expect_forward(give(&workers[0], in_session(request(ids[i]), "s")), client);
+    }
+    expect_forward(give(client, response("a")), &workers[0]);
+    expect_forward(give(&workers[0], response("1")), client);
+    expect_forward(give(client, request("4")), &workers[0]);
+}
+
 TEST(full_session_table_refuses_new_sessions)
 {
     struct peer *a, *b;
