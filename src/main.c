@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/notify.h"
 #include "bus/bus.h"
 #include "cli/client.h"
 #include "cli/help.h"
@@ -89,6 +90,21 @@ static int find_rmp_socket(char path[RMP_SOCKET_MAX], const struct options *opti
     return EXIT_OS_ERROR;
 }
 
+/* Without a service manager, or one that cannot be reached, the bus reports to none. */
+static struct notify *open_notify(struct notify *notify, struct log *log)
+{
+    const struct notify_variables variables = {getenv("NOTIFY_SOCKET"), getenv("WATCHDOG_USEC"),
+                                               getenv("WATCHDOG_PID")};
+    int status = notify_open(notify, &variables);
+
+    if (status == STDIO_BUS_OK)
+        return notify;
+    if (status != STDIO_BUS_ENOTFOUND)
+        log_warn(log, "", "cannot reach the service manager at NOTIFY_SOCKET: %s",
+                 status == STDIO_BUS_EINVAL ? "not the name of a Unix socket" : strerror(errno));
+    return NULL;
+}
+
 /* Runs until the bus stops. Returns the exit status. */
 static int run_bus(const struct bus_options *options)
 {
@@ -102,6 +118,22 @@ static int run_bus(const struct bus_options *options)
     }
     bus_destroy(bus);
     return exit_statuses[outcome];
+}
+
+/* Where the daemon listens, by itself or by its service manager. Returns EXIT_DONE, or another exit
+ * status after the reason was logged. */
+static int find_places(struct settings *settings, struct setup *setup,
+                       char rmp_path[RMP_SOCKET_MAX], struct bus_options *options)
+{
+    const struct config *config = &setup->config;
+
+    if (passed_assign(settings->passed, setup->listens, setup->listen_count, settings->log) !=
+        STDIO_BUS_OK)
+        return EXIT_CONFIG_ERROR;
+    if (!settings->options->rmp && !config->rmp.enabled)
+        return EXIT_DONE;
+    options->rmp_path = rmp_path;
+    return find_rmp_socket(rmp_path, settings->options, config, settings->log);
 }
 
 static int serve(struct settings *settings, struct setup *setup)
@@ -121,14 +153,14 @@ static int serve(struct settings *settings, struct setup *setup)
         .handle_signals = true,
     };
     char rmp_path[RMP_SOCKET_MAX];
-    int status = EXIT_DONE;
+    struct notify notify;
+    int status;
 
-    if (options->rmp || config->rmp.enabled) {
-        bus_options.rmp_path = rmp_path;
-        status = find_rmp_socket(rmp_path, options, config, log);
-    }
+    bus_options.notify = open_notify(&notify, log);
+    status = find_places(settings, setup, rmp_path, &bus_options);
     if (status == EXIT_DONE)
         status = run_bus(&bus_options);
+    notify_close(&notify);
     return status;
 }
 
@@ -164,10 +196,12 @@ static int run_share(const struct options *options)
 
 static int run(const struct options *options, struct log *log)
 {
-    struct settings settings = {.options = options, .log = log};
+    struct passed_sockets passed;
+    struct settings settings = {.options = options, .log = log, .passed = &passed};
     struct setup *setup;
     int status;
 
+    passed_read(&passed); /* workers must not take the variables for their own */
     status = settings_read(&settings, &setup);
     if (status == EXIT_DONE && options->action == ACTION_CHECK_CONFIG)
         log_info(log, "", "the configuration is valid: %zu pool%s", setup->config.pool_count,

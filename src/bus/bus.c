@@ -20,6 +20,7 @@
 #include "bus/http_accept.h"
 #include "bus/http_sessions.h"
 #include "bus/listeners.h"
+#include "bus/notifier.h"
 #include "bus/pools.h"
 #include "bus/preempt.h"
 #include "bus/reap.h"
@@ -80,6 +81,7 @@ static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
     clients_stop_input(bus);
     rmp_clients_stop_input(bus->rmp);
     workers_each(bus, end_hold);
+    notifier_phase(bus);
     check_stopped(bus);
 }
 
@@ -202,6 +204,8 @@ static void serve(struct stdio_bus *bus)
     bus->router.demand = true;
     if (bus->options.stdio && clients_add_stdio(bus) != STDIO_BUS_OK)
         begin_stop(bus, BUS_SYSTEM_ERROR);
+    else
+        notifier_phase(bus);
 }
 
 static bool has_notes(const struct stdio_bus *bus)
@@ -301,6 +305,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     timer_init(&bus->idle, idle_expired, bus);
     timer_init(&bus->log_due, report_left_out, bus);
     timer_init(&bus->idle_clients, client_limits_check_idle, bus);
+    notifier_init(bus);
     bus->has_nofile = getrlimit(RLIMIT_NOFILE, &bus->nofile) == 0;
     router_init(&bus->router, &options->config->limits, &key);
     bus->loop = stdio_bus_event_loop_create();
@@ -354,6 +359,7 @@ int bus_start(struct stdio_bus *bus)
     if (open_signals(bus) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     /* Listeners come before workers: if the address cannot be had, no worker is started. */
+    notifier_start(bus);
     bus->accepted = accepted;
     if (listeners_open(bus) != STDIO_BUS_OK || pools_start(bus) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
@@ -372,6 +378,7 @@ void bus_destroy(struct stdio_bus *bus)
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->idle_clients);
         listeners_close(bus);
         http_sessions_close(bus->http);
+        notifier_stop(bus);
         clients_close(bus, true);
         rmp_clients_close(bus->rmp, true);
         listeners_free(bus);

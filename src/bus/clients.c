@@ -15,6 +15,7 @@
 #include "bus/deliver.h"
 #include "bus/depart.h"
 #include "bus/listeners.h"
+#include "bus/notifier.h"
 #include "bus/origins.h"
 #include "router/departure.h"
 #include "router/waiting.h"
@@ -101,6 +102,7 @@ void clients_remove(struct client *client, const char *reason)
     stdio_bus_event_loop_defer(bus->loop, &client->deferred, free, client);
     listeners_descriptor_freed(bus);
     bus->end_noted = true;
+    notifier_changed(bus);
     if (client->on_stdio)
         bus_note_stop(bus, BUS_DONE);
 }
@@ -334,6 +336,7 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
     router_add_client(&bus->router, &client->stream.endpoint.peer);
     client->refused = refused;
     client_limits_start(&client->stream.endpoint, !stream.borrowed);
+    notifier_changed(bus);
     if (refused) {
         bus->refused_count++;
     } else {

@@ -12,6 +12,7 @@
 #include "bus/depart.h"
 #include "bus/http_lines.h"
 #include "bus/listeners.h"
+#include "bus/notifier.h"
 #include "bus/origins.h"
 #include "router/affinity.h"
 #include "router/shares.h"
@@ -104,6 +105,7 @@ void http_sessions_end(struct http_session *session, const char *reason)
     session->log.forgets = NULL;
     depart_client(endpoint);
     client_limits_stop(endpoint);
+    notifier_changed(bus);
     session->paused = false; /* the router holds it no more */
     session->holder = NULL;
     end_streams(session);
@@ -225,6 +227,7 @@ static void enter(struct http_session *session, const struct client *client)
     list_append(&session->hub->sessions, &session->link);
     session->hub->session_count++;
     bus->client_count++;
+    notifier_changed(bus);
     stdio_bus_event_loop_start_timer(bus->loop, &session->idle,
                                      (int64_t)bus->options.config->limits.session_idle_sec * 1000);
     log_repeated(bus->log, LOG_LEVEL_INFO, endpoint->context, origin_name(&client->origin),

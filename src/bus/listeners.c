@@ -74,12 +74,28 @@ static int open_rmp(struct bus_listener *listener, listener_fn *accepted)
     return open_unix(listener, options->rmp_path, &access, accepted);
 }
 
+/* A socket of the service manager's. */
+static int adopt(struct bus_listener *listener, listener_fn *accepted)
+{
+    const struct listen_address *address = &listener->config->address;
+    struct stdio_bus *bus = listener->bus;
+    int status = listener_adopt(&listener->listener, bus->loop, bus->log, address->fd,
+                                address->is_unix ? address->path : address->fd_name, accepted,
+                                listener);
+
+    if (status == STDIO_BUS_OK)
+        warn_outside(listener);
+    return status;
+}
+
 static int open_listener(struct bus_listener *listener, listener_fn *accepted)
 {
     const struct listen_config *config = listener->config;
 
     if (config == NULL)
         return open_rmp(listener, accepted);
+    if (config->address.fd > 0)
+        return adopt(listener, accepted);
     if (config->address.is_unix)
         return open_unix(listener, config->address.path, &config->access, accepted);
     return open_tcp(listener, accepted);

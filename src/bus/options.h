@@ -11,6 +11,7 @@
 #include "framing/framing.h"
 #include "process/process.h"
 
+struct notify;
 struct setup;
 struct stdio_bus;
 
@@ -35,6 +36,7 @@ struct bus_options {
     const struct framing *framing; /* of the client on stdin; NULL: NDJSON */
     const struct dialer *dialer;   /* of every worker, NULL: programs; borrowed until bus_destroy */
     const struct greeter *greeter; /* of the Unix clients, NULL: none; borrowed until bus_destroy */
+    struct notify *notify;         /* the service manager, NULL: none; borrowed likewise */
     unsigned idle_exit_sec;        /* stops so long after its last client; 0: never */
     bool handle_signals; /* SIGTERM, SIGINT and SIGHUP stop the bus, SIGUSR1 reopens the log,
                             * SIGCHLD is waited for; for one bus per process. Without it the exit

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "bus/admission.h"
 #include "bus/listeners.h"
+#include "bus/notifier.h"
 #include "bus/origins.h"
 #include "bus/rmp_client.h"
 #include "bus/rmp_commands.h"
@@ -65,6 +66,7 @@ static void remove_client(struct rmp_client *client, const char *reason)
     list_remove(&client->ready);
     hub->client_count--;
     bus->client_count--;
+    notifier_changed(bus);
     leave(client);
     connection_close(&client->connection);
     router_forget_origin(&bus->router, client->present);
@@ -329,6 +331,7 @@ static void serve(struct rmp_client *client)
     router_note_origin(&hub->bus->router, client->present);
     rmp_broker_join(hub->broker, &client->peer, &peer_ops, RMP_KIND_AGENT);
     client->has_joined = true;
+    notifier_changed(hub->bus);
     log_repeated(hub->bus->log, LOG_LEVEL_INFO, client->context, origin_name(&client->origin),
                  "connected: %s", client->origin.text);
 }

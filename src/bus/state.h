@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "base/list.h"
+#include "base/notify.h"
 #include "bus/options.h"
 #include "event/event_loop.h"
 #include "event/signals.h"
@@ -43,6 +44,14 @@ struct slow_origins {
     } noted[SLOW_ORIGINS_MAX]; /* a ring */
     unsigned count;            /* ever */
     struct timer turn;         /* started while a client waits */
+};
+
+/* What the service manager was told (bus/notifier.h). */
+struct notifier {
+    struct timer status;   /* started while a report is due */
+    struct timer watchdog; /* started while the manager has one */
+    struct timer extend;   /* started while the bus stops */
+    bool ready, stopping;  /* was reported */
 };
 
 struct http_hub;
@@ -83,6 +92,7 @@ struct stdio_bus {
     struct timer idle_clients; /* started while idle_timeout_sec holds for a client */
     uint64_t idle_closed;      /* clients that were disconnected by it, */
     uint64_t rate_waits;       /* and messages that waited by max_message_rate */
+    struct notifier notifier;
     enum bus_phase phase;
     bool killed;             /* the drain is over: the workers that were left got SIGKILL */
     enum bus_outcome reason; /* what the outcome will be; the first reason stays */

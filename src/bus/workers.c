@@ -10,6 +10,7 @@
 #include "bus/deliver.h"
 #include "bus/first_answer.h"
 #include "bus/listeners.h"
+#include "bus/notifier.h"
 #include "bus/origins.h"
 #include "bus/probe.h"
 #include "bus/replay.h"
@@ -223,6 +224,7 @@ static void on_available(struct worker *worker, enum peer_availability availabil
 {
     struct stdio_bus *bus = bus_of(worker);
 
+    notifier_changed(bus);
     /* While starting, the first worker to be up would get everything; afterwards no worker gets a
      * message. */
     if (availability == PEER_READY &&

@@ -4,6 +4,7 @@
 #define STDIO_BUS_CLI_SETTINGS_H
 
 #include "cli/options.h"
+#include "cli/passed.h"
 #include "config/setup.h"
 
 #define SETTINGS_PROBLEM_MAX 512
@@ -11,6 +12,7 @@
 struct settings {
     const struct options *options;
     struct log *log;
+    struct passed_sockets *passed;
     size_t reports;                     /* of problems, and of what may be one, in the log */
     char problem[SETTINGS_PROBLEM_MAX]; /* the first one that was found; "": none */
 };

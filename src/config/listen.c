@@ -12,7 +12,7 @@
 #include "config/tokens.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define KINDS 3
+#define KINDS 4
 
 /* --- the address --- */
 
@@ -66,6 +66,11 @@ static void check_http(struct diagnostics *diagnostics, const struct json_value 
     check_address(diagnostics, value, LISTEN_HTTP);
 }
 
+static void check_fd(struct diagnostics *diagnostics, const struct json_value *value)
+{
+    check_address(diagnostics, value, LISTEN_FD);
+}
+
 /* --- the other keys --- */
 
 static void check_framing(struct diagnostics *diagnostics, const struct json_value *framing)
@@ -105,6 +110,7 @@ static const struct rule listen_rules[] = {
     {.key = "unix", .check = check_unix},
     {.key = "tcp", .check = check_tcp},
     {.key = "http", .check = check_http},
+    {.key = "fd", .check = check_fd},
     {.key = "framing", .check = check_framing},
     {.key = "mode", .check = access_check_mode},
     {.key = "group", .check = access_check_group},
@@ -134,14 +140,17 @@ static void check_fitting(struct diagnostics *diagnostics, const struct json_val
                           const struct json_value *address, enum listen_kind kind)
 {
     static const char *const of_socket[] = {"mode", "group", "allow_uids", NULL};
+    static const char *const of_users[] = {"allow_uids", NULL};
     static const char *const of_network[] = {"token_file", "open", NULL};
     static const char *const of_http[] = {"origins", "hosts", "routes", "oauth", "health", NULL};
     static const char *const of_frames[] = {"framing", NULL};
     bool is_unix = kind == LISTEN_UNIX || (kind == LISTEN_HTTP && address->type == JSON_STRING &&
                                            strncmp(address->text.data, "unix:", 5) == 0);
+    bool is_fd = kind == LISTEN_FD || (kind == LISTEN_HTTP && address->type == JSON_STRING &&
+                                       strncmp(address->text.data, "fd:", 3) == 0);
 
     for (const struct json_value *member = object->first; member != NULL; member = member->next) {
-        if (!is_unix && is_for(of_socket, member->key))
+        if (!is_unix && !(is_fd && is_for(of_users, member->key)) && is_for(of_socket, member->key))
             diagnostics_value(diagnostics, member, "is for Unix sockets");
         else if (kind == LISTEN_UNIX && is_for(of_network, member->key))
             diagnostics_value(diagnostics, member, "is for \"tcp\" and \"http\"");
@@ -165,7 +174,8 @@ static void check_object(struct diagnostics *diagnostics, const struct json_valu
     if (address != NULL)
         check_fitting(diagnostics, object, address, kind);
     else if (needs_address)
-        diagnostics_value(diagnostics, object, "a listener needs \"unix\", \"tcp\" or \"http\"");
+        diagnostics_value(diagnostics, object,
+                          "a listener needs \"unix\", \"tcp\", \"http\" or \"fd\"");
 }
 
 void listen_check(struct diagnostics *diagnostics, const struct json_value *listen)

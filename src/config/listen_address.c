@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define UNIX_PREFIX "unix:"
+#define FD_PREFIX "fd:"
 
 static bool fail(char problem[LISTEN_PROBLEM_MAX], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -81,14 +82,29 @@ bool listen_address_of_host(struct listen_address *to, const char *text, long po
            fail(problem, "port must be %ld to 65535", port_min);
 }
 
+static bool set_name(struct listen_address *to, const char *name, char problem[LISTEN_PROBLEM_MAX])
+{
+    *to = (struct listen_address){.kind = LISTEN_FD};
+    if (*name == '\0' || strlen(name) > LISTEN_FD_NAME_MAX)
+        return fail(problem, "the name of a socket has 1 to %d bytes", LISTEN_FD_NAME_MAX);
+    memcpy(to->fd_name, name, strlen(name) + 1);
+    return true;
+}
+
 bool listen_address_read(struct listen_address *to, enum listen_kind kind, const char *text,
                          char problem[LISTEN_PROBLEM_MAX])
 {
     size_t prefix = kind == LISTEN_HTTP ? sizeof UNIX_PREFIX - 1 : 0;
     bool is_unix = kind == LISTEN_UNIX ||
                    (kind == LISTEN_HTTP && strncmp(text, UNIX_PREFIX, prefix) == 0);
-    bool is_read = is_unix ? listen_address_of_path(to, text + prefix, problem)
-                           : listen_address_of_host(to, text, 0, problem);
+    bool is_named = kind == LISTEN_HTTP && strncmp(text, FD_PREFIX, sizeof FD_PREFIX - 1) == 0;
+    bool is_read;
+
+    if (is_named || kind == LISTEN_FD)
+        is_read = set_name(to, text + (is_named ? sizeof FD_PREFIX - 1 : 0), problem);
+    else
+        is_read = is_unix ? listen_address_of_path(to, text + prefix, problem)
+                          : listen_address_of_host(to, text, 0, problem);
 
     to->kind = kind;
     return is_read;
@@ -97,7 +113,7 @@ bool listen_address_read(struct listen_address *to, enum listen_kind kind, const
 const char *listen_kind_name(enum listen_kind kind)
 {
     static const char *const names[] = {
-        [LISTEN_UNIX] = "unix", [LISTEN_TCP] = "tcp", [LISTEN_HTTP] = "http"};
+        [LISTEN_UNIX] = "unix", [LISTEN_TCP] = "tcp", [LISTEN_HTTP] = "http", [LISTEN_FD] = "fd"};
 
     return names[kind];
 }

@@ -268,6 +268,25 @@ int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *lo
     return STDIO_BUS_ERR;
 }
 
+int listener_adopt(struct listener *listener, struct stdio_bus_event_loop *loop, struct log *log,
+                   int fd, const char *name, listener_fn *fn, void *user_data)
+{
+    struct sockaddr_storage bound;
+    socklen_t len = sizeof bound;
+
+    set_up(listener, loop, log, fn, user_data);
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
+        getsockname(fd, (struct sockaddr *)&bound, &len) < 0 ||
+        add_socket(listener, fd) != STDIO_BUS_OK) {
+        log_error(log, "", "cannot listen on %s: %s", name, strerror(errno));
+        close(fd);
+        return STDIO_BUS_ERR;
+    }
+    listener->is_outside = !address_is_loopback((const struct sockaddr *)&bound);
+    log_info(log, "", "listening on %s, a socket that was passed on", name);
+    return STDIO_BUS_OK;
+}
+
 /* Leaves the socket file of another process that has replaced this one. */
 static void remove_path(struct listener *listener)
 {

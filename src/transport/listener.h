@@ -51,6 +51,11 @@ int listener_open_unix(struct listener *listener, struct stdio_bus_event_loop *l
 int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *loop, struct log *log,
                       const char *host, uint16_t port, listener_fn *fn, void *user_data);
 
+/* Takes over a stream socket that another process has bound, whose file is not removed at the end;
+ * `name` is for the log. STDIO_BUS_ERR after the reason was logged; the descriptor is closed. */
+int listener_adopt(struct listener *listener, struct stdio_bus_event_loop *loop, struct log *log,
+                   int fd, const char *name, listener_fn *fn, void *user_data);
+
 /* A descriptor was freed: a listener that rests goes on. */
 void listener_descriptor_freed(struct listener *listener);
 

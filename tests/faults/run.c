@@ -65,6 +65,7 @@ static void finish(struct run *run)
                                         "config",
                                         "input",
                                         "log",
+                                        "manager",
                                         "pool-1.json",
                                         "socket",
                                         "syslog",
@@ -374,6 +375,18 @@ static void make_board(struct run *run, const struct test *test)
     setenv(BOARD_VARIABLE, path, 1);
 }
 
+/* The daemon reports to this socket, which nobody reads. */
+static void make_manager(struct run *run)
+{
+    char path[PATH_SIZE];
+
+    unsetenv("NOTIFY_SOCKET");
+    if (!run->scene->manager)
+        return;
+    run->manager = datagram_socket(run, "manager");
+    setenv("NOTIFY_SOCKET", path_of(run, path, "manager"), 1);
+}
+
 static void limit_descriptors(rlim_t count)
 {
     struct rlimit limit;
@@ -383,6 +396,31 @@ static void limit_descriptors(rlim_t count)
     must(getrlimit(RLIMIT_NOFILE, &limit) == 0, "getrlimit");
     limit.rlim_cur = count;
     must(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+}
+
+/* In the child: what a service manager leaves there. */
+static void be_started_by_manager(const struct run *run)
+{
+    struct stat status;
+    char text[64];
+    int fd;
+
+    unsetenv("JOURNAL_STREAM");
+    if (!run->scene->manager)
+        return;
+    must(fstat(2, &status) == 0, "fstat");
+    snprintf(text, sizeof text, "%ju:%ju", (uintmax_t)status.st_dev, (uintmax_t)status.st_ino);
+    setenv("JOURNAL_STREAM", text, 1);
+    if (run->listener < 0)
+        return;
+    fd = fcntl(run->listener, F_DUPFD, 10);
+    dup2(fd, 3);
+    dup2(fd, 4);
+    close(fd);
+    setenv("LISTEN_FDS", "2", 1);
+    setenv("LISTEN_FDNAMES", "first:second", 1);
+    snprintf(text, sizeof text, "%ld", (long)getpid());
+    setenv("LISTEN_PID", text, 1);
 }
 
 static void start(struct run *run)
@@ -409,11 +447,14 @@ static void start(struct run *run)
         limit_descriptors(run->scene->descriptors);
         for (int fd = 0; fd < 3; fd++)
             dup2(theirs[fd], fd);
+        be_started_by_manager(run);
         execv(program, argv);
         _exit(125);
     }
     for (int fd = 0; fd < 3; fd++)
         close(theirs[fd]);
+    if (run->scene->manager && run->listener >= 0)
+        close(run->listener);
     for (i = 0; i < ARGUMENTS_MAX; i++)
         text_free(&words[i]);
 }
@@ -616,6 +657,7 @@ void run_test(const struct test *test, unsigned number, struct outcome *outcome)
     if (scene->shares)
         make_shared_directory(&run);
     make_listener(&run);
+    make_manager(&run);
     start(&run);
     scene->play(&run);
     await_end(&run);

@@ -34,6 +34,7 @@ struct run {
     char dir[64], log_path[160];
     struct sockaddr_un address; /* of its socket; sun_path "": none */
     int listener;               /* of scene->listener; -1: none */
+    int manager;                /* of scene->manager; it stays open */
     unsigned port;
     pid_t daemon; /* 0: it has ended */
     int status;
@@ -76,6 +77,8 @@ struct scene {
     enum scene_listener listener;
     bool token;   /* DIR/token holds the token of its clients */
     bool socket;  /* it listens on DIR/socket, where a stale socket is */
+    bool manager; /* a service manager listens at DIR/manager, has passed on the listener, if there
+                   * is one, twice, and reads stderr for its journal */
     bool no_path; /* PATH is not set */
     bool shares;  /* it may start the daemon of a shared server */
     bool stdin_nonblocking;

@@ -616,6 +616,13 @@ const struct scene scenes[SCENES] = {
      .config = "{'include':'pool-*.json'}",
      .included = "{'pools':[{'id':'a','command':'sh','instances':1}]}",
      .play = play_nothing},
+    {.name = "manager",
+     .arguments = CONFIG_AND("--unix", "@DIR@/socket", DEBUG),
+     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "," POOL("b", 1, "@WORKER@") "]," LIMITS("")
+               "}",
+     .play = play_listening,
+     .listener = UNIX_LISTENER,
+     .manager = true},
     {.name = "system log",
      .arguments = CONFIG_AND("--log-syslog=@DIR@/syslog"),
      .config = ONE_POOL,

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 30
+#define SCENES 31
 
 extern const struct scene scenes[SCENES];
 

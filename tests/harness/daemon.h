@@ -32,8 +32,10 @@ struct setup {
     bool no_wait;              /* daemon_start does not wait until the daemon listens */
     bool closed;               /* start it with stdin and stdout closed */
     bool without_dev;          /* with an empty /dev: where harness_can_empty_dev() */
-    bool dirty;   /* start it with ignored and blocked signals and one descriptor more */
-    int stdin_fd; /* stdio mode: use this instead of a pipe; 0: a pipe */
+    bool dirty;    /* start it with ignored and blocked signals and one descriptor more */
+    int passed_fd; /* descriptor 3 of the daemon, as from a service manager, with the variables: */
+    const char *passed_name; /* LISTEN_FDNAMES */
+    int stdin_fd;            /* stdio mode: use this instead of a pipe; 0: a pipe */
     int stdout_fd;
     int stderr_fd;    /* instead of the log file, which then stays empty */
     unsigned max_fds; /* limit of open descriptors; 0: the limit of the test */

@@ -170,6 +170,18 @@ static void place(int from, int to)
         _exit(126);
 }
 
+/* sd_listen_fds(3) */
+static void pass_on(const struct setup *setup)
+{
+    char pid[16];
+    place(setup->passed_fd, STDERR_FILENO + 1);
+    snprintf(pid, sizeof pid, "%ld", (long)getpid());
+    setenv("LISTEN_PID", pid, 1);
+    setenv("LISTEN_FDS", "1", 1);
+    if (setup->passed_name != NULL)
+        setenv("LISTEN_FDNAMES", setup->passed_name, 1);
+}
+
 void setup_exec(const struct setup *setup, const struct daemon *daemon, int stdin_fd, int stdout_fd,
                 int stderr_fd)
 {
@@ -182,7 +194,9 @@ void setup_exec(const struct setup *setup, const struct daemon *daemon, int stdi
         close(STDIN_FILENO);
         close(STDOUT_FILENO);
     }
-    for (int fd = STDERR_FILENO + 1; fd < MAX_FDS; fd++)
+    if (setup->passed_fd > 0)
+        pass_on(setup);
+    for (int fd = STDERR_FILENO + 1 + (setup->passed_fd > 0); fd < MAX_FDS; fd++)
         close(fd); /* libcheck's, and those of the program that started the tests */
     if (setup->config_by_fd) {
         int fd = open(daemon->config_path, O_RDONLY);

@@ -356,6 +356,60 @@ TEST(security_tokens_of_a_listener)
     expect_wrong(show_token(connect_port(second), "one"));
 }
 
+/* --- sockets that a service manager passes on --- */
+
+/* A Unix socket that listens; its path is in `to`. */
+static int bind_unix(struct sockaddr_un *to, const char *dir)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    *to = (struct sockaddr_un){.sun_family = AF_UNIX};
+    snprintf(to->sun_path, sizeof to->sun_path, "%s/passed", dir);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)to, sizeof *to), 0);
+    ck_assert_int_eq(listen(fd, 8), 0);
+    return fd;
+}
+
+static struct client *connect_at(const struct sockaddr_un *to)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)to, sizeof *to), 0);
+    return client_adopt(fd, fd);
+}
+
+/* By its name, or since a listener has its address. A client that was there before the daemon is
+ * served; the workers do not get the variables; the file is the manager's. */
+TEST_ROWS(design_passed_socket_is_taken_over, 3)
+{
+    struct sockaddr_un at;
+    int fd = bind_unix(&at, test_dir());
+    struct client *client = connect_at(&at);
+    const char *listens[] = {"{'fd':'bus'}", test_format("{'unix':'%s'}", at.sun_path),
+                             "{'http':'fd:bus'}"};
+
+    client_send(client, row < 2 ? "{'id':1,'method':'environment'}"
+                                : "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    START(.mode = SETUP_STDIO, .default_mode = true, .closed = true, .passed_fd = fd,
+          .passed_name = "bus", .members = test_format("'listen':[%s]", listens[row]));
+    close(fd);
+    if (row < 2) {
+        struct span variables = client_result(client, "1");
+        ck_assert_ptr_null(memmem(variables.data, variables.len, "LISTEN_FD", 9));
+    } else {
+        expect_word(test_format("%.40s", client_line(client).data), "HTTP/1.1 404");
+    }
+    ck_assert_int_eq(access(at.sun_path, F_OK), 0);
+}
+
+TEST(design_named_socket_that_is_not_there)
+{
+    const char *log = RUN(78, .mode = SETUP_STDIO, .default_mode = true,
+                          .members = "'listen':{'fd':'bus'}");
+
+    expect_word(log, "cannot listen on the socket bus: no such stream socket was passed on");
+}
+
 int main(void)
 {
     return harness_main("design_listeners");

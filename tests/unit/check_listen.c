@@ -144,8 +144,8 @@ static const struct {
 } refused[] = {
     {"5", "listen: must be an object, not a number"},
     {"[5]", "listen[0]: must be an object, not a number"},
-    {"[{}]", "listen[0]: a listener needs \"unix\", \"tcp\" or \"http\""},
-    {"[{'framing':'length'}]", "listen[0]: a listener needs \"unix\", \"tcp\" or \"http\""},
+    {"[{}]", "listen[0]: a listener needs \"unix\", \"tcp\", \"http\" or \"fd\""},
+    {"[{'framing':'length'}]", "listen[0]: a listener needs \"unix\", \"tcp\", \"http\" or \"fd\""},
     {"{'unix':'a','tcp':':1'}", "listen.tcp: \"unix\" is set already"},
     {"{'unix':''}", "listen.unix: the path must not be empty"},
     {"{'unix':5}", "listen.unix: must be a string, not a number"},
