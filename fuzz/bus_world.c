@@ -29,6 +29,11 @@ int64_t clock_now_ms(void)
     return world.now_ms;
 }
 
+int64_t clock_now_us(void)
+{
+    return clock_now_ms() * 1000;
+}
+
 uint64_t clock_epoch_ms(void)
 {
     return (uint64_t)world.now_ms;

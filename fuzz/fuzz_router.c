@@ -378,6 +378,8 @@ static void lose_worker(struct run *run, int number)
            run->reported_count);
 }
 
+static const enum peer_availability availabilities[] = {PEER_ABSENT, PEER_READY, PEER_FAILED};
+
 static void set_availability(struct run *run, int number, enum peer_availability availability)
 {
     struct model_actor *known = &run->model.actors[number];
@@ -489,7 +491,7 @@ static void step(struct run *run)
         lose_worker(run, worker);
         break;
     case 10:
-        set_availability(run, worker, (enum peer_availability)(which / MODEL_WORKERS % 3));
+        set_availability(run, worker, availabilities[which / MODEL_WORKERS % 3]);
         break;
     case 11:
         set_availability(run, worker, PEER_READY);

@@ -15,11 +15,13 @@
 #include "base/notify.h"
 #include "bus/bus.h"
 #include "cli/client.h"
+#include "cli/ctl.h"
 #include "cli/help.h"
 #include "cli/import.h"
 #include "cli/log_options.h"
 #include "cli/options.h"
 #include "cli/parse.h"
+#include "cli/ping.h"
 #include "cli/settings.h"
 #include "config/rmp_socket.h"
 #include "share/list.h"
@@ -105,6 +107,20 @@ static struct notify *open_notify(struct notify *notify, struct log *log)
     return NULL;
 }
 
+/* The path of the control socket; NULL: there is none. */
+static const char *find_control(char path[RMP_SOCKET_MAX], const struct options *options,
+                                const struct config *config, struct log *log)
+{
+    char reason[RMP_SOCKET_REASON_MAX];
+
+    if (options->control_path != NULL || config->control == NULL)
+        return options->control_path;
+    if (rmp_socket_expand(path, config->control, "", reason) == STDIO_BUS_OK)
+        return path;
+    log_error(log, "", "no control socket: %s", reason); /* the configuration was checked */
+    return NULL;
+}
+
 /* Runs until the bus stops. Returns the exit status. */
 static int run_bus(const struct bus_options *options)
 {
@@ -120,20 +136,26 @@ static int run_bus(const struct bus_options *options)
     return exit_statuses[outcome];
 }
 
-/* Where the daemon listens, by itself or by its service manager. Returns EXIT_DONE, or another exit
- * status after the reason was logged. */
-static int find_places(struct settings *settings, struct setup *setup,
-                       char rmp_path[RMP_SOCKET_MAX], struct bus_options *options)
+struct places {
+    char rmp[RMP_SOCKET_MAX];
+    char control[RMP_SOCKET_MAX];
+};
+
+/* Where the daemon listens, by itself or by its service manager. The paths are in `places`. Returns
+ * EXIT_DONE, or another exit status after the reason was logged. */
+static int find_places(struct settings *settings, struct setup *setup, struct places *places,
+                       struct bus_options *options)
 {
     const struct config *config = &setup->config;
 
     if (passed_assign(settings->passed, setup->listens, setup->listen_count, settings->log) !=
         STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
+    options->control_path = find_control(places->control, settings->options, config, settings->log);
     if (!settings->options->rmp && !config->rmp.enabled)
         return EXIT_DONE;
-    options->rmp_path = rmp_path;
-    return find_rmp_socket(rmp_path, settings->options, config, settings->log);
+    options->rmp_path = places->rmp;
+    return find_rmp_socket(places->rmp, settings->options, config, settings->log);
 }
 
 static int serve(struct settings *settings, struct setup *setup)
@@ -152,12 +174,12 @@ static int serve(struct settings *settings, struct setup *setup)
         .idle_exit_sec = options->idle_exit_sec > 0 ? (unsigned)options->idle_exit_sec : 0,
         .handle_signals = true,
     };
-    char rmp_path[RMP_SOCKET_MAX];
+    struct places places;
     struct notify notify;
     int status;
 
     bus_options.notify = open_notify(&notify, log);
-    status = find_places(settings, setup, rmp_path, &bus_options);
+    status = find_places(settings, setup, &places, &bus_options);
     if (status == EXIT_DONE)
         status = run_bus(&bus_options);
     notify_close(&notify);
@@ -233,6 +255,8 @@ int main(int argc, char *argv[])
     signal(SIGUSR1, SIG_IGN);
     if (fill_standard_descriptors() < 0)
         return system_error("cannot open /dev/null or /");
+    if (argc > 1 && strcmp(argv[1], "ctl") == 0)
+        return ctl_run(argc - 2, argv + 2);
     if (options_parse(&options, argc, argv, problem, sizeof problem) != STDIO_BUS_OK) {
         fprintf(stderr, "stdio_bus: %s\n", problem);
         return EXIT_USAGE_ERROR;
@@ -250,6 +274,8 @@ int main(int argc, char *argv[])
         return client_run(&options);
     if (options.action == ACTION_LIST)
         return list_run();
+    if (options.action == ACTION_PING)
+        return ping_run(&options);
     if (options.action == ACTION_SHARE)
         return run_share(&options);
     status = log_options_open(&log, &options);

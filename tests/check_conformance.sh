@@ -56,8 +56,8 @@ all_exist "$doc" $names
 
 # In doc/security.md every word like this is a test's name.
 security=doc/security.md
-prefixes='spec_|design_|stress_|security_|contract_|adr_|agents_|rmp_|http_|rfc_|websocket_'
-prefixes="$prefixes|connect_"
+prefixes='spec_|design_|stress_|security_|contract_|control_|adr_|agents_|rmp_|http_|rfc_'
+prefixes="$prefixes|websocket_|connect_|upgrade_"
 pattern="\`(check_[a-z_]+:|$prefixes)[a-z0-9_]+\`"
 harm=$(grep -oE "$pattern" "$security" | tr -d '`' | sort -u)
 [ -n "$harm" ] || breach "$security names no test"

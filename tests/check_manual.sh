@@ -7,5 +7,6 @@ if [ -z "$mandoc" ]; then
     exit 77
 fi
 cd "${SOURCE_DIR:-$(dirname "$0")/..}/doc" || exit 99
-"$mandoc" -T lint -W warning stdio_bus.1 stdio_bus_rmp.1 stdio_bus.conf.5 &&
-    echo 'check_manual: 3 pages'
+"$mandoc" -T lint -W warning stdio_bus.1 stdio_bus_ctl.1 stdio_bus_rmp.1 \
+    stdio_bus.conf.5 &&
+    echo 'check_manual: 4 pages'

@@ -8,6 +8,9 @@
 /* Milliseconds since a fixed point in the past; never decreases. */
 int64_t clock_now_ms(void);
 
+/* The same in microseconds. */
+int64_t clock_now_us(void);
+
 /* Milliseconds since 1970, by the calendar: may go back, or ahead. */
 uint64_t clock_epoch_ms(void);
 

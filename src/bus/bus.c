@@ -13,6 +13,7 @@
 #include "bus/cancel.h"
 #include "bus/client_limits.h"
 #include "bus/clients.h"
+#include "bus/control_clients.h"
 #include "bus/deliver.h"
 #include "bus/descriptor_limit.h"
 #include "bus/errands.h"
@@ -46,9 +47,10 @@ static void check_stopped(struct stdio_bus *bus)
         http_sessions_close(bus->http);
         clients_close(bus, false);
         rmp_clients_close(bus->rmp, false);
+        control_clients_close(bus->control, false);
     }
     if (bus->phase == BUS_PHASE_FLUSHING && list_empty(&bus->clients) &&
-        rmp_clients_count(bus->rmp) == 0) {
+        rmp_clients_count(bus->rmp) == 0 && control_count(bus->control) == 0) {
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->drain);
         bus->phase = BUS_PHASE_STOPPED;
         log_info(bus->log, "", "stopped");
@@ -96,6 +98,7 @@ static void give_up(struct stdio_bus *bus)
     http_sessions_close(bus->http);
     clients_close(bus, true);
     rmp_clients_close(bus->rmp, true);
+    control_clients_close(bus->control, true);
     check_stopped(bus);
     bus->phase = BUS_PHASE_STOPPED;
 }
@@ -280,6 +283,13 @@ enum bus_outcome bus_step(struct stdio_bus *bus, int timeout_ms)
 
 /* --- from creation to destruction --- */
 
+/* Whether there is a control socket, or a listener with metrics. */
+static bool is_measured(const struct bus_options *options)
+{
+    return options->control_path != NULL ||
+           listen_any_metrics(options->listens, options->listen_count);
+}
+
 struct stdio_bus *bus_create(const struct bus_options *options)
 {
     struct stdio_bus *bus = calloc(1, sizeof *bus);
@@ -322,6 +332,8 @@ struct stdio_bus *bus_create(const struct bus_options *options)
         if (bus->rmp == NULL)
             goto fail;
     }
+    if (is_measured(options) && (bus->control = control_create(bus)) == NULL)
+        goto fail;
     return bus;
 
 fail:
@@ -338,6 +350,7 @@ static listener_fn *const accepted[BUS_LISTENER_KINDS] = {
     [BUS_LISTENER_TCP] = gate_accepted,
     [BUS_LISTENER_HTTP] = http_accepted,
     [BUS_LISTENER_RMP] = rmp_clients_accepted,
+    [BUS_LISTENER_CONTROL] = control_clients_accepted,
 };
 
 static int open_signals(struct stdio_bus *bus)
@@ -382,6 +395,7 @@ void bus_destroy(struct stdio_bus *bus)
         clients_close(bus, true);
         rmp_clients_close(bus->rmp, true);
         listeners_free(bus);
+        control_clients_close(bus->control, true);
         rmp_hub_destroy(bus->rmp); /* its bridge is a client of the pools */
         pools_destroy(bus);
         if (bus->has_signals)
@@ -391,6 +405,7 @@ void bus_destroy(struct stdio_bus *bus)
     }
     http_hub_free(bus->http);
     router_free(&bus->router);
+    control_destroy(bus->control);
     setup_release(bus->options.setup);
     free(bus);
 }

@@ -108,7 +108,7 @@ void cancel_subscriptions_of(struct stdio_bus *bus, struct peer *client)
         if (request->extras == NULL || request->extras->kind != EXTRAS_SUBSCRIBES)
             continue;
         cancel(bus, request);
-        waiting_abandon(&bus->router, request);
+        waiting_abandon(&bus->router, request, OUTCOME_CANCELLED);
     }
 }
 
@@ -161,6 +161,6 @@ void cancel_time_over(struct stdio_bus *bus, struct peer *client)
         struct request *request = list_entry(node, struct request, in_asker);
 
         request_expired(bus, request);
-        waiting_abandon(&bus->router, request);
+        waiting_abandon(&bus->router, request, OUTCOME_TIMED_OUT);
     }
 }

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "bus/cancel.h"
 #include "bus/client_limits.h"
+#include "bus/control.h"
 #include "bus/deliver.h"
 #include "bus/depart.h"
 #include "bus/listeners.h"
@@ -87,6 +88,7 @@ void clients_remove(struct client *client, const char *reason)
     if (!list_linked(&client->link))
         return;
     log_disconnected(client, reason);
+    control_client_gone(&client->stream, reason);
     list_remove(&client->link);
     clients_leave_gate(client);
     if (client->leaving != NULL)
@@ -111,6 +113,7 @@ void clients_reject(struct client *client, enum log_level level, int code, const
 {
     struct stdio_bus *bus = bus_of(client);
 
+    bus->counters.refused[code == JSONRPC_PARSE_ERROR ? REFUSAL_MALFORMED : refusal_of(problem)]++;
     log_repeated(bus->log, level, context(client), source(client),
                  "unacceptable input: %s; closing it (%s)", problem, client->origin.text);
     deliver_error(&client->stream.endpoint, no_id, code, problem);
@@ -307,7 +310,8 @@ static struct client *new_client(struct stdio_bus *bus)
     endpoint->limits = limits > 0 ? (struct client_limits *)(client + 1) : NULL;
     endpoint->bus = bus;
     timer_init(&endpoint->hold_timer, deliver_hold_expired, endpoint);
-    snprintf(endpoint->context, sizeof endpoint->context, "client=%u", ++bus->last_client);
+    client->number = ++bus->last_client;
+    snprintf(endpoint->context, sizeof endpoint->context, "client=%u", client->number);
     return client;
 }
 
@@ -341,8 +345,7 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
         bus->refused_count++;
     } else {
         bus->client_count++;
-        log_repeated(bus->log, LOG_LEVEL_INFO, context(client), source(client), "connected: %s",
-                     origin->text);
+        control_client_came(&client->stream, origin);
     }
     return client;
 }

@@ -21,6 +21,7 @@ struct client {
     struct http_websocket *websocket; /* NULL: it does not speak WebSocket */
     void (*leaving)(struct client *client); /* called before it departs; NULL: nothing is to do */
     struct peer *speaks_for;                /* what it is sent is for this peer; NULL: its own */
+    unsigned number;
     bool on_stdio;
     bool on_tcp;
     bool refused; /* not admitted: gets an error line and is closed */

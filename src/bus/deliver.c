@@ -67,24 +67,55 @@ static bool owes_too_much(const struct stdio_bus *bus, struct endpoint *endpoint
            (!endpoint->is_worker || stream_of(endpoint)->connection.output.bytes > max);
 }
 
+/* --- held peers --- */
+
+/* A message that is not taken at once. Such a one may be held again and again. */
+static void hold(struct endpoint *endpoint)
+{
+    struct stdio_bus *bus = endpoint->bus;
+
+    if (endpoint->held_since_ms == 0) {
+        endpoint->held_since_ms = stdio_bus_event_loop_now_ms(bus->loop);
+        bus->counters.holds[endpoint->is_worker]++;
+    }
+    endpoint->ops->pause(endpoint);
+}
+
+int64_t deliver_held_ms(const struct endpoint *endpoint)
+{
+    struct stdio_bus *bus = endpoint->bus;
+
+    return endpoint->held_since_ms == 0
+               ? 0
+               : stdio_bus_event_loop_now_ms(bus->loop) - endpoint->held_since_ms;
+}
+
+void deliver_end_hold(struct endpoint *endpoint)
+{
+    struct stdio_bus *bus = endpoint->bus;
+
+    bus->counters.held_ms[endpoint->is_worker] += (uint64_t)deliver_held_ms(endpoint);
+    endpoint->held_since_ms = 0;
+}
+
 bool deliver_error_held(struct endpoint *to)
 {
     if (!owes_too_much(to->bus, to))
         return false;
     to->blocks_itself = true;
     waiting_hold(&to->peer.waiting, &to->peer);
-    to->ops->pause(to);
+    to->peer.held_for = HELD_FOR_REPLIES;
+    hold(to);
     return true;
 }
-
-/* --- held peers --- */
 
 /* Pauses an endpoint until there may be memory again. */
 static void hold_for_memory(struct endpoint *from)
 {
     struct stdio_bus *bus = from->bus;
 
-    from->ops->pause(from);
+    from->peer.held_for = HELD_FOR_MEMORY;
+    hold(from);
     waiting_hold(&bus->starved, &from->peer);
     if (!timer_started(&bus->starved_retry))
         stdio_bus_event_loop_start_timer(bus->loop, &bus->starved_retry, STARVED_RETRY_MS);
@@ -112,6 +143,7 @@ void deliver_resume(struct peer *peer)
 
     stdio_bus_event_loop_stop_timer(bus->loop, &endpoint->hold_timer);
     endpoint->blocks_itself = false;
+    deliver_end_hold(endpoint);
     /* A worker may have stopped reading because its output was not read. */
     if (endpoint->is_worker)
         connection_renew_stall(&stream_of(endpoint)->connection);
@@ -169,6 +201,8 @@ static inline void delivered(struct stdio_bus *bus, struct decision *decision)
         bus_read_clock(bus);
     else if (decision->former_owner != NULL)
         delivery_log_moved_session(decision, bus);
+    if (bus->router.measures)
+        decision_note_answer(decision);
     decision_delivered(decision);
 }
 
@@ -235,6 +269,7 @@ static void fail_request(struct stdio_bus *bus, struct decision *decision)
     delivery_log(decision, bus, true, "discarded", ": ", decision->text);
     deliver_error(endpoint_of_peer(decision->to), decision->answered->asker_id, decision->code,
                   decision->text);
+    decision_note_answer(decision);
     decision_delivered(decision);
 }
 
@@ -249,6 +284,7 @@ static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct de
 
     if (answers && deliver_error_held(from))
         return;
+    bus->counters.refused[refusal_of(decision->text)]++;
     delivery_log(decision, bus, true, "discarded", ": ", decision->text);
     if (answers)
         deliver_error(from, message->id, decision->code, decision->text);
@@ -263,7 +299,9 @@ static void answer_request(struct endpoint *from, const struct decision *decisio
                                       .keep = true,
                                       .answered = &decision->message->id};
 
-    if (from->ops->deliver(from, &delivery) != STDIO_BUS_OK)
+    if (from->ops->deliver(from, &delivery) == STDIO_BUS_OK)
+        ((struct stdio_bus *)from->bus)->counters.stored_answers++;
+    else
         starve(from);
 }
 
@@ -302,7 +340,7 @@ static void keep_back(struct stdio_bus *bus, struct endpoint *from, struct decis
             stdio_bus_event_loop_start_timer(bus->loop, &from->hold_timer, decision->hold_ms);
         if (from->is_worker)
             bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
-        from->ops->pause(from);
+        hold(from);
         if (awaits_process(from, decision))
             from->ops->watch_hangup(from);
         break;
@@ -333,7 +371,7 @@ void deliver_message(struct endpoint *from, const struct message *message)
     struct stdio_bus *bus = from->bus;
     struct decision decision UNINITIALIZED;
 
-    if (bus->router.timed)
+    if (bus->router.clocked)
         bus_read_clock(bus);
     decision_begin(&decision, &bus->router, &from->peer, message);
     if (from->is_worker)

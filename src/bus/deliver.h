@@ -36,6 +36,10 @@ void deliver_error(struct endpoint *to, struct message_id id, int code, const ch
  * read some of them. */
 bool deliver_error_held(struct endpoint *to);
 
+/* How long the endpoint has been held; 0: it is not held. And the end of that, with its client. */
+int64_t deliver_held_ms(const struct endpoint *endpoint);
+void deliver_end_hold(struct endpoint *endpoint);
+
 /* Lets a released peer offer its message again. */
 void deliver_resume(struct peer *peer);
 

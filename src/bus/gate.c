@@ -105,6 +105,8 @@ static void let_in(struct client *client)
 
 static void turn_away(struct client *client, int code, const char *problem)
 {
+    bus_of(client)
+        ->counters.refused[code == JSONRPC_SERVER_ERROR ? REFUSAL_NO_TOKEN : refusal_of(problem)]++;
     let_in(client); /* the reason is read in that framing */
     clients_reject(client, LOG_LEVEL_WARN, code, problem);
 }
@@ -327,9 +329,11 @@ void gate_judge(struct gate_visitor *visitor, struct bus_listener *listener, int
     make_room(bus);
     visitor->admission = admission_judge(listener, origin, visitor->text, sizeof visitor->text);
     visitor->refused = visitor->admission != ADMISSION_GRANTED;
-    if (visitor->refused)
-        log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s",
-                     origin->text, visitor->text);
+    if (!visitor->refused)
+        return;
+    bus->counters.refused[refusal_of(visitor->text)]++;
+    log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s", origin->text,
+                 visitor->text);
 }
 
 struct client *gate_take(const struct gate_visitor *visitor, struct stream_options *options)

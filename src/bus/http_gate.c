@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "bus/metrics.h"
 #include "bus/readiness.h"
 #include "bus/token_reload.h"
 #include "http/words.h"
@@ -14,6 +15,7 @@
 
 #define TEXT_TYPE "text/plain; charset=utf-8"
 #define JSON_TYPE "application/json"
+#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define SHOWN_MAX 80 /* of a name from outside */
 #define ALLOWED "GET, POST, DELETE, OPTIONS"
 
@@ -225,6 +227,33 @@ static bool passes_token(struct judging *judging)
     return false;
 }
 
+/* --- the metrics, which are for the same clients as the pools --- */
+
+static bool answer_metrics(struct judging *judging, enum http_place place)
+{
+    struct http_verdict *verdict = judging->verdict;
+    struct json_text text = {.data = NULL};
+
+    if (place != HTTP_PLACE_METRICS)
+        return false;
+    if (!is_read(judging))
+        return true;
+    metrics_of_bus(judging->listener->bus, &text);
+    if (text.failed) {
+        json_text_free(&text);
+        log_error(judging->listener->bus->log, judging->client->stream.endpoint.context,
+                  "out of memory: the metrics are not sent");
+        answer_text(judging, 503, "out of memory");
+        return true;
+    }
+    add_fields(verdict, "Cache-Control: no-store\r\n");
+    verdict->owned = text.data;
+    verdict->status = 200;
+    verdict->type = METRICS_TYPE;
+    verdict->body = json_text_slice(&text);
+    return true;
+}
+
 /* --- the route --- */
 
 static bool is_well_known(struct slice path)
@@ -287,7 +316,8 @@ void http_gate_judge(struct http_verdict *verdict, struct client *client,
         return;
     if (is_well_known(judging.path)) /* clients look there for what a 401 did not say */
         answer_error(&judging, 404, "nothing is here");
-    else if (passes_token(&judging) && !finds_pool(&judging, &route))
+    else if (passes_token(&judging) && !answer_metrics(&judging, route.place) &&
+             !finds_pool(&judging, &route))
         answer_nowhere(&judging);
 }
 

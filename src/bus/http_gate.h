@@ -1,6 +1,6 @@
 /* The gate of HTTP: what each request has to pass before it is an exchange. The rules of the
- * listener for Host and Origin, the preflight of a page, the token, the routes; /healthz and
- * /readyz. */
+ * listener for Host and Origin, the preflight of a page, the token, the routes; /healthz,
+ * /readyz and /metrics. */
 #ifndef STDIO_BUS_BUS_HTTP_GATE_H
 #define STDIO_BUS_BUS_HTTP_GATE_H
 

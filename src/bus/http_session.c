@@ -68,11 +68,19 @@ static int session_deliver(struct endpoint *endpoint, const struct delivery *del
     struct http_session *session = session_of(endpoint);
     struct delivery_subject subject = delivery_subject(delivery);
 
+    int result;
+
     if (!subject.answers)
-        return http_stream_tell(session, &subject, delivery);
-    if (!session->answered)
-        return answer_first(session, *subject.about, delivery);
-    return http_stream_answer(session, *subject.about, delivery);
+        result = http_stream_tell(session, &subject, delivery);
+    else if (!session->answered)
+        result = answer_first(session, *subject.about, delivery);
+    else
+        result = http_stream_answer(session, *subject.about, delivery);
+    if (result != STDIO_BUS_OK)
+        return result;
+    session->traffic.frames_out++;
+    session->traffic.bytes_out += delivery->bytes.len;
+    return STDIO_BUS_OK;
 }
 
 static void session_pause(struct endpoint *endpoint)
@@ -144,6 +152,7 @@ static void leave_hold(struct http_session *session)
 {
     waiting_leave(&bus_of(session)->router, &session->endpoint.peer);
     stdio_bus_event_loop_stop_timer(bus_of(session)->loop, &session->endpoint.hold_timer);
+    deliver_end_hold(&session->endpoint);
     session->paused = false;
     session->holder = NULL;
     note(session);
@@ -317,7 +326,11 @@ void http_session_post(struct http_exchange *http, const struct message *message
     deliver(session, http, message);
     if (session->paused && session->holder == http) {
         list_prepend(&session->held, &http->held);
-    } else if (!is_request) {
+        return;
+    }
+    session->traffic.frames_in++;
+    session->traffic.bytes_in += message->bytes.len;
+    if (!is_request) {
         if (session->in_flight > 0 && message->method.data != NULL)
             end_cancelled(session);
         http_answer_empty(http, 202, slice_of(NULL, 0));

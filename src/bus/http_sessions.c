@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "bus/client_limits.h"
+#include "bus/control.h"
 #include "bus/deliver.h"
 #include "bus/depart.h"
 #include "bus/http_lines.h"
@@ -97,6 +98,7 @@ void http_sessions_end(struct http_session *session, const char *reason)
         return;
     log_repeated(bus->log, LOG_LEVEL_INFO, endpoint->context, LOG_NO_SOURCE, "session ended: %s",
                  reason);
+    control_session_gone(endpoint, reason);
     session->ending = reason;
     list_remove(&session->link);
     hash_table_remove(&hub->by_id, session->hash, session);
@@ -216,7 +218,9 @@ static void enter(struct http_session *session, const struct client *client)
     endpoint->owes_answers = true;
     timer_init(&endpoint->hold_timer, deliver_hold_expired, endpoint);
     timer_init(&session->idle, idle_over, session);
-    snprintf(endpoint->context, sizeof endpoint->context, "client=%u", ++bus->last_client);
+    session->number = ++bus->last_client;
+    session->origin = client->origin;
+    snprintf(endpoint->context, sizeof endpoint->context, "client=%u", session->number);
     client_limits_start(endpoint, false);
     endpoint->peer.origin = client->stream.endpoint.peer.origin;
     origins_hold(endpoint->peer.origin);
@@ -232,6 +236,7 @@ static void enter(struct http_session *session, const struct client *client)
                                      (int64_t)bus->options.config->limits.session_idle_sec * 1000);
     log_repeated(bus->log, LOG_LEVEL_INFO, endpoint->context, origin_name(&client->origin),
                  "session of %s", client->stream.endpoint.context);
+    control_session_came(endpoint, client->stream.endpoint.context);
 }
 
 struct http_session *http_sessions_add(const struct http_exchange *http, const char **problem)

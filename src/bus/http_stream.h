@@ -30,6 +30,9 @@ struct http_session {
     struct http_hub *hub;
     struct list_node link; /* hub->sessions */
     uint64_t hash;
+    unsigned number;        /* of the client that it is */
+    struct origin origin;   /* of the client that began it */
+    struct traffic traffic; /* messages, and their bytes without HTTP */
     char id[HTTP_SESSION_ID_LEN + 1];
     char tag[HTTP_STREAM_TAG_LEN + 1];   /* begins the ids of its events */
     struct group *pool;                  /* of the path; NULL: its messages name it */

@@ -74,6 +74,14 @@ static int open_rmp(struct bus_listener *listener, listener_fn *accepted)
     return open_unix(listener, options->rmp_path, &access, accepted);
 }
 
+/* For this user alone, whatever "listen" says. */
+static int open_control(struct bus_listener *listener, listener_fn *accepted)
+{
+    static const struct access access = ACCESS_OWNER;
+
+    return open_unix(listener, listener->bus->options.control_path, &access, accepted);
+}
+
 /* A socket of the service manager's. */
 static int adopt(struct bus_listener *listener, listener_fn *accepted)
 {
@@ -92,6 +100,8 @@ static int open_listener(struct bus_listener *listener, listener_fn *accepted)
 {
     const struct listen_config *config = listener->config;
 
+    if (listener->kind == BUS_LISTENER_CONTROL)
+        return open_control(listener, accepted);
     if (config == NULL)
         return open_rmp(listener, accepted);
     if (config->address.fd > 0)
@@ -224,6 +234,9 @@ int listeners_open(struct stdio_bus *bus)
             return STDIO_BUS_ERR;
     }
     if (options->rmp_path != NULL && add_listener(bus, BUS_LISTENER_RMP, NULL, NULL) == NULL)
+        return STDIO_BUS_ERR;
+    if (options->control_path != NULL &&
+        add_listener(bus, BUS_LISTENER_CONTROL, NULL, NULL) == NULL)
         return STDIO_BUS_ERR;
     return STDIO_BUS_OK;
 }

@@ -6,16 +6,22 @@
 #include "config/tokens.h"
 #include "http/access.h"
 
-enum bus_listener_kind { BUS_LISTENER_UNIX, BUS_LISTENER_TCP, BUS_LISTENER_HTTP, BUS_LISTENER_RMP };
+enum bus_listener_kind {
+    BUS_LISTENER_UNIX,
+    BUS_LISTENER_TCP,
+    BUS_LISTENER_HTTP,
+    BUS_LISTENER_RMP,
+    BUS_LISTENER_CONTROL
+};
 
-#define BUS_LISTENER_KINDS 4
+#define BUS_LISTENER_KINDS 5
 
 /* Lives until the bus is destroyed, though its sockets are closed when the bus begins to stop. */
 struct bus_listener {
     struct list_node link; /* bus->listeners */
     struct stdio_bus *bus;
     enum bus_listener_kind kind;
-    const struct listen_config *config; /* NULL: BUS_LISTENER_RMP */
+    const struct listen_config *config; /* NULL: BUS_LISTENER_RMP, BUS_LISTENER_CONTROL */
     struct setup *setup;                /* a reference: config is part of it; or NULL */
     struct group *pool;                 /* of all its clients; NULL: each names its own */
     struct tokens tokens;               /* if config has a token_file */

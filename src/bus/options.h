@@ -33,6 +33,7 @@ struct bus_options {
     const struct listen_config *listens; /* borrowed likewise, like all that it names */
     size_t listen_count;
     const char *rmp_path;          /* of the RMP socket, NULL: none; borrowed until bus_destroy */
+    const char *control_path;      /* of the control socket; the same */
     const struct framing *framing; /* of the client on stdin; NULL: NDJSON */
     const struct dialer *dialer;   /* of every worker, NULL: programs; borrowed until bus_destroy */
     const struct greeter *greeter; /* of the Unix clients, NULL: none; borrowed until bus_destroy */

@@ -345,6 +345,7 @@ void rmp_clients_accepted(void *user_data, int fd, const struct origin *origin)
     char text[ADMISSION_TEXT_MAX];
 
     if (admission_judge(listener, origin, text, sizeof text) != ADMISSION_GRANTED) {
+        bus->counters.refused[refusal_of(text)]++;
         log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s",
                      origin->text, text);
     } else {

@@ -228,7 +228,7 @@ static void abandon(struct rmp_call *call)
     if (request == NULL)
         return;
     bus_read_clock(bus);
-    waiting_abandon(&bus->router, request);
+    waiting_abandon(&bus->router, request, OUTCOME_TIMED_OUT);
 }
 
 /* The router holds a line that is to go. */

@@ -7,6 +7,7 @@
 
 #include "base/list.h"
 #include "base/notify.h"
+#include "bus/counters.h"
 #include "bus/options.h"
 #include "event/event_loop.h"
 #include "event/signals.h"
@@ -54,6 +55,7 @@ struct notifier {
     bool ready, stopping;  /* was reported */
 };
 
+struct control;
 struct http_hub;
 struct rmp_hub;
 
@@ -66,8 +68,10 @@ struct stdio_bus {
     bool adopts; /* as process 1: it has to reap processes that lost their parents */
     struct transport transport;
     struct router router;
-    struct rmp_hub *rmp;   /* NULL: there is none */
-    struct http_hub *http; /* NULL: there is none */
+    struct rmp_hub *rmp;     /* NULL: there is none */
+    struct http_hub *http;   /* likewise */
+    struct control *control; /* likewise */
+    struct bus_counters counters;
     struct list listeners;        /* struct bus_listener */
     listener_fn *const *accepted; /* by enum bus_listener_kind */
     struct list pools;            /* struct pool */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "bus/control.h"
 #include "bus/crashes.h"
 #include "bus/deliver.h"
 #include "bus/first_answer.h"
@@ -225,6 +226,7 @@ static void on_available(struct worker *worker, enum peer_availability availabil
     struct stdio_bus *bus = bus_of(worker);
 
     notifier_changed(bus);
+    control_worker_available(worker, availability);
     /* While starting, the first worker to be up would get everything; afterwards no worker gets a
      * message. */
     if (availability == PEER_READY &&
@@ -289,6 +291,7 @@ static void on_finished(struct worker *worker)
     waiting_worker_free(&bus->router, &worker->stream.endpoint.peer);
     bus->router.demand = true;
     bus->end_noted = true;
+    control_worker_finished(worker);
 }
 
 static void on_first_exec(struct worker *worker, bool succeeded)

@@ -26,6 +26,8 @@ struct listen_config *all_listeners(const struct options *options, const struct 
         listens[count++] = config->listens[i];
     for (size_t i = 0; i < count && options->framing != NULL; i++)
         listens[i].framing = options->framing;
+    if (config->has_metrics)
+        listens[count++] = config->metrics;
     *all = count;
     return listens;
 }

@@ -9,6 +9,7 @@ static const char usage[] = "usage: stdio_bus --share[=NAME] -- COMMAND ARG...\n
                             "       stdio_bus [LISTENER...] --config PATH\n"
                             "       stdio_bus --rmp [PATH]\n"
                             "       stdio_bus --connect PATH|HOST:PORT|URL\n"
+                            "       stdio_bus ctl [PATH] COMMAND\n"
                             "\n";
 
 static const char purpose[] =
@@ -83,6 +84,15 @@ static const char client[] =
     "                     that --connect shows\n"
     "\n";
 
+static const char control[] =
+    "looking into a running daemon:\n"
+    "  --control PATH     it has a control socket there, for its user alone\n"
+    "  ctl [PATH] COMMAND asks it: status, workers, clients, top, metrics and more;\n"
+    "                     stdio_bus ctl lists them\n"
+    "  --ping SOCKET      exit 0 if the daemon of this control socket serves\n"
+    "  --deep             with --ping: asks a worker of each pool of MCP or LSP, too\n"
+    "\n";
+
 static const char logging[] =
     "log:\n"
     "  --log-level LEVEL  debug, info (default), warn or error\n"
@@ -121,9 +131,9 @@ static const char status[] =
 
 const char *const *help_sections(void)
 {
-    static const char *const sections[] = {usage,   purpose, shared, one_pool, configuration,
-                                           mode,    framing, client, logging,  other,
-                                           example, same,    status, NULL};
+    static const char *const sections[] = {usage, purpose, shared, one_pool, configuration,
+                                           mode,  framing, client, control,  logging,
+                                           other, example, same,   status,   NULL};
 
     return sections;
 }

@@ -149,17 +149,40 @@ static bool is_word(const char *value, const char *const *words)
     return false;
 }
 
-static bool apply_rmp(struct parser *parser, const char *option, const char *value)
+static bool check_socket_path(struct parser *parser, const char *option, const char *value)
 {
     struct listen_address checked;
     char why[LISTEN_PROBLEM_MAX];
 
-    parser->options->rmp = true;
-    parser->options->rmp_path = value;
-    if (value == NULL)
-        return true;
     return listen_address_of_path(&checked, value, why) ||
            parser_fail(parser, "--%s: %s", option, why);
+}
+
+static bool apply_rmp(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->rmp = true;
+    parser->options->rmp_path = value;
+    return value == NULL || check_socket_path(parser, option, value);
+}
+
+static bool apply_control(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->control_path = value;
+    return check_socket_path(parser, option, value);
+}
+
+static bool apply_ping(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->ping_path = value;
+    return check_socket_path(parser, option, value);
+}
+
+static bool apply_deep(struct parser *parser, const char *option, const char *value)
+{
+    (void)option;
+    (void)value;
+    parser->options->deep = true;
+    return true;
 }
 
 static bool apply_protocol(struct parser *parser, const char *option, const char *value)
@@ -280,6 +303,9 @@ const struct option_spec parser_options[] = {
      .may_lack_value = true,
      .may_follow = true,
      .apply = apply_rmp},
+    {.name = "control", .value_name = "PATH", .apply = apply_control},
+    {.name = "ping", .value_name = "SOCKET", .action = ACTION_PING, .apply = apply_ping},
+    {.name = "deep", .apply = apply_deep},
     {.name = "share",
      .value_name = "NAME",
      .may_lack_value = true,

@@ -24,6 +24,7 @@ enum options_action {
     ACTION_LIST,    /* such daemons */
     ACTION_CONNECT, /* to the address `connect` */
     ACTION_IMPORT,
+    ACTION_PING,
     ACTION_HELP,
     ACTION_VERSION
 };
@@ -45,6 +46,9 @@ struct options {
     struct remote_url url;
     bool rmp;                      /* the daemon has an RMP socket too, */
     const char *rmp_path;          /* here: points into argv; NULL: as configured */
+    const char *control_path;      /* the same; NULL: as configured */
+    const char *ping_path;         /* of --ping: points into argv, or NULL */
+    bool deep;                     /* --ping asks a worker, too */
     const char *pool;              /* of --connect: points into argv, or NULL */
     unsigned wait_sec;             /* of --connect: for a daemon that is not there yet */
     const struct framing *framing; /* of the clients; NULL: as configured */

@@ -158,6 +158,17 @@ static bool check_daemon(struct parser *parser)
     return true;
 }
 
+/* Another daemon is asked. */
+static bool check_ping(struct parser *parser)
+{
+    const struct options *options = parser->options;
+
+    if (options->action != ACTION_PING || parser->mode != NULL || options->config_path != NULL ||
+        options->config_fd >= 0 || options->line.words != NULL || options->control_path != NULL)
+        return parser_fail(parser, "--ping stands alone, but for --deep and --token-file");
+    return true;
+}
+
 /* Nothing is run. */
 static bool check_import(struct parser *parser)
 {
@@ -202,6 +213,10 @@ static bool check_options(struct parser *parser)
 {
     const struct options *options = parser->options;
 
+    if (options->ping_path != NULL)
+        return check_ping(parser);
+    if (options->deep)
+        return parser_fail(parser, "--deep is for --ping");
     if (options->token_file != NULL && !takes_token(parser))
         return parser_fail(parser, "--token-file is for TCP and HTTP: no other connection needs a "
                                    "token");
@@ -217,6 +232,10 @@ static bool check_options(struct parser *parser)
     if (options->rmp && (options->import_path != NULL || options->action == ACTION_LIST ||
                          is_mode(parser, "share") || is_mode(parser, "connect")))
         return parser_fail(parser, "--rmp is for a daemon");
+    if (options->control_path != NULL &&
+        (options->import_path != NULL || options->action == ACTION_LIST ||
+         is_mode(parser, "share") || is_mode(parser, "connect")))
+        return parser_fail(parser, "--control is for a daemon");
     if (options->import_path != NULL)
         return check_import(parser);
     if (options->action == ACTION_LIST)

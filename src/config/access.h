@@ -18,6 +18,12 @@ struct access {
     size_t uid_count; /* 0: every user that can connect */
 };
 
+/* For the user of the daemon alone. */
+#define ACCESS_OWNER                                                                               \
+    {                                                                                              \
+        .has_mode = true, .mode = ACCESS_MODE_DEFAULT                                              \
+    }
+
 void access_check_mode(struct diagnostics *diagnostics, const struct json_value *mode);
 void access_check_group(struct diagnostics *diagnostics, const struct json_value *group);
 void access_check_uids(struct diagnostics *diagnostics, const struct json_value *uids);

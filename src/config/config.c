@@ -115,6 +115,7 @@ static bool build(struct config *config, const struct json_value *root)
     const struct json_value *pools = document_member(root, "pools");
     const struct json_value *limits = document_member(root, "limits");
     const struct json_value *transport = document_member(root, "transport");
+    const struct json_value *metrics = document_member(root, "metrics");
     const struct json_value *pool;
 
     if (limits != NULL)
@@ -122,6 +123,11 @@ static bool build(struct config *config, const struct json_value *root)
     if (transport != NULL)
         transport_keys_read(transport, &config->listen.framing, &config->socket_mode);
     config->strict = is_set(root, "strict", true);
+    config->has_metrics = metrics != NULL;
+    if (metrics != NULL)
+        listen_of_metrics(&config->metrics, metrics);
+    if (!copy_member(&config->control, root, "control"))
+        return false;
     if (pools == NULL)
         return true;
     config->pools = calloc(pools->count, sizeof *config->pools);
@@ -162,6 +168,7 @@ void config_free(struct config *config)
     free(config->listens);
     listen_free(&config->listen);
     rmp_keys_free(&config->rmp);
+    free(config->control);
     *config = (struct config){.pools = NULL};
 }
 

@@ -39,8 +39,11 @@ struct config {
                                     * client on stdin; without an address */
     struct listen_config *listens; /* each with its address */
     size_t listen_count;
+    struct listen_config metrics; /* the listener of "metrics" */
+    bool has_metrics;
     const char *socket_mode; /* "unix" or "tcp"; NULL: the command line alone says */
     struct rmp_config rmp;
+    char *control;      /* the path of the control socket, with variables; NULL: none */
     bool strict;        /* the daemon makes up no messages */
     bool splits_arrays; /* a line of a client may be an array: every pool has a protocol */
 };

@@ -142,7 +142,7 @@ static bool is_route(struct slice path)
     return is_visible(path) && path.len <= PATH_MAX_BYTES && path.data[0] == '/' &&
            (path.len == 1 || path.data[path.len - 1] != '/') &&
            memchr(path.data, '?', path.len) == NULL && memchr(path.data, '#', path.len) == NULL &&
-           !is_word(path, "/healthz") && !is_word(path, "/readyz") &&
+           !is_word(path, "/healthz") && !is_word(path, "/readyz") && !is_word(path, "/metrics") &&
            strncmp(path.data, WELL_KNOWN, sizeof WELL_KNOWN - 1) != 0;
 }
 
@@ -264,8 +264,10 @@ static bool read_oauth(struct http_oauth_config *config, const struct json_value
 int http_keys_read(struct http_listen_config *config, const struct json_value *listen)
 {
     const struct json_value *health = document_member(listen, "health");
+    const struct json_value *metrics = document_member(listen, "metrics");
 
     config->health = health != NULL && health->boolean;
+    config->metrics = metrics != NULL && metrics->boolean;
     return copy_list(&config->origins, listen, "origins") &&
                    copy_list(&config->hosts, listen, "hosts") &&
                    read_routes(config, document_member(listen, "routes")) &&

@@ -1,4 +1,4 @@
-/* The keys of an HTTP listener: "origins", "hosts", "routes", "oauth" and "health". */
+/* The keys of an HTTP listener: "origins", "hosts", "routes", "oauth", "health" and "metrics". */
 #ifndef STDIO_BUS_CONFIG_HTTP_KEYS_H
 #define STDIO_BUS_CONFIG_HTTP_KEYS_H
 
@@ -31,7 +31,9 @@ struct http_listen_config {
     struct http_route_config *routes; /* instead of the usual ones */
     size_t route_count;               /* 0: the usual ones */
     struct http_oauth_config oauth;
-    bool health; /* /healthz and /readyz are there */
+    bool health;  /* /healthz and /readyz are there */
+    bool metrics; /* /metrics is there */
+    bool is_bare; /* nothing else is */
 };
 
 void http_keys_check_origins(struct diagnostics *diagnostics, const struct json_value *origins);

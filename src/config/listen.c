@@ -123,6 +123,7 @@ static const struct rule listen_rules[] = {
     {.key = "routes", .check = http_keys_check_routes},
     {.key = "oauth", .check = http_keys_check_oauth},
     {.key = "health", .check = rules_check_boolean},
+    {.key = "metrics", .check = rules_check_boolean},
 };
 
 /* --- keys that mean nothing for a listener: a rule about who may connect is not ignored --- */
@@ -142,7 +143,8 @@ static void check_fitting(struct diagnostics *diagnostics, const struct json_val
     static const char *const of_socket[] = {"mode", "group", "allow_uids", NULL};
     static const char *const of_users[] = {"allow_uids", NULL};
     static const char *const of_network[] = {"token_file", "open", NULL};
-    static const char *const of_http[] = {"origins", "hosts", "routes", "oauth", "health", NULL};
+    static const char *const of_http[] = {"origins", "hosts",   "routes", "oauth",
+                                          "health",  "metrics", NULL};
     static const char *const of_frames[] = {"framing", NULL};
     bool is_unix = kind == LISTEN_UNIX || (kind == LISTEN_HTTP && address->type == JSON_STRING &&
                                            strncmp(address->text.data, "unix:", 5) == 0);
@@ -190,6 +192,16 @@ void listen_check(struct diagnostics *diagnostics, const struct json_value *list
         check_object(diagnostics, each, true);
 }
 
+void listen_check_metrics(struct diagnostics *diagnostics, const struct json_value *address)
+{
+    struct listen_address checked;
+    char problem[LISTEN_PROBLEM_MAX];
+
+    if (diagnostics_check_string(diagnostics, address) &&
+        !listen_address_read(&checked, LISTEN_HTTP, address->text.data, problem))
+        diagnostics_value(diagnostics, address, "%s", problem);
+}
+
 /* --- reading --- */
 
 static bool copy_member(char **to, const struct json_value *object, const char *key)
@@ -226,6 +238,23 @@ int listen_read(struct listen_config *config, const struct json_value *object)
         !copy_member(&config->token_file, object, "token_file"))
         return STDIO_BUS_ERR;
     return http_keys_read(&config->http, object);
+}
+
+void listen_of_metrics(struct listen_config *config, const struct json_value *address)
+{
+    char problem[LISTEN_PROBLEM_MAX];
+
+    *config = (struct listen_config){.http = {.health = true, .metrics = true, .is_bare = true}};
+    listen_address_read(&config->address, LISTEN_HTTP, address->text.data, problem);
+}
+
+bool listen_any_metrics(const struct listen_config *listens, size_t count)
+{
+    size_t i = 0;
+
+    while (i < count && !listens[i].http.metrics)
+        i++;
+    return i < count;
 }
 
 void listen_free(struct listen_config *config)

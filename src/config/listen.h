@@ -23,12 +23,20 @@ struct listen_config {
 /* Checks the key, an object or an array of objects. */
 void listen_check(struct diagnostics *diagnostics, const struct json_value *listen);
 
+/* The key "metrics": the address of an HTTP listener for /metrics, /healthz and /readyz. Checks
+ * it; makes the listener of a valid one, which owns nothing. */
+void listen_check_metrics(struct diagnostics *diagnostics, const struct json_value *address);
+void listen_of_metrics(struct listen_config *config, const struct json_value *address);
+
 /* Whether a valid object has an address of its own: it is a listener. */
 bool listen_has_address(const struct json_value *object);
 
 /* Reads a valid object, or none (NULL). STDIO_BUS_ERR when memory is out, or a name is not found
  * that was found before; errno may have the reason. listen_free in any case. */
 int listen_read(struct listen_config *config, const struct json_value *object);
+
+/* Whether one of them serves metrics. */
+bool listen_any_metrics(const struct listen_config *listens, size_t count);
 
 /* A zeroed one is fine. */
 void listen_free(struct listen_config *config);

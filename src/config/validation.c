@@ -20,6 +20,7 @@
 #include "config/pool_mode.h"
 #include "config/rmp_keys.h"
 #include "config/rmp_pool.h"
+#include "config/rmp_socket.h"
 #include "config/rules.h"
 #include "config/transport_keys.h"
 #include "framing/framing.h"
@@ -115,6 +116,15 @@ static void check_cwd(struct diagnostics *diagnostics, const struct json_value *
     if (error != 0)
         diagnostics_value(diagnostics, cwd, "cannot work in \"%s\": %s",
                           log_escape(shown, sizeof shown, cwd->text), strerror(error));
+}
+
+static void check_control(struct diagnostics *diagnostics, const struct json_value *path)
+{
+    char to[RMP_SOCKET_MAX], why[RMP_SOCKET_REASON_MAX];
+
+    if (rules_check_filled(diagnostics, path) &&
+        rmp_socket_expand(to, path->text.data, "", why) != STDIO_BUS_OK)
+        diagnostics_value(diagnostics, path, "%s", why);
 }
 
 static const char *const bad_output_words[] = {"terminate", "skip", NULL};
@@ -254,9 +264,11 @@ void validation_check(struct diagnostics *diagnostics, const struct json_value *
         {.key = "include", .check = include_check},
         {.key = "limits", .members = limit_rules, .member_count = COUNT(limit_rules)},
         {.key = "listen", .check = listen_check},
+        {.key = "metrics", .check = listen_check_metrics},
         {.key = "transport", .check = transport_keys_check},
         {.key = "rmp", .check = rmp_keys_check},
         {.key = "strict", .check = rules_check_boolean},
+        {.key = "control", .check = check_control},
         {.key = "mcpServers", .check = advice_check_servers},
     };
 

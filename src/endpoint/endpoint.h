@@ -50,6 +50,8 @@ struct endpoint {
     struct endpoint *carrier; /* the stream whose frame at hand its message is, where the endpoint
                                * is no stream itself; NULL: none */
     bool owes_answers;        /* it is owed an answer to each request, by its own protocol (HTTP) */
+    int64_t since_ms;         /* its connection, or the process of a worker that runs */
+    int64_t held_since_ms;    /* 0: it is not held */
     bool is_worker;
     bool blocks_itself; /* held until its own queue drains: that has too many error replies */
     char context[80];   /* for the log: "client=3", "worker=2 pid=71 pool=tools" */

@@ -41,6 +41,9 @@ struct stdio_bus_event_loop {
     int64_t now_ms;
     bool now_is_old; /* of an earlier round */
     uint64_t round;
+    bool measures;
+    int64_t woken_us; /* since then it does not wait */
+    struct event_usage usage;
     struct event_ready ready[EVENT_BACKEND_ROUND_MAX + ALWAYS_ROUND_MAX];
 };
 
@@ -232,12 +235,23 @@ static int serve_ready(struct stdio_bus_event_loop *loop, int count)
     return called;
 }
 
+/* One look at the clock for both. */
+static void note_woken(struct stdio_bus_event_loop *loop)
+{
+    loop->woken_us = clock_now_us();
+    if (loop->woken_us / 1000 > loop->now_ms)
+        loop->now_ms = loop->woken_us / 1000;
+    loop->now_is_old = false;
+}
+
 int stdio_bus_event_loop_run_once(struct stdio_bus_event_loop *loop, int timeout_ms)
 {
     int wait_ms = wait_limit_ms(loop, timeout_ms);
     int count, called;
 
     loop->round++;
+    if (loop->measures)
+        loop->usage = event_loop_usage(loop);
     count = loop->backend->wait(loop->state, loop->ready, EVENT_BACKEND_ROUND_MAX, wait_ms);
     if (count < 0) {
         if (errno != EINTR)
@@ -245,12 +259,30 @@ int stdio_bus_event_loop_run_once(struct stdio_bus_event_loop *loop, int timeout
         count = 0;
     }
     loop->now_is_old = true;
+    if (loop->measures)
+        note_woken(loop);
     called = serve_ready(loop, collect_always(loop, count));
     if (loop->timers.root != NULL)
         called += timers_run(&loop->timers, stdio_bus_event_loop_now_ms(loop));
     loop->again = loop->after != NULL && loop->after(loop->after_user_data);
     run_deferred(loop);
     return called;
+}
+
+void event_loop_measure(struct stdio_bus_event_loop *loop)
+{
+    loop->measures = true;
+    loop->woken_us = clock_now_us();
+}
+
+struct event_usage event_loop_usage(const struct stdio_bus_event_loop *loop)
+{
+    struct event_usage usage = loop->usage;
+
+    usage.rounds = loop->round;
+    if (loop->measures)
+        usage.busy_us += (uint64_t)(clock_now_us() - loop->woken_us);
+    return usage;
 }
 
 int64_t stdio_bus_event_loop_now_ms(struct stdio_bus_event_loop *loop)

@@ -89,6 +89,16 @@ int stdio_bus_event_loop_get_poll_fd(const struct stdio_bus_event_loop *loop);
 
 #pragma GCC visibility pop
 
+struct event_usage {
+    uint64_t rounds;
+    uint64_t busy_us; /* of a loop that measures: the time in which it did not wait */
+};
+
+/* From now on the loop measures, which takes two looks at the clock per round. */
+void event_loop_measure(struct stdio_bus_event_loop *loop);
+
+struct event_usage event_loop_usage(const struct stdio_bus_event_loop *loop);
+
 /* stdio_bus_event_loop_create over a backend of the caller's choice (for tests). */
 struct event_backend;
 struct stdio_bus_event_loop *event_loop_create_with(const struct event_backend *backend);

@@ -45,6 +45,10 @@ struct http_route http_routes_find(const struct http_listen_config *config, stru
         return at(HTTP_PLACE_HEALTH, slice_of(NULL, 0));
     if (config->health && is_text(path, "/readyz"))
         return at(HTTP_PLACE_READY, slice_of(NULL, 0));
+    if (config->metrics && is_text(path, "/metrics"))
+        return at(HTTP_PLACE_METRICS, slice_of(NULL, 0));
+    if (config->is_bare)
+        return at(HTTP_PLACE_NOWHERE, slice_of(NULL, 0));
     if (path.len > 1 && path.data[path.len - 1] == '/')
         path.len--;
     if (config->route_count == 0)
@@ -64,7 +68,9 @@ size_t http_routes_describe(const struct http_listen_config *config, char *to, s
     size_t len = 0;
 
     to[0] = '\0';
-    if (config->route_count == 0)
+    if (config->is_bare)
+        len = (size_t)snprintf(to, size, "/metrics, /healthz and /readyz");
+    else if (config->route_count == 0)
         len = (size_t)snprintf(to, size, "/mcp, /mcp/POOL, /rpc and /rpc/POOL");
     for (size_t i = 0; i < config->route_count && len < size; i++)
         len += (size_t)snprintf(to + len, size - len, "%s%s", i > 0 ? ", " : "",

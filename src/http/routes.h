@@ -11,6 +11,7 @@ enum http_place {
     HTTP_PLACE_RPC,      /* a POST of JSON-RPC, answered as JSON */
     HTTP_PLACE_HEALTH,   /* /healthz */
     HTTP_PLACE_READY,    /* /readyz */
+    HTTP_PLACE_METRICS,  /* /metrics */
     HTTP_PLACE_RESOURCE, /* /.well-known/oauth-protected-resource */
 };
 

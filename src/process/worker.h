@@ -75,7 +75,11 @@ struct worker {
     struct timer replay, probe; /* its owner's (bus/replay.h, bus/probe.h) */
     bool probe_sent;            /* likewise */
     bool refused;               /* its owner's (bus/first_answer.h): by the daemon it has dialled */
-    struct peer_origin *blamed; /* its owner's (bus/crashes.h): a reference, or NULL */
+    /* Likewise (bus/control.h): processes that ran, that ended unasked, what they have carried: */
+    uint64_t starts, restarts;
+    struct traffic carried;
+    bool restart_asked;
+    struct peer_origin *blamed;  /* its owner's (bus/crashes.h): a reference, or NULL */
 };
 
 /* Prepares a zeroed worker whose number, pool, program, options and bus are set: STOPPED.
@@ -100,6 +104,13 @@ void worker_check_exit(struct worker *worker);
 
 /* Something has happened. */
 void worker_handle(struct worker *worker, enum worker_event event);
+
+/* A worker that has failed may be started again: WORKER_DEADLINE starts it. */
+static inline void worker_revive(struct worker *worker)
+{
+    restart_forget(&worker->restart);
+    worker->state = WORKER_STOPPED;
+}
 
 static inline void worker_stop(struct worker *worker)
 {

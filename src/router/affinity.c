@@ -67,7 +67,7 @@ static void leave(struct binding *binding)
     struct peer *worker = binding->worker;
 
     /* A process that is yet to come has not heard of the client. */
-    if (worker->availability == PEER_READY)
+    if (peer_serves(worker))
         worker->client_left = true;
     remove_binding(binding);
     if (worker->handshake == NULL)

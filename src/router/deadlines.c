@@ -32,7 +32,7 @@ static void expire_pool(struct router *router, struct group *pool, deadlines_exp
             return;
         router->answered_last |= extras->request->asker->input_ended;
         expired(user_data, extras->request);
-        waiting_abandon(router, extras->request);
+        waiting_abandon(router, extras->request, OUTCOME_TIMED_OUT);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "router/handshake.h"
+#include "router/outcomes.h"
 #include "router/shares.h"
 #include "router/waiting.h"
 
@@ -53,6 +54,19 @@ void decision_end_hold(struct decision *decision)
     }
 }
 
+void decision_note_answer(const struct decision *decision)
+{
+    enum request_outcome outcome = OUTCOME_RESULT;
+
+    if (decision->answered == NULL)
+        return;
+    if (decision->action == ACTION_FAIL)
+        outcome = OUTCOME_LOST;
+    else if (decision->message->has_error)
+        outcome = OUTCOME_ERROR;
+    outcomes_note(decision->router, decision->answered, outcome);
+}
+
 void decision_delivered(struct decision *decision)
 {
     struct router *router = decision->router;
@@ -62,7 +76,7 @@ void decision_delivered(struct decision *decision)
         router->answered_last |= decision->to->input_ended;
         waiting_id_free(router, decision->answered);
     } else if (decision->cancelled != NULL && decision->cancelled->state == REQUEST_ACTIVE) {
-        waiting_abandon(router, decision->cancelled);
+        waiting_abandon(router, decision->cancelled, OUTCOME_CANCELLED);
     }
 }
 
@@ -129,6 +143,15 @@ void decision_discard(struct decision *decision, enum action action, const char 
     snprintf(decision->text, sizeof decision->text, "%s", text);
 }
 
+static enum peer_hold held_for(const struct decision *decision, const struct list *list)
+{
+    if (list == &decision->router->waiting_for_worker)
+        return HELD_FOR_WORKER;
+    if (decision->pool != NULL && list == &decision->pool->waiting)
+        return HELD_FOR_PROCESS;
+    return HELD_FOR_QUEUE;
+}
+
 void decision_hold(struct decision *decision, struct list *list)
 {
     const char *closing = decision->router->closing ? CLOSING : decision->from->closing;
@@ -138,6 +161,7 @@ void decision_hold(struct decision *decision, struct list *list)
         return;
     }
     decision->action = ACTION_HOLD;
+    decision->from->held_for = held_for(decision, list);
     decision->from->was_held = true;
     decision->from->hold_order = ++decision->router->hold_count;
     list_append(list, &decision->from->hold);
@@ -155,6 +179,7 @@ void decision_hold_for_id(struct decision *decision, struct request *busy, struc
     if (decision->action != ACTION_HOLD)
         return;
     decision->hold_ms = (int64_t)decision->router->limits->backpressure_timeout_sec * 1000;
+    from->held_for = HELD_FOR_ID;
     from->hold_hash = decision->id_hash;
     if (group != NULL) {
         from->hold_group = group;
@@ -165,8 +190,10 @@ void decision_hold_for_id(struct decision *decision, struct request *busy, struc
 void decision_hold_for_answer(struct decision *decision, struct list *waiting)
 {
     decision_hold(decision, waiting);
-    if (decision->action == ACTION_HOLD)
-        decision->hold_ms = ANSWER_MS;
+    if (decision->action != ACTION_HOLD)
+        return;
+    decision->hold_ms = ANSWER_MS;
+    decision->from->held_for = HELD_FOR_ANSWER;
 }
 
 void decision_answer(struct decision *decision, struct slice line, struct splice_edit id)

@@ -105,6 +105,10 @@ void decision_begin(struct decision *decision, struct router *router, struct pee
  * to the next in line. */
 void decision_end_hold(struct decision *decision);
 
+/* In a router that measures, before decision_delivered: counts the outcome of the request that is
+ * answered, if one is (router/outcomes.h). */
+void decision_note_answer(const struct decision *decision);
+
 /* The forwarded message, or the error instead of an answer, is in the destination's queue: an
  * answered request is done, a cancelled one abandoned. */
 void decision_delivered(struct decision *decision);

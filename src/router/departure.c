@@ -6,6 +6,7 @@
 #include "router/eras.h"
 #include "router/greeting.h"
 #include "router/one_handshake.h"
+#include "router/outcomes.h"
 #include "router/shares.h"
 #include "router/waiting.h"
 
@@ -15,7 +16,7 @@ static void abandon_asked(struct router *router, struct peer *peer)
     struct list_node *node, *following;
 
     list_each(&peer->asked, node, following)
-        waiting_abandon(router, list_entry(node, struct request, in_asker));
+        waiting_abandon(router, list_entry(node, struct request, in_asker), OUTCOME_ASKER_LEFT);
 }
 
 static void fail_answering(struct router *router, struct peer *peer,
@@ -28,6 +29,7 @@ static void fail_answering(struct router *router, struct peer *peer,
 
         if (request->state == REQUEST_ACTIVE) {
             router->answered_last |= request->asker->input_ended;
+            outcomes_note(router, request, OUTCOME_ANSWERER_LEFT);
             unanswered(user_data, request);
         }
         waiting_forget_request(router, request);

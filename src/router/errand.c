@@ -55,8 +55,7 @@ bool errand_next(struct router *router, struct errand *errand)
         struct handshake *handshake = list_entry(router->errands.list.head.next, struct handshake,
                                                  errand);
 
-        bool found = handshake->worker->availability == PEER_READY &&
-                     find_errand(router, handshake, errand);
+        bool found = peer_serves(handshake->worker) && find_errand(router, handshake, errand);
 
         if (!found || errand->request == NULL)
             list_remove(&handshake->errand); /* until the next one is noted */

@@ -28,8 +28,10 @@ bool greeting_decide(struct decision *decision, struct peer *worker)
 
     if (worker->greeting.line.data == NULL) {
         first = worker->greets_each ? NULL : find_unanswered(worker);
-        if (first != NULL)
+        if (first != NULL) {
             decision_hold(decision, &first->waiters);
+            decision->from->held_for = HELD_FOR_ANSWER;
+        }
         return first != NULL;
     }
     decision_answer(decision, worker->greeting.line, worker->greeting.at);

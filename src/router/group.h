@@ -6,6 +6,7 @@
 #include "base/slice.h"
 #include "config/pool_mode.h"
 #include "router/peer.h"
+#include "router/request_counts.h"
 
 /* Whether the server of a pool serves the stateless era of MCP. */
 enum era_support { ERA_SERVED, ERA_UNKNOWN, ERA_REFUSED };
@@ -36,6 +37,8 @@ struct group {
     enum era_support support; /* of that era; ERA_SERVED in all other groups */
     struct peer *fallback;    /* the client of messages that are for no other one; NULL: none */
     struct list timed;        /* extras of requests with a deadline, the earliest first */
+
+    struct request_counts asked, asking; /* of what clients asked its workers, and the reverse */
 };
 
 /* An empty group. The id is borrowed. */

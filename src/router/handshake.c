@@ -117,8 +117,7 @@ void handshake_note_errand(struct handshake *handshake)
 
 bool handshake_outlives_clients(const struct handshake *handshake)
 {
-    return handshake->errands != NULL &&
-           (handshake->worker->availability == PEER_READY || handshake->replays);
+    return handshake->errands != NULL && (peer_serves(handshake->worker) || handshake->replays);
 }
 
 static const char *const levels[] = {"debug", "info",     "notice", "warning",

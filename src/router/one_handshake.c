@@ -54,9 +54,8 @@ static bool is_acceptable(struct decision *decision, const struct peer *worker)
 {
     if (decision->from->hold_expired)
         decision_refuse(decision, JSONRPC_SERVER_ERROR,
-                        worker->availability == PEER_READY
-                            ? "the worker has not answered initialize"
-                            : "worker exited before answering");
+                        peer_serves(worker) ? "the worker has not answered initialize"
+                                            : "worker exited before answering");
     else if (decision->message->bytes.len > HANDSHAKE_PART_MAX)
         decision_refuse(decision, JSONRPC_INVALID_REQUEST, "initialize is longer than %d bytes",
                         HANDSHAKE_PART_MAX);

@@ -13,10 +13,24 @@ struct group;
 struct handshake;
 struct request;
 
+/* From PEER_LEAVING on there is a process, or a client, that messages can be for. */
 enum peer_availability {
-    PEER_ABSENT, /* a worker that is starting, stopping or waiting for its restart */
-    PEER_READY,  /* takes messages */
-    PEER_FAILED  /* a worker that will not come back */
+    PEER_ABSENT,   /* a worker that is starting, stopping or waiting for its restart */
+    PEER_FAILED,   /* a worker that will not come back */
+    PEER_LEAVING,  /* a worker of a removed pool: it takes no new request from any client */
+    PEER_DRAINING, /* a worker that takes messages of its clients, sessions and requests alone */
+    PEER_READY     /* takes messages */
+};
+
+/* What a peer was held for. */
+enum peer_hold {
+    HELD_FOR_WORKER,  /* some worker that takes messages */
+    HELD_FOR_PROCESS, /* a worker that it can be bound to */
+    HELD_FOR_ID,      /* an id that is in use */
+    HELD_FOR_QUEUE,   /* room in the queue of the destination */
+    HELD_FOR_ANSWER,  /* the answer to another client's request */
+    HELD_FOR_REPLIES, /* room in its own queue, for errors */
+    HELD_FOR_MEMORY
 };
 
 /* What clients hold of the tables that all of them share. */
@@ -58,6 +72,7 @@ struct peer {
 
     /* For pools with a mode (config/pool_mode.h): */
     struct group *pool;   /* a worker's */
+    bool drained;         /* a worker: PEER_DRAINING instead of PEER_READY (waiting_set_drained) */
     struct list bindings; /* a client: to its workers; a worker: to its clients */
     struct list logging;  /* a worker: extras of requests that ask for log messages */
     struct list loading;  /* a worker: extras of requests that load a session, oldest first */
@@ -79,6 +94,7 @@ struct peer {
 
     /* While the peer is held: */
     struct list_node hold; /* on the list that will release it, or on router->released */
+    enum peer_hold held_for;
     uint64_t hold_order;   /* grows with each peer held for a queue or a worker */
     struct list_node roam; /* on router->roaming: any worker of hold_group would do */
     struct group *hold_group;
@@ -99,6 +115,12 @@ static inline bool peer_is_fresh(const struct peer *worker)
 static inline bool peer_takes_messages(const struct peer *peer)
 {
     return peer->availability == PEER_READY && !peer->full;
+}
+
+/* A worker with a process that gets the messages of its clients; any client. */
+static inline bool peer_serves(const struct peer *peer)
+{
+    return peer->availability >= PEER_LEAVING;
 }
 
 static inline bool peer_held(const struct peer *peer)

@@ -16,6 +16,7 @@ bool penalty_holds(struct decision *decision, struct group *pool)
             continue;
         shares_end_claim(decision->from);
         decision_hold(decision, &penalty->held);
+        decision->from->held_for = HELD_FOR_PROCESS;
         return true;
     }
     return false;

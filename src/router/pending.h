@@ -39,6 +39,7 @@ struct request {
     struct list_node in_asker;     /* asker->asked; ABANDONED: table->abandoned; in the free list */
     struct list_node in_answerer;  /* answerer->answering */
     struct list waiters;           /* peers held until this id is free at the answerer */
+    int64_t asked_ms;              /* in a router that measures */
     int64_t free_at_ms;            /* ABANDONED: the id is free then, answered or not */
     struct request_extras *extras; /* NULL: none, as always in a plain pool */
     struct slice raw_id;           /* as the asker spelled it, with its quotes; rewritten alone */

@@ -34,6 +34,7 @@ void router_merge_modes(struct router *router)
 
         router->timed |= pool->mode.clients == CLIENTS_EXCLUSIVE || pool->one_handshake ||
                          pool->mode.request_timeout_sec > 0;
+        router->clocked |= router->timed;
         if (!takes_turns(pool))
             continue;
         all->plain &= pool->plain;
@@ -105,6 +106,11 @@ void router_add_pool(struct router *router, struct group *pool)
 {
     list_append(&router->pools, &pool->link);
     router_merge_modes(router);
+}
+
+void router_measure(struct router *router)
+{
+    router->measures = router->clocked = true;
 }
 
 void router_add_client(struct router *router, struct peer *client)

@@ -33,8 +33,11 @@ struct router {
     uint64_t limited_requests; /* refused by max_requests_per_client */
     uint64_t last_number;      /* of a peer, counted */
     uint64_t hold_count;
-    bool timed;     /* some pool has a time limit: now_ms is read */
-    int64_t now_ms; /* set by the owner before each decision of a timed router, and in every router
+    bool timed;    /* some pool has a time limit */
+    bool measures; /* outcomes and times are counted (router/outcomes.h) */
+    bool clocked;  /* one of both: now_ms is read */
+    int64_t
+        now_ms; /* set by the owner before each decision of a clocked router, and in every router
                      * before requests are given up: a departure, a delivered cancellation */
     bool abandoned; /* some request became abandoned, or no longer is: deadlines_next may have
                      * another result; the owner resets it */
@@ -64,6 +67,9 @@ void router_add_pool(struct router *router, struct group *pool);
 
 /* Puts the modes of all shared pools together, after one was added or taken out. */
 void router_merge_modes(struct router *router);
+
+/* From now on the router measures. */
+void router_measure(struct router *router);
 
 /* Makes a zeroed peer known as a client; its origin may be set. */
 void router_add_client(struct router *router, struct peer *client);

@@ -267,7 +267,7 @@ bool subject_decide(struct decision *decision, struct pending *own, struct pendi
     if (decision->asks || decision->subject >= ABOUT_TASK ||
         !find_subject(decision, own, other, &request, &to))
         return false;
-    if (to == NULL || to->availability != PEER_READY) {
+    if (to == NULL || !peer_serves(to)) {
         decision_discard(decision, ACTION_DROP,
                          decision->subject == ABOUT_LOGS
                              ? "no client, or more than one, may have caused it"

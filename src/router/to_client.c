@@ -92,10 +92,9 @@ static bool take_session(struct decision *decision, struct request *request)
         decision->former_owner = session->owner;
         session_give(session, request->asker);
     }
-    if (session == NULL)
-        return false;
-    session->load_failed = false;
-    return true;
+    if (session != NULL)
+        session->load_failed = false;
+    return session != NULL;
 }
 
 /* ACP: a prompt's answer without a stop reason only accepts it (version 2). */
@@ -244,8 +243,10 @@ static void ask(struct decision *decision, struct peer *client)
     else if (!decision->pool->mode.rewrite_ids && !record_renumbers(decision, pending, client) &&
              !decision_id_free(decision, pending, client, &busy))
         decision_hold_for_id(decision, busy, NULL);
-    else if ((decision->recorded = record_request(decision, pending, client)) != NULL)
+    else if ((decision->recorded = record_request(decision, pending, client)) != NULL) {
+        decision->recorded->asked_ms = decision->router->now_ms;
         decision_forward(decision, client);
+    }
 }
 
 static void send_to(struct decision *decision, struct peer *client)

@@ -125,7 +125,7 @@ static bool is_ready(struct decision *decision, struct peer *worker)
 {
     struct request *busy;
 
-    if (worker->availability != PEER_READY)
+    if (worker->availability < PEER_DRAINING)
         decision_hold(decision, &decision->router->waiting_for_worker);
     else if (worker->full)
         decision_hold(decision, &worker->waiting);
@@ -230,8 +230,12 @@ commit(struct decision *decision, struct peer *worker, struct slice session_id)
     ASSERT(worker->pool != NULL);
     if (!plain_request && !may_pass(decision, worker))
         return;
-    if (decision->asks && (decision->recorded = record(decision, worker)) == NULL)
-        return;
+    if (decision->asks) {
+        decision->recorded = record(decision, worker);
+        if (decision->recorded == NULL)
+            return;
+        decision->recorded->asked_ms = decision->router->now_ms;
+    }
     if (session_id.data != NULL &&
         sessions_add(&decision->router->sessions, session_id, worker, decision->from) == NULL) {
         decision_failed(decision);

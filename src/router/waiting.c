@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "router/affinity.h"
 #include "router/handshake.h"
+#include "router/outcomes.h"
 #include "router/shares.h"
 
 static struct peer *peer_of_hold(struct list_node *node)
@@ -119,6 +120,8 @@ void waiting_worker_free(struct router *router, const struct peer *worker)
 void waiting_worker_available(struct router *router, struct peer *worker,
                               enum peer_availability availability)
 {
+    if (availability == PEER_READY && worker->drained)
+        availability = PEER_DRAINING;
     worker->availability = availability;
     waiting_release_all(router, &router->waiting_for_worker);
     waiting_worker_free(router, worker);
@@ -126,6 +129,13 @@ void waiting_worker_available(struct router *router, struct peer *worker,
         release_roaming(router, worker);
     if (availability == PEER_FAILED)
         affinity_clear_worker(worker);
+}
+
+void waiting_set_drained(struct router *router, struct peer *worker, bool drained)
+{
+    worker->drained = drained;
+    if (peer_serves(worker))
+        waiting_worker_available(router, worker, PEER_READY);
 }
 
 void waiting_set_full(struct router *router, struct peer *peer, bool full)
@@ -172,10 +182,11 @@ static void give_up_handshake(struct router *router, const struct request *reque
     handshake_note_errand(handshake);
 }
 
-void waiting_abandon(struct router *router, struct request *request)
+void waiting_abandon(struct router *router, struct request *request, enum request_outcome outcome)
 {
     struct pending *pending = request->table;
 
+    outcomes_note(router, request, outcome);
     if (request->answerer->handshake != NULL)
         give_up_handshake(router, request);
     request_abandon(request);

@@ -36,6 +36,10 @@ void waiting_worker_free(struct router *router, const struct peer *worker);
 void waiting_worker_available(struct router *router, struct peer *worker,
                               enum peer_availability availability);
 
+/* A drained worker gets no other messages than those of its clients, its sessions and the requests
+ * in flight at it, nor does the next process in its place; until it is no longer drained. */
+void waiting_set_drained(struct router *router, struct peer *worker, bool drained);
+
 /* The peer's output queue is over its limit, or below half of it again (spec 7.3.1). */
 void waiting_set_full(struct router *router, struct peer *peer, bool full);
 
@@ -52,6 +56,6 @@ void waiting_late_answer(struct router *router, struct request *request);
 
 /* The answer of an active request is wanted no more. Its id is free after the late answer, or after
  * abandoned_id_sec; if too many requests are abandoned, that of the oldest is free at once. */
-void waiting_abandon(struct router *router, struct request *request);
+void waiting_abandon(struct router *router, struct request *request, enum request_outcome outcome);
 
 #endif

@@ -88,3 +88,10 @@ void connection_release_fd(struct connection *connection, int fd, int flags)
     else
         close(fd);
 }
+
+void connection_move_traffic(struct connection *connection, struct traffic *to)
+{
+    connection_add_traffic(connection, to);
+    connection->bytes_in = connection->bytes_out = 0;
+    connection->frames_in = connection->frames_out = 0;
+}

@@ -49,6 +49,11 @@ enum connection_failure {
     CONNECTION_LINGERED /* connection_linger has come to its end */
 };
 
+/* What connections have carried. */
+struct traffic {
+    uint64_t bytes_in, bytes_out, frames_in, frames_out;
+};
+
 struct connection;
 
 /* Reports to the owner of a connection. Any callback may close the connection. */
@@ -177,6 +182,18 @@ static inline size_t connection_queue_max(const struct transport *transport)
 /* After a write that took so many bytes: notes since when the descriptor does not take all, and
  * whether the peer reads nevertheless. */
 void connection_note_jam(struct connection *connection, size_t took, bool jammed);
+
+/* Adds what the connection has carried. */
+static inline void connection_add_traffic(const struct connection *connection, struct traffic *to)
+{
+    to->bytes_in += connection->bytes_in;
+    to->bytes_out += connection->bytes_out;
+    to->frames_in += connection->frames_in;
+    to->frames_out += connection->frames_out;
+}
+
+/* Moves the counts there: those of the connection are 0. */
+void connection_move_traffic(struct connection *connection, struct traffic *to);
 
 /* Starts the time of the frame at hand anew. */
 void connection_start_frame_time(struct connection *connection, int64_t ms);

@@ -75,6 +75,7 @@ static void talk(struct web *web)
 {
     web_ask(web, "GET /healthz HTTP/1.1\r\n" HOST, "");
     web_ask(web, "GET /readyz HTTP/1.1\r\n" HOST, "");
+    web_ask(web, "GET /metrics HTTP/1.1\r\n" HOST TOKEN, "");
     web_ask(web, "GET /.well-known/oauth-protected-resource HTTP/1.1\r\n" HOST, "");
     web_ask(web, "GET /mcp/a HTTP/1.1\r\n" HOST, "");
     web_ask(web,

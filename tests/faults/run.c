@@ -63,6 +63,7 @@ static void finish(struct run *run)
     static const char *const files[] = {"board",
                                         "broken",
                                         "config",
+                                        "control",
                                         "input",
                                         "log",
                                         "manager",
@@ -463,7 +464,7 @@ static void start(struct run *run)
 
 static bool is_documented(int status)
 {
-    static const int documented[] = {0, 64, 65, 69, 71, 74, 75, 76, 78};
+    static const int documented[] = {0, 1, 64, 65, 69, 71, 74, 75, 76, 78};
 
     for (size_t i = 0; i < sizeof documented / sizeof documented[0]; i++) {
         if (status == documented[i])
@@ -479,6 +480,10 @@ static bool is_named(const char *log, const struct fault *fault)
     case FAULT_getaddrinfo:
         return strstr(log, fault->error == EAI_SYSTEM ? strerror(ENOMEM)
                                                       : gai_strerror(fault->error)) != NULL;
+    case FAULT_clock_gettime: /* a deadline is over too soon */
+        if (strstr(log, strerror(ETIMEDOUT)) != NULL)
+            return true;
+        break;
     case FAULT_lstat: /* the file exists, as bind finds */
     case FAULT_unlink:
         if (fault->error == ENOENT && strstr(log, strerror(EADDRINUSE)) != NULL)

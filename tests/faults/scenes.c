@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "connect_scene.h"
+#include "control_scene.h"
 #include "deadline.h"
 #include "http_scene.h"
 #include "rmp_scene.h"
@@ -598,7 +599,8 @@ const struct scene scenes[SCENES] = {
      .arguments = CONFIG_AND(DEBUG),
      .config = "{'pools':[{'id':'a','command':'@WORKER@','protocol':'mcp','instances':2},"
                POOL("b", 1, "@WORKER@") "]," LIMITS("")
-               ",'listen':[{'http':'unix:@DIR@/http','token_file':'@DIR@/token','health':true,"
+               ",'metrics':'127.0.0.1:0','listen':[{'http':'unix:@DIR@/http','token_file':"
+               "'@DIR@/token','health':true,'metrics':true,"
                "'origins':['https://app.example'],'hosts':['localhost'],"
                "'oauth':{'resource':'https://mcp.example','authorization_servers':['https://a'],"
                "'scopes':['a']}},{'http':'127.0.0.1:0','routes':{'/b':{'pool':'b','as':'rpc'}}}]}",
@@ -702,6 +704,37 @@ const struct scene scenes[SCENES] = {
      .listener = SHARED_LISTENER,
      .shares = true},
     {.name = "list nothing", .arguments = WORDS("--list"), .play = play_nothing, .shares = true},
+    {.name = "control",
+     .arguments = CONFIG_AND("--unix", "@DIR@/socket", "--control", "@DIR@/control", DEBUG),
+     .config = ONE_POOL,
+     .play = play_control,
+     .socket = true},
+    {.name = "ctl workers",
+     .arguments = WORDS("ctl", "@DIR@/socket", "workers", "--table"),
+     .play = play_ctl,
+     .listener = UNIX_LISTENER},
+    {.name = "ctl top",
+     .arguments = WORDS("ctl", "@DIR@/socket", "top"),
+     .play = play_ctl,
+     .listener = UNIX_LISTENER},
+    {.name = "ctl events",
+     .arguments = WORDS("ctl", "@DIR@/socket", "events", "--table"),
+     .play = play_ctl,
+     .listener = UNIX_LISTENER},
+    {.name = "ctl nothing", .arguments = WORDS("ctl"), .play = play_nothing, .exit_status = 64},
+    {.name = "ctl mistake",
+     .arguments = WORDS("ctl", "fly"),
+     .play = play_nothing,
+     .exit_status = 64},
+    {.name = "ctl help", .arguments = WORDS("ctl", "--help"), .play = play_nothing},
+    {.name = "ping",
+     .arguments = WORDS("--ping", "@DIR@/socket", "--deep"),
+     .play = play_ctl,
+     .listener = UNIX_LISTENER},
+    {.name = "ping nothing",
+     .arguments = WORDS("--ping", "@DIR@/nothing"),
+     .play = play_nothing,
+     .exit_status = 69},
     {.name = "version", .arguments = WORDS("--version"), .play = play_nothing},
     {.name = "usage", .arguments = WORDS("--nonsense"), .play = play_nothing, .exit_status = 64},
 };

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 31
+#define SCENES 40
 
 extern const struct scene scenes[SCENES];
 

@@ -541,6 +541,50 @@ TEST(design_http_readiness)
     expect_status(ask(daemon, GET("/healthz")), 200);
 }
 
+/* --- metrics --- */
+
+#define METRICS "GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
+
+/* The rules of the listener hold for its metrics, too. */
+TEST(security_http_metrics_ask_for_the_token)
+{
+    const char *path = write_tokens("secret"), *answer;
+    struct daemon *daemon = start_http(test_format("'metrics':true,'token_file':'%s'", path));
+
+    expect_status(ask(daemon, METRICS), 401);
+    answer = ask(daemon, METRICS "Authorization: Bearer secret\r\n");
+    expect_status(answer, 200);
+    expect_word(answer, "Content-Type: text/plain; version=0.0.4");
+    ck_assert_ptr_nonnull(strstr(answer, "\nstdio_bus_build_info{"));
+    expect_status(ask(daemon, "POST /metrics HTTP/1.1\r\nHost: localhost\r\n"
+                              "Authorization: Bearer secret\r\n"),
+                  405);
+    daemon_stop(daemon);
+    daemon = start_http("'metrics':true");
+    expect_status(ask(daemon, METRICS "Origin: https://evil.example\r\n"), 403);
+    expect_status(ask(daemon, "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n"), 403);
+    expect_status(ask(daemon, METRICS), 200);
+    daemon_stop(daemon);
+    expect_status(ask(start_http(""), METRICS), 404);
+}
+
+/* A listener of its own, beside the client on stdin. */
+TEST(design_metrics_have_a_listener)
+{
+    struct daemon *daemon = START(.mode = SETUP_STDIO, .members = "'metrics':'127.0.0.1:0'");
+    struct client *client = client_stdio(daemon);
+    const char *answer;
+
+    client_ask(client, "1", NULL, "echo", NULL);
+    daemon_wait_log(daemon, "HTTP at .* with /metrics, /healthz and /readyz");
+    answer = ask(daemon, METRICS);
+    ck_assert_ptr_nonnull(strstr(answer,
+                                 "stdio_bus_requests_total{pool=\"pool\",outcome=\"result\"} 1\n"));
+    expect_status(ask(daemon, GET("/healthz")), 200);
+    expect_status(ask_rpc(daemon, "/rpc", ""), 404);
+    client_finish(client, daemon);
+}
+
 int main(void)
 {
     return harness_main("security_http");

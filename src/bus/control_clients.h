@@ -1,0 +1,20 @@
+/* The clients of the control socket: from their connection to their disconnection. */
+#ifndef STDIO_BUS_BUS_CONTROL_CLIENTS_H
+#define STDIO_BUS_BUS_CONTROL_CLIENTS_H
+
+#include "bus/control.h"
+
+/* listener_fn; user_data is a struct bus_listener. */
+void control_clients_accepted(void *user_data, int fd, const struct origin *origin);
+
+/* Saves bus->control with its clients, or loads them; it is made if a reload has left what asks for
+ * it to the next start. */
+
+/* Calls fn for the connection of each. */
+void control_clients_connections(struct control *control,
+                                 void (*fn)(struct connection *connection));
+
+/* Closes every client once it has read its replies; at once if `now`. NULL has none. */
+void control_clients_close(struct control *control, bool now);
+
+#endif

@@ -1,0 +1,10 @@
+/* stdio_bus ctl: asks a running daemon, or tells it something, by its control socket. */
+#ifndef STDIO_BUS_CLI_CTL_H
+#define STDIO_BUS_CLI_CTL_H
+
+#include "cli/control_link.h"
+
+/* The words after "ctl". Returns the exit status after any reason was printed. */
+int ctl_run(int argc, char *const argv[]);
+
+#endif

@@ -1,0 +1,195 @@
+#include "build_config.h"
+
+#include "cli/ctl_top.h"
+
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "cli/ctl_table.h"
+
+#define INTERVAL_MS 1000
+#define ROWS 10
+#define CLEAR "\033[H\033[2J"
+#define ALL "{\"limit\":10000}"
+
+/* A client or a worker, and what it has carried since the last look. */
+struct row {
+    int64_t number, messages, bytes;
+    int64_t rate, bytes_rate; /* a second */
+    char name[48], state[40];
+    int64_t requests, queue;
+};
+
+struct rows {
+    struct row *at;
+    size_t count, capacity;
+};
+
+static int64_t number_of(const struct json_value *object, const char *key)
+{
+    const struct json_value *value = document_member(object, key);
+    int64_t number = 0;
+
+    if (value != NULL)
+        document_integer(value, &number);
+    return number;
+}
+
+static void read_row(struct row *row, const struct json_value *object, bool is_worker)
+{
+    const struct json_value *drained;
+    char cell[CTL_CELL_MAX];
+
+    *row = (struct row){
+        .number = number_of(object, is_worker ? "worker" : "client"),
+        .messages = number_of(object, "messages_in") + number_of(object, "messages_out"),
+        .bytes = number_of(object, "bytes_in") + number_of(object, "bytes_out"),
+        .requests = number_of(object, "requests"),
+        .queue = number_of(object, "queue"),
+    };
+    ctl_cell(cell, document_member(object, is_worker ? "pool" : "peer"), CTL_TEXT);
+    snprintf(row->name, sizeof row->name, "%.*s", (int)sizeof row->name - 1, cell);
+    ctl_cell(cell, document_member(object, is_worker ? "state" : "held_for"), CTL_TEXT);
+    drained = document_member(object, "drained");
+    snprintf(row->state, sizeof row->state, "%.*s%s", (int)sizeof row->state - 10, cell,
+             drained != NULL && drained->boolean ? ", drained" : "");
+}
+
+/* False: the daemon did not answer, or memory is out. */
+static bool read_rows(struct control_link *link, struct rows *rows, bool is_worker)
+{
+    const char *name = is_worker ? "workers" : "clients";
+    struct slice line;
+    const struct json_value *result = control_link_ask(link, name, ALL, &line), *list, *object;
+    struct row *grown;
+
+    list = result != NULL ? document_member(result, name) : NULL;
+    if (list == NULL)
+        return false;
+    rows->count = 0;
+    grown = array_grow(rows->at, &rows->capacity, list->count + 1, sizeof *rows->at);
+    if (grown == NULL) {
+        snprintf(link->reason, sizeof link->reason, "out of memory");
+        return false;
+    }
+    rows->at = grown;
+    for (object = list->first; object != NULL; object = object->next)
+        read_row(&rows->at[rows->count++], object, is_worker);
+    return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static int by_rate(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+
+    if (x->bytes_rate != y->bytes_rate && x->rate == y->rate)
+        return x->bytes_rate < y->bytes_rate ? 1 : -1;
+    return (x->rate < y->rate) - (x->rate > y->rate);
+}
+
+/* The difference to what there was before; both are per second. */
+static void compare(struct rows *now, const struct rows *before)
+{
+    size_t i;
+
+    for (i = 0; i < now->count; i++) {
+        struct row *row = &now->at[i];
+        const struct row *old = before->count > 0 ? bsearch(row, before->at, before->count,
+                                                            sizeof *before->at, by_number)
+                                                  : NULL;
+
+        row->rate = row->messages - (old != NULL ? old->messages : 0);
+        row->bytes_rate = row->bytes - (old != NULL ? old->bytes : 0);
+    }
+    qsort(now->at, now->count, sizeof *now->at, by_rate);
+}
+
+static void add_number(struct json_text *to, int64_t number, size_t width)
+{
+    char cell[CTL_CELL_MAX];
+
+    snprintf(cell, sizeof cell, "%lld", (long long)number);
+    ctl_table_cell(to, cell, CTL_NUMBER, width);
+    json_text_literal(to, "  ");
+}
+
+static void add_row(struct json_text *to, const struct row *row)
+{
+    add_number(to, row->number, 6);
+    add_number(to, row->rate, 10);
+    add_number(to, row->bytes_rate, 12);
+    add_number(to, row->requests, 8);
+    add_number(to, row->queue, 10);
+    ctl_table_cell(to, row->name, CTL_TEXT, 36);
+    json_text_literal(to, "  ");
+    json_text_literal(to, row->state);
+    json_text_literal(to, "\n");
+}
+
+static void add_rows(struct json_text *to, const struct rows *rows, bool is_worker)
+{
+    size_t i;
+
+    json_text_format(to, "\n%s  MESSAGES/S       BYTES/S  REQUESTS       QUEUE  ",
+                     is_worker ? "WORKER" : "CLIENT");
+    ctl_table_cell(to, is_worker ? "POOL" : "PEER", CTL_TEXT, 36);
+    json_text_literal(to, is_worker ? "  STATE\n" : "  HELD FOR\n");
+    for (i = 0; i < rows->count && i < ROWS; i++)
+        add_row(to, &rows->at[i]);
+    if (rows->count > ROWS)
+        json_text_format(to, "... %zu in all\n", rows->count);
+}
+
+static void add_head(struct json_text *to, const struct json_value *status)
+{
+    char runs[CTL_CELL_MAX], memory[CTL_CELL_MAX], version[CTL_CELL_MAX];
+
+    ctl_cell(version, document_member(status, "version"), CTL_TEXT);
+    ctl_cell(runs, document_member(status, "runs_ms"), CTL_TIME);
+    ctl_cell(memory, document_member(status, "memory"), CTL_BYTES);
+    json_text_literal(to, "stdio_bus ");
+    json_text_literal(to, version);
+    json_text_format(to, ", process %lld, runs for %s: ", (long long)number_of(status, "pid"),
+                     runs);
+    json_text_format(to, "%lld clients, %lld requests, %lld sessions, buffers %s\n",
+                     (long long)number_of(status, "clients"),
+                     (long long)number_of(status, "requests"),
+                     (long long)number_of(status, "sessions"), memory);
+}
+
+bool ctl_top_frame(struct control_link *link, struct json_text *to, bool clears)
+{
+    struct rows before[2] = {{.at = NULL}, {.at = NULL}}, now[2] = {{.at = NULL}, {.at = NULL}};
+    const struct json_value *status;
+    struct slice line;
+    bool good = read_rows(link, &before[0], false) && read_rows(link, &before[1], true);
+    int i;
+
+    if (good)
+        poll(NULL, 0, INTERVAL_MS);
+    good = good && read_rows(link, &now[0], false) && read_rows(link, &now[1], true);
+    status = good ? control_link_ask(link, "status", NULL, &line) : NULL;
+    if (status != NULL && clears)
+        json_text_literal(to, CLEAR);
+    if (status != NULL)
+        add_head(to, status);
+    for (i = 0; i < 2; i++) {
+        if (status != NULL) {
+            compare(&now[i], &before[i]);
+            add_rows(to, &now[i], i == 1);
+        }
+        free(before[i].at);
+        free(now[i].at);
+    }
+    return status != NULL;
+}

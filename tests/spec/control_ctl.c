@@ -1,0 +1,291 @@
+/* stdio_bus ctl and --ping. */
+#include "build_config.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "harness.h"
+
+#define MCP "{'id':'m','command':'@WORKER@','instances':2,'protocol':'mcp'}"
+
+TEST(control_ctl_prints_json_into_a_pipe)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
+    struct rmp_program program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "workers");
+
+    expect_member(rmp_program_expect(&program, "{'workers':[{"), "workers.0.worker", "1");
+    rmp_program_end(&program, 0);
+    control_wait(control_connect(daemon), "status", "phase", "'serving'");
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "status", "--json");
+    expect_member(rmp_program_expect(&program, "'version'"), "healthy", "true");
+    rmp_program_end(&program, 0);
+}
+
+TEST(control_ctl_prints_metrics)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
+    struct rmp_program program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "metrics");
+
+    rmp_program_expect(&program, "# HELP stdio_bus_build_info");
+    rmp_program_expect(&program, "# TYPE stdio_bus_build_info gauge");
+    rmp_program_stop(&program);
+}
+
+TEST(control_ctl_does_what_it_is_told)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
+    struct client *client = client_connect(daemon);
+    struct rmp_program program;
+
+    client_ask(client, "1", NULL, "echo", NULL);
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "drain", "pool");
+    rmp_program_expect(&program, "{'workers':1}");
+    rmp_program_end(&program, 0);
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "resume");
+    rmp_program_expect(&program, "{'workers':1}");
+    rmp_program_end(&program, 0);
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "restart", "1");
+    rmp_program_expect(&program, "{'worker':1}");
+    rmp_program_end(&program, 0);
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "log", "debug");
+    rmp_program_expect(&program, "{'level':'debug'}");
+    rmp_program_end(&program, 0);
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "disconnect", "client=1");
+    rmp_program_expect(&program, "{'client':1}");
+    rmp_program_end(&program, 0);
+    client_error(client, "null", -32000, "operator");
+}
+
+TEST(control_ctl_follows_events)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
+    struct client *control = control_connect(daemon);
+    struct rmp_program program;
+
+    control_wait(control, "workers", "workers.0.starts", "1"); /* an event of its own */
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "events");
+    control_wait(control, "status", "control_clients", "2");
+    WAIT_UNTIL(json_number(control_ask(control, "events", NULL), "watchers") == 2, "no watcher");
+    client_connect(daemon);
+    rmp_program_expect(&program, "'connected'");
+    rmp_program_stop(&program);
+}
+
+TEST(control_ctl_top_shows_the_busiest)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 2);
+    struct client *client = client_connect(daemon);
+    struct rmp_program program;
+
+    client_ask(client, "1", NULL, "echo", NULL);
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "top");
+    rmp_program_expect(&program, "1 clients");
+    ck_assert_uint_eq(client_line(program.client).len, 0);
+    rmp_program_expect(&program, "CLIENT");
+    rmp_program_expect(&program, "1 ");
+    ck_assert_uint_eq(client_line(program.client).len, 0);
+    rmp_program_expect(&program, "WORKER");
+    rmp_program_expect(&program, "running");
+    rmp_program_expect(&program, "running");
+    rmp_program_end(&program, 0);
+    control_ask(control_connect(daemon), "drain", "{'worker':1}");
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "top");
+    for (int i = 0; i < 6; i++)
+        client_line(program.client); /* to the head of the workers */
+    rmp_program_expect(&program, "running, drained");
+    rmp_program_expect(&program, "running");
+    rmp_program_end(&program, 0);
+}
+
+/* An exclusive pool has places for processes that do not run. */
+TEST(control_ctl_tables_show_no_process_that_is_none)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.pools = MCP);
+    struct rmp_program program;
+    struct span line;
+    char pid[8];
+
+    control_wait(control_connect(daemon), "status", "phase", "'serving'");
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "workers", "--table");
+    rmp_program_expect(&program, "DRAINED");
+    rmp_program_expect(&program, "no");
+    line = client_line(program.client);
+    ck_assert_int_eq(sscanf(line.data, " 2 m stopped no %7s", pid), 1);
+    ck_assert_str_eq(pid, "-");
+    rmp_program_end(&program, 0);
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "status", "--table");
+    rmp_program_expect(&program, "version");
+    rmp_program_expect(&program, "pid");
+    rmp_program_expect(&program, "phase");
+    rmp_program_expect(&program, "healthy");
+    rmp_program_expect(&program, "runs  ");
+    rmp_program_stop(&program);
+}
+
+/* A table has each element of a list: status has the listeners. */
+TEST(control_ctl_tables_have_the_listeners)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
+    struct rmp_program program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "status", "--table");
+    struct span line;
+
+    do
+        line = client_line(program.client);
+    while (!span_is(line, "listen"));
+    rmp_program_expect(&program, "kind                 unix");
+    rmp_program_expect(&program, "path                 %s", daemon->socket_path);
+    rmp_program_expect(&program, "token                no");
+    rmp_program_expect(&program, "framing              ndjson");
+    rmp_program_end(&program, 0);
+}
+
+/* --- errors --- */
+
+TEST(control_ctl_reports_refusals)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
+    struct rmp_program program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "restart", "one");
+
+    rmp_program_expect(&program, "one is no number of a worker");
+    rmp_program_end(&program, 64);
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "drain", "nothing");
+    rmp_program_expect(&program, "stdio_bus: ctl: drain nothing: no such worker or pool");
+    rmp_program_end(&program, 1);
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "restart", "9");
+    rmp_program_expect(&program, "stdio_bus: ctl: restart 9: no such worker");
+    rmp_program_end(&program, 1);
+    program = CONTROL_PROGRAM(daemon, "ctl", "/nowhere/at/all", "status");
+    rmp_program_expect(&program, "/nowhere/at/all: No such file");
+    rmp_program_end(&program, 69);
+}
+
+/* Without a path, and without a daemon at the usual one, ctl says how to name it. */
+TEST(control_ctl_without_a_daemon_says_what_to_do)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
+    struct rmp_program program;
+
+    if (access("/run/stdio_bus/control.sock", F_OK) == 0)
+        return;
+    unsetenv("STDIO_BUS_CONTROL");
+    program = CONTROL_PROGRAM(daemon, "ctl", "status");
+    rmp_program_expect(&program, "/run/stdio_bus/control.sock: No such file or directory; "
+                                 "name its control socket: stdio_bus ctl PATH COMMAND");
+    rmp_program_end(&program, 69);
+}
+
+TEST(control_ctl_names_the_users_of_its_socket)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
+    const char *path = getenv("STDIO_BUS") != NULL ? getenv("STDIO_BUS") : "./stdio_bus";
+    struct rmp_program program;
+    bool can_run;
+
+    if (geteuid() != 0)
+        return; /* only the superuser can be two users */
+    ck_assert_int_eq(chmod(test_format("%s/..", daemon->dir), 0755), 0);
+    ck_assert_int_eq(chmod(daemon->dir, 0755), 0);
+    ck_assert_int_eq(setreuid(4711, 0), 0); /* the real one, too: it is not a setuid program */
+    ck_assert_int_eq(seteuid(4711), 0);
+    can_run = faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
+    if (can_run)
+        program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "status");
+    ck_assert_int_eq(seteuid(0), 0);
+    ck_assert_int_eq(setreuid(0, 0), 0);
+    if (!can_run)
+        return; /* the program is where others are not let in */
+    rmp_program_expect(&program, "Permission denied; it is for the user of the daemon, and for");
+    rmp_program_end(&program, 69);
+}
+
+TEST_ROWS(control_ctl_usage, 8)
+{
+    static const struct {
+        const char *words[4], *text;
+        int status;
+    } rows[] = {
+        {{"ctl"}, "usage: stdio_bus ctl", 64},
+        {{"ctl", "fly"}, "stdio_bus: ctl: fly: no such command", 64},
+        {{"ctl", "status", "x"}, "stdio_bus: ctl: status: nothing comes after it", 64},
+        {{"ctl", "restart"}, "stdio_bus: ctl: restart: the number of a worker comes after it", 64},
+        {{"ctl", "drain"}, "stdio_bus: ctl: drain: a pool, or the number of a worker", 64},
+        {{"ctl", "--fast", "status"}, "stdio_bus: ctl: --fast: neither an option nor expected", 64},
+        {{"ctl", "/a", "/b"}, "stdio_bus: ctl: /b: no such command", 64},
+        {{"ctl", "--help"}, "usage: stdio_bus ctl", 0},
+    };
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
+    struct rmp_program program = control_program(daemon, rows[row].words);
+
+    rmp_program_expect(&program, "%s", rows[row].text);
+    while (client_line_before(program.client, deadline_usual(), &(struct span){0}))
+        ;
+    rmp_program_end(&program, rows[row].status);
+}
+
+/* --- --ping --- */
+
+TEST(control_ping_of_a_daemon_that_serves)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
+    struct rmp_program program;
+
+    control_wait(control_connect(daemon), "status", "phase", "'serving'");
+    program = CONTROL_PROGRAM(daemon, "--ping", "@CONTROL@");
+    rmp_program_end(&program, 0);
+    program = CONTROL_PROGRAM(daemon, "--ping", "/nowhere/at/all");
+    rmp_program_expect(&program, "/nowhere/at/all: No such file");
+    rmp_program_end(&program, 69);
+}
+
+TEST(control_ping_of_a_daemon_that_has_lost_a_pool)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.pools = POOL("a", 1, "") "," POOL("b", 1, ""),
+                                           .limits = "'max_restarts':0");
+    struct client *control = control_connect(daemon), *client = client_connect(daemon);
+    struct rmp_program program;
+
+    client_send(client, "{'id':1,'pool':'b','method':'die'}");
+    client_error(client, "1", -32000, DIED);
+    control_wait(control, "status", "healthy", "false");
+    program = CONTROL_PROGRAM(daemon, "--ping", "@CONTROL@");
+    rmp_program_expect(&program, "a pool has lost all of its workers");
+    rmp_program_end(&program, 69);
+}
+
+TEST_ROWS(control_deep_ping_asks_a_worker, 4)
+{
+    static const char *const framings[] = {"ndjson", "content-length", "length", "ndjson"};
+    struct daemon *daemon =
+        CONTROL_DAEMON(.pools = MCP "," POOL("plain", 1, ""),
+                       .mode = row == 3 ? SETUP_TCP : SETUP_UNIX,
+                       .members = test_format("'listen':{'framing':'%s'}", framings[row]));
+    struct rmp_program program;
+
+    control_wait(control_connect(daemon), "status", "phase", "'serving'");
+    program = CONTROL_PROGRAM(daemon, "--ping", "@CONTROL@", "--deep");
+    rmp_program_end(&program, 0);
+    expect_member(control_ask(control_connect(daemon), "status", NULL), "clients", "0");
+}
+
+/* A pool that the operator has drained is no reason to end the daemon. */
+TEST(control_deep_ping_leaves_a_drained_pool_out)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.pools = MCP);
+    struct client *control = control_connect(daemon);
+    struct rmp_program program;
+
+    control_wait(control, "status", "phase", "'serving'");
+    expect_member(control_ask(control, "drain", "{'pool':'m'}"), "workers", "2");
+    program = CONTROL_PROGRAM(daemon, "--ping", "@CONTROL@", "--deep");
+    rmp_program_end(&program, 0);
+}
+
+int main(void)
+{
+    return harness_main("control ctl");
+}
