@@ -166,6 +166,8 @@ static int serve(struct settings *settings, struct setup *setup)
     struct bus_options bus_options = {
         .config = config,
         .setup = setup,
+        .read_again = settings_read_again,
+        .read_again_data = settings,
         .log = log,
         .stdio = settings_serve_stdin(settings, config),
         .listens = setup->listens,
@@ -178,6 +180,7 @@ static int serve(struct settings *settings, struct setup *setup)
     struct notify notify;
     int status;
 
+    settings->has_stdin = bus_options.stdio;
     bus_options.notify = open_notify(&notify, log);
     status = find_places(settings, setup, &places, &bus_options);
     if (status == EXIT_DONE)

@@ -25,6 +25,8 @@
 #include "bus/pools.h"
 #include "bus/preempt.h"
 #include "bus/reap.h"
+#include "bus/reload.h"
+#include "bus/renewal.h"
 #include "bus/rmp_clients.h"
 #include "bus/slow_clients.h"
 #include "bus/slow_origins.h"
@@ -173,8 +175,11 @@ static void caught_signal(void *user_data, int signo)
         return;
     }
     log_info(bus->log, "", "received %s", signals_name(name, sizeof name, signo));
-    /* When a session ends, SIGHUP comes twice, or right after SIGTERM: not a sign of impatience. */
-    if (signo != SIGHUP || bus->phase < BUS_PHASE_DRAINING)
+    /* The front of a shared server ends with its terminal, where SIGHUP may come twice, or right
+     * after SIGTERM: not a sign of impatience. */
+    if (signo == SIGHUP && bus->options.dialer == NULL)
+        reload_note(bus);
+    else if (signo != SIGHUP || bus->phase < BUS_PHASE_DRAINING)
         bus_stop(bus);
 }
 
@@ -209,12 +214,14 @@ static void serve(struct stdio_bus *bus)
         begin_stop(bus, BUS_SYSTEM_ERROR);
     else
         notifier_phase(bus);
+    bus->reload_noted = bus->reload_waits;
 }
 
 static bool has_notes(const struct stdio_bus *bus)
 {
     return bus->router.demand | bus->router.answered_last | bus->router.errands.noted |
-           bus->stop_noted | bus->end_noted | bus->started_noted | bus->http_noted;
+           bus->stop_noted | bus->end_noted | bus->started_noted | bus->http_noted |
+           bus->reload_noted;
 }
 
 /* Acts on what the callbacks of the round have noted. */
@@ -259,6 +266,10 @@ static bool after_round(void *user_data)
         deliver_resume(waiting_next_released(router));
     if (router->timed | router->abandoned)
         cancel_plan(bus);
+    if (bus->reload_noted)
+        (void)reload_run(bus, "SIGHUP");
+    if (bus->departs || !list_empty(&bus->renewals))
+        renewal_run(bus);
     if (has_notes(bus))
         act_on_notes(bus);
     connection_flush_all(&bus->transport);
@@ -307,6 +318,8 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     list_init(&bus->gated);
     list_init(&bus->starved);
     list_init(&bus->limited);
+    list_init(&bus->renewals);
+    timer_init(&bus->renewal, renewal_due, bus);
     timer_init(&bus->starved_retry, deliver_retry_starved, bus);
     timer_init(&bus->slow_clients.check, slow_clients_check, bus);
     slow_origins_init(bus);
@@ -389,6 +402,7 @@ void bus_destroy(struct stdio_bus *bus)
     if (bus->loop != NULL) {
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->log_due);
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->idle_clients);
+        stdio_bus_event_loop_stop_timer(bus->loop, &bus->renewal);
         listeners_close(bus);
         http_sessions_close(bus->http);
         notifier_stop(bus);

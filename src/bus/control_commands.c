@@ -13,6 +13,7 @@
 #include "bus/deliver.h"
 #include "bus/http_sessions.h"
 #include "bus/metrics.h"
+#include "bus/reload.h"
 #include "bus/workers.h"
 #include "control/request.h"
 #include "control/row.h"
@@ -164,7 +165,7 @@ static void set_drained(struct command *command, struct worker *worker, bool dra
     struct stdio_bus *bus = command->bus;
     struct endpoint *endpoint = &worker->stream.endpoint;
 
-    if (endpoint->peer.drained == drained)
+    if (endpoint->peer.drained == drained || worker->renewal == RENEWAL_LEAVES)
         return;
     log_info(bus->log, endpoint->context, "%s, asked for by %s",
              drained ? "drained" : "no longer drained", command->client->context);
@@ -297,6 +298,19 @@ static void run_log(struct command *command)
     row_end(&command->result, '}');
 }
 
+/* The reply is to the request whose reload it was: nothing of it is left to be awaited but workers
+ * that end when they are free. */
+static void run_reload(struct command *command)
+{
+    struct stdio_bus *bus = command->bus;
+    const char *problem = reload_run(bus, command->client->context);
+
+    if (problem != NULL)
+        fail(command, JSONRPC_SERVER_ERROR, problem);
+    else
+        done(command, "pools", bus->options.config->pool_count);
+}
+
 /* --- all of them --- */
 
 static command_fn *const command_fns[CONTROL_METHODS] = {
@@ -306,7 +320,7 @@ static command_fn *const command_fns[CONTROL_METHODS] = {
     [CONTROL_METRICS] = run_metrics,   [CONTROL_EVENTS] = run_events,
     [CONTROL_RESTART] = run_restart,   [CONTROL_DRAIN] = run_drain,
     [CONTROL_RESUME] = run_resume,     [CONTROL_DISCONNECT] = run_disconnect,
-    [CONTROL_LOG] = run_log,
+    [CONTROL_LOG] = run_log,           [CONTROL_RELOAD] = run_reload,
 };
 
 static void reply(struct command *command, struct slice id)

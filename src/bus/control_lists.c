@@ -69,6 +69,7 @@ static struct worker_report report_worker(const struct worker *worker)
         .pool = worker->pool_id,
         .state = control_worker_states[worker->state],
         .drained = peer->drained,
+        .leaving = worker->renewal == RENEWAL_LEAVES,
         .pid = worker->child.pid,
         .runs_ms = runs ? stdio_bus_event_loop_now_ms(bus->loop) - endpoint->since_ms : -1,
         .clients = list_count(&peer->bindings),
@@ -116,7 +117,7 @@ static struct pool_report report_pool(const struct pool *pool)
         const struct worker *worker = list_entry(node, struct worker, link);
         struct worker_report of_worker = report_worker(worker);
 
-        report.instances++;
+        report.instances += worker->renewal != RENEWAL_LEAVES;
         report.running += worker->state == WORKER_RUNNING;
         report.failed += worker_failed(worker);
         add_worker(&report, &of_worker);
@@ -134,7 +135,8 @@ void control_list_pools(struct stdio_bus *bus, struct json_text *to, size_t limi
         const struct pool *pool = list_entry(node, struct pool, link);
         struct pool_report report;
 
-        if (!more(&writing))
+        /* One that departs is held by its clients alone. */
+        if ((pool->fate != POOL_SERVES && list_empty(&pool->workers)) || !more(&writing))
             continue;
         report = report_pool(pool);
         control_write_pool(to, &report);

@@ -26,7 +26,7 @@ static bool pools_are_served(const struct stdio_bus *bus)
     struct list_node *pool, *next_pool, *node, *following;
 
     list_each(&bus->pools, pool, next_pool) {
-        bool any_left = false;
+        bool any_left = list_entry(pool, struct pool, link)->fate != POOL_SERVES;
 
         list_each(&list_entry(pool, struct pool, link)->workers, node, following)
             any_left |= !worker_failed(list_entry(node, struct worker, link));
@@ -97,7 +97,7 @@ static void write_listeners(const struct stdio_bus *bus, struct json_text *to)
     list_each(&bus->listeners, node, following) {
         const struct bus_listener *listener = list_entry(node, struct bus_listener, link);
 
-        if (listener->config != NULL)
+        if (listener->config != NULL && !listener->is_gone)
             write_listener(listener, to);
     }
     row_end(to, ']');

@@ -8,6 +8,7 @@
 #include "transport/connection.h"
 
 struct bus_counters {
+    uint64_t reloads[2];    /* of the configuration: that failed, that were done */
     uint64_t connected;     /* clients that were connected, ever */
     struct traffic gone;    /* of clients that are gone */
     uint64_t http_sessions; /* that were begun, ever */

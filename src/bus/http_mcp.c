@@ -146,12 +146,20 @@ static bool keep_fields(struct http_exchange *http, struct slice head, struct sl
     return true;
 }
 
+/* Of one name: a session may keep a pool whose name another one has now. */
+static bool is_pool_of(const struct http_session *session, const struct http_exchange *http)
+{
+    if (session->pool == NULL || http->pool == NULL)
+        return session->pool == http->pool;
+    return slice_equal(session->pool->id, http->pool->id);
+}
+
 /* The session that the head names, if it is one of this path and token; NULL after an answer. */
 static struct http_session *named_session(struct http_exchange *http, struct slice id)
 {
     struct http_session *session = http_sessions_find(http->hub, id);
 
-    if (session == NULL || session->ending != NULL || session->pool != http->pool ||
+    if (session == NULL || session->ending != NULL || !is_pool_of(session, http) ||
         session->listener != http->client->listener || session->token != http->token) {
         http_reader_skip_body(&http->reader);
         refuse(http, 404, JSONRPC_SERVER_ERROR, "no such session: it has ended");

@@ -257,6 +257,19 @@ struct http_session *http_sessions_add(const struct http_exchange *http, const c
 
 /* --- all of them --- */
 
+bool http_sessions_use(const struct http_hub *hub, const struct bus_listener *listener)
+{
+    struct list_node *node, *following;
+
+    if (hub == NULL)
+        return false;
+    list_each(&hub->sessions, node, following) {
+        if (list_entry(node, struct http_session, link)->listener == listener)
+            return true;
+    }
+    return false;
+}
+
 void http_sessions_end_revoked(struct http_hub *hub, const struct bus_listener *listener)
 {
     struct list_node *node, *following;

@@ -13,6 +13,9 @@ struct http_session *http_sessions_add(const struct http_exchange *http, const c
 /* Ends the session: requests in flight get an error, streams end. The reason is for the log. */
 void http_sessions_end(struct http_session *session, const char *reason);
 
+/* Whether a session was begun at the listener. */
+bool http_sessions_use(const struct http_hub *hub, const struct bus_listener *listener);
+
 /* Ends the sessions whose token the listener has no more. */
 void http_sessions_end_revoked(struct http_hub *hub, const struct bus_listener *listener);
 

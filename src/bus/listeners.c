@@ -136,7 +136,9 @@ void listeners_apply(struct bus_listener *listener)
     if (config->pool != NULL)
         pool = router_pool_named(&listener->bus->router,
                                  slice_of(config->pool, strlen(config->pool)));
-    listener->pool = pool;
+    /* The clients of one that is gone may be those of a pool that is gone too, and of no other. */
+    if (pool != NULL || !listener->is_gone)
+        listener->pool = pool;
 }
 
 /* STDIO_BUS_ERR after the reason was logged. */
@@ -207,6 +209,7 @@ static struct bus_listener *add_listener(struct stdio_bus *bus, enum bus_listene
     }
     if (set_up(listener) != STDIO_BUS_OK ||
         open_listener(listener, bus->accepted[kind]) != STDIO_BUS_OK) {
+        listeners_remove(listener, true);
         return NULL;
     }
     listeners_reserve(listener);
@@ -263,6 +266,18 @@ static void destroy(struct bus_listener *listener)
     tokens_free(&listener->tokens);
     setup_release(listener->setup);
     free(listener);
+}
+
+void listeners_remove(struct bus_listener *listener, bool now)
+{
+    listener_close(&listener->listener);
+    listener->is_gone = true;
+    if (!now) {
+        listener->bus->departs = true;
+        return;
+    }
+    list_remove(&listener->link);
+    destroy(listener);
 }
 
 void listeners_free(struct stdio_bus *bus)

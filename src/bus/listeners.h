@@ -16,13 +16,17 @@ enum bus_listener_kind {
 
 #define BUS_LISTENER_KINDS 5
 
-/* Lives until the bus is destroyed, though its sockets are closed when the bus begins to stop. */
+/* Lives as long as a client refers to it, though its sockets may be closed before: when the bus
+ * begins to stop, or a reload has taken it out of the configuration. */
 struct bus_listener {
     struct list_node link; /* bus->listeners */
     struct stdio_bus *bus;
     enum bus_listener_kind kind;
     const struct listen_config *config; /* NULL: BUS_LISTENER_RMP, BUS_LISTENER_CONTROL */
     struct setup *setup;                /* a reference: config is part of it; or NULL */
+    const struct listen_config *next;   /* during a reload: what config will be; NULL: it goes */
+    bool is_new;                        /* during a reload: it was opened by it */
+    bool is_gone;                       /* it is no part of the configuration any more */
     struct group *pool;                 /* of all its clients; NULL: each names its own */
     struct tokens tokens;               /* if config has a token_file */
     int64_t tokens_looked_ms;           /* when the file was looked at */
@@ -51,6 +55,9 @@ struct bus_listener *listeners_add(struct stdio_bus *bus, const struct listen_co
 
 /* The listener is as its configuration says: the rules of its clients, and their pool. */
 void listeners_apply(struct bus_listener *listener);
+
+/* Closes the sockets of a listener, and with `now` frees it. */
+void listeners_remove(struct bus_listener *listener, bool now);
 
 /* Clients must not take the descriptors that the restart of a worker needs for a moment: to be
  * called when the limit of open files has changed. */

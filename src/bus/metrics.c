@@ -42,6 +42,7 @@ static void add_worker(struct metrics *metrics, struct metrics_pool *to,
     add_hold(metrics, &worker->stream.endpoint);
 }
 
+/* Two pools have one name while one of them departs (bus/reload.h). */
 static struct metrics_pool *pool_named(struct metrics *metrics, struct metrics_pool *pools,
                                        struct slice id)
 {
@@ -62,6 +63,12 @@ static void read_pools(struct stdio_bus *bus, struct metrics *metrics, struct me
         const struct pool *pool = list_entry(node, struct pool, link);
         struct metrics_pool *to = pool_named(metrics, pools, pool->group.id);
 
+        to->traffic.bytes_in += pool->past.carried.bytes_in;
+        to->traffic.bytes_out += pool->past.carried.bytes_out;
+        to->traffic.frames_in += pool->past.carried.frames_in;
+        to->traffic.frames_out += pool->past.carried.frames_out;
+        to->starts += pool->past.starts;
+        to->restarts += pool->past.restarts;
         request_counts_add(&to->asked, &pool->group.asked);
         request_counts_add(&to->asking, &pool->group.asking);
         request_counts_add(&to->asked, &pool->stateless.asked);
@@ -162,6 +169,8 @@ static void read_process(const struct stdio_bus *bus, struct metrics *metrics)
     struct rusage resources;
 
     metrics->version = PACKAGE_VERSION;
+    metrics->reloads[0] = bus->counters.reloads[0];
+    metrics->reloads[1] = bus->counters.reloads[1];
     metrics->rounds = usage.rounds;
     metrics->busy_us = usage.busy_us;
     metrics->started = (double)bus->control->started_epoch_ms / 1000;

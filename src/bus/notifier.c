@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "process/pool.h"
 
@@ -63,16 +64,34 @@ static void start_timer(struct stdio_bus *bus, struct timer *timer, int64_t dela
     stdio_bus_event_loop_start_timer(bus->loop, timer, delay_ms);
 }
 
+/* That the daemon reloads is a message of its own: READY=1 comes after it. */
+static int report_reload(struct stdio_bus *bus)
+{
+    struct notifier *notifier = &bus->notifier;
+    char text[TEXT_MAX];
+    int status;
+
+    if (notifier->reloading_us == 0)
+        return STDIO_BUS_OK;
+    (void)snprintf(text, TEXT_MAX, "RELOADING=1\nMONOTONIC_USEC=%lld\n",
+                   (long long)notifier->reloading_us);
+    status = send_text(bus, text);
+    if (status == STDIO_BUS_OK)
+        notifier->reloading_us = 0;
+    return status;
+}
+
 /* What could not be reported is reported later: the manager waits for it. */
 static void report(void *user_data)
 {
     struct stdio_bus *bus = user_data;
     struct notifier *notifier = &bus->notifier;
     char text[TEXT_MAX];
-    int status;
+    int status = report_reload(bus);
 
     write_text(bus, text);
-    status = send_text(bus, text);
+    if (status == STDIO_BUS_OK)
+        status = send_text(bus, text);
     if (status != STDIO_BUS_OK) {
         start_timer(bus, &notifier->status, status == STDIO_BUS_EAGAIN ? RETRY_MS : STATUS_MS);
         return;
@@ -115,6 +134,16 @@ void notifier_start(struct stdio_bus *bus)
     report(bus);
     if (bus->options.notify->watchdog_ms > 0)
         start_timer(bus, &bus->notifier.watchdog, bus->options.notify->watchdog_ms / 2);
+}
+
+void notifier_reloading(struct stdio_bus *bus)
+{
+    if (bus->options.notify == NULL || bus->phase < BUS_PHASE_SERVING ||
+        bus->phase >= BUS_PHASE_DRAINING)
+        return;
+    bus->notifier.reloading_us = clock_now_us();
+    bus->notifier.ready = false;
+    (void)report_reload(bus);
 }
 
 void notifier_changed(struct stdio_bus *bus)

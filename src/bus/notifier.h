@@ -14,6 +14,9 @@ void notifier_start(struct stdio_bus *bus);
 /* The number of clients or of workers may have changed: a report follows within a second. */
 void notifier_changed(struct stdio_bus *bus);
 
+/* A reload begins: reports it. notifier_phase reports its end. */
+void notifier_reloading(struct stdio_bus *bus);
+
 /* The phase has changed: reports it now. */
 void notifier_phase(struct stdio_bus *bus);
 

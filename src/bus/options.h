@@ -28,6 +28,10 @@ struct greeter {
 struct bus_options {
     const struct config *config; /* borrowed until bus_destroy, or part of the setup */
     struct setup *setup;         /* the bus holds it as long as it needs it; NULL: none */
+    /* Reads the configuration anew, for a reload. NULL with the *problem in words, which lives
+     * until the next call, after all of them were logged. NULL: there is no reload. */
+    struct setup *(*read_again)(void *user_data, const char **problem);
+    void *read_again_data;
     struct log *log;                     /* borrowed until bus_destroy */
     bool stdio;                          /* stdin and stdout are a client (spec 4.1.1) */
     const struct listen_config *listens; /* borrowed likewise, like all that it names */
@@ -38,10 +42,11 @@ struct bus_options {
     const struct dialer *dialer;   /* of every worker, NULL: programs; borrowed until bus_destroy */
     const struct greeter *greeter; /* of the Unix clients, NULL: none; borrowed until bus_destroy */
     struct notify *notify;         /* the service manager, NULL: none; borrowed likewise */
-    unsigned idle_exit_sec;        /* stops so long after its last client; 0: never */
-    bool handle_signals; /* SIGTERM, SIGINT and SIGHUP stop the bus, SIGUSR1 reopens the log,
-                            * SIGCHLD is waited for; for one bus per process. Without it the exit
-                            * of a worker is seen at the end of its output. */
+    unsigned idle_exit_sec; /* stops so long after its last client; 0: never */
+    bool handle_signals;    /* SIGTERM and SIGINT stop the bus, SIGHUP reloads the configuration,
+                            * SIGUSR1 reopens the log, SIGCHLD is waited for; for one bus per
+                            * process. Without it the exit of a worker is seen at the end of its
+                            * output. */
 };
 
 enum bus_outcome {

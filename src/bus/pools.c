@@ -11,6 +11,7 @@
 #include "bus/probe.h"
 #include "bus/replay.h"
 #include "bus/workers.h"
+#include "router/departure.h"
 
 int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count)
 {
@@ -23,6 +24,7 @@ int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count)
 
         if (worker == NULL)
             return STDIO_BUS_ERR;
+        worker->generation = bus->generation;
         worker->program.dialer = bus->options.dialer;
         worker->options.same_socket = bus->options.dialer != NULL;
         timer_init(&worker->stream.endpoint.hold_timer, deliver_hold_expired,
@@ -43,6 +45,7 @@ struct pool *pools_add(struct stdio_bus *bus, const struct pool_config *config, 
     list_append(&bus->pools, &pool->link);
     if (pools_add_workers(bus, pool, config->instances) == STDIO_BUS_OK)
         return pool;
+    pools_remove(bus, pool);
     return NULL;
 }
 
@@ -56,6 +59,30 @@ int pools_create(struct stdio_bus *bus)
             return STDIO_BUS_ERR;
     }
     return STDIO_BUS_OK;
+}
+
+void pools_remove_worker(struct stdio_bus *bus, struct worker *worker)
+{
+    workers_release_origin(worker);
+    crashes_excuse(worker);
+    list_remove(&worker->renewing);
+    stdio_bus_event_loop_stop_timer(bus->loop, &worker->stream.endpoint.hold_timer);
+    stdio_bus_event_loop_stop_timer(bus->loop, &worker->replay);
+    stdio_bus_event_loop_stop_timer(bus->loop, &worker->probe);
+    pool_remove_worker(worker, &bus->router);
+}
+
+void pools_remove(struct stdio_bus *bus, struct pool *pool)
+{
+    struct list_node *node, *following;
+
+    list_each(&pool->workers, node, following)
+        pools_remove_worker(bus, list_entry(node, struct worker, link));
+    if (list_linked(&pool->group.link))
+        departure_detach_pool(&bus->router, &pool->group, true);
+    crashes_forget(pool);
+    list_remove(&pool->link);
+    pool_destroy(pool);
 }
 
 static int start_pool(struct stdio_bus *bus, struct pool *pool)

@@ -20,6 +20,10 @@ struct pool *pools_add(struct stdio_bus *bus, const struct pool_config *config,
  * then some may have been added. */
 int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count);
 
+/* Removes a worker whose process is finished; a pool whose workers are. */
+void pools_remove_worker(struct stdio_bus *bus, struct worker *worker);
+void pools_remove(struct stdio_bus *bus, struct pool *pool);
+
 /* Kills what is left of the workers, and frees everything. */
 void pools_destroy(struct stdio_bus *bus);
 

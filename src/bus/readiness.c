@@ -37,7 +37,7 @@ bool readiness_is_ready(const struct stdio_bus *bus, char *text, size_t size)
     list_each(&bus->pools, node, following) {
         const struct pool *pool = list_entry(node, struct pool, link);
 
-        if (has_worker(pool))
+        if (pool->fate != POOL_SERVES || has_worker(pool))
             continue;
         snprintf(text, size, "pool %s: no worker takes messages",
                  log_escape(shown, sizeof shown, pool->group.id));

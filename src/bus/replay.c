@@ -184,6 +184,13 @@ bool replay_begin(struct worker *worker)
     return true;
 }
 
+bool replay_can_move(const struct worker *worker)
+{
+    const struct handshake *handshake = handshake_of_clients(worker);
+
+    return handshake != NULL && !handshake->replays && !handshake->lost;
+}
+
 bool replay_runs(const struct worker *worker)
 {
     const struct handshake *handshake = handshake_of_clients(worker);

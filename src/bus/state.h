@@ -53,6 +53,7 @@ struct notifier {
     struct timer watchdog; /* started while the manager has one */
     struct timer extend;   /* started while the bus stops */
     bool ready, stopping;  /* was reported */
+    int64_t reloading_us;  /* the time of a reload that was not reported yet; 0: there is none */
 };
 
 struct control;
@@ -76,6 +77,10 @@ struct stdio_bus {
     listener_fn *const *accepted; /* by enum bus_listener_kind */
     struct list pools;            /* struct pool */
     unsigned last_worker;         /* its number */
+    struct list renewals;         /* struct worker: what reloads have left to do (bus/renewal.h) */
+    struct timer renewal;         /* started while one of them waits for another */
+    unsigned generation;          /* of the configuration: how many reloads were begun */
+    bool departs;        /* a pool or a listener is no part of the configuration any more */
     struct list clients; /* struct client */
     struct list origins; /* of the clients */
     size_t client_count;
@@ -108,6 +113,8 @@ struct stdio_bus {
     bool started_noted;    /* every worker has been executed */
     bool http_noted;       /* http_hub_run has something to do */
     bool stop_noted;       /* a reason to stop */
+    bool reload_noted;     /* the configuration is to be read anew */
+    bool reload_waits;     /* the same once the bus serves */
     bool end_noted;        /* a worker or a client has ended: the shutdown may go on */
 };
 

@@ -30,7 +30,7 @@ static size_t disconnect_revoked(const struct bus_listener *listener, const stru
 
 /* With a file that cannot be read, the tokens that there were go on: an editor may be about to
  * replace it. */
-static void look(struct bus_listener *listener, const struct client *showing)
+static void look(struct bus_listener *listener, const struct client *showing, bool is_other)
 {
     struct log *log = listener->bus->log;
     const char *path = listener->config->token_file;
@@ -39,7 +39,7 @@ static void look(struct bus_listener *listener, const struct client *showing)
     const size_t count = listener->tokens.count;
 
     listener->tokens_looked_ms = stdio_bus_event_loop_now_ms(listener->bus->loop);
-    if (!tokens_changed(&listener->tokens, path))
+    if (!is_other && !tokens_changed(&listener->tokens, path))
         return;
     if (tokens_read(&listener->tokens, path, reason) != STDIO_BUS_OK) {
         log_repeated(log, LOG_LEVEL_ERROR, "", slice_of(path, strlen(path)),
@@ -58,7 +58,7 @@ static const struct tokens *tokens_for(const struct client *client)
     struct bus_listener *listener = client->listener;
 
     if (stdio_bus_event_loop_now_ms(listener->bus->loop) - listener->tokens_looked_ms >= LOOK_MS)
-        look(listener, client);
+        look(listener, client, false);
     return &listener->tokens;
 }
 
@@ -112,7 +112,12 @@ void token_reload_all(struct stdio_bus *bus)
     list_each(&bus->listeners, node, following) {
         struct bus_listener *listener = list_entry(node, struct bus_listener, link);
 
-        if (listener_asks_token(listener))
-            look(listener, NULL);
+        if (listener_asks_token(listener) && !listener->is_gone)
+            look(listener, NULL, false);
     }
+}
+
+void token_reload_file(struct bus_listener *listener, bool is_other)
+{
+    look(listener, NULL, is_other);
 }

@@ -16,6 +16,9 @@ const struct named_token *token_reload_find_escaped(const struct client *client,
  * shows a token, or at a SIGUSR1. */
 void token_reload_note(struct client *client, const struct named_token *token);
 
+/* Looks at the file of a listener now; `is_other`: it has another one than before. */
+void token_reload_file(struct bus_listener *listener, bool is_other);
+
 /* Looks at the files of all listeners now. */
 void token_reload_all(struct stdio_bus *bus);
 

@@ -281,11 +281,21 @@ void workers_release_origin(struct worker *worker)
     shares_ended(peer);
 }
 
+/* The next process is of the configuration that there is now (bus/renewal.h). */
+static void note_renewed(struct worker *worker)
+{
+    if (worker->renewal != RENEWAL_IN_PLACE)
+        return;
+    worker->renewal = RENEWAL_NONE;
+    list_remove(&worker->renewing);
+}
+
 static void on_finished(struct worker *worker)
 {
     struct stdio_bus *bus = bus_of(worker);
 
     listeners_descriptor_freed(bus);
+    note_renewed(worker);
     workers_release_origin(worker);
     crashes_note(worker);
     waiting_worker_free(&bus->router, &worker->stream.endpoint.peer);

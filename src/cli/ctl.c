@@ -67,6 +67,7 @@ static const struct ctl_command commands[] = {
     {.name = "resume", .argument = ARGUMENT_ANY_POOL},
     {.name = "disconnect", .argument = ARGUMENT_CLIENT},
     {.name = "log", .argument = ARGUMENT_LEVEL},
+    {.name = "reload"},
     {.name = "metrics", .run = run_metrics},
     {.name = "events", .run = run_events},
     {.name = "top", .run = run_top},
@@ -93,6 +94,7 @@ static const char usage[] =
     "  resume [POOL|WORKER]  the end of that\n"
     "  disconnect CLIENT     close its connection\n"
     "  log LEVEL             debug, info, warn or error\n"
+    "  reload                read the configuration again\n"
     "PATH, with a slash, is that of the control socket (--control); without it the\n"
     "environment's " PATH_VARIABLE ", or " PATH_DEFAULT ".";
 

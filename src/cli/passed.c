@@ -215,3 +215,13 @@ int passed_assign(struct passed_sockets *passed, struct listen_config *listens, 
     return STDIO_BUS_OK;
 }
 
+int passed_find(const struct passed_sockets *passed, struct listen_config *listens, size_t count,
+                struct log *log)
+{
+    struct passed_sockets again = *passed;
+
+    for (size_t i = 0; i < again.count; i++)
+        again.sockets[i].used = false;
+    return assign_all(&again, listens, count, log);
+}
+

@@ -26,4 +26,9 @@ void passed_read(struct passed_sockets *passed);
 int passed_assign(struct passed_sockets *passed, struct listen_config *listens, size_t count,
                   struct log *log);
 
+/* The same for the listeners of a reload, from the sockets that are in use: which of them were
+ * closed since is the caller's to know. */
+int passed_find(const struct passed_sockets *passed, struct listen_config *listens, size_t count,
+                struct log *log);
+
 #endif

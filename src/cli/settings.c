@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "cli/all_listeners.h"
@@ -222,3 +223,61 @@ bool settings_serve_stdin(const struct settings *settings, const struct config *
     return options->stdio && config->listen_count == 0 && (!has_rmp || options->has_mode);
 }
 
+/* --- a reload --- */
+
+/* The daemon would wait for the writer of a pipe, and its clients for the daemon. */
+static bool is_file(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) < 0 || S_ISREG(status.st_mode);
+}
+
+static bool is_right(struct settings *settings, struct setup *setup)
+{
+    if (settings_serve_stdin(settings, &setup->config) != settings->has_stdin) {
+        (void)fail(settings, settings->has_stdin
+                                 ? "the configuration has listeners, and this daemon has a client "
+                                   "on stdin: start it anew"
+                                 : "the configuration has no listener, and stdin is no client");
+        return false;
+    }
+    if (passed_find(settings->passed, setup->listens, setup->listen_count, settings->log) ==
+        STDIO_BUS_OK)
+        return true;
+    note_problem(settings, "a socket of the service manager is missing");
+    return false;
+}
+
+/* The report of a reload has one problem. */
+static void add_count(struct settings *settings)
+{
+    char *text = settings->problem;
+    size_t len = strlen(text);
+
+    if (settings->reports > 1)
+        snprintf(text + len, sizeof settings->problem - len, "; the log has %zu more",
+                 settings->reports - 1);
+}
+
+struct setup *settings_read_again(void *user_data, const char **problem)
+{
+    struct settings *settings = user_data;
+    const struct options *options = settings->options;
+    struct setup *setup = NULL;
+
+    *problem = settings->problem;
+    settings->reports = 0;
+    settings->problem[0] = '\0';
+    if (options->line.words != NULL || options->config_path == NULL)
+        (void)fail(settings, "there is no configuration file that could be read again");
+    else if (!is_file(options->config_path))
+        (void)fail(settings, "%s is no file that could be read again", options->config_path);
+    else if (settings_read(settings, &setup) == EXIT_DONE && !is_right(settings, setup)) {
+        setup_release(setup);
+        setup = NULL;
+    }
+    if (setup == NULL)
+        add_count(settings);
+    return setup;
+}

@@ -13,6 +13,7 @@ struct settings {
     const struct options *options;
     struct log *log;
     struct passed_sockets *passed;
+    bool has_stdin;                     /* stdin and stdout are a client; set at the start */
     size_t reports;                     /* of problems, and of what may be one, in the log */
     char problem[SETTINGS_PROBLEM_MAX]; /* the first one that was found; "": none */
 };
@@ -24,5 +25,7 @@ int settings_read(struct settings *settings, struct setup **setup);
 /* Whether stdin and stdout are a client. */
 bool settings_serve_stdin(const struct settings *settings, const struct config *config);
 
+/* Reads them for a reload, as bus_options.read_again (bus/options.h) has it. */
+struct setup *settings_read_again(void *user_data, const char **problem);
 
 #endif

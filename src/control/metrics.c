@@ -315,8 +315,12 @@ static void write_tables(struct json_text *to, const struct metrics *metrics)
 
 static void write_process(struct json_text *to, const struct metrics *metrics)
 {
+    static const char *const results[] = {"failed", "done"};
+
     single(to, PREFIX "buffer_bytes", "gauge", "Memory of all buffers.", metrics->buffers);
     single(to, PREFIX "buffer_limit_bytes", "gauge", "max_memory.", metrics->max_buffers);
+    head(to, PREFIX "reloads_total", "counter", "Reloads of the configuration.");
+    labelled(to, PREFIX "reloads_total", "result", results, metrics->reloads, 2);
     single(to, PREFIX "loop_rounds_total", "counter", "Rounds of the event loop.", metrics->rounds);
     head(to, PREFIX "loop_busy_seconds_total", "counter",
          "Time in which the event loop did not wait.");

@@ -32,6 +32,7 @@ struct metrics {
     uint64_t stored_answers;
     uint64_t holds[2], held_ms[2], held[2]; /* of clients, of workers */
     uint64_t sessions, max_sessions, requests, abandoned, max_requests, max_clients;
+    uint64_t reloads[2]; /* that failed, that were done */
     uint64_t rounds, busy_us;
     uint64_t buffers, max_buffers;
     uint64_t cpu_us, resident; /* 0: unknown, as with the next */

@@ -22,6 +22,7 @@ enum control_method {
     CONTROL_RESUME,
     CONTROL_DISCONNECT,
     CONTROL_LOG,
+    CONTROL_RELOAD,
     CONTROL_METHODS
 };
 

@@ -44,6 +44,35 @@ static void set_program(struct worker *worker, const struct pool_config *config)
         worker->options.max_long = worker->transport->limits->max_message;
 }
 
+/* The numbers of a mode, which may change while requests are in flight. */
+static void set_numbers(struct pool_mode *mode, const struct pool_mode *wanted)
+{
+    mode->spare = wanted->spare;
+    mode->busy_timeout_sec = wanted->busy_timeout_sec;
+    mode->request_timeout_sec = wanted->request_timeout_sec;
+}
+
+void pool_adopt(struct pool *pool, const struct pool_config *config, struct setup *setup)
+{
+    struct pool_mode stateless = pool_mode_of_stateless(&config->mode);
+    struct setup *before = pool->setup;
+    struct list_node *node, *following;
+
+    pool->setup = setup_hold(setup);
+    pool->config = config;
+    pool->group.id = pool->stateless.id = slice_of(config->id, strlen(config->id));
+    set_numbers(&pool->group.mode, &config->mode);
+    set_numbers(&pool->stateless.mode, &stateless);
+    list_each(&pool->workers, node, following)
+        set_program(list_entry(node, struct worker, link), config);
+    setup_release(before);
+}
+
+struct pool *pool_of(const struct worker *worker)
+{
+    return list_entry(eras_claimed(worker->stream.endpoint.peer.pool), struct pool, group);
+}
+
 static void free_worker(struct worker *worker)
 {
     worker_destroy(worker);
@@ -138,7 +167,7 @@ static bool is_deserted(const struct worker *worker)
 static bool is_dormant(const struct worker *worker)
 {
     return worker->state == WORKER_STOPPED && !timer_started(&worker->deadline) &&
-           worker->after_end != WORKER_STAYS_STOPPED;
+           worker->after_end != WORKER_STAYS_STOPPED && worker->renewal != RENEWAL_LEAVES;
 }
 
 /* Where clients share as few processes as can be: for each client that cannot share, and for each
@@ -267,12 +296,17 @@ static void hurry(struct pool *pool)
     }
 }
 
+bool pool_is_supplied(const struct pool *pool)
+{
+    return pool->group.mode.clients == CLIENTS_EXCLUSIVE || pool->group.other_era != NULL ||
+           pool->group.one_handshake;
+}
+
 void pool_supply(struct pool *pool)
 {
     size_t wanted = count_wanted(pool);
 
-    if (pool->group.mode.clients != CLIENTS_EXCLUSIVE && pool->group.other_era == NULL &&
-        !pool->group.one_handshake)
+    if (!pool_is_supplied(pool) || pool->fate == POOL_REMOVED)
         return;
     keep_spares(pool, &wanted, false);
     keep_spares(pool, &wanted, true);

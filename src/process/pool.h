@@ -6,6 +6,18 @@
 #include "process/worker.h"
 #include "router/router.h"
 
+enum pool_fate {
+    POOL_SERVES,
+    POOL_NEW,      /* a reload prepares it */
+    POOL_REPLACED, /* another one has its name; this one serves the clients that have opened it */
+    POOL_REMOVED   /* only its requests in flight are answered yet */
+};
+
+/* What workers have carried, and how often their processes were executed and ended unasked. */
+struct pool_past {
+    struct traffic carried;
+    uint64_t starts, restarts;
+};
 
 struct pool {
     struct group group;     /* the router's view: id, mode, turns */
@@ -14,6 +26,9 @@ struct pool {
     const struct pool_config *config;
     struct list workers; /* struct worker, in the order of their numbers */
     struct setup *setup; /* a reference: the configuration is part of it; NULL: it never changes */
+    enum pool_fate fate;
+    bool is_held;          /* its owner's (bus/pool_holders.h): a client may refer to it */
+    struct pool_past past; /* likewise (bus/renewal.h): of workers that are gone */
     bool seen_protocol;    /* a worker speaks one that the configuration does not name */
 };
 
@@ -25,6 +40,16 @@ struct pool *pool_create(const struct pool_config *config, struct router *router
 struct worker *pool_add_worker(struct pool *pool, unsigned number, const struct rlimit *nofile,
                                struct router *router, struct transport *transport,
                                const struct worker_host *host, void *bus);
+
+/* The pool's configuration is this one from now on, which is part of `setup`; it differs from the
+ * one before in nothing that POOL_SHARING is about. Processes that run go on. */
+void pool_adopt(struct pool *pool, const struct pool_config *config, struct setup *setup);
+
+/* The pool of a worker. */
+struct pool *pool_of(const struct worker *worker);
+
+/* Whether pool_supply starts and ends its processes. */
+bool pool_is_supplied(const struct pool *pool);
 
 /* Takes out a worker whose process is finished, and frees it. */
 void pool_remove_worker(struct worker *worker, struct router *router);

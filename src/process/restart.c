@@ -15,6 +15,21 @@ int restart_init(struct restart_policy *policy, unsigned max_restarts, unsigned 
     return policy->times != NULL ? STDIO_BUS_OK : STDIO_BUS_ERR;
 }
 
+int restart_change(struct restart_policy *policy, unsigned max_restarts, unsigned window_sec)
+{
+    struct restart_policy changed;
+
+    if (policy->max == max_restarts && policy->window_ms == (int64_t)window_sec * 1000)
+        return STDIO_BUS_OK;
+    if (restart_init(&changed, max_restarts, window_sec) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    changed.streak = policy->streak;
+    changed.last_start_ms = policy->last_start_ms;
+    restart_free(policy);
+    *policy = changed;
+    return STDIO_BUS_OK;
+}
+
 void restart_pardon(struct restart_policy *policy)
 {
     policy->count = policy->next = 0;

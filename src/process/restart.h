@@ -21,6 +21,10 @@ struct restart_policy {
 /* STDIO_BUS_ERR when memory is out. */
 int restart_init(struct restart_policy *policy, unsigned max_restarts, unsigned window_sec);
 
+/* Other numbers: all restarts are forgotten. STDIO_BUS_ERR when memory is out, and then nothing has
+ * changed. */
+int restart_change(struct restart_policy *policy, unsigned max_restarts, unsigned window_sec);
+
 /* Forgets how many restarts there were. The delay goes on growing. */
 void restart_pardon(struct restart_policy *policy);
 

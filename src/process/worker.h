@@ -40,6 +40,13 @@ enum worker_after_end {
     WORKER_STAYS_STOPPED
 };
 
+/* What a reload of the configuration has left to do with a worker (bus/renewal.h). */
+enum worker_renewal {
+    RENEWAL_NONE,
+    RENEWAL_IN_PLACE, /* its process is of an older configuration, and ends when it is free */
+    RENEWAL_LEAVES    /* likewise, and the worker with it */
+};
+
 struct worker;
 
 /* Reports of a worker to its host, which must not free it. */
@@ -79,6 +86,9 @@ struct worker {
     uint64_t starts, restarts;
     struct traffic carried;
     bool restart_asked;
+    enum worker_renewal renewal; /* its owner's, with the next (bus/renewal.h) */
+    struct list_node renewing;   /* bus->renewals */
+    unsigned generation;         /* of the reload that added it; 0: of the start */
     struct peer_origin *blamed;  /* its owner's (bus/crashes.h): a reference, or NULL */
 };
 

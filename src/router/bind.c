@@ -138,9 +138,7 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
         return worker;
     }
     if (!supply.any_left) {
-        decision_refuse(
-            decision, JSONRPC_SERVER_ERROR,
-            "no worker left to serve this request: each has failed (see the daemon's log)");
+        decision_refuse_unserved(decision, pool);
         return NULL;
     }
     shares_claim(decision->router, eras_claimed(pool), decision->from);

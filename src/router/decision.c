@@ -108,6 +108,14 @@ void decision_refuse(struct decision *decision, int code, const char *format, ..
     va_end(args);
 }
 
+void decision_refuse_unserved(struct decision *decision, const struct group *group)
+{
+    decision_refuse(decision, JSONRPC_SERVER_ERROR,
+                    group->removed ? "its pool was removed from the configuration"
+                                   : "no worker left to serve this request: each has failed (see "
+                                     "the daemon's log)");
+}
+
 void decision_fail(struct decision *decision, struct request *request, const char *format, ...)
 {
     struct handshake *handshake = request->answerer->handshake;

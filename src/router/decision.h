@@ -136,6 +136,9 @@ void decision_fail(struct decision *decision, struct request *request, const cha
 /* The same for an answer that was cut; any other message that was cut is refused. */
 void decision_fail_cut(struct decision *decision, struct request *request);
 void decision_refuse_cut(struct decision *decision);
+
+/* Refuses the message, since no worker of the group will ever take it. */
+void decision_refuse_unserved(struct decision *decision, const struct group *group);
 /* ACTION_DISCARD or ACTION_DROP. */
 void decision_discard(struct decision *decision, enum action action, const char *text);
 

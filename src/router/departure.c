@@ -99,6 +99,27 @@ void departure_remove_worker(struct router *router, struct peer *worker)
     waiting_worker_available(router, worker, PEER_FAILED);
 }
 
+void departure_detach_pool(struct router *router, struct group *pool, bool removed)
+{
+    struct group *all = &router->all;
+
+    for (size_t i = pool->count; i-- > 0;)
+        group_remove(all, pool->workers[i]);
+    if (pool->other_era != NULL)
+        departure_remove_pool(router, pool->other_era);
+    departure_remove_pool(router, pool);
+    pool->removed = removed;
+    if (pool->other_era != NULL)
+        pool->other_era->removed = removed;
+    while (removed && pool->count > 0) {
+        struct peer *worker = pool->workers[pool->count - 1];
+
+        router_forget_worker(router, worker, pool);
+        if (peer_serves(worker))
+            waiting_worker_available(router, worker, PEER_READY);
+    }
+}
+
 void departure_remove_pool(struct router *router, struct group *pool)
 {
     struct list_node *node, *following;

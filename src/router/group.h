@@ -34,6 +34,7 @@ struct group {
     struct group *other_era;  /* MCP: of the same pool (router/eras.h); NULL: it has one era */
     bool stateless;           /* the era without a handshake */
     bool mixes_clients;       /* its processes have many clients, and no sessions say whose */
+    bool removed;             /* it is no pool of the configuration any more */
     enum era_support support; /* of that era; ERA_SERVED in all other groups */
     struct peer *fallback;    /* the client of messages that are for no other one; NULL: none */
     struct list timed;        /* extras of requests with a deadline, the earliest first */

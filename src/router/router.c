@@ -86,6 +86,15 @@ void router_init(struct router *router, const struct limits *limits, const struc
     choose_usual(router);
 }
 
+void router_set_limits(struct router *router, const struct limits *limits)
+{
+    router->limits = limits;
+    router->sessions.max = limits->max_sessions;
+    router->from_clients.max = limits->max_pending_requests;
+    router->from_workers.max = limits->max_pending_requests;
+    router->tasks.max = limits->max_pending_requests;
+}
+
 void router_limit_client(const struct router *router, struct peer *client)
 {
     size_t max = router->limits->max_requests_per_client;
@@ -106,6 +115,17 @@ void router_add_pool(struct router *router, struct group *pool)
 {
     list_append(&router->pools, &pool->link);
     router_merge_modes(router);
+}
+
+void router_arrange(struct router *router, struct group *pool)
+{
+    list_remove(&pool->link);
+    list_append(&router->pools, &pool->link);
+    if (pool->other_era != NULL) {
+        list_remove(&pool->other_era->link);
+        list_append(&router->pools, &pool->other_era->link);
+    }
+    choose_usual(router);
 }
 
 void router_measure(struct router *router)

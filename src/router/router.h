@@ -56,6 +56,9 @@ struct router {
 /* An empty router over `limits` (borrowed). */
 void router_init(struct router *router, const struct limits *limits, const struct siphash_key *key);
 
+/* Other limits (borrowed) from now on. What is in a table stays, although it may be too much. */
+void router_set_limits(struct router *router, const struct limits *limits);
+
 /* How many requests an admitted client may have in flight. */
 void router_limit_client(const struct router *router, struct peer *client);
 
@@ -64,6 +67,9 @@ void router_free(struct router *router);
 
 /* Adds a pool that group_init has prepared. */
 void router_add_pool(struct router *router, struct group *pool);
+
+/* Makes a pool the last one; its other era comes after it. */
+void router_arrange(struct router *router, struct group *pool);
 
 /* Puts the modes of all shared pools together, after one was added or taken out. */
 void router_merge_modes(struct router *router);

@@ -114,10 +114,20 @@ static struct peer *take_turn(struct decision *decision, struct group *group)
     else if (may_come)
         decision_hold(decision, &decision->router->waiting_for_worker);
     else
-        decision_refuse(
-            decision, JSONRPC_SERVER_ERROR,
-            "no worker left to serve this request: each has failed (see the daemon's log)");
+        decision_refuse_unserved(decision, group);
     return NULL;
+}
+
+/* The worker of a removed pool gets what belongs to requests in flight. */
+__attribute__((cold)) static bool takes_rest(struct decision *decision, const struct peer *worker)
+{
+    if (!peer_serves(worker))
+        decision_hold(decision, &decision->router->waiting_for_worker);
+    else if (decision->asks)
+        decision_refuse_unserved(decision, worker->pool);
+    else
+        return true;
+    return false;
 }
 
 /* The worker to which the message is bound takes it now, or the sender is held. */
@@ -125,9 +135,9 @@ static bool is_ready(struct decision *decision, struct peer *worker)
 {
     struct request *busy;
 
-    if (worker->availability < PEER_DRAINING)
-        decision_hold(decision, &decision->router->waiting_for_worker);
-    else if (worker->full)
+    if (worker->availability < PEER_DRAINING && !takes_rest(decision, worker))
+        return false;
+    if (worker->full)
         decision_hold(decision, &worker->waiting);
     else if (!id_free_at(decision, worker, &busy))
         decision_hold_for_id(decision, busy, NULL);
@@ -323,9 +333,13 @@ static bool read_mode(struct decision *decision, struct group *group)
 /* The pool that the message names. NULL: there is none of that name, or not for this client. */
 __attribute__((cold)) static struct group *named_group(const struct decision *decision)
 {
+    struct group *opened = decision->from->opened;
     struct group *named = router_pool_named(decision->router, decision->message->pool);
 
-    return decision->from->confined && named != decision->from->opened ? NULL : named;
+    /* The client may keep a pool whose name another one has now. */
+    if (opened != NULL && !opened->removed && slice_equal(opened->id, decision->message->pool))
+        return opened;
+    return decision->from->confined && named != opened ? NULL : named;
 }
 
 /* A client that names no pool, neither here nor in its opening line, means any shared pool or,

@@ -120,7 +120,9 @@ void waiting_worker_free(struct router *router, const struct peer *worker)
 void waiting_worker_available(struct router *router, struct peer *worker,
                               enum peer_availability availability)
 {
-    if (availability == PEER_READY && worker->drained)
+    if (availability == PEER_READY && worker->pool->removed)
+        availability = PEER_LEAVING;
+    else if (availability == PEER_READY && worker->drained)
         availability = PEER_DRAINING;
     worker->availability = availability;
     waiting_release_all(router, &router->waiting_for_worker);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "config/access.h"
 
 #define NETWORK_BYTES 8
@@ -211,13 +212,25 @@ static int bind_with_mode(int fd, const struct sockaddr_un *address, mode_t mode
     return status;
 }
 
+static int set_mode(const char *path, mode_t mode)
+{
+    if (fchmodat(AT_FDCWD, path, mode, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    return errno == ENOTSUP || errno == EOPNOTSUPP ? chmod(path, mode) : -1;
+}
+
 static int set_group(const char *path, const struct access *access)
 {
-    if (lchown(path, (uid_t)-1, access->group) < 0)
-        return -1;
-    if (fchmodat(AT_FDCWD, path, access->mode, AT_SYMLINK_NOFOLLOW) == 0)
-        return 0;
-    return errno == ENOTSUP || errno == EOPNOTSUPP ? chmod(path, access->mode) : -1;
+    return lchown(path, (uid_t)-1, access->group) < 0 ? -1 : set_mode(path, access->mode);
+}
+
+int address_set_access(const char *path, const struct access *access)
+{
+    if (!access->has_group)
+        return set_mode(path, access->mode) < 0 ? STDIO_BUS_ERR : STDIO_BUS_OK;
+    if (set_mode(path, access->mode & 0700) < 0 || set_group(path, access) < 0)
+        return STDIO_BUS_ERR;
+    return STDIO_BUS_OK;
 }
 
 int address_bind_unix(const char *path, const struct access *access, char *reason,

@@ -40,4 +40,8 @@ int address_bind_tcp(const struct addrinfo *info, char *reason, size_t reason_si
 int address_bind_unix(const char *path, const struct access *access, char *reason,
                       size_t reason_size);
 
+/* Gives a Unix socket another mode and group; in between it has no more rights than with either.
+ * STDIO_BUS_ERR with errno set: then it may have less. */
+int address_set_access(const char *path, const struct access *access);
+
 #endif

@@ -287,6 +287,14 @@ int listener_adopt(struct listener *listener, struct stdio_bus_event_loop *loop,
     return STDIO_BUS_OK;
 }
 
+int listener_change_access(struct listener *listener, const char *path, const struct access *access)
+{
+    if (listener->path == NULL) /* the service manager's */
+        return STDIO_BUS_OK;
+    listener->path = path;
+    return access != NULL ? address_set_access(path, access) : STDIO_BUS_OK;
+}
+
 /* Leaves the socket file of another process that has replaced this one. */
 static void remove_path(struct listener *listener)
 {

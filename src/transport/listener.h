@@ -56,6 +56,11 @@ int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *lo
 int listener_adopt(struct listener *listener, struct stdio_bus_event_loop *loop, struct log *log,
                    int fd, const char *name, listener_fn *fn, void *user_data);
 
+/* The socket file gets another mode and group; `path` is borrowed instead of the one before.
+ * STDIO_BUS_ERR with errno set, and then they may be as they were. */
+int listener_change_access(struct listener *listener, const char *path,
+                           const struct access *access);
+
 /* A descriptor was freed: a listener that rests goes on. */
 void listener_descriptor_freed(struct listener *listener);
 

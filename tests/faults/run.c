@@ -150,6 +150,11 @@ void run_insist(struct run *run)
         run_terminate(run);
 }
 
+const char *run_log(struct run *run)
+{
+    take_log(run);
+    return run->log_text.data;
+}
 bool run_logged(struct run *run, const char *text)
 {
     take_log(run);
@@ -273,10 +278,15 @@ static void write_text(const struct run *run, const char *name, const char *from
     if (from == NULL)
         return;
     expand(run, &text, from);
-    fd = open(path_of(run, path, name), O_WRONLY | O_CREAT | O_CLOEXEC, mode);
+    fd = open(path_of(run, path, name), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
     must(fd >= 0 && write(fd, text.data, text.len) == (ssize_t)text.len, path);
     close(fd);
     text_free(&text);
+}
+
+void run_write_config(struct run *run, const char *config)
+{
+    write_text(run, "config", config, 0600);
 }
 
 void run_write_stdin(struct run *run, const char *from)
@@ -646,6 +656,7 @@ void run_test(const struct test *test, unsigned number, struct outcome *outcome)
         .scene = scene, .outcome = outcome, .to = -1, .from = -1, .log = -1, .listener = -1};
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_DFL); /* a daemon leaves it ignored where it is (nohup) */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     snprintf(run.dir, sizeof run.dir, "%s/%u", getenv("FAULTS_DIR"), number);

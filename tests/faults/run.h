@@ -133,6 +133,12 @@ bool run_alive(struct run *run);
 /* True if its log contains this text. */
 bool run_logged(struct run *run, const char *text);
 
+/* Its log; NULL: nothing was written. It lives until the next call. */
+const char *run_log(struct run *run);
+
+/* Writes another DIR/config in place of that of the scene, spelled out as that is. */
+void run_write_config(struct run *run, const char *config);
+
 /* Connects. If the daemon has ended the peer is gone. */
 void peer_connect(struct peer *peer, struct run *run, const char *name);
 

@@ -16,6 +16,7 @@
 #include "control_scene.h"
 #include "deadline.h"
 #include "http_scene.h"
+#include "reload_scene.h"
 #include "rmp_scene.h"
 
 #define PAD_SIZE 100000
@@ -246,6 +247,13 @@ static void play_log(struct run *run)
         kill(run->daemon, SIGUSR1);
     peer_call(&ann, 2, "", "");
     end_stdin(&ann);
+}
+
+static void play_reloads(struct run *run)
+{
+    play_reload(run);
+    check_recovery(run);
+    run_terminate(run);
 }
 
 static void play_file(struct run *run)
@@ -640,6 +648,14 @@ const struct scene scenes[SCENES] = {
      .arguments = WORDS("--check-config"),
      .play = play_nothing,
      .exit_status = 64},
+    {.name = "reload",
+     .arguments = CONFIG_AND("--unix", "@DIR@/socket", DEBUG),
+     .config = "{'pools':[" POOL("a", 1, "@WORKER@") "," POOL("b", 1, "@WORKER@") "]," LIMITS("")
+               "}",
+     .play = play_reloads,
+     .socket = true,
+     .token = true,
+     .manager = true},
     {.name = "rmp",
      .arguments = CONFIG_AND(DEBUG),
      .config = "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0,"
@@ -721,6 +737,11 @@ const struct scene scenes[SCENES] = {
      .arguments = WORDS("ctl", "@DIR@/socket", "events", "--table"),
      .play = play_ctl,
      .listener = UNIX_LISTENER},
+    {.name = "ctl reload",
+     .arguments = WORDS("ctl", "@DIR@/socket", "reload"),
+     .play = play_ctl,
+     .listener = UNIX_LISTENER,
+     .exit_status = 1},
     {.name = "ctl nothing", .arguments = WORDS("ctl"), .play = play_nothing, .exit_status = 64},
     {.name = "ctl mistake",
      .arguments = WORDS("ctl", "fly"),

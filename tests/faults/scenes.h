@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 40
+#define SCENES 42
 
 extern const struct scene scenes[SCENES];
 

@@ -152,6 +152,23 @@ struct daemon *daemon_start(const struct setup *setup)
     return daemon;
 }
 
+void daemon_write_file(const struct daemon *daemon, const char *name, const char *text)
+{
+    struct text path = {0}, content = {0}, part = {0};
+
+    daemon_expand(daemon, &path, name);
+    daemon_expand(daemon, &content, text);
+    text_printf(&part, "%s.part", path.data);
+    FILE *file = fopen(part.data, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(content.data, 1, content.len, file), content.len);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(rename(part.data, path.data), 0);
+    text_free(&path);
+    text_free(&content);
+    text_free(&part);
+}
+
 void daemon_signal(struct daemon *daemon, int signo)
 {
     ck_assert_int_gt(daemon->pid, 0);

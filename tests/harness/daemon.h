@@ -70,6 +70,9 @@ struct daemon *daemon_start(const struct setup *setup);
  * no @DIR@ in it. */
 void daemon_expand(const struct daemon *daemon, struct text *to, const char *text);
 
+/* Writes a file, which is never seen half written. Both texts are expanded. */
+void daemon_write_file(const struct daemon *daemon, const char *name, const char *text);
+
 /* Waits for a line that the extended regular expression matches, among those since the last
  * daemon_mark_log. Fails the test when the daemon ends without one. The line lives until the next
  * call. */
