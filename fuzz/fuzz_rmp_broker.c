@@ -1,6 +1,7 @@
 /* The RMP broker against a plain model (rmp_broker_model.h). The input is a row of events: peers
  * that subscribe, publish few different messages, become busy, leave and come back; time that
- * passes.
+ * passes; other brokers that go on from the archive of this one, after one that was offered the
+ * archive with a fault.
  *
  * Each delivery, each result and each counter must be the model's, in the model's order. Besides,
  * each drop has a notice or is counted as suppressed, and the broker's deadline is kept. */
@@ -8,6 +9,7 @@
 
 #include "common.h"
 #include "rmp/broker.h"
+#include "rmp/queue_archive.h"
 #include "rmp_broker_model.h"
 
 #define STEPS_MAX 2000
@@ -246,11 +248,90 @@ static void pass(struct run *run)
     EXPECT(rmp_broker_deadline(run->broker) > run->time.now_ms, "a deadline that has passed");
 }
 
+static struct rmp_broker *create(uint64_t key)
+{
+    const struct rmp_broker_options options = {.key = {key, 2},
+                                               .max_ttl_ms = MODEL_MAX_TTL_MS,
+                                               .queue_max = MODEL_QUEUE_MAX,
+                                               .queue_bytes = MODEL_QUEUE_BYTES};
+    struct rmp_broker *broker = rmp_broker_create(&options);
+
+    EXPECT(broker != NULL, "no memory");
+    return broker;
+}
+
+static void join_all(struct run *run)
+{
+    for (unsigned i = 0; i < MODEL_PEERS; i++)
+        rmp_broker_join(run->broker, &run->actors[i].peer, &actor_ops, RMP_KIND_AGENT);
+    rmp_broker_join(run->broker, &run->watcher.peer, &watcher_ops, RMP_KIND_AGENT);
+}
+
+static void archive_broker(struct archive *archive, struct run *run)
+{
+    struct rmp_archive state;
+
+    rmp_archive_begin(&state, archive, run->broker);
+    for (unsigned i = 0; i < MODEL_PEERS; i++)
+        rmp_archive_peer(&state, &run->actors[i].peer);
+    rmp_archive_peer(&state, &run->watcher.peer);
+    rmp_archive_topics(&state);
+    rmp_archive_queues(&state);
+    rmp_archive_end(&state);
+}
+
+/* Another broker loads the archive. Returns whether it could. */
+static bool load(struct run *run, struct slice bytes)
+{
+    struct archive archive;
+    bool loaded;
+
+    rmp_broker_free(run->broker);
+    run->broker = create(run->time.now_ms);
+    join_all(run);
+    archive_begin_loading(&archive, bytes, -1);
+    archive_broker(&archive, run);
+    loaded = archive_ok(&archive);
+    EXPECT(archive.at <= bytes.len, "read %zu of %zu bytes", archive.at, bytes.len);
+    archive_free(&archive);
+    return loaded;
+}
+
+/* One number of the archive is another one, or the archive is cut. */
+static void damage(struct run *run, struct archive *archive)
+{
+    static const uint64_t values[] = {0, 1, 2, 3, 8, UINT32_MAX, INT64_MAX, UINT64_MAX};
+    unsigned how = tape_below(&run->tape, 9);
+    size_t at = (tape_byte(&run->tape) << 8 | tape_byte(&run->tape)) % archive->len;
+    char *bytes = fuzz_copy((const uint8_t *)archive->data, archive->len);
+
+    if (how < 8 && at + sizeof *values <= archive->len)
+        memcpy(bytes + at, &values[how], sizeof *values);
+    (void)load(run, slice_of(bytes, how < 8 ? archive->len : at));
+    free(bytes);
+}
+
+static void hand_over(struct run *run)
+{
+    struct archive archive;
+
+    archive_begin_saving(&archive);
+    archive_broker(&archive, run);
+    EXPECT(archive_ok(&archive), "%s", archive.problem);
+    damage(run, &archive);
+    EXPECT(load(run, slice_of(archive.data, archive.len)), "a good archive is refused");
+    archive_free(&archive);
+}
+
 static void leave_and_join(struct run *run, unsigned peer)
 {
     struct rmp_peer *member = &run->actors[peer].peer;
-    unsigned kind = tape_below(&run->tape, 3);
+    unsigned kind = tape_below(&run->tape, 4);
 
+    if (kind == 3) {
+        hand_over(run);
+        return;
+    }
     rmp_broker_leave(run->broker, member);
     model_leave(&run->model, peer);
     rmp_broker_join(run->broker, member, &actor_ops, (enum rmp_kind)kind);
@@ -279,10 +360,6 @@ static void step(struct run *run)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct run run;
-    const struct rmp_broker_options options = {.key = {1, 2},
-                                               .max_ttl_ms = MODEL_MAX_TTL_MS,
-                                               .queue_max = MODEL_QUEUE_MAX,
-                                               .queue_bytes = MODEL_QUEUE_BYTES};
 
     memset(&run, 0, sizeof run);
     run.tape = (struct tape){data, data + size};
@@ -290,16 +367,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     run.time = (struct rmp_time){.epoch_ms = EPOCH_MS, .now_ms = 1};
     run.model.epoch_ms = EPOCH_MS;
     run.model.now_ms = 1;
-    run.broker = rmp_broker_create(&options);
-    EXPECT(run.broker != NULL, "no memory");
+    run.broker = create(1);
     for (unsigned i = 0; i < MODEL_PEERS; i++) {
         run.actors[i].run = &run;
         run.actors[i].number = i;
         run.room[i] = run.model.peers[i].room = 1000000;
-        rmp_broker_join(run.broker, &run.actors[i].peer, &actor_ops, RMP_KIND_AGENT);
     }
     run.watcher.run = &run;
-    rmp_broker_join(run.broker, &run.watcher.peer, &watcher_ops, RMP_KIND_AGENT);
+    join_all(&run);
     rmp_broker_subscribe(run.broker, &run.watcher.peer, name_of(0),
                          slice_of(RMP_TOPIC_DROPS, strlen(RMP_TOPIC_DROPS)), run.time);
     for (int i = 0; i < STEPS_MAX && !tape_over(&run.tape) && !model_is_full(&run.model); i++)

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "json/string.h"
 
@@ -241,4 +242,50 @@ void tokens_free(struct tokens *tokens)
         free(tokens->list[i].text);
     free(tokens->list);
     *tokens = (struct tokens){.list = NULL};
+}
+
+/* --- the archive --- */
+
+static void load_token(struct archive *archive, struct tokens *tokens, struct named_token *token,
+                       struct slice text)
+{
+    token->text = malloc(text.len + 1);
+    if (token->text == NULL) {
+        archive_fail(archive, "out of memory");
+        return;
+    }
+    if (text.len > 0)
+        memcpy(token->text, text.data, text.len);
+    token->len = text.len;
+    tokens->count++;
+}
+
+static void archive_token(struct archive *archive, struct tokens *tokens, struct named_token *token)
+{
+    struct slice text;
+
+    archive_text(archive, token->name, sizeof token->name);
+    ARCHIVE_INTEGER(archive, token->serial);
+    text = archive_slice(archive, slice_of(token->text, token->len));
+    if (!archive->saves && archive_ok(archive))
+        load_token(archive, tokens, token, text);
+}
+
+/* The file is taken for another one: so it is read when it is looked at next. */
+void tokens_archive(struct archive *archive, struct tokens *tokens)
+{
+    size_t count = archive_count(archive, tokens->count);
+
+    archive_mark(archive, "tokens");
+    ARCHIVE_INTEGER(archive, tokens->last_serial);
+    if (!archive->saves && count > 0 && archive_ok(archive)) {
+        tokens->list = calloc(count, sizeof *tokens->list);
+        tokens->seen_young = true;
+        if (tokens->list == NULL)
+            archive_fail(archive, "out of memory");
+    }
+    for (size_t i = 0; i < count && archive_ok(archive); i++) {
+        ASSERT(tokens->list != NULL);
+        archive_token(archive, tokens, &tokens->list[i]);
+    }
 }

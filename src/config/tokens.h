@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "base/archive.h"
 #include "base/slice.h"
 #include "config/token.h"
 
@@ -46,6 +47,9 @@ const struct named_token *tokens_find_escaped(const struct tokens *tokens, struc
 
 /* Whether a token of this serial number is there. */
 bool tokens_has(const struct tokens *tokens, unsigned serial);
+
+/* Saves the tokens, or loads them where there are none. The file is looked at again then. */
+void tokens_archive(struct archive *archive, struct tokens *tokens);
 
 /* A zeroed one is fine. */
 void tokens_free(struct tokens *tokens);

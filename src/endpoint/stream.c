@@ -4,7 +4,10 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "event/timer_archive.h"
+#include "transport/connection_archive.h"
 #include "json/message.h"
+#include "json/scanner_archive.h"
 
 /* --- reports of the connection --- */
 
@@ -160,10 +163,11 @@ void stream_init(struct stream *stream)
     stream->endpoint.ops = &stream_ops;
 }
 
-int stream_open(struct stream *stream, struct transport *transport,
-                const struct stream_options *options)
+/* What its connection is opened with. */
+static struct connection_options connection_options(struct stream *stream,
+                                                    const struct stream_options *options)
 {
-    struct connection_options connection = {
+    return (struct connection_options){
         .handler = &options->handler->connection,
         .framing = options->framing,
         .reader = options->reader,
@@ -181,6 +185,12 @@ int stream_open(struct stream *stream, struct transport *transport,
         .may_open = options->may_open,
         .of_worker = stream->endpoint.is_worker,
     };
+}
+
+int stream_open(struct stream *stream, struct transport *transport,
+                const struct stream_options *options)
+{
+    const struct connection_options connection = connection_options(stream, options);
 
     ASSERT(stream->endpoint.ops == &stream_ops);
     stream->handler = options->handler;
@@ -188,6 +198,30 @@ int stream_open(struct stream *stream, struct transport *transport,
     stream->skipped = 0;
     stream->resumed = false;
     return connection_open(&stream->connection, transport, &connection);
+}
+
+void stream_archive(struct archive *archive, struct stream *stream, struct transport *transport,
+                    const struct stream_options *options)
+{
+    struct endpoint *endpoint = &stream->endpoint;
+    struct connection_options connection;
+
+    archive_mark(archive, "stream");
+    if (!archive->saves) {
+        connection = connection_options(stream, options);
+        stream->handler = options->handler;
+    }
+    connection_archive(archive, &stream->connection, transport, &connection);
+    if (connection_is_open(&stream->connection))
+        scanner_archive(archive, &stream->scanner);
+    ARCHIVE_INTEGER(archive, stream->skipped);
+    archive_flag(archive, &stream->resumed);
+    timer_archive(archive, transport->loop, &endpoint->hold_timer);
+    archive_flag(archive, &endpoint->owes_answers);
+    ARCHIVE_INTEGER(archive, endpoint->since_ms);
+    ARCHIVE_INTEGER(archive, endpoint->held_since_ms);
+    archive_flag(archive, &endpoint->blocks_itself);
+    archive_text(archive, endpoint->context, sizeof endpoint->context);
 }
 
 void stream_hand_over(struct stream *stream, const struct stream_handler *handler,

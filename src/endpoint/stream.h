@@ -2,6 +2,7 @@
 #ifndef STDIO_BUS_ENDPOINT_STREAM_H
 #define STDIO_BUS_ENDPOINT_STREAM_H
 
+#include "base/archive.h"
 #include "endpoint/endpoint.h"
 #include "transport/connection.h"
 #include "json/message.h"
@@ -54,6 +55,12 @@ void stream_init(struct stream *stream);
 /* Opens the connection. Errors and descriptors as with connection_open. */
 int stream_open(struct stream *stream, struct transport *transport,
                 const struct stream_options *options);
+
+/* Saves the stream, or loads it into one that stream_init has made; the peer is left out. The
+ * options are those of stream_open, but for the descriptors, with the handler and the framing that
+ * the stream has now. Where it saves, they may be NULL. */
+void stream_archive(struct archive *archive, struct stream *stream, struct transport *transport,
+                    const struct stream_options *options);
 
 /* What follows the message at hand, if any, goes to another handler, in another framing
  * (connection_hand_over), and lines may be arrays or not. The message is dead. */

@@ -66,25 +66,32 @@ static void make_room(struct event_log *log, size_t size)
         forget(list_entry(node, struct event, in_memory));
 }
 
-struct event *event_log_add(struct event_stream *stream, size_t len)
+struct event *event_log_restore(struct event_stream *stream, uint32_t number, size_t len)
 {
     struct event_log *log = stream->log;
-    struct event *event;
+    struct event *event = malloc(sizeof *event + len);
 
-    make_room(log, sizeof *event + len);
-    stream->last++;
-    event = malloc(sizeof *event + len);
-    if (event == NULL) {
-        stream->forgotten = stream->last;
+    if (event == NULL)
         return NULL;
-    }
-    *event = (struct event){.stream = stream, .number = stream->last, .len = len};
+    *event = (struct event){.stream = stream, .number = number, .len = len};
     list_append(&stream->events, &event->in_stream);
     list_append(&log->events, &event->in_log);
     list_append(&log->memory->events, &event->in_memory);
     log->count++;
     log->bytes += size_of(event);
     log->memory->bytes += size_of(event);
+    return event;
+}
+
+struct event *event_log_add(struct event_stream *stream, size_t len)
+{
+    struct event *event;
+
+    make_room(stream->log, sizeof *event + len);
+    stream->last++;
+    event = event_log_restore(stream, stream->last, len);
+    if (event == NULL)
+        stream->forgotten = stream->last;
     return event;
 }
 

@@ -57,6 +57,10 @@ void event_stream_init(struct event_stream *stream, struct event_log *log);
  * length. NULL when memory is out; the event counts as forgotten then. */
 struct event *event_log_add(struct event_stream *stream, size_t len);
 
+/* For a log that is loaded: an event that was kept, after those before it. The stream's own numbers
+ * are the caller's. NULL when memory is out. */
+struct event *event_log_restore(struct event_stream *stream, uint32_t number, size_t len);
+
 /* The first event after that number which is kept, or NULL. */
 struct event *event_log_after(const struct event_stream *stream, uint32_t number);
 

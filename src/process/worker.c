@@ -94,7 +94,7 @@ static void check_exec(struct worker *worker)
         worker->host->first_exec(worker, false);
 }
 
-static void exec_readable(void *user_data, unsigned events)
+void worker_exec_readable(void *user_data, unsigned events)
 {
     (void)events;
     check_exec(user_data);
@@ -106,7 +106,7 @@ int worker_start(struct worker *worker)
     struct process process;
     int error;
 
-    if (child_start(&worker->child, &worker->program, exec_readable, worker, &process) !=
+    if (child_start(&worker->child, &worker->program, worker_exec_readable, worker, &process) !=
         STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     worker->output_ended = false;

@@ -109,6 +109,9 @@ static inline void worker_destroy(struct worker *worker)
  * it or its pipes. */
 int worker_start(struct worker *worker);
 
+/* Event callback of the descriptor that has the result of exec. */
+void worker_exec_readable(void *user_data, unsigned events);
+
 /* Reaps the process if it has exited. To be called on SIGCHLD. */
 void worker_check_exit(struct worker *worker);
 

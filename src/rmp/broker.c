@@ -106,7 +106,7 @@ const struct rmp_counters *rmp_broker_counters(const struct rmp_broker *broker)
 void rmp_broker_join(struct rmp_broker *broker, struct rmp_peer *peer,
                      const struct rmp_peer_ops *ops, enum rmp_kind kind)
 {
-    *peer = (struct rmp_peer){.ops = ops, .kind = kind};
+    *peer = (struct rmp_peer){.ops = ops, .kind = kind, .number = ++broker->last_peer};
     list_init(&peer->subscriptions);
     list_init(&peer->queue);
     list_init(&peer->undecided);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "rmp/header_archive.h"
 
 /* --- reading --- */
 
@@ -131,14 +132,14 @@ static bool make_room(struct rmp_control *control)
     return false;
 }
 
-static bool remember(struct rmp_control *control, const struct rmp_control_request *request)
+static bool remember(struct rmp_control *control, enum rmp_control_kind kind, struct rmp_id id)
 {
     struct seen *seen = calloc(1, sizeof *seen);
 
     if (seen == NULL)
         return false;
-    seen->kind = request->kind;
-    seen->id = request->request_id;
+    seen->kind = kind;
+    seen->id = id;
     if (hash_table_insert(&control->table, hash_of(control, seen->id), seen) != STDIO_BUS_OK) {
         free(seen);
         return false;
@@ -156,7 +157,8 @@ enum rmp_control_verdict rmp_control_take(struct rmp_control *control,
     if (seen == NULL && !make_room(control))
         return RMP_CONTROL_FULL;
     if (seen == NULL)
-        return remember(control, request) ? RMP_CONTROL_NEW : RMP_CONTROL_NO_MEMORY;
+        return remember(control, request->kind, request->request_id) ? RMP_CONTROL_NEW
+                                                                     : RMP_CONTROL_NO_MEMORY;
     if (seen->answer == NULL)
         return RMP_CONTROL_PENDING;
     *answer = slice_of(seen->answer, seen->answer_len);
@@ -187,6 +189,37 @@ void rmp_control_forget(struct rmp_control *control, enum rmp_control_kind kind,
 
     if (seen != NULL)
         drop(control, seen);
+}
+
+static void archive_seen(struct archive *archive, struct rmp_control *control,
+                         const struct seen *seen)
+{
+    enum rmp_control_kind kind = seen != NULL ? seen->kind : RMP_CONTROL_SUBMIT;
+    struct rmp_id id = seen != NULL ? seen->id : (struct rmp_id){0, 0};
+    struct slice answer = slice_of(NULL, 0);
+
+    if (seen != NULL)
+        answer = slice_of(seen->answer, seen->answer_len);
+    ARCHIVE_ENUM(archive, kind, RMP_CONTROL_CANCEL);
+    rmp_id_archive(archive, &id);
+    answer = archive_slice(archive, answer);
+    if (archive->saves)
+        return;
+    archive_expect(archive, find(control, kind, id) == NULL, "a request was seen twice");
+    if (archive_ok(archive) &&
+        (!remember(control, kind, id) ||
+         (answer.data != NULL && !rmp_control_settle(control, kind, id, answer))))
+        archive_fail(archive, "out of memory");
+}
+
+void rmp_control_archive(struct archive *archive, struct rmp_control *control)
+{
+    size_t count = archive_count(archive, list_count(&control->by_age));
+    const struct list_node *node = &control->by_age.head;
+
+    archive_expect(archive, count <= control->max, "too many requests were seen");
+    for (; count > 0 && archive_ok(archive); count--)
+        archive_seen(archive, control, ARCHIVE_NEXT(archive, node, struct seen, link));
 }
 
 /* --- payloads of answers --- */

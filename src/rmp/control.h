@@ -3,6 +3,7 @@
 #ifndef STDIO_BUS_RMP_CONTROL_H
 #define STDIO_BUS_RMP_CONTROL_H
 
+#include "base/archive.h"
 #include "base/hash_table.h"
 #include "base/list.h"
 #include "base/siphash.h"
@@ -60,6 +61,9 @@ bool rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
 /* The request was rejected. */
 void rmp_control_forget(struct rmp_control *control, enum rmp_control_kind kind,
                         struct rmp_id request_id);
+
+/* Saves the requests that were seen, or loads them into one that has seen none. */
+void rmp_control_archive(struct archive *archive, struct rmp_control *control);
 
 /* --- payloads of answers --- */
 

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "rmp/header_archive.h"
 
 #define CAPACITY_MIN 16
 
@@ -139,6 +140,18 @@ static bool is_over(const struct rmp_dedupe_entry *entry, const struct rmp_dedup
     return now_ms - entry->seen_ms >= rules->horizon_ms;
 }
 
+/* A new entry, the newest one, to be filled; there is room for it. */
+static struct rmp_dedupe_entry *append(struct rmp_dedupe *dedupe)
+{
+    uint32_t entry = dedupe->count++;
+
+    if (entry == 0)
+        dedupe->entries[0].newer = dedupe->entries[0].older = dedupe->oldest = 0;
+    else
+        link_newest(dedupe, entry);
+    return &dedupe->entries[entry];
+}
+
 /* The newest entry, to be filled: a new one, or the oldest one anew. NULL: there is no memory. */
 static struct rmp_dedupe_entry *take_entry(struct rmp_dedupe *dedupe,
                                            const struct rmp_dedupe_rules *rules, uint64_t now_ms)
@@ -157,12 +170,7 @@ static struct rmp_dedupe_entry *take_entry(struct rmp_dedupe *dedupe,
         dedupe->oldest = dedupe->entries[entry].newer;
         return &dedupe->entries[entry];
     }
-    entry = dedupe->count++;
-    if (entry == 0)
-        dedupe->entries[0].newer = dedupe->entries[0].older = dedupe->oldest = 0;
-    else
-        link_newest(dedupe, entry);
-    return &dedupe->entries[entry];
+    return append(dedupe);
 }
 
 uint64_t rmp_dedupe_see(struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules,
@@ -217,4 +225,59 @@ void rmp_dedupe_free(struct rmp_dedupe *dedupe)
     dedupe->entries = NULL;
     dedupe->index = NULL;
     dedupe->capacity = dedupe->count = dedupe->oldest = 0;
+}
+
+/* --- the archive --- */
+
+static void archive_entry(struct archive *archive, struct rmp_dedupe_entry *entry)
+{
+    rmp_id_archive(archive, &entry->key.trace_id);
+    ARCHIVE_INTEGER(archive, entry->key.msg_id);
+    ARCHIVE_INTEGER(archive, entry->number);
+    ARCHIVE_INTEGER(archive, entry->seen_ms);
+}
+
+static void load_entry(struct archive *archive, struct rmp_dedupe *dedupe,
+                       const struct rmp_dedupe_rules *rules, const struct rmp_dedupe_entry *loaded)
+{
+    uint32_t hash = hash_of(rules, &loaded->key);
+    struct rmp_dedupe_entry *entry;
+
+    archive_expect(archive, find(dedupe, hash, &loaded->key) == NULL,
+                   "a topic has seen a message twice");
+    if (!archive_ok(archive))
+        return;
+    if (dedupe->count == dedupe->capacity && grow(dedupe) != STDIO_BUS_OK) {
+        archive_fail(archive, "out of memory");
+        return;
+    }
+    entry = append(dedupe);
+    entry->key = loaded->key;
+    entry->number = loaded->number;
+    entry->seen_ms = loaded->seen_ms;
+    entry->hash = hash;
+    index_add(dedupe, hash, (uint32_t)(entry - dedupe->entries));
+}
+
+/* The oldest one first. */
+void rmp_dedupe_archive(struct archive *archive, struct rmp_dedupe *dedupe,
+                        const struct rmp_dedupe_rules *rules, uint64_t last_number)
+{
+    size_t count = archive_count(archive, dedupe->count);
+    uint32_t at = dedupe->oldest;
+
+    archive_expect(archive, count <= rules->max, "a topic has seen too many messages");
+    for (; count > 0 && archive_ok(archive); count--) {
+        struct rmp_dedupe_entry entry = {.number = 0};
+
+        if (archive->saves) {
+            entry = dedupe->entries[at];
+            at = entry.newer;
+        }
+        archive_entry(archive, &entry);
+        archive_expect(archive, entry.number > 0 && entry.number <= last_number,
+                       "a topic has seen a message that is still to come");
+        if (!archive->saves && archive_ok(archive))
+            load_entry(archive, dedupe, rules, &entry);
+    }
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/archive.h"
 #include "base/list.h"
 #include "base/siphash.h"
 #include "rmp/header.h"
@@ -58,5 +59,9 @@ uint64_t rmp_dedupe_over_ms(const struct rmp_dedupe *dedupe, const struct rmp_de
 
 /* Forgets all keys and frees their memory. */
 void rmp_dedupe_free(struct rmp_dedupe *dedupe);
+
+/* Saves the keys, or loads them into a zeroed one. No number is above `last_number`. */
+void rmp_dedupe_archive(struct archive *archive, struct rmp_dedupe *dedupe,
+                        const struct rmp_dedupe_rules *rules, uint64_t last_number);
 
 #endif

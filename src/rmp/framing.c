@@ -4,6 +4,7 @@
 
 #include "framing/sized_frame.h"
 #include "rmp/command.h"
+#include "rmp/header_archive.h"
 #include "rmp/wire.h"
 
 static struct rmp_reader *reader_of(const struct framing_state *state)
@@ -163,4 +164,30 @@ size_t rmp_framing_max(const struct rmp_rules *rules)
     size_t frame = RMP_BODY_OFFSET + (size_t)rules->max_body;
 
     return frame > RMP_PREFIX_LEN + RMP_COMMAND_MAX ? frame : RMP_PREFIX_LEN + RMP_COMMAND_MAX;
+}
+
+/* --- the archive --- */
+
+/* Whether a frame of `len` bytes can be the one that the reader has judged. */
+static bool is_of(const struct rmp_reader *reader, uint64_t len)
+{
+    if (reader->is_command)
+        return len > RMP_PREFIX_LEN && len <= RMP_PREFIX_LEN + RMP_COMMAND_MAX;
+    return reader->has_header && len == (uint64_t)RMP_BODY_OFFSET + reader->header.body_len &&
+           rmp_schemas_find(reader->rules->schemas, reader->header.schema_id) != NULL;
+}
+
+void rmp_reader_archive(struct archive *archive, struct rmp_reader *reader,
+                        const struct framing_state *state, size_t at_hand)
+{
+    archive_mark(archive, "rmpread");
+    archive_flag(archive, &reader->is_command);
+    archive_flag(archive, &reader->has_header);
+    ARCHIVE_ENUM(archive, reader->error, RMP_ERROR_COUNT - 1);
+    rmp_header_archive(archive, &reader->header);
+    archive_expect(archive, state->part <= PART_SKIP, "a frame of the topic bus has other parts");
+    archive_expect(archive, state->part != PART_BODY || is_of(reader, state->left),
+                   "a frame of the topic bus has another length");
+    archive_expect(archive, at_hand == 0 || is_of(reader, at_hand),
+                   "a frame of the topic bus has another length");
 }

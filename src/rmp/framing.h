@@ -3,6 +3,7 @@
 #ifndef STDIO_BUS_RMP_FRAMING_H
 #define STDIO_BUS_RMP_FRAMING_H
 
+#include "base/archive.h"
 #include "framing/frame.h"
 #include "rmp/frame.h"
 
@@ -32,5 +33,10 @@ extern const struct framing framing_rmp;
 
 /* The longest frame that is kept, of either dialect, with its prefix. */
 size_t rmp_framing_max(const struct rmp_rules *rules);
+
+/* Saves the reader, or loads it. Its rules are set, and `state`, of its framing, is loaded already.
+ * `at_hand`: the length of the whole frame that waits for its owner, or 0. */
+void rmp_reader_archive(struct archive *archive, struct rmp_reader *reader,
+                        const struct framing_state *state, size_t at_hand);
 
 #endif

@@ -24,7 +24,7 @@ static const char *const reasons[] = {
 
 void rmp_notices_init(struct rmp_broker *broker)
 {
-    broker->notice_tokens = (uint64_t)RMP_NOTICES_BURST * TOKEN;
+    broker->notice_tokens = RMP_NOTICE_TOKENS_MAX;
 }
 
 static void put_uint(struct msgpack_writer *writer, const char *name, uint64_t value)
@@ -65,7 +65,7 @@ static void put_payload(struct msgpack_writer *writer, const void *argument)
 
 static bool take_token(struct rmp_broker *broker, uint64_t now_ms)
 {
-    const uint64_t full = (uint64_t)RMP_NOTICES_BURST * TOKEN;
+    const uint64_t full = RMP_NOTICE_TOKENS_MAX;
     uint64_t passed_ms = now_ms - broker->notices_at_ms;
 
     broker->notices_at_ms = now_ms;

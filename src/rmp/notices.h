@@ -10,6 +10,7 @@ enum rmp_drop_reason { RMP_DROP_TTL_EXPIRED, RMP_DROP_DUPLICATE, RMP_DROP_BACKPR
 
 #define RMP_NOTICES_PER_SECOND 100
 #define RMP_NOTICES_BURST 200
+#define RMP_NOTICE_TOKENS_MAX ((uint64_t)RMP_NOTICES_BURST * 1000) /* thousandths */
 #define RMP_NOTICE_BODY_MAX ((size_t)65536) /* bytes of an expired message's body; more are cut */
 
 void rmp_notices_init(struct rmp_broker *broker);

@@ -43,6 +43,7 @@ struct rmp_peer_ops {
 struct rmp_peer {
     const struct rmp_peer_ops *ops;
     enum rmp_kind kind; /* may be changed at any time */
+    uint64_t number;    /* unlike that of any other peer */
     bool busy;          /* from RMP_BUSY to rmp_broker_resume */
     bool stalled;       /* from the end of a wait for it until it takes a message */
     size_t subscription_count;

@@ -183,7 +183,8 @@ struct rmp_wait *rmp_wait_begin(struct rmp_broker *broker, struct rmp_peer *publ
     wait->deadline_ms = now_ms + RMP_WAIT_MS;
     list_init(&wait->undecided);
     list_append(&broker->waits, &wait->in_order);
-    list_append(&publisher->waits, &wait->in_peer);
+    if (publisher != NULL)
+        list_append(&publisher->waits, &wait->in_peer);
     return wait;
 }
 

@@ -52,8 +52,8 @@ void rmp_queue_clear(struct rmp_broker *broker, struct rmp_peer *peer);
 
 /* --- waits --- */
 
-/* A wait of the publisher that begins now, without any undecided message yet. NULL when memory is
- * out. */
+/* A wait of the publisher that begins now, without any undecided message yet; of no publisher: of
+ * one that has left. NULL when memory is out. */
 struct rmp_wait *rmp_wait_begin(struct rmp_broker *broker, struct rmp_peer *publisher,
                                 struct rmp_message *message, uint64_t token, uint64_t now_ms);
 

@@ -24,6 +24,7 @@ struct rmp_broker {
     struct list own;          /* struct rmp_message: notices and metrics to be published */
     uint64_t number;          /* of the last publication */
     size_t peers;             /* that have joined */
+    uint64_t last_peer;       /* its number */
     size_t copies_bytes;      /* of all struct rmp_message */
     size_t queued;            /* messages in the queues of all peers */
     bool closed;

@@ -44,3 +44,37 @@ int kept_message_copy(struct kept_message *kept, const struct message *message)
         kept->at = (struct splice_edit){.offset = id->offset - quote, .len = id->len + 2 * quote};
     return STDIO_BUS_OK;
 }
+
+/* The bytes of the id are after those of the line. */
+static void load(struct kept_message *kept, struct archive *archive, struct slice line,
+                 struct slice id)
+{
+    char *copy = malloc(line.len + id.len + 1);
+
+    if (copy == NULL) {
+        archive_fail(archive, "out of memory");
+        return;
+    }
+    memcpy(copy, line.data, line.len);
+    if (id.len > 0)
+        memcpy(copy + line.len, id.data, id.len);
+    kept->line = slice_of(copy, line.len);
+    kept->id.text = slice_of(copy + line.len, id.len);
+}
+
+void kept_message_archive(struct kept_message *kept, struct archive *archive)
+{
+    struct slice line = archive_slice(archive, kept->line), id;
+
+    if (line.data == NULL || !archive_ok(archive))
+        return;
+    ARCHIVE_ENUM(archive, kept->id.type, ID_NUMBER);
+    id = archive_slice(archive, kept->id.text);
+    ARCHIVE_INTEGER(archive, kept->at.offset);
+    ARCHIVE_INTEGER(archive, kept->at.len);
+    archive_expect(archive,
+                   kept->at.offset <= line.len && kept->at.len <= line.len - kept->at.offset,
+                   "the id of a message is beyond its end");
+    if (!archive->saves && archive_ok(archive))
+        load(kept, archive, line, id);
+}

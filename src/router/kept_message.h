@@ -2,6 +2,7 @@
 #ifndef STDIO_BUS_ROUTER_KEPT_MESSAGE_H
 #define STDIO_BUS_ROUTER_KEPT_MESSAGE_H
 
+#include "base/archive.h"
 #include "base/splice.h"
 #include "json/message.h"
 
@@ -14,6 +15,9 @@ struct kept_message {
 /* Copies a whole message in place of what was kept. STDIO_BUS_ERR when memory is out, and then
  * nothing is kept. */
 int kept_message_copy(struct kept_message *kept, const struct message *message);
+
+/* Saves what is kept, or loads it where nothing is. */
+void kept_message_archive(struct kept_message *kept, struct archive *archive);
 
 /* Keeps nothing any more. */
 void kept_message_free(struct kept_message *kept);

@@ -47,8 +47,7 @@ static void make_room(struct list *versions)
         forget(list_entry(versions->head.next, struct version, node));
 }
 
-/* NULL when memory is out. */
-static struct version *add(struct list *versions, struct slice name)
+struct version *versions_new(struct list *versions, struct slice name)
 {
     struct version *version = calloc(1, sizeof *version);
 
@@ -67,7 +66,7 @@ struct version *versions_add(struct list *versions, struct slice name,
 {
     struct version *version = versions_find(versions, name);
 
-    if (version == NULL && (version = add(versions, name)) == NULL)
+    if (version == NULL && (version = versions_new(versions, name)) == NULL)
         return NULL;
     if (kept_message_copy(&version->request, initialize) != STDIO_BUS_OK) {
         forget(version);

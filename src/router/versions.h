@@ -34,6 +34,9 @@ struct version *versions_find(const struct list *versions, struct slice name);
 /* The version that is wanted or asked for, or NULL: there is one at most. */
 struct version *versions_open(const struct list *versions);
 
+/* A version of this name, of which there is none. NULL when memory is out. */
+struct version *versions_new(struct list *versions, struct slice name);
+
 /* A version that is wanted, in place of one of this name. NULL when memory is out. */
 struct version *versions_add(struct list *versions, struct slice name,
                              const struct message *initialize);

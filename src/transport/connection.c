@@ -26,6 +26,7 @@ static int set_nonblocking(struct connection *connection)
     return STDIO_BUS_OK;
 }
 
+/* A closed output has no descriptor. */
 static int add_to_loop(struct connection *connection)
 {
     struct stdio_bus_event_loop *loop = connection->transport->loop;
@@ -36,8 +37,9 @@ static int add_to_loop(struct connection *connection)
                                  is_pair ? connection_readable : connection_ready,
                                  connection) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
-    if (is_pair && stdio_bus_event_loop_add(loop, connection->fd_out, 0, connection_writable,
-                                            connection) != STDIO_BUS_OK) {
+    if (is_pair && connection->fd_out >= 0 &&
+        stdio_bus_event_loop_add(loop, connection->fd_out, 0, connection_writable, connection) !=
+            STDIO_BUS_OK) {
         error = errno;
         stdio_bus_event_loop_remove(loop, connection->fd_in);
         errno = error;
@@ -101,13 +103,11 @@ static void start_framing(struct connection *connection, const struct framing *f
     connection->reader->reset(state);
 }
 
-int connection_open(struct connection *connection, struct transport *transport,
-                    const struct connection_options *options)
+void connection_prepare(struct connection *connection, struct transport *transport,
+                        const struct connection_options *options)
 {
-    bool shares_in, shares_out;
-
     ASSERT(!connection_is_open(connection) && options->handler != NULL && options->check != NULL);
-    ASSERT(options->context != NULL && options->fd_in >= 0 && options->fd_out >= 0);
+    ASSERT(options->context != NULL);
     *connection = (struct connection){
         .transport = transport,
         .handler = options->handler,
@@ -128,6 +128,26 @@ int connection_open(struct connection *connection, struct transport *transport,
     connection->framing_state.may_open = options->may_open && !connection->has_lines;
     timer_init(&connection->stall, connection_stalled, connection);
     timer_init(&connection->frame_time, connection_frame_time_over, connection);
+}
+
+int connection_watch_again(struct connection *connection)
+{
+    unsigned interest = connection->interest;
+
+    connection->interest = STDIO_BUS_EVENT_READ;
+    if (add_to_loop(connection) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    connection_watch(connection, interest);
+    return connection_is_open(connection) ? STDIO_BUS_OK : STDIO_BUS_ERR;
+}
+
+int connection_open(struct connection *connection, struct transport *transport,
+                    const struct connection_options *options)
+{
+    bool shares_in, shares_out;
+
+    ASSERT(options->fd_in >= 0 && options->fd_out >= 0);
+    connection_prepare(connection, transport, options);
     shares_in = options->borrowed && is_shared(&connection->fd_in, O_RDONLY);
     shares_out = options->borrowed && is_shared(&connection->fd_out, O_WRONLY);
     if (set_nonblocking(connection) != STDIO_BUS_OK || add_to_loop(connection) != STDIO_BUS_OK) {

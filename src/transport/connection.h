@@ -31,6 +31,13 @@ struct connection_options {
 int connection_open(struct connection *connection, struct transport *transport,
                     const struct connection_options *options);
 
+/* Two parts of it, for a connection whose state is loaded from an archive in between
+ * (connection_archive.h): a closed one with these options; watched as its state says.
+ * STDIO_BUS_ERR with errno set. */
+void connection_prepare(struct connection *connection, struct transport *transport,
+                        const struct connection_options *options);
+int connection_watch_again(struct connection *connection);
+
 /* The reader of the framing that the next connection_hand_over begins with; the framing until then
  * finds nothing more. */
 static inline void connection_set_reader(struct connection *connection, void *reader)

@@ -323,3 +323,39 @@ void listener_close(struct listener *listener)
     }
     listener->count = 0;
 }
+
+/* --- the archive --- */
+
+/* It listens already. One that rested does so again if it has to. */
+static void load_socket(struct archive *archive, struct listener *listener,
+                        struct listener_socket *socket)
+{
+    socket->listener = listener;
+    if (socket->fd < 0 || stdio_bus_event_loop_add(listener->loop, socket->fd, STDIO_BUS_EVENT_READ,
+                                                   acceptable, socket) != STDIO_BUS_OK)
+        archive_fail(archive, strerror(errno));
+}
+
+void listener_archive(struct archive *archive, struct listener *listener,
+                      struct stdio_bus_event_loop *loop, struct log *log, const char *path,
+                      listener_fn *fn, void *user_data)
+{
+    bool has_path = listener->path != NULL;
+
+    if (!archive->saves)
+        set_up(listener, loop, log, fn, user_data);
+    archive_mark(archive, "listener");
+    ARCHIVE_ENUM(archive, listener->count, LISTENER_SOCKETS_MAX);
+    for (int i = 0; i < listener->count && archive_ok(archive); i++) {
+        archive_fd(archive, &listener->sockets[i].fd);
+        if (!archive->saves && archive_ok(archive))
+            load_socket(archive, listener, &listener->sockets[i]);
+    }
+    archive_flag(archive, &listener->is_outside);
+    archive_flag(archive, &has_path);
+    ARCHIVE_INTEGER(archive, listener->device);
+    ARCHIVE_INTEGER(archive, listener->inode);
+    archive_expect(archive, !has_path || path != NULL, "a socket has lost its path");
+    if (!archive->saves)
+        listener->path = has_path ? path : NULL;
+}

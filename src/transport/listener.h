@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/archive.h"
 #include "base/log.h"
 #include "config/access.h"
 #include "event/event_loop.h"
@@ -55,6 +56,13 @@ int listener_open_tcp(struct listener *listener, struct stdio_bus_event_loop *lo
  * `name` is for the log. STDIO_BUS_ERR after the reason was logged; the descriptor is closed. */
 int listener_adopt(struct listener *listener, struct stdio_bus_event_loop *loop, struct log *log,
                    int fd, const char *name, listener_fn *fn, void *user_data);
+
+/* Saves the sockets of a listener, or loads them into a zeroed one. `path`: of a Unix socket whose
+ * file is the listener's, borrowed until listener_close; NULL: none. Where it saves, only the first
+ * two matter. */
+void listener_archive(struct archive *archive, struct listener *listener,
+                      struct stdio_bus_event_loop *loop, struct log *log, const char *path,
+                      listener_fn *fn, void *user_data);
 
 /* The socket file gets another mode and group; `path` is borrowed instead of the one before.
  * STDIO_BUS_ERR with errno set, and then they may be as they were. */

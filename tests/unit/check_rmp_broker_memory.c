@@ -7,7 +7,7 @@
 
 #include "quick_assert.h"
 #include "rmp/dedupe.h"
-#include "rmp_broker_fixture.h"
+#include "rmp_archive_fixture.h"
 #include "suite.h"
 
 static bool in_broker; /* only then are allocations counted, and do they fail */
@@ -208,6 +208,36 @@ TEST(broker_is_whole_after_any_allocation_has_failed)
         ck_assert_int_eq(subscribe(1, 9, "after"), RMP_RESULT_OK);
         ck_assert_int_eq(publish(3, "after", 1), RMP_RESULT_OK);
     }
+}
+
+/* One that could not be loaded says so, and can be freed. */
+TEST(archive_is_refused_if_any_allocation_fails)
+{
+    struct archive archive;
+    struct slice archived;
+    const char *problem = NULL;
+    size_t i;
+
+    live_and_fail(SIZE_MAX, SIZE_MAX);
+    peers[0].room = 0;
+    for (uint64_t id = 100; id < 106; id++)
+        publish(3, "t", id);
+    archived = save_broker(&archive);
+    for (i = 0; i == 0 || problem != NULL; i++) {
+        replace_broker(&narrow);
+        allocations = 0;
+        fails_from = i;
+        fails_to = i + 1;
+        in_broker = true;
+        problem = load_archive(archived);
+        in_broker = false;
+        if (problem != NULL)
+            ck_assert_str_eq(problem, "out of memory");
+    }
+    ck_assert_uint_gt(i, 20);
+    for (i = 0; i < 3; i++)
+        publish(3, "t", 200 + i);
+    archive_free(&archive);
 }
 
 int main(void)

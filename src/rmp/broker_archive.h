@@ -1,0 +1,37 @@
+/* A broker in an archive: first all peers, which their owners carry one by one, then topics and
+ * subscriptions, then what waits (rmp/queue_archive.h). Peers are named by their numbers, which
+ * they keep. */
+#ifndef STDIO_BUS_RMP_BROKER_ARCHIVE_H
+#define STDIO_BUS_RMP_BROKER_ARCHIVE_H
+
+#include "base/archive.h"
+#include "base/hash_table.h"
+#include "rmp/broker.h"
+
+struct rmp_archive {
+    struct archive *archive;
+    struct rmp_broker *broker;
+    struct hash_table peers;  /* struct rmp_peer, by number */
+    struct hash_table copies; /* of queue_archive.c: each message that waits, by its number */
+};
+
+/* Between two calls of the broker, which is not closed. The counters come first. */
+void rmp_archive_begin(struct rmp_archive *state, struct archive *archive,
+                       struct rmp_broker *broker);
+void rmp_archive_end(struct rmp_archive *state);
+
+/* A peer that has joined, and that has no subscription yet where it is loaded. */
+void rmp_archive_peer(struct rmp_archive *state, struct rmp_peer *peer);
+
+/* Topics and subscriptions, after all peers. */
+void rmp_archive_topics(struct rmp_archive *state);
+
+/* --- references --- */
+
+/* A peer; NULL is one, too. */
+void rmp_archive_reference(struct rmp_archive *state, struct rmp_peer **peer);
+
+/* A subscription of a peer. */
+void rmp_archive_name(struct archive *archive, struct rmp_sub_name *name);
+
+#endif
