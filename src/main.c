@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/notify.h"
 #include "bus/bus.h"
+#include "bus/upgrade.h"
 #include "cli/client.h"
 #include "cli/ctl.h"
 #include "cli/help.h"
@@ -23,6 +24,7 @@
 #include "cli/parse.h"
 #include "cli/ping.h"
 #include "cli/settings.h"
+#include "cli/succession.h"
 #include "config/rmp_socket.h"
 #include "share/list.h"
 #include "share/share.h"
@@ -122,35 +124,25 @@ static const char *find_control(char path[RMP_SOCKET_MAX], const struct options 
 }
 
 /* Runs until the bus stops. Returns the exit status. */
-static int run_bus(const struct bus_options *options)
+static int run_bus(const struct bus_options *options, struct succession *succession)
 {
     enum bus_outcome outcome = BUS_SYSTEM_ERROR;
-    struct stdio_bus *bus = bus_create(options);
+    struct stdio_bus *bus = succession_start(options, succession);
 
-    if (bus != NULL && bus_start(bus) == STDIO_BUS_OK) {
-        do
+    if (bus != NULL) {
+        outcome = bus_step(bus, 0); /* what a state has left to do */
+        while (outcome == BUS_RUNNING)
             outcome = bus_step(bus, -1);
-        while (outcome == BUS_RUNNING);
     }
     bus_destroy(bus);
     return exit_statuses[outcome];
 }
 
-struct places {
-    char rmp[RMP_SOCKET_MAX];
-    char control[RMP_SOCKET_MAX];
-};
-
-/* Where the daemon listens, by itself or by its service manager. The paths are in `places`. Returns
- * EXIT_DONE, or another exit status after the reason was logged. */
-static int find_places(struct settings *settings, struct setup *setup, struct places *places,
-                       struct bus_options *options)
+/* The RMP socket and the control socket of a daemon that starts. Returns EXIT_DONE, or another exit
+ * status after the reason was logged. */
+static int find_sockets(const struct settings *settings, const struct config *config,
+                        struct upgrade_places *places, struct bus_options *options)
 {
-    const struct config *config = &setup->config;
-
-    if (passed_assign(settings->passed, setup->listens, setup->listen_count, settings->log) !=
-        STDIO_BUS_OK)
-        return EXIT_CONFIG_ERROR;
     options->control_path = find_control(places->control, settings->options, config, settings->log);
     if (!settings->options->rmp && !config->rmp.enabled)
         return EXIT_DONE;
@@ -158,11 +150,42 @@ static int find_places(struct settings *settings, struct setup *setup, struct pl
     return find_rmp_socket(places->rmp, settings->options, config, settings->log);
 }
 
-static int serve(struct settings *settings, struct setup *setup)
+static const char *path_or_null(const char *path)
+{
+    return path[0] != '\0' ? path : NULL;
+}
+
+/* Those of the daemon before, and the sockets that the service manager has passed on to it. */
+static int take_places(struct settings *settings, struct succession *succession,
+                       struct upgrade_places *places, struct bus_options *options)
+{
+    if (upgrade_load_places(&succession->image, places, &succession->problem) != STDIO_BUS_OK)
+        return EXIT_CONFIG_ERROR;
+    passed_take(settings->passed, places->listens, places->listen_count);
+    options->control_path = path_or_null(places->control);
+    options->rmp_path = path_or_null(places->rmp);
+    return EXIT_DONE;
+}
+
+/* Where the daemon listens, by itself or by its service manager. The paths are in `places`. */
+static int find_places(struct settings *settings, struct setup *setup,
+                       struct succession *succession, struct upgrade_places *places,
+                       struct bus_options *options)
+{
+    if (succession_is_on(succession))
+        return take_places(settings, succession, places, options);
+    if (passed_assign(settings->passed, setup->listens, setup->listen_count, settings->log) !=
+        STDIO_BUS_OK)
+        return EXIT_CONFIG_ERROR;
+    return find_sockets(settings, &setup->config, places, options);
+}
+
+static int serve(struct settings *settings, struct setup *setup, struct succession *succession)
 {
     const struct options *options = settings->options;
     const struct config *config = &setup->config;
     struct log *log = settings->log;
+    struct upgrade_places places = {.listens = setup->listens, .listen_count = setup->listen_count};
     struct bus_options bus_options = {
         .config = config,
         .setup = setup,
@@ -173,18 +196,18 @@ static int serve(struct settings *settings, struct setup *setup)
         .listens = setup->listens,
         .listen_count = setup->listen_count,
         .framing = options->framing != NULL ? options->framing : config->listen.framing,
+        .argv = options->config_fd < 0 ? options->argv : NULL,
         .idle_exit_sec = options->idle_exit_sec > 0 ? (unsigned)options->idle_exit_sec : 0,
         .handle_signals = true,
     };
-    struct places places;
     struct notify notify;
     int status;
 
     settings->has_stdin = bus_options.stdio;
     bus_options.notify = open_notify(&notify, log);
-    status = find_places(settings, setup, &places, &bus_options);
+    status = find_places(settings, setup, succession, &places, &bus_options);
     if (status == EXIT_DONE)
-        status = run_bus(&bus_options);
+        status = run_bus(&bus_options, succession);
     notify_close(&notify);
     return status;
 }
@@ -219,20 +242,28 @@ static int run_share(const struct options *options)
     return share_run(&share);
 }
 
-static int run(const struct options *options, struct log *log)
+static int run(const struct options *options, struct log *log, struct succession *succession)
 {
     struct passed_sockets passed;
     struct settings settings = {.options = options, .log = log, .passed = &passed};
+    struct sources sources = {.first = NULL};
     struct setup *setup;
     int status;
 
     passed_read(&passed); /* workers must not take the variables for their own */
+    if (succession_is_on(succession)) {
+        if (upgrade_load_sources(&succession->image, &sources, &succession->problem) !=
+            STDIO_BUS_OK)
+            return EXIT_OS_ERROR;
+        settings.is_known = true;
+        settings.sources = &sources;
+    }
     status = settings_read(&settings, &setup);
     if (status == EXIT_DONE && options->action == ACTION_CHECK_CONFIG)
         log_info(log, "", "the configuration is valid: %zu pool%s", setup->config.pool_count,
                  setup->config.pool_count == 1 ? "" : "s");
     else if (status == EXIT_DONE)
-        status = serve(&settings, setup);
+        status = serve(&settings, setup, succession);
     setup_release(setup);
     return status;
 }
@@ -245,24 +276,52 @@ static void release_long_buffers(void)
 #endif
 }
 
+/* Errors of the check of an upgrade go to stdout, and without a log there is no upgrade. After it,
+ * stderr is better than the end of the daemon. */
+static int open_log(struct log *log, const struct options *options,
+                    const struct succession *succession)
+{
+    int status = log_options_open(log, options);
+
+    if (!succession_is_on(succession))
+        return status;
+    if (succession->image.is_check && status == EXIT_DONE) {
+        log_close(log);
+        log_open(log, STDOUT_FILENO, LOG_LEVEL_ERROR);
+    } else if (!succession->image.is_check && status != EXIT_DONE) {
+        log_open(log, STDERR_FILENO, options->log_level);
+        status = EXIT_DONE;
+    }
+    return status;
+}
+
 int main(int argc, char *argv[])
 {
     static const char *const version[] = {VERSION_LINE, NULL};
+    struct succession succession;
     struct options options;
     struct log log;
     char problem[512];
+    bool takes_over;
     int status;
 
+    succession_begin(&succession, &argc, argv);
+    /* The daemon before has filled them. The signals that have come since wait, and would be lost
+     * if they were ignored. */
+    takes_over = succession_is_on(&succession) && !succession.image.is_check;
     /* Until its handler stands: a log rotation must not end a daemon that has just been started, or
      * a client that has no log. */
-    signal(SIGUSR1, SIG_IGN);
-    if (fill_standard_descriptors() < 0)
+    if (!takes_over) {
+        signal(SIGUSR1, SIG_IGN);
+        signal(SIGUSR2, SIG_IGN);
+    }
+    if (!takes_over && fill_standard_descriptors() < 0)
         return system_error("cannot open /dev/null or /");
     if (argc > 1 && strcmp(argv[1], "ctl") == 0)
         return ctl_run(argc - 2, argv + 2);
     if (options_parse(&options, argc, argv, problem, sizeof problem) != STDIO_BUS_OK) {
         fprintf(stderr, "stdio_bus: %s\n", problem);
-        return EXIT_USAGE_ERROR;
+        return succession_end(&succession, argv, EXIT_USAGE_ERROR);
     }
     if (options.action == ACTION_HELP || options.action == ACTION_VERSION)
         return print(options.action == ACTION_HELP ? help_sections() : version);
@@ -281,10 +340,11 @@ int main(int argc, char *argv[])
         return ping_run(&options);
     if (options.action == ACTION_SHARE)
         return run_share(&options);
-    status = log_options_open(&log, &options);
-    if (status != EXIT_DONE)
-        return status;
-    status = run(&options, &log);
-    log_close(&log);
-    return status;
+    options.argv = argv;
+    status = open_log(&log, &options, &succession);
+    if (status == EXIT_DONE) {
+        status = run(&options, &log, &succession);
+        log_close(&log);
+    }
+    return succession_end(&succession, argv, status);
 }

@@ -32,6 +32,8 @@
 #include "bus/slow_origins.h"
 #include "bus/state.h"
 #include "bus/token_reload.h"
+#include "bus/upgrade.h"
+#include "bus/upgrade_request.h"
 #include "bus/workers.h"
 #include "config/setup.h"
 #include "router/waiting.h"
@@ -175,6 +177,10 @@ static void caught_signal(void *user_data, int signo)
         return;
     }
     log_info(bus->log, "", "received %s", signals_name(name, sizeof name, signo));
+    if (signo == SIGUSR2) {
+        (void)upgrade_request(bus);
+        return;
+    }
     /* The front of a shared server ends with its terminal, where SIGHUP may come twice, or right
      * after SIGTERM: not a sign of impatience. */
     if (signo == SIGHUP && bus->options.dialer == NULL)
@@ -275,6 +281,8 @@ static bool after_round(void *user_data)
     connection_flush_all(&bus->transport);
     if (bus->rmp != NULL)
         rmp_hub_plan(bus->rmp);
+    if (bus->upgrade_asked)
+        upgrade_run(bus);
     if (bus->transport.is_awaited)
         bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
     return !list_empty(&router->released) || !list_empty(&bus->transport.dirty) || has_notes(bus);
@@ -394,6 +402,22 @@ int bus_start(struct stdio_bus *bus)
     return STDIO_BUS_OK;
 }
 
+int bus_resume(struct stdio_bus *bus, const struct upgrade_image *image, const char **problem)
+{
+    bus->accepted = accepted;
+    if (upgrade_load(bus, image, accepted, problem) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    if (image->is_check)
+        return STDIO_BUS_OK;
+    *problem = "it cannot catch signals";
+    if (open_signals(bus) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    notifier_start(bus);
+    workers_reap(bus);
+    upgrade_finished(bus, image);
+    return STDIO_BUS_OK;
+}
+
 void bus_destroy(struct stdio_bus *bus)
 {
     if (bus == NULL)
@@ -402,6 +426,7 @@ void bus_destroy(struct stdio_bus *bus)
     if (bus->loop != NULL) {
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->log_due);
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->idle_clients);
+        upgrade_stop(bus);
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->renewal);
         listeners_close(bus);
         http_sessions_close(bus->http);

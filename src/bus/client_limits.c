@@ -205,3 +205,27 @@ void client_limits_stop(struct endpoint *endpoint)
     stdio_bus_event_loop_stop_timer(bus->loop, &endpoint->limits->due);
 }
 
+/* --- the archive --- */
+
+/* One that was connected when there was no limit has none; and the limits may be gone since. */
+void client_limits_archive(struct archive *archive, struct endpoint *endpoint)
+{
+    struct client_limits none = {.may_idle = false}, *limits = endpoint->limits;
+    bool is_limited = limits != NULL;
+
+    archive_flag(archive, &is_limited);
+    if (!is_limited && archive_ok(archive)) {
+        client_limits_stop(endpoint);
+        endpoint->limits = NULL;
+    }
+    if (!is_limited || !archive_ok(archive))
+        return;
+    if (limits == NULL)
+        limits = &none;
+    archive_flag(archive, &limits->may_idle);
+    ARCHIVE_INTEGER(archive, limits->credit);
+    ARCHIVE_INTEGER(archive, limits->credited_ms);
+    archive_flag(archive, &limits->is_paid);
+    ARCHIVE_INTEGER(archive, limits->frames);
+    ARCHIVE_INTEGER(archive, limits->silent_ms);
+}

@@ -4,6 +4,7 @@
 #ifndef STDIO_BUS_BUS_CLIENT_LIMITS_H
 #define STDIO_BUS_BUS_CLIENT_LIMITS_H
 
+#include "base/archive.h"
 #include "bus/state.h"
 #include "endpoint/endpoint.h"
 
@@ -33,6 +34,8 @@ void client_limits_start(struct endpoint *endpoint, bool may_idle);
 /* Whether the client, whose endpoint is a stream, has idle_timeout_sec from now on. */
 void client_limits_set_idle(struct endpoint *endpoint, bool may_idle);
 
+/* Saves those of a client, or loads them after client_limits_start. */
+void client_limits_archive(struct archive *archive, struct endpoint *endpoint);
 
 /* Idempotent. */
 void client_limits_stop(struct endpoint *endpoint);

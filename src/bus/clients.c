@@ -198,7 +198,7 @@ void clients_set_tcp(struct client *client)
     tcp_set(client->stream.connection.fd_in);
 }
 
-static void half_close_expired(void *user_data)
+void clients_half_close_expired(void *user_data)
 {
     clients_remove(user_data,
                    "its input had ended, and half_close_sec later a request was unanswered");
@@ -216,7 +216,7 @@ static void bound_half_close(struct client *client)
         return;
     tcp_set_half_closed(client->stream.connection.fd_in);
     stdio_bus_event_loop_stop_timer(bus->loop, timer);
-    timer_init(timer, half_close_expired, client);
+    timer_init(timer, clients_half_close_expired, client);
     stdio_bus_event_loop_start_timer(bus->loop, timer,
                                      (int64_t)bus->options.config->limits.half_close_sec * 1000);
 }
@@ -297,7 +297,7 @@ const struct stream_handler *clients_handler_of(const struct stdio_bus *bus)
     return bus->options.config->limits.max_message_rate > 0 ? &limited_handler : &clients_handler;
 }
 
-static struct client *new_client(struct stdio_bus *bus)
+struct client *clients_new(struct stdio_bus *bus)
 {
     size_t limits = client_limits_size(bus);
     struct client *client = calloc(1, sizeof *client + limits);
@@ -318,7 +318,7 @@ static struct client *new_client(struct stdio_bus *bus)
 struct client *clients_add(struct stdio_bus *bus, const struct stream_options *options,
                            const struct origin *origin, bool refused)
 {
-    struct client *client = new_client(bus);
+    struct client *client = clients_new(bus);
     struct peer_origin *present = NULL;
     struct stream_options stream = *options;
 

@@ -37,6 +37,14 @@ int clients_add_stdio(struct stdio_bus *bus);
 struct client *clients_add(struct stdio_bus *bus, const struct stream_options *options,
                            const struct origin *origin, bool refused);
 
+/* --- for a client that is loaded from an archive (bus/upgrade_clients.h) --- */
+
+/* One that the bus does not know yet. NULL when memory is out. */
+struct client *clients_new(struct stdio_bus *bus);
+
+/* timer_fn: it has closed its input, and its time is over. */
+void clients_half_close_expired(void *user_data);
+
 /* Reports of a client that is served, in the framing of the options. */
 extern const struct stream_handler clients_handler;
 

@@ -157,3 +157,44 @@ void control_worker_finished(struct worker *worker)
         worker_handle(worker, WORKER_DEADLINE);
 }
 
+/* --- an upgrade --- */
+
+static void answer_upgrade(struct control_client *client, const char *before, const char *problem)
+{
+    struct slice id = slice_of(client->upgrade_id, strlen(client->upgrade_id));
+    struct json_text line = {.data = NULL}, result = {.data = NULL};
+
+    client->awaits_upgrade = false;
+    if (id.len == 0)
+        return;
+    row_begin(&result, NULL, '{');
+    row_string(&result, "before", before);
+    row_string(&result, "version", PACKAGE_VERSION);
+    row_end(&result, '}');
+    if (problem != NULL)
+        control_write_error(&line, id, JSONRPC_SERVER_ERROR, problem);
+    else
+        control_write_result(&line, id, json_text_slice(&result));
+    line.failed |= result.failed;
+    control_send(client, &line);
+    json_text_free(&result);
+    json_text_free(&line);
+}
+
+void control_upgraded(struct stdio_bus *bus, const char *before, const char *problem)
+{
+    struct list_node *node, *following;
+
+    if (problem == NULL)
+        control_report(bus, "upgraded", NULL, NULL, PACKAGE_VERSION);
+    else
+        control_report(bus, "not upgraded", NULL, NULL, problem);
+    if (bus->control == NULL)
+        return;
+    list_each(&bus->control->clients, node, following) {
+        struct control_client *client = list_entry(node, struct control_client, link);
+
+        if (client->awaits_upgrade)
+            answer_upgrade(client, before, problem);
+    }
+}

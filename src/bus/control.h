@@ -7,6 +7,7 @@
 #include "json/text.h"
 
 #define CONTROL_CLIENTS_MAX 16     /* at once; they do not count among the others */
+#define CONTROL_UPGRADE_ID_MAX 128 /* an id with its quotes, and a NUL */
 
 struct control {
     struct stdio_bus *bus;
@@ -25,6 +26,8 @@ struct control_client {
     struct list_node link; /* control->clients */
     bool watches;          /* it gets the events */
     bool is_held;          /* its input is paused until it has read its replies */
+    bool awaits_upgrade;   /* upgrade_id has the id of its request, which is not answered yet */
+    char upgrade_id[CONTROL_UPGRADE_ID_MAX];
     char context[24]; /* for the log: "control=3" */
     struct stdio_bus_event_deferred deferred;
 };
@@ -55,6 +58,10 @@ void control_client_gone(struct stream *client, const char *reason);
 /* The same of a session of HTTP, which is a client; `of`: whose connection has begun it. */
 void control_session_came(struct endpoint *session, const char *of);
 void control_session_gone(struct endpoint *session, const char *reason);
+
+/* An upgrade is over: answers the clients that have asked for it. `before`: the version of the
+ * program before this one; or the problem in words. */
+void control_upgraded(struct stdio_bus *bus, const char *before, const char *problem);
 
 void control_worker_available(struct worker *worker, enum peer_availability availability);
 void control_worker_finished(struct worker *worker);

@@ -13,7 +13,9 @@
 #include "bus/control_commands.h"
 #include "bus/listeners.h"
 #include "control/request.h"
+#include "transport/connection_archive.h"
 #include "json/message.h"
+#include "json/scanner_archive.h"
 
 static struct control_client *client_of(struct connection *connection)
 {
@@ -196,3 +198,71 @@ void control_clients_close(struct control *control, bool now)
     }
 }
 
+/* --- the archive --- */
+
+static void archive_client(struct archive *archive, struct control_client *client)
+{
+    struct control *control = client->control;
+    const struct connection_options options = options_of(client, -1);
+
+    archive_mark(archive, "control");
+    archive_text(archive, client->context, sizeof client->context);
+    archive_flag(archive, &client->watches);
+    archive_flag(archive, &client->is_held);
+    archive_flag(archive, &client->awaits_upgrade);
+    archive_text(archive, client->upgrade_id, sizeof client->upgrade_id);
+    connection_archive(archive, &client->connection, &control->bus->transport, &options);
+    scanner_archive(archive, &client->scanner);
+}
+
+static void load_client(struct archive *archive, struct control *control)
+{
+    struct control_client *client = calloc(1, sizeof *client);
+
+    if (client == NULL) {
+        archive_fail(archive, strerror(ENOMEM));
+        return;
+    }
+    client->control = control;
+    list_append(&control->clients, &client->link);
+    control->client_count++;
+    archive_client(archive, client);
+    control->watcher_count += client->watches;
+}
+
+void control_clients_archive(struct archive *archive, struct stdio_bus *bus)
+{
+    struct control *control = bus->control;
+    bool is_there = control != NULL;
+    struct list_node *node, *following;
+    size_t count;
+
+    archive_flag(archive, &is_there);
+    if (!is_there || !archive_ok(archive))
+        return;
+    if (control == NULL && (control = bus->control = control_create(bus)) == NULL) {
+        archive_fail(archive, strerror(ENOMEM));
+        return;
+    }
+    ARCHIVE_INTEGER(archive, control->last_client);
+    ARCHIVE_INTEGER(archive, control->started_ms);
+    ARCHIVE_INTEGER(archive, control->started_epoch_ms);
+    count = archive_count(archive, control->client_count);
+    if (!archive->saves) {
+        for (; count > 0 && archive_ok(archive); count--)
+            load_client(archive, control);
+        return;
+    }
+    list_each(&control->clients, node, following)
+        archive_client(archive, list_entry(node, struct control_client, link));
+}
+
+void control_clients_connections(struct control *control, void (*fn)(struct connection *connection))
+{
+    struct list_node *node, *following;
+
+    if (control == NULL)
+        return;
+    list_each(&control->clients, node, following)
+        fn(&list_entry(node, struct control_client, link)->connection);
+}

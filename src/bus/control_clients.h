@@ -2,6 +2,7 @@
 #ifndef STDIO_BUS_BUS_CONTROL_CLIENTS_H
 #define STDIO_BUS_BUS_CONTROL_CLIENTS_H
 
+#include "base/archive.h"
 #include "bus/control.h"
 
 /* listener_fn; user_data is a struct bus_listener. */
@@ -9,6 +10,7 @@ void control_clients_accepted(void *user_data, int fd, const struct origin *orig
 
 /* Saves bus->control with its clients, or loads them; it is made if a reload has left what asks for
  * it to the next start. */
+void control_clients_archive(struct archive *archive, struct stdio_bus *bus);
 
 /* Calls fn for the connection of each. */
 void control_clients_connections(struct control *control,

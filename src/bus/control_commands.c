@@ -14,6 +14,7 @@
 #include "bus/http_sessions.h"
 #include "bus/metrics.h"
 #include "bus/reload.h"
+#include "bus/upgrade_request.h"
 #include "bus/workers.h"
 #include "control/request.h"
 #include "control/row.h"
@@ -28,6 +29,7 @@ struct command {
     struct json_text result;
     int code;
     const char *problem; /* NULL: it has not failed */
+    bool waits;          /* the reply comes later */
 };
 
 typedef void command_fn(struct command *command);
@@ -311,6 +313,27 @@ static void run_reload(struct command *command)
         done(command, "pools", bus->options.config->pool_count);
 }
 
+/* The reply comes when the upgrade is over, from the next program or from this one. */
+static void run_upgrade(struct command *command)
+{
+    struct control_client *client = command->client;
+    struct slice id = command->request->id;
+
+    if (client->awaits_upgrade || id.len >= sizeof client->upgrade_id) {
+        fail(command, JSONRPC_INVALID_REQUEST,
+             client->awaits_upgrade ? "an upgrade is under way" : "the id is too long");
+        return;
+    }
+    log_info(command->bus->log, "", "upgrade, asked for by %s", client->context);
+    fail(command, JSONRPC_SERVER_ERROR, upgrade_request(command->bus));
+    if (command->problem != NULL)
+        return;
+    client->awaits_upgrade = command->waits = true;
+    if (id.len > 0)
+        memcpy(client->upgrade_id, id.data, id.len);
+    client->upgrade_id[id.len] = '\0';
+}
+
 /* --- all of them --- */
 
 static command_fn *const command_fns[CONTROL_METHODS] = {
@@ -321,6 +344,7 @@ static command_fn *const command_fns[CONTROL_METHODS] = {
     [CONTROL_RESTART] = run_restart,   [CONTROL_DRAIN] = run_drain,
     [CONTROL_RESUME] = run_resume,     [CONTROL_DISCONNECT] = run_disconnect,
     [CONTROL_LOG] = run_log,           [CONTROL_RELOAD] = run_reload,
+    [CONTROL_UPGRADE] = run_upgrade,
 };
 
 static void reply(struct command *command, struct slice id)
@@ -348,7 +372,7 @@ void control_commands_run(struct control_client *client, struct slice line)
         bus_read_clock(command.bus);
         command_fns[request.method](&command);
     }
-    if (command.problem != NULL || request.id.data != NULL)
+    if (command.problem != NULL || (request.id.data != NULL && !command.waits))
         reply(&command, request.id);
     json_text_free(&command.result);
     control_request_free(&request);

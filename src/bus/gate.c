@@ -282,14 +282,20 @@ static void make_room(struct stdio_bus *bus)
                    "it has sent no first line, and another connection takes its place");
 }
 
-void gate_wait(struct client *client)
+void gate_prepare_wait(struct client *client)
 {
     struct stdio_bus *bus = bus_of(client);
 
     timer_init(&client->gate, time_over, client);
-    stdio_bus_event_loop_start_timer(bus->loop, &client->gate, (int64_t)GATE_SECONDS * 1000);
     list_append(&bus->gated, &client->gated);
     bus->gated_count++;
+}
+
+void gate_wait(struct client *client)
+{
+    gate_prepare_wait(client);
+    stdio_bus_event_loop_start_timer(bus_of(client)->loop, &client->gate,
+                                     (int64_t)GATE_SECONDS * 1000);
 }
 
 /* Its first line may name a pool. */
@@ -383,4 +389,37 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
         gate_wait(client);
     else
         serve(client);
+}
+
+/* --- the archive --- */
+
+enum gate_stage gate_stage_of(const struct client *client)
+{
+    const struct stream_handler *handler = client->stream.handler;
+
+    if (handler == &gate_handler)
+        return GATE_ASKS;
+    if (handler == &first_handler)
+        return GATE_FIRST;
+    return handler == clients_handler_of(bus_of(client)) ? GATE_PASSED : GATE_REFUSED;
+}
+
+void gate_set_stage(struct stream_options *options, const struct client *client,
+                    enum gate_stage stage)
+{
+    const struct stdio_bus *bus = bus_of(client);
+
+    options->handler = stage == GATE_ASKS     ? &gate_handler
+                       : stage == GATE_PASSED ? clients_handler_of(bus)
+                                              : &clients_handler;
+    options->framing = client->on_stdio ? bus->options.framing : framing_of(client);
+    options->splits_arrays = stage != GATE_ASKS && bus->options.config->splits_arrays;
+    if (stage == GATE_ASKS)
+        options->framing = NULL;
+}
+
+void gate_go_on(struct client *client, enum gate_stage stage)
+{
+    if (stage == GATE_FIRST)
+        client->stream.handler = &first_handler;
 }

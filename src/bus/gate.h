@@ -38,6 +38,24 @@ void gate_wait(struct client *client);
 /* From now on the client has a share, and takes turns with others of its origin. */
 void gate_admit(struct client *client);
 
+/* What reads the messages of a client: in an archive, and back. */
+enum gate_stage {
+    GATE_PASSED,  /* clients_handler_of */
+    GATE_REFUSED, /* clients_handler, which does not wait */
+    GATE_ASKS,    /* for the line with a token, or that of a greeter */
+    GATE_FIRST    /* message, which may be an opening line */
+};
+enum gate_stage gate_stage_of(const struct client *client);
+
+/* Sets the handler of a stage, the framing that goes with it and whether lines may be arrays. */
+void gate_set_stage(struct stream_options *options, const struct client *client,
+                    enum gate_stage stage);
+
+/* After the client was loaded: its stage goes on. The timer of one that has to show its line was
+ * started, or not. */
+void gate_go_on(struct client *client, enum gate_stage stage);
+void gate_prepare_wait(struct client *client);
+
 /* --- a connection to a Unix or TCP listener --- */
 
 /* listener_fn; user_data is a struct bus_listener. */

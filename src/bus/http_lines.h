@@ -3,6 +3,7 @@
 #ifndef STDIO_BUS_BUS_HTTP_LINES_H
 #define STDIO_BUS_BUS_HTTP_LINES_H
 
+#include "base/archive.h"
 #include "bus/http_stream.h"
 
 /* Notes that the question of the event gets an error. To be offered later: this may be called while
@@ -11,6 +12,9 @@ void http_lines_refuse(struct http_session *session, const struct event *event);
 
 /* Offers the lines to the router, until it holds one. */
 void http_lines_offer(struct http_session *session);
+
+/* Saves the lines, or loads them where there are none. */
+void http_lines_archive(struct archive *archive, struct http_session *session);
 
 /* Frees the lines. */
 void http_lines_clear(struct http_session *session);

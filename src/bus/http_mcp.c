@@ -103,7 +103,7 @@ static void read_long(struct http_exchange *http, const struct message *message)
 }
 
 /* Until the body tells what the request is. */
-static const struct http_kind unknown_kind = {
+const struct http_kind http_mcp_kind = {
     .message = read_message,
     .long_message = read_long,
 };
@@ -120,23 +120,21 @@ static char *copy(char **to, struct slice value, struct slice *place)
     return *to;
 }
 
-/* Keeps the fields that are compared with the body. False: memory is out. */
-static bool keep_fields(struct http_exchange *http, struct slice head, struct slice session)
+/* Keeps the fields that are compared with the body, and the id of the session, len 0: none. False:
+ * memory is out. */
+static bool keep_fields(struct http_exchange *http, const struct mcp_headers *fields,
+                        struct slice session)
 {
-    const struct http_head *parts = &http->reader.head;
-    struct slice version = http_head_value(parts, head, HTTP_MCP_PROTOCOL_VERSION);
-    struct slice method = http_head_value(parts, head, HTTP_MCP_METHOD);
-    struct slice name = http_head_value(parts, head, HTTP_MCP_NAME);
-    struct mcp_fields *mcp =
-        calloc(1, sizeof *mcp + version.len + method.len + name.len + session.len);
+    struct mcp_fields *mcp = calloc(1, sizeof *mcp + fields->version.len + fields->method.len +
+                                           fields->name.len + session.len);
     char *to;
 
     if (mcp == NULL)
         return false;
     to = mcp->text;
-    copy(&to, version, &mcp->fields.version);
-    copy(&to, method, &mcp->fields.method);
-    copy(&to, name, &mcp->fields.name);
+    copy(&to, fields->version, &mcp->fields.version);
+    copy(&to, fields->method, &mcp->fields.method);
+    copy(&to, fields->name, &mcp->fields.name);
     if (session.data != NULL) {
         mcp->session = to;
         memcpy(to, session.data, session.len);
@@ -144,6 +142,38 @@ static bool keep_fields(struct http_exchange *http, struct slice head, struct sl
     http->kept = (char *)mcp;
     http->mcp = mcp;
     return true;
+}
+
+static bool keep_head(struct http_exchange *http, struct slice head, struct slice session)
+{
+    const struct http_head *parts = &http->reader.head;
+    const struct mcp_headers fields = {
+        .version = http_head_value(parts, head, HTTP_MCP_PROTOCOL_VERSION),
+        .method = http_head_value(parts, head, HTTP_MCP_METHOD),
+        .name = http_head_value(parts, head, HTTP_MCP_NAME),
+    };
+
+    return keep_fields(http, &fields, session);
+}
+
+void http_mcp_archive(struct archive *archive, struct http_exchange *http)
+{
+    struct mcp_headers fields = {.version = {NULL, 0}};
+    struct slice session = {NULL, 0};
+
+    if (archive->saves) {
+        fields = http->mcp->fields;
+        if (http->mcp->session != NULL)
+            session = slice_of(http->mcp->session, HTTP_SESSION_ID_LEN);
+    }
+    fields.version = archive_slice(archive, fields.version);
+    fields.method = archive_slice(archive, fields.method);
+    fields.name = archive_slice(archive, fields.name);
+    session = archive_slice(archive, session);
+    archive_expect(archive, session.data == NULL || session.len == HTTP_SESSION_ID_LEN,
+                   "the id of a session has another length");
+    if (!archive->saves && archive_ok(archive) && !keep_fields(http, &fields, session))
+        archive_fail(archive, "out of memory");
 }
 
 /* Of one name: a session may keep a pool whose name another one has now. */
@@ -197,7 +227,7 @@ static void post(struct http_exchange *http, struct slice head, struct slice ses
     } else if (!http->takes_json && !http->takes_events) {
         status = 406;
         problem = "Accept allows neither application/json nor text/event-stream";
-    } else if (!keep_fields(http, head, stateless ? slice_of(NULL, 0) : session_id)) {
+    } else if (!keep_head(http, head, stateless ? slice_of(NULL, 0) : session_id)) {
         status = 503;
         problem = "out of memory";
     }
@@ -206,7 +236,7 @@ static void post(struct http_exchange *http, struct slice head, struct slice ses
         refuse(http, status, JSONRPC_INVALID_REQUEST, problem);
         return;
     }
-    http->kind = &unknown_kind;
+    http->kind = &http_mcp_kind;
     http->state = HTTP_READING;
     if (parts->expects_continue)
         (void)connection_send_bytes(http_connection(http), slice_of_text(HTTP_CONTINUE));

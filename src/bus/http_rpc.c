@@ -8,6 +8,7 @@
 #include "bus/cancel.h"
 #include "bus/client_limits.h"
 #include "bus/deliver.h"
+#include "event/timer_archive.h"
 #include "http/response.h"
 #include "http/words.h"
 #include "router/waiting.h"
@@ -142,7 +143,7 @@ static void over(struct http_exchange *http)
     router_set_brief(&http->client->stream.endpoint.peer, false);
 }
 
-static const struct http_kind rpc_kind = {
+const struct http_kind http_rpc_kind = {
     .message = read_message,
     .long_message = read_message,
     .batch_over = batch_over,
@@ -177,10 +178,23 @@ static void refuse(struct http_exchange *http, int status, const char *problem)
     http_answer_error(http, status, no_id, JSONRPC_INVALID_REQUEST, problem);
 }
 
+/* False: memory is out. */
+static bool keep_rpc(struct http_exchange *http)
+{
+    struct http_rpc *rpc = calloc(1, sizeof *rpc);
+
+    if (rpc == NULL)
+        return false;
+    rpc->http = http;
+    timer_init(&rpc->timeout, time_over, rpc);
+    http->kept = (char *)rpc;
+    http->rpc = rpc;
+    return true;
+}
+
 void http_rpc_begin(struct http_exchange *http, struct slice head)
 {
     const struct http_head *parts = &http->reader.head;
-    struct http_rpc *rpc;
     unsigned seconds;
 
     if (parts->method != HTTP_POST) {
@@ -195,23 +209,35 @@ void http_rpc_begin(struct http_exchange *http, struct slice head)
                                              : "timeout: 1 to 3600 seconds");
         return;
     }
-    rpc = calloc(1, sizeof *rpc);
-    if (rpc == NULL) {
+    if (!keep_rpc(http)) {
         refuse(http, 503, "out of memory");
         return;
     }
-    rpc->http = http;
-    timer_init(&rpc->timeout, time_over, rpc);
     if (seconds > 0)
-        stdio_bus_event_loop_start_timer(http->hub->bus->loop, &rpc->timeout,
+        stdio_bus_event_loop_start_timer(http->hub->bus->loop, &http->rpc->timeout,
                                          (int64_t)seconds * 1000);
-    http->kept = (char *)rpc;
-    http->rpc = rpc;
-    http->kind = &rpc_kind;
+    http->kind = &http_rpc_kind;
     http->state = HTTP_READING;
     http_reader_take_batch(&http->reader);
     router_set_brief(&http->client->stream.endpoint.peer, true);
     http_open_pool(http);
     if (parts->expects_continue)
         (void)connection_send_bytes(http_connection(http), slice_of_text(HTTP_CONTINUE));
+}
+
+void http_rpc_archive(struct archive *archive, struct http_exchange *http)
+{
+    struct http_rpc *rpc;
+
+    if (!archive->saves && !keep_rpc(http)) {
+        archive_fail(archive, "out of memory");
+        return;
+    }
+    rpc = http->rpc;
+    ARCHIVE_INTEGER(archive, rpc->owed);
+    archive_flag(archive, &rpc->is_batch);
+    archive_flag(archive, &rpc->read);
+    archive_flag(archive, &rpc->again);
+    archive_flag(archive, &rpc->expired);
+    timer_archive(archive, http->hub->bus->loop, &rpc->timeout);
 }

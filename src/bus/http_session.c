@@ -211,7 +211,7 @@ static void closes(struct http_exchange *http)
         http_stream_end(http);
 }
 
-static const struct http_kind session_kind = {
+const struct http_kind http_session_kind = {
     .message = http_session_post,
     .long_message = http_session_post,
     .silent = silent,
@@ -223,7 +223,7 @@ static const struct http_kind session_kind = {
 
 void http_session_join(struct http_session *session, struct http_exchange *http)
 {
-    http->kind = &session_kind;
+    http->kind = &http_session_kind;
     http->session = session;
     list_append(&session->exchanges, &http->in_session);
     session->used_ms = stdio_bus_event_loop_now_ms(bus_of(session)->loop);

@@ -15,6 +15,9 @@ void http_session_post(struct http_exchange *http, const struct message *message
 /* Serves a GET: the general stream or, data of last_event not NULL, the stream that it names. */
 void http_session_get(struct http_exchange *http, struct slice last_event);
 
+/* Serves the requests of a session. */
+extern const struct http_kind http_session_kind;
+
 /* Prepares a zeroed session: its operations, its lists. */
 void http_session_init(struct http_session *session);
 

@@ -86,6 +86,7 @@ static void end_streams(struct http_session *session)
         http_stream_free(stream);
     }
     http_stream_finish(session->general);
+    event_stream_clear(&session->general->events); /* kept for no client any more */
 }
 
 void http_sessions_end(struct http_session *session, const char *reason)
@@ -174,10 +175,8 @@ static bool make_id(struct http_session *session)
     return true;
 }
 
-/* What a session is made of, before it is known to anyone. */
-static struct http_session *new_session(const struct http_exchange *http)
+struct http_session *http_sessions_make(struct http_hub *hub)
 {
-    struct http_hub *hub = http->hub;
     size_t limits = client_limits_size(hub->bus);
     struct http_session *session = calloc(1, sizeof *session + limits);
 
@@ -186,30 +185,27 @@ static struct http_session *new_session(const struct http_exchange *http)
     http_session_init(session);
     session->endpoint.limits = limits > 0 ? (struct client_limits *)(session + 1) : NULL;
     session->hub = hub;
-    session->pool = http->pool;
-    session->listener = http->client->listener;
-    session->token = http->token;
-    session->names_itself = true;
     session->due.act = act;
-    session->used_ms = stdio_bus_event_loop_now_ms(hub->bus->loop);
     event_log_init(&session->log, &hub->events, EVENTS_MAX,
                    hub->bus->options.config->limits.max_resume);
     session->log.forgets = forgets;
     session->log.user_data = session;
     session->general = http_stream_create(session, no_id, no_id);
-    if (session->general != NULL && make_id(session)) {
-        session->hash = siphash(&hub->key, session->id, HTTP_SESSION_ID_LEN);
-        if (hash_table_insert(&hub->by_id, session->hash, session) == STDIO_BUS_OK)
-            return session;
-    }
     if (session->general != NULL)
-        http_stream_free(session->general);
+        return session;
     free(session);
     return NULL;
 }
 
-/* The session is a client of the router. */
-static void enter(struct http_session *session, const struct client *client)
+int http_sessions_list(struct http_session *session)
+{
+    struct http_hub *hub = session->hub;
+
+    session->hash = siphash(&hub->key, session->id, HTTP_SESSION_ID_LEN);
+    return hash_table_insert(&hub->by_id, session->hash, session);
+}
+
+void http_sessions_enter(struct http_session *session)
 {
     struct stdio_bus *bus = session->hub->bus;
     struct endpoint *endpoint = &session->endpoint;
@@ -218,19 +214,46 @@ static void enter(struct http_session *session, const struct client *client)
     endpoint->owes_answers = true;
     timer_init(&endpoint->hold_timer, deliver_hold_expired, endpoint);
     timer_init(&session->idle, idle_over, session);
-    session->number = ++bus->last_client;
-    session->origin = client->origin;
-    snprintf(endpoint->context, sizeof endpoint->context, "client=%u", session->number);
-    client_limits_start(endpoint, false);
-    endpoint->peer.origin = client->stream.endpoint.peer.origin;
-    origins_hold(endpoint->peer.origin);
     router_add_client(&bus->router, &endpoint->peer);
-    router_admit_client(&bus->router, &endpoint->peer);
-    if (session->pool != NULL)
-        router_confine(&endpoint->peer, session->pool);
     list_append(&session->hub->sessions, &session->link);
     session->hub->session_count++;
     bus->client_count++;
+    client_limits_start(endpoint, false);
+}
+
+static struct http_session *new_session(const struct http_exchange *http)
+{
+    struct http_session *session = http_sessions_make(http->hub);
+
+    if (session == NULL)
+        return NULL;
+    session->pool = http->pool;
+    session->listener = http->client->listener;
+    session->token = http->token;
+    session->names_itself = true;
+    session->used_ms = stdio_bus_event_loop_now_ms(http->hub->bus->loop);
+    if (make_id(session) && http_sessions_list(session) == STDIO_BUS_OK)
+        return session;
+    http_stream_free(session->general);
+    free(session);
+    return NULL;
+}
+
+/* The session is a client of the router, with the share of its client. */
+static void begin(struct http_session *session, const struct client *client)
+{
+    struct stdio_bus *bus = session->hub->bus;
+    struct endpoint *endpoint = &session->endpoint;
+
+    http_sessions_enter(session);
+    session->number = ++bus->last_client;
+    session->origin = client->origin;
+    snprintf(endpoint->context, sizeof endpoint->context, "client=%u", session->number);
+    endpoint->peer.origin = client->stream.endpoint.peer.origin;
+    origins_hold(endpoint->peer.origin);
+    router_admit_client(&bus->router, &endpoint->peer);
+    if (session->pool != NULL)
+        router_confine(&endpoint->peer, session->pool);
     notifier_changed(bus);
     stdio_bus_event_loop_start_timer(bus->loop, &session->idle,
                                      (int64_t)bus->options.config->limits.session_idle_sec * 1000);
@@ -251,7 +274,7 @@ struct http_session *http_sessions_add(const struct http_exchange *http, const c
     *problem = "out of memory";
     session = new_session(http);
     if (session != NULL)
-        enter(session, http->client);
+        begin(session, http->client);
     return session;
 }
 

@@ -10,6 +10,19 @@ struct http_session *http_sessions_find(const struct http_hub *hub, struct slice
 /* A new session of the exchange's client, its pool and token. NULL with the reason. */
 struct http_session *http_sessions_add(const struct http_exchange *http, const char **problem);
 
+/* --- for a session that is loaded from an archive (bus/upgrade_sessions.h) --- */
+
+/* A session without an id, in no table or list yet. NULL when memory is out. */
+struct http_session *http_sessions_make(struct http_hub *hub);
+
+/* It is found by its id from now on. STDIO_BUS_ERR when memory is out. */
+int http_sessions_list(struct http_session *session);
+
+/* The bus has it from now on, and the router, as a client that was not admitted. */
+void http_sessions_enter(struct http_session *session);
+
+/* --- */
+
 /* Ends the session: requests in flight get an error, streams end. The reason is for the log. */
 void http_sessions_end(struct http_session *session, const char *reason);
 

@@ -87,7 +87,7 @@ static void offer(struct http_exchange *http, const struct message *message)
         http_answer_empty(http, 202, slice_of(NULL, 0));
 }
 
-static const struct http_kind stateless_kind = {
+const struct http_kind http_stateless_kind = {
     .message = offer,
     .long_message = offer,
     .deliver = stateless_deliver,
@@ -207,7 +207,7 @@ void http_stateless_post(struct http_exchange *http, const struct message *messa
         return;
     }
     http->is_notice = !has_id;
-    http->kind = &stateless_kind;
+    http->kind = &http_stateless_kind;
     router_set_brief(peer, true);
     http_open_pool(http);
     if (has_id)

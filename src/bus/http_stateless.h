@@ -13,6 +13,9 @@ struct mcp_fields {
     char text[];
 };
 
+/* Serves a request that stands alone. */
+extern const struct http_kind http_stateless_kind;
+
 /* Offers the message, whose fields were found, to the router, if it is what the head says. */
 void http_stateless_post(struct http_exchange *http, const struct message *message,
                          const struct param_fields *fields);

@@ -34,14 +34,14 @@ struct http_session {
     struct origin origin;   /* of the client that began it */
     struct traffic traffic; /* messages, and their bytes without HTTP */
     char id[HTTP_SESSION_ID_LEN + 1];
-    char tag[HTTP_STREAM_TAG_LEN + 1];   /* begins the ids of its events */
-    struct group *pool;                  /* of the path; NULL: its messages name it */
-    const struct bus_listener *listener; /* to which its client connects */
-    unsigned token;                      /* serial number; 0: none */
-    bool answered;                       /* initialize, with a result: its client knows the id */
-    bool names_itself;                   /* the next answer has its id */
-    bool primes;                         /* its streams begin with an event without data */
-    const char *ending;                  /* it is to end, and why; NULL: it is not */
+    char tag[HTTP_STREAM_TAG_LEN + 1]; /* begins the ids of its events */
+    struct group *pool;                /* of the path; NULL: its messages name it */
+    struct bus_listener *listener;     /* to which its client connects */
+    unsigned token;                    /* serial number; 0: none */
+    bool answered;                     /* initialize, with a result: its client knows the id */
+    bool names_itself;                 /* the next answer has its id */
+    bool primes;                       /* its streams begin with an event without data */
+    const char *ending;                /* it is to end, and why; NULL: it is not */
     struct event_log log;
     struct list streams; /* of requests, the oldest first */
     size_t in_flight;    /* of these, that are not over */

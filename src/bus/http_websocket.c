@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "bus/client_limits.h"
 #include "bus/deliver.h"
-#include "http/websocket.h"
+#include "event/timer_archive.h"
+#include "http/reader_archive.h"
 #include "transport/connection_send.h"
 
 struct http_websocket {
@@ -207,6 +208,15 @@ void http_websocket_drop(struct http_websocket *websocket)
     free(websocket);
 }
 
+static void take(struct client *client, struct http_websocket *websocket)
+{
+    client->websocket = websocket;
+    client->leaving = leaving;
+    client->stream.endpoint.ops = &endpoint_ops;
+    websocket->client = client;
+    timer_init(&websocket->timer, look_for_life, websocket);
+}
+
 void http_websocket_open(struct http_exchange *http, struct http_websocket *websocket)
 {
     struct client *client = http->client;
@@ -215,14 +225,33 @@ void http_websocket_open(struct http_exchange *http, struct http_websocket *webs
     http_open_pool(http);
     client->leaving(client); /* what it had for HTTP */
     client->http = NULL;
-    client->websocket = websocket;
-    client->leaving = leaving;
-    endpoint->ops = &endpoint_ops;
     endpoint->owes_answers = false;
-    websocket->client = client;
-    timer_init(&websocket->timer, look_for_life, websocket);
     client_limits_set_idle(endpoint, true);
+    take(client, websocket);
     connection_set_reader(&client->stream.connection, &websocket->reader);
     stream_hand_over(&client->stream, &handler, &framing_websocket, false);
     start_timer(websocket);
+}
+
+/* --- the archive --- */
+
+void http_websocket_archive(struct archive *archive, struct client *client)
+{
+    struct stdio_bus *bus = client->stream.endpoint.bus;
+    struct http_websocket *websocket = client->websocket;
+    struct stream_options options = {.handler = &handler, .framing = &framing_websocket};
+
+    if (websocket == NULL && (websocket = http_websocket_prepare()) == NULL) {
+        archive_fail(archive, "out of memory");
+        return;
+    }
+    options.reader = &websocket->reader;
+    stream_archive(archive, &client->stream, &bus->transport, &options);
+    if (!archive->saves)
+        take(client, websocket);
+    websocket_reader_archive(archive, &websocket->reader);
+    ARCHIVE_INTEGER(archive, websocket->seen);
+    archive_flag(archive, &websocket->pinged);
+    archive_flag(archive, &websocket->has_closed);
+    timer_archive(archive, bus->loop, &websocket->timer);
 }

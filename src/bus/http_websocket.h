@@ -17,4 +17,8 @@ void http_websocket_open(struct http_exchange *http, struct http_websocket *webs
 /* Frees what was prepared. NULL is fine. */
 void http_websocket_drop(struct http_websocket *websocket);
 
+/* Saves the stream of such a client and what belongs to WebSocket, or loads them into a client that
+ * clients_new has made. */
+void http_websocket_archive(struct archive *archive, struct client *client);
+
 #endif

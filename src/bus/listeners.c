@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "config/setup.h"
 #include "http/routes.h"
@@ -286,4 +287,96 @@ void listeners_free(struct stdio_bus *bus)
 
     while ((node = list_take_first(&bus->listeners)) != NULL)
         destroy(list_entry(node, struct bus_listener, link));
+}
+
+/* --- the archive --- */
+
+/* Of its Unix socket; NULL: it has none. */
+static const char *path_of(const struct bus_listener *listener)
+{
+    const struct bus_options *options = &listener->bus->options;
+
+    if (listener->kind == BUS_LISTENER_CONTROL)
+        return options->control_path;
+    if (listener->config == NULL)
+        return options->rmp_path;
+    return listener->config->address.is_unix ? listener->config->address.path : NULL;
+}
+
+/* Which of the options it is of, counted from 1 on; 0: it is of another one. */
+static struct bus_listener *archive_identity(struct archive *archive, struct stdio_bus *bus,
+                                             struct bus_listener *listener)
+{
+    const struct bus_options *options = &bus->options;
+    enum bus_listener_kind kind = listener != NULL ? listener->kind : BUS_LISTENER_UNIX;
+    size_t place = 0;
+
+    if (listener != NULL && listener->config != NULL)
+        place = (size_t)(listener->config - options->listens) + 1;
+    ARCHIVE_ENUM(archive, kind, BUS_LISTENER_KINDS - 1);
+    ARCHIVE_ENUM(archive, place, options->listen_count);
+    archive_expect(archive, place > 0 || kind == BUS_LISTENER_RMP || kind == BUS_LISTENER_CONTROL,
+                   "a listener has no configuration");
+    if (archive->saves || !archive_ok(archive))
+        return listener;
+    listener = new_listener(bus, kind, place > 0 ? &options->listens[place - 1] : NULL,
+                            place > 0 ? options->setup : NULL);
+    if (listener == NULL)
+        archive_fail(archive, "out of memory");
+    else if (listener->config != NULL)
+        listeners_apply(listener);
+    return listener;
+}
+
+void listeners_archive(struct archive *archive, struct stdio_bus *bus,
+                       listener_fn *const accepted[BUS_LISTENER_KINDS])
+{
+    const struct list_node *node = &bus->listeners.head;
+    size_t count = archive_count(archive, list_count(&bus->listeners));
+
+    for (; count > 0 && archive_ok(archive); count--) {
+        struct bus_listener *listener = ARCHIVE_NEXT(archive, node, struct bus_listener, link);
+
+        listener = archive_identity(archive, bus, listener);
+        if (!archive_ok(archive))
+            return;
+        ASSERT(listener != NULL);
+        tokens_archive(archive, &listener->tokens);
+        listener_archive(archive, &listener->listener, bus->loop, bus->log, path_of(listener),
+                         archive->saves ? NULL : accepted[listener->kind], listener);
+        if (!archive->saves)
+            listeners_reserve(listener);
+    }
+}
+
+/* Its place in the list, from 1 on; 0: it has none. */
+static size_t place_of(const struct stdio_bus *bus, const struct bus_listener *listener)
+{
+    const struct list_node *node;
+    size_t place = 1;
+
+    if (listener == NULL)
+        return 0;
+    for (node = bus->listeners.head.next; node != &listener->link; node = node->next)
+        place++;
+    return place;
+}
+
+static struct bus_listener *listener_at(const struct stdio_bus *bus, size_t place)
+{
+    const struct list_node *node = &bus->listeners.head;
+
+    for (; place > 0; place--)
+        node = node->next;
+    return node != &bus->listeners.head ? list_entry(node, struct bus_listener, link) : NULL;
+}
+
+void listeners_archive_one(struct archive *archive, const struct stdio_bus *bus,
+                           struct bus_listener **listener)
+{
+    size_t place = place_of(bus, *listener);
+
+    ARCHIVE_ENUM(archive, place, list_count(&bus->listeners));
+    if (!archive->saves && archive_ok(archive))
+        *listener = listener_at(bus, place);
 }

@@ -63,6 +63,13 @@ void listeners_remove(struct bus_listener *listener, bool now);
  * called when the limit of open files has changed. */
 void listeners_reserve(struct bus_listener *listener);
 
+/* Saves the listeners, or loads them into a bus without any. */
+void listeners_archive(struct archive *archive, struct stdio_bus *bus,
+                       listener_fn *const accepted[BUS_LISTENER_KINDS]);
+
+/* The listener of a client, which may be NULL. A loaded one is one that the bus has. */
+void listeners_archive_one(struct archive *archive, const struct stdio_bus *bus,
+                           struct bus_listener **listener);
 
 /* A descriptor was freed: listeners that rest for want of one go on. */
 void listeners_descriptor_freed(struct stdio_bus *bus);

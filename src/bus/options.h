@@ -42,6 +42,8 @@ struct bus_options {
     const struct dialer *dialer;   /* of every worker, NULL: programs; borrowed until bus_destroy */
     const struct greeter *greeter; /* of the Unix clients, NULL: none; borrowed until bus_destroy */
     struct notify *notify;         /* the service manager, NULL: none; borrowed likewise */
+    char *const *argv; /* of the program, which may be executed anew (bus/upgrade.h); NULL: it may
+                        * not; borrowed likewise */
     unsigned idle_exit_sec; /* stops so long after its last client; 0: never */
     bool handle_signals;    /* SIGTERM and SIGINT stop the bus, SIGHUP reloads the configuration,
                             * SIGUSR1 reopens the log, SIGCHLD is waited for; for one bus per

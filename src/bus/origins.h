@@ -3,6 +3,7 @@
 #ifndef STDIO_BUS_BUS_ORIGINS_H
 #define STDIO_BUS_BUS_ORIGINS_H
 
+#include "base/archive.h"
 #include "bus/state.h"
 #include "transport/origin.h"
 
@@ -14,6 +15,11 @@ struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *orig
 
 /* What its connections have reserved. */
 struct memory_origin *origins_memory(struct peer_origin *origin);
+
+/* An origin in an archive; and a reference to one that lives, or NULL, which is held where it is
+ * loaded. */
+void origin_archive(struct archive *archive, struct origin *origin);
+void origins_archive(struct archive *archive, struct stdio_bus *bus, struct peer_origin **origin);
 
 /* One reference more, or less; the last one frees it. NULL is fine. */
 void origins_hold(struct peer_origin *origin);

@@ -11,15 +11,6 @@
 #define WAITING_MAX 64 /* frames and lines of a port; the broker keeps what comes after them */
 #define CALLS_MAX 1024 /* of a port */
 
-/* A frame that the broker has delivered. */
-struct taken {
-    struct list_node link;
-    bool is_control;
-    struct rmp_header header;
-    size_t body_len;
-    char body[];
-};
-
 /* --- from the broker --- */
 
 static bool is_control_topic(struct slice topic)
@@ -32,14 +23,27 @@ static bool has_room(const struct rmp_port *port)
     return port->waiting < WAITING_MAX && port->calls.count < CALLS_MAX;
 }
 
+int rmp_port_keep(struct rmp_port *port, const struct rmp_header *header, struct slice body,
+                  bool is_control)
+{
+    struct rmp_asking *frame = malloc(sizeof *frame + body.len);
+
+    if (frame == NULL)
+        return STDIO_BUS_ERR;
+    *frame = (struct rmp_asking){.is_control = is_control, .header = *header, .body_len = body.len};
+    if (body.len > 0)
+        memcpy(frame->body, body.data, body.len);
+    list_append(&port->frames, &frame->link);
+    port->waiting++;
+    return STDIO_BUS_OK;
+}
+
 /* The broker must not be called from here: the frame is looked at in the next round. */
 static enum rmp_taken take_frame(struct rmp_peer *peer, const struct rmp_sub_name *name,
                                  const struct rmp_publication *publication)
 {
     struct rmp_port *port = list_entry(peer, struct rmp_port, peer);
-    struct slice body = rmp_publication_body(publication);
     bool is_control = is_control_topic(publication->topic);
-    struct taken *frame;
 
     (void)name;
     /* Answers are on rlp/ctrl too, those of the bridge among them. */
@@ -48,14 +52,9 @@ static enum rmp_taken take_frame(struct rmp_peer *peer, const struct rmp_sub_nam
         return RMP_TAKEN;
     if (!has_room(port))
         return RMP_BUSY;
-    frame = malloc(sizeof *frame + body.len);
-    if (frame == NULL)
+    if (rmp_port_keep(port, &publication->header, rmp_publication_body(publication), is_control) !=
+        STDIO_BUS_OK)
         return RMP_REFUSED;
-    *frame = (struct taken){
-        .is_control = is_control, .header = publication->header, .body_len = body.len};
-    memcpy(frame->body, body.data, body.len);
-    list_append(&port->frames, &frame->link);
-    port->waiting++;
     rmp_port_wake(port);
     return RMP_TAKEN;
 }
@@ -197,7 +196,7 @@ static void control(struct rmp_port *port, const struct rmp_header *header,
     }
 }
 
-static void look_at(struct rmp_port *port, const struct taken *frame)
+static void look_at(struct rmp_port *port, const struct rmp_asking *frame)
 {
     struct rmp_envelope envelope;
 
@@ -218,8 +217,8 @@ static void work(void *user_data)
 
     while ((node = list_take_first(&port->frames)) != NULL) {
         port->waiting--;
-        look_at(port, list_entry(node, struct taken, link));
-        free(list_entry(node, struct taken, link));
+        look_at(port, list_entry(node, struct rmp_asking, link));
+        free(list_entry(node, struct rmp_asking, link));
     }
     rmp_port_offer(port);
     if (port->peer.busy && has_room(port))
@@ -329,7 +328,7 @@ void rmp_bridge_destroy(struct rmp_bridge *bridge)
         rmp_port_close(port);
         rmp_broker_leave(bridge->broker, &port->peer);
         while ((item = list_take_first(&port->frames)) != NULL)
-            free(list_entry(item, struct taken, link));
+            free(list_entry(item, struct rmp_asking, link));
         free(port);
     }
     rmp_control_free(&bridge->control);

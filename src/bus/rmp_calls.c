@@ -20,13 +20,19 @@ static uint64_t hash_of(uint64_t number)
 struct rmp_call *rmp_call_create(struct rmp_port *port, enum rmp_call_kind kind,
                                  struct slice reply_topic)
 {
+    return rmp_call_numbered(port, kind, ++port->bridge->last_call, reply_topic);
+}
+
+struct rmp_call *rmp_call_numbered(struct rmp_port *port, enum rmp_call_kind kind, uint64_t number,
+                                   struct slice reply_topic)
+{
     struct rmp_call *call = calloc(1, sizeof *call + reply_topic.len);
 
     if (call == NULL)
         return NULL;
     call->port = port;
     call->kind = kind;
-    call->number = ++port->bridge->last_call;
+    call->number = number;
     if (reply_topic.len > 0)
         memcpy(call->text, reply_topic.data, reply_topic.len);
     call->reply_topic = slice_of(call->text, reply_topic.len);

@@ -22,12 +22,21 @@ struct rmp_port {
     struct rmp_bridge *bridge;
     struct list_node link;   /* bridge->ports */
     struct pool *pool;       /* NULL: rlp/ctrl has no runner */
-    struct list frames;      /* from the broker, not looked at yet */
+    struct list frames;      /* struct rmp_asking, not looked at yet */
     struct list lines;       /* calls whose lines were not taken by the router yet */
     struct hash_table calls; /* by their numbers */
     size_t waiting;          /* frames and lines */
     bool paused;             /* the router holds the first line */
     struct timer work;       /* started while there is something to do */
+};
+
+/* A frame that the broker has delivered. */
+struct rmp_asking {
+    struct list_node link; /* port->frames */
+    bool is_control;
+    struct rmp_header header;
+    size_t body_len;
+    char body[];
 };
 
 struct rmp_call {
@@ -43,10 +52,18 @@ struct rmp_call {
     char text[];
 };
 
+/* Copies a frame of the broker to the end of port->frames. STDIO_BUS_ERR when memory is out. */
+int rmp_port_keep(struct rmp_port *port, const struct rmp_header *header, struct slice body,
+                  bool is_control);
+
 /* A call without a line, known to its port, and at the end of port->lines. The deadline's function
  * is the caller's to set. NULL when memory is out. */
 struct rmp_call *rmp_call_create(struct rmp_port *port, enum rmp_call_kind kind,
                                  struct slice reply_topic);
+
+/* The same for a call that has its number, which no other one has. */
+struct rmp_call *rmp_call_numbered(struct rmp_port *port, enum rmp_call_kind kind, uint64_t number,
+                                   struct slice reply_topic);
 
 /* The call of that number, or NULL. */
 struct rmp_call *rmp_call_find(const struct rmp_port *port, uint64_t number);

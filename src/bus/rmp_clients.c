@@ -288,39 +288,54 @@ void rmp_clients_due(void *user_data)
 
 /* --- the beginning --- */
 
+struct connection_options rmp_clients_options(struct rmp_client *client, int fd)
+{
+    static const struct body_check no_check; /* the framing has none */
+
+    return (struct connection_options){.context = client->context,
+                                       .handler = &handler,
+                                       .framing = &framing_rmp,
+                                       .check = &no_check,
+                                       .check_state = &client->reader,
+                                       .max_body = rmp_framing_max(&client->hub->rules),
+                                       .fd_in = fd,
+                                       .fd_out = fd};
+}
+
+struct rmp_client *rmp_clients_new(struct rmp_hub *hub)
+{
+    struct rmp_client *client = calloc(1, sizeof *client);
+
+    if (client == NULL)
+        return NULL;
+    client->hub = hub;
+    client->reader.rules = &hub->rules;
+    return client;
+}
+
 /* NULL when memory or descriptors are out; then the descriptor is the caller's. */
 static struct rmp_client *open_client(struct rmp_hub *hub, int fd, const struct origin *origin)
 {
-    static const struct body_check no_check; /* the framing has none */
-    struct stdio_bus *bus = hub->bus;
-    struct rmp_client *client = calloc(1, sizeof *client);
-    struct peer_origin *present = client != NULL ? origins_get(bus, origin) : NULL;
-    struct connection_options options = {.handler = &handler,
-                                         .framing = &framing_rmp,
-                                         .check = &no_check,
-                                         .max_body = rmp_framing_max(&hub->rules),
-                                         .fd_in = fd,
-                                         .fd_out = fd};
+    struct rmp_client *client = rmp_clients_new(hub);
+    struct peer_origin *present = client != NULL ? origins_get(hub->bus, origin) : NULL;
+    struct connection_options options;
 
     if (present == NULL) {
         free(client);
         return NULL;
     }
-    client->hub = hub;
     client->present = present;
     client->origin = *origin;
-    client->reader.rules = &hub->rules;
     snprintf(client->context, sizeof client->context, "rmp=%u", ++hub->last_client);
-    options.context = client->context;
-    options.check_state = &client->reader;
-    if (connection_open(&client->connection, &bus->transport, &options) == STDIO_BUS_OK)
+    options = rmp_clients_options(client, fd);
+    if (connection_open(&client->connection, &hub->bus->transport, &options) == STDIO_BUS_OK)
         return client;
     origins_release(present);
     free(client);
     return NULL;
 }
 
-static void serve(struct rmp_client *client)
+void rmp_clients_enter(struct rmp_client *client)
 {
     struct rmp_hub *hub = client->hub;
 
@@ -329,10 +344,22 @@ static void serve(struct rmp_client *client)
     hub->client_count++;
     hub->bus->client_count++;
     router_note_origin(&hub->bus->router, client->present);
-    rmp_broker_join(hub->broker, &client->peer, &peer_ops, RMP_KIND_AGENT);
+}
+
+void rmp_clients_join(struct rmp_client *client)
+{
+    rmp_broker_join(client->hub->broker, &client->peer, &peer_ops, RMP_KIND_AGENT);
     client->has_joined = true;
-    notifier_changed(hub->bus);
-    log_repeated(hub->bus->log, LOG_LEVEL_INFO, client->context, origin_name(&client->origin),
+}
+
+static void serve(struct rmp_client *client)
+{
+    struct stdio_bus *bus = client->hub->bus;
+
+    rmp_clients_enter(client);
+    notifier_changed(bus);
+    rmp_clients_join(client);
+    log_repeated(bus->log, LOG_LEVEL_INFO, client->context, origin_name(&client->origin),
                  "connected: %s", client->origin.text);
 }
 
@@ -390,4 +417,16 @@ void rmp_clients_close(struct rmp_hub *hub, bool now)
         else if (!client->peer.busy)
             close_client(client);
     }
+}
+
+/* --- the upgrade in place --- */
+
+void rmp_clients_connections(struct rmp_hub *hub, void (*fn)(struct connection *connection))
+{
+    struct list_node *node, *following;
+
+    if (hub == NULL)
+        return;
+    list_each(&hub->clients, node, following)
+        fn(&list_entry(node, struct rmp_client, link)->connection);
 }

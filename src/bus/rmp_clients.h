@@ -2,7 +2,7 @@
 #ifndef STDIO_BUS_BUS_RMP_CLIENTS_H
 #define STDIO_BUS_BUS_RMP_CLIENTS_H
 
-#include "bus/rmp_hub.h"
+#include "bus/rmp_client.h"
 
 /* listener_fn; user_data is a struct bus_listener. */
 void rmp_clients_accepted(void *user_data, int fd, const struct origin *origin);
@@ -17,9 +17,24 @@ void rmp_clients_stop_input(struct rmp_hub *hub);
 /* Closes every client once it has what waits for it; at once if `now`. */
 void rmp_clients_close(struct rmp_hub *hub, bool now);
 
+/* Calls fn for the connection of each client. */
+void rmp_clients_connections(struct rmp_hub *hub, void (*fn)(struct connection *connection));
+
 static inline size_t rmp_clients_count(const struct rmp_hub *hub)
 {
     return hub != NULL ? hub->client_count : 0;
 }
+
+/* --- a client that goes on after an upgrade in place (bus/upgrade_rmp.h) --- */
+
+/* One without a connection; NULL when memory is out. */
+struct rmp_client *rmp_clients_new(struct rmp_hub *hub);
+
+/* What its connection is opened with. */
+struct connection_options rmp_clients_options(struct rmp_client *client, int fd);
+
+/* It is one of the hub's clients from now on; a peer of its broker. */
+void rmp_clients_enter(struct rmp_client *client);
+void rmp_clients_join(struct rmp_client *client);
 
 #endif

@@ -57,6 +57,7 @@ struct notifier {
 };
 
 struct control;
+struct upgrade;
 struct http_hub;
 struct rmp_hub;
 
@@ -72,6 +73,8 @@ struct stdio_bus {
     struct rmp_hub *rmp;     /* NULL: there is none */
     struct http_hub *http;   /* likewise */
     struct control *control; /* likewise */
+    struct upgrade *upgrade; /* NULL: none is under way */
+    bool upgrade_asked;      /* one is, or is to be */
     struct bus_counters counters;
     struct list listeners;        /* struct bus_listener */
     listener_fn *const *accepted; /* by enum bus_listener_kind */

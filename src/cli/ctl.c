@@ -68,6 +68,7 @@ static const struct ctl_command commands[] = {
     {.name = "disconnect", .argument = ARGUMENT_CLIENT},
     {.name = "log", .argument = ARGUMENT_LEVEL},
     {.name = "reload"},
+    {.name = "upgrade"},
     {.name = "metrics", .run = run_metrics},
     {.name = "events", .run = run_events},
     {.name = "top", .run = run_top},
@@ -95,6 +96,7 @@ static const char usage[] =
     "  disconnect CLIENT     close its connection\n"
     "  log LEVEL             debug, info, warn or error\n"
     "  reload                read the configuration again\n"
+    "  upgrade               go on as the program that is installed now\n"
     "PATH, with a slash, is that of the control socket (--control); without it the\n"
     "environment's " PATH_VARIABLE ", or " PATH_DEFAULT ".";
 

@@ -39,6 +39,7 @@ struct options {
     const char *import_path; /* of --import: points into argv, or NULL */
     const char *config_path; /* points into argv, or to default_config, or NULL */
     char default_config[DEFAULT_CONFIG_MAX];
+    char *const *argv;             /* of the program */
     int config_fd;                 /* -1: none */
     struct command_line line;      /* points into argv; its words are NULL without a command */
     struct listen_address connect; /* of --connect, with the variables of a path replaced */

@@ -225,3 +225,16 @@ int passed_find(const struct passed_sockets *passed, struct listen_config *liste
     return assign_all(&again, listens, count, log);
 }
 
+void passed_take(struct passed_sockets *passed, const struct listen_config *listens, size_t count)
+{
+    for (size_t i = 0; i < count && passed->count < PASSED_MAX; i++) {
+        const struct listen_address *address = &listens[i].address;
+        struct passed_socket *socket = &passed->sockets[passed->count];
+
+        if (address->fd == 0)
+            continue;
+        *socket = (struct passed_socket){.fd = address->fd, .used = true};
+        snprintf(socket->name, sizeof socket->name, "%s", address->fd_name);
+        passed->count++;
+    }
+}

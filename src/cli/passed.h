@@ -31,4 +31,7 @@ int passed_assign(struct passed_sockets *passed, struct listen_config *listens, 
 int passed_find(const struct passed_sockets *passed, struct listen_config *listens, size_t count,
                 struct log *log);
 
+/* After an upgrade: those that the listeners have from the daemon before. */
+void passed_take(struct passed_sockets *passed, const struct listen_config *listens, size_t count);
+
 #endif

@@ -49,6 +49,8 @@ static void report_problem(void *user_data, bool is_error, const char *text)
     struct settings *settings = reading->settings;
 
     reading->warnings += !is_error;
+    if (!is_error && settings->is_known)
+        return;
     log_write(settings->log, is_error ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "", "%s", text);
     if (is_error)
         note_problem(settings, text);
@@ -61,7 +63,8 @@ static int read_config(struct settings *settings, struct setup *setup)
 {
     const struct options *options = settings->options;
     struct config *config = &setup->config;
-    const char *path = options->config_path;
+    const struct source *first = setup->sources.first;
+    const char *path = first != NULL ? first->path : options->config_path;
     struct reading reading = {.settings = settings};
     char name[32];
     int code = STDIO_BUS_OK;
@@ -70,7 +73,7 @@ static int read_config(struct settings *settings, struct setup *setup)
     if (options->line.words != NULL)
         code = config_of_command(config, &options->line, report_problem, &reading);
     else if (path != NULL)
-        code = config_read_file(config, path, report_problem, &reading);
+        code = config_read_sources(config, path, &setup->sources, report_problem, &reading);
     else if (options->config_fd >= 0)
         code = config_read_fd(config, options->config_fd, name, report_problem, &reading);
     else
@@ -179,11 +182,19 @@ static int check(struct settings *settings, const struct config *config)
         status = check_pools(settings, config);
     if (status == EXIT_DONE)
         status = check_access(settings, config);
-    if (status == EXIT_DONE)
+    if (status == EXIT_DONE && !settings->is_known)
         status = check_tokens(settings);
     if (status == EXIT_DONE)
         check_http(settings, config);
     return status;
+}
+
+/* Once: a reload reads the files. */
+static void take_sources(struct settings *settings, struct sources *to)
+{
+    *to = *settings->sources;
+    *settings->sources = (struct sources){.first = NULL};
+    settings->sources = NULL;
 }
 
 int settings_read(struct settings *settings, struct setup **setup)
@@ -198,7 +209,10 @@ int settings_read(struct settings *settings, struct setup **setup)
         (void)fail(settings, "cannot read the configuration: out of memory");
         return status;
     }
+    if (settings->sources != NULL)
+        take_sources(settings, &made->sources);
     status = read_config(settings, made);
+    made->sources.replace_files = false;
     if (status == EXIT_DONE)
         status = check(settings, &made->config);
     if (status == EXIT_DONE) {
@@ -267,6 +281,7 @@ struct setup *settings_read_again(void *user_data, const char **problem)
     struct setup *setup = NULL;
 
     *problem = settings->problem;
+    settings->is_known = false;
     settings->reports = 0;
     settings->problem[0] = '\0';
     if (options->line.words != NULL || options->config_path == NULL)

@@ -13,6 +13,8 @@ struct settings {
     const struct options *options;
     struct log *log;
     struct passed_sockets *passed;
+    bool is_known;                      /* to the daemon before, with its warnings and tokens, */
+    struct sources *sources;            /* and with these texts; NULL: they are in the files */
     bool has_stdin;                     /* stdin and stdout are a client; set at the start */
     size_t reports;                     /* of problems, and of what may be one, in the log */
     char problem[SETTINGS_PROBLEM_MAX]; /* the first one that was found; "": none */

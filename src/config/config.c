@@ -243,8 +243,17 @@ static int finish(struct config *config, const struct diagnostics *diagnostics)
 int config_read_file(struct config *config, const char *path, diagnostics_fn *report,
                      void *user_data)
 {
-    struct diagnostics diagnostics = {
-        .name = path, .is_file = true, .report = report, .user_data = user_data};
+    return config_read_sources(config, path, NULL, report, user_data);
+}
+
+int config_read_sources(struct config *config, const char *path, struct sources *sources,
+                        diagnostics_fn *report, void *user_data)
+{
+    struct diagnostics diagnostics = {.name = path,
+                                      .is_file = true,
+                                      .report = report,
+                                      .user_data = user_data,
+                                      .sources = sources};
     char *text = NULL;
     size_t len = 0;
 

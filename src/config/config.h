@@ -13,6 +13,7 @@
 #include "config/pool_mode.h"
 #include "config/rmp_keys.h"
 #include "config/rmp_pool.h"
+#include "config/sources.h"
 #include "framing/framing.h"
 
 struct pool_config {
@@ -53,6 +54,10 @@ struct config {
  * reported alone; of the rules (spec 9.3) every broken one. */
 int config_read_file(struct config *config, const char *path, diagnostics_fn *report,
                      void *user_data);
+
+/* The same; keeps the texts of all files, or reads those that replace the files. */
+int config_read_sources(struct config *config, const char *path, struct sources *sources,
+                        diagnostics_fn *report, void *user_data);
 
 /* The same from an open descriptor (read to its end, not closed), named `name` in messages. */
 int config_read_fd(struct config *config, int fd, const char *name, diagnostics_fn *report,

@@ -13,12 +13,15 @@
  * "FILE:LINE:COLUMN: pools[1].instances: must be an integer >= 1". */
 typedef void diagnostics_fn(void *user_data, bool is_error, const char *text);
 
+struct sources;
+
 struct diagnostics {
     const char *name; /* of the file */
     bool is_file;     /* the name is a path */
     diagnostics_fn *report;
     void *user_data;
-    size_t errors; /* reported so far */
+    size_t errors;           /* reported so far */
+    struct sources *sources; /* of the files that are read; NULL: their texts are not kept */
 };
 
 /* A problem of the file as a whole: "FILE: TEXT". */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "config/sources.h"
 #include "json/comments.h"
 
 #define FILE_MAX ((size_t)16 << 20) /* bytes */
@@ -92,10 +93,35 @@ static bool read_path(char **text, size_t *len, const char *path, struct diagnos
     return read;
 }
 
+static bool copy_source(char **text, size_t *len, const struct source *source,
+                        struct diagnostics *diagnostics)
+{
+    if (source == NULL) {
+        diagnostics_file(diagnostics, "it was not read by the daemon of before");
+        return false;
+    }
+    *text = malloc(source->text.len + 1);
+    if (*text == NULL) {
+        diagnostics_file(diagnostics, "out of memory");
+        return false;
+    }
+    memcpy(*text, source->text.data, source->text.len);
+    *len = source->text.len;
+    return true;
+}
+
 bool file_read(char **text, size_t *len, const char *path, struct diagnostics *diagnostics)
 {
-    bool read = read_path(text, len, path, diagnostics);
+    struct sources *sources = diagnostics->sources;
+    struct slice name = slice_of(path, strlen(path));
+    bool read = sources_replace_files(sources)
+                    ? copy_source(text, len, sources_find(sources, name), diagnostics)
+                    : read_path(text, len, path, diagnostics);
 
+    if (read && sources != NULL && !sources_add(sources, name, slice_of(*text, *len))) {
+        diagnostics_file(diagnostics, "out of memory");
+        return false;
+    }
     if (read && is_jsonc(path))
         comments_blank(*text, *len);
     return read;

@@ -8,8 +8,8 @@
  * first; the caller frees *text in any case. Returns false after an error was reported. */
 bool file_read_fd(char **text, size_t *len, int fd, struct diagnostics *diagnostics);
 
-/* The same for the file of that name. In one that ends in ".jsonc" comments and trailing commas are
- * blank. */
+/* The same for the file of that name, or for its text in diagnostics->sources, where it is kept
+ * otherwise. In one that ends in ".jsonc" comments and trailing commas are blank. */
 bool file_read(char **text, size_t *len, const char *path, struct diagnostics *diagnostics);
 
 #endif

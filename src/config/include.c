@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "config/file.h"
 #include "config/rules.h"
+#include "config/sources.h"
 
 #define PATH_SIZE 4096
 
@@ -188,6 +189,22 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Collects the names of files that were read from the directory. */
+static bool list_sources(struct names *names, const struct sources *sources, const char *directory,
+                         const char *pattern)
+{
+    size_t len = strlen(directory);
+    const struct source *source;
+
+    for (source = sources->first; source != NULL; source = source->next) {
+        if (strncmp(source->path, directory, len) == 0 && strchr(source->path + len, '/') == NULL &&
+            fnmatch(pattern, source->path + len, FNM_PERIOD) == 0 &&
+            !add_name(names, source->path + len))
+            return false;
+    }
+    return true;
+}
+
 /* Collects the names in the directory that match. False with errno set. */
 static bool list_files(struct names *names, const char *directory, const char *pattern)
 {
@@ -209,9 +226,11 @@ static bool list_files(struct names *names, const char *directory, const char *p
 }
 
 /* In the order of their bytes. `directory` ends with a slash or is "". False with errno set. */
-static bool list_names(struct names *names, const char *directory, const char *pattern)
+static bool list_names(struct names *names, const struct sources *sources, const char *directory,
+                       const char *pattern)
 {
-    bool listed = list_files(names, directory, pattern);
+    bool listed = sources_replace_files(sources) ? list_sources(names, sources, directory, pattern)
+                                                 : list_files(names, directory, pattern);
 
     if (names->count > 1)
         qsort(names->at, names->count, sizeof *names->at, compare_names);
@@ -237,7 +256,7 @@ static void read_matching(struct includes *includes, struct json_value *root,
     struct names names = {.at = NULL};
 
     (void)snprintf(directory, sizeof directory, "%.*s", (int)(pattern - path), path);
-    if (!list_names(&names, directory, pattern))
+    if (!list_names(&names, diagnostics->sources, directory, pattern))
         diagnostics_value(diagnostics, value, "cannot read the directory %s: %s",
                           slash != NULL ? directory : ".", strerror(errno));
     for (size_t i = 0; i < names.count; i++) {

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "config/http_keys.h"
 #include "config/rules.h"
+#include "config/sources.h"
 #include "config/tokens.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -85,6 +86,7 @@ static void check_token_file(struct diagnostics *diagnostics, const struct json_
     char shown[512], reason[TOKEN_REASON_MAX];
 
     if (diagnostics_check_string(diagnostics, file) &&
+        !sources_replace_files(diagnostics->sources) &&
         tokens_read(&tokens, file->text.data, reason) != STDIO_BUS_OK)
         diagnostics_value(diagnostics, file, "cannot use \"%s\": %s",
                           log_escape(shown, sizeof shown, file->text), reason);

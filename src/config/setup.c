@@ -24,5 +24,6 @@ void setup_release(struct setup *setup)
         return;
     free(setup->listens);
     config_free(&setup->config);
+    sources_free(&setup->sources);
     free(setup);
 }

@@ -8,6 +8,7 @@
 struct setup {
     unsigned references;
     struct config config;
+    struct sources sources;        /* its texts; empty where it is not of files */
     struct listen_config *listens; /* what they name belongs to the configuration */
     size_t listen_count;
 };

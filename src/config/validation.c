@@ -22,6 +22,7 @@
 #include "config/rmp_pool.h"
 #include "config/rmp_socket.h"
 #include "config/rules.h"
+#include "config/sources.h"
 #include "config/transport_keys.h"
 #include "framing/framing.h"
 
@@ -110,7 +111,7 @@ static void check_cwd(struct diagnostics *diagnostics, const struct json_value *
     char shown[512];
     int error;
 
-    if (!rules_check_filled(diagnostics, cwd))
+    if (!rules_check_filled(diagnostics, cwd) || sources_replace_files(diagnostics->sources))
         return;
     error = directory_error(cwd->text.data);
     if (error != 0)
@@ -156,7 +157,8 @@ static void check_pool(struct diagnostics *diagnostics, const struct json_value 
 {
     if (!diagnostics_check_type(diagnostics, pool, JSON_OBJECT, "an object"))
         return;
-    if (rules_check_members(diagnostics, pool, pool_rules, COUNT(pool_rules)))
+    if (rules_check_members(diagnostics, pool, pool_rules, COUNT(pool_rules)) &&
+        !sources_replace_files(diagnostics->sources))
         command_check(diagnostics, pool);
     rules_warn_unknown(diagnostics, pool, pool_rules, COUNT(pool_rules));
 }

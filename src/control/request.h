@@ -23,6 +23,7 @@ enum control_method {
     CONTROL_DISCONNECT,
     CONTROL_LOG,
     CONTROL_RELOAD,
+    CONTROL_UPGRADE,
     CONTROL_METHODS
 };
 

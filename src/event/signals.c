@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -12,7 +13,8 @@
 #include "base/error.h"
 
 /* SIGPIPE is ignored, the others are caught. */
-static const int handled[SIGNALS_HANDLED] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD, SIGPIPE};
+static const int handled[SIGNALS_HANDLED] = {SIGTERM, SIGINT,  SIGHUP, SIGUSR1,
+                                             SIGUSR2, SIGCHLD, SIGPIPE};
 
 /* The write end of the self-pipe. Global, because a handler gets the signal's number alone. */
 static volatile sig_atomic_t pipe_write_fd = -1;
@@ -125,6 +127,32 @@ void signals_close(struct signals *signals)
     (void)stdio_bus_event_loop_remove(signals->loop, signals->fd);
     descriptor_close_pipe(ends);
     signals->fd = -1;
+}
+
+static void change_mask(int how)
+{
+    sigset_t mask;
+
+    (void)sigemptyset(&mask);
+    for (size_t i = 0; i < SIGNALS_HANDLED; i++)
+        (void)sigaddset(&mask, handled[i]);
+    (void)sigprocmask(how, &mask, NULL);
+}
+
+bool signals_hold(const struct signals *signals)
+{
+    struct pollfd arrived = {.fd = signals->fd, .events = POLLIN};
+
+    change_mask(SIG_BLOCK);
+    if (poll(&arrived, 1, 0) == 0)
+        return true;
+    signals_let_go();
+    return false;
+}
+
+void signals_let_go(void)
+{
+    change_mask(SIG_UNBLOCK);
 }
 
 const char *signals_name(char *to, size_t size, int signo)

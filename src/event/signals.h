@@ -8,7 +8,7 @@
 
 typedef void signals_fn(void *user_data, int signo);
 
-#define SIGNALS_HANDLED 6
+#define SIGNALS_HANDLED 7
 #define SIGNALS_NAME_MAX 24
 
 /* All members are private to signals.c. */
@@ -21,17 +21,25 @@ struct signals {
     struct sigaction old_actions[SIGNALS_HANDLED];
 };
 
-/* Catches SIGTERM, SIGINT, SIGUSR1, SIGCHLD, and SIGHUP unless it was ignored (nohup); unblocks
- * them, in case the parent left them blocked; ignores SIGPIPE. run_once calls fn for each caught
- * signal; arrivals of one kind between two rounds may merge. fn may call signals_close (the struct
- * itself stays until the end of the round). Only one can be open in a process, since the pipe's
- * write end is global: STDIO_BUS_EINVAL for a second. STDIO_BUS_ERR with errno set; then nothing
- * has changed. */
+/* Catches SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGCHLD, and SIGHUP unless it was ignored (nohup);
+ * unblocks them, in case the parent left them blocked; ignores SIGPIPE. run_once calls fn for each
+ * caught signal; arrivals of one kind between two rounds may merge. fn may call signals_close (the
+ * struct itself stays until the end of the round). Only one can be open in a process, since the
+ * pipe's write end is global: STDIO_BUS_EINVAL for a second. STDIO_BUS_ERR with errno set; then
+ * nothing has changed. */
 int signals_open(struct signals *signals, struct stdio_bus_event_loop *loop, signals_fn *fn,
                  void *user_data);
 
 /* Restores the former mask and dispositions and closes the pipe. A second call does nothing. */
 void signals_close(struct signals *signals);
+
+/* Blocks the signals that signals_open catches, so that they wait for the program that is executed
+ * next and its signals_open. False, and they are not blocked, while signals that have come before
+ * wait for run_once: the next program would not get them. */
+bool signals_hold(const struct signals *signals);
+
+/* Unblocks them again. */
+void signals_let_go(void);
 
 /* "SIGTERM", or "signal 35" for a signal that POSIX does not name. Returns `to`. */
 const char *signals_name(char *to, size_t size, int signo);

@@ -80,7 +80,7 @@ static void signalled(void *user_data, int signo)
 {
     struct remote *remote = user_data;
 
-    if (signo == SIGUSR1 || signo == SIGCHLD)
+    if (signo == SIGUSR1 || signo == SIGUSR2 || signo == SIGCHLD)
         return;
     if (remote->phase >= REMOTE_PHASE_PARTING)
         remote->phase = REMOTE_PHASE_STOPPED;

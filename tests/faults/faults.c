@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -48,7 +49,8 @@ static bool open_at_start[DESCRIPTORS_MAX];
 
 /* ---- the board ------------------------------------------------------------------------------ */
 
-static void __attribute__((constructor)) begin(void)
+/* The C library passes the arguments of main. The check before an upgrade in place is a child. */
+static void __attribute__((constructor)) begin(int argc, char *argv[])
 {
     const char *path = getenv(BOARD_VARIABLE);
     int fd = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
@@ -59,6 +61,8 @@ static void __attribute__((constructor)) begin(void)
     if (board == MAP_FAILED)
         abort();
     close(fd);
+    if (argc > 1 && strcmp(argv[1], "--upgrade-check") == 0)
+        role = ROLE_CHILD;
     for (fd = 0; fd < DESCRIPTORS_MAX; fd++)
         open_at_start[fd] = fcntl(fd, F_GETFD) >= 0;
 }
@@ -165,6 +169,7 @@ PLAIN(int, connect, -1, (int fd, const struct sockaddr *to, socklen_t len), (fd,
 PLAIN(int, dup2, -1, (int from, int to), (from, to))
 PLAIN(int, epoll_create1, -1, (int flags), (flags))
 PLAIN(int, execvp, -1, (const char *file, char *const *argv), (file, argv))
+PLAIN(int, execv, -1, (const char *path, char *const *argv), (path, argv))
 PLAIN(int, fchdir, -1, (int fd), (fd))
 PLAIN(int, fchmodat, -1, (int at, const char *path, mode_t mode, int flags),
       (at, path, mode, flags))
@@ -189,11 +194,15 @@ PLAIN(int, isatty, 0, (int fd), (fd))
 PLAIN(int, kill, -1, (pid_t pid, int signo), (pid, signo))
 PLAIN(int, lchown, -1, (const char *path, uid_t user, gid_t group), (path, user, group))
 PLAIN(int, lstat, -1, (const char *path, struct stat *to), (path, to))
+PLAIN(int, memfd_create, -1, (const char *name, unsigned flags), (name, flags))
 PLAIN(int, mkdir, -1, (const char *path, mode_t mode), (path, mode))
+PLAIN(int, mkstemp, -1, (char *path), (path))
 PLAIN(DIR *, opendir, NULL, (const char *path), (path))
 PLAIN(struct dirent *, readdir, NULL, (DIR * directory), (directory))
+PLAIN(ssize_t, pread, -1, (int fd, void *to, size_t len, off_t at), (fd, to, len, at))
 PLAIN(ssize_t, recv, -1, (int fd, void *to, size_t len, int flags), (fd, to, len, flags))
 PLAIN(int, pipe2, -1, (int *fds, int flags), (fds, flags))
+PLAIN(int, setenv, -1, (const char *name, const char *value, int replaces), (name, value, replaces))
 PLAIN(int, setpgid, -1, (pid_t pid, pid_t group), (pid, group))
 PLAIN(int, setrlimit, -1, (unsigned what, const struct rlimit *to), (what, to))
 PLAIN(int, setsockopt, -1, (int fd, int level, int name, const void *value, socklen_t len),

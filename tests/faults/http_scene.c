@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "deadline.h"
+#include "upgrade_scene.h"
 #include "web.h"
 
 #define SILENCE_SEC 15 /* after which the daemon looks after an exchange */
@@ -50,12 +51,17 @@ static bool session_begin(struct session *session, struct web *web)
     return true;
 }
 
-static void session_end(struct session *session, struct web *web)
+static void session_free(struct session *session)
 {
-    web_ask(web, session->delete.data, "");
     text_free(&session->post);
     text_free(&session->get);
     text_free(&session->delete);
+}
+
+static void session_end(struct session *session, struct web *web)
+{
+    web_ask(web, session->delete.data, "");
+    session_free(session);
 }
 
 /* From its beginning to its end. */
@@ -190,16 +196,21 @@ static void cancel(const struct session *session, struct web *web, struct web *o
                     "'params':{'requestId':3}}");
 }
 
-/* A notification on the stream of a GET, which ends with the session. */
-static void listen_to(const struct session *session, struct web *web, struct web *other)
+/* A notification on the stream of a GET. */
+static void hear(const struct session *session, struct web *web, struct web *other)
 {
-    web_send(web, session->get.data, "");
-    if (!web_await_words(web, "id: "))
-        return;
     web_ask(other, session->post.data,
             "{'jsonrpc':'2.0','method':'say_only','params':{'message':"
             "{'jsonrpc':'2.0','method':'notifications/any'}}}");
     web_await_words(web, "notifications/any");
+}
+
+/* The same from the beginning; the stream ends with the session. */
+static void listen_to(const struct session *session, struct web *web, struct web *other)
+{
+    web_send(web, session->get.data, "");
+    if (web_await_words(web, "id: "))
+        hear(session, web, other);
 }
 
 /* Questions that the client does not fetch, until the first of them are forgotten. The last request
@@ -260,32 +271,48 @@ static void stand_alone(struct web *web)
             "'io.modelcontextprotocol/clientCapabilities':{}}}}");
 }
 
-/* A message each way, and the end. */
-static void speak_websocket(struct run *run)
+/* --- WebSocket --- */
+
+static bool begin_websocket(struct web *web)
 {
-    static const unsigned char mask[4] = {1, 2, 3, 4}, bye[] = {0x88, 0x80, 1, 2, 3, 4};
-    const char *message = "{\"id\":1,\"method\":\"plain\"}";
+    return web_ask(web,
+                   "GET /rpc/b HTTP/1.1\r\n" HOST TOKEN "Connection: Upgrade\r\n"
+                   "Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                   "Sec-WebSocket-Version: 13\r\n",
+                   "") &&
+           strstr(web->input.data, " 101 ") != NULL;
+}
+
+static void ask_websocket(struct web *web, unsigned id)
+{
+    static const unsigned char mask[4] = {1, 2, 3, 4};
+    char message[64];
     unsigned char frame[64] = {0x81};
-    struct web web;
-    size_t len = strlen(message);
+    size_t len = (size_t)snprintf(message, sizeof message, "{\"id\":%u,\"method\":\"plain\"}", id);
 
     frame[1] = (unsigned char)(0x80 | len);
     memcpy(frame + 2, mask, 4);
     for (size_t i = 0; i < len; i++)
         frame[6 + i] = (unsigned char)message[i] ^ mask[i % 4];
+    web_send_bytes(web, frame, 6 + len);
+}
+
+/* A message each way, and the end. */
+static void speak_websocket(struct run *run)
+{
+    static const unsigned char bye[] = {0x88, 0x80, 1, 2, 3, 4};
+    struct web web;
+
     web_open(&web, run);
-    if (web_ask(&web,
-                "GET /rpc/b HTTP/1.1\r\n" HOST TOKEN "Connection: Upgrade\r\n"
-                "Upgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-                "Sec-WebSocket-Version: 13\r\n",
-                "") &&
-        strstr(web.input.data, " 101 ") != NULL) {
-        web_send_bytes(&web, frame, 6 + len);
+    if (begin_websocket(&web)) {
+        ask_websocket(&web, 1);
         if (web_await_words(&web, "\"id\":1"))
             web_send_bytes(&web, bye, sizeof bye);
     }
     web_close(&web);
 }
+
+/* --- */
 
 /* A client that is owed an answer leaves, and its next request hides the end of its input. The
  * daemon looks for it from time to time. */
@@ -326,4 +353,78 @@ void play_streams(struct run *run)
     check_recovery(run);
     run_terminate(run);
     web_close(&web);
+}
+
+/* --- the scene of upgrades --- */
+
+/* What lasts longer than an upgrade. */
+struct lasting {
+    struct session session;
+    struct web asker, listener, array, socket, other;
+};
+
+/* False: a part of it was lost. */
+static bool begin_lasting(struct lasting *lasting)
+{
+    if (!session_begin(&lasting->session, &lasting->other))
+        return false;
+    web_send(&lasting->listener, lasting->session.get.data, "");
+    if (!web_await_words(&lasting->listener, "id: ") ||
+        !web_ask(&lasting->other, lasting->session.post.data,
+                 "{'jsonrpc':'2.0','id':1,'method':'hold'}"))
+        return false;
+    web_send(&lasting->asker, lasting->session.post.data,
+             "{'jsonrpc':'2.0','id':2,'method':'say','params':{'message':"
+             "{'jsonrpc':'2.0','method':'notifications/any'}}}");
+    if (!web_await_words(&lasting->asker, "notifications/any"))
+        return false;
+    web_send(&lasting->array, "POST /rpc/b?timeout=3000 HTTP/1.1\r\n" POSTED,
+             "[{'id':1,'method':'hold'},{'id':2,'method':'plain'}]");
+    return web_await_words(&lasting->array, "\"id\":1") && begin_websocket(&lasting->socket);
+}
+
+/* Has the held answer come, if this is taken. */
+static void release(struct web *web, struct web *other, const char *head)
+{
+    if (web_ask(other, head, "{'jsonrpc':'2.0','id':3,'method':'release'}") &&
+        strstr(other->input.data, "\"result\"") != NULL)
+        web_await(web);
+    else
+        web_close(web);
+}
+
+static void end_lasting(struct lasting *lasting)
+{
+    release(&lasting->asker, &lasting->other, lasting->session.post.data);
+    release(&lasting->array, &lasting->other, "POST /rpc/b HTTP/1.1\r\n" POSTED);
+    ask_websocket(&lasting->socket, 5);
+    web_await_words(&lasting->socket, "\"id\":5");
+    hear(&lasting->session, &lasting->listener, &lasting->other);
+}
+
+void play_upgraded(struct run *run)
+{
+    struct lasting lasting = {.session = {{0}, {0}, {0}}};
+    struct web *webs[] = {&lasting.other, &lasting.asker, &lasting.listener, &lasting.array,
+                          &lasting.socket};
+    const size_t count = sizeof webs / sizeof webs[0];
+    bool lasts;
+
+    for (size_t i = 0; i < count; i++)
+        web_open(webs[i], run);
+    lasts = begin_lasting(&lasting);
+    run_arm(run);
+    upgrade_once(run);
+    if (lasts)
+        end_lasting(&lasting);
+    run_lift(run);
+    upgrade_once(run);
+    for (size_t i = 0; i < count; i++)
+        web_close(webs[i]);
+    web_open(&lasting.other, run);
+    web_ask(&lasting.other, "POST /rpc/b HTTP/1.1\r\n" POSTED, "{'id':1,'method':'release'}");
+    web_close(&lasting.other);
+    session_free(&lasting.session);
+    check_recovery(run);
+    run_terminate(run);
 }

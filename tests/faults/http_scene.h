@@ -11,4 +11,7 @@ void play_http(struct run *run);
 /* The same; few events are kept for a session. */
 void play_streams(struct run *run);
 
+/* The same without a token; pool a is shared, and the daemon is upgraded among requests. */
+void play_upgraded(struct run *run);
+
 #endif

@@ -17,6 +17,7 @@
 #include "rmp/convert.h"
 #include "rmp/schemas.h"
 #include "rmp/topics.h"
+#include "upgrade_scene.h"
 
 #define BODY 30000 /* bytes; eight such messages fill all queues of a subscriber */
 #define MESSAGES 8
@@ -352,4 +353,73 @@ void play_bridge(struct run *run)
     check_recovery(run, has_agent);
     run_terminate(run);
     link_close(&ann);
+}
+
+/* ---- upgrades ------------------------------------------------------------------------------- */
+
+/* What lasts longer than an upgrade. */
+struct lasting {
+    struct link asker, slow, publisher;
+};
+
+/* A subscriber that does not read, and what waits for it; a run, a request in flight. */
+static void begin_lasting(struct lasting *lasting, struct run *run)
+{
+    link_open(&lasting->asker, run);
+    link_open(&lasting->slow, run);
+    link_open(&lasting->publisher, run);
+    lasting->asker.msg_id = 1000000; /* as above */
+    listen_to(&lasting->asker, "reply");
+    listen_to(&lasting->asker, RMP_TOPIC_CONTROL);
+    subscribe(&lasting->slow, "topic", 1);
+    for (unsigned i = 1; i <= MESSAGES; i++) {
+        publish(&lasting->publisher, "topic", i, BODY, false);
+        link_await(&lasting->publisher, "{'PublishAck'");
+    }
+    submit(&lasting->asker);
+    link_await(&lasting->asker, "RunAccepted");
+    execute(&lasting->asker, "hold", "{}");
+    link_await(&lasting->asker, "Completed");
+    execute(&lasting->asker, "plain", "{'result':'was held'}");
+}
+
+static void end_lasting(struct lasting *lasting)
+{
+    execute(&lasting->asker, "release", "{}");
+    link_await(&lasting->asker, "was held");
+    submit(&lasting->asker);
+    link_await(&lasting->asker, "RunAccepted");
+    hello(&lasting->slow);
+    publish(&lasting->publisher, "topic", 100, 10, false);
+    link_await(&lasting->publisher, "{'PublishAck'");
+    hello(&lasting->slow);
+}
+
+/* The asker may be lost. */
+static void let_go(struct run *run)
+{
+    struct link zoe;
+
+    link_open(&zoe, run);
+    zoe.msg_id = 2000000;
+    execute(&zoe, "release", "{}");
+    link_close(&zoe);
+}
+
+void play_upgraded_bus(struct run *run)
+{
+    struct lasting lasting;
+
+    begin_lasting(&lasting, run);
+    run_arm(run);
+    upgrade_once(run);
+    end_lasting(&lasting);
+    run_lift(run);
+    upgrade_once(run);
+    let_go(run);
+    check_recovery(run, has_agent);
+    run_terminate(run);
+    link_close(&lasting.asker);
+    link_close(&lasting.slow);
+    link_close(&lasting.publisher);
 }

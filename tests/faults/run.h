@@ -80,6 +80,7 @@ struct scene {
     bool manager; /* a service manager listens at DIR/manager, has passed on the listener, if there
                    * is one, twice, and reads stderr for its journal */
     bool no_path; /* PATH is not set */
+    bool single;  /* no pairs: each program of an upgrade would have one of the two */
     bool shares;  /* it may start the daemon of a shared server */
     bool stdin_nonblocking;
     bool repeats;       /* also fails the calls of earlier scenes: once each */

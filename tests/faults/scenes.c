@@ -18,6 +18,7 @@
 #include "http_scene.h"
 #include "reload_scene.h"
 #include "rmp_scene.h"
+#include "upgrade_scene.h"
 
 #define PAD_SIZE 100000
 #define STALL_MS 60
@@ -26,6 +27,11 @@
 /* Limits: PAD_SIZE exceeds a buffer, a pipe and max_output_queue. */
 #define LIMITS(more)                                                                               \
     "'limits':{'drain_timeout_sec':20,'max_output_queue':65536,'max_restarts':20" more "}"
+
+#define BRIDGED                                                                                    \
+    "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0},'pools':["                \
+    "{'id':'a','command':'@WORKER@','instances':1,'rmp':{'agent':'writer'}},"                      \
+    "{'id':'b','command':'@WORKER@','instances':1,'rmp':{'runner':true}}]," LIMITS("") "}"
 
 #define FRAMED "'framing':'content-length','args':['--framing','content-length']"
 
@@ -252,6 +258,13 @@ static void play_log(struct run *run)
 static void play_reloads(struct run *run)
 {
     play_reload(run);
+    check_recovery(run);
+    run_terminate(run);
+}
+
+static void play_upgrades(struct run *run)
+{
+    play_upgrade(run);
     check_recovery(run);
     run_terminate(run);
 }
@@ -656,6 +669,23 @@ const struct scene scenes[SCENES] = {
      .socket = true,
      .token = true,
      .manager = true},
+    {.name = "upgrade",
+     .arguments = CONFIG_AND(DEBUG),
+     .config = "{'pools':[" POOL("a", 1, "@WORKER@") ",{'id':'b','command':'@WORKER@',"
+               "'protocol':'mcp','clients':'sticky','instances':1,'request_timeout_sec':3000}],"
+               "'listen':[{'http':'127.0.0.1:0','token_file':'@DIR@/token'},"
+               "{'unix':'@DIR@/socket'}],'control':'@DIR@/control'," LIMITS("") "}",
+     .play = play_upgrades,
+     .single = true,
+     .socket = true,
+     .token = true},
+    {.name = "upgrade with HTTP",
+     .arguments = CONFIG_AND(DEBUG),
+     .config = "{'pools':[{'id':'a','command':'@WORKER@','protocol':'mcp','clients':'sticky',"
+               "'instances':1}," POOL("b", 1, "@WORKER@") "]," LIMITS(
+                   "") ",'listen':[{'http':'unix:@DIR@/http'}]}",
+     .play = play_upgraded,
+     .single = true},
     {.name = "rmp",
      .arguments = CONFIG_AND(DEBUG),
      .config = "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0,"
@@ -663,11 +693,13 @@ const struct scene scenes[SCENES] = {
      .play = play_rmp},
     {.name = "bridge",
      .arguments = CONFIG_AND(DEBUG),
-     .config = "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0},'pools':["
-               "{'id':'a','command':'@WORKER@','instances':1,'rmp':{'agent':'writer'}},"
-               "{'id':'b','command':'@WORKER@','instances':1,'rmp':{'runner':true}}],"
-               LIMITS("") "}",
+     .config = BRIDGED,
      .play = play_bridge},
+    {.name = "upgrade with RMP",
+     .arguments = CONFIG_AND(DEBUG),
+     .config = BRIDGED,
+     .play = play_upgraded_bus,
+     .single = true},
     {.name = "connect",
      .arguments = WORDS("--connect", "@DIR@/socket"),
      .play = play_connect,

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 42
+#define SCENES 45
 
 extern const struct scene scenes[SCENES];
 

@@ -314,7 +314,7 @@ static void note_pairs(struct sweep *sweep, const struct board *board, const str
 {
     const struct fault *first = &test->faults[0];
 
-    if (test->fault_count != 1 || first->lasting || test->repeated ||
+    if (test->fault_count != 1 || first->lasting || test->repeated || test->scene->single ||
         first->error != last_error(site_name(first->key)))
         return;
     for (uint32_t i = 0; i < board->follower_count; i++) {

@@ -368,3 +368,19 @@ const char *daemon_run(const struct setup *setup, int status, struct text *out)
     ck_assert_msg(out != NULL || output->len == 0, "on stdout: %s", output->data);
     return err->data;
 }
+
+void daemon_upgrade(struct daemon *daemon)
+{
+    const char *line;
+
+    do { /* a daemon that serves already may be waiting for its first worker still */
+        daemon_mark_log(daemon);
+        daemon_signal(daemon, SIGUSR2);
+        line = daemon_wait_log(daemon, DAEMON_UPGRADED "|the daemon is still starting");
+    } while (strstr(line, DAEMON_UPGRADED) == NULL);
+}
+
+bool daemon_can_upgrade(void)
+{
+    return getenv("STDIO_BUS_WRAPPER") == NULL && proc_available();
+}

@@ -63,6 +63,13 @@ struct daemon {
  * as daemon_stop does if it still runs. A test runs one daemon at a time. */
 struct daemon *daemon_start(const struct setup *setup);
 
+/* Upgrades it in place once it serves, and waits until the next program goes on. */
+#define DAEMON_UPGRADED "upgraded from version"
+void daemon_upgrade(struct daemon *daemon);
+
+/* False under a wrapper, which would not be in front of the next program, and without /proc. */
+bool daemon_can_upgrade(void);
+
 /* daemon_start(&(struct setup){...}) */
 #define START(...) daemon_start(&(struct setup){__VA_ARGS__})
 

@@ -85,7 +85,7 @@ static void set_disposition(int signo, void (*handler)(int))
 
 START_TEST(each_kind_arrives)
 {
-    static const int kinds[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD};
+    static const int kinds[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
 
     set_disposition(SIGHUP, SIG_DFL);
     open_signals();
@@ -300,10 +300,31 @@ START_TEST(child_starts_afresh)
 }
 END_TEST
 
+/* A signal that was caught, and not reported yet, would be lost. */
+START_TEST(hold_comes_after_what_has_arrived)
+{
+    sigset_t mask, pending;
+
+    open_signals();
+    raise(SIGTERM);
+    ck_assert(!signals_hold(&fixture.signals));
+    wait_for(SIGTERM);
+    ck_assert(signals_hold(&fixture.signals));
+    raise(SIGTERM);
+    ck_assert_int_eq(sigpending(&pending), 0);
+    ck_assert_int_eq(sigismember(&pending, SIGTERM), 1);
+    ck_assert_int_eq(sigprocmask(SIG_SETMASK, NULL, &mask), 0);
+    ck_assert_int_eq(sigismember(&mask, SIGCHLD), 1);
+    signals_let_go();
+    fixture.counts[SIGTERM] = 0;
+    wait_for(SIGTERM);
+}
+END_TEST
+
 static void add_tests(TCase *tcase)
 {
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, each_kind_arrives, 0, 5);
+    tcase_add_loop_test(tcase, each_kind_arrives, 0, 6);
     tcase_add_test(tcase, different_kinds_do_not_merge);
     tcase_add_test(tcase, child_death_wakes_the_loop);
     tcase_add_test(tcase, full_pipe_neither_blocks_nor_touches_errno);
@@ -315,6 +336,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, callback_may_close);
     tcase_add_test(tcase, blocked_signals_come_afterwards);
     tcase_add_test(tcase, child_starts_afresh);
+    tcase_add_test(tcase, hold_comes_after_what_has_arrived);
 }
 
 int main(void)

@@ -1,0 +1,312 @@
+#include "build_config.h"
+
+#include "bus/upgrade.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/notify.h"
+#include "bus/control.h"
+#include "bus/upgrade_check.h"
+#include "bus/upgrade_request.h"
+#include "bus/upgrade_state.h"
+#include "config/setup.h"
+#include "event/signals.h"
+
+#define FORM_BYTES 32 /* the form, filled with NULs */
+
+static const char answer[] = "can go on from " UPGRADE_FORM;
+
+enum upgrade_step { UPGRADE_BEGINS, UPGRADE_CHECKS, UPGRADE_EXECUTES };
+
+struct upgrade {
+    struct upgrade_check check;
+    enum upgrade_step step;
+    char version[UPGRADE_VERSION_MAX]; /* of the next program */
+    char before[UPGRADE_VERSION_MAX];  /* after an upgrade: of the one before */
+};
+
+/* --- the end --- */
+
+static void report(struct stdio_bus *bus, const char *problem)
+{
+    if (problem != NULL)
+        log_error(bus->log, "", UPGRADE_REFUSED "%s", problem);
+    control_upgraded(bus, bus->upgrade != NULL ? bus->upgrade->before : NULL, problem);
+}
+
+static void forget(struct stdio_bus *bus)
+{
+    free(bus->upgrade);
+    bus->upgrade = NULL;
+    bus->upgrade_asked = false;
+}
+
+void upgrade_stop(struct stdio_bus *bus)
+{
+    if (bus->upgrade == NULL)
+        return;
+    upgrade_check_stop(&bus->upgrade->check);
+    forget(bus);
+}
+
+static void fail(struct stdio_bus *bus, const char *problem)
+{
+    report(bus, problem);
+    forget(bus);
+}
+
+/* --- the state --- */
+
+/* Addresses that are saved are only read. */
+static struct upgrade_places places_of(const struct stdio_bus *bus)
+{
+    struct upgrade_places places = {
+        .listens = (struct listen_config *)(void *)bus->options.listens,
+        .listen_count = bus->options.listen_count,
+    };
+
+    if (bus->options.control_path != NULL)
+        (void)snprintf(places.control, sizeof places.control, "%s", bus->options.control_path);
+    if (bus->options.rmp_path != NULL)
+        (void)snprintf(places.rmp, sizeof places.rmp, "%s", bus->options.rmp_path);
+    return places;
+}
+
+static int save(struct archive *archive, struct stdio_bus *bus)
+{
+    char form[FORM_BYTES] = UPGRADE_FORM, version[UPGRADE_VERSION_MAX] = PACKAGE_VERSION;
+    struct upgrade_places places = places_of(bus);
+
+    archive_begin_saving(archive);
+    archive_add(archive, form, sizeof form);
+    sources_archive(archive, &bus->options.setup->sources);
+    upgrade_state_places(archive, &places);
+    upgrade_state(archive, bus, NULL, version);
+    return archive_ok(archive) ? upgrade_image_write(archive->data, archive->len) : -1;
+}
+
+static const char *why_not_saved(const struct archive *archive)
+{
+    return archive_ok(archive) ? strerror(errno) : archive->problem;
+}
+
+/* --- the check --- */
+
+/* What the child has said is its answer and its version, or an error. */
+static void checked(void *user_data, const char *said)
+{
+    struct stdio_bus *bus = user_data;
+    struct upgrade *upgrade = bus->upgrade;
+    size_t len = sizeof answer - 1;
+    char problem[UPGRADE_PROBLEM_MAX];
+
+    if (strncmp(said, answer, len) == 0 && said[len] == '\n') {
+        snprintf(upgrade->version, sizeof upgrade->version, "%s", said + len + 1);
+        upgrade->version[strcspn(upgrade->version, "\n")] = '\0';
+        upgrade->step = UPGRADE_EXECUTES;
+        return;
+    }
+    if (said[0] == '\0')
+        said = "it has ended without an answer";
+    snprintf(problem, sizeof problem, "%s: %.*s", bus->options.argv[0], (int)strcspn(said, "\n"),
+             said);
+    fail(bus, problem);
+}
+
+void upgrade_print_answer(void)
+{
+    fprintf(stdout, "%s\n%s\n", answer, PACKAGE_VERSION);
+}
+
+static const char *ask_next(struct stdio_bus *bus)
+{
+    struct archive archive;
+    const char *problem = NULL;
+    int fd = save(&archive, bus);
+
+    bus->upgrade->step = UPGRADE_CHECKS;
+    if (fd < 0)
+        problem = why_not_saved(&archive);
+    else if (upgrade_check_start(&bus->upgrade->check, bus->loop, bus->options.argv, fd, checked,
+                                 bus) != STDIO_BUS_OK)
+        problem = strerror(errno);
+    if (fd >= 0)
+        close(fd);
+    archive_free(&archive);
+    return problem;
+}
+
+/* --- the execution --- */
+
+static void notify_manager(const struct stdio_bus *bus, const char *what)
+{
+    char text[80];
+
+    if (bus->options.notify == NULL)
+        return;
+    snprintf(text, sizeof text, "%s\nMONOTONIC_USEC=%lld000\n", what,
+             (long long)stdio_bus_event_loop_now_ms(bus->loop));
+    (void)notify_send(bus->options.notify, text);
+}
+
+/* Returns if it fails, with errno set. */
+static void execute(struct stdio_bus *bus, struct archive *archive, int fd)
+{
+    int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), error;
+
+    if (upgrade_image_offer(fd, program) == STDIO_BUS_OK) {
+        (void)log_report(bus->log);
+        log_info(bus->log, "", "upgrading from version %s to %s", PACKAGE_VERSION,
+                 bus->upgrade->version);
+        notify_manager(bus, "RELOADING=1");
+        if (archive_set_cloexec(archive, false) == STDIO_BUS_OK)
+            execvp(bus->options.argv[0], bus->options.argv);
+        error = errno;
+        (void)archive_set_cloexec(archive, true);
+        notify_manager(bus, "READY=1");
+        errno = error;
+    }
+    error = errno;
+    upgrade_image_withdraw(fd, program);
+    errno = error;
+}
+
+/* Returns if it fails, or if a signal has come: the next round acts on it before. Signals that come
+ * from now on wait for the next program. */
+static void go(struct stdio_bus *bus)
+{
+    struct archive archive;
+    char text[UPGRADE_PROBLEM_MAX];
+    int fd;
+
+    if (bus->has_signals && !signals_hold(&bus->signals))
+        return;
+    fd = save(&archive, bus);
+    if (fd < 0) {
+        (void)snprintf(text, sizeof text, "%s", why_not_saved(&archive));
+    } else {
+        execute(bus, &archive, fd);
+        (void)snprintf(text, sizeof text, "cannot execute %s: %s", bus->options.argv[0],
+                       strerror(errno));
+    }
+    archive_free(&archive);
+    signals_let_go();
+    fail(bus, text);
+}
+
+void upgrade_run(struct stdio_bus *bus)
+{
+    const char *problem;
+
+    if (bus->http_noted) /* sessions are to be looked at first: in the next round */
+        return;
+    if (bus->upgrade == NULL && (bus->upgrade = calloc(1, sizeof *bus->upgrade)) == NULL) {
+        fail(bus, strerror(ENOMEM));
+        return;
+    }
+    if (bus->upgrade->step == UPGRADE_CHECKS)
+        return;
+    problem = upgrade_obstacle(bus);
+    if (problem == NULL && bus->upgrade->step == UPGRADE_EXECUTES)
+        go(bus);
+    else if (problem != NULL || (problem = ask_next(bus)) != NULL)
+        fail(bus, problem);
+}
+
+/* --- the next program --- */
+
+static void read_form(struct archive *archive, const struct upgrade_image *image, int stand_in)
+{
+    char form[FORM_BYTES] = {0};
+
+    archive_begin_loading(archive, slice_of(image->bytes, image->len), stand_in);
+    if (image->error != 0)
+        archive_fail(archive, strerror(image->error));
+    archive_bytes(archive, form, sizeof form);
+    if (!archive_ok(archive) || strncmp(form, UPGRADE_FORM, sizeof form) != 0)
+        archive_fail(archive, "it cannot read this state, which is of another form");
+}
+
+/* Ends the reading. */
+static int finish(struct archive *archive, const char **problem)
+{
+    const char *found = archive->problem;
+
+    archive_free(archive);
+    if (found == NULL)
+        return STDIO_BUS_OK;
+    *problem = found;
+    return STDIO_BUS_ERR;
+}
+
+int upgrade_load_sources(const struct upgrade_image *image, struct sources *sources,
+                         const char **problem)
+{
+    struct archive archive;
+
+    read_form(&archive, image, -1);
+    sources_archive(&archive, sources);
+    return finish(&archive, problem);
+}
+
+/* Up to the places, which come after the sources. */
+static void read_places(struct archive *archive, const struct upgrade_image *image, int stand_in,
+                        struct upgrade_places *places)
+{
+    struct sources sources = {.first = NULL};
+
+    read_form(archive, image, stand_in);
+    sources_archive(archive, &sources);
+    sources_free(&sources);
+    upgrade_state_places(archive, places);
+}
+
+int upgrade_load_places(const struct upgrade_image *image, struct upgrade_places *places,
+                        const char **problem)
+{
+    struct archive archive;
+
+    read_places(&archive, image, -1, places);
+    return finish(&archive, problem);
+}
+
+int upgrade_load(struct stdio_bus *bus, const struct upgrade_image *image,
+                 listener_fn *const accepted[], const char **problem)
+{
+    struct upgrade_places places = places_of(bus);
+    struct archive archive;
+    int ends[2] = {-1, -1};
+
+    bus->upgrade = calloc(1, sizeof *bus->upgrade);
+    if (bus->upgrade == NULL ||
+        (image->is_check && descriptor_open_pipe(ends, 0) != STDIO_BUS_OK)) {
+        *problem = strerror(errno);
+        return STDIO_BUS_ERR;
+    }
+    read_places(&archive, image, ends[0], &places);
+    upgrade_state(&archive, bus, accepted, bus->upgrade->before);
+    if (archive_ok(&archive) && !image->is_check)
+        (void)archive_set_cloexec(&archive, true);
+    if (!archive_ok(&archive))
+        log_error(bus->log, "", "cannot go on from the state, part %s: %s", archive.part,
+                  archive.problem);
+    return finish(&archive, problem);
+}
+
+void upgrade_finished(struct stdio_bus *bus, const struct upgrade_image *image)
+{
+    const char *problem = image->problem[0] != '\0' ? image->problem : NULL;
+
+    if (problem == NULL)
+        log_info(bus->log, "", "upgraded from version %s to %s", bus->upgrade->before,
+                 PACKAGE_VERSION);
+    report(bus, problem);
+    forget(bus);
+}

@@ -1,0 +1,40 @@
+/* The texts of a configuration, file by file: kept as they were read, so that the next program of
+ * an upgrade in place reads the same configuration, whatever has become of the files. */
+#ifndef STDIO_BUS_CONFIG_SOURCES_H
+#define STDIO_BUS_CONFIG_SOURCES_H
+
+#include <stdbool.h>
+
+#include "base/archive.h"
+
+struct source {
+    struct source *next;
+    struct slice text;
+    char path[]; /* and the text after it */
+};
+
+/* Zeroed ones are empty. */
+struct sources {
+    struct source *first, *last; /* in the order in which they were read; each path once */
+    bool replace_files;          /* they are read in place of the files */
+};
+
+/* Whether files are looked at no more, nor what they name: the daemon before has done so. NULL is
+ * fine. */
+static inline bool sources_replace_files(const struct sources *sources)
+{
+    return sources != NULL && sources->replace_files;
+}
+
+/* NULL: the file was not read. */
+const struct source *sources_find(const struct sources *sources, struct slice path);
+
+/* Keeps a copy of the text. False: memory is out. */
+bool sources_add(struct sources *sources, struct slice path, struct slice text);
+
+/* Saves them, or loads them: then they replace the files. */
+void sources_archive(struct archive *archive, struct sources *sources);
+
+void sources_free(struct sources *sources);
+
+#endif

@@ -1,0 +1,462 @@
+/* Upgrade in place: what clients of the RMP topic bus have stays theirs, and so do the requests
+ * that the bus has asked of workers. */
+#include "build_config.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "rmp.h"
+#include "rmp_program.h"
+
+#define LIMITS ",'limits':{'max_output_queue':65536}"
+#define SHORT_MS 1500
+
+/* --- helpers --- */
+
+/* The subscriber of a dialect gets the message. */
+static void expect_id(struct client *client, bool frames, uint64_t msg_id)
+{
+    if (frames)
+        ck_assert_uint_eq(rmp_next(client).msg_id, msg_id);
+    else
+        rmp_expect_message(client, 1, msg_id);
+}
+
+static void publish(struct client *client, uint64_t msg_id, size_t filler)
+{
+    RMP_PUBLISH(client, (unsigned)msg_id, .topic = "a/b", .msg_id = msg_id, .filler = filler);
+}
+
+static void expect_published(struct client *client, uint64_t msg_id)
+{
+    rmp_expect(client, "{'PublishAck':{'id':%" PRIu64 ",'result':{'Ok':null}}}", msg_id);
+}
+
+static bool has_word(struct span bytes, const char *word)
+{
+    return memmem(bytes.data, bytes.len, word, strlen(word)) != NULL;
+}
+
+/* Publishes to a subscriber that does not read, until it gets no more. Returns the number of the
+ * message that was dropped. */
+static unsigned fill(struct client *publisher, uint64_t ttl_ms)
+{
+    for (unsigned i = 1;; i++) {
+        ck_assert_uint_lt(i, 5000);
+        RMP_PUBLISH(publisher, i, .topic = "a/b", .msg_id = i, .filler = 2000, .ttl_ms = ttl_ms);
+        if (has_word(rmp_next(publisher).payload, "BackpressureTimeout"))
+            return i;
+    }
+}
+
+/* --- clients --- */
+
+#define COMMAND "{\"Subscribe\":{\"id\":7,\"topic\":\"a/b\",\"sub_id\":1}}"
+
+/* row 0: a command; 1: a frame; 2: a frame that is refused. */
+static void write_message(struct text *to, size_t row)
+{
+    struct rmp_sent sent = {.topic = "a/b", .msg_id = 1, .ack = true};
+    uint32_t len = sizeof COMMAND - 1;
+
+    if (row == 0) {
+        text_add(to, (char[]){0, 0, 0, (char)len}, 4);
+        text_add(to, COMMAND, len);
+        return;
+    }
+    if (row == 2)
+        sent.schema = 9999;
+    rmp_frame(to, &sent);
+}
+
+static void expect_answer(struct client *client, size_t row)
+{
+    if (row == 0)
+        rmp_expect(client, "{'SubscribeAck':{'id':7,'result':{'Ok':null}}}");
+    else if (row == 1)
+        rmp_expect_word(client, RMP_OK_SCHEMA, "publish");
+    else
+        rmp_expect_word(client, RMP_ERROR_SCHEMA, "UnknownSchema");
+}
+
+TEST_ROWS(upgrade_rmp_within_a_frame, 3)
+{
+    struct text bytes = {0};
+    struct daemon *daemon;
+    struct client *client;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_start(NULL, NULL);
+    write_message(&bytes, row);
+    client = client_connect(daemon);
+    for (size_t i = 1; i < bytes.len; i++) {
+        client_send_bytes(client, bytes.data, i);
+        daemon_upgrade(daemon);
+        client_send_bytes(client, bytes.data + i, bytes.len - i);
+        expect_answer(client, row);
+        rmp_hello(client, row != 0, "agent");
+    }
+    text_free(&bytes);
+}
+
+TEST(upgrade_rmp_keeps_subscriptions)
+{
+    struct daemon *daemon;
+    struct client *client, *other;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_start(NULL, NULL);
+    client = client_connect(daemon);
+    other = client_connect(daemon);
+    rmp_subscribe(client, false, "a/b", 1);
+    rmp_subscribe(client, true, "a/b", 0);
+    rmp_subscribe(client, true, "c", 0);
+    for (unsigned i = 1; i <= 3; i++) {
+        daemon_upgrade(daemon);
+        publish(other, i, 0);
+        expect_id(client, false, i);
+        expect_id(client, true, i);
+        expect_published(other, i);
+    }
+    RMP_SEND(client, .op = "unsubscribe", .key = "topic", .value = "a/b");
+    rmp_expect_word(client, RMP_OK_SCHEMA, "unsubscribe");
+    client_close(client);
+    daemon_wait_log(daemon, "\\[rmp=1\\] disconnected");
+    daemon_upgrade(daemon);
+    rmp_subscribe(client_connect(daemon), true, "c", 0);
+    daemon_wait_log(daemon, "\\[rmp=3\\] connected");
+}
+
+TEST(upgrade_rmp_keeps_the_rights_of_a_client)
+{
+    struct daemon *daemon;
+    struct client *client;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_start(test_format(",'ui_uids':[%u]", (unsigned)getuid()), NULL);
+    client = client_connect(daemon);
+    rmp_hello(client, false, "ui");
+    daemon_upgrade(daemon);
+    RMP_PUBLISH(client, 1, .topic = "ui/x", .schema = 3006, .msg_id = 1);
+    expect_published(client, 1);
+}
+
+/* A client that does not read its answers is not read from, before and after. */
+TEST(upgrade_rmp_keeps_answers_that_are_not_read)
+{
+    struct daemon *daemon;
+    struct client *client, *other;
+    struct text frames = {0};
+    size_t sent = 0, taken, count = 20000;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_start(NULL, LIMITS);
+    client = client_connect_small(daemon);
+    other = client_connect(daemon);
+    for (size_t i = 0; i < count; i++)
+        rmp_frame(&frames, &(struct rmp_sent){.topic = "a/b", .msg_id = i + 1, .ack = true});
+    do {
+        taken = client_offer(client, frames.data + sent, frames.len - sent);
+        sent += taken;
+        rmp_hello(other, false, "agent"); /* the daemon has had its turn */
+    } while (taken > 0 && sent < frames.len);
+    daemon_upgrade(daemon);
+    for (size_t i = 0; i < sent / (frames.len / count); i++)
+        ck_assert_uint_eq(rmp_next(client).schema, RMP_OK_SCHEMA);
+    text_free(&frames);
+}
+
+/* --- messages that wait --- */
+
+/* They come all, once, in their order; the publisher waits again for places as before. */
+TEST_ROWS(upgrade_rmp_keeps_queues, 2)
+{
+    struct daemon *daemon;
+    struct client *slow, *fast, *publisher;
+    unsigned last;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_start(NULL, LIMITS);
+    slow = client_connect_small(daemon);
+    fast = client_connect_small(daemon);
+    publisher = client_connect(daemon);
+    rmp_subscribe(slow, row == 1, "a/b", 1);
+    rmp_subscribe(fast, row == 0, "a/b", 1);
+    last = fill(publisher, 0);
+    daemon_upgrade(daemon);
+    daemon_upgrade(daemon);
+    for (unsigned i = 1; i < last / 2; i++)
+        expect_id(slow, row == 1, i);
+    daemon_upgrade(daemon);
+    for (unsigned i = last / 2; i < last; i++)
+        expect_id(slow, row == 1, i);
+    publish(publisher, last, 2000); /* it was dropped: it is no duplicate */
+    (void)rmp_next(publisher);
+    expect_id(slow, row == 1, last);
+    for (unsigned i = 1; i < last / 2; i++)
+        expect_id(fast, row == 0, i);
+}
+
+/* The publisher has its answer once, whenever the upgrade comes. */
+TEST(upgrade_rmp_answers_publishers_that_wait)
+{
+    struct daemon *daemon;
+    struct client *slow, *publisher;
+    unsigned last, got = 0;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_start(NULL, LIMITS);
+    slow = client_connect_small(daemon);
+    publisher = client_connect(daemon);
+    rmp_subscribe(slow, true, "a/b", 0);
+    last = fill(publisher, 0);
+    for (unsigned round = 1; round <= 5; round++) {
+        /* It has taken something: publishers wait for it again. */
+        for (unsigned i = 0; i < 40; i++)
+            ck_assert_uint_eq(rmp_next(slow).msg_id, ++got);
+        for (unsigned i = 0; i < 60; i++)
+            publish(publisher, last * (uint64_t)round + i, 2000);
+        daemon_upgrade(daemon);
+        for (unsigned i = 0; i < 60; i++)
+            ck_assert(has_word(rmp_next(publisher).payload,
+                               test_format("\"id\":%u,", last * round + i)));
+        if (got + 40 >= last)
+            break;
+    }
+    publish(publisher, 1000000, 0);
+    ck_assert(has_word(rmp_next(publisher).payload, "PublishAck"));
+}
+
+TEST(upgrade_rmp_drops_what_has_expired)
+{
+    struct daemon *daemon;
+    struct client *slow, *publisher, *watcher;
+    int64_t start;
+    uint64_t last, got = 0, next;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_start(NULL, LIMITS);
+    slow = client_connect_small(daemon);
+    publisher = client_connect(daemon);
+    watcher = client_connect(daemon);
+    rmp_subscribe(slow, true, "a/b", 0);
+    last = fill(publisher, SHORT_MS);
+    start = now_ms();
+    rmp_subscribe(watcher, true, "rlp/sys/drops", 0);
+    daemon_upgrade(daemon);
+    WAIT_UNTIL(now_ms() - start > SHORT_MS, "time stands still");
+    /* What its connection had is read before the queue of the bus. */
+    WAIT_UNTIL((client_read_before(slow, now_ms()), client_read_before(watcher, now_ms())),
+               "no notice");
+    rmp_expect_word(watcher, RMP_DROP_SCHEMA, "ttl_expired");
+    publish(publisher, last, 0);
+    expect_published(publisher, last);
+    while ((next = rmp_next(slow).msg_id) == got + 1)
+        got++;
+    ck_assert_uint_eq(next, last);
+}
+
+/* --- duplicates, metrics --- */
+
+TEST_ROWS(upgrade_rmp_knows_duplicates, 2)
+{
+    struct daemon *daemon;
+    struct client *publisher, *old, *young, *watcher;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_start(NULL, NULL);
+    publisher = client_connect(daemon);
+    old = client_connect(daemon);
+    young = client_connect(daemon);
+    watcher = client_connect(daemon);
+    rmp_subscribe(watcher, true, "rlp/sys/drops", 0);
+    rmp_subscribe(old, row == 1, "a/b", 1);
+    publish(publisher, 1, 0);
+    expect_published(publisher, 1);
+    rmp_subscribe(young, row == 1, "a/b", 1);
+    daemon_upgrade(daemon);
+    publish(publisher, 1, 0);
+    expect_published(publisher, 1);
+    rmp_expect_word(watcher, RMP_DROP_SCHEMA, "duplicate");
+    publish(publisher, 2, 0);
+    expect_published(publisher, 2);
+    expect_id(old, row == 1, 1);
+    expect_id(old, row == 1, 2);
+    expect_id(young, row == 1, 1);
+    expect_id(young, row == 1, 2);
+}
+
+/* The number that follows the name, if it is below 128. */
+static int metric(const struct rmp_got *got, const char *name)
+{
+    const char *at = memmem(got->body.data, got->body.len, name, strlen(name));
+
+    ck_assert_ptr_nonnull(at);
+    return (unsigned char)at[strlen(name)];
+}
+
+TEST(upgrade_rmp_goes_on_with_metrics)
+{
+    struct daemon *daemon;
+    struct client *client;
+    struct rmp_got before, after;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_start(",'metrics_interval_ms':300", NULL);
+    client = client_connect(daemon);
+    for (unsigned i = 1; i <= 3; i++) {
+        publish(client, i, 0);
+        expect_published(client, i);
+    }
+    rmp_subscribe(client, true, "rlp/sys/metrics", 0);
+    before = rmp_next(client);
+    ck_assert_int_eq(metric(&before, "msgs_recv_total"), 3);
+    daemon_upgrade(daemon);
+    after = rmp_next(client);
+    ck_assert_uint_eq(after.schema, RMP_METRICS_SCHEMA);
+    ck_assert_uint_eq(after.trace, before.trace);
+    ck_assert_uint_ge(after.msg_id, before.msg_id + 1);
+    ck_assert_int_eq(metric(&after, "msgs_recv_total"), 3);
+    ck_assert_int_eq(metric(&after, "peers"), 2);
+}
+
+/* --- pools --- */
+
+TEST(upgrade_rmp_answers_requests_in_flight)
+{
+    struct daemon *daemon;
+    struct rmp_program replies;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_program_daemon(RMP_WRITER(1));
+    replies = rmp_program_subscriber(daemon, "reply");
+    rmp_program_execute(daemon, "hold", "{}");
+    rmp_program_expect(&replies, "Completed");
+    rmp_program_execute(daemon, "plain", "{'result':1}");
+    daemon_upgrade(daemon);
+    rmp_program_execute(daemon, "plain", "{'result':2}");
+    daemon_upgrade(daemon);
+    rmp_program_execute(daemon, "release", "{}");
+    rmp_program_expect(&replies, "'payload':{'Completed':1}");
+    rmp_program_expect(&replies, "'payload':{'Completed':2}");
+    rmp_program_expect(&replies, "Completed");
+    rmp_program_stop(&replies);
+}
+
+/* Its worker is away until it is started again. */
+TEST(upgrade_rmp_keeps_requests_that_are_held)
+{
+    struct daemon *daemon;
+    struct rmp_program replies;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_program_daemon(RMP_WRITER(1));
+    replies = rmp_program_subscriber(daemon, "reply");
+    for (int i = 0; i < 3; i++) { /* the next start is 1.6 s away */
+        rmp_program_execute(daemon, "die", "{}");
+        rmp_program_expect(&replies, "'retryable':true");
+    }
+    for (int i = 0; i < 3; i++) {
+        rmp_program_execute(daemon, "plain", test_format("{'result':%d}", i));
+        daemon_upgrade(daemon);
+    }
+    for (int i = 0; i < 3; i++)
+        rmp_program_expect(&replies, "'payload':{'Completed':%d}", i);
+    rmp_program_stop(&replies);
+}
+
+TEST(upgrade_rmp_keeps_the_deadline_of_a_request)
+{
+    struct daemon *daemon;
+    struct rmp_program replies;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_program_daemon(RMP_WRITER(1));
+    replies = rmp_program_subscriber(daemon, "reply");
+    rmp_program_execute_until(daemon, RMP_TRACE, RMP_PROGRAM_SHORT, "no_answer", "{}");
+    daemon_upgrade(daemon);
+    rmp_program_expect(&replies, "'payload':{'Failed':{'retryable':false,'reason':'timeout'}}");
+    rmp_program_stop(&replies);
+}
+
+TEST(upgrade_rmp_remembers_runs)
+{
+    struct daemon *daemon;
+    struct rmp_program answers, events;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_program_daemon(RMP_RUNNER);
+    answers = rmp_program_subscriber(daemon, "rlp/ctrl");
+    events = rmp_program_subscriber(daemon, "rlp/runs/trace:" RMP_OTHER_TRACE "/events");
+    for (int i = 0; i < 3; i++) {
+        rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
+        rmp_program_expect(&answers, "RunSubmit");
+        rmp_program_expect(&answers, "'opening_name':'run 1'");
+        daemon_upgrade(daemon);
+    }
+    rmp_program_submit(daemon, RMP_OTHER_TRACE, "'opening_yaml':'name: a'");
+    rmp_program_expect(&answers, "RunSubmit");
+    rmp_program_expect(&answers, "'opening_name':'run 2'");
+    rmp_program_expect(&events, "'message':'one'");
+    rmp_program_stop(&answers);
+    rmp_program_stop(&events);
+}
+
+/* --- what the next program refuses --- */
+
+static void expect_refused(struct daemon *daemon, const char *problem)
+{
+    daemon_mark_log(daemon);
+    daemon_signal(daemon, SIGUSR2);
+    daemon_wait_log(daemon, test_format("not upgraded, going on: .*%s", problem));
+}
+
+static void reload(struct daemon *daemon, const char *config)
+{
+    daemon_write_file(daemon, daemon->config_path, config);
+    daemon_mark_log(daemon);
+    daemon_signal(daemon, SIGHUP);
+    daemon_wait_log(daemon, "reloaded: [0-9]+ pool");
+}
+
+/* The topic bus has its pools from its start on. */
+TEST(upgrade_rmp_after_a_reload)
+{
+    struct daemon *daemon;
+    struct rmp_program replies;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_program_daemon(RMP_WRITER(1));
+    replies = rmp_program_subscriber(daemon, "reply");
+    reload(daemon, "{'pools':[" RMP_WRITER(2) "],'rmp':{'max_ttl_ms':40000}}");
+    daemon_upgrade(daemon);
+    rmp_program_execute(daemon, "plain", "{'result':1}");
+    rmp_program_expect(&replies, "'payload':{'Completed':1}");
+    reload(daemon, "{'pools':[" RMP_WRITER(2) "," RMP_RUNNER "]}");
+    expect_refused(daemon, "the pools of the topic bus are others");
+    rmp_program_execute(daemon, "plain", "{'result':2}");
+    rmp_program_expect(&replies, "'payload':{'Completed':2}");
+    rmp_program_stop(&replies);
+}
+
+int main(void)
+{
+    return harness_main("upgrade in place, RMP");
+}
