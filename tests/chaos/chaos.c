@@ -27,6 +27,7 @@
 #define USAGE                                                                                      \
     "usage: chaos [--seconds N] [--seed S] [--daemon PATH] [--mode unix|tcp]\n"                    \
     "             [--workers N] [--pools N] [--protocol mcp|acp|lsp]\n"                            \
+    "             [--reload MILLISECONDS] [--upgrade MILLISECONDS]\n"                              \
     "             [--framing ndjson|content-length|length] [--worker-framing likewise]\n"          \
     "             [--clients shared|sticky|exclusive] [--ids preserve|rewrite]\n"                  \
     "             [--session sessionId|params.sessionId] [--era stateless]\n"                      \
@@ -137,9 +138,9 @@ static bool read_option(struct options *options, const char *name, const char *v
         const char *name;
         unsigned min, max, *number;
     } numbers[] = {
-        {"--seconds", 5, 1000000, &options->seconds},
-        {"--workers", 1, 30, &options->workers},
-        {"--pools", 1, 6, &options->pools},
+        {"--seconds", 5, 1000000, &options->seconds}, {"--workers", 1, 30, &options->workers},
+        {"--pools", 1, 6, &options->pools},           {"--reload", 2, 100000, &options->reload},
+        {"--upgrade", 2, 100000, &options->upgrade},
     };
     unsigned long long number;
 
@@ -241,6 +242,8 @@ static void print_summary(const struct chaos *chaos)
     printf("workers: %llu processes, %llu kills, %llu stops, %llu harmful orders, "
            "%llu grandchildren\n",
            stats->processes, stats->kills, stats->stops, stats->harms, chaos->subject.orphans);
+    if (stats->reloads + chaos->upgrades.count > 0)
+        printf("reloads %llu, upgrades %llu\n", stats->reloads, chaos->upgrades.count);
     if (chaos->options.hostile != 0)
         siege_print(chaos);
     printf("rounds %llu, violations %llu\n", stats->rounds, chaos->verdict.violations);
@@ -265,6 +268,7 @@ static void set_up(struct chaos *chaos)
     signal(SIGPIPE, SIG_IGN);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     dice_seed(&chaos->dice, chaos->options.seed);
+    chaos->upgrades.apart_ms = chaos->options.upgrade;
     ledger_init(&chaos->ledger);
     fleet_init(&chaos->fleet);
     chaos->clients = clients;

@@ -16,6 +16,7 @@
 #include "ledger.h"
 #include "siege.h"
 #include "subject.h"
+#include "upgrades.h"
 #include "verdict.h"
 
 /* The limits of the configuration, small enough to be met. */
@@ -55,7 +56,9 @@ struct options {
     struct pool_mode mode;            /* their meaning */
     enum wire_framing worker_framing; /* wire_framing is that of the clients */
     unsigned pools, workers;          /* workers of each pool */
-    unsigned hostile;                 /* kinds; bit k: kind k; none: no siege */
+    unsigned reload;  /* milliseconds between two reloads at most; 0: there are none */
+    unsigned upgrade; /* likewise, upgrades in place */
+    unsigned hostile; /* kinds; bit k: kind k; none: no siege */
 };
 
 /* The character of a storm. */
@@ -72,6 +75,7 @@ struct stats {
     unsigned long long requests, answered, refused, cut_off;
     unsigned long long questions, clients, turned_away, rejected, stalled;
     unsigned long long processes, kills, stops, harms, rounds;
+    unsigned long long reloads;
 };
 
 struct chaos {
@@ -80,6 +84,7 @@ struct chaos {
     struct stats stats;
     struct verdict verdict;
     struct subject subject;
+    struct upgrades upgrades;
     struct ledger ledger;
     struct fleet fleet;
     struct board *board;
@@ -92,7 +97,7 @@ struct chaos {
     int64_t now_ms;
     struct client *clients; /* CLIENTS_MAX of them */
     unsigned long long last_serial, last_conn;
-    int64_t next_harm_ms, next_huge_ms, next_torment_ms, next_look_ms;
+    int64_t next_harm_ms, next_huge_ms, next_torment_ms, next_look_ms, next_reload_ms;
     unsigned calm_number;
     long baseline_fds, baseline_rss;
     size_t baseline_size; /* of the fleet */

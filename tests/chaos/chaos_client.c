@@ -76,6 +76,15 @@ struct client *client_find(const struct chaos *chaos, unsigned long long conn)
     return NULL;
 }
 
+unsigned clients_open(const struct chaos *chaos)
+{
+    unsigned count = 0;
+
+    each_client(client, chaos)
+        count += client_is_open(client);
+    return count;
+}
+
 bool client_stays(const struct chaos *chaos, unsigned long long conn)
 {
     const struct client *client = client_find(chaos, conn);

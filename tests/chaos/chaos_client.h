@@ -110,6 +110,9 @@ void client_close(struct chaos *chaos, struct client *client, bool reset);
 /* From now on the daemon may give up its sessions at any time. */
 void client_begin_going(struct client *client);
 
+/* The number of open connections. */
+unsigned clients_open(const struct chaos *chaos);
+
 /* The client with this connection, or NULL if it is closed. */
 struct client *client_find(const struct chaos *chaos, unsigned long long conn);
 

@@ -59,6 +59,14 @@ static unsigned long long make_origin(void)
            ((unsigned long long)getpid() & 0x3fffff);
 }
 
+/* A reload of the daemon's configuration changes it (subject.h). */
+static uint32_t program_number(void)
+{
+    const char *text = getenv("CHAOS_PROGRAM");
+
+    return text != NULL ? (uint32_t)strtoul(text, NULL, 10) : 0;
+}
+
 static void set_up(struct worker *worker, char *const argv[])
 {
     int fd = open(argv[2], O_RDONLY | O_CLOEXEC);
@@ -83,7 +91,7 @@ static void set_up(struct worker *worker, char *const argv[])
     worker->out_max = dice_chance(&worker->dice, 500) ? 65536 : 4 << 20;
     set_nonblocking(STDIN_FILENO);
     set_nonblocking(STDOUT_FILENO);
-    worker_note(worker, (struct record){.type = RECORD_HELLO});
+    worker_note(worker, (struct record){.type = RECORD_HELLO, .len = program_number()});
     worker_write_journal(worker);
 }
 

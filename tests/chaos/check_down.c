@@ -277,7 +277,7 @@ static const char *find_exit_fault(const struct chaos *chaos, const struct clien
 
     if (worker == NULL)
         return chaos->fleet.dooms + chaos->fleet.stalls > 0 ? NULL : "no worker ever exited";
-    if (!fleet_may_be_gone(chaos, worker) && !client->profile.loose)
+    if (!fleet_may_fail(chaos, worker) && !client->profile.loose)
         return "its worker has no reason to exit";
     if (request->answer != 0 && worker->left && !worker->unclean)
         return "its worker answered and exited in order";

@@ -42,7 +42,7 @@ static void check_binding(struct chaos *chaos, struct session *session,
         was_bound_to(session, worker))
         return;
     bound = fleet_find(&chaos->fleet, session->worker);
-    if (session->worker != 0 && bound != NULL && !fleet_may_be_gone(chaos, bound)) {
+    if (session->worker != 0 && bound != NULL && !fleet_may_fail(chaos, bound)) {
         if (session->endings == 0)
             worker_violation(chaos, bound,
                              "lost session %s to worker %ld, though no client ended it",
@@ -343,7 +343,12 @@ static void termed(struct chaos *chaos, struct incarnation *worker, const char *
         return;
     if (worker->doomed == 0 && !left && !fleet_may_be_gone(chaos, worker))
         violation(chaos, "the daemon %s worker %ld without a reason", how, (long)worker->pid);
-    fleet_doom(chaos, worker, 's', !ours);
+    else if (!left && !fleet_may_fail(chaos, worker))
+        worker->renewed = true;
+    if (worker->renewed && worker->doomed == 0)
+        note_event(chaos, "worker %ld: renewed", (long)worker->pid);
+    else
+        fleet_doom(chaos, worker, 's', !ours);
 }
 
 static void handle(struct chaos *chaos, const struct record *record)

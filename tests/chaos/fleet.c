@@ -80,6 +80,7 @@ struct incarnation *fleet_add(struct chaos *chaos, const struct record *hello)
     *incarnation = (struct incarnation){.origin = hello->origin,
                                         .pid = (pid_t)hello->pid,
                                         .pool = hello->pool,
+                                        .program = hello->len,
                                         .slot = hello->origin};
     list_init(&incarnation->sessions);
     list_init(&incarnation->open);
@@ -155,8 +156,15 @@ bool fleet_client_left(const struct chaos *chaos, const struct incarnation *inca
 /* It has a reason of its own to end, or the daemon may end it as it does not read. */
 static bool ends_itself(const struct chaos *chaos, const struct incarnation *incarnation)
 {
-    return incarnation->doomed != 0 || incarnation->left || incarnation->gone ||
+    return incarnation->doomed != 0 ||
+           (!incarnation->renewed && (incarnation->left || incarnation->gone)) ||
            chaos->now_ms < incarnation->suspect_until_ms;
+}
+
+/* Another process takes its place when it is free, after a reload. */
+static bool is_old(const struct chaos *chaos, const struct incarnation *incarnation)
+{
+    return incarnation->program < chaos->subject.programs;
 }
 
 /* The process that took the place of another may have ended during the replay. */
@@ -171,6 +179,13 @@ static bool may_fail_replay(const struct chaos *chaos, unsigned pool)
     return false;
 }
 
+/* Its clients may have no process now: it has failed, or another is to take its place. */
+static bool may_leave_clients(const struct chaos *chaos, const struct incarnation *worker)
+{
+    return ends_itself(chaos, worker) ||
+           (chaos->options.mode.on_exit == EXIT_REPLAYS && is_old(chaos, worker));
+}
+
 bool fleet_may_end_client(const struct chaos *chaos, const struct client *client)
 {
     for (unsigned i = 0; i < chaos->options.pools; i++) {
@@ -179,7 +194,7 @@ bool fleet_may_end_client(const struct chaos *chaos, const struct client *client
         if (chaos->options.mode.on_exit == EXIT_REPLACES ||
             (chaos->options.mode.on_exit == EXIT_REPLAYS && !may_fail_replay(chaos, i)))
             continue;
-        if (worker != NULL ? ends_itself(chaos, worker)
+        if (worker != NULL ? may_leave_clients(chaos, worker)
                            : client->bound[i] != 0 || (client->asked[i] && !chaos_calm(chaos)))
             return true;
     }
@@ -197,10 +212,15 @@ bool fleet_must_end_client(const struct chaos *chaos, const struct client *clien
     return false;
 }
 
-bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *incarnation)
+bool fleet_may_fail(const struct chaos *chaos, const struct incarnation *incarnation)
 {
     return ends_itself(chaos, incarnation) ||
            ((incarnation->client != 0 || wire_stateless) && fleet_client_left(chaos, incarnation));
+}
+
+bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *incarnation)
+{
+    return fleet_may_fail(chaos, incarnation) || is_old(chaos, incarnation);
 }
 
 bool fleet_words_lost(const struct chaos *chaos, unsigned long long origin)
@@ -388,6 +408,7 @@ static unsigned count_shared(const struct chaos *chaos, unsigned pool)
         shared += incarnation->pool == pool && !incarnation->gone && incarnation->client != 0;
     return shared;
 }
+
 /* An exclusive pool has one worker for each of its clients, and the spare ones. The requests of a
  * client may have been refused before it got a worker. */
 static bool right_number(const struct chaos *chaos, unsigned pool, unsigned count)
@@ -424,7 +445,10 @@ bool fleet_complete(struct chaos *chaos)
         if (incarnation->gone)
             continue;
         well++;
-        in_pool[incarnation->pool]++;
+        /* In a shared pool an old one goes on beside the new ones, for its sessions. */
+        if (!is_old(chaos, incarnation) || chaos_binds(chaos))
+            in_pool[incarnation->pool]++;
+        complete = complete && (!is_old(chaos, incarnation) || clients_open(chaos) > 0);
         complete = complete && list_empty(&incarnation->open) &&
                    list_empty(&incarnation->questions);
     }

@@ -16,9 +16,11 @@ struct incarnation {
     unsigned long long origin;
     pid_t pid;
     uint8_t pool;
+    uint32_t program;          /* which one it runs; subject.programs: the present one */
     char doomed;               /* letter of the reason for which it may end; 0: none */
     bool unclean;              /* its messages may be lost */
     bool left;                 /* it reported its exit */
+    bool renewed;              /* the daemon ended it after a reload, when it was free */
     bool termed;               /* it got SIGTERM from this program */
     bool gone;                 /* the process is gone */
     bool greeted, confirmed;   /* MCP: it got initialize, notifications/initialized */
@@ -61,7 +63,9 @@ void fleet_stall(struct chaos *chaos, struct incarnation *incarnation, int64_t m
 /* True if the client of an exclusive pool's worker may have gone. */
 bool fleet_client_left(const struct chaos *chaos, const struct incarnation *incarnation);
 
-/* True if the daemon may end it, now or soon. */
+/* True if the end of the process may fail requests and sessions; if it may end, now or soon, which
+ * one of an old program does when it is free: nothing fails by that. */
+bool fleet_may_fail(const struct chaos *chaos, const struct incarnation *incarnation);
 bool fleet_may_be_gone(const struct chaos *chaos, const struct incarnation *incarnation);
 
 /* True if the daemon may close the client, as one of its processes may be gone; if it must, as one

@@ -1,8 +1,9 @@
-/* http_chaos [--seconds N] [--seed S] [--daemon PATH]: the HTTP listeners of a daemon (default:
- * $STDIO_BUS or ./stdio_bus) among clients that leave, stall and resume, and workers that die. All
- * randomness comes from one seed, which is printed. Exits 1 after a violation, and keeps the
- * daemon's log. The worker is http_worker beside this program. TEST_TIMEOUT_FACTOR stretches
- * deadlines, TEST_NO_RSS leaves memory unmeasured. */
+/* http_chaos [--seconds N] [--seed S] [--daemon PATH] [--upgrade MILLISECONDS]: the HTTP listeners
+ * of a daemon (default: $STDIO_BUS or ./stdio_bus) among clients that leave, stall and resume,
+ * workers that die and, at most so far apart, upgrades in place. All randomness comes from one
+ * seed, which is printed. Exits 1 after a violation, and keeps the daemon's log. The worker is
+ * http_worker beside this program. TEST_TIMEOUT_FACTOR stretches deadlines, TEST_NO_RSS leaves
+ * memory unmeasured. */
 #include "build_config.h"
 
 #include "http_chaos.h"
@@ -67,6 +68,7 @@ static void poll_links(struct chaos *chaos)
 static void turn(struct chaos *chaos)
 {
     poll_links(chaos);
+    upgrades_step(&chaos->upgrades, &chaos->dice, chaos->pid);
     for (unsigned i = 0; i < ACTORS; i++) {
         if (now_ms() >= chaos->actors[i].next_ms)
             talk_act(chaos, &chaos->actors[i]);
@@ -216,10 +218,14 @@ static void read_options(struct chaos *chaos, int argc, char *argv[])
             chaos->seconds = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
             chaos->seed = strtoull(argv[++i], NULL, 10);
+        else if (i + 1 < argc && strcmp(argv[i], "--upgrade") == 0)
+            chaos->upgrades.apart_ms = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (i + 1 < argc && strcmp(argv[i], "--daemon") == 0)
             chaos->daemon = argv[++i];
         else {
-            fputs("usage: http_chaos [--seconds N] [--seed S] [--daemon PATH]\n", stderr);
+            fputs("usage: http_chaos [--seconds N] [--seed S] [--daemon PATH] "
+                  "[--upgrade MILLISECONDS]\n",
+                  stderr);
             exit(64);
         }
     }
@@ -235,9 +241,9 @@ static void print_summary(const struct chaos *chaos)
            "notes and questions %llu\n",
            chaos->sessions, chaos->ended_idle, chaos->ended_killed, chaos->resumed, chaos->events);
     printf("cancelled %llu, timed out %llu, no process free %llu, arrays %llu, over WebSocket "
-           "%llu, bad requests refused %llu, workers killed %llu\nviolations %llu\n",
+           "%llu, bad requests refused %llu, workers killed %llu\nupgrades %llu\nviolations %llu\n",
            chaos->cancels, chaos->timeouts, chaos->busy, chaos->batches, chaos->web_messages,
-           chaos->refusals, chaos->kills, chaos->violations);
+           chaos->refusals, chaos->kills, chaos->upgrades.count, chaos->violations);
 }
 
 int main(int argc, char *argv[])

@@ -12,6 +12,7 @@
 #include "http/response_reader.h"
 #include "json.h"
 #include "text.h"
+#include "upgrades.h"
 
 #define ACTORS 44
 #define CALLS 8 /* of an actor, at once */
@@ -109,6 +110,7 @@ struct chaos {
     const char *daemon;
     char *worker;
     struct dice dice;
+    struct upgrades upgrades;
     char dir[64], config_path[96], log_path[96], socket_path[96];
     unsigned port;
     pid_t pid;

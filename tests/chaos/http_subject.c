@@ -172,6 +172,8 @@ static void check_log(struct chaos *chaos)
         if (at != NULL)
             violation(chaos, "the daemon's log says: %.200s", at);
     }
+    if (chaos->upgrades.count > 20 && strstr(log.data, "upgraded from") == NULL)
+        violation(chaos, "the daemon was never upgraded");
     if (!chaos->forgetful && strstr(log.data, "are kept no more") != NULL)
         violation(chaos, "events were forgotten");
     text_free(&log);

@@ -10,7 +10,7 @@
 #include "wire.h"
 
 enum record_type {
-    RECORD_HELLO,     /* the worker has started */
+    RECORD_HELLO,     /* the worker has started; len: the number of its program */
     RECORD_GOT,       /* it received a message: serial, hash, len, key, kind */
     RECORD_HANDSHAKE, /* it received a message of MCP's handshake (handshake.h): detail, serial */
     RECORD_GOT_ERROR, /* the daemon refused its question; detail: enum question_error */

@@ -61,8 +61,12 @@ void chaos_step(struct chaos *chaos, int timeout_ms)
     }
     horde_step(chaos, fds);
     siege_step(chaos);
-    if (chaos->phase == PHASE_STORM)
+    if (chaos->phase == PHASE_STORM) {
         fleet_torment(chaos);
+        subject_reload(chaos);
+        if (upgrades_step(&chaos->upgrades, &chaos->dice, chaos->subject.pid))
+            note_event(chaos, "SIGUSR2 to the daemon");
+    }
     if (chaos->now_ms >= chaos->next_look_ms) {
         chaos->next_look_ms = chaos->now_ms + 200;
         subject_reap(chaos);
@@ -188,6 +192,7 @@ static void settle(struct chaos *chaos)
 
     enter(chaos, PHASE_SETTLE);
     fleet_continue_all(chaos);
+    subject_reload_last(chaos);
     each_client(client, chaos)
         client_settle(chaos, client);
     while (!settled && !deadline_over(deadline) && alive(chaos)) {
@@ -199,7 +204,8 @@ static void settle(struct chaos *chaos)
     }
     if (!settled && alive(chaos))
         report_unsettled(chaos);
-    thin_out(chaos, dice_below(&chaos->dice, SURVIVORS + 1));
+    /* With reloads: a client with a session would keep a worker of before. */
+    thin_out(chaos, chaos->options.reload > 0 ? 0 : dice_below(&chaos->dice, SURVIVORS + 1));
 }
 
 /* The processes of idle clients are killed: the next ones get their handshake, and the clients
@@ -220,18 +226,10 @@ static void kill_idle(struct chaos *chaos)
 
 /* --- calm and quiet --- */
 
-static unsigned count_open(const struct chaos *chaos)
-{
-    unsigned count = 0;
-    each_client(client, chaos)
-        count += client_is_open(client);
-    return count;
-}
-
 /* Waits until the daemon has seen the end of closed connections, to have room for new ones. */
 static void wait_until_seen(struct chaos *chaos)
 {
-    subject_check_baseline(chaos, count_open(chaos));
+    subject_check_baseline(chaos, clients_open(chaos));
     check_up_drain(chaos); /* the last records of workers that are gone */
     fleet_purge(chaos);
     ledger_purge(&chaos->ledger, done_pair, chaos);
@@ -255,7 +253,7 @@ static void calm(struct chaos *chaos, int64_t ms)
 {
     int64_t deadline = deadline_in(20);
     struct profile profile;
-    size_t open = count_open(chaos);
+    size_t open = clients_open(chaos);
 
     chaos->calm_number++;
     enter(chaos, PHASE_CALM);

@@ -1,7 +1,8 @@
-/* rmp_chaos [--seconds N] [--seed S] [--daemon PATH]: the topic bus of a daemon (default:
- * $STDIO_BUS or ./stdio_bus) among peers that misbehave at random, and workers that die. All
- * randomness comes from one seed, which is printed. Exits 1 after a violation, and keeps the
- * daemon's log. TEST_TIMEOUT_FACTOR stretches deadlines, TEST_NO_RSS leaves memory unmeasured. */
+/* rmp_chaos [--seconds N] [--seed S] [--daemon PATH] [--upgrade MILLISECONDS]: the topic bus of a
+ * daemon (default: $STDIO_BUS or ./stdio_bus) among peers that misbehave at random, workers that
+ * die and, at most so far apart, upgrades in place. All randomness comes from one seed, which is
+ * printed. Exits 1 after a violation, and keeps the daemon's log. TEST_TIMEOUT_FACTOR stretches
+ * deadlines, TEST_NO_RSS leaves memory unmeasured. */
 #include "build_config.h"
 
 #include "rmp_chaos.h"
@@ -146,6 +147,7 @@ static void turn(struct chaos *chaos)
             .events = (short)((wants_input(peer) ? POLLIN : 0) | (writes ? POLLOUT : 0))};
     }
     poll(polled, PEERS, 1);
+    upgrades_step(&chaos->upgrades, &chaos->dice, chaos->pid);
     for (unsigned i = 0; i < PEERS; i++)
         serve(chaos, &chaos->peers[i], polled[i].revents);
     if (!subject_alive(chaos)) {
@@ -270,10 +272,14 @@ static void read_options(struct chaos *chaos, int argc, char *argv[])
             chaos->seconds = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
             chaos->seed = strtoull(argv[++i], NULL, 10);
+        else if (i + 1 < argc && strcmp(argv[i], "--upgrade") == 0)
+            chaos->upgrades.apart_ms = (unsigned)strtoul(argv[++i], NULL, 10);
         else if (i + 1 < argc && strcmp(argv[i], "--daemon") == 0)
             chaos->daemon = argv[++i];
         else {
-            fputs("usage: rmp_chaos [--seconds N] [--seed S] [--daemon PATH]\n", stderr);
+            fputs("usage: rmp_chaos [--seconds N] [--seed S] [--daemon PATH] "
+                  "[--upgrade MILLISECONDS]\n",
+                  stderr);
             exit(64);
         }
     }
@@ -291,9 +297,9 @@ static void print_summary(const struct chaos *chaos)
            chaos->seen.ttl, chaos->known.ttl, chaos->seen.duplicate, chaos->known.duplicate,
            chaos->seen.backpressure, chaos->known.backpressure);
     printf("requests to agents and the runner %" PRIu64 ", answers %llu, workers killed %llu; "
-           "snapshots %" PRIu64 "\nviolations %llu\n",
+           "snapshots %" PRIu64 "\nupgrades %llu\nviolations %llu\n",
            chaos->request_count, chaos->agent_answers, chaos->kills, chaos->snapshots,
-           chaos->violations);
+           chaos->upgrades.count, chaos->violations);
 }
 
 int main(int argc, char *argv[])

@@ -10,6 +10,7 @@
 #include "dice.h"
 #include "rmp/header.h"
 #include "text.h"
+#include "upgrades.h"
 
 #define PEERS 36
 #define SUBSCRIPTIONS 6 /* of each peer */
@@ -108,6 +109,7 @@ struct chaos {
     unsigned long long seed;
     const char *daemon, *worker;
     struct dice dice;
+    struct upgrades upgrades;
     char dir[64], config_path[96], log_path[96], socket_path[96];
     pid_t pid;
     int status;

@@ -142,6 +142,8 @@ static void check_log(struct chaos *chaos)
         if (at != NULL)
             violation(chaos, "the daemon's log says: %.200s", at);
     }
+    if (chaos->upgrades.count > 20 && strstr(log.data, "upgraded from") == NULL)
+        violation(chaos, "the daemon was never upgraded");
     text_free(&log);
 }
 

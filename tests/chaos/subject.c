@@ -52,6 +52,8 @@ static void write_pool(FILE *file, const struct chaos *chaos, unsigned number)
             number > 0 ? "," : "", number, chaos->options.worker, chaos->options.workers,
             subject->journal_path, subject->board_path, chaos->options.seed, number,
             wire_framing_words[chaos->options.worker_framing], chaos->options.keys);
+    if (subject->programs > 0)
+        fprintf(file, ",\"env\":{\"CHAOS_PROGRAM\":\"%u\"}", subject->programs);
     if (chaos_exclusive(chaos) || wire_stateless)
         fprintf(file, ",\"spare\":%d,\"busy_timeout_sec\":%d", LIMIT_SPARE, LIMIT_BUSY_SEC);
     fprintf(file, "}");
@@ -93,6 +95,40 @@ static bool write_config(const struct chaos *chaos)
     write_limits(file, chaos);
     fprintf(file, "}}\n");
     return fclose(file) == 0 || failed(subject->config_path);
+}
+
+/* Half a file: the daemon goes on. */
+static void write_fault(const struct chaos *chaos)
+{
+    FILE *file = fopen(chaos->subject.config_path, "w");
+
+    if (file == NULL)
+        return;
+    fputs("{\"pools\":[{\"id\":\"p0\"", file);
+    fclose(file);
+}
+
+void subject_reload(struct chaos *chaos)
+{
+    if (chaos->options.reload == 0 || chaos->subject.pid == 0 ||
+        chaos->now_ms < chaos->next_reload_ms)
+        return;
+    chaos->next_reload_ms = chaos->now_ms + dice_between(&chaos->dice, 1, chaos->options.reload);
+    if (dice_chance(&chaos->dice, 300)) {
+        write_fault(chaos);
+    } else {
+        chaos->subject.programs += dice_chance(&chaos->dice, 500);
+        if (!write_config(chaos))
+            return;
+    }
+    chaos->stats.reloads++;
+    kill(chaos->subject.pid, SIGHUP);
+}
+
+void subject_reload_last(struct chaos *chaos)
+{
+    if (chaos->options.reload > 0 && chaos->subject.pid != 0 && write_config(chaos))
+        kill(chaos->subject.pid, SIGHUP);
 }
 
 static bool make_board(struct chaos *chaos)

@@ -12,6 +12,7 @@ struct subject {
     pid_t pid;  /* 0: it has ended */
     int status; /* of waitpid, once it has */
     char dir[64];
+    unsigned programs; /* how often a reload has changed that of the workers */
     char config_path[96], log_path[96], socket_path[96], journal_path[96], board_path[96];
     uint16_t port;      /* TCP */
     int log;            /* its log, for reading */
@@ -22,6 +23,13 @@ struct subject {
 
 /* Makes the directory with its files and starts the daemon. False, with a message: not done. */
 bool subject_start(struct chaos *chaos);
+
+/* Lets the daemon reload its configuration now and then, if that is wanted: the same one, a faulty
+ * one, or one with another program for the workers. */
+void subject_reload(struct chaos *chaos);
+
+/* The configuration that was written last is loaded, if there are reloads. */
+void subject_reload_last(struct chaos *chaos);
 
 /* A new connection, or -1. */
 int subject_connect(const struct chaos *chaos);

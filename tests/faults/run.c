@@ -155,6 +155,7 @@ const char *run_log(struct run *run)
     take_log(run);
     return run->log_text.data;
 }
+
 bool run_logged(struct run *run, const char *text)
 {
     take_log(run);
