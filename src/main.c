@@ -23,6 +23,7 @@
 #include "cli/options.h"
 #include "cli/parse.h"
 #include "cli/ping.h"
+#include "cli/schema.h"
 #include "cli/settings.h"
 #include "cli/succession.h"
 #include "config/rmp_socket.h"
@@ -323,8 +324,10 @@ int main(int argc, char *argv[])
         fprintf(stderr, "stdio_bus: %s\n", problem);
         return succession_end(&succession, argv, EXIT_USAGE_ERROR);
     }
-    if (options.action == ACTION_HELP || options.action == ACTION_VERSION)
-        return print(options.action == ACTION_HELP ? help_sections() : version);
+    if (options.action >= ACTION_SCHEMA)
+        return print(options.action == ACTION_HELP     ? help_sections()
+                     : options.action == ACTION_SCHEMA ? schema_lines()
+                                                       : version);
     /* Ignored for the whole run: a closed stdout becomes an exit status; an unwritable log is never
      * fatal. */
     signal(SIGPIPE, SIG_IGN);

@@ -107,6 +107,7 @@ static const char other[] =
     "other:\n"
     "  --import FILE      print a configuration for the servers in a file of an\n"
     "                     MCP client: Claude, Cursor, VS Code, Zed and most others\n"
+    "  --schema           print the JSON Schema of the configuration\n"
     "  -h, --help         print this text\n"
     "  -V, --version      print the version\n"
     "\n";

@@ -327,6 +327,7 @@ const struct option_spec parser_options[] = {
     {.name = "log-level", .value_name = "LEVEL", .apply = apply_log_level},
     {.name = "log-syslog", .value_name = "PATH", .may_lack_value = true, .apply = apply_log_syslog},
     {.name = "import", .value_name = "FILE", .action = ACTION_IMPORT, .apply = apply_import},
+    {.name = "schema", .action = ACTION_SCHEMA},
     {.name = "help", .letter = 'h', .action = ACTION_HELP},
     {.name = "version", .letter = 'V', .action = ACTION_VERSION},
     {.name = NULL},

@@ -25,6 +25,8 @@ enum options_action {
     ACTION_CONNECT, /* to the address `connect` */
     ACTION_IMPORT,
     ACTION_PING,
+    /* What only prints a text: */
+    ACTION_SCHEMA,
     ACTION_HELP,
     ACTION_VERSION
 };

@@ -262,7 +262,7 @@ int options_parse(struct options *options, int argc, char *const argv[], char *p
         }
         if (!read_option(&parser, argc, argv, &i))
             return STDIO_BUS_EINVAL;
-        if (options->action == ACTION_HELP || options->action == ACTION_VERSION)
+        if (options->action >= ACTION_SCHEMA)
             return STDIO_BUS_OK; /* the rest is not read */
     }
     if (options->line.words != NULL &&
