@@ -8,5 +8,6 @@ if [ -z "$mandoc" ]; then
 fi
 cd "${SOURCE_DIR:-$(dirname "$0")/..}/doc" || exit 99
 "$mandoc" -T lint -W warning stdio_bus.1 stdio_bus_ctl.1 stdio_bus_rmp.1 \
-    stdio_bus.conf.5 &&
-    echo 'check_manual: 4 pages'
+    stdio_bus.conf.5 \
+    "$BUILD_DIR/doc/stdio_bus_protocol.7" &&
+    echo 'check_manual: 5 pages'

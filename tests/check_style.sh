@@ -18,6 +18,7 @@ cd "${SOURCE_DIR:-$(dirname "$0")/..}" || exit 99
 c_files=$(find src tests doc fuzz -name '*.[ch]' -type f 2>/dev/null | sort)
 other_files=$(find bootstrap configure.ac Makefile.am README README.md NEWS CONTRIBUTING .ci/run doc tests \
     contrib -type f ! -path 'tests/interop/work/*' ! -name package-lock.json \
+    ! -path 'contrib/completions/*/*' \
     \( -name '*.sh' -o -name '*.json' -o -name '*.js' -o -name '*.mjs' -o -name '*.py' \
     -o -name '*.md' -o -name '*.[1-8]' -o ! -path '*/*' -o -path .ci/run -o -path 'contrib/*' \
     -o -name README \) 2>/dev/null | sort)
@@ -145,7 +146,7 @@ FNR == 1 {
         breach(length($0) " columns, 100 are allowed")
     if (/[ \t]$/)
         breach("blank at the end of the line")
-    if (/\t/ && file !~ /(^|\/)Makefile\.am$/)
+    if (/\t/ && file !~ /(^|\/)(Makefile\.am|debian\/rules|APKBUILD)$/)
         breach("a tab")
     if (/(^|[^A-Za-z])(TODO|FIXME|XXX)([^A-Za-z]|$)/)
         breach("left to do")
