@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_documents.sh: every configuration in the manual pages, README, doc/ and --help is accepted
+# check_documents.sh: each configuration in the manual pages, README.md, doc/ and --help is accepted
 # without a warning (--check-config --strict). The programs that they name are stubs.
 
 export LC_ALL=C # a-z and sort are those of ASCII
@@ -64,7 +64,7 @@ check() {
 # The example of --help, indented as in a text.
 "$STDIO_BUS" --help | sed -n '/^  {/,/}$/s/^/    /p' >"$dir/help"
 
-blocks doc/stdio_bus.1 doc/stdio_bus.conf.5 README doc/*.md doc/examples/README "$dir/help" \
+blocks doc/stdio_bus.1 doc/stdio_bus.conf.5 README.md doc/*.md doc/examples/README "$dir/help" \
     >"$dir/list"
 while read -r name file; do
     check "$file" "$name"
