@@ -84,23 +84,26 @@ static void expect_answer(struct client *client, size_t row)
 
 TEST_ROWS(upgrade_rmp_within_a_frame, 3)
 {
-    struct text bytes = {0};
     struct daemon *daemon;
     struct client *client;
+    size_t len = 2;
 
     if (!daemon_can_upgrade())
         return;
     daemon = rmp_start(NULL, NULL);
-    write_message(&bytes, row);
     client = client_connect(daemon);
-    for (size_t i = 1; i < bytes.len; i++) {
+    for (size_t i = 1; i < len; i++) {
+        struct text bytes = {0};
+
+        write_message(&bytes, row); /* each time, or it would expire */
+        len = bytes.len;
         client_send_bytes(client, bytes.data, i);
         daemon_upgrade(daemon);
-        client_send_bytes(client, bytes.data + i, bytes.len - i);
+        client_send_bytes(client, bytes.data + i, len - i);
+        text_free(&bytes);
         expect_answer(client, row);
         rmp_hello(client, row != 0, "agent");
     }
-    text_free(&bytes);
 }
 
 TEST(upgrade_rmp_keeps_subscriptions)
