@@ -76,6 +76,15 @@ static inline void list_remove(struct list_node *node)
     node->next = node->prev = NULL;
 }
 
+/* Returns the node, and goes on to the next one. */
+static inline struct list_node *list_pass(struct list_node **node)
+{
+    struct list_node *passed = *node;
+
+    *node = passed->next;
+    return passed;
+}
+
 /* Removes the first node and returns it, or NULL if the list is empty. */
 static inline struct list_node *list_take_first(struct list *list)
 {

@@ -331,7 +331,7 @@ static struct bus_listener *archive_identity(struct archive *archive, struct std
 void listeners_archive(struct archive *archive, struct stdio_bus *bus,
                        listener_fn *const accepted[BUS_LISTENER_KINDS])
 {
-    const struct list_node *node = &bus->listeners.head;
+    struct list_node *node = bus->listeners.head.next;
     size_t count = archive_count(archive, list_count(&bus->listeners));
 
     for (; count > 0 && archive_ok(archive); count--) {

@@ -34,7 +34,7 @@ static void archive_frame(struct archive *archive, struct rmp_port *port,
 static void archive_frames(struct archive *archive, struct rmp_port *port)
 {
     size_t count = archive_count(archive, list_count(&port->frames));
-    const struct list_node *node = &port->frames.head;
+    struct list_node *node = port->frames.head.next;
 
     for (; count > 0 && archive_ok(archive); count--)
         archive_frame(archive, port, ARCHIVE_NEXT(archive, node, struct rmp_asking, link));

@@ -109,7 +109,7 @@ static void archive_stream(struct archive *archive, struct http_session *session
 static void archive_streams(struct archive *archive, struct http_session *session)
 {
     size_t count = archive_count(archive, list_count(&session->streams)), all = count;
-    struct list_node *node = &session->streams.head;
+    struct list_node *node = session->streams.head.next;
 
     archive_progress(archive, session->general);
     for (; count > 0 && archive_ok(archive); count--)
@@ -230,7 +230,7 @@ static void archive_event(struct archive *archive, struct http_hub *hub, struct 
 static void archive_events(struct archive *archive, struct http_hub *hub)
 {
     size_t count = archive_count(archive, list_count(&hub->events.events));
-    struct list_node *node = &hub->events.events.head;
+    struct list_node *node = hub->events.events.head.next;
 
     for (; count > 0 && archive_ok(archive); count--)
         archive_event(archive, hub, ARCHIVE_NEXT(archive, node, struct event, in_memory));
@@ -298,7 +298,7 @@ static void archive_held_list(struct archive *archive, struct stdio_bus *bus,
                               struct http_session *session)
 {
     size_t count = archive_count(archive, list_count(&session->held));
-    struct list_node *node = &session->held.head;
+    struct list_node *node = session->held.head.next;
     bool is_held = session->holder != NULL;
 
     archive_flag(archive, &is_held);

@@ -150,7 +150,7 @@ static void archive_subscriptions(struct rmp_archive *state, struct rmp_topic *t
 {
     struct archive *archive = state->archive;
     size_t count = archive_count(archive, list_count(&topic->subscriptions));
-    struct list_node *node = &topic->subscriptions.head;
+    struct list_node *node = topic->subscriptions.head.next;
 
     archive_expect(archive, count > 0, "a topic has no subscription");
     for (; count > 0 && archive_ok(archive); count--)

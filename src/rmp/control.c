@@ -215,7 +215,7 @@ static void archive_seen(struct archive *archive, struct rmp_control *control,
 void rmp_control_archive(struct archive *archive, struct rmp_control *control)
 {
     size_t count = archive_count(archive, list_count(&control->by_age));
-    const struct list_node *node = &control->by_age.head;
+    struct list_node *node = control->by_age.head.next;
 
     archive_expect(archive, count <= control->max, "too many requests were seen");
     for (; count > 0 && archive_ok(archive); count--)

@@ -167,7 +167,7 @@ static void archive_wait(struct rmp_archive *state, const struct rmp_wait *wait,
 static void archive_waits(struct rmp_archive *state, const struct list *waits, bool has_ended)
 {
     size_t count = archive_count(state->archive, list_count(waits));
-    const struct list_node *node = &waits->head;
+    struct list_node *node = waits->head.next;
 
     for (; count > 0 && archive_ok(state->archive); count--)
         archive_wait(state, ARCHIVE_NEXT(state->archive, node, struct rmp_wait, in_order),

@@ -32,7 +32,7 @@ static void archive_version(struct archive *archive, struct list *versions, stru
 
 static void archive_versions(struct archive *archive, struct list *versions)
 {
-    const struct list_node *node = &versions->head;
+    struct list_node *node = versions->head.next;
     size_t count = archive_count(archive, list_count(versions));
 
     for (; count > 0 && archive_ok(archive); count--)
@@ -84,7 +84,7 @@ static void archive_holdings(struct archive *archive, struct binding *binding)
 {
     struct subscriber *subscriber = &binding->subscriber;
     struct handshake *handshake = binding->worker->handshake;
-    const struct list_node *node = &subscriber->held.head;
+    struct list_node *node = subscriber->held.head.next;
     size_t count = archive_count(archive, list_count(&subscriber->held));
 
     archive_expect(archive, count == 0 || handshake != NULL, "a subscription has no server");
@@ -120,7 +120,7 @@ static void archive_sent(struct archive *archive, struct list *subscriptions,
 
 static void archive_subscriptions(struct archive *archive, struct list *subscriptions)
 {
-    const struct list_node *node = &subscriptions->head;
+    struct list_node *node = subscriptions->head.next;
     size_t count = archive_count(archive, archive->saves ? list_count(subscriptions) : 0);
 
     for (; count > 0 && archive_ok(archive); count--)
@@ -155,7 +155,7 @@ static void archive_binding(struct router_archive *state, struct binding *bindin
 
 static void archive_bindings(struct router_archive *state, struct peer *worker)
 {
-    const struct list_node *node = &worker->bindings.head;
+    struct list_node *node = worker->bindings.head.next;
     size_t count = archive_count(state->archive, list_count(&worker->bindings));
 
     for (; count > 0 && archive_ok(state->archive); count--)

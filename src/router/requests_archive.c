@@ -271,7 +271,7 @@ static void archive_task(struct router_archive *state, struct task *task, struct
 
 static void archive_tasks(struct router_archive *state, struct peer *worker)
 {
-    const struct list_node *node = &worker->tasks.head;
+    struct list_node *node = worker->tasks.head.next;
     size_t count = archive_count(state->archive, list_count(&worker->tasks));
 
     for (; count > 0 && archive_ok(state->archive); count--)

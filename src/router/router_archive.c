@@ -221,7 +221,7 @@ static void archive_session(struct router_archive *state, struct session *sessio
 
 static void archive_sessions(struct router_archive *state, struct peer *worker)
 {
-    const struct list_node *node = &worker->sessions.head;
+    struct list_node *node = worker->sessions.head.next;
     size_t count = archive_count(state->archive, list_count(&worker->sessions));
 
     for (; count > 0 && archive_ok(state->archive); count--)
