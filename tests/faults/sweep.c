@@ -214,13 +214,14 @@ static bool is_silent(struct sweep *sweep, const struct fault *fault)
     return is_listed("silent.txt", site_name(fault->key), known != NULL ? known->function : NULL);
 }
 
-/* Writes the log: without it no fault is named. */
+/* Writes the log, or what the process that checks an upgrade says: without it no fault is named. */
 static bool is_of_log(struct sweep *sweep, uint64_t key)
 {
     const struct known_site *known = known_site(sweep, key);
 
     return known != NULL &&
-           (strcmp(known->function, "write_now") == 0 || strcmp(known->function, "writable") == 0);
+           (strcmp(known->function, "write_now") == 0 || strcmp(known->function, "writable") == 0 ||
+            strcmp(known->function, "end_check") == 0);
 }
 
 /* ---- running -------------------------------------------------------------------------------- */
