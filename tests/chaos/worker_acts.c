@@ -38,7 +38,7 @@ static const char *garbage(struct worker *worker)
         "[1,2,3]\n",
         "{\"id\":{},\"result\":1}\n",
         "{\"sessionId\":7,\"method\":\"m\"}\n",
-        "{\"id\":1,\"result\":1} {\"id\":2,\"result\":2}\n",
+        "{\"id\":\"nobody\",\"result\":1} {\"id\":\"nobody\",\"result\":2}\n",
         "{\"a\":\"\x01\"}\n",
     };
 
