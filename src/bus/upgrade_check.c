@@ -95,23 +95,6 @@ static void run_child(char *const *argv, int state, int said)
     _exit(127);
 }
 
-static pid_t fork_child(char *const *argv, int state, int said)
-{
-    sigset_t saved;
-    pid_t pid;
-    int error;
-
-    if (signals_block_all(&saved) != STDIO_BUS_OK)
-        return -1;
-    pid = fork();
-    if (pid == 0)
-        run_child(argv, state, said);
-    error = errno;
-    signals_restore(&saved);
-    errno = error;
-    return pid;
-}
-
 /* NULL when memory is out. */
 static char **arguments_of(char *const *argv)
 {
@@ -142,7 +125,9 @@ int upgrade_check_start(struct upgrade_check *check, struct stdio_bus_event_loop
         stdio_bus_event_loop_add(loop, ends[0], STDIO_BUS_EVENT_READ, readable, check) !=
             STDIO_BUS_OK)
         goto fail;
-    check->pid = fork_child(arguments, state, ends[1]);
+    check->pid = signals_fork();
+    if (check->pid == 0)
+        run_child(arguments, state, ends[1]);
     if (check->pid < 0) {
         stdio_bus_event_loop_remove(loop, ends[0]);
         goto fail;

@@ -193,6 +193,23 @@ void signals_restore(const sigset_t *saved)
     (void)sigprocmask(SIG_SETMASK, saved, NULL);
 }
 
+pid_t signals_fork(void)
+{
+    sigset_t saved;
+    pid_t pid;
+    int error;
+
+    if (signals_block_all(&saved) != STDIO_BUS_OK)
+        return -1;
+    pid = fork();
+    if (pid == 0)
+        return 0;
+    error = errno;
+    signals_restore(&saved);
+    errno = error;
+    return pid;
+}
+
 int signals_reset_in_child(void)
 {
     struct sigaction action = {.sa_handler = SIG_DFL};

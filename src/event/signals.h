@@ -3,6 +3,7 @@
 #define STDIO_BUS_EVENT_SIGNALS_H
 
 #include <signal.h>
+#include <sys/types.h>
 
 #include "event/event_loop.h"
 
@@ -50,6 +51,12 @@ int signals_block_all(sigset_t *saved);
 
 /* Puts the saved mask back. */
 void signals_restore(const sigset_t *saved);
+
+/* fork, without a handler of the parent's running in the child: a signal caught there would be
+ * written to the parent's self-pipe, and be lost to the child. In the child all signals stay
+ * blocked until signals_reset_in_child or signals_forget; the parent has its mask back. -1 with
+ * errno set: there is no child. */
+pid_t signals_fork(void);
 
 /* In a forked child that goes on without exec: as if signals_open had not been called, with default
  * dispositions and an empty mask. To be called with all signals blocked. Errors as below. */

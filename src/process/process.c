@@ -136,25 +136,6 @@ static void widen(int fd)
 #endif
 }
 
-static pid_t fork_child(const struct child_setup *setup)
-{
-    sigset_t saved;
-    pid_t pid;
-    int error;
-
-    /* Between fork and exec the child has the daemon's handlers: a signal caught there would be
-     * written to the daemon's self-pipe, and be lost to the child. */
-    if (signals_block_all(&saved) != STDIO_BUS_OK)
-        return -1;
-    pid = fork();
-    if (pid == 0)
-        run_child(setup);
-    error = errno;
-    signals_restore(&saved);
-    errno = error;
-    return pid;
-}
-
 /* The pipe for the result of exec is at its end: the peer runs. */
 static int dial(struct process *process, const struct dialer *dialer)
 {
@@ -188,7 +169,9 @@ int process_spawn(struct process *process, const struct program *program)
         open_pipe(pipes[EXEC]) != STDIO_BUS_OK ||
         fcntl(pipes[EXEC][READ_END], F_SETFL, O_NONBLOCK) < 0)
         goto fail;
-    process->pid = fork_child(&setup);
+    process->pid = signals_fork();
+    if (process->pid == 0)
+        run_child(&setup);
     if (process->pid < 0)
         goto fail;
     setpgid(process->pid, process->pid); /* child and parent both do it; one is first */

@@ -145,22 +145,16 @@ static bool await_daemon(pid_t pid, int ready)
 
 bool daemon_start(const struct daemon *daemon)
 {
-    sigset_t saved;
     bool ready = false;
     int ends[2], error;
     pid_t pid;
 
     if (descriptor_open_pipe(ends, 0) != STDIO_BUS_OK)
         return false;
-    if (signals_block_all(&saved) != STDIO_BUS_OK) {
-        descriptor_close_pipe(ends);
-        return false;
-    }
-    pid = fork();
-    error = errno;
+    pid = signals_fork();
     if (pid == 0)
         detach(daemon, ends[WRITE_END]);
-    signals_restore(&saved);
+    error = errno;
     descriptor_close(ends[WRITE_END]);
     ends[WRITE_END] = -1;
     errno = error;

@@ -281,19 +281,16 @@ static int child_after_reset(void)
 
 START_TEST(child_starts_afresh)
 {
-    sigset_t saved;
     int status = 0;
     pid_t pid;
 
     set_disposition(SIGUSR1, SIG_IGN);
     set_disposition(SIGHUP, SIG_IGN);
     open_signals();
-    signals_block_all(&saved);
-    pid = fork();
+    pid = signals_fork();
     ck_assert_int_ge(pid, 0);
     if (pid == 0)
         _exit(child_after_reset());
-    signals_restore(&saved);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
