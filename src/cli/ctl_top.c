@@ -28,27 +28,18 @@ struct rows {
     size_t count, capacity;
 };
 
-static int64_t number_of(const struct json_value *object, const char *key)
-{
-    const struct json_value *value = document_member(object, key);
-    int64_t number = 0;
-
-    if (value != NULL)
-        document_integer(value, &number);
-    return number;
-}
-
 static void read_row(struct row *row, const struct json_value *object, bool is_worker)
 {
     const struct json_value *drained;
     char cell[CTL_CELL_MAX];
 
     *row = (struct row){
-        .number = number_of(object, is_worker ? "worker" : "client"),
-        .messages = number_of(object, "messages_in") + number_of(object, "messages_out"),
-        .bytes = number_of(object, "bytes_in") + number_of(object, "bytes_out"),
-        .requests = number_of(object, "requests"),
-        .queue = number_of(object, "queue"),
+        .number = document_number(object, is_worker ? "worker" : "client"),
+        .messages = document_number(object, "messages_in") +
+                    document_number(object, "messages_out"),
+        .bytes = document_number(object, "bytes_in") + document_number(object, "bytes_out"),
+        .requests = document_number(object, "requests"),
+        .queue = document_number(object, "queue"),
     };
     ctl_cell(cell, document_member(object, is_worker ? "pool" : "peer"), CTL_TEXT);
     snprintf(row->name, sizeof row->name, "%.*s", (int)sizeof row->name - 1, cell);
@@ -159,12 +150,12 @@ static void add_head(struct json_text *to, const struct json_value *status)
     ctl_cell(memory, document_member(status, "memory"), CTL_BYTES);
     json_text_literal(to, "stdio_bus ");
     json_text_literal(to, version);
-    json_text_format(to, ", process %lld, runs for %s: ", (long long)number_of(status, "pid"),
+    json_text_format(to, ", process %lld, runs for %s: ", (long long)document_number(status, "pid"),
                      runs);
     json_text_format(to, "%lld clients, %lld requests, %lld sessions, buffers %s\n",
-                     (long long)number_of(status, "clients"),
-                     (long long)number_of(status, "requests"),
-                     (long long)number_of(status, "sessions"), memory);
+                     (long long)document_number(status, "clients"),
+                     (long long)document_number(status, "requests"),
+                     (long long)document_number(status, "sessions"), memory);
 }
 
 bool ctl_top_frame(struct control_link *link, struct json_text *to, bool clears)

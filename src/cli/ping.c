@@ -154,21 +154,11 @@ static bool ask_pool(struct deep *deep, const char *message)
     return good;
 }
 
-static int64_t number_of(const struct json_value *object, const char *key)
-{
-    const struct json_value *value = document_member(object, key);
-    int64_t number = 0;
-
-    if (value != NULL)
-        document_integer(value, &number);
-    return number;
-}
-
 /* Whether the operator has every worker of the pool left without something new. */
 static bool is_drained(const struct json_value *pool)
 {
-    return number_of(pool, "drained") > 0 &&
-           number_of(pool, "drained") >= number_of(pool, "instances");
+    return document_number(pool, "drained") > 0 &&
+           document_number(pool, "drained") >= document_number(pool, "instances");
 }
 
 /* Asks one worker of each pool whose protocol is known, and that is not drained. */

@@ -76,14 +76,6 @@ void advice_check_servers(struct diagnostics *diagnostics, const struct json_val
 
 /* --- keys that contradict each other --- */
 
-static int64_t number_of(const struct json_value *pool, const char *key)
-{
-    int64_t number = 0;
-
-    document_integer(document_member(pool, key), &number);
-    return number;
-}
-
 static void advise_unused(struct diagnostics *diagnostics, const struct json_value *pool,
                           const struct pool_mode *mode)
 {
@@ -94,12 +86,12 @@ static void advise_unused(struct diagnostics *diagnostics, const struct json_val
     for (size_t i = 0; i < count && mode->clients != CLIENTS_EXCLUSIVE; i++) {
         const struct json_value *member = document_member(pool, keys[i]);
 
-        if (member != NULL && (member->type == JSON_STRING || number_of(pool, keys[i]) > 0))
+        if (member != NULL && (member->type == JSON_STRING || document_number(pool, keys[i]) > 0))
             diagnostics_warn(diagnostics, member,
                              "has no effect: \"clients\" is not \"exclusive\"");
     }
     if (mode->clients == CLIENTS_EXCLUSIVE && spare != NULL &&
-        mode->spare > number_of(pool, "instances"))
+        mode->spare > document_number(pool, "instances"))
         diagnostics_warn(diagnostics, spare, "is more than \"instances\", the largest number");
 }
 
@@ -108,7 +100,7 @@ static void advise_shared(struct diagnostics *diagnostics, const struct json_val
 {
     bool stateful = mode->protocol == PROTOCOL_MCP || mode->protocol == PROTOCOL_ACP;
 
-    if (stateful && mode->clients == CLIENTS_SHARED && number_of(pool, "instances") > 1)
+    if (stateful && mode->clients == CLIENTS_SHARED && document_number(pool, "instances") > 1)
         diagnostics_warn(diagnostics, document_member(pool, "clients"),
                          "the messages of a client reach all workers in turn, its \"initialize\" "
                          "only one: use \"sticky\" or \"exclusive\", or \"instances\": 1");

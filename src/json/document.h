@@ -65,6 +65,15 @@ const struct json_value *document_member(const struct json_value *object, const 
  * number or not integral; one beyond INT64_MAX or -INT64_MAX becomes that. */
 bool document_integer(const struct json_value *value, int64_t *integer);
 
+/* The member as such an integer; 0 if there is none, or it is no integer. */
+static inline int64_t document_number(const struct json_value *object, const char *key)
+{
+    const struct json_value *value = document_member(object, key);
+    int64_t number;
+
+    return value != NULL && document_integer(value, &number) ? number : 0;
+}
+
 /* "an object", "null", "a string" ... Static. */
 const char *document_type_name(enum json_type type);
 

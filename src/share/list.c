@@ -47,10 +47,7 @@ static const struct json_value *member_of(const struct shared *shared, const cha
 
 static int64_t number_of(const struct shared *shared, const char *key)
 {
-    int64_t number = 0;
-
-    document_integer(member_of(shared, key, JSON_NUMBER), &number);
-    return number;
+    return document_number(shared->status.root, key);
 }
 
 static struct slice identity_of(const struct shared *shared)
