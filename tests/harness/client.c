@@ -22,10 +22,24 @@
 
 #define READ_SIZE 65536
 
+static struct client *clients; /* of this test */
+
 static void end_client(void *object)
 {
+    struct client **at = &clients;
+    while (*at != object)
+        at = &(*at)->next;
+    *at = (*at)->next;
     client_close(object);
     free(object);
+}
+
+void clients_finish(void)
+{
+    for (const struct client *client = clients; client != NULL; client = client->next) {
+        if (client->in >= 0 && client->in == client->out)
+            shutdown(client->out, SHUT_WR);
+    }
 }
 
 struct client *client_adopt(int in, int out)
@@ -35,6 +49,8 @@ struct client *client_adopt(int in, int out)
     harness_at_end(end_client, client);
     client->in = in;
     client->out = out;
+    client->next = clients;
+    clients = client;
     fcntl(in, F_SETFL, fcntl(in, F_GETFL) | O_NONBLOCK);
     fcntl(out, F_SETFL, fcntl(out, F_GETFL) | O_NONBLOCK);
     fcntl(in, F_SETFD, FD_CLOEXEC);

@@ -19,7 +19,12 @@ struct client {
     size_t consumed; /* bytes of input that were given out */
     bool broken;     /* the daemon reads no more; later bytes are thrown away */
     bool eof;        /* the daemon closed its side, or the connection was reset */
+    struct client *next;
 };
+
+/* Ends the sending side of all clients on sockets, so that a daemon that is told to stop waits for
+ * none of them. They can still read. */
+void clients_finish(void);
 
 /* Connects to the daemon's socket. */
 struct client *client_connect(const struct daemon *daemon);

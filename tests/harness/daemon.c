@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "client.h"
 #include "deadline.h"
 #include "log.h"
 #include "proc.h"
@@ -254,6 +255,7 @@ void daemon_stop(struct daemon *daemon)
 {
     daemon_mark_log(daemon);
     daemon_signal(daemon, SIGTERM);
+    clients_finish();
     ck_assert_int_eq(wait_and_check(daemon, true), 0);
 }
 
