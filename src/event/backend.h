@@ -33,6 +33,7 @@ struct event_backend {
     int (*wait)(void *state, struct event_ready *ready, int max, int timeout_ms);
 };
 
+extern const struct event_backend event_backend_any; /* a build for tests */
 extern const struct event_backend event_backend_epoll;
 extern const struct event_backend event_backend_kqueue;
 extern const struct event_backend event_backend_poll;
