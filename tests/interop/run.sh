@@ -1,8 +1,8 @@
 #!/bin/sh
 # run.sh: real MCP and ACP programs around the daemon. Run by `make check-interop`, which sets
 # STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the packages of package-lock.json in
-# the build directory; with the argument `packages` that is all. Exits with status 77 without node
-# or npm.
+# the build directory, or with INTEROP_LATEST=yes the latest version of each; with the argument
+# `packages` that is all. Exits with status 77 without node or npm.
 
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 for program in node npm; do
@@ -13,12 +13,18 @@ for program in node npm; do
 done
 
 here=$SOURCE_DIR/tests/interop
-work=$BUILD_DIR/tests/interop/work
+work=$BUILD_DIR/tests/interop/work${INTEROP_LATEST:+-latest}
 mkdir -p "$work" && cd "$work" || exit 99
 cp "$here/package.json" "$here"/*.mjs "$here"/browser_page.html "$here"/ws_person.py . || exit 99
 
 # The lock file is copied after the installation: the copy names the installed packages.
-if ! cmp -s "$here/package-lock.json" installed-lock.json; then
+if [ -n "$INTEROP_LATEST" ]; then
+    # shellcheck disable=SC2046 # the names are words
+    npm install --ignore-scripts --no-audit --no-fund \
+        $(sed -n 's/^    "\(.*\)": "[0-9].*/\1@latest/p' package.json) >npm.log 2>&1 </dev/null ||
+        { tail -n 20 npm.log; exit 1; }
+    npm ls --depth 0
+elif ! cmp -s "$here/package-lock.json" installed-lock.json; then
     cp "$here/package-lock.json" package-lock.json || exit 99
     echo 'Installing the npm packages of package-lock.json'
     npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1 </dev/null ||
