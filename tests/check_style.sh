@@ -16,11 +16,11 @@ export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 cd "${SOURCE_DIR:-$(dirname "$0")/..}" || exit 99
 
 c_files=$(find src tests doc fuzz -name '*.[ch]' -type f 2>/dev/null | sort)
-other_files=$(find bootstrap configure.ac Makefile.am README README.md NEWS CONTRIBUTING .ci/run doc tests \
+other_files=$(find bootstrap configure.ac Makefile.am README README.md NEWS CONTRIBUTING .ci doc tests \
     contrib -type f ! -path 'tests/interop/work/*' ! -name package-lock.json \
     ! -path 'contrib/completions/*/*' \
     \( -name '*.sh' -o -name '*.json' -o -name '*.js' -o -name '*.mjs' -o -name '*.py' \
-    -o -name '*.md' -o -name '*.[1-8]' -o ! -path '*/*' -o -path .ci/run -o -path 'contrib/*' \
+    -o -name '*.md' -o -name '*.[1-8]' -o ! -path '*/*' -o -path '.ci/*' -o -path 'contrib/*' \
     -o -name README \) 2>/dev/null | sort)
 
 # The script itself names what it looks for.
