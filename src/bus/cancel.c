@@ -34,6 +34,8 @@ static bool is_turn(const struct stdio_bus *bus, const struct request *request)
     key = request->extras->names;
     if (worker->pool->mode.clients != CLIENTS_SHARED)
         key = sessions_scoped_key(buffer, worker, key);
+    else
+        key = sessions_client_key(buffer, request->asker, key);
     session = sessions_find(&bus->router.sessions, key);
     return session != NULL && session->worker == worker && session->owner == request->asker;
 }

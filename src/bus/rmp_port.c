@@ -173,8 +173,8 @@ static void offer_line(struct rmp_port *port, struct slice line)
     deliver_message(&port->endpoint, &message);
 }
 
-/* A trace is a session, so that its requests meet the same worker. Nothing tells when it ends: of
- * those beyond half of max_sessions the oldest are forgotten. */
+/* A trace is a session of each pool, so that its requests meet the same worker there. Nothing tells
+ * when it ends: of those beyond half of max_sessions the oldest are forgotten. */
 static void bound_sessions(struct rmp_port *port)
 {
     struct router *router = &port->bridge->bus->router;
@@ -281,6 +281,8 @@ void rmp_port_open(struct rmp_port *port)
     log_quote(endpoint->context + len, sizeof endpoint->context - len,
               port->pool != NULL ? port->pool->config->id : RMP_TOPIC_CONTROL);
     router_add_client(&bus->router, &endpoint->peer);
+    router_separate_sessions(
+        &endpoint->peer); /* the topic decides the pool, the trace the worker */
     if (port->pool == NULL)
         return;
     router_open_pool(&endpoint->peer, &port->pool->group);

@@ -61,6 +61,7 @@ struct peer {
     bool is_brief;              /* a client: one request of several of the same program, each on a
                                  * connection of its own, perhaps (HTTP). It is asked nothing */
     bool confined;              /* a client: its messages may name no other pool */
+    bool own_sessions;          /* a client: its session ids mean no session of another client */
     struct peer_origin *origin; /* a client's; a worker's: of its last client, as long as that
                                  * process still ends; NULL: none */
     size_t max_requests;        /* how many requests it may have in flight */

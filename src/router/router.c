@@ -151,6 +151,11 @@ void router_confine(struct peer *client, struct group *pool)
     client->confined = true;
 }
 
+void router_separate_sessions(struct peer *client)
+{
+    client->own_sessions = true;
+}
+
 void router_set_brief(struct peer *client, bool is_brief)
 {
     client->is_brief = is_brief;

@@ -91,6 +91,10 @@ void router_confine(struct peer *client, struct group *pool);
  * that may know what they name. */
 void router_set_brief(struct peer *client, bool is_brief);
 
+/* From now on the session ids of the client mean its own sessions alone: other clients may use the
+ * same ids for theirs. */
+void router_separate_sessions(struct peer *client);
+
 /* From now on the client counts among those that have shares (router/shares.h). */
 void router_admit_client(struct router *router, struct peer *client);
 

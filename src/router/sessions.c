@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-/* What a key begins with: a byte that stands in no text, and the worker's number. */
+/* What a key begins with: a byte that stands in no text, and the peer's number. */
 #define SCOPED '\xff'
 #define SCOPE_LEN (1 + sizeof(uint64_t))
 
@@ -71,11 +71,11 @@ struct session *sessions_add(struct sessions *sessions, struct slice id, struct 
     return session;
 }
 
-struct slice sessions_scoped_key(char key[SESSIONS_KEY_MAX], const struct peer *worker,
+struct slice sessions_scoped_key(char key[SESSIONS_KEY_MAX], const struct peer *peer,
                                  struct slice id)
 {
     key[0] = SCOPED;
-    memcpy(key + 1, &worker->number, sizeof worker->number);
+    memcpy(key + 1, &peer->number, sizeof peer->number);
     if (id.len > 0)
         memcpy(key + SCOPE_LEN, id.data, id.len);
     return slice_of(key, SCOPE_LEN + id.len);

@@ -44,11 +44,19 @@ static inline bool sessions_full(const struct sessions *sessions)
 struct session *sessions_add(struct sessions *sessions, struct slice id, struct peer *worker,
                              struct peer *owner);
 
-/* The id of a session that is told apart from others of its name by its worker, written into `key`.
- * It is that of no other session, since its first byte stands in no text. */
+/* The id of a session that is told apart from others of its name by a peer, written into `key`: its
+ * worker or its client. It is that of no other session, since its first byte stands in no text. */
 #define SESSIONS_KEY_MAX (1 + sizeof(uint64_t) + STDIO_BUS_MAX_SESSION_ID_LEN)
-struct slice sessions_scoped_key(char key[SESSIONS_KEY_MAX], const struct peer *worker,
+struct slice sessions_scoped_key(char key[SESSIONS_KEY_MAX], const struct peer *peer,
                                  struct slice id);
+
+/* The key of a client's session where clients share workers: the id, or, for a client with sessions
+ * of its own, that id told apart by the client. */
+static inline struct slice sessions_client_key(char key[SESSIONS_KEY_MAX],
+                                               const struct peer *client, struct slice id)
+{
+    return client->own_sessions ? sessions_scoped_key(key, client, id) : id;
+}
 
 /* The id as the worker knows it. */
 struct slice session_id(const struct session *session);

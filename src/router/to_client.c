@@ -5,110 +5,16 @@
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/greeting.h"
+#include "router/named_session.h"
 #include "router/one_handshake.h"
 #include "router/record.h"
 #include "router/rewrite.h"
 #include "router/shared_settings.h"
-#include "router/shares.h"
 #include "router/subject.h"
 #include "router/task_messages.h"
 #include "router/waiting.h"
 
-static struct slice session_key(const struct decision *decision, struct slice id,
-                                char key[SESSIONS_KEY_MAX])
-{
-    if (decision->pool->mode.clients == CLIENTS_SHARED)
-        return id;
-    return sessions_scoped_key(key, decision->from, id);
-}
-
 /* --- answers (spec 6.3.1) --- */
-
-/* The session that a result names (ACP session/new). */
-static bool read_named(struct decision *decision, struct slice *id)
-{
-    const struct message *message = decision->message;
-
-    if (!message->has_result)
-        return false;
-    param_fields_find(&decision->fields, message->bytes, 0);
-    return param_fields_string(&decision->fields, RESULT_SESSION, message->bytes,
-                               decision->scratch.session_id, sizeof decision->scratch.session_id,
-                               id);
-}
-
-/* The client that loads the session at this worker. Of several the last one. NULL: none. */
-static struct peer *loading_client(const struct peer *worker, struct slice id)
-{
-    const struct list_node *node;
-
-    for (node = worker->loading.head.prev; node != &worker->loading.head; node = node->prev) {
-        const struct request_extras *extras = list_entry(node, struct request_extras, loading);
-
-        if (slice_equal(extras->names, id))
-            return extras->request->asker;
-    }
-    return NULL;
-}
-
-/* The asker's session of this id at the worker; it begins, if it is not known. NULL: the answer is
- * not for the asker. */
-static struct session *start_session(struct decision *decision, struct request *request,
-                                     struct slice id)
-{
-    struct sessions *sessions = &decision->router->sessions;
-    char buffer[SESSIONS_KEY_MAX];
-    struct slice key = session_key(decision, id, buffer);
-    struct session *session = sessions_find(sessions, key);
-
-    if (session != NULL && session->owner == request->asker && session->worker == decision->from)
-        return session;
-    if (session != NULL)
-        decision_fail(decision, request, "the worker named a session of another client");
-    else if (!shares_left_of_sessions(decision->router, request->asker))
-        decision_fail(decision, request, "too many sessions (max_sessions %zu)", sessions->max);
-    else
-        return sessions_add(sessions, key, decision->from, request->asker);
-    return NULL;
-}
-
-/* The session that the request has loaded is the asker's from now on, whoever owned it. */
-static bool take_session(struct decision *decision, struct request *request)
-{
-    struct slice id = request->extras->names;
-    char buffer[SESSIONS_KEY_MAX];
-    struct session *session = sessions_find(&decision->router->sessions,
-                                            session_key(decision, id, buffer));
-    bool known = session != NULL && session->worker == decision->from;
-
-    if (!decision->message->has_result || decision->message->has_error) {
-        if (known)
-            session->load_failed = true;
-        return true;
-    }
-    if (!known) {
-        session = start_session(decision, request, id);
-    } else if (session->owner != request->asker) {
-        decision->former_owner = session->owner;
-        session_give(session, request->asker);
-    }
-    if (session != NULL)
-        session->load_failed = false;
-    return session != NULL;
-}
-
-/* ACP: a prompt's answer without a stop reason only accepts it (version 2). */
-static void note_turn(struct decision *decision, const struct request *request)
-{
-    char buffer[SESSIONS_KEY_MAX];
-    struct session *session = sessions_find(&decision->router->sessions,
-                                            session_key(decision, request->extras->names, buffer));
-
-    param_fields_find(&decision->fields, decision->message->bytes, 0);
-    if (session != NULL && session->worker == decision->from && decision->message->has_result &&
-        !param_fields_has(&decision->fields, RESULT_STOP))
-        session->goes_on = true;
-}
 
 /* What the answer to a request with extras says beyond its id. False: it is not for the asker, or
  * memory is out.
@@ -117,32 +23,20 @@ __attribute__((noinline)) static bool answer_extras(struct decision *decision,
                                                     struct request *request)
 {
     const struct request_extras *extras = request->extras;
-    struct session *session;
-    struct slice id;
 
     if (extras->kind == EXTRAS_MAKES_TASK && !task_messages_begin(decision, request))
         return false;
     if (extras->kind == EXTRAS_FETCHES)
         task_messages_fetched(decision, request);
     else if (extras->kind == EXTRAS_PROMPTS)
-        note_turn(decision, request);
+        named_session_prompted(decision, request);
     else if (extras->kind == EXTRAS_SUBSCRIBES)
         rewrite_edit_subscription(decision, request);
     else if (greeting_answered(decision, request) != STDIO_BUS_OK)
         return false;
     if (extras->kind == EXTRAS_SETS_LEVEL || extras->kind == EXTRAS_WATCHES)
         return shared_settings_answered(decision, request);
-    if (list_linked(&extras->loading))
-        return take_session(decision, request);
-    if (!extras->names_session || !read_named(decision, &id))
-        return true;
-    session = start_session(decision, request, id);
-    if (session == NULL)
-        return false;
-    /* To load it before it began was a guess. */
-    if (loading_client(decision->from, id) != NULL)
-        session->load_failed = true;
-    return true;
+    return named_session_answered(decision, request);
 }
 
 /* The request that the message answers. NULL: nobody waits for the answer, and it was discarded. */
@@ -301,17 +195,14 @@ static struct peer *client_of_new_session(const struct decision *decision)
 static void to_session(struct decision *decision)
 {
     struct peer *worker = decision->from, *client = NULL;
-    char buffer[SESSIONS_KEY_MAX];
-    const struct session *session =
-        sessions_find(&decision->router->sessions,
-                      session_key(decision, decision->session_id, buffer));
+    const struct session *session = named_session(decision);
 
     /* A worker cannot reach the session of another process by using its id. */
     if (session != NULL && session->worker != worker && decision->pool->mode.session_in_params)
         session = NULL;
     /* To the client that loads it (ACP session/load) the worker repeats what was said before. */
     if (!decision->asks && (session == NULL || !session->load_failed))
-        client = loading_client(worker, decision->session_id);
+        client = named_session_loader(worker, decision->session_id);
     if (client == NULL && session != NULL)
         client = session->owner;
     else if (client == NULL && !worker->client_left)

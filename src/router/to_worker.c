@@ -28,9 +28,12 @@ static bool id_free_at(const struct decision *decision, const struct peer *worke
 
 static struct session *find_session(const struct decision *decision)
 {
+    char buffer[SESSIONS_KEY_MAX];
+
     if (decision->session_id.data == NULL)
         return NULL;
-    return sessions_find(&decision->router->sessions, decision->session_id);
+    return sessions_find(&decision->router->sessions,
+                         sessions_client_key(buffer, decision->from, decision->session_id));
 }
 
 /* False: the message would start a session too many, and was refused. */
@@ -259,6 +262,7 @@ commit(struct decision *decision, struct peer *worker, struct slice session_id)
 static void to_any(struct decision *decision, struct group *group, const struct session *session)
 {
     struct slice new_id = session == NULL ? decision->session_id : slice_of(NULL, 0);
+    char buffer[SESSIONS_KEY_MAX];
     struct peer *worker;
 
     if (decision->asks && decision_refused_request(decision, &decision->router->from_clients))
@@ -273,8 +277,11 @@ static void to_any(struct decision *decision, struct group *group, const struct 
         decision_refuse(decision, JSONRPC_INVALID_PARAMS, "no such pool");
         return;
     }
-    if (worker != NULL)
-        commit(decision, worker, new_id);
+    if (worker == NULL)
+        return;
+    if (new_id.data != NULL)
+        new_id = sessions_client_key(buffer, decision->from, new_id);
+    commit(decision, worker, new_id);
 }
 
 static void to_bound(struct decision *decision, struct group *pool)

@@ -166,6 +166,62 @@ TEST(rmp_9_1_trace_stays_at_its_worker)
     rmp_program_stop(&replies);
 }
 
+/* --- the pool is that of the topic, whatever the trace --- */
+
+#define SERVED(id, rmp)                                                                            \
+    "{'id':'" id "','command':'@WORKER@','args':['--name','" id "'],'instances':1,'rmp':{" rmp "}" \
+                                                                                               "}"
+#define THREE_POOLS                                                                                \
+    SERVED("writer", "'agent':'writer'")                                                           \
+    "," SERVED("critic", "'agent':'critic'") "," SERVED("runner", "'runner':true")
+
+/* Asks the agent, and returns the name of the worker that answers. */
+static void expect_agent(struct daemon *daemon, struct rmp_program *replies, const char *agent)
+{
+    rmp_program_publish(daemon, test_format("agent/%s", agent), "intent.executor.agent.request.v1",
+                        RMP_TRACE, "30000",
+                        "{'node':{'method':'echo'},'inputs':{},'reply_topic':'reply'}");
+    expect_member(rmp_program_expect(replies, "Completed"), "body.payload.Completed.worker",
+                  test_format("\"%s\"", agent));
+}
+
+TEST(rmp_9_1_topic_decides_the_pool_of_a_trace)
+{
+    struct daemon *daemon = rmp_program_daemon(THREE_POOLS);
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
+    struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
+
+    rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
+    rmp_program_expect(&answers, "RunSubmit");
+    rmp_program_expect(&answers, "'opening_name':'run 1'");
+    for (int i = 0; i < 2; i++) {
+        expect_agent(daemon, &replies, "writer");
+        expect_agent(daemon, &replies, "critic");
+    }
+    rmp_program_publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", RMP_TRACE, "30000",
+                        "{'RunCancel':{'trace_id':'" RMP_TRACE "'}}");
+    rmp_program_expect(&answers, "RunCancel");
+    rmp_program_expect(&answers, "RunCancelled");
+    rmp_program_stop(&answers);
+    rmp_program_stop(&replies);
+}
+
+/* A client of JSON-RPC names a session as it likes. */
+TEST(rmp_9_1_session_of_a_client_decides_no_pool_of_a_trace)
+{
+    struct daemon *daemon =
+        rmp_program_daemon(THREE_POOLS
+                           ",{'id':'plain','command':'@WORKER@','args':['--name','plain'],"
+                           "'instances':1}");
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
+    struct client *client = client_connect(daemon);
+
+    expect_member(client_ask(client, "1", RMP_TRACE, "echo", NULL), "worker", "\"plain\"");
+    expect_agent(daemon, &replies, "writer");
+    expect_member(client_ask(client, "2", RMP_TRACE, "echo", NULL), "worker", "\"plain\"");
+    rmp_program_stop(&replies);
+}
+
 TEST(rmp_9_1_question_of_an_agent_is_refused)
 {
     struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));

@@ -120,6 +120,26 @@ TEST(session_is_not_reassigned_for_a_pool)
     expect_forward(give(client, in_pool(in_session(notification(), "s"), "b")), &workers[0]);
 }
 
+/* The topic bus at a pool: the topic decides the pool (RMP 9.1). */
+TEST(sessions_of_a_separate_client_are_its_own)
+{
+    struct peer *client = add_client(), *port = add_client();
+
+    add_pool("a", 1);
+    add_pool("b", 1);
+    router_open_pool(port, &pools[1]);
+    router_separate_sessions(port);
+    pools[1].fallback = port;
+    expect_forward(give(client, in_session(request("1"), "s")), &workers[0]);
+    expect_forward(give(port, in_session(request("1"), "s")), &workers[1]);
+    expect_forward(give(port, in_session(request("2"), "s")), &workers[1]);
+    expect_forward(give(client, in_pool(in_session(request("2"), "s"), "b")), &workers[0]);
+    expect_forward(give(&workers[0], in_session(notification(), "s")), client);
+    expect_forward(give(&workers[1], in_session(notification(), "s")), port);
+    ck_assert_uint_eq(client->held[PEER_SESSIONS], 1);
+    ck_assert_uint_eq(port->held[PEER_SESSIONS], 1);
+}
+
 /* --- spec 6.2, 6.3.1: requests and responses --- */
 
 TEST(request_is_recorded_with_client_and_worker)
