@@ -100,43 +100,41 @@ void rmp_frames_refuse(struct rmp_client *client)
 
 /* --- results of the broker --- */
 
-/* The outcomes that the taxonomy of frames has too, or that have a text of their own. */
 static const struct {
-    const char *code, *message;
+    const char *code, *message; /* NULL: it is that of the taxonomy of frames, or result->text */
+    enum rmp_error error;       /* or RMP_OK */
 } outcomes[RMP_RESULT_COUNT] = {
-    [RMP_RESULT_CLOSED] = {"Closed", "the bus is shutting down"},
-    [RMP_RESULT_MESSAGE_EXPIRED] = {"Expired", NULL},
-    [RMP_RESULT_INVALID_TTL] = {"InvalidTtl", NULL},
+    [RMP_RESULT_CLOSED] = {"Closed", "the bus is shutting down", RMP_OK},
+    [RMP_RESULT_MESSAGE_EXPIRED] = {"Expired", NULL, RMP_EXPIRED},
+    [RMP_RESULT_INVALID_TTL] = {"InvalidTtl", "ttl_ms exceeds max_ttl_ms", RMP_OK},
     [RMP_RESULT_BACKPRESSURE_TIMEOUT] = {"BackpressureTimeout",
-                                         "the queue of a subscription stayed full for 50 ms"},
-    [RMP_RESULT_FORBIDDEN] = {"Forbidden", NULL},
-    [RMP_RESULT_INVALID_EXPIRY] = {"InvalidExpiry", NULL},
+                                         "the queue of a subscription stayed full for 50 ms",
+                                         RMP_OK},
+    [RMP_RESULT_FORBIDDEN] = {"Forbidden", NULL, RMP_OK},
+    [RMP_RESULT_INVALID_EXPIRY] = {"InvalidExpiry", NULL, RMP_INVALID_EXPIRY},
 };
 
-static const char *message_of(enum rmp_outcome outcome)
+static struct slice message_of(const struct rmp_result *result)
 {
-    switch (outcome) {
-    case RMP_RESULT_MESSAGE_EXPIRED:
-        return rmp_error_text(RMP_EXPIRED);
-    case RMP_RESULT_INVALID_TTL:
-        return rmp_error_text(RMP_INVALID_TTL);
-    case RMP_RESULT_INVALID_EXPIRY:
-        return rmp_error_text(RMP_INVALID_EXPIRY);
-    default:
-        return outcomes[outcome].message;
-    }
+    const char *text = outcomes[result->outcome].message;
+
+    if (result->outcome == RMP_RESULT_INVALID_TTL && result->ttl_ms == 0)
+        text = rmp_error_text(RMP_INVALID_TTL);
+    else if (outcomes[result->outcome].error != RMP_OK)
+        text = rmp_error_text(outcomes[result->outcome].error);
+    return text != NULL ? slice_of(text, strlen(text)) : result->text;
 }
 
 static void report_result(struct rmp_client *client, const struct rmp_header *header,
                           const struct rmp_result *result, struct slice topic)
 {
-    const char *text = message_of(result->outcome);
-    struct report report = {
-        .code = outcomes[result->outcome].code, .topic = topic, .header = header};
+    struct report report = {.code = outcomes[result->outcome].code,
+                            .message = message_of(result),
+                            .topic = topic,
+                            .header = header};
 
     if (result->outcome == RMP_RESULT_BACKPRESSURE_TIMEOUT)
         report.topic = result->text;
-    report.message = text != NULL ? slice_of(text, strlen(text)) : result->text;
     send_report(client, &report);
 }
 

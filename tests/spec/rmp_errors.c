@@ -139,6 +139,21 @@ TEST_ROWS(rmp_errors_at_any_chunk_size, 6)
     text_free(&bytes);
 }
 
+TEST_ROWS(rmp_4_ttl_of_a_frame_is_refused_with_its_reason, 2)
+{
+    struct daemon *daemon = rmp_start(",'max_ttl_ms':5000", NULL);
+    struct client *client = client_connect(daemon);
+    struct rmp_got got;
+
+    RMP_SEND(client, .topic = "a", .no_ttl = row == 0, .ttl_ms = 5001);
+    got = rmp_expect_word(client, RMP_ERROR_SCHEMA, "InvalidTtl");
+    ck_assert_int_eq(memmem(got.body.data, got.body.len, "ttl_ms is 0", 11) != NULL, row == 0);
+    ck_assert_int_eq(memmem(got.body.data, got.body.len, "ttl_ms exceeds max_ttl_ms", 25) != NULL,
+                     row == 1);
+    RMP_SEND(client, .topic = "a", .ttl_ms = 5000, .ack = true);
+    rmp_expect_word(client, RMP_OK_SCHEMA, "publish");
+}
+
 /* --- commands --- */
 
 static const struct {
