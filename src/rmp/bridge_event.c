@@ -17,6 +17,16 @@ struct event {
     uint64_t now_ms;
 };
 
+static const char *const kinds[] = {"log", "status", "plan", "trace", "artifact", "progress", NULL};
+static const char *const levels[] = {"info", "warn", "error", NULL};
+
+static bool is_one_of(const struct msgpack_value *value, const char *const *names)
+{
+    while (*names != NULL && !msgpack_is(value, *names))
+        names++;
+    return *names != NULL;
+}
+
 static bool find_text(struct slice map, const char *key, struct slice *raw)
 {
     struct msgpack_value value;
@@ -64,11 +74,14 @@ static const char *read_event(struct event *event, struct slice map)
 
     if (!read_run(map, &event->run))
         return "run/event has no trace_id";
-    if (!find_text(map, "kind", &event->kind) || !find_text(map, "message", &event->message))
-        return "run/event has no kind or no message";
-    if (msgpack_find(map, "level", &value, NULL) && value.type != MSGPACK_NIL &&
-        !find_text(map, "level", &event->level))
-        return "the level of run/event is no string";
+    if (!msgpack_find(map, "kind", &value, &event->kind) || !is_one_of(&value, kinds))
+        return "the kind of run/event is none of log, status, plan, trace, artifact, progress";
+    if (!find_text(map, "message", &event->message))
+        return "run/event has no message";
+    if (msgpack_find(map, "level", &value, &event->level) && value.type == MSGPACK_NIL)
+        event->level.len = 0;
+    else if (event->level.len > 0 && !is_one_of(&value, levels))
+        return "the level of run/event is none of info, warn, error";
     return read_meta(event, map) ? NULL : "the meta of run/event is no object";
 }
 

@@ -170,7 +170,7 @@ TEST(rmp_9_1_trace_stays_at_its_worker)
 
 #define SERVED(id, rmp)                                                                            \
     "{'id':'" id "','command':'@WORKER@','args':['--name','" id "'],'instances':1,'rmp':{" rmp "}" \
-                                                                                               "}"
+    "}"
 #define THREE_POOLS                                                                                \
     SERVED("writer", "'agent':'writer'")                                                           \
     "," SERVED("critic", "'agent':'critic'") "," SERVED("runner", "'runner':true")
@@ -402,6 +402,31 @@ TEST(rmp_10_event_without_a_trace_is_dropped)
     daemon_wait_log(daemon, "WARN.*run/event has no trace_id");
     rmp_program_expect(&replies, "Completed");
     rmp_program_stop(&replies);
+}
+
+static const struct {
+    const char *members, *problem;
+} bad_events[] = {
+    {"'kind':'nonsense','message':'m'", "the kind of run/event is none of"},
+    {"'kind':'log','level':'loud','message':'m'", "the level of run/event is none of"},
+};
+
+TEST_ROWS(rmp_10_event_of_no_kind_or_level_is_dropped, COUNT(bad_events))
+{
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program events = rmp_program_subscriber(daemon,
+                                                       "rlp/runs/trace:" RMP_TRACE "/events");
+
+    rmp_program_execute(daemon, "say",
+                        test_format("{'message':{'method':'run/event','params':{'trace_id':"
+                                    "'" RMP_TRACE "',%s}}}",
+                                    bad_events[row].members));
+    daemon_wait_log(daemon, test_format("WARN.*%s", bad_events[row].problem));
+    rmp_program_execute(daemon, "say",
+                        "{'message':{'method':'run/event','params':{'trace_id':'" RMP_TRACE
+                        "','kind':'plan','level':'error','message':'good'}}}");
+    rmp_program_expect(&events, "'payload':{'kind':'plan','level':'error','message':'good'");
+    rmp_program_stop(&events);
 }
 
 /* --- the end --- */

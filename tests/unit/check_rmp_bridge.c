@@ -131,6 +131,9 @@ TEST_ROWS(run_accepted, COUNT(accepted))
     ck_assert_str_eq(problem, "the runner's opening_id or opening_name is not usable");
 }
 
+#define OTHER_KIND "the kind of run/event is none of log, status, plan, trace, artifact, progress"
+#define OTHER_LEVEL "the level of run/event is none of info, warn, error"
+
 static const struct {
     const char *params, *payload, *problem;
 } events[] = {
@@ -145,9 +148,20 @@ static const struct {
      NULL},
     {"{\"kind\":\"log\",\"message\":\"hi\"}", NULL, "run/event has no trace_id"},
     {"{\"trace_id\":\"x\",\"kind\":\"log\",\"message\":\"hi\"}", NULL, "run/event has no trace_id"},
-    {"{\"trace_id\":\"" UUID "\",\"message\":\"hi\"}", NULL, "run/event has no kind or no message"},
+    {"{\"trace_id\":\"" UUID "\",\"kind\":\"progress\",\"level\":null,\"message\":\"hi\","
+     "\"meta\":{\"ts_ms\":1,\"run_id\":1}}",
+     "{\"kind\":\"progress\",\"message\":\"hi\",\"meta\":{\"ts_ms\":1,\"run_id\":1}}", NULL},
+    {"{\"trace_id\":\"" UUID "\",\"message\":\"hi\"}", NULL, OTHER_KIND},
+    {"{\"trace_id\":\"" UUID "\",\"kind\":\"nonsense\",\"message\":\"hi\"}", NULL, OTHER_KIND},
+    {"{\"trace_id\":\"" UUID "\",\"kind\":\"logs\",\"message\":\"hi\"}", NULL, OTHER_KIND},
+    {"{\"trace_id\":\"" UUID "\",\"kind\":1,\"message\":\"hi\"}", NULL, OTHER_KIND},
+    {"{\"trace_id\":\"" UUID "\",\"kind\":\"log\"}", NULL, "run/event has no message"},
     {"{\"trace_id\":\"" UUID "\",\"kind\":\"log\",\"message\":\"\",\"level\":1}", NULL,
-     "the level of run/event is no string"},
+     OTHER_LEVEL},
+    {"{\"trace_id\":\"" UUID "\",\"kind\":\"log\",\"message\":\"\",\"level\":\"loud\"}", NULL,
+     OTHER_LEVEL},
+    {"{\"trace_id\":\"" UUID "\",\"kind\":\"log\",\"message\":\"\",\"level\":\"\"}", NULL,
+     OTHER_LEVEL},
     {"{\"trace_id\":\"" UUID "\",\"kind\":\"log\",\"message\":\"\",\"meta\":[]}", NULL,
      "the meta of run/event is no object"},
     {"[1]", NULL, "run/event has no trace_id"},
