@@ -57,6 +57,19 @@ void rmp_answer_publish(struct rmp_bridge *bridge, const struct rmp_notice *noti
     free(frame);
 }
 
+void rmp_answer_event(struct rmp_bridge *bridge, struct rmp_peer *publisher, struct rmp_id run,
+                      struct slice payload)
+{
+    char topic[BRIDGE_EVENTS_MAX];
+
+    bridge_events_topic(topic, run);
+    rmp_answer_publish(bridge, &(struct rmp_notice){.publisher = publisher,
+                                                    .schema = RMP_SCHEMA_RUN_EVENT,
+                                                    .topic = {topic, strlen(topic)},
+                                                    .trace_id = run,
+                                                    .payload = payload});
+}
+
 void rmp_answer_rejected(struct rmp_bridge *bridge, struct rmp_peer *publisher,
                          struct rmp_id request_id, struct slice reason)
 {

@@ -35,6 +35,10 @@ bool rmp_answer_fits(const struct rmp_bridge *bridge, size_t payload_len);
 /* Publishes it. Only the log hears that it failed. */
 void rmp_answer_publish(struct rmp_bridge *bridge, const struct rmp_notice *notice);
 
+/* An event of a run, whose payload is `payload`. */
+void rmp_answer_event(struct rmp_bridge *bridge, struct rmp_peer *publisher, struct rmp_id run,
+                      struct slice payload);
+
 /* RunRejected, on rlp/ctrl; the reason is a text. */
 void rmp_answer_rejected(struct rmp_bridge *bridge, struct rmp_peer *publisher,
                          struct rmp_id request_id, struct slice reason);

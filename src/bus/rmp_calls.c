@@ -145,25 +145,49 @@ static char *payload_of(const struct rmp_call *call, struct slice result, size_t
     return NULL;
 }
 
+static void publish_events(struct rmp_call *call, struct list *events)
+{
+    struct list_node *node;
+
+    while ((node = list_take_first(events)) != NULL) {
+        struct rmp_early_event *event = list_entry(node, struct rmp_early_event, link);
+
+        rmp_answer_event(call->port->bridge, &call->port->peer, call->run_id,
+                         slice_of(event->payload, event->len));
+        free(event);
+    }
+}
+
+/* The answer to a control request. The events that the runner wrote before it come after it. */
+static void publish_control(struct rmp_call *call, struct slice payload)
+{
+    struct rmp_control *control = &call->port->bridge->control;
+    struct list events;
+
+    list_init(&events);
+    if (call->kind == RMP_CALL_SUBMIT)
+        rmp_control_take_events(control, call->trace_id, &events);
+    if (!rmp_control_settle(control, control_kind(call), call->trace_id, payload))
+        log_lost(call, "a request is forgotten: it is carried out once more if repeated");
+    publish(call, RMP_SCHEMA_CTRL_RESP, payload);
+    publish_events(call, &events);
+}
+
 static void completed(struct rmp_call *call, struct slice result)
 {
-    struct rmp_bridge *bridge = call->port->bridge;
     const char *problem = "the daemon is out of memory";
     size_t len = 0;
     char *payload = payload_of(call, result, &len, &problem);
 
     if (payload == NULL) {
         fail(call, problem);
-    } else if (!rmp_answer_fits(bridge, len)) {
+    } else if (!rmp_answer_fits(call->port->bridge, len)) {
         fail(call, "the result is longer than a body may be (max_body)");
     } else {
-        if (call->kind != RMP_CALL_EXECUTE &&
-            !rmp_control_settle(&bridge->control, control_kind(call), call->trace_id,
-                                slice_of(payload, len)))
-            log_lost(call, "a request is forgotten: it is carried out once more if repeated");
-        publish(call,
-                call->kind == RMP_CALL_EXECUTE ? RMP_SCHEMA_AGENT_RESPONSE : RMP_SCHEMA_CTRL_RESP,
-                slice_of(payload, len));
+        if (call->kind == RMP_CALL_EXECUTE)
+            publish(call, RMP_SCHEMA_AGENT_RESPONSE, slice_of(payload, len));
+        else
+            publish_control(call, slice_of(payload, len));
         rmp_call_end(call);
     }
     free(payload);

@@ -23,29 +23,39 @@ void rmp_port_wake(struct rmp_port *port)
 
 /* --- messages of workers --- */
 
-static void publish_event(struct rmp_port *port, struct slice params)
+/* Publishes an event, or keeps it until the run was accepted (RMP 10). Returns why it is dropped,
+ * or NULL. */
+static const char *publish_payload(struct rmp_port *port, struct rmp_id run, struct slice payload)
 {
     struct rmp_bridge *bridge = port->bridge;
-    uint64_t epoch_ms = rmp_answer_time(bridge).epoch_ms;
+
+    if (!rmp_answer_fits(bridge, payload.len))
+        return "it is longer than a body may be (max_body)";
+    switch (rmp_control_keep_event(&bridge->control, run, payload)) {
+    case RMP_EVENT_NOW:
+        rmp_answer_event(bridge, &port->peer, run, payload);
+        break;
+    case RMP_EVENT_KEPT:
+        break;
+    case RMP_EVENT_NO_ROOM:
+        return "too much precedes the answer to run/submit";
+    }
+    return NULL;
+}
+
+static void publish_event(struct rmp_port *port, struct slice params)
+{
+    uint64_t epoch_ms = rmp_answer_time(port->bridge).epoch_ms;
     const char *problem = "out of memory";
-    char topic[BRIDGE_EVENTS_MAX];
     struct rmp_id run;
     size_t len;
     char *payload = bridge_event(params, epoch_ms, &run, &len, &problem);
 
-    if (payload != NULL && !rmp_answer_fits(bridge, len))
-        problem = "it is longer than a body may be (max_body)";
-    if (payload == NULL || !rmp_answer_fits(bridge, len)) {
-        log_warn(bridge->bus->log, port->endpoint.context, "an event of a run was dropped: %s",
-                 problem);
-    } else {
-        bridge_events_topic(topic, run);
-        rmp_answer_publish(bridge, &(struct rmp_notice){.publisher = &port->peer,
-                                                        .schema = RMP_SCHEMA_RUN_EVENT,
-                                                        .topic = {topic, strlen(topic)},
-                                                        .trace_id = run,
-                                                        .payload = {payload, len}});
-    }
+    if (payload != NULL)
+        problem = publish_payload(port, run, slice_of(payload, len));
+    if (problem != NULL)
+        log_warn(port->bridge->bus->log, port->endpoint.context,
+                 "an event of a run was dropped: %s", problem);
     free(payload);
 }
 

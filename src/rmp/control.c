@@ -66,6 +66,7 @@ struct seen {
     struct rmp_id id;
     char *answer; /* NULL: none yet */
     size_t answer_len;
+    struct list events; /* struct rmp_early_event, until the answer */
 };
 
 static uint64_t hash_of(const struct rmp_control *control, struct rmp_id id)
@@ -93,6 +94,14 @@ static struct seen *find(const struct rmp_control *control, enum rmp_control_kin
 
 static void drop(struct rmp_control *control, struct seen *seen)
 {
+    struct list_node *node;
+
+    while ((node = list_take_first(&seen->events)) != NULL) {
+        struct rmp_early_event *event = list_entry(node, struct rmp_early_event, link);
+
+        control->early_bytes -= event->len;
+        free(event);
+    }
     hash_table_remove(&control->table, hash_of(control, seen->id), seen);
     list_remove(&seen->link);
     free(seen->answer);
@@ -140,6 +149,7 @@ static bool remember(struct rmp_control *control, enum rmp_control_kind kind, st
         return false;
     seen->kind = kind;
     seen->id = id;
+    list_init(&seen->events);
     if (hash_table_insert(&control->table, hash_of(control, seen->id), seen) != STDIO_BUS_OK) {
         free(seen);
         return false;
@@ -191,6 +201,69 @@ void rmp_control_forget(struct rmp_control *control, enum rmp_control_kind kind,
         drop(control, seen);
 }
 
+/* --- events that precede RunAccepted --- */
+
+/* The RunSubmit of the run that waits for its answer, or NULL. */
+static struct seen *find_open(const struct rmp_control *control, struct rmp_id run)
+{
+    struct seen *seen = find(control, RMP_CONTROL_SUBMIT, run);
+
+    return seen != NULL && seen->answer == NULL ? seen : NULL;
+}
+
+enum rmp_event_turn rmp_control_keep_event(struct rmp_control *control, struct rmp_id run,
+                                           struct slice payload)
+{
+    struct seen *seen = find_open(control, run);
+    struct rmp_early_event *event;
+
+    if (seen == NULL)
+        return RMP_EVENT_NOW;
+    if (payload.len > RMP_CONTROL_EARLY_BYTES - control->early_bytes)
+        return RMP_EVENT_NO_ROOM;
+    event = malloc(sizeof *event + payload.len);
+    if (event == NULL)
+        return RMP_EVENT_NO_ROOM;
+    event->len = payload.len;
+    memcpy(event->payload, payload.data, payload.len);
+    list_append(&seen->events, &event->link);
+    control->early_bytes += event->len;
+    return RMP_EVENT_KEPT;
+}
+
+void rmp_control_take_events(struct rmp_control *control, struct rmp_id run, struct list *to)
+{
+    struct seen *seen = find_open(control, run);
+    struct list_node *node;
+
+    while (seen != NULL && (node = list_take_first(&seen->events)) != NULL) {
+        control->early_bytes -= list_entry(node, struct rmp_early_event, link)->len;
+        list_append(to, node);
+    }
+}
+
+/* --- its state as bytes --- */
+
+static void archive_events(struct archive *archive, struct rmp_control *control,
+                           const struct seen *seen, struct rmp_id run)
+{
+    size_t count = archive_count(archive, seen != NULL ? list_count(&seen->events) : 0);
+    struct list_node *node = seen != NULL ? seen->events.head.next : NULL;
+
+    for (; count > 0 && archive_ok(archive); count--) {
+        const struct rmp_early_event *event = ARCHIVE_NEXT(archive, node, struct rmp_early_event,
+                                                           link);
+        struct slice payload = slice_of(NULL, 0);
+
+        if (event != NULL)
+            payload = slice_of(event->payload, event->len);
+        payload = archive_slice(archive, payload);
+        if (!archive->saves && archive_ok(archive) &&
+            rmp_control_keep_event(control, run, payload) != RMP_EVENT_KEPT)
+            archive_fail(archive, "an event of a run cannot be kept");
+    }
+}
+
 static void archive_seen(struct archive *archive, struct rmp_control *control,
                          const struct seen *seen)
 {
@@ -203,13 +276,13 @@ static void archive_seen(struct archive *archive, struct rmp_control *control,
     ARCHIVE_ENUM(archive, kind, RMP_CONTROL_CANCEL);
     rmp_id_archive(archive, &id);
     answer = archive_slice(archive, answer);
-    if (archive->saves)
-        return;
-    archive_expect(archive, find(control, kind, id) == NULL, "a request was seen twice");
-    if (archive_ok(archive) &&
+    archive_expect(archive, archive->saves || find(control, kind, id) == NULL,
+                   "a request was seen twice");
+    if (!archive->saves && archive_ok(archive) &&
         (!remember(control, kind, id) ||
          (answer.data != NULL && !rmp_control_settle(control, kind, id, answer))))
         archive_fail(archive, "out of memory");
+    archive_events(archive, control, seen, id);
 }
 
 void rmp_control_archive(struct archive *archive, struct rmp_control *control)

@@ -35,6 +35,7 @@ struct rmp_control {
     struct list by_age; /* oldest first */
     struct siphash_key key;
     size_t max;
+    size_t early_bytes; /* of all events that are kept */
 };
 
 void rmp_control_init(struct rmp_control *control, const struct siphash_key *key, size_t max);
@@ -61,6 +62,29 @@ bool rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
 /* The request was rejected. */
 void rmp_control_forget(struct rmp_control *control, enum rmp_control_kind kind,
                         struct rmp_id request_id);
+
+/* --- events that precede RunAccepted --- */
+
+#define RMP_CONTROL_EARLY_BYTES ((size_t)16 << 20) /* of all that are kept */
+
+struct rmp_early_event {
+    struct list_node link;
+    size_t len;
+    char payload[];
+};
+
+enum rmp_event_turn {
+    RMP_EVENT_NOW,    /* no RunSubmit of this run waits for its answer */
+    RMP_EVENT_KEPT,   /* a copy is kept until the answer; a rejection drops it */
+    RMP_EVENT_NO_ROOM /* too many are kept, or memory is out */
+};
+
+/* An event of the run is to be published. */
+enum rmp_event_turn rmp_control_keep_event(struct rmp_control *control, struct rmp_id run,
+                                           struct slice payload);
+
+/* Moves the run's events that are kept to the end of `to`, oldest first. Each is to be freed. */
+void rmp_control_take_events(struct rmp_control *control, struct rmp_id run, struct list *to);
 
 /* Saves the requests that were seen, or loads them into one that has seen none. */
 void rmp_control_archive(struct archive *archive, struct rmp_control *control);

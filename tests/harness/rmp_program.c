@@ -21,6 +21,14 @@ struct daemon *rmp_program_daemon(const char *pools)
     return daemon;
 }
 
+struct client *rmp_program_connect(const struct daemon *daemon)
+{
+    struct daemon topics = *daemon;
+
+    snprintf(topics.socket_path, sizeof topics.socket_path, "%s/rmp.sock", daemon->dir);
+    return client_connect(&topics);
+}
+
 static void run(const struct daemon *daemon, const char *const *words, int in, int out)
 {
     const char *dir = getenv("BUILD_DIR"), *argv[WORDS_MAX + 4];

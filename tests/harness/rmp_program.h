@@ -8,6 +8,9 @@
 /* Starts a daemon with these pools and an RMP socket, and waits until it listens there. */
 struct daemon *rmp_program_daemon(const char *pools);
 
+/* A client of its RMP socket. */
+struct client *rmp_program_connect(const struct daemon *daemon);
+
 struct rmp_program {
     pid_t pid;
     struct client *client;

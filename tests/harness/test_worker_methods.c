@@ -549,7 +549,11 @@ static void do_submit(struct worker *worker, const struct request *request)
 
     if (span_is(yaml, "silence"))
         return;
-    if (span_is(yaml, "reject")) {
+    if (span_is(yaml, "early") || span_is(yaml, "early reject")) {
+        add_event(worker, "request_id", request, "plan", "early");
+        add_event(worker, "request_id", request, "log", "zero");
+    }
+    if (span_is(yaml, "reject") || span_is(yaml, "early reject")) {
         do_fail(worker, request);
         return;
     }

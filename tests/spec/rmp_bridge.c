@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "rmp.h"
 #include "rmp_program.h"
 
 /* --- agents --- */
@@ -402,6 +403,44 @@ TEST(rmp_10_event_without_a_trace_is_dropped)
     daemon_wait_log(daemon, "WARN.*run/event has no trace_id");
     rmp_program_expect(&replies, "Completed");
     rmp_program_stop(&replies);
+}
+
+/* One connection has both topics: it gets messages in the order of their publication. */
+static struct client *watch_runs(struct daemon *daemon)
+{
+    struct client *client = rmp_program_connect(daemon);
+
+    rmp_subscribe(client, true, "rlp/ctrl", 0);
+    rmp_subscribe(client, true, "rlp/runs/trace:" RMP_TRACE "/events", 0);
+    return client;
+}
+
+TEST(rmp_10_events_follow_their_acceptance)
+{
+    struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);
+    struct client *watcher = watch_runs(daemon);
+
+    rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'early'");
+    rmp_expect_word(watcher, 2001, "RunSubmit");
+    rmp_expect_word(watcher, 2002, "RunAccepted");
+    rmp_expect_word(watcher, 8, "early");
+    rmp_expect_word(watcher, 8, "zero");
+    rmp_expect_word(watcher, 8, "one");
+    rmp_expect_word(watcher, 8, "completed");
+}
+
+TEST(rmp_10_rejected_run_has_no_events)
+{
+    struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);
+    struct client *watcher = watch_runs(daemon);
+
+    rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'early reject'");
+    rmp_expect_word(watcher, 2001, "RunSubmit");
+    rmp_expect_word(watcher, 2002, "RunRejected");
+    rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
+    rmp_expect_word(watcher, 2001, "RunSubmit");
+    rmp_expect_word(watcher, 2002, "RunAccepted");
+    rmp_expect_word(watcher, 8, "one");
 }
 
 static const struct {

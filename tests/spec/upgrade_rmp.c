@@ -421,6 +421,35 @@ TEST(upgrade_rmp_remembers_runs)
     rmp_program_stop(&events);
 }
 
+/* The runner has written events before its answer. */
+TEST(upgrade_rmp_keeps_events_of_a_run)
+{
+    struct daemon *daemon;
+    struct client *watcher;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = rmp_program_daemon("{'id':'w','command':'@WORKER@','instances':1,"
+                                "'rmp':{'agent':'writer','runner':true}}");
+    watcher = rmp_program_connect(daemon);
+    rmp_subscribe(watcher, true, "rlp/runs/trace:" RMP_TRACE "/events", 0);
+    rmp_subscribe(watcher, true, "rlp/runs/trace:" RMP_OTHER_TRACE "/events", 0);
+    rmp_program_execute(daemon, "hold", "{}");
+    rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'early'");
+    rmp_program_execute(daemon, "say",
+                        "{'message':{'method':'run/event','params':{'trace_id':'" RMP_OTHER_TRACE
+                        "','kind':'log','message':'seen'}}}");
+    rmp_expect_word(watcher, 8, "seen");
+    rmp_subscribe(watcher, true, "rlp/ctrl", 0);
+    daemon_upgrade(daemon);
+    rmp_program_execute(daemon, "release", "{}");
+    rmp_expect_word(watcher, 2002, "RunAccepted");
+    rmp_expect_word(watcher, 8, "early");
+    rmp_expect_word(watcher, 8, "zero");
+    rmp_expect_word(watcher, 8, "one");
+    rmp_expect_word(watcher, 8, "completed");
+}
+
 /* --- what the next program refuses --- */
 
 static void expect_refused(struct daemon *daemon, const char *problem)

@@ -2,6 +2,8 @@
 
 #include "rmp/control.h"
 
+#include <stdlib.h>
+
 #include "rmp/bridge.h"
 #include "suite.h"
 
@@ -166,6 +168,65 @@ TEST(table_is_bounded)
     ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 0, &answer), RMP_CONTROL_PENDING);
     rmp_control_settle(&control, RMP_CONTROL_SUBMIT, (struct rmp_id){7, 4}, slice_of("a", 1));
     ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 2, &answer), RMP_CONTROL_NEW);
+    rmp_control_free(&control);
+}
+
+/* --- events that precede the answer --- */
+
+static void expect_kept(struct rmp_control *control, struct rmp_id run, const char *texts)
+{
+    struct list_node *node;
+    struct list events;
+
+    list_init(&events);
+    rmp_control_take_events(control, run, &events);
+    for (; (node = list_take_first(&events)) != NULL; texts++) {
+        struct rmp_early_event *event = list_entry(node, struct rmp_early_event, link);
+
+        ck_assert_uint_eq(event->len, 1);
+        ck_assert_int_eq(event->payload[0], *texts);
+        free(event);
+    }
+    ck_assert_int_eq(*texts, '\0');
+}
+
+TEST(events_wait_for_the_answer)
+{
+    const struct rmp_id run = {7, 1}, none = {7, 2};
+    struct rmp_control control;
+    struct slice answer;
+
+    rmp_control_init(&control, &key, 8);
+    ck_assert_int_eq(rmp_control_keep_event(&control, run, slice_of("a", 1)), RMP_EVENT_NOW);
+    take(&control, RMP_CONTROL_SUBMIT, 1, &answer);
+    take(&control, RMP_CONTROL_CANCEL, 2, &answer);
+    ck_assert_int_eq(rmp_control_keep_event(&control, run, slice_of("a", 1)), RMP_EVENT_KEPT);
+    ck_assert_int_eq(rmp_control_keep_event(&control, run, slice_of("b", 1)), RMP_EVENT_KEPT);
+    ck_assert_int_eq(rmp_control_keep_event(&control, none, slice_of("c", 1)), RMP_EVENT_NOW);
+    ck_assert_uint_eq(control.early_bytes, 2);
+    expect_kept(&control, run, "ab");
+    expect_kept(&control, run, "");
+    ck_assert_uint_eq(control.early_bytes, 0);
+    rmp_control_settle(&control, RMP_CONTROL_SUBMIT, run, slice_of("x", 1));
+    ck_assert_int_eq(rmp_control_keep_event(&control, run, slice_of("d", 1)), RMP_EVENT_NOW);
+    rmp_control_free(&control);
+}
+
+TEST(events_that_are_kept_are_bounded)
+{
+    const struct rmp_id run = {7, 1};
+    static char much[RMP_CONTROL_EARLY_BYTES];
+    struct rmp_control control;
+    struct slice answer;
+
+    rmp_control_init(&control, &key, 8);
+    take(&control, RMP_CONTROL_SUBMIT, 1, &answer);
+    ck_assert_int_eq(rmp_control_keep_event(&control, run, slice_of(much, sizeof much - 1)),
+                     RMP_EVENT_KEPT);
+    ck_assert_int_eq(rmp_control_keep_event(&control, run, slice_of("ab", 2)), RMP_EVENT_NO_ROOM);
+    ck_assert_int_eq(rmp_control_keep_event(&control, run, slice_of("a", 1)), RMP_EVENT_KEPT);
+    rmp_control_forget(&control, RMP_CONTROL_SUBMIT, run);
+    ck_assert_uint_eq(control.early_bytes, 0);
     rmp_control_free(&control);
 }
 
