@@ -25,7 +25,7 @@ static int fail(int status, const char *reason)
     return status;
 }
 
-static int cannot_connect(const char *path)
+int rmp_cannot_connect(const char *path)
 {
     fprintf(stderr,
             "stdio_bus_rmp: cannot connect to %s: %s; start the daemon with: stdio_bus --rmp\n",
@@ -33,7 +33,7 @@ static int cannot_connect(const char *path)
     return EXIT_RMP_NO_DAEMON;
 }
 
-static int hung_up(void)
+int rmp_hung_up(void)
 {
     return fail(EXIT_RMP_NO_DAEMON, "the daemon has hung up");
 }
@@ -96,7 +96,7 @@ static int wait_for_ack(struct rmp_link *link, struct rmp_id trace_id)
     case RMP_WAIT_ENDED:
         break;
     }
-    return hung_up();
+    return rmp_hung_up();
 }
 
 static int publish(const struct rmp_options *options, struct rmp_link *link,
@@ -111,7 +111,7 @@ static int publish(const struct rmp_options *options, struct rmp_link *link,
     const char *topic = options->args[0];
 
     if (!rmp_link_send(link, &header, options->type, slice_of(topic, strlen(topic)), payload))
-        return hung_up();
+        return rmp_hung_up();
     return wait_for_ack(link, header.trace_id);
 }
 
@@ -128,10 +128,10 @@ int rmp_pub(const struct rmp_options *options, const char *path)
     payload = read_payload(options->args[1], &len);
     if (payload == NULL)
         return EXIT_DATA_ERROR;
-    if (rmp_link_open(&link, path, 0))
+    if (rmp_link_open(&link, path))
         status = publish(options, &link, schema, slice_of(payload, len));
     else
-        status = cannot_connect(path);
+        status = rmp_cannot_connect(path);
     rmp_link_close(&link);
     free(payload);
     return status;
@@ -151,8 +151,8 @@ static int open_links(struct listening *listening, const char *path, const char 
     for (size_t i = 0; i < listening->count; i++) {
         struct rmp_link *link = &listening->links[i];
 
-        if (!rmp_link_open(link, path, 0))
-            return cannot_connect(path);
+        if (!rmp_link_open(link, path))
+            return rmp_cannot_connect(path);
         if (!rmp_link_subscribe(link, topics[i])) {
             fprintf(stderr, "stdio_bus_rmp: cannot subscribe to %s\n", topics[i]);
             return EXIT_RMP_FAILED;
@@ -200,7 +200,7 @@ static int listen_to(struct listening *listening, const struct rmp_id *trace)
         const struct rmp_link *link;
 
         if (rmp_link_wait(listening->links, listening->count, -1, &frame, &which) != RMP_WAIT_FRAME)
-            return hung_up();
+            return rmp_hung_up();
         link = &listening->links[which];
         if (rmp_id_equal(frame.header.trace_id, link->id)) {
             int status = take_answer(listening, link, &frame);

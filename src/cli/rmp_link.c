@@ -18,7 +18,6 @@
 #include "rmp/schemas.h"
 #include "rmp/wire.h"
 
-#define RETRY_MS 50
 #define READ_SIZE 65536
 #define CONTROL_TTL_MS 30000
 
@@ -42,7 +41,7 @@ uint64_t rmp_link_new_msg_id(void)
 
 /* --- the connection --- */
 
-static int connect_once(const char *path)
+static int connect_to(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd, status;
@@ -64,16 +63,9 @@ static int connect_once(const char *path)
     return -1;
 }
 
-bool rmp_link_open(struct rmp_link *link, const char *path, int64_t until_ms)
+bool rmp_link_open(struct rmp_link *link, const char *path)
 {
-    *link = (struct rmp_link){.fd = connect_once(path), .id = rmp_link_new_id()};
-    while (link->fd < 0 && clock_now_ms() < until_ms) {
-        int error = errno;
-
-        poll(NULL, 0, RETRY_MS);
-        errno = error;
-        link->fd = connect_once(path);
-    }
+    *link = (struct rmp_link){.fd = connect_to(path), .id = rmp_link_new_id()};
     return link->fd >= 0;
 }
 

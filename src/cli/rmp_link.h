@@ -24,8 +24,8 @@ struct rmp_link {
     size_t start, len, capacity;
 };
 
-/* Connects, again and again until `until_ms` (clock_now_ms). False with errno set. */
-bool rmp_link_open(struct rmp_link *link, const char *path, int64_t until_ms);
+/* Connects. False with errno set. */
+bool rmp_link_open(struct rmp_link *link, const char *path);
 void rmp_link_close(struct rmp_link *link);
 
 /* Sends a frame with this payload and meta; body_len is filled in. False: the connection broke, or

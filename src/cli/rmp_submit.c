@@ -172,10 +172,8 @@ static int wait_for_end(struct submission *submission, int64_t until_ms)
 
         if (wait == RMP_WAIT_TIMEOUT)
             return no_answer();
-        if (wait == RMP_WAIT_ENDED) {
-            fputs("stdio_bus_rmp: the daemon has hung up\n", stderr);
-            return EXIT_RMP_NO_DAEMON;
-        }
+        if (wait == RMP_WAIT_ENDED)
+            return rmp_hung_up();
         stage = take_frame(submission, &frame);
         fflush(stdout);
         if (frame.header.schema_id == RMP_SCHEMA_CTRL_RESP &&
@@ -191,17 +189,18 @@ int rmp_submit(const struct rmp_options *options, const char *path)
     struct submission submission = {.run = options->has_trace ? options->trace_id
                                                               : rmp_link_new_id(),
                                     .follow = options->follow};
-    int64_t until_ms = clock_now_ms() + RMP_CONTROL_WAIT_MS;
     int status;
 
     if (!file_read(&submission.yaml, &submission.yaml_len, options->args[0], &diagnostics)) {
         free(submission.yaml);
         return EXIT_DATA_ERROR;
     }
-    if (rmp_link_open(&submission.link, path, until_ms) && begin(&submission))
-        status = wait_for_end(&submission, until_ms);
+    if (!rmp_link_open(&submission.link, path))
+        status = rmp_cannot_connect(path);
+    else if (begin(&submission))
+        status = wait_for_end(&submission, clock_now_ms() + RMP_CONTROL_WAIT_MS);
     else
-        status = no_answer();
+        status = rmp_hung_up();
     rmp_link_close(&submission.link);
     free(submission.yaml);
     return status;

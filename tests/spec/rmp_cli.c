@@ -80,13 +80,20 @@ static void expect_guidance(struct rmp_program *program, int64_t began)
     rmp_program_end(program, 69);
 }
 
-TEST(rmp_9_submit_without_a_daemon)
+/* A socket that is not there, and one that no daemon listens on. */
+TEST_ROWS(rmp_12_submit_without_a_daemon_fails_at_once, 2)
 {
+    const char *path = test_format("%s/none.sock", test_dir());
     int64_t began = now_ms();
-    struct rmp_program program = RMP_PROGRAM(NULL, "submit", file_of("a"), "--socket",
-                                             test_format("%s/none.sock", test_dir()));
+    struct rmp_program program;
 
-    expect_guidance(&program, began);
+    if (row == 1)
+        path = file_of("a");
+    program = RMP_PROGRAM(NULL, "submit", file_of("a"), "--socket", path);
+    rmp_program_expect(&program, "cannot connect to %s: %s", path,
+                       row == 0 ? "No such file" : "Connection refused");
+    rmp_program_end(&program, 69);
+    ck_assert_int_lt(now_ms() - began, 2000);
 }
 
 TEST(rmp_9_submit_to_a_silent_runner)
