@@ -12,6 +12,7 @@
 #include "bus/deliver.h"
 #include "bus/http_stream.h"
 #include "bus/rmp_clients.h"
+#include "bus/rmp_hub.h"
 #include "control/metrics.h"
 
 /* --- workers --- */
@@ -93,6 +94,16 @@ static void read_http(const struct stdio_bus *bus, struct metrics *metrics)
         add_hold(metrics, &list_entry(node, struct http_session, link)->endpoint);
 }
 
+static void read_topics(const struct stdio_bus *bus, struct metrics *metrics)
+{
+    metrics->rmp_clients = rmp_clients_count(bus->rmp);
+    if (bus->rmp == NULL)
+        return;
+    metrics->has_topics = true;
+    metrics->topics = *rmp_broker_counters(bus->rmp->broker);
+    metrics->topics_now = rmp_broker_gauges(bus->rmp->broker);
+}
+
 static void read_clients(struct stdio_bus *bus, struct metrics *metrics)
 {
     struct list_node *node, *following;
@@ -111,7 +122,7 @@ static void read_clients(struct stdio_bus *bus, struct metrics *metrics)
     metrics->limited[1] = bus->rate_waits;
     metrics->limited[2] = bus->idle_closed;
     read_http(bus, metrics);
-    metrics->rmp_clients = rmp_clients_count(bus->rmp);
+    read_topics(bus, metrics);
     metrics->control_clients = bus->control->client_count;
 }
 

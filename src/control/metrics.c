@@ -3,6 +3,7 @@
 #include "control/metrics.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #define PREFIX "stdio_bus_"
 
@@ -311,6 +312,42 @@ static void write_tables(struct json_text *to, const struct metrics *metrics)
     labelled(to, PREFIX "table_limit", "table", tables, most, 4);
 }
 
+/* --- the topic bus --- */
+
+static void write_topics(struct json_text *to, const struct metrics *metrics)
+{
+    static const char *const reasons[] = {"ttl_expired", "duplicate", "backpressure_timeout"};
+    const struct rmp_counters *counters = &metrics->topics;
+    const struct rmp_gauges *now = &metrics->topics_now;
+    const uint64_t drops[] = {counters->drops_ttl, counters->drops_duplicate,
+                              counters->drops_backpressure};
+    const struct {
+        const char *name, *type, *help;
+        uint64_t value;
+    } singles[] = {
+        {"publications_total", "counter", "Publications that were not refused.",
+         counters->received},
+        {"deliveries_total", "counter", "Messages that subscribers got.", counters->sent},
+        {"waits_total", "counter", "Publications that waited for a subscriber.", counters->waits},
+        {"notices_suppressed_total", "counter", "Drops without a notice on rlp/sys/drops.",
+         counters->notices_suppressed},
+        {"topics", "gauge", "Topics that have a subscription.", now->topics},
+        {"subscriptions", "gauge", "Subscriptions.", now->subscriptions},
+        {"dedupe_keys", "gauge", "Messages by which duplicates are known.", now->dedupe_keys},
+        {"queued_messages", "gauge", "Messages that wait for subscribers.", now->queued_messages},
+        {"queued_bytes", "gauge", "Bytes of these messages.", now->queued_bytes},
+        {"waiting_publications", "gauge", "Publications that wait.", now->waiting_publications},
+    };
+    char name[64];
+
+    head(to, PREFIX "rmp_drops_total", "counter", "Messages of the topic bus dropped, by reason.");
+    labelled(to, PREFIX "rmp_drops_total", "reason", reasons, drops, 3);
+    for (size_t i = 0; i < sizeof singles / sizeof singles[0]; i++) {
+        snprintf(name, sizeof name, PREFIX "rmp_%s", singles[i].name);
+        single(to, name, singles[i].type, singles[i].help, singles[i].value);
+    }
+}
+
 /* --- the process --- */
 
 static void write_process(struct json_text *to, const struct metrics *metrics)
@@ -345,5 +382,7 @@ void metrics_write(struct json_text *to, const struct metrics *metrics)
     write_waiting(to, metrics);
     write_workers(to, metrics);
     write_tables(to, metrics);
+    if (metrics->has_topics)
+        write_topics(to, metrics);
     write_process(to, metrics);
 }

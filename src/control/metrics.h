@@ -3,6 +3,7 @@
 #define STDIO_BUS_CONTROL_METRICS_H
 
 #include "control/refusal.h"
+#include "rmp/broker_options.h"
 #include "router/request_counts.h"
 #include "transport/connection_state.h"
 #include "json/text.h"
@@ -27,6 +28,9 @@ struct metrics {
     struct traffic clients;    /* of all clients, ever */
     uint64_t client_count, connected, client_queue, rmp_clients, control_clients;
     uint64_t http_sessions, http_connected; /* now, ever */
+    bool has_topics;                        /* there is a topic bus: */
+    struct rmp_counters topics;             /* what it has counted */
+    struct rmp_gauges topics_now;
     uint64_t limited[METRICS_LIMITS];
     uint64_t refused[REFUSALS];
     uint64_t stored_answers;

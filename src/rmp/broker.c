@@ -101,6 +101,11 @@ const struct rmp_counters *rmp_broker_counters(const struct rmp_broker *broker)
     return &broker->counters;
 }
 
+struct rmp_gauges rmp_broker_gauges(const struct rmp_broker *broker)
+{
+    return rmp_metrics_gauges(broker);
+}
+
 /* --- peers --- */
 
 void rmp_broker_join(struct rmp_broker *broker, struct rmp_peer *peer,
@@ -186,8 +191,7 @@ struct rmp_result rmp_broker_subscribe(struct rmp_broker *broker, struct rmp_pee
     }
     if (old != NULL)
         end_subscription(broker, old);
-    if (slice_equal(topic_name, slice_of(RMP_TOPIC_METRICS, strlen(RMP_TOPIC_METRICS))))
-        rmp_metrics_wake(broker, time.now_ms);
+    rmp_metrics_subscribed(broker, topic_name, time.now_ms);
     return ok;
 }
 

@@ -99,5 +99,6 @@ void rmp_broker_close(struct rmp_broker *broker, struct rmp_time time);
 /* --- for metrics, the log and tests --- */
 
 const struct rmp_counters *rmp_broker_counters(const struct rmp_broker *broker);
+struct rmp_gauges rmp_broker_gauges(const struct rmp_broker *broker);
 
 #endif

@@ -19,6 +19,7 @@ static void archive_counters(struct archive *archive, struct rmp_counters *count
     ARCHIVE_INTEGER(archive, counters->drops_ttl);
     ARCHIVE_INTEGER(archive, counters->drops_duplicate);
     ARCHIVE_INTEGER(archive, counters->drops_backpressure);
+    ARCHIVE_INTEGER(archive, counters->waits);
     ARCHIVE_INTEGER(archive, counters->notices_suppressed);
     ARCHIVE_INTEGER(archive, counters->no_memory);
 }
@@ -188,6 +189,9 @@ static void archive_topic(struct rmp_archive *state, struct rmp_topic *topic)
         topic = load_topic(state, name);
     if (topic == NULL)
         return;
+    ARCHIVE_INTEGER(archive, topic->published);
+    ARCHIVE_INTEGER(archive, topic->delivered);
+    ARCHIVE_INTEGER(archive, topic->dropped);
     rmp_dedupe_archive(archive, &topic->dedupe, &broker->dedupe, broker->number);
     ARCHIVE_INTEGER(archive, topic->dedupe.check_ms);
     if (!archive->saves && topic->dedupe.count > 0)

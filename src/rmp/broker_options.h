@@ -9,6 +9,7 @@
 
 #define RMP_TOPIC_DROPS "rlp/sys/drops"     /* drop notices, schema 3007 */
 #define RMP_TOPIC_METRICS "rlp/sys/metrics" /* snapshots of the counters, schema 3001 */
+#define RMP_TOPIC_STATS "rlp/sys/stats"     /* snapshots of the topics, schema 3001 */
 
 /* Each limit that is 0 becomes its default, except metrics_interval_ms, where it means: never. */
 struct rmp_broker_options {
@@ -29,8 +30,18 @@ struct rmp_counters {
     uint64_t drops_ttl;          /* expired: once if when published, else once a subscription */
     uint64_t drops_duplicate;    /* once a subscription */
     uint64_t drops_backpressure; /* once a subscription */
+    uint64_t waits;              /* publications that waited for a subscriber */
     uint64_t notices_suppressed; /* drops without a notice, since there were too many */
     uint64_t no_memory;          /* deliveries, subscriptions and notices lost for want of it */
+};
+
+/* Now. */
+struct rmp_gauges {
+    uint64_t peers, topics, subscriptions;
+    uint64_t queued_messages;      /* in the queues of all peers; a copy counts in each */
+    uint64_t queued_bytes;         /* of these messages, each counted once */
+    uint64_t waiting_publications; /* whose publishers wait */
+    uint64_t dedupe_keys;          /* of messages by which duplicates are known, of all topics */
 };
 
 #endif

@@ -27,5 +27,6 @@ void rmp_drop_missed(struct rmp_broker *broker, enum rmp_drop_reason reason,
                      struct rmp_time time)
 {
     unsee(broker, subscription, &publication->header);
+    subscription->topic->dropped++;
     rmp_notices_add(broker, reason, publication, expires_at_ms, time);
 }

@@ -62,6 +62,7 @@ static void offer(struct rmp_fanout *fanout, struct rmp_subscription *subscripti
     enum rmp_taken taken = RMP_BUSY;
 
     if (fanout->seen != 0 && rmp_subscription_got(subscription, fanout->seen)) {
+        subscription->topic->dropped++;
         rmp_notices_add(broker, RMP_DROP_DUPLICATE, fanout->publication, fanout->expires_at_ms,
                         fanout->time);
         return;
@@ -69,7 +70,7 @@ static void offer(struct rmp_fanout *fanout, struct rmp_subscription *subscripti
     if (!peer->busy)
         taken = peer->ops->deliver(peer, &subscription->name, fanout->publication);
     if (taken == RMP_TAKEN) {
-        broker->counters.sent++;
+        rmp_subscription_sent(broker, subscription);
         return;
     }
     broker->counters.no_memory += taken == RMP_REFUSED;

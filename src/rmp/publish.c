@@ -56,8 +56,7 @@ static enum rmp_outcome judge_expiry(const struct rmp_broker *broker,
 }
 
 /* Whether it is refused, with *result. */
-static bool refuse(struct rmp_fanout *fanout, const struct rmp_topic *topic,
-                   struct rmp_result *result)
+static bool refuse(struct rmp_fanout *fanout, struct rmp_topic *topic, struct rmp_result *result)
 {
     struct rmp_broker *broker = fanout->broker;
     const struct rmp_publication *publication = fanout->publication;
@@ -75,6 +74,8 @@ static bool refuse(struct rmp_fanout *fanout, const struct rmp_topic *topic,
                                &fanout->expires_at_ms);
     if (outcome == RMP_RESULT_OK)
         return false;
+    if (outcome == RMP_RESULT_MESSAGE_EXPIRED && topic != NULL)
+        topic->dropped++;
     if (outcome == RMP_RESULT_MESSAGE_EXPIRED)
         rmp_notices_add(broker, RMP_DROP_TTL_EXPIRED, publication, fanout->expires_at_ms,
                         fanout->time);
@@ -103,6 +104,7 @@ static uint64_t see(struct rmp_broker *broker, struct rmp_topic *topic,
 /* Offers it to the subscriptions of its topic. False: the publisher waits. */
 static bool offer(struct rmp_fanout *fanout, struct rmp_topic *topic, struct rmp_result *result)
 {
+    topic->published++;
     fanout->seen = see(fanout->broker, topic, fanout->publication, fanout->time.now_ms);
     rmp_fanout_run(fanout, topic);
     rmp_message_release(fanout->copy);
@@ -154,8 +156,10 @@ void rmp_publish_own(struct rmp_broker *broker, struct rmp_time time)
                                     .copy = message};
 
         message->publication.number = ++broker->number;
-        if (topic != NULL)
+        if (topic != NULL) {
+            topic->published++;
             rmp_fanout_run(&fanout, topic);
+        }
         rmp_message_release(message);
     }
 }

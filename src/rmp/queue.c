@@ -135,7 +135,7 @@ void rmp_queue_hand_over(struct rmp_broker *broker, struct rmp_peer *peer, struc
             peer->stalled = false;
             broker->counters.no_memory += taken == RMP_REFUSED;
             if (taken == RMP_TAKEN)
-                broker->counters.sent++;
+                rmp_subscription_sent(broker, queued->subscription);
             else
                 drop(broker, queued, RMP_DROP_BACKPRESSURE_TIMEOUT, time);
         }
@@ -183,6 +183,7 @@ struct rmp_wait *rmp_wait_begin(struct rmp_broker *broker, struct rmp_peer *publ
     wait->deadline_ms = now_ms + RMP_WAIT_MS;
     list_init(&wait->undecided);
     list_append(&broker->waits, &wait->in_order);
+    broker->counters.waits++;
     if (publisher != NULL)
         list_append(&publisher->waits, &wait->in_peer);
     return wait;

@@ -27,14 +27,23 @@ struct rmp_broker {
     uint64_t last_peer;       /* its number */
     size_t copies_bytes;      /* of all struct rmp_message */
     size_t queued;            /* messages in the queues of all peers */
+    size_t stats_at;          /* where the next snapshot of topics begins in their table */
     bool closed;
 
     struct rmp_id own_trace_id;  /* of metrics */
     uint64_t own_msg_id;         /* the last one */
-    uint64_t metrics_at_ms;      /* UINT64_MAX: nobody subscribes */
+    uint64_t metrics_at_ms;      /* UINT64_MAX: snapshots have no subscriber */
     uint64_t notices_at_ms;      /* the clock of the token bucket */
     uint64_t notice_tokens;      /* in thousandths */
     uint64_t notices_suppressed; /* since the last notice */
 };
+
+/* A subscription has got a message. */
+static inline void rmp_subscription_sent(struct rmp_broker *broker,
+                                         const struct rmp_subscription *subscription)
+{
+    broker->counters.sent++;
+    subscription->topic->delivered++;
+}
 
 #endif

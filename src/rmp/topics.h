@@ -15,6 +15,7 @@
 struct rmp_topic {
     struct list subscriptions; /* struct rmp_subscription, in_topic; never empty for long */
     struct rmp_dedupe dedupe;
+    uint64_t published, delivered, dropped; /* since its first subscription */
     uint64_t hash;
     size_t name_len;
     char name[];

@@ -10,6 +10,8 @@
 
 #include "control.h"
 #include "harness.h"
+#include "rmp.h"
+#include "rmp_program.h"
 
 static double metric(struct client *control, const char *name)
 {
@@ -235,6 +237,37 @@ TEST(control_metrics_count_what_limits_of_a_client_do)
     ck_assert_double_ge(metric(control, "stdio_bus_limited_total{limit='max_message_rate'}"), 1);
     client_expect_eof(client);
     ck_assert_double_ge(metric(control, "stdio_bus_limited_total{limit='idle_timeout_sec'}"), 1);
+}
+
+/* --- the topic bus --- */
+
+TEST(rmp_5_metrics_count_drops_by_reason)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.arguments = {"--rmp", "@DIR@/rmp.sock"});
+    struct client *control = control_connect(daemon), *client;
+
+    daemon_wait_log(daemon, "listening on .*/rmp\\.sock");
+    client = rmp_program_connect(daemon);
+    rmp_subscribe(client, true, "t", 0);
+    RMP_SEND(client, .topic = "t", .trace = 1, .msg_id = 1);
+    rmp_next(client);
+    for (int i = 0; i < 2; i++) {
+        RMP_SEND(client, .topic = "t", .trace = 1, .msg_id = 1, .ack = true);
+        rmp_expect_word(client, RMP_OK_SCHEMA, "publish");
+    }
+    RMP_SEND(client, .topic = "t", .trace = 1, .msg_id = 2, .created_ms = 1, .ttl_ms = 1);
+    rmp_expect_word(client, RMP_ERROR_SCHEMA, "Expired");
+    RMP_SEND(client, .topic = "u", .trace = 1, .msg_id = 3, .ack = true);
+    rmp_expect_word(client, RMP_OK_SCHEMA, "publish");
+    EXPECT(control, "stdio_bus_rmp_drops_total{reason='ttl_expired'}", 1);
+    EXPECT(control, "stdio_bus_rmp_drops_total{reason='duplicate'}", 2);
+    EXPECT(control, "stdio_bus_rmp_drops_total{reason='backpressure_timeout'}", 0);
+    EXPECT(control, "stdio_bus_rmp_publications_total", 4);
+    EXPECT(control, "stdio_bus_rmp_deliveries_total", 1);
+    EXPECT(control, "stdio_bus_rmp_topics", 2); /* rlp/ctrl is the bridge's */
+    EXPECT(control, "stdio_bus_rmp_subscriptions", 2);
+    EXPECT(control, "stdio_bus_rmp_dedupe_keys", 1);
+    EXPECT(control, "stdio_bus_rmp_waits_total", 0);
 }
 
 int main(void)

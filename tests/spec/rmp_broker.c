@@ -355,6 +355,23 @@ TEST_ROWS(rmp_metrics_are_published_while_they_are_watched, 2)
     daemon_check_asleep(daemon);
 }
 
+TEST(rmp_11_stats_have_each_topic)
+{
+    static const char *const names[] = {"topics_total", "a/b", "published", "delivered", "dropped"};
+    struct daemon *daemon = rmp_start(",'metrics_interval_ms':20", NULL);
+    struct client *client = client_connect(daemon), *reader = client_connect(daemon);
+    struct rmp_got got;
+
+    rmp_subscribe(reader, true, "a/b", 0);
+    rmp_subscribe(client, true, "rlp/sys/stats", 0);
+    got = rmp_expect_word(client, RMP_METRICS_SCHEMA, "topics");
+    for (size_t i = 0; i < COUNT(names); i++)
+        ck_assert_msg(memmem(got.body.data, got.body.len, names[i], strlen(names[i])) != NULL,
+                      "no %s", names[i]);
+    RMP_SEND(reader, .topic = "rlp/sys/stats");
+    rmp_expect_word(reader, RMP_ERROR_SCHEMA, "Forbidden");
+}
+
 int main(void)
 {
     return harness_main("RMP: the broker");

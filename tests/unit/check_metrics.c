@@ -17,7 +17,12 @@ static struct metrics some_metrics(void)
     memset(pools, 0, sizeof pools);
     pools[0].id = slice_of("a", 1);
     pools[1].id = slice_of("b\"\\\n", 4);
-    return (struct metrics){.version = "1", .pools = pools, .pool_count = 2, .states = states};
+    return (struct metrics){.version = "1",
+                            .pools = pools,
+                            .pool_count = 2,
+                            .states = states,
+                            .has_topics = true,
+                            .topics = {.drops_duplicate = 7}};
 }
 
 static const char *write_text(const struct metrics *metrics)
@@ -35,6 +40,16 @@ static const char *write_text(const struct metrics *metrics)
 static bool is_name(char c)
 {
     return (c >= 'a' && c <= 'z') || c == '_';
+}
+
+TEST(topic_bus_is_left_out_where_there_is_none)
+{
+    struct metrics metrics = some_metrics();
+
+    ck_assert_ptr_nonnull(strstr(write_text(&metrics),
+                                 "stdio_bus_rmp_drops_total{reason=\"duplicate\"} 7\n"));
+    metrics.has_topics = false;
+    ck_assert_ptr_null(strstr(write_text(&metrics), "stdio_bus_rmp_drops_total"));
 }
 
 /* Each line is a comment or NAME{LABELS} NUMBER; a name's lines follow its HELP and TYPE. */

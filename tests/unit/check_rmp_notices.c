@@ -1,6 +1,9 @@
 /* What the broker publishes itself: drop notices and metrics. */
 #include "build_config.h"
 
+#include <stdio.h>
+
+#define GOT_FRAME_MAX 16384
 #include "rmp_broker_fixture.h"
 #include "suite.h"
 
@@ -285,8 +288,8 @@ TEST(metrics_have_counters_and_gauges)
     static const char *const keys[] = {"v",      "scope",  "ts_ms",   "interval_ms",
                                        "labels", "gauges", "counters"};
     static const char *const counters[] = {
-        "msgs_sent_total", "msgs_recv_total",    "msgs_dropped_total",     "drops_ttl",
-        "drops_duplicate", "drops_backpressure", "drop_notices_suppressed"};
+        "msgs_sent_total", "msgs_recv_total",    "msgs_dropped_total", "drops_ttl",
+        "drops_duplicate", "drops_backpressure", "waits_total",        "drop_notices_suppressed"};
     struct msgpack_value value;
     struct slice map, part;
 
@@ -316,6 +319,98 @@ TEST(metrics_have_counters_and_gauges)
     ck_assert_uint_eq(number_of(part, "peers"), PEERS);
     ck_assert_uint_eq(number_of(part, "subscriptions"), 2);
     ck_assert_uint_eq(number_of(part, "topics"), 2);
+    ck_assert_uint_eq(number_of(part, "dedupe_keys"), 1);
+}
+
+/* --- stats --- */
+
+/* The counts of a topic in a snapshot of them; those of one that is not in it are empty. */
+static struct slice counts_of(struct slice payload, const char *topic, uint32_t *topics)
+{
+    struct msgpack_value value;
+    struct slice part, map, counts = slice_of("", 0);
+
+    ck_assert(msgpack_find(payload, "topics", &value, &part));
+    ck_assert(msgpack_read(&part, &value));
+    ck_assert_int_eq(value.type, MSGPACK_ARRAY);
+    *topics = value.count;
+    for (uint32_t i = 0; i < *topics; i++) {
+        map = part;
+        ck_assert(msgpack_skip(&part, MSGPACK_MAX_DEPTH));
+        map.len -= part.len;
+        ck_assert(msgpack_find(map, "topic", &value, NULL));
+        if (msgpack_is(&value, topic))
+            ck_assert(msgpack_find(map, "counts", &value, &counts));
+    }
+    return counts;
+}
+
+TEST(stats_have_each_topic)
+{
+    static const char *const keys[] = {"v",      "scope",        "ts_ms", "interval_ms",
+                                       "labels", "topics_total", "topics"};
+    static const char *const counts[] = {"subscriptions", "published", "delivered", "dropped",
+                                         "dedupe_keys"};
+    struct slice map, part;
+    uint32_t topics;
+
+    subscribe(WATCHER, 1, RMP_TOPIC_STATS);
+    ck_assert_uint_eq(rmp_broker_deadline(broker), START_MS + 1000);
+    subscribe(0, 1, "t");
+    subscribe(1, 1, "t");
+    publish(0, "t", 1);
+    publish(0, "t", 2);
+    publish(0, "t", 1);
+    pass(1000);
+    run();
+    ck_assert_uint_eq(peers[WATCHER].got_count, 1);
+    map = payload_of(&peers[WATCHER].got[0], "observation.metrics.snapshot.v1", RMP_TOPIC_STATS);
+    ck_assert_uint_eq(peers[WATCHER].got[0].header.schema_id, RMP_SCHEMA_METRICS_SNAPSHOT);
+    expect_keys(map, keys, COUNT(keys));
+    expect_text(map, "scope", "topics");
+    ck_assert_uint_eq(number_of(map, "topics_total"), 2);
+    part = counts_of(map, "t", &topics);
+    ck_assert_uint_eq(topics, 2);
+    expect_keys(part, counts, COUNT(counts));
+    ck_assert_uint_eq(number_of(part, "subscriptions"), 2);
+    ck_assert_uint_eq(number_of(part, "published"), 3);
+    ck_assert_uint_eq(number_of(part, "delivered"), 4);
+    ck_assert_uint_eq(number_of(part, "dropped"), 2);
+    ck_assert_uint_eq(number_of(part, "dedupe_keys"), 2);
+    unsubscribe(WATCHER, 1);
+    pass(1000);
+    run();
+    ck_assert_uint_eq(rmp_broker_deadline(broker) > START_MS + 4000, 1);
+}
+
+TEST(stats_of_many_topics_come_in_turns)
+{
+    char name[16];
+    bool seen[300] = {false};
+
+    subscribe(WATCHER, 1, RMP_TOPIC_STATS);
+    for (uint64_t i = 0; i < 300; i++) {
+        snprintf(name, sizeof name, "t%u", (unsigned)i);
+        subscribe(1, 10 + i, name);
+    }
+    for (size_t round = 0; round < 3; round++) {
+        struct slice map;
+        uint32_t topics;
+
+        pass(1000);
+        run();
+        ck_assert_uint_eq(peers[WATCHER].got_count, round + 1);
+        map = payload_of(&peers[WATCHER].got[round], "observation.metrics.snapshot.v1",
+                         RMP_TOPIC_STATS);
+        for (uint64_t i = 0; i < 300; i++) {
+            snprintf(name, sizeof name, "t%u", (unsigned)i);
+            seen[i] |= counts_of(map, name, &topics).len > 0;
+        }
+        ck_assert_uint_eq(topics, 128);
+        ck_assert_uint_eq(number_of(map, "topics_total"), 301);
+    }
+    for (size_t i = 0; i < 300; i++)
+        ck_assert_msg(seen[i], "t%zu", i);
 }
 
 TEST(metrics_can_be_off)

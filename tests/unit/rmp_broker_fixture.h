@@ -13,6 +13,9 @@
 
 #define PEERS 4
 #define GOT_MAX 4096
+#ifndef GOT_FRAME_MAX
+#define GOT_FRAME_MAX 1024
+#endif
 #define NO_LIMIT SIZE_MAX
 #define BODY_MAX 200000
 #define EPOCH_MS UINT64_C(1700000000000)
@@ -22,7 +25,7 @@ struct got {
     struct rmp_sub_name name;
     struct rmp_header header;
     char topic[64];
-    char frame[1024]; /* what fits */
+    char frame[GOT_FRAME_MAX]; /* what fits */
     size_t frame_len;
 };
 
