@@ -412,4 +412,6 @@ void clients_close(struct stdio_bus *bus, bool now)
         clients_remove(list_entry(bus->clients.head.next, struct client, link), "shutting down");
     list_each(&bus->clients, node, following)
         close_client(list_entry(node, struct client, link));
+    if (!now)
+        bus_watch_slow_clients(bus, 0); /* the shutdown waits for them */
 }

@@ -419,6 +419,20 @@ void rmp_clients_close(struct rmp_hub *hub, bool now)
     }
 }
 
+void rmp_clients_remove_idle(struct rmp_hub *hub, const char *reason)
+{
+    struct list_node *node, *following;
+
+    if (hub == NULL)
+        return;
+    list_each(&hub->clients, node, following) {
+        struct rmp_client *client = list_entry(node, struct rmp_client, link);
+
+        if (connection_took_nothing(&client->connection))
+            remove_client(client, reason);
+    }
+}
+
 /* --- the upgrade in place --- */
 
 void rmp_clients_connections(struct rmp_hub *hub, void (*fn)(struct connection *connection))

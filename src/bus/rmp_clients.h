@@ -17,6 +17,9 @@ void rmp_clients_stop_input(struct rmp_hub *hub);
 /* Closes every client once it has what waits for it; at once if `now`. */
 void rmp_clients_close(struct rmp_hub *hub, bool now);
 
+/* Disconnects each client that has taken nothing since the last call while bytes wait for it. */
+void rmp_clients_remove_idle(struct rmp_hub *hub, const char *reason);
+
 /* Calls fn for the connection of each client. */
 void rmp_clients_connections(struct rmp_hub *hub, void (*fn)(struct connection *connection));
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bus/clients.h"
+#include "bus/rmp_clients.h"
 #include "bus/slow_origins.h"
 
 /* A client reads until it has taken nothing for so long: short, or the time of one client after the
@@ -132,9 +133,8 @@ static bool check_client(struct client *client, int64_t now_ms, bool used_up)
     return idle > (is_reader ? READER_PATIENCE_MS : CONNECTION_LATE_MS);
 }
 
-void slow_clients_check(void *user_data)
+static void check_serving(struct stdio_bus *bus)
 {
-    struct stdio_bus *bus = user_data;
     struct slow_clients *slow = &bus->slow_clients;
     int64_t now_ms = stdio_bus_event_loop_now_ms(bus->loop), step_ms = now_ms - slow->checked_ms;
     enum standing worst = HOLDS_NOBODY;
@@ -160,4 +160,33 @@ void slow_clients_check(void *user_data)
         bus_watch_slow_clients(bus, CHECK_MS);
     else if (worst == HOLDS_WORKER)
         bus_watch_slow_clients(bus, CHECK_LATER_MS);
+}
+
+/* The shutdown waits for all clients, of either socket, to read the rest. Those that take nothing
+ * from one look to the next one are disconnected. */
+static void check_closing(struct stdio_bus *bus)
+{
+    static const char reason[] =
+        "it did not read while the daemon was shutting down: slow_client_timeout_sec";
+    struct list_node *node, *following;
+
+    list_each(&bus->clients, node, following) {
+        struct client *client = list_entry(node, struct client, link);
+
+        if (connection_took_nothing(&client->stream.connection))
+            clients_remove(client, reason);
+    }
+    rmp_clients_remove_idle(bus->rmp, reason);
+    bus_watch_slow_clients(bus,
+                           bus->options.config->limits.slow_client_timeout_sec * INT64_C(1000));
+}
+
+void slow_clients_check(void *user_data)
+{
+    struct stdio_bus *bus = user_data;
+
+    if (bus->phase == BUS_PHASE_FLUSHING)
+        check_closing(bus);
+    else if (bus->phase < BUS_PHASE_FLUSHING)
+        check_serving(bus);
 }

@@ -4,7 +4,10 @@
  * other client. Within any minute that may take slow_client_timeout_sec in all, whichever clients
  * cause it. Once that time is used up, each client that does not read and that others wait for is
  * disconnected at once, so a client that reconnects gains nothing; see slow_origins.h too. A client
- * that no other client waits for has backpressure_timeout_sec. */
+ * that no other client waits for has backpressure_timeout_sec.
+ *
+ * A shutdown waits for clients to read what is left for them. One that takes nothing for
+ * slow_client_timeout_sec is disconnected, so that it does not use up drain_timeout_sec. */
 #ifndef STDIO_BUS_BUS_SLOW_CLIENTS_H
 #define STDIO_BUS_BUS_SLOW_CLIENTS_H
 

@@ -163,6 +163,15 @@ void connection_flush(struct connection *connection)
         finish_lingering(connection);
 }
 
+bool connection_took_nothing(struct connection *connection)
+{
+    uint64_t before = connection->looked_out;
+
+    connection_flush(connection); /* there may be room that was not reported */
+    connection->looked_out = connection->bytes_out + 1;
+    return connection->output.bytes > 0 && connection->looked_out == before;
+}
+
 void connection_writable(void *user_data, unsigned events)
 {
     (void)events;

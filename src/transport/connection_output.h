@@ -27,6 +27,9 @@ void connection_stalled(void *user_data);
 /* Writes as much of the queue as the descriptor takes now. */
 void connection_flush(struct connection *connection);
 
+/* Writes what it takes. Whether bytes wait for it and it has taken none since the last call. */
+bool connection_took_nothing(struct connection *connection);
+
 /* Writes what was queued in this round, each connection once. */
 void connection_flush_all(struct transport *transport);
 

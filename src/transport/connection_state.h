@@ -148,8 +148,10 @@ struct connection {
     uint64_t bytes_in, bytes_out;   /* read, written */
     uint64_t frames_in, frames_out; /* taken by the owner, queued */
     struct list_node dirty;         /* in transport->dirty */
-    struct timer stall;             /* while full, lingering or shut */
-    struct timer frame_time;        /* while part of a frame is here that is not paused */
+    uint64_t
+        looked_out; /* bytes_out at the last connection_took_nothing, plus 1; 0: there was none */
+    struct timer stall;      /* while full, lingering or shut */
+    struct timer frame_time; /* while part of a frame is here that is not paused */
 };
 
 /* Whether the peer has shown that it reads, if slowly. */

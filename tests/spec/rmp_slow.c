@@ -2,6 +2,7 @@
  * nobody else waits. */
 #include "build_config.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "harness.h"
@@ -208,6 +209,38 @@ TEST(rmp_publisher_that_leaves_while_it_waits)
     rmp_expect(publisher, "{'PublishAck':{'id':2,'result':{'Ok':null}}}");
     struct rmp_got got = rmp_next(slow);
     ck_assert(got.msg_id == last + 1 || got.msg_id == last + 2);
+}
+
+/* Refused frames, until the daemon does not read them any more. */
+static void send_until_held(struct daemon *daemon, struct client *publisher)
+{
+    struct client *other = client_connect(daemon);
+    struct text frames = {0};
+    size_t sent = 0, taken;
+
+    for (unsigned i = 0; i < 20000; i++)
+        rmp_frame(&frames, &(struct rmp_sent){.topic = "a/b", .no_ttl = true});
+    do {
+        taken = client_offer(publisher, frames.data + sent, frames.len - sent);
+        sent += taken;
+        rmp_hello(other, true, "agent"); /* the daemon has had its turn */
+    } while (taken > 0 && sent < frames.len);
+    ck_assert_uint_eq(taken, 0);
+    text_free(&frames);
+    client_close(other);
+}
+
+TEST(rmp_shutdown_waits_briefly_for_unread_errors)
+{
+    struct daemon *daemon =
+        rmp_start(NULL, ",'limits':{'max_output_queue':65536,'slow_client_timeout_sec':1,"
+                        "'drain_timeout_sec':3600}");
+    struct client *publisher = client_connect_small(daemon);
+
+    send_until_held(daemon, publisher);
+    daemon_signal(daemon, SIGTERM);
+    daemon_wait_log(daemon, "it did not read while the daemon was shutting down");
+    ck_assert_int_eq(daemon_wait(daemon), 0);
 }
 
 int main(void)
