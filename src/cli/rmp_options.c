@@ -14,7 +14,7 @@ static const char help[] =
     "usage: stdio_bus_rmp pub [--type TYPE] [--ttl MS] [--trace UUID] TOPIC JSON\n"
     "       stdio_bus_rmp sub [--json] [--count N] TOPIC...\n"
     "       stdio_bus_rmp trace [--count N] TRACE_ID [TOPIC...]\n"
-    "       stdio_bus_rmp submit [--follow] [--trace UUID] FILE.yaml\n"
+    "       stdio_bus_rmp submit [--follow] [--params PARAM]... [--trace UUID] FILE.yaml\n"
     "       stdio_bus_rmp decode [--json] < FRAME\n"
     "\n"
     "Talks to the topic bus (RMP) of a running stdio_bus.\n"
@@ -30,6 +30,8 @@ static const char help[] =
     "                    of its run's events, rlp/ctrl, rlp/sys/drops and the TOPICs\n"
     "  submit            submit a run, and wait 2000 ms for its acceptance\n"
     "    --follow        print the run's events until its end\n"
+    "    --params PARAM  KEY=VALUE, or a JSON object: put into the params of the opening, in\n"
+    "                    place of those it has; VALUE is JSON or else a string. Repeatable\n"
     "    --trace UUID    its trace; the same one twice is one run\n"
     "  decode            print frames, in binary or hexadecimal, from stdin\n"
     "\n"
@@ -87,6 +89,15 @@ static bool take_trace(struct parsing *parsing, const char *option)
            fail(parsing, option, "its value is no UUID");
 }
 
+static bool take_params(struct parsing *parsing, const char *option)
+{
+    struct rmp_options *options = parsing->options;
+
+    if (options->param_count == RMP_PARAMS_MAX)
+        return fail(parsing, option, "there are too many");
+    return take_text(parsing, option, &options->params[options->param_count++]);
+}
+
 static bool take_option(struct parsing *parsing, const char *option)
 {
     struct rmp_options *options = parsing->options;
@@ -103,6 +114,8 @@ static bool take_option(struct parsing *parsing, const char *option)
         return take_number(parsing, option, &options->count);
     if (strcmp(option, "--trace") == 0)
         return take_trace(parsing, option);
+    if (strcmp(option, "--params") == 0)
+        return take_params(parsing, option);
     if (strcmp(option, "--json") == 0)
         return options->json = true;
     if (strcmp(option, "--follow") == 0)

@@ -14,6 +14,8 @@ enum {
     EXIT_RMP_NO_DAEMON = 69 /* none is there, or it ended the connection */
 };
 
+#define RMP_PARAMS_MAX 64
+
 struct rmp_options {
     const char *command;    /* "pub"; NULL: --help or --version was asked for */
     bool version;           /* without a command: --version */
@@ -23,6 +25,8 @@ struct rmp_options {
     uint64_t ttl_ms;        /* pub; has a default */
     struct rmp_id trace_id; /* pub, submit; if has_trace */
     bool has_trace, json, follow;
+    const char *params[RMP_PARAMS_MAX]; /* submit; in argv */
+    size_t param_count;
     uint64_t count; /* sub, trace: ends after so many messages; 0: never */
     char **args;    /* in argv */
     int arg_count;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/rmp_commands.h"
 #include "cli/rmp_link.h"
+#include "cli/rmp_params.h"
 #include "cli/rmp_show.h"
 #include "config/diagnostics.h"
 #include "config/file.h"
@@ -183,15 +184,37 @@ static int wait_for_end(struct submission *submission, int64_t until_ms)
     return stage == STAGE_DONE ? EXIT_DONE : EXIT_RMP_FAILED;
 }
 
-int rmp_submit(const struct rmp_options *options, const char *path)
+/* The opening, with the overrides of the command line. False, after a line on stderr. */
+static bool read_opening(struct submission *submission, const struct rmp_options *options)
 {
     struct diagnostics diagnostics = {.name = options->args[0], .report = print_problem};
+    struct json_text merged = {.data = NULL};
+    char problem[RMP_PARAMS_PROBLEM_MAX];
+
+    if (!file_read(&submission->yaml, &submission->yaml_len, options->args[0], &diagnostics))
+        return false;
+    if (options->param_count == 0)
+        return true;
+    if (!rmp_params_merge(&merged, slice_of(submission->yaml, submission->yaml_len),
+                          options->params, options->param_count, problem)) {
+        json_text_free(&merged);
+        print_problem(NULL, true, problem);
+        return false;
+    }
+    free(submission->yaml);
+    submission->yaml = merged.data;
+    submission->yaml_len = merged.len;
+    return true;
+}
+
+int rmp_submit(const struct rmp_options *options, const char *path)
+{
     struct submission submission = {.run = options->has_trace ? options->trace_id
                                                               : rmp_link_new_id(),
                                     .follow = options->follow};
     int status;
 
-    if (!file_read(&submission.yaml, &submission.yaml_len, options->args[0], &diagnostics)) {
+    if (!read_opening(&submission, options)) {
         free(submission.yaml);
         return EXIT_DATA_ERROR;
     }

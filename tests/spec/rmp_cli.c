@@ -71,6 +71,48 @@ TEST(rmp_9_submit_is_rejected)
     rmp_program_end(&program, 1);
 }
 
+/* The runner shows the opening that it got. */
+TEST(rmp_9_params_are_merged_into_the_opening)
+{
+    const char *path = file_of("show: it\nparams:\n  to: Ann # one\n  tone: warm\nsteps:\n- a\n");
+    struct rmp_program program = RMP_PROGRAM(start(), "submit", "--follow", "--params", "to=Bob",
+                                             "--params", "{\"copies\":2,\"who\":[\"a b\"]}",
+                                             "--params", "urgent=true", path);
+
+    rmp_program_expect(&program, "accepted: trace ");
+    rmp_program_expect(&program, "log: show: it");
+    rmp_program_expect(&program, "params:");
+    rmp_program_expect(&program, "  'to': 'Bob'");
+    rmp_program_expect(&program, "  tone: warm");
+    rmp_program_expect(&program, "  'copies': 2");
+    rmp_program_expect(&program, "  'who': ['a b']");
+    rmp_program_expect(&program, "  'urgent': true");
+    rmp_program_expect(&program, "steps:");
+    rmp_program_expect(&program, "- a");
+    rmp_program_expect(&program, "%s", "");
+    rmp_program_expect(&program, "status: completed");
+    rmp_program_end(&program, 0);
+}
+
+static const struct {
+    const char *opening, *params, *problem;
+} no_params[] = {
+    {"name: a", "to", "--params is neither KEY=VALUE nor a JSON object"},
+    {"name: a", "{\"to\"", "--params is no JSON"},
+    {"- a", "to=1", "the opening is no mapping"},
+    {"params: [1]", "to=1", "params of the opening is no mapping"},
+    {"{\"a\"}", "to=1", "the opening is in braces and no JSON"},
+};
+
+TEST_ROWS(rmp_9_params_that_cannot_be_merged, COUNT(no_params))
+{
+    struct rmp_program program = RMP_PROGRAM(start(), "submit", "--params", no_params[row].params,
+                                             file_of(no_params[row].opening));
+
+    rmp_program_expect(&program, "%s", no_params[row].problem);
+    rmp_program_end(&program, 65);
+}
+
 static void expect_guidance(struct rmp_program *program, int64_t began)
 {
     rmp_program_expect(program, "no RunAccepted within 2000 ms");
