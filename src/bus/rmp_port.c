@@ -291,8 +291,8 @@ void rmp_port_open(struct rmp_port *port)
     log_quote(endpoint->context + len, sizeof endpoint->context - len,
               port->pool != NULL ? port->pool->config->id : RMP_TOPIC_CONTROL);
     router_add_client(&bus->router, &endpoint->peer);
-    router_separate_sessions(
-        &endpoint->peer); /* the topic decides the pool, the trace the worker */
+    /* The topic decides the pool, the trace its worker. */
+    router_separate_sessions(&endpoint->peer);
     if (port->pool == NULL)
         return;
     router_open_pool(&endpoint->peer, &port->pool->group);
