@@ -94,7 +94,7 @@ TEST(directory_of_others)
         expect_word(reason, "cannot make");
         return;
     }
-    ck_assert_int_eq(chmod(own, 0700), 0);
+    ck_assert_int_eq(chmod(own, 0755), 0);
     ck_assert_int_eq(chown(own, 65534, 65534), 0);
     ck_assert_int_eq(directory_enter(own, true, reason), STDIO_BUS_EINVAL);
     expect_word(reason, "belongs to another user (uid 65534)");
