@@ -192,12 +192,12 @@ TEST(spec_3_4_5_session_ends_with_its_owner)
     if (!proc_available())
         return;
     struct daemon *daemon = START(.instances = 2);
-    int fds = client_settled_fds(daemon, 2);
-    struct client *owner = client_connect(daemon);
+    int fds = client_settled_fds(daemon, 2) + 1;
+    struct client *owner = client_connect(daemon), *other = client_connect(daemon);
+    client_expect_quiet(other);
     client_pid(owner, "1", "s");
     client_close(owner);
     daemon_wait_fds(daemon, fds);
-    struct client *other = client_connect(daemon);
     client_pid(other, "1", "s");
     client_request(other, "2", "s", "notify", "{'n':1}");
     client_expect_note(other, "s", 0);
