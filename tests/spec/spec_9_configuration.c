@@ -183,9 +183,11 @@ TEST(spec_9_2_every_field)
         "'max_sessions':10,'max_pending_requests':10},'pools':[{'instances':2,"
         "'args':['--name','\\u00e9 \\\\\\/'],'command':'@WORKER@','id':'one \\u20ac'},"
         "{'id':'two','command':'@WORKER@','args':[],'instances':1}]}\n\n";
-    struct client *client = client_connect(START(.config = config));
+    struct daemon *daemon = START(.config = config);
+    struct client *client = client_connect(daemon);
     client_send(client, "{'id':1,'pool':'one \\u20ac','method':'environment'}");
     expect_member(client_result(client, "1"), "args.2", "'\xc3\xa9 \\/'");
+    ck_assert(!daemon_logged(daemon, " WARN ")); /* none of them is unknown */
 }
 
 TEST(spec_9_2_check_config)
