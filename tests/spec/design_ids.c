@@ -128,7 +128,7 @@ TEST(design_id_null_is_no_id)
 }
 
 /* The second client's request waits, as do its later messages, in order; then each client gets its
- * own answers. */
+ * own answers. Of the answers that the worker holds, the last one comes first. */
 TEST(design_same_id_of_two_clients_at_one_worker)
 {
     struct daemon *daemon = start_holding();
@@ -137,7 +137,7 @@ TEST(design_same_id_of_two_clients_at_one_worker)
     client_request(second, "1", NULL, "plain", "'second'");
     client_request(second, "2", NULL, "plain", "'third'");
     client_request(second, "3", "t", "plain", "'fourth'");
-    client_request(first, "'r'", "s", "release", NULL);
+    client_request(first, "'r'", "s", "release", "{'reverse':true}");
     client_expect(first, "{'jsonrpc':'2.0','id':1,'sessionId':'s','result':'first'}");
     client_result(first, "'r'");
     client_expect(second, "{'jsonrpc':'2.0','id':1,'result':'second'}");

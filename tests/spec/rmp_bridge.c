@@ -320,6 +320,26 @@ TEST(rmp_9_duplicate_is_one_run)
     rmp_program_stop(&answers);
 }
 
+/* The duplicate comes while the runner works on the first one. */
+TEST(rmp_9_duplicate_in_flight_is_one_run)
+{
+    struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);
+    struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
+    struct client *client = client_connect(daemon);
+
+    client_ask(client, "1", NULL, "hold", NULL);
+    for (int i = 0; i < 2; i++) {
+        rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
+        rmp_program_expect(&answers, "RunSubmit");
+    }
+    client_ask(client, "2", NULL, "release", NULL);
+    rmp_program_expect(&answers, "'opening_name':'run 1'");
+    rmp_program_submit(daemon, RMP_OTHER_TRACE, "'opening_yaml':'name: a'");
+    rmp_program_expect(&answers, "RunSubmit");
+    rmp_program_expect(&answers, "'opening_name':'run 2'");
+    rmp_program_stop(&answers);
+}
+
 TEST(rmp_9_rejection_is_not_remembered)
 {
     struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);

@@ -68,6 +68,23 @@ TEST(spec_5_2_1_error_answers_pass)
     client_ask(client, "1", "s", "echo", NULL);
 }
 
+/* A message with the id of a request, and neither result nor error, is no answer to it. */
+TEST(spec_5_2_1_id_alone_is_no_answer)
+{
+    static const char *const messages[] = {"{'id':1}", "{'id':1,'params':{'result':1}}",
+                                           "{'id':1,'method':'error'}"};
+    struct daemon *daemon = START(.pools = POOL("a", 1, "") "," POOL("b", 1, ""));
+    struct client *client = client_connect(daemon), *other = client_connect(daemon);
+    client_send(client, "{'id':1,'pool':'a','method':'no_answer'}");
+    for (size_t i = 0; i < COUNT(messages); i++)
+        client_send(client, "{'pool':'a','method':'say_only','params':{'message':%s}}",
+                    messages[i]);
+    client_send(client, "{'pool':'a','method':'say_only','params':{'message':"
+                        "{'id':1,'result':7}}}");
+    client_expect(client, "{'id':1,'result':7}");
+    client_expect_quiet(other);
+}
+
 /* Malformed output: a name, and the bytes in hex. */
 static const struct {
     const char *name, *hex;

@@ -62,6 +62,18 @@ TEST(spec_6_1_2_existing_session_routes_to_its_worker)
                          pids[i * 7 % 3]);
 }
 
+/* The worker holds its answer until the notification has come. */
+TEST(spec_6_1_2_notifications_route_to_the_worker_of_their_session)
+{
+    struct client *client = client_connect(start_three());
+    for (int i = 0; i < 6; i++) {
+        client_ask(client, "1", "s", "hold", NULL);
+        client_request(client, "2", "s", "plain", "7");
+        client_request(client, NULL, "s", "release", NULL);
+        client_expect(client, "{'jsonrpc':'2.0','id':2,'sessionId':'s','result':7}");
+    }
+}
+
 /* The session waits for its busy worker although the others are idle. */
 TEST(spec_6_1_2_session_is_not_reassigned)
 {

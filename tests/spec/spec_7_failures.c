@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "harness.h"
 
 /* The exit of an idle worker is detected without a message and before any timeout; no zombie
@@ -50,6 +51,19 @@ TEST(spec_7_1_2_state_is_logged)
     client_crash(client, "1", NULL, "{'code':7}");
     daemon_wait_log(daemon, "\\[worker=[0-9]+ pid=[0-9]+ pool=[a-z]+\\].* 7");
     daemon_wait_log(daemon, " WARN .*(discard|pending|request|unanswered)");
+    client_expect_quiet(client);
+}
+
+/* The third restart comes after 1600 ms. */
+TEST(spec_7_1_2_state_becomes_stopped)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
+    struct client *control = control_connect(daemon), *client = client_connect(daemon);
+    control_wait(control, "workers", "workers.0.state", "'running'");
+    for (int i = 0; i < 3; i++)
+        client_crash(client, "1", NULL, NULL);
+    control_wait(control, "workers", "workers.0.state", "'stopped'");
+    control_wait(control, "workers", "workers.0.state", "'running'");
     client_expect_quiet(client);
 }
 
