@@ -24,6 +24,8 @@ static const struct {
     {LENGTH(2) "\r\n[]", PARSE_ERROR, "not a JSON object"},
     {LENGTH(9) "\r\n{\"id\":\"\xFF\"", PARSE_ERROR, "invalid UTF-8"},
     {LENGTH(10) "\r\n{\"id\":\"\xC0\xAF\"", PARSE_ERROR, "invalid UTF-8"},
+    {LENGTH(11) "\r\n{\"id\":\"\xE2(\xA1\"", PARSE_ERROR, "invalid UTF-8"},
+    {LENGTH(11) "\r\n{\"id\":\"\xED\xA0\x80\"", PARSE_ERROR, "invalid UTF-8"},
     {LENGTH(11) "\r\n{\"id\":\"a\n\"}", PARSE_ERROR, "not valid JSON"},
     /* the wrong type */
     {LENGTH(8) "Content-Type: text/plain\r\n\r\n" GOOD, INVALID, "Content-Type"},
