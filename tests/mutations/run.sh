@@ -329,13 +329,17 @@ run_sample() {
     printf '%d mutants: %d found, %d not found\n' $((found + missed)) "$found" "$missed"
 }
 
-case ${1-} in
---check) check ;;
---sample)
-    [ $# -ge 3 ] || die 'usage: run.sh --sample FILE STEP...'
-    shift
-    run_sample "$@"
-    ;;
--*) die 'usage: run.sh [CLAUSE...] | --sample FILE STEP... | --check' ;;
-*) run_clauses "$@" ;;
-esac
+main() {
+    case ${1-} in
+    --check) check ;;
+    --sample)
+        [ $# -ge 3 ] || die 'usage: run.sh --sample FILE STEP...'
+        shift
+        run_sample "$@"
+        ;;
+    -*) die 'usage: run.sh [CLAUSE...] | --sample FILE STEP... | --check' ;;
+    *) run_clauses "$@" ;;
+    esac
+}
+
+main "$@"; exit # in one line: the file may be edited meanwhile
