@@ -79,28 +79,37 @@ static struct override *find(struct merge *merge, struct slice key)
 
 /* --- overrides --- */
 
-/* The key lives as long as the merge. */
-static bool add(struct merge *merge, struct slice key, const struct json_value *value,
-                const char *string)
+/* The override of the key, with room for its value. NULL after a problem, which is reported. */
+static struct override *add_override(struct merge *merge, struct slice key)
 {
     struct override *override = find(merge, key);
     char *copy;
 
     if (override == NULL) {
-        if (merge->count == OVERRIDES_MAX)
-            return refuse(merge, "--params: there are too many");
+        if (merge->count == OVERRIDES_MAX) {
+            refuse(merge, "--params: there are too many");
+            return NULL;
+        }
         copy = malloc(key.len + 1);
-        if (copy == NULL)
-            return refuse(merge, "out of memory");
+        if (copy == NULL) {
+            refuse(merge, "out of memory");
+            return NULL;
+        }
         memcpy(copy, key.data, key.len);
         override = &merge->overrides[merge->count++];
         override->key = slice_of(copy, key.len);
     }
     json_text_free(&override->value);
-    if (value != NULL)
-        put_value(&override->value, value);
-    else
-        json_text_string(&override->value, slice_of(string, strlen(string)));
+    return override;
+}
+
+static bool add_member(struct merge *merge, const struct json_value *member)
+{
+    struct override *override = add_override(merge, member->key);
+
+    if (override == NULL)
+        return false;
+    put_value(&override->value, member);
     return true;
 }
 
@@ -117,25 +126,33 @@ static bool add_object(struct merge *merge, const char *given)
         return false;
     }
     for (member = document.root->first; added && member != NULL; member = member->next)
-        added = add(merge, member->key, member, NULL);
+        added = add_member(merge, member);
     document_free(&document);
     return added;
 }
 
+/* KEY=VALUE: what is no JSON is a text. */
 static bool add_pair(struct merge *merge, const char *given)
 {
     const char *equals = strchr(given, '=');
+    struct override *override;
     struct document document;
     struct document_error error;
-    bool added;
+    struct slice value;
 
     if (equals == NULL || equals == given)
         return refuse(merge, "--params is neither KEY=VALUE nor a JSON object");
-    if (document_read(&document, slice_of(equals + 1, strlen(equals + 1)), &error) != STDIO_BUS_OK)
-        return add(merge, slice_of(given, (size_t)(equals - given)), NULL, equals + 1);
-    added = add(merge, slice_of(given, (size_t)(equals - given)), document.root, NULL);
-    document_free(&document);
-    return added;
+    value = slice_of(equals + 1, strlen(equals + 1));
+    override = add_override(merge, slice_of(given, (size_t)(equals - given)));
+    if (override == NULL)
+        return false;
+    if (document_read(&document, value, &error) == STDIO_BUS_OK) {
+        put_value(&override->value, document.root);
+        document_free(&document);
+    } else {
+        json_text_string(&override->value, value);
+    }
+    return true;
 }
 
 /* --- the mapping --- */

@@ -65,12 +65,12 @@ static bool is_marker(struct slice text, size_t at)
 
 static size_t skip_quoted(struct slice text, size_t at)
 {
-    char quote = text.data[at];
+    char quote = text.data[at], escape = '\\';
 
+    if (quote == '\'')
+        escape = quote; /* a quote is escaped by another one */
     for (at++; at < text.len; at++) {
-        if (text.data[at] == '\\' && quote == '"')
-            at++;
-        else if (text.data[at] == quote && quote == '\'' && is_char(text, at + 1, quote))
+        if (text.data[at] == escape && (quote == '"' || is_char(text, at + 1, quote)))
             at++;
         else if (text.data[at] == quote)
             return at + 1;
@@ -218,7 +218,7 @@ static size_t skip_node(struct slice text, size_t line, size_t at, size_t column
 enum yaml_found yaml_block_next(struct slice text, size_t at, size_t column,
                                 struct yaml_entry *entry)
 {
-    size_t found, line = yaml_block_line(text, at, &found), first = line + found, end;
+    size_t found = 0, line = yaml_block_line(text, at, &found), first = line + found, end;
     bool is_key;
 
     if (line >= text.len || found < column || (found == 0 && is_marker(text, line)))

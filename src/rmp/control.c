@@ -224,6 +224,7 @@ enum rmp_event_turn rmp_control_keep_event(struct rmp_control *control, struct r
     event = malloc(sizeof *event + payload.len);
     if (event == NULL)
         return RMP_EVENT_NO_ROOM;
+    event->link = (struct list_node){NULL, NULL};
     event->len = payload.len;
     memcpy(event->payload, payload.data, payload.len);
     list_append(&seen->events, &event->link);
@@ -244,22 +245,22 @@ void rmp_control_take_events(struct rmp_control *control, struct rmp_id run, str
 
 /* --- its state as bytes --- */
 
+/* `seen`: NULL when they are loaded. */
 static void archive_events(struct archive *archive, struct rmp_control *control,
                            const struct seen *seen, struct rmp_id run)
 {
     size_t count = archive_count(archive, seen != NULL ? list_count(&seen->events) : 0);
-    struct list_node *node = seen != NULL ? seen->events.head.next : NULL;
+    const struct list_node *node = seen != NULL ? seen->events.head.next : NULL;
 
+    for (; node != NULL && count > 0; count--, node = node->next) {
+        const struct rmp_early_event *event = list_entry(node, struct rmp_early_event, link);
+
+        archive_slice(archive, slice_of(event->payload, event->len));
+    }
     for (; count > 0 && archive_ok(archive); count--) {
-        const struct rmp_early_event *event = ARCHIVE_NEXT(archive, node, struct rmp_early_event,
-                                                           link);
-        struct slice payload = slice_of(NULL, 0);
+        struct slice payload = archive_slice(archive, slice_of(NULL, 0));
 
-        if (event != NULL)
-            payload = slice_of(event->payload, event->len);
-        payload = archive_slice(archive, payload);
-        if (!archive->saves && archive_ok(archive) &&
-            rmp_control_keep_event(control, run, payload) != RMP_EVENT_KEPT)
+        if (archive_ok(archive) && rmp_control_keep_event(control, run, payload) != RMP_EVENT_KEPT)
             archive_fail(archive, "an event of a run cannot be kept");
     }
 }
