@@ -2,7 +2,8 @@
 # run.sh: real MCP and ACP programs around the daemon. Run by `make check-interop`, which sets
 # STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the packages of package-lock.json in
 # the build directory, or with INTEROP_LATEST=yes the latest version of each; with the argument
-# `packages` that is all. Exits with status 77 without node or npm.
+# `packages` that is all. INTEROP_JOBS: how many files of tests run at once, 1 without it. Exits
+# with status 77 without node or npm.
 
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 for program in node npm; do
@@ -32,7 +33,8 @@ elif ! cmp -s "$here/package-lock.json" installed-lock.json; then
     cp package-lock.json installed-lock.json || exit 99
 fi
 [ "$1" != packages ] || exit 0
-exec node --test --test-concurrency=1 --test-reporter=spec interop.test.mjs mcp.test.mjs \
+exec node --test --test-concurrency="${INTEROP_JOBS:-1}" --test-reporter=spec \
+    interop.test.mjs mcp.test.mjs \
     mcp_servers.test.mjs eras.test.mjs tasks.test.mjs questions.test.mjs acp.test.mjs \
     acp_versions.test.mjs share.test.mjs rmp.test.mjs connect_http.test.mjs conformance.test.mjs \
     http.test.mjs websocket.test.mjs proxies.test.mjs browser.test.mjs </dev/null
