@@ -40,7 +40,7 @@ struct rmp_gauges {
     uint64_t peers, topics, subscriptions;
     uint64_t queued_messages;      /* in the queues of all peers; a copy counts in each */
     uint64_t queued_bytes;         /* of these messages, each counted once */
-    uint64_t waiting_publications; /* whose publishers wait */
+    uint64_t waiting_publications; /* held until a queue has room */
     uint64_t dedupe_keys;          /* of messages by which duplicates are known, of all topics */
 };
 

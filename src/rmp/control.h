@@ -76,7 +76,7 @@ struct rmp_early_event {
 enum rmp_event_turn {
     RMP_EVENT_NOW,    /* no RunSubmit of this run waits for its answer */
     RMP_EVENT_KEPT,   /* a copy is kept until the answer; a rejection drops it */
-    RMP_EVENT_NO_ROOM /* too many are kept, or memory is out */
+    RMP_EVENT_NO_ROOM /* too many are kept, or out of memory */
 };
 
 /* An event of the run is to be published. */

@@ -89,7 +89,7 @@ static void put_label(struct msgpack_writer *writer, const char *name, const cha
     msgpack_put_text(writer, value != NULL ? value : "");
 }
 
-/* What each snapshot begins with, in a map of so many members. */
+/* The first members of each snapshot, in a map of `members`. */
 static void put_head(struct msgpack_writer *writer, const struct rmp_broker_options *options,
                      uint32_t members, const char *scope, uint64_t ts_ms)
 {
