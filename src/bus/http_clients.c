@@ -35,7 +35,7 @@ static bool is_last(struct http_exchange *http)
 static void begin(struct http_exchange *http, struct slice head)
 {
     const struct http_head *parts = &http->reader.head;
-    struct http_verdict verdict;
+    struct http_verdict verdict UNINITIALIZED;
 
     stdio_bus_event_loop_start_timer(http->hub->bus->loop, &http->timer, HTTP_SILENCE_MS);
     http->chunked = parts->minor > 0;

@@ -305,12 +305,7 @@ void http_gate_judge(struct http_verdict *verdict, struct client *client,
     };
     struct http_route route = http_routes_find(&client->listener->config->http, judging.path);
 
-    verdict->status = 0;
-    verdict->fields_len = 0;
-    verdict->owned = NULL;
-    verdict->body = slice_of(NULL, 0);
-    verdict->type = NULL;
-    verdict->token = 0;
+    *verdict = (struct http_verdict){.status = 0, .place = HTTP_PLACE_NOWHERE};
     if (answer_health(&judging, route.place) || answer_resource(&judging) ||
         !passes_host(&judging) || !passes_origin(&judging) || answer_options(&judging))
         return;

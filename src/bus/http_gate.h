@@ -22,14 +22,15 @@ struct http_verdict {
     struct slice body; /* of the answer, in `text` or `owned`; data NULL: there is none */
     const char *type;  /* of the body */
 
-    enum http_place place; /* HTTP_PLACE_MCP or HTTP_PLACE_RPC */
-    struct group *pool;    /* of all messages of the request (router_confine); NULL: they name it */
+    enum http_place place; /* HTTP_PLACE_MCP or HTTP_PLACE_RPC, if the request goes on */
+    struct group *pool;    /* of all messages of the request (router_confine); NULL: they name it,
+                            * or there are none */
     unsigned token; /* serial number of the one that was shown (client->token); 0: none is asked
                      * for. A session belongs to the token that it was begun with */
 };
 
-/* Judges a head, whose bytes these are. A refusal has been logged. HEAD is judged as GET: then the
- * body is not sent. http_verdict_free in any case. */
+/* Judges a head, whose bytes these are, and writes the whole verdict. A refusal has been logged.
+ * HEAD is judged as GET: then the body is not sent. http_verdict_free in any case. */
 void http_gate_judge(struct http_verdict *verdict, struct client *client,
                      const struct http_head *head, struct slice bytes);
 

@@ -2,6 +2,8 @@
 #include "build_config.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
 #include "harness.h"
 #include "proc.h"
@@ -429,6 +431,64 @@ TEST(upgrade_http_within_a_message_of_a_web_socket)
     ws_frame(socket, WS_FIN | WS_CONTINUATION, message + 5, len - 5);
     ck_assert(ws_read(socket));
     ck_assert_ptr_nonnull(strstr(socket->payload.data, "\"result\""));
+}
+
+/* --- connections whose last request had no pool --- */
+
+#define GATE_LISTEN "'listen':{'health':true,'metrics':true,'origins':['https://app.example']%s}"
+
+static const struct {
+    const char *method, *target, *fields;
+    int status;
+    bool asks_token;
+} poolless[] = {
+    {"GET", "/healthz", NULL, 200, false},
+    {"GET", "/metrics", NULL, 200, false},
+    {"GET", "/nowhere", NULL, 404, false},
+    {"GET", "/.well-known/nothing", NULL, 404, false},
+    {"OPTIONS", "/mcp", NULL, 204, false},
+    {"OPTIONS", "/mcp", "Origin: https://app.example\r\nAccess-Control-Request-Method: POST\r\n",
+     204, false},
+    {"GET", "/mcp", "Origin: https://evil.example\r\n", 403, false},
+    {"GET", "/mcp", NULL, 401, true},
+    {"GET", "/mcp", "Authorization: Bearer wrong\r\n", 401, true},
+    {"HEAD", "/healthz", NULL, 200, true},
+};
+
+static const char *token_member(void)
+{
+    const char *path = test_format("%s/tokens", test_dir());
+    FILE *file = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs("secret", file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    return test_format(",'token_file':'%s'", path);
+}
+
+/* A reload and an upgrade look at the pool of each connection, also of one whose request was
+ * answered by the gate. */
+TEST_ROWS(upgrade_http_after_an_answer_of_the_gate, COUNT(poolless))
+{
+    struct daemon *daemon;
+    struct http *http;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon = START(MCP, .members = test_format(GATE_LISTEN,
+                                               poolless[row].asks_token ? token_member() : ""));
+    http = http_connect(daemon);
+    http_send(http, poolless[row].method, poolless[row].target, poolless[row].fields, NULL);
+    ck_assert_int_eq(http_status(http), poolless[row].status);
+    daemon_mark_log(daemon);
+    daemon_signal(daemon, SIGHUP);
+    daemon_wait_log(daemon, "reloaded: [0-9]+ pool");
+    daemon_upgrade(daemon);
+    http = http_connect(daemon);
+    http_send(http, "GET", "/healthz", NULL, NULL);
+    http_expect(http, 200);
+    daemon_stop(daemon);
 }
 
 int main(void)
