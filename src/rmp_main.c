@@ -54,6 +54,8 @@ static int run(const struct rmp_options *options)
 
     if (strcmp(options->command, "decode") == 0)
         return rmp_decode(STDIN_FILENO, options->json);
+    if (options->local)
+        return rmp_submit(options, NULL);
     status = find_socket(options, path);
     for (size_t i = 0; status == EXIT_DONE && i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(options->command, commands[i].name) == 0)

@@ -25,11 +25,11 @@ static int fail(int status, const char *reason)
     return status;
 }
 
-int rmp_cannot_connect(const char *path)
+int rmp_cannot_connect(const char *path, const char *hint)
 {
     fprintf(stderr,
-            "stdio_bus_rmp: cannot connect to %s: %s; start the daemon with: stdio_bus --rmp\n",
-            path, strerror(errno));
+            "stdio_bus_rmp: cannot connect to %s: %s; start the daemon with: stdio_bus --rmp%s\n",
+            path, strerror(errno), hint);
     return EXIT_RMP_NO_DAEMON;
 }
 
@@ -131,7 +131,7 @@ int rmp_pub(const struct rmp_options *options, const char *path)
     if (rmp_link_open(&link, path))
         status = publish(options, &link, schema, slice_of(payload, len));
     else
-        status = rmp_cannot_connect(path);
+        status = rmp_cannot_connect(path, "");
     rmp_link_close(&link);
     free(payload);
     return status;
@@ -152,7 +152,7 @@ static int open_links(struct listening *listening, const char *path, const char 
         struct rmp_link *link = &listening->links[i];
 
         if (!rmp_link_open(link, path))
-            return rmp_cannot_connect(path);
+            return rmp_cannot_connect(path, "");
         if (!rmp_link_subscribe(link, topics[i])) {
             fprintf(stderr, "stdio_bus_rmp: cannot subscribe to %s\n", topics[i]);
             return EXIT_RMP_FAILED;

@@ -5,15 +5,15 @@
 
 #include "cli/rmp_options.h"
 
-/* `path`: of the socket. */
+/* `path`: of the socket. submit with --local has none. */
 int rmp_pub(const struct rmp_options *options, const char *path);
 int rmp_sub(const struct rmp_options *options, const char *path);
 int rmp_trace(const struct rmp_options *options, const char *path);
 int rmp_submit(const struct rmp_options *options, const char *path);
 
 /* What they report of a daemon that is not there, with errno set, or that has ended the connection.
- * Both return EXIT_RMP_NO_DAEMON. */
-int rmp_cannot_connect(const char *path);
+ * `hint`: what else could be done; or "". Both return EXIT_RMP_NO_DAEMON. */
+int rmp_cannot_connect(const char *path, const char *hint);
 int rmp_hung_up(void);
 
 #endif

@@ -14,7 +14,7 @@ static const char help[] =
     "usage: stdio_bus_rmp pub [--type TYPE] [--ttl MS] [--trace UUID] TOPIC JSON\n"
     "       stdio_bus_rmp sub [--json] [--count N] TOPIC...\n"
     "       stdio_bus_rmp trace [--count N] TRACE_ID [TOPIC...]\n"
-    "       stdio_bus_rmp submit [--follow] [--params PARAM]... [--trace UUID] FILE.yaml\n"
+    "       stdio_bus_rmp submit [--follow | --local] [--params PARAM]... [--trace UUID] FILE\n"
     "       stdio_bus_rmp decode [--json] < FRAME\n"
     "\n"
     "Talks to the topic bus (RMP) of a running stdio_bus.\n"
@@ -30,6 +30,7 @@ static const char help[] =
     "                    of its run's events, rlp/ctrl, rlp/sys/drops and the TOPICs\n"
     "  submit            submit a run, and wait 2000 ms for its acceptance\n"
     "    --follow        print the run's events until its end\n"
+    "    --local         run it without a daemon, with the pools of --config, and follow it\n"
     "    --params PARAM  KEY=VALUE, or a JSON object: put into the params of the opening, in\n"
     "                    place of those it has; VALUE is JSON or else a string. Repeatable\n"
     "    --trace UUID    its trace; the same one twice is one run\n"
@@ -120,6 +121,8 @@ static bool take_option(struct parsing *parsing, const char *option)
         return options->json = true;
     if (strcmp(option, "--follow") == 0)
         return options->follow = true;
+    if (strcmp(option, "--local") == 0)
+        return options->local = true;
     return fail(parsing, option, "no such option");
 }
 
@@ -134,6 +137,18 @@ static const struct {
     {"submit", 1, 1, "one FILE"},
     {"decode", 0, 0, "no argument: the frame comes from stdin"},
 };
+
+/* There is no daemon then. */
+static bool check_local(struct parsing *parsing)
+{
+    const struct rmp_options *options = parsing->options;
+
+    if (options->local && strcmp(options->command, "submit") != 0)
+        return fail(parsing, "--local", "it is for submit");
+    if (options->local && options->socket != NULL)
+        return fail(parsing, "--local", "it excludes --socket");
+    return true;
+}
 
 static bool check_command(struct parsing *parsing)
 {
@@ -182,5 +197,5 @@ bool rmp_options_parse(struct rmp_options *options, int argc, char *argv[], char
         snprintf(reason, reason_size, "a command is missing: pub, sub, trace, submit or decode");
         return false;
     }
-    return check_command(&parsing);
+    return check_command(&parsing) && check_local(&parsing);
 }

@@ -25,6 +25,7 @@ struct rmp_options {
     uint64_t ttl_ms;        /* pub; has a default */
     struct rmp_id trace_id; /* pub, submit; if has_trace */
     bool has_trace, json, follow;
+    bool local;                         /* submit: without a daemon; follows */
     const char *params[RMP_PARAMS_MAX]; /* submit; in argv */
     size_t param_count;
     uint64_t count; /* sub, trace: ends after so many messages; 0: never */

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/rmp_commands.h"
 #include "cli/rmp_link.h"
+#include "cli/rmp_local.h"
 #include "cli/rmp_params.h"
 #include "cli/rmp_show.h"
 #include "config/diagnostics.h"
@@ -18,8 +19,10 @@
 
 struct submission {
     struct rmp_link link;
+    struct rmp_local local; /* with --local, */
+    bool is_local;
     struct rmp_id run;
-    bool follow;
+    bool follow; /* which includes this */
     char *yaml;
     size_t yaml_len;
 };
@@ -151,14 +154,40 @@ static enum stage take_frame(const struct submission *submission, const struct r
     return STAGE_GO_ON;
 }
 
-static int no_answer(void)
+/* A local runner is asked as soon as it runs: it may have to start first. */
+static int64_t answer_until(const struct submission *submission)
 {
+    return clock_now_ms() + (submission->is_local ? RMP_CONTROL_TTL_MS : RMP_CONTROL_WAIT_MS);
+}
+
+static int no_answer(const struct submission *submission)
+{
+    if (submission->is_local) {
+        fprintf(stderr, "stdio_bus_rmp: no RunAccepted within %d ms: the runner does not answer\n",
+                RMP_CONTROL_TTL_MS);
+        return EXIT_RMP_FAILED;
+    }
     fprintf(stderr,
             "stdio_bus_rmp: no RunAccepted within %d ms. Is the daemon running? Start it with:\n"
             "    stdio_bus --rmp --config FILE\n"
-            "with a pool in FILE that has \"rmp\": {\"runner\": true}\n",
+            "with a pool in FILE that has \"rmp\": {\"runner\": true}, or run the file without\n"
+            "a daemon, with that pool: --local --config FILE\n",
             RMP_CONTROL_WAIT_MS);
     return EXIT_RMP_NO_DAEMON;
+}
+
+/* What a local bus has logged is on stderr. */
+static int hung_up(struct submission *submission)
+{
+    int status;
+
+    if (!submission->is_local)
+        return rmp_hung_up();
+    status = rmp_local_end(&submission->local);
+    if (status != EXIT_RMP_FAILED)
+        return status != EXIT_DONE ? status : rmp_hung_up();
+    fputs("stdio_bus_rmp: the runner has exited before the end of the run\n", stderr);
+    return EXIT_RMP_FAILED;
 }
 
 /* Until the answer there is a limit of time. */
@@ -172,9 +201,9 @@ static int wait_for_end(struct submission *submission, int64_t until_ms)
         enum rmp_wait wait = rmp_link_wait(&submission->link, 1, until_ms, &frame, &which);
 
         if (wait == RMP_WAIT_TIMEOUT)
-            return no_answer();
+            return no_answer(submission);
         if (wait == RMP_WAIT_ENDED)
-            return rmp_hung_up();
+            return hung_up(submission);
         stage = take_frame(submission, &frame);
         fflush(stdout);
         if (frame.header.schema_id == RMP_SCHEMA_CTRL_RESP &&
@@ -207,24 +236,42 @@ static bool read_opening(struct submission *submission, const struct rmp_options
     return true;
 }
 
+static int submit(struct submission *submission, const char *path)
+{
+    int status;
+
+    if (!rmp_link_open(&submission->link, path))
+        status = rmp_cannot_connect(path, ", or use --local");
+    else if (begin(submission))
+        status = wait_for_end(submission, answer_until(submission));
+    else
+        status = hung_up(submission);
+    rmp_link_close(&submission->link);
+    return status;
+}
+
+/* The run lives as long as this program, which follows it. */
+static int submit_locally(struct submission *submission, const char *config)
+{
+    int status = rmp_local_start(&submission->local, config), end;
+
+    submission->is_local = submission->follow = true;
+    if (status == EXIT_DONE)
+        status = submit(submission, submission->local.path);
+    end = rmp_local_end(&submission->local);
+    return status == EXIT_DONE && end != EXIT_RMP_FAILED ? end : status;
+}
+
 int rmp_submit(const struct rmp_options *options, const char *path)
 {
     struct submission submission = {.run = options->has_trace ? options->trace_id
                                                               : rmp_link_new_id(),
                                     .follow = options->follow};
-    int status;
+    int status = EXIT_DATA_ERROR;
 
-    if (!read_opening(&submission, options)) {
-        free(submission.yaml);
-        return EXIT_DATA_ERROR;
-    }
-    if (!rmp_link_open(&submission.link, path))
-        status = rmp_cannot_connect(path);
-    else if (begin(&submission))
-        status = wait_for_end(&submission, clock_now_ms() + RMP_CONTROL_WAIT_MS);
-    else
-        status = rmp_hung_up();
-    rmp_link_close(&submission.link);
+    if (read_opening(&submission, options))
+        status = options->local ? submit_locally(&submission, options->config)
+                                : submit(&submission, path);
     free(submission.yaml);
     return status;
 }

@@ -65,7 +65,8 @@
  *   agent/execute    as the method params.node.method with params.inputs
  *   run/submit       params.opening_yaml: "silence": nothing; "reject": as fail; else R =
  *                    {"opening_id":7,"opening_name":"run N"}, N counted, and two run/event, the
- *                    second with the status completed, or failed if the yaml is "fail"
+ *                    second with the status completed, or failed if the yaml is "fail"; "stay": no
+ *                    event
  *   run/cancel       R = {}, and a run/event with the status cancelled
  *   environment      R = the state of the process at its start: see worker_birth */
 #ifndef TESTS_HARNESS_TEST_WORKER_H

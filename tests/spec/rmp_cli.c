@@ -1,11 +1,15 @@
 /* stdio_bus_rmp(1). */
 #include "build_config.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.h"
+#include "proc.h"
 #include "rmp_program.h"
 
 #define RUNNER "{'id':'runner','command':'@WORKER@','instances':1,'rmp':{'runner':true}}"
@@ -119,6 +123,7 @@ static void expect_guidance(struct rmp_program *program, int64_t began)
     ck_assert_int_ge(now_ms() - began, 2000);
     rmp_program_expect(program, "stdio_bus --rmp --config FILE");
     rmp_program_expect(program, "'rmp': {'runner': true}");
+    rmp_program_expect(program, "--local --config FILE");
     rmp_program_end(program, 69);
 }
 
@@ -145,6 +150,110 @@ TEST(rmp_9_submit_to_a_silent_runner)
     struct rmp_program program = RMP_PROGRAM(daemon, "submit", file_of("silence"));
 
     expect_guidance(&program, began);
+}
+
+/* --- submit without a daemon --- */
+
+static const char *local_config(const char *config)
+{
+    const char *path = test_format("%s/local.json", test_dir());
+    FILE *file = fopen(path, "w");
+    struct text text = {0};
+
+    daemon_expand(NULL, &text, config);
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_eq(fwrite(text.data, 1, text.len, file), text.len);
+    ck_assert_int_eq(fclose(file), 0);
+    text_free(&text);
+    return path;
+}
+
+/* Its socket is made here, so that what is left of it would be found. */
+static struct rmp_program run_locally(const char *config, const char *opening)
+{
+    setenv("TMPDIR", test_dir(), 1);
+    return RMP_PROGRAM(NULL, "submit", "--local", "--config", local_config(config),
+                       file_of(opening));
+}
+
+static void expect_nothing_left(void)
+{
+    const char *command = test_format("test -z \"$(find %s -name 'stdio_bus_rmp.*')\"", test_dir());
+
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* A daemon of the same configuration may run: neither its sockets nor its listeners are used. */
+static const struct {
+    const char *config, *opening, *lines[3];
+    int status;
+} local_runs[] = {
+    {"{'pools':[" RUNNER "]}", "name: a", {"accepted: ", "log: one", "status: completed"}, 0},
+    {"{'pools':[" RUNNER "]}", "fail", {"accepted: ", "log: one", "status: failed"}, 1},
+    {"{'pools':[" RUNNER "]}", "reject", {"rejected: as you asked"}, 1},
+    {"{'rmp':{'socket_path':'/none/such.sock'},'control':'/none/such.control',"
+     "'listen':[{'unix':'/none/such/bus.sock'}],"
+     "'pools':[" RMP_WRITER(2) "," RUNNER "]}",
+     "name: a",
+     {"accepted: ", "log: one", "status: completed"},
+     0},
+    {"{'pools':[" RMP_WRITER(1) "]}", "name: a", {"local.json has no runner"}, 78},
+    {"{'pools':[]}", "name: a", {"local.json:1:"}, 78},
+};
+
+TEST_ROWS(rmp_9_local_run_needs_no_daemon, COUNT(local_runs))
+{
+    struct rmp_program program = run_locally(local_runs[row].config, local_runs[row].opening);
+
+    for (size_t i = 0; i < COUNT(local_runs[row].lines) && local_runs[row].lines[i] != NULL; i++)
+        rmp_program_expect(&program, "%s", local_runs[row].lines[i]);
+    rmp_program_end(&program, local_runs[row].status);
+    expect_nothing_left();
+}
+
+/* The process of the bus, and its runner. */
+static void find_processes(const struct rmp_program *program, pid_t *bus, pid_t *runner)
+{
+    ck_assert_uint_eq(proc_children(program->pid, bus, 1), 1);
+    ck_assert_uint_eq(proc_children(*bus, runner, 1), 1);
+}
+
+TEST(rmp_9_local_run_ends_with_its_runner)
+{
+    struct rmp_program program = run_locally("{'pools':[" RUNNER "]}", "stay");
+    pid_t bus, runner;
+
+    rmp_program_expect(&program, "accepted: ");
+    if (!proc_available()) {
+        rmp_program_stop(&program);
+        return;
+    }
+    find_processes(&program, &bus, &runner);
+    ck_assert_int_eq(kill(runner, SIGKILL), 0);
+    rmp_program_expect(&program, "was killed by SIGKILL");
+    rmp_program_expect(&program, "the runner has exited before the end of the run");
+    rmp_program_end(&program, 1);
+    expect_nothing_left();
+}
+
+/* Nothing outlives the program, however it ends. */
+TEST_ROWS(rmp_9_local_run_ends_with_the_program, 2)
+{
+    struct rmp_program program = run_locally("{'pools':[" RUNNER "]}", "stay");
+    pid_t bus, runner;
+
+    rmp_program_expect(&program, "accepted: ");
+    if (!proc_available()) {
+        rmp_program_stop(&program);
+        return;
+    }
+    find_processes(&program, &bus, &runner);
+    ck_assert_int_eq(kill(program.pid, row == 0 ? SIGTERM : SIGKILL), 0);
+    ck_assert_int_eq(waitpid(program.pid, NULL, 0), program.pid);
+    client_expect_eof(program.client); /* its stderr is the one of the bus, too */
+    client_close(program.client);
+    WAIT_UNTIL(!proc_alive(bus) && !proc_alive(runner), "the local bus is still there");
+    expect_nothing_left();
 }
 
 /* --- pub and sub --- */
@@ -188,6 +297,8 @@ static const struct {
     {{"pub", "a", "{}", "--ttl"}, "--ttl: its value is missing", 64},
     {{"publish"}, "publish: no such command", 64},
     {{"sub", "--such"}, "--such: no such option", 64},
+    {{"sub", "a", "--local"}, "--local: it is for submit", 64},
+    {{"submit", "a", "--local"}, "--local: it excludes --socket", 64},
     {{"trace", "x"}, "TRACE_ID is no UUID", 64},
     {{NULL}, "a command is missing", 64},
 };
