@@ -20,6 +20,7 @@
 #define OTHERS 077
 #define LOCK_WAIT_MS 20000 /* daemons of other commands may be starting too */
 #define LOCK_NAP_MS 5
+#define RUNTIME_MAX 40 /* bytes of logind's path */
 
 __attribute__((format(printf, 2, 3))) static int refuse(char reason[DIRECTORY_REASON_MAX],
                                                         const char *format, ...)
@@ -53,9 +54,24 @@ static const char *base_of(const char *name)
     return path != NULL && *path == '/' ? path : NULL;
 }
 
+/* Some hosts do not pass XDG_RUNTIME_DIR to their servers. Where logind has made the directory, it
+ * is this one. An empty variable means that there is none. */
+static const char *runtime_directory(char path[RUNTIME_MAX])
+{
+    struct stat status;
+
+    if (getenv("XDG_RUNTIME_DIR") != NULL)
+        return base_of("XDG_RUNTIME_DIR");
+    snprintf(path, RUNTIME_MAX, "/run/user/%ld", (long)geteuid());
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid()
+               ? path
+               : NULL;
+}
+
 int directory_find(char path[DIRECTORY_MAX], char reason[DIRECTORY_REASON_MAX])
 {
-    const char *base = base_of("XDG_RUNTIME_DIR"), *between = "/";
+    char runtime[RUNTIME_MAX];
+    const char *base = runtime_directory(runtime), *between = "/";
 
     if (base == NULL)
         base = base_of("XDG_CACHE_HOME");

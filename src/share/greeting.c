@@ -121,7 +121,7 @@ static char *reply_to(const struct greeting *greeting, const struct stdio_bus *b
         return write_status(greeting, bus);
     if (!read_join(line, &wanted))
         wanted = slice_of("", 0);
-    *admits = is_line(wanted, greeting->identity);
+    *admits = identity_fits(wanted, slice_of(greeting->identity, strlen(greeting->identity)));
     return *admits ? copy_of(GREETING_JOINED "\n") : write_difference(greeting, wanted);
 }
 

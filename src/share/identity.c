@@ -11,6 +11,7 @@
 #include "share/variables.h"
 
 #define VARIABLE "env="
+#define OF_MACHINE "any=" /* a variable, too; as long as VARIABLE */
 #define WORD "arg="
 
 /* --- writing --- */
@@ -51,6 +52,14 @@ static void add_field(struct writer *out, const char *name, const char *value)
     add(out, " ", 1);
 }
 
+static void write_variable(struct writer *out, const char *entry, const char *names)
+{
+    enum variable_kind kind = variable_kind_of(entry, names);
+
+    if (kind == VARIABLE_COUNTS || kind == VARIABLE_OF_MACHINE)
+        add_field(out, kind == VARIABLE_COUNTS ? VARIABLE : OF_MACHINE, entry);
+}
+
 static void write_parts(struct writer *out, const struct identity_parts *parts)
 {
     char mask[16];
@@ -66,10 +75,8 @@ static void write_parts(struct writer *out, const struct identity_parts *parts)
     add_field(out, "env-names=", parts->names);
     for (i = 0; parts->words[i] != NULL; i++)
         add_field(out, WORD, parts->words[i]);
-    for (i = 0; parts->variables[i] != NULL; i++) {
-        if (variables_count(parts->variables[i], parts->names))
-            add_field(out, VARIABLE, parts->variables[i]);
-    }
+    for (i = 0; parts->variables[i] != NULL; i++)
+        write_variable(out, parts->variables[i], parts->names);
     add(out, "", 1);
 }
 
@@ -93,13 +100,6 @@ static uint64_t hash_of(const char *text, size_t len, uint64_t which)
     const struct siphash_key key = {UINT64_C(0x7374646962757321), which};
 
     return siphash(&key, text, len);
-}
-
-void identity_name(char to[IDENTITY_NAME_MAX], const char *identity)
-{
-    size_t len = strlen(identity);
-
-    snprintf(to, IDENTITY_NAME_MAX, "%016llx", (unsigned long long)hash_of(identity, len, 0));
 }
 
 /* --- reading --- */
@@ -130,12 +130,30 @@ static size_t name_len(struct slice field)
     return end != NULL ? (size_t)(end - field.data) : field.len;
 }
 
-/* The field without "env=", and the value cut off. */
+/* The field without "env=" or "any=", and the value cut off. */
 static struct slice variable_name(struct slice field)
 {
     struct slice entry = slice_of(field.data + strlen(VARIABLE), field.len - strlen(VARIABLE));
 
     return slice_of(entry.data, name_len(entry));
+}
+
+static bool is_variable(struct slice field)
+{
+    return begins(field, VARIABLE) || begins(field, OF_MACHINE);
+}
+
+/* The hash of each field goes into the next. */
+void identity_name(char to[IDENTITY_NAME_MAX], const char *identity)
+{
+    struct slice text = slice_of(identity, strlen(identity)), field;
+    uint64_t hash = 0;
+
+    while (take_field(&text, &field)) {
+        if (!begins(field, OF_MACHINE))
+            hash = hash_of(field.data, field.len, hash);
+    }
+    snprintf(to, IDENTITY_NAME_MAX, "%016llx", (unsigned long long)hash);
 }
 
 static void hide(struct writer *out, struct slice text)
@@ -144,11 +162,11 @@ static void hide(struct writer *out, struct slice text)
     char hash[24];
 
     while (take_field(&text, &field)) {
-        if (begins(field, VARIABLE)) {
+        if (is_variable(field)) {
             name = variable_name(field);
             snprintf(hash, sizeof hash, "=%016llx",
                      (unsigned long long)hash_of(name.data, field.len - strlen(VARIABLE), 1));
-            add(out, VARIABLE, strlen(VARIABLE));
+            add(out, field.data, strlen(VARIABLE));
             add(out, name.data, name.len);
             add(out, hash, strlen(hash));
         } else {
@@ -179,14 +197,27 @@ struct names {
     size_t size, len;
 };
 
+static bool has_name(const struct names *names, const char *shown)
+{
+    size_t len = strlen(shown);
+    const char *at = names->to;
+
+    while ((at = strstr(at, shown)) != NULL) {
+        if ((at == names->to || at[-1] == ' ') && (at[len] == ',' || at[len] == '\0'))
+            return true;
+        at += len;
+    }
+    return false;
+}
+
 static void add_name(struct names *names, struct slice name)
 {
     char shown[80];
     int n;
 
-    if (names->len + 1 >= names->size)
-        return;
     log_escape(shown, sizeof shown, name);
+    if (names->len + 1 >= names->size || shown[0] == '\0' || has_name(names, shown))
+        return;
     n = snprintf(names->to + names->len, names->size - names->len, "%s%s",
                  names->len > 0 ? ", " : "", shown);
     if (n > 0)
@@ -200,6 +231,17 @@ static struct slice take_of(struct slice *text, const char *kind)
 
     while (take_field(text, &field)) {
         if (begins(field, kind))
+            return field;
+    }
+    return slice_of("", 0);
+}
+
+static struct slice take_variable(struct slice *text)
+{
+    struct slice field;
+
+    while (take_field(text, &field)) {
+        if (is_variable(field))
             return field;
     }
     return slice_of("", 0);
@@ -238,23 +280,24 @@ static int compare_names(struct slice a, struct slice b)
     return x.len < y.len ? '=' - (unsigned char)y.data[x.len] : (unsigned char)x.data[y.len] - '=';
 }
 
-static void compare_variables(struct names *names, struct slice a, struct slice b)
+/* With `fits`, what `b` may leave out is no difference. */
+static void compare_variables(struct names *names, struct slice a, struct slice b, bool fits)
 {
-    struct slice x = take_of(&a, VARIABLE), y = take_of(&b, VARIABLE);
+    struct slice x = take_variable(&a), y = take_variable(&b);
 
     while (x.len > 0 || y.len > 0) {
         int order = compare_names(x, y);
 
-        if (!slice_equal(x, y))
+        if (!slice_equal(x, y) && !(fits && order < 0 && begins(x, OF_MACHINE)))
             add_name(names, variable_name(order <= 0 ? x : y));
         if (order <= 0)
-            x = take_of(&a, VARIABLE);
+            x = take_variable(&a);
         if (order >= 0)
-            y = take_of(&b, VARIABLE);
+            y = take_variable(&b);
     }
 }
 
-void identity_difference(char *to, size_t size, struct slice a, struct slice b)
+static void compare(struct names *names, struct slice a, struct slice b, bool fits)
 {
     static const struct {
         const char *field, *name;
@@ -267,17 +310,44 @@ void identity_difference(char *to, size_t size, struct slice a, struct slice b)
         {"directory=", "the working directory"},
         {"env-names=", "--env"},
     };
-    struct names names = {.to = to, .size = size};
     size_t i;
 
-    to[0] = '\0';
     if (!identity_same_command(a, b))
-        add_name(&names, slice_of("the command", 11));
+        add_name(names, slice_of("the command", 11));
     for (i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (!slice_equal(first_of(a, fields[i].field), first_of(b, fields[i].field)))
-            add_name(&names, slice_of(fields[i].name, strlen(fields[i].name)));
+            add_name(names, slice_of(fields[i].name, strlen(fields[i].name)));
     }
-    compare_variables(&names, a, b);
+    compare_variables(names, a, b, fits);
+}
+
+void identity_difference(char *to, size_t size, struct slice own, struct slice wanted)
+{
+    struct names names = {.to = to, .size = size};
+
+    to[0] = '\0';
+    compare(&names, own, wanted, true);
+}
+
+void identity_add_differences(char *to, size_t size, struct slice a, struct slice b)
+{
+    struct names names = {.to = to, .size = size, .len = strlen(to)};
+
+    compare(&names, a, b, false);
+}
+
+bool identity_fits(struct slice wanted, struct slice own)
+{
+    struct slice x = slice_of("", 0), y;
+    bool more, own_more;
+
+    do {
+        more = take_field(&wanted, &x);
+        do
+            own_more = take_field(&own, &y);
+        while (own_more && begins(y, OF_MACHINE) && !(more && slice_equal(x, y)));
+    } while (more && own_more && slice_equal(x, y));
+    return !more && !own_more && wanted.len == 0 && own.len == 0;
 }
 
 /* --- for people --- */

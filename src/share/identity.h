@@ -18,7 +18,7 @@
 struct identity_parts {
     char *const *words;     /* the command and its arguments */
     char *const *variables; /* sorted */
-    const char *names;      /* of the variables that count; NULL: all of them do */
+    const char *names;      /* of the variables that count; NULL: those of variables.h */
     const char *directory;  /* NULL: does not count */
     const char *protocol;   /* NULL: none */
     const char *clients, *instances;
@@ -28,15 +28,24 @@ struct identity_parts {
 /* The text, NUL-terminated, to be freed. NULL when memory is out. */
 char *identity_write(const struct identity_parts *parts);
 
-/* A name for it: a hash. */
+/* A name for it: a hash of all that a client cannot leave out. */
 void identity_name(char to[IDENTITY_NAME_MAX], const char *identity);
 
 /* The same text with a hash in place of the value of each variable, to be freed. NULL when memory
  * is out. */
 char *identity_hide(const char *identity);
 
-/* Writes the names of what differs, never a value: "the directory, API_KEY, LANG". Cut to fit. */
-void identity_difference(char *to, size_t size, struct slice a, struct slice b);
+/* Whether a client that wants the server `wanted` may have `own`: they are the same, but for
+ * variables of the machine that `wanted` is without. */
+bool identity_fits(struct slice wanted, struct slice own);
+
+/* Writes the names of what keeps a client that wants the server `wanted` from `own`, never a value:
+ * "the working directory, API_KEY". Cut to fit. */
+void identity_difference(char *to, size_t size, struct slice own, struct slice wanted);
+
+/* Adds to the names that `to` has those of what differs between two servers, which it does not
+ * have. */
+void identity_add_differences(char *to, size_t size, struct slice a, struct slice b);
 
 /* Writes the command and its arguments, as they were, with blanks between them. Cut to fit, control
  * characters escaped. */

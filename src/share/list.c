@@ -208,23 +208,51 @@ static void print_line(const struct shared *shared, const struct usage *usage)
             command);
 }
 
-/* Two that a user may have thought to be one. */
+/* Whether an older daemon of `found` has the same command. */
+static bool is_grouped(const struct found *found, size_t at)
+{
+    size_t i;
+
+    for (i = 0; i < at; i++) {
+        if (identity_same_command(identity_of(&found->at[i]), identity_of(&found->at[at])))
+            return true;
+    }
+    return false;
+}
+
+/* The daemons that have the command of the one at `first`, which is the oldest of them. Returns
+ * their number. */
+static size_t print_group(const struct found *found, size_t first)
+{
+    char difference[DIFFERENCE_MAX] = "";
+    struct slice oldest = identity_of(&found->at[first]);
+    size_t i, count = 1;
+
+    for (i = first + 1; i < found->count; i++) {
+        if (!identity_same_command(oldest, identity_of(&found->at[i])))
+            continue;
+        if (count++ == 1)
+            fprintf(stdout, "%s", found->at[first].base);
+        fprintf(stdout, ", %s", found->at[i].base);
+        identity_add_differences(difference, sizeof difference, oldest, identity_of(&found->at[i]));
+    }
+    if (count > 1)
+        fprintf(stdout, " have the same command; what differs: %s\n", difference);
+    return count;
+}
+
+/* Those that a user may have thought to be one. */
 static void print_differences(const struct found *found)
 {
-    char difference[DIFFERENCE_MAX];
-    size_t i, j;
+    bool any = false;
+    size_t i;
 
-    for (i = 0; i < found->count; i++) {
-        for (j = i + 1; j < found->count; j++) {
-            struct slice a = identity_of(&found->at[i]), b = identity_of(&found->at[j]);
-
-            if (!identity_same_command(a, b))
-                continue;
-            identity_difference(difference, sizeof difference, a, b);
-            fprintf(stdout, "%s and %s have the same command; what differs: %s\n",
-                    found->at[i].base, found->at[j].base, difference);
-        }
-    }
+    for (i = 0; i < found->count; i++)
+        any = (!is_grouped(found, i) && print_group(found, i) > 1) || any;
+    if (any)
+        fprintf(stdout, "%s\n",
+                "to share one: give each host the same in its \"env\", or name the variables "
+                "that count with --env");
 }
 
 static void read_usage(struct usage *usage)

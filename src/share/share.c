@@ -99,6 +99,7 @@ static int become_alike(struct share *share)
     share->cwd = current_directory();
     if (share->cwd == NULL)
         return fail(share, "cannot find out the working directory: %s", strerror(errno));
+    variables_clean_path(environ);
     share->variables = variables_select(environ, share->options->variables);
     if (share->variables == NULL)
         return fail(share, "out of memory");

@@ -85,6 +85,11 @@ static const struct {
     {{.env = {"TOKEN=1"}}, {.env = {"TOKEN=2"}}, false},
     {{.env = {"TOKEN=1"}}, {.env = {"TOKEN"}}, false},
     {{.env = {"TERM=vt100", "SSH_TTY=/dev/pts/1"}}, {.env = {"TERM=xterm", "SHLVL=7"}}, true},
+    {{.env = {"AI_AGENT=claude-code", "CLAUDE_PROJECT_DIR=/p"}},
+     {.env = {"OPENCODE_PID=7", "GEMINI_CLI=1"}},
+     true},
+    {{.env = {"SSL_CERT_FILE=/a"}}, {.env = {"SSL_CERT_FILE"}}, true},
+    {{.env = {"SSL_CERT_FILE"}}, {.env = {"SSL_CERT_FILE=/a"}}, false},
     {{.env = {"SSH_AUTH_SOCK=/a"}}, {.env = {"SSH_AUTH_SOCK=/b"}}, false},
     {{.cwd = "/"}, {.cwd = "/tmp"}, false},
     {{.cwd = "/", .arguments = {"--any-cwd"}}, {.cwd = "/tmp", .arguments = {"--any-cwd"}}, true},
@@ -512,12 +517,21 @@ TEST(design_share_list)
     ck_assert_str_eq(share_run(list, 0), "nothing is shared\n");
     struct sharer *first = SHARE(.env = {"TOKEN=verysecret"});
     struct sharer *second = SHARE(.env = {"TOKEN=2"}, .share = "--share=tools");
+    struct sharer *third = SHARE(.cwd = "/");
     pid_of(first);
     pid_of(second);
+    pid_of(third);
     const char *shown = share_run(list, 0);
     expect_word(shown, "tools@");
     expect_word(shown, "test_worker");
-    expect_word(shown, "what differs: TOKEN\n");
+    /* One line for the group, after the table. */
+    const char *differs = strstr(shown, " have the same command; what differs: ");
+    ck_assert_ptr_nonnull(differs);
+    ck_assert_ptr_null(strstr(differs + 1, "have the same command"));
+    ck_assert_ptr_null(strstr(differs, "test_worker"));
+    expect_word(differs, "the working directory");
+    expect_word(differs, "TOKEN");
+    expect_word(differs, "or name the variables that count with --env");
     ck_assert(strstr(shown, "verysecret") == NULL);
 }
 

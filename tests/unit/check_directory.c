@@ -32,8 +32,24 @@ static const struct {
     {"/run/me", "/c", "/h", "/run/me/stdio_bus"},
     {"", "/c", "/h", "/c/stdio_bus"},
     {"relative", NULL, "/h", "/h/.cache/stdio_bus"},
-    {NULL, "relative", "/h", "/h/.cache/stdio_bus"},
+    {"", "relative", "/h", "/h/.cache/stdio_bus"},
 };
+
+/* Some hosts do not pass the variable. */
+TEST(directory_of_logind_is_found_without_the_variable)
+{
+    const char *of_logind = test_format("/run/user/%ld", (long)geteuid());
+    struct stat status;
+    bool is_there = lstat(of_logind, &status) == 0 && S_ISDIR(status.st_mode) &&
+                    status.st_uid == geteuid();
+
+    set("XDG_RUNTIME_DIR", NULL);
+    set("XDG_CACHE_HOME", NULL);
+    set("HOME", "/h");
+    ck_assert_int_eq(directory_find(path, reason), STDIO_BUS_OK);
+    ck_assert_str_eq(path,
+                     is_there ? test_format("%s/stdio_bus", of_logind) : "/h/.cache/stdio_bus");
+}
 
 TEST_ROWS(directory_is_found, COUNT(places))
 {
@@ -47,7 +63,7 @@ TEST_ROWS(directory_is_found, COUNT(places))
 /* HOME unset: the one that the system knows. */
 TEST(directory_of_a_user_without_home)
 {
-    set("XDG_RUNTIME_DIR", NULL);
+    set("XDG_RUNTIME_DIR", "");
     set("XDG_CACHE_HOME", NULL);
     set("HOME", NULL);
     if (directory_find(path, reason) == STDIO_BUS_OK)

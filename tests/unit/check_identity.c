@@ -69,11 +69,11 @@ START_TEST(test_variables_by_name)
     const char *const wanted[] = {"A=2", "HOME=/h", "LC_ALL=C", "PATH=/p", "TERM=x", NULL};
 
     expect_selected(inherited, "A,TERM", wanted);
-    ck_assert(variables_count("A=2", "A,TERM"));
-    ck_assert(variables_count("HOME=/h", "A,TERM"));
-    ck_assert(!variables_count("PATH=/p", "A,TERM"));
-    ck_assert(!variables_count("AB=1", "A,TERM"));
-    ck_assert(variables_count("PATH=/p", NULL));
+    ck_assert_int_eq(variable_kind_of("A=2", "A,TERM"), VARIABLE_COUNTS);
+    ck_assert_int_eq(variable_kind_of("HOME=/h", "A,TERM"), VARIABLE_COUNTS);
+    ck_assert_int_eq(variable_kind_of("PATH=/p", "A,TERM"), VARIABLE_PASSED);
+    ck_assert_int_eq(variable_kind_of("AB=1", "A,TERM"), VARIABLE_OF_HOST);
+    ck_assert_int_eq(variable_kind_of("PATH=/p", NULL), VARIABLE_COUNTS);
 }
 END_TEST
 
@@ -175,11 +175,59 @@ START_TEST(test_identity_difference)
     hidden_b = identity_hide(b);
     identity_difference(text, sizeof text, slice_of_text(hidden_a), slice_of_text(hidden_b));
     ck_assert_str_eq(text, change->difference);
+    ck_assert_int_eq(identity_fits(slice_of_text(b), slice_of_text(a)), text[0] == '\0');
     ck_assert_ptr_null(strstr(hidden_a, "s3cret"));
     free(a);
     free(b);
     free(hidden_a);
     free(hidden_b);
+}
+END_TEST
+
+/* --- variables that a client may leave out --- */
+
+static char *with_display[] = {(char *)"A=1",    (char *)"DISPLAY=:0",   (char *)"HOME=/h",
+                               (char *)"LANG=C", (char *)"TOKEN=s3cret", NULL};
+static char *other_display[] = {(char *)"A=1", (char *)"DISPLAY=:1", (char *)"HOME=/h",
+                                (char *)"TOKEN=s3cret", NULL};
+
+static const struct {
+    char **own, **wanted;
+    const char *difference; /* what keeps the client from the server; "": it fits */
+    const char *both;       /* what differs at all */
+} machines[] = {
+    {with_display, with_display, "", ""},
+    {with_display, variables, "", "DISPLAY, LANG"},
+    {variables, with_display, "DISPLAY, LANG", "DISPLAY, LANG"},
+    {with_display, other_display, "DISPLAY", "DISPLAY, LANG"},
+    {with_display, fewer_variables, "A, TOKEN", "A, DISPLAY, LANG, TOKEN"},
+};
+
+START_TEST(test_identity_without_variables_of_the_machine)
+{
+    struct identity_parts own = usual, wanted = usual;
+    char text[256], names[2][IDENTITY_NAME_MAX], *a, *b;
+
+    own.variables = machines[_i].own;
+    wanted.variables = machines[_i].wanted;
+    a = identity_write(&own);
+    b = identity_write(&wanted);
+    ck_assert(a != NULL && b != NULL);
+    ck_assert_int_eq(identity_fits(slice_of_text(b), slice_of_text(a)),
+                     machines[_i].difference[0] == '\0');
+    identity_difference(text, sizeof text, slice_of_text(a), slice_of_text(b));
+    ck_assert_str_eq(text, machines[_i].difference);
+    text[0] = '\0';
+    identity_add_differences(text, sizeof text, slice_of_text(a), slice_of_text(b));
+    ck_assert_str_eq(text, machines[_i].both);
+    identity_add_differences(text, sizeof text, slice_of_text(b), slice_of_text(a));
+    ck_assert_str_eq(text, machines[_i].both); /* each name once */
+    /* The client looks for the server under the name that it has. */
+    identity_name(names[0], a);
+    identity_name(names[1], b);
+    ck_assert_int_eq(strcmp(names[0], names[1]) == 0, machines[_i].wanted != fewer_variables);
+    free(a);
+    free(b);
 }
 END_TEST
 
@@ -215,6 +263,8 @@ START_TEST(test_identity_of_a_stranger)
         identity_difference(text, sizeof text, slice_of_text(identity), slice_of_text(texts[i]));
         ck_assert_str_ne(text, "");
         identity_difference(text, sizeof text, slice_of_text(texts[i]), slice_of_text(identity));
+        ck_assert(!identity_fits(slice_of_text(texts[i]), slice_of_text(identity)));
+        ck_assert(!identity_fits(slice_of_text(identity), slice_of_text(texts[i])));
         identity_command(text, sizeof text, slice_of_text(texts[i]));
         free(identity_hide(texts[i]));
     }
@@ -229,6 +279,8 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_identity_is_a_json_string_as_it_stands);
     tcase_add_loop_test(tcase, test_identity_difference, 0,
                         (int)(sizeof changes / sizeof changes[0]));
+    tcase_add_loop_test(tcase, test_identity_without_variables_of_the_machine, 0,
+                        (int)(sizeof machines / sizeof machines[0]));
     tcase_add_test(tcase, test_identity_texts_are_cut);
     tcase_add_test(tcase, test_identity_of_a_stranger);
 }
