@@ -9,7 +9,8 @@
 #define DIRECTORY_REASON_MAX 512
 
 /* Finds the directory: stdio_bus in $XDG_RUNTIME_DIR (not set: in /run/user/UID, where that is this
- * user's), else in $XDG_CACHE_HOME, else ~/.cache/stdio_bus. STDIO_BUS_EINVAL with a line of explanation in `reason`. */
+ * user's), else in $XDG_CACHE_HOME, else ~/.cache/stdio_bus. STDIO_BUS_EINVAL with a line of
+ * explanation in `reason`. */
 int directory_find(char path[DIRECTORY_MAX], char reason[DIRECTORY_REASON_MAX]);
 
 /* Makes it the working directory, so that the paths of its sockets are short; if need be it is made

@@ -8,8 +8,8 @@
 /* A pattern is a name, or with a '*' at its end the beginning of names; such a pattern has no name
  * that looks like that of a secret (looks_secret). */
 
-/* What a host, a terminal, a shell, a session or a desktop says about itself. The source of each row
- * is the program that sets the variable. */
+/* What a host, a terminal, a shell, a session or a desktop says about itself. The source of each
+ * row is the program that sets the variable. */
 /* clang-format off */
 static const char *const of_host[] = {
     /* Claude Code */
