@@ -1,6 +1,8 @@
 """What `make bench-http` needs beside wrk, of HTTP/1.1 and MCP's handshake era. One of:
 
     session HOST:PORT                  begins a session and prints its id
+    kept HOST:PORT PATH SESSION        asks a hundred times on one connection; "": in no session;
+                                       fails unless it stays and all answers are right
     streams HOST:PORT COUNT PID        opens so many sessions, each with its GET stream, and prints
                                        the bytes of memory that each takes in the process
     uploads HOST:PORT SECONDS BYTES    sends requests of that length, one after the other
@@ -39,6 +41,32 @@ def begin(connection):
 
 def session(address):
     print(begin(http.client.HTTPConnection(address)))
+
+
+def result_of(response, body):
+    """The answer in the body, which is JSON or a stream with one event."""
+    text = body.decode()
+    if response.getheader("Content-Type", "").startswith("text/event-stream"):
+        text = "".join(line[5:] for line in text.splitlines() if line.startswith("data:"))
+    return json.loads(text)["result"]["content"][0]["text"]
+
+
+def kept(address, path, name=""):
+    connection = http.client.HTTPConnection(address)
+    connection.connect()
+    first = connection.sock
+    headers = dict(ACCEPT)
+    if name:
+        headers.update({"Mcp-Session-Id": name, "MCP-Protocol-Version": "2025-11-25"})
+    for number in range(100):
+        connection.request("POST", path, json.dumps(
+            {"jsonrpc": "2.0", "id": 1000000 + number, "method": "tools/call",
+             "params": {"name": "next", "arguments": {}}}), headers)
+        response = connection.getresponse()
+        body = response.read()
+        assert response.status == 200, (response.status, body)
+        assert result_of(response, body).startswith("number "), body
+        assert connection.sock is first, f"the connection ended after {number + 1} requests"
 
 
 def memory(pid):
@@ -83,5 +111,5 @@ def uploads(address, seconds, length):
     print(count)
 
 
-COMMANDS = {"session": session, "streams": streams, "uploads": uploads}
+COMMANDS = {"session": session, "kept": kept, "streams": streams, "uploads": uploads}
 COMMANDS[sys.argv[1]](*sys.argv[2:])

@@ -22,6 +22,7 @@ data=${BENCH_DATA:-$work/data}
 : >"$data" || exit 99
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
+. "${SOURCE_DIR:-.}/tests/bench/peer_logs.sh"
 
 for program in load relay echo_worker scanner_bench; do
     [ -x "$programs/$program" ] || { echo "run.sh: $programs/$program is missing" >&2; exit 99; }
@@ -42,12 +43,17 @@ cat >"$work/sink.json" <<'END'
 {"pools":[{"id":"sink","command":"sh","args":["-c","exec cat 3>&1 >/dev/null"],"instances":1}]}
 END
 
-# keep SCENARIO SUBJECT COMMAND...: records the output of load, or its failure.
+# keep SCENARIO SUBJECT COMMAND...: records the output of load, or its failure. An error in the log
+# of what it measured is one.
 keep() {
     scenario=$1 subject=$2
     shift 2
     if result=$("$@" 2>"$work/errors"); then
-        echo "$scenario $subject $result" >>"$data"
+        if error=$(peer_errors "$subject" "$work/errors"); then
+            echo "$scenario $subject failed $(printf '%s' "$error" | head -n 1 | cut -c 1-200)"
+        else
+            echo "$scenario $subject $result"
+        fi >>"$data"
     else
         reason=$(grep '^load: ' "$work/errors" | head -n 1 | cut -c 1-200)
         echo "$scenario $subject failed ${reason:-without a word}" >>"$data"

@@ -23,6 +23,8 @@ end() {
 trap end EXIT
 trap 'exit 130' INT TERM
 
+. "${SOURCE_DIR:-.}/tests/bench/peer_logs.sh"
+
 die() {
     echo "share.sh: $*" >&2
     exit 99
@@ -83,6 +85,7 @@ through() {
     "$programs/load" --one-cpu --each --window "$1" --requests "$requests" --unix "$work/alone" -- \
         "$STDIO_BUS" --unix "$work/alone" --protocol mcp --clients sticky --instances 1 \
         -- "$programs/echo_worker" --each >"$work/result" 2>"$work/log" || die 'load has failed'
+    peer_is_well stdio_bus "$work/log" || die 'the daemon had errors'
     alone=$(value cpu_ns)
     # A tenth as many have warmed it up.
     awk -v front="$front" -v daemon=$((after - before)) -v alone="$alone" -v n="$requests" 'BEGIN {

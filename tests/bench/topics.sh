@@ -4,6 +4,7 @@
 # where they are installed. Prints a table: deliveries a second and the server's CPU time for each
 # (user and system, all its threads), of the run with the median CPU time, and the least and most
 # CPU time of all runs. The servers take turns, so that what else the machine does meets them all.
+# Fails if the log of a server has an error.
 # Run by `make bench`, which sets STDIO_BUS (the daemon) and BUILD_DIR. In the environment:
 #
 #   BENCH_RUNS     number of measurements                                 (5)
@@ -23,12 +24,16 @@ work=$(mktemp -d) || exit 99
 pids=
 trap '[ -z "$pids" ] || { kill $pids 2>/dev/null; wait; }; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
+. "${SOURCE_DIR:-.}/tests/bench/peer_logs.sh"
+failed=
 
-# serve COMMAND...: starts a server, if it is installed; its process is $server.
+# serve NAME COMMAND...: starts a server, if it is installed; its process is $server.
 serve() {
     server=
+    serving=$1
+    shift
     command -v "$1" >/dev/null || return 1
-    "$@" >>"$work/log" 2>&1 &
+    "$@" >"$work/$serving.log" 2>&1 &
     server=$!
     pids="$pids $server"
 }
@@ -42,8 +47,10 @@ peer() {
 measure() {
     while read -r name protocol where; do
         # shellcheck disable=SC2086 # a socket and a process
-        "$program" "$protocol" "$1" "$seconds" $where </dev/null >"$work/row" ||
+        if ! "$program" "$protocol" "$1" "$seconds" $where </dev/null >"$work/row"; then
             echo "topics.sh: $name failed with $1 subscribers" >&2
+            failed=yes
+        fi
         sed "s/^/$name $1 /" "$work/row" >>"$work/rows"
     done <"$work/peers"
 }
@@ -64,21 +71,25 @@ report() {
 }
 
 peer copy copy
-serve "$STDIO_BUS" --rmp "$work/rmp.sock" && peer stdio_bus rmp "$work/rmp.sock" "$server"
-if serve redis-server --bind 127.0.0.1 --port $((port + 1)) --unixsocket "$work/redis.sock" \
-    --save '' --dir "$work"; then
+serve stdio_bus "$STDIO_BUS" --rmp "$work/rmp.sock" &&
+    peer stdio_bus rmp "$work/rmp.sock" "$server"
+# A queue of connections that the system would cut is a warning.
+if serve redis redis-server --bind 127.0.0.1 --port $((port + 1)) --unixsocket "$work/redis.sock" \
+    --save '' --dir "$work" --tcp-backlog 128; then
     peer redis redis "$work/redis.sock" "$server"
     peer redis-tcp redis "127.0.0.1:$((port + 1))" "$server"
 fi
-serve nats-server -a 127.0.0.1 -p "$port" && peer nats-tcp nats "127.0.0.1:$port" "$server"
+serve nats-tcp nats-server -a 127.0.0.1 -p "$port" && peer nats-tcp nats "127.0.0.1:$port" "$server"
 # Started by root it would become the user mosquitto, who cannot write to our directory.
 cat >"$work/mosquitto.conf" <<END
 listener 0 $work/mqtt.sock
 allow_anonymous true
 max_queued_messages 0
+connection_messages false
 user $(id -un)
 END
-serve mosquitto -c "$work/mosquitto.conf" && peer mosquitto mqtt "$work/mqtt.sock" "$server"
+serve mosquitto mosquitto -c "$work/mosquitto.conf" &&
+    peer mosquitto mqtt "$work/mqtt.sock" "$server"
 sleep 1 # until they listen
 
 for _ in $(seq "$runs"); do
@@ -86,7 +97,11 @@ for _ in $(seq "$runs"); do
         measure "$count"
     done
 done
+for log in "$work"/*.log; do
+    name=${log##*/}
+    peer_is_well "${name%.log}" "$log" || failed=yes
+done
 echo
 echo 'server       subscribers   deliveries/s  CPU ns/delivery    least     most'
 report
-exit 0
+[ -z "$failed" ] || { echo 'topics.sh: not all of this was measured as it should' >&2; exit 1; }

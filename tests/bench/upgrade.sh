@@ -16,6 +16,8 @@ work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
+. "${SOURCE_DIR:-.}/tests/bench/peer_logs.sh"
+
 die() {
     echo "upgrade.sh: $*" >&2
     exit 99
@@ -67,6 +69,7 @@ row() {
         >"$work/result" 2>"$work/log" || die "load has failed: $(grep -e ^load: "$work/log")"
     : >"$work/stop"
     wait
+    peer_is_well stdio_bus "$work/log" || die 'the daemon had errors'
     sed 's/[^ ]*=/& /g' "$work/result" | awk -v name="$name" -v upgrades="$(cat "$work/upgrades")" '
         { for (i = 1; i < NF; i++) of[$i] = $(i + 1) }
         END { printf "%-30s %9s %9d %8.2f %8.2f %8.2f\n", name, upgrades, of["requests="],

@@ -4,7 +4,9 @@
  * is the sum of the proportional shares (PSS) of all processes that the sessions have caused,
  * without the clients themselves, which are in this process. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, mkdirSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import {
+    closeSync, existsSync, mkdtempSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -28,6 +30,7 @@ const servers = {
 /* Every process that a row causes has inherited this variable, daemons in the background too. */
 const marker = `SESSIONS_ROW=${process.pid}.`;
 let row = 0;
+let failed = false;
 const environment = () => ({
     PATH: process.env.PATH,
     HOME: scratch,
@@ -75,8 +78,21 @@ async function freePort() {
     return port;
 }
 
+/* What a proxy says on its stderr is in a file for each row. */
+const logOf = (number) => join(scratch, `log-${number}`);
+
 function launch(command) {
-    return spawn(command[0], command.slice(1), { env: environment(), stdio: 'ignore' });
+    const log = openSync(logOf(row), 'a');
+    const child = spawn(command[0], command.slice(1),
+                        { env: environment(), stdio: ['ignore', 'ignore', log] });
+    closeSync(log);
+    return child;
+}
+
+/* A proxy that had errors was not measured at its best. */
+function proxyErrors() {
+    const text = existsSync(logOf(row)) ? readFileSync(logOf(row), 'utf8') : '';
+    return text.split('\n').filter((line) => /error|fail|exception|exited/i.test(line));
 }
 
 async function session(transport) {
@@ -144,11 +160,15 @@ async function measure(title, prepare) {
                 clients.push(await connect(name));
         const seconds = (Date.now() - start) / 1000;
         const pids = processes();
+        const [error] = proxyErrors();
+        if (error)
+            throw new Error(`in the log of a proxy: ${error}`);
         const mebibytes = pids.reduce((sum, pid) => sum + memory(pid), 0) / 1024;
         console.log(`${title.padEnd(42)} ${String(pids.length).padStart(9)} ` +
                     `${mebibytes.toFixed(0).padStart(6)} MiB ${seconds.toFixed(1).padStart(6)} s`);
     } catch (error) {
         console.log(`${title.padEnd(42)} failed: ${error.message}`);
+        failed = true;
     }
     await Promise.all(clients.map((client) => client.close().catch(() => {})));
     for (const signal of ['SIGTERM', 'SIGKILL']) {
@@ -170,4 +190,4 @@ for (const [title, prepare] of Object.entries(rows))
     if (!process.argv[2] || title.includes(process.argv[2]))
         await measure(title, prepare);
 rmSync(scratch, { recursive: true, force: true });
-process.exit(0);
+process.exit(failed ? 1 : 0);
