@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/notify.h"
+#include "base/terminal.h"
 #include "bus/bus.h"
 #include "bus/upgrade.h"
 #include "cli/client.h"
@@ -59,15 +60,15 @@ static int fill_standard_descriptors(void)
 /* For errors before or without a log. */
 static int system_error(const char *what)
 {
-    fprintf(stderr, "stdio_bus: %s: %s\n", what, strerror(errno));
+    terminal_line(stderr, "stdio_bus: %s: %s", what, strerror(errno));
     return EXIT_OS_ERROR;
 }
 
 /* Prints all texts, up to a NULL. */
-static int print(const char *const *texts)
+static int print(enum terminal_form form, const char *const *texts)
 {
     for (; *texts != NULL; texts++) {
-        if (fputs(*texts, stdout) == EOF)
+        if (terminal_lines(stdout, form, slice_of_text(*texts)) != STDIO_BUS_OK)
             return system_error("cannot write to stdout");
     }
     return fflush(stdout) != EOF ? EXIT_DONE : system_error("cannot write to stdout");
@@ -218,10 +219,11 @@ static int run_import(const char *path)
     struct import import;
     int status = EXIT_CONFIG_ERROR, code = import_file(&import, path);
 
-    if (import.notes != NULL && fputs(import.notes, stderr) == EOF)
+    if (import.notes != NULL &&
+        terminal_lines(stderr, TERMINAL_TEXT, slice_of_text(import.notes)) != STDIO_BUS_OK)
         status = system_error("cannot write to stderr");
     else if (code == STDIO_BUS_OK)
-        status = print((const char *const[]){import.config, NULL});
+        status = print(TERMINAL_JSON, (const char *const[]){import.config, NULL});
     import_free(&import);
     return status;
 }
@@ -321,13 +323,13 @@ int main(int argc, char *argv[])
     if (argc > 1 && strcmp(argv[1], "ctl") == 0)
         return ctl_run(argc - 2, argv + 2);
     if (options_parse(&options, argc, argv, problem, sizeof problem) != STDIO_BUS_OK) {
-        fprintf(stderr, "stdio_bus: %s\n", problem);
+        terminal_line(stderr, "stdio_bus: %s", problem);
         return succession_end(&succession, argv, EXIT_USAGE_ERROR);
     }
     if (options.action >= ACTION_SCHEMA)
-        return print(options.action == ACTION_HELP     ? help_sections()
-                     : options.action == ACTION_SCHEMA ? schema_lines()
-                                                       : version);
+        return print(TERMINAL_TEXT, options.action == ACTION_HELP     ? help_sections()
+                                    : options.action == ACTION_SCHEMA ? schema_lines()
+                                                                      : version);
     /* Ignored for the whole run: a closed stdout becomes an exit status; an unwritable log is never
      * fatal. */
     signal(SIGPIPE, SIG_IGN);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/terminal.h"
 #include "cli/rmp_commands.h"
 #include "cli/rmp_decode.h"
 #include "config/config.h"
@@ -13,7 +14,7 @@
 
 static int fail(int status, const char *reason)
 {
-    fprintf(stderr, "stdio_bus_rmp: %s\n", reason);
+    terminal_line(stderr, "stdio_bus_rmp: %s", reason);
     return status;
 }
 
@@ -21,7 +22,7 @@ static void print_problem(void *user_data, bool is_error, const char *text)
 {
     (void)user_data;
     if (is_error)
-        fprintf(stderr, "stdio_bus_rmp: %s\n", text);
+        terminal_line(stderr, "stdio_bus_rmp: %s", text);
 }
 
 /* The socket of the options, or where the daemon would have it. */
@@ -72,15 +73,15 @@ int main(int argc, char *argv[])
 
     signal(SIGPIPE, SIG_IGN);
     if (!rmp_options_parse(&options, argc, argv, reason, sizeof reason)) {
-        fprintf(stderr, "stdio_bus_rmp: %s; see stdio_bus_rmp --help\n", reason);
+        terminal_line(stderr, "stdio_bus_rmp: %s; see stdio_bus_rmp --help", reason);
         return EXIT_USAGE_ERROR;
     }
     if (options.command != NULL)
         status = run(&options);
     else if (options.version)
-        printf("stdio_bus_rmp %s\n", PACKAGE_VERSION);
+        terminal_line(stdout, "stdio_bus_rmp %s", PACKAGE_VERSION);
     else
-        fputs(rmp_options_help(), stdout);
+        terminal_lines(stdout, TERMINAL_TEXT, slice_of_text(rmp_options_help()));
     if (fflush(stdout) == EOF || ferror(stdout))
         return fail(EXIT_OS_ERROR, "cannot write to stdout");
     return status;

@@ -8,7 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ESCAPED_MAX 6 /* "\u00NN" */
+#include "base/terminal.h"
+
+#define ESCAPED_MAX 4 /* "\xNN" */
 
 static const char *const level_names[] = {"DEBUG", "INFO", "WARN", "ERROR"};
 static const char *const small_level_names[] = {"debug", "info", "warn", "error"};
@@ -42,61 +44,25 @@ static void put(struct log_line *line, const char *text)
     put_bytes(line, text, strlen(text));
 }
 
-/* The length that the first byte of a UTF-8 character announces; 0: it is none. */
-static size_t announced_bytes(unsigned char first)
-{
-    if (first < 0x80)
-        return 1;
-    if (first < 0xc2 || first > 0xf4)
-        return 0;
-    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-}
-
-/* The bytes of the UTF-8 character that the text begins with; 0: it begins with none. */
-static size_t character_bytes(const char *text)
-{
-    const unsigned char *byte = (const unsigned char *)text;
-    size_t len = announced_bytes(byte[0]);
-
-    for (size_t i = 1; i < len; i++) {
-        if ((byte[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    if ((byte[0] == 0xe0 && byte[1] < 0xa0) || (byte[0] == 0xed && byte[1] > 0x9f) ||
-        (byte[0] == 0xf0 && byte[1] < 0x90) || (byte[0] == 0xf4 && byte[1] > 0x8f))
-        return 0;
-    return len;
-}
-
-/* Writes the escape of the character that the text begins with, if it needs one, and else "". */
-static void escape_character(char escaped[ESCAPED_MAX + 1], enum log_format format,
-                             const char *text, size_t len)
-{
-    unsigned char byte = (unsigned char)*text;
-    bool in_string = format == LOG_LOGFMT || format == LOG_JSON;
-
-    escaped[0] = '\0';
-    if (byte < 0x20 || byte == 0x7f || (len == 0 && format == LOG_JSON))
-        (void)snprintf(escaped, ESCAPED_MAX + 1, format == LOG_JSON ? "\\u%04x" : "\\x%02x", byte);
-    else if (in_string && (byte == '"' || byte == '\\'))
-        (void)snprintf(escaped, ESCAPED_MAX + 1, "\\%c", byte);
-}
-
-/* Appends text, control characters escaped; in a string of logfmt or JSON also what would end the
- * string, and in JSON bytes that are no UTF-8. Characters are never cut. */
+/* Appends text, what a terminal obeys escaped; in a string of logfmt or JSON also what would end
+ * the string. Characters are never cut. */
 static void put_text(struct log_line *line, const char *text)
 {
-    char escaped[ESCAPED_MAX + 1];
+    bool in_string = line->format == LOG_LOGFMT || line->format == LOG_JSON;
+    enum terminal_form form = line->format == LOG_JSON ? TERMINAL_JSON : TERMINAL_TEXT;
+    struct slice left = slice_of_text(text);
+    char escape[TERMINAL_ESCAPE_MAX + 1];
 
-    while (*text != '\0' && !line->cut) {
-        size_t len = character_bytes(text);
+    while (left.len > 0 && !line->cut) {
+        size_t len = terminal_escape(escape, form, left);
 
-        escape_character(escaped, line->format, text, len);
-        if (escaped[0] != '\0')
-            put(line, escaped);
+        if (in_string && (*left.data == '"' || *left.data == '\\'))
+            (void)snprintf(escape, sizeof escape, "\\%c", *left.data);
+        if (escape[0] != '\0')
+            put(line, escape);
         else
-            put_bytes(line, text, len > 0 ? len : 1);
-        text += len > 0 ? len : 1;
+            put_bytes(line, left.data, len);
+        left = slice_of(left.data + len, left.len - len);
     }
 }
 

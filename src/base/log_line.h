@@ -26,8 +26,8 @@ struct log_line {
     enum log_format format;
 };
 
-/* Makes a line. `context` is "" or words NAME=VALUE, whose values log_quote has written. Control
- * characters are escaped; a text that is too long is cut. */
+/* Makes a line. `context` is "" or words NAME=VALUE, whose values log_quote has written. What a
+ * terminal obeys (terminal.h) is escaped; a text that is too long is cut. */
 void log_line_make(struct log_line *line, enum log_format format, enum log_level level,
                    const char *context, const char *text);
 

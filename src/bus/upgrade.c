@@ -12,6 +12,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/notify.h"
+#include "base/terminal.h"
 #include "bus/control.h"
 #include "bus/upgrade_check.h"
 #include "bus/upgrade_request.h"
@@ -122,7 +123,8 @@ static void checked(void *user_data, const char *said)
 
 void upgrade_print_answer(void)
 {
-    fprintf(stdout, "%s\n%s\n", answer, PACKAGE_VERSION);
+    terminal_line(stdout, "%s", answer);
+    terminal_line(stdout, "%s", PACKAGE_VERSION);
 }
 
 static const char *ask_next(struct stdio_bus *bus)

@@ -15,6 +15,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/terminal.h"
 
 #define VARIABLE "STDIO_BUS_UPGRADE"
 #define PROBLEM_VARIABLE "STDIO_BUS_UPGRADE_PROBLEM"
@@ -147,8 +148,8 @@ void upgrade_image_give_back(const struct upgrade_image *image, char *const *arg
     char path[32];
 
     if (image->problem[0] != '\0') {
-        fprintf(stderr, "stdio_bus: neither the next program nor this one can go on: %s\n",
-                problem);
+        terminal_line(stderr, "stdio_bus: neither the next program nor this one can go on: %s",
+                      problem);
         return;
     }
     errno = ENOENT;
@@ -157,8 +158,8 @@ void upgrade_image_give_back(const struct upgrade_image *image, char *const *arg
         (void)snprintf(path, sizeof path, "/proc/self/fd/%d", image->program);
         execv(path, argv);
     }
-    fprintf(stderr, "stdio_bus: %s; and the program before cannot go on: %s\n", problem,
-            strerror(errno));
+    terminal_line(stderr, "stdio_bus: %s; and the program before cannot go on: %s", problem,
+                  strerror(errno));
 }
 
 void upgrade_image_free(struct upgrade_image *image)

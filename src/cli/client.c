@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/terminal.h"
 #include "cli/connect.h"
 #include "cli/rejoin.h"
 #include "remote/remote.h"
@@ -59,7 +60,7 @@ static int run_copy(const struct options *options)
         close(fd);
     }
     if (status != EXIT_DONE)
-        fprintf(stderr, "stdio_bus: %s\n", reason);
+        terminal_line(stderr, "stdio_bus: %s", reason);
     return status;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/exit_status.h"
+#include "base/terminal.h"
 #include "cli/ctl_columns.h"
 #include "cli/ctl_table.h"
 #include "cli/ctl_top.h"
@@ -98,40 +99,46 @@ static const char usage[] =
     "  reload                read the configuration again\n"
     "  upgrade               go on as the program that is installed now\n"
     "PATH, with a slash, is that of the control socket (--control); without it the\n"
-    "environment's " PATH_VARIABLE ", or " PATH_DEFAULT ".";
+    "environment's " PATH_VARIABLE ", or " PATH_DEFAULT ".\n";
 
 /* --- printing --- */
 
 /* Prints link.reason. */
 static int refused(const struct ctl *ctl, int status)
 {
-    fprintf(stderr, "stdio_bus: ctl: %s\n", ctl->link.reason);
+    terminal_line(stderr, "stdio_bus: ctl: %s", ctl->link.reason);
     return status;
 }
 
 /* The same, of a request. */
 static int request_refused(const struct ctl *ctl)
 {
-    fprintf(stderr, "stdio_bus: ctl: %s%s%s: %s\n", ctl->command->name,
-            ctl->argument != NULL ? " " : "", ctl->argument != NULL ? ctl->argument : "",
-            ctl->link.reason);
+    terminal_line(stderr, "stdio_bus: ctl: %s%s%s: %s", ctl->command->name,
+                  ctl->argument != NULL ? " " : "", ctl->argument != NULL ? ctl->argument : "",
+                  ctl->link.reason);
     return EXIT_REFUSED;
 }
 
 /* Prints ctl->out, and empties it. */
-static int print(struct ctl *ctl)
+static int print(struct ctl *ctl, enum terminal_form form)
 {
     bool good;
 
-    json_text_add(&ctl->out, slice_of("", 1)); /* a NUL */
     errno = ENOMEM;
-    good = !ctl->out.failed && fputs(ctl->out.data, stdout) != EOF && fflush(stdout) != EOF;
+    good = !ctl->out.failed &&
+           terminal_lines(stdout, form, json_text_slice(&ctl->out)) == STDIO_BUS_OK &&
+           fflush(stdout) != EOF;
     json_text_free(&ctl->out);
     if (good)
         return EXIT_DONE;
     snprintf(ctl->link.reason, sizeof ctl->link.reason, "cannot write to stdout: %s",
              strerror(errno));
     return refused(ctl, EXIT_OS_ERROR);
+}
+
+static enum terminal_form form_of(const struct ctl *ctl)
+{
+    return ctl->json ? TERMINAL_JSON : TERMINAL_TEXT;
 }
 
 /* A value on the line of its key, the members of an object below it, and the elements of an array
@@ -154,7 +161,7 @@ static void add_value(struct ctl *ctl, const struct json_value *value, const cha
     else if (len >= 6 && strcmp(key + len - 6, "memory") == 0)
         kind = CTL_BYTES;
     ctl_table_cell(&ctl->out, "", CTL_TEXT, depth);
-    snprintf(cell, sizeof cell, "%.*s", (int)(kind == CTL_TIME ? len - 3 : len), key);
+    terminal_text(cell, sizeof cell, slice_of(key, kind == CTL_TIME ? len - 3 : len));
     ctl_table_cell(&ctl->out, cell, CTL_TEXT, value->type != JSON_OBJECT ? 23 - depth : 0);
     if (value->type != JSON_OBJECT) {
         ctl_cell(cell, value, kind);
@@ -202,7 +209,7 @@ static int run_metrics(struct ctl *ctl)
     if (result == NULL || result->type != JSON_STRING)
         return request_refused(ctl);
     json_text_add(&ctl->out, result->text);
-    return print(ctl);
+    return print(ctl, TERMINAL_TEXT);
 }
 
 static void add_event(struct ctl *ctl, struct slice line)
@@ -222,8 +229,8 @@ static void add_event(struct ctl *ctl, struct slice line)
     }
     status = document_read(&document, line, &error);
     if (status != STDIO_BUS_OK) {
-        fprintf(stderr, "stdio_bus: ctl: an event is not shown: %s\n",
-                status == STDIO_BUS_ERR ? "out of memory" : error.text);
+        terminal_line(stderr, "stdio_bus: ctl: an event is not shown: %s",
+                      status == STDIO_BUS_ERR ? "out of memory" : error.text);
         return;
     }
     params = document_member(document.root, "params");
@@ -245,7 +252,7 @@ static int run_events(struct ctl *ctl)
         return request_refused(ctl);
     while (status == EXIT_DONE && control_link_read(&ctl->link, &line, -1)) {
         add_event(ctl, line);
-        status = print(ctl);
+        status = print(ctl, form_of(ctl));
     }
     return status != EXIT_DONE || ctl->link.reason[0] == '\0' ? status
                                                               : refused(ctl, EXIT_NO_DAEMON);
@@ -257,9 +264,11 @@ static int run_top(struct ctl *ctl)
     int status;
 
     do {
-        if (!ctl_top_frame(&ctl->link, &ctl->out, repeats))
+        if (!ctl_top_frame(&ctl->link, &ctl->out))
             return refused(ctl, EXIT_NO_DAEMON);
-        status = print(ctl);
+        if (repeats)
+            terminal_clear(stdout);
+        status = print(ctl, TERMINAL_TEXT);
     } while (status == EXIT_DONE && repeats);
     return status;
 }
@@ -326,7 +335,7 @@ static int run_command(struct ctl *ctl)
     result = control_link_ask(&ctl->link, command->name, params.data, &line);
     if (result != NULL)
         add_result(ctl, result, line);
-    status = result != NULL ? print(ctl) : request_refused(ctl);
+    status = result != NULL ? print(ctl, form_of(ctl)) : request_refused(ctl);
     json_text_free(&params);
     return status;
 }
@@ -367,14 +376,14 @@ static int read_words(struct ctl *ctl, int argc, char *const argv[])
             words[count++] = argv[i];
     }
     if (at == NULL && count == 0) {
-        fprintf(stderr, "%s\n", usage); /* a text alone would become fwrite */
+        terminal_lines(stderr, TERMINAL_TEXT, slice_of_text(usage));
         return EXIT_USAGE_ERROR;
     }
     problem = at == NULL ? check_words(ctl, words[0], words[1]) : "neither an option nor expected";
     if (problem == NULL)
         return EXIT_DONE;
-    fprintf(stderr, "stdio_bus: ctl: %s: %s; stdio_bus ctl --help lists the commands\n",
-            at != NULL ? at : words[0], problem);
+    terminal_line(stderr, "stdio_bus: ctl: %s: %s; stdio_bus ctl --help lists the commands",
+                  at != NULL ? at : words[0], problem);
     return EXIT_USAGE_ERROR;
 }
 
@@ -385,8 +394,8 @@ int ctl_run(int argc, char *const argv[])
 
     signal(SIGPIPE, SIG_IGN);
     if (argc == 1 && (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)) {
-        add_line(&ctl, slice_of(usage, strlen(usage)));
-        return print(&ctl);
+        json_text_literal(&ctl.out, usage);
+        return print(&ctl, TERMINAL_TEXT);
     }
     status = read_words(&ctl, argc, argv);
     if (status != EXIT_DONE)
@@ -398,11 +407,12 @@ int ctl_run(int argc, char *const argv[])
     if (ctl.path == NULL || *ctl.path == '\0')
         ctl.path = PATH_DEFAULT;
     if (!control_link_open(&ctl.link, ctl.path)) {
-        fprintf(stderr, "stdio_bus: ctl: %s%s\n", ctl.link.reason,
-                strcmp(ctl.path, PATH_DEFAULT) == 0
-                    ? "; name its control socket: stdio_bus ctl PATH COMMAND, with the PATH of its "
-                      "--control"
-                    : "");
+        terminal_line(
+            stderr, "stdio_bus: ctl: %s%s", ctl.link.reason,
+            strcmp(ctl.path, PATH_DEFAULT) == 0
+                ? "; name its control socket: stdio_bus ctl PATH COMMAND, with the PATH of its "
+                  "--control"
+                : "");
         return EXIT_NO_DAEMON;
     }
     status = ctl.command->run != NULL ? ctl.command->run(&ctl) : run_command(&ctl);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/log.h"
+#include "base/terminal.h"
 
 #define COLUMNS_MAX 16
 
@@ -48,7 +48,7 @@ void ctl_cell(char to[CTL_CELL_MAX], const struct json_value *value, enum ctl_ki
     if (value == NULL || value->type == JSON_NULL)
         return;
     if (value->type == JSON_STRING) {
-        log_escape(to, CTL_CELL_MAX, value->text);
+        terminal_text(to, CTL_CELL_MAX, value->text);
     } else if (value->type == JSON_BOOLEAN) {
         snprintf(to, CTL_CELL_MAX, "%s", value->boolean ? "yes" : "no");
     } else if (document_integer(value, &number)) {
@@ -73,8 +73,8 @@ static void measure(size_t widths[COLUMNS_MAX], const struct json_value *list,
     for (row = list->first; row != NULL; row = row->next) {
         for (i = 0; columns[i].key != NULL; i++) {
             ctl_cell(cell, document_member(row, columns[i].key), columns[i].kind);
-            if (strlen(cell) > widths[i])
-                widths[i] = strlen(cell);
+            if (terminal_columns(cell) > widths[i])
+                widths[i] = terminal_columns(cell);
         }
     }
 }
@@ -88,10 +88,10 @@ static void pad(struct json_text *to, size_t width, size_t len)
 void ctl_table_cell(struct json_text *to, const char *cell, enum ctl_kind kind, size_t width)
 {
     if (kind != CTL_TEXT)
-        pad(to, width, strlen(cell));
+        pad(to, width, terminal_columns(cell));
     json_text_literal(to, cell);
     if (kind == CTL_TEXT)
-        pad(to, width, strlen(cell));
+        pad(to, width, terminal_columns(cell));
 }
 
 /* No blanks at the end of a line. */

@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/terminal.h"
 #include "cli/ctl_table.h"
 
 #define INTERVAL_MS 1000
 #define ROWS 10
-#define CLEAR "\033[H\033[2J"
+#define DRAINED ", drained"
 #define ALL "{\"limit\":10000}"
 
 /* A client or a worker, and what it has carried since the last look. */
@@ -42,11 +43,12 @@ static void read_row(struct row *row, const struct json_value *object, bool is_w
         .queue = document_number(object, "queue"),
     };
     ctl_cell(cell, document_member(object, is_worker ? "pool" : "peer"), CTL_TEXT);
-    snprintf(row->name, sizeof row->name, "%.*s", (int)sizeof row->name - 1, cell);
+    terminal_text(row->name, sizeof row->name, slice_of_text(cell));
     ctl_cell(cell, document_member(object, is_worker ? "state" : "held_for"), CTL_TEXT);
     drained = document_member(object, "drained");
-    snprintf(row->state, sizeof row->state, "%.*s%s", (int)sizeof row->state - 10, cell,
-             drained != NULL && drained->boolean ? ", drained" : "");
+    terminal_text(row->state, sizeof row->state - strlen(DRAINED), slice_of_text(cell));
+    if (drained != NULL && drained->boolean)
+        memcpy(row->state + strlen(row->state), DRAINED, sizeof DRAINED);
 }
 
 /* False: the daemon did not answer, or memory is out. */
@@ -158,7 +160,7 @@ static void add_head(struct json_text *to, const struct json_value *status)
                      (long long)document_number(status, "sessions"), memory);
 }
 
-bool ctl_top_frame(struct control_link *link, struct json_text *to, bool clears)
+bool ctl_top_frame(struct control_link *link, struct json_text *to)
 {
     struct rows before[2] = {{.at = NULL}, {.at = NULL}}, now[2] = {{.at = NULL}, {.at = NULL}};
     const struct json_value *status;
@@ -170,8 +172,6 @@ bool ctl_top_frame(struct control_link *link, struct json_text *to, bool clears)
         poll(NULL, 0, INTERVAL_MS);
     good = good && read_rows(link, &now[0], false) && read_rows(link, &now[1], true);
     status = good ? control_link_ask(link, "status", NULL, &line) : NULL;
-    if (status != NULL && clears)
-        json_text_literal(to, CLEAR);
     if (status != NULL)
         add_head(to, status);
     for (i = 0; i < 2; i++) {

@@ -5,8 +5,7 @@
 #include "cli/control_link.h"
 #include "json/text.h"
 
-/* Measures for a second and adds what it saw; `clears` the screen before that. False with
- * link->reason. */
-bool ctl_top_frame(struct control_link *link, struct json_text *to, bool clears);
+/* Measures for a second and adds what it saw. False with link->reason. */
+bool ctl_top_frame(struct control_link *link, struct json_text *to);
 
 #endif

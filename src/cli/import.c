@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/terminal.h"
 #include "config/command_line.h"
 #include "config/file.h"
 #include "config/variable.h"
@@ -350,7 +351,7 @@ static void report(void *user_data, bool is_error, const char *text)
 {
     (void)user_data;
     (void)is_error;
-    fprintf(stderr, "stdio_bus: %s\n", text);
+    terminal_line(stderr, "stdio_bus: %s", text);
 }
 
 static int read_document(struct import *import, struct slice text, struct diagnostics *diagnostics)

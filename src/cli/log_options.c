@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/terminal.h"
 
 /* DEBUG_STDIO is a variable of the reference implementation. */
 static enum log_level level_of(const struct options *options)
@@ -37,8 +38,8 @@ static int open_system(struct log *log, const struct options *options)
 
     if (status == STDIO_BUS_OK)
         return EXIT_DONE;
-    fprintf(stderr, "stdio_bus: cannot reach the system log at %s: %s\n", path,
-            status == STDIO_BUS_EINVAL ? "not the path of a Unix socket" : strerror(errno));
+    terminal_line(stderr, "stdio_bus: cannot reach the system log at %s: %s", path,
+                  status == STDIO_BUS_EINVAL ? "not the path of a Unix socket" : strerror(errno));
     return EXIT_CONFIG_ERROR;
 }
 
@@ -50,13 +51,14 @@ static int check_stdout(const struct log *log, const struct options *options)
     if (!options->stdio)
         return EXIT_DONE;
     if (log_shares(log, STDOUT_FILENO, &is_stdout) != STDIO_BUS_OK) {
-        fprintf(stderr, "stdio_bus: cannot look at stdout and the log file: %s\n", strerror(errno));
+        terminal_line(stderr, "stdio_bus: cannot look at stdout and the log file: %s",
+                      strerror(errno));
         return EXIT_OS_ERROR;
     }
     if (!is_stdout)
         return EXIT_DONE;
-    fprintf(stderr, "stdio_bus: the log file %s is stdout, which is for messages alone\n",
-            log->path);
+    terminal_line(stderr, "stdio_bus: the log file %s is stdout, which is for messages alone",
+                  log->path);
     return EXIT_CONFIG_ERROR;
 }
 
@@ -65,8 +67,8 @@ static int open_file(struct log *log, const struct options *options, const char 
     int status = log_open_file(log, path, level_of(options));
 
     if (status != STDIO_BUS_OK) {
-        fprintf(stderr, "stdio_bus: cannot open the log file %s: %s\n", path,
-                log_file_problem(status));
+        terminal_line(stderr, "stdio_bus: cannot open the log file %s: %s", path,
+                      log_file_problem(status));
         return EXIT_CONFIG_ERROR;
     }
     log_set_format(log, options->log_format);

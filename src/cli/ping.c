@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "base/terminal.h"
 #include "cli/connect.h"
 #include "cli/control_link.h"
 
@@ -226,7 +227,7 @@ int ping_run(const struct options *options)
                 (!options->deep || is_answered(&link, options));
 
     if (!good)
-        fprintf(stderr, "stdio_bus: %s\n", link.reason);
+        terminal_line(stderr, "stdio_bus: %s", link.reason);
     control_link_close(&link);
     return good ? EXIT_DONE : EXIT_CANNOT_CONNECT;
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/terminal.h"
 #include "cli/rmp_link.h"
 #include "cli/rmp_show.h"
 #include "rmp/bridge.h"
@@ -21,15 +22,15 @@
 
 static int fail(int status, const char *reason)
 {
-    fprintf(stderr, "stdio_bus_rmp: %s\n", reason);
+    terminal_line(stderr, "stdio_bus_rmp: %s", reason);
     return status;
 }
 
 int rmp_cannot_connect(const char *path, const char *hint)
 {
-    fprintf(stderr,
-            "stdio_bus_rmp: cannot connect to %s: %s; start the daemon with: stdio_bus --rmp%s\n",
-            path, strerror(errno), hint);
+    terminal_line(
+        stderr, "stdio_bus_rmp: cannot connect to %s: %s; start the daemon with: stdio_bus --rmp%s",
+        path, strerror(errno), hint);
     return EXIT_RMP_NO_DAEMON;
 }
 
@@ -64,16 +65,16 @@ static char *read_payload(const char *json, size_t *len)
     bool is_object;
 
     if (document_read(&document, text, &error) != STDIO_BUS_OK) {
-        fprintf(stderr, "stdio_bus_rmp: the message is no JSON: %zu:%zu: %s\n", error.at.line,
-                error.at.column, error.text);
+        terminal_line(stderr, "stdio_bus_rmp: the message is no JSON: %zu:%zu: %s", error.at.line,
+                      error.at.column, error.text);
         return NULL;
     }
     is_object = document.root->type == JSON_OBJECT;
     document_free(&document);
     if (!is_object)
-        fputs("stdio_bus_rmp: the message must be a JSON object\n", stderr);
+        terminal_line(stderr, "stdio_bus_rmp: the message must be a JSON object");
     else if (convert_to_msgpack(text, &payload, len) != STDIO_BUS_OK)
-        fputs("stdio_bus_rmp: out of memory\n", stderr);
+        terminal_line(stderr, "stdio_bus_rmp: out of memory");
     return payload;
 }
 
@@ -89,7 +90,7 @@ static int wait_for_ack(struct rmp_link *link, struct rmp_id trace_id)
     case RMP_WAIT_FRAME:
         if (rmp_link_error(&frame, reason, sizeof reason))
             return fail(EXIT_RMP_FAILED, reason);
-        printf("%s\n", rmp_uuid_write(uuid, trace_id));
+        terminal_line(stdout, "%s", rmp_uuid_write(uuid, trace_id));
         return EXIT_DONE;
     case RMP_WAIT_TIMEOUT:
         return fail(EXIT_RMP_NO_DAEMON, "the daemon does not answer");
@@ -154,7 +155,7 @@ static int open_links(struct listening *listening, const char *path, const char 
         if (!rmp_link_open(link, path))
             return rmp_cannot_connect(path, "");
         if (!rmp_link_subscribe(link, topics[i])) {
-            fprintf(stderr, "stdio_bus_rmp: cannot subscribe to %s\n", topics[i]);
+            terminal_line(stderr, "stdio_bus_rmp: cannot subscribe to %s", topics[i]);
             return EXIT_RMP_FAILED;
         }
     }
@@ -168,11 +169,11 @@ static int take_answer(struct listening *listening, const struct rmp_link *link,
     char reason[REASON_MAX];
 
     if (rmp_link_error(frame, reason, sizeof reason)) {
-        fprintf(stderr, "stdio_bus_rmp: cannot subscribe to %s: %s\n", link->topic, reason);
+        terminal_line(stderr, "stdio_bus_rmp: cannot subscribe to %s: %s", link->topic, reason);
         return EXIT_RMP_FAILED;
     }
     if (++listening->answered == listening->count)
-        fputs("stdio_bus_rmp: subscribed\n", stderr);
+        terminal_line(stderr, "stdio_bus_rmp: subscribed");
     return EXIT_DONE;
 }
 

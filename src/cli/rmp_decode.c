@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/exit_status.h"
+#include "base/terminal.h"
 #include "cli/rmp_show.h"
 #include "rmp/frame.h"
 #include "rmp/wire.h"
@@ -149,12 +150,12 @@ static int show_all(struct slice bytes, bool json)
 
         if (is_fault(error)) {
             fflush(stdout);
-            fprintf(stderr, "stdio_bus_rmp: %s: %s\n", rmp_error_name(error),
-                    rmp_error_text(error));
+            terminal_line(stderr, "stdio_bus_rmp: %s: %s", rmp_error_name(error),
+                          rmp_error_text(error));
             status = EXIT_DATA_ERROR;
         }
         if (!json && bytes.len > 0)
-            putchar('\n');
+            terminal_line(stdout, "%s", "");
     } while (bytes.len > 0 && status == EXIT_DONE);
     return status;
 }
@@ -166,7 +167,7 @@ int rmp_decode(int fd, bool json)
     int status;
 
     if (bytes == NULL) {
-        fprintf(stderr, "stdio_bus_rmp: cannot read the frame: %s\n", strerror(errno));
+        terminal_line(stderr, "stdio_bus_rmp: cannot read the frame: %s", strerror(errno));
         return EXIT_OS_ERROR;
     }
     count = rmp_decode_hex(bytes, len);

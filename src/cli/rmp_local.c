@@ -13,6 +13,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/terminal.h"
 #include "bus/bus.h"
 #include "bus/state.h"
 #include "cli/default_config.h"
@@ -27,7 +28,7 @@ enum { READ_END, WRITE_END };
 
 static int fail(int status, const char *what)
 {
-    fprintf(stderr, "stdio_bus_rmp: --local: %s: %s\n", what, strerror(errno));
+    terminal_line(stderr, "stdio_bus_rmp: --local: %s: %s", what, strerror(errno));
     return status;
 }
 
@@ -37,7 +38,7 @@ static void print_problem(void *user_data, bool is_error, const char *text)
 {
     (void)user_data;
     if (is_error)
-        fprintf(stderr, "stdio_bus_rmp: %s\n", text);
+        terminal_line(stderr, "stdio_bus_rmp: %s", text);
 }
 
 /* One run needs one process of the runner; its exit ends the run. */
@@ -57,7 +58,7 @@ static int read_config(struct config *config, const char *path)
     char usual[DEFAULT_CONFIG_MAX];
 
     if (path == NULL && !default_config_find(usual, SYSTEM_CONFIG)) {
-        fputs("stdio_bus_rmp: --local needs a configuration: --config FILE\n", stderr);
+        terminal_line(stderr, "stdio_bus_rmp: --local needs a configuration: --config FILE");
         return EXIT_CONFIG_ERROR;
     }
     if (path == NULL)
@@ -66,9 +67,9 @@ static int read_config(struct config *config, const char *path)
         return EXIT_CONFIG_ERROR;
     if (take_one_runner(config))
         return EXIT_DONE;
-    fprintf(stderr,
-            "stdio_bus_rmp: --local: %s has no runner: a pool with \"rmp\": {\"runner\": true}\n",
-            path);
+    terminal_line(
+        stderr, "stdio_bus_rmp: --local: %s has no runner: a pool with \"rmp\": {\"runner\": true}",
+        path);
     config_free(config);
     return EXIT_CONFIG_ERROR;
 }

@@ -7,11 +7,14 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/terminal.h"
 #include "rmp/convert.h"
 #include "rmp/schemas.h"
 #include "rmp/uuid.h"
 #include "rmp/wire.h"
 #include "json/text.h"
+
+#define TYPE_SHOWN 512 /* bytes of a type in a line */
 
 static const struct rmp_schemas public_schemas;
 
@@ -31,9 +34,9 @@ static uint32_t frame_len(const struct rmp_received *frame)
 static void print_text(struct json_text *text)
 {
     if (text->failed)
-        fputs("stdio_bus_rmp: out of memory\n", stderr);
+        terminal_line(stderr, "stdio_bus_rmp: out of memory");
     else
-        fwrite(text->data, 1, text->len, stdout);
+        terminal_lines(stdout, TERMINAL_JSON, json_text_slice(text));
     json_text_free(text);
 }
 
@@ -121,11 +124,12 @@ void rmp_show_json(const char *topic, const struct rmp_received *frame, enum rmp
 void rmp_show_line(const char *topic, const struct rmp_received *frame)
 {
     struct json_text text = {.data = NULL};
+    char type[TYPE_SHOWN];
 
     json_text_literal(&text, topic);
     json_text_literal(&text, " ");
     if (frame->has_envelope) {
-        json_text_add(&text, frame->envelope.type);
+        json_text_literal(&text, terminal_text(type, sizeof type, frame->envelope.type));
         json_text_literal(&text, " ");
         add_value(&text, frame->envelope.payload);
     } else {
@@ -163,22 +167,26 @@ void rmp_show_table(const struct rmp_received *frame, enum rmp_error judged)
     const struct rmp_header *header = &frame->header;
     char uuid[RMP_UUID_LEN + 1], at[32];
 
-    printf("frame_len      %" PRIu32 "\n", frame_len(frame));
-    printf("schema_id      %u (%s)\n", (unsigned)header->schema_id, schema_name(header->schema_id));
-    printf("body_len       %" PRIu32 "\n", header->body_len);
-    printf("created_at_ms  %" PRIu64 " (%s.%03uZ)\n", header->created_at_ms,
-           date(at, sizeof at, header->created_at_ms), (unsigned)(header->created_at_ms % 1000));
-    printf("ttl_ms         %" PRIu64 "\n", header->ttl_ms);
-    printf("trace_id       %s\n", rmp_uuid_write(uuid, header->trace_id));
-    printf("msg_id         %" PRIu64 "\n", header->msg_id);
+    terminal_line(stdout, "frame_len      %" PRIu32, frame_len(frame));
+    terminal_line(stdout, "schema_id      %u (%s)", (unsigned)header->schema_id,
+                  schema_name(header->schema_id));
+    terminal_line(stdout, "body_len       %" PRIu32, header->body_len);
+    terminal_line(stdout, "created_at_ms  %" PRIu64 " (%s.%03uZ)", header->created_at_ms,
+                  date(at, sizeof at, header->created_at_ms),
+                  (unsigned)(header->created_at_ms % 1000));
+    terminal_line(stdout, "ttl_ms         %" PRIu64, header->ttl_ms);
+    terminal_line(stdout, "trace_id       %s", rmp_uuid_write(uuid, header->trace_id));
+    terminal_line(stdout, "msg_id         %" PRIu64, header->msg_id);
     if (frame->has_envelope) {
-        printf("type           %.*s\n", (int)frame->envelope.type.len, frame->envelope.type.data);
+        terminal_line(stdout, "type           %.*s", (int)frame->envelope.type.len,
+                      frame->envelope.type.data);
         show_value("payload", frame->envelope.payload);
         if (frame->envelope.meta.len > 0)
             show_value("meta", frame->envelope.meta);
     }
     if (judged != RMP_OK)
-        printf("error          %s: %s\n", rmp_error_name(judged), rmp_error_text(judged));
+        terminal_line(stdout, "error          %s: %s", rmp_error_name(judged),
+                      rmp_error_text(judged));
 }
 
 void rmp_show_hop(unsigned long long number, uint64_t first_ms, const char *topic,
@@ -186,9 +194,10 @@ void rmp_show_hop(unsigned long long number, uint64_t first_ms, const char *topi
 {
     uint64_t at_ms = frame->header.created_at_ms;
 
-    printf("%3llu %+8" PRId64 " ms  %-40s %s  msg_id=%" PRIu64 "  frame_len=%" PRIu32 "\n", number,
-           (int64_t)at_ms - (int64_t)first_ms, topic, schema_name(frame->header.schema_id),
-           frame->header.msg_id, frame_len(frame));
+    terminal_line(stdout,
+                  "%3llu %+8" PRId64 " ms  %-40s %s  msg_id=%" PRIu64 "  frame_len=%" PRIu32,
+                  number, (int64_t)at_ms - (int64_t)first_ms, topic,
+                  schema_name(frame->header.schema_id), frame->header.msg_id, frame_len(frame));
 }
 
 char *rmp_show_member(struct slice map, const char *key)

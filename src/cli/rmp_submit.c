@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/terminal.h"
 #include "cli/rmp_commands.h"
 #include "cli/rmp_link.h"
 #include "cli/rmp_local.h"
@@ -31,7 +32,7 @@ static void print_problem(void *user_data, bool is_error, const char *text)
 {
     (void)user_data;
     (void)is_error;
-    fprintf(stderr, "stdio_bus_rmp: %s\n", text);
+    terminal_line(stderr, "stdio_bus_rmp: %s", text);
 }
 
 /* --- the request --- */
@@ -89,7 +90,7 @@ static enum stage show_accepted(struct slice members, bool follow)
     char *name = rmp_show_member(members, "opening_name");
     char *id = rmp_show_member(members, "opening_id");
 
-    printf("accepted: trace %s, opening %s (%s)\n", trace, name, id);
+    terminal_line(stdout, "accepted: trace %s, opening %s (%s)", trace, name, id);
     free(trace);
     free(name);
     free(id);
@@ -107,7 +108,7 @@ static enum stage show_answer(const struct rmp_received *frame, bool follow)
     if (!msgpack_find(frame->envelope.payload, "RunRejected", &value, &members))
         return STAGE_GO_ON;
     reason = rmp_show_member(members, "reason");
-    fprintf(stderr, "stdio_bus_rmp: rejected: %s\n", reason);
+    terminal_line(stderr, "stdio_bus_rmp: rejected: %s", reason);
     free(reason);
     return STAGE_FAILED;
 }
@@ -130,7 +131,7 @@ static enum stage show_event(const struct rmp_received *frame)
          *message = rmp_show_member(event, "message");
     enum stage stage = stage_after(kind, message);
 
-    printf("%s%s%s: %s\n", kind, level[0] != '\0' ? " " : "", level, message);
+    terminal_line(stdout, "%s%s%s: %s", kind, level[0] != '\0' ? " " : "", level, message);
     free(kind);
     free(level);
     free(message);
@@ -142,7 +143,7 @@ static enum stage take_frame(const struct submission *submission, const struct r
     char reason[512];
 
     if (rmp_link_error(frame, reason, sizeof reason)) {
-        fprintf(stderr, "stdio_bus_rmp: %s\n", reason);
+        terminal_line(stderr, "stdio_bus_rmp: %s", reason);
         return STAGE_FAILED;
     }
     if (!frame->has_envelope || !rmp_id_equal(frame->header.trace_id, submission->run))
@@ -163,16 +164,19 @@ static int64_t answer_until(const struct submission *submission)
 static int no_answer(const struct submission *submission)
 {
     if (submission->is_local) {
-        fprintf(stderr, "stdio_bus_rmp: no RunAccepted within %d ms: the runner does not answer\n",
-                RMP_CONTROL_TTL_MS);
+        terminal_line(stderr,
+                      "stdio_bus_rmp: no RunAccepted within %d ms: the runner does not answer",
+                      RMP_CONTROL_TTL_MS);
         return EXIT_RMP_FAILED;
     }
-    fprintf(stderr,
-            "stdio_bus_rmp: no RunAccepted within %d ms. Is the daemon running? Start it with:\n"
-            "    stdio_bus --rmp --config FILE\n"
-            "with a pool in FILE that has \"rmp\": {\"runner\": true}, or run the file without\n"
-            "a daemon, with that pool: --local --config FILE\n",
-            RMP_CONTROL_WAIT_MS);
+    terminal_line(
+        stderr, "stdio_bus_rmp: no RunAccepted within %d ms. Is the daemon running? Start it with:",
+        RMP_CONTROL_WAIT_MS);
+    terminal_line(stderr, "    stdio_bus --rmp --config FILE");
+    terminal_line(
+        stderr,
+        "with a pool in FILE that has \"rmp\": {\"runner\": true}, or run the file without");
+    terminal_line(stderr, "a daemon, with that pool: --local --config FILE");
     return EXIT_RMP_NO_DAEMON;
 }
 
@@ -186,7 +190,7 @@ static int hung_up(struct submission *submission)
     status = rmp_local_end(&submission->local);
     if (status != EXIT_RMP_FAILED)
         return status != EXIT_DONE ? status : rmp_hung_up();
-    fputs("stdio_bus_rmp: the runner has exited before the end of the run\n", stderr);
+    terminal_line(stderr, "stdio_bus_rmp: the runner has exited before the end of the run");
     return EXIT_RMP_FAILED;
 }
 

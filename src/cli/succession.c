@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/exit_status.h"
+#include "base/terminal.h"
 #include "bus/upgrade.h"
 #include "bus/upgrade_check.h"
 
@@ -30,7 +31,7 @@ static void end_check(const struct succession *succession)
     if (succession->taken)
         upgrade_print_answer();
     else
-        (void)fputs(succession->problem, stdout);
+        (void)terminal_lines(stdout, TERMINAL_TEXT, slice_of_text(succession->problem));
     (void)fflush(stdout);
     _exit(succession->taken ? EXIT_DONE : EXIT_OS_ERROR);
 }

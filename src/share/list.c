@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/exit_status.h"
+#include "base/terminal.h"
 #include "share/daemon.h"
 #include "share/directory.h"
 #include "share/exchange.h"
@@ -19,6 +20,7 @@
 #include "share/identity.h"
 #include "share/usage.h"
 #include "json/document.h"
+#include "json/text.h"
 
 #define REPLY_MS 2000
 #define COMMAND_MAX 4096    /* bytes that are shown */
@@ -71,7 +73,7 @@ static void report_silence(const char *file)
     int error = errno;
 
     if (error != ECONNRESET && error != EPIPE && error != ECONNREFUSED && error != ENOENT)
-        fprintf(stderr, "stdio_bus: %s does not answer: %s\n", file, strerror(error));
+        terminal_line(stderr, "stdio_bus: %s does not answer: %s", file, strerror(error));
 }
 
 static bool read_status(struct shared *shared, const char *file)
@@ -82,8 +84,8 @@ static bool read_status(struct shared *shared, const char *file)
 
     if (status == STDIO_BUS_OK && shared->status.root->type == JSON_OBJECT)
         return true;
-    fprintf(stderr, "stdio_bus: %s does not answer as a daemon does: %s\n", file,
-            status == STDIO_BUS_ERR ? "out of memory" : shared->reply);
+    terminal_line(stderr, "stdio_bus: %s does not answer as a daemon does: %s", file,
+                  status == STDIO_BUS_ERR ? "out of memory" : shared->reply);
     return false;
 }
 
@@ -163,7 +165,8 @@ static int by_age(const void *a, const void *b)
 /* --- printing --- */
 
 /* The daemon's own process, and those of its workers with their children. */
-static void print_usage(const struct shared *shared, const struct usage *usage)
+static const char *write_usage(char *to, size_t size, const struct shared *shared,
+                               const struct usage *usage)
 {
     const struct json_value *workers = member_of(shared, "workers", JSON_ARRAY), *worker;
     long kib = usage_of_process(usage, (long)number_of(shared, "pid"));
@@ -175,9 +178,10 @@ static void print_usage(const struct shared *shared, const struct usage *usage)
         kib += usage_of_group(usage, (long)group, &processes);
     }
     if (usage->count == 0)
-        fprintf(stdout, "%9zu        -", workers != NULL ? workers->count : 0);
+        snprintf(to, size, "%9zu        -", workers != NULL ? workers->count : 0);
     else
-        fprintf(stdout, "%9zu %5.1f MB", processes, (double)kib / 1024);
+        snprintf(to, size, "%9zu %5.1f MB", processes, (double)kib / 1024);
+    return to;
 }
 
 static const char *write_age(char *to, size_t size, int64_t seconds)
@@ -197,15 +201,14 @@ static const char *write_age(char *to, size_t size, int64_t seconds)
 
 static void print_line(const struct shared *shared, const struct usage *usage)
 {
-    char command[COMMAND_MAX], age[32];
+    char command[COMMAND_MAX], age[32], memory[64];
 
     identity_command(command, isatty(STDOUT_FILENO) ? COMMAND_TERMINAL : sizeof command,
                      identity_of(shared));
-    fprintf(stdout, "%-18s %7lld %7lld ", shared->base, (long long)number_of(shared, "pid"),
-            (long long)number_of(shared, "clients"));
-    print_usage(shared, usage);
-    fprintf(stdout, " %10s  %s\n", write_age(age, sizeof age, number_of(shared, "seconds")),
-            command);
+    terminal_line(stdout, "%-18s %7lld %7lld %s %10s  %s", shared->base,
+                  (long long)number_of(shared, "pid"), (long long)number_of(shared, "clients"),
+                  write_usage(memory, sizeof memory, shared, usage),
+                  write_age(age, sizeof age, number_of(shared, "seconds")), command);
 }
 
 /* Whether an older daemon of `found` has the same command. */
@@ -226,18 +229,24 @@ static size_t print_group(const struct found *found, size_t first)
 {
     char difference[DIFFERENCE_MAX] = "";
     struct slice oldest = identity_of(&found->at[first]);
+    struct json_text names = {.data = NULL};
     size_t i, count = 1;
 
+    json_text_literal(&names, found->at[first].base);
     for (i = first + 1; i < found->count; i++) {
         if (!identity_same_command(oldest, identity_of(&found->at[i])))
             continue;
-        if (count++ == 1)
-            fprintf(stdout, "%s", found->at[first].base);
-        fprintf(stdout, ", %s", found->at[i].base);
+        count++;
+        json_text_literal(&names, ", ");
+        json_text_literal(&names, found->at[i].base);
         identity_add_differences(difference, sizeof difference, oldest, identity_of(&found->at[i]));
     }
+    if (names.failed)
+        terminal_line(stderr, "stdio_bus: out of memory: not all names are shown");
     if (count > 1)
-        fprintf(stdout, " have the same command; what differs: %s\n", difference);
+        terminal_line(stdout, "%.*s have the same command; what differs: %s", (int)names.len,
+                      names.data != NULL ? names.data : "", difference);
+    json_text_free(&names);
     return count;
 }
 
@@ -250,15 +259,14 @@ static void print_differences(const struct found *found)
     for (i = 0; i < found->count; i++)
         any = (!is_grouped(found, i) && print_group(found, i) > 1) || any;
     if (any)
-        fprintf(stdout, "%s\n",
-                "to share one: give each host the same in its \"env\", or name the variables "
-                "that count with --env");
+        terminal_line(stdout, "to share one: give each host the same in its \"env\", or name the "
+                              "variables that count with --env");
 }
 
 static void read_usage(struct usage *usage)
 {
     if (usage_read(usage) != STDIO_BUS_OK)
-        fprintf(stderr, "stdio_bus: cannot learn the memory from ps: %s\n", strerror(errno));
+        terminal_line(stderr, "stdio_bus: cannot learn the memory from ps: %s", strerror(errno));
 }
 
 static void print_all(struct found *found, const char *directory)
@@ -267,17 +275,17 @@ static void print_all(struct found *found, const char *directory)
     size_t i;
 
     if (found->count == 0) {
-        fprintf(stdout, "%s\n", "nothing is shared"); /* a text alone would become fwrite */
+        terminal_line(stdout, "nothing is shared");
         return;
     }
     qsort(found->at, found->count, sizeof *found->at, by_age);
     read_usage(&usage);
-    fprintf(stdout, "%-18s %7s %7s %9s %8s %10s  %s\n", "NAME", "PID", "CLIENTS", "PROCESSES",
-            "MEMORY", "RUNS FOR", "COMMAND");
+    terminal_line(stdout, "%-18s %7s %7s %9s %8s %10s  %s", "NAME", "PID", "CLIENTS", "PROCESSES",
+                  "MEMORY", "RUNS FOR", "COMMAND");
     for (i = 0; i < found->count; i++)
         print_line(&found->at[i], &usage);
     print_differences(found);
-    fprintf(stdout, "logs: %s/NAME" DAEMON_LOG "\n", directory);
+    terminal_line(stdout, "logs: %s/NAME" DAEMON_LOG, directory);
     usage_free(&usage);
 }
 
@@ -291,13 +299,13 @@ int list_run(void)
     if (status == STDIO_BUS_OK)
         status = directory_enter(directory, false, reason);
     if (status == STDIO_BUS_EINVAL) {
-        fprintf(stderr, "stdio_bus: %s\n", reason);
+        terminal_line(stderr, "stdio_bus: %s", reason);
         return EXIT_OS_ERROR;
     }
     if (status == STDIO_BUS_OK)
         status = find(&found);
     if (status == STDIO_BUS_ERR)
-        fprintf(stderr, "stdio_bus: cannot read %s: %s\n", directory, strerror(errno));
+        terminal_line(stderr, "stdio_bus: cannot read %s: %s", directory, strerror(errno));
     else
         print_all(&found, directory);
     for (i = 0; i < found.count; i++)
@@ -307,6 +315,6 @@ int list_run(void)
         return EXIT_OS_ERROR;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return EXIT_DONE;
-    fprintf(stderr, "stdio_bus: cannot write the list: %s\n", strerror(errno));
+    terminal_line(stderr, "stdio_bus: cannot write the list: %s", strerror(errno));
     return EXIT_OS_ERROR;
 }

@@ -435,19 +435,6 @@ VARIADIC(int, open, (const char *path, int flags, ...), flags, unsigned,
          open(path, flags, argument))
 VARIADIC(int, prctl, (int option, ...), option, unsigned long, prctl(option, argument, 0, 0, 0))
 
-FAULTY(int, fprintf, (FILE * file, const char *format, ...))
-{
-    va_list arguments;
-    int status;
-
-    if (FAILS(fprintf))
-        return -1;
-    va_start(arguments, format);
-    status = vfprintf(file, format, arguments);
-    va_end(arguments);
-    return status;
-}
-
 FAULTY(long, syscall, (long number, ...))
 {
     va_list arguments;

@@ -556,6 +556,38 @@ TEST(connect_http_reports_other_protocols)
     client_error(joined.client, "1", -32000, "does not speak HTTP");
 }
 
+static bool log_has(const struct joined *joined, const char *word)
+{
+    char text[4096];
+    FILE *file = fopen(joined->log, "r");
+    size_t len;
+
+    ck_assert_ptr_nonnull(file);
+    len = fread(text, 1, sizeof text - 1, file);
+    text[len] = '\0';
+    fclose(file);
+    return strstr(text, word) != NULL;
+}
+
+/* On stderr, which may be a terminal. */
+TEST(connect_http_shows_no_control_character_of_a_reason)
+{
+    struct web_server *server = web_start();
+    struct joined joined = join(server);
+
+    ask(&joined, 1);
+    answer(asked(server, 1), 1);
+    client_expect(joined.client, ANSWER, 1);
+    client_send(joined.client, "{'method':'notifications/any'}");
+    web_answer(web_next(server, "POST /mcp", "notifications/any"),
+               "500 \xc3\xa9\xc2\x9b"
+               "31m\xe2\x80\xae\x1b[2J\x7f\x9b"
+               "x",
+               "", "%s", "");
+    WAIT_UNTIL(log_has(&joined, "500 \xc3\xa9\\u009b31m\\u202e\\x1b[2J\\x7f\\x9bx"),
+               "the reason is not on stderr");
+}
+
 enum { LABEL_TOO_LONG = 64 }; /* no name server is asked for such a name */
 
 TEST_ROWS(connect_http_without_a_server, 2)
