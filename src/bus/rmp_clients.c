@@ -124,15 +124,13 @@ static void read_frame(struct connection *connection, struct slice wire)
         reject(client, "no command");
 }
 
-/* HTTP, TLS and the like get no answer; nor does a command. */
+/* HTTP and TLS get no answer; nor does a command. */
 static void malformed(struct connection *connection, enum frame_fault fault, const char *problem)
 {
     struct rmp_client *client = client_of(connection);
     const struct rmp_reader *reader = &client->reader;
 
-    (void)fault;
-    if (!reader->is_command && reader->error != RMP_OK &&
-        (reader->has_header || reader->error != RMP_INVALID_MAGIC))
+    if (fault != FRAME_FAULT_FOREIGN && !reader->is_command && reader->error != RMP_OK)
         rmp_frames_refuse(client);
     reject(client, problem);
 }

@@ -2,6 +2,7 @@
 
 #include "rmp/framing.h"
 
+#include "framing/foreign.h"
 #include "framing/sized_frame.h"
 #include "rmp/command.h"
 #include "rmp/header_archive.h"
@@ -21,6 +22,21 @@ static enum frame_status malformed(struct framing_state *state, struct frame *fr
     frame->fault = FRAME_FAULT_SYNTAX;
     frame->problem = problem;
     return FRAME_MALFORMED;
+}
+
+/* HTTP and TLS are no frames of a client that could read an error. */
+static enum frame_status not_magic(struct framing_state *state, struct slice input,
+                                   struct frame *frame)
+{
+    enum frame_status status = malformed(state, frame, RMP_INVALID_MAGIC,
+                                         rmp_error_name(RMP_INVALID_MAGIC));
+    enum foreign foreign = foreign_start(input);
+
+    if (foreign == FOREIGN_HTTP || foreign == FOREIGN_TLS) {
+        frame->fault = FRAME_FAULT_FOREIGN;
+        frame->problem = foreign == FOREIGN_HTTP ? FOREIGN_HTTP_TEXT : FOREIGN_TLS_TEXT;
+    }
+    return status;
 }
 
 /* The frame, of state->left bytes, is kept until it is whole. */
@@ -59,6 +75,8 @@ static enum frame_status frame_head(struct framing_state *state, struct slice in
         state->part = PART_BODY;
         return wait_for_body(state, input, frame);
     }
+    if (error == RMP_INVALID_MAGIC)
+        return not_magic(state, input, frame);
     if (!rmp_frame_goes_on(error, payload, &reader->header))
         return malformed(state, frame, error, rmp_error_name(error));
     reader->error = error;
@@ -96,7 +114,6 @@ static enum frame_status skip_prefix(struct framing_state *state, struct slice i
 static enum frame_status head(struct framing_state *state, struct slice input, struct frame *frame)
 {
     struct rmp_reader *reader = reader_of(state);
-    enum rmp_error error;
     uint32_t payload;
 
     *reader = (struct rmp_reader){.rules = reader->rules};
@@ -116,8 +133,12 @@ static enum frame_status head(struct framing_state *state, struct slice input, s
     case 'R':
         return frame_head(state, input, payload, frame);
     default:
-        error = payload < RMP_HEADER_LEN ? RMP_TRUNCATED_HEADER : RMP_INVALID_MAGIC;
-        return malformed(state, frame, error, rmp_error_name(error));
+        if (payload < RMP_HEADER_LEN)
+            return malformed(state, frame, RMP_TRUNCATED_HEADER,
+                             rmp_error_name(RMP_TRUNCATED_HEADER));
+        if (foreign_start(input) == FOREIGN_MAYBE)
+            return FRAME_WAIT;
+        return not_magic(state, input, frame);
     }
 }
 

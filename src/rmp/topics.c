@@ -7,9 +7,15 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "rmp/uuid.h"
 #include "json/utf8.h"
 
 #define SYSTEM_PREFIX "rlp/sys/"
+#define RUNS_PREFIX "rlp/runs/"
+#define TRACE_PREFIX "trace:"
+#define EVENTS_SUFFIX "/events"
+#define LENGTH(literal) (sizeof(literal) - 1)
+#define EVENTS_LENGTH (LENGTH(RUNS_PREFIX) + RMP_UUID_LEN + LENGTH(EVENTS_SUFFIX))
 #define DELETE 0x7F
 #define C1_LEAD 0xC2 /* before the controls U+0080 to U+009F */
 #define C1_LAST 0x9F
@@ -36,6 +42,37 @@ bool rmp_topic_is_system(struct slice name)
            memcmp(name.data, SYSTEM_PREFIX, strlen(SYSTEM_PREFIX)) == 0;
 }
 
+/* The events of a run have two names (RMP 10): with "trace:" before the UUID, as in the table, and
+ * without. Both are one topic, so that a client that subscribes to both gets each event once. */
+struct topic_name {
+    char run[EVENTS_LENGTH + LENGTH(TRACE_PREFIX)];
+};
+
+static bool has_short_name(struct slice name, struct slice *uuid)
+{
+    struct rmp_id id;
+
+    if (name.len != EVENTS_LENGTH || memcmp(name.data, RUNS_PREFIX, LENGTH(RUNS_PREFIX)) != 0 ||
+        memcmp(name.data + name.len - LENGTH(EVENTS_SUFFIX), EVENTS_SUFFIX,
+               LENGTH(EVENTS_SUFFIX)) != 0)
+        return false;
+    *uuid = slice_of(name.data + LENGTH(RUNS_PREFIX), RMP_UUID_LEN);
+    return rmp_uuid_read(*uuid, &id);
+}
+
+static struct slice name_in_table(struct topic_name *to, struct slice name)
+{
+    char *at = to->run;
+    struct slice uuid;
+
+    if (!has_short_name(name, &uuid))
+        return name;
+    memcpy(at, RUNS_PREFIX TRACE_PREFIX, LENGTH(RUNS_PREFIX TRACE_PREFIX));
+    at += LENGTH(RUNS_PREFIX TRACE_PREFIX);
+    memcpy(at, uuid.data, uuid.len + LENGTH(EVENTS_SUFFIX));
+    return slice_of(to->run, sizeof to->run);
+}
+
 static bool has_name(const void *item, const void *key)
 {
     const struct rmp_topic *topic = item;
@@ -44,14 +81,19 @@ static bool has_name(const void *item, const void *key)
     return slice_equal(slice_of(topic->name, topic->name_len), *name);
 }
 
-struct rmp_topic *rmp_topics_find(const struct rmp_topics *topics, struct slice name)
+struct rmp_topic *rmp_topics_find(const struct rmp_topics *topics, struct slice given)
 {
+    struct topic_name other UNINITIALIZED;
+    struct slice name = name_in_table(&other, given);
+
     return hash_table_find(&topics->table, siphash(&topics->key, name.data, name.len), has_name,
                            &name);
 }
 
-struct rmp_topic *rmp_topics_add(struct rmp_topics *topics, struct slice name)
+struct rmp_topic *rmp_topics_add(struct rmp_topics *topics, struct slice given)
 {
+    struct topic_name other UNINITIALIZED;
+    struct slice name = name_in_table(&other, given);
     struct rmp_topic *topic = calloc(1, sizeof *topic + name.len);
 
     ASSERT(rmp_topic_is_valid(name));

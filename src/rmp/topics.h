@@ -34,7 +34,8 @@ bool rmp_topic_is_valid(struct slice name);
 /* Whether it is reserved for the broker's own messages: rlp/sys/ and what is below (RMP 11). */
 bool rmp_topic_is_system(struct slice name);
 
-/* The topic of exactly this name, or NULL. */
+/* The topic of exactly this name, or NULL. The events of a run have a second name, without "trace:"
+ * before their UUID; here and below it is the same as the first. */
 struct rmp_topic *rmp_topics_find(const struct rmp_topics *topics, struct slice name);
 
 /* Adds a topic that is not there. NULL when memory is out. */

@@ -449,6 +449,23 @@ TEST(rmp_10_events_follow_their_acceptance)
     rmp_expect_word(watcher, 8, "completed");
 }
 
+/* The specification's name of the topic beside that of the public implementation: one topic. */
+TEST(rmp_10_events_have_the_bare_uuid_too)
+{
+    struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);
+    struct client *both = watch_runs(daemon), *bare = rmp_program_connect(daemon);
+
+    rmp_subscribe(both, true, "rlp/runs/" RMP_TRACE "/events", 0);
+    rmp_subscribe(bare, true, "rlp/runs/" RMP_TRACE "/events", 0);
+    rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
+    rmp_expect_word(both, 2001, "RunSubmit");
+    rmp_expect_word(both, 2002, "RunAccepted");
+    rmp_expect_word(both, 8, "one");
+    rmp_expect_word(both, 8, "completed");
+    rmp_expect_word(bare, 8, "one");
+    rmp_expect_word(bare, 8, "completed");
+}
+
 TEST(rmp_10_rejected_run_has_no_events)
 {
     struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);

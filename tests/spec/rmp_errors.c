@@ -66,6 +66,30 @@ TEST(rmp_truncated_header_closes)
     client_expect_eof(client);
 }
 
+/* The length and the first bytes of a payload that is neither a frame nor a command: reported as
+ * soon as that is certain. */
+static const struct {
+    const char *bytes;
+    size_t len;
+} starts[] = {
+    {"\0\0\0\120A", 5},
+    {"\0\0\0\100xyz", 7},
+    {"\0\0\0\120\0\0\0\0", 8},
+    {"\377\377\377\377\377\377\377\377", 8},
+    {"hello, bus", 10},
+    {"GETS/a", 6},
+    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n", 38},
+};
+
+TEST_ROWS(rmp_7_payload_of_another_magic, COUNT(starts))
+{
+    struct daemon *daemon = rmp_start(NULL, NULL);
+    struct client *client = client_connect(daemon);
+    client_send_bytes(client, starts[row].bytes, starts[row].len);
+    rmp_expect_word(client, RMP_ERROR_SCHEMA, "InvalidMagic");
+    client_expect_eof(client);
+}
+
 /* A body of exactly the limit passes. A longer one is refused at once, and skipped. */
 TEST(rmp_body_too_large_is_skipped)
 {
@@ -249,6 +273,8 @@ TEST_ROWS(rmp_malformed_command_closes, COUNT(malformed))
 
 /* --- strangers --- */
 
+/* HTTP and TLS, the latter even where its length looks like the first byte of a frame; and a
+ * command that is too long. */
 static const struct {
     const char *bytes;
     size_t len;
@@ -256,8 +282,8 @@ static const struct {
     {"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 35},
     {"POST /x HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}", 41},
     {"\26\3\1\2\0\1\0\1\374\3\3", 11},
-    {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n", 38},
-    {"\0\0\0\100xyz", 7},
+    {"\26\3\1\2R\1\0\1\374\3\3+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-", 73},
+    {"OPTIONS * HTTP/1.1\r\n", 20},
     {"\0\200\0\105{", 5}, /* a command that is too long */
 };
 
@@ -267,6 +293,8 @@ TEST_ROWS(rmp_stranger_is_closed_without_an_answer, COUNT(strangers))
     struct client *client = client_connect(daemon);
     client_send_bytes(client, strangers[row].bytes, strangers[row].len);
     client_expect_eof(client);
+    if (row < COUNT(strangers) - 1)
+        daemon_wait_log(daemon, " WARN .*unacceptable input: (HTTP|TLS) in place of messages");
 }
 
 int main(void)

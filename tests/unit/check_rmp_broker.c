@@ -56,6 +56,33 @@ TEST(topic_is_compared_byte_for_byte)
     ck_assert_uint_eq(peers[0].got_count, 0);
 }
 
+/* Each peer gets each event once, whichever name it and the publisher use; the second peer has
+ * subscribed to both, as frames do. */
+TEST(events_of_a_run_have_two_names)
+{
+    static const char with[] = "rlp/runs/trace:11223344-5566-7788-99aa-bbccddeeff00/events",
+                      bare[] = "rlp/runs/11223344-5566-7788-99aa-bbccddeeff00/events",
+                      no_uuid[] = "rlp/runs/11223344-5566-7788-99aa-bbccddeeffgg/events";
+
+    const struct rmp_sub_name frames = {.dialect = RMP_DIALECT_FRAMES};
+
+    subscribe(0, 1, bare);
+    rmp_broker_subscribe(broker, &peers[1].peer, frames, text(with), now);
+    rmp_broker_subscribe(broker, &peers[1].peer, frames, text(bare), now);
+    subscribe(2, 1, no_uuid);
+    publish(3, with, 1);
+    publish(3, bare, 2);
+    publish(3, bare, 1); /* a duplicate */
+    publish(3, no_uuid, 4);
+    for (int peer = 0; peer < 2; peer++) {
+        ck_assert_uint_eq(peers[peer].got_count, 2);
+        ck_assert_uint_eq(peers[peer].got[0].header.msg_id, 1);
+        ck_assert_uint_eq(peers[peer].got[1].header.msg_id, 2);
+    }
+    ck_assert_uint_eq(peers[2].got_count, 1);
+    ck_assert_uint_eq(rmp_broker_gauges(broker).topics, 2);
+}
+
 TEST(without_subscriber_the_publisher_is_told_ok_and_nothing_is_kept)
 {
     ck_assert_int_eq(publish(0, "t", 1), RMP_RESULT_OK);
