@@ -141,7 +141,7 @@ static inline void bus_watch_slow_clients(struct stdio_bus *bus, int64_t delay_m
     struct timer *check = &bus->slow_clients.check;
 
     if (!timer_started(check) ||
-        check->deadline_ms > stdio_bus_event_loop_now_ms(bus->loop) + delay_ms)
+        timer_deadline_ms(check) > stdio_bus_event_loop_now_ms(bus->loop) + delay_ms)
         stdio_bus_event_loop_start_timer(bus->loop, check, delay_ms);
 }
 

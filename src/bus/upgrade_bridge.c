@@ -62,7 +62,7 @@ static struct call_record record_of(const struct rmp_call *call)
     };
 
     if (timer_started(&call->deadline))
-        record.deadline_ms = call->deadline.deadline_ms;
+        record.deadline_ms = timer_deadline_ms(&call->deadline);
     if (list_linked(&call->link))
         record.line = json_text_slice(&call->line);
     return record;

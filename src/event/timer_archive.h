@@ -8,7 +8,7 @@
 static inline void timer_archive(struct archive *archive, struct stdio_bus_event_loop *loop,
                                  struct timer *timer)
 {
-    int64_t deadline_ms = timer->deadline_ms;
+    int64_t deadline_ms = timer_deadline_ms(timer);
     bool started = timer_started(timer);
 
     archive_flag(archive, &started);

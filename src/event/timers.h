@@ -2,24 +2,20 @@
 #ifndef STDIO_BUS_EVENT_TIMERS_H
 #define STDIO_BUS_EVENT_TIMERS_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/heap.h"
 
 typedef void timer_fn(void *user_data);
 
 /* Lives inside its owner, which stops it before it goes. All members are private to timers.c. */
 struct timer {
-    int64_t deadline_ms;
+    struct heap_node node; /* its key: the deadline */
     timer_fn *fn;
     void *user_data;
-    struct timer *child, *sibling; /* pairing heap */
-    struct timer *parent;          /* the previous sibling; of a first child, its parent */
-    bool started;
 };
 
 struct timers {
-    struct timer *root; /* the earliest, or NULL */
-    struct timer *due;  /* the heap that timers_run is working on, or NULL */
+    struct heap_node *root; /* the earliest, or NULL */
+    struct heap_node *due;  /* the heap that timers_run is working on, or NULL */
 };
 
 /* A stopped timer that will call fn(user_data). */
@@ -33,7 +29,13 @@ void timers_stop(struct timers *timers, struct timer *timer);
 
 static inline bool timer_started(const struct timer *timer)
 {
-    return timer->started;
+    return timer->node.in_heap;
+}
+
+/* Of a started timer: its deadline; of another one: the last that it had. */
+static inline int64_t timer_deadline_ms(const struct timer *timer)
+{
+    return timer->node.key;
 }
 
 /* Milliseconds from now_ms until the earliest deadline, at most INT_MAX; 0 when it has passed, -1

@@ -301,7 +301,7 @@ static void stopping_hurry(struct worker *worker)
     if (worker->child.pid == 0 || worker->after_end != WORKER_WAITS_FOR_CLIENT || worker->hurried)
         return;
     worker->hurried = true;
-    if (worker->deadline.deadline_ms >
+    if (timer_deadline_ms(&worker->deadline) >
         stdio_bus_event_loop_now_ms(worker->transport->loop) + HURRY_MS)
         start_deadline(worker, HURRY_MS);
 }
