@@ -32,6 +32,7 @@ struct limits {
     unsigned session_idle_sec;            /* HTTP: a session of MCP ends after so long unused */
     unsigned max_session_requests;        /* HTTP: requests in flight of one session */
     size_t max_resume;                    /* HTTP: bytes of events that are kept for one session */
+    size_t max_resume_total;              /* HTTP: the same for all sessions together */
     unsigned max_requests_per_connection; /* HTTP: then it is closed; 0: no limit */
     unsigned ping_sec; /* WebSocket: of silence until a ping, and then its answer; 0: no pings */
     size_t max_requests_per_client; /* in flight at once; this and the next two: 0 = no limit */
@@ -47,7 +48,8 @@ struct limits {
         .max_pending_requests = 4096, .max_frame_body = 10485760, .frame_timeout_sec = 30,         \
         .half_close_sec = 300, .slow_client_timeout_sec = 10, .max_memory = (size_t)256 << 20,     \
         .max_message = (size_t)64 << 20, .session_idle_sec = 1800, .max_session_requests = 256,    \
-        .max_resume = 1048576, .max_requests_per_connection = 0, .ping_sec = 30                    \
+        .max_resume = 1048576, .max_resume_total = (size_t)64 << 20,                               \
+        .max_requests_per_connection = 0, .ping_sec = 30                                           \
     }
 
 #endif

@@ -7,9 +7,6 @@
 #include "base/clock.h"
 #include "http/response.h"
 
-/* Of the events that all sessions keep. */
-#define EVENTS_MAX_BYTES ((size_t)64 << 20)
-
 struct http_hub *http_hub_create(struct stdio_bus *bus)
 {
     struct http_hub *hub = calloc(1, sizeof *hub);
@@ -20,7 +17,7 @@ struct http_hub *http_hub_create(struct stdio_bus *bus)
     hub->key = siphash_random_key();
     list_init(&hub->sessions);
     list_init(&hub->due);
-    event_memory_init(&hub->events, EVENTS_MAX_BYTES);
+    event_memory_init(&hub->events, bus->options.config->limits.max_resume_total);
     return hub;
 }
 

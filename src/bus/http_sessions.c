@@ -251,6 +251,7 @@ static void begin(struct http_session *session, const struct client *client)
     snprintf(endpoint->context, sizeof endpoint->context, "client=%u", session->number);
     endpoint->peer.origin = client->stream.endpoint.peer.origin;
     origins_hold(endpoint->peer.origin);
+    event_log_set_owner(&session->log, origins_events(endpoint->peer.origin));
     router_admit_client(&bus->router, &endpoint->peer);
     if (session->pool != NULL)
         router_confine(&endpoint->peer, session->pool);

@@ -9,6 +9,7 @@ struct present_origin {
     struct origin origin;
     struct peer_origin peers;
     struct memory_origin memory;
+    struct event_owner events;
     size_t references;
 };
 
@@ -44,6 +45,7 @@ struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *orig
         return NULL;
     present->origin = *origin;
     present->references = 1;
+    event_owner_init(&present->events);
     list_append(&bus->origins, &present->link);
     return &present->peers;
 }
@@ -51,6 +53,11 @@ struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *orig
 struct memory_origin *origins_memory(struct peer_origin *origin)
 {
     return &present_of(origin)->memory;
+}
+
+struct event_owner *origins_events(struct peer_origin *origin)
+{
+    return &present_of(origin)->events;
 }
 
 void origins_hold(struct peer_origin *origin)

@@ -5,6 +5,7 @@
 
 #include "base/archive.h"
 #include "bus/state.h"
+#include "http/event_log.h"
 #include "transport/origin.h"
 
 /* The origin, if it lives, or NULL. */
@@ -15,6 +16,9 @@ struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *orig
 
 /* What its connections have reserved. */
 struct memory_origin *origins_memory(struct peer_origin *origin);
+
+/* The events that its sessions of HTTP keep. */
+struct event_owner *origins_events(struct peer_origin *origin);
 
 /* An origin in an archive; and a reference to one that lives, or NULL, which is held where it is
  * loaded. */

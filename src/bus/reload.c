@@ -67,6 +67,8 @@ static void take_limits(struct stdio_bus *bus, const struct limits *limits)
     limit_clients(bus);
     workers_each(bus, limit_restarts);
     client_limits_changed(bus);
+    if (bus->http != NULL)
+        event_memory_bound(&bus->http->events, limits->max_resume_total);
     descriptor_limit_raise(bus);
 }
 

@@ -156,6 +156,7 @@ static void archive_endpoint(struct router_archive *state, struct stdio_bus *bus
     archive_flag(archive, &endpoint->blocks_itself);
     archive_text(archive, endpoint->context, sizeof endpoint->context);
     origins_archive(archive, bus, &endpoint->peer.origin);
+    archive_expect(archive, endpoint->peer.origin != NULL, "a session has no origin");
     if (!archive_ok(archive))
         return;
     router_archive_peer(state, &endpoint->peer);
@@ -172,6 +173,8 @@ static void archive_rest(struct router_archive *state, struct stdio_bus *bus,
     archive_streams(state->archive, session);
     http_lines_archive(state->archive, session);
     archive_endpoint(state, bus, &session->endpoint);
+    if (!state->archive->saves && archive_ok(state->archive))
+        event_log_set_owner(&session->log, origins_events(session->endpoint.peer.origin));
 }
 
 static void load_session(struct router_archive *state, struct stdio_bus *bus)

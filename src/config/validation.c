@@ -223,6 +223,7 @@ static const struct rule limit_rules[] = {
     LIMIT(session_idle_sec, 1, WEEK_SEC),
     LIMIT(max_session_requests, 1, 65536),
     LIMIT(max_resume, 0, GIB),
+    LIMIT(max_resume_total, 0, GIB),
     LIMIT(max_requests_per_connection, 0, 1000000000),
     LIMIT(ping_sec, 0, DAY_SEC),
     LIMIT(max_requests_per_client, 0, 1000000),

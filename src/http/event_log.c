@@ -4,11 +4,18 @@
 
 #include <stdlib.h>
 
+#include "base/assert.h"
+
 void event_memory_init(struct event_memory *memory, size_t max_bytes)
 {
+    *memory = (struct event_memory){.max_bytes = max_bytes};
     list_init(&memory->events);
-    memory->bytes = 0;
-    memory->max_bytes = max_bytes;
+}
+
+void event_owner_init(struct event_owner *owner)
+{
+    *owner = (struct event_owner){.bytes = 0};
+    list_init(&owner->events);
 }
 
 void event_log_init(struct event_log *log, struct event_memory *memory, size_t max_count,
@@ -29,6 +36,14 @@ static size_t size_of(const struct event *event)
     return sizeof *event + event->len;
 }
 
+/* The place of an owner that holds its events and `more` bytes. */
+static void place(struct event_memory *memory, struct event_owner *owner, size_t more)
+{
+    heap_remove(&memory->most, &owner->node);
+    if (!list_empty(&owner->events))
+        heap_insert(&memory->most, &owner->node, -(int64_t)(owner->bytes + more));
+}
+
 static void remove_event(struct event *event)
 {
     struct event_log *log = event->stream->log;
@@ -36,10 +51,13 @@ static void remove_event(struct event *event)
     event->stream->forgotten = event->number;
     list_remove(&event->in_stream);
     list_remove(&event->in_log);
+    list_remove(&event->in_owner);
     list_remove(&event->in_memory);
     log->count--;
     log->bytes -= size_of(event);
+    log->owner->bytes -= size_of(event);
     log->memory->bytes -= size_of(event);
+    place(log->memory, log->owner, 0);
     free(event);
 }
 
@@ -52,18 +70,37 @@ static void forget(struct event *event)
     remove_event(event);
 }
 
+/* Makes room for `size` bytes, which `owner` will hold beside its events; NULL: none will. */
+static void make_room_of_all(struct event_memory *memory, struct event_owner *owner, size_t size)
+{
+    while (memory->bytes + size > memory->max_bytes) {
+        struct event_owner *most;
+
+        if (owner != NULL)
+            place(memory, owner, size);
+        if (memory->most == NULL)
+            return;
+        most = list_entry(memory->most, struct event_owner, node);
+        forget(list_entry(most->events.head.next, struct event, in_owner));
+    }
+}
+
+void event_memory_bound(struct event_memory *memory, size_t max_bytes)
+{
+    memory->max_bytes = max_bytes;
+    make_room_of_all(memory, NULL, 0);
+}
+
 /* Makes room for one event of `size` bytes. */
 static void make_room(struct event_log *log, size_t size)
 {
-    struct event_memory *memory = log->memory;
+    size_t half = log->memory->max_bytes / 2;
     struct list_node *node;
 
     while ((log->count >= log->max_count || log->bytes + size > log->max_bytes) &&
            (node = list_take_first(&log->events)) != NULL)
         forget(list_entry(node, struct event, in_log));
-    while (memory->bytes + size > memory->max_bytes &&
-           (node = list_take_first(&memory->events)) != NULL)
-        forget(list_entry(node, struct event, in_memory));
+    make_room_of_all(log->memory, log->owner, size < half ? size : half);
 }
 
 struct event *event_log_restore(struct event_stream *stream, uint32_t number, size_t len)
@@ -71,15 +108,19 @@ struct event *event_log_restore(struct event_stream *stream, uint32_t number, si
     struct event_log *log = stream->log;
     struct event *event = malloc(sizeof *event + len);
 
+    ASSERT(log->owner != NULL);
     if (event == NULL)
         return NULL;
     *event = (struct event){.stream = stream, .number = number, .len = len};
     list_append(&stream->events, &event->in_stream);
     list_append(&log->events, &event->in_log);
+    list_append(&log->owner->events, &event->in_owner);
     list_append(&log->memory->events, &event->in_memory);
     log->count++;
     log->bytes += size_of(event);
+    log->owner->bytes += size_of(event);
     log->memory->bytes += size_of(event);
+    place(log->memory, log->owner, 0);
     return event;
 }
 

@@ -1,6 +1,8 @@
 /* The events of server-sent streams, kept so that a stream that was cut can go on elsewhere (MCP,
  * Streamable HTTP: Last-Event-ID). The memory is bounded: of each log, which has the streams of one
- * session, and of all logs together. What is over is forgotten, the oldest event first. */
+ * session, and of all logs together. Of a log that is over its bound the oldest event is forgotten;
+ * of all of them, the oldest event of the owner that holds most. So an owner (a user or an address)
+ * that holds less than 1/(2m) of the memory, with m owners, loses nothing by what others keep. */
 #ifndef STDIO_BUS_HTTP_EVENT_LOG_H
 #define STDIO_BUS_HTTP_EVENT_LOG_H
 
@@ -8,13 +10,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/heap.h"
 #include "base/list.h"
 #include "base/slice.h"
 
 /* What all logs share. */
 struct event_memory {
-    struct list events; /* of all logs, the oldest first */
+    struct list events;     /* of all logs, the oldest first */
+    struct heap_node *most; /* of the owners that have events, the one that holds most, or NULL */
     size_t bytes, max_bytes;
+};
+
+/* The logs of one user or address, together. */
+struct event_owner {
+    struct list events; /* the oldest first */
+    size_t bytes;
+    struct heap_node node; /* in the heap memory->most */
 };
 
 struct event_log;
@@ -28,7 +39,7 @@ struct event_stream {
 
 struct event {
     struct event_stream *stream;
-    struct list_node in_stream, in_log, in_memory;
+    struct list_node in_stream, in_log, in_owner, in_memory;
     uint32_t number; /* from 1 */
     bool asks;       /* the owner's: it is a question, */
     bool answers;    /* it is the answer that ends the stream */
@@ -38,6 +49,7 @@ struct event {
 
 struct event_log {
     struct event_memory *memory;
+    struct event_owner *owner;
     struct list events; /* of all its streams, the oldest first */
     size_t count, bytes, max_count, max_bytes;
     /* Called before an event is forgotten for want of room. Must not call the log. */
@@ -47,14 +59,26 @@ struct event_log {
 
 void event_memory_init(struct event_memory *memory, size_t max_bytes);
 
+/* Another bound from now on. What is over it is forgotten at once. */
+void event_memory_bound(struct event_memory *memory, size_t max_bytes);
+
+/* An owner without events. It outlives those of its logs. */
+void event_owner_init(struct event_owner *owner);
+
 /* The numbers of bytes count the events' data, and what each takes beside it. */
 void event_log_init(struct event_log *log, struct event_memory *memory, size_t max_count,
                     size_t max_bytes);
+/* To be called before the log gets its first event. */
+static inline void event_log_set_owner(struct event_log *log, struct event_owner *owner)
+{
+    log->owner = owner;
+}
+
 void event_stream_init(struct event_stream *stream, struct event_log *log);
 
 /* The stream's next event, with room for `len` bytes of data, which are to be filled at once. What
  * is over the limits is forgotten before, but never all: the log keeps this event, whatever its
- * length. NULL when memory is out; the event counts as forgotten then. */
+ * length, for which other owners make room up to half of the memory. NULL when memory is out; the event counts as forgotten then. */
 struct event *event_log_add(struct event_stream *stream, size_t len);
 
 /* For a log that is loaded: an event that was kept, after those before it. The stream's own numbers

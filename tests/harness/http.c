@@ -21,16 +21,21 @@ static void http_free(void *object)
     free(http);
 }
 
-struct http *http_connect(const struct daemon *daemon)
+struct http *http_adopt(struct client *client)
 {
     struct http *http = calloc(1, sizeof *http);
 
     if (http == NULL)
         abort();
-    http->client = client_connect(daemon);
+    http->client = client;
     http->over = true;
     harness_at_end(http_free, http);
     return http;
+}
+
+struct http *http_connect(const struct daemon *daemon)
+{
+    return http_adopt(client_connect(daemon));
 }
 
 /* --- requests --- */

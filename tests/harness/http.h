@@ -24,6 +24,9 @@ struct http {
 /* Connects to a daemon in SETUP_HTTP. It lives until the test ends. */
 struct http *http_connect(const struct daemon *daemon);
 
+/* The same over a connection that is there already. */
+struct http *http_adopt(struct client *client);
+
 /* Sends a request; `fields` are whole lines, "" or NULL: none; body NULL: none. */
 void http_send(struct http *http, const char *method, const char *target, const char *fields,
                const char *body);

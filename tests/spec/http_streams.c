@@ -1,6 +1,7 @@
 /* MCP over HTTP, handshake era: streams of events, and resuming (protocol.md, "HTTP"). */
 #include "build_config.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/socket.h>
 
@@ -309,6 +310,77 @@ TEST(http_events_that_nobody_fetches_are_bounded)
               "{'jsonrpc':'2.0','id':1,'method':'reply_text'}");
     struct span reply = message_result(http_expect(http, 200), "1");
     expect_word(test_format("%.*s", (int)reply.len, reply.data), "does not fetch");
+}
+
+/* A note of so many bytes for the GET of the session, which is kept. */
+static void keep_note(struct http *http, const char *session, size_t len)
+{
+    http_post(http, session, "{'jsonrpc':'2.0','method':'say_only','params':{'message':%s}}",
+              test_format(NOTE("'%s'"), test_fill('x', len)));
+    http_expect(http, 202);
+}
+
+/* How many notes the GET of the session finds, the last of which says `end`. */
+static int count_notes(struct http *http, const char *session)
+{
+    struct span note;
+    int count = 0;
+
+    keep_note(http, session, 3);
+    listen_to(http, session, NULL);
+    do {
+        note = json_get(http_event(http), "params");
+        count++;
+    } while (!span_is(note, "\"xxx\""));
+    return count - 1;
+}
+
+/* The answer has come after the notes that were kept before. */
+static void await_process(struct http *http, const char *session)
+{
+    http_send(http, "POST", "/mcp",
+              test_format(HTTP_JSON "Accept: application/json\r\nMcp-Session-Id: %s\r\n", session),
+              ECHO("9"));
+    http_expect(http, 200);
+}
+
+/* What one address keeps, in many sessions, pushes out nothing of another's. */
+TEST(http_kept_events_of_an_address_are_bounded)
+{
+    struct daemon *daemon = START(MCP_POOL(""), .limits = "'max_resume_total':100000");
+    struct client *other = client_try_connect_from(daemon, "127.0.0.2");
+    ck_assert_msg(other != NULL || errno == EADDRNOTAVAIL, "127.0.0.2: %s", strerror(errno));
+    if (other == NULL)
+        return;
+    struct http *honest = http_adopt(other), *greedy = http_connect(daemon);
+    const char *session = http_session(honest);
+    for (int i = 0; i < 3; i++)
+        keep_note(honest, session, 10000);
+    await_process(honest, session);
+    for (int i = 0; i < 3; i++) {
+        const char *another = http_session(greedy);
+        for (int j = 0; j < 20; j++)
+            keep_note(greedy, another, 10000);
+        await_process(greedy, another);
+    }
+    ck_assert_int_eq(count_notes(honest, session), 3);
+    daemon_wait_log(daemon, "a message for a stream that nobody reads is dropped");
+}
+
+TEST(http_bound_of_kept_events_is_reloaded)
+{
+    struct daemon *daemon = START(MCP_POOL(""));
+    struct http *http = http_connect(daemon);
+    const char *session = http_session(http);
+    for (int i = 0; i < 5; i++)
+        keep_note(http, session, 10000);
+    await_process(http, session);
+    daemon_write_file(daemon, daemon->config_path,
+                      "{'pools':[{'id':'p','command':'@WORKER@','instances':4,'protocol':'mcp'}],"
+                      "'limits':{'max_resume_total':25000}}");
+    daemon_signal(daemon, SIGHUP);
+    daemon_wait_log(daemon, "reloaded: [0-9]+ pool");
+    ck_assert_int_eq(count_notes(http, session), 2);
 }
 
 /* Two requests are in flight, and more was written to the first one's stream than a client takes

@@ -80,6 +80,7 @@ static const struct limit_case {
     COUNT_LIMIT(session_idle_sec, 1, 604800),
     COUNT_LIMIT(max_session_requests, 1, 65536),
     SIZE_LIMIT(max_resume, 0, 1073741824),
+    SIZE_LIMIT(max_resume_total, 0, 1073741824),
     COUNT_LIMIT(max_requests_per_connection, 0, 1000000000),
     COUNT_LIMIT(ping_sec, 0, 86400),
     SIZE_LIMIT(max_requests_per_client, 0, 1000000),
@@ -124,6 +125,7 @@ START_TEST(test_full)
                                            .session_idle_sec = 14,
                                            .max_session_requests = 15,
                                            .max_resume = 16,
+                                           .max_resume_total = 19,
                                            .max_requests_per_connection = 17,
                                            .ping_sec = 18};
     static const char *const argv[] = {"/bin/sh", "-c", "", "z\xc3\xbc \"", NULL};
@@ -135,7 +137,7 @@ START_TEST(test_full)
                 " \"max_restarts\": 7, \"restart_window_sec\": 8, \"drain_timeout_sec\": 9,"
                 " \"backpressure_timeout_sec\": 10, \"max_connections\": 11, \"max_sessions\": 12,"
                 " \"max_pending_requests\": 13, \"session_idle_sec\": 14,"
-                " \"max_session_requests\": 15, \"max_resume\": 16,"
+                " \"max_session_requests\": 15, \"max_resume\": 16, \"max_resume_total\": 19,"
                 " \"max_requests_per_connection\": 17, \"ping_sec\": 18}, \"strict\": true}",
                 "");
     expect_limits(&expected);
@@ -184,6 +186,7 @@ START_TEST(test_defaults)
                               .session_idle_sec = 1800,
                               .max_session_requests = 256,
                               .max_resume = 1048576,
+                              .max_resume_total = 67108864,
                               .ping_sec = 30};
 
     expect_text(cases[_i].text, "");

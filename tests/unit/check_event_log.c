@@ -11,6 +11,7 @@
 #define SIZE (sizeof(struct event) + 4) /* of an event with four bytes */
 
 static struct event_memory memory;
+static struct event_owner owners[2];
 static struct event_log logs[2];
 static struct event_stream streams[3]; /* the last one is of the second log */
 static uint32_t forgotten[8], forgotten_count;
@@ -27,6 +28,8 @@ static void set_up(void)
     for (int i = 0; i < 2; i++) {
         event_log_init(&logs[i], &memory, 3, 4 * SIZE);
         logs[i].forgets = note_forgotten;
+        event_owner_init(&owners[i]);
+        event_log_set_owner(&logs[i], &owners[i]);
     }
     event_stream_init(&streams[0], &logs[0]);
     event_stream_init(&streams[1], &logs[0]);
@@ -40,6 +43,8 @@ static void tear_down(void)
         event_stream_clear(&streams[i]);
     ck_assert_uint_eq(memory.bytes, 0);
     ck_assert(list_empty(&memory.events) && list_empty(&logs[0].events));
+    ck_assert_ptr_null(memory.most);
+    ck_assert_uint_eq(owners[0].bytes + owners[1].bytes, 0);
 }
 
 static void add(int stream, const char *text)
@@ -86,7 +91,7 @@ TEST(oldest_event_of_a_log_is_forgotten_first)
     ck_assert_uint_eq(forgotten[0], 1);
 }
 
-TEST(oldest_event_of_all_logs_is_forgotten_when_memory_is_used_up)
+TEST(oldest_event_of_the_owner_that_holds_most_is_forgotten_when_memory_is_used_up)
 {
     add(0, "aaaa");
     add(0, "bbbb");
@@ -94,22 +99,57 @@ TEST(oldest_event_of_all_logs_is_forgotten_when_memory_is_used_up)
     add(2, "dddd");
     add(2, "eeee");
     expect(0, 0, "aaaabbbb");
-    add(1, "ffff");
-    expect(0, 0, "bbbb");
-    expect(2, 0, "ccccddddeeee");
+    add(1, "ffff"); /* both would hold three */
+    ck_assert_uint_eq(memory.bytes, 5 * SIZE);
+    add(2, "gggg");
+    add(2, "hhhh");
+    add(2, "iiii");
+    ck_assert_uint_eq(memory.bytes, 5 * SIZE);
+    ck_assert_uint_ge(owners[0].bytes, 2 * SIZE);
+    expect(1, 0, "ffff");
 }
 
-TEST(an_event_longer_than_all_limits_is_kept_alone)
+/* However long another owner goes on. */
+TEST(owner_that_holds_little_loses_nothing_to_others)
 {
-    char text[20 * SIZE];
+    add(0, "aaaa");
+    add(1, "bbbb");
+    logs[1].max_count = 100;
+    logs[1].max_bytes = 100 * SIZE;
+    for (int i = 0; i < 1000; i++)
+        add(2, "xxxx");
+    expect(0, 0, "aaaa");
+    expect(1, 0, "bbbb");
+    ck_assert_uint_eq(owners[1].bytes, 3 * SIZE);
+}
 
-    memset(text, 'x', sizeof text);
-    add(0, "a");
-    add(2, "b");
+/* Half of the memory makes room for it. */
+TEST(an_event_longer_than_all_limits_is_kept)
+{
+    static char text[20 * SIZE];
+
+    add(0, "aaaa");
+    add(2, "bbbb");
     ck_assert_ptr_nonnull(event_log_add(&streams[1], sizeof text));
     expect(0, 0, "");
-    expect(2, 0, "");
+    expect(2, 0, "bbbb");
     ck_assert_uint_eq(logs[0].count, 1);
+    add(2, "cccc");
+    expect(2, 0, "bbbbcccc");
+    ck_assert_uint_eq(logs[0].count, 0);
+}
+
+TEST(another_bound_holds_at_once)
+{
+    add(0, "aaaa");
+    add(2, "bbbb");
+    add(2, "cccc");
+    add(2, "dddd");
+    event_memory_bound(&memory, 2 * SIZE);
+    expect(0, 0, "aaaa");
+    expect(2, 0, "dddd");
+    event_memory_bound(&memory, 0);
+    ck_assert_uint_eq(memory.bytes, 0);
 }
 
 TEST(events_that_were_got_are_forgotten_without_a_call)
