@@ -158,6 +158,19 @@ static void leave_hold(struct http_session *session)
     note(session);
 }
 
+/* The message of the exchange waits to be taken by the router, and will not be. A request is not in
+ * flight any more, whether the router holds the session for it or for a message before it. */
+static void forget_message(struct http_exchange *http, struct http_stream *stream)
+{
+    struct http_session *session = http->session;
+
+    if (session->paused && session->holder == http)
+        leave_hold(session);
+    list_remove(&http->held);
+    if (stream != NULL && !stream->over)
+        http_stream_free(stream);
+}
+
 static void over(struct http_exchange *http)
 {
     struct http_session *session = http->session;
@@ -168,12 +181,8 @@ static void over(struct http_exchange *http)
     session->used_ms = stdio_bus_event_loop_now_ms(bus_of(session)->loop);
     if (stream != NULL)
         http_stream_detach(stream);
-    if (session->paused && session->holder == http) {
-        leave_hold(session);
-        if (stream != NULL && !stream->over) /* the router never took the request */
-            http_stream_free(stream);
-    }
-    list_remove(&http->held);
+    if (list_linked(&http->held) || (session->paused && session->holder == http))
+        forget_message(http, stream);
     list_remove(&http->in_session);
     http->session = NULL;
 }

@@ -55,21 +55,22 @@ static void free_session(void *user_data)
     free(session);
 }
 
-/* Exchanges whose messages were not taken find no session any more. */
+/* The connections whose messages were not taken go on: what was not answered by then finds no
+ * session any more. */
+static void release_held(struct http_session *session)
+{
+    struct list_node *node;
+
+    while ((node = list_take_first(&session->held)) != NULL)
+        http_hub_note(session->hub, &list_entry(node, struct http_exchange, held)->due);
+}
+
 static void release_exchanges(struct http_session *session)
 {
-    struct list_node *node, *following;
+    struct list_node *node;
 
-    list_each(&session->exchanges, node, following) {
-        struct http_exchange *http = list_entry(node, struct http_exchange, in_session);
-
-        list_remove(&http->in_session);
-        http->session = NULL;
-        if (list_linked(&http->held)) {
-            list_remove(&http->held);
-            http_hub_note(session->hub, &http->due);
-        }
-    }
+    while ((node = list_take_first(&session->exchanges)) != NULL)
+        list_entry(node, struct http_exchange, in_session)->session = NULL;
 }
 
 static void end_streams(struct http_session *session)
@@ -111,6 +112,7 @@ void http_sessions_end(struct http_session *session, const char *reason)
     notifier_changed(bus);
     session->paused = false; /* the router holds it no more */
     session->holder = NULL;
+    release_held(session);
     end_streams(session);
     release_exchanges(session);
     list_remove(&session->due.node);

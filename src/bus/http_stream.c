@@ -299,7 +299,7 @@ int http_stream_answer(struct http_session *session, struct message_id id,
     return result;
 }
 
-/* The only request in flight; NULL: there is none, or more than one. */
+/* The only request in flight; NULL: there is none, or more than one, or no worker has it yet. */
 static struct http_stream *only_one(const struct http_session *session)
 {
     const struct list_node *node;
@@ -310,7 +310,7 @@ static struct http_stream *only_one(const struct http_session *session)
         struct http_stream *stream = list_entry(node, struct http_stream, link);
 
         if (!stream->over)
-            return stream;
+            return http_stream_waits(stream) ? NULL : stream;
     }
     return NULL;
 }
@@ -334,7 +334,7 @@ static struct http_stream *reported_one(const struct http_session *session,
     for (node = session->streams.head.next; node != &session->streams.head; node = node->next) {
         struct http_stream *stream = list_entry(node, struct http_stream, link);
 
-        if (!stream->over && message_id_equal(stream->token, token))
+        if (!stream->over && !http_stream_waits(stream) && message_id_equal(stream->token, token))
             return stream;
     }
     return NULL;

@@ -383,6 +383,78 @@ TEST(http_bound_of_kept_events_is_reloaded)
     ck_assert_int_eq(count_notes(http, session), 2);
 }
 
+/* --- messages that wait to be taken --- */
+
+#define TWO_POOLS                                                                                  \
+    .mode = SETUP_HTTP, .pools = "{'id':'p','command':'@WORKER@','instances':4,'protocol':'mcp'}," \
+                                 "{'id':'q','command':'@WORKER@','instances':1,'protocol':'mcp',"  \
+                                 "'busy_timeout_sec':600}"
+
+/* The session's process reads no more, and its queue is full. Returns the process. */
+static long fill_process(struct daemon *daemon, struct http *http, const char *session)
+{
+    http_post(http, session, "{'jsonrpc':'2.0','id':0,'method':'stop_reading'}");
+    long pid = json_number(message_result(http_expect(http, 200), "0"), "pid");
+    do {
+        http_post(http, session, "{'jsonrpc':'2.0','method':'nothing','params':'%s'}",
+                  test_fill('x', 60000));
+        http_expect(http, 202);
+    } while (!daemon_logged(daemon, "its queue is full"));
+    return pid;
+}
+
+/* While a request waits for a process, a question is answered in place of its session, for which
+ * another process is too busy. Now the session is held for this reply, and the client of the request
+ * leaves: its id is free. */
+TEST(http_request_that_was_never_taken_leaves_with_its_client)
+{
+    struct daemon *daemon = START(TWO_POOLS, DEBUGGING,
+                                  .limits = "'max_output_queue':65536,"
+                                            "'max_resume_total':4000");
+    struct http *a = http_connect(daemon), *b = http_connect(daemon), *c = http_connect(daemon);
+    struct http *leaving = http_connect(daemon);
+    const char *session = http_session(a), *second = http_session(b), *third = http_session(c);
+    http_post(a, session,
+              "{'jsonrpc':'2.0','method':'say_only','params':{'message':"
+              "{'jsonrpc':'2.0','id':'q','method':'roots/list'}}}");
+    http_expect(a, 202);
+    long pid = fill_process(daemon, a, session);
+    http_post(c, third, "{'jsonrpc':'2.0','id':1,'pool':'q','method':'echo'}");
+    message_result(http_expect(c, 200), "1");
+    http_post(leaving, session, "{'jsonrpc':'2.0','id':7,'pool':'q','method':'echo'}");
+    http_post(leaving, session, "{'jsonrpc':'2.0','id':8,'pool':'q','method':'echo'}");
+    for (int i = 0; i < 4; i++)
+        keep_note(b, second, 1500);
+    daemon_wait_log(daemon, "a message for a stream that nobody reads is dropped");
+    daemon_mark_log(daemon);
+    http_send(c, "DELETE", "/mcp", test_format("Mcp-Session-Id: %s\r\n", third), NULL);
+    http_expect(c, 204);
+    daemon_wait_log(daemon, "pool=q.*(started|running)");
+    daemon_mark_log(daemon);
+    client_abort(leaving->client);
+    daemon_wait_log(daemon, "disconnected");
+    kill((pid_t)pid, SIGUSR1);
+    http_post(a, session, "{'jsonrpc':'2.0','id':7,'method':'echo'}");
+    message_result(http_expect(a, 200), "7");
+}
+
+/* Its session ends while the process takes no message. */
+TEST(http_connection_goes_on_after_a_request_that_was_never_taken)
+{
+    struct daemon *daemon = START(MCP_POOL(""), DEBUGGING, .limits = "'max_output_queue':65536");
+    struct http *a = http_connect(daemon), *b = http_connect(daemon);
+    const char *session = http_session(a);
+    fill_process(daemon, a, session);
+    http_post(a, session, ECHO("1"));
+    http_post(b, session, ECHO("2"));
+    http_send(http_connect(daemon), "DELETE", "/mcp",
+              test_format("Mcp-Session-Id: %s\r\n", session), NULL);
+    message_error(http_expect(a, 200), "1", -32000, "the session has ended");
+    http_session(a);
+    http_expect(b, 404);
+    http_session(b);
+}
+
 /* Two requests are in flight, and more was written to the first one's stream than a client takes
  * that does not read. Returns the process. */
 static long fill_stream(struct daemon *daemon, struct http *a, struct http *b, const char *session)
