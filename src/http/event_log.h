@@ -78,7 +78,8 @@ void event_stream_init(struct event_stream *stream, struct event_log *log);
 
 /* The stream's next event, with room for `len` bytes of data, which are to be filled at once. What
  * is over the limits is forgotten before, but never all: the log keeps this event, whatever its
- * length, for which other owners make room up to half of the memory. NULL when memory is out; the event counts as forgotten then. */
+ * length, for which other owners make room up to half of the memory. NULL when memory is out; the
+ * event counts as forgotten then. */
 struct event *event_log_add(struct event_stream *stream, size_t len);
 
 /* For a log that is loaded: an event that was kept, after those before it. The stream's own numbers

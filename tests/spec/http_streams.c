@@ -404,8 +404,8 @@ static long fill_process(struct daemon *daemon, struct http *http, const char *s
 }
 
 /* While a request waits for a process, a question is answered in place of its session, for which
- * another process is too busy. Now the session is held for this reply, and the client of the request
- * leaves: its id is free. */
+ * another process is too busy. Now the session is held for this reply, and the client of the
+ * request leaves: its id is free. */
 TEST(http_request_that_was_never_taken_leaves_with_its_client)
 {
     struct daemon *daemon = START(TWO_POOLS, DEBUGGING,
