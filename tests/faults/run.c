@@ -530,7 +530,7 @@ static bool has_fault(const struct board *board, unsigned name, int error)
 /* True if the log names one of the faults, or nothing can be logged. */
 static bool is_reported(const struct run *run)
 {
-    bool mute = has_fault(run->board, FAULT_fprintf, 0) ||
+    bool mute = has_fault(run->board, FAULT_fputs, 0) ||
                 strstr(run->log_text.data, "log lines dropped") != NULL;
     bool reported = false;
 
