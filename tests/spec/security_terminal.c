@@ -22,6 +22,8 @@
 #define ESCAPED "\\u001b]0;x\\u0007\\n" RAW /* a string of JSON */
 #define SHOWN_ESCAPED "\\x1b]0;x\\x07\\x0a" SHOWN_TEXT
 
+#define SHOWN_IN_EVENT "\\u001b]0;x\\u0007\\n" SHOWN_JSON
+
 /* --- a socket that somebody has planted --- */
 
 /* Answers each line with the reply. */
@@ -138,8 +140,7 @@ TEST_ROWS(security_terminal_gets_nothing_of_a_planted_control_socket, COUNT(comm
 /* The first reply is to the request, and the events follow until the socket is closed. */
 TEST_ROWS(security_terminal_gets_nothing_of_planted_events, 3)
 {
-    static const char *const shown[] = {SHOWN_ESCAPED, "\\u001b]0;x\\u0007\\n" SHOWN_JSON,
-                                        "\\u009b"};
+    static const char *const shown[] = {SHOWN_ESCAPED, SHOWN_IN_EVENT, "\\u009b"};
     const char *path = test_format("%s/c", test_dir());
 
     plant(path, row < 2 ? RESULT("{}") EVENT(ESCAPED) : RESULT("{}") "\x1b]0;x\a\x9b" RAW "\n");
