@@ -225,7 +225,7 @@ static void serve(struct stdio_bus *bus)
 
 static bool has_notes(const struct stdio_bus *bus)
 {
-    return bus->router.demand | bus->router.answered_last | bus->router.errands.noted |
+    return bus->router.demand | bus->router.answered_last | bus->router.handshakes.noted |
            bus->stop_noted | bus->end_noted | bus->started_noted | bus->http_noted |
            bus->reload_noted;
 }
@@ -266,9 +266,8 @@ static bool after_round(void *user_data)
 {
     struct stdio_bus *bus = user_data;
     struct router *router = &bus->router;
-    int count;
 
-    for (count = 0; count < RELEASES_PER_ROUND && !list_empty(&router->released); count++)
+    for (int count = 0; count < RELEASES_PER_ROUND && !list_empty(&router->released); count++)
         deliver_resume(waiting_next_released(router));
     if (router->timed | router->abandoned)
         cancel_plan(bus);
@@ -339,6 +338,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     notifier_init(bus);
     bus->has_nofile = getrlimit(RLIMIT_NOFILE, &bus->nofile) == 0;
     router_init(&bus->router, &options->config->limits, &key);
+    router_count_memory(&bus->router, &bus->transport.kept);
     bus->loop = stdio_bus_event_loop_create();
     if (bus->loop == NULL)
         goto fail;

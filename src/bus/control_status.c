@@ -11,6 +11,7 @@
 #include "bus/rmp_clients.h"
 #include "bus/workers.h"
 #include "control/row.h"
+#include "transport/memory.h"
 
 static const char *const phases[] = {
     [BUS_PHASE_STARTING] = "starting", [BUS_PHASE_SERVING] = "serving",
@@ -125,7 +126,7 @@ void control_write_status(struct stdio_bus *bus, struct json_text *to)
     row_number(to, "max_sessions", (int64_t)limits->max_sessions);
     row_number(to, "requests", (int64_t)router->from_clients.active_count);
     row_number(to, "max_pending_requests", (int64_t)limits->max_pending_requests);
-    row_number(to, "memory", (int64_t)bus->transport.pool.used);
+    row_number(to, "memory", (int64_t)memory_used(&bus->transport));
     row_number(to, "max_memory", (int64_t)limits->max_memory);
     write_listeners(bus, to);
     row_end(to, '}');

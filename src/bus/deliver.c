@@ -9,6 +9,7 @@
 #include "router/to_client.h"
 #include "router/to_worker.h"
 #include "router/waiting.h"
+#include "transport/memory.h"
 
 #define STARVED_RETRY_MS 100
 
@@ -232,7 +233,8 @@ static void forward(struct stdio_bus *bus, struct endpoint *from, struct decisio
  * the message itself. */
 static bool copies_wait(const struct stdio_bus *bus, const struct message *message)
 {
-    return bus->transport.pool.used > bus->options.config->limits.max_memory + message->bytes.len &&
+    return memory_used(&bus->transport) >
+               bus->options.config->limits.max_memory + message->bytes.len &&
            message->bytes.len > BUFFER_LARGE;
 }
 

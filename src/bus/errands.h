@@ -10,7 +10,7 @@ void errands_run_all(struct stdio_bus *bus);
 /* To be called after anything that may note one, before the next message. */
 static inline void errands_run(struct stdio_bus *bus)
 {
-    if (bus->router.errands.noted)
+    if (bus->router.handshakes.noted)
         errands_run_all(bus);
 }
 

@@ -14,6 +14,7 @@
 #include "bus/rmp_clients.h"
 #include "bus/rmp_hub.h"
 #include "control/metrics.h"
+#include "transport/memory.h"
 
 /* --- workers --- */
 
@@ -138,7 +139,7 @@ static void read_tables(const struct stdio_bus *bus, struct metrics *metrics)
     metrics->max_sessions = limits->max_sessions;
     metrics->max_requests = limits->max_pending_requests;
     metrics->max_clients = limits->max_connections;
-    metrics->buffers = bus->transport.pool.used;
+    metrics->buffers = memory_used(&bus->transport);
     metrics->max_buffers = limits->max_memory;
     metrics->stored_answers = bus->counters.stored_answers;
     for (i = 0; i < REFUSALS; i++)

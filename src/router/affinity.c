@@ -45,7 +45,7 @@ int affinity_add(struct peer *client, struct peer *worker)
         return STDIO_BUS_ERR;
     binding->client = client;
     binding->worker = worker;
-    subscriber_init(&binding->subscriber);
+    subscriber_init(&binding->subscriber, client);
     if (!list_empty(&worker->bindings))
         binding->order = list_entry(worker->bindings.head.prev, struct binding, in_worker)->order;
     binding->order++;
@@ -54,8 +54,20 @@ int affinity_add(struct peer *client, struct peer *worker)
     return STDIO_BUS_OK;
 }
 
+void affinity_set_rank(struct binding *binding, enum log_rank rank)
+{
+    struct handshake *handshake = binding->worker->handshake;
+
+    if (handshake != NULL) {
+        handshake->ranks[binding->rank]--;
+        handshake->ranks[rank]++;
+    }
+    binding->rank = rank;
+}
+
 static void remove_binding(struct binding *binding)
 {
+    affinity_set_rank(binding, RANK_NONE);
     list_remove(&binding->in_client);
     list_remove(&binding->in_worker);
     subscriptions_end_all(&binding->subscriber);

@@ -33,6 +33,9 @@ static inline struct binding *affinity_sole(const struct peer *worker)
 /* The client's binding to this worker, or NULL. */
 struct binding *affinity_binding(const struct peer *client, const struct peer *worker);
 
+/* The client has set this level, or none. */
+void affinity_set_rank(struct binding *binding, enum log_rank rank);
+
 /* How many clients the worker has. */
 size_t affinity_count(const struct peer *worker);
 

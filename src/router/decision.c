@@ -118,11 +118,9 @@ void decision_refuse_unserved(struct decision *decision, const struct group *gro
 
 void decision_fail(struct decision *decision, struct request *request, const char *format, ...)
 {
-    struct handshake *handshake = request->answerer->handshake;
     va_list args;
 
-    if (handshake != NULL) /* a client may wait for this answer */
-        waiting_release_all(decision->router, &handshake->waiting);
+    waiting_subscribed(decision->router, request, SUBSCRIPTION_REFUSED);
     decision->action = ACTION_FAIL;
     decision->to = request->asker;
     decision->answered = request;

@@ -13,9 +13,30 @@
 static void begin(struct router *router, struct peer *worker, struct errand *errand,
                   enum errand_kind kind)
 {
-    *errand = (struct errand){.kind = kind, .worker = worker};
+    errand->kind = kind;
+    errand->worker = worker;
+    errand->initialize = NULL;
+    errand->text = slice_of(NULL, 0);
     errand->request = record_own(router, worker,
                                  kind == ERRAND_INITIALIZE ? EXTRAS_OWN_INITIALIZE : EXTRAS_OWN);
+}
+
+static bool find_subscription(struct router *router, struct handshake *handshake,
+                              struct errand *errand)
+{
+    struct subscription *subscription = subscriptions_next(&handshake->subscriptions);
+
+    if (subscription == NULL || handshake->worker->full ||
+        list_count(&handshake->own) >= ERRANDS_IN_FLIGHT)
+        return false;
+    begin(router, handshake->worker, errand,
+          subscription->sent ? ERRAND_UNSUBSCRIBE : ERRAND_SUBSCRIBE);
+    ASSERT(subscription->uri_len <= sizeof errand->uri);
+    memcpy(errand->uri, subscription->uri, subscription->uri_len);
+    errand->text = slice_of(errand->uri, subscription->uri_len);
+    if (errand->request != NULL)
+        subscriptions_sent(subscription);
+    return true;
 }
 
 static bool find_errand(struct router *router, struct handshake *handshake, struct errand *errand)
@@ -23,7 +44,6 @@ static bool find_errand(struct router *router, struct handshake *handshake, stru
     struct peer *worker = handshake->worker;
     struct version *version = versions_open(&handshake->versions);
     enum log_rank wanted = shared_settings_level(worker, NULL, RANK_NONE);
-    struct subscription *subscription;
 
     if (version != NULL && version->state == VERSION_WANTED) {
         begin(router, worker, errand, ERRAND_INITIALIZE);
@@ -38,22 +58,14 @@ static bool find_errand(struct router *router, struct handshake *handshake, stru
             handshake->rank = wanted;
         return true;
     }
-    subscription = subscriptions_next(&handshake->subscriptions);
-    if (subscription == NULL)
-        return false;
-    begin(router, worker, errand,
-          subscription->holders > 0 ? ERRAND_SUBSCRIBE : ERRAND_UNSUBSCRIBE);
-    errand->text = subscription->uri;
-    if (errand->request != NULL)
-        subscription->sent = subscription->holders > 0;
-    return true;
+    return find_subscription(router, handshake, errand);
 }
 
 bool errand_next(struct router *router, struct errand *errand)
 {
-    while (!list_empty(&router->errands.list)) {
-        struct handshake *handshake = list_entry(router->errands.list.head.next, struct handshake,
-                                                 errand);
+    while (!list_empty(&router->handshakes.errands)) {
+        struct handshake *handshake = list_entry(router->handshakes.errands.head.next,
+                                                 struct handshake, errand);
 
         bool found = peer_serves(handshake->worker) && find_errand(router, handshake, errand);
 
@@ -62,7 +74,7 @@ bool errand_next(struct router *router, struct errand *errand)
         if (found)
             return true;
     }
-    router->errands.noted = false;
+    router->handshakes.noted = false;
     return false;
 }
 

@@ -6,6 +6,7 @@
 
 #include "router/kept_message.h"
 #include "router/router.h"
+#include "router/subscriptions.h"
 
 enum errand_kind { ERRAND_INITIALIZE, ERRAND_SET_LEVEL, ERRAND_SUBSCRIBE, ERRAND_UNSUBSCRIBE };
 
@@ -15,8 +16,14 @@ struct errand {
     struct request *request;               /* in flight from now on; the router takes its answer.
                                             * NULL: memory is out, see errand_failed */
     const struct kept_message *initialize; /* to be sent under the request's id */
-    struct slice text;                     /* the level, or the URI */
+    struct slice text;                     /* the level, or the URI: */
+    char uri[SUBSCRIPTION_URI_MAX];
 };
+
+/* How many subscriptions begin or end at a process at once in requests of the daemon's own: the
+ * further ones wait for its answers, and while its queue is full, so that the messages of clients
+ * pass between them. */
+#define ERRANDS_IN_FLIGHT 16
 
 /* The next errand, whose texts live until the next call. False: there is none. */
 bool errand_next(struct router *router, struct errand *errand);

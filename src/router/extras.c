@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "router/peer.h"
 
 /* --- the table of tokens --- */
 
@@ -139,6 +138,8 @@ void extras_abandon(struct request_extras *extras)
 
     list_remove(&extras->timed);
     list_remove(&extras->loading);
+    list_remove(&extras->shared);
+    subscriptions_answered(&extras->watched, SUBSCRIPTION_UNCERTAIN);
     extras->abandoned = true;
     for (i = 0; i < EXTRAS_TOKENS; i++) {
         unlink_token(&extras->links[i][EXTRAS_ASKER]);
@@ -228,6 +229,8 @@ void extras_recycle(struct list *recycled, struct request_extras *extras)
     list_remove(&extras->timed);
     list_remove(&extras->loading);
     list_remove(&extras->logging);
+    list_remove(&extras->shared);
+    subscriptions_answered(&extras->watched, SUBSCRIPTION_REFUSED);
     free(extras->long_text);
     extras->long_text = NULL;
     list_prepend(recycled, &extras->timed);

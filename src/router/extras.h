@@ -11,6 +11,7 @@
 
 #include "base/hash_table.h"
 #include "base/list.h"
+#include "router/subscriptions.h"
 #include "json/message.h"
 
 struct peer;
@@ -66,6 +67,8 @@ struct request_extras {
                                * subscribes; data NULL: none */
     struct list_node loading; /* of the worker that loads it */
     struct list_node logging; /* MCP: of the worker that is asked for log messages */
+    struct list_node shared;  /* where clients share a handshake: in its `own` or `levels` */
+    struct holding *watched;  /* of a client's request to subscribe there, or NULL */
     uint64_t logs_for;        /* the number of the peer that asked for them */
     struct extras_token tokens[EXTRAS_TOKENS];
     struct extras_link links[EXTRAS_TOKENS][2]; /* by enum extras_side */

@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "router/subscriptions.h"
 #include "router/versions.h"
 #include "json/document.h"
 
-struct handshake *handshake_of(struct peer *worker, struct errands *errands)
+struct handshake *handshake_of(struct peer *worker, struct shared_handshakes *shared)
 {
     struct handshake *handshake = worker->handshake;
 
@@ -21,10 +20,13 @@ struct handshake *handshake_of(struct peer *worker, struct errands *errands)
     if (handshake == NULL)
         return NULL;
     handshake->worker = worker;
-    handshake->errands = errands;
+    handshake->shared = shared;
     list_init(&handshake->versions);
     list_init(&handshake->waiting);
-    list_init(&handshake->subscriptions);
+    list_init(&handshake->own);
+    list_init(&handshake->levels);
+    process_subscriptions_init(&handshake->subscriptions,
+                               shared != NULL ? &shared->subscriptions : NULL, worker->number);
     worker->handshake = handshake;
     return handshake;
 }
@@ -109,15 +111,15 @@ int handshake_note_answer(struct handshake *handshake, const struct message *ans
 
 void handshake_note_errand(struct handshake *handshake)
 {
-    if (handshake->errands == NULL || list_linked(&handshake->errand))
+    if (handshake->shared == NULL || list_linked(&handshake->errand))
         return;
-    list_append(&handshake->errands->list, &handshake->errand);
-    handshake->errands->noted = true;
+    list_append(&handshake->shared->errands, &handshake->errand);
+    handshake->shared->noted = true;
 }
 
 bool handshake_outlives_clients(const struct handshake *handshake)
 {
-    return handshake->errands != NULL && (peer_serves(handshake->worker) || handshake->replays);
+    return handshake->shared != NULL && (peer_serves(handshake->worker) || handshake->replays);
 }
 
 static const char *const levels[] = {"debug", "info",     "notice", "warning",
@@ -141,6 +143,12 @@ enum log_rank handshake_rank(struct slice level)
     return RANK_NONE;
 }
 
+static void let_go(struct list *extras)
+{
+    while (list_take_first(extras) != NULL) {
+    }
+}
+
 void handshake_forget(struct peer *worker)
 {
     struct handshake *handshake = worker->handshake;
@@ -152,6 +160,8 @@ void handshake_forget(struct peer *worker)
     list_remove(&handshake->errand);
     forget_parts(handshake);
     versions_forget(&handshake->versions, true);
+    let_go(&handshake->own);
+    let_go(&handshake->levels);
     subscriptions_clear(&handshake->subscriptions);
     free(handshake);
 }

@@ -7,6 +7,7 @@
 #include "base/list.h"
 #include "router/kept_message.h"
 #include "router/peer.h"
+#include "router/subscriptions.h"
 
 enum handshake_part {
     HANDSHAKE_INITIALIZE,
@@ -30,10 +31,12 @@ struct handshake_answer {
     bool announces[HANDSHAKE_LISTS]; /* capabilities: listChanged */
 };
 
-/* Handshakes of workers to which the daemon itself has to send something (router/errand.h). */
-struct errands {
-    struct list list;
-    bool noted; /* it may not be empty */
+/* What the handshakes that clients share have in common, at all workers. */
+struct shared_handshakes {
+    struct list errands; /* those with something that the daemon itself has to send
+                          * (router/errand.h) */
+    bool noted;          /* it may not be empty */
+    struct subscriptions subscriptions;
 };
 
 struct handshake {
@@ -46,17 +49,20 @@ struct handshake {
     enum handshake_part awaited;
 
     /* Where clients share it: */
-    struct errands *errands; /* the router's; NULL: they do not */
-    struct list_node errand; /* in it: the process is to be sent something */
-    struct list versions;    /* struct version */
-    struct list waiting;     /* clients held until a request of another client is answered */
-    uint64_t confirmer; /* the client whose notifications/initialized the process got; 0: none */
-    enum log_rank rank; /* of the last level that it was sent; RANK_NONE: unknown */
-    struct list subscriptions;
+    struct shared_handshakes *shared; /* the router's; NULL: they do not */
+    struct list_node errand;          /* in its list: the process is to be sent something */
+    struct list versions;             /* struct version */
+    struct list waiting; /* clients held until another client's initialize is answered */
+    struct list own;     /* extras of the daemon's requests in flight, but for initialize */
+    struct list levels;  /* extras of clients' requests in flight that set the level */
+    uint64_t confirmer;  /* the client whose notifications/initialized the process got; 0: none */
+    enum log_rank rank;  /* of the last level that it was sent; RANK_NONE: unknown */
+    size_t ranks[RANK_EMERGENCY + 1]; /* how many clients have set each level */
+    struct process_subscriptions subscriptions;
 };
 
-/* The worker's handshake, a new one if it has none. `errands` as above. NULL when memory is out. */
-struct handshake *handshake_of(struct peer *worker, struct errands *errands);
+/* The worker's handshake, a new one if it has none. `shared` as above. NULL when memory is out. */
+struct handshake *handshake_of(struct peer *worker, struct shared_handshakes *shared);
 
 /* Keeps a copy of a client's message. An initialize forgets what was kept before. STDIO_BUS_ERR
  * when memory is out. */

@@ -61,14 +61,14 @@ static void archive_handshake(struct router_archive *state, struct peer *worker)
 {
     struct archive *archive = state->archive;
     struct handshake *handshake = worker->handshake;
-    bool is_there = handshake != NULL, is_shared = is_there && handshake->errands != NULL;
+    bool is_there = handshake != NULL, is_shared = is_there && handshake->shared != NULL;
 
     archive_flag(archive, &is_there);
     archive_flag(archive, &is_shared);
     if (!is_there || !archive_ok(archive))
         return;
     if (!archive->saves)
-        handshake = handshake_of(worker, is_shared ? &state->router->errands : NULL);
+        handshake = handshake_of(worker, is_shared ? &state->router->handshakes : NULL);
     if (handshake == NULL) {
         archive_fail(archive, NO_MEMORY);
         return;
@@ -80,52 +80,124 @@ static void archive_handshake(struct router_archive *state, struct peer *worker)
 
 /* --- subscriptions --- */
 
+/* Those that the client has. */
+static size_t count_held(const struct subscriber *subscriber)
+{
+    const struct list_node *node;
+    size_t count = 0;
+
+    for (node = subscriber->held.head.next; node != &subscriber->held.head; node = node->next)
+        count += list_entry(node, struct holding, in_subscriber)->request == NULL;
+    return count;
+}
+
+static void begin_subscription(struct archive *archive, struct handshake *handshake,
+                               struct subscriber *subscriber, struct slice uri)
+{
+    struct process_subscriptions *process = &handshake->subscriptions;
+    const struct subscription *known = subscriptions_find(process, uri);
+
+    archive_expect(archive,
+                   uri.len <= SUBSCRIPTION_URI_MAX &&
+                       (known == NULL || subscriptions_held(subscriber, known) == NULL),
+                   "a subscription is there twice");
+    if (archive_ok(archive) && subscriptions_begin(process, subscriber, uri) != STDIO_BUS_OK)
+        archive_fail(archive, NO_MEMORY);
+}
+
 static void archive_holdings(struct archive *archive, struct binding *binding)
 {
     struct subscriber *subscriber = &binding->subscriber;
     struct handshake *handshake = binding->worker->handshake;
     struct list_node *node = subscriber->held.head.next;
-    size_t count = archive_count(archive, list_count(&subscriber->held));
+    size_t count = archive_count(archive, count_held(subscriber));
 
-    archive_expect(archive, count == 0 || handshake != NULL, "a subscription has no server");
-    for (; count > 0 && archive_ok(archive); count--) {
-        const struct holding *saved = ARCHIVE_NEXT(archive, node, struct holding, node);
-        struct slice uri = archive_slice(archive, saved != NULL ? saved->subscription->uri
-                                                                : slice_of(NULL, 0));
+    archive_expect(archive, count == 0 || (handshake != NULL && handshake->shared != NULL),
+                   "a subscription has no server");
+    while (count > 0 && archive_ok(archive)) {
+        const struct holding *saved = ARCHIVE_NEXT(archive, node, struct holding, in_subscriber);
+        struct slice uri;
 
-        if (!archive->saves && archive_ok(archive) &&
-            subscriptions_begin(&handshake->subscriptions, subscriber, uri) != STDIO_BUS_OK)
-            archive_fail(archive, NO_MEMORY);
+        if (saved != NULL && saved->request != NULL)
+            continue; /* it is saved with the request */
+        count--;
+        uri = archive_slice(archive, saved != NULL ? subscription_uri(saved->subscription)
+                                                   : slice_of(NULL, 0));
+        if (!archive->saves && archive_ok(archive))
+            begin_subscription(archive, handshake, subscriber, uri);
     }
 }
 
 /* What the server knows, after what the clients want. */
-static void archive_sent(struct archive *archive, struct list *subscriptions,
+static void archive_sent(struct archive *archive, struct process_subscriptions *process,
                          const struct subscription *saved)
 {
-    struct slice uri = archive_slice(archive, saved != NULL ? saved->uri : slice_of(NULL, 0));
+    struct slice uri = archive_slice(archive,
+                                     saved != NULL ? subscription_uri(saved) : slice_of(NULL, 0));
     bool sent = saved != NULL && saved->sent;
-    struct subscription *loaded;
 
     archive_flag(archive, &sent);
-    if (archive->saves || !archive_ok(archive))
-        return;
-    subscriptions_add_stale(subscriptions, uri);
-    loaded = subscriptions_find(subscriptions, uri);
-    if (loaded == NULL)
+    archive_expect(archive, uri.len <= SUBSCRIPTION_URI_MAX, "a URI is too long");
+    if (!archive->saves && archive_ok(archive) &&
+        subscriptions_load(process, uri, sent) != STDIO_BUS_OK)
         archive_fail(archive, NO_MEMORY);
-    else
-        loaded->sent = sent;
 }
 
-static void archive_subscriptions(struct archive *archive, struct list *subscriptions)
+static void archive_subscriptions(struct archive *archive, struct process_subscriptions *process)
 {
-    struct list_node *node = subscriptions->head.next;
-    size_t count = archive_count(archive, archive->saves ? list_count(subscriptions) : 0);
+    struct list *const lists[] = {&process->known, &process->asked, &process->wanted,
+                                  &process->stale};
 
-    for (; count > 0 && archive_ok(archive); count--)
-        archive_sent(archive, subscriptions,
-                     ARCHIVE_NEXT(archive, node, struct subscription, node));
+    struct list_node *node, *following;
+    size_t count = 0, i;
+
+    for (i = 0; archive->saves && i < sizeof lists / sizeof lists[0]; i++)
+        count += list_count(lists[i]);
+    count = archive_count(archive, count);
+    if (!archive->saves) {
+        for (; count > 0 && archive_ok(archive); count--)
+            archive_sent(archive, process, NULL);
+        return;
+    }
+    for (i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        list_each(lists[i], node, following)
+            archive_sent(archive, process, list_entry(node, struct subscription, node));
+    }
+}
+
+/* The requests in flight that the handshake refers to were loaded before it. */
+static int link_request(struct handshake *handshake, struct request *request)
+{
+    struct request_extras *extras = request->extras;
+    struct binding *binding;
+
+    if (extras == NULL)
+        return STDIO_BUS_OK;
+    if (extras->kind == EXTRAS_OWN)
+        list_append(&handshake->own, &extras->shared);
+    if (request->state != REQUEST_ACTIVE)
+        return STDIO_BUS_OK;
+    if (extras->kind == EXTRAS_SETS_LEVEL)
+        list_append(&handshake->levels, &extras->shared);
+    binding = affinity_binding(request->asker, handshake->worker);
+    if (extras->kind != EXTRAS_WATCHES || binding == NULL)
+        return STDIO_BUS_OK;
+    return subscriptions_ask(&handshake->subscriptions, &binding->subscriber, extras->names,
+                             &extras->watched);
+}
+
+static void link_requests(struct archive *archive, struct peer *worker)
+{
+    struct list_node *node, *following;
+
+    if (archive->saves || worker->handshake->shared == NULL)
+        return;
+    list_each(&worker->answering, node, following) {
+        if (archive_ok(archive) &&
+            link_request(worker->handshake, list_entry(node, struct request, in_answerer)) !=
+                STDIO_BUS_OK)
+            archive_fail(archive, NO_MEMORY);
+    }
 }
 
 /* --- bindings --- */
@@ -135,6 +207,7 @@ static void archive_binding(struct router_archive *state, struct binding *bindin
 {
     struct archive *archive = state->archive;
     struct peer *client = binding != NULL ? binding->client : NULL;
+    enum log_rank rank;
 
     router_archive_reference(state, &client);
     archive_expect(archive, client != NULL, "a binding has no client");
@@ -146,10 +219,12 @@ static void archive_binding(struct router_archive *state, struct binding *bindin
         archive_fail(archive, NO_MEMORY);
         return;
     }
+    rank = binding->rank;
     ARCHIVE_INTEGER(archive, binding->order);
     archive_flag(archive, &binding->chosen);
     archive_flag(archive, &binding->waits);
-    ARCHIVE_ENUM(archive, binding->rank, RANK_EMERGENCY);
+    ARCHIVE_ENUM(archive, rank, RANK_EMERGENCY);
+    affinity_set_rank(binding, rank);
     archive_holdings(archive, binding);
 }
 
@@ -173,7 +248,9 @@ void router_archive_handshakes(struct router_archive *state)
         archive_mark(state->archive, "binding");
         archive_handshake(state, worker);
         archive_bindings(state, worker);
-        if (worker->handshake != NULL)
-            archive_subscriptions(state->archive, &worker->handshake->subscriptions);
+        if (worker->handshake == NULL)
+            continue;
+        archive_subscriptions(state->archive, &worker->handshake->subscriptions);
+        link_requests(state->archive, worker);
     }
 }

@@ -93,7 +93,7 @@ static bool initialize(struct decision *decision, struct peer *worker)
     }
     if (!peer_takes_messages(worker))
         return false;
-    handshake = handshake_of(worker, &decision->router->errands);
+    handshake = handshake_of(worker, &decision->router->handshakes);
     if (handshake == NULL)
         return true;
     version = versions_find(&handshake->versions, decision->named);
@@ -192,9 +192,19 @@ static void forget_clients(struct peer *worker)
         struct binding *binding = list_entry(node, struct binding, in_worker);
 
         subscriptions_end_all(&binding->subscriber);
-        binding->rank = RANK_NONE;
+        affinity_set_rank(binding, RANK_NONE);
         binding->waits = false;
     }
+}
+
+/* No answer will come to the requests to subscribe either. */
+static void release_subscribers(struct router *router, const struct handshake *handshake)
+{
+    const struct list *asked = &handshake->subscriptions.asked;
+    const struct list_node *node;
+
+    for (node = asked->head.next; node != &asked->head; node = node->next)
+        waiting_release_all(router, &list_entry(node, struct subscription, node)->waiting);
 }
 
 /* An initialize may have been the end of the process: it is not repeated. */
@@ -207,7 +217,8 @@ void one_handshake_worker_ended(struct router *router, struct peer *worker)
     if (handshake == NULL)
         return;
     one_handshake_expire(router, handshake);
-    if (deserted || (handshake->errands != NULL &&
+    release_subscribers(router, handshake);
+    if (deserted || (handshake->shared != NULL &&
                      (!handshake->answered || worker->pool->mode.on_exit != EXIT_REPLAYS))) {
         forget_clients(worker);
         handshake_forget(worker);

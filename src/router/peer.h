@@ -34,7 +34,13 @@ enum peer_hold {
 };
 
 /* What clients hold of the tables that all of them share. */
-enum peer_share { PEER_REQUESTS, PEER_SESSIONS, PEER_TASKS, PEER_SHARES };
+enum peer_share {
+    PEER_REQUESTS,
+    PEER_SESSIONS,
+    PEER_TASKS,
+    PEER_SUBSCRIPTIONS, /* in bytes (router/subscriptions.h) */
+    PEER_SHARES
+};
 
 #define PEER_HOMES 8
 
@@ -65,7 +71,7 @@ struct peer {
     struct peer_origin *origin; /* a client's; a worker's: of its last client, as long as that
                                  * process still ends; NULL: none */
     size_t max_requests;        /* how many requests it may have in flight */
-    size_t held[PEER_SHARES];   /* active requests that it asked; sessions, tasks that it owns */
+    size_t held[PEER_SHARES];   /* active requests that it asked; what it owns */
     struct list asked;          /* requests that it sent and that are not answered yet */
     struct list answering;      /* requests that it was sent and has to answer */
     struct list sessions;       /* a client: those it owns; a worker: those bound to it */

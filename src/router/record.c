@@ -3,6 +3,7 @@
 #include "router/record.h"
 
 #include "base/error.h"
+#include "router/affinity.h"
 #include "router/deadlines.h"
 #include "router/greeting.h"
 #include "router/handshake.h"
@@ -248,6 +249,15 @@ static struct slice id_named(const struct decision *decision, const struct needs
     return needs->loads || needs->kind == EXTRAS_PROMPTS ? decision->nested_id : slice_of(NULL, 0);
 }
 
+/* STDIO_BUS_ERR: memory is out. */
+static int watch(const struct decision *decision, struct peer *worker,
+                 struct request_extras *extras)
+{
+    return subscriptions_ask(&worker->handshake->subscriptions,
+                             &affinity_binding(decision->from, worker)->subscriber, extras->names,
+                             &extras->watched);
+}
+
 struct request *record_request(struct decision *decision, struct pending *pending,
                                struct peer *answerer)
 {
@@ -280,6 +290,10 @@ struct request *record_request(struct decision *decision, struct pending *pendin
                          id_named(decision, &needs));
     if (extras == NULL)
         return NULL;
+    if (needs.kind == EXTRAS_WATCHES && watch(decision, answerer, extras) != STDIO_BUS_OK) {
+        extras_recycle(&pending->free_extras, extras);
+        return NULL;
+    }
     request = record(decision, pending, answerer, keeps);
     if (request == NULL) {
         extras_recycle(&pending->free_extras, extras);
@@ -291,6 +305,8 @@ struct request *record_request(struct decision *decision, struct pending *pendin
     request->extras = extras;
     if (needs.loads)
         list_append(&answerer->loading, &extras->loading);
+    if (needs.kind == EXTRAS_SETS_LEVEL)
+        list_append(&answerer->handshake->levels, &extras->shared);
     if (needs.logs) {
         extras->logs_for = decision->from->number;
         list_append(&answerer->logging, &extras->logging);
@@ -326,6 +342,8 @@ struct request *record_own(struct router *router, struct peer *worker, enum extr
     extras->request = request;
     request->extras = extras;
     request_abandon(request);
+    if (kind == EXTRAS_OWN)
+        list_append(&worker->handshake->own, &extras->shared);
     request->free_at_ms = router->now_ms + (int64_t)router->limits->abandoned_id_sec * 1000;
     router->abandoned = true;
     return request;

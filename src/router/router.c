@@ -65,6 +65,13 @@ static void add_peer(struct router *router, struct peer *peer)
     list_init(&peer->tasks);
 }
 
+/* Clients and origins that come one after the other may make it four times as much
+ * (router/shares.h). */
+static size_t max_subscriptions(const struct limits *limits)
+{
+    return limits->max_memory / 16;
+}
+
 void router_init(struct router *router, const struct limits *limits, const struct siphash_key *key)
 {
     static const struct pool_mode shared = {.clients = CLIENTS_SHARED};
@@ -81,7 +88,8 @@ void router_init(struct router *router, const struct limits *limits, const struc
     list_init(&router->waiting_for_worker);
     list_init(&router->roaming);
     list_init(&router->released);
-    list_init(&router->errands.list);
+    list_init(&router->handshakes.errands);
+    subscriptions_init(&router->handshakes.subscriptions, key, max_subscriptions(limits));
     add_peer(router, &router->own);
     choose_usual(router);
 }
@@ -93,6 +101,12 @@ void router_set_limits(struct router *router, const struct limits *limits)
     router->from_clients.max = limits->max_pending_requests;
     router->from_workers.max = limits->max_pending_requests;
     router->tasks.max = limits->max_pending_requests;
+    router->handshakes.subscriptions.max_bytes = max_subscriptions(limits);
+}
+
+void router_count_memory(struct router *router, size_t *account)
+{
+    router->handshakes.subscriptions.account = account;
 }
 
 void router_limit_client(const struct router *router, struct peer *client)
@@ -106,6 +120,7 @@ void router_free(struct router *router)
 {
     group_free(&router->all);
     sessions_free(&router->sessions);
+    subscriptions_free(&router->handshakes.subscriptions);
     tasks_free(&router->tasks);
     pending_free(&router->from_clients);
     pending_free(&router->from_workers);

@@ -49,12 +49,15 @@ struct router {
     struct list waiting_for_worker; /* peers held until some worker takes messages */
     struct list roaming;            /* held peers that any free worker of their group would serve */
     struct list released;           /* peers that may offer their message again */
-    struct errands errands;         /* what the daemon itself has to send to workers */
-    struct peer own;                /* the asker of what the daemon itself asks of workers */
+    struct shared_handshakes handshakes;
+    struct peer own; /* the asker of what the daemon itself asks of workers */
 };
 
 /* An empty router over `limits` (borrowed). */
 void router_init(struct router *router, const struct limits *limits, const struct siphash_key *key);
+
+/* The memory that its tables take from max_memory counts in *account from now on. */
+void router_count_memory(struct router *router, size_t *account);
 
 /* Other limits (borrowed) from now on. What is in a table stays, although it may be too much. */
 void router_set_limits(struct router *router, const struct limits *limits);

@@ -3,6 +3,7 @@
 #include "router/shared_settings.h"
 
 #include "base/error.h"
+#include "router/shares.h"
 #include "router/waiting.h"
 
 static void answer_empty(struct decision *decision)
@@ -13,39 +14,21 @@ static void answer_empty(struct decision *decision)
     decision_answer(decision, slice_of(line, sizeof line - 1), id);
 }
 
-/* Whether a client waits for the answer of the worker to a request of this kind, with this name
- * unless that is NULL. */
-static bool is_asked(const struct peer *worker, enum extras_kind kind, const struct slice *name)
-{
-    const struct list_node *node;
-
-    for (node = worker->answering.head.next; node != &worker->answering.head; node = node->next) {
-        const struct request *request = list_entry(node, struct request, in_answerer);
-
-        if (request->state == REQUEST_ACTIVE && request->extras != NULL &&
-            request->extras->kind == kind &&
-            (name == NULL || slice_equal(request->extras->names, *name)))
-            return true;
-    }
-    return false;
-}
-
 /* --- levels of log messages --- */
 
 enum log_rank shared_settings_level(const struct peer *worker, const struct binding *binding,
                                     enum log_rank rank)
 {
-    const struct list_node *node;
-    enum log_rank found = rank;
+    const struct handshake *handshake = worker->handshake;
+    int other;
 
-    for (node = worker->bindings.head.next; node != &worker->bindings.head; node = node->next) {
-        const struct binding *other = list_entry(node, struct binding, in_worker);
+    for (other = RANK_DEBUG; handshake != NULL && other <= RANK_EMERGENCY; other++) {
+        size_t own = binding != NULL && binding->rank == (enum log_rank)other;
 
-        if (other != binding && other->rank != RANK_NONE &&
-            (found == RANK_NONE || other->rank < found))
-            found = other->rank;
+        if (handshake->ranks[other] > own)
+            return rank == RANK_NONE || other < (int)rank ? (enum log_rank)other : rank;
     }
-    return found;
+    return rank;
 }
 
 bool shared_settings_set_level(struct decision *decision, struct peer *worker)
@@ -59,16 +42,16 @@ bool shared_settings_set_level(struct decision *decision, struct peer *worker)
         return false;
     rank = handshake_rank(decision->named);
     wanted = shared_settings_level(worker, binding, rank);
-    handshake = handshake_of(worker, &decision->router->errands);
+    handshake = handshake_of(worker, &decision->router->handshakes);
     if (rank == RANK_NONE) {
         decision->named.data = NULL;
         return false;
     }
     if (handshake == NULL || decision_refused_request(decision, &decision->router->from_clients))
         return true;
-    if (wanted == rank && (handshake->rank != wanted || is_asked(worker, EXTRAS_SETS_LEVEL, NULL)))
+    if (wanted == rank && (handshake->rank != wanted || !list_empty(&handshake->levels)))
         return false;
-    binding->rank = rank;
+    affinity_set_rank(binding, rank);
     if (handshake->rank != wanted)
         handshake_note_errand(handshake);
     answer_empty(decision);
@@ -93,6 +76,7 @@ static bool read_uri(struct decision *decision)
 static bool may_change(struct decision *decision, struct peer *worker, bool *decided)
 {
     struct handshake *handshake;
+    struct subscription *known;
 
     *decided = false;
     if (!peer_takes_messages(worker))
@@ -102,45 +86,60 @@ static bool may_change(struct decision *decision, struct peer *worker, bool *dec
         return false;
     }
     *decided = true;
-    handshake = handshake_of(worker, &decision->router->errands);
+    handshake = handshake_of(worker, &decision->router->handshakes);
     if (handshake == NULL || decision_refused_request(decision, &decision->router->from_clients))
         return false;
-    if (!is_asked(worker, EXTRAS_WATCHES, &decision->named))
+    known = subscriptions_find(&handshake->subscriptions, decision->named);
+    if (known == NULL || known->asked == NULL)
         return true;
-    decision_hold_for_answer(decision, &handshake->waiting);
+    decision_hold_for_answer(decision, &known->waiting);
     return false;
 }
 
 bool shared_settings_watch(struct decision *decision, struct peer *worker)
 {
+    struct process_subscriptions *process;
     struct subscriber *subscriber;
     const struct subscription *known;
     bool decided;
 
     if (!may_change(decision, worker, &decided))
         return decided;
+    process = &worker->handshake->subscriptions;
     subscriber = &affinity_binding(decision->from, worker)->subscriber;
-    known = subscriptions_find(&worker->handshake->subscriptions, decision->named);
-    if (subscriptions_held(subscriber, decision->named) == NULL &&
-        subscriber->count >= SUBSCRIPTIONS_MAX) {
+    known = subscriptions_find(process, decision->named);
+    if (known != NULL && subscriptions_held(subscriber, known) != NULL)
+        answer_empty(decision);
+    else if (subscriber->count >= SUBSCRIPTIONS_MAX)
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "too many subscriptions (%d for a client)",
                         SUBSCRIPTIONS_MAX);
-    } else if (known == NULL || !known->sent || known->holders == 0) {
+    else if (!shares_left_of_subscriptions(decision->router, decision->from, decision->named.len))
+        decision_refuse(decision, JSONRPC_SERVER_ERROR,
+                        "too many subscriptions (%zu bytes, a sixteenth of max_memory)",
+                        process->all->max_bytes);
+    else if (known == NULL || list_empty(&known->holders))
         return false;
-    } else if (subscriptions_begin(&worker->handshake->subscriptions, subscriber,
-                                   decision->named) == STDIO_BUS_OK) {
+    else if (subscriptions_begin(process, subscriber, decision->named) == STDIO_BUS_OK)
         answer_empty(decision);
-    }
     return true;
 }
 
-/* The subscription of the last client ends as its message is forwarded. */
+/* Whether no client has it but the one of this holding, or none if that is NULL. */
+static bool is_only(const struct subscription *subscription, const struct holding *holding)
+{
+    const struct list_node *head = &subscription->holders.head;
+
+    return head->next == (holding != NULL ? &holding->in_subscription : head) &&
+           head->prev == head->next;
+}
+
+/* The subscription of the last client ends as its message is forwarded, if the server knows it. */
 bool shared_settings_unwatch(struct decision *decision, struct peer *worker)
 {
     struct subscription *known;
     struct subscriber *subscriber;
     struct holding *holding;
-    bool decided;
+    bool decided, is_last;
 
     if (!may_change(decision, worker, &decided))
         return decided;
@@ -148,20 +147,21 @@ bool shared_settings_unwatch(struct decision *decision, struct peer *worker)
     if (known == NULL)
         return false;
     subscriber = &affinity_binding(decision->from, worker)->subscriber;
-    holding = subscriptions_held(subscriber, decision->named);
+    holding = subscriptions_held(subscriber, known);
+    is_last = known->sent && is_only(known, holding);
     if (holding != NULL)
-        subscriptions_end(subscriber, holding);
-    if (known->holders == 0) {
-        subscriptions_remove(known);
+        subscriptions_end(holding, is_last);
+    else if (is_last)
+        subscriptions_forget(known);
+    if (is_last)
         return false;
-    }
     answer_empty(decision);
     return true;
 }
 
 /* --- answers --- */
 
-bool shared_settings_answered(struct decision *decision, const struct request *request)
+void shared_settings_level_answered(const struct decision *decision, const struct request *request)
 {
     const struct request_extras *extras = request->extras;
     struct handshake *handshake = decision->from->handshake;
@@ -169,28 +169,22 @@ bool shared_settings_answered(struct decision *decision, const struct request *r
     struct binding *binding = NULL;
 
     if (handshake == NULL)
-        return true;
+        return;
     if (request->asker != NULL)
         binding = affinity_binding(request->asker, decision->from);
-    if (extras->kind == EXTRAS_WATCHES) {
-        if (done && binding != NULL &&
-            subscriptions_begin(&handshake->subscriptions, &binding->subscriber, extras->names) !=
-                STDIO_BUS_OK)
-            return false;
-        waiting_release_all(decision->router, &handshake->waiting);
-    } else if (done) {
+    if (done && binding != NULL)
+        affinity_set_rank(binding, handshake_rank(extras->names));
+    if (done) {
         handshake->rank = handshake_rank(extras->names);
-        if (binding != NULL)
-            binding->rank = handshake->rank;
         handshake_note_errand(handshake);
     }
-    return true;
 }
 
 /* --- notifications --- */
 
 void shared_settings_read_notice(struct decision *decision)
 {
+    struct handshake *handshake = decision->from->handshake;
     bool known = false;
 
     if (decision->subject == ABOUT_RESOURCE)
@@ -199,18 +193,22 @@ void shared_settings_read_notice(struct decision *decision)
         known = decision_read_named(decision, PARAM_LEVEL, sizeof decision->named_text);
     if (!known)
         decision->named = slice_of("", 0);
+    if (decision->subject == ABOUT_RESOURCE && handshake != NULL)
+        subscriptions_mark(&handshake->subscriptions, decision->named);
 }
 
 /* A client that has set no level gets every log message. Before the answer to initialize a client
  * is told nothing. */
 bool shared_settings_wants(const struct decision *decision, const struct binding *binding)
 {
+    const struct handshake *handshake = decision->from->handshake;
     enum log_rank rank;
 
     if (binding->waits)
         return false;
     if (decision->subject == ABOUT_RESOURCE)
-        return subscriptions_cover(&binding->subscriber, decision->named);
+        return handshake != NULL &&
+               subscriber_marked(&binding->subscriber, &handshake->subscriptions);
     if (decision->subject != ABOUT_LEVEL)
         return true;
     rank = handshake_rank(decision->named);

@@ -15,9 +15,8 @@ bool shared_settings_unwatch(struct decision *decision, struct peer *worker);
 
 /* --- a worker's message --- */
 
-/* The answer to a client's request of the kinds EXTRAS_SETS_LEVEL and EXTRAS_WATCHES; the client
- * may be gone. False: memory is out. */
-bool shared_settings_answered(struct decision *decision, const struct request *request);
+/* The answer to a client's request of the kind EXTRAS_SETS_LEVEL; the client may be gone. */
+void shared_settings_level_answered(const struct decision *decision, const struct request *request);
 
 /* Reads a notification that some clients get; then, whether the client of a binding is one. */
 void shared_settings_read_notice(struct decision *decision);

@@ -41,6 +41,15 @@ bool shares_left_of_tasks(const struct router *router, const struct peer *owner)
            is_left(router, owner, PEER_TASKS, router->tasks.max);
 }
 
+bool shares_left_of_subscriptions(const struct router *router, const struct peer *client,
+                                  size_t uri_len)
+{
+    const struct subscriptions *all = &router->handshakes.subscriptions;
+
+    return all->bytes + SUBSCRIPTION_BYTES(uri_len) <= all->max_bytes ||
+           is_left(router, client, PEER_SUBSCRIPTIONS, all->max_bytes);
+}
+
 bool shares_left_of_connections(const struct router *router, size_t count,
                                 const struct peer_origin *origin)
 {

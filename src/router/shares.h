@@ -22,6 +22,10 @@ bool shares_left_of_sessions(const struct router *router, const struct peer *own
 /* Whether the client may own one task more. */
 bool shares_left_of_tasks(const struct router *router, const struct peer *owner);
 
+/* Whether the client may have one subscription more, to a URI of this length. */
+bool shares_left_of_subscriptions(const struct router *router, const struct peer *client,
+                                  size_t uri_len);
+
 /* Whether an origin may have one connection more, of `count` now; NULL: one that has none yet. */
 bool shares_left_of_connections(const struct router *router, size_t count,
                                 const struct peer_origin *origin);

@@ -34,8 +34,13 @@ __attribute__((noinline)) static bool answer_extras(struct decision *decision,
         rewrite_edit_subscription(decision, request);
     else if (greeting_answered(decision, request) != STDIO_BUS_OK)
         return false;
-    if (extras->kind == EXTRAS_SETS_LEVEL || extras->kind == EXTRAS_WATCHES)
-        return shared_settings_answered(decision, request);
+    if (extras->kind == EXTRAS_SETS_LEVEL)
+        shared_settings_level_answered(decision, request);
+    else if (extras->kind == EXTRAS_WATCHES)
+        waiting_subscribed(decision->router, request,
+                           decision->message->has_result && !decision->message->has_error
+                               ? SUBSCRIPTION_DONE
+                               : SUBSCRIPTION_REFUSED);
     return named_session_answered(decision, request);
 }
 
@@ -62,7 +67,7 @@ static inline struct request *answered(struct decision *decision, bool whole)
         else
             decision_discard(decision, ACTION_DROP, "response to a request that was given up");
         if (request->extras != NULL && request->extras->kind == EXTRAS_SETS_LEVEL)
-            shared_settings_answered(decision, request);
+            shared_settings_level_answered(decision, request);
         (void)greeting_note(decision, request); /* the next client's may be taken instead */
         decision->from->given_up--;
         waiting_late_answer(router, request);

@@ -145,6 +145,8 @@ void waiting_set_full(struct router *router, struct peer *peer, bool full)
     peer->full = full;
     if (full)
         return;
+    if (peer->handshake != NULL)
+        handshake_note_errand(peer->handshake);
     /* It may have been the worker that a message for any worker waited for. */
     release_in_order(router, &peer->waiting, &router->waiting_for_worker);
     release_roaming(router, peer);
@@ -166,22 +168,26 @@ void waiting_leave(struct router *router, struct peer *peer)
         waiting_id_free(router, peer->reserved);
 }
 
+/* An errand may wait for the answer to another one. */
 void waiting_late_answer(struct router *router, struct request *request)
 {
+    if (request->extras != NULL && list_linked(&request->extras->shared))
+        handshake_note_errand(request->answerer->handshake);
     router->abandoned = true;
     waiting_id_free(router, request);
 }
 
-/* Clients may wait for its answer. A server that has subscribed must hear that it is in vain. */
-static void give_up_handshake(struct router *router, const struct request *request)
+void waiting_subscribed(struct router *router, struct request *request,
+                        enum subscription_answer answer)
 {
-    struct handshake *handshake = request->answerer->handshake;
+    struct request_extras *extras = request->extras;
 
-    waiting_release_all(router, &handshake->waiting);
-    if (request->extras == NULL || request->extras->kind != EXTRAS_WATCHES)
+    if (extras == NULL || extras->watched == NULL)
         return;
-    subscriptions_add_stale(&handshake->subscriptions, request->extras->names);
-    handshake_note_errand(handshake);
+    waiting_release_all(router, &extras->watched->subscription->waiting);
+    subscriptions_answered(&extras->watched, answer);
+    if (answer == SUBSCRIPTION_UNCERTAIN)
+        handshake_note_errand(request->answerer->handshake);
 }
 
 void waiting_abandon(struct router *router, struct request *request, enum request_outcome outcome)
@@ -189,12 +195,12 @@ void waiting_abandon(struct router *router, struct request *request, enum reques
     struct pending *pending = request->table;
 
     outcomes_note(router, request, outcome);
-    if (request->answerer->handshake != NULL)
-        give_up_handshake(router, request);
+    waiting_subscribed(router, request, SUBSCRIPTION_UNCERTAIN);
     request_abandon(request);
     request->free_at_ms = router->now_ms + (int64_t)router->limits->abandoned_id_sec * 1000;
     router->abandoned = true;
     request->answerer->given_up++;
     if (pending->abandoned_count > pending->max)
-        waiting_id_free(router, list_entry(pending->abandoned.head.next, struct request, in_asker));
+        waiting_late_answer(router,
+                            list_entry(pending->abandoned.head.next, struct request, in_asker));
 }

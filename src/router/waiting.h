@@ -54,6 +54,11 @@ void waiting_forget_request(struct router *router, struct request *request);
 /* The late answer of an abandoned request was dropped: its id is free. */
 void waiting_late_answer(struct router *router, struct request *request);
 
+/* What became of a client's request; if it was one to subscribe, where clients share a handshake,
+ * the clients that wait for its answer are released. */
+void waiting_subscribed(struct router *router, struct request *request,
+                        enum subscription_answer answer);
+
 /* The answer of an active request is wanted no more. Its id is free after the late answer, or after
  * abandoned_id_sec; if too many requests are abandoned, that of the oldest is free at once. */
 void waiting_abandon(struct router *router, struct request *request, enum request_outcome outcome);

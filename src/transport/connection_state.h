@@ -36,6 +36,7 @@ struct transport {
     const struct limits *limits;
     struct buffer_pool pool;
     uint64_t memory_turns;
+    size_t kept; /* bytes that tables of the router take from the clients' half of max_memory */
     struct list dirty;             /* connections with output queued in this round */
     size_t waiting_count;          /* connections that wait for memory */
     struct memory_share shares[2]; /* of what clients send, of what workers send */

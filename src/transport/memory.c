@@ -30,13 +30,24 @@ static size_t held_by_origin(const struct connection *connection)
     return connection->grows ? origin->reserved - origin->growing : origin->reserved;
 }
 
+/* What there is for messages like that of the connection, which reserves `len` bytes. */
+static size_t half_of(const struct connection *connection, size_t len)
+{
+    const struct transport *transport = connection->transport;
+    size_t half = transport->limits->max_memory / 2;
+
+    if (connection->of_worker || (connection->grows && len > connection->reserved))
+        return half;
+    return half - least(transport->kept, half / 2);
+}
+
 /* Whether there are `len` bytes for the connection, in place of those that it has, when
  * `taken` more are in queues. Beside all lines that may grow there is room for one to do so: else
  * each could wait for the others. */
 static bool fits(const struct connection *connection, size_t len, size_t taken)
 {
     const struct memory_share *share = memory_share_of(connection);
-    size_t half = connection->transport->limits->max_memory / 2;
+    size_t half = half_of(connection, len);
     size_t bound = held_by_origin(connection) > 0 ? half / 2 : half;
     size_t used = share->queued + taken + share->reserved - connection->reserved;
 

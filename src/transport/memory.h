@@ -6,6 +6,8 @@
  * waits in a line, and nothing is read from it. A reservation ends when the message was taken; the
  * bytes count on in the queue of their destination (the account of struct queue) until they were
  * written.
+ * What the router keeps for clients (transport->kept) is taken from their half, of which a half is
+ * left in any case. A line that grows does not miss it, since it may hold what others wait for.
  * A message that is longer than its half of max_memory waits until it is alone.
  *
  * An origin that has a reservation gets another one only in the first half of the clients' memory,
@@ -32,6 +34,12 @@ static inline struct memory_share *memory_share_of(const struct connection *conn
 static inline void memory_set_origin(struct connection *connection, struct memory_origin *origin)
 {
     connection->memory_origin = origin;
+}
+
+/* The bytes of all buffers and of what the tables of the router keep. */
+static inline size_t memory_used(const struct transport *transport)
+{
+    return transport->pool.used + transport->kept;
 }
 
 /* Reserves memory for a message of `len` bytes, in place of what was reserved before. False: there

@@ -284,6 +284,25 @@ TEST(agents_subscriptions_have_a_limit)
     subscribe(client, "subscribe", "x:/y");
 }
 
+/* With a max_memory of 1 MiB there are 64 KiB for them: 256 bytes and the URI for each. */
+TEST(agents_subscriptions_share_the_memory)
+{
+    enum { MOST = 65536 / (256 + 2000) };
+    struct daemon *daemon = START(.pools = MCP(1, ""), .limits = "'max_memory':1048576");
+    struct client *a = greet(daemon), *b = greet(daemon);
+    const char *filling = test_fill('x', 1996);
+    for (int i = 0; i < MOST; i++)
+        subscribe(a, "subscribe", test_format("a:%02d%s", i, filling));
+    client_request(a, "1", NULL, "resources/subscribe", test_format("{'uri':'c:00%s'}", filling));
+    client_error(a, "1", -32000, "too many subscriptions (65536 bytes, a sixteenth of max_memory");
+    for (int i = 0; i < MOST / 4; i++) /* half of the half that a client gets, of two */
+        subscribe(b, "subscribe", test_format("b:%02d%s", i, filling));
+    client_close(a);
+    daemon_wait_log(daemon, "client=1.*disconnected");
+    for (int i = MOST / 4; i < MOST / 2; i++)
+        subscribe(b, "subscribe", test_format("b:%02d%s", i, filling));
+}
+
 /* --- levels --- */
 
 #define LOG(level)                                                                                 \

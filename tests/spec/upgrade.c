@@ -349,6 +349,40 @@ TEST(upgrade_keeps_the_handshake_that_clients_share)
                "the server was not unsubscribed");
 }
 
+/* A request to subscribe is in flight, and another one waits for its answer. */
+TEST(upgrade_while_a_client_subscribes)
+{
+    struct daemon *daemon;
+    struct client *one, *other, *third;
+    const char *initialize = "{'result':{'protocolVersion':'2025-06-18'},"
+                             "'protocolVersion':'2025-06-18'}";
+
+    if (!can_upgrade())
+        return;
+    daemon = START(.pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp','"
+                            "clients':'sticky'}",
+                   .arguments = {"--log-level", "debug"});
+    one = client_connect(daemon);
+    other = client_connect(daemon);
+    third = client_connect(daemon);
+    client_ask(one, "1", NULL, "initialize", initialize);
+    client_ask(other, "1", NULL, "initialize", initialize);
+    client_ask(third, "1", NULL, "hold", NULL);
+    client_request(one, "2", NULL, "resources/subscribe", "{'uri':'x:/'}");
+    daemon_wait_log(daemon, "client=1.*forwarding a message .id 2");
+    client_request(other, "2", NULL, "resources/subscribe", "{'uri':'x:/'}");
+    daemon_upgrade(daemon);
+    client_request(third, "2", NULL, "release", NULL);
+    client_result(one, "2");
+    client_expect(other, "{'jsonrpc':'2.0','id':2,'result':{}}");
+    client_result(third, "2");
+    client_close(one);
+    client_close(other);
+    WAIT_UNTIL(strstr(client_ask(third, "3", NULL, "heard", NULL).data,
+                      "resources/subscribe x:/,resources/unsubscribe x:/") != NULL,
+               "the server was subscribed twice, or was not unsubscribed");
+}
+
 TEST(upgrade_keeps_processes_of_their_own)
 {
     struct daemon *daemon;

@@ -4,6 +4,7 @@
 #include "router/one_handshake.h"
 
 #include "pool_mode_fixture.h"
+#include "router/deadlines.h"
 #include "router/errand.h"
 #include "router/versions.h"
 
@@ -213,7 +214,7 @@ TEST(subscriptions_survive_the_process)
     leave(a);
     expect_errand("unsubscribe 8 u");
     expect_errand(NULL);
-    ck_assert(list_empty(&worker->handshake->subscriptions));
+    ck_assert_uint_eq(router.handshakes.subscriptions.bytes, 0);
 }
 
 /* The server may have subscribed. row: it leaves, or gives its request up. */
@@ -233,6 +234,133 @@ TEST_ROWS(subscription_that_is_given_up, 2)
     expect_released(b);
     expect(give(b, WATCH("1", "u")), worker, WATCH("8", "u"));
     expect_action(give(worker, RESULT("4")), ACTION_DROP);
+}
+
+/* The client has subscribed to u0, u1 and so on. */
+static void watch_many(struct peer *client, int count)
+{
+    for (int i = 0; i < count; i++) {
+        struct delivery *asked = give(client, test_format("{'id':1,'method':'resources/subscribe',"
+                                                          "'params':{'uri':'u%d'}}",
+                                                          i));
+        struct slice id;
+
+        expect_action(asked, ACTION_FORWARD);
+        id = asked->decision.recorded->answerer_id.text;
+        expect_action(give(worker, test_format(RESULT("%.*s"), (int)id.len, id.data)),
+                      ACTION_FORWARD);
+    }
+}
+
+/* The errands that there are now; the id of the last one is in `last_id`. */
+static int count_errands(enum errand_kind kind, char last_id[16])
+{
+    struct errand errand;
+    int count = 0;
+
+    for (; errand_next(&router, &errand); count++) {
+        struct slice id = errand.request->answerer_id.text;
+
+        ck_assert_int_eq(errand.kind, kind);
+        snprintf(last_id, 16, "%.*s", (int)id.len, id.data);
+    }
+    return count;
+}
+
+/* What a new process is sent waits for its answers, and the messages of clients pass. */
+TEST(subscriptions_are_repeated_a_few_at_once)
+{
+    char id[16];
+
+    two_clients();
+    greet(a);
+    watch_many(a, 40);
+    departure_worker(&router, worker, note_unanswered, NULL);
+    waiting_worker_available(&router, worker, PEER_READY);
+    handshake_note_errand(worker->handshake);
+    ck_assert_int_eq(count_errands(ERRAND_SUBSCRIBE, id), ERRANDS_IN_FLIGHT);
+    expect_action(give(b, "{'id':1,'method':'m'}"), ACTION_FORWARD);
+    ck_assert_int_eq(count_errands(ERRAND_SUBSCRIBE, id), 0);
+    expect_action(give(worker, test_format(RESULT("%s"), id)), ACTION_DROP);
+    ck_assert_int_eq(count_errands(ERRAND_SUBSCRIBE, id), 1);
+    waiting_set_full(&router, worker, true);
+    expect_action(give(worker, test_format(ERROR("%s"), id)), ACTION_DROP);
+    ck_assert_int_eq(count_errands(ERRAND_SUBSCRIBE, id), 0);
+    waiting_set_full(&router, worker, false);
+    ck_assert_int_eq(count_errands(ERRAND_SUBSCRIBE, id), 1);
+    router.now_ms += (int64_t)limits.abandoned_id_sec * 1000; /* a server that never answers */
+    deadlines_free_abandoned(&router);
+    ck_assert_int_eq(count_errands(ERRAND_SUBSCRIBE, id), ERRANDS_IN_FLIGHT);
+}
+
+/* While it waits to be repeated, the server knows nothing of it. */
+TEST(subscription_ends_before_it_is_repeated)
+{
+    char id[16];
+
+    two_clients();
+    greet(a);
+    greet(b);
+    watch_many(a, 40);
+    departure_worker(&router, worker, note_unanswered, NULL);
+    waiting_worker_available(&router, worker, PEER_READY);
+    handshake_note_errand(worker->handshake);
+    ck_assert_int_eq(count_errands(ERRAND_SUBSCRIBE, id), ERRANDS_IN_FLIGHT);
+    expect_answer(give(a, WATCH("1", "u39")), EMPTY("1"));
+    expect_answer(give(a, UNWATCH("1", "u39")), EMPTY("1"));
+    expect_action(give(a, UNWATCH("1", "u0")), ACTION_FORWARD);
+    expect_action(give(b, WATCH("1", "u39")), ACTION_FORWARD);
+}
+
+/* Requests in flight count, too. */
+TEST(subscriptions_in_flight_have_a_limit)
+{
+    two_clients();
+    greet(a);
+    watch_many(a, SUBSCRIPTIONS_MAX - 1);
+    expect_action(give(a, WATCH("'x'", "x")), ACTION_FORWARD);
+    expect_refused(give(a, WATCH("'y'", "y")), "too many subscriptions (256 for a client)");
+    give(a, "{'method':'notifications/cancelled','params':{'requestId':'x'}}");
+    expect_action(give(a, WATCH("'y'", "y")), ACTION_FORWARD);
+}
+
+static size_t subscribe_all(struct peer *client, const char *name)
+{
+    for (int i = 0;; i++) {
+        struct delivery *asked = give(client, test_format("{'id':'%s%d','method':"
+                                                          "'resources/subscribe',"
+                                                          "'params':{'uri':'%s%d'}}",
+                                                          name, i, name, i));
+
+        if (asked->decision.action != ACTION_FORWARD) {
+            expect_refused(asked, "too many subscriptions (16384 bytes, a sixteenth of max_memory");
+            return client->held[PEER_SUBSCRIPTIONS];
+        }
+    }
+}
+
+/* All of them together have a limit, and each client its share. */
+TEST(subscriptions_share_the_memory)
+{
+    size_t account = 0, most;
+
+    two_clients();
+    limits.max_memory = 16 * 16384;
+    router_set_limits(&router, &limits);
+    router_count_memory(&router, &account);
+    greet(a);
+    greet(b);
+    most = subscribe_all(a, "a");
+    ck_assert_uint_gt(most, 16000);
+    ck_assert_uint_eq(account, most);
+    ck_assert_uint_ge(subscribe_all(b, "b"), 16384 / 4);
+    ck_assert_uint_le(account, 16384 / 4 * 5 + 300);
+    subscribe_all(a, "c");
+    leave(a);
+    leave(b);
+    ck_assert_uint_le(account, 16384 / 4); /* what the server is still to end */
+    departure_worker(&router, worker, note_unanswered, NULL);
+    ck_assert_uint_eq(account, 0);
 }
 
 TEST(levels_follow_the_clients)

@@ -1,0 +1,352 @@
+"""What an operation costs when a list that clients can make long is short, and when it is as long
+as it gets; and how long another address waits meanwhile. Run by `make bench-growth`, which sets
+STDIO_BUS (the daemon); Linux only. Arguments: names of lists (all), or `waiting` for the second
+table alone. In the environment:
+
+    BENCH_OPERATIONS  of each measurement, of which the least of three counts  (4000)
+    BENCH_CLIENTS     of the second table                                      (400)
+
+A list is a class: its name, `most`, the configuration, `fill(daemon, count)`, which makes the list
+that long, and `operate(daemon, count)`, which carries out that number of operations. It is in
+LISTS. The cost is the processor time of the daemon alone (/proc/PID/schedstat).
+"""
+
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OPERATIONS = int(os.environ.get("BENCH_OPERATIONS", "4000"))
+CLIENTS = int(os.environ.get("BENCH_CLIENTS", "400"))
+FEW = 10
+IN_FLIGHT = 32  # of one connection
+BOUND = 2.0  # of the ratio
+PER_CLIENT = 256  # subscriptions
+
+
+def message(**members):
+    return (json.dumps({"jsonrpc": "2.0", **members}, separators=(",", ":")) + "\n").encode()
+
+
+class Connection:
+    """A client of lines, from an address of its own."""
+
+    def __init__(self, port, source="127.0.0.1"):
+        self.socket = socket.create_connection(("127.0.0.1", port), source_address=(source, 0))
+        self.rest = b""
+        self.last_id = 0
+
+    def lines(self):
+        data = self.socket.recv(1 << 20)
+        if not data:
+            raise EOFError("the daemon has closed the connection: " + self.rest.decode())
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        return [line for line in lines if b'"id":' in line]
+
+    def request(self, method, **params):
+        self.last_id += 1
+        return message(id=self.last_id, method=method, params=params)
+
+    def ask(self, method, **params):
+        self.socket.sendall(self.request(method, **params))
+        while True:
+            for line in self.lines():
+                return json.loads(line)
+
+    def ask_all(self, requests):
+        """Sends (method, params), IN_FLIGHT at once; returns how many got an error."""
+        errors = sent = answered = 0
+        requests = list(requests)
+        while answered < len(requests):
+            batch = requests[sent:answered + IN_FLIGHT]
+            if batch:
+                self.socket.sendall(b"".join(self.request(m, **p) for m, p in batch))
+                sent += len(batch)
+            for line in self.lines():
+                answered += 1
+                errors += b'"error":' in line
+        return errors
+
+    def greet(self):
+        self.ask("initialize", protocolVersion="2025-11-25", capabilities={},
+                 clientInfo={"name": "growth", "version": "1"})
+        return self
+
+
+class Daemon:
+    def __init__(self, config):
+        self.directory = tempfile.TemporaryDirectory()
+        self.path = self.directory.name
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            self.port = server.getsockname()[1]
+        with open(f"{self.path}/config", "w", encoding="ascii") as file:
+            json.dump(config, file)
+        with open(f"{self.path}/log", "w", encoding="ascii") as log:
+            self.process = subprocess.Popen(
+                [os.environ["STDIO_BUS"], "--config", f"{self.path}/config", "--log-level", "error",
+                 "--tcp", f"127.0.0.1:{self.port}", "--control", f"{self.path}/control"],
+                stdin=subprocess.DEVNULL, stderr=log)
+        self.connections = []
+        self.wait()
+
+    def wait(self):
+        for _ in range(200):
+            try:
+                Connection(self.port).socket.close()
+                return
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+        raise TimeoutError("the daemon does not listen")
+
+    def connect(self, source="127.0.0.1"):
+        self.connections.append(Connection(self.port, source))
+        return self.connections[-1]
+
+    def busy_ns(self):
+        with open(f"/proc/{self.process.pid}/schedstat", encoding="ascii") as stat:
+            return int(stat.read().split()[0])
+
+    def cost(self, operate):
+        """The processor time of what `operate` makes the daemon do, until it sleeps again."""
+        before = self.busy_ns()
+        operate()
+        after = self.busy_ns()
+        while True:
+            time.sleep(0.05)
+            last, after = after, self.busy_ns()
+            if after - last < 2000000: # what the probe costs
+                return after - before
+
+    def resident(self):
+        with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def control(self, *words):
+        return subprocess.run([os.environ["STDIO_BUS"], "ctl", f"{self.path}/control", *words],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+        self.directory.cleanup()
+
+
+def mcp_pool(**keys):
+    return {"id": "mcp", "command": sys.executable, "args": [f"{HERE}/growth_worker.py"],
+            "protocol": "mcp", "clients": "sticky", "instances": 1, **keys}
+
+
+# --- the lists ---
+
+class Subscriptions:
+    """resources/subscribe and unsubscribe, of clients that share a process."""
+
+    name = "subscriptions of a process"
+    most = 400 * PER_CLIENT
+    config = {"pools": [mcp_pool()], "limits": {"max_memory": 1 << 30, "max_restarts": 100}}
+
+    def __init__(self):
+        self.operator = None
+        self.held = 0
+
+    @staticmethod
+    def uri(number):
+        return f"file:///srv/project/{number}.txt"
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            more = min(PER_CLIENT, count - self.held)
+            client = daemon.connect("127.0.0.2").greet()
+            errors = client.ask_all(("resources/subscribe", {"uri": self.uri(self.held + i)})
+                                    for i in range(more))
+            if errors:
+                raise ValueError(f"{errors} of {more} subscriptions were refused")
+            self.held += more
+
+    def operate(self, daemon, count):
+        if self.operator is None:
+            self.operator = daemon.connect("127.0.0.3").greet()
+        self.operator.ask_all((f"resources/{'un' if i % 2 else ''}subscribe",
+                               {"uri": self.uri(f"own{i // 2}")}) for i in range(count))
+
+
+class SharedUri(Subscriptions):
+    """The same URI for all: the daemon answers by itself."""
+
+    name = "subscribers of one URI"
+    most = 900
+    per_client = 1
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            daemon.connect("127.0.0.2").greet().ask_all([("resources/subscribe", {"uri": "x:/"})])
+            self.held += 1
+
+    def operate(self, daemon, count):
+        if self.operator is None:
+            self.operator = daemon.connect("127.0.0.3").greet()
+        self.operator.ask_all((f"resources/{'un' if i % 2 else ''}subscribe", {"uri": "x:/"})
+                              for i in range(count))
+
+
+class Levels(SharedUri):
+    """logging/setLevel: the most talkative level of all clients counts."""
+
+    name = "clients with a log level"
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            daemon.connect("127.0.0.2").greet().ask_all([("logging/setLevel", {"level": "error"})])
+            self.held += 1
+
+    def operate(self, daemon, count):
+        if self.operator is None:
+            self.operator = daemon.connect("127.0.0.3").greet()
+        self.operator.ask_all(("logging/setLevel", {"level": "info" if i % 2 else "alert"})
+                              for i in range(count))
+
+
+LISTS = [Subscriptions, SharedUri, Levels]
+
+
+def measure(kind):
+    """Prints the row of a list; returns whether it keeps to the bound."""
+    daemon = Daemon(kind.config)
+    entries = kind()
+    costs = []
+    try:
+        for count in (FEW, kind.most):
+            entries.fill(daemon, count)
+            entries.operate(daemon, OPERATIONS // 4)
+            costs.append(min(daemon.cost(lambda: entries.operate(daemon, OPERATIONS))
+                             for _ in range(3)) / OPERATIONS)
+    finally:
+        daemon.end()
+    ratio = costs[1] / costs[0]
+    print(f"{kind.name:32} {kind.most:8} {costs[0]:9.0f} {costs[1]:9.0f} {ratio:7.2f}"
+          f"{'' if ratio <= BOUND else '  missed'}", flush=True)
+    return ratio <= BOUND
+
+
+# --- how long another address waits ---
+
+def probe(port):
+    """Asks one request after the other, and prints when it was asked and the milliseconds to the
+    answer, until stdin ends."""
+    client = Connection(int(port), "127.0.0.9").greet()
+    out = []
+    while not select.select([0], [], [], 0.002)[0]:
+        asked = time.monotonic()
+        client.ask("tools/list")
+        out.append((asked, (time.monotonic() - asked) * 1000))
+    print(json.dumps(out))
+
+
+class Probe:
+    def __init__(self, daemon):
+        self.process = subprocess.Popen([sys.executable, __file__, "--probe", str(daemon.port)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        time.sleep(0.5)
+
+    def end(self):
+        return json.loads(self.process.communicate()[0])
+
+
+def subscribe_at_once(clients, per_client):
+    """Each client has one request in flight, all of them at the same time."""
+    by_socket = {client.socket: client for client in clients}
+    left = {client.socket: per_client for client in clients}
+    waiting = select.epoll()
+    numbers = {client.socket.fileno(): i for i, client in enumerate(clients)}
+    sockets = {client.socket.fileno(): client.socket for client in clients}
+    errors = 0
+
+    def send(key):
+        left[key] -= 1
+        uri = f"file:///srv/project/{numbers[key.fileno()]}/{left[key]}.txt"
+        key.sendall(by_socket[key].request("resources/subscribe", uri=uri))
+
+    for key in by_socket:
+        waiting.register(key.fileno(), select.EPOLLIN)
+        send(key)
+    while by_socket:
+        for number, _ in waiting.poll():
+            key = sockets[number]
+            for line in by_socket[key].lines():
+                errors += b'"error":' in line
+                if left[key] > 0:
+                    send(key)
+                else:
+                    waiting.unregister(number)
+                    del by_socket[key]
+                    break
+    return errors
+
+
+def percentile(values, share):
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def settle(daemon):
+    """Until the daemon sleeps."""
+    daemon.cost(lambda: None)
+
+
+def waiting():
+    daemon = Daemon(Subscriptions.config)
+    probing = Probe(daemon)
+    phases = []
+
+    def phase(name, act):
+        begun = time.monotonic()
+        busy = daemon.cost(act)
+        phases.append((name, begun, time.monotonic(), busy / 1e9))
+
+    try:
+        clients = [daemon.connect("127.0.0.2").greet() for _ in range(CLIENTS)]
+        phase("nothing else", lambda: time.sleep(1))
+        errors = []
+        phase("subscribe", lambda: errors.append(subscribe_at_once(clients, PER_CLIENT)))
+        resident = daemon.resident()
+        phase("restart of the worker",
+              lambda: clients[0].socket.sendall(message(method="growth/exit")) or time.sleep(1))
+        phase("upgrade in place", lambda: daemon.control("upgrade") and time.sleep(1))
+        phase("half of them leave", lambda: [client.socket.close() for client in clients[::2]])
+        answers = probing.end()
+    finally:
+        daemon.end()
+    print(f"{CLIENTS} clients of one address with {PER_CLIENT} subscriptions each "
+          f"({errors[0]} refused), {resident >> 20} MB resident;\n"
+          "milliseconds to the answer for another address\n")
+    print(f"{'':24} {'CPU s':>7} {'asked':>7} {'median':>8} {'99 %':>8} {'most':>8}")
+    for name, begun, ended, busy in phases:
+        times = [ms for asked, ms in answers if begun <= asked < ended]
+        row = [percentile(times, share) for share in (0.5, 0.99, 1)] if times else [0] * 3
+        print(f"{name:24} {busy:7.2f} {len(times):7} {row[0]:8.2f} {row[1]:8.2f} {row[2]:8.2f}")
+
+
+def main():
+    if sys.argv[1:2] == ["--probe"]:
+        probe(sys.argv[2])
+        return 0
+    wanted = sys.argv[1:]
+    kinds = [kind for kind in LISTS if not wanted or kind.__name__.lower() in wanted]
+    kept = True
+    if kinds:
+        print(f"{'':32} {'most':>8} {'ns, few':>9} {'ns, most':>9} {'ratio':>7}")
+        kept = all([measure(kind) for kind in kinds])
+    if not wanted or "waiting" in wanted:
+        if kinds:
+            print()
+        waiting()
+    return 0 if kept else 1
+
+
+sys.exit(main())

@@ -1,0 +1,37 @@
+"""The MCP server of growth.py: answers every request at once with an empty result, and initialize
+with its own protocol version. `growth/exit` ends it."""
+
+import os
+import re
+
+ID = re.compile(rb'"id":("[^"]*"|[0-9]+)')
+RESULT = (b'{"protocolVersion":"2025-11-25","capabilities":{"resources":{"subscribe":true}},'
+          b'"serverInfo":{"name":"growth","version":"1"}}')
+
+
+def answer(line):
+    if b'"growth/exit"' in line:
+        os._exit(1)
+    found = ID.search(line)
+    if found is None or b'"method"' not in line:
+        return b''
+    result = RESULT if b'"initialize"' in line else b'{}'
+    return b'{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (found.group(1), result)
+
+
+def write(data):
+    while data:
+        data = data[os.write(1, data):]
+
+
+def main():
+    rest = b''
+    while True:
+        data = os.read(0, 65536)
+        if not data:
+            return
+        *lines, rest = (rest + data).split(b'\n')
+        write(b''.join(map(answer, lines)))
+
+
+main()
