@@ -29,7 +29,8 @@ static bool check_message(const struct rmp_client *client, const struct rmp_comm
     return result->outcome == RMP_RESULT_OK;
 }
 
-/* With rmp.validate: whether the body is that of a frame. The broker judges what comes first. */
+/* Unless rmp.validate is false: whether the body is that of a frame. The broker judges what comes
+ * first. */
 static bool check_body(struct rmp_client *client, const struct rmp_publication *publication,
                        struct rmp_result *result)
 {

@@ -148,7 +148,8 @@ int rmp_keys_read(struct rmp_config *config, const struct json_value *rmp)
     config->enabled = true;
     rules_apply(config, rmp_rules, COUNT(rmp_rules), rmp);
     validate = document_member(rmp, "validate");
-    config->validate = validate != NULL && validate->boolean;
+    if (validate != NULL)
+        config->validate = validate->boolean;
     uids = document_member(rmp, "ui_uids");
     if (!copy_string(&config->socket_path, document_member(rmp, "socket_path")) ||
         !copy_string(&config->sockets_dir, document_member(rmp, "sockets_dir")) ||

@@ -20,7 +20,8 @@ struct rmp_config {
 
 #define RMP_CONFIG_DEFAULT                                                                         \
     {                                                                                              \
-        .max_body = RMP_MAX_BODY, .max_ttl_ms = 3600000, .metrics_interval_ms = 1000               \
+        .max_body = RMP_MAX_BODY, .max_ttl_ms = 3600000, .metrics_interval_ms = 1000,              \
+        .validate = true                                                                           \
     }
 
 void rmp_keys_check(struct diagnostics *diagnostics, const struct json_value *rmp);

@@ -41,7 +41,8 @@ static bool write_config(const struct chaos *chaos)
     if (file == NULL)
         return failed(chaos->config_path);
     fprintf(file,
-            "{\"rmp\":{\"max_body\":%d,\"max_ttl_ms\":%d,\"metrics_interval_ms\":200},\n"
+            "{\"rmp\":{\"max_body\":%d,\"max_ttl_ms\":%d,\"metrics_interval_ms\":200,"
+            "\"validate\":false},\n"
             "\"limits\":{\"max_output_queue\":%d,\"backpressure_timeout_sec\":%d,"
             "\"drain_timeout_sec\":%d,\"max_restarts\":1000,\"restart_window_sec\":1},\n"
             "\"pools\":[{\"id\":\"writer\",\"command\":\"%s\",\"instances\":3,"

@@ -29,7 +29,8 @@
     "'limits':{'drain_timeout_sec':20,'max_output_queue':65536,'max_restarts':20" more "}"
 
 #define BRIDGED                                                                                    \
-    "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0},'pools':["                \
+    "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0,"                          \
+    "'validate':false},'pools':["                                                                  \
     "{'id':'a','command':'@WORKER@','instances':1,'rmp':{'agent':'writer'}},"                      \
     "{'id':'b','command':'@WORKER@','instances':1,'rmp':{'runner':true}}]," LIMITS("") "}"
 
@@ -689,7 +690,7 @@ const struct scene scenes[SCENES] = {
     {.name = "rmp",
      .arguments = CONFIG_AND(DEBUG),
      .config = "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0,"
-               "'schemas':[{'id':5000,'type':'intent.a.v1'}]}," LIMITS("") "}",
+               "'validate':false,'schemas':[{'id':5000,'type':'intent.a.v1'}]}," LIMITS("") "}",
      .play = play_rmp},
     {.name = "bridge",
      .arguments = CONFIG_AND(DEBUG),

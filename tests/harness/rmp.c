@@ -162,20 +162,23 @@ void rmp_command(struct client *client, const char *format, ...)
 
 void rmp_publish(struct client *client, unsigned id, const struct rmp_sent *sent)
 {
-    struct text command = {0};
+    struct text command = {0}, body = {0};
+    struct rmp_sent without_topic = *sent;
+    without_topic.topic = NULL;
+    put_body(&body, &without_topic);
     text_printf(&command,
                 "{'Publish':{'id':%u,'topic':'%s','message':{'header':{'header_version':0,"
                 "'header_len':64,'flags':0,'schema_id':%u,'body_len':0,'created_at_ms':%" PRIu64
-                ",'ttl_ms':%" PRIu64 ",'trace_id':%" PRIu64 ",'msg_id':%" PRIu64
-                "},'body':[1,2,255",
+                ",'ttl_ms':%" PRIu64 ",'trace_id':%" PRIu64 ",'msg_id':%" PRIu64 "},'body':[",
                 id, sent->topic, schema_of(sent), created_of(sent), ttl_of(sent), sent->trace,
                 sent->msg_id);
-    for (size_t i = 0; i < sent->filler; i++)
-        text_add(&command, ",0", 2);
+    for (size_t i = 0; i < body.len; i++)
+        text_printf(&command, "%s%u", i > 0 ? "," : "", (unsigned char)body.data[i]);
     text_printf(&command, "]}}}");
     text_quote(&command, 0);
     send_payload(client, &command);
     text_free(&command);
+    text_free(&body);
 }
 
 /* --- reading --- */

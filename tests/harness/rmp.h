@@ -27,7 +27,7 @@ struct rmp_sent {
 /* Appends the frame with its prefix. */
 void rmp_frame(struct text *to, const struct rmp_sent *sent);
 
-/* Sends the frame; sends the command Publish with the body [1,2,255], `filler` zeros more. */
+/* Sends the frame; sends the command Publish with the body of that frame, but for its meta. */
 void rmp_send(struct client *client, const struct rmp_sent *sent);
 void rmp_publish(struct client *client, unsigned id, const struct rmp_sent *sent);
 

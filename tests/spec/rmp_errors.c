@@ -229,15 +229,28 @@ TEST_ROWS(rmp_topic_of_at_most_512_bytes, 2)
     ck_assert(memmem(got.payload.data, got.payload.len, "Forbidden", 9) != NULL);
 }
 
-/* With rmp.validate the body of a command is judged as that of a frame is. */
-TEST_ROWS(rmp_body_of_a_command_is_read_if_asked_for, 2)
+/* Unless rmp.validate is false, the body of a command is judged as that of a frame is: one that is
+ * no MsgPack, and one whose type is of another family. */
+TEST_ROWS(rmp_2_body_of_a_command_is_read, 4)
 {
-    struct daemon *daemon = rmp_start(row == 0 ? NULL : ",'validate':true", NULL);
+    struct daemon *daemon = rmp_start(row < 2 ? NULL : ",'validate':false", NULL);
     struct client *client = client_connect(daemon);
-    RMP_PUBLISH(client, 1, .topic = "a");
+    if (row % 2 == 0)
+        rmp_command(
+            client,
+            "{'Publish':{'id':1,'topic':'a','message':{'header':{'header_version':0,"
+            "'header_len':64,'flags':0,'schema_id':3003,'body_len':0,'created_at_ms':%" PRIu64
+            ",'ttl_ms':30000,'trace_id':1,'msg_id':1},'body':[1,2,255]}}}",
+            rmp_now_ms());
+    else
+        RMP_PUBLISH(client, 1, .topic = "a", .type = "intent.my.thing.v1");
     rmp_expect(client, "{'PublishAck':{'id':1,'result':%s}}",
-               row == 0 ? "{'Ok':null}"
-                        : "{'Err':{'BodyTypeMismatch':{'expected':3003,'actual':''}}}");
+               row >= 2
+                   ? "{'Ok':null}"
+                   : test_format("{'Err':{'BodyTypeMismatch':{'expected':3003,'actual':'%s'}}}",
+                                 row == 0 ? "" : "intent.my.thing.v1"));
+    RMP_PUBLISH(client, 2, .topic = "a");
+    rmp_expect(client, "{'PublishAck':{'id':2,'result':{'Ok':null}}}");
 }
 
 /* A malformed command closes the connection without an answer. */

@@ -42,7 +42,7 @@ START_TEST(the_defaults)
     ck_assert_uint_eq(config.rmp.max_body, 8388608);
     ck_assert_uint_eq(config.rmp.max_ttl_ms, 3600000);
     ck_assert_uint_eq(config.rmp.metrics_interval_ms, 1000);
-    ck_assert(!config.rmp.validate);
+    ck_assert(config.rmp.validate);
     ck_assert_uint_eq(config.rmp.ui.uid_count, 0);
     config_free(&config);
     config_of_nothing(&config);
@@ -56,7 +56,7 @@ START_TEST(all_keys)
 {
     ck_assert_int_eq(read_text("{\"rmp\": {\"socket_path\": \"/a/s\", \"sockets_dir\": \"\",\n"
                                "\"max_body\": 1000, \"max_ttl_ms\": 31536000000,\n"
-                               "\"metrics_interval_ms\": 0, \"validate\": true,\n"
+                               "\"metrics_interval_ms\": 0, \"validate\": false,\n"
                                "\"schemas\": [{\"id\": 4660, \"type\": \"intent.my.thing.v1\"}]\n"
                                "}}"),
                      STDIO_BUS_OK);
@@ -66,7 +66,7 @@ START_TEST(all_keys)
     ck_assert_uint_eq(config.rmp.max_body, 1000);
     ck_assert_uint_eq(config.rmp.max_ttl_ms, 31536000000);
     ck_assert_uint_eq(config.rmp.metrics_interval_ms, 0);
-    ck_assert(config.rmp.validate);
+    ck_assert(!config.rmp.validate);
     ck_assert_str_eq(rmp_schemas_find(&config.rmp.schemas, 4660)->type, "intent.my.thing.v1");
     config_free(&config);
 }
