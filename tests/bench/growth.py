@@ -213,7 +213,80 @@ class Levels(SharedUri):
                               for i in range(count))
 
 
-LISTS = [Subscriptions, SharedUri, Levels]
+class Clients(SharedUri):
+    """Requests of one client, beside others that are connected and silent."""
+
+    name = "clients of a process"
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            daemon.connect("127.0.0.2").greet()
+            self.held += 1
+
+    def operate(self, daemon, count):
+        if self.operator is None:
+            self.operator = daemon.connect("127.0.0.3").greet()
+        self.operator.ask_all(("tools/list", {}) for _ in range(count))
+
+
+class Origins(Clients):
+    """A client comes and leaves, beside others that are of an address each."""
+
+    name = "addresses of clients"
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            daemon.connect(f"127.1.{self.held // 250}.{1 + self.held % 250}").ask("tools/list")
+            self.held += 1
+
+    def operate(self, daemon, count):
+        for _ in range(count // 10):
+            client = Connection(daemon.port, "127.0.0.3")
+            client.ask("tools/list")
+            client.socket.close()
+
+
+class InFlight(Clients):
+    """Requests of one client, beside others that the worker does not answer."""
+
+    name = "requests in flight"
+    most = 4000
+    per_client = 200
+    config = {"pools": [mcp_pool()], "limits": {"max_pending_requests": 8192}}
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            more = min(self.per_client, count - self.held)
+            client = daemon.connect("127.0.0.2").greet()
+            client.socket.sendall(b"".join(client.request("growth/never") for _ in range(more)))
+            self.held += more
+
+
+class Sessions(Clients):
+    """Requests in one session of a plain pool, beside others."""
+
+    name = "sessions"
+    most = 8000
+    config = {"pools": [{"id": "plain", "command": sys.executable,
+                         "args": [f"{HERE}/growth_worker.py"], "instances": 1}],
+              "limits": {"max_sessions": 16384}}
+
+    def fill(self, daemon, count):
+        client = daemon.connect("127.0.0.2")
+        while self.held < count:
+            client.socket.sendall(message(id=1, method="m", sessionId=f"s{self.held}"))
+            client.lines()
+            self.held += 1
+
+    def operate(self, daemon, count):
+        if self.operator is None:
+            self.operator = daemon.connect("127.0.0.3")
+        for _ in range(count):
+            self.operator.socket.sendall(message(id=1, method="m", sessionId="own"))
+            self.operator.lines()
+
+
+LISTS = [Subscriptions, SharedUri, Levels, Clients, Origins, InFlight, Sessions]
 
 
 def measure(kind):

@@ -1,5 +1,6 @@
 """The MCP server of growth.py: answers every request at once with an empty result, and initialize
-with its own protocol version. `growth/exit` ends it."""
+with its own protocol version. `growth/exit` ends it,
+`growth/never` gets no answer."""
 
 import os
 import re
@@ -13,7 +14,7 @@ def answer(line):
     if b'"growth/exit"' in line:
         os._exit(1)
     found = ID.search(line)
-    if found is None or b'"method"' not in line:
+    if found is None or b'"method"' not in line or b'"growth/never"' in line:
         return b''
     result = RESULT if b'"initialize"' in line else b'{}'
     return b'{"jsonrpc":"2.0","id":%s,"result":%s}\n' % (found.group(1), result)
