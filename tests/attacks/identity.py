@@ -148,7 +148,7 @@ def decision_of_an_agent(world, command):
     answer = client.rest(0.4)
     client.close()
     need(b'"Ok"' not in answer, "it was taken: %r" % answer[:80])
-    return (answer[4:60] or b"closed").decode("ascii", "replace")
+    return "closed" if not answer.startswith(b"\0\0") else ascii(answer[4:60].decode("latin-1"))
 
 
 def publish(topic, schema):

@@ -1,4 +1,5 @@
 """Against time: honest clients wait, memory and CPU grow, or a clock tells a secret."""
+import os
 import statistics
 import time
 
@@ -109,6 +110,8 @@ def grows(world, count, data, bound, address=None):
     grown = max(world.rss() - before, 0)
     for connection in found:
         connection.close()
+    if "TEST_NO_RSS" in os.environ:  # a sanitizer keeps what was freed
+        return "%d connections, memory is not measured" % len(found)
     need(grown <= bound, "%.1f MiB more" % (grown / 1048576))
     return "%.1f MiB more with %d connections" % (grown / 1048576, len(found))
 

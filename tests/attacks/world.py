@@ -114,7 +114,7 @@ class World:
                 {"tcp": self.at(self.frames), "framing": "content-length"},
                 {"http": self.at(self.http), "health": True},
                 {"http": self.at(self.token_http), "token_file": tokens, "metrics": True}],
-            "rmp": {"socket_path": self.rmp}, "control": self.control,
+            "rmp": {"socket_path": self.rmp, "validate": False}, "control": self.control,
             "limits": {"max_connections": 400, "max_pending_requests": 512, "max_sessions": 256,
                        "frame_timeout_sec": 3, "slow_client_timeout_sec": 2,
                        "backpressure_timeout_sec": 5, "max_memory": 67108864}}))
