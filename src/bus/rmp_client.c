@@ -17,6 +17,14 @@ void rmp_client_send(struct rmp_client *client, struct slice frame)
     stdio_bus_event_loop_start_timer(client->hub->bus->loop, &client->hub->retry, 0);
 }
 
+/* Two numbers are no user's: (uid_t)-1, and the one before it for the room of the first two. */
+uint32_t rmp_client_user(const struct origin *origin)
+{
+    uint64_t uid = origin->has_credentials ? (uint64_t)origin->uid : UINT32_MAX;
+
+    return uid <= UINT32_MAX - RMP_USERS ? (uint32_t)uid + RMP_USERS : RMP_USER_UNKNOWN;
+}
+
 static bool is_ui(const struct rmp_client *client)
 {
     const struct access *ui = &client->hub->bus->options.config->rmp.ui;

@@ -44,6 +44,9 @@ enum rmp_next {
 /* Sends an answer: bytes that are a whole frame, prefix included. */
 void rmp_client_send(struct rmp_client *client, struct slice frame);
 
+/* The user of a client's messages (rmp/peer.h). */
+uint32_t rmp_client_user(const struct origin *origin);
+
 /* The client says its kind. Returns the one it has from now on: who may be more than an agent is
  * configured. */
 enum rmp_kind rmp_client_set_kind(struct rmp_client *client, enum rmp_kind kind);

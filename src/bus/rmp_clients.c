@@ -347,6 +347,7 @@ void rmp_clients_enter(struct rmp_client *client)
 void rmp_clients_join(struct rmp_client *client)
 {
     rmp_broker_join(client->hub->broker, &client->peer, &peer_ops, RMP_KIND_AGENT);
+    client->peer.user = rmp_client_user(&client->origin);
     client->has_joined = true;
 }
 

@@ -11,11 +11,13 @@
 
 #define CAPACITY_MIN 16
 
-struct rmp_dedupe_entry {
-    struct rmp_dedupe_key key;
+struct rmp_dedupe_entry { /* with the members of its key, which would need padding */
+    struct rmp_id trace_id;
+    uint64_t msg_id;
     uint64_t number, seen_ms;
     uint32_t newer, older; /* a ring: the newest one's `newer` is the oldest */
     uint32_t hash;
+    uint32_t user;
 };
 
 /* Open addressing with linear probing, at most half full. The hash is here, too, so that a probe
@@ -27,12 +29,27 @@ struct rmp_dedupe_slot {
 
 static uint32_t hash_of(const struct rmp_dedupe_rules *rules, const struct rmp_dedupe_key *key)
 {
-    return (uint32_t)siphash(&rules->key, key, sizeof *key);
+    /* The user is no choice of the publisher's. */
+    return (uint32_t)siphash(&rules->key, key, offsetof(struct rmp_dedupe_key, user)) ^ key->user;
 }
 
-static bool same_key(const struct rmp_dedupe_key *a, const struct rmp_dedupe_key *b)
+static bool has_key(const struct rmp_dedupe_entry *entry, const struct rmp_dedupe_key *key)
 {
-    return a->msg_id == b->msg_id && rmp_id_equal(a->trace_id, b->trace_id);
+    return entry->msg_id == key->msg_id && entry->user == key->user &&
+           rmp_id_equal(entry->trace_id, key->trace_id);
+}
+
+static struct rmp_dedupe_key key_of(const struct rmp_dedupe_entry *entry)
+{
+    return (struct rmp_dedupe_key){entry->trace_id, entry->msg_id, entry->user};
+}
+
+static void set_key(struct rmp_dedupe_entry *entry, const struct rmp_dedupe_key *key, uint32_t hash)
+{
+    entry->trace_id = key->trace_id;
+    entry->msg_id = key->msg_id;
+    entry->user = key->user;
+    entry->hash = hash;
 }
 
 /* --- the index --- */
@@ -54,7 +71,7 @@ static struct rmp_dedupe_entry *find(const struct rmp_dedupe *dedupe, uint32_t h
         slot = &dedupe->index[at];
         if (slot->entry == 0)
             return NULL;
-        if (slot->hash == hash && same_key(&dedupe->entries[slot->entry - 1].key, key))
+        if (slot->hash == hash && has_key(&dedupe->entries[slot->entry - 1], key))
             return &dedupe->entries[slot->entry - 1];
     }
 }
@@ -188,8 +205,7 @@ uint64_t rmp_dedupe_see(struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules
         entry = take_entry(dedupe, rules, now_ms);
         if (entry == NULL)
             return 0;
-        entry->key = key;
-        entry->hash = hash;
+        set_key(entry, &key, hash);
         index_add(dedupe, hash, (uint32_t)(entry - dedupe->entries));
     }
     entry->number = number;
@@ -231,8 +247,9 @@ void rmp_dedupe_free(struct rmp_dedupe *dedupe)
 
 static void archive_entry(struct archive *archive, struct rmp_dedupe_entry *entry)
 {
-    rmp_id_archive(archive, &entry->key.trace_id);
-    ARCHIVE_INTEGER(archive, entry->key.msg_id);
+    rmp_id_archive(archive, &entry->trace_id);
+    ARCHIVE_INTEGER(archive, entry->msg_id);
+    ARCHIVE_INTEGER(archive, entry->user);
     ARCHIVE_INTEGER(archive, entry->number);
     ARCHIVE_INTEGER(archive, entry->seen_ms);
 }
@@ -240,11 +257,11 @@ static void archive_entry(struct archive *archive, struct rmp_dedupe_entry *entr
 static void load_entry(struct archive *archive, struct rmp_dedupe *dedupe,
                        const struct rmp_dedupe_rules *rules, const struct rmp_dedupe_entry *loaded)
 {
-    uint32_t hash = hash_of(rules, &loaded->key);
+    const struct rmp_dedupe_key key = key_of(loaded);
+    uint32_t hash = hash_of(rules, &key);
     struct rmp_dedupe_entry *entry;
 
-    archive_expect(archive, find(dedupe, hash, &loaded->key) == NULL,
-                   "a topic has seen a message twice");
+    archive_expect(archive, find(dedupe, hash, &key) == NULL, "a topic has seen a message twice");
     if (!archive_ok(archive))
         return;
     if (dedupe->count == dedupe->capacity && grow(dedupe) != STDIO_BUS_OK) {
@@ -252,10 +269,9 @@ static void load_entry(struct archive *archive, struct rmp_dedupe *dedupe,
         return;
     }
     entry = append(dedupe);
-    entry->key = loaded->key;
+    set_key(entry, &key, hash);
     entry->number = loaded->number;
     entry->seen_ms = loaded->seen_ms;
-    entry->hash = hash;
     index_add(dedupe, hash, (uint32_t)(entry - dedupe->entries));
 }
 

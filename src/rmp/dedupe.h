@@ -19,9 +19,12 @@
 #define RMP_DEDUPE_MAX ((uint32_t)65536) /* keys */
 #define RMP_DEDUPE_HORIZON_MIN_MS ((uint64_t)30000)
 
+/* Messages of different users are different ones: none can make another one's message a duplicate
+ * by publishing its key first. */
 struct rmp_dedupe_key {
     struct rmp_id trace_id;
     uint64_t msg_id;
+    uint32_t user; /* of the publisher (rmp/peer.h) */
 };
 
 /* Zeroed: nothing was seen, and nothing is allocated. */

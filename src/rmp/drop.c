@@ -8,10 +8,11 @@
  * message waited. Without memory for one number, the subscription forgets all that it has got:
  * rather a message twice than never. */
 static void unsee(struct rmp_broker *broker, struct rmp_subscription *subscription,
-                  const struct rmp_header *header)
+                  const struct rmp_publication *publication)
 {
     const struct rmp_dedupe *dedupe = &subscription->topic->dedupe;
-    const struct rmp_dedupe_key key = {header->trace_id, header->msg_id};
+    const struct rmp_dedupe_key key = {publication->header.trace_id, publication->header.msg_id,
+                                       publication->user};
     uint64_t number = rmp_dedupe_number(dedupe, &broker->dedupe, key);
 
     if (number >= subscription->since && number > 0 &&
@@ -26,7 +27,7 @@ void rmp_drop_missed(struct rmp_broker *broker, enum rmp_drop_reason reason,
                      const struct rmp_publication *publication, uint64_t expires_at_ms,
                      struct rmp_time time)
 {
-    unsee(broker, subscription, &publication->header);
+    unsee(broker, subscription, publication);
     subscription->topic->dropped++;
     rmp_notices_add(broker, reason, publication, expires_at_ms, time);
 }

@@ -34,6 +34,7 @@ struct rmp_message *rmp_message_copy(const struct rmp_publication *publication,
         return NULL;
     memcpy(rmp_message_frame(message), publication->frame.data, publication->frame.len);
     message->publication.header = publication->header;
+    message->publication.user = publication->user;
     message->publication.number = publication->number;
     message->expires_at_ms = expires_at_ms;
     return message;

@@ -39,10 +39,16 @@ struct rmp_peer_ops {
     void (*published)(struct rmp_peer *publisher, uint64_t token, const struct rmp_result *result);
 };
 
-/* Fields after `kind` are the broker's. */
+#define RMP_USER_BUS 0     /* the daemon itself */
+#define RMP_USER_UNKNOWN 1 /* a client whose user is not known */
+#define RMP_USERS 2        /* the first of the others */
+
+/* Fields after `user` are the broker's. */
 struct rmp_peer {
     const struct rmp_peer_ops *ops;
     enum rmp_kind kind; /* may be changed at any time */
+    uint32_t user;      /* after rmp_broker_join, RMP_USER_BUS: may be changed before the first
+                         * publication. A message repeats another one of the same user alone */
     uint64_t number;    /* unlike that of any other peer */
     bool busy;          /* from RMP_BUSY to rmp_broker_resume */
     bool stalled;       /* from the end of a wait for it until it takes a message */

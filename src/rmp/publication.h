@@ -18,6 +18,7 @@ struct rmp_publication {
     struct rmp_header header;
     struct slice topic;
     struct slice frame; /* prefix, header and body, as they are sent in the dialect of frames */
+    uint32_t user;      /* of the publisher, set by the broker (rmp/peer.h) */
     uint64_t number;    /* of this publication, set by the broker; unlike that of any other. What a
                          * subscriber made of the one before (its text as JSON) is still good as
                          * long as the number is the same. The publisher leaves it 0. */

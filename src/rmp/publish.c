@@ -90,7 +90,7 @@ static uint64_t see(struct rmp_broker *broker, struct rmp_topic *topic,
                     const struct rmp_publication *publication, uint64_t now_ms)
 {
     const struct rmp_header *header = &publication->header;
-    const struct rmp_dedupe_key key = {header->trace_id, header->msg_id};
+    const struct rmp_dedupe_key key = {header->trace_id, header->msg_id, publication->user};
     uint64_t seen = rmp_dedupe_see(&topic->dedupe, &broker->dedupe, key, publication->number,
                                    now_ms);
 
@@ -138,6 +138,7 @@ bool rmp_publish(struct rmp_broker *broker, struct rmp_publisher publisher,
         return true;
     broker->counters.received++;
     publication.number = ++broker->number;
+    publication.user = publisher.peer->user;
     result->outcome = RMP_RESULT_OK;
     return topic == NULL || offer(&fanout, topic, result);
 }

@@ -83,6 +83,7 @@ static struct known *archive_bytes_of(struct rmp_archive *state, uint64_t number
     if (message == NULL)
         return NULL;
     ARCHIVE_INTEGER(archive, message->expires_at_ms);
+    ARCHIVE_INTEGER(archive, message->publication.user);
     known = know(state, message);
     if (!archive->saves)
         rmp_message_release(message);

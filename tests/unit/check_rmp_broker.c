@@ -83,6 +83,26 @@ TEST(events_of_a_run_have_two_names)
     ck_assert_uint_eq(rmp_broker_gauges(broker).topics, 2);
 }
 
+/* A client of another user that publishes a message's key, first or later, makes it no duplicate;
+ * the daemon is a user of its own. */
+TEST(duplicates_are_those_of_one_user)
+{
+    subscribe(0, 1, "t");
+    peers[1].peer.user = RMP_USERS;
+    peers[2].peer.user = RMP_USERS + 1000;
+    publish(1, "t", 5);
+    publish(2, "t", 5);
+    publish(3, "t", 5);
+    ck_assert_uint_eq(peers[0].got_count, 3);
+    for (int peer = 1; peer <= 3; peer++)
+        publish(peer, "t", 5);
+    ck_assert_uint_eq(peers[0].got_count, 3);
+    ck_assert_uint_eq(rmp_broker_counters(broker)->drops_duplicate, 3);
+    peers[3].peer.user = RMP_USERS + 1000; /* another connection of it */
+    publish(3, "t", 5);
+    ck_assert_uint_eq(peers[0].got_count, 3);
+}
+
 TEST(without_subscriber_the_publisher_is_told_ok_and_nothing_is_kept)
 {
     ck_assert_int_eq(publish(0, "t", 1), RMP_RESULT_OK);
