@@ -58,6 +58,16 @@ static inline void list_append(struct list *list, struct list_node *node)
     list->head.prev = node;
 }
 
+/* After `before`, which is a node of a list, or the head of one. */
+static inline void list_insert(struct list_node *before, struct list_node *node)
+{
+    ASSERT(!list_linked(node));
+    node->prev = before;
+    node->next = before->next;
+    node->next->prev = node;
+    before->next = node;
+}
+
 static inline void list_prepend(struct list *list, struct list_node *node)
 {
     ASSERT(!list_linked(node));

@@ -277,9 +277,10 @@ static bool after_round(void *user_data)
         renewal_run(bus);
     if (has_notes(bus))
         act_on_notes(bus);
-    connection_flush_all(&bus->transport);
     if (bus->rmp != NULL)
-        rmp_hub_plan(bus->rmp);
+        rmp_runs_save(bus->rmp->runs);
+    connection_flush_all(&bus->transport);
+    rmp_hub_plan(bus->rmp);
     if (bus->upgrade_asked)
         upgrade_run(bus);
     if (bus->transport.is_awaited)
@@ -348,11 +349,8 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     bus->http = http_hub_create(bus);
     if (bus->http == NULL || pools_create(bus) != STDIO_BUS_OK)
         goto fail;
-    if (options->rmp_path != NULL) {
-        bus->rmp = rmp_hub_create(bus, rmp_clients_due);
-        if (bus->rmp == NULL)
-            goto fail;
-    }
+    if (options->rmp_path != NULL && (bus->rmp = rmp_hub_create(bus, rmp_clients_due)) == NULL)
+        goto fail;
     if (is_measured(options) && (bus->control = control_create(bus)) == NULL)
         goto fail;
     return bus;
@@ -395,6 +393,8 @@ int bus_start(struct stdio_bus *bus)
     /* Listeners come before workers: if the address cannot be had, no worker is started. */
     notifier_start(bus);
     bus->accepted = accepted;
+    if (bus->rmp != NULL)
+        rmp_bridge_start(bus->rmp->bridge);
     if (listeners_open(bus) != STDIO_BUS_OK || pools_start(bus) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     if (bus->starting_count == 0) /* exclusive pools without spare workers */

@@ -121,6 +121,8 @@ void control_write_status(struct stdio_bus *bus, struct json_text *to)
     row_number(to, "clients", (int64_t)bus->client_count);
     row_number(to, "max_connections", (int64_t)limits->max_connections);
     row_number(to, "rmp_clients", (int64_t)rmp_clients_count(bus->rmp));
+    if (bus->rmp != NULL)
+        row_number(to, "rmp_runs", (int64_t)bus->rmp->runs->history.runs.count);
     row_number(to, "control_clients", (int64_t)bus->control->client_count);
     row_number(to, "sessions", (int64_t)router->sessions.table.count);
     row_number(to, "max_sessions", (int64_t)limits->max_sessions);

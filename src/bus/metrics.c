@@ -103,6 +103,10 @@ static void read_topics(const struct stdio_bus *bus, struct metrics *metrics)
     metrics->has_topics = true;
     metrics->topics = *rmp_broker_counters(bus->rmp->broker);
     metrics->topics_now = rmp_broker_gauges(bus->rmp->broker);
+    metrics->history_runs = bus->rmp->runs->history.runs.count;
+    metrics->history_events = bus->rmp->runs->history.events;
+    metrics->history_bytes = bus->rmp->runs->history.bytes;
+    metrics->history_failures = bus->rmp->runs->failures;
 }
 
 static void read_clients(struct stdio_bus *bus, struct metrics *metrics)

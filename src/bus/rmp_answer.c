@@ -24,9 +24,9 @@ bool rmp_answer_fits(const struct rmp_bridge *bridge, size_t payload_len)
     return bridge->rules->max_body > META_MAX && payload_len <= bridge->rules->max_body - META_MAX;
 }
 
-void rmp_answer_publish(struct rmp_bridge *bridge, const struct rmp_notice *notice)
+static void publish_at(struct rmp_bridge *bridge, const struct rmp_notice *notice,
+                       struct rmp_time time)
 {
-    struct rmp_time time = rmp_answer_time(bridge);
     const struct rmp_draft draft = {
         .header = {.schema_id = (uint16_t)notice->schema,
                    .created_at_ms = time.epoch_ms,
@@ -36,6 +36,7 @@ void rmp_answer_publish(struct rmp_bridge *bridge, const struct rmp_notice *noti
         .type = rmp_schemas_find(bridge->rules->schemas, (uint16_t)notice->schema)->type,
         .topic = notice->topic,
         .payload = notice->payload,
+        .ended = notice->ended,
     };
     struct rmp_publication publication = {.header = draft.header, .topic = notice->topic};
     struct rmp_result result = {.outcome = RMP_RESULT_OK};
@@ -57,17 +58,26 @@ void rmp_answer_publish(struct rmp_bridge *bridge, const struct rmp_notice *noti
     free(frame);
 }
 
+void rmp_answer_publish(struct rmp_bridge *bridge, const struct rmp_notice *notice)
+{
+    publish_at(bridge, notice, rmp_answer_time(bridge));
+}
+
 void rmp_answer_event(struct rmp_bridge *bridge, struct rmp_peer *publisher, struct rmp_id run,
                       struct slice payload)
 {
+    struct rmp_time time = rmp_answer_time(bridge);
     char topic[BRIDGE_EVENTS_MAX];
 
     bridge_events_topic(topic, run);
-    rmp_answer_publish(bridge, &(struct rmp_notice){.publisher = publisher,
-                                                    .schema = RMP_SCHEMA_RUN_EVENT,
-                                                    .topic = {topic, strlen(topic)},
-                                                    .trace_id = run,
-                                                    .payload = payload});
+    publish_at(bridge,
+               &(struct rmp_notice){.publisher = publisher,
+                                    .schema = RMP_SCHEMA_RUN_EVENT,
+                                    .topic = {topic, strlen(topic)},
+                                    .trace_id = run,
+                                    .payload = payload},
+               time);
+    rmp_runs_event(bridge->runs, run, bridge->last_msg_id, time.epoch_ms, payload);
 }
 
 void rmp_answer_rejected(struct rmp_bridge *bridge, struct rmp_peer *publisher,

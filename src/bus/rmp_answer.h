@@ -2,6 +2,7 @@
 #ifndef STDIO_BUS_BUS_RMP_ANSWER_H
 #define STDIO_BUS_BUS_RMP_ANSWER_H
 
+#include "bus/rmp_runs.h"
 #include "bus/state.h"
 #include "rmp/broker.h"
 #include "rmp/control.h"
@@ -12,6 +13,7 @@ struct rmp_bridge {
     struct rmp_broker *broker;
     const struct rmp_rules *rules;
     struct rmp_control control; /* requests on rlp/ctrl that were seen */
+    struct rmp_runs *runs;      /* whose events are kept */
     struct list ports;          /* struct rmp_port */
     uint64_t last_msg_id;
     uint64_t last_call; /* its number */
@@ -24,6 +26,7 @@ struct rmp_notice {
     struct slice topic;
     struct rmp_id trace_id;
     struct slice payload; /* MsgPack */
+    const char *ended;    /* RunAccepted of a run that has ended: how; else NULL */
 };
 
 /* The two clocks, now. */

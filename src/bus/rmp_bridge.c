@@ -152,14 +152,23 @@ static void reject(struct rmp_port *port, const struct rmp_control_request *requ
     rmp_answer_rejected(port->bridge, &port->peer, request->request_id, slice_of_text(reason));
 }
 
+/* A follower of a run that has ended would wait in vain without knowing it. */
 static void answer_again(struct rmp_port *port, const struct rmp_control_request *request,
                          struct slice answer)
 {
-    rmp_answer_publish(port->bridge, &(struct rmp_notice){.publisher = &port->peer,
-                                                          .schema = RMP_SCHEMA_CTRL_RESP,
-                                                          .topic = slice_of_text(RMP_TOPIC_CONTROL),
-                                                          .trace_id = request->request_id,
-                                                          .payload = answer});
+    enum rmp_run_end end = RMP_RUN_OPEN;
+
+    if (request->kind == RMP_CONTROL_SUBMIT)
+        end = rmp_control_run(&port->bridge->control, request->run_id, &answer);
+    rmp_answer_publish(port->bridge,
+                       &(struct rmp_notice){
+                           .publisher = &port->peer,
+                           .schema = RMP_SCHEMA_CTRL_RESP,
+                           .topic = slice_of_text(RMP_TOPIC_CONTROL),
+                           .trace_id = request->request_id,
+                           .payload = answer,
+                           .ended = end != RMP_RUN_OPEN ? rmp_run_end_name(end) : NULL,
+                       });
 }
 
 static void control(struct rmp_port *port, const struct rmp_header *header,
@@ -301,11 +310,22 @@ struct rmp_bridge *rmp_bridge_create(struct stdio_bus *bus, struct rmp_broker *b
     rmp_control_init(&bridge->control, &key, RMP_CONTROL_REMEMBERED);
     /* Answers have the trace_id of their request: their msg_id must be another one. Below 2^53. */
     bridge->last_msg_id = rmp_answer_time(bridge).epoch_ms << 10;
-    if (add_ports(bridge) != STDIO_BUS_OK) {
+    bridge->runs = rmp_runs_create(bus, &bridge->control);
+    if (bridge->runs == NULL || add_ports(bridge) != STDIO_BUS_OK) {
         rmp_bridge_destroy(bridge);
         return NULL;
     }
     return bridge;
+}
+
+void rmp_bridge_start(struct rmp_bridge *bridge)
+{
+    rmp_runs_load(bridge->runs, &bridge->last_msg_id);
+}
+
+struct rmp_runs *rmp_bridge_runs(const struct rmp_bridge *bridge)
+{
+    return bridge->runs;
 }
 
 void rmp_bridge_stop(struct rmp_bridge *bridge)
@@ -331,6 +351,7 @@ void rmp_bridge_destroy(struct rmp_bridge *bridge)
             free(list_entry(item, struct rmp_asking, link));
         free(port);
     }
+    rmp_runs_destroy(bridge->runs);
     rmp_control_free(&bridge->control);
     free(bridge);
 }

@@ -15,6 +15,12 @@ struct rmp_bridge;
 struct rmp_bridge *rmp_bridge_create(struct stdio_bus *bus, struct rmp_broker *broker,
                                      const struct rmp_rules *rules);
 
+/* The daemon starts, and goes on from no other one: reads the history of runs. */
+void rmp_bridge_start(struct rmp_bridge *bridge);
+
+/* The runs whose events are kept. */
+struct rmp_runs *rmp_bridge_runs(const struct rmp_bridge *bridge);
+
 /* The router is closing: requests that it holds are offered once more, and refused. */
 void rmp_bridge_stop(struct rmp_bridge *bridge);
 

@@ -170,6 +170,8 @@ static void publish_control(struct rmp_call *call, struct slice payload)
     if (!rmp_control_settle(control, control_kind(call), call->trace_id, payload))
         log_lost(call, "a request is forgotten: it is carried out once more if repeated");
     publish(call, RMP_SCHEMA_CTRL_RESP, payload);
+    if (call->kind == RMP_CALL_SUBMIT)
+        rmp_runs_accepted(call->port->bridge->runs, call->trace_id);
     publish_events(call, &events);
 }
 

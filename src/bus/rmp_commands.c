@@ -88,6 +88,9 @@ static void subscribe(struct rmp_client *client, const struct rmp_command *comma
     char reply[RMP_REPLY_MAX] UNINITIALIZED;
 
     rmp_client_send(client, slice_of(reply, rmp_reply_subscribe(reply, command->id, &result)));
+    if (command->replay && result.is_new)
+        rmp_runs_replay(hub->runs, &(struct rmp_replay){hub->broker, &client->peer, name,
+                                                        command->topic, rmp_hub_time(hub)});
 }
 
 static enum rmp_next carry_out(struct rmp_client *client, const struct rmp_command *command,

@@ -167,17 +167,37 @@ static void say_hello(struct rmp_client *client, const struct rmp_frame *frame, 
     confirm(client, &frame->header, "hello", "kind", slice_of(name, strlen(name)));
 }
 
+/* Whether the events that are kept are to come first. False: it is neither true nor false. */
+static bool read_replay(const struct rmp_frame *frame, bool *replay)
+{
+    struct msgpack_value value;
+
+    *replay = false;
+    if (!msgpack_find(frame->envelope.payload, "replay", &value, NULL))
+        return true;
+    *replay = value.type == MSGPACK_BOOL && value.as.boolean;
+    return value.type == MSGPACK_BOOL;
+}
+
 static void subscribe(struct rmp_client *client, const struct rmp_frame *frame, struct slice topic)
 {
     struct rmp_hub *hub = client->hub;
     struct rmp_sub_name name = {.dialect = RMP_DIALECT_FRAMES};
-    struct rmp_result result = rmp_broker_subscribe(hub->broker, &client->peer, name, topic,
-                                                    rmp_hub_time(hub));
+    struct rmp_result result;
+    bool replay;
 
+    if (!read_replay(frame, &replay)) {
+        report_error(client, RMP_BODY_DECODE_ERROR, &frame->header, slice_of("", 0));
+        return;
+    }
+    result = rmp_broker_subscribe(hub->broker, &client->peer, name, topic, rmp_hub_time(hub));
     if (result.outcome == RMP_RESULT_OK)
         confirm(client, &frame->header, "subscribe", "topic", topic);
     else
         report_result(client, &frame->header, &result, slice_of("", 0));
+    if (replay && result.is_new)
+        rmp_runs_replay(hub->runs, &(struct rmp_replay){hub->broker, &client->peer, name, topic,
+                                                        rmp_hub_time(hub)});
 }
 
 static void unsubscribe(struct rmp_client *client, const struct rmp_frame *frame,

@@ -37,8 +37,10 @@ struct rmp_hub *rmp_hub_create(struct stdio_bus *bus, timer_fn *due)
     hub->broker = rmp_broker_create(&options);
     if (hub->broker != NULL)
         hub->bridge = rmp_bridge_create(bus, hub->broker, &hub->rules);
-    if (hub->bridge != NULL)
+    if (hub->bridge != NULL) {
+        hub->runs = rmp_bridge_runs(hub->bridge);
         return hub;
+    }
     rmp_broker_free(hub->broker);
     free(hub);
     return NULL;
@@ -85,10 +87,13 @@ static void report_lost(struct rmp_hub *hub)
 
 void rmp_hub_plan(struct rmp_hub *hub)
 {
-    struct stdio_bus_event_loop *loop = hub->bus->loop;
-    uint64_t due_ms = rmp_broker_deadline(hub->broker);
-    uint64_t now_ms;
+    struct stdio_bus_event_loop *loop;
+    uint64_t due_ms, now_ms;
 
+    if (hub == NULL)
+        return;
+    loop = hub->bus->loop;
+    due_ms = rmp_broker_deadline(hub->broker);
     report_lost(hub);
     if (hub->text != NULL && hub->text->capacity > BUFFER_LARGE)
         forget_text(hub);

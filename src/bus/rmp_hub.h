@@ -3,6 +3,7 @@
 #define STDIO_BUS_BUS_RMP_HUB_H
 
 #include "bus/rmp_bridge.h"
+#include "bus/rmp_runs.h"
 #include "bus/state.h"
 #include "rmp/broker.h"
 #include "rmp/frame.h"
@@ -12,6 +13,7 @@ struct rmp_hub {
     struct rmp_broker *broker;
     struct rmp_rules rules;
     struct rmp_bridge *bridge; /* to the pools */
+    struct rmp_runs *runs;     /* of the bridge: their events are kept */
     struct list clients;       /* struct rmp_client */
     size_t client_count;
     unsigned last_client; /* its number, for the log */
@@ -35,7 +37,8 @@ void rmp_hub_destroy(struct rmp_hub *hub);
 /* The time of this round. */
 struct rmp_time rmp_hub_time(struct rmp_hub *hub);
 
-/* At the end of a round: the broker may have another deadline, or have lost messages. */
+/* At the end of a round: the broker may have another deadline, or have lost messages. NULL is
+ * allowed. */
 void rmp_hub_plan(struct rmp_hub *hub);
 
 #endif

@@ -39,6 +39,8 @@ static const char *publish_payload(struct rmp_port *port, struct rmp_id run, str
         break;
     case RMP_EVENT_NO_ROOM:
         return "too much precedes the answer to run/submit";
+    case RMP_EVENT_NO_MEMORY:
+        return "out of memory";
     }
     return NULL;
 }

@@ -213,6 +213,7 @@ void upgrade_bridge(struct router_archive *state, struct rmp_archive *topics,
     ARCHIVE_INTEGER(archive, bridge->last_msg_id);
     ARCHIVE_ENUM(archive, bridge->last_call, INT64_MAX);
     rmp_control_archive(archive, &bridge->control);
+    rmp_runs_archive(archive, bridge->runs);
     archive_expect(archive, archive_count(archive, count) == count,
                    "the topic bus has another number of pools");
     list_each(&bridge->ports, node, following) {

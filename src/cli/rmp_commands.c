@@ -154,7 +154,7 @@ static int open_links(struct listening *listening, const char *path, const char 
 
         if (!rmp_link_open(link, path))
             return rmp_cannot_connect(path, "");
-        if (!rmp_link_subscribe(link, topics[i])) {
+        if (!rmp_link_subscribe(link, topics[i], listening->options->replay)) {
             terminal_line(stderr, "stdio_bus_rmp: cannot subscribe to %s", topics[i]);
             return EXIT_RMP_FAILED;
         }

@@ -198,7 +198,7 @@ bool rmp_link_error(const struct rmp_received *frame, char *text, size_t size)
     return true;
 }
 
-bool rmp_link_subscribe(struct rmp_link *link, const char *topic)
+bool rmp_link_subscribe(struct rmp_link *link, const char *topic, bool replay)
 {
     const struct rmp_header header = {.schema_id = RMP_SCHEMA_CONTROL,
                                       .created_at_ms = clock_epoch_ms(),
@@ -208,11 +208,15 @@ bool rmp_link_subscribe(struct rmp_link *link, const char *topic)
     char payload[1024];
     struct msgpack_writer writer = {.to = payload, .size = sizeof payload};
 
-    msgpack_put_map(&writer, 2);
+    msgpack_put_map(&writer, replay ? 3 : 2);
     msgpack_put_text(&writer, "op");
     msgpack_put_text(&writer, "subscribe");
     msgpack_put_text(&writer, "topic");
     msgpack_put_text(&writer, topic);
+    if (replay) {
+        msgpack_put_text(&writer, "replay");
+        msgpack_put_bool(&writer, true);
+    }
     link->topic = topic;
     return msgpack_fits(&writer) && rmp_link_send(link, &header, "intent.control.v1",
                                                   slice_of(NULL, 0), slice_of(payload, writer.len));

@@ -47,9 +47,9 @@ enum rmp_wait { RMP_WAIT_FRAME, RMP_WAIT_TIMEOUT, RMP_WAIT_ENDED };
 enum rmp_wait rmp_link_wait(struct rmp_link *links, size_t count, int64_t until_ms,
                             struct rmp_received *frame, size_t *which);
 
-/* Asks for a subscription. The answer has link->id; messages may come before it. False: the topic
- * is too long, or the connection broke. */
-bool rmp_link_subscribe(struct rmp_link *link, const char *topic);
+/* Asks for a subscription, to the kept events of a run too if `replay`. The answer has link->id;
+ * messages may come before it. False: the topic is too long, or the connection broke. */
+bool rmp_link_subscribe(struct rmp_link *link, const char *topic, bool replay);
 
 /* The error that a frame reports, as "Code: message"; false: it reports none. */
 bool rmp_link_error(const struct rmp_received *frame, char *text, size_t size);

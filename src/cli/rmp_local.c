@@ -65,6 +65,8 @@ static int read_config(struct config *config, const char *path)
         path = usual;
     if (config_read_file(config, path, print_problem, NULL) != STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
+    /* The directory is a daemon's, which may be running. */
+    rmp_keys_drop_history(&config->rmp);
     if (take_one_runner(config))
         return EXIT_DONE;
     terminal_line(

@@ -12,8 +12,8 @@
 
 static const char help[] =
     "usage: stdio_bus_rmp pub [--type TYPE] [--ttl MS] [--trace UUID] TOPIC JSON\n"
-    "       stdio_bus_rmp sub [--json] [--count N] TOPIC...\n"
-    "       stdio_bus_rmp trace [--count N] TRACE_ID [TOPIC...]\n"
+    "       stdio_bus_rmp sub [--json] [--count N] [--replay] TOPIC...\n"
+    "       stdio_bus_rmp trace [--count N] [--replay] TRACE_ID [TOPIC...]\n"
     "       stdio_bus_rmp submit [--follow | --local] [--params PARAM]... [--trace UUID] FILE\n"
     "       stdio_bus_rmp decode [--json] < FRAME\n"
     "\n"
@@ -26,10 +26,11 @@ static const char help[] =
     "  sub               print what is published on topics, a line each\n"
     "    --json          header and body as one JSON object a line\n"
     "    --count N       end after N messages\n"
+    "    --replay        the events of a run that the daemon has kept come first\n"
     "  trace             print each message of one trace with its length on the wire;\n"
     "                    of its run's events, rlp/ctrl, rlp/sys/drops and the TOPICs\n"
     "  submit            submit a run, and wait 2000 ms for its acceptance\n"
-    "    --follow        print the run's events until its end\n"
+    "    --follow        print the run's events until its end, also those before now\n"
     "    --local         run it without a daemon, with the pools of --config, and follow it\n"
     "    --params PARAM  KEY=VALUE, or a JSON object: put into the params of the opening, in\n"
     "                    place of those it has; VALUE is JSON or else a string. Repeatable\n"
@@ -123,6 +124,8 @@ static bool take_option(struct parsing *parsing, const char *option)
         return options->follow = true;
     if (strcmp(option, "--local") == 0)
         return options->local = true;
+    if (strcmp(option, "--replay") == 0)
+        return options->replay = true;
     return fail(parsing, option, "no such option");
 }
 

@@ -24,7 +24,7 @@ struct rmp_options {
     const char *type;       /* pub; has a default */
     uint64_t ttl_ms;        /* pub; has a default */
     struct rmp_id trace_id; /* pub, submit; if has_trace */
-    bool has_trace, json, follow;
+    bool has_trace, json, follow, replay;
     bool local;                         /* submit: without a daemon; follows */
     const char *params[RMP_PARAMS_MAX]; /* submit; in argv */
     size_t param_count;

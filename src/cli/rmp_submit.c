@@ -18,14 +18,19 @@
 #include "rmp/control.h"
 #include "rmp/schemas.h"
 
+enum stage { STAGE_GO_ON, STAGE_DONE, STAGE_FAILED };
+
 struct submission {
     struct rmp_link link;
     struct rmp_local local; /* with --local, */
     bool is_local;
     struct rmp_id run;
     bool follow; /* which includes this */
+    bool is_accepted;
     char *yaml;
     size_t yaml_len;
+    struct json_text early; /* the events that came before RunAccepted, each with its NUL: kept, */
+    enum stage early_stage; /* and what the last of them says */
 };
 
 static void print_problem(void *user_data, bool is_error, const char *text)
@@ -74,17 +79,49 @@ static bool begin(struct submission *submission)
 {
     char events[BRIDGE_EVENTS_MAX];
 
-    return rmp_link_subscribe(&submission->link, RMP_TOPIC_CONTROL) &&
+    return rmp_link_subscribe(&submission->link, RMP_TOPIC_CONTROL, false) &&
            (!submission->follow ||
-            rmp_link_subscribe(&submission->link, bridge_events_topic(events, submission->run))) &&
+            rmp_link_subscribe(&submission->link, bridge_events_topic(events, submission->run),
+                               true)) &&
            send_submit(submission);
 }
 
 /* --- what comes back --- */
 
-enum stage { STAGE_GO_ON, STAGE_DONE, STAGE_FAILED };
+static enum stage stage_after(enum rmp_run_end end)
+{
+    if (end == RMP_RUN_OPEN)
+        return STAGE_GO_ON;
+    return end == RMP_RUN_COMPLETED ? STAGE_DONE : STAGE_FAILED;
+}
 
-static enum stage show_accepted(struct slice members, bool follow)
+/* The run was submitted before and has ended: no event follows those that are kept. */
+static enum stage show_ended(struct slice meta)
+{
+    struct msgpack_value ended;
+    enum rmp_run_end end = RMP_RUN_OPEN;
+
+    if (meta.len > 0 && msgpack_find(meta, "ended", &ended, NULL) && ended.type == MSGPACK_STR)
+        end = rmp_run_end_named(ended.bytes);
+    if (end != RMP_RUN_OPEN)
+        terminal_line(stderr, "stdio_bus_rmp: the run has ended (%s); its last event is not kept",
+                      rmp_run_end_name(end));
+    return stage_after(end);
+}
+
+static enum stage show_early(struct submission *submission, struct slice meta)
+{
+    struct json_text *early = &submission->early;
+
+    if (early->failed)
+        terminal_line(stderr, "stdio_bus_rmp: out of memory");
+    for (size_t at = 0; !early->failed && at < early->len; at += strlen(early->data + at) + 1)
+        terminal_line(stdout, "%s", early->data + at);
+    json_text_free(early);
+    return submission->early_stage != STAGE_GO_ON ? submission->early_stage : show_ended(meta);
+}
+
+static void show_accepted(struct slice members)
 {
     char *trace = rmp_show_member(members, "trace_id");
     char *name = rmp_show_member(members, "opening_name");
@@ -94,17 +131,24 @@ static enum stage show_accepted(struct slice members, bool follow)
     free(trace);
     free(name);
     free(id);
-    return follow ? STAGE_GO_ON : STAGE_DONE;
 }
 
-static enum stage show_answer(const struct rmp_received *frame, bool follow)
+static enum stage take_accepted(struct submission *submission, const struct rmp_received *frame,
+                                struct slice members)
+{
+    show_accepted(members);
+    submission->is_accepted = true;
+    return submission->follow ? show_early(submission, frame->envelope.meta) : STAGE_DONE;
+}
+
+static enum stage show_answer(struct submission *submission, const struct rmp_received *frame)
 {
     struct msgpack_value value;
     struct slice members;
     char *reason;
 
     if (msgpack_find(frame->envelope.payload, "RunAccepted", &value, &members))
-        return show_accepted(members, follow);
+        return take_accepted(submission, frame, members);
     if (!msgpack_find(frame->envelope.payload, "RunRejected", &value, &members))
         return STAGE_GO_ON;
     reason = rmp_show_member(members, "reason");
@@ -113,32 +157,30 @@ static enum stage show_answer(const struct rmp_received *frame, bool follow)
     return STAGE_FAILED;
 }
 
-/* An event of kind status with one of these messages is the last one of a run. */
-static enum stage stage_after(const char *kind, const char *message)
-{
-    if (strcmp(kind, "status") != 0)
-        return STAGE_GO_ON;
-    if (strcmp(message, "completed") == 0)
-        return STAGE_DONE;
-    return strcmp(message, "failed") == 0 || strcmp(message, "cancelled") == 0 ? STAGE_FAILED
-                                                                               : STAGE_GO_ON;
-}
-
-static enum stage show_event(const struct rmp_received *frame)
+/* Events precede the answer where the run was submitted before. */
+static enum stage show_event(struct submission *submission, const struct rmp_received *frame)
 {
     struct slice event = frame->envelope.payload;
     char *kind = rmp_show_member(event, "kind"), *level = rmp_show_member(event, "level"),
          *message = rmp_show_member(event, "message");
-    enum stage stage = stage_after(kind, message);
+    enum stage stage = stage_after(rmp_run_end_of(event));
+    const char *gap = level[0] != '\0' ? " " : "";
 
-    terminal_line(stdout, "%s%s%s: %s", kind, level[0] != '\0' ? " " : "", level, message);
+    if (submission->is_accepted) {
+        terminal_line(stdout, "%s%s%s: %s", kind, gap, level, message);
+    } else {
+        json_text_format(&submission->early, "%s%s%s: ", kind, gap, level);
+        json_text_add(&submission->early, slice_of(message, strlen(message) + 1));
+        submission->early_stage = stage != STAGE_GO_ON ? stage : submission->early_stage;
+        stage = STAGE_GO_ON;
+    }
     free(kind);
     free(level);
     free(message);
     return stage;
 }
 
-static enum stage take_frame(const struct submission *submission, const struct rmp_received *frame)
+static enum stage take_frame(struct submission *submission, const struct rmp_received *frame)
 {
     char reason[512];
 
@@ -149,9 +191,9 @@ static enum stage take_frame(const struct submission *submission, const struct r
     if (!frame->has_envelope || !rmp_id_equal(frame->header.trace_id, submission->run))
         return STAGE_GO_ON;
     if (frame->header.schema_id == RMP_SCHEMA_CTRL_RESP)
-        return show_answer(frame, submission->follow);
+        return show_answer(submission, frame);
     if (frame->header.schema_id == RMP_SCHEMA_RUN_EVENT && submission->follow)
-        return show_event(frame);
+        return show_event(submission, frame);
     return STAGE_GO_ON;
 }
 
@@ -276,6 +318,7 @@ int rmp_submit(const struct rmp_options *options, const char *path)
     if (read_opening(&submission, options))
         status = options->local ? submit_locally(&submission, options->config)
                                 : submit(&submission, path);
+    json_text_free(&submission.early);
     free(submission.yaml);
     return status;
 }

@@ -70,9 +70,20 @@ bool difference_of_access(const struct access *before, const struct access *afte
            (after->has_group && before->group != after->group);
 }
 
+static bool histories_differ(const struct rmp_config *before, const struct rmp_config *after)
+{
+    return difference_of_texts(before->history, after->history) ||
+           before->history_sync != after->history_sync ||
+           before->history_events != after->history_events ||
+           before->history_run_bytes != after->history_run_bytes ||
+           before->history_runs != after->history_runs ||
+           before->history_bytes != after->history_bytes ||
+           before->history_sec != after->history_sec;
+}
+
 bool difference_of_rmp(const struct rmp_config *before, const struct rmp_config *after)
 {
-    return before->enabled != after->enabled ||
+    return histories_differ(before, after) || before->enabled != after->enabled ||
            difference_of_texts(before->socket_path, after->socket_path) ||
            difference_of_texts(before->sockets_dir, after->sockets_dir) ||
            before->max_body != after->max_body || before->max_ttl_ms != after->max_ttl_ms ||

@@ -9,12 +9,16 @@
 #include "base/log.h"
 #include "config/rmp_socket.h"
 #include "config/rules.h"
+#include "config/variable.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define GIB 1073741824
 #define HOUR_MS 3600000
 #define YEAR_MS 31536000000
+#define YEAR_SEC 31536000
+#define HISTORY_MAX 65536 /* events of a run, and runs */
+#define HISTORY_BYTES_MIN 4096
 #define TYPE_MAX 255 /* bytes */
 
 /* --- schemas --- */
@@ -89,6 +93,23 @@ static void check_sockets_dir(struct diagnostics *diagnostics, const struct json
     check_socket(diagnostics, path, RMP_SOCKET_NAME);
 }
 
+/* --- the history of runs --- */
+
+static void check_history(struct diagnostics *diagnostics, const struct json_value *path)
+{
+    char to[RMP_HISTORY_PATH_MAX], why[VARIABLE_PROBLEM_MAX];
+    int len;
+
+    if (!diagnostics_check_string(diagnostics, path) || path->text.len == 0)
+        return;
+    len = variable_expand_path(to, sizeof to, path->text.data, why);
+    if (len < 0)
+        diagnostics_value(diagnostics, path, "%s", why);
+    else if ((size_t)len >= sizeof to)
+        diagnostics_value(diagnostics, path, "must be at most %d bytes long",
+                          RMP_HISTORY_PATH_MAX - 1);
+}
+
 /* --- the object --- */
 
 #define INTEGER(name, low, high)                                                                   \
@@ -107,6 +128,13 @@ static const struct rule rmp_rules[] = {
     {.key = "ui_uids", .check = access_check_uids},
     {.key = "validate", .check = rules_check_boolean},
     {.key = "schemas", .check = check_schemas},
+    INTEGER(history_events, 0, HISTORY_MAX),
+    INTEGER(history_run_bytes, HISTORY_BYTES_MIN, GIB),
+    INTEGER(history_runs, 1, HISTORY_MAX),
+    INTEGER(history_bytes, HISTORY_BYTES_MIN, GIB),
+    INTEGER(history_sec, 1, YEAR_SEC),
+    {.key = "history", .check = check_history},
+    {.key = "history_sync", .check = rules_check_boolean},
 };
 
 void rmp_keys_check(struct diagnostics *diagnostics, const struct json_value *rmp)
@@ -141,7 +169,7 @@ static bool read_schemas(struct rmp_schemas *to, const struct json_value *schema
 
 int rmp_keys_read(struct rmp_config *config, const struct json_value *rmp)
 {
-    const struct json_value *validate, *uids;
+    const struct json_value *validate, *uids, *sync;
 
     if (rmp == NULL)
         return STDIO_BUS_OK;
@@ -150,12 +178,21 @@ int rmp_keys_read(struct rmp_config *config, const struct json_value *rmp)
     validate = document_member(rmp, "validate");
     if (validate != NULL)
         config->validate = validate->boolean;
+    sync = document_member(rmp, "history_sync");
+    config->history_sync = sync != NULL && sync->boolean;
     uids = document_member(rmp, "ui_uids");
     if (!copy_string(&config->socket_path, document_member(rmp, "socket_path")) ||
         !copy_string(&config->sockets_dir, document_member(rmp, "sockets_dir")) ||
+        !copy_string(&config->history, document_member(rmp, "history")) ||
         !read_schemas(&config->schemas, document_member(rmp, "schemas")))
         return STDIO_BUS_ERR;
     return uids != NULL ? access_read_uids(&config->ui, uids) : STDIO_BUS_OK;
+}
+
+void rmp_keys_drop_history(struct rmp_config *config)
+{
+    free(config->history);
+    config->history = NULL;
 }
 
 void rmp_keys_free(struct rmp_config *config)
@@ -163,6 +200,7 @@ void rmp_keys_free(struct rmp_config *config)
     rmp_schemas_free(&config->schemas);
     free(config->socket_path);
     free(config->sockets_dir);
+    free(config->history);
     access_free(&config->ui);
     *config = (struct rmp_config){.enabled = false};
 }

@@ -16,12 +16,24 @@ struct rmp_config {
     bool validate;                /* the bodies of the JSON dialect too */
     struct access ui;             /* its uids may be of the kinds ui and tui; none: nobody may */
     struct rmp_schemas schemas;   /* with the additions */
+
+    /* the events of runs that are kept */
+    unsigned history_events;  /* of a run; 0: none */
+    size_t history_run_bytes; /* of a run */
+    unsigned history_runs;
+    size_t history_bytes; /* of all runs */
+    unsigned history_sec; /* after its last event a run is forgotten */
+    char *history;        /* the directory of their files, as written; NULL: not set, or empty */
+    bool history_sync;    /* fsync each write */
 };
+
+#define RMP_HISTORY_PATH_MAX 512 /* bytes of the directory, NUL included */
 
 #define RMP_CONFIG_DEFAULT                                                                         \
     {                                                                                              \
         .max_body = RMP_MAX_BODY, .max_ttl_ms = 3600000, .metrics_interval_ms = 1000,              \
-        .validate = true                                                                           \
+        .validate = true, .history_events = 1000, .history_run_bytes = (size_t)1 << 20,            \
+        .history_runs = 4096, .history_bytes = (size_t)16 << 20, .history_sec = 86400              \
     }
 
 void rmp_keys_check(struct diagnostics *diagnostics, const struct json_value *rmp);
@@ -30,6 +42,9 @@ void rmp_keys_check(struct diagnostics *diagnostics, const struct json_value *rm
  * STDIO_BUS_ERR when memory is out, or a name is not found that was found before; errno may have
  * the reason. rmp_keys_free in any case. */
 int rmp_keys_read(struct rmp_config *config, const struct json_value *rmp);
+
+/* As if no directory for the files of the history were set. */
+void rmp_keys_drop_history(struct rmp_config *config);
 
 /* A zeroed one is fine. */
 void rmp_keys_free(struct rmp_config *config);

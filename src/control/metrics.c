@@ -328,6 +328,8 @@ static void write_topics(struct json_text *to, const struct metrics *metrics)
         {"publications_total", "counter", "Publications that were not refused.",
          counters->received},
         {"deliveries_total", "counter", "Messages that subscribers got.", counters->sent},
+        {"replays_total", "counter", "Kept events that new subscribers asked for.",
+         counters->replayed},
         {"waits_total", "counter", "Publications that waited for a subscriber.", counters->waits},
         {"notices_suppressed_total", "counter", "Drops without a notice on rlp/sys/drops.",
          counters->notices_suppressed},
@@ -337,6 +339,11 @@ static void write_topics(struct json_text *to, const struct metrics *metrics)
         {"queued_messages", "gauge", "Messages that wait for subscribers.", now->queued_messages},
         {"queued_bytes", "gauge", "Bytes of these messages.", now->queued_bytes},
         {"waiting_publications", "gauge", "Publications that wait.", now->waiting_publications},
+        {"history_runs", "gauge", "Runs whose events are kept.", metrics->history_runs},
+        {"history_events", "gauge", "Events that are kept.", metrics->history_events},
+        {"history_bytes", "gauge", "Bytes of these events and runs.", metrics->history_bytes},
+        {"history_write_errors_total", "counter", "Failed writes of files of the history.",
+         metrics->history_failures},
     };
     char name[64];
 

@@ -31,6 +31,7 @@ struct metrics {
     bool has_topics;                        /* there is a topic bus: */
     struct rmp_counters topics;             /* what it has counted */
     struct rmp_gauges topics_now;
+    uint64_t history_runs, history_events, history_bytes, history_failures;
     uint64_t limited[METRICS_LIMITS];
     uint64_t refused[REFUSALS];
     uint64_t stored_answers;

@@ -251,3 +251,32 @@ const char *bridge_events_topic(char to[BRIDGE_EVENTS_MAX], struct rmp_id run)
     snprintf(to, BRIDGE_EVENTS_MAX, "rlp/runs/trace:%s/events", rmp_uuid_write(uuid, run));
     return to;
 }
+
+/* Takes the text off the beginning, if it is there. */
+static bool take_text(struct slice *text, const char *beginning)
+{
+    size_t len = strlen(beginning);
+
+    if (text->len < len || memcmp(text->data, beginning, len) != 0)
+        return false;
+    *text = slice_of(text->data + len, text->len - len);
+    return true;
+}
+
+/* Topics are compared byte by byte: the UUID must be as the daemon writes it. */
+bool bridge_run_of_topic(struct slice topic, struct rmp_id *run)
+{
+    static const char start[] = "rlp/runs/", prefix[] = "trace:", end[] = "/events";
+    char uuid[RMP_UUID_LEN + 1];
+    struct slice rest = topic;
+
+    if (!take_text(&rest, start))
+        return false;
+    (void)take_text(&rest, prefix);
+    if (rest.len != RMP_UUID_LEN + sizeof end - 1 ||
+        memcmp(rest.data + RMP_UUID_LEN, end, sizeof end - 1) != 0)
+        return false;
+    rest.len = RMP_UUID_LEN;
+    return rmp_uuid_read(rest, run) &&
+           memcmp(rmp_uuid_write(uuid, *run), rest.data, RMP_UUID_LEN) == 0;
+}

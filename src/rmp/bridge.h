@@ -74,4 +74,8 @@ char *bridge_text(struct slice json, size_t *len);
 /* Writes "rlp/runs/trace:<uuid>/events". Returns `to`. */
 const char *bridge_events_topic(char to[BRIDGE_EVENTS_MAX], struct rmp_id run);
 
+/* The run whose events are published on the topic: "rlp/runs/trace:<uuid>/events", or the same
+ * without "trace:". False: the topic is none of a run's events. */
+bool bridge_run_of_topic(struct slice topic, struct rmp_id *run);
+
 #endif

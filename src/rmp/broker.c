@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "rmp/fanout.h"
 #include "rmp/message.h"
 #include "rmp/metrics.h"
 #include "rmp/notices.h"
@@ -171,7 +172,7 @@ struct rmp_result rmp_broker_subscribe(struct rmp_broker *broker, struct rmp_pee
                                        struct rmp_sub_name name, struct slice topic_name,
                                        struct rmp_time time)
 {
-    const struct rmp_result ok = {.outcome = RMP_RESULT_OK};
+    struct rmp_result ok = {.outcome = RMP_RESULT_OK};
     struct rmp_topic *topic;
     struct rmp_subscription *old;
 
@@ -192,7 +193,27 @@ struct rmp_result rmp_broker_subscribe(struct rmp_broker *broker, struct rmp_pee
     if (old != NULL)
         end_subscription(broker, old);
     rmp_metrics_subscribed(broker, topic_name, time.now_ms);
+    ok.is_new = true;
     return ok;
+}
+
+void rmp_broker_replay(struct rmp_broker *broker, struct rmp_peer *peer, struct rmp_sub_name name,
+                       const struct rmp_publication *given, struct rmp_time time)
+{
+    const struct rmp_topic *topic = rmp_topics_find(&broker->topics, given->topic);
+    struct rmp_subscription *subscription = rmp_subscriptions_find(&broker->subscriptions, peer,
+                                                                   name, topic);
+    struct rmp_publication publication = *given;
+    struct rmp_fanout fanout = {
+        .broker = broker, .publication = &publication, .time = time, .is_replay = true};
+
+    ASSERT(subscription != NULL && subscription->topic == topic);
+    publication.number = ++broker->number;
+    (void)rmp_header_expiry(&publication.header, &fanout.expires_at_ms);
+    rmp_fanout_one(&fanout, subscription);
+    rmp_message_release(fanout.copy);
+    broker->counters.replayed++;
+    rmp_publish_own(broker, time);
 }
 
 bool rmp_broker_unsubscribe(struct rmp_broker *broker, struct rmp_peer *peer,

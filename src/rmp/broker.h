@@ -59,13 +59,20 @@ void rmp_broker_resume(struct rmp_broker *broker, struct rmp_peer *peer, struct 
 /* --- subscriptions --- */
 
 /* The peer gets what is published on the topic from now on, its own messages too. A name in use:
- * that subscription is replaced, unless it is of the same topic; then nothing changes. The outcome
- * is RMP_RESULT_OK; RMP_RESULT_FORBIDDEN with a text (static) that is why: no topic (1 to 512 bytes
- * of UTF-8 without control characters), too many subscriptions, or no memory; RMP_RESULT_CLOSED
- * after rmp_broker_close. */
+ * that subscription is replaced, unless it is of the same topic; then nothing changes, and
+ * result.is_new is false. The outcome is RMP_RESULT_OK; RMP_RESULT_FORBIDDEN with a text (static)
+ * that is why: no topic (1 to 512 bytes of UTF-8 without control characters), too many
+ * subscriptions, or no memory; RMP_RESULT_CLOSED after rmp_broker_close. */
 struct rmp_result rmp_broker_subscribe(struct rmp_broker *broker, struct rmp_peer *peer,
                                        struct rmp_sub_name name, struct slice topic,
                                        struct rmp_time time);
+
+/* Delivers a publication to this subscription alone, which must be there: an older message, that
+ * comes before all that are published from now on. For a busy peer it waits in the broker, without
+ * regard to queue_max and queue_bytes, as long as copies_bytes allow; else it is dropped with a
+ * notice. It is neither judged nor noted as a message that duplicates are known by. */
+void rmp_broker_replay(struct rmp_broker *broker, struct rmp_peer *peer, struct rmp_sub_name name,
+                       const struct rmp_publication *publication, struct rmp_time time);
 
 /* Ends the subscription; what waits for it is forgotten. `topic` is read in the dialect of frames
  * alone. Whether there was one. */

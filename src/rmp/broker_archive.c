@@ -19,6 +19,7 @@ static void archive_counters(struct archive *archive, struct rmp_counters *count
     ARCHIVE_INTEGER(archive, counters->drops_ttl);
     ARCHIVE_INTEGER(archive, counters->drops_duplicate);
     ARCHIVE_INTEGER(archive, counters->drops_backpressure);
+    ARCHIVE_INTEGER(archive, counters->replayed);
     ARCHIVE_INTEGER(archive, counters->waits);
     ARCHIVE_INTEGER(archive, counters->notices_suppressed);
     ARCHIVE_INTEGER(archive, counters->no_memory);

@@ -30,6 +30,7 @@ struct rmp_counters {
     uint64_t drops_ttl;          /* expired: once if when published, else once a subscription */
     uint64_t drops_duplicate;    /* once a subscription */
     uint64_t drops_backpressure; /* once a subscription */
+    uint64_t replayed;           /* older messages for one subscription, delivered or not */
     uint64_t waits;              /* publications that waited for a subscriber */
     uint64_t notices_suppressed; /* drops without a notice, since there were too many */
     uint64_t no_memory;          /* deliveries, subscriptions and notices lost for want of it */

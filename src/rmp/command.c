@@ -52,8 +52,10 @@ static bool take_key(struct parse *parse, const struct field *fields, unsigned c
     return true;
 }
 
-/* Takes an object that has each field once, in any order. Others are ignored. */
-static bool take_object(struct parse *parse, const struct field *fields, unsigned count)
+/* Takes an object that has each of the first `needed` fields once, in any order, and the others at
+ * most once. Unknown ones are ignored. */
+static bool take_fields(struct parse *parse, const struct field *fields, unsigned count,
+                        unsigned needed)
 {
     unsigned seen = 0, next = 0, field;
 
@@ -73,7 +75,12 @@ static bool take_object(struct parse *parse, const struct field *fields, unsigne
         seen |= 1u << field;
         next = field + 1;
     } while (json_take(&parse->json, ','));
-    return json_take(&parse->json, '}') && seen == (1u << count) - 1;
+    return json_take(&parse->json, '}') && (~seen & ((1u << needed) - 1)) == 0;
+}
+
+static bool take_object(struct parse *parse, const struct field *fields, unsigned count)
+{
+    return take_fields(parse, fields, count, count);
 }
 
 /* --- values --- */
@@ -307,13 +314,22 @@ static bool read_publish(struct parse *parse)
     return take_object(parse, fields, COUNT(fields));
 }
 
+static bool read_replay(struct parse *parse)
+{
+    char first = json_peek(&parse->json);
+
+    parse->command->replay = first == 't';
+    return (first == 't' || first == 'f') && json_skip_value(&parse->json);
+}
+
 static bool read_subscribe(struct parse *parse)
 {
     static const struct field fields[] = {FIELD("id", read_id), FIELD("topic", read_topic),
-                                          FIELD("sub_id", read_sub_id)};
+                                          FIELD("sub_id", read_sub_id),
+                                          FIELD("replay", read_replay)};
 
     parse->command->type = RMP_SUBSCRIBE;
-    return take_object(parse, fields, COUNT(fields));
+    return take_fields(parse, fields, COUNT(fields), COUNT(fields) - 1);
 }
 
 static bool read_unsubscribe(struct parse *parse)

@@ -15,6 +15,7 @@ struct rmp_command {
     enum rmp_kind kind;       /* Hello */
     uint64_t id;              /* Publish, Subscribe */
     uint64_t sub_id;          /* Subscribe, Unsubscribe */
+    bool replay;              /* Subscribe: the events that are kept come first */
     struct slice topic;       /* Publish, Subscribe: decoded, in the text or in the work area */
     struct rmp_header header; /* Publish: body_len as the client states it; 0: it states none */
     struct slice body; /* Publish: in the work area, RMP_BODY_OFFSET bytes after its start, so that

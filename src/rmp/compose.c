@@ -4,15 +4,15 @@
 
 #include <stdlib.h>
 
-#define META_ROOM 32 /* bytes of meta beside the topic */
+#define META_ROOM 64 /* bytes of meta beside the topic */
 
 static void put_meta(struct msgpack_writer *writer, const struct rmp_draft *draft)
 {
-    bool has_topic = draft->topic.len > 0;
+    bool has_topic = draft->topic.len > 0, has_ended = draft->ended != NULL;
 
-    if (!has_topic && !draft->ack)
+    if (!has_topic && !draft->ack && !has_ended)
         return;
-    msgpack_put_map(writer, (uint32_t)has_topic + draft->ack);
+    msgpack_put_map(writer, (uint32_t)has_topic + draft->ack + has_ended);
     if (has_topic) {
         msgpack_put_text(writer, "topic");
         msgpack_put_str(writer, draft->topic);
@@ -20,6 +20,10 @@ static void put_meta(struct msgpack_writer *writer, const struct rmp_draft *draf
     if (draft->ack) {
         msgpack_put_text(writer, "ack");
         msgpack_put_bool(writer, true);
+    }
+    if (has_ended) {
+        msgpack_put_text(writer, "ended");
+        msgpack_put_text(writer, draft->ended);
     }
 }
 

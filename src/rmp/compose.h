@@ -10,6 +10,7 @@ struct rmp_draft {
     struct slice topic;   /* meta.topic; empty: none */
     struct slice payload; /* MsgPack: a map or bin */
     bool ack;             /* meta.ack */
+    const char *ended;    /* meta.ended; NULL: none */
 };
 
 /* The whole frame, to be freed by the caller. NULL when memory is out. */

@@ -66,7 +66,8 @@ struct seen {
     struct rmp_id id;
     char *answer; /* NULL: none yet */
     size_t answer_len;
-    struct list events; /* struct rmp_early_event, until the answer */
+    enum rmp_run_end end; /* of the run that was submitted */
+    struct list events;   /* struct rmp_early_event, until the answer */
 };
 
 static uint64_t hash_of(const struct rmp_control *control, struct rmp_id id)
@@ -223,7 +224,7 @@ enum rmp_event_turn rmp_control_keep_event(struct rmp_control *control, struct r
         return RMP_EVENT_NO_ROOM;
     event = malloc(sizeof *event + payload.len);
     if (event == NULL)
-        return RMP_EVENT_NO_ROOM;
+        return RMP_EVENT_NO_MEMORY;
     event->link = (struct list_node){NULL, NULL};
     event->len = payload.len;
     memcpy(event->payload, payload.data, payload.len);
@@ -241,6 +242,63 @@ void rmp_control_take_events(struct rmp_control *control, struct rmp_id run, str
         control->early_bytes -= list_entry(node, struct rmp_early_event, link)->len;
         list_append(to, node);
     }
+}
+
+/* --- the end of a run --- */
+
+static const char *const ends[] = {[RMP_RUN_OPEN] = "",
+                                   [RMP_RUN_COMPLETED] = "completed",
+                                   [RMP_RUN_FAILED] = "failed",
+                                   [RMP_RUN_CANCELLED] = "cancelled"};
+
+const char *rmp_run_end_name(enum rmp_run_end end)
+{
+    return ends[end];
+}
+
+enum rmp_run_end rmp_run_end_named(struct slice name)
+{
+    enum rmp_run_end end = RMP_RUN_CANCELLED;
+
+    while (end > RMP_RUN_OPEN && !slice_equal(name, slice_of(ends[end], strlen(ends[end]))))
+        end--;
+    return end;
+}
+
+enum rmp_run_end rmp_run_end_of(struct slice event)
+{
+    struct msgpack_value kind, message;
+
+    if (!msgpack_find(event, "kind", &kind, NULL) || !msgpack_is(&kind, "status") ||
+        !msgpack_find(event, "message", &message, NULL) || message.type != MSGPACK_STR)
+        return RMP_RUN_OPEN;
+    return rmp_run_end_named(message.bytes);
+}
+
+void rmp_control_end(struct rmp_control *control, struct rmp_id run, enum rmp_run_end end)
+{
+    struct seen *seen = find(control, RMP_CONTROL_SUBMIT, run);
+
+    if (seen != NULL && end != RMP_RUN_OPEN)
+        seen->end = end;
+}
+
+enum rmp_run_end rmp_control_run(const struct rmp_control *control, struct rmp_id run,
+                                 struct slice *accepted)
+{
+    const struct seen *seen = find(control, RMP_CONTROL_SUBMIT, run);
+
+    *accepted = slice_of("", 0);
+    if (seen != NULL && seen->answer != NULL)
+        *accepted = slice_of(seen->answer, seen->answer_len);
+    return seen != NULL ? seen->end : RMP_RUN_OPEN;
+}
+
+bool rmp_control_restore(struct rmp_control *control, struct rmp_id run, struct slice accepted)
+{
+    return find(control, RMP_CONTROL_SUBMIT, run) == NULL && make_room(control) &&
+           remember(control, RMP_CONTROL_SUBMIT, run) &&
+           rmp_control_settle(control, RMP_CONTROL_SUBMIT, run, accepted);
 }
 
 /* --- its state as bytes --- */
@@ -269,6 +327,7 @@ static void archive_seen(struct archive *archive, struct rmp_control *control,
                          const struct seen *seen)
 {
     enum rmp_control_kind kind = seen != NULL ? seen->kind : RMP_CONTROL_SUBMIT;
+    enum rmp_run_end end = seen != NULL ? seen->end : RMP_RUN_OPEN;
     struct rmp_id id = seen != NULL ? seen->id : (struct rmp_id){0, 0};
     struct slice answer = slice_of(NULL, 0);
 
@@ -277,12 +336,15 @@ static void archive_seen(struct archive *archive, struct rmp_control *control,
     ARCHIVE_ENUM(archive, kind, RMP_CONTROL_CANCEL);
     rmp_id_archive(archive, &id);
     answer = archive_slice(archive, answer);
+    ARCHIVE_ENUM(archive, end, RMP_RUN_CANCELLED);
     archive_expect(archive, archive->saves || find(control, kind, id) == NULL,
                    "a request was seen twice");
     if (!archive->saves && archive_ok(archive) &&
         (!remember(control, kind, id) ||
          (answer.data != NULL && !rmp_control_settle(control, kind, id, answer))))
         archive_fail(archive, "out of memory");
+    if (!archive->saves && archive_ok(archive) && kind == RMP_CONTROL_SUBMIT)
+        rmp_control_end(control, id, end);
     archive_events(archive, control, seen, id);
 }
 

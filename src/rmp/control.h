@@ -74,9 +74,10 @@ struct rmp_early_event {
 };
 
 enum rmp_event_turn {
-    RMP_EVENT_NOW,    /* no RunSubmit of this run waits for its answer */
-    RMP_EVENT_KEPT,   /* a copy is kept until the answer; a rejection drops it */
-    RMP_EVENT_NO_ROOM /* too many are kept, or out of memory */
+    RMP_EVENT_NOW,     /* no RunSubmit of this run waits for its answer */
+    RMP_EVENT_KEPT,    /* a copy is kept until the answer; a rejection drops it */
+    RMP_EVENT_NO_ROOM, /* too many are kept */
+    RMP_EVENT_NO_MEMORY
 };
 
 /* An event of the run is to be published. */
@@ -85,6 +86,30 @@ enum rmp_event_turn rmp_control_keep_event(struct rmp_control *control, struct r
 
 /* Moves the run's events that are kept to the end of `to`, oldest first. Each is to be freed. */
 void rmp_control_take_events(struct rmp_control *control, struct rmp_id run, struct list *to);
+
+/* --- the end of a run --- */
+
+/* An event of kind status with the message completed, failed or cancelled is the last one. */
+enum rmp_run_end { RMP_RUN_OPEN, RMP_RUN_COMPLETED, RMP_RUN_FAILED, RMP_RUN_CANCELLED };
+
+/* The end that an event of a run reports, or RMP_RUN_OPEN. */
+enum rmp_run_end rmp_run_end_of(struct slice event);
+
+/* "completed" and so on, and back; of any other text: RMP_RUN_OPEN. */
+const char *rmp_run_end_name(enum rmp_run_end end);
+enum rmp_run_end rmp_run_end_named(struct slice name);
+
+/* The run of an accepted RunSubmit has ended so, if it is known. */
+void rmp_control_end(struct rmp_control *control, struct rmp_id run, enum rmp_run_end end);
+
+/* What is known of the run: how it has ended, and the payload of its RunAccepted, which lives until
+ * the next call and is empty if there is none. */
+enum rmp_run_end rmp_control_run(const struct rmp_control *control, struct rmp_id run,
+                                 struct slice *accepted);
+
+/* A RunSubmit that was accepted before this daemon was started. False: out of memory, or it was
+ * seen. */
+bool rmp_control_restore(struct rmp_control *control, struct rmp_id run, struct slice accepted);
 
 /* Saves the requests that were seen, or loads them into one that has seen none. */
 void rmp_control_archive(struct archive *archive, struct rmp_control *control);

@@ -49,13 +49,14 @@ static bool enqueue(struct rmp_fanout *fanout, struct rmp_subscription *subscrip
 
     if (!has_copy(fanout, peer))
         return false;
-    if (rmp_queue_has_room(broker, subscription, fanout->publication->frame.len))
+    if (fanout->is_replay ||
+        rmp_queue_has_room(broker, subscription, fanout->publication->frame.len))
         return rmp_queue_add(broker, subscription, fanout->copy, NULL) == STDIO_BUS_OK;
     return may_wait(fanout, peer) &&
            rmp_queue_add(broker, subscription, fanout->copy, fanout->wait) == STDIO_BUS_OK;
 }
 
-static void offer(struct rmp_fanout *fanout, struct rmp_subscription *subscription)
+void rmp_fanout_one(struct rmp_fanout *fanout, struct rmp_subscription *subscription)
 {
     struct rmp_broker *broker = fanout->broker;
     struct rmp_peer *peer = subscription->peer;
@@ -87,5 +88,5 @@ void rmp_fanout_run(struct rmp_fanout *fanout, struct rmp_topic *topic)
     struct list_node *node, *following;
 
     list_each(&topic->subscriptions, node, following)
-        offer(fanout, list_entry(node, struct rmp_subscription, in_topic));
+        rmp_fanout_one(fanout, list_entry(node, struct rmp_subscription, in_topic));
 }

@@ -14,6 +14,7 @@ struct rmp_fanout {
     uint64_t seen;              /* the number of the publication that it repeats; 0: none */
     struct rmp_peer *publisher; /* that may wait; NULL: the broker */
     uint64_t token;
+    bool is_replay; /* it may wait beyond the limits of the queue */
 
     struct rmp_message *copy; /* once one is needed; the caller releases it */
     struct rmp_wait *wait;    /* if the publisher waits */
@@ -21,5 +22,8 @@ struct rmp_fanout {
 };
 
 void rmp_fanout_run(struct rmp_fanout *fanout, struct rmp_topic *topic);
+
+/* The same for one of its subscriptions. */
+void rmp_fanout_one(struct rmp_fanout *fanout, struct rmp_subscription *subscription);
 
 #endif

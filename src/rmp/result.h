@@ -2,6 +2,7 @@
 #ifndef STDIO_BUS_RMP_RESULT_H
 #define STDIO_BUS_RMP_RESULT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/slice.h"
@@ -27,6 +28,7 @@ struct rmp_result {
     uint64_t ttl_ms, created_at_ms;
     uint64_t expected, actual;
     struct slice text; /* borrowed */
+    bool is_new;       /* RMP_RESULT_OK: the subscription was not there before */
 };
 
 #endif

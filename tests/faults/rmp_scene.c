@@ -2,11 +2,13 @@
 
 #include "rmp_scene.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,7 +26,9 @@
 #define TOPICS 40
 #define STALL_MS 60 /* without input: a lasting fault has had its effect */
 #define RUN_ID "00000000-0000-0000-0000-000000000001"
-#define TTL_MS 3600000 /* the daemon's clock is a fast one */
+#define SECOND_ID "00000000-0000-0000-0000-000000000002"
+#define OLD_ID "00000000-0000-0000-0000-000000000009" /* of a daemon before */
+#define TTL_MS 3600000                                /* the daemon's clock is a fast one */
 
 /* A client of the RMP socket. */
 struct link {
@@ -305,6 +309,12 @@ static void submit(struct link *link)
     control(link, 1, "{'RunSubmit':{'request_id':'" RUN_ID "','opening_yaml':'name: a'}}");
 }
 
+/* A run that has events before its acceptance. */
+static void submit_early(struct link *link)
+{
+    control(link, 2, "{'RunSubmit':{'request_id':'" SECOND_ID "','opening_yaml':'early'}}");
+}
+
 /* An agent that answers, fails and asks; a run that is accepted, once, sends events and is
  * cancelled. */
 static void use_agents(struct link *link)
@@ -319,6 +329,8 @@ static void use_agents(struct link *link)
     link_await(link, "RunAccepted");
     link_await(link, "completed");
     submit(link);
+    link_await(link, "RunAccepted");
+    submit_early(link);
     link_await(link, "RunAccepted");
     control(link, 3, "{'RunCancel':{'trace_id':'" RUN_ID "'}}");
     link_await(link, "RunCancelled");
@@ -350,6 +362,106 @@ void play_bridge(struct run *run)
     listen_to(&ann, "rlp/runs/trace:" RUN_ID "/events");
     run_arm(run);
     use_agents(&ann);
+    check_recovery(run, has_agent);
+    run_terminate(run);
+    link_close(&ann);
+}
+
+/* ---- the history of runs -------------------------------------------------------------------- */
+
+static void write_file(struct run *run, const char *name, const struct text *bytes)
+{
+    char path[128];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/bus/runs/%s", run->dir, name);
+    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, bytes->data, bytes->len) != (ssize_t)bytes->len)
+        abort();
+    close(fd);
+}
+
+/* Adds a frame of the run OLD_ID. */
+static void add_frame(struct text *to, enum rmp_schema_id schema, const char *type,
+                      const char *json)
+{
+    struct text text = {0};
+    struct rmp_draft draft = {.header = {.schema_id = (uint16_t)schema,
+                                         .created_at_ms = (uint64_t)time(NULL) * 1000,
+                                         .ttl_ms = TTL_MS,
+                                         .trace_id = {0, 9},
+                                         .msg_id = 1},
+                              .type = type};
+    char *payload = NULL, *frame;
+    size_t len;
+
+    text_printf(&text, "%s", json);
+    text_quote(&text, 0);
+    if (convert_to_msgpack(slice_of(text.data, text.len), &payload, &draft.payload.len) != 0)
+        abort();
+    draft.payload.data = payload;
+    frame = rmp_compose(&draft, &len);
+    if (frame == NULL)
+        abort();
+    text_add(to, frame, len);
+    free(frame);
+    free(payload);
+    text_free(&text);
+}
+
+void prepare_history(struct run *run)
+{
+    struct text file = {0};
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/bus", run->dir);
+    if (mkdir(path, 0700) < 0)
+        abort();
+    snprintf(path, sizeof path, "%s/bus/runs", run->dir);
+    if (mkdir(path, 0700) < 0)
+        abort();
+    add_frame(&file, RMP_SCHEMA_CTRL_RESP, "toolresult.ctrl.response.v1",
+              "{'RunAccepted':{'request_id':'" OLD_ID "'}}");
+    add_frame(&file, RMP_SCHEMA_RUN_EVENT, "observation.run.event.v1",
+              "{'kind':'log','message':'of old','meta':{}}");
+    write_file(run, OLD_ID ".rmp", &file);
+    write_file(run, OLD_ID ".new", &file);
+    text_free(&file);
+}
+
+static void replay(struct link *link, const char *run, const char *word)
+{
+    struct text json = {0};
+
+    text_printf(&json, "{'op':'subscribe','topic':'rlp/runs/trace:%s/events','replay':true}", run);
+    link_frame(link, RMP_SCHEMA_CONTROL, "intent.control.v1", "", 1, json.data);
+    link_await(link, word);
+    text_free(&json);
+}
+
+/* A run of the daemon before, two of this one, for which that one has no place any more. */
+static void use_history(struct link *link)
+{
+    replay(link, OLD_ID, "of old");
+    submit(link);
+    link_await(link, "RunAccepted");
+    submit_early(link);
+    link_await(link, "RunAccepted");
+    execute(link, "plain", "{'result':'time has passed'}");
+    link_await(link, "time has passed");
+    replay(link, SECOND_ID, "zero");
+}
+
+void play_history(struct run *run)
+{
+    struct link ann;
+
+    link_open(&ann, run);
+    ann.msg_id = 1000000; /* as above */
+    listen_to(&ann, "reply");
+    listen_to(&ann, RMP_TOPIC_CONTROL);
+    run_arm(run);
+    use_history(&ann);
     check_recovery(run, has_agent);
     run_terminate(run);
     link_close(&ann);

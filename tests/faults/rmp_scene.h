@@ -10,6 +10,10 @@ void play_rmp(struct run *run);
 /* It has the agent "writer" and a runner, too. */
 void play_bridge(struct run *run);
 
+/* The same, with the files of a daemon before. */
+void prepare_history(struct run *run);
+void play_history(struct run *run);
+
 /* The same; the daemon is upgraded among messages. */
 void play_upgraded_bus(struct run *run);
 

@@ -2,6 +2,7 @@
 
 #include "run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -57,6 +58,18 @@ static void take_log(struct run *run)
     run->log_text.len--;
 }
 
+/* If it is there. */
+static void empty_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+    const struct dirent *entry;
+
+    while (directory != NULL && (entry = readdir(directory)) != NULL)
+        (void)unlinkat(dirfd(directory), entry->d_name, 0); /* not . and .. */
+    if (directory != NULL)
+        closedir(directory);
+}
+
 static void finish(struct run *run) __attribute__((noreturn));
 static void finish(struct run *run)
 {
@@ -85,6 +98,8 @@ static void finish(struct run *run)
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
         unlink(path_of(run, path, files[i]));
     rmdir(path_of(run, path, SHARED_DIR));
+    empty_directory(path_of(run, path, "bus/runs"));
+    rmdir(path);
     rmdir(path_of(run, path, "bus"));
     rmdir(run->dir);
     _exit(0);
@@ -680,6 +695,8 @@ void run_test(const struct test *test, unsigned number, struct outcome *outcome)
         close(make_socket(&run));
     if (scene->shares)
         make_shared_directory(&run);
+    if (scene->prepare != NULL)
+        scene->prepare(&run);
     make_listener(&run);
     make_manager(&run);
     start(&run);

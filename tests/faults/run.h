@@ -66,11 +66,12 @@ enum scene_listener { NO_LISTENER, UNIX_LISTENER, TCP_LISTENER, SHARED_LISTENER 
 
 struct scene {
     const char *name;
-    const char *const *arguments; /* @DIR@, @WORKER@ and so on are spelled out, up to a NULL */
-    const char *config;           /* the text of DIR/config, ' for ", or NULL */
-    const char *included;         /* likewise, of DIR/pool-1.json */
-    const char *input;            /* stdin is a file with this text, ' for "; "": /dev/null;
+    const char *const *arguments;     /* @DIR@, @WORKER@ and so on are spelled out, up to a NULL */
+    const char *config;               /* the text of DIR/config, ' for ", or NULL */
+    const char *included;             /* likewise, of DIR/pool-1.json */
+    const char *input;                /* stdin is a file with this text, ' for "; "": /dev/null;
                                    * NULL: a pipe */
+    void (*prepare)(struct run *run); /* before the daemon is started; or NULL */
     void (*play)(struct run *run);
     enum scene_stderr log;
     int exit_status; /* without a fault */

@@ -30,7 +30,7 @@
 
 #define BRIDGED                                                                                    \
     "{'rmp':{'socket_path':'@DIR@/bus/rmp.sock','metrics_interval_ms':0,"                          \
-    "'validate':false},'pools':["                                                                  \
+    "'validate':false,'history_runs':2,'history':'@DIR@/bus/runs','history_sync':true},'pools':["  \
     "{'id':'a','command':'@WORKER@','instances':1,'rmp':{'agent':'writer'}},"                      \
     "{'id':'b','command':'@WORKER@','instances':1,'rmp':{'runner':true}}]," LIMITS("") "}"
 
@@ -696,6 +696,11 @@ const struct scene scenes[SCENES] = {
      .arguments = CONFIG_AND(DEBUG),
      .config = BRIDGED,
      .play = play_bridge},
+    {.name = "history",
+     .arguments = CONFIG_AND(DEBUG),
+     .config = BRIDGED,
+     .prepare = prepare_history,
+     .play = play_history},
     {.name = "upgrade with RMP",
      .arguments = CONFIG_AND(DEBUG),
      .config = BRIDGED,

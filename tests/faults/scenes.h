@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 45
+#define SCENES 46
 
 extern const struct scene scenes[SCENES];
 

@@ -29,7 +29,7 @@
 #define PAIRS_MAX 131072
 #define PAIRS_FEW 200   /* run without --all */
 #define PAIRS_MANY 3000 /* the same with --all */
-#define STATIC_MAX 512
+#define STATIC_MAX 1024
 #define RUN_SECONDS 120
 #define FEW 2   /* calls of a site that fail, without --all */
 #define MANY 16 /* the same with --all; later calls get sparser */

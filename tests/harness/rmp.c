@@ -72,7 +72,13 @@ static void put_payload(struct text *to, const struct rmp_sent *sent)
         text_fill(to, 'x', sent->filler);
         return;
     }
-    put(to, sent->key != NULL ? 0x82 : 0x81, 1);
+    put(to, 0x81u + (sent->key != NULL) + (sent->replay != NULL), 1);
+    if (sent->replay != NULL)
+        put_string(to, "replay");
+    if (sent->replay != NULL && strcmp(sent->replay, "true") == 0)
+        put(to, 0xC3, 1);
+    else if (sent->replay != NULL)
+        put_string(to, sent->replay);
     put_string(to, "op");
     put_string(to, sent->op);
     if (sent->key == NULL)

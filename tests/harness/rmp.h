@@ -16,6 +16,7 @@ struct daemon *rmp_start(const char *keys, const char *members);
 struct rmp_sent {
     const char *topic;
     const char *op, *key, *value; /* a control frame: {"op":op, key:value} */
+    const char *replay;           /* a member of it: "true", or another text as a string */
     const char *type;             /* of the body; NULL: that of the schema */
     unsigned schema;
     uint64_t created_ms, ttl_ms, trace, msg_id;

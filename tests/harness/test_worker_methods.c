@@ -553,7 +553,8 @@ static void do_submit(struct worker *worker, const struct request *request)
         add_event(worker, "request_id", request, "plan", "early");
         add_event(worker, "request_id", request, "log", "zero");
     }
-    if (yaml.len > 5 && memcmp(yaml.data, "show:", 5) == 0) {
+    if (yaml.len > 5 &&
+        (memcmp(yaml.data, "show:", 5) == 0 || memcmp(yaml.data, "open:", 5) == 0)) {
         worker_answer(worker, request, "{}", 2);
         text_printf(&worker->output, "{\"jsonrpc\":\"2.0\",\"method\":\"run/event\",\"params\":"
                                      "{\"kind\":\"log\",\"trace_id\":");
@@ -561,7 +562,8 @@ static void do_submit(struct worker *worker, const struct request *request)
         text_printf(&worker->output, ",\"message\":");
         add_span(&worker->output, param(request, "opening_yaml"));
         text_printf(&worker->output, "}}\n");
-        add_event(worker, "request_id", request, "status", "completed");
+        if (yaml.data[0] == 's')
+            add_event(worker, "request_id", request, "status", "completed");
         return;
     }
     if (span_is(yaml, "reject") || span_is(yaml, "early reject")) {

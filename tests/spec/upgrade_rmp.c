@@ -52,6 +52,41 @@ static unsigned fill(struct client *publisher, uint64_t ttl_ms)
     }
 }
 
+/* --- the history of runs --- */
+
+/* Without files, what the daemon keeps goes on with it; with files, these do. */
+TEST_ROWS(upgrade_rmp_keeps_the_history, 2)
+{
+    const char *keys = row == 0 ? "" : test_format("'history':'%s'", test_dir());
+    struct daemon *daemon = START(.pools = RMP_RUNNER, .members = test_format("'rmp':{%s}", keys),
+                                  .arguments = {"--rmp", "@DIR@/rmp.sock"});
+    struct rmp_program program;
+
+    if (!daemon_can_upgrade())
+        return;
+    daemon_wait_log(daemon, "listening on .*/rmp\\.sock");
+    rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
+    program = RMP_PROGRAM(daemon, "sub", "--replay", "--count", "2",
+                          "rlp/runs/trace:" RMP_TRACE "/events");
+    rmp_program_expect(&program, "subscribed");
+    rmp_program_expect(&program, "'message':'one'");
+    rmp_program_expect(&program, "'message':'completed'");
+    rmp_program_end(&program, 0);
+    daemon_upgrade(daemon);
+    program = RMP_PROGRAM(daemon, "submit", "--follow", "--trace", RMP_TRACE, "/dev/null");
+    rmp_program_expect(&program, "accepted: trace " RMP_TRACE ", opening run 1 (7)");
+    rmp_program_expect(&program, "log: one");
+    rmp_program_expect(&program, "status: completed");
+    rmp_program_end(&program, 0);
+    if (row == 0)
+        return;
+    ck_assert(!daemon_logged(daemon, "WARN "));
+    daemon_stop(daemon);
+    daemon = START(.pools = RMP_RUNNER, .members = test_format("'rmp':{%s}", keys),
+                   .arguments = {"--rmp", "@DIR@/rmp.sock"});
+    daemon_wait_log(daemon, "history: 1 runs with 2 events");
+}
+
 /* --- clients --- */
 
 #define COMMAND "{\"Subscribe\":{\"id\":7,\"topic\":\"a/b\",\"sub_id\":1}}"

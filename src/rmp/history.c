@@ -1,0 +1,273 @@
+#include "build_config.h"
+
+#include "rmp/history.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "rmp/header_archive.h"
+
+#define NO_MEMORY "out of memory"
+
+void rmp_history_init(struct rmp_history *history, const struct siphash_key *key,
+                      const struct rmp_history_limits *limits, size_t *account)
+{
+    *history = (struct rmp_history){.limits = *limits, .key = *key, .account = account};
+    list_init(&history->by_age);
+}
+
+static void count_bytes(struct rmp_history *history, struct rmp_run *run, size_t more, size_t less)
+{
+    run->bytes += more - less;
+    history->bytes += more - less;
+    *history->account += more - less;
+}
+
+static size_t size_of(const struct rmp_kept_event *event)
+{
+    return sizeof *event + event->len;
+}
+
+static uint64_t hash_of(const struct rmp_history *history, struct rmp_id id)
+{
+    char bytes[RMP_ID_LEN];
+
+    rmp_id_write(bytes, id);
+    return siphash(&history->key, bytes, sizeof bytes);
+}
+
+static bool has_id(const void *item, const void *key)
+{
+    return rmp_id_equal(((const struct rmp_run *)item)->id, *(const struct rmp_id *)key);
+}
+
+struct rmp_run *rmp_history_find(const struct rmp_history *history, struct rmp_id id)
+{
+    return hash_table_find(&history->runs, hash_of(history, id), has_id, &id);
+}
+
+/* --- forgetting --- */
+
+static void forget_first_event(struct rmp_history *history, struct rmp_run *run)
+{
+    struct rmp_kept_event *event = list_entry(list_take_first(&run->events), struct rmp_kept_event,
+                                              link);
+
+    count_bytes(history, run, 0, size_of(event));
+    history->events--;
+    run->count--;
+    if (run->unsaved > run->count)
+        run->unsaved = run->count;
+    free(event);
+}
+
+static void free_run(struct rmp_history *history, struct rmp_run *run)
+{
+    while (run->count > 0)
+        forget_first_event(history, run);
+    count_bytes(history, run, 0, sizeof *run);
+    list_remove(&run->in_age);
+    list_remove(&run->in_unsaved);
+    hash_table_remove(&history->runs, hash_of(history, run->id), run);
+    free(run);
+}
+
+static struct rmp_run *oldest(const struct rmp_history *history)
+{
+    return list_entry(history->by_age.head.next, struct rmp_run, in_age);
+}
+
+static void forget_run(struct rmp_history *history, struct rmp_run *run)
+{
+    if (history->forgets != NULL)
+        history->forgets(history->user_data, run);
+    free_run(history, run);
+}
+
+void rmp_history_free(struct rmp_history *history)
+{
+    while (!list_empty(&history->by_age))
+        free_run(history, oldest(history));
+    hash_table_free(&history->runs);
+}
+
+uint64_t rmp_history_due(const struct rmp_history *history)
+{
+    return list_empty(&history->by_age) ? UINT64_MAX
+                                        : oldest(history)->last_ms + history->limits.ms;
+}
+
+void rmp_history_expire(struct rmp_history *history, uint64_t epoch_ms)
+{
+    while (rmp_history_due(history) <= epoch_ms)
+        forget_run(history, oldest(history));
+}
+
+/* --- runs and events --- */
+
+static struct rmp_run *add_run(struct rmp_history *history, struct rmp_id id)
+{
+    struct rmp_run *run = calloc(1, sizeof *run);
+
+    if (run == NULL)
+        return NULL;
+    run->id = id;
+    list_init(&run->events);
+    if (hash_table_insert(&history->runs, hash_of(history, id), run) != STDIO_BUS_OK) {
+        free(run);
+        return NULL;
+    }
+    count_bytes(history, run, sizeof *run, 0);
+    return run;
+}
+
+/* Gives the run its place in history->by_age. Nearly always that is the last one. */
+static void place(struct rmp_history *history, struct rmp_run *run)
+{
+    struct list_node *before;
+
+    list_remove(&run->in_age);
+    before = history->by_age.head.prev;
+    while (before != &history->by_age.head &&
+           list_entry(before, struct rmp_run, in_age)->last_ms > run->last_ms)
+        before = before->prev;
+    list_insert(before, &run->in_age);
+}
+
+/* The oldest of the other runs, or NULL. */
+static struct rmp_run *oldest_but(const struct rmp_history *history, const struct rmp_run *run)
+{
+    struct list_node *node = history->by_age.head.next;
+
+    if (node == &run->in_age)
+        node = node->next;
+    return node != &history->by_age.head ? list_entry(node, struct rmp_run, in_age) : NULL;
+}
+
+static void keep_limits(struct rmp_history *history, struct rmp_run *run)
+{
+    const struct rmp_history_limits *limits = &history->limits;
+    struct rmp_run *other;
+
+    while (run->count > limits->events || (run->bytes > limits->run_bytes && run->count > 0))
+        forget_first_event(history, run);
+    while ((history->bytes > limits->bytes || history->runs.count > limits->runs) &&
+           (other = oldest_but(history, run)) != NULL)
+        forget_run(history, other);
+}
+
+struct rmp_run *rmp_history_open(struct rmp_history *history, struct rmp_id id, uint64_t at_ms)
+{
+    struct rmp_run *run = rmp_history_find(history, id);
+
+    if (run != NULL || history->limits.events == 0)
+        return run;
+    run = add_run(history, id);
+    if (run == NULL)
+        return NULL;
+    run->last_ms = at_ms;
+    place(history, run);
+    keep_limits(history, run);
+    return run;
+}
+
+static struct rmp_kept_event *append_event(struct rmp_history *history, struct rmp_run *run,
+                                           uint64_t msg_id, uint64_t at_ms, struct slice payload)
+{
+    struct rmp_kept_event *event = malloc(sizeof *event + payload.len);
+
+    if (event == NULL)
+        return NULL;
+    *event = (struct rmp_kept_event){.msg_id = msg_id, .at_ms = at_ms, .len = payload.len};
+    if (payload.len > 0)
+        memcpy(event->payload, payload.data, payload.len);
+    list_append(&run->events, &event->link);
+    run->count++;
+    history->events++;
+    count_bytes(history, run, size_of(event), 0);
+    return event;
+}
+
+struct rmp_kept_event *rmp_history_add(struct rmp_history *history, struct rmp_run *run,
+                                       uint64_t msg_id, uint64_t at_ms, struct slice payload)
+{
+    size_t beside = sizeof *run + sizeof(struct rmp_kept_event);
+    struct rmp_kept_event *event;
+
+    if (history->limits.events == 0 || history->limits.run_bytes < beside ||
+        payload.len > history->limits.run_bytes - beside)
+        return NULL;
+    event = append_event(history, run, msg_id, at_ms, payload);
+    if (event == NULL)
+        return NULL;
+    if (at_ms > run->last_ms)
+        run->last_ms = at_ms;
+    place(history, run);
+    keep_limits(history, run);
+    return event;
+}
+
+/* --- its state as bytes --- */
+
+/* `event`: where it saves. */
+static void archive_event(struct archive *archive, struct rmp_history *history, struct rmp_run *run,
+                          const struct rmp_kept_event *event)
+{
+    uint64_t msg_id = event != NULL ? event->msg_id : 0, at_ms = event != NULL ? event->at_ms : 0;
+    struct slice payload = slice_of(NULL, 0);
+
+    if (event != NULL)
+        payload = slice_of(event->payload, event->len);
+    ARCHIVE_INTEGER(archive, msg_id);
+    ARCHIVE_INTEGER(archive, at_ms);
+    payload = archive_slice(archive, payload);
+    if (!archive->saves && archive_ok(archive) &&
+        append_event(history, run, msg_id, at_ms, payload) == NULL)
+        archive_fail(archive, NO_MEMORY);
+}
+
+static void archive_events(struct archive *archive, struct rmp_history *history,
+                           struct rmp_run *run)
+{
+    size_t count = archive_count(archive, run->count);
+    struct list_node *node = run->events.head.next;
+
+    for (; count > 0 && archive_ok(archive); count--)
+        archive_event(archive, history, run,
+                      ARCHIVE_NEXT(archive, node, struct rmp_kept_event, link));
+}
+
+/* `run`: where it saves. */
+static void archive_run(struct archive *archive, struct rmp_history *history, struct rmp_run *run)
+{
+    struct rmp_id id = run != NULL ? run->id : (struct rmp_id){0, 0};
+
+    rmp_id_archive(archive, &id);
+    archive_expect(archive, rmp_history_find(history, id) == NULL, "two runs have one id");
+    if (!archive_ok(archive))
+        return;
+    if (run == NULL)
+        run = add_run(history, id);
+    if (run == NULL) {
+        archive_fail(archive, NO_MEMORY);
+        return;
+    }
+    ARCHIVE_ENUM(archive, run->last_ms, INT64_MAX);
+    if (!archive->saves)
+        place(history, run);
+    ARCHIVE_INTEGER(archive, run->file_len);
+    ARCHIVE_INTEGER(archive, run->file_count);
+    archive_events(archive, history, run);
+    ARCHIVE_ENUM(archive, run->unsaved, run->count);
+}
+
+void rmp_history_archive(struct archive *archive, struct rmp_history *history)
+{
+    size_t count = archive_count(archive, history->runs.count);
+    struct list_node *node = history->by_age.head.next;
+
+    archive_mark(archive, "history");
+    for (; count > 0 && archive_ok(archive); count--)
+        archive_run(archive, history, ARCHIVE_NEXT(archive, node, struct rmp_run, in_age));
+}

@@ -1,0 +1,91 @@
+/* The history of runs (RMP 10): the last events of each run that the daemon has published. Bounded
+ * by the events and bytes of a run, by the runs, by the bytes of all, and by time: a run is
+ * forgotten a while after its last event. It does no I/O and reads no clock; a file of a run is its
+ * owner's. */
+#ifndef STDIO_BUS_RMP_HISTORY_H
+#define STDIO_BUS_RMP_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/archive.h"
+#include "base/hash_table.h"
+#include "base/list.h"
+#include "base/siphash.h"
+#include "rmp/header.h"
+
+struct rmp_history_limits {
+    size_t events;    /* of one run; 0: nothing is kept */
+    size_t run_bytes; /* of one run */
+    size_t runs;
+    size_t bytes; /* of all runs; at least run_bytes */
+    uint64_t ms;  /* after its last event a run is forgotten */
+};
+
+struct rmp_kept_event {
+    struct list_node link; /* run->events */
+    uint64_t msg_id, at_ms;
+    size_t len;
+    char payload[]; /* MsgPack */
+};
+
+/* The last four fields are the owner's of the files: the history only lowers `unsaved` where it
+ * forgets an event. */
+struct rmp_run {
+    struct list_node in_age; /* history->by_age */
+    struct rmp_id id;
+    struct list events; /* struct rmp_kept_event, oldest first */
+    size_t count;
+    size_t bytes;     /* of the run and its events */
+    uint64_t last_ms; /* of the calendar: its last event, or its acceptance */
+
+    struct list_node in_unsaved;
+    size_t unsaved;    /* the last ones of its events, which its file does not have */
+    size_t file_count; /* events in its file */
+    uint64_t file_len; /* 0: the file is to be written as a whole */
+};
+
+struct rmp_history {
+    struct rmp_history_limits limits;
+    struct hash_table runs; /* struct rmp_run, by id */
+    struct siphash_key key;
+    struct list by_age; /* the run whose last event is the oldest first */
+    size_t bytes, events;
+    size_t *account; /* counts the bytes too */
+    /* Called before a run is forgotten for want of room or of time. Must not call the history. */
+    void (*forgets)(void *user_data, struct rmp_run *run);
+    void *user_data;
+};
+
+/* `account` counts the bytes of the history, too. */
+void rmp_history_init(struct rmp_history *history, const struct siphash_key *key,
+                      const struct rmp_history_limits *limits, size_t *account);
+
+/* Forgets all runs, without a call. */
+void rmp_history_free(struct rmp_history *history);
+
+/* The run, or NULL. */
+struct rmp_run *rmp_history_find(const struct rmp_history *history, struct rmp_id id);
+
+/* The run, which is added at this time of the calendar if it is not there; the oldest ones are
+ * forgotten for it. NULL: nothing is kept, or out of memory. */
+struct rmp_run *rmp_history_open(struct rmp_history *history, struct rmp_id id, uint64_t at_ms);
+
+/* Adds an event to the end of a run; the payload is copied. What is over the limits is forgotten:
+ * the oldest events of the run, then the oldest other runs. NULL: the event alone is over
+ * run_bytes, or out of memory; then nothing has changed. */
+struct rmp_kept_event *rmp_history_add(struct rmp_history *history, struct rmp_run *run,
+                                       uint64_t msg_id, uint64_t at_ms, struct slice payload);
+
+/* Forgets the runs whose time is over. */
+void rmp_history_expire(struct rmp_history *history, uint64_t epoch_ms);
+
+/* When the next run is forgotten, in ms of the calendar; UINT64_MAX: there is none. */
+uint64_t rmp_history_due(const struct rmp_history *history);
+
+/* Saves the history, or loads it into an empty one. What is over its limits is forgotten with the
+ * next event or run, not at once. */
+void rmp_history_archive(struct archive *archive, struct rmp_history *history);
+
+#endif
