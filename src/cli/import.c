@@ -6,113 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/terminal.h"
+#include "cli/import_writer.h"
 #include "config/command_line.h"
 #include "config/file.h"
-#include "config/variable.h"
 #include "json/comments.h"
 #include "json/string.h"
 
 #define FIRST_ROOM 65536
-#define POOL_ID_MAX 256 /* bytes, as in a configuration */
-
-/* What is written; once more with more room if one of them is full. */
-struct writer {
-    struct json_output config, notes, scratch;
-    size_t servers;
-    const char *name; /* of the server being read */
-};
-
-static void add(struct json_output *out, const char *text)
-{
-    json_output_add(out, slice_of(text, strlen(text)));
-}
-
-static void add_string(struct json_output *out, const char *text)
-{
-    json_output_string(out, slice_of(text, strlen(text)));
-}
-
-/* Begins a note about the server: the name, and the text. */
-static void note(struct writer *writer, const char *text)
-{
-    add_string(&writer->notes, writer->name);
-    add(&writer->notes, ": ");
-    add(&writer->notes, text);
-}
-
-/* --- variables in values --- */
-
-enum use {
-    USE_VALUE,   /* a variable becomes its value */
-    USE_PATH,    /* likewise, and ~/ at the beginning is the home directory */
-    USE_VARIABLE /* a variable becomes ${NAME}, for the daemon to replace */
-};
-
-/* The name of the variable that `name`, of "${name}", stands for. Clients have ${NAME}, ${env:NAME}
- * and, VS Code, ${userHome}. */
-static struct slice variable_of(struct slice name)
-{
-    if (name.len > 4 && memcmp(name.data, "env:", 4) == 0)
-        return slice_of(name.data + 4, name.len - 4);
-    if (slice_equal(name, slice_of("userHome", 8)))
-        return slice_of("HOME", 4);
-    return name;
-}
-
-/* Appends what "${NAME}" at the beginning of `text` stands for. Returns its length, or 0 if it
- * stands for nothing that is known here. */
-static size_t translate_variable(struct json_output *out, struct slice text, enum use use)
-{
-    const char *end = memchr(text.data, '}', text.len), *value;
-    struct slice name;
-
-    if (end == NULL)
-        return 0;
-    name = variable_of(slice_of(text.data + 2, (size_t)(end - text.data) - 2));
-    if (variable_find(name, &value) != VARIABLE_FOUND)
-        return 0;
-    if (use == USE_VARIABLE) {
-        add(out, "${");
-        json_output_add(out, name);
-        add(out, "}");
-    } else {
-        add(out, value);
-    }
-    return (size_t)(end - text.data) + 1;
-}
-
-/* Translates the text into writer->scratch. Returns false if it names something that is not known
- * here; that stays as it is. */
-static bool translate(struct writer *writer, struct slice text, enum use use)
-{
-    struct json_output *out = &writer->scratch;
-    const char *home;
-    bool known = true;
-
-    out->len = 0;
-    if (use == USE_PATH && text.len > 1 && memcmp(text.data, "~/", 2) == 0 &&
-        variable_find(slice_of("HOME", 4), &home) == VARIABLE_FOUND) {
-        add(out, home);
-        text = slice_of(text.data + 1, text.len - 1);
-    }
-    while (text.len > 0) {
-        bool names_one = text.len > 1 && memcmp(text.data, "${", 2) == 0;
-        size_t len = names_one ? translate_variable(out, text, use) : 0;
-
-        known = known && (!names_one || len > 0);
-        if (len == 0) {
-            json_output_add(out, slice_of(text.data, 1));
-            if (text.data[0] == '$' && use == USE_VARIABLE) /* "$$" stands for a "$" */
-                add(out, "$");
-            len = 1;
-        }
-        text = slice_of(text.data + len, text.len - len);
-    }
-    return known;
-}
 
 /* --- the keys of a server --- */
 
@@ -122,73 +26,118 @@ static bool is_text(const struct json_value *value)
            memchr(value->text.data, '\0', value->text.len) == NULL;
 }
 
-/* A value of "command", "args" or "cwd". */
-static void add_value(struct writer *writer, const char *key, const struct json_value *value)
+/* A value of "args", which stays as it is if it holds what is not known here. */
+static void add_arg(struct import_writer *writer, const struct json_value *value)
 {
-    enum use use = strcmp(key, "args") == 0 ? USE_VALUE : USE_PATH;
-
-    if (!translate(writer, value->text, use)) {
-        note(writer, key);
-        add(&writer->notes, " holds ");
-        json_output_string(&writer->notes, value->text);
-        add(&writer->notes, ", which stays as it is: write its value in its place\n");
-    }
+    if (!import_translate(writer, value->text, USE_VALUE))
+        import_note_placeholder(writer, "args", value->text, ", which stays as it is: ");
     json_output_string(&writer->config, slice_of(writer->scratch.to, writer->scratch.len));
 }
 
-static void leave_out_arg(struct writer *writer)
+static void leave_out_arg(struct import_writer *writer)
 {
-    note(writer, "an argument is no text, and empty in the configuration\n");
-    add(&writer->config, "\"\"");
+    import_note(writer, "an argument is no text, and empty in the configuration\n");
+    import_add(&writer->config, "\"\"");
 }
 
-static void add_args(struct writer *writer, const struct json_value *args)
+/* The arguments from `arg` on. */
+static void add_args(struct import_writer *writer, const struct json_value *arg)
 {
-    const struct json_value *arg = args != NULL && args->type == JSON_ARRAY ? args->first : NULL;
     const char *before = ",\n            \"args\": [";
 
     for (; arg != NULL; arg = arg->next) {
-        add(&writer->config, before);
+        import_add(&writer->config, before);
         if (is_text(arg))
-            add_value(writer, "args", arg);
+            add_arg(writer, arg);
         else
             leave_out_arg(writer);
         before = ", ";
     }
     if (before[1] == ' ')
-        add(&writer->config, "]");
+        import_add(&writer->config, "]");
 }
 
 /* A value that is asked for, or not known here, is left out: the worker inherits the variable. */
-static void add_env(struct writer *writer, const struct json_value *env)
+static void add_env(struct import_writer *writer, const struct json_value *env)
 {
     const struct json_value *value = env != NULL && env->type == JSON_OBJECT ? env->first : NULL;
     const char *before = ",\n            \"env\": {";
 
     for (; value != NULL; value = value->next) {
-        if (!is_text(value) || !translate(writer, value->text, USE_VARIABLE)) {
-            note(writer, "set ");
+        if (!is_text(value) || !import_translate(writer, value->text, USE_VARIABLE)) {
+            import_note(writer, "set ");
             json_output_string(&writer->notes, value->key);
-            add(&writer->notes, " in \"env\" or in the environment of the daemon\n");
+            import_add(&writer->notes, " in \"env\" or in the environment of the daemon\n");
             continue;
         }
-        add(&writer->config, before);
+        import_add(&writer->config, before);
         json_output_string(&writer->config, value->key);
-        add(&writer->config, ": ");
+        import_add(&writer->config, ": ");
         json_output_string(&writer->config, slice_of(writer->scratch.to, writer->scratch.len));
         before = ", ";
     }
     if (before[1] == ' ')
-        add(&writer->config, "}");
+        import_add(&writer->config, "}");
 }
 
 /* --- a server --- */
+
+/* The parts of a server, wherever its client has them. NULL: there is none. */
+struct parts {
+    const struct json_value *command, *first_arg, *env, *cwd;
+    bool in_one; /* the command and its arguments are one array, as opencode has them */
+};
+
+static const struct json_value *first_of(const struct json_value *array)
+{
+    return array != NULL && array->type == JSON_ARRAY ? array->first : NULL;
+}
+
+/* Zed has had the command and what belongs to it in an object of its own. */
+static struct parts parts_of(const struct json_value *server)
+{
+    const struct json_value *command, *own = server;
+    struct parts parts = {.command = NULL};
+
+    if (server->type != JSON_OBJECT)
+        return parts;
+    command = document_member(server, "command");
+    if (command != NULL && command->type == JSON_OBJECT) {
+        own = command;
+        command = document_member(own, "path");
+    }
+    parts.in_one = command != NULL && command->type == JSON_ARRAY;
+    parts.command = parts.in_one ? command->first : command;
+    parts.first_arg = first_of(document_member(own, "args"));
+    if (parts.in_one)
+        parts.first_arg = parts.command != NULL ? parts.command->next : NULL;
+    parts.env = document_member(own, parts.in_one ? "environment" : "env");
+    parts.cwd = document_member(own, "cwd");
+    return parts;
+}
+
+static bool is_stdio_bus(struct slice command)
+{
+    static const char name[] = "stdio_bus";
+    size_t len = sizeof name - 1;
+
+    return command.len >= len && memcmp(command.data + command.len - len, name, len) == 0 &&
+           (command.len == len || command.data[command.len - len - 1] == '/');
+}
+
+static bool is_disabled(const struct json_value *server)
+{
+    const struct json_value *disabled = document_member(server, "disabled");
+    const struct json_value *enabled = document_member(server, "enabled");
+
+    return (disabled != NULL && disabled->boolean) ||
+           (enabled != NULL && enabled->type == JSON_BOOLEAN && !enabled->boolean);
+}
 
 /* Why the server is left out; NULL: it is not. */
 static const char *left_out(const struct json_value *server, const struct json_value *command)
 {
     static const char *const urls[] = {"url", "serverUrl", "httpUrl", "uri"};
-    const struct json_value *disabled, *enabled;
 
     if (server->type != JSON_OBJECT)
         return "left out: it is no object\n";
@@ -196,72 +145,109 @@ static const char *left_out(const struct json_value *server, const struct json_v
         if (document_member(server, urls[i]) != NULL)
             return "left out: it is reached by a URL, not started by a command\n";
     }
-    disabled = document_member(server, "disabled");
-    enabled = document_member(server, "enabled");
-    if ((disabled != NULL && disabled->boolean) ||
-        (enabled != NULL && enabled->type == JSON_BOOLEAN && !enabled->boolean))
+    if (is_disabled(server))
         return "left out: it is disabled\n";
     if (!is_text(command) || command->text.len == 0)
         return "left out: it has no command\n";
+    if (is_stdio_bus(command->text))
+        return "left alone: it is stdio_bus already\n";
     if (server->key.len == 0 || server->key.len > POOL_ID_MAX ||
         memchr(server->key.data, '\0', server->key.len) != NULL)
         return "left out: its name must have 1 to 256 bytes\n";
     return NULL;
 }
 
-/* What to write into the client. */
-static void add_advice(struct writer *writer, const struct json_value *command,
-                       const struct json_value *args)
+/* The words of a command in the client's own notation, which follow its arguments. */
+static void add_words(struct import_writer *writer, const char *first, const struct parts *parts)
 {
-    const struct json_value *arg = args != NULL && args->type == JSON_ARRAY ? args->first : NULL;
+    const char *head = parts->in_one ? "    \"command\": [\"stdio_bus\", "
+                                     : "    \"command\": \"stdio_bus\", \"args\": [";
 
-    note(writer, "in place of its command and its arguments write\n    \"command\": \"stdio_bus\", "
-                 "\"args\": [\"--connect\", \"~/bus.sock\", \"--pool\", ");
-    add_string(&writer->notes, writer->name);
-    add(&writer->notes, "]\nor, without this configuration,\n    \"command\": \"stdio_bus\", "
-                        "\"args\": [\"--share\", \"--\", ");
-    json_output_string(&writer->notes, command->text);
-    for (; arg != NULL; arg = arg->next) {
-        add(&writer->notes, ", ");
-        json_output_string(&writer->notes, arg->text);
-    }
-    add(&writer->notes, "]\n");
+    import_add(&writer->notes, head);
+    import_add(&writer->notes, first);
 }
 
-/* Zed has had the command and what belongs to it in an object of its own. */
-static void add_server(struct writer *writer, const struct json_value *server)
+/* What to write into the client. */
+static void add_advice(struct import_writer *writer, const struct parts *parts)
 {
-    const struct json_value *own = server, *command = document_member(server, "command"), *cwd;
-    const char *reason;
+    const struct json_value *arg = parts->first_arg;
 
-    writer->name = server->key.data;
-    if (command != NULL && command->type == JSON_OBJECT) {
-        own = command;
-        command = document_member(own, "path");
+    import_note(writer, "in place of its command and its arguments write\n");
+    add_words(writer, "\"--connect\", \"~/bus.sock\", \"--pool\", ", parts);
+    import_add_string(&writer->notes, writer->pool);
+    import_add(&writer->notes, "]\nor, without this configuration,\n");
+    add_words(writer, "\"--share\", \"--\", ", parts);
+    json_output_string(&writer->notes, parts->command->text);
+    for (; arg != NULL; arg = arg->next) {
+        import_add(&writer->notes, ", ");
+        json_output_string(&writer->notes, arg->text);
     }
-    reason = left_out(server, command);
-    if (reason != NULL) {
-        note(writer, reason);
+    import_add(&writer->notes, "]\n");
+}
+
+/* The directory: that of the server, else of its project; one that is not known here is none. */
+static void add_cwd(struct import_writer *writer, const struct json_value *cwd)
+{
+    struct slice text = slice_of(writer->project, strlen(writer->project));
+
+    if (is_text(cwd) && cwd->text.len > 0)
+        text = cwd->text;
+    if (text.len == 0)
+        return;
+    if (!import_translate(writer, text, USE_PATH)) {
+        import_note_placeholder(writer, "cwd", text, ", and is left out: ");
         return;
     }
-    add(&writer->config, writer->servers++ > 0 ? ",\n" : "");
-    add(&writer->config, "        {\n            \"id\": ");
-    json_output_string(&writer->config, server->key);
-    add(&writer->config, ",\n            \"command\": ");
-    add_value(writer, "command", command);
-    add_args(writer, document_member(own, "args"));
-    add_env(writer, document_member(own, "env"));
-    cwd = document_member(own, "cwd");
-    if (is_text(cwd) && cwd->text.len > 0) {
-        add(&writer->config, ",\n            \"cwd\": ");
-        add_value(writer, "cwd", cwd);
-    }
-    if (document_member(own, "envFile") != NULL)
-        note(writer, "envFile is left out: write its variables into \"env\"\n");
-    add(&writer->config,
+    import_add(&writer->config, ",\n            \"cwd\": ");
+    json_output_string(&writer->config, slice_of(writer->scratch.to, writer->scratch.len));
+}
+
+/* The id of the pool: the name of the server, and its project if it is of one. */
+static bool name_pool(struct import_writer *writer, const struct json_value *server)
+{
+    int len = snprintf(writer->pool, sizeof writer->pool, "%s%s%s", server->key.data,
+                       writer->project[0] != '\0' ? "@" : "", writer->project);
+
+    return len > 0 && len <= POOL_ID_MAX;
+}
+
+static void add_keys(struct import_writer *writer, const struct json_value *server,
+                     const struct parts *parts)
+{
+    /* The command is in scratch. */
+    import_add(&writer->config, writer->servers++ > 0 ? ",\n" : "");
+    import_add(&writer->config, "        {\n            \"id\": ");
+    import_add_string(&writer->config, writer->pool);
+    import_add(&writer->config, ",\n            \"command\": ");
+    json_output_string(&writer->config, slice_of(writer->scratch.to, writer->scratch.len));
+    add_args(writer, parts->first_arg);
+    add_env(writer, parts->env);
+    add_cwd(writer, parts->cwd);
+    if (document_member(server, "envFile") != NULL)
+        import_note(writer, "envFile is left out: write its variables into \"env\"\n");
+    import_add(
+        &writer->config,
         ",\n            \"protocol\": \"mcp\",\n            \"instances\": " COMMAND_LINE_INSTANCES
         "\n        }");
-    add_advice(writer, command, document_member(own, "args"));
+    add_advice(writer, parts);
+}
+
+static void add_server(struct import_writer *writer, const struct json_value *server)
+{
+    struct parts parts = parts_of(server);
+    const char *reason = left_out(server, parts.command);
+
+    writer->name = server->key.data;
+    if (reason == NULL && writer->project[0] != '\0' && access(writer->project, X_OK) != 0)
+        reason = "left out: the directory of its project is not there\n";
+    if (reason == NULL && !name_pool(writer, server))
+        reason = "left out: its name and its project's have more than 256 bytes\n";
+    if (reason != NULL)
+        import_note(writer, reason);
+    else if (!import_translate(writer, parts.command->text, USE_PATH))
+        import_note_placeholder(writer, "command", parts.command->text, ", and is left out: ");
+    else
+        add_keys(writer, server, &parts);
 }
 
 /* --- the file --- */
@@ -275,34 +261,67 @@ static const struct json_value *member_object(const struct json_value *object, c
     return member != NULL && member->type == JSON_OBJECT ? member : NULL;
 }
 
-/* NULL: there are none. */
+/* NULL: there are none. VS Code's settings have "mcp.servers", opencode's have servers in "mcp". */
 static const struct json_value *servers_of(const struct json_value *root)
 {
     static const char *const keys[] = {"mcpServers", "servers", "context_servers"};
-    const struct json_value *servers = NULL;
+    const struct json_value *servers = NULL, *mcp;
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && servers == NULL; i++)
         servers = member_object(root, keys[i]);
-    return servers != NULL ? servers : member_object(member_object(root, "mcp"), "servers");
+    if (servers != NULL)
+        return servers;
+    mcp = member_object(root, "mcp");
+    servers = member_object(mcp, "servers");
+    if (servers != NULL && document_member(servers, "command") == NULL)
+        return servers;
+    return mcp != NULL && mcp->count > 0 ? mcp : NULL;
 }
 
-static void write_all(struct writer *writer, const struct json_value *servers)
+/* The servers of each project, which Claude Code starts in the project's directory. Returns whether
+ * there is a project with an object of them. */
+static bool add_projects(struct import_writer *writer, const struct json_value *root)
 {
-    const struct json_value *server;
+    const struct json_value *projects = member_object(root, "projects"), *project, *servers;
+    bool found = false;
 
-    add(&writer->config, "{\n    \"pools\": [\n");
-    for (server = servers->first; server != NULL; server = server->next)
+    for (project = projects != NULL ? projects->first : NULL; project != NULL;
+         project = project->next) {
+        servers = member_object(project, "mcpServers");
+        found = found || servers != NULL;
+        writer->project = project->key.data;
+        for (servers = servers != NULL ? servers->first : NULL; servers != NULL;
+             servers = servers->next)
+            add_server(writer, servers);
+    }
+    writer->project = "";
+    return found;
+}
+
+/* False: there is no object of servers. */
+static bool write_all(struct import_writer *writer, const struct json_value *root)
+{
+    const struct json_value *servers = servers_of(root), *server;
+    bool found;
+
+    writer->project = "";
+    import_add(&writer->config, "{\n    \"pools\": [\n");
+    for (server = servers != NULL ? servers->first : NULL; server != NULL; server = server->next)
         add_server(writer, server);
-    add(&writer->config, "\n    ]\n}\n");
+    found = add_projects(writer, root) || servers != NULL;
+    import_add(&writer->config, "\n    ]\n}\n");
     if (writer->servers > 0)
-        add(&writer->notes, "Write the configuration to a file, and start the daemon with it at "
-                            "each login:\n    stdio_bus --config FILE --unix ~/bus.sock\n");
+        import_add(&writer->notes,
+                   "Write the configuration to a file, and start the daemon with it at "
+                   "each login:\n    stdio_bus --config FILE --unix ~/bus.sock\n");
     json_output_add(&writer->config, slice_of("", 1));
     json_output_add(&writer->notes, slice_of("", 1));
+    return found;
 }
 
 /* False: memory is out. */
-static bool make_room(struct import *import, struct writer *writer, char **scratch, size_t size)
+static bool make_room(struct import *import, struct import_writer *writer, char **scratch,
+                      size_t size)
 {
     char *config = realloc(import->config, size), *notes = realloc(import->notes, size);
     char *more = realloc(*scratch, size);
@@ -310,32 +329,31 @@ static bool make_room(struct import *import, struct writer *writer, char **scrat
     import->config = config != NULL ? config : import->config;
     import->notes = notes != NULL ? notes : import->notes;
     *scratch = more != NULL ? more : *scratch;
-    *writer = (struct writer){.config = {.to = config, .size = size},
-                              .notes = {.to = notes, .size = size},
-                              .scratch = {.to = more, .size = size}};
+    *writer = (struct import_writer){.config = {.to = config, .size = size},
+                                     .notes = {.to = notes, .size = size},
+                                     .scratch = {.to = more, .size = size}};
     return config != NULL && notes != NULL && more != NULL;
 }
 
 int import_read(struct import *import, const struct json_value *root)
 {
-    const struct json_value *servers = servers_of(root);
-    struct writer writer = {.servers = 0};
+    struct import_writer writer = {.servers = 0};
     char *scratch = NULL;
     size_t size = FIRST_ROOM;
-    bool has_room;
+    bool has_room, found = false;
 
     *import = (struct import){.config = NULL};
-    if (servers == NULL)
-        return STDIO_BUS_EINVAL;
     do {
         has_room = make_room(import, &writer, &scratch, size);
         if (has_room)
-            write_all(&writer, servers);
+            found = write_all(&writer, root);
         size *= 2;
     } while (has_room && (writer.config.full || writer.notes.full || writer.scratch.full));
     free(scratch);
     import->servers = writer.servers;
-    return has_room ? STDIO_BUS_OK : STDIO_BUS_ERR;
+    if (!has_room)
+        return STDIO_BUS_ERR;
+    return found ? STDIO_BUS_OK : STDIO_BUS_EINVAL;
 }
 
 void import_free(struct import *import)
@@ -367,7 +385,7 @@ static int read_document(struct import *import, struct slice text, struct diagno
     if (code == STDIO_BUS_OK)
         code = import_read(import, document.root);
     if (code == STDIO_BUS_EINVAL)
-        diagnostics_file(diagnostics, "there is no object \"mcpServers\", \"servers\" or "
+        diagnostics_file(diagnostics, "there is no object \"mcpServers\", \"servers\", \"mcp\" or "
                                       "\"context_servers\" in it");
     else if (code != STDIO_BUS_OK)
         diagnostics_file(diagnostics, "out of memory");

@@ -13,7 +13,8 @@ struct import {
 };
 
 /* Reads the servers of "mcpServers" (Claude, Cursor and most others), "servers" or "mcp.servers"
- * (VS Code) or "context_servers" (Zed). STDIO_BUS_EINVAL: there is no such object; STDIO_BUS_ERR:
+ * (VS Code), "context_servers" (Zed) or "mcp" (opencode), and of "projects.*.mcpServers" (Claude
+ * Code). STDIO_BUS_EINVAL: there is no such object; STDIO_BUS_ERR:
  * memory is out. import_free in any case. */
 int import_read(struct import *import, const struct json_value *root);
 

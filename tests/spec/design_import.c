@@ -59,7 +59,7 @@ static const struct {
 } refused[] = {
     {"{'servers': {'a': {'url': 'x'}}}", "there is no server to share"},
     {"{'mcpServers': {}}", "there is no server to share"},
-    {"{'pools': []}", "there is no object \"mcpServers\", \"servers\" or \"context_servers\""},
+    {"{'pools': []}", "there is no object \"mcpServers\", \"servers\", \"mcp\" or"},
     {"{'servers': {\n'a' 1}}", ":2:5: "},
 };
 

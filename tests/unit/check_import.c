@@ -44,6 +44,7 @@ static const char *const places[] = {
     "{\"mcp\": {\"servers\": {" SERVER "}}}",
     "{\"context_servers\": {\"a\": {\"command\": {\"path\": \"/bin/cat\", \"args\": []}}}}",
     "{\"servers\": [], \"mcpServers\": {" SERVER "}}",
+    "{\"mcp\": {\"a\": {\"type\": \"local\", \"command\": [\"/bin/cat\"]}}}",
 };
 
 TEST_ROWS(import_finds_the_servers, COUNT(places))
@@ -120,7 +121,12 @@ static const struct {
     {"\"a\": {\"type\": \"sse\", \"serverUrl\": \"http://x\"}", "it is reached by a URL"},
     {"\"a\": {\"source\": \"extension\", \"settings\": {}}", "\"a\": left out: it has no command"},
     {"\"a\": {\"command\": \"\"}", "it has no command"},
-    {"\"a\": {\"command\": [\"x\"]}", "it has no command"},
+    {"\"a\": {\"command\": []}", "it has no command"},
+    {"\"a\": {\"command\": \"stdio_bus\"}", "\"a\": left alone: it is stdio_bus already"},
+    {"\"a\": {\"command\": [\"/opt/stdio_bus\", \"--share\"]}", "it is stdio_bus already"},
+    {"\"a\": {\"command\": \"${workspaceFolder}/x\"}",
+     "\"a\": command holds \"${workspaceFolder}/x\", and is left out: the editor writes the "
+     "folder"},
     {"\"a\": {\"command\": \"x\\u0000\"}", "it has no command"},
     {"\"a\": {\"command\": \"x\", \"disabled\": true}", "left out: it is disabled"},
     {"\"a\": {\"command\": \"x\", \"enabled\": false}", "left out: it is disabled"},
@@ -140,6 +146,60 @@ TEST_ROWS(import_leaves_out, COUNT(others))
     expect_valid();
     ck_assert_str_eq(config.pools[0].id, "b");
     ck_assert_ptr_nonnull(strstr(import.notes, others[row].note));
+    free_config();
+    import_free(&import);
+}
+
+/* opencode: the command and its arguments in one array. */
+TEST(import_of_a_command_in_one_array)
+{
+    setenv("HOME", "/tmp", 1);
+    ck_assert_int_eq(read_text("{\"mcp\": {\"a\": {\"command\": [\"/bin/cat\", \"-u\"], "
+                               "\"environment\": {\"A\": \"{env:HOME}\"}}}}"),
+                     STDIO_BUS_OK);
+    expect_valid();
+    ck_assert_str_eq(config.pools[0].argv[1], "-u");
+    ck_assert_str_eq(variable("A"), "/tmp");
+    ck_assert_ptr_nonnull(strstr(import.notes, "\"command\": [\"stdio_bus\", \"--connect\", "));
+    free_config();
+    import_free(&import);
+}
+
+/* Claude Code: servers of projects are started in the project's directory, if it is there. */
+TEST(import_of_projects)
+{
+    ck_assert_int_eq(read_text("{\"mcpServers\": {" SERVER
+                               "}, \"projects\": {\"/tmp\": {\"mcpServers\": {" SERVER
+                               "}}, \"/bin\": {\"mcpServers\": {" SERVER
+                               "}}, \"/no/such\": {\"mcpServers\": {" SERVER "}}, \"/x\": {}}}"),
+                     STDIO_BUS_OK);
+    expect_valid();
+    ck_assert_uint_eq(import.servers, 3);
+    ck_assert_str_eq(config.pools[0].id, "a");
+    ck_assert_str_eq(config.pools[1].id, "a@/tmp");
+    ck_assert_str_eq(config.pools[1].cwd, "/tmp");
+    ck_assert_str_eq(config.pools[2].id, "a@/bin");
+    ck_assert_ptr_nonnull(strstr(import.notes, "the directory of its project is not there"));
+    free_config();
+    import_free(&import);
+}
+
+/* Placeholders that the configuration cannot have are named, and it is valid without them. */
+TEST(import_of_placeholders)
+{
+    unsetenv("CHECK_NONE");
+    ck_assert_int_eq(
+        read_text("{\"servers\": {\"a\": {\"command\": \"/bin/cat\", \"args\": [\"${input:key}\", "
+                  "\"${CHECK_NONE:-x}\"], \"env\": {\"A\": \"${CHECK_NONE:-$1}\"}, "
+                  "\"cwd\": \"${workspaceFolder}\"}}}"),
+        STDIO_BUS_OK);
+    expect_valid();
+    ck_assert_ptr_null(config.pools[0].cwd);
+    ck_assert_str_eq(config.pools[0].argv[2], "x");
+    ck_assert_str_eq(variable("A"), "$1");
+    ck_assert_ptr_nonnull(strstr(import.notes, "which stays as it is: the editor asks for it"));
+    ck_assert_ptr_nonnull(strstr(import.notes,
+                                 "cwd holds \"${workspaceFolder}\", and is left out"));
     free_config();
     import_free(&import);
 }
