@@ -86,6 +86,16 @@ static inline void list_remove(struct list_node *node)
     node->next = node->prev = NULL;
 }
 
+/* The node `by`, which is on no list, takes the place of one that is on a list. */
+static inline void list_replace(struct list_node *node, struct list_node *by)
+{
+    ASSERT(list_linked(node) && !list_linked(by));
+    *by = *node;
+    by->prev->next = by;
+    by->next->prev = by;
+    node->next = node->prev = NULL;
+}
+
 /* Returns the node, and goes on to the next one. */
 static inline struct list_node *list_pass(struct list_node **node)
 {

@@ -37,8 +37,8 @@
 #include "bus/workers.h"
 #include "config/setup.h"
 #include "router/waiting.h"
+#include "transport/reading.h"
 
-#define RELEASES_PER_ROUND 1024
 #define KILL_WAIT_MS 3000 /* between SIGKILL and giving up on a process that the kernel holds */
 
 /* --- the shutdown (spec 10.2) --- */
@@ -61,16 +61,6 @@ static void check_stopped(struct stdio_bus *bus)
     }
 }
 
-/* The router is closing: the message is decided anew. */
-static void end_hold(struct worker *worker)
-{
-    struct stdio_bus *bus = worker->stream.endpoint.bus;
-    struct peer *peer = &worker->stream.endpoint.peer;
-
-    if (peer_held(peer))
-        waiting_release(&bus->router, peer);
-}
-
 static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
 {
     bus_note_stop(bus, reason);
@@ -86,7 +76,7 @@ static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
     http_sessions_stop_input(bus->http);
     clients_stop_input(bus);
     rmp_clients_stop_input(bus->rmp);
-    workers_each(bus, end_hold);
+    workers_each(bus, workers_end_hold);
     notifier_phase(bus);
     check_stopped(bus);
 }
@@ -230,6 +220,12 @@ static bool has_notes(const struct stdio_bus *bus)
            bus->reload_noted;
 }
 
+static bool has_more(const struct stdio_bus *bus)
+{
+    return waiting_any_released(&bus->router) || !list_empty(&bus->transport.dirty) ||
+           !list_empty(&bus->transport.reading) || has_notes(bus);
+}
+
 /* Acts on what the callbacks of the round have noted. */
 static void act_on_notes(struct stdio_bus *bus)
 {
@@ -267,8 +263,10 @@ static bool after_round(void *user_data)
     struct stdio_bus *bus = user_data;
     struct router *router = &bus->router;
 
-    for (int count = 0; count < RELEASES_PER_ROUND && !list_empty(&router->released); count++)
-        deliver_resume(waiting_next_released(router));
+    if (reading_ends_round(&bus->transport))
+        connection_read_turns(&bus->transport);
+    if (waiting_any_released(router))
+        deliver_released(bus);
     if (router->timed | router->abandoned)
         cancel_plan(bus);
     if (bus->reload_noted)
@@ -285,7 +283,7 @@ static bool after_round(void *user_data)
         upgrade_run(bus);
     if (bus->transport.is_awaited)
         bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
-    return !list_empty(&router->released) || !list_empty(&bus->transport.dirty) || has_notes(bus);
+    return has_more(bus);
 }
 
 enum bus_outcome bus_step(struct stdio_bus *bus, int timeout_ms)

@@ -20,7 +20,7 @@
 #include "bus/origins.h"
 #include "router/departure.h"
 #include "router/waiting.h"
-#include "transport/memory.h"
+#include "transport/reading.h"
 #include "transport/tcp.h"
 
 static const struct message_id no_id;
@@ -334,7 +334,7 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
     }
     client->stream.endpoint.peer.origin = present;
     if (present != NULL)
-        memory_set_origin(&client->stream.connection, origins_memory(present));
+        connection_set_origin(&client->stream.connection, origins_transport(present));
     client->origin = *origin;
     list_append(&bus->clients, &client->link);
     router_add_client(&bus->router, &client->stream.endpoint.peer);

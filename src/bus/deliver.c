@@ -12,6 +12,7 @@
 #include "transport/memory.h"
 
 #define STARVED_RETRY_MS 100
+#define RELEASES_PER_ROUND 1024
 
 /* --- errors --- */
 
@@ -104,7 +105,7 @@ bool deliver_error_held(struct endpoint *to)
     if (!owes_too_much(to->bus, to))
         return false;
     to->blocks_itself = true;
-    waiting_hold(&to->peer.waiting, &to->peer);
+    turns_add(&to->peer.waiting, &to->peer);
     to->peer.held_for = HELD_FOR_REPLIES;
     hold(to);
     return true;
@@ -149,6 +150,15 @@ void deliver_resume(struct peer *peer)
     if (endpoint->is_worker)
         connection_renew_stall(&stream_of(endpoint)->connection);
     endpoint->ops->resume(endpoint);
+}
+
+void deliver_released(struct stdio_bus *bus)
+{
+    struct peer *peer;
+    int count = 0;
+
+    while (count++ < RELEASES_PER_ROUND && (peer = waiting_next_released(&bus->router)) != NULL)
+        deliver_resume(peer);
 }
 
 void deliver_hold_expired(void *user_data)

@@ -43,6 +43,9 @@ void deliver_end_hold(struct endpoint *endpoint);
 /* Lets a released peer offer its message again. */
 void deliver_resume(struct peer *peer);
 
+/* The same for peers whose turn it is, as many as one round of the event loop is to take. */
+void deliver_released(struct stdio_bus *bus);
+
 /* For connection_handler: the queue of a stream is full or drained; there is no memory for its
  * input. */
 void deliver_full(struct connection *connection, bool full);

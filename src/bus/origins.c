@@ -8,9 +8,10 @@ struct present_origin {
     struct list_node link; /* bus->origins */
     struct origin origin;
     struct peer_origin peers;
-    struct memory_origin memory;
+    struct transport_origin transport;
     struct event_owner events;
     size_t references;
+    size_t *count; /* of the bus */
 };
 
 static struct present_origin *present_of(struct peer_origin *origin)
@@ -44,15 +45,19 @@ struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *orig
     if (present == NULL)
         return NULL;
     present->origin = *origin;
+    present->count = &bus->transport.origin_count;
+    ++*present->count;
     present->references = 1;
+    peer_origin_init(&present->peers);
+    transport_origin_init(&present->transport);
     event_owner_init(&present->events);
     list_append(&bus->origins, &present->link);
     return &present->peers;
 }
 
-struct memory_origin *origins_memory(struct peer_origin *origin)
+struct transport_origin *origins_transport(struct peer_origin *origin)
 {
-    return &present_of(origin)->memory;
+    return &present_of(origin)->transport;
 }
 
 struct event_owner *origins_events(struct peer_origin *origin)
@@ -75,6 +80,7 @@ void origins_release(struct peer_origin *origin)
     present = present_of(origin);
     if (--present->references > 0)
         return;
+    --*present->count;
     list_remove(&present->link);
     free(present);
 }

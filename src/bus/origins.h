@@ -14,8 +14,8 @@ struct peer_origin *origins_find(const struct stdio_bus *bus, const struct origi
 /* The same, created if need be, with a reference for the caller. NULL when memory is out. */
 struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *origin);
 
-/* What its connections have reserved. */
-struct memory_origin *origins_memory(struct peer_origin *origin);
+/* What its connections share. */
+struct transport_origin *origins_transport(struct peer_origin *origin);
 
 /* The events that its sessions of HTTP keep. */
 struct event_owner *origins_events(struct peer_origin *origin);

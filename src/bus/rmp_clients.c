@@ -17,7 +17,7 @@
 #include "bus/rmp_client.h"
 #include "bus/rmp_commands.h"
 #include "bus/rmp_frames.h"
-#include "transport/memory.h"
+#include "transport/reading.h"
 
 #define MEMORY_RETRY_MS 100
 
@@ -337,7 +337,7 @@ void rmp_clients_enter(struct rmp_client *client)
 {
     struct rmp_hub *hub = client->hub;
 
-    memory_set_origin(&client->connection, origins_memory(client->present));
+    connection_set_origin(&client->connection, origins_transport(client->present));
     list_append(&hub->clients, &client->link);
     hub->client_count++;
     hub->bus->client_count++;

@@ -44,15 +44,15 @@ static bool is_used_up(const struct stdio_bus *bus)
 
 /* --- who waits --- */
 
-static bool has_other(const struct list *held, const struct peer *client)
+/* Another client waits for any worker of a group of this one. */
+static bool has_other_sender(const struct router *router, const struct peer *worker,
+                             const struct peer *client)
 {
-    struct list_node *node, *following;
+    const struct group *pool = worker->pool;
 
-    list_each(held, node, following) {
-        if (list_entry(node, struct peer, hold) != client)
-            return true;
-    }
-    return false;
+    return turns_have_other(&pool->senders, client) ||
+           (pool->other_era != NULL && turns_have_other(&pool->other_era->senders, client)) ||
+           turns_have_other(&router->all.senders, client);
 }
 
 /* Another client waits for an answer of the worker, for an id of such an answer to be free, or for
@@ -62,13 +62,13 @@ static bool serves_other(const struct router *router, const struct peer *worker,
 {
     struct list_node *node, *following;
 
-    if (has_other(&worker->waiting, client) ||
-        (worker->full && has_other(&router->waiting_for_worker, client)))
+    if (turns_have_other(&worker->waiting, client) ||
+        (worker->full && has_other_sender(router, worker, client)))
         return true;
     list_each(&worker->answering, node, following) {
         const struct request *request = list_entry(node, struct request, in_answerer);
 
-        if (request->asker == client ? has_other(&request->waiters, client)
+        if (request->asker == client ? turns_have_other(&request->waiters, client)
                                      : request->state == REQUEST_ACTIVE)
             return true;
     }
@@ -81,17 +81,14 @@ enum standing {
     IN_THE_WAY    /* other clients wait for a worker that is held for this client */
 };
 
-static enum standing standing_of(const struct stdio_bus *bus, const struct client *of)
+/* Of the workers of a lane that are held for the client. */
+static enum standing standing_in_lane(const struct stdio_bus *bus, const struct peer *client,
+                                      const struct lane *lane)
 {
-    const struct peer *client = of->speaks_for != NULL ? of->speaks_for : &of->stream.endpoint.peer;
     enum standing standing = HOLDS_NOBODY;
     struct list_node *node, *following;
 
-    if (bus->transport.is_awaited && of->stream.connection.output.bytes > BUFFER_LARGE)
-        return IN_THE_WAY; /* its queue has a part of that memory */
-    if (!client->full)
-        return HOLDS_NOBODY;
-    list_each(&client->waiting, node, following) {
+    list_each(&lane->peers, node, following) {
         struct peer *held = list_entry(node, struct peer, hold);
 
         if (!endpoint_of_peer(held)->is_worker)
@@ -101,6 +98,25 @@ static enum standing standing_of(const struct stdio_bus *bus, const struct clien
         standing = HOLDS_WORKER;
     }
     return standing;
+}
+
+static enum standing standing_of(const struct stdio_bus *bus, const struct client *of)
+{
+    const struct peer *client = of->speaks_for != NULL ? of->speaks_for : &of->stream.endpoint.peer;
+    enum standing worst = HOLDS_NOBODY;
+    struct list_node *node, *following;
+
+    if (bus->transport.is_awaited && of->stream.connection.output.bytes > BUFFER_LARGE)
+        return IN_THE_WAY; /* its queue has a part of that memory */
+    if (!client->full)
+        return HOLDS_NOBODY;
+    list_each(&client->waiting.lanes, node, following) {
+        enum standing standing = standing_in_lane(bus, client,
+                                                  list_entry(node, struct lane, in_turns));
+
+        worst = standing > worst ? standing : worst;
+    }
+    return worst;
 }
 
 /* --- the check --- */

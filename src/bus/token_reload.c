@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "bus/http_sessions.h"
 #include "bus/origins.h"
-#include "transport/memory.h"
+#include "transport/reading.h"
 
 #define LOOK_MS 1000 /* between two looks at a file */
 
@@ -88,7 +88,7 @@ static void become_user(struct client *client, const char *name)
     if (present == NULL)
         return;
     router_move_client(&bus->router, peer, present);
-    memory_set_origin(&client->stream.connection, origins_memory(present));
+    connection_set_origin(&client->stream.connection, origins_transport(present));
     origins_release(before);
     client->origin = origin;
 }

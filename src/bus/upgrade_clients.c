@@ -12,7 +12,7 @@
 #include "bus/origins.h"
 #include "bus/upgrade_http.h"
 #include "event/timer_archive.h"
-#include "transport/memory.h"
+#include "transport/reading.h"
 
 #define NO_MEMORY "out of memory"
 
@@ -121,7 +121,7 @@ static void archive_peer(struct router_archive *state, struct stdio_bus *bus, st
     if (!archive_ok(archive))
         return;
     if (!archive->saves && peer->origin != NULL)
-        memory_set_origin(&client->stream.connection, origins_memory(peer->origin));
+        connection_set_origin(&client->stream.connection, origins_transport(peer->origin));
     router_archive_peer(state, peer);
     if (!archive->saves && is_admitted)
         router_admit_client(&bus->router, peer);

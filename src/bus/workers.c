@@ -355,11 +355,20 @@ bool workers_all(const struct stdio_bus *bus, bool (*is)(const struct worker *wo
     return true;
 }
 
+void workers_end_hold(struct worker *worker)
+{
+    struct stdio_bus *bus = worker->stream.endpoint.bus;
+    struct peer *peer = &worker->stream.endpoint.peer;
+
+    if (peer_held(peer))
+        waiting_release(&bus->router, peer);
+}
+
 void workers_supply(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
 
-    if (!list_empty(&bus->router.released))
+    if (!turns_empty(&bus->router.released))
         return; /* a released client may be about to take a process */
     bus->router.demand = false;
     if (bus->phase == BUS_PHASE_STARTING || bus->phase >= BUS_PHASE_DRAINING)

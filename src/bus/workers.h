@@ -34,6 +34,9 @@ void workers_supply(struct stdio_bus *bus);
 /* Calls fn for each worker. */
 void workers_each(struct stdio_bus *bus, void (*fn)(struct worker *worker));
 
+/* In a router that is closing: the message for which the worker is held is decided anew. */
+void workers_end_hold(struct worker *worker);
+
 /* Whether `is` holds for all of them. */
 bool workers_all(const struct stdio_bus *bus, bool (*is)(const struct worker *worker));
 

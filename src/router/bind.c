@@ -103,7 +103,7 @@ static void wait_for_leave(struct decision *decision, struct group *pool)
     }
     if (client->hold_until_ms == 0)
         client->hold_until_ms = now_ms + (int64_t)pool->mode.busy_timeout_sec * 1000;
-    decision_hold(decision, &pool->waiting);
+    decision_hold(decision, &pool->waiting, HELD_FOR_PROCESS);
     if (decision->action == ACTION_HOLD)
         decision->hold_ms = client->hold_until_ms > now_ms ? client->hold_until_ms - now_ms : 1;
 }
@@ -143,7 +143,7 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
     }
     shares_claim(decision->router, eras_claimed(pool), decision->from);
     if (supply.may_come > 0)
-        decision_hold(decision, &pool->waiting);
+        decision_hold(decision, &pool->waiting, HELD_FOR_PROCESS);
     else
         wait_for_leave(decision, pool);
     return NULL;

@@ -149,28 +149,31 @@ void decision_discard(struct decision *decision, enum action action, const char 
     snprintf(decision->text, sizeof decision->text, "%s", text);
 }
 
-static enum peer_hold held_for(const struct decision *decision, const struct list *list)
-{
-    if (list == &decision->router->waiting_for_worker)
-        return HELD_FOR_WORKER;
-    if (decision->pool != NULL && list == &decision->pool->waiting)
-        return HELD_FOR_PROCESS;
-    return HELD_FOR_QUEUE;
-}
-
-void decision_hold(struct decision *decision, struct list *list)
+/* False: the message was refused instead. */
+static bool begin_hold(struct decision *decision, enum peer_hold held_for)
 {
     const char *closing = decision->router->closing ? CLOSING : decision->from->closing;
 
     if (closing != NULL && decision->from->pool == NULL) {
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "%s", closing);
-        return;
+        return false;
     }
     decision->action = ACTION_HOLD;
-    decision->from->held_for = held_for(decision, list);
+    decision->from->held_for = held_for;
     decision->from->was_held = true;
-    decision->from->hold_order = ++decision->router->hold_count;
-    list_append(list, &decision->from->hold);
+    return true;
+}
+
+void decision_hold(struct decision *decision, struct list *list, enum peer_hold held_for)
+{
+    if (begin_hold(decision, held_for))
+        list_append(list, &decision->from->hold);
+}
+
+void decision_hold_turns(struct decision *decision, struct turns *turns, enum peer_hold held_for)
+{
+    if (begin_hold(decision, held_for))
+        turns_add(turns, decision->from);
 }
 
 void decision_hold_for_id(struct decision *decision, struct request *busy, struct group *group)
@@ -181,11 +184,10 @@ void decision_hold_for_id(struct decision *decision, struct request *busy, struc
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "%s", CLOSING);
         return;
     }
-    decision_hold(decision, &busy->waiters);
+    decision_hold_turns(decision, &busy->waiters, HELD_FOR_ID);
     if (decision->action != ACTION_HOLD)
         return;
     decision->hold_ms = (int64_t)decision->router->limits->backpressure_timeout_sec * 1000;
-    from->held_for = HELD_FOR_ID;
     from->hold_hash = decision->id_hash;
     if (group != NULL) {
         from->hold_group = group;
@@ -195,11 +197,9 @@ void decision_hold_for_id(struct decision *decision, struct request *busy, struc
 
 void decision_hold_for_answer(struct decision *decision, struct list *waiting)
 {
-    decision_hold(decision, waiting);
-    if (decision->action != ACTION_HOLD)
-        return;
-    decision->hold_ms = ANSWER_MS;
-    decision->from->held_for = HELD_FOR_ANSWER;
+    decision_hold(decision, waiting, HELD_FOR_ANSWER);
+    if (decision->action == ACTION_HOLD)
+        decision->hold_ms = ANSWER_MS;
 }
 
 void decision_answer(struct decision *decision, struct slice line, struct splice_edit id)

@@ -142,9 +142,10 @@ void decision_refuse_unserved(struct decision *decision, const struct group *gro
 /* ACTION_DISCARD or ACTION_DROP. */
 void decision_discard(struct decision *decision, enum action action, const char *text);
 
-/* Holds the sender until `list` is released. In a router that is closing, or if it is to be closed
- * itself, a client is refused instead. */
-void decision_hold(struct decision *decision, struct list *list);
+/* Holds the sender until `list` is released, or until it is its turn. In a router that is closing,
+ * or if it is to be closed itself, a client is refused instead. */
+void decision_hold(struct decision *decision, struct list *list, enum peer_hold held_for);
+void decision_hold_turns(struct decision *decision, struct turns *turns, enum peer_hold held_for);
 
 /* Holds the sender until the id is free at the request's answerer, or at any worker of the group
  * unless that is NULL. In a router that is closing it is refused instead, also a worker: no client

@@ -57,6 +57,7 @@ bool departure_worker(struct router *router, struct peer *worker,
     worker->client_left = false;
     worker->given_up = 0;
     worker->notice_until_ms = worker->other_notice_until_ms = 0;
+    waiting_release_turns(router, &worker->waiting);
     waiting_set_full(router, worker, false);
     waiting_worker_available(router, worker, PEER_ABSENT);
     return expected;
@@ -82,6 +83,7 @@ void departure_client(struct router *router, struct peer *client,
     abandon_asked(router, client);
     fail_answering(router, client, unanswered, user_data);
     affinity_clear_client(client);
+    waiting_release_turns(router, &client->waiting);
     waiting_set_full(router, client, false);
     if (!client->admitted)
         return;
@@ -130,6 +132,8 @@ void departure_remove_pool(struct router *router, struct group *pool)
     list_each(&pool->claims, node, following)
         shares_end_claim(list_entry(node, struct peer, claiming));
     waiting_release_all(router, &pool->waiting);
+    waiting_release_turns(router, &pool->senders);
+    waiting_release_turns(router, &router->all.senders);
     waiting_release_all(router, &router->waiting_for_worker);
     list_each(&router->roaming, node, following) {
         struct peer *peer = list_entry(node, struct peer, roam);

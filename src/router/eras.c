@@ -133,7 +133,7 @@ static void give_up(struct router *router, struct peer *worker)
 {
     affinity_clear_worker(worker);
     worker->client_left = true;
-    waiting_release_all(router, &router->waiting_for_worker);
+    waiting_release_senders(router, worker);
     router->demand = true;
 }
 

@@ -28,10 +28,8 @@ bool greeting_decide(struct decision *decision, struct peer *worker)
 
     if (worker->greeting.line.data == NULL) {
         first = worker->greets_each ? NULL : find_unanswered(worker);
-        if (first != NULL) {
-            decision_hold(decision, &first->waiters);
-            decision->from->held_for = HELD_FOR_ANSWER;
-        }
+        if (first != NULL)
+            decision_hold_turns(decision, &first->waiters, HELD_FOR_ANSWER);
         return first != NULL;
     }
     decision_answer(decision, worker->greeting.line, worker->greeting.at);

@@ -18,6 +18,7 @@ void group_init(struct group *group, struct slice id, const struct pool_mode *mo
     group->keeps_extras = mode->session_in_params || mode->request_timeout_sec > 0;
     group->reads_tasks = pool_mode_reads_tasks(mode);
     group->one_handshake = pool_mode_shares_handshake(mode);
+    turns_init(&group->senders, TURNS_OF_GROUP);
     list_init(&group->waiting);
     list_init(&group->claims);
     list_init(&group->penalties);

@@ -5,8 +5,8 @@
 #include "base/list.h"
 #include "base/slice.h"
 #include "config/pool_mode.h"
-#include "router/peer.h"
 #include "router/request_counts.h"
+#include "router/turns.h"
 
 /* Whether the server of a pool serves the stateless era of MCP. */
 enum era_support { ERA_SERVED, ERA_UNKNOWN, ERA_REFUSED };
@@ -28,6 +28,7 @@ struct group {
     bool one_handshake;       /* MCP: clients share its processes, and each process gets one
                                * handshake (router/one_handshake.h) */
     bool top_sessions;        /* all: some pool has its session ids at the top level */
+    struct turns senders;     /* clients held until some worker of the group takes messages */
     struct list waiting;      /* clients held until they can be bound to a worker */
     struct list claims;       /* those of them that have a claim to the next free worker */
     struct list penalties;    /* struct penalty (router/penalty.h) */

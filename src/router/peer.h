@@ -33,6 +33,25 @@ enum peer_hold {
     HELD_FOR_MEMORY
 };
 
+/* Peers that take turns (router/turns.h), and what they wait for. */
+enum turns_kind {
+    TURNS_OF_RELEASED, /* nothing: router->released */
+    TURNS_OF_REQUEST,  /* an id: request->waiters */
+    TURNS_OF_PEER,     /* room in the queue of a peer: peer->waiting */
+    TURNS_OF_GROUP     /* a worker of a group that takes messages: group->senders */
+};
+
+struct turns {
+    struct list lanes; /* struct lane, the next turn first */
+    enum turns_kind kind;
+    struct list_node open; /* in router->open: they take their turns now */
+};
+
+struct lane {
+    struct list_node in_turns, in_origin; /* both unlinked: the peer leads none */
+    struct list peers;                    /* by their hold; the leader is the first */
+};
+
 /* What clients hold of the tables that all of them share. */
 enum peer_share {
     PEER_REQUESTS,
@@ -46,7 +65,8 @@ enum peer_share {
 
 /* The clients of one user or one address, together. */
 struct peer_origin {
-    size_t clients; /* that were admitted */
+    size_t clients;    /* that were admitted */
+    struct list lanes; /* what its peers wait for (router/turns.h) */
     size_t held[PEER_SHARES];
     uint64_t homes[PEER_HOMES]; /* numbers of workers to which its brief clients were bound last */
     unsigned next_home;
@@ -75,7 +95,7 @@ struct peer {
     struct list asked;          /* requests that it sent and that are not answered yet */
     struct list answering;      /* requests that it was sent and has to answer */
     struct list sessions;       /* a client: those it owns; a worker: those bound to it */
-    struct list waiting;        /* peers held until its output queue drains */
+    struct turns waiting;       /* peers held until its output queue drains */
 
     /* For pools with a mode (config/pool_mode.h): */
     struct group *pool;   /* a worker's */
@@ -103,9 +123,10 @@ struct peer {
     bool greets_each; /* a worker: it has answered one, and may answer further ones */
 
     /* While the peer is held: */
-    struct list_node hold; /* on the list that will release it, or on router->released */
+    struct list_node hold; /* on the list that will release it, or in a lane of: */
+    struct turns *turns;   /* what it waits for, or router->released; NULL: a list */
+    struct lane lane;      /* of those that wait for the same, if it leads them */
     enum peer_hold held_for;
-    uint64_t hold_order;   /* grows with each peer held for a queue or a worker */
     struct list_node roam; /* on router->roaming: any worker of hold_group would do */
     struct group *hold_group;
     struct group *claim;       /* the next free worker of this pool is for it (router/shares.h) */
@@ -115,6 +136,11 @@ struct peer {
     bool hold_expired;         /* its time is over: its message is refused instead of held again */
     bool was_held;             /* since its last message that was not held */
 };
+
+static inline void peer_origin_init(struct peer_origin *origin)
+{
+    list_init(&origin->lanes);
+}
 
 /* A worker whose process has had no client. */
 static inline bool peer_is_fresh(const struct peer *worker)

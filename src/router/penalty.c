@@ -15,8 +15,7 @@ bool penalty_holds(struct decision *decision, struct group *pool)
         if (penalty->origin != decision->from->origin || !penalty->delays)
             continue;
         shares_end_claim(decision->from);
-        decision_hold(decision, &penalty->held);
-        decision->from->held_for = HELD_FOR_PROCESS;
+        decision_hold(decision, &penalty->held, HELD_FOR_PROCESS);
         return true;
     }
     return false;

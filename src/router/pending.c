@@ -107,7 +107,7 @@ static inline struct request *new_or_recycled(struct pending *pending)
     request = calloc(1, sizeof *request);
     if (request != NULL) {
         request->table = pending;
-        list_init(&request->waiters);
+        turns_init(&request->waiters, TURNS_OF_REQUEST);
     }
     return request;
 }

@@ -11,7 +11,7 @@
 #include "base/list.h"
 #include "base/siphash.h"
 #include "router/extras.h"
-#include "router/peer.h"
+#include "router/turns.h"
 #include "json/message.h"
 
 enum request_state {
@@ -38,7 +38,7 @@ struct request {
     uint64_t asker_hash, answerer_hash, id_hash;
     struct list_node in_asker;     /* asker->asked; ABANDONED: table->abandoned; in the free list */
     struct list_node in_answerer;  /* answerer->answering */
-    struct list waiters;           /* peers held until this id is free at the answerer */
+    struct turns waiters;          /* peers held until this id is free at the answerer */
     int64_t asked_ms;              /* in a router that measures */
     int64_t free_at_ms;            /* ABANDONED: the id is free then, answered or not */
     struct request_extras *extras; /* NULL: none, as always in a plain pool */

@@ -58,7 +58,7 @@ static void add_peer(struct router *router, struct peer *peer)
     list_init(&peer->asked);
     list_init(&peer->answering);
     list_init(&peer->sessions);
-    list_init(&peer->waiting);
+    turns_init(&peer->waiting, TURNS_OF_PEER);
     list_init(&peer->bindings);
     list_init(&peer->loading);
     list_init(&peer->logging);
@@ -87,7 +87,8 @@ void router_init(struct router *router, const struct limits *limits, const struc
     tasks_init(&router->tasks, key, limits->max_pending_requests, &router->from_clients);
     list_init(&router->waiting_for_worker);
     list_init(&router->roaming);
-    list_init(&router->released);
+    turns_init(&router->released, TURNS_OF_RELEASED);
+    list_init(&router->open);
     list_init(&router->handshakes.errands);
     subscriptions_init(&router->handshakes.subscriptions, key, max_subscriptions(limits));
     add_peer(router, &router->own);
@@ -199,13 +200,18 @@ void router_forget_origin(struct router *router, struct peer_origin *origin)
 void router_move_client(struct router *router, struct peer *client, struct peer_origin *origin)
 {
     struct peer_origin *before = client->origin;
+    struct turns *turns = client->turns;
 
     for (int share = 0; share < PEER_SHARES; share++) {
         origin->held[share] += client->held[share];
         if (before != NULL)
             before->held[share] -= client->held[share];
     }
+    if (turns != NULL)
+        turns_leave(client);
     client->origin = origin;
+    if (turns != NULL)
+        turns_add(turns, client);
     if (!client->admitted)
         return;
     router_note_origin(router, origin);

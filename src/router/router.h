@@ -32,10 +32,9 @@ struct router {
     size_t worker_count;
     uint64_t limited_requests; /* refused by max_requests_per_client */
     uint64_t last_number;      /* of a peer, counted */
-    uint64_t hold_count;
-    bool timed;    /* some pool has a time limit */
-    bool measures; /* outcomes and times are counted (router/outcomes.h) */
-    bool clocked;  /* one of both, or a sticky pool: now_ms is read */
+    bool timed;                /* some pool has a time limit */
+    bool measures;             /* outcomes and times are counted (router/outcomes.h) */
+    bool clocked;              /* one of both, or a sticky pool: now_ms is read */
     int64_t
         now_ms; /* set by the owner before each decision of a clocked router, and in every router
                      * before requests are given up: a departure, a delivered cancellation */
@@ -46,9 +45,10 @@ struct router {
     bool demand;  /* an exclusive pool may need a process more, or less; the owner resets it */
     bool answered_last;             /* a client whose input had ended has got its last answer, or
                                      * lost its last request; the owner resets it */
-    struct list waiting_for_worker; /* peers held until some worker takes messages */
+    struct list waiting_for_worker; /* peers held until a certain worker is back */
     struct list roaming;            /* held peers that any free worker of their group would serve */
-    struct list released;           /* peers that may offer their message again */
+    struct turns released;          /* peers that may offer their message again */
+    struct list open;               /* struct turns, whose peers may: that one among them */
     struct shared_handshakes handshakes;
     struct peer own; /* the asker of what the daemon itself asks of workers */
 };

@@ -119,7 +119,6 @@ void router_archive_groups(struct router_archive *state)
 
     archive_mark(archive, "router");
     ARCHIVE_INTEGER(archive, router->last_number);
-    ARCHIVE_INTEGER(archive, router->hold_count);
     ARCHIVE_INTEGER(archive, router->limited_requests);
     archive_members(archive, &router->all);
     archive_expect(archive,
@@ -165,7 +164,7 @@ static void archive_hold(struct router_archive *state, struct peer *peer)
 
     archive_flag(state->archive, &held);
     if (!state->archive->saves && held)
-        list_append(&state->router->released, &peer->hold);
+        waiting_release(state->router, peer);
 }
 
 void router_archive_peer(struct router_archive *state, struct peer *peer)

@@ -273,7 +273,7 @@ bool subject_decide(struct decision *decision, struct pending *own, struct pendi
                              ? "no client, or more than one, may have caused it"
                              : "it names a request that is over");
     } else if (to->full) {
-        decision_hold(decision, &to->waiting);
+        decision_hold_turns(decision, &to->waiting, HELD_FOR_QUEUE);
     } else {
         if (own == &decision->router->from_clients && !record_notification(decision, to))
             return true;

@@ -84,7 +84,7 @@ static void answer(struct decision *decision)
     if (request == NULL)
         return;
     if (request->asker->full) {
-        decision_hold(decision, &request->asker->waiting);
+        decision_hold_turns(decision, &request->asker->waiting, HELD_FOR_QUEUE);
     } else if (request->extras == NULL || answer_extras(decision, request)) {
         decision->answered = request;
         rewrite_edit_answer(decision, request);
@@ -166,7 +166,7 @@ static void ask(struct decision *decision, struct peer *client)
 static void send_to(struct decision *decision, struct peer *client)
 {
     if (client->full)
-        decision_hold(decision, &client->waiting);
+        decision_hold_turns(decision, &client->waiting, HELD_FOR_QUEUE);
     else if (decision->asks)
         ask(decision, client);
     else
@@ -191,7 +191,7 @@ static void broadcast(struct decision *decision)
 
         binding->chosen = !shared || shared_settings_wants(decision, binding);
         if (binding->chosen && binding->client->full) {
-            decision_hold(decision, &binding->client->waiting);
+            decision_hold_turns(decision, &binding->client->waiting, HELD_FOR_QUEUE);
             return;
         }
         any = any || binding->chosen;
@@ -346,7 +346,7 @@ void to_client_cut(struct decision *decision)
     if (!message_is_response(decision->message))
         decision_refuse_cut(decision);
     else if ((request = answered(decision, false)) != NULL && request->asker->full)
-        decision_hold(decision, &request->asker->waiting);
+        decision_hold_turns(decision, &request->asker->waiting, HELD_FOR_QUEUE);
     else if (request != NULL)
         decision_fail_cut(decision, request);
     settle(decision);

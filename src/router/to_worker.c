@@ -63,7 +63,7 @@ static bool reply(struct decision *decision, bool cut)
         decision->from->given_up--;
         waiting_late_answer(decision->router, request);
     } else if (request->asker->full) {
-        decision_hold(decision, &request->asker->waiting);
+        decision_hold_turns(decision, &request->asker->waiting, HELD_FOR_QUEUE);
     } else if (cut) {
         decision_fail_cut(decision, request);
     } else {
@@ -115,7 +115,7 @@ static struct peer *take_turn(struct decision *decision, struct group *group)
     if (first_busy != NULL)
         decision_hold_for_id(decision, first_busy, group);
     else if (may_come)
-        decision_hold(decision, &decision->router->waiting_for_worker);
+        decision_hold_turns(decision, &group->senders, HELD_FOR_WORKER);
     else
         decision_refuse_unserved(decision, group);
     return NULL;
@@ -125,7 +125,7 @@ static struct peer *take_turn(struct decision *decision, struct group *group)
 __attribute__((cold)) static bool takes_rest(struct decision *decision, const struct peer *worker)
 {
     if (!peer_serves(worker))
-        decision_hold(decision, &decision->router->waiting_for_worker);
+        decision_hold(decision, &decision->router->waiting_for_worker, HELD_FOR_WORKER);
     else if (decision->asks)
         decision_refuse_unserved(decision, worker->pool);
     else
@@ -141,7 +141,7 @@ static bool is_ready(struct decision *decision, struct peer *worker)
     if (worker->availability < PEER_DRAINING && !takes_rest(decision, worker))
         return false;
     if (worker->full)
-        decision_hold(decision, &worker->waiting);
+        decision_hold_turns(decision, &worker->waiting, HELD_FOR_QUEUE);
     else if (!id_free_at(decision, worker, &busy))
         decision_hold_for_id(decision, busy, NULL);
     else
@@ -402,7 +402,7 @@ void to_worker(struct decision *decision)
 
     decision->asks = has_id && !decision->is_reply;
     if (decision->asks && decision->from->full) /* no answer is begun that it would not read */
-        decision_hold(decision, &decision->from->waiting);
+        decision_hold_turns(decision, &decision->from->waiting, HELD_FOR_QUEUE);
     else if (!decision->is_reply || !has_id || !reply(decision, false))
         to_pool(decision);
     if (decision->from->was_held)

@@ -19,18 +19,68 @@ void waiting_hold(struct list *list, struct peer *peer)
     list_append(list, &peer->hold);
 }
 
+/* The peers take their turns from now on. */
+static void open_turns(struct router *router, struct turns *turns)
+{
+    if (!turns_empty(turns) && !list_linked(&turns->open))
+        list_append(&router->open, &turns->open);
+}
+
 void waiting_release(struct router *router, struct peer *peer)
 {
     list_remove(&peer->roam);
-    list_remove(&peer->hold);
-    list_append(&router->released, &peer->hold);
+    turns_leave(peer);
+    turns_add(&router->released, peer);
+    open_turns(router, &router->released);
+}
+
+/* Whether a worker of the group takes messages, or none ever will. */
+static bool group_decides(const struct group *group)
+{
+    bool may_come = false;
+
+    for (size_t i = 0; i < group->count; i++) {
+        const struct peer *worker = group->workers[i];
+
+        if (peer_takes_messages(worker))
+            return true;
+        may_come |= worker->availability != PEER_FAILED;
+    }
+    return !may_come;
+}
+
+/* Whether the next peer need not be held again for the same. */
+static bool goes_on(const struct turns *turns)
+{
+    if (turns->kind == TURNS_OF_PEER)
+        return !list_entry(turns, const struct peer, waiting)->full;
+    return turns->kind != TURNS_OF_GROUP ||
+           group_decides(list_entry(turns, const struct group, senders));
 }
 
 struct peer *waiting_next_released(struct router *router)
 {
-    struct list_node *node = list_take_first(&router->released);
+    struct list_node *node;
 
-    return node != NULL ? peer_of_hold(node) : NULL;
+    while ((node = list_take_first(&router->open)) != NULL) {
+        struct turns *turns = list_entry(node, struct turns, open);
+        struct peer *peer = goes_on(turns) ? turns_take(turns) : NULL;
+
+        if (peer == NULL)
+            continue;
+        open_turns(router, turns);
+        return peer;
+    }
+    return NULL;
+}
+
+void waiting_release_turns(struct router *router, struct turns *turns)
+{
+    struct peer *peer;
+
+    list_remove(&turns->open);
+    while ((peer = turns_take(turns)) != NULL)
+        waiting_release(router, peer);
 }
 
 void waiting_release_all(struct router *router, struct list *list)
@@ -63,8 +113,8 @@ void waiting_id_free(struct router *router, struct request *request)
 {
     struct peer *next = NULL;
 
-    if (!list_empty(&request->waiters))
-        next = peer_of_hold(request->waiters.head.next);
+    if (!turns_empty(&request->waiters))
+        next = turns_take(&request->waiters);
     else if (!list_empty(&router->roaming) && request->table == &router->from_clients)
         next = find_roaming(router, request);
     if (next == NULL) {
@@ -77,7 +127,7 @@ void waiting_id_free(struct router *router, struct request *request)
 
 void waiting_forget_request(struct router *router, struct request *request)
 {
-    waiting_release_all(router, &request->waiters);
+    waiting_release_turns(router, &request->waiters);
     router->abandoned |= request->state == REQUEST_ABANDONED;
     request_remove(request);
 }
@@ -97,17 +147,25 @@ static void release_roaming(struct router *router, const struct peer *worker)
     }
 }
 
-/* Both in the order in which the peers were held: the first ones may leave nothing for the others,
- * and must not be the same ones each time. */
-static void release_in_order(struct router *router, struct list *one, struct list *other)
-{
-    while (!list_empty(one) && !list_empty(other)) {
-        struct peer *a = peer_of_hold(one->head.next), *b = peer_of_hold(other->head.next);
+typedef void turns_fn(struct router *router, struct turns *turns);
 
-        waiting_release(router, a->hold_order < b->hold_order ? a : b);
-    }
-    waiting_release_all(router, one);
-    waiting_release_all(router, other);
+/* Calls fn for the senders to each group that the worker is in. */
+static void each_senders(struct router *router, const struct peer *worker, turns_fn *fn)
+{
+    struct group *pool = worker->pool;
+
+    if (pool == NULL) /* a client */
+        return;
+    fn(router, &pool->senders);
+    if (pool->other_era != NULL)
+        fn(router, &pool->other_era->senders);
+    fn(router, &router->all.senders);
+}
+
+void waiting_release_senders(struct router *router, const struct peer *worker)
+{
+    each_senders(router, worker, waiting_release_turns);
+    waiting_release_all(router, &router->waiting_for_worker);
 }
 
 void waiting_worker_free(struct router *router, const struct peer *worker)
@@ -125,7 +183,7 @@ void waiting_worker_available(struct router *router, struct peer *worker,
     else if (availability == PEER_READY && worker->drained)
         availability = PEER_DRAINING;
     worker->availability = availability;
-    waiting_release_all(router, &router->waiting_for_worker);
+    waiting_release_senders(router, worker);
     waiting_worker_free(router, worker);
     if (availability == PEER_READY)
         release_roaming(router, worker);
@@ -147,8 +205,9 @@ void waiting_set_full(struct router *router, struct peer *peer, bool full)
         return;
     if (peer->handshake != NULL)
         handshake_note_errand(peer->handshake);
+    open_turns(router, &peer->waiting);
     /* It may have been the worker that a message for any worker waited for. */
-    release_in_order(router, &peer->waiting, &router->waiting_for_worker);
+    each_senders(router, peer, open_turns);
     release_roaming(router, peer);
 }
 
@@ -160,7 +219,7 @@ void waiting_expire(struct router *router, struct peer *peer)
 
 void waiting_leave(struct router *router, struct peer *peer)
 {
-    list_remove(&peer->hold);
+    turns_leave(peer);
     list_remove(&peer->roam);
     peer->hold_expired = false;
     shares_end_claim(peer);

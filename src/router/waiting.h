@@ -2,32 +2,49 @@
  *
  *     request->waiters            until the id is free at the request's answerer
  *     peer->waiting               until the queue of that peer drains
- *     router->waiting_for_worker  until a worker, any or a certain one, takes messages
+ *     group->senders              until some worker of the group takes messages
+ *     router->waiting_for_worker  until a certain worker is back
  *     group->waiting              until the client can be bound to a worker of that pool
  *     a list of the owner's       until waiting_release
  *
- * If any worker of its group would do, it is on router->roaming too. When what it waits for
- * changes, it moves to router->released, and its owner offers the same message again. */
+ * In the first three, peers take turns (turns.h): one of an origin, then one of the next. If any
+ * worker of its group would do, a peer that waits for an id is on router->roaming too.
+ *
+ * When what a peer waits for changes, its owner offers the same message again. Room in a queue is
+ * soon used up: the turns for it are only opened (router->open), and peers leave them one by one
+ * until there is no room. In all other cases a peer moves to router->released. */
 #ifndef STDIO_BUS_ROUTER_WAITING_H
 #define STDIO_BUS_ROUTER_WAITING_H
 
 #include "router/router.h"
 
-/* Holds a peer on a list of the caller's, until waiting_release. */
+/* Holds a peer on a list of the caller's, until waiting_release. For the peers that are released
+ * together, turns begin anew. */
 void waiting_hold(struct list *list, struct peer *peer);
 void waiting_release(struct router *router, struct peer *peer);
 
-/* Releases all peers of a list. */
+/* Releases all peers of a list, or of turns. */
 void waiting_release_all(struct router *router, struct list *list);
+void waiting_release_turns(struct router *router, struct turns *turns);
 
-/* Takes the next peer that may offer its message again, or NULL. */
+/* Takes the next peer that may offer its message again, or NULL. One that is held again for want of
+ * the same room ends these turns. */
 struct peer *waiting_next_released(struct router *router);
+
+/* Whether there may be such a peer. */
+static inline bool waiting_any_released(const struct router *router)
+{
+    return !list_empty(&router->open);
+}
 
 /* The peer has been held too long: its message will be refused when offered again. */
 void waiting_expire(struct router *router, struct peer *peer);
 
 /* The peer is gone: it is on no list any more. */
 void waiting_leave(struct router *router, struct peer *peer);
+
+/* Releases those that wait for any worker of a group of this worker, or for a certain one. */
+void waiting_release_senders(struct router *router, const struct peer *worker);
 
 /* Releases the clients that wait for a worker of this one's pool: one may have a claim now. */
 void waiting_worker_free(struct router *router, const struct peer *worker);

@@ -10,6 +10,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "framing/first_frame.h"
+#include "transport/reading.h"
 
 /* --- opening --- */
 
@@ -181,6 +182,7 @@ void connection_close(struct connection *connection)
     if (!connection_is_open(connection))
         return;
     connection->input_state = INPUT_CLOSED;
+    reading_leave(connection);
     connection_close_output(connection);
     stdio_bus_event_loop_stop_timer(connection->transport->loop, &connection->frame_time);
     if (is_pair)

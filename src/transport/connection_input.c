@@ -11,6 +11,7 @@
 #include "transport/connection_frame.h"
 #include "transport/connection_output.h"
 #include "transport/memory.h"
+#include "transport/reading.h"
 
 #define ROOM_CHEAP ((size_t)49152) /* with less, new room is made if that costs little */
 
@@ -290,33 +291,26 @@ static void end_input(struct connection *connection)
         connection_drop_input(connection);
 }
 
-void connection_readable(void *user_data, unsigned events)
+/* Reads once. False: nothing more is to be read for now. */
+static bool read_some(struct connection *connection)
 {
-    struct connection *connection = user_data;
-    size_t room;
+    size_t room = make_room(connection);
     ssize_t got;
 
-    (void)events;
-    if (connection->input_state == INPUT_PAUSED) { /* only now: a short pause costs nothing */
-        connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
-        return;
-    }
-    if (!(connection->interest & STDIO_BUS_EVENT_READ))
-        return;
-    room = make_room(connection);
     if (room == 0 && (memory_waits(connection) || !connection_is_open(connection)))
-        return;
+        return false;
     if (room == 0) {
         connection_pause(connection);
         connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
         if (connection_is_open(connection))
             connection->handler->starved(connection);
-        return;
+        return false;
     }
     got = read(connection->fd_in, connection->input->data + connection->input->end, room);
     if (got > 0) {
         connection->input->end += (size_t)got;
         connection->bytes_in += (size_t)got;
+        reading_note(connection, (size_t)got);
         take_input(connection);
     } else if (got == 0) {
         end_input(connection);
@@ -325,6 +319,42 @@ void connection_readable(void *user_data, unsigned events)
     } else {
         connection->handler->failed(connection, CONNECTION_BROKEN, errno);
     }
+    return got > 0 && (size_t)got == room;
+}
+
+void connection_readable(void *user_data, unsigned events)
+{
+    struct connection *connection = user_data;
+
+    (void)events;
+    if (connection->input_state == INPUT_PAUSED) /* only now: a short pause costs nothing */
+        connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
+    else if ((connection->interest & STDIO_BUS_EVENT_READ) && !reading_waits(connection))
+        (void)read_some(connection);
+}
+
+static void take_turn(struct connection *connection)
+{
+    bool more = connection->input_state != INPUT_PAUSED &&
+                (connection->interest & STDIO_BUS_EVENT_READ) && read_some(connection);
+
+    if (!connection_is_open(connection))
+        return;
+    if (more && connection->input_state == INPUT_OPEN &&
+        (connection->interest & STDIO_BUS_EVENT_READ))
+        reading_wait(connection);
+    else
+        connection_watch(connection, connection->interest);
+}
+
+void connection_read_turns(struct transport *transport)
+{
+    struct connection *connection;
+    struct list turns;
+
+    reading_begin(transport, &turns);
+    while ((connection = reading_next(transport, &turns)) != NULL)
+        take_turn(connection);
 }
 
 void connection_ready(void *user_data, unsigned events)

@@ -10,6 +10,10 @@ void connection_readable(void *user_data, unsigned events);
 /* Event callback of a socket that is both descriptors. */
 void connection_ready(void *user_data, unsigned events);
 
+/* Reads the connections whose turn it is (reading.h). To be called at the end of each round of the
+ * event loop, and again soon while transport->reading has any. */
+void connection_read_turns(struct transport *transport);
+
 /* The owner takes nothing for now. Called from frame, the frame at hand is not taken: it is offered
  * again after connection_resume. Does nothing where the input has ended or is thrown away. */
 void connection_pause(struct connection *connection);

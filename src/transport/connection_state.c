@@ -14,6 +14,7 @@ void transport_init(struct transport *transport, struct stdio_bus_event_loop *lo
 {
     *transport = (struct transport){.loop = loop, .log = log, .limits = limits};
     list_init(&transport->dirty);
+    list_init(&transport->reading);
     for (int i = 0; i < 2; i++) {
         list_init(&transport->shares[i].holders);
         list_init(&transport->shares[i].outgrown);
@@ -28,13 +29,21 @@ void transport_free(struct transport *transport)
 }
 
 /* A socket whose end of input was read is watched for the peer's end only. */
-static unsigned interest_of_socket(const struct connection *connection)
+static unsigned hangup_of_socket(const struct connection *connection)
 {
     bool ended = connection->input_state == INPUT_ENDED ||
                  connection->input_state == INPUT_DEAF_ENDED ||
                  (connection->watches_hangup && !(connection->interest & STDIO_BUS_EVENT_READ));
 
-    return connection->interest | (ended ? STDIO_BUS_EVENT_HANGUP : 0);
+    return ended ? STDIO_BUS_EVENT_HANGUP : 0;
+}
+
+/* One that waits for its turn is not watched for reading. */
+static unsigned watched(const struct connection *connection)
+{
+    unsigned masked = list_linked(&connection->read_turn) ? STDIO_BUS_EVENT_READ : 0;
+
+    return connection->interest & ~masked;
 }
 
 void connection_watch(struct connection *connection, unsigned interest)
@@ -45,9 +54,10 @@ void connection_watch(struct connection *connection, unsigned interest)
     if (!connection_is_open(connection))
         return;
     connection->interest = interest;
+    interest = watched(connection);
     if (connection->fd_in == connection->fd_out) {
         status = stdio_bus_event_loop_modify(loop, connection->fd_in,
-                                             interest_of_socket(connection));
+                                             interest | hangup_of_socket(connection));
     } else {
         status = stdio_bus_event_loop_modify(loop, connection->fd_in,
                                              interest & STDIO_BUS_EVENT_READ);

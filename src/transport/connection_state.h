@@ -22,11 +22,15 @@ struct memory_share {
     struct list waiting;  /* connections that wait for one, in the order in which they came */
 };
 
-/* What the connections of one user or address have reserved together. */
-struct memory_origin {
+/* What the connections of one user or address have together. */
+struct transport_origin {
     size_t reserved;
-    size_t growing; /* of that, as in memory_share */
-    uint64_t turn;  /* of its last reservation */
+    size_t growing;           /* of that, as in memory_share */
+    uint64_t turn;            /* of its last reservation */
+    uint64_t round;           /* of the event loop, in which it has: */
+    size_t read;              /* bytes (transport/reading.h) */
+    struct list readers;      /* its connections that wait to be read, the next one first */
+    struct list_node reading; /* in transport->reading while there are any */
 };
 
 /* What all connections of a bus share. */
@@ -37,6 +41,9 @@ struct transport {
     struct buffer_pool pool;
     uint64_t memory_turns;
     size_t kept; /* bytes that tables of the router take from the clients' half of max_memory */
+    size_t origin_count;           /* of all connections */
+    uint64_t round;                /* of the event loop, counted */
+    struct list reading;           /* struct transport_origin, the next one first */
     struct list dirty;             /* connections with output queued in this round */
     size_t waiting_count;          /* connections that wait for memory */
     struct memory_share shares[2]; /* of what clients send, of what workers send */
@@ -139,8 +146,9 @@ struct connection {
     int64_t awaited_ms;      /* since then */
     bool grows;              /* a line that may need a larger reservation */
     struct list_node memory; /* in a list of its memory_share */
-    struct memory_origin *memory_origin; /* NULL: none, or a worker\'s */
-    uint64_t timed_frames;               /* frames_in when the time of a line was started */
+    struct list_node read_turn;      /* in origin->readers: it is not watched for reading */
+    struct transport_origin *origin; /* NULL: none, or a worker\'s */
+    uint64_t timed_frames;           /* frames_in when the time of a line was started */
     struct queue output;
     /* While its queue is full, or others wait for memory: */
     int64_t jammed_ms; /* since when the descriptor takes less than the queue has; 0: it took all */
@@ -169,6 +177,11 @@ static inline bool connection_is_open(const struct connection *connection)
 /* The pointers are borrowed until transport_free. */
 void transport_init(struct transport *transport, struct stdio_bus_event_loop *loop, struct log *log,
                     const struct limits *limits);
+
+static inline void transport_origin_init(struct transport_origin *origin)
+{
+    list_init(&origin->readers);
+}
 
 /* Frees the pool. No connection may be open. */
 void transport_free(struct transport *transport);

@@ -23,7 +23,7 @@ static bool may_grow(const struct connection *connection, size_t len)
  * grow too do not count: they may wait for it. */
 static size_t held_by_origin(const struct connection *connection)
 {
-    const struct memory_origin *origin = connection->memory_origin;
+    const struct transport_origin *origin = connection->origin;
 
     if (origin == NULL)
         return 0;
@@ -59,7 +59,7 @@ static bool fits(const struct connection *connection, size_t len, size_t taken)
 static void set_reserved(struct connection *connection, size_t len, bool grows)
 {
     struct memory_share *share = memory_share_of(connection);
-    struct memory_origin none = {0}, *origin = connection->memory_origin;
+    struct transport_origin none = {0}, *origin = connection->origin;
     size_t before = connection->grows ? connection->reserved : 0, after = grows ? len : 0;
 
     if (origin == NULL)
@@ -76,8 +76,8 @@ static void hold(struct connection *connection, size_t len)
 {
     ASSERT(!list_linked(&connection->memory) && len > 0);
     set_reserved(connection, len, may_grow(connection, len));
-    if (connection->memory_origin != NULL)
-        connection->memory_origin->turn = ++connection->transport->memory_turns;
+    if (connection->origin != NULL)
+        connection->origin->turn = ++connection->transport->memory_turns;
     list_append(&memory_share_of(connection)->holders, &connection->memory);
 }
 
@@ -189,8 +189,7 @@ static bool is_before(const struct connection *a, const struct connection *b)
 
     if (held_by_a != held_by_b)
         return held_by_a < held_by_b;
-    return a->memory_origin != NULL && b->memory_origin != NULL &&
-           a->memory_origin->turn < b->memory_origin->turn;
+    return a->origin != NULL && b->origin != NULL && a->origin->turn < b->origin->turn;
 }
 
 /* The connection whose origin has least; of several, that of the origin that has waited longest

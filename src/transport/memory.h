@@ -30,12 +30,6 @@ static inline struct memory_share *memory_share_of(const struct connection *conn
     return &connection->transport->shares[connection->of_worker];
 }
 
-/* From now on the reservations of the connection, which has none, count for this origin, too. */
-static inline void memory_set_origin(struct connection *connection, struct memory_origin *origin)
-{
-    connection->memory_origin = origin;
-}
-
 /* The bytes of all buffers and of what the tables of the router keep. */
 static inline size_t memory_used(const struct transport *transport)
 {

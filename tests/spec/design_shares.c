@@ -2,6 +2,7 @@
 #include "build_config.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,6 +104,59 @@ TEST(design_origin_gets_its_share_of_connections)
     client_expect_eof(extra);
     for (int i = 0; i < 4; i++)
         client_expect_quiet(hogs[i]);
+}
+
+#define HOGS 20
+#define HOG_LINES 60
+
+/* How often the text has the word. */
+static int count_words(struct span text, const char *word)
+{
+    size_t len = strlen(word);
+    int count = 0;
+    for (size_t i = 0; i + len <= text.len; i++)
+        count += memcmp(text.data + i, word, len) == 0;
+    return count;
+}
+
+/* A worker reads nothing, its queue is full, and the clients of one address have much for it. The
+ * client of another address has its turn after one of them, not after all: of what the worker has
+ * heard before, most was in the pipe and in the queue. */
+TEST(design_origin_gets_its_turn_at_a_full_worker)
+{
+    struct text *lines = test_text();
+    struct client *hogs[HOGS];
+    if (!has_second_address())
+        return;
+    struct daemon *daemon = START(.mode = SETUP_TCP, .pools = POOL("a", 1, "") "," POOL("b", 1, ""),
+                                  .limits = "'max_output_queue':65536");
+    struct client *probe = client_connect(daemon);
+    client_send(probe, "{'id':1,'pool':'a','method':'stop_reading'}");
+    long pid = json_number(client_result(probe, "1"), "pid");
+    for (int i = 0; i < HOG_LINES; i++)
+        text_printf(lines, "{\"pool\":\"a\",\"method\":\"logging/setLevel\",\"params\":\"%s\"}\n",
+                    test_fill('x', 950));
+    for (int i = 0; i < HOGS; i++) {
+        hogs[i] = client_connect(daemon);
+        client_send_bytes(hogs[i], lines->data, lines->len);
+    }
+    client_send(probe, "{'id':2,'pool':'b','method':'echo'}");
+    client_result(probe, "2");
+    struct client *honest = client_try_connect_from(daemon, HONEST);
+    client_send(honest, "{'id':3,'pool':'a','method':'heard'}");
+    struct client *next = client_try_connect_from(daemon, HONEST);
+    client_send(next, "{'id':4,'pool':'b','method':'echo'}");
+    client_result(next, "4");
+    kill((pid_t)pid, SIGUSR1);
+    int before = count_words(client_result(honest, "3"), "logging/setLevel");
+    ck_assert_int_gt(before, 0);
+    ck_assert_int_lt(before, HOGS * HOG_LINES / 2);
+    for (int i = 0; i < HOGS; i++) {
+        client_send(hogs[i], "{'id':%d,'pool':'a','method':'echo'}", i);
+        client_result(hogs[i], test_format("%d", i));
+    }
+    client_send(probe, "{'id':5,'pool':'a','method':'heard'}");
+    ck_assert_int_eq(count_words(client_result(probe, "5"), "logging/setLevel"), HOGS * HOG_LINES);
 }
 
 /* The newest client of the other address is closed, and its process ended. */

@@ -418,6 +418,7 @@ TEST(http_request_that_was_never_taken_leaves_with_its_client)
               "{'jsonrpc':'2.0','method':'say_only','params':{'message':"
               "{'jsonrpc':'2.0','id':'q','method':'roots/list'}}}");
     http_expect(a, 202);
+    await_process(a, session);
     long pid = fill_process(daemon, a, session);
     http_post(c, third, "{'jsonrpc':'2.0','id':1,'pool':'q','method':'echo'}");
     message_result(http_expect(c, 200), "1");

@@ -301,6 +301,7 @@ TEST(eras_client_of_a_probed_process_has_no_claim)
     struct peer_origin origin = {.clients = 1};
     struct peer *a = add_client(), *b = add_client();
 
+    peer_origin_init(&origin);
     a->origin = b->origin = &origin;
     router.origin_count = 1;
     add_eras(1, CLIENTS_STICKY);

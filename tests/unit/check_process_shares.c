@@ -11,6 +11,8 @@ static struct peer_origin one, other, third;
 
 static struct peer *add_client_of(struct peer_origin *origin)
 {
+    if (origin->clients == 0)
+        peer_origin_init(origin);
     clients[client_count].origin = origin;
     return add_client();
 }

@@ -15,6 +15,8 @@ static unsigned last_id;
 static void arrive(int which, int origin)
 {
     memset(&clients[which], 0, sizeof clients[which]);
+    if (origins[origin].clients == 0)
+        peer_origin_init(&origins[origin]);
     clients[which].origin = &origins[origin];
     router_add_client(&router, &clients[which]);
     router_admit_client(&router, &clients[which]);
