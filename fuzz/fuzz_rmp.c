@@ -6,6 +6,7 @@
 #include "rmp/command.h"
 #include "rmp/framing.h"
 #include "rmp/reply.h"
+#include "rmp/run_file.h"
 #include "rmp/wire.h"
 #include "json/reader.h"
 
@@ -358,12 +359,70 @@ static void run_command(const uint8_t *data, size_t size)
     free(json);
 }
 
+/* --- the file of a run --- */
+
+/* An event that was read is written as a frame that says the same. */
+static void write_again(struct rmp_id run, const struct run_file_record *record)
+{
+    struct rmp_kept_event *event = malloc(sizeof *event + record->payload.len);
+    struct run_file_record again;
+    char *frame;
+    size_t len;
+
+    EXPECT(event != NULL, "no memory");
+    *event = (struct rmp_kept_event){
+        .msg_id = record->msg_id, .at_ms = record->at_ms, .len = record->payload.len};
+    memcpy(event->payload, record->payload.data, record->payload.len);
+    frame = run_file_event(run, event, &len);
+    EXPECT(frame != NULL, "no memory");
+    /* Its expiry may be beyond all numbers, and its meta longer. */
+    if (record->at_ms < NOW_MS && len < MAX_BODY)
+        EXPECT(run_file_read(&again, run, slice_of(frame, len), MAX_BODY) == RUN_FILE_EVENT &&
+                   slice_equal(again.payload, record->payload) && again.len == len &&
+                   again.msg_id == record->msg_id && again.at_ms == record->at_ms,
+               "another event");
+    free(frame);
+    free(event);
+}
+
+static void run_file(const uint8_t *data, size_t size)
+{
+    char *copy = fuzz_copy(data, size);
+    struct slice rest = {copy, size};
+    struct run_file_record record;
+    struct rmp_header header = {.msg_id = 0};
+    enum run_file_found found;
+
+    if (size > RMP_PREFIX_LEN)
+        (void)rmp_header_read(&header, slice_of(copy + RMP_PREFIX_LEN, size - RMP_PREFIX_LEN));
+    for (;;) {
+        found = run_file_read(&record, header.trace_id, rest, MAX_BODY);
+        if (found == RUN_FILE_CUT || found == RUN_FILE_DAMAGED)
+            break;
+        EXPECT(record.len <= rest.len && record.payload.data >= rest.data &&
+                   record.payload.data + record.payload.len <= rest.data + record.len,
+               "a record beyond its frame");
+        EXPECT(run_file_read(&record, header.trace_id, slice_of(rest.data, record.len - 1),
+                             MAX_BODY) == RUN_FILE_CUT,
+               "a frame without its end is whole");
+        (void)run_file_read(&record, header.trace_id, rest, MAX_BODY);
+        if (found == RUN_FILE_EVENT)
+            write_again(header.trace_id, &record);
+        rest = slice_of(rest.data + record.len, rest.len - record.len);
+    }
+    free(copy);
+}
+
+#define FILE_BYTE 250 /* an input that begins so, or with more, is the file of a run */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const runs[])(const uint8_t *data, size_t size) = {run_frame, run_stream,
                                                                      run_command, run_msgpack};
 
-    if (size > 0)
+    if (size > 0 && *data >= FILE_BYTE)
+        run_file(data + 1, size - 1);
+    else if (size > 0)
         runs[*data % 4](data + 1, size - 1);
     return 0;
 }

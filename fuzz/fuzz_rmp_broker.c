@@ -221,6 +221,41 @@ static void publish(struct run *run, unsigned peer)
            (int)expected);
 }
 
+/* A frame with this header; its body is the msg_id, again and again. */
+static struct slice frame_of(char frame[FRAME_MAX], const struct rmp_header *header)
+{
+    rmp_header_write_prefixed(frame, header);
+    memset(frame + RMP_BODY_OFFSET, (int)header->msg_id, header->body_len);
+    return slice_of(frame, RMP_BODY_OFFSET + header->body_len);
+}
+
+/* Some older messages for one subscription, as the history of a run has them. */
+static void replay(struct run *run, unsigned peer)
+{
+    unsigned slot = tape_below(&run->tape, MODEL_SLOTS), count = tape_below(&run->tape, 4);
+    const struct model_subscription *subscription = &run->model.peers[peer].subscriptions[slot];
+    struct rmp_publication publication = {
+        .header = {
+            .schema_id = 8, .created_at_ms = run->time.epoch_ms, .ttl_ms = 100, .body_len = 100}};
+    char frame[FRAME_MAX];
+
+    if (!subscription->there)
+        return;
+    publication.topic = topic_of(subscription->topic);
+    for (; count > 0 && !model_is_full(&run->model); count--) {
+        struct model_message message = {.topic = subscription->topic,
+                                        .key = tape_below(&run->tape, MODEL_KEYS)};
+
+        publication.header.msg_id = message.key;
+        publication.frame = frame_of(frame, &publication.header);
+        message.bytes = publication.frame.len;
+        message.expires_at_ms = publication.header.created_at_ms + publication.header.ttl_ms;
+        rmp_broker_replay(run->broker, &run->actors[peer].peer, name_of(slot), &publication,
+                          run->time);
+        model_replay(&run->model, peer, slot, &message);
+    }
+}
+
 static void change_room(struct run *run, unsigned peer)
 {
     unsigned how = tape_below(&run->tape, 8);
@@ -348,8 +383,10 @@ static void step(struct run *run)
         publish(run, peer);
     else if (what < 11)
         subscribe(run, peer);
-    else if (what < 13)
+    else if (what < 12)
         change_room(run, peer);
+    else if (what < 13)
+        replay(run, peer);
     else if (what < 15)
         pass(run);
     else

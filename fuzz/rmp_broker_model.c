@@ -267,6 +267,28 @@ bool model_publish(struct model *model, unsigned publisher, const struct model_m
     return offering.wait < 0;
 }
 
+void model_replay(struct model *model, unsigned number, unsigned slot,
+                  const struct model_message *message)
+{
+    struct model_peer *peer = &model->peers[number];
+
+    if (!peer->busy && peer->refuses) {
+        model->drops_backpressure++;
+        peer->subscriptions[slot].known[message->key] = false;
+        return;
+    }
+    if (!peer->busy && peer->room > 0) {
+        deliver(model, number, slot, message->key);
+        return;
+    }
+    peer->busy = true;
+    peer->queue[peer->count++] = (struct model_entry){.slot = slot,
+                                                      .key = message->key,
+                                                      .bytes = message->bytes,
+                                                      .expires_at_ms = message->expires_at_ms,
+                                                      .wait = -1};
+}
+
 /* --- time --- */
 
 static void end_wait(struct model *model, int number)

@@ -91,6 +91,10 @@ void model_leave(struct model *model, unsigned peer);
 bool model_publish(struct model *model, unsigned publisher, const struct model_message *message,
                    enum rmp_outcome *outcome);
 
+/* An older message for one subscription, which is there. */
+void model_replay(struct model *model, unsigned peer, unsigned slot,
+                  const struct model_message *message);
+
 void model_resume(struct model *model, unsigned peer);
 void model_run(struct model *model);
 

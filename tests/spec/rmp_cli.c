@@ -84,16 +84,9 @@ TEST(rmp_9_params_are_merged_into_the_opening)
                                              "--params", "urgent=true", path);
 
     rmp_program_expect(&program, "accepted: trace ");
-    rmp_program_expect(&program, "log: show: it");
-    rmp_program_expect(&program, "params:");
-    rmp_program_expect(&program, "  'to': 'Bob'");
-    rmp_program_expect(&program, "  tone: warm");
-    rmp_program_expect(&program, "  'copies': 2");
-    rmp_program_expect(&program, "  'who': ['a b']");
-    rmp_program_expect(&program, "  'urgent': true");
-    rmp_program_expect(&program, "steps:");
-    rmp_program_expect(&program, "- a");
-    rmp_program_expect(&program, "%s", "");
+    rmp_program_expect(&program, "log: show: it\\x0aparams:\\x0a  'to': 'Bob'\\x0a  tone: warm\\x0a"
+                                 "  'copies': 2\\x0a  'who': ['a b']\\x0a  'urgent': true\\x0a"
+                                 "steps:\\x0a- a\\x0a");
     rmp_program_expect(&program, "status: completed");
     rmp_program_end(&program, 0);
 }

@@ -58,6 +58,27 @@ TEST_ROWS(difference_of_two_pools, COUNT(rows))
     free_config();
 }
 
+static const char *const rmp_keys[] = {
+    "'history_events':9", "'history_run_bytes':4097", "'history_runs':9",   "'history_bytes':4097",
+    "'history_sec':9",    "'history':'/a'",           "'history_sync':true"};
+
+TEST_ROWS(difference_of_the_history, COUNT(rmp_keys))
+{
+    struct config before, after;
+    struct text *text = test_text();
+
+    text_printf(text, "{'rmp':{%s}}", rmp_keys[row]);
+    text_quote(text, 0);
+    ck_assert_int_eq(config_read_text(&after, text->data, text->len, "c", note_report, reports),
+                     STDIO_BUS_OK);
+    ck_assert_int_eq(config_read_text(&before, "{\"rmp\":{}}", 10, "c", note_report, reports),
+                     STDIO_BUS_OK);
+    ck_assert(difference_of_rmp(&before.rmp, &after.rmp));
+    ck_assert(!difference_of_rmp(&after.rmp, &after.rmp));
+    config_free(&before);
+    config_free(&after);
+}
+
 TEST(difference_of_places)
 {
     static const struct listen_address one = {.kind = LISTEN_UNIX, .is_unix = true, .path = "/a"},

@@ -230,6 +230,45 @@ TEST(events_that_are_kept_are_bounded)
     rmp_control_free(&control);
 }
 
+/* --- the end of a run --- */
+
+static const char *const end_names[] = {"completed", "failed", "cancelled", "started", ""};
+
+TEST_ROWS(end_of_a_run, COUNT(end_names))
+{
+    char bytes[64];
+    struct msgpack_writer writer = {.to = bytes, .size = sizeof bytes};
+    enum rmp_run_end end = row < 3 ? (enum rmp_run_end)(row + 1) : RMP_RUN_OPEN;
+
+    msgpack_put_map(&writer, 2);
+    msgpack_put_text(&writer, "kind");
+    msgpack_put_text(&writer, "status");
+    msgpack_put_text(&writer, "message");
+    msgpack_put_text(&writer, end_names[row]);
+    ck_assert_int_eq(rmp_run_end_of(slice_of(bytes, writer.len)), end);
+    if (end != RMP_RUN_OPEN)
+        ck_assert_str_eq(rmp_run_end_name(end), end_names[row]);
+    bytes[6] = 'S'; /* another kind */
+    ck_assert_int_eq(rmp_run_end_of(slice_of(bytes, writer.len)), RMP_RUN_OPEN);
+}
+
+TEST(run_of_a_daemon_before)
+{
+    struct rmp_control control;
+    struct slice accepted;
+
+    rmp_control_init(&control, &key, 2);
+    ck_assert(rmp_control_restore(&control, id, slice_of("yes", 3)));
+    ck_assert(!rmp_control_restore(&control, id, slice_of("no", 2)));
+    rmp_control_end(&control, id, RMP_RUN_FAILED);
+    rmp_control_end(&control, other, RMP_RUN_FAILED);
+    ck_assert_int_eq(rmp_control_run(&control, id, &accepted), RMP_RUN_FAILED);
+    ck_assert(slice_equal(accepted, slice_of("yes", 3)));
+    ck_assert_int_eq(rmp_control_run(&control, other, &accepted), RMP_RUN_OPEN);
+    ck_assert_uint_eq(accepted.len, 0);
+    rmp_control_free(&control);
+}
+
 int main(void)
 {
     return harness_main("rmp_control");

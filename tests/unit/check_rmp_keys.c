@@ -44,6 +44,13 @@ START_TEST(the_defaults)
     ck_assert_uint_eq(config.rmp.metrics_interval_ms, 1000);
     ck_assert(config.rmp.validate);
     ck_assert_uint_eq(config.rmp.ui.uid_count, 0);
+    ck_assert_uint_eq(config.rmp.history_events, 1000);
+    ck_assert_uint_eq(config.rmp.history_run_bytes, 1048576);
+    ck_assert_uint_eq(config.rmp.history_runs, 4096);
+    ck_assert_uint_eq(config.rmp.history_bytes, 16777216);
+    ck_assert_uint_eq(config.rmp.history_sec, 86400);
+    ck_assert_ptr_null(config.rmp.history);
+    ck_assert(!config.rmp.history_sync);
     config_free(&config);
     config_of_nothing(&config);
     ck_assert(!config.rmp.enabled);
@@ -57,6 +64,10 @@ START_TEST(all_keys)
     ck_assert_int_eq(read_text("{\"rmp\": {\"socket_path\": \"/a/s\", \"sockets_dir\": \"\",\n"
                                "\"max_body\": 1000, \"max_ttl_ms\": 31536000000,\n"
                                "\"metrics_interval_ms\": 0, \"validate\": false,\n"
+                               "\"history_events\": 0, \"history_run_bytes\": 4096,\n"
+                               "\"history_runs\": 1, \"history_bytes\": 1073741824,\n"
+                               "\"history_sec\": 31536000, \"history\": \"/a/b\",\n"
+                               "\"history_sync\": true,\n"
                                "\"schemas\": [{\"id\": 4660, \"type\": \"intent.my.thing.v1\"}]\n"
                                "}}"),
                      STDIO_BUS_OK);
@@ -67,6 +78,15 @@ START_TEST(all_keys)
     ck_assert_uint_eq(config.rmp.max_ttl_ms, 31536000000);
     ck_assert_uint_eq(config.rmp.metrics_interval_ms, 0);
     ck_assert(!config.rmp.validate);
+    ck_assert_uint_eq(config.rmp.history_events, 0);
+    ck_assert_uint_eq(config.rmp.history_run_bytes, 4096);
+    ck_assert_uint_eq(config.rmp.history_runs, 1);
+    ck_assert_uint_eq(config.rmp.history_bytes, 1073741824);
+    ck_assert_uint_eq(config.rmp.history_sec, 31536000);
+    ck_assert_str_eq(config.rmp.history, "/a/b");
+    ck_assert(config.rmp.history_sync);
+    rmp_keys_drop_history(&config.rmp);
+    ck_assert_ptr_null(config.rmp.history);
     ck_assert_str_eq(rmp_schemas_find(&config.rmp.schemas, 4660)->type, "intent.my.thing.v1");
     config_free(&config);
 }
@@ -84,6 +104,11 @@ static const struct {
     {"{\"max_ttl_ms\":0}", "E c:1:23: rmp.max_ttl_ms: must be an integer >= 1\n"},
     {"{\"metrics_interval_ms\":-1}",
      "E c:1:32: rmp.metrics_interval_ms: must be an integer >= 0\n"},
+    {"{\"history_events\":65537}",
+     "E c:1:27: rmp.history_events: must be an integer <= 65536\n"},
+    {"{\"history_bytes\":4095}", "E c:1:26: rmp.history_bytes: must be an integer >= 4096\n"},
+    {"{\"history\":\"$NO_SUCH_NAME\"}",
+     "E c:1:20: rmp.history: NO_SUCH_NAME is not set in the environment\n"},
     {"{\"validate\":1}", "E c:1:21: rmp.validate: must be true or false, not a number\n"},
     {"{\"schemas\":{}}", "E c:1:20: rmp.schemas: must be an array of objects, not an object\n"},
     {"{\"schemas\":[{\"id\":0,\"type\":\"intent.a.v1\"}]}",

@@ -41,6 +41,49 @@ static void expect_in_order(int peer, size_t count)
         ck_assert_uint_eq(peers[peer].got[i].header.msg_id, i + 1);
 }
 
+static void replay(int peer, const char *topic, uint64_t msg_id)
+{
+    const struct rmp_sub_name name = {RMP_DIALECT_JSON, 1};
+    char frame[RMP_BODY_OFFSET + 64];
+    struct rmp_publication publication = {.header = header_of(msg_id), .topic = text(topic)};
+
+    publication.header.body_len = 64;
+    rmp_header_write_prefixed(frame, &publication.header);
+    memset(frame + RMP_BODY_OFFSET, 'b', 64);
+    publication.frame = slice_of(frame, sizeof frame);
+    rmp_broker_replay(broker, &peers[peer].peer, name, &publication, now);
+}
+
+/* Beyond the limits of the queue, and before what is published afterwards. */
+TEST(replayed_messages_wait_before_those_of_now)
+{
+    ck_assert_int_eq(subscribe(0, 1, "t"), RMP_RESULT_OK);
+    ck_assert_int_eq(subscribe(1, 1, "t"), RMP_RESULT_OK);
+    peers[0].room = 2;
+    for (uint64_t i = 1; i <= 2 * QUEUE_MAX; i++)
+        replay(0, "t", i);
+    ck_assert_uint_eq(peers[0].got_count, 2);
+    ck_assert_uint_eq(peers[1].got_count, 0);
+    ck_assert_uint_eq(rmp_broker_counters(broker)->replayed, 2 * QUEUE_MAX);
+    ck_assert_int_eq(publish(3, "t", 2 * QUEUE_MAX + 1), WAITS);
+    resume(0, NO_LIMIT);
+    expect_in_order(0, 2 * QUEUE_MAX + 1);
+    run();
+    expect_ended(3, 1, RMP_RESULT_OK);
+    ck_assert_uint_eq(peers[1].got_count, 1);
+}
+
+/* A replayed message is none by which duplicates are known. */
+TEST(replayed_message_may_be_published_again)
+{
+    ck_assert_int_eq(subscribe(0, 1, "t"), RMP_RESULT_OK);
+    replay(0, "t", 1);
+    ck_assert_int_eq(publish(3, "t", 1), RMP_RESULT_OK);
+    ck_assert_uint_eq(peers[0].got_count, 2);
+    ck_assert_int_eq(publish(3, "t", 1), RMP_RESULT_OK);
+    ck_assert_uint_eq(peers[0].got_count, 2);
+}
+
 TEST(messages_wait_for_a_busy_peer_in_order)
 {
     fill(1, "t");
