@@ -47,7 +47,7 @@ struct limits {
         .abandoned_id_sec = 300, .max_connections = 1024, .max_sessions = 1024,                    \
         .max_pending_requests = 4096, .max_frame_body = 10485760, .frame_timeout_sec = 30,         \
         .half_close_sec = 300, .slow_client_timeout_sec = 10, .max_memory = (size_t)256 << 20,     \
-        .max_message = (size_t)64 << 20, .session_idle_sec = 1800, .max_session_requests = 256,    \
+        .max_message = (size_t)64 << 20, .session_idle_sec = 60, .max_session_requests = 256,      \
         .max_resume = 1048576, .max_resume_total = (size_t)64 << 20,                               \
         .max_requests_per_connection = 0, .ping_sec = 30                                           \
     }

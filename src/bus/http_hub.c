@@ -7,6 +7,13 @@
 #include "base/clock.h"
 #include "http/response.h"
 
+static void look_for_idle(void *user_data)
+{
+    struct http_hub *hub = user_data;
+
+    hub->bus->router.demand = true;
+}
+
 struct http_hub *http_hub_create(struct stdio_bus *bus)
 {
     struct http_hub *hub = calloc(1, sizeof *hub);
@@ -16,7 +23,9 @@ struct http_hub *http_hub_create(struct stdio_bus *bus)
     hub->bus = bus;
     hub->key = siphash_random_key();
     list_init(&hub->sessions);
+    list_init(&hub->resting);
     list_init(&hub->due);
+    timer_init(&hub->yields, look_for_idle, hub);
     event_memory_init(&hub->events, bus->options.config->limits.max_resume_total);
     return hub;
 }

@@ -12,6 +12,9 @@
 struct http_hub {
     struct stdio_bus *bus;
     struct list sessions; /* struct http_session, the oldest first */
+    struct list resting;  /* of these, that no connection serves, the longest idle first */
+    bool wanted;          /* a client waits for a process that an idle session may give up */
+    struct timer yields;  /* when the next one may (bus/yield.h) */
     struct hash_table by_id;
     struct siphash_key key;
     size_t session_count;

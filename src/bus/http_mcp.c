@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "bus/http_sessions.h"
 #include "bus/http_stateless.h"
+#include "bus/yield.h"
 #include "http/lists.h"
 #include "http/mcp_headers.h"
 #include "http/response.h"
@@ -47,6 +48,7 @@ static void without_session(struct http_exchange *http, const struct message *me
                           "Mcp-Session-Id is missing: a session begins with initialize");
         return;
     }
+    yield_connection(http->hub, http->client->stream.endpoint.peer.origin);
     session = http_sessions_add(http, &problem);
     if (session == NULL) {
         http_answer_error(http, 503, message->id, JSONRPC_SERVER_ERROR, problem);

@@ -63,11 +63,19 @@ static int answer_first(struct http_session *session, struct message_id id,
     return STDIO_BUS_OK;
 }
 
+/* No connection serves it, or its last request is over and none did. */
+static void rest(struct http_session *session)
+{
+    if (!list_linked(&session->link))
+        return;
+    session->used_ms = stdio_bus_event_loop_now_ms(bus_of(session)->loop);
+    http_session_rest(session);
+}
+
 static int session_deliver(struct endpoint *endpoint, const struct delivery *delivery)
 {
     struct http_session *session = session_of(endpoint);
     struct delivery_subject subject = delivery_subject(delivery);
-
     int result;
 
     if (!subject.answers)
@@ -78,6 +86,8 @@ static int session_deliver(struct endpoint *endpoint, const struct delivery *del
         result = http_stream_answer(session, *subject.about, delivery);
     if (result != STDIO_BUS_OK)
         return result;
+    if (subject.answers && list_empty(&session->exchanges))
+        rest(session);
     session->traffic.frames_out++;
     session->traffic.bytes_out += delivery->bytes.len;
     return STDIO_BUS_OK;
@@ -178,13 +188,13 @@ static void over(struct http_exchange *http)
 
     if (session == NULL)
         return;
-    session->used_ms = stdio_bus_event_loop_now_ms(bus_of(session)->loop);
     if (stream != NULL)
         http_stream_detach(stream);
     if (list_linked(&http->held) || (session->paused && session->holder == http))
         forget_message(http, stream);
     list_remove(&http->in_session);
     http->session = NULL;
+    rest(session);
 }
 
 static void full(struct http_exchange *http, bool full)
@@ -235,6 +245,7 @@ void http_session_join(struct http_session *session, struct http_exchange *http)
     http->kind = &http_session_kind;
     http->session = session;
     list_append(&session->exchanges, &http->in_session);
+    list_remove(&session->rest);
     session->used_ms = stdio_bus_event_loop_now_ms(bus_of(session)->loop);
 }
 
@@ -373,6 +384,23 @@ void http_session_get(struct http_exchange *http, struct slice last_event)
 }
 
 /* --- for their table --- */
+
+void http_session_rest(struct http_session *session)
+{
+    struct http_hub *hub = session->hub;
+    struct list_node *before;
+
+    list_remove(&session->rest);
+    if (!list_empty(&session->exchanges))
+        return;
+    before = hub->resting.head.prev;
+    while (before != &hub->resting.head &&
+           list_entry(before, struct http_session, rest)->used_ms > session->used_ms)
+        before = before->prev;
+    list_insert_after(before, &session->rest);
+    if (hub->wanted)
+        hub->bus->router.demand = true;
+}
 
 void http_session_run(struct http_session *session)
 {

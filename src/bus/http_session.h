@@ -21,6 +21,9 @@ extern const struct http_kind http_session_kind;
 /* Prepares a zeroed session: its operations, its lists. */
 void http_session_init(struct http_session *session);
 
+/* A session that no connection serves becomes one of hub->resting, by its used_ms. */
+void http_session_rest(struct http_session *session);
+
 /* Offers what waits, unless the router holds the session. */
 void http_session_run(struct http_session *session);
 

@@ -103,6 +103,7 @@ void http_sessions_end(struct http_session *session, const char *reason)
     control_session_gone(endpoint, reason);
     session->ending = reason;
     list_remove(&session->link);
+    list_remove(&session->rest);
     hash_table_remove(&hub->by_id, session->hash, session);
     hub->session_count--;
     bus->client_count--;

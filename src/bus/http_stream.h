@@ -57,7 +57,8 @@ struct http_session {
     struct list lines;              /* struct http_line: replies that the daemon makes for it */
     struct http_due due;
     struct timer idle;
-    int64_t used_ms;
+    struct list_node rest; /* hub->resting */
+    int64_t used_ms;       /* hub->resting is in this order */
     struct stdio_bus_event_deferred deferred;
 };
 

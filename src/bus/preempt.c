@@ -6,6 +6,7 @@
 #include "bus/deliver.h"
 #include "bus/http_sessions.h"
 #include "bus/retire.h"
+#include "bus/yield.h"
 #include "process/pool.h"
 #include "router/affinity.h"
 #include "router/shares.h"
@@ -53,6 +54,7 @@ void preempt_processes(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
 
+    yield_processes(bus);
     list_each(&bus->pools, node, following) {
         const struct group *pool = &list_entry(node, struct pool, link)->group;
         const struct peer_origin *origin;

@@ -4,8 +4,8 @@
 
 #include "bus/state.h"
 
-/* Closes clients of an origin that holds most of a pool's processes, where clients of another
- * origin have a claim to theirs. */
+/* Ends idle sessions for clients that wait (bus/yield.h). Then closes clients of an origin that
+ * holds most of a pool's processes, where clients of another origin have a claim to theirs. */
 void preempt_processes(struct stdio_bus *bus);
 
 #endif

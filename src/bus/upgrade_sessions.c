@@ -322,7 +322,11 @@ void upgrade_sessions_held(struct archive *archive, struct stdio_bus *bus)
         return;
     archive_mark(archive, "held");
     list_each(&bus->http->sessions, node, following) {
+        struct http_session *session = list_entry(node, struct http_session, link);
+
         if (archive_ok(archive))
-            archive_held_list(archive, bus, list_entry(node, struct http_session, link));
+            archive_held_list(archive, bus, session);
+        if (!archive->saves)
+            http_session_rest(session);
     }
 }

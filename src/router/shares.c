@@ -84,7 +84,7 @@ static size_t count_unbound(const struct group *pool, bool with_ending)
     return count;
 }
 
-static size_t count_serving(const struct group *pool, const struct peer_origin *origin)
+size_t shares_processes(const struct group *pool, const struct peer_origin *origin)
 {
     size_t count = 0, i;
 
@@ -121,7 +121,7 @@ void shares_claim(const struct router *router, struct group *pool, struct peer *
     const struct peer_origin *origin = client->origin;
 
     if (client->claim != NULL || origin == NULL || pool->mode.clients != CLIENTS_EXCLUSIVE ||
-        count_serving(pool, origin) + count_coming_and_going(pool, origin) >=
+        shares_processes(pool, origin) + count_coming_and_going(pool, origin) >=
             share_of_processes(router, pool))
         return;
     client->claim = pool;
@@ -177,6 +177,19 @@ void shares_ended(struct peer *worker)
     worker->origin = NULL;
 }
 
+size_t shares_coming(const struct group *pool)
+{
+    size_t count = 0, i;
+
+    for (i = 0; i < pool->count; i++) {
+        const struct peer *worker = pool->workers[i];
+
+        count += worker->availability != PEER_FAILED && !worker->drained &&
+                 list_empty(&worker->bindings);
+    }
+    return count;
+}
+
 const struct peer_origin *shares_holding_most(const struct router *router, const struct group *pool)
 {
     size_t most = share_of_processes(router, pool), i;
@@ -190,7 +203,7 @@ const struct peer_origin *shares_holding_most(const struct router *router, const
 
         if (client == NULL || client->origin == NULL || client->origin == found)
             continue;
-        count = count_serving(pool, client->origin);
+        count = shares_processes(pool, client->origin);
         if (count > most) {
             most = count;
             found = client->origin;

@@ -56,6 +56,12 @@ void shares_ending(struct peer *worker, struct peer_origin *origin);
 /* The process has ended. */
 void shares_ended(struct peer *worker);
 
+/* Workers of either era that have no client and may get one, if need be after an end. */
+size_t shares_coming(const struct group *pool);
+
+/* How many workers serve clients of the origin. */
+size_t shares_processes(const struct group *pool, const struct peer_origin *origin);
+
 /* An origin that holds more than its share, and most of all, when more clients have claims than
  * workers are free or will be. NULL: none is to give up a worker. */
 const struct peer_origin *shares_holding_most(const struct router *router,

@@ -38,6 +38,14 @@ struct http *http_connect(const struct daemon *daemon)
     return http_adopt(client_connect(daemon));
 }
 
+struct http *http_connect_from(const struct daemon *daemon, const char *address)
+{
+    struct client *client = client_try_connect_from(daemon, address);
+
+    ck_assert_msg(client != NULL, "cannot connect from %s", address);
+    return http_adopt(client);
+}
+
 /* --- requests --- */
 
 static void send_request(struct http *http, const char *method, const char *target,

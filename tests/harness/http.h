@@ -27,6 +27,9 @@ struct http *http_connect(const struct daemon *daemon);
 /* The same over a connection that is there already. */
 struct http *http_adopt(struct client *client);
 
+/* The same, from this address; see client_try_connect_from. */
+struct http *http_connect_from(const struct daemon *daemon, const char *address);
+
 /* Sends a request; `fields` are whole lines, "" or NULL: none; body NULL: none. */
 void http_send(struct http *http, const char *method, const char *target, const char *fields,
                const char *body);

@@ -89,6 +89,22 @@ test(`${MANY} clients of the library 1.x on one server`, { timeout },
             await Promise.all(all.map((person) => person.close()));
         }));
 
+// Health checks of hosts, at the default number of processes.
+test(`${MANY} hosts that leave without a DELETE, one after the other`, { timeout },
+    (t) => withBus(t, { ...everything, instances: undefined, busy_timeout_sec: 60 }, 'http',
+        async (bus) => {
+            const names = [];
+
+            for (let i = 0; i < MANY; i++) {
+                const person = await new Person1(`person${i}`).connect(
+                    new HttpTransport1(new URL(bus.url)));
+                names.push((await person.client.listTools()).tools.length);
+                await person.close();
+            }
+            assert.deepEqual(new Set(names).size, 1);
+            assert.match(bus.log, /it was idle, and gave way to another client/);
+        }));
+
 // --- clients 2.x, both eras ---
 
 test(`${MANY} clients of the library 2.x, of both eras`, { timeout },

@@ -183,7 +183,7 @@ START_TEST(test_defaults)
                               .max_connections = 1024,
                               .max_sessions = 1024,
                               .max_pending_requests = 4096,
-                              .session_idle_sec = 1800,
+                              .session_idle_sec = 60,
                               .max_session_requests = 256,
                               .max_resume = 1048576,
                               .max_resume_total = 67108864,
