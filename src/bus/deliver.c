@@ -2,6 +2,8 @@
 
 #include "bus/deliver.h"
 
+#include <stdlib.h>
+
 #include "base/error.h"
 #include "bus/delivery_log.h"
 #include "bus/errands.h"
@@ -23,19 +25,36 @@ int deliver_line(struct endpoint *to, struct slice line)
     return to->ops->deliver(to, &delivery);
 }
 
-void deliver_error(struct endpoint *to, struct message_id id, int code, const char *text)
+/* The line ends with a newline; length 0: out of memory. */
+static void deliver_own(struct endpoint *to, struct message_id id, struct slice line)
 {
-    struct stdio_bus *bus = to->bus;
-    struct delivery delivery = {.answered = id.type != ID_NONE ? &id : NULL};
-    char line[MESSAGE_ERROR_MAX];
-    size_t len;
+    const struct stdio_bus *bus = to->bus;
+    const struct delivery delivery = {.bytes = line, .answered = id.type != ID_NONE ? &id : NULL};
 
     if (bus->options.config->strict && !to->owes_answers)
         return;
-    len = message_write_error(line, sizeof line, id, code, text);
-    delivery.bytes = slice_of(line, len);
-    if (to->ops->deliver(to, &delivery) != STDIO_BUS_OK)
+    if (line.len == 0 || to->ops->deliver(to, &delivery) != STDIO_BUS_OK)
         log_error(bus->log, to->context, "out of memory: an error reply was lost");
+}
+
+void deliver_error(struct endpoint *to, struct message_id id, int code, const char *text)
+{
+    char line[MESSAGE_ERROR_MAX];
+
+    deliver_own(to, id, slice_of(line, message_write_error(line, sizeof line, id, code, text)));
+}
+
+void deliver_error_data(struct endpoint *to, struct message_id id, int code, const char *text,
+                        const char *data)
+{
+    size_t size = MESSAGE_ERROR_MAX + 6 * strlen(text) + (data != NULL ? strlen(data) : 0);
+    char *line = malloc(size);
+    size_t len = 0;
+
+    if (line != NULL)
+        len = message_write_error_data(line, size, id, code, text, data);
+    deliver_own(to, id, slice_of(line, len));
+    free(line);
 }
 
 static bool has_lengths(const struct framing *framing)
@@ -293,13 +312,16 @@ static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct de
     bool has_id = message->id.type != ID_NONE || (message_is_cut(message) && !from->is_worker);
     bool answers = has_id && !decision->is_reply &&
                    (!bus->options.config->strict || from->owes_answers);
+    bool failed = decision->text[0] == '\0';
+    const char *text = failed ? decision->failure->text : decision->text;
 
     if (answers && deliver_error_held(from))
         return;
-    bus->counters.refused[refusal_of(decision->text)]++;
-    delivery_log(decision, bus, true, "discarded", ": ", decision->text);
+    bus->counters.refused[refusal_of(text)]++;
+    delivery_log(decision, bus, true, "discarded", ": ", text);
     if (answers)
-        deliver_error(from, message->id, decision->code, decision->text);
+        deliver_error_data(from, message->id, decision->code, text,
+                           failed ? decision->failure->data : NULL);
 }
 
 /* The client gets what another client was answered. */

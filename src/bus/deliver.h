@@ -32,6 +32,10 @@ int deliver_line(struct endpoint *to, struct slice line);
 /* Sends an error reply, unless the configuration is strict. */
 void deliver_error(struct endpoint *to, struct message_id id, int code, const char *text);
 
+/* The same with the member "data", which is JSON; NULL: none. */
+void deliver_error_data(struct endpoint *to, struct message_id id, int code, const char *text,
+                        const char *data);
+
 /* Caps the unread error replies of an endpoint. True: it is over the cap, and paused until it has
  * read some of them. */
 bool deliver_error_held(struct endpoint *to);

@@ -10,7 +10,7 @@
 void descriptor_limit_raise(struct stdio_bus *bus)
 {
     struct rlimit wanted;
-    rlim_t need = 32 + 3 * (rlim_t)bus->router.worker_count;
+    rlim_t need = 32 + 4 * (rlim_t)bus->router.worker_count;
 
     if (bus->options.listen_count > 0 || bus->options.rmp_path != NULL)
         need += (rlim_t)bus->options.config->limits.max_connections * 3 / 2 + 1;

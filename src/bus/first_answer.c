@@ -54,6 +54,49 @@ void first_answer_check_refusal(struct worker *worker, const struct message *ans
                  "the daemon refuses this client: %.*s", (int)why.len, why.data);
 }
 
+/* The server's last words, a line each. */
+static void log_stderr(struct log *log, struct slice text)
+{
+    while (text.len > 0) {
+        const char *newline = memchr(text.data, '\n', text.len);
+        size_t len = newline != NULL ? (size_t)(newline - text.data) : text.len;
+
+        log_error(log, "", "stderr: %.*s", (int)len, text.data);
+        len += newline != NULL;
+        text = slice_of(text.data + len, text.len - len);
+    }
+}
+
+static struct slice text_member(const struct json_value *object, const char *key)
+{
+    const struct json_value *value =
+        object != NULL && object->type == JSON_OBJECT ? document_member(object, key) : NULL;
+
+    return value != NULL && value->type == JSON_STRING ? value->text : slice_of("", 0);
+}
+
+void first_answer_check_failure(struct worker *worker, const struct message *answer)
+{
+    struct stdio_bus *bus = worker->stream.endpoint.bus;
+    const struct json_value *error, *data;
+    struct document_error problem;
+    struct document document;
+    struct slice text;
+
+    if (!answer->has_error || answer->bytes.len > LOOKED_AT_MAX ||
+        document_read(&document, answer->bytes, &problem) != STDIO_BUS_OK)
+        return;
+    error = document_member(document.root, "error");
+    data = error != NULL && error->type == JSON_OBJECT ? document_member(error, "data") : NULL;
+    if (slice_equal(text_member(data, "stdio_bus"), slice_of("exited", 6))) {
+        text = text_member(error, "message");
+        log_error(bus->log, "", "%.*s", (int)text.len, text.data);
+        log_stderr(bus->log, text_member(data, "stderr"));
+        bus_note_stop(bus, BUS_NO_WORKER_LEFT);
+    }
+    document_free(&document);
+}
+
 void first_answer_check(struct worker *worker, const struct message *answer)
 {
     struct endpoint *endpoint = &worker->stream.endpoint;
@@ -65,6 +108,7 @@ void first_answer_check(struct worker *worker, const struct message *answer)
 
     if (pool->group.mode.is_front) {
         first_answer_check_refusal(worker, answer);
+        first_answer_check_failure(worker, answer);
         return;
     }
     if (pool->seen_protocol || answer->bytes.len > LOOKED_AT_MAX || !has_key(answer->bytes) ||

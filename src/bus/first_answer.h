@@ -20,4 +20,8 @@ void first_answer_check(struct worker *worker, const struct message *answer);
 /* Notes and logs it, if a daemon that was dialled refuses the connection with this message. */
 void first_answer_check_refusal(struct worker *worker, const struct message *answer);
 
+/* The front of a shared server: stops it after this answer, if that is the error of a server that
+ * could not start, and logs what that has written to stderr. */
+void first_answer_check_failure(struct worker *worker, const struct message *answer);
+
 #endif

@@ -53,9 +53,9 @@ static void close_client(struct worker *worker, struct peer *client, const char 
     struct stdio_bus *bus = bus_of(worker);
     bool is_front = worker->program.dialer != NULL;
 
-    if (is_front && bus->reason == BUS_RUNNING)
-        bus->reason = BUS_NO_WORKER_LEFT; /* the only client there will be */
-    log_repeated(bus->log, is_front ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO,
+    if (is_front && bus->reason == BUS_RUNNING) /* the only client there will be */
+        bus->reason = client->said_exit ? BUS_DONE : BUS_NO_WORKER_LEFT;
+    log_repeated(bus->log, is_front && !client->said_exit ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO,
                  endpoint_of_peer(client)->context, LOG_NO_SOURCE, "closing it: %s", reason);
     client->closing = reason;
     if (peer_held(client)) {

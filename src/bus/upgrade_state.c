@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "bus/control_clients.h"
+#include "bus/early_exit.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
 #include "bus/rmp_clients.h"
@@ -95,6 +96,7 @@ static void archive_pool(struct router_archive *state, struct stdio_bus *bus, st
     archive_expect(archive, archive_count(archive, count) == count,
                    "a pool has another number of workers");
     archive_flag(archive, &pool->seen_protocol);
+    early_exit_archive(archive, pool);
     traffic_archive(archive, &pool->past.carried);
     ARCHIVE_INTEGER(archive, pool->past.starts);
     ARCHIVE_INTEGER(archive, pool->past.restarts);

@@ -4,11 +4,13 @@
 
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "bus/control.h"
 #include "bus/crashes.h"
 #include "bus/deliver.h"
+#include "bus/early_exit.h"
 #include "bus/first_answer.h"
 #include "bus/listeners.h"
 #include "bus/notifier.h"
@@ -50,6 +52,22 @@ static void report_end(struct worker *worker, enum worker_event event)
         worker_handle(worker, WORKER_EXITED);
 }
 
+/* What programs write that speak as language servers do, in a pool of lines. */
+static bool is_header(struct slice output)
+{
+    static const char header[] = "Content-Length:";
+
+    return output.len >= sizeof header - 1 &&
+           strncasecmp(output.data, header, sizeof header - 1) == 0;
+}
+
+static void advise_framing(const struct worker *worker)
+{
+    log_warn(bus_of(worker)->log, context(worker),
+             "the worker writes Content-Length headers: its pool needs \"framing\": "
+             "\"content-length\" (--worker-framing content-length)");
+}
+
 /* Spec 5.3. */
 static void on_malformed(struct connection *connection, enum frame_fault fault, const char *problem)
 {
@@ -58,6 +76,10 @@ static void on_malformed(struct connection *connection, enum frame_fault fault, 
     (void)fault;
     log_error(bus_of(worker)->log, context(worker), "malformed output: %s; terminating it",
               problem);
+    if (connection->has_lines && connection->input != NULL &&
+        is_header(slice_of(connection->input->data + connection->input->start,
+                           buffer_len(connection->input))))
+        advise_framing(worker);
     report_end(worker, WORKER_MISBEHAVED);
 }
 
@@ -86,6 +108,8 @@ static void skip(struct worker *worker, const struct message *message, struct sl
                  const char *problem)
 {
     stream_skipped(&worker->stream.connection, line, problem);
+    if (is_header(line))
+        advise_framing(worker);
     if (message != NULL && message_is_response(message) && message->id.type != ID_NONE)
         deliver_lost_answer(&worker->stream.endpoint, message, problem);
 }
@@ -244,14 +268,13 @@ static void on_available(struct worker *worker, enum peer_availability availabil
 /* A client's request will not be answered by the worker that had it (spec 7.1.2). */
 static void report_unanswered(void *user_data, const struct request *request)
 {
-    struct stdio_bus *bus = user_data;
-    struct endpoint *to = endpoint_of_peer(request->asker);
-    struct message_id id = request->asker_id;
+    const struct worker *worker = user_data;
     char text[64];
 
-    log_warn(bus->log, to->context, "its pending request (id %s) is discarded: the worker exited",
-             log_escape(text, sizeof text, id.text));
-    deliver_error(to, id, JSONRPC_SERVER_ERROR, "worker exited before answering");
+    log_warn(bus_of(worker)->log, endpoint_of_peer(request->asker)->context,
+             "its pending request (id %s) is discarded: the worker exited",
+             log_escape(text, sizeof text, request->asker_id.text));
+    early_exit_answer(worker, request);
 }
 
 static void on_gone(struct worker *worker)
@@ -264,7 +287,8 @@ static void on_gone(struct worker *worker)
     bus_read_clock(bus);
     crashes_blame(worker);
     probe_process_ended(worker);
-    expected = departure_worker(&bus->router, peer, report_unanswered, bus);
+    early_exit_note(worker);
+    expected = departure_worker(&bus->router, peer, report_unanswered, worker);
     replay_process_ended(worker);
     if (expected) {
         crashes_excuse(worker);
@@ -319,7 +343,7 @@ static void on_first_exec(struct worker *worker, bool succeeded)
 #define WORKER_HOST(stream_handler)                                                                \
     {                                                                                              \
         .stream = (stream_handler), .available = on_available, .gone = on_gone,                    \
-        .finished = on_finished, .first_exec = on_first_exec,                                      \
+        .finished = on_finished, .first_exec = on_first_exec, .early_delay = early_exit_delay,     \
     }
 
 static const struct worker_host worker_host = WORKER_HOST(&workers_handlers[WORKERS_MESSAGES]);

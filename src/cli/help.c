@@ -35,6 +35,10 @@ static const char one_pool[] =
     "                     routed by the field sessionId alone\n"
     "  --clients KIND     how clients share its processes: shared, sticky or\n"
     "                     exclusive (each has its own); default: by the protocol\n"
+    "  --worker-framing NAME\n"
+    "                     how it marks where messages begin and end: ndjson,\n"
+    "                     content-length or length; default: ndjson, of lsp\n"
+    "                     content-length\n"
     "  --instances N      processes, at most; default: 16 where they are started as\n"
     "                     clients come, otherwise 1\n"
     "\n";

@@ -208,6 +208,13 @@ static bool apply_instances(struct parser *parser, const char *option, const cha
            parser_fail(parser, "--%s: must be a number from 1 to %d", option, INSTANCES_MAX);
 }
 
+static bool apply_worker_framing(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->line.framing = value;
+    return framing_named(value) != NULL ||
+           parser_fail(parser, "--%s: must be " FRAMING_NAMES, option);
+}
+
 static bool apply_framing(struct parser *parser, const char *option, const char *value)
 {
     parser->options->framing = framing_named(value);
@@ -316,6 +323,10 @@ const struct option_spec parser_options[] = {
     {.name = "any-cwd", .of_share = true, .apply = apply_any_cwd},
     {.name = "idle-exit", .value_name = "SECONDS", .apply = apply_idle_exit},
     {.name = "framing", .value_name = "NAME", .apply = apply_framing},
+    {.name = "worker-framing",
+     .value_name = "NAME",
+     .of_command = true,
+     .apply = apply_worker_framing},
     {.name = "protocol", .value_name = "NAME", .of_command = true, .apply = apply_protocol},
     {.name = "clients", .value_name = "KIND", .of_command = true, .apply = apply_clients},
     {.name = "instances", .value_name = "N", .of_command = true, .apply = apply_instances},

@@ -106,6 +106,7 @@ static bool check_client(struct parser *parser)
 static bool check_share(struct parser *parser)
 {
     struct options *options = parser->options;
+    bool is_lsp;
 
     if (options->line.words == NULL)
         return parser_fail(parser, "--share needs a command: --share -- COMMAND ARG...");
@@ -116,8 +117,11 @@ static bool check_share(struct parser *parser)
         return parser_fail(parser, "--share has a log file of its own; see stdio_bus --list");
     if (options->line.protocol == NULL)
         options->line.protocol = "mcp";
+    is_lsp = strcmp(options->line.protocol, "lsp") == 0;
     if (options->line.clients == NULL)
-        options->line.clients = "sticky";
+        options->line.clients = is_lsp ? "exclusive" : "sticky";
+    if (options->framing == NULL && is_lsp)
+        options->framing = framing_named("content-length");
     options->action = ACTION_SHARE;
     return true;
 }
@@ -192,7 +196,8 @@ static bool lacks_command(const struct parser *parser)
 
     if (line->words != NULL || parser->of_command == NULL)
         return false;
-    return !is_mode(parser, "connect") || line->clients != NULL || line->instances != NULL;
+    return !is_mode(parser, "connect") || line->clients != NULL || line->instances != NULL ||
+           line->framing != NULL;
 }
 
 /* A listener or, of --connect, an address for which there may be a token. */
@@ -258,6 +263,11 @@ int options_parse(struct options *options, int argc, char *const argv[], char *p
     for (int i = 1; i < argc && options->line.words == NULL; i++) {
         if (strcmp(argv[i], "--") == 0) {
             options->line.words = argv + i + 1;
+            continue;
+        }
+        /* Hosts with a parser of their own take the -- for theirs. */
+        if (is_mode(&parser, "share") && argv[i][0] != '-') {
+            options->line.words = argv + i;
             continue;
         }
         if (!read_option(&parser, argc, argv, &i))

@@ -7,7 +7,7 @@
 
 #include "config/pool_mode.h"
 
-#define VALUES_MAX 10 /* beside the arguments */
+#define VALUES_MAX 11 /* beside the arguments */
 
 /* Adds a child in front of the others. */
 static struct json_value *add(struct json_value **unused, struct json_value *parent,
@@ -45,6 +45,8 @@ static void add_mode(struct json_value **unused, struct json_value *pool,
 
     if (line->protocol != NULL)
         add(unused, pool, "protocol", JSON_STRING, line->protocol);
+    if (line->framing != NULL)
+        add(unused, pool, "framing", JSON_STRING, line->framing);
     if (line->clients != NULL)
         add(unused, pool, "clients", JSON_STRING, line->clients);
     else if (plain && line->one_client)

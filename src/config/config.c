@@ -70,16 +70,20 @@ static bool is_set(const struct json_value *object, const char *key, bool value)
 static bool build_pool(struct pool_config *pool, const struct json_value *object)
 {
     const struct json_value *on_bad_output = document_member(object, "on_bad_output");
+    const struct json_value *stderr_kind = document_member(object, "stderr");
     int64_t instances = 0;
 
     document_integer(document_member(object, "instances"), &instances);
     pool->instances = (unsigned)instances;
     pool->framing = framing_of(document_member(object, "framing"));
     pool_mode_read(&pool->mode, object);
+    if (pool->framing == NULL && pool->mode.protocol == PROTOCOL_LSP)
+        pool->framing = framing_named("content-length"); /* as the protocol has it */
     pool->skip_bad_output = on_bad_output != NULL ? strcmp(on_bad_output->text.data, "skip") == 0
                                                   : pool->mode.protocol != PROTOCOL_UNKNOWN;
     pool->no_new_privs = is_set(object, "no_new_privs", true);
     pool->no_core = is_set(object, "core", false);
+    pool->logs_stderr = stderr_kind != NULL && strcmp(stderr_kind->text.data, "log") == 0;
     pool->envp = environment_build(object);
     return pool->envp != NULL && rmp_pool_read(&pool->rmp, object) == STDIO_BUS_OK &&
            copy_member(&pool->id, object, "id") && copy_member(&pool->command, object, "command") &&

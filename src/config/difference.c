@@ -25,7 +25,8 @@ static bool programs_differ(const struct pool_config *before, const struct pool_
 {
     return lists_differ(before->argv, after->argv) || lists_differ(before->envp, after->envp) ||
            difference_of_texts(before->cwd, after->cwd) ||
-           before->no_new_privs != after->no_new_privs || before->no_core != after->no_core;
+           before->no_new_privs != after->no_new_privs || before->no_core != after->no_core ||
+           before->logs_stderr != after->logs_stderr;
 }
 
 /* All of it but the numbers that may change while requests are in flight. Whether there is a time

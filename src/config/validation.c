@@ -130,6 +130,8 @@ static void check_control(struct diagnostics *diagnostics, const struct json_val
 
 static const char *const bad_output_words[] = {"terminate", "skip", NULL};
 
+static const char *const stderr_words[] = {"inherit", "log", NULL};
+
 static const struct rule pool_rules[] = {
     {.key = "id", .check = check_id, .required = true},
     {.key = "command", .check = rules_check_string, .required = true, .of_command = true},
@@ -139,6 +141,7 @@ static const struct rule pool_rules[] = {
     {.key = "cwd", .check = check_cwd, .of_command = true},
     {.key = "no_new_privs", .check = check_no_new_privs},
     {.key = "core", .check = rules_check_boolean},
+    {.key = "stderr", .words = stderr_words},
     {.key = "on_bad_output", .words = bad_output_words},
     {.key = "instances", .required = true, .min = 1, .max = INSTANCES_MAX},
     {.key = "framing", .check = check_framing},

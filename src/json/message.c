@@ -291,7 +291,8 @@ size_t message_write_around(char *to, size_t size, const char *before, struct me
     return out.full ? 0 : out.len;
 }
 
-size_t message_write_error(char *to, size_t size, struct message_id id, int code, const char *text)
+size_t message_write_error_data(char *to, size_t size, struct message_id id, int code,
+                                const char *text, const char *data)
 {
     struct json_output out = {.to = to, .size = size};
     char number[16];
@@ -303,8 +304,17 @@ size_t message_write_error(char *to, size_t size, struct message_id id, int code
     add_text(&out, number);
     add_text(&out, ",\"message\":");
     json_output_string(&out, slice_of(text, strlen(text)));
+    if (data != NULL) {
+        add_text(&out, ",\"data\":");
+        add_text(&out, data);
+    }
     add_text(&out, "}}\n");
     return out.full ? 0 : out.len;
+}
+
+size_t message_write_error(char *to, size_t size, struct message_id id, int code, const char *text)
+{
+    return message_write_error_data(to, size, id, code, text, NULL);
 }
 
 /* Behind the first of these words; data NULL: there is none. */

@@ -112,6 +112,10 @@ static inline bool message_id_equal(struct message_id a, struct message_id b)
 #define MESSAGE_ERROR_MAX 4096
 size_t message_write_error(char *to, size_t size, struct message_id id, int code, const char *text);
 
+/* The same with the member "data", which is JSON; it may need as much more room. NULL: none. */
+size_t message_write_error_data(char *to, size_t size, struct message_id id, int code,
+                                const char *text, const char *data);
+
 /* The TEXT of such a reply without an id, still escaped, where the bytes end with one: the reason
  * for which a daemon ends a connection. data NULL: they do not. */
 struct slice message_refusal_text(struct slice bytes);

@@ -40,6 +40,8 @@ int child_start(struct child *child, const struct program *program,
     close(process->fd_exec);
     close(process->fd_from);
     close(process->fd_to);
+    if (process->fd_err >= 0)
+        close(process->fd_err);
     errno = error;
     return STDIO_BUS_ERR;
 }

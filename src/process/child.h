@@ -22,8 +22,8 @@ struct child {
 void child_init(struct child *child, struct stdio_bus_event_loop *loop);
 
 /* Starts the program. `exec_readable` is called once child_exec_result has something to say.
- * fd_from and fd_to of *process belong to the caller then. STDIO_BUS_ERR with errno set, and then
- * nothing is left. */
+ * fd_from, fd_to and fd_err of *process belong to the caller then. STDIO_BUS_ERR with errno set,
+ * and then nothing is left. */
 int child_start(struct child *child, const struct program *program,
                 stdio_bus_event_fn *exec_readable, void *user_data, struct process *process);
 

@@ -12,6 +12,8 @@
 #include "router/handshake.h"
 #include "router/shares.h"
 
+#define FAILURE_DELAY_MAX_MS 3000 /* while a client waits */
+
 struct pool *pool_create(const struct pool_config *config, struct router *router)
 {
     struct pool *pool = calloc(1, sizeof *pool);
@@ -40,6 +42,7 @@ static void set_program(struct worker *worker, const struct pool_config *config)
     worker->program.cwd = config->cwd;
     worker->program.no_new_privs = config->no_new_privs;
     worker->program.no_core = config->no_core;
+    worker->program.pipes_stderr = config->logs_stderr;
     if (config->mode.protocol != PROTOCOL_UNKNOWN)
         worker->options.max_long = worker->transport->limits->max_message;
 }
@@ -128,6 +131,7 @@ void pool_destroy(struct pool *pool)
     group_free(&pool->group);
     group_free(&pool->stateless);
     setup_release(pool->setup);
+    free(pool->failure_data);
     free(pool);
 }
 
@@ -188,7 +192,7 @@ static size_t count_frugal(const struct pool *pool)
     }
     wanted += any && !served;
     wanted += !list_empty(&stateless->waiting) && !others_served;
-    return wanted > 0 || served || others_served ? wanted : 1;
+    return wanted > 0 || served || others_served || group->failure.count > 0 ? wanted : 1;
 }
 
 /* How many processes that no client has had there should be. */
@@ -264,6 +268,33 @@ static int64_t delay_of(const struct worker *worker)
     return delay > 0 ? delay : 0;
 }
 
+bool pool_is_failing(struct pool *pool)
+{
+    struct start_failure *failure = &pool->group.failure;
+    struct list_node *node, *following;
+
+    list_each(&pool->workers, node, following) {
+        const struct worker *worker = list_entry(node, struct worker, link);
+
+        if (worker->state == WORKER_RUNNING && worker->stream.connection.frames_in > 0 &&
+            worker->failures_before == failure->total)
+            failure->count = 0;
+    }
+    return failure->count > 0;
+}
+
+/* How long a client waits yet for the next process of a pool that is failing. */
+static int64_t delay_of_failure(const struct pool *pool, const struct worker *worker)
+{
+    const struct start_failure *failure = &pool->group.failure;
+    int64_t delay = failure->count > 0 ? restart_delay(failure->count - 1) : 0;
+
+    if (delay > FAILURE_DELAY_MAX_MS)
+        delay = FAILURE_DELAY_MAX_MS;
+    delay += failure->at_ms - stdio_bus_event_loop_now_ms(worker->transport->loop);
+    return failure->count > 0 && delay > 0 ? delay : 0;
+}
+
 /* A shared process may have crashed for a client of the stateless era: those of the other one do
  * not wait for that. */
 static void start_dormant(struct pool *pool, size_t *wanted, bool delayed)
@@ -272,11 +303,13 @@ static void start_dormant(struct pool *pool, size_t *wanted, bool delayed)
 
     list_each(&pool->workers, node, following) {
         struct worker *worker = list_entry(node, struct worker, link);
-        int64_t delay = delay_of(worker);
+        int64_t delay = delay_of(worker), early = delay_of_failure(pool, worker);
 
         if (*wanted == 0 || !is_dormant(worker) || (delay > 0) != delayed)
             continue;
-        if (delay > 0 && list_empty(&pool->group.waiting))
+        if (!list_empty(&pool->group.waiting))
+            delay = early;
+        if (delay > 0)
             stdio_bus_event_loop_start_timer(worker->transport->loop, &worker->deadline, delay);
         else
             worker_handle(worker, WORKER_DEADLINE);
@@ -296,6 +329,14 @@ static void hurry(struct pool *pool)
     }
 }
 
+static bool is_awaited(const struct pool *pool)
+{
+    const struct group *stateless = pool->group.other_era;
+
+    return !list_empty(&pool->group.waiting) ||
+           (stateless != NULL && !list_empty(&stateless->waiting));
+}
+
 bool pool_is_supplied(const struct pool *pool)
 {
     return pool->group.mode.clients == CLIENTS_EXCLUSIVE || pool->group.other_era != NULL ||
@@ -304,11 +345,16 @@ bool pool_is_supplied(const struct pool *pool)
 
 void pool_supply(struct pool *pool)
 {
-    size_t wanted = count_wanted(pool);
+    size_t wanted, missing;
+    bool failing;
 
     if (!pool_is_supplied(pool) || pool->fate == POOL_REMOVED)
         return;
+    failing = pool_is_failing(pool);
+    missing = wanted = count_wanted(pool);
     keep_spares(pool, &wanted, false);
+    if (failing && wanted > 0)
+        wanted = missing == wanted && is_awaited(pool);
     keep_spares(pool, &wanted, true);
     start_dormant(pool, &wanted, false);
     start_dormant(pool, &wanted, true);

@@ -6,6 +6,8 @@
 #include "process/worker.h"
 #include "router/router.h"
 
+#define POOL_FAILURE_MAX 1024 /* bytes of the text of a failure */
+
 enum pool_fate {
     POOL_SERVES,
     POOL_NEW,      /* a reload prepares it */
@@ -29,7 +31,9 @@ struct pool {
     enum pool_fate fate;
     bool is_held;          /* its owner's (bus/pool_holders.h): a client may refer to it */
     struct pool_past past; /* likewise (bus/renewal.h): of workers that are gone */
-    bool seen_protocol;    /* a worker speaks one that the configuration does not name */
+    char failure_text[POOL_FAILURE_MAX]; /* likewise (bus/early_exit.h): of group.failure, */
+    char *failure_data;                  /* which is freed with the pool */
+    bool seen_protocol; /* a worker speaks one that the configuration does not name */
 };
 
 /* A pool without workers, known to the router; the config is borrowed. NULL when memory is out. */
@@ -51,6 +55,9 @@ struct pool *pool_of(const struct worker *worker);
 /* Whether pool_supply starts and ends its processes. */
 bool pool_is_supplied(const struct pool *pool);
 
+/* Whether its last process ended before it had sent anything, and no later one has. */
+bool pool_is_failing(struct pool *pool);
+
 /* Takes out a worker whose process is finished, and frees it. */
 void pool_remove_worker(struct worker *worker, struct router *router);
 
@@ -63,7 +70,8 @@ size_t pool_starts(const struct pool *pool);
 
 /* In a pool that is exclusive or has two eras: starts the processes that clients wait for and the
  * spare ones, and retires those that no client needs any more. Those that end are hurried
- * where clients wait for them (shares_press). */
+ * where clients wait for them (shares_press). In a pool that is failing one process is started at a
+ * time, and only if a client waits for it. */
 void pool_supply(struct pool *pool);
 
 #endif

@@ -30,7 +30,7 @@ extern char **environ;
 #endif
 
 enum { READ_END, WRITE_END };
-enum { IN, OUT, EXEC, PIPES };
+enum { IN, OUT, ERR, EXEC, PIPES };
 
 /* Moves a descriptor below 3, which would be overwritten when the child gets its 0 and 1. */
 static int lift(int *fd)
@@ -104,7 +104,8 @@ static void run_child(const struct child_setup *setup)
     if (getppid() != setup->parent)
         _exit(EXIT_EXEC_FAILED); /* the parent died before the request */
     if (dup2(setup->pipes[IN][READ_END], STDIN_FILENO) < 0 ||
-        dup2(setup->pipes[OUT][WRITE_END], STDOUT_FILENO) < 0)
+        dup2(setup->pipes[OUT][WRITE_END], STDOUT_FILENO) < 0 ||
+        (program->pipes_stderr && dup2(setup->pipes[ERR][WRITE_END], STDERR_FILENO) < 0))
         goto fail;
     close_others_on_exec();
     if (program->nofile != NULL)
@@ -153,21 +154,30 @@ static int dial(struct process *process, const struct dialer *dialer)
     close(ends[WRITE_END]);
     process->pid = 0;
     process->fd_from = fd;
+    process->fd_err = -1;
     process->fd_exec = ends[READ_END];
+    return STDIO_BUS_OK;
+}
+
+static int open_stderr(int ends[2])
+{
+    if (open_pipe(ends) != STDIO_BUS_OK || fcntl(ends[READ_END], F_SETFL, O_NONBLOCK) < 0)
+        return STDIO_BUS_ERR;
     return STDIO_BUS_OK;
 }
 
 int process_spawn(struct process *process, const struct program *program)
 {
     struct child_setup setup = {
-        .program = program, .parent = getpid(), .pipes = {{-1, -1}, {-1, -1}, {-1, -1}}};
+        .program = program, .parent = getpid(), .pipes = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}}};
     int(*pipes)[2] = setup.pipes;
 
     if (program->dialer != NULL)
         return dial(process, program->dialer);
     if (open_pipe(pipes[IN]) != STDIO_BUS_OK || open_pipe(pipes[OUT]) != STDIO_BUS_OK ||
         open_pipe(pipes[EXEC]) != STDIO_BUS_OK ||
-        fcntl(pipes[EXEC][READ_END], F_SETFL, O_NONBLOCK) < 0)
+        fcntl(pipes[EXEC][READ_END], F_SETFL, O_NONBLOCK) < 0 ||
+        (program->pipes_stderr && open_stderr(pipes[ERR]) != STDIO_BUS_OK))
         goto fail;
     process->pid = signals_fork();
     if (process->pid == 0)
@@ -178,6 +188,9 @@ int process_spawn(struct process *process, const struct program *program)
     close(pipes[IN][READ_END]);
     close(pipes[OUT][WRITE_END]);
     close(pipes[EXEC][WRITE_END]);
+    if (program->pipes_stderr)
+        close(pipes[ERR][WRITE_END]);
+    process->fd_err = pipes[ERR][READ_END];
     process->fd_to = pipes[IN][WRITE_END];
     process->fd_from = pipes[OUT][READ_END];
     process->fd_exec = pipes[EXEC][READ_END];

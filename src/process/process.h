@@ -11,6 +11,7 @@ struct process {
     pid_t pid;   /* 0: it was dialled */
     int fd_to;   /* write end of its stdin */
     int fd_from; /* read end of its stdout */
+    int fd_err;  /* read end of its stderr, non-blocking; -1: that is the daemon's */
     int fd_exec; /* for process_exec_result: EOF when the program runs, or the errno of exec */
 };
 
@@ -27,10 +28,11 @@ struct program {
     const struct rlimit *nofile; /* the descriptor limit; NULL: the daemon's */
     bool no_new_privs;           /* no program that it runs gains rights (Linux) */
     bool no_core;                /* it leaves no core file */
+    bool pipes_stderr;           /* its stderr is a pipe, not the daemon's stderr */
     const struct dialer *dialer; /* instead of all this; NULL: none */
 };
 
-/* Starts a program in a process group of its own, with pipes at 0 and 1, the daemon's stderr, no
+/* Starts a program in a process group of its own, with pipes at 0, 1 and perhaps 2, no
  * other descriptor, default signal dispositions and an empty mask; on Linux the program dies with
  * the daemon. A command without a slash is looked up in the PATH that the program gets, a relative
  * one in its working directory. The descriptors belong to the caller and are close-on-exec.

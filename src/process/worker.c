@@ -3,56 +3,23 @@
 #include "process/worker.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "router/group.h"
+#include "process/worker_streams.h"
+#include "router/eras.h"
 
 /* For a grandchild that holds the output of a process that has exited, and for the rest of its
  * process group to follow it. */
 #define GRACE_MS 2000
 
+/* For the exit of a process whose stdout has ended before it has sent anything: a client is told
+ * the status. */
+#define EXIT_MS 300
+
 /* Before SIGTERM and again before SIGKILL, if hurried: programs may end with their input. */
 #define HURRY_MS 1000
-
-static struct log *log_of(const struct worker *worker)
-{
-    return worker->transport->log;
-}
-
-static const char *context(const struct worker *worker)
-{
-    return worker->stream.endpoint.context;
-}
-
-static void set_context(struct worker *worker)
-{
-    char *to = worker->stream.endpoint.context, pid[32] = "";
-    size_t size = sizeof worker->stream.endpoint.context, len;
-
-    if (worker->child.pid > 0)
-        snprintf(pid, sizeof pid, " pid=%ld", (long)worker->child.pid);
-    len = (size_t)snprintf(to, size, "worker=%u%s pool=", worker->number, pid);
-    log_quote(to + len, size - len, worker->pool_id);
-}
-
-/* The restart policy bounds these lines, but not where processes come and go with clients. */
-#define log_process(worker, level, ...)                                                            \
-    ((worker)->stream.endpoint.peer.pool->mode.clients == CLIENTS_EXCLUSIVE                        \
-         ? log_repeated(log_of(worker), (level), context(worker), LOG_NO_SOURCE, __VA_ARGS__)      \
-         : log_write(log_of(worker), (level), context(worker), __VA_ARGS__))
-
-static void start_deadline(struct worker *worker, int64_t delay_ms)
-{
-    stdio_bus_event_loop_start_timer(worker->transport->loop, &worker->deadline, delay_ms);
-}
-
-static void stop_deadline(struct worker *worker)
-{
-    stdio_bus_event_loop_stop_timer(worker->transport->loop, &worker->deadline);
-}
 
 static void deadline(void *user_data)
 {
@@ -67,7 +34,7 @@ int worker_init(struct worker *worker, struct transport *transport, const struct
     timer_init(&worker->deadline, deadline, worker);
     child_init(&worker->child, transport->loop);
     stream_init(&worker->stream);
-    set_context(worker);
+    worker_set_context(worker);
     return restart_init(&worker->restart, transport->limits->max_restarts,
                         transport->limits->restart_window_sec);
 }
@@ -87,8 +54,9 @@ static void check_exec(struct worker *worker)
         worker_handle(worker, WORKER_EXECUTED);
         return;
     }
-    log_error(log_of(worker), context(worker), "cannot execute %s%s%s: %s", worker->program.argv[0],
-              cwd != NULL ? " in " : "", cwd != NULL ? cwd : "", strerror(error));
+    log_error(worker_log(worker), worker_context(worker), "cannot execute %s%s%s: %s",
+              worker->program.argv[0], cwd != NULL ? " in " : "", cwd != NULL ? cwd : "",
+              strerror(error));
     worker_handle(worker, WORKER_EXEC_FAILED);
     if (!worker->executed)
         worker->host->first_exec(worker, false);
@@ -102,21 +70,19 @@ void worker_exec_readable(void *user_data, unsigned events)
 
 int worker_start(struct worker *worker)
 {
-    struct stream_options options = worker->options;
     struct process process;
     int error;
 
-    if (child_start(&worker->child, &worker->program, worker_exec_readable, worker, &process) !=
-        STDIO_BUS_OK)
+    if (worker_prepare_errors(worker) != STDIO_BUS_OK ||
+        child_start(&worker->child, &worker->program, worker_exec_readable, worker, &process) !=
+            STDIO_BUS_OK)
         return STDIO_BUS_ERR;
-    worker->output_ended = false;
+    worker->output_ended = worker->awaits_exit = worker->answered = false;
+    worker->failures_before = eras_claimed(worker->stream.endpoint.peer.pool)->failure.total;
     worker->after_end = WORKER_RESTARTS;
     worker->hurried = false;
-    options.handler = worker->host->stream;
-    options.fd_in = process.fd_from;
-    options.fd_out = process.fd_to;
-    set_context(worker);
-    if (stream_open(&worker->stream, worker->transport, &options) == STDIO_BUS_OK) {
+    worker_set_context(worker);
+    if (worker_open_streams(worker, &process) == STDIO_BUS_OK) {
         worker->state = WORKER_STARTING;
         log_process(worker, LOG_LEVEL_INFO, "started %s for pool %s", worker->program.argv[0],
                     worker->pool_id);
@@ -124,8 +90,6 @@ int worker_start(struct worker *worker)
     }
     error = errno;
     child_destroy(&worker->child);
-    close(process.fd_from);
-    close(process.fd_to);
     errno = error;
     return STDIO_BUS_ERR;
 }
@@ -136,9 +100,9 @@ static void fail(struct worker *worker)
 {
     worker->state = WORKER_FAILED;
     if (worker->restart.max == 0)
-        log_error(log_of(worker), context(worker), "failed: max_restarts is 0");
+        log_error(worker_log(worker), worker_context(worker), "failed: max_restarts is 0");
     else
-        log_error(log_of(worker), context(worker),
+        log_error(worker_log(worker), worker_context(worker),
                   "failed: restarted %u times within %lld seconds, giving up", worker->restart.max,
                   (long long)(worker->restart.window_ms / 1000));
     worker->host->available(worker, PEER_FAILED);
@@ -147,9 +111,13 @@ static void fail(struct worker *worker)
 /* STOPPED, and restarted after a delay if that is wanted. */
 static void plan_restart(struct worker *worker)
 {
-    int64_t delay;
+    int64_t delay, early = 0;
 
     worker->state = WORKER_STOPPED;
+    if (worker->after_end == WORKER_RESTARTS && !worker->answered)
+        early = worker->host->early_delay(worker);
+    if (early < 0)
+        worker->after_end = WORKER_WAITS_FOR_CLIENT;
     if (worker->after_end != WORKER_RESTARTS)
         return;
     delay = restart_after_exit(&worker->restart,
@@ -158,8 +126,10 @@ static void plan_restart(struct worker *worker)
         fail(worker);
         return;
     }
+    if (delay < early)
+        delay = early;
     log_process(worker, LOG_LEVEL_INFO, "restarting in %lld ms", (long long)delay);
-    start_deadline(worker, delay);
+    worker_start_deadline(worker, delay);
 }
 
 /* Finished: reaped, and stdout at EOF. */
@@ -167,9 +137,8 @@ static void finish_if_over(struct worker *worker)
 {
     if (worker->child.pid > 0 || !worker->output_ended)
         return;
-    stop_deadline(worker);
-    connection_close(&worker->stream.connection);
-    set_context(worker);
+    worker_stop_deadline(worker);
+    worker_close_streams(worker);
     plan_restart(worker);
     worker->host->finished(worker);
 }
@@ -180,6 +149,10 @@ static void end_output(struct worker *worker)
     if (worker->output_ended)
         return;
     worker->output_ended = true;
+    worker->awaits_exit = false;
+    worker->answered = worker->stream.connection.frames_in > 0;
+    if (worker->errors != NULL)
+        stderr_reader_drain(worker->errors);
     worker->host->gone(worker);
 }
 
@@ -192,7 +165,7 @@ static void terminate(struct worker *worker)
     worker->host->available(worker, PEER_ABSENT);
     child_terminate(&worker->child);
     connection_end_output(&worker->stream.connection);
-    start_deadline(worker, worker->hurried && drain_ms > HURRY_MS ? HURRY_MS : drain_ms);
+    worker_start_deadline(worker, worker->hurried && drain_ms > HURRY_MS ? HURRY_MS : drain_ms);
 }
 
 void worker_check_exit(struct worker *worker)
@@ -216,7 +189,7 @@ static void starting_executed(struct worker *worker)
 
     worker->state = WORKER_RUNNING;
     worker->executed = true;
-    log_debug(log_of(worker), context(worker), "running");
+    log_debug(worker_log(worker), worker_context(worker), "running");
     worker->host->available(worker, PEER_READY);
     if (is_first)
         worker->host->first_exec(worker, true);
@@ -226,7 +199,7 @@ static void starting_executed(struct worker *worker)
 static void starting_exec_failed(struct worker *worker)
 {
     worker->state = WORKER_STOPPING;
-    start_deadline(worker, GRACE_MS);
+    worker_start_deadline(worker, GRACE_MS);
 }
 
 /* The process was reaped, and the rest of its group got SIGTERM. GRACE_MS are enough as long as the
@@ -235,18 +208,22 @@ static void await_output_end(struct worker *worker)
 {
     worker->stream.resumed = false;
     connection_end_output(&worker->stream.connection);
-    start_deadline(worker, GRACE_MS);
+    worker_start_deadline(worker, GRACE_MS);
 }
 
 static void running_exited(struct worker *worker)
 {
     worker->state = WORKER_STOPPING;
     worker->host->available(worker, PEER_ABSENT);
-    await_output_end(worker);
+    if (worker->awaits_exit)
+        end_output(worker);
+    else
+        await_output_end(worker);
     finish_if_over(worker);
 }
 
-static void running_output_ended(struct worker *worker)
+/* Its exit has not come, or need not be awaited. */
+static void end_without_exit(struct worker *worker)
 {
     end_output(worker);
     worker_check_exit(worker); /* mostly its end, and SIGCHLD is on its way */
@@ -254,6 +231,24 @@ static void running_output_ended(struct worker *worker)
         return;
     log_process(worker, LOG_LEVEL_INFO, "its stdout has ended");
     terminate(worker);
+}
+
+/* A process that ends before it has sent anything should say why: its exit comes first, which
+ * mostly is there, or on its way. */
+static void running_output_ended(struct worker *worker)
+{
+    if (worker->stream.connection.frames_in > 0 || worker->program.dialer != NULL) {
+        end_without_exit(worker);
+        return;
+    }
+    worker->awaits_exit = true;
+    check_exec(worker); /* a worker that stops is not asked for it any more */
+    worker_check_exit(worker);
+    if (worker->output_ended)
+        return;
+    worker->state = WORKER_STOPPING;
+    worker->host->available(worker, PEER_ABSENT);
+    worker_start_deadline(worker, EXIT_MS);
 }
 
 static void running_misbehaved(struct worker *worker)
@@ -278,13 +273,14 @@ static void running_stop(struct worker *worker)
 /* Its client has left, or none came: its input is closed once its queue is written. */
 static void running_retire(struct worker *worker)
 {
-    log_debug(log_of(worker), context(worker), "there is no client for it any more: ending it");
+    log_debug(worker_log(worker), worker_context(worker),
+              "there is no client for it any more: ending it");
     worker->after_end = WORKER_WAITS_FOR_CLIENT;
     restart_pardon(&worker->restart);
     worker->state = WORKER_STOPPING;
     worker->host->available(worker, PEER_ABSENT);
     connection_end_output(&worker->stream.connection);
-    start_deadline(worker, GRACE_MS);
+    worker_start_deadline(worker, GRACE_MS);
 }
 
 /* Expected exit (LSP exit): not counted as a crash. */
@@ -303,18 +299,20 @@ static void stopping_hurry(struct worker *worker)
     worker->hurried = true;
     if (timer_deadline_ms(&worker->deadline) >
         stdio_bus_event_loop_now_ms(worker->transport->loop) + HURRY_MS)
-        start_deadline(worker, HURRY_MS);
+        worker_start_deadline(worker, HURRY_MS);
 }
 
 static void stopped_retire(struct worker *worker)
 {
-    stop_deadline(worker);
+    worker_stop_deadline(worker);
     restart_pardon(&worker->restart);
 }
 
 static void stopping_exited(struct worker *worker)
 {
-    if (!worker->output_ended)
+    if (worker->awaits_exit)
+        end_output(worker);
+    else if (!worker->output_ended)
         await_output_end(worker);
     finish_if_over(worker);
 }
@@ -349,23 +347,25 @@ static void kill_overdue(struct worker *worker)
         return;
     }
     if (worker->child.signalled != CHILD_KILLED)
-        log_warn(log_of(worker), context(worker), "did not exit in time; killing it");
+        log_warn(worker_log(worker), worker_context(worker), "did not exit in time; killing it");
     child_kill(&worker->child);
-    start_deadline(worker, GRACE_MS);
+    worker_start_deadline(worker, GRACE_MS);
 }
 
 static void stopping_deadline(struct worker *worker)
 {
     struct connection *connection = &worker->stream.connection;
 
-    if (worker->child.pid > 0) {
+    if (worker->awaits_exit) {
+        end_without_exit(worker);
+    } else if (worker->child.pid > 0) {
         kill_overdue(worker);
     } else if (connection->input_state == INPUT_PAUSED || worker->stream.resumed) {
         /* Its last messages wait for a client, or did until now; that has a time limit of its
          * own. */
         await_output_end(worker);
     } else {
-        log_warn(log_of(worker), context(worker),
+        log_warn(worker_log(worker), worker_context(worker),
                  "exited, but another process holds its stdout; not waiting for it");
         child_kill_orphans(&worker->child);
         connection_close(connection);
@@ -376,7 +376,7 @@ static void stopping_deadline(struct worker *worker)
 
 static void stopping_stop(struct worker *worker)
 {
-    bool waits = worker->after_end == WORKER_WAITS_FOR_CLIENT;
+    bool waits = worker->after_end == WORKER_WAITS_FOR_CLIENT || worker->awaits_exit;
 
     worker->after_end = WORKER_STAYS_STOPPED;
     if (waits && worker->child.signalled == CHILD_NOT_SIGNALLED && worker->child.pid > 0)
@@ -388,8 +388,8 @@ static void stopped_deadline(struct worker *worker)
     worker->after_end = WORKER_RESTARTS; /* a failing start is tried again, after a delay */
     if (worker_start(worker) == STDIO_BUS_OK)
         return;
-    log_error(log_of(worker), context(worker), "cannot start %s: %s", worker->program.argv[0],
-              strerror(errno));
+    log_error(worker_log(worker), worker_context(worker), "cannot start %s: %s",
+              worker->program.argv[0], strerror(errno));
     plan_restart(worker);
     worker->host->finished(worker);
 }
@@ -397,7 +397,7 @@ static void stopped_deadline(struct worker *worker)
 static void stopped_stop(struct worker *worker)
 {
     worker->after_end = WORKER_STAYS_STOPPED;
-    stop_deadline(worker);
+    worker_stop_deadline(worker);
 }
 
 typedef void worker_action(struct worker *worker);

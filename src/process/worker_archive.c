@@ -45,6 +45,21 @@ static void archive_restart(struct archive *archive, struct restart_policy *rest
     ARCHIVE_INTEGER(archive, restart->last_start_ms);
 }
 
+/* A worker that has not been started yet has none, and a reload may have changed the key since. */
+static void archive_errors(struct archive *archive, struct worker *worker)
+{
+    bool has_errors = worker->errors != NULL;
+
+    archive_flag(archive, &has_errors);
+    if (has_errors && worker->errors == NULL)
+        worker->errors = stderr_reader_create(worker->transport->loop, worker->transport->log,
+                                              worker->stream.endpoint.context);
+    if (has_errors && worker->errors == NULL)
+        archive_fail(archive, "out of memory");
+    if (has_errors && archive_ok(archive))
+        stderr_reader_archive(archive, worker->errors);
+}
+
 void worker_archive(struct archive *archive, struct worker *worker,
                     const struct stream_handler *handler)
 {
@@ -56,6 +71,10 @@ void worker_archive(struct archive *archive, struct worker *worker,
     ARCHIVE_ENUM(archive, worker->state, WORKER_FAILED);
     archive_flag(archive, &worker->executed);
     archive_flag(archive, &worker->output_ended);
+    archive_flag(archive, &worker->awaits_exit);
+    archive_flag(archive, &worker->answered);
+    ARCHIVE_INTEGER(archive, worker->failures_before);
+    archive_errors(archive, worker);
     archive_flag(archive, &worker->hurried);
     ARCHIVE_ENUM(archive, worker->after_end, WORKER_STAYS_STOPPED);
     archive_child(archive, worker);

@@ -108,6 +108,20 @@ static void wait_for_leave(struct decision *decision, struct group *pool)
         decision->hold_ms = client->hold_until_ms > now_ms ? client->hold_until_ms - now_ms : 1;
 }
 
+/* Processes have ended before they could get the client's message. True: it is refused. */
+static bool refuse_after_failures(struct decision *decision, const struct group *claimed)
+{
+    const struct start_failure *failure = &claimed->failure;
+    struct peer *client = decision->from;
+
+    if (!client->was_held || client->hold_failures == 0)
+        client->hold_failures = failure->total + 1;
+    if (failure->count == 0 || failure->total + 1 - client->hold_failures < START_FAILURE_ATTEMPTS)
+        return false;
+    decision_refuse_exited(decision, claimed);
+    return true;
+}
+
 struct peer *bind_to_worker(struct decision *decision, struct group *pool)
 {
     const struct group *claimed = eras_claimed(pool);
@@ -141,6 +155,8 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
         decision_refuse_unserved(decision, pool);
         return NULL;
     }
+    if (refuse_after_failures(decision, claimed))
+        return NULL;
     shares_claim(decision->router, eras_claimed(pool), decision->from);
     if (supply.may_come > 0)
         decision_hold(decision, &pool->waiting, HELD_FOR_PROCESS);

@@ -136,6 +136,15 @@ void decision_fail_cut(struct decision *decision, struct request *request)
                   decision->router->limits->max_message);
 }
 
+void decision_refuse_exited(struct decision *decision, const struct group *group)
+{
+    bool failing = group->failure.count > 0;
+
+    decision_refuse(decision, JSONRPC_SERVER_ERROR, "%s",
+                    failing ? "" : "worker exited before answering");
+    decision->failure = &group->failure;
+}
+
 void decision_refuse_cut(struct decision *decision)
 {
     decision_refuse(decision, JSONRPC_INVALID_REQUEST,
@@ -160,6 +169,8 @@ static bool begin_hold(struct decision *decision, enum peer_hold held_for)
     }
     decision->action = ACTION_HOLD;
     decision->from->held_for = held_for;
+    if (!decision->from->was_held)
+        decision->from->hold_failures = 0;
     decision->from->was_held = true;
     return true;
 }

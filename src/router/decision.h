@@ -52,7 +52,8 @@ enum request_kind {
     REQUEST_SETS_LEVEL,  /* MCP logging/setLevel */
     REQUEST_WATCHES,     /* MCP resources/subscribe */
     REQUEST_UNWATCHES,   /* MCP resources/unsubscribe */
-    REQUEST_CONFIRMS     /* no request: MCP notifications/initialized */
+    REQUEST_CONFIRMS,    /* no request: MCP notifications/initialized */
+    REQUEST_EXITS        /* no request, and never noted: LSP exit */
 };
 
 #define DECISION_EDITS_MAX (2 + EXTRAS_TOKENS) /* an id, a subject, and tokens */
@@ -71,6 +72,7 @@ struct decision {
     struct splice_edit edits[DECISION_EDITS_MAX]; /* live as long as the decision and `answered` */
     char numbers[DECISION_EDITS_MAX][PENDING_DIGITS + 3]; /* texts of edits: N or "N#" */
     char text[160];
+    const struct start_failure *failure; /* REFUSE with an empty text: it is this one */
 
     /* The message and its state. Whoever carries the action out reads `from`, `message` and
      * `is_reply`; the rest is the router's own. */
@@ -139,6 +141,9 @@ void decision_refuse_cut(struct decision *decision);
 
 /* Refuses the message, since no worker of the group will ever take it. */
 void decision_refuse_unserved(struct decision *decision, const struct group *group);
+
+/* Likewise, of a process that has exited; `group` is the pool's era with a handshake. */
+void decision_refuse_exited(struct decision *decision, const struct group *group);
 /* ACTION_DISCARD or ACTION_DROP. */
 void decision_discard(struct decision *decision, enum action action, const char *text);
 

@@ -6,6 +6,7 @@
 #include "base/slice.h"
 #include "config/pool_mode.h"
 #include "router/request_counts.h"
+#include "router/start_failure.h"
 #include "router/turns.h"
 
 /* Whether the server of a pool serves the stateless era of MCP. */
@@ -39,6 +40,8 @@ struct group {
     enum era_support support; /* of that era; ERA_SERVED in all other groups */
     struct peer *fallback;    /* the client of messages that are for no other one; NULL: none */
     struct list timed;        /* extras of requests with a deadline, the earliest first */
+
+    struct start_failure failure; /* of both eras: in the one with a handshake */
 
     struct request_counts asked, asking; /* of what clients asked its workers, and the reverse */
 };

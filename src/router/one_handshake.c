@@ -52,10 +52,10 @@ bool one_handshake_moves(struct decision *decision, struct peer *worker)
 /* False: it was refused. */
 static bool is_acceptable(struct decision *decision, const struct peer *worker)
 {
-    if (decision->from->hold_expired)
-        decision_refuse(decision, JSONRPC_SERVER_ERROR,
-                        peer_serves(worker) ? "the worker has not answered initialize"
-                                            : "worker exited before answering");
+    if (decision->from->hold_expired && peer_serves(worker))
+        decision_refuse(decision, JSONRPC_SERVER_ERROR, "the worker has not answered initialize");
+    else if (decision->from->hold_expired)
+        decision_refuse_exited(decision, worker->pool);
     else if (decision->message->bytes.len > HANDSHAKE_PART_MAX)
         decision_refuse(decision, JSONRPC_INVALID_REQUEST, "initialize is longer than %d bytes",
                         HANDSHAKE_PART_MAX);

@@ -135,6 +135,9 @@ struct peer {
     struct request *reserved;  /* the id that was kept free for it when it was released */
     bool hold_expired;         /* its time is over: its message is refused instead of held again */
     bool was_held;             /* since its last message that was not held */
+    bool said_exit;            /* LSP: the end of its worker is what it wants */
+    unsigned
+        hold_failures; /* failure.total of its pool when it began to wait, plus 1; 0: unknown */
 };
 
 static inline void peer_origin_init(struct peer_origin *origin)

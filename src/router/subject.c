@@ -41,6 +41,7 @@ static const struct method {
     {"tasks/get", ABOUT_TASK, PARAM_TASK, REQUEST_ORDINARY},
     {"tasks/cancel", ABOUT_TASK, PARAM_TASK, REQUEST_ORDINARY},
     {"tasks/result", ABOUT_TASK, PARAM_TASK, REQUEST_FETCHES},
+    {"exit", ABOUT_NOTHING, NO_FIELD, REQUEST_EXITS},
     {"elicitation/create", ABOUT_CAUSE, PARAM_REQUEST_ID, REQUEST_ORDINARY},
 };
 
@@ -53,7 +54,7 @@ static bool may_begin_method(struct slice raw)
         second = raw.data[1];
     return c == 'n' || c == '$' || c == 'w' || c == 's' || c == 'i' || c == 'l' || c == 'r' ||
            c == '\\' || (c == 't' && (second == 'a' || second == '\\')) ||
-           (c == 'e' && (second == 'l' || second == '\\'));
+           (c == 'e' && (second == 'l' || second == 'x' || second == '\\'));
 }
 
 /* NULL: no such method. */
@@ -139,6 +140,11 @@ static void read_method(struct decision *decision, const struct method *method)
 {
     if (method->field != NO_FIELD && !param_fields_has(&decision->fields, method->field))
         return;
+    if (method->kind == REQUEST_EXITS) {
+        decision->from->said_exit = decision->pool->mode.protocol == PROTOCOL_LSP &&
+                                    !decision->asks;
+        return;
+    }
     if ((method->subject == ABOUT_LOGS || method->subject == ABOUT_RESOURCE) &&
         !decision->pool->mixes_clients) {
         /* Some clients of the process get it. */

@@ -15,6 +15,7 @@
 #include "base/exit_status.h"
 #include "bus/bus.h"
 #include "event/signals.h"
+#include "share/directory.h"
 #include "share/greeting.h"
 
 #define LOG_MAX ((off_t)1 << 20) /* a longer log of former daemons is begun anew */
@@ -48,6 +49,7 @@ static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
 {
     const char ready = READY;
     char path[DAEMON_FILE_MAX], problem[LISTEN_PROBLEM_MAX];
+    char log_path[DIRECTORY_MAX + DAEMON_FILE_MAX];
     struct greeting greeting;
     struct listen_config listen = daemon->config->listen;
     struct bus_options options = {
@@ -56,6 +58,7 @@ static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
         .listens = &listen,
         .listen_count = 1,
         .greeter = &greeting.greeter,
+        .told_log = log_path,
         .idle_exit_sec = daemon->idle_exit_sec,
         .handle_signals = true,
     };
@@ -63,6 +66,7 @@ static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
     struct stdio_bus *bus;
 
     snprintf(path, sizeof path, "%s" DAEMON_SOCKET, daemon->base);
+    snprintf(log_path, sizeof log_path, "%s/%s" DAEMON_LOG, daemon->directory, daemon->base);
     if (!listen_address_of_path(&listen.address, path, problem)) {
         log_error(log, "", "cannot listen on %s: %s", path, problem);
         return BUS_SYSTEM_ERROR;

@@ -13,6 +13,7 @@
 struct daemon {
     const struct config *config;
     const char *identity;
+    const char *directory;      /* the path of its working directory */
     char base[DAEMON_BASE_MAX]; /* of the files in the working directory: socket and log */
     unsigned idle_exit_sec;
     enum log_level log_level;

@@ -11,8 +11,11 @@
 #include "bus/state.h"
 #include "process/pool.h"
 #include "share/identity.h"
+#include "json/string.h"
 
 #define DIFFERENCE_MAX 1024
+#define FAILURE ",\"failure\":"
+#define FAILURE_MAX (sizeof FAILURE + 6 * POOL_FAILURE_MAX + 8)
 #define PID_MAX 24 /* bytes of a number and its comma */
 
 /* --- the status --- */
@@ -48,11 +51,30 @@ static size_t write_workers(char *to, size_t size, const struct stdio_bus *bus)
     return len;
 }
 
+/* Why the server does not start, as a member; "" if it does. */
+static void write_failure(char *to, size_t size, const struct stdio_bus *bus)
+{
+    struct json_output out = {.to = to, .size = size};
+    struct list_node *node, *following;
+
+    to[0] = '\0';
+    list_each(&bus->pools, node, following) {
+        struct pool *pool = list_entry(node, struct pool, link);
+        const struct start_failure *failure = &pool->group.failure;
+
+        if (out.len > 0 || failure->text == NULL || !pool_is_failing(pool))
+            continue;
+        json_output_add(&out, slice_of(FAILURE, strlen(FAILURE)));
+        json_output_string(&out, slice_of(failure->text, strlen(failure->text)));
+        json_output_add(&out, slice_of("", 1));
+    }
+}
+
 static char *write_status(const struct greeting *greeting, const struct stdio_bus *bus)
 {
-    char *identity = identity_hide(greeting->identity), *line = NULL;
+    char *identity = identity_hide(greeting->identity), *line = NULL, failure[FAILURE_MAX];
     size_t workers = (count_workers(bus) + 1) * PID_MAX;
-    size_t size = identity != NULL ? strlen(identity) + workers + 256 : 0;
+    size_t size = identity != NULL ? strlen(identity) + workers + FAILURE_MAX + 256 : 0;
     int n;
 
     if (identity != NULL)
@@ -65,7 +87,8 @@ static char *write_status(const struct greeting *greeting, const struct stdio_bu
                      (long long)(clock_now_ms() - greeting->since_ms) / 1000,
                      bus->client_count - bus->gated_count, identity);
         n += (int)write_workers(line + n, workers, bus);
-        snprintf(line + n, size - (size_t)n, "]}\n");
+        write_failure(failure, sizeof failure, bus);
+        snprintf(line + n, size - (size_t)n, "]%s}\n", failure);
     }
     free(identity);
     return line;

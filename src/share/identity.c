@@ -70,6 +70,7 @@ static void write_parts(struct writer *out, const struct identity_parts *parts)
     add_field(out, "protocol=", parts->protocol);
     add_field(out, "clients=", parts->clients);
     add_field(out, "instances=", parts->instances);
+    add_field(out, "framing=", parts->framing);
     add_field(out, "umask=", mask);
     add_field(out, "directory=", parts->directory);
     add_field(out, "env-names=", parts->names);
@@ -306,6 +307,7 @@ static void compare(struct names *names, struct slice a, struct slice b, bool fi
         {"protocol=", "--protocol"},
         {"clients=", "--clients"},
         {"instances=", "--instances"},
+        {"framing=", "--worker-framing"},
         {"umask=", "the umask"},
         {"directory=", "the working directory"},
         {"env-names=", "--env"},

@@ -21,7 +21,7 @@ struct identity_parts {
     const char *names;      /* of the variables that count; NULL: those of variables.h */
     const char *directory;  /* NULL: does not count */
     const char *protocol;   /* NULL: none */
-    const char *clients, *instances;
+    const char *clients, *instances, *framing;
     unsigned mask; /* of the files that the server makes */
 };
 

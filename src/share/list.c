@@ -263,6 +263,19 @@ static void print_differences(const struct found *found)
                               "variables that count with --env");
 }
 
+static void print_failures(const struct found *found)
+{
+    const struct json_value *failure;
+    size_t i;
+
+    for (i = 0; i < found->count; i++) {
+        failure = member_of(&found->at[i], "failure", JSON_STRING);
+        if (failure != NULL)
+            terminal_line(stdout, "%s does not start: %.*s", found->at[i].base,
+                          (int)failure->text.len, failure->text.data);
+    }
+}
+
 static void read_usage(struct usage *usage)
 {
     if (usage_read(usage) != STDIO_BUS_OK)
@@ -284,6 +297,7 @@ static void print_all(struct found *found, const char *directory)
                   "MEMORY", "RUNS FOR", "COMMAND");
     for (i = 0; i < found->count; i++)
         print_line(&found->at[i], &usage);
+    print_failures(found);
     print_differences(found);
     terminal_line(stdout, "logs: %s/NAME" DAEMON_LOG, directory);
     usage_free(&usage);

@@ -118,6 +118,7 @@ static int read_config(struct share *share)
     if (config_of_command(&share->config, &line, report, share) != STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
     share->config.pools[0].mode.frugal = frugal;
+    share->config.pools[0].logs_stderr = true;
     share->config.pools[0].cwd = share->cwd;
     share->cwd = NULL;
     return EXIT_DONE;
@@ -142,6 +143,7 @@ static int identify(struct share *share)
         .protocol = line->protocol,
         .clients = line->clients,
         .instances = line->instances,
+        .framing = line->framing,
         .mask = (unsigned)current_umask(),
     };
 
@@ -215,6 +217,7 @@ static int serve(struct share *share)
 
     share->join.daemon.config = &share->config;
     share->join.daemon.identity = share->identity;
+    share->join.daemon.directory = share->directory;
     share->join.daemon.idle_exit_sec = share->options->idle_exit_sec;
     share->join.daemon.log_level = share->options->log_level;
     share->join.directory = share->directory;

@@ -15,13 +15,13 @@ struct sharer {
 };
 
 struct share_setup {
-    const char *arguments[8]; /* beside --share, --idle-exit and the command */
-    const char *share;        /* instead of --share; NULL: that */
-    bool whole;               /* neither --idle-exit nor a command follows */
-    const char *command[8];   /* NULL: the scripted worker */
-    const char *env[8];       /* "NAME=value", or "NAME" to be unset */
-    const char *cwd;          /* NULL: the test's */
-    const char *idle_exit;    /* NULL: 20 */
+    const char *arguments[12]; /* beside --share, --idle-exit and the command */
+    const char *share;         /* instead of --share; NULL: that */
+    bool whole;                /* neither --idle-exit nor a command follows */
+    const char *command[8];    /* NULL: the scripted worker */
+    const char *env[8];        /* "NAME=value", or "NAME" to be unset */
+    const char *cwd;           /* NULL: the test's */
+    const char *idle_exit;     /* NULL: 20 */
 };
 
 /* The directory of the daemons. */

@@ -223,7 +223,8 @@ TEST(agents_clients_come_and_go)
 }
 
 #define SERVERS(keys)                                                                              \
-    "{'id':'p','command':'@WORKER@','instances':4,'protocol':'lsp','spare':" keys "}"
+    "{'id':'p','command':'@WORKER@','instances':4,'protocol':'lsp','framing':'ndjson','spare'"     \
+    ":" keys "}"
 
 /* The exit that an editor asks for by "exit" (LSP) ends its connection, as on a pipe. No process is
  * started in place of its own. */

@@ -290,7 +290,7 @@ TEST(agents_replay_and_shutdown)
 static const char *const closing_pools[] = {
     MCP(",'on_worker_exit':'close'"),
     "{'id':'p','command':'@WORKER@','instances':2,'clients':'exclusive','protocol':'acp'}",
-    "{'id':'p','command':'@WORKER@','instances':2,'protocol':'lsp'}",
+    "{'id':'p','command':'@WORKER@','instances':2,'protocol':'lsp','framing':'ndjson'}",
     ("{'id':'p','command':'@WORKER@','instances':2,'clients':'exclusive',"
      "'on_worker_exit':'close'}"),
 };

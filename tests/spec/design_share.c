@@ -313,10 +313,9 @@ TEST(design_share_of_a_server_that_exits)
     const char *worker = getenv("TEST_WORKER");
     struct sharer *sharer = SHARE(.command = {worker, "--exit", "3"});
     client_request(sharer->client, "1", NULL, "initialize", NULL);
-    client_error(sharer->client, "1", -32000, DIED);
-    client_half_close(sharer->client);
+    client_error(sharer->client, "1", -32000, "server exited with status 3 before answering");
     client_expect_eof(sharer->client);
-    share_expect_exit(sharer, 0);
+    share_expect_exit(sharer, 69);
     WAIT_UNTIL(share_logged("exited with status 3") >= 1, "the exit is not logged");
 }
 
@@ -583,6 +582,36 @@ TEST(design_share_connect_joins_anew)
     share_finish(sharer);
     kill(daemon, SIGTERM);
     share_wait_gone(daemon);
+}
+
+/* Hosts with a parser of their own take the -- for theirs. */
+TEST(design_share_of_a_command_without_dashes)
+{
+    struct sharer *sharer =
+        SHARE(.whole = true,
+              .arguments = {"--idle-exit", "20", getenv("TEST_WORKER"), "--name", "bare"});
+    expect_member(client_ask(sharer->client, "1", NULL, "echo", NULL), "worker", "\"bare\"");
+    share_finish(sharer);
+}
+
+TEST(design_share_of_a_language_server_ends_with_its_exit)
+{
+    struct sharer *sharer =
+        SHARE(.arguments = {"--protocol", "lsp", "--framing", "ndjson"},
+              .command = {getenv("TEST_WORKER"), "--framing", "content-length"});
+    client_ask(sharer->client, "1", NULL, "echo", NULL);
+    client_send(sharer->client, "{'jsonrpc':'2.0','method':'exit','params':{'status':0}}");
+    client_expect_eof(sharer->client);
+    share_expect_exit(sharer, 0);
+}
+
+TEST(design_worker_that_writes_headers_is_named)
+{
+    struct daemon *daemon = START(.args = "'--framing','content-length'");
+    struct client *client = client_connect(daemon);
+    client_request(client, "1", NULL, "echo", NULL);
+    daemon_wait_log(daemon, "the worker writes Content-Length headers");
+    client_close(client);
 }
 
 static const char *const misuses[][6] = {

@@ -198,7 +198,8 @@ TEST(design_share_removes_what_daemons_of_long_ago_have_left)
 TEST_ROWS(design_share_of_agents_ends_with_the_daemon, 2)
 {
     struct sharer *sharer =
-        SHARE(.arguments = {"--protocol", row == 0 ? "acp" : "lsp", "--clients", "exclusive"});
+        SHARE(.arguments = {"--protocol", row == 0 ? "acp" : "lsp", "--clients", "exclusive",
+                            "--framing", "ndjson", "--worker-framing", "ndjson"});
     pid_of(sharer);
     kill(share_daemon(), SIGKILL);
     client_expect_eof(sharer->client);

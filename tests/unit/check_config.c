@@ -320,6 +320,8 @@ static const struct {
     /* what confines the workers */
     {FIRST "\"command\": \"/bin/cat\", \"no_new_privs\": 1",
      "E c.json:3:40: pools[0].no_new_privs: must be true or false, not a number\n"},
+    {FIRST "\"command\": \"/bin/cat\", \"stderr\": \"file\"",
+     "E c.json:3:34: pools[0].stderr: must be \"inherit\" or \"log\"\n"},
     {FIRST "\"command\": \"/bin/cat\", \"core\": 0",
      "E c.json:3:32: pools[0].core: must be true or false, not a number\n"},
 #ifndef HAVE_NO_NEW_PRIVS
@@ -432,6 +434,11 @@ START_TEST(test_confinement)
     ck_assert(!config.pools[0].no_new_privs && !config.pools[0].no_core);
     expect_pool(FIRST "\"command\": \"/bin/cat\", \"core\": false", "");
     ck_assert(!config.pools[0].no_new_privs && config.pools[0].no_core);
+    ck_assert(!config.pools[0].logs_stderr);
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"stderr\": \"log\"", "");
+    ck_assert(config.pools[0].logs_stderr);
+    expect_pool(FIRST "\"command\": \"/bin/cat\", \"stderr\": \"inherit\"", "");
+    ck_assert(!config.pools[0].logs_stderr);
 #ifdef HAVE_NO_NEW_PRIVS
     expect_pool(FIRST "\"command\": \"/bin/cat\", \"no_new_privs\": true", "");
     ck_assert(config.pools[0].no_new_privs && !config.pools[0].no_core);

@@ -35,6 +35,8 @@ static const struct {
     {"", ",'cwd':'/'", POOL_PROGRAM},
     {"", ",'no_new_privs':true", POOL_PROGRAM},
     {"", ",'core':false", POOL_PROGRAM},
+    {"", ",'stderr':'log'", POOL_PROGRAM},
+    {"", ",'stderr':'inherit'", POOL_SAME},
     {"", ",'protocol':'mcp'", POOL_SHARING},
     {",'protocol':'acp'", ",'protocol':'lsp'", POOL_SHARING},
     {"", ",'clients':'sticky'", POOL_SHARING},

@@ -61,10 +61,16 @@ static void note_exec(struct worker *which, bool succeeded)
     ck_assert(succeeded);
 }
 
+static int64_t note_early(struct worker *which)
+{
+    (void)which;
+    return 0;
+}
+
 static const struct stream_handler handler = {.message = take,
                                               .connection = {.frame = stream_read, .ended = ended}};
-static const struct worker_host host = {&handler, note_available, note_gone, note_finished,
-                                        note_exec};
+static const struct worker_host host = {&handler,      note_available, note_gone,
+                                        note_finished, note_exec,      note_early};
 
 static struct group group;
 

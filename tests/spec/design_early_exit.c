@@ -1,0 +1,128 @@
+/* DESIGN, "A server that cannot start": what its clients, the log and --list say, and how often it
+ * is started. The pool key "stderr" of stdio_bus.conf(5). */
+#include "build_config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness.h"
+#include "share.h"
+
+#define FAILS "echo 'starting' >&2; echo 'Error: API_KEY is not set' >&2; exit 3"
+#define BROKEN(keys) "{'id':'p','command':'sh','args':['-c','" SCRIPT "']," keys "}"
+#define SCRIPT "echo broken as ever >&2; exit 3"
+
+static const char *const list[] = {"--list", NULL};
+
+/* --- --share --- */
+
+TEST(design_share_says_why_a_server_does_not_start)
+{
+    struct sharer *sharer = SHARE(.command = {"sh", "-c", FAILS});
+    client_request(sharer->client, "1", NULL, "initialize", NULL);
+    client_error(sharer->client, "1", -32000,
+                 test_format("server exited with status 3 before answering: "
+                             "Error: API_KEY is not set (log: %s/",
+                             share_dir()));
+    client_expect_eof(sharer->client);
+    share_expect_exit(sharer, 69);
+    expect_word(share_errors(sharer), "server exited with status 3 before answering");
+    expect_word(share_errors(sharer), "stderr: starting\n");
+    expect_word(share_errors(sharer), "stderr: Error: API_KEY is not set\n");
+    ck_assert_uint_ge(share_logged("pool=sh\\] stderr: Error: API_KEY is not set"), 1);
+    ck_assert_uint_ge(share_logged("it exited with status 3 before it has answered anything: "
+                                   "Error: API_KEY is not set"),
+                      1);
+    expect_word(share_run(list, 0), " does not start: server exited with status 3");
+}
+
+/* Without a client it is not started again: no restart is even planned. */
+TEST(design_share_starts_a_broken_server_for_clients_alone)
+{
+    for (size_t n = 1; n <= 3; n++) {
+        struct sharer *sharer =
+            SHARE(.command = {"sh", "-c", FAILS},
+                  .arguments = {"--clients", n % 2 == 0 ? "exclusive" : "sticky"});
+        client_request(sharer->client, "1", NULL, "initialize", NULL);
+        client_error(sharer->client, "1", -32000, "API_KEY is not set");
+        share_expect_exit(sharer, 69);
+    }
+    size_t started = share_logged("started sh");
+    ck_assert_uint_le(started, 9);
+    /* Two looks at the daemons are rounds of theirs. */
+    share_run(list, 0);
+    share_run(list, 0);
+    ck_assert_uint_eq(share_logged("started sh"), started);
+}
+
+TEST(design_share_goes_on_when_the_server_starts_again)
+{
+    const char *flag = test_format("FLAG=%s/flag", test_dir());
+    struct share_setup setup = {
+        .command = {"sh", "-c", "test -e \"$FLAG\" || exit 3; exec \"$TEST_WORKER\""},
+        .env = {flag}};
+    struct sharer *sharer = share_with(&setup);
+    client_request(sharer->client, "1", NULL, "echo", NULL);
+    client_error(sharer->client, "1", -32000, "server exited with status 3 before answering (log:");
+    share_expect_exit(sharer, 69);
+    FILE *file = fopen(flag + strlen("FLAG="), "w");
+    ck_assert_ptr_nonnull(file);
+    fclose(file);
+    sharer = share_with(&setup);
+    client_ask(sharer->client, "1", NULL, "echo", NULL);
+    ck_assert_ptr_null(strstr(share_run(list, 0), "does not start"));
+    share_finish(sharer);
+}
+
+/* --- pools of a configuration --- */
+
+/* The status is for all clients, the stderr for the log alone. */
+TEST(design_client_is_told_the_status_of_a_process_that_does_not_start)
+{
+    struct daemon *daemon =
+        START(.pools = BROKEN(
+                  "'instances':4,'protocol':'mcp','clients':'exclusive','spare':2,'stderr':'log'"));
+    daemon_wait_log(daemon, "pool=p\\] stderr: broken as ever");
+    daemon_wait_log(daemon, "before it has answered anything: broken as ever");
+    for (int i = 0; i < 3; i++) {
+        struct client *client = client_connect(daemon);
+        client_request(client, "1", NULL, "initialize", NULL);
+        client_error(client, "1", -32000,
+                     "worker exited before answering: it exited with status 3");
+        client_close(client);
+    }
+    ck_assert_uint_le(daemon_count_log(daemon, "started sh"), 12);
+    ck_assert_uint_eq(daemon_count_log(daemon, "giving up"), 0);
+}
+
+TEST(design_stderr_of_a_worker_is_attributed_to_it)
+{
+    struct daemon *daemon =
+        START(.pools = "{'id':'one','command':'sh','args':['-c','echo hello >&2; exec @WORKER@'],"
+                       "'instances':1,'stderr':'log'}");
+    struct client *client = client_connect(daemon);
+    client_ask(client, "1", NULL, "echo", NULL);
+    daemon_wait_log(daemon, "pool=one\\] stderr: hello");
+    client_close(client);
+}
+
+/* A worker that floods its stderr still answers, and the log is bounded. */
+TEST(design_flood_of_stderr_is_bounded)
+{
+    struct daemon *daemon =
+        START(.pools = "{'id':'one','command':'sh','args':['-c','yes flood >&2 & exec @WORKER@'],"
+                       "'instances':1,'stderr':'log'}");
+    struct client *client = client_connect(daemon);
+    for (int i = 1; i <= 50; i++)
+        client_ask(client, test_format("%d", i), NULL, "echo", NULL);
+    daemon_wait_log(daemon, "more lines of its stderr within 10 seconds are left out");
+    client_ask(client, "'last'", NULL, "echo", NULL);
+    ck_assert_uint_le(daemon_count_log(daemon, "stderr: flood"), 300);
+    client_close(client);
+}
+
+int main(void)
+{
+    return harness_main("early_exit");
+}
