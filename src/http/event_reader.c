@@ -152,6 +152,7 @@ static enum http_event_status end_event(struct http_event_reader *reader)
     reader->data = reader->bytes;
     reader->is_message = reader->event_len == 0 ||
                          is_word(reader->event, reader->event_len, "message");
+    reader->is_endpoint = is_word(reader->event, reader->event_len, "endpoint");
     if (!whole) {
         start_event(reader);
         return HTTP_EVENT_MORE;

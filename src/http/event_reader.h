@@ -25,7 +25,8 @@ struct http_event_reader {
     /* Valid after HTTP_EVENT_WHOLE until the next call: */
     const char *data;
     size_t len;      /* of the data; the lines of it are joined by newlines */
-    bool is_message; /* the event has no name, or the name message */
+    bool is_message;  /* the event has no name, or the name message */
+    bool is_endpoint; /* it has the name endpoint, with which the older HTTP+SSE begins */
     /* Of the stream so far: */
     char id[HTTP_EVENT_ID_MAX + 1]; /* the last id; "" if there was none */
     uint32_t retry_ms;              /* 0: none was given */

@@ -6,9 +6,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/terminal.h"
+#include "remote/page.h"
 #include "remote/program.h"
 
-#define BODY_SHOWN 120 /* bytes of a refusal that is no JSON-RPC */
+#define BODY_SHOWN 120    /* bytes of a refusal that is no JSON-RPC */
+#define CANCELLED_MAX 100 /* streams of cancelled requests that stay open */
 
 static void add(struct json_output *out, const char *text)
 {
@@ -130,6 +133,7 @@ static void free_call(void *user_data)
     free(call->bytes);
     free(call->own_fields);
     free(call->location);
+    free(call->refusal);
     free(call);
 }
 
@@ -149,8 +153,9 @@ void call_end(struct call *call)
         exchange_stop(&call->exchange);
     if (remote->session.listener == call)
         remote->session.listener = NULL;
-    if (call->kind == CALL_REQUEST)
+    if (call->kind == CALL_REQUEST && !call->cancelled)
         remote->request_count--;
+    remote->cancelled_count -= call->cancelled;
     call->holds = false;
     stdio_bus_event_loop_defer(remote->loop, &call->deferred, free_call, call);
     if (held)
@@ -161,10 +166,40 @@ void call_fail(struct call *call, const char *text)
 {
     struct remote *remote = call->exchange.remote;
 
-    log_warn(remote->log, "", "%s", text);
-    if (call->kind == CALL_REQUEST && !call->answered)
+    if (!call->cancelled)
+        log_warn(remote->log, "", "%s", text);
+    if (call->kind == CALL_REQUEST && !call->answered && !call->cancelled)
         program_send_error(remote, call->id, JSONRPC_SERVER_ERROR, text);
     call_end(call);
+}
+
+static void end_oldest_cancelled(struct remote *remote)
+{
+    struct list_node *node, *following;
+
+    list_each(&remote->calls, node, following) {
+        struct call *call = list_entry(node, struct call, node);
+
+        if (!call->cancelled)
+            continue;
+        call_end(call);
+        return;
+    }
+}
+
+void call_cancel(struct call *call)
+{
+    struct remote *remote = call->exchange.remote;
+
+    if (call->exchange.link == NULL) { /* its stream was cut */
+        call_end(call);
+        return;
+    }
+    if (remote->cancelled_count >= CANCELLED_MAX)
+        end_oldest_cancelled(remote);
+    call->cancelled = true;
+    remote->cancelled_count++;
+    remote->request_count--;
 }
 
 void calls_trim(struct remote *remote)
@@ -189,7 +224,7 @@ struct call *call_find(const struct remote *remote, struct message_id id)
     for (node = remote->calls.head.next; node != &remote->calls.head; node = node->next) {
         struct call *call = list_entry(node, struct call, node);
 
-        if (call->kind == CALL_REQUEST && message_id_equal(call->id, id))
+        if (call->kind == CALL_REQUEST && !call->cancelled && message_id_equal(call->id, id))
             return call;
     }
     return NULL;
@@ -205,6 +240,10 @@ static const char *advice(const struct call *call)
         return call->exchange.remote->options->token != NULL
                    ? " (the server does not accept the token of --token-file)"
                    : " (the server asks for a token: --token-file)";
+    case 403:
+        return call->exchange.remote->options->token != NULL
+                   ? " (the server does not allow this with the token of --token-file)"
+                   : " (the server does not allow this; it may ask for a token: --token-file)";
     case 404:
         return call->session != 0 ? "" : " (is the path right?)";
     case 405:
@@ -214,17 +253,29 @@ static const char *advice(const struct call *call)
     }
 }
 
+/* Appends ": " and the text in one line, unless it says nothing. */
+static void show(char to[CALL_REASON_MAX], struct slice text, bool is_html)
+{
+    size_t len = strlen(to), line_len;
+    char line[BODY_SHOWN];
+
+    line_len = page_line(line, sizeof line, text, is_html);
+    if (line_len == 0 || len + 2 >= CALL_REASON_MAX)
+        return;
+    memcpy(to + len, ": ", 3);
+    terminal_text(to + len + 2, CALL_REASON_MAX - len - 2, slice_of(line, line_len));
+}
+
 const char *call_reason(const struct call *call, char to[CALL_REASON_MAX])
 {
     const struct exchange *exchange = &call->exchange;
     const struct remote_url *url = &exchange->remote->options->url;
-    char shown[BODY_SHOWN + 16] = "";
-    size_t len = exchange->text_len < BODY_SHOWN ? exchange->text_len : BODY_SHOWN;
 
-    if (exchange->status >= 300)
-        log_escape(shown, sizeof shown, slice_of(exchange->text, len));
-    snprintf(to, CALL_REASON_MAX, "http://%s: %s%s%s%s%s%s", url->authority, exchange->reason,
+    snprintf(to, CALL_REASON_MAX, "http://%s: %s%s%s%s", url->authority, exchange->reason,
              advice(call), call->location != NULL ? ", moved to " : "",
-             call->location != NULL ? call->location : "", shown[0] != '\0' ? ": " : "", shown);
+             call->location != NULL ? call->location : "");
+    show(to, slice_of_text(exchange->challenge), false);
+    if (exchange->status >= 300 || exchange->is_html)
+        show(to, slice_of(exchange->text, exchange->text_len), exchange->is_html);
     return to;
 }

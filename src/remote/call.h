@@ -19,7 +19,7 @@ struct call {
     struct list_node node;    /* remote->calls */
     struct list_node waiting; /* session->waiting */
     enum call_kind kind;
-    struct message_id id; /* of the request, or of the one that a notice cancels; ID_NONE: none */
+    struct message_id id; /* of the request; ID_NONE: none */
     char id_text[MESSAGE_ID_TEXT_MAX];
     bool is_stateless;   /* the message says so */
     bool begins;         /* initialize */
@@ -27,12 +27,14 @@ struct call {
     bool stays_open;     /* subscriptions/listen: answered at its end only */
     bool holds;          /* the program's next message waits for its end */
     bool answered;
+    bool cancelled;              /* by the program: no answer is for it any more */
     bool lost_session;           /* the server does not know its session */
     bool was_renewed, was_moved; /* it was sent a second time: session_renew, a redirect */
     char *bytes;                 /* the message; NULL: none, or not kept */
     size_t len;
     char *own_fields;  /* of a stateless message */
     char *location;    /* of a redirect */
+    char *refusal;     /* why initialize was refused, while the older transport is tried */
     unsigned session;  /* the number of the session that it was sent in; 0: none */
     unsigned attempts; /* to continue its stream, without success */
     struct timer again;
@@ -63,10 +65,14 @@ void call_fail(struct call *call, const char *text);
 /* The text with a NUL after it, for the members that call_end frees. NULL when memory is out. */
 char *call_copy(struct slice text);
 
+/* The program has cancelled the request. What comes for it is dropped; its stream stays open, as
+ * long as the server likes, since some servers take its end for that of the session. */
+void call_cancel(struct call *call);
+
 /* Forgets the long messages that were sent. */
 void calls_trim(struct remote *remote);
 
-/* The request of the program with this id; NULL: there is none. */
+/* The request of the program with this id that was not cancelled; NULL: there is none. */
 struct call *call_find(const struct remote *remote, struct message_id id);
 
 /* Why the server has refused it, or could not be asked. */

@@ -2,6 +2,7 @@
 
 #include "remote/exchange.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -89,12 +90,24 @@ static bool is_good(const struct exchange *exchange)
     return exchange->status >= 200 && exchange->status < 300;
 }
 
+static void read_challenge(struct exchange *exchange, const struct http_response_reader *response)
+{
+    struct slice field = {NULL, 0};
+
+    if (exchange->status == 401 || exchange->status == 403)
+        field = http_response_field(response, "www-authenticate");
+    snprintf(exchange->challenge, sizeof exchange->challenge, "%.*s",
+             field.len < INT_MAX ? (int)field.len : INT_MAX, field.len > 0 ? field.data : "");
+}
+
 static void read_head(void *user, const struct http_response_reader *response)
 {
     struct exchange *exchange = user;
 
     exchange->status = response->status;
     exchange->is_json = http_response_is(response, "application/json");
+    exchange->is_html = http_response_is(response, "text/html");
+    read_challenge(exchange, response);
     exchange->text_len = 0;
     exchange->text_max =
         is_good(exchange) && exchange->is_json ? exchange->remote->limits.max_message : SHOWN_MAX;
@@ -149,6 +162,8 @@ static void read_events(struct exchange *exchange, struct slice bytes)
         case HTTP_EVENT_WHOLE:
             if (events->is_message && events->len > 0)
                 exchange->handler->event(exchange, events->bytes, events->len);
+            else if (events->is_endpoint && exchange->handler->endpoint != NULL)
+                exchange->handler->endpoint(exchange);
             break;
         case HTTP_EVENT_TOO_LONG:
             give_up(exchange, EXCHANGE_UNUSABLE, "a message of the server is longer than 64 MiB");
@@ -203,7 +218,8 @@ int exchange_start(struct exchange *exchange)
 {
     exchange->is_sent = false;
     exchange->status = 0;
-    exchange->reason[0] = '\0';
+    exchange->is_json = exchange->is_html = false;
+    exchange->reason[0] = exchange->challenge[0] = '\0';
     exchange->link = link_take(exchange->remote, &link_handler, exchange);
     if (exchange->link == NULL)
         return STDIO_BUS_ERR;

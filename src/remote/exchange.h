@@ -6,6 +6,7 @@
 #include "remote/link.h"
 
 #define EXCHANGE_REASON_MAX 512
+#define EXCHANGE_CHALLENGE_MAX 256
 #define EXCHANGE_FIELDS_MAX 8192 /* of the request, beside those that all have */
 
 enum exchange_end {
@@ -30,6 +31,8 @@ struct exchange_handler {
     void (*head)(struct exchange *exchange, const struct http_response_reader *response);
     /* An event with data that is a message, by its name; its bytes may be changed. */
     void (*event)(struct exchange *exchange, char *bytes, size_t len);
+    /* The event that begins the older transport, HTTP+SSE. NULL: it is skipped. */
+    void (*endpoint)(struct exchange *exchange);
     void (*ended)(struct exchange *exchange, enum exchange_end end);
 };
 
@@ -41,10 +44,11 @@ struct exchange {
     struct slice body;  /* of a POST; the owner's, until it is sent */
     char *fields;       /* further fields, each with its end of line; the exchange's, or NULL */
 
-    struct remote_link *link; /* NULL: it is not under way */
-    bool is_sent;             /* the request is queued */
-    unsigned status;          /* of the response; 0: there is none yet */
-    bool is_json;             /* its body */
+    struct remote_link *link;               /* NULL: it is not under way */
+    bool is_sent;                           /* the request is queued */
+    unsigned status;                        /* of the response; 0: there is none yet */
+    bool is_json, is_html;                  /* its body */
+    char challenge[EXCHANGE_CHALLENGE_MAX]; /* of a 401 or 403: WWW-Authenticate; "": none */
     enum exchange_body kind;
     char *text;
     size_t text_len, text_size, text_max;

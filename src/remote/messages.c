@@ -4,7 +4,9 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/splice.h"
+#include "json/document.h"
 
 /* The object without what surrounds it. Its fields are moved along. */
 static struct slice object_of(struct slice line, struct scan_fields *fields)
@@ -32,6 +34,24 @@ const char *messages_make(struct message *message, struct slice text, struct sca
     return problem == MESSAGE_ID_TYPE || problem == MESSAGE_ID_LENGTH || problem == MESSAGE_ID_RANGE
                ? message_problem_text(problem)
                : NULL;
+}
+
+bool messages_is_error(const struct message *message)
+{
+    const struct json_value *version, *error;
+    struct document_error problem;
+    struct document document;
+    bool is_error;
+
+    if (!message->has_error || document_read(&document, message->bytes, &problem) != STDIO_BUS_OK)
+        return false;
+    version = document_member(document.root, "jsonrpc");
+    error = document_member(document.root, "error");
+    is_error = version != NULL && version->type == JSON_STRING &&
+               slice_equal(version->text, slice_of("2.0", 3)) && error != NULL &&
+               error->type == JSON_OBJECT;
+    document_free(&document);
+    return is_error;
 }
 
 static const char *report(struct slice line, struct scanner *scanner,

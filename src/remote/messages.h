@@ -10,6 +10,10 @@
 const char *messages_make(struct message *message, struct slice text, struct scan_fields *fields,
                           struct message_scratch *scratch);
 
+/* Whether it is an error of JSON-RPC: version 2.0, and an object `error`. Other programs have a
+ * member of that name, too. */
+bool messages_is_error(const struct message *message);
+
 /* Calls fn(user, message) for each; the bytes of a message are its object. Returns NULL, or what is
  * wrong with the text after the messages so far: static. */
 const char *messages_read(struct slice text, void (*fn)(void *user, const struct message *message),

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "remote/fields.h"
+#include "remote/messages.h"
+#include "remote/older.h"
 #include "remote/program.h"
 #include "remote/session.h"
 #include "json/param_fields.h"
@@ -44,6 +46,10 @@ static void request_answer(struct call *call, const struct message *answer)
 
     if (asker == NULL || asker->answered)
         return;
+    if (asker->cancelled) {
+        call->answered = true;
+        return;
+    }
     if (asker->begins)
         session_begin(remote, answer);
     program_send(remote, answer->bytes);
@@ -80,7 +86,7 @@ static bool can_continue(const struct call *call, enum exchange_end end)
     const struct exchange *exchange = &call->exchange;
     bool has_stream = exchange->events.id[0] != '\0' && !call->is_stateless;
 
-    if (!has_stream || call->attempts >= ATTEMPTS_MAX ||
+    if (!has_stream || call->cancelled || call->attempts >= ATTEMPTS_MAX ||
         (call->session != 0 && call->session != exchange->remote->session.number))
         return false;
     switch (end) {
@@ -101,7 +107,7 @@ static bool can_continue(const struct call *call, enum exchange_end end)
 /* Takes the error of the server: with the request's id, or with none. */
 static void refused_answer(struct call *call, const struct message *answer)
 {
-    if (call->answered || !answer->has_error)
+    if (call->answered || !messages_is_error(answer))
         return;
     if (message_id_equal(answer->id, call->id))
         program_send(call->exchange.remote, answer->bytes);
@@ -139,7 +145,7 @@ static bool follow(struct call *call)
 
 static void note_no_id(struct call *call, const struct message *answer)
 {
-    call->lost_session = answer->has_error && answer->id.type == ID_NONE;
+    call->lost_session = answer->id.type == ID_NONE && messages_is_error(answer);
 }
 
 /* A server that has forgotten a session says 404; many programs say 400 with an error without an
@@ -160,6 +166,10 @@ static void request_refused(struct call *call)
     char reason[CALL_REASON_MAX];
     bool was_continued = strcmp(exchange->method, "GET") == 0;
 
+    if (call->cancelled) {
+        call_end(call);
+        return;
+    }
     if (follow(call))
         return;
     if (!was_continued && session_is_gone(call) && session_renew(call))
@@ -168,7 +178,7 @@ static void request_refused(struct call *call)
         session_take_refusal(call, refused_answer);
     if (call->answered)
         call_end(call);
-    else
+    else if (!older_try(call))
         call_fail(call, call_reason(call, reason));
 }
 
@@ -195,7 +205,7 @@ static void request_ended(struct exchange *exchange, enum exchange_end end)
     }
     if (end == EXCHANGE_COMPLETE && exchange->is_json)
         problem = session_take(call, slice_of(exchange->text, exchange->text_len), request_answer);
-    if (call->answered) {
+    if (call->answered || call->cancelled) {
         call_end(call);
         return;
     }
@@ -206,7 +216,8 @@ static void request_ended(struct exchange *exchange, enum exchange_end end)
     call_fail(call, call_reason(call, reason));
 }
 
-static const struct exchange_handler request_handler = {request_head, request_event, request_ended};
+static const struct exchange_handler request_handler = {
+    .head = request_head, .event = request_event, .ended = request_ended};
 
 /* --- notifications and answers --- */
 
@@ -224,16 +235,6 @@ static void notice_event(struct exchange *exchange, char *bytes, size_t len)
     (void)len;
 }
 
-/* A request that was cancelled is not answered. */
-static void end_cancelled(struct call *notice)
-{
-    struct call *cancelled =
-        notice->id.type != ID_NONE ? call_find(notice->exchange.remote, notice->id) : NULL;
-
-    if (cancelled != NULL)
-        call_end(cancelled);
-}
-
 static void notice_ended(struct exchange *exchange, enum exchange_end end)
 {
     struct call *call = call_of(exchange);
@@ -242,7 +243,6 @@ static void notice_ended(struct exchange *exchange, enum exchange_end end)
 
     if (end == EXCHANGE_REFUSED && follow(call))
         return;
-    end_cancelled(call);
     if (end != EXCHANGE_COMPLETE)
         log_warn(remote->log, "", "a message was not taken: %s", call_reason(call, reason));
     else if (call->is_initialized)
@@ -250,7 +250,8 @@ static void notice_ended(struct exchange *exchange, enum exchange_end end)
     call_end(call);
 }
 
-static const struct exchange_handler notice_handler = {notice_head, notice_event, notice_ended};
+static const struct exchange_handler notice_handler = {
+    .head = notice_head, .event = notice_event, .ended = notice_ended};
 
 /* The server is slow: what follows need not wait. */
 static void notice_is_slow(void *user_data)
@@ -318,23 +319,26 @@ static void take_request(struct remote *remote, const struct message *message,
         call_fail(call, "out of memory");
 }
 
-/* The request that the notification cancels. Where it is of the stateless era, or has not reached
- * the server, its end is the cancellation. */
+/* Gives up the request that the notification cancels. True: the server need not be told. Where the
+ * request is of the stateless era, or has not reached the server, its end is the cancellation. */
 static bool cancels_here(struct remote *remote, const struct message *message,
-                         const struct param_fields *found, struct message_id *id,
-                         struct message_scratch *scratch)
+                         const struct param_fields *found)
 {
+    struct message_id id = {.type = ID_NONE};
+    struct message_scratch scratch;
     struct call *call;
 
     if (!is_method(message, "notifications/cancelled") ||
         !param_fields_has(found, PARAM_REQUEST_ID) ||
-        message_read_id(id, message->bytes, &found->at[PARAM_REQUEST_ID], scratch) != MESSAGE_OK)
+        message_read_id(&id, message->bytes, &found->at[PARAM_REQUEST_ID], &scratch) != MESSAGE_OK)
         return false;
-    call = call_find(remote, *id);
+    call = call_find(remote, id);
     if (call == NULL)
         return !remote->session.begun;
-    if (!call->is_stateless && !list_linked(&call->waiting))
+    if (!call->is_stateless && !list_linked(&call->waiting)) {
+        call_cancel(call);
         return false;
+    }
     call_end(call);
     return true;
 }
@@ -342,11 +346,9 @@ static bool cancels_here(struct remote *remote, const struct message *message,
 static void take_notice(struct remote *remote, const struct message *message,
                         const struct param_fields *found)
 {
-    struct message_id cancelled = {.type = ID_NONE};
-    struct message_scratch scratch;
     struct call *call;
 
-    if (cancels_here(remote, message, found, &cancelled, &scratch))
+    if (cancels_here(remote, message, found))
         return;
     call = call_create(remote, CALL_NOTICE, &notice_handler, message->bytes);
     if (call == NULL) {
@@ -354,8 +356,6 @@ static void take_notice(struct remote *remote, const struct message *message,
         return;
     }
     timer_init(&call->again, notice_is_slow, call);
-    if (cancelled.type != ID_NONE)
-        set_id(call, cancelled);
     call->is_initialized = is_method(message, "notifications/initialized");
     call->holds = true;
     remote_hold(remote);

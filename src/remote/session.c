@@ -190,7 +190,8 @@ static void listen_ended(struct exchange *exchange, enum exchange_end end)
     call->attempts++;
 }
 
-static const struct exchange_handler listen_handler = {listen_head, listen_event, listen_ended};
+static const struct exchange_handler listen_handler = {
+    .head = listen_head, .event = listen_event, .ended = listen_ended};
 
 void session_listen(struct remote *remote)
 {
@@ -259,7 +260,8 @@ static void renewed(struct exchange *exchange, enum exchange_end end)
     call_end(call);
 }
 
-static const struct exchange_handler renewed_handler = {no_head, no_event, renewed};
+static const struct exchange_handler renewed_handler = {
+    .head = no_head, .event = no_event, .ended = renewed};
 
 static void confirm(struct remote *remote)
 {
@@ -326,7 +328,8 @@ static void renewal_ended(struct exchange *exchange, enum exchange_end end)
     call_end(call);
 }
 
-static const struct exchange_handler renewal_handler = {renewal_head, renewal_event, renewal_ended};
+static const struct exchange_handler renewal_handler = {
+    .head = renewal_head, .event = renewal_event, .ended = renewal_ended};
 
 static bool start_renewal(struct remote *remote)
 {
@@ -383,7 +386,8 @@ static void parted(struct exchange *exchange, enum exchange_end end)
     call_end(call);
 }
 
-static const struct exchange_handler part_handler = {no_head, no_event, parted};
+static const struct exchange_handler part_handler = {
+    .head = no_head, .event = no_event, .ended = parted};
 
 void session_part(struct remote *remote)
 {

@@ -48,9 +48,10 @@ struct remote {
     struct connection program; /* stdin and stdout */
     struct scanner scanner;    /* of what the program sends */
     struct timer program_retry, parting;
-    struct list links; /* struct remote_link */
-    struct list calls; /* struct call */
-    size_t request_count;
+    struct list links;    /* struct remote_link */
+    struct list calls;    /* struct call */
+    size_t request_count; /* of the program's calls, that are not cancelled */
+    size_t cancelled_count;
     char path[URL_PATH_MAX + 1]; /* of the URL, or where the server has moved it */
     unsigned holds;              /* reasons to take no message of the program */
     struct remote_session session;

@@ -243,7 +243,10 @@ void web_answer(const struct web_request *request, const char *status, const cha
     va_end(arguments);
     text_quote(&body, 0);
     text_printf(&text, "HTTP/1.1 %s\r\n%s%sContent-Length: %zu\r\n\r\n", status, fields,
-                body.len > 0 ? "Content-Type: application/json\r\n" : "", body.len);
+                body.len > 0 && strstr(fields, "Content-Type") == NULL
+                    ? "Content-Type: application/json\r\n"
+                    : "",
+                body.len);
     text_add(&text, body.len > 0 ? body.data : "", body.len);
     web_send_bytes(request, text.data, text.len);
     text_free(&body);

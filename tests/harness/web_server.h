@@ -53,8 +53,8 @@ void web_send(const struct web_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void web_send_bytes(const struct web_request *request, const char *bytes, size_t len);
 
-/* Answers with a status ("200 OK"), further fields (each with its \r\n, or ""), and JSON (printf),
- * of which "" is no body. */
+/* Answers with a status ("200 OK"), further fields (each with its \r\n, or ""), and a body (printf)
+ * that is JSON unless a field says otherwise; "" is none. */
 void web_answer(const struct web_request *request, const char *status, const char *fields,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 

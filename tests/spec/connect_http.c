@@ -312,6 +312,8 @@ TEST_ROWS(connect_http_reports_a_cut, 4)
 
 static const char *const forgotten[] = {"404 Not Found", "400 Bad Request"};
 
+#define GONE "{'jsonrpc':'2.0','error':{'code':-32001,'message':'gone'},'id':null}"
+
 TEST_ROWS(connect_http_begins_a_new_session, 2)
 {
     struct web_server *server = web_start();
@@ -322,10 +324,10 @@ TEST_ROWS(connect_http_begins_a_new_session, 2)
     one = asked(server, 1);
     ask(&joined, 2);
     other = asked(server, 2);
-    web_answer(one, forgotten[row], "", "{'error':{'code':-32001,'message':'gone'},'id':null}");
+    web_answer(one, forgotten[row], "", GONE);
     one = web_next(server, "POST /mcp", "'initialize'");
     expect_field(one, "Mcp-Session-Id", NULL);
-    web_answer(other, forgotten[row], "", "{'error':{'code':-32001,'message':'gone'},'id':null}");
+    web_answer(other, forgotten[row], "", GONE);
     web_answer(one, "200 OK", "Mcp-Session-Id: new\r\n", WELCOME);
     one = web_next(server, "POST /mcp", "initialized");
     expect_field(one, "Mcp-Session-Id", "new");
@@ -409,7 +411,8 @@ TEST(connect_http_sends_notifications_in_order)
     client_expect(joined.client, ANSWER, 1);
 }
 
-TEST(connect_http_cancels_in_the_session)
+/* Whatever comes for it, and whenever, the program gets none of it. */
+TEST_ROWS(connect_http_cancels_in_the_session, 6)
 {
     struct web_server *server = web_start();
     struct joined joined = join(server);
@@ -420,8 +423,52 @@ TEST(connect_http_cancels_in_the_session)
     client_send(joined.client,
                 "{'method':'notifications/cancelled','params':{'requestId':1,'reason':'r'}}");
     notice = web_next(server, "POST /mcp", "cancelled");
-    web_answer(notice, "202 Accepted", "", "%s", "");
-    web_wait_gone(request); /* it is not answered */
+    if (row == 0) /* before the server has taken it, too */
+        web_answer(notice, "202 Accepted", "", "%s", "");
+    switch (row / 2) {
+    case 0:
+        answer(request, 1);
+        break;
+    case 1:
+        web_answer(request, "500 Internal Server Error", "", "%s", "");
+        break;
+    default:
+        web_cut(request);
+        break;
+    }
+    client_send(joined.client, "{'jsonrpc':'2.0','id':1,'method':'ping'}"); /* its id is free */
+    if (row != 0)
+        web_answer(notice, "202 Accepted", "", "%s", "");
+    answer(web_next(server, "POST /mcp", "ping"), 1);
+    client_expect(joined.client, ANSWER, 1);
+    part(server, &joined, "s");
+}
+
+/* Official clients leave the stream of such a request open; some servers take its end for that of
+ * their client. */
+TEST(connect_http_leaves_the_stream_of_a_cancelled_request_open)
+{
+    struct web_server *server = web_start();
+    struct joined joined = join(server);
+    struct web_request *request;
+    shake_hands(server, &joined, "s");
+    ask(&joined, 1);
+    request = asked(server, 1);
+    web_stream(request, "");
+    web_event(request, "e1", "{'method':'a'}");
+    client_expect(joined.client, "{'method':'a'}");
+    client_send(joined.client, "{'method':'notifications/cancelled','params':{'requestId':1}}");
+    web_answer(web_next(server, "POST /mcp", "cancelled"), "202 Accepted", "", "%s", "");
+    ask(&joined, 2);
+    answer(asked(server, 2), 2);
+    client_expect(joined.client, ANSWER, 2);
+    web_event(request, "e2", "{'method':'b'}"); /* it is read still */
+    client_expect(joined.client, "{'method':'b'}");
+    web_event(request, "e3", "{'jsonrpc':'2.0','id':1,'result':{}}");
+    web_stream_end(request);
+    ask(&joined, 3);
+    answer(asked(server, 3), 3);
+    client_expect(joined.client, ANSWER, 3); /* nothing in between, and no GET */
     part(server, &joined, "s");
 }
 
@@ -506,24 +553,37 @@ static const struct {
     const char *status, *fields, *body;
     const char *error; /* in the error of the program; it begins with { where it is the answer */
 } refusals[] = {
-    {"401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "", "--token-file"},
-    {"403 Forbidden", "", "", "403 Forbidden"},
+#define HTML "Content-Type: text/html; charset=utf-8\r\n"
+    {"401 Unauthorized", "WWW-Authenticate: Bearer\r\n", "", "--token-file): Bearer"},
+    {"401 Unauthorized", "WWW-Authenticate: Bearer error=\"invalid_token\", scope=\"all\"\r\n",
+     "{'error':'invalid_token'}", "(the server asks for a token: --token-file): Bearer error="},
+    {"401 Unauthorized", "", "{'id':1,'error':{'code':-32000,'message':'m'}}", "401 Unauthorized"},
+    {"401 Unauthorized", "", "{'jsonrpc':'2.0','id':1,'error':'m'}", "401 Unauthorized"},
+    {"403 Forbidden", "", "", "403 Forbidden (the server does not allow this"},
+    {"403 Forbidden", "WWW-Authenticate: Bearer error=\"insufficient_scope\"\r\n", "",
+     "insufficient_scope"},
     {"404 Not Found", "", "", "is the path right"},
     {"405 Method Not Allowed", "", "", "is the path that of an MCP server"},
     {"500 Internal Server Error", "", "{'nonsense':true}", "500 Internal Server Error: {"},
     {"502 Bad Gateway", "", "<html>", "502 Bad Gateway: <html>"},
+    {"502 Bad Gateway", HTML,
+     "<html>\n<head><title>502 Bad Gateway</title><style>b{}</style></head>\n<body>\n"
+     "<h1>It's &lt;gone&gt; &amp; away</h1><!-- <b>unseen</b> --><hr>nginx/1.22.1\n</body></html>",
+     "s <gone> & away nginx/1.22.1"},
+    {"200 OK", HTML, "<title>Log in</title>", "has no answer to the request: Log in"},
     {"429 Too Many Requests", "Retry-After: 5\r\n", "", "429 Too Many Requests"},
     {"302 Found", "Location: http://example.org/\r\n", "", "moved to http://example.org/"},
     {"202 Accepted", "", "", "has no answer"},
     {"200 OK", "", "", "has no answer"},
     {"200 OK", "", "<html>", "has no answer"},
     {"200 OK", "", "{'id':2,'result':{}}", "has no answer"},
-    {"404 Not Found", "", "{'id':1,'error':{'code':-32601,'message':'m'}}",
-     "{'id':1,'error':{'code':-32601,'message':'m'}}"},
+    {"404 Not Found", "", "{'jsonrpc':'2.0','id':1,'error':{'code':-32601,'message':'m'}}",
+     "{'jsonrpc':'2.0','id':1,'error':{'code':-32601,'message':'m'}}"},
     {"400 Bad Request", "", "{'jsonrpc':'2.0','error':{'code':-32020,'message':'m'},'id':null}",
      "{'jsonrpc':'2.0','error':{'code':-32020,'message':'m'},'id':1}"},
-    {"400 Bad Request", "", "{ 'error':{'code':-32022,'message':'m','data':{'id':3}}}",
-     "{'id':1, 'error':{'code':-32022,'message':'m','data':{'id':3}}}"},
+    {"400 Bad Request", "",
+     "{ 'jsonrpc':'2.0','error':{'code':-32022,'message':'m','data':{'id':3}}}",
+     "{'id':1, 'jsonrpc':'2.0','error':{'code':-32022,'message':'m','data':{'id':3}}}"},
     {"200 OK", "", "[{'method':'n'},{'id':1,'result':{}}]", "{'method':'n'}"},
     {"200 OK", "", "{\n 'id': 1,\n 'result': {}\n}\n", "{  'id': 1,  'result': {} }"},
 };
@@ -545,6 +605,39 @@ TEST_ROWS(connect_http_reports_refusals, COUNT(refusals))
     ask(&joined, 3); /* and it goes on */
     answer(asked(server, 3), 3);
     client_expect(joined.client, ANSWER, 3);
+}
+
+static const struct {
+    const char *refusal, *status, *fields, *event, *word;
+} older[] = {
+    {"405 Method Not Allowed", "200 OK", "Content-Type: text/event-stream\r\n",
+     "event: endpoint\ndata: /messages?session=1\n\n", "only the older transport HTTP+SSE"},
+    {"404 Not Found", "200 OK", "Content-Type: text/event-stream\r\n",
+     "event: endpoint\ndata: /m\n\n", "only the older transport HTTP+SSE"},
+    {"405 Method Not Allowed", "200 OK", "Content-Type: text/event-stream\r\n", "data: {}\n\n",
+     "405 Method Not Allowed"},
+    {"405 Method Not Allowed", "200 OK", "Content-Type: text/event-stream\r\n", ": nothing\n\n",
+     "405 Method Not Allowed"}, /* and no end */
+    {"404 Not Found", "404 Not Found", "", "", "404 Not Found (is the path right?)"},
+    {"404 Not Found", "200 OK", "Content-Type: text/html\r\n", "<p>", "404 Not Found"},
+};
+
+/* A server of HTTP+SSE alone is named as such: GET has the event with which that begins. */
+TEST_ROWS(connect_http_names_the_older_transport, COUNT(older))
+{
+    struct web_server *server = web_start();
+    struct joined joined = join(server);
+    struct web_request *request;
+    client_send(joined.client, INITIALIZE);
+    request = web_next(server, "POST /mcp", "'initialize'");
+    web_answer(request, older[row].refusal, "", "%s", "");
+    request = web_next(server, "GET /mcp", NULL);
+    expect_field(request, "Accept", "text/event-stream");
+    web_send(request, "HTTP/1.1 %s\r\n%sConnection: close\r\n\r\n%s", older[row].status,
+             older[row].fields, older[row].event);
+    if (row == 4)
+        web_cut(request);
+    client_error(joined.client, "0", -32000, older[row].word);
 }
 
 TEST(connect_http_reports_other_protocols)
