@@ -174,8 +174,11 @@ bool connection_took_nothing(struct connection *connection)
 
 void connection_writable(void *user_data, unsigned events)
 {
-    (void)events;
-    connection_flush(user_data);
+    struct connection *connection = user_data;
+
+    connection_flush(connection);
+    if ((events & STDIO_BUS_EVENT_HANGUP) && connection_is_open(connection))
+        connection->handler->failed(connection, CONNECTION_BROKEN, 0);
 }
 
 void connection_flush_all(struct transport *transport)

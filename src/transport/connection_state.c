@@ -28,11 +28,15 @@ void transport_free(struct transport *transport)
     buffer_pool_free(&transport->pool);
 }
 
+static bool input_has_ended(const struct connection *connection)
+{
+    return connection->input_state == INPUT_ENDED || connection->input_state == INPUT_DEAF_ENDED;
+}
+
 /* A socket whose end of input was read is watched for the peer's end only. */
 static unsigned hangup_of_socket(const struct connection *connection)
 {
-    bool ended = connection->input_state == INPUT_ENDED ||
-                 connection->input_state == INPUT_DEAF_ENDED ||
+    bool ended = input_has_ended(connection) ||
                  (connection->watches_hangup && !(connection->interest & STDIO_BUS_EVENT_READ));
 
     return ended ? STDIO_BUS_EVENT_HANGUP : 0;
@@ -44,6 +48,15 @@ static unsigned watched(const struct connection *connection)
     unsigned masked = list_linked(&connection->read_turn) ? STDIO_BUS_EVENT_READ : 0;
 
     return connection->interest & ~masked;
+}
+
+/* So is stdout once stdin has ended: without a reader of its answers the client is gone. */
+static unsigned interest_of_output(const struct connection *connection)
+{
+    bool is_stdout = connection->flags_in >= 0;
+
+    return (connection->interest & STDIO_BUS_EVENT_WRITE) |
+           (is_stdout && input_has_ended(connection) ? STDIO_BUS_EVENT_HANGUP : 0);
 }
 
 void connection_watch(struct connection *connection, unsigned interest)
@@ -63,7 +76,7 @@ void connection_watch(struct connection *connection, unsigned interest)
                                              interest & STDIO_BUS_EVENT_READ);
         if (connection->fd_out >= 0 && status == STDIO_BUS_OK)
             status = stdio_bus_event_loop_modify(loop, connection->fd_out,
-                                                 interest & STDIO_BUS_EVENT_WRITE);
+                                                 interest_of_output(connection));
     }
     if (status != STDIO_BUS_OK) /* out of kernel memory: errno is the event loop's */
         connection->handler->failed(connection, CONNECTION_BROKEN, errno);

@@ -901,6 +901,19 @@ TEST(connect_http_with_a_closed_stdout)
     expect_status(&joined, 74);
 }
 
+/* The program has left: no answer is waited for. */
+TEST(connect_http_with_both_pipes_closed)
+{
+    struct web_server *server = web_start();
+    struct joined joined = join(server);
+    ask(&joined, 1);
+    asked(server, 1);
+    client_half_close(joined.client);
+    close(joined.client->in);
+    joined.client->in = -1;
+    expect_status(&joined, 74);
+}
+
 /* A program that does not read holds the server, not memory. */
 TEST(connect_http_with_a_slow_program)
 {

@@ -52,6 +52,18 @@ TEST(contract_end_of_stdin_waits_for_slow_answers)
     ck_assert_int_eq(daemon_wait(daemon), 0);
 }
 
+/* Nobody reads the answers any more: no request is waited for. */
+TEST(contract_end_of_both_pipes_ends_at_once)
+{
+    struct daemon *daemon = START(.mode = SETUP_STDIO, .instances = 1,
+                                  .limits = "'drain_timeout_sec':600");
+    struct client *client = client_stdio(daemon);
+    client_request(client, "1", "s", "no_answer", NULL);
+    client_ask(client, "2", "s", "echo", NULL); /* both have arrived */
+    client_abort(client);
+    daemon_wait(daemon);
+}
+
 /* An answer that never comes delays the exit by drain_timeout_sec. */
 TEST(contract_end_of_stdin_waits_for_drain_timeout_at_most)
 {
