@@ -24,7 +24,7 @@ struct http_event_reader {
     size_t max_data; /* the owner's: bytes of data of one event */
     /* Valid after HTTP_EVENT_WHOLE until the next call: */
     const char *data;
-    size_t len;      /* of the data; the lines of it are joined by newlines */
+    size_t len;       /* of the data; the lines of it are joined by newlines */
     bool is_message;  /* the event has no name, or the name message */
     bool is_endpoint; /* it has the name endpoint, with which the older HTTP+SSE begins */
     /* Of the stream so far: */
