@@ -356,7 +356,7 @@ TEST_ROWS(late_frame_is_given_up, 3)
         send_part(&owner, parts[row]);
         run_some(&owner);
         ck_assert(is_timed(&owner));
-        deadline = owner.stream.connection.frame_time.deadline_ms;
+        deadline = timer_deadline_ms(&owner.stream.connection.frame_time);
         ck_assert_int_le(deadline, stdio_bus_event_loop_now_ms(loop) + 30000);
         timers_run(stdio_bus_event_loop_timers(loop), deadline - 1);
         ck_assert(owner.stream.connection.framing_state.begun);
@@ -398,12 +398,12 @@ TEST(each_frame_has_its_own_time)
     open_in(&owner, &framing_content_length);
     send_part(&owner, "Content-Length: 2\r\n\r\n");
     ck_assert(is_timed(&owner));
-    deadline = owner.stream.connection.frame_time.deadline_ms;
+    deadline = timer_deadline_ms(&owner.stream.connection.frame_time);
     run_until(&owner, stdio_bus_event_loop_now_ms(loop) > deadline - 30000 + 20);
     send_part(&owner, "{}Content-Length");
     run_until(&owner, owner.messages == 1);
     ck_assert(is_timed(&owner));
-    ck_assert_int_gt(owner.stream.connection.frame_time.deadline_ms, deadline);
+    ck_assert_int_gt(timer_deadline_ms(&owner.stream.connection.frame_time), deadline);
     other_send(&owner.other, ": 2\r\n\r\n{}");
     run_until(&owner, owner.messages == 2);
     ck_assert(!is_timed(&owner));
@@ -448,7 +448,8 @@ TEST(held_rest_is_not_late)
     ck_assert(owner.stream.connection.framing_state.begun);
     ck_assert(is_timed(&owner));
     run_until(&owner, owner.stream.connection.input_state != INPUT_PAUSED);
-    timers_run(stdio_bus_event_loop_timers(loop), owner.stream.connection.frame_time.deadline_ms);
+    timers_run(stdio_bus_event_loop_timers(loop),
+               timer_deadline_ms(&owner.stream.connection.frame_time));
     ck_assert(!owner.stream.connection.framing_state.begun);
     send_framed_text(&owner, "{}");
     run_until(&owner, owner.messages == 1);
