@@ -86,7 +86,7 @@ static int exec_result(const struct process *process, int *error)
 
 static struct process spawn_program(const struct program *program)
 {
-    struct process process = {0, -1, -1, -1};
+    struct process process = {0, -1, -1, -1, -1};
     int error = 0;
 
     ck_assert_int_eq(process_spawn(&process, program), STDIO_BUS_OK);
