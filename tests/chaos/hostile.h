@@ -13,19 +13,21 @@
 struct chaos;
 
 enum hostile_kind {
-    HOSTILE_CLOSE,  /* closes its connection, with requests that are never answered */
-    HOSTILE_STALL,  /* asks for large answers and reads none; when cut, connects again */
-    HOSTILE_HOARD,  /* takes all connections, requests, sessions and processes that it can get */
-    HOSTILE_POISON, /* leaves requests with the small ids of all clients, never answered */
-    HOSTILE_ODD_ID, /* uses numbers as ids that workers cannot give back as they were */
-    HOSTILE_BIG,    /* sends the largest messages, and stops in the middle of most */
+    HOSTILE_CLOSE,     /* closes its connection, with requests that are never answered */
+    HOSTILE_STALL,     /* asks for large answers and reads none; when cut, connects again */
+    HOSTILE_HOARD,     /* takes all connections, requests, sessions and processes that it can get */
+    HOSTILE_POISON,    /* leaves requests with the small ids of all clients, never answered */
+    HOSTILE_ODD_ID,    /* uses numbers as ids that workers cannot give back as they were */
+    HOSTILE_BIG,       /* sends the largest messages, and stops in the middle of most */
+    HOSTILE_SUBSCRIBE, /* subscribes to as many resources as it can, and leaves them behind */
+    HOSTILE_FLOOD,     /* many connections with ordinary requests for the workers of one pool */
     HOSTILE_KINDS
 };
 
 /* The words of the option --hostile, in this order. */
 extern const char *const hostile_words[];
 
-#define HOSTILE_MAX 160
+#define HOSTILE_MAX 256
 
 struct hostile { /* a slot: one connection after the other */
     int fd;      /* -1: not connected */

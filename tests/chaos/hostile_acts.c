@@ -14,20 +14,18 @@
 #define HOARD_BURST 40
 #define WAVE_MS 5000 /* from one poisoning to the next */
 #define POISONED_IDS 10
+#define SUBSCRIBE_BURST 30
+#define FLOOD_BURST 4
 
-const char *const hostile_words[] = {"close", "stall", "hoard", "poison", "odd-id", "big", NULL};
+const char *const hostile_words[] = {"close", "stall",     "hoard", "poison", "odd-id",
+                                     "big",   "subscribe", "flood", NULL};
 
 /* --- messages --- */
 
-/* A request to any pool. `orders`: "h0" is never answered. */
-static void ask(struct chaos *chaos, struct hostile *hostile, struct wire_header *header,
-                const char *orders, size_t size)
+/* A request to this pool; "": to any. `orders`: "h0" is never answered. */
+static void ask_pool(struct chaos *chaos, struct hostile *hostile, struct wire_header *header,
+                     const char *pool, const char *orders, size_t size)
 {
-    unsigned which = dice_below(&chaos->dice, chaos->options.pools + 1);
-    char pool[16] = "";
-
-    if (which > 0)
-        snprintf(pool, sizeof pool, "p%u", which - 1);
     header->kind = WIRE_HOSTILE;
     header->serial.number = ++chaos->last_serial;
     if (header->key[0] == '\0')
@@ -36,6 +34,17 @@ static void ask(struct chaos *chaos, struct hostile *hostile, struct wire_header
     wire_frame(&hostile->out, wire_compose(&hostile->out, header, pool, size, &chaos->dice));
     hostile->asked++;
     chaos->horde.requests++;
+}
+
+static void ask(struct chaos *chaos, struct hostile *hostile, struct wire_header *header,
+                const char *orders, size_t size)
+{
+    unsigned which = dice_below(&chaos->dice, chaos->options.pools + 1);
+    char pool[16] = "";
+
+    if (which > 0)
+        snprintf(pool, sizeof pool, "p%u", which - 1);
+    ask_pool(chaos, hostile, header, pool, orders, size);
 }
 
 /* --- the kinds --- */
@@ -137,6 +146,43 @@ static void act_big(struct chaos *chaos, struct hostile *hostile)
     hostile->next_ms = chaos->now_ms + LONG_MS;
 }
 
+/* Some URIs are those of the other members, too. */
+static void change_subscription(struct chaos *chaos, struct hostile *hostile)
+{
+    bool is_shared = dice_chance(&chaos->dice, 200), ends = dice_chance(&chaos->dice, 200);
+    unsigned long long serial = ++chaos->last_serial;
+    size_t start = hostile->out.len;
+
+    text_printf(&hostile->out,
+                "{\"jsonrpc\":\"2.0\",\"id\":\"sh%llx\",\"method\":\"resources/%s\","
+                "\"params\":{\"uri\":\"x:/%llx/%u\"},\"pool\":\"p0\"}\n",
+                serial, ends ? "unsubscribe" : "subscribe", is_shared ? 0 : serial,
+                dice_below(&chaos->dice, 20));
+    wire_frame(&hostile->out, start);
+    hostile->asked++;
+    chaos->horde.requests++;
+}
+
+static void act_subscribing(struct chaos *chaos, struct hostile *hostile)
+{
+    for (unsigned left = SUBSCRIBE_BURST; left > 0; left--)
+        change_subscription(chaos, hostile);
+    hostile->next_ms = chaos->now_ms + dice_between(&chaos->dice, 5, 50);
+}
+
+static void arrive_to_subscribe(struct chaos *chaos, struct hostile *hostile)
+{
+    act_subscribing(chaos, hostile);
+    hostile->ends_ms = chaos->now_ms + dice_between(&chaos->dice, 200, 3000);
+}
+
+static void act_flooding(struct chaos *chaos, struct hostile *hostile)
+{
+    for (unsigned left = FLOOD_BURST; left > 0; left--)
+        ask_pool(chaos, hostile, &(struct wire_header){0}, "p0", "d0", 200);
+    hostile->next_ms = chaos->now_ms + dice_between(&chaos->dice, 10, 60);
+}
+
 static const struct behaviour {
     void (*arrive)(struct chaos *chaos, struct hostile *hostile);
     void (*act)(struct chaos *chaos, struct hostile *hostile);
@@ -151,6 +197,8 @@ static const struct behaviour {
     [HOSTILE_POISON] = {arrive_to_poison, NULL, 0, 6, 6, 2},
     [HOSTILE_ODD_ID] = {act_oddly, act_oddly, 100, 3, 3, 2},
     [HOSTILE_BIG] = {arrive_big, act_big, 100, 12, 12, 3},
+    [HOSTILE_SUBSCRIBE] = {arrive_to_subscribe, act_subscribing, 50, 16, 12, 3},
+    [HOSTILE_FLOOD] = {act_flooding, act_flooding, 100, 90, 16, 3},
 };
 
 void hostile_arrive(struct chaos *chaos, struct hostile *hostile)

@@ -117,6 +117,25 @@ static bool answer_probe(struct worker *worker, const char *line, size_t len)
     return true;
 }
 
+/* MCP: a hostile client's subscription, or one that the daemon repeats or ends. */
+static bool answer_subscription(struct worker *worker, const char *line, size_t len)
+{
+    static const char method[] = "\"method\":\"resources/", before_id[] = "\"id\":";
+    const char *id = memmem(line, len, before_id, sizeof before_id - 1), *end;
+    size_t start = worker->out.len;
+
+    if (id == NULL || memmem(line, len, method, sizeof method - 1) == NULL)
+        return false;
+    id += sizeof before_id - 1;
+    end = memchr(id, ',', (size_t)(line + len - id));
+    if (end == NULL)
+        return false;
+    text_printf(&worker->out, "{\"jsonrpc\":\"2.0\",\"id\":%.*s,\"result\":{}}\n", (int)(end - id),
+                id);
+    wire_frame(&worker->out, start);
+    return true;
+}
+
 static void handle_line(struct worker *worker, const char *line, size_t len)
 {
     struct wire_header header;
@@ -134,7 +153,7 @@ static void handle_line(struct worker *worker, const char *line, size_t len)
         worker_obey(worker, &header);
     } else if (wire_parse_cancel(id, line, len)) {
         worker_cancelled(worker, id);
-    } else if (answer_probe(worker, line, len)) {
+    } else if (answer_probe(worker, line, len) || answer_subscription(worker, line, len)) {
         return;
     } else if (handshake_answer(&worker->out, &record, line, len)) {
         worker_note(worker, record);
