@@ -292,7 +292,7 @@ static void end_input(struct connection *connection)
 }
 
 /* Reads once. False: nothing more is to be read for now. */
-static bool read_some(struct connection *connection)
+__attribute__((always_inline)) static inline bool read_some(struct connection *connection)
 {
     size_t room = make_room(connection);
     ssize_t got;
@@ -310,7 +310,8 @@ static bool read_some(struct connection *connection)
     if (got > 0) {
         connection->input->end += (size_t)got;
         connection->bytes_in += (size_t)got;
-        reading_note(connection, (size_t)got);
+        if (reading_has_turns(connection))
+            reading_note(connection, (size_t)got);
         take_input(connection);
     } else if (got == 0) {
         end_input(connection);
@@ -329,11 +330,12 @@ void connection_readable(void *user_data, unsigned events)
     (void)events;
     if (connection->input_state == INPUT_PAUSED) /* only now: a short pause costs nothing */
         connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
-    else if ((connection->interest & STDIO_BUS_EVENT_READ) && !reading_waits(connection))
+    else if ((connection->interest & STDIO_BUS_EVENT_READ) &&
+             !(reading_has_turns(connection) && reading_waits(connection)))
         (void)read_some(connection);
 }
 
-static void take_turn(struct connection *connection)
+__attribute__((cold)) static void take_turn(struct connection *connection)
 {
     bool more = connection->input_state != INPUT_PAUSED &&
                 (connection->interest & STDIO_BUS_EVENT_READ) && read_some(connection);

@@ -21,8 +21,7 @@ bool reading_waits(struct connection *connection)
     const struct transport *transport = connection->transport;
     const struct transport_origin *origin = connection->origin;
 
-    if (origin == NULL || transport->origin_count < 2 ||
-        (list_empty(&origin->readers) && has_share(transport, origin)))
+    if (list_empty(&origin->readers) && has_share(transport, origin))
         return false;
     reading_wait(connection);
     connection_watch(connection, connection->interest);

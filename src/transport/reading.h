@@ -14,13 +14,17 @@
 /* From now on the connection, which has no reservation of memory, is one of this origin. */
 void connection_set_origin(struct connection *connection, struct transport_origin *origin);
 
-/* So many bytes of the connection were read. */
+/* Whether the connection has an origin, which is not alone. */
+static inline bool reading_has_turns(const struct connection *connection)
+{
+    return connection->origin != NULL && connection->transport->origin_count > 1;
+}
+
+/* So many bytes of the connection, which has turns, were read. */
 static inline void reading_note(const struct connection *connection, size_t len)
 {
     struct transport_origin *origin = connection->origin;
 
-    if (origin == NULL)
-        return;
     if (origin->round != connection->transport->round) {
         origin->round = connection->transport->round;
         origin->read = 0;
@@ -28,7 +32,7 @@ static inline void reading_note(const struct connection *connection, size_t len)
     origin->read += len + READING_COST;
 }
 
-/* The connection is readable. True: it has to wait for its turn. */
+/* The connection, which has turns, is readable. True: it has to wait for its own. */
 bool reading_waits(struct connection *connection);
 
 /* It was read, and is readable still: it waits for its next turn. */

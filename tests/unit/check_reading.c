@@ -36,9 +36,12 @@ static void tear_down(void)
 /* The connection is readable, and is read unless it waits. */
 static bool is_read(int which, size_t len)
 {
-    if (reading_waits(&connections[which]))
+    bool has_turns = reading_has_turns(&connections[which]);
+
+    if (has_turns && reading_waits(&connections[which]))
         return false;
-    reading_note(&connections[which], len);
+    if (has_turns)
+        reading_note(&connections[which], len);
     return true;
 }
 
