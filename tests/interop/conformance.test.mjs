@@ -10,7 +10,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 
-import { withBus, workplace } from './bus.mjs';
+import { daemon, freePort, withBus, workplace } from './bus.mjs';
 
 const REVISIONS = ['2025-11-25', '2026-07-28'];
 const timeout = 300000;
@@ -58,6 +58,20 @@ function list(revision, library, daemon) {
         console.log(scenario.padEnd(51), cell(library[scenario]), cell(daemon[scenario]));
 }
 
+// Whatever passes there passes here.
+async function compare(t, there, here) {
+    for (const [scenario, checks] of Object.entries(there)) {
+        if (Object.values(apart).some((is) => is(scenario)))
+            continue;
+        await t.test(scenario, () => {
+            for (const [check, { status }] of Object.entries(checks))
+                if (status === 'SUCCESS') // INFO: an option that was not taken
+                    assert.match(`${here[scenario]?.[check]?.status}`, /^(SUCCESS|INFO)$/,
+                        `${check}: ${here[scenario]?.[check]?.errorMessage}`);
+        });
+    }
+}
+
 const library = {};
 
 before(async () => {
@@ -77,15 +91,27 @@ for (const revision of REVISIONS) {
         assert.ok(Object.keys(there).length > 30, 'scenarios');
         if (process.env.CONFORMANCE_LIST)
             list(revision, there, here);
-        for (const [scenario, checks] of Object.entries(there)) {
-            if (Object.values(apart).some((is) => is(scenario)))
-                continue;
-            await t.test(scenario, () => {
-                for (const [check, { status }] of Object.entries(checks))
-                    if (status === 'SUCCESS') // INFO: an option that was not taken
-                        assert.match(`${here[scenario]?.[check]?.status}`, /^(SUCCESS|INFO)$/,
-                            `${check}: ${here[scenario]?.[check]?.errorMessage}`);
-            });
-        }
+        await compare(t, there, here);
     }));
 }
+
+// A popular server at the defaults of the command line. The tool leaves its sessions without a
+// DELETE.
+test('conformance: server-everything, --http at the defaults', { timeout }, async (t) => {
+    const everything = path.resolve(
+        'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
+    const ports = [await freePort(), await freePort()];
+    const urls = ports.map((port) => `http://127.0.0.1:${port}/mcp`);
+    const start = (command, args, env) => {
+        const child = spawn(command, args, { stdio: 'ignore', env: { ...process.env, ...env } });
+        t.after(() => child.kill());
+    };
+
+    start(process.execPath, [everything, 'streamableHttp'], { PORT: ports[0] });
+    start(daemon, ['--http', `127.0.0.1:${ports[1]}`, '--protocol', 'mcp', '--',
+        process.execPath, everything, 'stdio']);
+    for (const url of urls)
+        while (!await fetch(url).then(() => true, () => false))
+            await new Promise((resolve) => setTimeout(resolve, 50));
+    await compare(t, await run(t, urls[0], REVISIONS[0]), await run(t, urls[1], REVISIONS[0]));
+});

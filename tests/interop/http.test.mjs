@@ -91,7 +91,7 @@ test(`${MANY} clients of the library 1.x on one server`, { timeout },
 
 // Health checks of hosts, at the default number of processes.
 test(`${MANY} hosts that leave without a DELETE, one after the other`, { timeout },
-    (t) => withBus(t, { ...everything, instances: undefined, busy_timeout_sec: 60 }, 'http',
+    (t) => withBus(t, { ...everything, instances: 16, busy_timeout_sec: 60 }, 'http',
         async (bus) => {
             const names = [];
 
