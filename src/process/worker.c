@@ -111,23 +111,23 @@ static void fail(struct worker *worker)
 /* STOPPED, and restarted after a delay if that is wanted. */
 static void plan_restart(struct worker *worker)
 {
-    int64_t delay, early = 0;
+    int64_t delay, early;
 
     worker->state = WORKER_STOPPED;
-    if (worker->after_end == WORKER_RESTARTS && !worker->answered)
-        early = worker->host->early_delay(worker);
-    if (early < 0)
-        worker->after_end = WORKER_WAITS_FOR_CLIENT;
     if (worker->after_end != WORKER_RESTARTS)
         return;
+    early = worker->answered ? 0 : worker->host->early_delay(worker);
     delay = restart_after_exit(&worker->restart,
                                stdio_bus_event_loop_now_ms(worker->transport->loop));
     if (delay < 0) {
         fail(worker);
         return;
     }
-    if (delay < early)
-        delay = early;
+    if (early < 0) { /* the next start has its delay all the same (pool_supply) */
+        worker->after_end = WORKER_WAITS_FOR_CLIENT;
+        return;
+    }
+    delay = delay < early ? early : delay;
     log_process(worker, LOG_LEVEL_INFO, "restarting in %lld ms", (long long)delay);
     worker_start_deadline(worker, delay);
 }
