@@ -600,18 +600,22 @@ TEST(design_share_of_a_language_server_ends_with_its_exit)
         SHARE(.arguments = {"--protocol", "lsp", "--framing", "ndjson"},
               .command = {getenv("TEST_WORKER"), "--framing", "content-length"});
     client_ask(sharer->client, "1", NULL, "echo", NULL);
-    client_send(sharer->client, "{'jsonrpc':'2.0','method':'exit','params':{'status':0}}");
+    client_send(sharer->client, "{'jsonrpc':'2.0','method':'exit'}");
+    client_send(sharer->client, "{'jsonrpc':'2.0','method':'die','params':{'code':0}}");
     client_expect_eof(sharer->client);
     share_expect_exit(sharer, 0);
 }
 
-TEST(design_worker_that_writes_headers_is_named)
+/* Whether such a line ends the worker, or is skipped. */
+TEST_ROWS(design_worker_that_writes_headers_is_named, 2)
 {
-    struct daemon *daemon = START(.args = "'--framing','content-length'");
-    struct client *client = client_connect(daemon);
-    client_request(client, "1", NULL, "echo", NULL);
+    struct daemon *daemon =
+        START(.pools = row == 0
+                           ? "{'id':'p','command':'sh','args':['-c','echo Content-Length: 2; cat'],"
+                             "'instances':1}"
+                           : "{'id':'p','command':'sh','args':['-c','echo Content-Length: 2; cat'],"
+                             "'instances':1,'protocol':'acp'}");
     daemon_wait_log(daemon, "the worker writes Content-Length headers");
-    client_close(client);
 }
 
 static const char *const misuses[][6] = {
