@@ -447,6 +447,15 @@ static size_t limit_in(const struct limits *limits, const char *text)
                                                 : limits->max_pending_requests;
 }
 
+/* The error of a process that has answered nothing yet ends with how it exited. */
+static bool has_exit_status(const char *written, size_t len, struct slice line)
+{
+    size_t common = len - strlen("\"}}\n");
+
+    return line.len > common && memcmp(line.data, written, common) == 0 &&
+           memcmp(line.data + common, ": it ", 5) == 0;
+}
+
 static bool is_error_line(const struct error_line *known, const struct limits *limits,
                           struct message_id id, struct slice line)
 {
@@ -458,7 +467,8 @@ static bool is_error_line(const struct error_line *known, const struct limits *l
     if (percent != NULL)
         snprintf(text + (percent - known->text), 40, "%zu)", limit_in(limits, known->text));
     len = message_write_error(written, sizeof written, id, known->code, text);
-    return slice_equal(slice_of(written, len), line);
+    return slice_equal(slice_of(written, len), line) ||
+           (strcmp(known->text, WORKER_EXITED) == 0 && has_exit_status(written, len, line));
 }
 
 /* What a worker had written when it exited is read first. */

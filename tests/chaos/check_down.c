@@ -19,6 +19,7 @@
                LIMIT_BUSY_SEC)
 
 #define EXITED "the process of this client has exited"
+#define WORKER_EXITED "worker exited before answering"
 
 static void resolve(struct client *client, struct entry *request)
 {
@@ -269,6 +270,12 @@ static struct entry *find_request(const struct client *client, const char *key,
     return bound;
 }
 
+/* If the process had answered nothing yet, the text ends with how it exited. */
+static bool worker_exited(const char *text)
+{
+    return strncmp(text, WORKER_EXITED, sizeof WORKER_EXITED - 1) == 0;
+}
+
 /* Why "worker exited" is wrong, or NULL. */
 static const char *find_exit_fault(const struct chaos *chaos, const struct client *client,
                                    const struct entry *request)
@@ -300,7 +307,7 @@ static const char *find_fault(const struct chaos *chaos, const struct client *cl
         return error->code == -32600 ? NULL : "the code is wrong";
     if (error->code != -32000)
         return "the code is wrong";
-    if (strcmp(text, "worker exited before answering") == 0)
+    if (worker_exited(text))
         return find_exit_fault(chaos, client, request);
     if (request->got)
         return "a worker got it";
@@ -342,7 +349,7 @@ static void check_refusal(struct chaos *chaos, struct client *client,
         client_violation(chaos, client, "got error %d \"%s\" for request %llu (session %s): %s",
                          error->code, error->text, request->serial.number,
                          request->session != NULL ? request->session->name : "-", fault);
-    request->refused = strcmp(error->text, "worker exited before answering") != 0;
+    request->refused = !worker_exited(error->text);
     if (greeting != NULL) {
         handshake_refused(greeting, !request->refused);
         return;
