@@ -108,7 +108,7 @@ TEST(rmp_9_1_dead_worker_is_retryable)
 
     rmp_program_execute(daemon, "die", "{}");
     rmp_program_expect(&replies, "'payload':{'Failed':{'retryable':true,'reason':'worker exited "
-                                 "before answering'}}");
+                                 "before answering: it exited with status 1'}}");
     rmp_program_execute(daemon, "plain", "{'result':3}"); /* held until the next process runs */
     rmp_program_expect(&replies, "'payload':{'Completed':3}");
     rmp_program_stop(&replies);
