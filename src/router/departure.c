@@ -56,7 +56,6 @@ bool departure_worker(struct router *router, struct peer *worker,
     worker->broadcast = 0;
     worker->client_left = false;
     worker->given_up = 0;
-    worker->notice_until_ms = worker->other_notice_until_ms = 0;
     waiting_release_turns(router, &worker->waiting);
     waiting_set_full(router, worker, false);
     waiting_worker_available(router, worker, PEER_ABSENT);

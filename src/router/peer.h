@@ -107,13 +107,10 @@ struct peer {
     bool alone;           /* MCP: a client whose protocol version a shared process refuses; a
                             * worker that serves such a client, and no other */
     struct handshake *handshake; /* MCP, a worker: see router/handshake.h; NULL: none is kept */
-    struct list tasks; /* a client: those it owns, oldest first; a worker: those it runs */
-    bool probed;       /* a worker: the daemon asks which era it serves (router/eras.h) */
-    bool client_left;  /* a client of this process has disconnected: its sessions are unknown */
-    size_t given_up;   /* requests that were abandoned and not answered: they may still run */
-    uint64_t notifier; /* a worker: number of the client that notified it last; 0: none */
-    int64_t notice_until_ms;       /* until then that notification may still run */
-    int64_t other_notice_until_ms; /* the same for the last one of any other client */
+    struct list tasks;     /* a client: those it owns, oldest first; a worker: those it runs */
+    bool probed;           /* a worker: the daemon asks which era it serves (router/eras.h) */
+    bool client_left;      /* a client of this process has disconnected: its sessions are unknown */
+    size_t given_up;       /* requests that were abandoned and not answered: they may still run */
     uint64_t broadcast;    /* the last binding that has got the message which is offered again */
     uint32_t last_number;  /* the last id of the daemon's own that it was sent; even */
     bool numbers_reused;   /* all of them were used once */

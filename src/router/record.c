@@ -9,7 +9,6 @@
 #include "router/handshake.h"
 #include "router/numbers.h"
 
-#define NOTICE_RUNS_MS 10000 /* what a worker does for a notification has no end that is seen */
 #define UNREADABLE_TOKEN "a progress token must be a string or a number of at most 128 bytes"
 
 /* The request gets the answerer's next number that is not in use, in `text`. */
@@ -139,21 +138,10 @@ static int keep(const struct decision *decision, struct peer *worker, enum hands
     return handshake != NULL ? handshake_keep(handshake, part, decision->message) : STDIO_BUS_ERR;
 }
 
-/* What the worker asks next may be for the sake of this notification. */
-static void note_notification(const struct decision *decision, struct peer *worker)
-{
-    if (worker->notifier != decision->from->number)
-        worker->other_notice_until_ms = worker->notice_until_ms;
-    worker->notifier = decision->from->number;
-    worker->notice_until_ms = decision->router->now_ms + NOTICE_RUNS_MS;
-}
-
 bool record_notification(struct decision *decision, struct peer *worker)
 {
     struct tokens tokens UNINITIALIZED;
 
-    if (decision->subject == ABOUT_NOTHING)
-        note_notification(decision, worker);
     if (decision->kind == REQUEST_CONFIRMS && keeps_handshake(worker->pool))
         return keep(decision, worker, HANDSHAKE_INITIALIZED) == STDIO_BUS_OK;
     if ((decision->fields.present & ANY_TOKEN) == 0 || !worker->pool->reads_tokens)

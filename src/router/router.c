@@ -34,7 +34,7 @@ void router_merge_modes(struct router *router)
 
         router->timed |= pool->mode.clients == CLIENTS_EXCLUSIVE || pool->one_handshake ||
                          pool->mode.request_timeout_sec > 0;
-        router->clocked |= router->timed || pool->mode.clients == CLIENTS_STICKY;
+        router->clocked |= router->timed;
         if (!takes_turns(pool))
             continue;
         all->plain &= pool->plain;

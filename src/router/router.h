@@ -34,7 +34,7 @@ struct router {
     uint64_t last_number;      /* of a peer, counted */
     bool timed;                /* some pool has a time limit */
     bool measures;             /* outcomes and times are counted (router/outcomes.h) */
-    bool clocked;              /* one of both, or a sticky pool: now_ms is read */
+    bool clocked;              /* one of both: now_ms is read */
     int64_t
         now_ms; /* set by the owner before each decision of a clocked router, and in every router
                      * before requests are given up: a departure, a delivered cancellation */

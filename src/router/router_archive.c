@@ -182,9 +182,6 @@ void router_archive_peer(struct router_archive *state, struct peer *peer)
     archive_expect(archive, (pool != NULL) == (peer->pool != NULL), "a worker has lost its pool");
     peer->pool = pool;
     ARCHIVE_INTEGER(archive, peer->given_up);
-    ARCHIVE_INTEGER(archive, peer->notifier);
-    ARCHIVE_INTEGER(archive, peer->notice_until_ms);
-    ARCHIVE_INTEGER(archive, peer->other_notice_until_ms);
     ARCHIVE_INTEGER(archive, peer->broadcast);
     ARCHIVE_INTEGER(archive, peer->last_number);
     ARCHIVE_INTEGER(archive, peer->hold_until_ms);

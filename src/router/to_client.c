@@ -94,38 +94,23 @@ static void answer(struct decision *decision)
 
 /* --- requests and notifications --- */
 
-/* Whether the message asks what a notification of another client may have caused. */
-static bool may_be_of_other(const struct decision *decision, const struct peer *client)
-{
-    const struct peer *worker = decision->from;
-    int64_t until_ms = worker->notifier == client->number ? worker->other_notice_until_ms
-                                                          : worker->notice_until_ms;
-
-    return decision->asks && decision->router->now_ms < until_ms;
-}
-
 /* The only client that the worker has had: its messages can only be for that one. One that left may
- * have left a request or a notification that still runs. NULL: there is none, or more than one. */
-static struct peer *sole_client(const struct decision *decision)
+ * have left a request that still runs. NULL: there is none, or more than one. */
+static struct peer *sole_client(const struct peer *worker)
 {
-    const struct peer *worker = decision->from;
     struct list_node *first = worker->bindings.head.next;
-    struct peer *client;
 
-    if (list_empty(&worker->bindings) || first->next != &worker->bindings.head)
+    if (list_empty(&worker->bindings) || first->next != &worker->bindings.head ||
+        (worker->client_left && worker->given_up > 0))
         return NULL;
-    client = list_entry(first, struct binding, in_worker)->client;
-    if (worker->client_left && (worker->given_up > 0 || may_be_of_other(decision, client)))
-        return NULL;
-    return client;
+    return list_entry(first, struct binding, in_worker)->client;
 }
 
-/* The only client that waits for an answer of a sticky worker. A request that was given up, or a
- * notification of another client, may still run, and then there may be another one. In a shared
- * pool: the topic bus, if it serves that. */
-static struct peer *waiting_client(const struct decision *decision)
+/* The only client that waits for an answer of a sticky worker. A request that was given up may
+ * still run, and then there may be another one. In a shared pool: the topic bus, if it serves
+ * that. */
+static struct peer *waiting_client(const struct peer *worker)
 {
-    const struct peer *worker = decision->from;
     struct list_node *node, *following;
     struct peer *found = NULL;
 
@@ -140,7 +125,7 @@ static struct peer *waiting_client(const struct decision *decision)
             return NULL;
         found = request->asker;
     }
-    return found != NULL && may_be_of_other(decision, found) ? NULL : found;
+    return found;
 }
 
 static void ask(struct decision *decision, struct peer *client)
@@ -206,9 +191,9 @@ static void broadcast(struct decision *decision)
  * guess, and no question is answered on a guess. */
 static struct peer *client_of_new_session(const struct decision *decision)
 {
-    struct peer *client = sole_client(decision);
+    struct peer *client = sole_client(decision->from);
 
-    return client != NULL || decision->asks ? client : waiting_client(decision);
+    return client != NULL || decision->asks ? client : waiting_client(decision->from);
 }
 
 /* Spec 6.3.2. If a client of the process has left, an unknown session may be that client's. */
@@ -249,9 +234,9 @@ static void without_session(struct decision *decision)
     }
     named = !decision->pool->plain && decision->asks && rewrite_question_for(decision, &client);
     if (!named)
-        client = sole_client(decision);
+        client = sole_client(decision->from);
     if (!named && client == NULL)
-        client = waiting_client(decision);
+        client = waiting_client(decision->from);
     if (client != NULL)
         send_to(decision, client);
     else if (clients == CLIENTS_EXCLUSIVE && !decision->asks)

@@ -248,22 +248,6 @@ TEST(agents_request_for_no_certain_client_is_refused)
     client_expect_quiet(b);
 }
 
-/* A notification has no answer: what the worker asks for its sake is not for the only client that
- * waits for one. */
-TEST(security_questions_for_notifications_reach_no_other_client)
-{
-    struct daemon *daemon = START(.pools = AGENTS(1, STICKY),
-                                  .arguments = {"--log-level", "debug"});
-    struct client *a = client_connect(daemon), *b = client_connect(daemon);
-
-    client_request(b, "'b'", NULL, "no_answer", NULL);
-    client_expect_quiet(b);
-    client_send(a, SAY("{'id':'q','method':'m'}"));
-    daemon_wait_log(daemon, "unroutable");
-    expect_member(client_ask(a, "1", NULL, "reply_text", NULL), "error.code", "-32000");
-    client_expect_quiet(b);
-}
-
 /* The other client's request may still run, and the question may be for its sake. row: the other
  * client has cancelled it, or left. */
 TEST_ROWS(security_questions_for_given_up_requests_reach_no_other_client, 2)

@@ -4,8 +4,6 @@
 #include "pool_mode_fixture.h"
 #include "router/deadlines.h"
 
-#define NOTICE_MS 10000 /* how long a notification may run */
-
 /* --- which pool --- */
 
 TEST(unnamed_messages_go_to_the_shared_pools)
@@ -118,7 +116,6 @@ TEST(sticky_requests_go_to_the_only_client_that_waits)
     expect_unchanged(&workers[0], "{'id':1,'method':'q'}", a);
     give(b, "{'method':'m'}");
     expect_refused(give(&workers[0], "{'id':2,'method':'q'}"), "unroutable");
-    router.now_ms += NOTICE_MS; /* the notifications are over */
     give(b, "{'id':7,'method':'m'}");
     give(b, "{'id':8,'method':'m'}");
     expect_unchanged(&workers[0], "{'id':2,'method':'q'}", b);
@@ -142,7 +139,6 @@ TEST(sticky_questions_are_refused_while_a_request_that_was_given_up_may_run)
 
     POOL("p", 1, STICKY);
     give(a, "{'method':'m'}");
-    router.now_ms += NOTICE_MS; /* that notification is over */
     give(b, "{'id':1,'method':'m'}");
     give(c, "{'id':2,'method':'m'}");
     leave(c);
@@ -165,47 +161,6 @@ TEST(sticky_questions_are_refused_while_a_request_that_was_given_up_may_run)
     departure_worker(&router, &workers[0], note_unanswered, NULL);
     waiting_worker_available(&router, &workers[0], PEER_READY);
     expect_unchanged(&workers[0], question, a);
-}
-
-/* It has no answer that would tell its end. */
-TEST(sticky_questions_are_refused_while_a_notification_of_another_client_may_run)
-{
-    static const char question[] = "{'id':1,'method':'q'}", notice[] = "{'method':'n'}";
-    struct peer *a = add_client(), *b = add_client(), *c = add_client();
-
-    POOL("p", 1, STICKY);
-    give(a, notice);
-    give(c, notice);
-    give(b, "{'id':1,'method':'m'}");
-    expect_refused(give(&workers[0], question), "unroutable");
-    router.now_ms += NOTICE_MS - 1;
-    give(b, notice); /* its own is no other client's, and hides none of them */
-    expect_refused(give(&workers[0], question), "unroutable");
-    router.now_ms++;
-    expect_unchanged(&workers[0], question, b);
-    give(b, "{'id':1,'result':0}");
-    /* What is about a request causes no question. */
-    give(a, "{'method':'notifications/cancelled','params':{'requestId':9}}");
-    expect_unchanged(&workers[0], question, b);
-    give(b, "{'id':1,'result':0}");
-    /* Notifications of workers are for all clients all the same. */
-    give(a, notice);
-    expect_action(give(&workers[0], notice), ACTION_BROADCAST);
-    /* Nor to the last client that is left, but to the one that has notified. */
-    leave(c);
-    leave(a);
-    expect_refused(give(&workers[0], question), "unroutable");
-    router.now_ms += NOTICE_MS;
-    give(b, notice);
-    expect_unchanged(&workers[0], question, b);
-    give(b, "{'id':1,'result':0}");
-    /* Another process runs nothing of the old one. */
-    a = add_client();
-    give(a, notice);
-    departure_worker(&router, &workers[0], note_unanswered, NULL);
-    waiting_worker_available(&router, &workers[0], PEER_READY);
-    give(b, "{'id':2,'method':'m'}");
-    expect_unchanged(&workers[0], question, b);
 }
 
 /* Its own request that it gave up is the worker's only client's. */
