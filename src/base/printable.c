@@ -64,7 +64,9 @@ static bool is_hidden(const char *text)
 static size_t write_character(char *to, const char *text, size_t len)
 {
     if (len == 1) {
-        *to = (unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text;
+        *to = *text;
+        if ((unsigned char)*text < 0x20 || *text == 0x7f)
+            *to = ' ';
         return 1;
     }
     if (len == 0 || is_hidden(text)) {

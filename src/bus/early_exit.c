@@ -17,7 +17,7 @@
 #define LINES_MAX_SHOWN 2048
 
 #define DATA "{\"stdio_bus\":\"exited\",\"stderr\":"
-#define DATA_MAX (sizeof DATA + 6 * LINES_MAX_SHOWN + 4)
+#define DATA_MAX (sizeof DATA + (size_t)6 * LINES_MAX_SHOWN + 4)
 
 static struct stdio_bus *bus_of(const struct worker *worker)
 {

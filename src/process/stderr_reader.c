@@ -41,7 +41,10 @@ static void take(struct stderr_reader *reader, const char *bytes, size_t len)
         }
         if (reader->line_len == STDERR_LINE_MAX)
             log_line(reader);
-        reader->line[reader->line_len++] = bytes[i] != '\0' ? bytes[i] : ' ';
+        reader->line[reader->line_len] = bytes[i];
+        if (bytes[i] == '\0')
+            reader->line[reader->line_len] = ' ';
+        reader->line_len++;
     }
 }
 
@@ -192,8 +195,11 @@ static void copy_kept(const struct stderr_reader *reader, char to[STDERR_KEPT + 
 {
     size_t i;
 
-    for (i = 0; i < reader->kept_len; i++)
-        to[i] = reader->kept[i] != '\0' ? reader->kept[i] : ' ';
+    for (i = 0; i < reader->kept_len; i++) {
+        to[i] = reader->kept[i];
+        if (to[i] == '\0')
+            to[i] = ' ';
+    }
     to[i] = '\0';
 }
 

@@ -108,9 +108,11 @@ bool shared_settings_watch(struct decision *decision, struct peer *worker)
     process = &worker->handshake->subscriptions;
     subscriber = &affinity_binding(decision->from, worker)->subscriber;
     known = subscriptions_find(process, decision->named);
-    if (known != NULL && subscriptions_held(subscriber, known) != NULL)
+    if (known != NULL && subscriptions_held(subscriber, known) != NULL) {
         answer_empty(decision);
-    else if (subscriber->count >= SUBSCRIPTIONS_MAX)
+        return true;
+    }
+    if (subscriber->count >= SUBSCRIPTIONS_MAX)
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "too many subscriptions (%d for a client)",
                         SUBSCRIPTIONS_MAX);
     else if (!shares_left_of_subscriptions(decision->router, decision->from, decision->named.len))

@@ -103,7 +103,7 @@ static size_t bytes_of(const struct subscription *subscription)
     return SUBSCRIPTION_BYTES(subscription->uri_len);
 }
 
-static void count(struct subscriptions *all, size_t bytes, bool more)
+static void count_bytes(struct subscriptions *all, size_t bytes, bool more)
 {
     size_t change = more ? bytes : 0 - bytes;
 
@@ -122,7 +122,7 @@ static void count_held(const struct holding *holding, bool more)
     client->held[PEER_SUBSCRIPTIONS] += change;
     if (client->origin != NULL)
         client->origin->held[PEER_SUBSCRIPTIONS] += change;
-    count(holding->subscription->process->all, bytes, more);
+    count_bytes(holding->subscription->process->all, bytes, more);
 }
 
 static void set_stale(struct subscription *subscription, bool is_stale)
@@ -134,7 +134,7 @@ static void set_stale(struct subscription *subscription, bool is_stale)
         return;
     subscription->is_stale = is_stale;
     all->stale_bytes += is_stale ? bytes : 0 - bytes;
-    count(all, bytes, is_stale);
+    count_bytes(all, bytes, is_stale);
 }
 
 /* --- the list that one belongs on --- */

@@ -15,7 +15,7 @@
 
 #define DIFFERENCE_MAX 1024
 #define FAILURE ",\"failure\":"
-#define FAILURE_MAX (sizeof FAILURE + 6 * POOL_FAILURE_MAX + 8)
+#define FAILURE_MAX (sizeof FAILURE + (size_t)6 * POOL_FAILURE_MAX + 8)
 #define PID_MAX 24 /* bytes of a number and its comma */
 
 /* --- the status --- */
