@@ -37,7 +37,6 @@
 #include "bus/workers.h"
 #include "config/setup.h"
 #include "router/waiting.h"
-#include "transport/reading.h"
 
 #define KILL_WAIT_MS 3000 /* between SIGKILL and giving up on a process that the kernel holds */
 
@@ -220,12 +219,6 @@ static bool has_notes(const struct stdio_bus *bus)
            bus->reload_noted;
 }
 
-static bool has_more(const struct stdio_bus *bus)
-{
-    return waiting_any_released(&bus->router) || !list_empty(&bus->transport.dirty) ||
-           !list_empty(&bus->transport.reading) || has_notes(bus);
-}
-
 /* Acts on what the callbacks of the round have noted. */
 static void act_on_notes(struct stdio_bus *bus)
 {
@@ -263,9 +256,9 @@ static bool after_round(void *user_data)
     struct stdio_bus *bus = user_data;
     struct router *router = &bus->router;
 
-    if (reading_ends_round(&bus->transport))
+    if (bus->transport.reader_count > 0)
         connection_read_turns(&bus->transport);
-    if (waiting_any_released(router))
+    if (!list_empty(&router->open))
         deliver_released(bus);
     if (router->timed | router->abandoned)
         cancel_plan(bus);
@@ -278,12 +271,14 @@ static bool after_round(void *user_data)
     if (bus->rmp != NULL)
         rmp_runs_save(bus->rmp->runs);
     connection_flush_all(&bus->transport);
-    rmp_hub_plan(bus->rmp);
+    if (bus->rmp != NULL)
+        rmp_hub_plan(bus->rmp);
     if (bus->upgrade_asked)
         upgrade_run(bus);
     if (bus->transport.is_awaited)
         bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
-    return has_more(bus);
+    return !list_empty(&router->open) || !list_empty(&bus->transport.dirty) ||
+           bus->transport.reader_count > 0 || has_notes(bus);
 }
 
 enum bus_outcome bus_step(struct stdio_bus *bus, int timeout_ms)

@@ -31,12 +31,6 @@ void waiting_release_turns(struct router *router, struct turns *turns);
  * the same room ends these turns. */
 struct peer *waiting_next_released(struct router *router);
 
-/* Whether there may be such a peer. */
-static inline bool waiting_any_released(const struct router *router)
-{
-    return !list_empty(&router->open);
-}
-
 /* The peer has been held too long: its message will be refused when offered again. */
 void waiting_expire(struct router *router, struct peer *peer);
 

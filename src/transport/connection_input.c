@@ -291,26 +291,35 @@ static void end_input(struct connection *connection)
         connection_drop_input(connection);
 }
 
-/* Reads once. False: nothing more is to be read for now. */
-__attribute__((always_inline)) static inline bool read_some(struct connection *connection)
+void connection_readable(void *user_data, unsigned events)
 {
-    size_t room = make_room(connection);
+    struct connection *connection = user_data;
+    bool has_turns = connection->origin != NULL && connection->transport->origin_count > 1;
+    size_t room;
     ssize_t got;
 
+    (void)events;
+    if (connection->input_state == INPUT_PAUSED) { /* only now: a short pause costs nothing */
+        connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
+        return;
+    }
+    if (!(connection->interest & STDIO_BUS_EVENT_READ) || (has_turns && reading_waits(connection)))
+        return;
+    room = make_room(connection);
     if (room == 0 && (memory_waits(connection) || !connection_is_open(connection)))
-        return false;
+        return;
     if (room == 0) {
         connection_pause(connection);
         connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
         if (connection_is_open(connection))
             connection->handler->starved(connection);
-        return false;
+        return;
     }
     got = read(connection->fd_in, connection->input->data + connection->input->end, room);
     if (got > 0) {
         connection->input->end += (size_t)got;
         connection->bytes_in += (size_t)got;
-        if (reading_has_turns(connection))
+        if (has_turns)
             reading_note(connection, (size_t)got);
         take_input(connection);
     } else if (got == 0) {
@@ -320,29 +329,22 @@ __attribute__((always_inline)) static inline bool read_some(struct connection *c
     } else {
         connection->handler->failed(connection, CONNECTION_BROKEN, errno);
     }
-    return got > 0 && (size_t)got == room;
 }
 
-void connection_readable(void *user_data, unsigned events)
+/* One that had bytes to read may have more. */
+static void take_turn(struct connection *connection)
 {
-    struct connection *connection = user_data;
+    struct transport *transport = connection->transport;
+    uint64_t before = connection->bytes_in;
 
-    (void)events;
-    if (connection->input_state == INPUT_PAUSED) /* only now: a short pause costs nothing */
-        connection_watch(connection, connection->interest & ~STDIO_BUS_EVENT_READ);
-    else if ((connection->interest & STDIO_BUS_EVENT_READ) &&
-             !(reading_has_turns(connection) && reading_waits(connection)))
-        (void)read_some(connection);
-}
-
-__attribute__((cold)) static void take_turn(struct connection *connection)
-{
-    bool more = connection->input_state != INPUT_PAUSED &&
-                (connection->interest & STDIO_BUS_EVENT_READ) && read_some(connection);
-
+    if (connection->input_state != INPUT_PAUSED) {
+        transport->in_turn = connection;
+        connection_readable(connection, STDIO_BUS_EVENT_READ);
+        transport->in_turn = NULL;
+    }
     if (!connection_is_open(connection))
         return;
-    if (more && connection->input_state == INPUT_OPEN &&
+    if (connection->bytes_in > before && connection->input_state == INPUT_OPEN &&
         (connection->interest & STDIO_BUS_EVENT_READ))
         reading_wait(connection);
     else

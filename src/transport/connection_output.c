@@ -186,11 +186,13 @@ void connection_flush_all(struct transport *transport)
     struct list round;
     struct list_node *node;
 
+    transport->round++;
     list_init(&round);
     list_move_all(&round, &transport->dirty);
     while ((node = list_take_first(&round)) != NULL)
         connection_flush(list_entry(node, struct connection, dirty));
-    transport->is_tight = memory_used(transport) > transport->limits->max_memory / 4 * 3;
+    transport->is_tight = transport->pool.used + transport->kept >
+                          transport->limits->max_memory / 4 * 3;
     if (transport->waiting_count > 0)
         memory_serve(transport);
 }

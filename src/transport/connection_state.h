@@ -44,6 +44,8 @@ struct transport {
     size_t origin_count;           /* of all connections */
     uint64_t round;                /* of the event loop, counted */
     struct list reading;           /* struct transport_origin, the next one first */
+    size_t reader_count;           /* connections that wait to be read */
+    struct connection *in_turn;    /* the one whose turn it is now; NULL: none */
     struct list dirty;             /* connections with output queued in this round */
     size_t waiting_count;          /* connections that wait for memory */
     struct memory_share shares[2]; /* of what clients send, of what workers send */

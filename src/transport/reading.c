@@ -21,7 +21,8 @@ bool reading_waits(struct connection *connection)
     const struct transport *transport = connection->transport;
     const struct transport_origin *origin = connection->origin;
 
-    if (list_empty(&origin->readers) && has_share(transport, origin))
+    if (transport->in_turn == connection ||
+        (list_empty(&origin->readers) && has_share(transport, origin)))
         return false;
     reading_wait(connection);
     connection_watch(connection, connection->interest);
@@ -35,6 +36,7 @@ void reading_wait(struct connection *connection)
     if (list_linked(&connection->read_turn))
         return;
     list_append(&origin->readers, &connection->read_turn);
+    connection->transport->reader_count++;
     if (!list_linked(&origin->reading))
         list_append(&connection->transport->reading, &origin->reading);
 }
@@ -44,6 +46,7 @@ void reading_leave(struct connection *connection)
     if (!list_linked(&connection->read_turn))
         return;
     list_remove(&connection->read_turn);
+    connection->transport->reader_count--;
     if (list_empty(&connection->origin->readers))
         list_remove(&connection->origin->reading);
 }
@@ -71,6 +74,5 @@ struct connection *reading_next(struct transport *transport, struct list *turns)
         reading_leave(connection);
         return connection;
     }
-    transport->round++;
     return NULL;
 }

@@ -14,13 +14,7 @@
 /* From now on the connection, which has no reservation of memory, is one of this origin. */
 void connection_set_origin(struct connection *connection, struct transport_origin *origin);
 
-/* Whether the connection has an origin, which is not alone. */
-static inline bool reading_has_turns(const struct connection *connection)
-{
-    return connection->origin != NULL && connection->transport->origin_count > 1;
-}
-
-/* So many bytes of the connection, which has turns, were read. */
+/* So many bytes of the connection, which has an origin, were read. */
 static inline void reading_note(const struct connection *connection, size_t len)
 {
     struct transport_origin *origin = connection->origin;
@@ -32,7 +26,7 @@ static inline void reading_note(const struct connection *connection, size_t len)
     origin->read += len + READING_COST;
 }
 
-/* The connection, which has turns, is readable. True: it has to wait for its own. */
+/* The connection, whose origin is not alone, is readable. True: it has to wait for its turn. */
 bool reading_waits(struct connection *connection);
 
 /* It was read, and is readable still: it waits for its next turn. */
@@ -41,17 +35,8 @@ void reading_wait(struct connection *connection);
 /* It waits no more. The caller watches it again, or closes it. */
 void reading_leave(struct connection *connection);
 
-/* A round of the event loop is over. True: some connections wait for their turns, and come now. */
-static inline bool reading_ends_round(struct transport *transport)
-{
-    if (!list_empty(&transport->reading))
-        return true;
-    transport->round++;
-    return false;
-}
-
-/* The turns of a round. Begin takes them out of `transport`; those that are left are for the next
- * round. NULL: this round is over. */
+/* The turns of a round, which ends with connection_flush_all. Begin takes them out of `transport`;
+ * those that are left are for the next round. NULL: there is none any more. */
 void reading_begin(struct transport *transport, struct list *turns);
 struct connection *reading_next(struct transport *transport, struct list *turns);
 
