@@ -48,13 +48,20 @@ void deliver_error_data(struct endpoint *to, struct message_id id, int code, con
                         const char *data)
 {
     size_t size = MESSAGE_ERROR_MAX + 6 * strlen(text) + (data != NULL ? strlen(data) : 0);
-    char *line = malloc(size);
-    size_t len = 0;
+    char *line = malloc(size), plain[MESSAGE_ERROR_MAX];
+    size_t len;
 
-    if (line != NULL)
+    if (line != NULL) {
         len = message_write_error_data(line, size, id, code, text, data);
-    deliver_own(to, id, slice_of(line, len));
-    free(line);
+        deliver_own(to, id, slice_of(line, len));
+        free(line);
+        return;
+    }
+    /* Out of memory: an error without data, and without a text that is too long. */
+    len = message_write_error(plain, sizeof plain, id, code, text);
+    if (len == 0)
+        len = message_write_error(plain, sizeof plain, id, code, "out of memory");
+    deliver_own(to, id, slice_of(plain, len));
 }
 
 static bool has_lengths(const struct framing *framing)
