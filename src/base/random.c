@@ -3,6 +3,9 @@
 #include "base/random.h"
 
 #include <fcntl.h>
+#ifdef HAVE_SYS_RANDOM_H
+#include <sys/random.h> /* getentropy of macOS and glibc; the BSDs have it in unistd.h */
+#endif
 #include <unistd.h>
 
 bool random_bytes(void *to, size_t len)
