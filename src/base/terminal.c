@@ -9,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 #define LINE_MAX_BYTES 1024 /* of a line that needs no memory */
 
@@ -26,38 +27,6 @@ static const struct {
     {0xfff9, 0xfffb}, /* annotations */
 };
 
-/* The length that the first byte of a UTF-8 character announces; 0: it is none. */
-static size_t announced_bytes(unsigned char first)
-{
-    if (first < 0x80)
-        return 1;
-    if (first < 0xc2 || first > 0xf4)
-        return 0;
-    return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-}
-
-/* The bytes of the UTF-8 character that the text begins with, and its code; 0: it begins with
- * none. */
-static size_t read_character(struct slice text, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char *byte = (const unsigned char *)text.data;
-    size_t len = announced_bytes(byte[0]);
-
-    *code = byte[0];
-    if (len <= 1)
-        return len;
-    if (len > text.len)
-        return 0;
-    *code &= 0x7fu >> len;
-    for (size_t i = 1; i < len; i++) {
-        if ((byte[i] & 0xc0) != 0x80)
-            return 0;
-        *code = *code << 6 | (byte[i] & 0x3fu);
-    }
-    return *code >= least[len] && *code <= 0x10ffff && (*code < 0xd800 || *code > 0xdfff) ? len : 0;
-}
-
 static bool is_obeyed(uint32_t code)
 {
     if (code < 0x80)
@@ -73,7 +42,7 @@ size_t terminal_escape(char escape[TERMINAL_ESCAPE_MAX + 1], enum terminal_form 
                        struct slice text)
 {
     uint32_t code;
-    size_t len = read_character(text, &code);
+    size_t len = utf8_read(text, &code);
 
     escape[0] = '\0';
     if (len == 0)
