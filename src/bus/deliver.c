@@ -326,9 +326,10 @@ static void refuse(struct stdio_bus *bus, struct endpoint *from, const struct de
         return;
     bus->counters.refused[refusal_of(text)]++;
     delivery_log(decision, bus, true, "discarded", ": ", text);
-    if (answers)
-        deliver_error_data(from, message->id, decision->code, text,
-                           failed ? decision->failure->data : NULL);
+    if (answers && failed)
+        deliver_error_data(from, message->id, decision->code, text, decision->failure->data);
+    else if (answers)
+        deliver_error(from, message->id, decision->code, text);
 }
 
 /* The client gets what another client was answered. */
