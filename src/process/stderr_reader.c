@@ -31,7 +31,15 @@ static void log_line(struct stderr_reader *reader)
     }
 }
 
-/* A NUL would end the text. A line that is too long becomes several. */
+/* A NUL would end the text. */
+static char byte_of_text(char byte)
+{
+    if (byte == '\0')
+        return ' ';
+    return byte;
+}
+
+/* A line that is too long becomes several. */
 static void take(struct stderr_reader *reader, const char *bytes, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -41,10 +49,7 @@ static void take(struct stderr_reader *reader, const char *bytes, size_t len)
         }
         if (reader->line_len == STDERR_LINE_MAX)
             log_line(reader);
-        reader->line[reader->line_len] = bytes[i];
-        if (bytes[i] == '\0')
-            reader->line[reader->line_len] = ' ';
-        reader->line_len++;
+        reader->line[reader->line_len++] = byte_of_text(bytes[i]);
     }
 }
 
@@ -190,16 +195,13 @@ void stderr_reader_end(struct stderr_reader *reader)
 
 /* --- what was kept --- */
 
-/* Copies the kept bytes, NULs as spaces, to `to`, which has room for them. */
+/* Copies the kept bytes to `to`, which has room for them, as a text. */
 static void copy_kept(const struct stderr_reader *reader, char to[STDERR_KEPT + 1])
 {
     size_t i;
 
-    for (i = 0; i < reader->kept_len; i++) {
-        to[i] = reader->kept[i];
-        if (to[i] == '\0')
-            to[i] = ' ';
-    }
+    for (i = 0; i < reader->kept_len; i++)
+        to[i] = byte_of_text(reader->kept[i]);
     to[i] = '\0';
 }
 
