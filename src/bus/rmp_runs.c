@@ -150,16 +150,16 @@ void rmp_runs_accepted(struct rmp_runs *runs, struct rmp_id id)
         note_unsaved(runs, run);
 }
 
-static void keep_event(struct rmp_runs *runs, struct rmp_run *run, uint64_t msg_id, uint64_t at_ms,
+/* False, after a warning: the event is not kept. */
+static bool keep_event(struct rmp_runs *runs, struct rmp_run *run, uint64_t msg_id, uint64_t at_ms,
                        struct slice payload)
 {
-    if (rmp_history_add(&runs->history, run, msg_id, at_ms, payload) == NULL) {
+    bool kept = rmp_history_add(&runs->history, run, msg_id, at_ms, payload) != NULL;
+
+    if (!kept)
         log_warn(runs->bus->log, "rmp",
                  "an event of a run is not kept: out of memory, or over history_run_bytes");
-        return;
-    }
-    run->unsaved++;
-    note_unsaved(runs, run);
+    return kept;
 }
 
 void rmp_runs_event(struct rmp_runs *runs, struct rmp_id id, uint64_t msg_id, uint64_t at_ms,
@@ -168,8 +168,10 @@ void rmp_runs_event(struct rmp_runs *runs, struct rmp_id id, uint64_t msg_id, ui
     struct rmp_run *run = open_run(runs, id, at_ms);
 
     rmp_control_end(runs->control, id, rmp_run_end_of(payload));
-    if (run != NULL)
-        keep_event(runs, run, msg_id, at_ms, payload);
+    if (run == NULL || !keep_event(runs, run, msg_id, at_ms, payload))
+        return;
+    run->unsaved++;
+    note_unsaved(runs, run);
 }
 
 /* --- for subscribers --- */
@@ -257,10 +259,7 @@ static bool take_record(void *user_data, enum run_file_found found,
     }
     rmp_control_end(runs->control, loading->id, rmp_run_end_of(record->payload));
     loading->run->file_count++;
-    if (rmp_history_add(&runs->history, loading->run, record->msg_id, at_ms, record->payload) ==
-        NULL)
-        log_warn(runs->bus->log, "rmp",
-                 "an event of a run is not kept: out of memory, or over history_run_bytes");
+    (void)keep_event(runs, loading->run, record->msg_id, at_ms, record->payload);
     return true;
 }
 

@@ -10,6 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/directories.h"
+
 #define OWN_ALONE 0700
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)
 
@@ -24,28 +27,14 @@ const char *run_directory_path(char to[RUN_PATH_MAX], const char *directory, str
 
 /* --- making it --- */
 
-static bool make_above(const char *directory)
-{
-    char path[RUN_DIRECTORY_MAX];
-    struct stat status;
-    bool made = true;
-
-    snprintf(path, sizeof path, "%s", directory);
-    for (char *slash = strchr(path + 1, '/'); made && slash != NULL;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        made = stat(path, &status) == 0 || mkdir(path, OWN_ALONE) == 0 || errno == EEXIST;
-        *slash = '/';
-    }
-    return made;
-}
-
 bool run_directory_make(const char *directory, char problem[RUN_DIRECTORY_PROBLEM_MAX])
 {
+    char path[RUN_DIRECTORY_MAX];
     const char *why = NULL;
     struct stat status;
 
-    if (!make_above(directory) || (mkdir(directory, OWN_ALONE) < 0 && errno != EEXIST) ||
+    snprintf(path, sizeof path, "%s", directory);
+    if (!directories_make_above(path) || (mkdir(directory, OWN_ALONE) < 0 && errno != EEXIST) ||
         stat(directory, &status) < 0)
         why = strerror(errno);
     else if (!S_ISDIR(status.st_mode))
@@ -81,17 +70,12 @@ static bool is_name(const char *name, const char *suffix, struct rmp_id *run)
 
 static bool has_room(struct listing *listing)
 {
-    size_t capacity = listing->capacity > 0 ? 2 * listing->capacity : 64;
-    struct run_entry *entries;
+    struct run_entry *entries = array_grow(listing->entries, &listing->capacity, listing->count + 1,
+                                           sizeof *entries);
 
-    if (listing->count < listing->capacity)
-        return true;
-    entries = realloc(listing->entries, capacity * sizeof *entries);
-    if (entries == NULL)
-        return false;
-    listing->entries = entries;
-    listing->capacity = capacity;
-    return true;
+    if (entries != NULL)
+        listing->entries = entries;
+    return entries != NULL;
 }
 
 static bool add_entry(struct listing *listing, struct rmp_id run)

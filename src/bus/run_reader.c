@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/descriptor.h"
 
 #define READ_BYTES ((size_t)65536)
@@ -24,21 +25,18 @@ struct input {
 
 static bool has_room(struct input *input)
 {
-    size_t capacity = input->capacity > 0 ? 2 * input->capacity : READ_BYTES;
+    size_t needed;
     char *data;
 
     if (input->start > 0)
         memmove(input->data, input->data + input->start, input->len - input->start);
     input->len -= input->start;
     input->start = 0;
-    if (input->len < input->capacity)
-        return true;
-    data = realloc(input->data, capacity);
-    if (data == NULL)
-        return false;
-    input->data = data;
-    input->capacity = capacity;
-    return true;
+    needed = input->len < input->capacity ? input->capacity : input->len + READ_BYTES;
+    data = array_grow(input->data, &input->capacity, needed, 1);
+    if (data != NULL)
+        input->data = data;
+    return data != NULL;
 }
 
 /* Reads on. False with errno set. */

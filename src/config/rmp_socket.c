@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/directories.h"
 #include "base/error.h"
 #include "config/variable.h"
 
@@ -60,28 +60,13 @@ static int expand_set(char to[RMP_SOCKET_MAX], const struct rmp_place *place, bo
     return STDIO_BUS_OK;
 }
 
-/* Makes the directories above the socket that are missing. False with errno set. */
-static bool make_directories(char path[RMP_SOCKET_MAX])
-{
-    struct stat status;
-    bool made = true;
-
-    for (char *slash = strchr(path + 1, '/'); made && slash != NULL;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        made = stat(path, &status) == 0 || mkdir(path, 0700) == 0 || errno == EEXIST;
-        *slash = '/';
-    }
-    return made;
-}
-
 /* Whether a socket can be made at this path. */
 static bool is_usable(char path[RMP_SOCKET_MAX])
 {
     char *slash;
     bool usable;
 
-    if (!make_directories(path))
+    if (!directories_make_above(path))
         return false;
     slash = strrchr(path, '/');
     *slash = '\0';
@@ -98,7 +83,7 @@ int rmp_socket_make(char to[RMP_SOCKET_MAX], const struct rmp_place *place,
 
     if (status != STDIO_BUS_OK)
         return status;
-    if (set && make_directories(to))
+    if (set && directories_make_above(to))
         return STDIO_BUS_OK;
     if (!set &&
         ((rmp_socket_expand(to, IN_HOME, RMP_SOCKET_NAME, reason) == STDIO_BUS_OK &&
