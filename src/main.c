@@ -74,14 +74,6 @@ static int print(enum terminal_form form, const char *const *texts)
     return fflush(stdout) != EOF ? EXIT_DONE : system_error("cannot write to stdout");
 }
 
-static const int exit_statuses[] = {
-    [BUS_DONE] = EXIT_DONE,
-    [BUS_CLIENT_MALFORMED] = EXIT_DATA_ERROR,
-    [BUS_NO_WORKER_LEFT] = EXIT_NO_WORKER_LEFT,
-    [BUS_BAD_COMMAND] = EXIT_CONFIG_ERROR,
-    [BUS_SYSTEM_ERROR] = EXIT_OS_ERROR,
-};
-
 /* Returns EXIT_DONE, or another exit status after the reason was logged. */
 static int find_rmp_socket(char path[RMP_SOCKET_MAX], const struct options *options,
                            const struct config *config, struct log *log)
@@ -137,7 +129,7 @@ static int run_bus(const struct bus_options *options, struct succession *success
             outcome = bus_step(bus, -1);
     }
     bus_destroy(bus);
-    return exit_statuses[outcome];
+    return bus_exit_status(outcome);
 }
 
 /* The RMP socket and the control socket of a daemon that starts. Returns EXIT_DONE, or another exit

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/exit_status.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "config/listen.h"
@@ -62,5 +63,19 @@ enum bus_outcome {
     BUS_BAD_COMMAND,      /* at startup, a worker could not be executed */
     BUS_SYSTEM_ERROR      /* the system refused something that the bus cannot do without */
 };
+
+/* The exit status of a daemon whose bus has stopped with this outcome. */
+static inline int bus_exit_status(enum bus_outcome outcome)
+{
+    static const int statuses[] = {
+        [BUS_DONE] = EXIT_DONE,
+        [BUS_CLIENT_MALFORMED] = EXIT_DATA_ERROR,
+        [BUS_NO_WORKER_LEFT] = EXIT_NO_WORKER_LEFT,
+        [BUS_BAD_COMMAND] = EXIT_CONFIG_ERROR,
+        [BUS_SYSTEM_ERROR] = EXIT_OS_ERROR,
+    };
+
+    return statuses[outcome];
+}
 
 #endif

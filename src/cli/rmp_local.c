@@ -13,6 +13,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/readiness.h"
 #include "base/terminal.h"
 #include "bus/bus.h"
 #include "bus/state.h"
@@ -20,9 +21,6 @@
 #include "cli/rmp_options.h"
 #include "event/signals.h"
 #include "process/pool.h"
-
-#define READY_FD 3
-#define READY '+'
 
 enum { READ_END, WRITE_END };
 
@@ -100,13 +98,6 @@ static bool runner_has_exited(const struct stdio_bus *bus)
 /* Returns the exit status. */
 static int run_bus(struct stdio_bus *bus)
 {
-    static const int statuses[] = {
-        [BUS_DONE] = EXIT_DONE,
-        [BUS_CLIENT_MALFORMED] = EXIT_DATA_ERROR,
-        [BUS_NO_WORKER_LEFT] = EXIT_NO_WORKER_LEFT,
-        [BUS_BAD_COMMAND] = EXIT_CONFIG_ERROR,
-        [BUS_SYSTEM_ERROR] = EXIT_OS_ERROR,
-    };
     enum bus_outcome outcome = BUS_RUNNING;
     bool has_exited = false;
 
@@ -117,12 +108,11 @@ static int run_bus(struct stdio_bus *bus)
             bus_stop(bus);
         }
     }
-    return has_exited && outcome == BUS_DONE ? EXIT_RMP_FAILED : statuses[outcome];
+    return has_exited && outcome == BUS_DONE ? EXIT_RMP_FAILED : bus_exit_status(outcome);
 }
 
 static int serve(const struct rmp_local *local, const struct config *config)
 {
-    const char ready = READY;
     struct log log;
     const struct bus_options options = {.config = config,
                                         .log = &log,
@@ -134,10 +124,8 @@ static int serve(const struct rmp_local *local, const struct config *config)
 
     log_open(&log, STDERR_FILENO, LOG_LEVEL_WARN);
     bus = bus_create(&options);
-    if (bus != NULL && bus_start(bus) == STDIO_BUS_OK && write(READY_FD, &ready, 1) == 1) {
-        close(READY_FD);
+    if (bus != NULL && bus_start(bus) == STDIO_BUS_OK && readiness_report())
         status = run_bus(bus);
-    }
     bus_destroy(bus);
     log_close(&log);
     return status;
@@ -150,10 +138,8 @@ __attribute__((noreturn)) static void run(const struct rmp_local *local,
     int null = open("/dev/null", O_WRONLY), status;
 
     if (signals_forget() != STDIO_BUS_OK || null < 0 || dup2(life, STDIN_FILENO) < 0 ||
-        dup2(null, STDOUT_FILENO) < 0 || (ready != READY_FD && dup2(ready, READY_FD) < 0) ||
-        fcntl(READY_FD, F_SETFD, FD_CLOEXEC) < 0)
+        dup2(null, STDOUT_FILENO) < 0 || !readiness_keep(ready))
         _exit(fail(EXIT_OS_ERROR, "cannot prepare its process"));
-    descriptor_close_from(READY_FD + 1);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
     status = serve(local, config);
@@ -181,17 +167,6 @@ static bool make_directory(struct rmp_local *local)
     return len > 0 && (size_t)len < sizeof local->path;
 }
 
-static bool is_ready(int fd)
-{
-    char byte = '\0';
-    ssize_t got;
-
-    do
-        got = read(fd, &byte, 1);
-    while (got < 0 && errno == EINTR);
-    return got == 1 && byte == READY;
-}
-
 /* Forks, and waits until the child listens. */
 static int start(struct rmp_local *local, const struct config *config, int life[2], int ready[2])
 {
@@ -208,7 +183,7 @@ static int start(struct rmp_local *local, const struct config *config, int life[
     life[WRITE_END] = -1;
     descriptor_close(ready[WRITE_END]);
     ready[WRITE_END] = -1;
-    return is_ready(ready[READ_END]) ? EXIT_DONE : EXIT_OS_ERROR;
+    return readiness_await(ready[READ_END]) ? EXIT_DONE : EXIT_OS_ERROR;
 }
 
 static int start_with(struct rmp_local *local, const struct config *config)

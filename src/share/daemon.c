@@ -13,14 +13,13 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/exit_status.h"
+#include "base/readiness.h"
 #include "bus/bus.h"
 #include "event/signals.h"
 #include "share/directory.h"
 #include "share/greeting.h"
 
 #define LOG_MAX ((off_t)1 << 20) /* a longer log of former daemons is begun anew */
-#define READY_FD 3
-#define READY '+'
 
 enum { READ_END, WRITE_END };
 
@@ -47,7 +46,6 @@ static int redirect(const char *log_file)
 
 static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
 {
-    const char ready = READY;
     char path[DAEMON_FILE_MAX], problem[LISTEN_PROBLEM_MAX];
     char log_path[DIRECTORY_MAX + DAEMON_FILE_MAX];
     struct greeting greeting;
@@ -74,9 +72,8 @@ static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
     greeting_init(&greeting, daemon->identity);
     bus = bus_create(&options);
     if (bus != NULL && bus_start(bus) == STDIO_BUS_OK) {
-        if (write(READY_FD, &ready, 1) != 1)
+        if (!readiness_report())
             log_debug(log, "", "the client that has started this daemon is gone");
-        close(READY_FD);
         do
             outcome = bus_step(bus, -1);
         while (outcome == BUS_RUNNING);
@@ -115,25 +112,12 @@ __attribute__((noreturn)) static void detach(const struct daemon *daemon, int re
     pid = fork();
     if (pid != 0)
         _exit(pid < 0 ? EXIT_OS_ERROR : EXIT_DONE);
-    if (signals_forget() != STDIO_BUS_OK || (ready != READY_FD && dup2(ready, READY_FD) < 0) ||
-        fcntl(READY_FD, F_SETFD, FD_CLOEXEC) < 0)
+    if (signals_forget() != STDIO_BUS_OK || !readiness_keep(ready))
         _exit(EXIT_OS_ERROR);
-    descriptor_close_from(READY_FD + 1);
     run(daemon);
 }
 
 /* --- in the client --- */
-
-static bool is_ready(int fd)
-{
-    char byte = '\0';
-    ssize_t got;
-
-    do
-        got = read(fd, &byte, 1);
-    while (got < 0 && errno == EINTR);
-    return got == 1 && byte == READY;
-}
 
 /* Waits for the process between this one and the daemon. */
 static bool await_daemon(pid_t pid, int ready)
@@ -142,7 +126,7 @@ static bool await_daemon(pid_t pid, int ready)
 
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
-    listens = is_ready(ready);
+    listens = readiness_await(ready);
     errno = 0;
     return listens;
 }
