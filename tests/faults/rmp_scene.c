@@ -248,33 +248,42 @@ void play_rmp(struct run *run)
 
 /* ---- the bridge ----------------------------------------------------------------------------- */
 
-/* Sends a frame of this trace; its payload is JSON (' for "). */
-static void link_frame(struct link *link, enum rmp_schema_id schema, const char *type,
-                       const char *topic, uint64_t trace, const char *json)
+/* Adds the frame of the draft, which has no payload yet; that is JSON (' for "). */
+static void add_frame(struct text *to, struct rmp_draft *draft, const char *json)
 {
     struct text text = {0};
-    struct rmp_draft draft = {.header = {.schema_id = (uint16_t)schema,
-                                         .created_at_ms = (uint64_t)time(NULL) * 1000,
-                                         .ttl_ms = TTL_MS,
-                                         .trace_id = {0, trace},
-                                         .msg_id = ++link->msg_id},
-                              .type = type,
-                              .topic = slice_of(topic, strlen(topic))};
-    char *payload = NULL, *frame = NULL;
+    char *payload = NULL, *frame;
     size_t len;
 
+    draft->header.created_at_ms = (uint64_t)time(NULL) * 1000;
+    draft->header.ttl_ms = TTL_MS;
     text_printf(&text, "%s", json);
     text_quote(&text, 0);
-    if (convert_to_msgpack(slice_of(text.data, text.len), &payload, &draft.payload.len) != 0)
+    if (convert_to_msgpack(slice_of(text.data, text.len), &payload, &draft->payload.len) != 0)
         abort();
-    draft.payload.data = payload;
-    frame = rmp_compose(&draft, &len);
+    draft->payload.data = payload;
+    frame = rmp_compose(draft, &len);
     if (frame == NULL)
         abort();
-    link_send_bytes(link, frame, len);
+    text_add(to, frame, len);
     free(frame);
     free(payload);
     text_free(&text);
+}
+
+/* Sends a frame of this trace. */
+static void link_frame(struct link *link, enum rmp_schema_id schema, const char *type,
+                       const char *topic, uint64_t trace, const char *json)
+{
+    struct text frame = {0};
+    struct rmp_draft draft = {
+        .header = {.schema_id = (uint16_t)schema, .trace_id = {0, trace}, .msg_id = ++link->msg_id},
+        .type = type,
+        .topic = slice_of(topic, strlen(topic))};
+
+    add_frame(&frame, &draft, json);
+    link_send_bytes(link, frame.data, frame.len);
+    text_free(&frame);
 }
 
 static void listen_to(struct link *link, const char *topic)
@@ -382,31 +391,13 @@ static void write_file(struct run *run, const char *name, const struct text *byt
 }
 
 /* Adds a frame of the run OLD_ID. */
-static void add_frame(struct text *to, enum rmp_schema_id schema, const char *type,
-                      const char *json)
+static void add_old_frame(struct text *to, enum rmp_schema_id schema, const char *type,
+                          const char *json)
 {
-    struct text text = {0};
-    struct rmp_draft draft = {.header = {.schema_id = (uint16_t)schema,
-                                         .created_at_ms = (uint64_t)time(NULL) * 1000,
-                                         .ttl_ms = TTL_MS,
-                                         .trace_id = {0, 9},
-                                         .msg_id = 1},
-                              .type = type};
-    char *payload = NULL, *frame;
-    size_t len;
+    struct rmp_draft draft = {
+        .header = {.schema_id = (uint16_t)schema, .trace_id = {0, 9}, .msg_id = 1}, .type = type};
 
-    text_printf(&text, "%s", json);
-    text_quote(&text, 0);
-    if (convert_to_msgpack(slice_of(text.data, text.len), &payload, &draft.payload.len) != 0)
-        abort();
-    draft.payload.data = payload;
-    frame = rmp_compose(&draft, &len);
-    if (frame == NULL)
-        abort();
-    text_add(to, frame, len);
-    free(frame);
-    free(payload);
-    text_free(&text);
+    add_frame(to, &draft, json);
 }
 
 void prepare_history(struct run *run)
@@ -420,10 +411,10 @@ void prepare_history(struct run *run)
     snprintf(path, sizeof path, "%s/bus/runs", run->dir);
     if (mkdir(path, 0700) < 0)
         abort();
-    add_frame(&file, RMP_SCHEMA_CTRL_RESP, "toolresult.ctrl.response.v1",
-              "{'RunAccepted':{'request_id':'" OLD_ID "'}}");
-    add_frame(&file, RMP_SCHEMA_RUN_EVENT, "observation.run.event.v1",
-              "{'kind':'log','message':'of old','meta':{}}");
+    add_old_frame(&file, RMP_SCHEMA_CTRL_RESP, "toolresult.ctrl.response.v1",
+                  "{'RunAccepted':{'request_id':'" OLD_ID "'}}");
+    add_old_frame(&file, RMP_SCHEMA_RUN_EVENT, "observation.run.event.v1",
+                  "{'kind':'log','message':'of old','meta':{}}");
     write_file(run, OLD_ID ".rmp", &file);
     write_file(run, OLD_ID ".new", &file);
     text_free(&file);

@@ -11,7 +11,7 @@
 #include "harness.h"
 #include "setup.h"
 
-struct joined joined_with(const char *url, const char *const *words)
+struct joined joined_with(const char *address, const char *const *words)
 {
     struct joined joined;
     struct command command;
@@ -19,9 +19,9 @@ struct joined joined_with(const char *url, const char *const *words)
     ck_assert_int_eq(pipe(in), 0);
     ck_assert_int_eq(pipe(out), 0);
     joined.log = test_format("%s/log", test_dir());
-    log = open(joined.log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    log = open(joined.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ck_assert_int_ge(log, 0);
-    connect_command(url, words, &command);
+    connect_command(address, words, &command);
     joined.pid = fork();
     ck_assert_int_ge(joined.pid, 0);
     if (joined.pid == 0) {

@@ -1,4 +1,4 @@
-/* A process of --connect http://, and the server that a test is for it. */
+/* A process of --connect, and for --connect http:// the server that a test is for it. */
 #ifndef TESTS_HARNESS_JOINED_H
 #define TESTS_HARNESS_JOINED_H
 
@@ -11,8 +11,8 @@ struct joined { /* a process of --connect, and the program on its stdin and stdo
     const char *log; /* the path of what it writes to stderr */
 };
 
-/* Starts it for this URL; words: more of the command line, up to NULL. */
-struct joined joined_with(const char *url, const char *const *words);
+/* Starts it for this address or URL; words: more of the command line, up to NULL. */
+struct joined joined_with(const char *address, const char *const *words);
 
 #define JOINED(url, ...) joined_with(url, (const char *const[]){__VA_ARGS__, NULL})
 

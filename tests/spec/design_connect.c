@@ -12,48 +12,9 @@
 #include <unistd.h>
 
 #include "harness.h"
+#include "joined.h"
 #include "network.h"
 #include "setup.h"
-
-struct joined { /* a process of --connect, and a client on its stdin and stdout */
-    pid_t pid;
-    struct client *client;
-};
-
-static struct joined join_with(const char *address, const char *const *words)
-{
-    struct joined joined;
-    struct command command;
-    int in[2], out[2];
-    ck_assert_int_eq(pipe(in), 0);
-    ck_assert_int_eq(pipe(out), 0);
-    connect_command(address, words, &command);
-    joined.pid = fork();
-    ck_assert_int_ge(joined.pid, 0);
-    if (joined.pid == 0) {
-        dup2(in[0], STDIN_FILENO);
-        dup2(out[1], STDOUT_FILENO);
-        close(in[0]);
-        close(in[1]);
-        close(out[0]);
-        close(out[1]);
-        execvp(command.words[0], command.words);
-        _exit(127);
-    }
-    command_free(&command);
-    close(in[0]);
-    close(out[1]);
-    joined.client = client_adopt(out[0], in[1]);
-    return joined;
-}
-
-/* With further words of the command line. */
-#define JOIN(address, ...) join_with(address, (const char *const[]){__VA_ARGS__, NULL})
-
-static struct joined join(const char *address)
-{
-    return JOIN(address, NULL);
-}
 
 static const char *address_of(const struct daemon *daemon)
 {
@@ -65,18 +26,13 @@ static const char *address_of(const struct daemon *daemon)
 
 static struct joined join_daemon(const struct daemon *daemon)
 {
-    return join(address_of(daemon));
+    return JOINED(address_of(daemon), NULL);
 }
 
 static void expect_status(const struct joined *joined, int expected)
 {
-    int status = 0;
-    pid_t reaped;
-    WAIT_UNTIL((reaped = waitpid(joined->pid, &status, WNOHANG)) != 0, "--connect does not exit");
-    ck_assert_int_eq(reaped, joined->pid);
+    joined_expect_status(joined, expected);
     client_close(joined->client);
-    ck_assert(WIFEXITED(status));
-    ck_assert_int_eq(WEXITSTATUS(status), expected);
 }
 
 static const struct setup setups[] = {
@@ -135,7 +91,7 @@ TEST_ROWS(design_connect_refused, 3)
     /* No name server is asked for a name with a label of 64 bytes. */
     const char *addresses[] = {"/nowhere/socket", "127.0.0.1:1",
                                test_format("%s.invalid:1", test_fill('x', 64))};
-    struct joined joined = join(addresses[row]);
+    struct joined joined = JOINED(addresses[row], NULL);
     client_expect_eof(joined.client);
     expect_status(&joined, 69);
 }
@@ -218,8 +174,8 @@ TEST_ROWS(design_connect_shows_the_token, 2)
                                   .arguments = {"--token-file", path, "--framing",
                                                 row == 0 ? "ndjson" : "content-length"});
     const char *address = address_of(daemon);
-    struct joined joined = JOIN(address, "--token-file", path),
-                  stranger = JOIN(address, "--token-file", other);
+    struct joined joined = JOINED(address, "--token-file", path),
+                  stranger = JOINED(address, "--token-file", other);
     if (row == 0) {
         client_expect_quiet(joined.client);
         client_error(stranger.client, "null", -32000, "the token is wrong");
@@ -231,7 +187,7 @@ TEST_ROWS(design_connect_shows_the_token, 2)
     expect_status(&joined, 0);
     client_expect_eof(stranger.client);
     expect_status(&stranger, 75);
-    joined = join(address);
+    joined = JOINED(address, NULL);
     client_half_close(joined.client);
     client_read_before(joined.client, deadline_usual());
     ck_assert_uint_gt(joined.client->input.len, 0);
@@ -240,10 +196,10 @@ TEST_ROWS(design_connect_shows_the_token, 2)
 
 TEST(design_connect_with_a_bad_token_file)
 {
-    struct joined joined = JOIN("127.0.0.1:1", "--token-file", "/no/such/file");
+    struct joined joined = JOINED("127.0.0.1:1", "--token-file", "/no/such/file");
     client_expect_eof(joined.client);
     expect_status(&joined, 78);
-    joined = JOIN("/no/such/socket", "--token-file", "/no/such/file");
+    joined = JOINED("/no/such/socket", "--token-file", "/no/such/file");
     client_expect_eof(joined.client);
     expect_status(&joined, 64);
 }
@@ -275,10 +231,10 @@ TEST_ROWS(design_connect_names_a_pool, 4)
                                   .members = members,
                                   .arguments = {asks ? "--token-file" : NULL, token});
     const char *address = address_of(daemon);
-    struct joined one = JOIN(address, "--pool", "a", asks ? "--token-file" : NULL, token);
-    struct joined other = JOIN(address, "--pool=b \xC3\xA9", asks ? "--token-file" : NULL, token);
-    struct joined none = JOIN(address, asks ? "--token-file" : NULL, token);
-    struct joined wrong = JOIN(address, "--pool", "c", asks ? "--token-file" : NULL, token);
+    struct joined one = JOINED(address, "--pool", "a", asks ? "--token-file" : NULL, token);
+    struct joined other = JOINED(address, "--pool=b \xC3\xA9", asks ? "--token-file" : NULL, token);
+    struct joined none = JOINED(address, asks ? "--token-file" : NULL, token);
+    struct joined wrong = JOINED(address, "--pool", "c", asks ? "--token-file" : NULL, token);
     if (row == 3) { /* the line comes before the first frame */
         frames_send(other.client, "{'id':1,'method':'echo'}");
         expect_member(frames_result(other.client, "1"), "worker", "'b'");
@@ -369,12 +325,12 @@ TEST(design_connect_replaces_variables)
     unsetenv("CONNECT_NONE");
     static const char *const paths[] = {"~/socket", "$HOME/socket", "${HOME}/$CONNECT_SOCKET"};
     for (size_t i = 0; i < COUNT(paths); i++) {
-        struct joined joined = join(paths[i]);
+        struct joined joined = JOINED(paths[i], NULL);
         client_expect_quiet(joined.client);
         client_half_close(joined.client);
         expect_status(&joined, 0);
     }
-    struct joined joined = join("$CONNECT_NONE/socket");
+    struct joined joined = JOINED("$CONNECT_NONE/socket", NULL);
     client_expect_eof(joined.client);
     expect_status(&joined, 64);
 }
@@ -383,17 +339,17 @@ TEST(design_connect_replaces_variables)
 TEST(design_connect_waits_for_the_daemon)
 {
     const char *path = test_format("%s/socket", test_dir());
-    struct joined joined = JOIN(path, "--wait", "60");
+    struct joined joined = JOINED(path, "--wait", "60");
     struct daemon *daemon = START(.mode = SETUP_STDIO, .no_config = true, .default_mode = true,
                                   .arguments = {"--unix", path, "--", "@WORKER@"});
     client_expect_quiet(joined.client);
     client_half_close(joined.client);
     expect_status(&joined, 0);
     daemon_stop(daemon);
-    joined = JOIN(path, "--wait=1");
+    joined = JOINED(path, "--wait=1");
     client_expect_eof(joined.client);
     expect_status(&joined, 69);
-    joined = JOIN("/dev/null/socket", "--wait", "86400"); /* no daemon can come there */
+    joined = JOINED("/dev/null/socket", "--wait", "86400"); /* no daemon can come there */
     client_expect_eof(joined.client);
     expect_status(&joined, 69);
 }

@@ -204,24 +204,28 @@ TEST_ROWS(rmp_9_local_run_needs_no_daemon, COUNT(local_runs))
     expect_nothing_left();
 }
 
-/* The process of the bus, and its runner. */
-static void find_processes(const struct rmp_program *program, pid_t *bus, pid_t *runner)
+/* A run that does not end; with the process of the bus, and its runner. False, after its end: they
+ * cannot be found on this system. */
+static bool run_on(struct rmp_program *program, pid_t *bus, pid_t *runner)
 {
+    *program = run_locally("{'pools':[" RUNNER "]}", "stay");
+    rmp_program_expect(program, "accepted: ");
+    if (!proc_available()) {
+        rmp_program_stop(program);
+        return false;
+    }
     ck_assert_uint_eq(proc_children(program->pid, bus, 1), 1);
     ck_assert_uint_eq(proc_children(*bus, runner, 1), 1);
+    return true;
 }
 
 TEST(rmp_9_local_run_ends_with_its_runner)
 {
-    struct rmp_program program = run_locally("{'pools':[" RUNNER "]}", "stay");
+    struct rmp_program program;
     pid_t bus, runner;
 
-    rmp_program_expect(&program, "accepted: ");
-    if (!proc_available()) {
-        rmp_program_stop(&program);
+    if (!run_on(&program, &bus, &runner))
         return;
-    }
-    find_processes(&program, &bus, &runner);
     ck_assert_int_eq(kill(runner, SIGKILL), 0);
     rmp_program_expect(&program, "was killed by SIGKILL");
     rmp_program_expect(&program, "the runner has exited before the end of the run");
@@ -232,15 +236,11 @@ TEST(rmp_9_local_run_ends_with_its_runner)
 /* Nothing outlives the program, however it ends. */
 TEST_ROWS(rmp_9_local_run_ends_with_the_program, 2)
 {
-    struct rmp_program program = run_locally("{'pools':[" RUNNER "]}", "stay");
+    struct rmp_program program;
     pid_t bus, runner;
 
-    rmp_program_expect(&program, "accepted: ");
-    if (!proc_available()) {
-        rmp_program_stop(&program);
+    if (!run_on(&program, &bus, &runner))
         return;
-    }
-    find_processes(&program, &bus, &runner);
     ck_assert_int_eq(kill(program.pid, row == 0 ? SIGTERM : SIGKILL), 0);
     ck_assert_int_eq(waitpid(program.pid, NULL, 0), program.pid);
     client_expect_eof(program.client); /* its stderr is the one of the bus, too */
