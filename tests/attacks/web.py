@@ -158,25 +158,28 @@ def after_a_long_chunk(second):
             "ffffffffffffffff1\r\n%s" % (JSON, second))
 
 
-def websocket_of_a_page(world):
+def answer_to(world, request):
     client = Line(world.http)
-    client.raw(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
-               b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-               b"Origin: https://evil.example\r\n"
-               b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+    client.raw(request)
     answer = client.rest(0.4)
     client.close()
+    return answer
+
+
+def websocket_of_a_page(world):
+    answer = answer_to(world, b"GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
+                       b"Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                       b"Origin: https://evil.example\r\n"
+                       b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
     need(b" 101 " not in answer, "the page has a WebSocket")
     return answer[9:12].decode()
 
 
 def preflight(world):
-    client = Line(world.http)
-    client.raw(b"OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\n"
-               b"Access-Control-Request-Method: POST\r\n"
-               b"Access-Control-Request-Headers: x,Set-Cookie\r\n\r\n")
-    answer = client.rest(0.4)
-    client.close()
+    answer = answer_to(world, b"OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\n"
+                       b"Origin: https://evil.example\r\n"
+                       b"Access-Control-Request-Method: POST\r\n"
+                       b"Access-Control-Request-Headers: x,Set-Cookie\r\n\r\n")
     need(b"Access-Control-Allow" not in answer, "the page is let in")
     return answer[9:12].decode()
 
