@@ -37,7 +37,7 @@ static void expired(void *user_data)
     start_expiry(runs);
 }
 
-/* What failed is tried again at the end of the round. */
+/* The round that this timer ends in calls rmp_runs_save. */
 static void retried(void *user_data)
 {
     (void)user_data;
@@ -286,7 +286,7 @@ static struct slice write_failure(char to[PAYLOAD_MAX], struct rmp_id run, uint6
     return slice_of(to, writer.len);
 }
 
-/* Its runner is gone. */
+/* A run without an end has failed: its runner ended with the former daemon. */
 static void end_unfinished(struct loading *loading, uint64_t *last_msg_id)
 {
     struct rmp_runs *runs = loading->runs;

@@ -103,7 +103,7 @@ static bool finish(struct writing *writing, bool written)
 
 /* --- a file that is there --- */
 
-/* Opens it at its end. False: it is not as it was left, and is written as a whole. */
+/* Opens the file at its end. False: the file has changed, and is to be written as a whole. */
 static bool open_end(struct writing *writing)
 {
     struct stat status;
@@ -123,7 +123,7 @@ static bool append(struct writing *writing)
     struct rmp_run *run = writing->run;
 
     if (!finish(writing, write_events(writing, run->unsaved))) {
-        run->file_len = 0; /* nobody knows what it has */
+        run->file_len = 0; /* its content is unknown: it is written as a whole next time */
         return false;
     }
     run->file_len += writing->len;
@@ -145,7 +145,7 @@ static bool write_accepted(struct writing *writing, struct slice accepted)
     return write_frame(writing, frame, len);
 }
 
-/* The new name is on the disk, too. */
+/* Writes the name of a new file to the disk. */
 static bool sync_directory(const struct run_files *files)
 {
     int fd = open(files->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -87,7 +87,7 @@ static bool read_frames(struct run_reading *reading, struct input *input)
     }
 }
 
-/* A file, even if it is no file any more. */
+/* Opens a regular file. -1 with errno set, EINVAL for anything else of this name. */
 static int open_file(const char *path)
 {
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -113,7 +113,7 @@ bool run_reader_read(struct run_reading *reading)
         log_warn(reading->log, "rmp", "cannot open %s: %s", reading->path, strerror(errno));
         return false;
     }
-    /* Without a byte in memory there is no place to look at. */
+    /* The first read also makes the memory that read_frames looks into. */
     good = fill(&input) ? read_frames(reading, &input) : warn(reading, strerror(errno));
     descriptor_close(input.fd);
     free(input.data);

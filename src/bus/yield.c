@@ -7,7 +7,7 @@
 #include "router/affinity.h"
 #include "router/shares.h"
 
-/* Between two requests of its client a session has no connection either. */
+/* A session between two requests of its client looks idle for this long at least. */
 #define REST_MS 2000
 
 #define REASON "it was idle, and gave way to another client"
