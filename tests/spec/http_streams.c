@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/socket.h>
 
+#include "control.h"
 #include "harness.h"
 
 #define MCP_POOL(keys)                                                                             \
@@ -442,11 +443,13 @@ TEST(http_request_that_was_never_taken_leaves_with_its_client)
 /* Its session ends while the process takes no message. */
 TEST(http_connection_goes_on_after_a_request_that_was_never_taken)
 {
-    struct daemon *daemon = START(MCP_POOL(""), DEBUGGING, .limits = "'max_output_queue':65536");
+    struct daemon *daemon = CONTROL_DAEMON(MCP_POOL(""), DEBUGGING,
+                                           .limits = "'max_output_queue':65536");
     struct http *a = http_connect(daemon), *b = http_connect(daemon);
     const char *session = http_session(a);
     fill_process(daemon, a, session);
     http_post(a, session, ECHO("1"));
+    control_wait(control_connect(daemon), "clients", "clients.2.held_for", "'a queue'");
     http_post(b, session, ECHO("2"));
     http_send(http_connect(daemon), "DELETE", "/mcp",
               test_format("Mcp-Session-Id: %s\r\n", session), NULL);
