@@ -23,14 +23,15 @@ static bool has_room(const struct rmp_port *port)
     return port->waiting < WAITING_MAX && port->calls.count < CALLS_MAX;
 }
 
-int rmp_port_keep(struct rmp_port *port, const struct rmp_header *header, struct slice body,
-                  bool is_control)
+int rmp_port_keep(struct rmp_port *port, const struct rmp_header *header, uint32_t user,
+                  struct slice body, bool is_control)
 {
     struct rmp_asking *frame = malloc(sizeof *frame + body.len);
 
     if (frame == NULL)
         return STDIO_BUS_ERR;
-    *frame = (struct rmp_asking){.is_control = is_control, .header = *header, .body_len = body.len};
+    *frame = (struct rmp_asking){
+        .is_control = is_control, .user = user, .header = *header, .body_len = body.len};
     if (body.len > 0)
         memcpy(frame->body, body.data, body.len);
     list_append(&port->frames, &frame->link);
@@ -52,8 +53,8 @@ static enum rmp_taken take_frame(struct rmp_peer *peer, const struct rmp_sub_nam
         return RMP_TAKEN;
     if (!has_room(port))
         return RMP_BUSY;
-    if (rmp_port_keep(port, &publication->header, rmp_publication_body(publication), is_control) !=
-        STDIO_BUS_OK)
+    if (rmp_port_keep(port, &publication->header, publication->user,
+                      rmp_publication_body(publication), is_control) != STDIO_BUS_OK)
         return RMP_REFUSED;
     rmp_port_wake(port);
     return RMP_TAKEN;
@@ -171,14 +172,14 @@ static void answer_again(struct rmp_port *port, const struct rmp_control_request
                        });
 }
 
-static void control(struct rmp_port *port, const struct rmp_header *header,
+static void control(struct rmp_port *port, const struct rmp_asking *frame,
                     const struct rmp_envelope *envelope)
 {
-    struct rmp_control_request request;
+    struct rmp_control_request request = {.user = frame->user};
     struct slice answer;
     const char *problem;
 
-    if (!rmp_control_read(&request, header, envelope, &problem)) {
+    if (!rmp_control_read(&request, &frame->header, envelope, &problem)) {
         reject(port, &request, problem);
         return;
     }
@@ -188,7 +189,7 @@ static void control(struct rmp_port *port, const struct rmp_header *header,
     }
     switch (rmp_control_take(&port->bridge->control, &request, &answer)) {
     case RMP_CONTROL_NEW:
-        ask_runner(port, header, &request);
+        ask_runner(port, &frame->header, &request);
         break;
     case RMP_CONTROL_PENDING:
         break;
@@ -213,7 +214,7 @@ static void look_at(struct rmp_port *port, const struct rmp_asking *frame)
         log_warn(port->bridge->bus->log, port->endpoint.context,
                  "a request was dropped: its body is no envelope");
     else if (frame->is_control)
-        control(port, &frame->header, &envelope);
+        control(port, frame, &envelope);
     else
         ask_agent(port, &frame->header, &envelope);
 }

@@ -34,6 +34,7 @@ struct rmp_port {
 struct rmp_asking {
     struct list_node link; /* port->frames */
     bool is_control;
+    uint32_t user; /* of the publisher */
     struct rmp_header header;
     size_t body_len;
     char body[];
@@ -53,8 +54,8 @@ struct rmp_call {
 };
 
 /* Copies a frame of the broker to the end of port->frames. STDIO_BUS_ERR when memory is out. */
-int rmp_port_keep(struct rmp_port *port, const struct rmp_header *header, struct slice body,
-                  bool is_control);
+int rmp_port_keep(struct rmp_port *port, const struct rmp_header *header, uint32_t user,
+                  struct slice body, bool is_control);
 
 /* A call without a line, known to its port, and at the end of port->lines. The deadline's function
  * is the caller's to set. NULL when memory is out. */

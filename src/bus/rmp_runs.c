@@ -133,7 +133,8 @@ static void note_unsaved(struct rmp_runs *runs, struct rmp_run *run)
 
 static struct rmp_run *open_run(struct rmp_runs *runs, struct rmp_id id, uint64_t at_ms)
 {
-    struct rmp_run *run = rmp_history_open(&runs->history, id, at_ms);
+    struct rmp_run *run = rmp_history_open(&runs->history, id, rmp_control_user(runs->control, id),
+                                           at_ms);
 
     if (run != NULL)
         start_expiry(runs);
@@ -249,14 +250,12 @@ static bool take_record(void *user_data, enum run_file_found found,
     struct rmp_runs *runs = loading->runs;
     uint64_t at_ms = record->at_ms < loading->now_ms ? record->at_ms : loading->now_ms;
 
+    if (found == RUN_FILE_ACCEPTED &&
+        !rmp_control_restore(runs->control, loading->id, record->user, record->payload))
+        log_warn(runs->bus->log, "rmp", "a run is not known any more: out of memory");
     loading->run = open_run(runs, loading->id, at_ms);
-    if (loading->run == NULL)
-        return false;
-    if (found == RUN_FILE_ACCEPTED) {
-        if (!rmp_control_restore(runs->control, loading->id, record->payload))
-            log_warn(runs->bus->log, "rmp", "a run is not known any more: out of memory");
-        return true;
-    }
+    if (loading->run == NULL || found == RUN_FILE_ACCEPTED)
+        return loading->run != NULL;
     rmp_control_end(runs->control, loading->id, rmp_run_end_of(record->payload));
     loading->run->file_count++;
     (void)keep_event(runs, loading->run, record->msg_id, at_ms, record->payload);

@@ -141,7 +141,8 @@ static bool write_accepted(struct writing *writing, struct slice accepted)
 
     if (accepted.len == 0)
         return true;
-    frame = run_file_accepted(writing->run->id, accepted, writing->run->last_ms, &len);
+    frame = run_file_accepted(writing->run->id, writing->run->owner->user, accepted,
+                              writing->run->last_ms, &len);
     return write_frame(writing, frame, len);
 }
 

@@ -18,16 +18,18 @@ static void archive_frame(struct archive *archive, struct rmp_port *port,
     struct rmp_header header = {.schema_id = 0};
     struct slice body = slice_of(NULL, 0);
     bool is_control = frame != NULL && frame->is_control;
+    uint32_t user = frame != NULL ? frame->user : 0;
 
     if (frame != NULL) {
         header = frame->header;
         body = slice_of(frame->body, frame->body_len);
     }
     archive_flag(archive, &is_control);
+    ARCHIVE_INTEGER(archive, user);
     rmp_header_archive(archive, &header);
     body = archive_slice(archive, body);
     if (!archive->saves && archive_ok(archive) &&
-        rmp_port_keep(port, &header, body, is_control) != STDIO_BUS_OK)
+        rmp_port_keep(port, &header, user, body, is_control) != STDIO_BUS_OK)
         archive_fail(archive, NO_MEMORY);
 }
 

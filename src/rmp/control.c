@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "rmp/header_archive.h"
+#include "rmp/peer.h"
 
 /* --- reading --- */
 
@@ -64,6 +65,7 @@ struct seen {
     struct list_node link;
     enum rmp_control_kind kind;
     struct rmp_id id;
+    uint32_t user;
     char *answer; /* NULL: none yet */
     size_t answer_len;
     enum rmp_run_end end; /* of the run that was submitted */
@@ -142,7 +144,8 @@ static bool make_room(struct rmp_control *control)
     return false;
 }
 
-static bool remember(struct rmp_control *control, enum rmp_control_kind kind, struct rmp_id id)
+static bool remember(struct rmp_control *control, enum rmp_control_kind kind, struct rmp_id id,
+                     uint32_t user)
 {
     struct seen *seen = calloc(1, sizeof *seen);
 
@@ -150,6 +153,7 @@ static bool remember(struct rmp_control *control, enum rmp_control_kind kind, st
         return false;
     seen->kind = kind;
     seen->id = id;
+    seen->user = user;
     list_init(&seen->events);
     if (hash_table_insert(&control->table, hash_of(control, seen->id), seen) != STDIO_BUS_OK) {
         free(seen);
@@ -168,8 +172,9 @@ enum rmp_control_verdict rmp_control_take(struct rmp_control *control,
     if (seen == NULL && !make_room(control))
         return RMP_CONTROL_FULL;
     if (seen == NULL)
-        return remember(control, request->kind, request->request_id) ? RMP_CONTROL_NEW
-                                                                     : RMP_CONTROL_NO_MEMORY;
+        return remember(control, request->kind, request->request_id, request->user)
+                   ? RMP_CONTROL_NEW
+                   : RMP_CONTROL_NO_MEMORY;
     if (seen->answer == NULL)
         return RMP_CONTROL_PENDING;
     *answer = slice_of(seen->answer, seen->answer_len);
@@ -294,10 +299,18 @@ enum rmp_run_end rmp_control_run(const struct rmp_control *control, struct rmp_i
     return seen != NULL ? seen->end : RMP_RUN_OPEN;
 }
 
-bool rmp_control_restore(struct rmp_control *control, struct rmp_id run, struct slice accepted)
+uint32_t rmp_control_user(const struct rmp_control *control, struct rmp_id run)
+{
+    const struct seen *seen = find(control, RMP_CONTROL_SUBMIT, run);
+
+    return seen != NULL ? seen->user : RMP_USER_BUS;
+}
+
+bool rmp_control_restore(struct rmp_control *control, struct rmp_id run, uint32_t user,
+                         struct slice accepted)
 {
     return find(control, RMP_CONTROL_SUBMIT, run) == NULL && make_room(control) &&
-           remember(control, RMP_CONTROL_SUBMIT, run) &&
+           remember(control, RMP_CONTROL_SUBMIT, run, user) &&
            rmp_control_settle(control, RMP_CONTROL_SUBMIT, run, accepted);
 }
 
@@ -329,18 +342,20 @@ static void archive_seen(struct archive *archive, struct rmp_control *control,
     enum rmp_control_kind kind = seen != NULL ? seen->kind : RMP_CONTROL_SUBMIT;
     enum rmp_run_end end = seen != NULL ? seen->end : RMP_RUN_OPEN;
     struct rmp_id id = seen != NULL ? seen->id : (struct rmp_id){0, 0};
+    uint32_t user = seen != NULL ? seen->user : RMP_USER_BUS;
     struct slice answer = slice_of(NULL, 0);
 
     if (seen != NULL)
         answer = slice_of(seen->answer, seen->answer_len);
     ARCHIVE_ENUM(archive, kind, RMP_CONTROL_CANCEL);
     rmp_id_archive(archive, &id);
+    ARCHIVE_INTEGER(archive, user);
     answer = archive_slice(archive, answer);
     ARCHIVE_ENUM(archive, end, RMP_RUN_CANCELLED);
     archive_expect(archive, archive->saves || find(control, kind, id) == NULL,
                    "a request was seen twice");
     if (!archive->saves && archive_ok(archive) &&
-        (!remember(control, kind, id) ||
+        (!remember(control, kind, id, user) ||
          (answer.data != NULL && !rmp_control_settle(control, kind, id, answer))))
         archive_fail(archive, "out of memory");
     if (!archive->saves && archive_ok(archive) && kind == RMP_CONTROL_SUBMIT)

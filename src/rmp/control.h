@@ -21,10 +21,11 @@ struct rmp_control_request {
     struct rmp_id request_id; /* the trace_id of its frame */
     struct rmp_id run_id;     /* the trace_id of the run */
     struct slice members;     /* MsgPack: of RunSubmit or RunCancel */
+    uint32_t user;            /* of its client (rmp/peer.h) */
 };
 
 /* Reads the body of a frame of schema 2001. False, with *problem (static): it is no request;
- * request->request_id is set all the same. */
+ * request->request_id is set all the same. The user is the caller's to set. */
 bool rmp_control_read(struct rmp_control_request *request, const struct rmp_header *header,
                       const struct rmp_envelope *envelope, const char **problem);
 
@@ -107,9 +108,13 @@ void rmp_control_end(struct rmp_control *control, struct rmp_id run, enum rmp_ru
 enum rmp_run_end rmp_control_run(const struct rmp_control *control, struct rmp_id run,
                                  struct slice *accepted);
 
-/* A RunSubmit that was accepted before this daemon was started. False: out of memory, or it was
- * seen. */
-bool rmp_control_restore(struct rmp_control *control, struct rmp_id run, struct slice accepted);
+/* The user who has submitted the run; RMP_USER_BUS if that is not known (any more). */
+uint32_t rmp_control_user(const struct rmp_control *control, struct rmp_id run);
+
+/* A RunSubmit of this user that was accepted before this daemon was started. False: out of memory,
+ * or it was seen. */
+bool rmp_control_restore(struct rmp_control *control, struct rmp_id run, uint32_t user,
+                         struct slice accepted);
 
 /* Saves the requests that were seen, or loads them into one that has seen none. */
 void rmp_control_archive(struct archive *archive, struct rmp_control *control);

@@ -15,6 +15,7 @@ void rmp_history_init(struct rmp_history *history, const struct siphash_key *key
 {
     *history = (struct rmp_history){.limits = *limits, .key = *key, .account = account};
     list_init(&history->by_age);
+    rmp_owners_init(&history->owners, key);
 }
 
 static void count_bytes(struct rmp_history *history, struct rmp_run *run, size_t more, size_t less)
@@ -22,6 +23,7 @@ static void count_bytes(struct rmp_history *history, struct rmp_run *run, size_t
     run->bytes += more - less;
     history->bytes += more - less;
     *history->account += more - less;
+    rmp_owners_count(&history->owners, run->owner, 0, more - less);
 }
 
 static size_t size_of(const struct rmp_kept_event *event)
@@ -66,10 +68,13 @@ static void free_run(struct rmp_history *history, struct rmp_run *run)
 {
     while (run->count > 0)
         forget_first_event(history, run);
-    count_bytes(history, run, 0, sizeof *run);
     list_remove(&run->in_age);
+    list_remove(&run->in_owner);
     list_remove(&run->in_unsaved);
     hash_table_remove(&history->runs, hash_of(history, run->id), run);
+    history->bytes -= sizeof *run;
+    *history->account -= sizeof *run;
+    rmp_owners_count(&history->owners, run->owner, (size_t)-1, (size_t)0 - sizeof *run);
     free(run);
 }
 
@@ -90,6 +95,7 @@ void rmp_history_free(struct rmp_history *history)
     while (!list_empty(&history->by_age))
         free_run(history, oldest(history));
     hash_table_free(&history->runs);
+    rmp_owners_free(&history->owners);
 }
 
 uint64_t rmp_history_due(const struct rmp_history *history)
@@ -106,64 +112,125 @@ void rmp_history_expire(struct rmp_history *history, uint64_t epoch_ms)
 
 /* --- runs and events --- */
 
-static struct rmp_run *add_run(struct rmp_history *history, struct rmp_id id)
+static struct rmp_run *add_run(struct rmp_history *history, struct rmp_id id, uint32_t user)
 {
-    struct rmp_run *run = calloc(1, sizeof *run);
+    struct rmp_owner *owner = rmp_owners_get(&history->owners, user);
+    struct rmp_run *run = owner != NULL ? calloc(1, sizeof *run) : NULL;
 
-    if (run == NULL)
-        return NULL;
-    run->id = id;
-    list_init(&run->events);
-    if (hash_table_insert(&history->runs, hash_of(history, id), run) != STDIO_BUS_OK) {
-        free(run);
-        return NULL;
+    if (run != NULL &&
+        hash_table_insert(&history->runs, hash_of(history, id), run) == STDIO_BUS_OK) {
+        run->id = id;
+        run->owner = owner;
+        list_init(&run->events);
+        rmp_owners_count(&history->owners, owner, 1, 0);
+        count_bytes(history, run, sizeof *run, 0);
+        return run;
     }
-    count_bytes(history, run, sizeof *run, 0);
-    return run;
+    free(run);
+    if (owner != NULL)
+        rmp_owners_count(&history->owners, owner, 0, 0);
+    return NULL;
 }
 
-/* Gives the run its place in history->by_age. Nearly always that is the last one. */
+/* Gives the run its place in the list of all, and in that of its owner. Nearly always that is the
+ * last one. */
 static void place(struct rmp_history *history, struct rmp_run *run)
 {
-    struct list_node *before;
+    struct list_node *all = &history->by_age.head, *own = &run->owner->runs.head, *before;
 
     list_remove(&run->in_age);
-    before = history->by_age.head.prev;
-    while (before != &history->by_age.head &&
-           list_entry(before, struct rmp_run, in_age)->last_ms > run->last_ms)
+    list_remove(&run->in_owner);
+    before = all->prev;
+    while (before != all && list_entry(before, struct rmp_run, in_age)->last_ms > run->last_ms)
         before = before->prev;
     list_insert(before, &run->in_age);
+    before = own->prev;
+    while (before != own && list_entry(before, struct rmp_run, in_owner)->last_ms > run->last_ms)
+        before = before->prev;
+    list_insert(before, &run->in_owner);
 }
 
 /* The oldest of the other runs, or NULL. */
 static struct rmp_run *oldest_but(const struct rmp_history *history, const struct rmp_run *run)
 {
-    struct list_node *node = history->by_age.head.next;
+    const struct list_node *node = history->by_age.head.next;
 
     if (node == &run->in_age)
         node = node->next;
     return node != &history->by_age.head ? list_entry(node, struct rmp_run, in_age) : NULL;
 }
 
-static void keep_limits(struct rmp_history *history, struct rmp_run *run)
+/* The same of the owner's. */
+static struct rmp_run *oldest_of(const struct rmp_owner *owner, const struct rmp_run *run)
+{
+    const struct list_node *node = owner->runs.head.next;
+
+    if (node == &run->in_owner)
+        node = node->next;
+    return node != &owner->runs.head ? list_entry(node, struct rmp_run, in_owner) : NULL;
+}
+
+static void keep_run_limits(struct rmp_history *history, struct rmp_run *run)
 {
     const struct rmp_history_limits *limits = &history->limits;
-    struct rmp_run *other;
 
     while (run->count > limits->events || (run->bytes > limits->run_bytes && run->count > 0))
         forget_first_event(history, run);
-    while ((history->bytes > limits->bytes || history->runs.count > limits->runs) &&
-           (other = oldest_but(history, run)) != NULL)
-        forget_run(history, other);
 }
 
-struct rmp_run *rmp_history_open(struct rmp_history *history, struct rmp_id id, uint64_t at_ms)
+/* Other runs are forgotten while there are too many: the oldest one, unless its owner has fewer
+ * than another one has. */
+static void keep_number(struct rmp_history *history, const struct rmp_run *run)
+{
+    while (history->runs.count > history->limits.runs) {
+        const struct rmp_owner *most = rmp_owners_most_runs(&history->owners);
+        struct rmp_run *victim = oldest_but(history, run);
+
+        if (victim == NULL)
+            return;
+        if (victim->owner->count < most->count)
+            victim = oldest_of(most, run);
+        forget_run(history, victim);
+    }
+}
+
+/* Likewise while they take too much. Where this run is all that its owner has, its own events are
+ * forgotten, but for the last one. */
+static void keep_bytes(struct rmp_history *history, struct rmp_run *run)
+{
+    while (history->bytes > history->limits.bytes) {
+        const struct rmp_owner *most = rmp_owners_most_bytes(&history->owners);
+        struct rmp_run *victim = oldest_but(history, run);
+
+        if (victim != NULL && victim->owner->bytes < most->bytes)
+            victim = oldest_of(most, run);
+        if (victim == NULL && run->count > 1) {
+            forget_first_event(history, run);
+            continue;
+        }
+        if (victim == NULL)
+            victim = oldest_but(history, run);
+        if (victim == NULL)
+            return;
+        forget_run(history, victim);
+    }
+}
+
+static void keep_limits(struct rmp_history *history, struct rmp_run *run)
+{
+    keep_run_limits(history, run);
+    keep_number(history, run);
+    keep_bytes(history, run);
+}
+
+struct rmp_run *rmp_history_open(struct rmp_history *history, struct rmp_id id, uint32_t user,
+                                 uint64_t at_ms)
 {
     struct rmp_run *run = rmp_history_find(history, id);
 
     if (run != NULL || history->limits.events == 0)
         return run;
-    run = add_run(history, id);
+    run = add_run(history, id, user);
     if (run == NULL)
         return NULL;
     run->last_ms = at_ms;
@@ -242,13 +309,15 @@ static void archive_events(struct archive *archive, struct rmp_history *history,
 static void archive_run(struct archive *archive, struct rmp_history *history, struct rmp_run *run)
 {
     struct rmp_id id = run != NULL ? run->id : (struct rmp_id){0, 0};
+    uint32_t user = run != NULL ? run->owner->user : 0;
 
     rmp_id_archive(archive, &id);
+    ARCHIVE_INTEGER(archive, user);
     archive_expect(archive, rmp_history_find(history, id) == NULL, "two runs have one id");
     if (!archive_ok(archive))
         return;
     if (run == NULL)
-        run = add_run(history, id);
+        run = add_run(history, id, user);
     if (run == NULL) {
         archive_fail(archive, NO_MEMORY);
         return;

@@ -1,7 +1,7 @@
 /* The history of runs (RMP 10): the last events of each run that the daemon has published. Bounded
  * by the events and bytes of a run, by the runs, by the bytes of all, and by time: a run is
- * forgotten a while after its last event. It does no I/O and reads no clock; a file of a run is its
- * owner's. */
+ * forgotten a while after its last event. Where it is full, what goes belongs to the user who holds
+ * most. It does no I/O and reads no clock; the files of runs are written by its user. */
 #ifndef STDIO_BUS_RMP_HISTORY_H
 #define STDIO_BUS_RMP_HISTORY_H
 
@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/siphash.h"
 #include "rmp/header.h"
+#include "rmp/owners.h"
 
 struct rmp_history_limits {
     size_t events;    /* of one run; 0: nothing is kept */
@@ -30,10 +31,12 @@ struct rmp_kept_event {
     char payload[]; /* MsgPack */
 };
 
-/* The last four fields are the owner's of the files: the history only lowers `unsaved` where it
- * forgets an event. */
+/* The last four fields are for the files: the history only lowers `unsaved` where it forgets an
+ * event. */
 struct rmp_run {
-    struct list_node in_age; /* history->by_age */
+    struct list_node in_age;   /* history->by_age */
+    struct list_node in_owner; /* owner->runs */
+    struct rmp_owner *owner;   /* the user who has submitted it */
     struct rmp_id id;
     struct list events; /* struct rmp_kept_event, oldest first */
     size_t count;
@@ -51,6 +54,7 @@ struct rmp_history {
     struct hash_table runs; /* struct rmp_run, by id */
     struct siphash_key key;
     struct list by_age; /* the run whose last event is the oldest first */
+    struct rmp_owners owners;
     size_t bytes, events;
     size_t *account; /* counts the bytes too */
     /* Called before a run is forgotten for want of room or of time. Must not call the history. */
@@ -68,13 +72,16 @@ void rmp_history_free(struct rmp_history *history);
 /* The run, or NULL. */
 struct rmp_run *rmp_history_find(const struct rmp_history *history, struct rmp_id id);
 
-/* The run, which is added at this time of the calendar if it is not there; the oldest ones are
- * forgotten for it. NULL: nothing is kept, or out of memory. */
-struct rmp_run *rmp_history_open(struct rmp_history *history, struct rmp_id id, uint64_t at_ms);
+/* The run, which is added for this user at this time of the calendar if it is not there. While
+ * there are too many runs, the oldest one of the user who has most is forgotten. NULL: nothing is
+ * kept, or out of memory. */
+struct rmp_run *rmp_history_open(struct rmp_history *history, struct rmp_id id, uint32_t user,
+                                 uint64_t at_ms);
 
 /* Adds an event to the end of a run; the payload is copied. What is over the limits is forgotten:
- * the oldest events of the run, then the oldest other runs. NULL: the event alone is over
- * run_bytes, or out of memory; then nothing has changed. */
+ * the oldest events of the run; and while all runs take too much, the oldest other run of the user
+ * who holds most bytes, or the oldest events of this run, if its user holds most and has no other.
+ * NULL: the event alone is over run_bytes, or out of memory; then nothing has changed. */
 struct rmp_kept_event *rmp_history_add(struct rmp_history *history, struct rmp_run *run,
                                        uint64_t msg_id, uint64_t at_ms, struct slice payload);
 

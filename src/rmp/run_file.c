@@ -8,6 +8,7 @@
 #include "rmp/bridge.h"
 #include "rmp/compose.h"
 #include "rmp/control.h"
+#include "rmp/peer.h"
 #include "rmp/wire.h"
 
 static const struct rmp_schemas registry; /* without additions */
@@ -60,12 +61,14 @@ char *run_file_replay(struct rmp_id run, const struct rmp_kept_event *event, uin
     return compose(header, event, len);
 }
 
-char *run_file_accepted(struct rmp_id run, struct slice payload, uint64_t at_ms, size_t *len)
+char *run_file_accepted(struct rmp_id run, uint32_t user, struct slice payload, uint64_t at_ms,
+                        size_t *len)
 {
     const struct rmp_header header = {.schema_id = RMP_SCHEMA_CTRL_RESP,
                                       .created_at_ms = at_ms,
                                       .ttl_ms = RMP_CONTROL_TTL_MS,
-                                      .trace_id = run};
+                                      .trace_id = run,
+                                      .msg_id = user};
     const struct rmp_draft draft =
         draft_of(&header, slice_of(RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1), payload);
 
@@ -85,6 +88,13 @@ static enum run_file_found kind_of(const struct rmp_frame *frame)
         msgpack_find(frame->envelope.payload, "RunAccepted", &value, NULL))
         return RUN_FILE_ACCEPTED;
     return RUN_FILE_DAMAGED;
+}
+
+static uint32_t user_of(const struct rmp_header *header)
+{
+    if (header->schema_id != RMP_SCHEMA_CTRL_RESP)
+        return RMP_USER_BUS;
+    return header->msg_id <= UINT32_MAX ? (uint32_t)header->msg_id : RMP_USER_UNKNOWN;
 }
 
 enum run_file_found run_file_read(struct run_file_record *record, struct rmp_id run,
@@ -108,6 +118,7 @@ enum run_file_found run_file_read(struct run_file_record *record, struct rmp_id 
         return RUN_FILE_DAMAGED;
     *record = (struct run_file_record){.msg_id = frame.header.msg_id,
                                        .at_ms = frame.header.created_at_ms,
+                                       .user = user_of(&frame.header),
                                        .payload = frame.envelope.payload,
                                        .len = len};
     return kind_of(&frame);

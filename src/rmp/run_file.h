@@ -1,6 +1,7 @@
 /* The bytes of a run's file: whole frames, one after the other, as they were published. The first
- * one is the RunAccepted of the run, if the daemon knew it; the others are its events. And an event
- * that is kept as a frame, for a subscriber. */
+ * one is the RunAccepted of the run, if the daemon knew it, with the number of the user who has
+ * submitted the run as its msg_id; the others are its events. And an event that is kept as a frame,
+ * for a subscriber. */
 #ifndef STDIO_BUS_RMP_RUN_FILE_H
 #define STDIO_BUS_RMP_RUN_FILE_H
 
@@ -16,8 +17,10 @@ char *run_file_event(struct rmp_id run, const struct rmp_kept_event *event, size
 char *run_file_replay(struct rmp_id run, const struct rmp_kept_event *event, uint64_t epoch_ms,
                       struct rmp_header *header, size_t *len);
 
-/* The frame of RunAccepted with this payload. To be freed; NULL if out of memory. */
-char *run_file_accepted(struct rmp_id run, struct slice payload, uint64_t at_ms, size_t *len);
+/* The frame of RunAccepted with this payload, of a run of this user (rmp/peer.h). To be freed; NULL
+ * if out of memory. */
+char *run_file_accepted(struct rmp_id run, uint32_t user, struct slice payload, uint64_t at_ms,
+                        size_t *len);
 
 enum run_file_found {
     RUN_FILE_EVENT,
@@ -28,6 +31,7 @@ enum run_file_found {
 
 struct run_file_record {
     uint64_t msg_id, at_ms;
+    uint32_t user;        /* of RunAccepted */
     struct slice payload; /* MsgPack: of the event, or the answer to RunSubmit */
     size_t len;           /* of the frame */
 };

@@ -307,6 +307,7 @@ TEST(rmp_10_file_of_a_run_is_frames)
     struct daemon *daemon = start_at(directory);
     char bytes[4096];
     struct rmp_program program;
+    struct span got;
     FILE *file;
     size_t len;
 
@@ -317,7 +318,9 @@ TEST(rmp_10_file_of_a_run_is_frames)
     len = fread(bytes, 1, sizeof bytes, file);
     fclose(file);
     program = rmp_program_start(NULL, bytes, len, (const char *const[]){"decode", "--json", NULL});
-    rmp_program_expect(&program, "RunAccepted");
+    /* With the user who has submitted it, which the shares of the history need again. */
+    got = rmp_program_expect(&program, "RunAccepted");
+    ck_assert_int_eq(json_number(got, "header.msg_id"), (int64_t)getuid() + 2);
     rmp_program_expect(&program, "'message':'one'");
     rmp_program_expect(&program, "'message':'completed'");
     rmp_program_end(&program, 0);

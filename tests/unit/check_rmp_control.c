@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "rmp/bridge.h"
+#include "rmp/peer.h"
 #include "suite.h"
 
 static const struct siphash_key key = {1, 2};
@@ -258,13 +259,15 @@ TEST(run_of_a_daemon_before)
     struct slice accepted;
 
     rmp_control_init(&control, &key, 2);
-    ck_assert(rmp_control_restore(&control, id, slice_of("yes", 3)));
-    ck_assert(!rmp_control_restore(&control, id, slice_of("no", 2)));
+    ck_assert(rmp_control_restore(&control, id, 7, slice_of("yes", 3)));
+    ck_assert(!rmp_control_restore(&control, id, 8, slice_of("no", 2)));
     rmp_control_end(&control, id, RMP_RUN_FAILED);
     rmp_control_end(&control, other, RMP_RUN_FAILED);
     ck_assert_int_eq(rmp_control_run(&control, id, &accepted), RMP_RUN_FAILED);
     ck_assert(slice_equal(accepted, slice_of("yes", 3)));
     ck_assert_int_eq(rmp_control_run(&control, other, &accepted), RMP_RUN_OPEN);
+    ck_assert_uint_eq(rmp_control_user(&control, id), 7);
+    ck_assert_uint_eq(rmp_control_user(&control, other), RMP_USER_BUS);
     ck_assert_uint_eq(accepted.len, 0);
     rmp_control_free(&control);
 }

@@ -48,12 +48,17 @@ static void end(void)
     ck_assert_uint_eq(history.events, 0);
 }
 
-static struct rmp_run *open_run(uint64_t low, uint64_t at_ms)
+static struct rmp_run *open_of(uint32_t user, uint64_t low, uint64_t at_ms)
 {
-    struct rmp_run *run = rmp_history_open(&history, (struct rmp_id){0, low}, at_ms);
+    struct rmp_run *run = rmp_history_open(&history, (struct rmp_id){0, low}, user, at_ms);
 
     ck_assert_ptr_nonnull(run);
     return run;
+}
+
+static struct rmp_run *open_run(uint64_t low, uint64_t at_ms)
+{
+    return open_of(5, low, at_ms);
 }
 
 static struct rmp_kept_event *add(struct rmp_run *run, uint64_t msg_id, uint64_t at_ms,
@@ -197,7 +202,70 @@ TEST(nothing_is_kept)
     const struct rmp_history_limits none = {.run_bytes = 1000, .runs = 1, .bytes = 1000};
 
     rmp_history_init(&history, &key, &none, &account);
-    ck_assert_ptr_null(rmp_history_open(&history, (struct rmp_id){0, 1}, 1));
+    ck_assert_ptr_null(rmp_history_open(&history, (struct rmp_id){0, 1}, 5, 1));
+    end();
+}
+
+/* --- shares: user 5 holds little, user 6 much --- */
+
+TEST(user_with_most_runs_loses_the_oldest_of_them)
+{
+    begin((struct rmp_history_limits){.runs = 4});
+    open_of(5, 1, 1);
+    for (uint64_t i = 2; i <= 6; i++)
+        open_of(6, i, i);
+    expect_forgotten("23");
+    ck_assert_ptr_nonnull(rmp_history_find(&history, (struct rmp_id){0, 1}));
+    open_of(5, 7, 7); /* two each from now on: then the oldest of all goes */
+    expect_forgotten("234");
+    open_of(7, 8, 8);
+    expect_forgotten("2341");
+    end();
+}
+
+TEST(user_with_most_bytes_loses_the_oldest_run)
+{
+    begin((struct rmp_history_limits){.bytes = 3 * BESIDE + 30, .run_bytes = 2 * BESIDE});
+    add(open_of(5, 1, 1), 1, 1, TEN);
+    add(open_of(6, 2, 2), 1, 2, TEN);
+    add(open_of(6, 3, 3), 1, 3, TEN);
+    expect_forgotten("");
+    add(open_of(5, 4, 4), 1, 4, "");
+    expect_forgotten("2");
+    add(open_of(6, 5, 5), 1, 5, "");
+    expect_forgotten("21");
+    end();
+}
+
+/* A run that is all that its user has loses its own events, and no other user's run. */
+TEST(user_with_one_long_run_loses_its_events)
+{
+    struct rmp_run *run;
+
+    begin((struct rmp_history_limits){.bytes = 3 * BESIDE + 20, .run_bytes = 3 * BESIDE});
+    add(open_of(5, 1, 1), 1, 1, TEN);
+    run = open_of(6, 2, 2);
+    for (uint64_t i = 1; i <= 9; i++)
+        ck_assert_ptr_nonnull(add(run, i, i, TEN TEN));
+    expect_forgotten("");
+    ck_assert_uint_gt(run->count, 0);
+    ck_assert_uint_lt(run->count, 9);
+    ck_assert_uint_le(history.bytes, 3 * BESIDE + 20);
+    end();
+}
+
+/* Where each user has one event, the oldest run gives way to the last event. */
+TEST(last_event_of_a_run_has_room)
+{
+    struct rmp_run *run;
+
+    begin((struct rmp_history_limits){.bytes = 2 * BESIDE + 30, .run_bytes = BESIDE + 30});
+    add(open_of(5, 1, 1), 1, 1, TEN);
+    add(open_of(6, 2, 2), 1, 2, TEN);
+    run = open_of(7, 3, 3);
+    ck_assert_ptr_nonnull(add(run, 1, 3, TEN TEN TEN));
+    expect_events(run, "1");
+    ck_assert_uint_le(history.bytes, 2 * BESIDE + 30);
     end();
 }
 
@@ -246,7 +314,7 @@ static void fill(void)
     struct rmp_run *run;
 
     open_run(1, 5);
-    run = open_run(2, 1);
+    run = open_of(6, 2, 1);
     add(run, 1, 2, "a");
     add(run, 2, 3, TEN);
     run->unsaved = 1;
@@ -274,6 +342,7 @@ TEST(history_is_that_of_its_archive)
     ck_assert_uint_eq(run->unsaved, 1);
     ck_assert_uint_eq(run->file_len, 77);
     ck_assert_uint_eq(run->file_count, 3);
+    ck_assert_uint_eq(run->owner->user, 6);
     ck_assert_uint_eq(rmp_history_due(&history), 1003);
     end();
     expect_forgotten("");

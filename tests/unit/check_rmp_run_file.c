@@ -46,7 +46,7 @@ TEST(file_is_read_as_it_was_written)
     const struct rmp_kept_event *event = event_of("kind");
     size_t one, other;
 
-    first = run_file_accepted(run, answer, EPOCH_MS, &one);
+    first = run_file_accepted(run, 1002, answer, EPOCH_MS, &one);
     second = run_file_event(run, event, &other);
     memcpy(bytes, first, one);
     memcpy(bytes + one, second, other);
@@ -54,6 +54,7 @@ TEST(file_is_read_as_it_was_written)
                      RUN_FILE_ACCEPTED);
     ck_assert_uint_eq(record.len, one);
     ck_assert(slice_equal(record.payload, answer));
+    ck_assert_uint_eq(record.user, 1002);
     ck_assert_int_eq(run_file_read(&record, run, slice_of(bytes + one, other), MAX_BODY),
                      RUN_FILE_EVENT);
     ck_assert_uint_eq(record.len, other);
