@@ -13,6 +13,10 @@ import { leftOf, processTree } from './processes.mjs';
 
 export const daemon = process.env.STDIO_BUS;
 
+// With INTEROP_QUICK=yes fewer clients are many.
+export const quick = process.env.INTEROP_QUICK === 'yes';
+export const MANY = quick ? 8 : 20;
+
 // A port of 127.0.0.1 that nothing listens on.
 export async function freePort() {
     const server = net.createServer().listen(0, '127.0.0.1');

@@ -10,7 +10,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 
-import { daemon, freePort, withBus, workplace } from './bus.mjs';
+import { daemon, freePort, quick, withBus, workplace } from './bus.mjs';
 
 const REVISIONS = ['2025-11-25', '2026-07-28'];
 const timeout = 300000;
@@ -97,7 +97,9 @@ for (const revision of REVISIONS) {
 
 // A popular server at the defaults of the command line. The tool leaves its sessions without a
 // DELETE.
-test('conformance: server-everything, --http at the defaults', { timeout }, async (t) => {
+test('conformance: server-everything, --http at the defaults', {
+    timeout, skip: quick && 'INTEROP_QUICK',
+}, async (t) => {
     const everything = path.resolve(
         'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
     const ports = [await freePort(), await freePort()];

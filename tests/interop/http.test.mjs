@@ -10,14 +10,14 @@ import { StreamableHTTPClientTransport as HttpTransport } from '@modelcontextpro
 import { StreamableHTTPClientTransport as HttpTransport1 } from
     '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
-import { withBus } from './bus.mjs';
+import { MANY, withBus } from './bus.mjs';
 import { CuttingProxy } from './cutting_proxy.mjs';
 import { Person as Person2, STATELESS, loud, work } from './eras_person.mjs';
 import { checks } from './everything_checks.mjs';
 import { Person as Person1 } from './mcp_person.mjs';
 
 const timeout = 300000;
-const MANY = 20;
+const LEAVING = 20; // more than there are processes
 const CUTS = 5; // at least
 const cutSeconds = Number(process.env.HTTP_CUT_SECONDS ?? 3);
 const pool = (program, ...args) => ({ command: process.execPath,
@@ -90,12 +90,12 @@ test(`${MANY} clients of the library 1.x on one server`, { timeout },
         }));
 
 // Health checks of hosts, at the default number of processes.
-test(`${MANY} hosts that leave without a DELETE, one after the other`, { timeout },
+test(`${LEAVING} hosts that leave without a DELETE, one after the other`, { timeout },
     (t) => withBus(t, { ...everything, instances: 16, busy_timeout_sec: 60 }, 'http',
         async (bus) => {
             const names = [];
 
-            for (let i = 0; i < MANY; i++) {
+            for (let i = 0; i < LEAVING; i++) {
                 const person = await new Person1(`person${i}`).connect(
                     new HttpTransport1(new URL(bus.url)));
                 names.push((await person.client.listTools()).tools.length);

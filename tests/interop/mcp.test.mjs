@@ -7,7 +7,7 @@ import { test } from 'node:test';
 
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
-import { configure, daemon, withBus, workplace } from './bus.mjs';
+import { MANY, configure, daemon, withBus, workplace } from './bus.mjs';
 import { checks } from './everything_checks.mjs';
 import { Person } from './mcp_person.mjs';
 import { SocketTransport } from './socket_transport.mjs';
@@ -15,7 +15,6 @@ import { SocketTransport } from './socket_transport.mjs';
 const server = path.resolve('node_modules/@modelcontextprotocol/server-everything/dist/index.js');
 const command = { command: process.execPath, args: [server, 'stdio'] };
 const mcp = { ...command, protocol: 'mcp', instances: 24 };
-const MANY = 20;
 const timeout = 300000;
 
 function started(program, args) {

@@ -9,11 +9,10 @@ import { pathToFileURL } from 'node:url';
 
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
-import { daemon, withBus, workplace } from './bus.mjs';
+import { MANY, daemon, withBus, workplace } from './bus.mjs';
 import { Person } from './mcp_person.mjs';
 import { SocketTransport } from './socket_transport.mjs';
 
-const MANY = 20;
 const TOOLS = 18; // of server-everything, to a client with all capabilities
 const BIG = 'äöü "\\ 0123456789\n'.repeat(1 << 20).slice(0, 5 << 20);
 const timeout = 120000;

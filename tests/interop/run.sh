@@ -2,8 +2,8 @@
 # run.sh: real MCP and ACP programs around the daemon. Run by `make check-interop`, which sets
 # STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the packages of package-lock.json in
 # the build directory, or with INTEROP_LATEST=yes the latest version of each; with the argument
-# `packages` that is all. INTEROP_JOBS: how many files of tests run at once, 1 without it. Exits
-# with status 77 without node or npm.
+# `packages` that is all. INTEROP_JOBS: how many files of tests run at once, 1 without it. With
+# INTEROP_QUICK=yes fewer clients run at once. Exits with status 77 without node or npm.
 
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 for program in node npm; do

@@ -10,14 +10,13 @@ import { test } from 'node:test';
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 import WebSocket from 'ws';
 
-import { withBus } from './bus.mjs';
+import { MANY, withBus } from './bus.mjs';
 import { checks } from './everything_checks.mjs';
 import { Person } from './mcp_person.mjs';
 
 globalThis.WebSocket = WebSocket; // the official transport takes the one of browsers
 
 const timeout = 300000;
-const MANY = 20;
 const everything = { command: process.execPath, args: [path.resolve(
     'node_modules/@modelcontextprotocol/server-everything/dist/index.js'), 'stdio'],
 protocol: 'mcp', instances: 24 };

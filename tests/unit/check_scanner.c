@@ -253,7 +253,7 @@ START_TEST(each_level_is_closed_by_its_own_kind)
     b.text[b.len++] = '\n';
     ck_assert_int_eq(scan_whole(b.text, b.len).status, SCAN_MESSAGE);
     assert_same_at_some_chunk_sizes("levels", b.text, b.len);
-    for (size_t i = middle; i < b.len - 1; i += 11) {
+    for (size_t i = middle; i < b.len - 1; i += b.len / (size_t)turns(280)) {
         char right = b.text[i];
         struct result result;
         b.text[i] = right == '}' ? ']' : '}';
@@ -335,7 +335,7 @@ START_TEST(texts_with_escapes_are_the_same_however_they_are_cut)
     /* clang-format on */
     unsigned random = (unsigned)_i;
 
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < turns(200); round++) {
         struct builder b = {{0}, 0};
         unsigned flaw = next_random(&random, 60);
         build(&b, "{\"id\":\"\\n", 1);
@@ -361,7 +361,7 @@ START_TEST(not_ascii_is_the_same_in_long_texts)
 {
     static const char second[] = "\x41\x7F\x80\x8F\x90\x9F\xA0\xBF\xC0\xC2\xE0\xF0\xFF\"\\";
     static const char others[] = "\x80\xBF\"";
-    size_t place = 130 + (size_t)_i;
+    size_t place = 130 + (size_t)(_i * 66 / turns(66));
 
     for (unsigned lead = 0x80; lead <= 0xFF; lead++) {
         for (unsigned i = 0; i < (sizeof second - 1) * 3 * 3; i++) {
@@ -591,7 +591,7 @@ START_TEST(damaged_texts_are_the_same_however_they_are_cut)
     unsigned random = (unsigned)_i;
     char text[512];
 
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < turns(100); round++) {
         const struct json_text *from = &json_texts[next_random(&random, JSON_TEXT_COUNT)];
         size_t len = from->len < sizeof text ? from->len : sizeof text;
         memcpy(text, from->text, len);

@@ -1,5 +1,6 @@
 /* How much a test repeats: less of it in an emulator (TEST_EMULATOR), where all takes ten times as
- * long. What is looked at stays the same. */
+ * long, and with TEST_FEWER, for a build with sanitizers beside a faster one that repeats all.
+ * What is looked at stays the same. */
 #ifndef CHECK_TURNS_H
 #define CHECK_TURNS_H
 
@@ -14,7 +15,9 @@ static inline bool in_emulator(void)
 /* Of what is done at random, or over and over. */
 static inline int turns(int usual)
 {
-    return in_emulator() ? usual / 10 : usual;
+    if (in_emulator())
+        return usual / 10;
+    return getenv("TEST_FEWER") != NULL ? usual / 4 : usual;
 }
 
 #endif
