@@ -34,12 +34,17 @@ static void end_client(void *object)
     free(object);
 }
 
+/* The daemon waits a second for the end of what a client sends. */
+static void end_output(const struct client *client)
+{
+    if (client->in >= 0 && client->in == client->out)
+        shutdown(client->out, SHUT_WR);
+}
+
 void clients_finish(void)
 {
-    for (const struct client *client = clients; client != NULL; client = client->next) {
-        if (client->in >= 0 && client->in == client->out)
-            shutdown(client->out, SHUT_WR);
-    }
+    for (const struct client *client = clients; client != NULL; client = client->next)
+        end_output(client);
 }
 
 struct client *client_adopt(int in, int out)
@@ -426,6 +431,7 @@ void client_expect_eof(struct client *client)
     size_t rest = client->input.len - client->consumed;
     struct span left = {client->input.data + client->consumed, rest};
     ck_assert_msg(rest == 0, "before the end: %.*s", SHOWN(left));
+    end_output(client);
 }
 
 long client_pid(struct client *client, const char *id, const char *session)

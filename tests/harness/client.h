@@ -108,7 +108,7 @@ void client_expect(struct client *client, const char *format, ...)
 /* The next line must be the test worker's notification number `n` to the session, without pad. */
 void client_expect_note(struct client *client, const char *session, int n);
 
-/* Nothing more may come but the end. */
+/* Nothing more may come but the end; then the client sends nothing more either. */
 void client_expect_eof(struct client *client);
 
 /* Fails the test unless no other line came up to now: asks for an echo with an id of its own; the

@@ -131,7 +131,7 @@ TEST_ROWS(agents_eras_odd_probe_denies_nothing_to_others, COUNT(oddities))
 TEST(agents_eras_server_that_starts_slowly)
 {
     struct daemon *daemon =
-        START(.pools = "{'id':'p','command':'/bin/sh','args':['-c','sleep 12; exec @WORKER@'],"
+        START(.pools = "{'id':'p','command':'/bin/sh','args':['-c','sleep 6; exec @WORKER@'],"
                        "'instances':1,'protocol':'mcp'}");
     stateless_pid(client_connect(daemon), "1");
 }

@@ -151,7 +151,7 @@ TEST(agents_crashed_process_is_replaced)
 TEST(agents_process_that_ends_with_its_client_is_no_crash)
 {
     struct daemon *daemon = START(.pools = AGENTS(1, ""), .limits = "'max_restarts':1");
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 3; i++) {
         struct client *client = client_connect(daemon);
         client_crash(client, "1", NULL, "{'code':0}");
         client_close(client);
@@ -191,7 +191,7 @@ TEST(agents_shutdown_with_clients_and_spares)
 /* No process ever serves two clients, and none is left. */
 TEST(agents_clients_come_and_go)
 {
-    enum { SLOTS = 100, ROUNDS = 1200 };
+    enum { SLOTS = 100, ROUNDS = 600 };
     struct client *clients[SLOTS];
     long pids[SLOTS] = {0};
     unsigned random = 1;

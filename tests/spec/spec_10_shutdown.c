@@ -28,7 +28,9 @@ static struct daemon *start_stubborn(enum setup_mode mode, const char *limits)
 {
     struct daemon *daemon = START(.mode = mode, .instances = 1, .limits = limits,
                                   .args = "'--on-sigterm','ignore','--stay'");
-    client_expect_quiet(client_connect(daemon));
+    struct client *client = client_connect(daemon);
+    client_expect_quiet(client);
+    client_close(client);
     return daemon;
 }
 

@@ -763,11 +763,14 @@ TEST(upgrade_needs_the_log_file)
 TEST_ROWS(upgrade_while_the_daemon_is_to_stop, 12)
 {
     struct daemon *daemon;
+    struct client *client;
 
     if (!can_upgrade())
         return;
     daemon = START(.instances = 1);
-    client_pid(client_connect(daemon), "1", NULL);
+    client = client_connect(daemon);
+    client_pid(client, "1", NULL);
+    client_close(client);
     daemon_signal(daemon, SIGUSR2);
     usleep((useconds_t)(row * 700));
     daemon_signal(daemon, SIGTERM);
