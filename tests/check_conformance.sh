@@ -54,11 +54,17 @@ all_exist() {
 names=$(printf '%s\n' "$clauses" | sed 's/^[^:]*://' | tr -s ' ' '\n' | sort -u | sed '/^$/d')
 all_exist "$doc" $names
 
-# In doc/security.md every word like this is a test's name.
+# Every word like this is a test's name, in the table of differences and in doc/security.md.
 security=doc/security.md
 prefixes='spec_|design_|stress_|security_|contract_|control_|adr_|agents_|rmp_|http_|rfc_'
 prefixes="$prefixes|websocket_|connect_|upgrade_"
 pattern="\`(check_[a-z_]+:|$prefixes)[a-z0-9_]+\`"
+
+# Each row of the table names one.
+rows=$(sed -n '/^## Differences/,/^## Index/p' "$doc" | grep '^|' | sed 1,2d)
+all_exist "$doc" $(printf '%s\n' "$rows" | grep -oE "$pattern" | tr -d '`' | sort -u)
+unshown=$(printf '%s\n' "$rows" | grep -vE "$pattern" | sed 's/^| *\([^|]*[^| ]\) *|.*/\1/')
+[ -z "$unshown" ] || breach "$doc: no test shows the difference of" $unshown
 harm=$(grep -oE "$pattern" "$security" | tr -d '`' | sort -u)
 [ -n "$harm" ] || breach "$security names no test"
 all_exist "$security" $harm

@@ -71,7 +71,9 @@ TEST(design_live_socket_is_refused)
     int listener = bind_socket(path, true);
     ck_assert_int_eq(stat(path, &before), 0);
     struct setup setup = listen_on(path);
-    expect_word(daemon_run(&setup, 71, NULL), path);
+    const char *log = daemon_run(&setup, 71, NULL);
+    expect_word(log, path);
+    ck_assert_msg(strstr(log, "started ") == NULL, "a worker was started in vain");
     ck_assert_int_eq(stat(path, &after), 0);
     ck_assert(before.st_ino == after.st_ino);
     close(listener);

@@ -204,6 +204,20 @@ TEST_ROWS(rmp_9_local_run_needs_no_daemon, COUNT(local_runs))
     expect_nothing_left();
 }
 
+/* A runner that has to start first may take longer than one that runs. */
+TEST(rmp_9_local_run_waits_for_its_runner)
+{
+    struct rmp_program program = run_locally(
+        "{'pools':[{'id':'runner','command':'sh','args':['-c','sleep 3; exec @WORKER@'],"
+        "'instances':1,'rmp':{'runner':true}}]}",
+        "name: a");
+
+    rmp_program_expect(&program, "accepted: ");
+    rmp_program_expect(&program, "log: one");
+    rmp_program_expect(&program, "status: completed");
+    rmp_program_end(&program, 0);
+}
+
 /* A run that does not end; with the process of the bus, and its runner. False, after its end: they
  * cannot be found on this system. */
 static bool run_on(struct rmp_program *program, pid_t *bus, pid_t *runner)
