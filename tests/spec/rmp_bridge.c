@@ -449,7 +449,8 @@ TEST(rmp_10_events_follow_their_acceptance)
     rmp_expect_word(watcher, 8, "completed");
 }
 
-/* The specification's name of the topic beside that of the public implementation: one topic. */
+/* The specification's name of the topic beside that of the public implementation: one topic, whose
+ * name in a frame is the latter. */
 TEST(rmp_10_events_have_the_bare_uuid_too)
 {
     struct daemon *daemon = rmp_program_daemon(RMP_RUNNER);
@@ -463,7 +464,7 @@ TEST(rmp_10_events_have_the_bare_uuid_too)
     rmp_expect_word(both, 8, "one");
     rmp_expect_word(both, 8, "completed");
     rmp_expect_word(bare, 8, "one");
-    rmp_expect_word(bare, 8, "completed");
+    rmp_expect_word(bare, 8, "rlp/runs/trace:" RMP_TRACE "/events");
 }
 
 TEST(rmp_10_rejected_run_has_no_events)
