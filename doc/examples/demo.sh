@@ -40,7 +40,7 @@ start_client() {
 # wait_for_list TEXT: until a daemon other than $daemon is listed, or nothing is.
 wait_for_list() {
     tries=0
-    until "$STDIO_BUS" --list >"$dir/list" && grep -q "$1" "$dir/list" &&
+    until "$STDIO_BUS" --list >"$dir/list" 2>"$dir/list.log" && grep -q "$1" "$dir/list" &&
         ! grep -q " $daemon " "$dir/list"; do
         tries=$((tries + 1))
         [ $tries -le 150 ] || fail "--list did not show $1 for 15 seconds"
@@ -57,7 +57,15 @@ send() {
     esac
 }
 
-# wait_for_text NAME REGEX
+# show NAME LINE: what NAME got up to this line and was not shown yet, as it came.
+show() {
+    eval "from=\${shown_$1:-1}"
+    [ "$2" -ge "$from" ] || return
+    sed -n "$from,$2s/^/  $(printf '%-6s' "$1") < /p" "$dir/$1.out"
+    eval "shown_$1=$(($2 + 1))"
+}
+
+# wait_for_text NAME REGEX: shows what NAME gets up to the first line that matches.
 wait_for_text() {
     tries=0
     until grep -q "$2" "$dir/$1.out"; do
@@ -65,13 +73,13 @@ wait_for_text() {
         [ $tries -le 150 ] || fail "$1 waited 15 seconds for $2"
         sleep 0.1
     done
+    show "$1" "$(grep -n "$2" "$dir/$1.out" | sed 's/:.*//;q')"
 }
 
-# wait_for NAME ID: shows the answer to ID that NAME got, and leaves it in $answer.
+# wait_for NAME ID: shows what NAME gets up to the answer to ID, and leaves that in $answer.
 wait_for() {
     wait_for_text "$1" "\"id\":$2[,}]"
     answer=$(grep "\"id\":$2[,}]" "$dir/$1.out")
-    printf '  %-6s < %s\n' "$1" "$answer"
 }
 
 process_in() {
@@ -122,7 +130,6 @@ END
 title '2. Progress'
 count alice 2 3 a
 wait_for alice 2
-grep progressToken "$dir/alice.out" | sed 's/^/  alice  < /'
 grep -q progressToken "$dir/bob.out" && fail 'bob should have seen no progress'
 cat <<END
 

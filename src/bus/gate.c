@@ -17,7 +17,6 @@
 
 #define NO_TOKEN "the first line must be {\"token\":\"...\"}, with the token of the listener"
 #define WRONG_TOKEN "the token is wrong"
-#define POOLS_TEXT_MAX 256
 #define LATE_TOKEN "no token came within 10 seconds"
 #define NO_GREETING "this socket is for stdio_bus --share"
 #define LATE_GREETING "no first line came within 10 seconds"
@@ -42,33 +41,33 @@ void gate_admit(struct client *client)
 
 /* --- the pool --- */
 
-/* Names the pools that there are, as far as they fit. */
-static void describe_pools(const struct config *config, char text[POOLS_TEXT_MAX])
+void gate_describe_pools(const struct bus_listener *listener, char text[GATE_POOLS_MAX])
 {
-    size_t len = (size_t)snprintf(text, POOLS_TEXT_MAX, "no such pool; there %s",
-                                  config->pool_count == 1 ? "is" : "are");
+    const struct config *config = listener->bus->options.config;
+    size_t len;
 
-    for (size_t i = 0; i < config->pool_count && len < POOLS_TEXT_MAX; i++)
-        len += (size_t)snprintf(text + len, POOLS_TEXT_MAX - len, "%s %s", i > 0 ? "," : "",
+    if (listener->pool != NULL) {
+        snprintf(text, GATE_POOLS_MAX, "the pool of this listener is %s", listener->config->pool);
+        return;
+    }
+    len = (size_t)snprintf(text, GATE_POOLS_MAX, "no such pool; there %s",
+                           config->pool_count == 1 ? "is" : "are");
+    for (size_t i = 0; i < config->pool_count && len < GATE_POOLS_MAX; i++)
+        len += (size_t)snprintf(text + len, GATE_POOLS_MAX - len, "%s %s", i > 0 ? "," : "",
                                 config->pools[i].id);
 }
 
 /* The pool of the client's messages that name none; data NULL: it has named none, and gets that of
  * the listener. Returns false with the problem, if there is no such pool. */
-static bool open_pool(struct client *client, struct slice id, char problem[POOLS_TEXT_MAX])
+static bool open_pool(struct client *client, struct slice id, char problem[GATE_POOLS_MAX])
 {
     struct stdio_bus *bus = bus_of(client);
     struct group *only = client->listener->pool, *pool = only;
 
     if (id.data != NULL)
         pool = router_pool_named(&bus->router, id);
-    if (id.data != NULL && only != NULL && pool != only) {
-        snprintf(problem, POOLS_TEXT_MAX, "the pool of this listener is %s",
-                 client->listener->config->pool);
-        return false;
-    }
-    if (id.data != NULL && pool == NULL) {
-        describe_pools(bus->options.config, problem);
+    if (id.data != NULL && (pool == NULL || (only != NULL && pool != only))) {
+        gate_describe_pools(client->listener, problem);
         return false;
     }
     if (only != NULL)
@@ -160,7 +159,7 @@ static void read_token(struct endpoint *from, const struct message *message)
     struct client *client = client_of_endpoint(from);
     const struct named_token *token = NULL;
     struct opening opening;
-    char text[POOLS_TEXT_MAX];
+    char text[GATE_POOLS_MAX];
 
     if (opening_read(&opening, message->bytes) && opening.token.data != NULL)
         token = token_reload_find_escaped(client, opening.token);
@@ -237,7 +236,7 @@ static void read_first(struct endpoint *from, const struct message *message)
 {
     struct client *client = client_of_endpoint(from);
     struct opening opening;
-    char text[POOLS_TEXT_MAX];
+    char text[GATE_POOLS_MAX];
 
     client->stream.handler = clients_handler_of(bus_of(client));
     if (!opening_read(&opening, message->bytes) || opening.pool.data == NULL)

@@ -10,6 +10,11 @@
 
 #define GATE_SECONDS 10 /* for the first line, or the first token over HTTP */
 #define GATE_MAX 64     /* connections without it; the oldest makes way */
+#define GATE_POOLS_MAX 256
+
+/* Names the pools that clients of the listener can name, as far as they fit: the end of an error
+ * about one that there is not. */
+void gate_describe_pools(const struct bus_listener *listener, char text[GATE_POOLS_MAX]);
 
 /* --- a connection, to any listener --- */
 

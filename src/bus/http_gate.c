@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "bus/gate.h"
 #include "bus/metrics.h"
 #include "bus/readiness.h"
 #include "bus/token_reload.h"
@@ -265,12 +266,15 @@ static bool is_well_known(struct slice path)
 }
 
 /* What there is is told on this machine alone. */
-static void answer_nowhere(struct judging *judging)
+static void answer_nowhere(struct judging *judging, const struct http_route *route)
 {
     const struct http_listen_config *http = &judging->listener->config->http;
     char paths[HTTP_GATE_REASON_MAX / 2], message[HTTP_GATE_REASON_MAX] = "nothing is here";
+    bool is_told = !judging->listener->listener.is_outside && judging->client->origin.is_local;
 
-    if (!judging->listener->listener.is_outside && judging->client->origin.is_local) {
+    if (is_told && route->pool.data != NULL) {
+        gate_describe_pools(judging->listener, message);
+    } else if (is_told) {
         http_routes_describe(http, paths, sizeof paths);
         snprintf(message, sizeof message, "nothing is here; there is %s", paths);
     }
@@ -313,7 +317,7 @@ void http_gate_judge(struct http_verdict *verdict, struct client *client,
         answer_error(&judging, 404, "nothing is here");
     else if (passes_token(&judging) && !answer_metrics(&judging, route.place) &&
              !finds_pool(&judging, &route))
-        answer_nowhere(&judging);
+        answer_nowhere(&judging, &route);
 }
 
 void http_verdict_free(struct http_verdict *verdict)

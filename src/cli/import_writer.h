@@ -6,9 +6,8 @@
 #include <stdbool.h>
 
 #include "base/slice.h"
+#include "config/pool_name.h"
 #include "json/string.h"
-
-#define POOL_ID_MAX 256 /* bytes, as in a configuration */
 
 /* What is written; once more with more room if one of them is full. */
 struct import_writer {

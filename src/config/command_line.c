@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "config/pool_mode.h"
+#include "config/pool_name.h"
 
 #define VALUES_MAX 11 /* beside the arguments */
 
@@ -25,13 +26,6 @@ static struct json_value *add(struct json_value **unused, struct json_value *par
     parent->first = value;
     parent->count++;
     return value;
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
 /* Where one client is all that there will be, no process is kept for another one. Without a
@@ -63,18 +57,21 @@ struct json_value *command_line_document(const struct command_line *line)
 {
     struct json_value *root, *pools, *pool, *args, *unused;
     size_t count = 0;
+    char *id;
 
     do
         count++;
     while (line->words[count] != NULL);
-    root = calloc(VALUES_MAX + count, sizeof *root);
+    root = calloc(1, (VALUES_MAX + count) * sizeof *root + POOL_ID_MAX + 1);
     if (root == NULL)
         return NULL;
+    id = (char *)(root + VALUES_MAX + count);
+    pool_name(id, line->words);
     root->type = JSON_OBJECT;
     unused = root + 1;
     pools = add(&unused, root, "pools", JSON_ARRAY, "");
     pool = add(&unused, pools, "", JSON_OBJECT, "");
-    add(&unused, pool, "id", JSON_STRING, base_name(line->words[0]));
+    add(&unused, pool, "id", JSON_STRING, id);
     add(&unused, pool, "command", JSON_STRING, line->words[0]);
     args = add(&unused, pool, "args", JSON_ARRAY, "");
     while (--count > 0)

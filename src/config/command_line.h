@@ -18,8 +18,8 @@ struct command_line {
 #define COMMAND_LINE_INSTANCES "16" /* where processes are started as clients come; else 1 */
 
 /* The document that the configuration file of this pool would be. Its values have the line 0; its
- * strings are those of the command line. The pool's id is the base name of the command. One piece
- * of memory, to be freed with free; NULL when out of memory. */
+ * strings are those of the command line. The pool's id is its pool_name. One piece of
+ * memory, to be freed with free; NULL when out of memory. */
 struct json_value *command_line_document(const struct command_line *line);
 
 #endif

@@ -18,6 +18,7 @@
 #include "config/listen.h"
 #include "config/mode_keys.h"
 #include "config/pool_mode.h"
+#include "config/pool_name.h"
 #include "config/rmp_keys.h"
 #include "config/rmp_pool.h"
 #include "config/rmp_socket.h"
@@ -28,7 +29,6 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-#define POOL_ID_MAX 256    /* bytes */
 #define INSTANCES_MAX 1024 /* workers of one pool */
 #define WORKERS_MAX 4096   /* workers of all pools */
 #define GIB 1073741824

@@ -279,7 +279,8 @@ static void print_failures(const struct found *found)
 static void read_usage(struct usage *usage)
 {
     if (usage_read(usage) != STDIO_BUS_OK)
-        terminal_line(stderr, "stdio_bus: cannot learn the memory from ps: %s", strerror(errno));
+        terminal_line(stderr, "stdio_bus: cannot learn the memory of processes: %s",
+                      strerror(errno));
 }
 
 static void print_all(struct found *found, const char *directory)

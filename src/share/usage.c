@@ -2,8 +2,12 @@
 
 #include "share/usage.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +16,12 @@
 #include "process/process.h"
 
 #define FIRST_SIZE 16384
+#define STAT_MAX 1024     /* of /proc/PID/stat, about 300 bytes */
+#define STAT_PATH_MAX 320 /* a name in a directory has at most 255 bytes */
+
+/* Fields of /proc/PID/stat after the name of the program (proc(5)). */
+#define STAT_GROUP 3
+#define STAT_PAGES 22
 
 static int add(struct usage *usage, const struct usage_process *process)
 {
@@ -24,6 +34,69 @@ static int add(struct usage *usage, const struct usage_process *process)
     usage->at[usage->count++] = *process;
     return STDIO_BUS_OK;
 }
+
+/* --- Linux: /proc/PID/stat --- */
+
+/* A field after the name of the program, which may contain spaces and parentheses; 0: none. */
+static long field_of_stat(const char *stat, int number)
+{
+    const char *at = strrchr(stat, ')');
+
+    while (at != NULL && number-- > 0) {
+        at = strchr(at, ' ');
+        at = at != NULL ? at + 1 : NULL;
+    }
+    return at != NULL ? strtol(at, NULL, 10) : 0;
+}
+
+/* A process that has ended meanwhile has no memory. */
+static int read_process(struct usage *usage, const char *name, long page_kib)
+{
+    char path[STAT_PATH_MAX], stat[STAT_MAX];
+    ssize_t len;
+    int fd;
+
+    (void)snprintf(path, sizeof path, "/proc/%s/stat", name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return STDIO_BUS_OK;
+    len = read(fd, stat, sizeof stat - 1);
+    close(fd);
+    if (len <= 0)
+        return STDIO_BUS_OK;
+    stat[len] = '\0';
+    return add(usage, &(struct usage_process){
+                          .pid = strtol(name, NULL, 10),
+                          .group = field_of_stat(stat, STAT_GROUP),
+                          .kib = field_of_stat(stat, STAT_PAGES) * page_kib,
+                      });
+}
+
+/* Finds no process where /proc is that of another system, or is not there. */
+static int read_proc(struct usage *usage)
+{
+    long page_kib = sysconf(_SC_PAGESIZE) / 1024;
+    int status = STDIO_BUS_OK, error;
+    DIR *directory = opendir("/proc");
+    const struct dirent *entry;
+
+    if (directory == NULL)
+        return errno == ENOENT ? STDIO_BUS_OK : STDIO_BUS_ERR;
+    do {
+        errno = 0;
+        entry = readdir(directory);
+        if (entry == NULL && errno != 0)
+            status = STDIO_BUS_ERR;
+        else if (entry != NULL && entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
+            status = read_process(usage, entry->d_name, page_kib);
+    } while (status == STDIO_BUS_OK && entry != NULL);
+    error = errno;
+    closedir(directory);
+    errno = error;
+    return status;
+}
+
+/* --- elsewhere: ps --- */
 
 /* Three numbers to a line. */
 static int parse(struct usage *usage, const char *text)
@@ -73,7 +146,7 @@ fail:
 }
 
 /* A ps that does not know these options prints nothing on stdout. */
-int usage_read(struct usage *usage)
+static int read_ps(struct usage *usage)
 {
     char ps[] = "ps", all[] = "-A", option[] = "-o",
          pid[] = "pid=", group[] = "pgid=", memory[] = "rss=";
@@ -83,7 +156,6 @@ int usage_read(struct usage *usage)
     int status = STDIO_BUS_ERR, error;
     char *text;
 
-    *usage = (struct usage){.at = NULL};
     if (process_spawn(&process, &program) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     close(process.fd_to);
@@ -100,6 +172,14 @@ int usage_read(struct usage *usage)
     close(process.fd_exec);
     errno = error;
     return status;
+}
+
+int usage_read(struct usage *usage)
+{
+    *usage = (struct usage){.at = NULL};
+    if (read_proc(usage) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    return usage->count > 0 ? STDIO_BUS_OK : read_ps(usage);
 }
 
 void usage_free(struct usage *usage)

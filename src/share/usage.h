@@ -1,4 +1,4 @@
-/* Processes and their memory, as ps(1) knows them. */
+/* Processes and their memory: of Linux's /proc, elsewhere as ps(1) knows them. */
 #ifndef STDIO_BUS_SHARE_USAGE_H
 #define STDIO_BUS_SHARE_USAGE_H
 
@@ -11,8 +11,8 @@ struct usage {
     size_t count, capacity; /* 0: not known */
 };
 
-/* Asks ps; where there is none, nothing is known. STDIO_BUS_ERR with errno set when it cannot be
- * started, or memory is out; to be freed all the same. */
+/* Reads /proc or, where that tells nothing, asks ps. STDIO_BUS_ERR with errno set when the first
+ * cannot be read, the other not be started, or memory is out: to be freed all the same. */
 int usage_read(struct usage *usage);
 
 void usage_free(struct usage *usage);

@@ -69,7 +69,9 @@ static const struct {
     {"POST", "/rpc/a?timeout=0", ECHO("1"), 400, -32600, "timeout"},
     {"POST", "/rpc/a?timeout=3601", ECHO("1"), 400, -32600, "timeout"},
     {"POST", "/rpc/a?timeout=x", ECHO("1"), 400, -32600, "timeout"},
-    {"POST", "/rpc/c", ECHO("1"), 404, 0, ""},
+    {"POST", "/rpc/c", ECHO("1"), 404, -32000, "no such pool; there are a, b"},
+    {"POST", "/mcp/c", ECHO("1"), 404, -32000, "no such pool; there are a, b"},
+    {"POST", "/c", ECHO("1"), 404, -32000, "there is /mcp, /mcp/POOL"},
     {"POST", "/rpc/a", "{'id':1,'pool':'b','method':'echo'}", 200, -32602, "pool"},
 };
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "config/pool_name.h"
 #include "config_fixture.h"
 
 /* Makes the configuration; the reports are `expected`. */
@@ -30,6 +31,51 @@ TEST(command_line_is_a_pool)
     ck_assert_ptr_nonnull(config.pools[0].envp);
     ck_assert(!config.has_protocol && !config.splits_arrays);
     free_config();
+}
+
+static const struct {
+    const char *words[10], *id;
+} names[] = {
+    {{"npx", "-y", "@modelcontextprotocol/server-memory"}, "server-memory"},
+    {{"npx", "-y", "@x/y@1.2.3"}, "y"},
+    {{"/usr/bin/npx", "--package", "@x/y", "--", "z", "a"}, "z"},
+    {{"npx", "--yes", "mcp-remote@latest", "https://host/mcp"}, "mcp-remote"},
+    {{"npx", "-y", "github:owner/mcp-x#main"}, "mcp-x"},
+    {{"npx"}, "npx"},
+    {{"npx", "-y"}, "npx"},
+    {{"npm", "exec", "--", "@x/y"}, "y"},
+    {{"npm", "start"}, "npm"},
+    {{"pnpm", "dlx", "@x/y"}, "y"},
+    {{"bunx", "y"}, "y"},
+    {{"bun", "run", "src/index.ts"}, "index.ts"},
+    {{"bun", "x", "@x/y"}, "y"},
+    {{"uvx", "mcp-server-time", "--local-timezone", "UTC"}, "mcp-server-time"},
+    {{"uvx", "mcp-server-git[all]==1.0"}, "mcp-server-git"},
+    {{"uvx", "--from", "git+https://host/o/mcp-x.git@v1", "x"}, "x"},
+    {{"uvx", "git+https://host/o/mcp-x.git@v1"}, "mcp-x"},
+    {{"uv", "run", "--directory", "/srv/weather", "weather.py"}, "weather"},
+    {{"uv", "--directory", "/srv/weather", "run", "weather.py"}, "weather"},
+    {{"pipx", "run", "mcp-server-time"}, "mcp-server-time"},
+    {{"python3", "-m", "mcp_server_time"}, "mcp_server_time"},
+    {{"python", "-u", "server.py"}, "server.py"},
+    {{"node", "/path/to/files/dist/index.js", "/tmp"}, "files"},
+    {{"node", "--import", "tsx", "src/memory.mjs"}, "memory"},
+    {{"node", "index.js"}, "index.js"},
+    {{"deno", "run", "-A", "jsr:@x/y"}, "y"},
+    {{"docker", "run", "-i", "--rm", "-e", "A", "ghcr.io/github/github-mcp-server:1.2"},
+     "github-mcp-server"},
+    {{"docker", "start", "x"}, "docker"},
+    {{"./node/mcp-x", "index.js"}, "mcp-x"},
+    {{"dir/"}, "dir"},
+    {{"/"}, "/"},
+};
+
+TEST_ROWS(command_line_names_the_server, COUNT(names))
+{
+    char id[POOL_ID_MAX + 1];
+
+    pool_name(id, (char *const *)names[row].words);
+    ck_assert_str_eq(id, names[row].id);
 }
 
 /* The keys of a pool, and what follows for those that are left out. */
