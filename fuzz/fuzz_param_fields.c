@@ -1,5 +1,6 @@
 /* The fields of params: one pass finds the same as a search of one object after the other, and
- * replacing a value and putting it back leaves every other byte as it was. */
+ * replacing a value and putting it back leaves every other byte as it was. An initialize that
+ * offers everything is a message with all abilities and the same id. */
 #include "build_config.h"
 
 #include "json/param_fields.h"
@@ -7,6 +8,8 @@
 #include "base/splice.h"
 #include "common.h"
 #include "reference_json.h"
+#include "router/abilities.h"
+#include "json/message.h"
 
 /* --- the plain way: each object is searched from its start for one key --- */
 
@@ -177,6 +180,54 @@ static void check(const char *text, size_t len, size_t hint)
     }
 }
 
+static void check_members(const char *text, size_t len)
+{
+    static const char *const path[] = {"params", "capabilities", "elicitation", "url"};
+    struct value value = {skip(text), NULL};
+    struct slice object = slice_of(text, len), found;
+    unsigned i;
+
+    for (i = 0; i < sizeof path / sizeof *path; i++) {
+        bool has = param_fields_member(object, path[i], &found);
+
+        value = member(value, path[i]);
+        EXPECT(has == (value.start != NULL), "member %s", path[i]);
+        if (!has)
+            return;
+        EXPECT(found.data == value.start && found.len == (size_t)(value.end - value.start),
+               "the place of the member %s", path[i]);
+        object = found;
+    }
+}
+
+static void check_offer(const char *text, size_t len, const struct scan_fields *fields)
+{
+    struct message_scratch scratch;
+    struct message message, again;
+    struct scanner scanner;
+    struct slice params;
+    struct offer offer;
+
+    if (message_from_scan(&message, slice_of(text, len), fields, &scratch) != MESSAGE_OK)
+        return;
+    if (offer_make(&offer, &message) != 0)
+        abort();
+    EXPECT(offer.message.bytes.len <= len + OFFER_BYTES_MAX, "it grew too much");
+    scanner_reset(&scanner);
+    EXPECT(scanner_run(&scanner, offer.message.bytes.data, offer.message.bytes.len) ==
+                   SCAN_MESSAGE &&
+               scanner.position == offer.message.bytes.len,
+           "the offer is no message");
+    EXPECT(message_from_scan(&again, offer.message.bytes, &scanner.fields, &scratch) ==
+                   MESSAGE_OK &&
+               scanner.fields.id.offset == offer.fields.id.offset &&
+               scanner.fields.id.len == fields->id.len,
+           "the id has moved");
+    if (param_fields_member(message.bytes, "params", &params) && params.data[0] == '{')
+        EXPECT(abilities_read(&again) == (1u << ABILITIES) - 1, "an ability is missing");
+    offer_free(&offer);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct scanner scanner;
@@ -190,6 +241,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     scanner_reset(&scanner);
     if (scanner_run(&scanner, line, size + 1) == SCAN_MESSAGE) {
         check(line, scanner.position, 0);
+        check_members(line, scanner.position);
+        check_offer(line, scanner.position, &scanner.fields);
         if (scanner.fields.id.type != SCAN_ABSENT)
             check(line, scanner.position, hint_after(&scanner.fields.id));
         if (scanner.fields.method.type != SCAN_ABSENT)

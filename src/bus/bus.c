@@ -332,6 +332,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     notifier_init(bus);
     bus->has_nofile = getrlimit(RLIMIT_NOFILE, &bus->nofile) == 0;
     router_init(&bus->router, &options->config->limits, &key);
+    bus->router.strict = options->config->strict;
     router_count_memory(&bus->router, &bus->transport.kept);
     bus->loop = stdio_bus_event_loop_create();
     if (bus->loop == NULL)

@@ -122,6 +122,7 @@ static void commit(struct stdio_bus *bus, struct setup *setup)
     bus->options.config = &setup->config;
     bus->options.listens = setup->listens;
     bus->options.listen_count = setup->listen_count;
+    bus->router.strict = setup->config.strict;
     take_limits(bus, &setup->config.limits);
     reload_pools_commit(bus, setup);
     reload_listeners_commit(bus, setup);

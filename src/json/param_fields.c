@@ -212,18 +212,25 @@ static unsigned escaped_key(enum place place, struct slice key)
     return key_named(place, slice_of(decoded, json_string_decode(decoded, sizeof decoded, key)));
 }
 
-/* The meaning of the key whose quote is at *p. *p becomes the first byte of its value. */
-static unsigned read_key(struct walk *walk, enum place place, position *p)
+/* The key whose quote is at *p, as written. *p becomes the first byte of its value. */
+static inline struct slice take_key(struct walk *walk, position *p, bool *escaped)
 {
     position start = *p + 1, mark = find_mark(&walk->marks, start), end = mark;
-    struct slice key;
 
     if (*mark != '"')
         end = find_quote(walk, mark);
-    key = slice_of((const char *)start, (size_t)(end - start));
+    *escaped = mark != end;
     *p = skip_blanks(end + 1);
     *p = skip_blanks(*p + 1);
-    return mark == end ? key_named(place, key) : escaped_key(place, key);
+    return slice_of((const char *)start, (size_t)(end - start));
+}
+
+static unsigned read_key(struct walk *walk, enum place place, position *p)
+{
+    bool escaped;
+    struct slice key = take_key(walk, p, &escaped);
+
+    return escaped ? escaped_key(place, key) : key_named(place, key);
 }
 
 /* --- values --- */
@@ -328,6 +335,37 @@ void param_fields_find(struct param_fields *found, struct slice message, size_t 
     found->present = 0;
     window_open(&walk.marks, walk.start, walk.end);
     walk_from(&walk, found, skip_blanks(walk.start) + 1);
+}
+
+bool param_fields_member(struct slice object, const char *name, struct slice *value)
+{
+    struct walk walk = {.start = (position)object.data, .end = (position)object.data + object.len};
+    const struct slice wanted = slice_of(name, strlen(name));
+    position p = skip_blanks(walk.start);
+    bool found = false;
+
+    if (*p++ != '{')
+        return false;
+    window_open(&walk.marks, walk.start, walk.end);
+    for (p = skip_blanks(p); *p != '}'; p = skip_blanks(p)) {
+        char decoded[KEY_MAX];
+        struct slice key;
+        position start;
+        bool escaped;
+
+        if (*p == ',')
+            p = skip_blanks(p + 1);
+        key = take_key(&walk, &p, &escaped);
+        start = p;
+        p = value_end(&walk, p);
+        if (escaped)
+            key = slice_of(decoded, json_string_decode(decoded, sizeof decoded, key));
+        if (!slice_equal(key, wanted))
+            continue;
+        *value = slice_of((const char *)start, (size_t)(p - start));
+        found = true;
+    }
+    return found;
 }
 
 bool param_fields_may_have_token(struct slice message)

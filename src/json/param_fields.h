@@ -64,6 +64,11 @@ bool param_fields_may_have_version(struct slice message);
  * before. */
 void param_fields_find(struct param_fields *found, struct slice message, size_t hint);
 
+/* The value of an object's member as written, of any name of at most PARAM_MEMBER_MAX bytes. The
+ * object is an accepted message or a value in one, as written; other values have no members. */
+#define PARAM_MEMBER_MAX 32
+bool param_fields_member(struct slice object, const char *name, struct slice *value);
+
 /* The decoded text of a string: in `message`, or in `to` where it has escapes. Returns false if the
  * field is absent, no string, or longer than `max` bytes. */
 bool param_fields_string(const struct param_fields *found, enum param_field field,

@@ -16,6 +16,7 @@ struct binding {
     /* MCP, where clients share a handshake: */
     bool waits;         /* for the answer to initialize */
     enum log_rank rank; /* of the level that the client has set */
+    unsigned abilities; /* of the client's initialize (router/abilities.h); 0: it has sent none */
     struct subscriber subscriber;
 };
 

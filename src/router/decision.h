@@ -53,6 +53,7 @@ enum request_kind {
     REQUEST_WATCHES,     /* MCP resources/subscribe */
     REQUEST_UNWATCHES,   /* MCP resources/unsubscribe */
     REQUEST_CONFIRMS,    /* no request: MCP notifications/initialized */
+    REQUEST_TELLS_ROOTS, /* no request: MCP notifications/roots/list_changed */
     REQUEST_EXITS        /* no request, and never noted: LSP exit */
 };
 

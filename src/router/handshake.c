@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "router/abilities.h"
 #include "router/versions.h"
 #include "json/document.h"
 
@@ -44,9 +45,13 @@ static void forget_parts(struct handshake *handshake)
 int handshake_keep(struct handshake *handshake, enum handshake_part part,
                    const struct message *message)
 {
+    size_t max = HANDSHAKE_PART_MAX;
+
+    if (handshake->shared != NULL)
+        max += OFFER_BYTES_MAX;
     if (part == HANDSHAKE_INITIALIZE)
         forget_parts(handshake);
-    if (message->bytes.len > HANDSHAKE_PART_MAX) {
+    if (message->bytes.len > max) {
         kept_message_free(&handshake->parts[part]);
         handshake->lost = true;
         return STDIO_BUS_OK;

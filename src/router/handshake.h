@@ -56,6 +56,9 @@ struct handshake {
     struct list own;     /* extras of the daemon's requests in flight, but for initialize */
     struct list levels;  /* extras of clients' requests in flight that set the level */
     uint64_t confirmer;  /* the client whose notifications/initialized the process got; 0: none */
+    uint64_t teller;     /* the client whose notifications/roots/list_changed the process got last;
+                          * 0: none */
+    bool lacks_roots;    /* the process has asked for roots last of a client that has none */
     enum log_rank rank;  /* of the last level that it was sent; RANK_NONE: unknown */
     size_t ranks[RANK_EMERGENCY + 1]; /* how many clients have set each level */
     struct process_subscriptions subscriptions;

@@ -1,6 +1,7 @@
 #include "build_config.h"
 
 #include "base/error.h"
+#include "router/abilities.h"
 #include "router/affinity.h"
 #include "router/router_archive.h"
 #include "router/versions.h"
@@ -53,6 +54,8 @@ static void archive_members(struct archive *archive, struct handshake *handshake
     archive_flag(archive, &handshake->replays);
     ARCHIVE_ENUM(archive, handshake->awaited, HANDSHAKE_PARTS - 1);
     ARCHIVE_INTEGER(archive, handshake->confirmer);
+    ARCHIVE_INTEGER(archive, handshake->teller);
+    archive_flag(archive, &handshake->lacks_roots);
     ARCHIVE_ENUM(archive, handshake->rank, RANK_EMERGENCY);
     archive_versions(archive, &handshake->versions);
 }
@@ -225,6 +228,8 @@ static void archive_binding(struct router_archive *state, struct binding *bindin
     archive_flag(archive, &binding->waits);
     ARCHIVE_ENUM(archive, rank, RANK_EMERGENCY);
     affinity_set_rank(binding, rank);
+    ARCHIVE_INTEGER(archive, binding->abilities);
+    archive_expect(archive, binding->abilities < 1u << ABILITIES, "an ability is unknown");
     archive_holdings(archive, binding);
 }
 

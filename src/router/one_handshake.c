@@ -3,6 +3,7 @@
 #include "router/one_handshake.h"
 
 #include "base/error.h"
+#include "router/abilities.h"
 #include "router/affinity.h"
 #include "router/shared_settings.h"
 #include "router/versions.h"
@@ -70,13 +71,19 @@ static bool is_acceptable(struct decision *decision, const struct peer *worker)
 /* The server is asked for one version at a time. False: memory is out. */
 static bool ask(struct decision *decision, struct handshake *handshake)
 {
+    struct offer offer;
+    bool kept;
+
     handshake_note_errand(handshake);
     if (versions_open(&handshake->versions) != NULL)
         return true;
-    if (!handshake->answered &&
-        handshake_keep(handshake, HANDSHAKE_INITIALIZE, decision->message) != STDIO_BUS_OK)
+    if (offer_make(&offer, decision->message) != STDIO_BUS_OK)
         return false;
-    return versions_add(&handshake->versions, decision->named, decision->message) != NULL;
+    kept = handshake->answered ||
+           handshake_keep(handshake, HANDSHAKE_INITIALIZE, &offer.message) == STDIO_BUS_OK;
+    kept = kept && versions_add(&handshake->versions, decision->named, &offer.message) != NULL;
+    offer_free(&offer);
+    return kept;
 }
 
 /* The first version that a process refuses is an error for those that wait; a later client may be
@@ -96,6 +103,7 @@ static bool initialize(struct decision *decision, struct peer *worker)
     handshake = handshake_of(worker, &decision->router->handshakes);
     if (handshake == NULL)
         return true;
+    binding->abilities = abilities_read(decision->message);
     version = versions_find(&handshake->versions, decision->named);
     if (version == NULL ||
         (version->state == VERSION_REFUSED && !handshake->answered && !binding->waits)) {
@@ -117,6 +125,22 @@ static bool initialize(struct decision *decision, struct peer *worker)
     return true;
 }
 
+/* The server has asked for roots where there were none: for the server, those of the next client
+ * are a change. False: the client has none either. */
+static bool brings_roots(struct decision *decision, struct peer *worker)
+{
+    static const char changed[] = "\"notifications/roots/list_changed\"";
+    const struct binding *binding = affinity_binding(decision->from, worker);
+    struct handshake *handshake = worker->handshake;
+
+    if (!handshake->lacks_roots || !ability_is_set(binding->abilities, ABILITY_ROOTS))
+        return false;
+    decision_replace(decision, &decision->message->fields->method,
+                     slice_of(changed, sizeof changed - 1));
+    handshake->teller = decision->from->number;
+    return true;
+}
+
 /* notifications/initialized. The client that the server has heard it from may say it again. */
 static bool confirm(struct decision *decision, struct peer *worker)
 {
@@ -125,6 +149,8 @@ static bool confirm(struct decision *decision, struct peer *worker)
     if (handshake == NULL || !handshake->answered || !peer_takes_messages(worker))
         return false;
     if (handshake->confirmer != 0 && handshake->confirmer != decision->from->number) {
+        if (brings_roots(decision, worker))
+            return false;
         decision_discard(decision, ACTION_DROP, "the server has got it from another client");
         return true;
     }
@@ -134,8 +160,17 @@ static bool confirm(struct decision *decision, struct peer *worker)
     return false;
 }
 
+/* notifications/roots/list_changed */
+static void note_teller(struct decision *decision, struct peer *worker)
+{
+    if (worker->handshake != NULL && peer_takes_messages(worker))
+        worker->handshake->teller = decision->from->number;
+}
+
 bool one_handshake_takes(struct decision *decision, struct peer *worker)
 {
+    if (decision->kind == REQUEST_TELLS_ROOTS && !decision->asks)
+        note_teller(decision, worker);
     if (decision->kind == REQUEST_CONFIRMS)
         return !decision->asks && confirm(decision, worker);
     if (!decision->asks)
@@ -227,4 +262,5 @@ void one_handshake_worker_ended(struct router *router, struct peer *worker)
     versions_forget(&handshake->versions, false);
     subscriptions_restart(&handshake->subscriptions);
     handshake->rank = RANK_NONE;
+    handshake->lacks_roots = false;
 }

@@ -40,6 +40,7 @@ struct router {
                      * before requests are given up: a departure, a delivered cancellation */
     bool abandoned; /* some request became abandoned, or no longer is: deadlines_next may have
                      * another result; the owner resets it */
+    bool strict;    /* set by the owner: it sends no errors of its own */
     bool closing; /* the owner is shutting down: a client's message that cannot be forwarded at once
                      * is refused instead of held */
     bool demand;  /* an exclusive pool may need a process more, or less; the owner resets it */

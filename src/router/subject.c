@@ -33,6 +33,7 @@ static const struct method {
     {"initialize", ABOUT_NOTHING, NO_FIELD, REQUEST_INITIALIZES},
     {"logging/setLevel", ABOUT_NOTHING, NO_FIELD, REQUEST_SETS_LEVEL},
     {"notifications/initialized", ABOUT_NOTHING, NO_FIELD, REQUEST_CONFIRMS},
+    {"notifications/roots/list_changed", ABOUT_NOTHING, NO_FIELD, REQUEST_TELLS_ROOTS},
     {"resources/subscribe", ABOUT_NOTHING, PARAM_URI, REQUEST_WATCHES},
     {"resources/unsubscribe", ABOUT_NOTHING, PARAM_URI, REQUEST_UNWATCHES},
     {"notifications/resources/updated", ABOUT_RESOURCE, PARAM_URI, REQUEST_ORDINARY},
@@ -60,7 +61,7 @@ static bool may_begin_method(struct slice raw)
 /* NULL: no such method. */
 static const struct method *method_named(struct slice raw)
 {
-    char decoded[sizeof "notifications/resources/updated"];
+    char decoded[sizeof "notifications/roots/list_changed"];
     size_t i;
 
     if (raw.len == 0 || !may_begin_method(raw))

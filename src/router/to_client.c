@@ -7,6 +7,7 @@
 #include "router/greeting.h"
 #include "router/named_session.h"
 #include "router/one_handshake.h"
+#include "router/questions.h"
 #include "router/record.h"
 #include "router/rewrite.h"
 #include "router/shared_settings.h"
@@ -137,7 +138,8 @@ static void ask(struct decision *decision, struct peer *client)
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "the client cannot answer: %s",
                         client->is_brief ? "it has sent a request by HTTP, and nothing more"
                                          : "it has closed its input");
-    else if (decision_refused_request(decision, pending))
+    else if (decision_refused_request(decision, pending) ||
+             (decision->pool->one_handshake && questions_refuse(decision, client)))
         return;
     else if (!decision->pool->mode.rewrite_ids && !record_renumbers(decision, pending, client) &&
              !decision_id_free(decision, pending, client, &busy))
@@ -237,6 +239,8 @@ static void without_session(struct decision *decision)
         client = sole_client(decision->from);
     if (!named && client == NULL)
         client = waiting_client(decision->from);
+    if (!named && client == NULL && decision->pool->one_handshake && decision->asks)
+        client = questions_roots_client(decision);
     if (client != NULL)
         send_to(decision, client);
     else if (clients == CLIENTS_EXCLUSIVE && !decision->asks)

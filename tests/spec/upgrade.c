@@ -330,6 +330,7 @@ TEST(upgrade_keeps_the_handshake_that_clients_share)
     struct client *one, *other;
     const char *initialize = "{'result':{'protocolVersion':'2025-06-18','n':1},"
                              "'protocolVersion':'2025-06-18'}";
+    const char *roots = "{'message':{'id':1,'method':'roots/list'}}";
 
     if (!can_upgrade())
         return;
@@ -340,6 +341,9 @@ TEST(upgrade_keeps_the_handshake_that_clients_share)
     client_ask(one, "2", NULL, "resources/subscribe", "{'uri':'file:///x'}");
     client_ask(one, "3", NULL, "logging/setLevel", "{'level':'error'}");
     daemon_upgrade(daemon);
+    client_request(one, NULL, NULL, "say_only", roots); /* that client has none */
+    WAIT_UNTIL(strstr(client_ask(one, "4", NULL, "reply_text", NULL).data, "-32601") != NULL,
+               "the server was not refused roots");
     other = client_connect(daemon);
     client_ask(other, "1", NULL, "initialize", initialize); /* from what is kept */
     client_ask(other, "2", NULL, "logging/setLevel", "{'level':'debug'}");

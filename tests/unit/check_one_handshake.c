@@ -162,6 +162,33 @@ TEST(refused_version_gets_a_process_of_its_own)
     ck_assert_ptr_eq(affinity_worker(&clients[2], &pools[0]), worker);
 }
 
+/* The id may stand after what is changed. */
+TEST(initialize_is_kept_with_all_capabilities)
+{
+    static const char initialize[] =
+        " {'params' :{ 'protocolVersion':'v','capabilities':{'roots':{'listChanged':1}, "
+        "'elicitation':{'form':[],'x':0}}},'method':'initialize','id':'a1'}";
+    struct errand errand;
+    struct splice_edit id;
+    char line[500];
+    size_t i, len;
+
+    two_clients();
+    expect_action(give(a, initialize), ACTION_HOLD);
+    ck_assert(errand_next(&router, &errand));
+    id = errand.initialize->at;
+    id.text = slice_of("2", 1);
+    len = splice_len(errand.initialize->line.len, &id, 1);
+    splice_write(line, errand.initialize->line.data, 0, errand.initialize->line.len, &id, 1);
+    line[len] = '\0';
+    for (i = 0; i < len; i++)
+        line[i] = line[i] == '"' ? '\'' : line[i];
+    ck_assert_str_eq(line,
+                     " {'params' :{ 'protocolVersion':'v','capabilities':{'sampling':{'tools':{}},"
+                     "'roots':{'listChanged':true}, 'elicitation':{'url':{},'form':{},'x':0}}},"
+                     "'method':'initialize','id':2}\n");
+}
+
 /* What waits for the answer does not wait for the next process. */
 TEST(process_that_dies_of_initialize)
 {
