@@ -13,6 +13,7 @@
 #include "bus/notifier.h"
 #include "bus/reload_listeners.h"
 #include "bus/reload_pools.h"
+#include "bus/rmp_hub.h"
 #include "bus/workers.h"
 #include "config/difference.h"
 #include "config/setup.h"
@@ -69,6 +70,7 @@ static void take_limits(struct stdio_bus *bus, const struct limits *limits)
     client_limits_changed(bus);
     if (bus->http != NULL)
         event_memory_bound(&bus->http->events, limits->max_resume_total);
+    rmp_hub_bound(bus->rmp, limits);
     descriptor_limit_raise(bus);
 }
 

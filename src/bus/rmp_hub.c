@@ -12,6 +12,18 @@
  * third of the time of a hundred subscribers would go into new pages. */
 #define BUFFERS_MORE_BYTES ((size_t)8 << 20)
 
+/* Peers and users that come one after the other may make each a few times as much
+ * (rmp/memory.h). */
+static size_t subscription_bytes(const struct limits *limits)
+{
+    return limits->max_memory / 16;
+}
+
+static size_t key_bytes(const struct limits *limits)
+{
+    return limits->max_memory / 8;
+}
+
 struct rmp_hub *rmp_hub_create(struct stdio_bus *bus, timer_fn *due)
 {
     const struct config *config = bus->options.config;
@@ -21,6 +33,9 @@ struct rmp_hub *rmp_hub_create(struct stdio_bus *bus, timer_fn *due)
         .metrics_interval_ms = config->rmp.metrics_interval_ms,
         .queue_bytes = config->limits.max_output_queue,
         .copies_bytes = config->limits.max_memory,
+        .subscription_bytes = subscription_bytes(&config->limits),
+        .key_bytes = key_bytes(&config->limits),
+        .memory = &bus->transport.kept,
     };
     struct rmp_hub *hub = calloc(1, sizeof *hub);
 
@@ -63,6 +78,12 @@ void rmp_hub_destroy(struct rmp_hub *hub)
     rmp_bridge_destroy(hub->bridge);
     rmp_broker_free(hub->broker);
     free(hub);
+}
+
+void rmp_hub_bound(struct rmp_hub *hub, const struct limits *limits)
+{
+    if (hub != NULL)
+        rmp_broker_bound(hub->broker, subscription_bytes(limits), key_bytes(limits));
 }
 
 struct rmp_time rmp_hub_time(struct rmp_hub *hub)

@@ -37,6 +37,9 @@ void rmp_hub_destroy(struct rmp_hub *hub);
 /* The time of this round. */
 struct rmp_time rmp_hub_time(struct rmp_hub *hub);
 
+/* The limits of the configuration have changed. NULL is allowed. */
+void rmp_hub_bound(struct rmp_hub *hub, const struct limits *limits);
+
 /* At the end of a round: the broker may have another deadline, or have lost messages. NULL is
  * allowed. */
 void rmp_hub_plan(struct rmp_hub *hub);

@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "rmp/fanout.h"
+#include "rmp/known.h"
 #include "rmp/message.h"
 #include "rmp/metrics.h"
 #include "rmp/notices.h"
@@ -18,7 +19,9 @@
 #define QUEUE_MAX 1024
 #define QUEUE_BYTES ((size_t)4 << 20)
 #define COPIES_BYTES ((size_t)256 << 20)
-#define MAX_SUBSCRIPTIONS ((size_t)1 << 20)
+#define SUBSCRIPTION_BYTES ((size_t)16 << 20)
+#define KEY_BYTES ((size_t)32 << 20)
+#define NO_MEMORY "the bus is out of memory"
 
 /* --- its life --- */
 
@@ -35,10 +38,14 @@ static void set_options(struct rmp_broker *broker, const struct rmp_broker_optio
         options->queue_bytes = QUEUE_BYTES;
     if (options->copies_bytes == 0)
         options->copies_bytes = COPIES_BYTES;
-    if (options->max_subscriptions == 0)
-        options->max_subscriptions = MAX_SUBSCRIPTIONS;
+    if (options->subscription_bytes == 0)
+        options->subscription_bytes = SUBSCRIPTION_BYTES;
+    if (options->key_bytes == 0)
+        options->key_bytes = KEY_BYTES;
+    broker->memory.total = options->memory;
+    rmp_broker_bound(broker, options->subscription_bytes, options->key_bytes);
     broker->topics.key = broker->subscriptions.key = broker->dedupe.key = options->key;
-    broker->subscriptions.max = options->max_subscriptions;
+    broker->subscriptions.memory = &broker->memory;
     broker->dedupe.max = RMP_DEDUPE_MAX;
     broker->dedupe.horizon_ms = options->max_ttl_ms > RMP_DEDUPE_HORIZON_MIN_MS
                                     ? options->max_ttl_ms
@@ -62,6 +69,12 @@ struct rmp_broker *rmp_broker_create(const struct rmp_broker_options *options)
     broker->own_trace_id.high = siphash(&options->key, "trace", 5);
     broker->own_trace_id.low = siphash(&options->key, "id", 2);
     return broker;
+}
+
+void rmp_broker_bound(struct rmp_broker *broker, size_t subscription_bytes, size_t key_bytes)
+{
+    broker->memory.max[RMP_SUBSCRIPTIONS] = subscription_bytes;
+    broker->memory.max[RMP_KEYS] = key_bytes;
 }
 
 static void free_waits(struct list *waits)
@@ -91,8 +104,13 @@ void rmp_broker_free(struct rmp_broker *broker)
     free_waits(&broker->waits);
     free_waits(&broker->ended);
     free_own(&broker->own);
+    for (size_t i = 0; i < broker->topics.table.capacity; i++) {
+        if (broker->topics.table.slots[i].item != NULL)
+            rmp_known_clear(broker, broker->topics.table.slots[i].item);
+    }
     rmp_subscriptions_free(&broker->subscriptions);
     rmp_topics_free(&broker->topics);
+    rmp_memory_free(&broker->memory);
     ASSERT(broker->copies_bytes == 0);
     free(broker);
 }
@@ -117,7 +135,7 @@ void rmp_broker_join(struct rmp_broker *broker, struct rmp_peer *peer,
     list_init(&peer->queue);
     list_init(&peer->undecided);
     list_init(&peer->waits);
-    broker->peers++;
+    broker->memory.peers++;
 }
 
 static void end_subscription(struct rmp_broker *broker, struct rmp_subscription *subscription)
@@ -126,8 +144,10 @@ static void end_subscription(struct rmp_broker *broker, struct rmp_subscription 
 
     rmp_queue_forget(broker, subscription);
     rmp_subscriptions_remove(&broker->subscriptions, subscription);
-    if (list_empty(&topic->subscriptions))
-        rmp_topics_remove(&broker->topics, topic);
+    if (!list_empty(&topic->subscriptions))
+        return;
+    rmp_known_clear(broker, topic);
+    rmp_topics_remove(&broker->topics, topic);
 }
 
 void rmp_broker_leave(struct rmp_broker *broker, struct rmp_peer *peer)
@@ -140,7 +160,7 @@ void rmp_broker_leave(struct rmp_broker *broker, struct rmp_peer *peer)
                                             in_peer));
     while ((node = list_take_first(&peer->waits)) != NULL)
         list_entry(node, struct rmp_wait, in_peer)->publisher = NULL;
-    broker->peers--;
+    broker->memory.peers--;
 }
 
 void rmp_broker_resume(struct rmp_broker *broker, struct rmp_peer *peer, struct rmp_time time)
@@ -168,6 +188,22 @@ static struct rmp_subscription *add_subscription(struct rmp_broker *broker, stru
     return subscription;
 }
 
+/* Why the peer gets no subscription, or NULL. */
+static const char *refuses(struct rmp_broker *broker, const struct rmp_peer *peer, size_t topic_len,
+                           const struct rmp_subscription *old)
+{
+    switch (rmp_subscriptions_room(&broker->subscriptions, peer, topic_len, old)) {
+    case RMP_ROOM:
+        return NULL;
+    case RMP_NO_SHARE:
+        return "there are too many subscriptions: the memory for those of all clients is used up";
+    case RMP_NO_MEMORY:
+        break;
+    }
+    broker->counters.no_memory++;
+    return NO_MEMORY;
+}
+
 struct rmp_result rmp_broker_subscribe(struct rmp_broker *broker, struct rmp_peer *peer,
                                        struct rmp_sub_name name, struct slice topic_name,
                                        struct rmp_time time)
@@ -175,6 +211,7 @@ struct rmp_result rmp_broker_subscribe(struct rmp_broker *broker, struct rmp_pee
     struct rmp_result ok = {.outcome = RMP_RESULT_OK};
     struct rmp_topic *topic;
     struct rmp_subscription *old;
+    const char *reason;
 
     if (broker->closed)
         return (struct rmp_result){.outcome = RMP_RESULT_CLOSED};
@@ -184,11 +221,12 @@ struct rmp_result rmp_broker_subscribe(struct rmp_broker *broker, struct rmp_pee
     old = rmp_subscriptions_find(&broker->subscriptions, peer, name, topic);
     if (old != NULL && old->topic == topic)
         return ok;
-    if (old == NULL && !rmp_subscriptions_has_room(&broker->subscriptions, peer, broker->peers))
-        return rmp_result_forbidden("there are too many subscriptions");
+    reason = refuses(broker, peer, topic_name.len, old);
+    if (reason != NULL)
+        return rmp_result_forbidden(reason);
     if (add_subscription(broker, peer, name, topic, topic_name) == NULL) {
         broker->counters.no_memory++;
-        return rmp_result_forbidden("the bus is out of memory");
+        return rmp_result_forbidden(NO_MEMORY);
     }
     if (old != NULL)
         end_subscription(broker, old);
@@ -248,9 +286,8 @@ bool rmp_broker_publish(struct rmp_broker *broker, struct rmp_peer *publisher,
 
 uint64_t rmp_broker_deadline(const struct rmp_broker *broker)
 {
-    uint64_t deadline = broker->metrics_at_ms;
+    uint64_t deadline = broker->metrics_at_ms, sweep_ms = rmp_known_deadline(broker);
     const struct rmp_wait *wait;
-    const struct rmp_topic *topic;
 
     if (!list_empty(&broker->ended))
         return 0;
@@ -259,12 +296,7 @@ uint64_t rmp_broker_deadline(const struct rmp_broker *broker)
         if (wait->deadline_ms < deadline)
             deadline = wait->deadline_ms;
     }
-    if (!list_empty(&broker->sweep)) {
-        topic = list_entry(broker->sweep.head.next, struct rmp_topic, dedupe.in_sweep);
-        if (topic->dedupe.check_ms < deadline)
-            deadline = topic->dedupe.check_ms;
-    }
-    return deadline;
+    return sweep_ms < deadline ? sweep_ms : deadline;
 }
 
 static void end_waits(struct rmp_broker *broker, enum rmp_outcome outcome, uint64_t until_ms,
@@ -294,32 +326,10 @@ static void report_ended(struct rmp_broker *broker)
     }
 }
 
-/* Frees the memory of topics on which nothing was published for as long as duplicates are known. A
- * topic is looked at once in that time. */
-static void sweep(struct rmp_broker *broker, uint64_t now_ms)
-{
-    struct list_node *node, *following;
-
-    list_each(&broker->sweep, node, following) {
-        struct rmp_topic *topic = list_entry(node, struct rmp_topic, dedupe.in_sweep);
-
-        if (topic->dedupe.check_ms > now_ms)
-            break;
-        list_remove(node);
-        if (rmp_dedupe_over_ms(&topic->dedupe, &broker->dedupe) <= now_ms) {
-            rmp_dedupe_free(&topic->dedupe);
-            rmp_subscriptions_forget_missed(topic);
-        } else {
-            topic->dedupe.check_ms = now_ms + broker->dedupe.horizon_ms;
-            list_append(&broker->sweep, node);
-        }
-    }
-}
-
 void rmp_broker_run(struct rmp_broker *broker, struct rmp_time time)
 {
     end_waits(broker, RMP_RESULT_BACKPRESSURE_TIMEOUT, time.now_ms, time);
-    sweep(broker, time.now_ms);
+    rmp_known_sweep(broker, time.now_ms);
     rmp_metrics_run(broker, time);
     rmp_publish_own(broker, time);
     report_ended(broker);

@@ -38,6 +38,9 @@ struct rmp_broker;
 /* NULL when memory is out. */
 struct rmp_broker *rmp_broker_create(const struct rmp_broker_options *options);
 
+/* From now on there are other limits of that name (rmp/broker_options.h). What is there stays. */
+void rmp_broker_bound(struct rmp_broker *broker, size_t subscription_bytes, size_t key_bytes);
+
 /* Frees all that waits and all subscriptions. Peers that have not left may be freed afterwards
  * without leaving. NULL is allowed. */
 void rmp_broker_free(struct rmp_broker *broker);
@@ -61,8 +64,9 @@ void rmp_broker_resume(struct rmp_broker *broker, struct rmp_peer *peer, struct 
 /* The peer gets what is published on the topic from now on, its own messages too. A name in use:
  * that subscription is replaced, unless it is of the same topic; then nothing changes, and
  * result.is_new is false. The outcome is RMP_RESULT_OK; RMP_RESULT_FORBIDDEN with a text (static)
- * that is why: no topic (1 to 512 bytes of UTF-8 without control characters), too many
- * subscriptions, or no memory; RMP_RESULT_CLOSED after rmp_broker_close. */
+ * that is why: no topic (1 to 512 bytes of UTF-8 without control characters), the
+ * memory of subscriptions is used up and peer and user have their shares, or there is none;
+ * RMP_RESULT_CLOSED after rmp_broker_close. */
 struct rmp_result rmp_broker_subscribe(struct rmp_broker *broker, struct rmp_peer *peer,
                                        struct rmp_sub_name name, struct slice topic,
                                        struct rmp_time time);

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "rmp/header_archive.h"
+#include "rmp/known.h"
 #include "rmp/notices.h"
 #include "rmp/state.h"
 
@@ -91,9 +92,10 @@ void rmp_archive_reference(struct rmp_archive *state, struct rmp_peer **peer)
 
 /* --- topics and subscriptions --- */
 
-static void archive_missed(struct rmp_archive *state, struct rmp_missed *missed)
+static void archive_missed(struct rmp_archive *state, struct rmp_subscription *subscription)
 {
     struct archive *archive = state->archive;
+    const struct rmp_missed *missed = &subscription->missed;
     size_t count = archive_count(archive, missed->count), at = 0;
 
     for (; count > 0 && archive_ok(archive); count--, at++) {
@@ -107,7 +109,8 @@ static void archive_missed(struct rmp_archive *state, struct rmp_missed *missed)
         archive_expect(archive, number > 0 && number <= state->broker->number,
                        "a subscription has missed what is still to come");
         if (!archive->saves && archive_ok(archive) &&
-            rmp_missed_add(missed, number, 0) != STDIO_BUS_OK)
+            rmp_subscriptions_add_missed(&state->broker->subscriptions, subscription, number, 0) !=
+                STDIO_BUS_OK)
             archive_fail(archive, NO_MEMORY);
     }
 }
@@ -145,7 +148,7 @@ static void archive_subscription(struct rmp_archive *state, struct rmp_topic *to
     if (subscription == NULL)
         archive_fail(archive, NO_MEMORY);
     else
-        archive_missed(state, &subscription->missed);
+        archive_missed(state, subscription);
 }
 
 static void archive_subscriptions(struct rmp_archive *state, struct rmp_topic *topic)
@@ -180,7 +183,6 @@ static struct rmp_topic *load_topic(struct rmp_archive *state, struct slice name
 static void archive_topic(struct rmp_archive *state, struct rmp_topic *topic)
 {
     struct archive *archive = state->archive;
-    struct rmp_broker *broker = state->broker;
     struct slice name = slice_of(NULL, 0);
 
     if (topic != NULL)
@@ -193,25 +195,17 @@ static void archive_topic(struct rmp_archive *state, struct rmp_topic *topic)
     ARCHIVE_INTEGER(archive, topic->published);
     ARCHIVE_INTEGER(archive, topic->delivered);
     ARCHIVE_INTEGER(archive, topic->dropped);
-    rmp_dedupe_archive(archive, &topic->dedupe, &broker->dedupe, broker->number);
-    ARCHIVE_INTEGER(archive, topic->dedupe.check_ms);
-    if (!archive->saves && topic->dedupe.count > 0)
-        list_append(&broker->sweep, &topic->dedupe.in_sweep);
     archive_subscriptions(state, topic);
 }
 
-/* Those that remember messages come first, in the order in which their memory is looked at. */
 static void save_topics(struct rmp_archive *state)
 {
     const struct hash_table *table = &state->broker->topics.table;
-    struct list_node *node, *following;
 
-    list_each(&state->broker->sweep, node, following)
-        archive_topic(state, list_entry(node, struct rmp_topic, dedupe.in_sweep));
     for (size_t i = 0; i < table->capacity; i++) {
         struct rmp_topic *topic = table->slots[i].item;
 
-        if (topic != NULL && !list_linked(&topic->dedupe.in_sweep))
+        if (topic != NULL)
             archive_topic(state, topic);
     }
 }
@@ -222,10 +216,9 @@ void rmp_archive_topics(struct rmp_archive *state)
 
     archive_mark(state->archive, "topics");
     count = archive_count(state->archive, state->broker->topics.table.count);
-    if (state->archive->saves) {
+    if (state->archive->saves)
         save_topics(state);
-        return;
-    }
-    for (; count > 0 && archive_ok(state->archive); count--)
+    for (; !state->archive->saves && count > 0 && archive_ok(state->archive); count--)
         archive_topic(state, NULL);
+    rmp_known_archive(state->archive, state->broker);
 }

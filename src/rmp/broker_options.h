@@ -18,8 +18,12 @@ struct rmp_broker_options {
     uint64_t metrics_interval_ms; /* between two snapshots */
     size_t queue_max;             /* messages that wait for one subscription; default 1024 */
     size_t queue_bytes;           /* of the messages that wait for one peer; default 4 MiB */
-    size_t copies_bytes;      /* of all messages that wait, each counted once; default 256 MiB */
-    size_t max_subscriptions; /* of all peers; one that holds little gets more; default 2^20 */
+    size_t copies_bytes;       /* of all messages that wait, each counted once; default 256 MiB */
+    size_t subscription_bytes; /* of all subscriptions and topics, and of what was missed; default
+                                * 16 MiB */
+    size_t key_bytes;          /* of the keys by which duplicates are known; default 32 MiB; both
+                                * have shares (rmp/memory.h) */
+    size_t *memory;            /* where these bytes count, too; NULL: nowhere */
     const char *executor_id, *node_id; /* labels of the metrics; borrowed; NULL: "" */
 };
 

@@ -11,13 +11,11 @@
 
 #define CAPACITY_MIN 16
 
-struct rmp_dedupe_entry { /* with the members of its key, which would need padding */
-    struct rmp_id trace_id;
-    uint64_t msg_id;
+struct rmp_dedupe_entry {
+    struct rmp_dedupe_key key;
     uint64_t number, seen_ms;
     uint32_t newer, older; /* a ring: the newest one's `newer` is the oldest */
     uint32_t hash;
-    uint32_t user;
 };
 
 /* Open addressing with linear probing, at most half full. The hash is here, too, so that a probe
@@ -29,26 +27,17 @@ struct rmp_dedupe_slot {
 
 static uint32_t hash_of(const struct rmp_dedupe_rules *rules, const struct rmp_dedupe_key *key)
 {
-    /* The user is no choice of the publisher's. */
-    return (uint32_t)siphash(&rules->key, key, offsetof(struct rmp_dedupe_key, user)) ^ key->user;
+    return (uint32_t)siphash(&rules->key, key, sizeof *key);
 }
 
 static bool has_key(const struct rmp_dedupe_entry *entry, const struct rmp_dedupe_key *key)
 {
-    return entry->msg_id == key->msg_id && entry->user == key->user &&
-           rmp_id_equal(entry->trace_id, key->trace_id);
-}
-
-static struct rmp_dedupe_key key_of(const struct rmp_dedupe_entry *entry)
-{
-    return (struct rmp_dedupe_key){entry->trace_id, entry->msg_id, entry->user};
+    return entry->key.msg_id == key->msg_id && rmp_id_equal(entry->key.trace_id, key->trace_id);
 }
 
 static void set_key(struct rmp_dedupe_entry *entry, const struct rmp_dedupe_key *key, uint32_t hash)
 {
-    entry->trace_id = key->trace_id;
-    entry->msg_id = key->msg_id;
-    entry->user = key->user;
+    entry->key = *key;
     entry->hash = hash;
 }
 
@@ -106,11 +95,22 @@ static void index_remove(struct rmp_dedupe *dedupe, uint32_t entry)
 
 /* --- the entries --- */
 
+static size_t bytes_of(uint32_t capacity)
+{
+    return capacity *
+           (sizeof(struct rmp_dedupe_entry) + (size_t)2 * sizeof(struct rmp_dedupe_slot));
+}
+
+static uint32_t next_capacity(const struct rmp_dedupe *dedupe)
+{
+    return dedupe->capacity > 0 ? dedupe->capacity * 2 : CAPACITY_MIN;
+}
+
 static int grow(struct rmp_dedupe *dedupe)
 {
-    uint32_t capacity = dedupe->capacity > 0 ? dedupe->capacity * 2 : CAPACITY_MIN;
+    uint32_t capacity = next_capacity(dedupe);
     size_t index_bytes = (size_t)capacity * 2 * sizeof *dedupe->index;
-    struct rmp_dedupe_entry *entries = malloc(capacity * sizeof *entries + index_bytes);
+    struct rmp_dedupe_entry *entries = malloc(bytes_of(capacity));
 
     if (entries == NULL)
         return STDIO_BUS_ERR;
@@ -169,15 +169,37 @@ static struct rmp_dedupe_entry *append(struct rmp_dedupe *dedupe)
     return &dedupe->entries[entry];
 }
 
+/* Whether a new key takes the place of the oldest one. */
+static bool reuses(const struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules,
+                   uint64_t now_ms)
+{
+    return dedupe->count == rules->max ||
+           (dedupe->count > 0 && is_over(&dedupe->entries[dedupe->oldest], rules, now_ms));
+}
+
+size_t rmp_dedupe_bytes(const struct rmp_dedupe *dedupe)
+{
+    return bytes_of(dedupe->capacity);
+}
+
+size_t rmp_dedupe_growth(const struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules,
+                         uint64_t now_ms)
+{
+    if (dedupe->count < dedupe->capacity || reuses(dedupe, rules, now_ms))
+        return 0;
+    return bytes_of(next_capacity(dedupe)) - bytes_of(dedupe->capacity);
+}
+
 /* The newest entry, to be filled: a new one, or the oldest one anew. NULL: there is no memory. */
 static struct rmp_dedupe_entry *take_entry(struct rmp_dedupe *dedupe,
-                                           const struct rmp_dedupe_rules *rules, uint64_t now_ms)
+                                           const struct rmp_dedupe_rules *rules, uint64_t now_ms,
+                                           bool may_grow)
 {
     uint32_t entry = dedupe->oldest;
-    bool reuse = dedupe->count == rules->max ||
-                 (dedupe->count > 0 && is_over(&dedupe->entries[entry], rules, now_ms));
+    bool reuse = reuses(dedupe, rules, now_ms);
 
-    if (!reuse && dedupe->count == dedupe->capacity && grow(dedupe) != STDIO_BUS_OK) {
+    if (!reuse && dedupe->count == dedupe->capacity &&
+        (!may_grow || grow(dedupe) != STDIO_BUS_OK)) {
         if (dedupe->count == 0)
             return NULL;
         reuse = true;
@@ -191,7 +213,7 @@ static struct rmp_dedupe_entry *take_entry(struct rmp_dedupe *dedupe,
 }
 
 uint64_t rmp_dedupe_see(struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules,
-                        struct rmp_dedupe_key key, uint64_t number, uint64_t now_ms)
+                        struct rmp_dedupe_key key, uint64_t number, uint64_t now_ms, bool may_grow)
 {
     uint32_t hash = hash_of(rules, &key);
     struct rmp_dedupe_entry *entry = find(dedupe, hash, &key);
@@ -202,7 +224,7 @@ uint64_t rmp_dedupe_see(struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules
         before = is_over(entry, rules, now_ms) ? 0 : entry->number;
         make_newest(dedupe, (uint32_t)(entry - dedupe->entries));
     } else {
-        entry = take_entry(dedupe, rules, now_ms);
+        entry = take_entry(dedupe, rules, now_ms, may_grow);
         if (entry == NULL)
             return 0;
         set_key(entry, &key, hash);
@@ -247,9 +269,8 @@ void rmp_dedupe_free(struct rmp_dedupe *dedupe)
 
 static void archive_entry(struct archive *archive, struct rmp_dedupe_entry *entry)
 {
-    rmp_id_archive(archive, &entry->trace_id);
-    ARCHIVE_INTEGER(archive, entry->msg_id);
-    ARCHIVE_INTEGER(archive, entry->user);
+    rmp_id_archive(archive, &entry->key.trace_id);
+    ARCHIVE_INTEGER(archive, entry->key.msg_id);
     ARCHIVE_INTEGER(archive, entry->number);
     ARCHIVE_INTEGER(archive, entry->seen_ms);
 }
@@ -257,11 +278,11 @@ static void archive_entry(struct archive *archive, struct rmp_dedupe_entry *entr
 static void load_entry(struct archive *archive, struct rmp_dedupe *dedupe,
                        const struct rmp_dedupe_rules *rules, const struct rmp_dedupe_entry *loaded)
 {
-    const struct rmp_dedupe_key key = key_of(loaded);
-    uint32_t hash = hash_of(rules, &key);
+    const struct rmp_dedupe_key *key = &loaded->key;
+    uint32_t hash = hash_of(rules, key);
     struct rmp_dedupe_entry *entry;
 
-    archive_expect(archive, find(dedupe, hash, &key) == NULL, "a topic has seen a message twice");
+    archive_expect(archive, find(dedupe, hash, key) == NULL, "a topic has seen a message twice");
     if (!archive_ok(archive))
         return;
     if (dedupe->count == dedupe->capacity && grow(dedupe) != STDIO_BUS_OK) {
@@ -269,7 +290,7 @@ static void load_entry(struct archive *archive, struct rmp_dedupe *dedupe,
         return;
     }
     entry = append(dedupe);
-    set_key(entry, &key, hash);
+    set_key(entry, key, hash);
     entry->number = loaded->number;
     entry->seen_ms = loaded->seen_ms;
     index_add(dedupe, hash, (uint32_t)(entry - dedupe->entries));

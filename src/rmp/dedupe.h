@@ -1,5 +1,5 @@
-/* The messages that a topic has seen of late, for the suppression of duplicates (RMP 5): an LRU of
- * keys, each with the number of the last publication that had it.
+/* The messages of one user that a topic has seen of late, for the suppression of duplicates
+ * (RMP 5): an LRU of keys, each with the number of the last publication that had it.
  *
  * It is one for all subscriptions of the topic, since each of them is offered the same
  * publications. A subscription has seen a key if it is not younger than the publication of that
@@ -8,23 +8,20 @@
 #ifndef STDIO_BUS_RMP_DEDUPE_H
 #define STDIO_BUS_RMP_DEDUPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/archive.h"
-#include "base/list.h"
 #include "base/siphash.h"
 #include "rmp/header.h"
 
 #define RMP_DEDUPE_MAX ((uint32_t)65536) /* keys */
 #define RMP_DEDUPE_HORIZON_MIN_MS ((uint64_t)30000)
 
-/* Messages of different users are different ones: none can make another one's message a duplicate
- * by publishing its key first. */
 struct rmp_dedupe_key {
     struct rmp_id trace_id;
     uint64_t msg_id;
-    uint32_t user; /* of the publisher (rmp/peer.h) */
 };
 
 /* Zeroed: nothing was seen, and nothing is allocated. */
@@ -32,23 +29,28 @@ struct rmp_dedupe {
     struct rmp_dedupe_entry *entries; /* one allocation with the index, which follows them */
     struct rmp_dedupe_slot *index;    /* twice as many as entries */
     uint32_t capacity, count;
-    uint32_t oldest;           /* entries are a ring in order of use */
-    struct list_node in_sweep; /* the broker's: topics with entries, by check_ms */
-    uint64_t check_ms;         /* the broker's: when they may all be over */
+    uint32_t oldest; /* entries are a ring in order of use */
 };
 
-/* The rules for all topics. */
+/* The rules for all of them. */
 struct rmp_dedupe_rules {
     struct siphash_key key;
     uint64_t horizon_ms;
     uint32_t max; /* keys; a power of two of at least 16 */
 };
 
+/* The bytes of memory that it has, and that it takes more for one further key; 0: it has room for
+ * it, or gives it the place of the least recently seen one. */
+size_t rmp_dedupe_bytes(const struct rmp_dedupe *dedupe);
+size_t rmp_dedupe_growth(const struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules,
+                         uint64_t now_ms);
+
 /* The key is seen, in the publication of this number, 1 or more. Returns the number of the one in
- * which it was seen before, or 0: not within the horizon. Beyond `max` keys, and where memory is
- * out, the least recently seen one is forgotten; without any memory, the new one. */
+ * which it was seen before, or 0: not within the horizon. Beyond `max` keys, and where it may not
+ * grow or memory is out, the least recently seen one is forgotten; without any memory, the new
+ * one. */
 uint64_t rmp_dedupe_see(struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules,
-                        struct rmp_dedupe_key key, uint64_t number, uint64_t now_ms);
+                        struct rmp_dedupe_key key, uint64_t number, uint64_t now_ms, bool may_grow);
 
 /* The number of the publication in which the key was seen last, or 0: it is forgotten. */
 uint64_t rmp_dedupe_number(const struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules,

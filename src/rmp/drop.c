@@ -2,24 +2,18 @@
 
 #include "rmp/drop.h"
 
-#include "base/error.h"
+#include "rmp/known.h"
 
 /* The key's number is that of its last publication, which may be a duplicate that came while this
- * message waited. Without memory for one number, the subscription forgets all that it has got:
- * rather a message twice than never. */
+ * message waited. */
 static void unsee(struct rmp_broker *broker, struct rmp_subscription *subscription,
                   const struct rmp_publication *publication)
 {
-    const struct rmp_dedupe *dedupe = &subscription->topic->dedupe;
-    const struct rmp_dedupe_key key = {publication->header.trace_id, publication->header.msg_id,
-                                       publication->user};
-    uint64_t number = rmp_dedupe_number(dedupe, &broker->dedupe, key);
+    uint64_t number = rmp_known_number(broker, subscription->topic, publication);
 
-    if (number >= subscription->since && number > 0 &&
-        rmp_missed_add(&subscription->missed, number, rmp_dedupe_oldest(dedupe)) != STDIO_BUS_OK) {
-        rmp_missed_free(&subscription->missed);
-        subscription->since = broker->number + 1;
-    }
+    if (number >= subscription->since && number > 0)
+        rmp_subscriptions_miss(&broker->subscriptions, subscription, number,
+                               rmp_known_oldest(subscription->topic), broker->number + 1);
 }
 
 void rmp_drop_missed(struct rmp_broker *broker, enum rmp_drop_reason reason,

@@ -15,7 +15,7 @@ static bool may_copy(const struct rmp_fanout *fanout, const struct rmp_peer *pee
     size_t max = broker->options.copies_bytes;
 
     return size <= max && (broker->copies_bytes <= max - size ||
-                           peer->queued_bytes + size <= max / (2 * broker->peers));
+                           peer->queued_bytes + size <= max / (2 * broker->memory.peers));
 }
 
 static bool has_copy(struct rmp_fanout *fanout, const struct rmp_peer *peer)
@@ -62,7 +62,8 @@ void rmp_fanout_one(struct rmp_fanout *fanout, struct rmp_subscription *subscrip
     struct rmp_peer *peer = subscription->peer;
     enum rmp_taken taken = RMP_BUSY;
 
-    if (fanout->seen != 0 && rmp_subscription_got(subscription, fanout->seen)) {
+    if (fanout->seen != 0 &&
+        rmp_subscriptions_got(&broker->subscriptions, subscription, fanout->seen)) {
         subscription->topic->dropped++;
         rmp_notices_add(broker, RMP_DROP_DUPLICATE, fanout->publication, fanout->expires_at_ms,
                         fanout->time);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/list.h"
+#include "rmp/known.h"
 #include "rmp/own_message.h"
 #include "rmp/schemas.h"
 
@@ -39,14 +40,14 @@ static uint64_t count_keys(const struct rmp_broker *broker)
     uint64_t keys = 0;
 
     for (node = broker->sweep.head.next; node != &broker->sweep.head; node = node->next)
-        keys += list_entry(node, struct rmp_topic, dedupe.in_sweep)->dedupe.count;
+        keys += list_entry(node, struct rmp_known, in_sweep)->dedupe.count;
     return keys;
 }
 
 struct rmp_gauges rmp_metrics_gauges(const struct rmp_broker *broker)
 {
     return (struct rmp_gauges){
-        .peers = broker->peers,
+        .peers = broker->memory.peers,
         .topics = broker->topics.table.count,
         .subscriptions = broker->subscriptions.table.count,
         .queued_messages = broker->queued,
@@ -151,7 +152,7 @@ static void put_topic(struct msgpack_writer *writer, const struct rmp_topic *top
         {"published", topic->published},
         {"delivered", topic->delivered},
         {"dropped", topic->dropped},
-        {"dedupe_keys", topic->dedupe.count},
+        {"dedupe_keys", rmp_known_count(topic)},
     };
 
     msgpack_put_map(writer, 2);

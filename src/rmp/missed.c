@@ -24,16 +24,34 @@ static void place(struct rmp_missed *missed, uint64_t number)
     missed->slots[at] = number;
 }
 
-/* The numbers from `oldest` on, and room for at least as many more. */
-static int rebuild(struct rmp_missed *missed, uint64_t oldest)
+/* For the numbers from `oldest` on, and room for at least as many more. */
+static size_t grown_capacity(const struct rmp_missed *missed, uint64_t oldest)
 {
-    struct rmp_missed fresh = {.capacity = CAPACITY_MIN};
-    size_t kept = 0;
+    size_t capacity = CAPACITY_MIN, kept = 0;
 
     for (size_t i = 0; i < missed->capacity; i++)
         kept += missed->slots[i] != 0 && missed->slots[i] >= oldest;
-    while (fresh.capacity < (kept + 1) * 4)
-        fresh.capacity *= 2;
+    while (capacity < (kept + 1) * 4)
+        capacity *= 2;
+    return capacity;
+}
+
+static bool is_full(const struct rmp_missed *missed)
+{
+    return (missed->count + 1) * 2 > missed->capacity;
+}
+
+size_t rmp_missed_growth(const struct rmp_missed *missed, uint64_t oldest)
+{
+    size_t capacity = is_full(missed) ? grown_capacity(missed, oldest) : missed->capacity;
+
+    return capacity > missed->capacity ? (capacity - missed->capacity) * sizeof *missed->slots : 0;
+}
+
+static int rebuild(struct rmp_missed *missed, uint64_t oldest)
+{
+    struct rmp_missed fresh = {.capacity = grown_capacity(missed, oldest)};
+
     fresh.slots = calloc(fresh.capacity, sizeof *fresh.slots);
     if (fresh.slots == NULL)
         return STDIO_BUS_ERR;
@@ -48,7 +66,7 @@ static int rebuild(struct rmp_missed *missed, uint64_t oldest)
 
 int rmp_missed_add(struct rmp_missed *missed, uint64_t number, uint64_t oldest)
 {
-    if ((missed->count + 1) * 2 > missed->capacity && rebuild(missed, oldest) != STDIO_BUS_OK)
+    if (is_full(missed) && rebuild(missed, oldest) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     place(missed, number);
     return STDIO_BUS_OK;

@@ -18,6 +18,15 @@ struct rmp_missed {
  * memory is out; then nothing has changed. */
 int rmp_missed_add(struct rmp_missed *missed, uint64_t number, uint64_t oldest);
 
+/* The bytes that it takes more for one further number; numbers below `oldest` may be forgotten. */
+size_t rmp_missed_growth(const struct rmp_missed *missed, uint64_t oldest);
+
+/* The bytes that it takes. */
+static inline size_t rmp_missed_bytes(const struct rmp_missed *missed)
+{
+    return missed->capacity * sizeof *missed->slots;
+}
+
 /* Removes the number. Whether it was there. */
 bool rmp_missed_take(struct rmp_missed *missed, uint64_t number);
 

@@ -48,11 +48,13 @@ struct rmp_peer {
     const struct rmp_peer_ops *ops;
     enum rmp_kind kind; /* may be changed at any time */
     uint32_t user;      /* after rmp_broker_join, RMP_USER_BUS: may be changed before the first
-                         * publication. A message repeats another one of the same user alone */
+                         * publication or subscription. A message repeats another one of the same
+                         * user alone */
     uint64_t number;    /* unlike that of any other peer */
     bool busy;          /* from RMP_BUSY to rmp_broker_resume */
     bool stalled;       /* from the end of a wait for it until it takes a message */
     size_t subscription_count;
+    size_t held;               /* bytes, of RMP_SUBSCRIPTIONS (rmp/memory.h) */
     size_t queued_bytes;       /* frames that wait for it in the broker */
     struct list subscriptions; /* struct rmp_subscription, in_peer */
     struct list queue;         /* struct rmp_queued, in order of arrival */

@@ -6,6 +6,7 @@
 
 #include "rmp/acl.h"
 #include "rmp/fanout.h"
+#include "rmp/known.h"
 #include "rmp/notices.h"
 
 /* --- results --- */
@@ -85,27 +86,11 @@ static bool refuse(struct rmp_fanout *fanout, struct rmp_topic *topic, struct rm
 
 /* --- publication --- */
 
-/* Remembers the key, and the topic until the key is forgotten. Returns what it repeats. */
-static uint64_t see(struct rmp_broker *broker, struct rmp_topic *topic,
-                    const struct rmp_publication *publication, uint64_t now_ms)
-{
-    const struct rmp_header *header = &publication->header;
-    const struct rmp_dedupe_key key = {header->trace_id, header->msg_id, publication->user};
-    uint64_t seen = rmp_dedupe_see(&topic->dedupe, &broker->dedupe, key, publication->number,
-                                   now_ms);
-
-    if (!list_linked(&topic->dedupe.in_sweep) && topic->dedupe.count > 0) {
-        topic->dedupe.check_ms = now_ms + broker->dedupe.horizon_ms;
-        list_append(&broker->sweep, &topic->dedupe.in_sweep);
-    }
-    return seen;
-}
-
 /* Offers it to the subscriptions of its topic. False: the publisher waits. */
 static bool offer(struct rmp_fanout *fanout, struct rmp_topic *topic, struct rmp_result *result)
 {
     topic->published++;
-    fanout->seen = see(fanout->broker, topic, fanout->publication, fanout->time.now_ms);
+    fanout->seen = rmp_known_see(fanout->broker, topic, fanout->publication, fanout->time.now_ms);
     rmp_fanout_run(fanout, topic);
     rmp_message_release(fanout->copy);
     if (fanout->dropped)

@@ -10,6 +10,7 @@
 #include "rmp/broker_options.h"
 #include "rmp/dedupe.h"
 #include "rmp/header.h"
+#include "rmp/memory.h"
 #include "rmp/subscription.h"
 #include "rmp/topics.h"
 
@@ -19,11 +20,11 @@ struct rmp_broker {
     struct rmp_topics topics;
     struct rmp_subscriptions subscriptions;
     struct rmp_dedupe_rules dedupe;
-    struct list sweep;        /* struct rmp_topic, dedupe.in_sweep */
+    struct rmp_memory memory;
+    struct list sweep;        /* struct rmp_known, in_sweep: by check_ms */
     struct list waits, ended; /* struct rmp_wait; by deadline; still to be reported */
     struct list own;          /* struct rmp_message: notices and metrics to be published */
     uint64_t number;          /* of the last publication */
-    size_t peers;             /* that have joined */
     uint64_t last_peer;       /* its number */
     size_t copies_bytes;      /* of all struct rmp_message */
     size_t queued;            /* messages in the queues of all peers */

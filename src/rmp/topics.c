@@ -100,6 +100,7 @@ struct rmp_topic *rmp_topics_add(struct rmp_topics *topics, struct slice given)
     if (topic == NULL)
         return NULL;
     list_init(&topic->subscriptions);
+    list_init(&topic->known);
     topic->hash = siphash(&topics->key, name.data, name.len);
     topic->name_len = name.len;
     memcpy(topic->name, name.data, name.len);
@@ -112,8 +113,7 @@ struct rmp_topic *rmp_topics_add(struct rmp_topics *topics, struct slice given)
 
 static void free_topic(struct rmp_topic *topic)
 {
-    list_remove(&topic->dedupe.in_sweep);
-    rmp_dedupe_free(&topic->dedupe);
+    ASSERT(list_empty(&topic->known));
     free(topic);
 }
 

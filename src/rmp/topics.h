@@ -8,13 +8,12 @@
 #include "base/list.h"
 #include "base/siphash.h"
 #include "base/slice.h"
-#include "rmp/dedupe.h"
 
 #define RMP_TOPIC_MAX 512 /* bytes */
 
 struct rmp_topic {
     struct list subscriptions; /* struct rmp_subscription, in_topic; never empty for long */
-    struct rmp_dedupe dedupe;
+    struct list known;         /* struct rmp_known, in_topic; the most recently used one first */
     uint64_t published, delivered, dropped; /* since its first subscription */
     uint64_t hash;
     size_t name_len;
@@ -41,10 +40,10 @@ struct rmp_topic *rmp_topics_find(const struct rmp_topics *topics, struct slice 
 /* Adds a topic that is not there. NULL when memory is out. */
 struct rmp_topic *rmp_topics_add(struct rmp_topics *topics, struct slice name);
 
-/* Removes a topic without subscriptions. */
+/* Removes a topic without subscriptions, that knows of no message. */
 void rmp_topics_remove(struct rmp_topics *topics, struct rmp_topic *topic);
 
-/* Frees the table and all topics. */
+/* Frees the table and all topics, which know of no message. */
 void rmp_topics_free(struct rmp_topics *topics);
 
 #endif

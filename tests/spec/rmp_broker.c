@@ -75,6 +75,38 @@ TEST(rmp_frame_is_delivered_byte_for_byte)
     text_free(&frame);
 }
 
+#define TOO_MANY "too many subscriptions"
+
+/* The least max_memory, of which a sixteenth is for subscriptions and topics. A client that asks
+ * for more is told so, in either dialect, and another one of its user gets what is its share. */
+TEST_ROWS(rmp_subscriptions_share_the_memory, 2)
+{
+    struct daemon *daemon = rmp_start(NULL, ",'limits':{'max_memory':1048576}");
+    struct client *greedy = client_connect(daemon), *modest = client_connect(daemon);
+    unsigned count = 0;
+    bool refused = false;
+    rmp_hello(modest, false, "Agent");
+    while (!refused && count < 1000) {
+        const char *topic = test_format("topic/%u", ++count);
+        struct rmp_got got;
+        if (row == 0)
+            rmp_command(greedy, "{'Subscribe':{'id':%u,'topic':'%s','sub_id':%u}}", count, topic,
+                        count);
+        else
+            RMP_SEND(greedy, .op = "subscribe", .key = "topic", .value = topic);
+        got = rmp_next(greedy);
+        refused = memmem(got.payload.data, got.payload.len, TOO_MANY, strlen(TOO_MANY)) != NULL;
+    }
+    ck_assert_uint_gt(count, 100);
+    ck_assert_uint_lt(count, 300);
+    for (unsigned i = 1; i <= 10; i++)
+        rmp_subscribe(modest, false, test_format("modest/%u", i), i);
+    PUBLISH(greedy, row == 1, .topic = "modest/3", .msg_id = 1);
+    rmp_expect_message(modest, 3, 1);
+    PUBLISH(modest, false, .topic = "topic/1", .msg_id = 2);
+    expect_message(greedy, row == 1, 2);
+}
+
 /* The trace_id is exact up to 2^128 - 1. */
 TEST(rmp_message_of_the_json_dialect_is_exact)
 {

@@ -227,30 +227,6 @@ TEST(topic_has_at_most_512_bytes)
     ck_assert_int_eq(publish(0, longest, 1), RMP_RESULT_FORBIDDEN);
 }
 
-TEST(subscriptions_over_the_limit_are_refused_but_to_those_who_hold_little)
-{
-    const struct rmp_broker_options options = {.key = {3, 4}, .max_subscriptions = 16};
-    int i;
-
-    restart_broker(&options);
-    for (i = 0; i < 16; i++) {
-        const char topic[] = {(char)('a' + i), '\0'};
-
-        ck_assert_int_eq(subscribe(0, (uint64_t)i, topic), RMP_RESULT_OK);
-    }
-    ck_assert_int_eq(subscribe(0, 100, "t"), RMP_RESULT_FORBIDDEN);
-    /* Replacing one takes no more. */
-    ck_assert_int_eq(subscribe(0, 3, "t"), RMP_RESULT_OK);
-    /* Half of an equal share of four peers is two. */
-    ck_assert_int_eq(subscribe(1, 1, "t"), RMP_RESULT_OK);
-    ck_assert_int_eq(subscribe(1, 2, "t"), RMP_RESULT_OK);
-    ck_assert_int_eq(subscribe(1, 3, "t"), RMP_RESULT_FORBIDDEN);
-    unsubscribe(0, 1);
-    unsubscribe(0, 2);
-    unsubscribe(0, 4);
-    ck_assert_int_eq(subscribe(1, 3, "t"), RMP_RESULT_OK);
-}
-
 /* --- ACL (RMP 11) --- */
 
 static const struct {

@@ -46,7 +46,8 @@ void *__wrap_calloc(size_t number, size_t size)
     return __real_calloc(number, size);
 }
 
-static const struct rmp_broker_options defaults = {.key = {3, 4}};
+static const struct rmp_broker_options defaults = {.key = {3, 4},
+                                                   .subscription_bytes = (size_t)1 << 30};
 
 static void set_up(void)
 {

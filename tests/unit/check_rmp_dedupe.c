@@ -46,7 +46,7 @@ static struct rmp_dedupe_key key(uint64_t msg_id)
 
 static uint64_t see(uint64_t msg_id, uint64_t now_ms)
 {
-    return rmp_dedupe_see(&dedupe, &rules, key(msg_id), ++number, now_ms);
+    return rmp_dedupe_see(&dedupe, &rules, key(msg_id), ++number, now_ms, true);
 }
 
 TEST(first_sight_is_none_and_the_second_names_the_first)
@@ -116,6 +116,23 @@ TEST(without_memory_fewer_keys_are_known)
     ck_assert_uint_eq(see(3, 0), 0);
 }
 
+TEST(keys_that_may_not_grow_take_each_other_s_place)
+{
+    ck_assert_uint_eq(rmp_dedupe_bytes(&dedupe), 0);
+    ck_assert_uint_gt(rmp_dedupe_growth(&dedupe, &rules, 0), 0);
+    ck_assert_uint_eq(rmp_dedupe_see(&dedupe, &rules, key(1), ++number, 0, false), 0);
+    ck_assert_uint_eq(dedupe.count, 0);
+    for (uint64_t i = 0; i < 16; i++)
+        see(i, 0);
+    ck_assert_uint_eq(rmp_dedupe_growth(&dedupe, &rules, 0), rmp_dedupe_bytes(&dedupe));
+    ck_assert_uint_eq(rmp_dedupe_growth(&dedupe, &rules, HORIZON_MS), 0);
+    ck_assert_uint_ne(rmp_dedupe_see(&dedupe, &rules, key(0), ++number, 0, false), 0);
+    ck_assert_uint_eq(rmp_dedupe_see(&dedupe, &rules, key(16), ++number, 0, false), 0);
+    ck_assert_uint_eq(dedupe.count, 16);
+    ck_assert_uint_eq(rmp_dedupe_number(&dedupe, &rules, key(1)), 0);
+    ck_assert_uint_ne(rmp_dedupe_number(&dedupe, &rules, key(0)), 0);
+}
+
 /* Of 200 keys, when and in what order they were seen last: a model without an index. */
 TEST(lru_is_that_of_a_model)
 {
@@ -161,12 +178,12 @@ TEST(lru_has_65536_keys)
         .key = {3, 4}, .horizon_ms = HORIZON_MS, .max = RMP_DEDUPE_MAX};
 
     for (uint64_t i = 0; i < RMP_DEDUPE_MAX; i++)
-        QUICK_ASSERT(rmp_dedupe_see(&dedupe, &real, key(i), ++number, 0) == 0);
+        QUICK_ASSERT(rmp_dedupe_see(&dedupe, &real, key(i), ++number, 0, true) == 0);
     for (uint64_t i = 0; i < RMP_DEDUPE_MAX; i++)
-        QUICK_ASSERT(rmp_dedupe_see(&dedupe, &real, key(i), ++number, 0) != 0);
-    ck_assert_uint_eq(rmp_dedupe_see(&dedupe, &real, key(RMP_DEDUPE_MAX), ++number, 0), 0);
-    ck_assert_uint_eq(rmp_dedupe_see(&dedupe, &real, key(0), ++number, 0), 0);
-    ck_assert_uint_ne(rmp_dedupe_see(&dedupe, &real, key(2), ++number, 0), 0);
+        QUICK_ASSERT(rmp_dedupe_see(&dedupe, &real, key(i), ++number, 0, true) != 0);
+    ck_assert_uint_eq(rmp_dedupe_see(&dedupe, &real, key(RMP_DEDUPE_MAX), ++number, 0, true), 0);
+    ck_assert_uint_eq(rmp_dedupe_see(&dedupe, &real, key(0), ++number, 0, true), 0);
+    ck_assert_uint_ne(rmp_dedupe_see(&dedupe, &real, key(2), ++number, 0, true), 0);
 }
 
 /* --- what was missed --- */
@@ -193,6 +210,16 @@ TEST(old_numbers_are_forgotten_when_there_is_no_room)
     ck_assert_uint_le(missed.capacity, 64);
     for (uint64_t i = 99991; i <= 100000; i++)
         ck_assert(rmp_missed_take(&missed, i));
+}
+
+TEST(growth_of_the_set_is_known_before)
+{
+    for (uint64_t i = 1; i <= 1000; i++) {
+        size_t bytes = rmp_missed_bytes(&missed), growth = rmp_missed_growth(&missed, i / 2);
+
+        QUICK_ASSERT(rmp_missed_add(&missed, i, i / 2) == STDIO_BUS_OK);
+        QUICK_ASSERT(rmp_missed_bytes(&missed) == bytes + growth);
+    }
 }
 
 TEST(without_memory_the_set_stays_as_it_is)
