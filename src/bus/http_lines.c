@@ -36,7 +36,8 @@ void http_lines_refuse(struct http_session *session, const struct event *event)
     }
     line->node = (struct list_node){NULL, NULL};
     line->len = message_write_error(line->text, sizeof line->text, message.id, JSONRPC_SERVER_ERROR,
-                                    "the client does not fetch what it is asked");
+                                    "the client does not fetch what it is asked") -
+                1; /* the newline is no part of the message */
     list_append(&session->lines, &line->node);
     http_hub_note(session->hub, &session->due);
 }

@@ -220,6 +220,7 @@ static void read_options(struct options *options, int argc, char *argv[])
         options->workers = 3;
     else if (options->workers == 0)
         options->workers = options->hostile != 0 ? BESIEGED_WORKERS : EXCLUSIVE_WORKERS;
+    wire_bridged |= (options->hostile >> HOSTILE_UNFETCHED & 1) != 0;
     wire_ids_rewritten = options->mode.rewrite_ids;
     wire_session_in_params = options->mode.session_in_params;
     wire_renumbers = wire_mode_renumbers(&options->mode);

@@ -180,6 +180,8 @@ static const char *find_error_fault(const struct chaos *chaos, const struct entr
         return "no question gets it";
     if (error == QUESTION_SHUTDOWN)
         return chaos->phase == PHASE_END ? NULL : "it is not";
+    if (error == QUESTION_UNFETCHED) /* it was for a session of a hostile client */
+        return chaos->phase == PHASE_SIEGE ? NULL : "no client leaves its answers";
     if (record->kind == WIRE_NOWHERE)
         return unroutable ? NULL : "the question was for no client";
     if (question == NULL)

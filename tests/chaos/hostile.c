@@ -20,7 +20,8 @@ static bool is_open(const struct hostile *hostile)
 
 static bool reads(const struct hostile *hostile)
 {
-    return hostile->kind != HOSTILE_STALL;
+    return hostile->kind != HOSTILE_STALL &&
+           (hostile->kind != HOSTILE_UNFETCHED || hostile->session[0] == '\0');
 }
 
 /* --- the slots --- */
@@ -38,6 +39,7 @@ void horde_gather(struct chaos *chaos, unsigned kinds)
 
             hostile->fd = -1;
             hostile->kind = (enum hostile_kind)kind;
+            hostile->session[0] = '\0';
             hostile->next_ms = chaos->now_ms + dice_between(&chaos->dice, 1, FIRST_MS);
         }
     }
@@ -47,7 +49,7 @@ static void leave(struct chaos *chaos, struct hostile *hostile)
 {
     close(hostile->fd);
     hostile->fd = -1;
-    hostile->out.len = hostile->out_at = 0;
+    hostile->out.len = hostile->out_at = hostile->in.len = 0;
     hostile->next_ms = chaos->now_ms + hostile_pause_ms(chaos, hostile->kind);
 }
 
@@ -71,7 +73,7 @@ static void arrive(struct chaos *chaos, struct hostile *hostile)
     hostile->next_ms = chaos->now_ms + hostile_pause_ms(chaos, hostile->kind);
     if (!is_open(hostile))
         return;
-    if (!reads(hostile))
+    if (!reads(hostile) || hostile->kind == HOSTILE_UNFETCHED)
         setsockopt(hostile->fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     chaos->horde.connections++;
     hostile->asked = 0;
@@ -113,7 +115,10 @@ static void read_some(struct chaos *chaos, struct hostile *hostile)
     static char bytes[READ_BYTES];
     ssize_t got = recv(hostile->fd, bytes, sizeof bytes, MSG_DONTWAIT);
 
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+    if (got > 0 && hostile->kind == HOSTILE_UNFETCHED)
+        text_add(&hostile->in, bytes, (size_t)got);
+    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) ||
+        (got > 0 && hostile->kind == HOSTILE_UNFETCHED && !hostile_read(hostile)))
         leave(chaos, hostile);
 }
 

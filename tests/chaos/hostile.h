@@ -21,13 +21,15 @@ enum hostile_kind {
     HOSTILE_BIG,       /* sends the largest messages, and stops in the middle of most */
     HOSTILE_SUBSCRIBE, /* subscribes to as many resources as it can, and leaves them behind */
     HOSTILE_FLOOD,     /* many connections with ordinary requests for the workers of one pool */
+    HOSTILE_UNFETCHED, /* sessions of HTTP whose answers are kept and never fetched */
     HOSTILE_KINDS
 };
 
 /* The words of the option --hostile, in this order. */
 extern const char *const hostile_words[];
 
-#define HOSTILE_MAX 256
+#define HOSTILE_MAX 280
+#define HOSTILE_SESSION_MAX 64
 
 struct hostile { /* a slot: one connection after the other */
     int fd;      /* -1: not connected */
@@ -39,6 +41,10 @@ struct hostile { /* a slot: one connection after the other */
     int64_t next_ms;        /* of its next act, or connection */
     int64_t ends_ms;        /* of this connection */
     unsigned long long got; /* bytes */
+    /* HOSTILE_UNFETCHED: */
+    struct text in;                    /* the head of the answer to initialize */
+    char session[HOSTILE_SESSION_MAX]; /* its id; "": none */
+    unsigned uses;                     /* requests in the session */
 };
 
 struct horde {
@@ -63,6 +69,9 @@ void horde_step(struct chaos *chaos, const struct pollfd fds[HOSTILE_MAX]);
 
 /* Has just connected. */
 void hostile_arrive(struct chaos *chaos, struct hostile *hostile);
+
+/* A member of HOSTILE_UNFETCHED has read more of its `in`. False: there will be no session. */
+bool hostile_read(struct hostile *hostile);
 
 /* Its next act is due. */
 void hostile_act(struct chaos *chaos, struct hostile *hostile);

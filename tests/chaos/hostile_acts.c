@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "chaos.h"
 #include "hostile.h"
@@ -16,9 +17,11 @@
 #define POISONED_IDS 10
 #define SUBSCRIBE_BURST 30
 #define FLOOD_BURST 4
+#define UNFETCHED_BYTES 20000 /* of an answer */
+#define UNFETCHED_USES 30     /* of a session, which is left behind then */
 
-const char *const hostile_words[] = {"close", "stall",     "hoard", "poison", "odd-id",
-                                     "big",   "subscribe", "flood", NULL};
+const char *const hostile_words[] = {"close", "stall",     "hoard", "poison",    "odd-id",
+                                     "big",   "subscribe", "flood", "unfetched", NULL};
 
 /* --- messages --- */
 
@@ -183,6 +186,90 @@ static void act_flooding(struct chaos *chaos, struct hostile *hostile)
     hostile->next_ms = chaos->now_ms + dice_between(&chaos->dice, 10, 60);
 }
 
+/* --- answers that are not fetched --- */
+
+/* The message from `start` on, to the first pool, without its newline. */
+static void post(struct hostile *hostile, const struct text *message, size_t start)
+{
+    size_t len = message->len - start - 1;
+
+    text_printf(&hostile->out,
+                "POST /mcp/p0 HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                "Accept: application/json, text/event-stream\r\nContent-Length: %zu\r\n",
+                len);
+    if (hostile->session[0] != '\0')
+        text_printf(&hostile->out, "Mcp-Session-Id: %s\r\n", hostile->session);
+    text_printf(&hostile->out, "\r\n");
+    text_add(&hostile->out, message->data + start, len);
+}
+
+static void post_initialize(struct hostile *hostile)
+{
+    struct text message = {0};
+
+    text_printf(&message, "{\"jsonrpc\":\"2.0\",\"id\":\"h\",\"method\":\"initialize\",\"params\":{"
+                          "\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},\"clientInfo\":{"
+                          "\"name\":\"0\",\"version\":\"1\"}}}\n");
+    post(hostile, &message, 0);
+    text_free(&message);
+    hostile->uses = 0;
+}
+
+/* Closes its connection at once, or reads nothing from it for a while. */
+static void post_request(struct chaos *chaos, struct hostile *hostile)
+{
+    struct wire_header header = {.kind = WIRE_HOSTILE};
+    struct text message = {0};
+
+    header.serial.number = ++chaos->last_serial;
+    snprintf(header.key, sizeof header.key, "sh%llx", chaos->last_serial);
+    snprintf(header.orders, sizeof header.orders, "s%d", UNFETCHED_BYTES);
+    post(hostile, &message, wire_compose(&message, &header, "", 200, &chaos->dice));
+    text_free(&message);
+    hostile->asked++;
+    chaos->horde.requests++;
+    hostile->leaves = dice_chance(&chaos->dice, 500);
+    hostile->ends_ms = chaos->now_ms + dice_between(&chaos->dice, 50, 1000);
+}
+
+static void act_unfetched(struct chaos *chaos, struct hostile *hostile)
+{
+    if (hostile->session[0] != '\0' && hostile->asked == 0)
+        post_request(chaos, hostile);
+    hostile->next_ms = chaos->now_ms + 10;
+}
+
+static void arrive_unfetched(struct chaos *chaos, struct hostile *hostile)
+{
+    if (++hostile->uses > UNFETCHED_USES)
+        hostile->session[0] = '\0';
+    if (hostile->session[0] == '\0')
+        post_initialize(hostile);
+    act_unfetched(chaos, hostile);
+}
+
+bool hostile_read(struct hostile *hostile)
+{
+    static const char field[] = "mcp-session-id: ";
+    const char *head = hostile->in.data;
+    const char *end = memmem(head, hostile->in.len, "\r\n\r\n", 4);
+    const char *at;
+    size_t len;
+
+    if (end == NULL)
+        return true;
+    for (at = head; at < end && strncasecmp(at, field, strlen(field)) != 0; at++)
+        ;
+    if (at == end)
+        return false;
+    at += strlen(field);
+    len = strcspn(at, "\r");
+    if (len >= sizeof hostile->session)
+        return false;
+    snprintf(hostile->session, sizeof hostile->session, "%.*s", (int)len, at);
+    return true;
+}
+
 static const struct behaviour {
     void (*arrive)(struct chaos *chaos, struct hostile *hostile);
     void (*act)(struct chaos *chaos, struct hostile *hostile);
@@ -199,6 +286,7 @@ static const struct behaviour {
     [HOSTILE_BIG] = {arrive_big, act_big, 100, 12, 12, 3},
     [HOSTILE_SUBSCRIBE] = {arrive_to_subscribe, act_subscribing, 50, 16, 12, 3},
     [HOSTILE_FLOOD] = {act_flooding, act_flooding, 100, 90, 16, 3},
+    [HOSTILE_UNFETCHED] = {arrive_unfetched, act_unfetched, 30, 24, 12, 3},
 };
 
 void hostile_arrive(struct chaos *chaos, struct hostile *hostile)

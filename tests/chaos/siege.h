@@ -21,6 +21,8 @@ struct chaos;
 #define SIEGE_HALF_CLOSE_SEC 1
 #define SIEGE_FRAME_SEC 1
 #define SIEGE_BACKPRESSURE_SEC 20
+#define SIEGE_RESUME (4 << 20) /* max_resume_total: answers of HTTP that are kept */
+#define SIEGE_IDLE_SEC 1       /* session_idle_sec */
 
 /* Connections of an origin that did not read begin to be served ten a second, closed ones too. */
 #define SIEGE_BACKLOG_SEC (SIEGE_CONNECTIONS / 10)

@@ -42,6 +42,12 @@ static void set_paths(struct subject *subject)
     SET_PATH(subject->board_path, "board");
 }
 
+/* Whether the daemon has a listener of HTTP. */
+static bool has_http(const struct chaos *chaos)
+{
+    return (chaos->options.hostile >> HOSTILE_UNFETCHED & 1) != 0;
+}
+
 static void write_pool(FILE *file, const struct chaos *chaos, unsigned number)
 {
     const struct subject *subject = &chaos->subject;
@@ -65,10 +71,11 @@ static void write_limits(FILE *file, const struct chaos *chaos)
         fprintf(file,
                 "\"max_input_buffer\":%d,\"backpressure_timeout_sec\":%d,\"max_connections\":%d,"
                 "\"max_pending_requests\":%u,\"max_memory\":%d,\"slow_client_timeout_sec\":%d,"
-                "\"abandoned_id_sec\":%d,\"half_close_sec\":%d,\"frame_timeout_sec\":%d",
+                "\"abandoned_id_sec\":%d,\"half_close_sec\":%d,\"frame_timeout_sec\":%d,"
+                "\"max_resume_total\":%d,\"session_idle_sec\":%d",
                 SIEGE_INPUT, SIEGE_BACKPRESSURE_SEC, SIEGE_CONNECTIONS, chaos_max_sessions(chaos),
                 SIEGE_MEMORY, SIEGE_SLOW_SEC, SIEGE_ABANDONED_SEC, SIEGE_HALF_CLOSE_SEC,
-                SIEGE_FRAME_SEC);
+                SIEGE_FRAME_SEC, SIEGE_RESUME, SIEGE_IDLE_SEC);
     else
         fprintf(file,
                 "\"max_input_buffer\":%d,\"backpressure_timeout_sec\":%d,\"max_connections\":%d,"
@@ -179,7 +186,8 @@ static void become_daemon(const struct chaos *chaos, int log)
         dup2(log, STDERR_FILENO) < 0)
         _exit(126);
     execl(chaos->options.daemon, chaos->options.daemon, "--config", subject->config_path, mode,
-          address, "--log-level", level != NULL ? level : "info", (char *)NULL);
+          address, "--log-level", level != NULL ? level : "info", has_http(chaos) ? "--http" : NULL,
+          "127.0.0.1:0", (char *)NULL);
     _exit(127);
 }
 
@@ -198,10 +206,9 @@ static bool spawn(struct chaos *chaos)
     return subject->pid > 0 || failed("fork");
 }
 
-/* The port of "listening on 127.0.0.1:PORT", or 0. */
-static uint16_t find_port(const struct subject *subject)
+/* The port in the log after these words, or 0. */
+static uint16_t find_port(const struct subject *subject, const char *words)
 {
-    static const char words[] = "listening on 127.0.0.1:";
     struct text log = {0};
     const char *at = NULL;
     uint16_t port = 0;
@@ -209,7 +216,7 @@ static uint16_t find_port(const struct subject *subject)
     if (read_file(&log, subject->log_path) && log.len > 0)
         at = strstr(log.data, words);
     if (at != NULL && strchr(at, '\n') != NULL)
-        port = (uint16_t)strtoul(at + sizeof words - 1, NULL, 10);
+        port = (uint16_t)strtoul(at + strlen(words), NULL, 10);
     text_free(&log);
     return port;
 }
@@ -219,7 +226,11 @@ static bool listens(struct chaos *chaos)
     int fd;
 
     if (chaos->options.tcp && chaos->subject.port == 0)
-        chaos->subject.port = find_port(&chaos->subject);
+        chaos->subject.port = find_port(&chaos->subject, "listening on 127.0.0.1:");
+    if (has_http(chaos) && chaos->subject.http_port == 0)
+        chaos->subject.http_port = find_port(&chaos->subject, "HTTP at http://127.0.0.1:");
+    if (has_http(chaos) && chaos->subject.http_port == 0)
+        return false;
     if (chaos->options.tcp)
         return chaos->subject.port != 0;
     fd = subject_connect(chaos);
@@ -271,21 +282,21 @@ static unsigned origin_of(const struct chaos *chaos, const unsigned *kind)
 }
 
 /* Over TCP the origin is the address, else the user. */
-static bool take_origin(const struct chaos *chaos, int fd, unsigned origin)
+static bool take_origin(int fd, bool tcp, unsigned origin)
 {
     struct sockaddr_in from = {.sin_family = AF_INET,
                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK + origin)};
 
     if (origin == 0)
         return true;
-    if (!chaos->options.tcp)
+    if (!tcp)
         return seteuid(HOSTILE_UID + origin) == 0;
     return bind(fd, (const struct sockaddr *)&from, sizeof from) == 0;
 }
 
-static void leave_origin(const struct chaos *chaos, unsigned origin)
+static void leave_origin(bool tcp, unsigned origin)
 {
-    if (origin != 0 && !chaos->options.tcp && seteuid(0) != 0)
+    if (origin != 0 && !tcp && seteuid(0) != 0)
         abort();
 }
 
@@ -293,22 +304,24 @@ static void leave_origin(const struct chaos *chaos, unsigned origin)
 static int connect_as(const struct chaos *chaos, const unsigned *kind)
 {
     unsigned origin = origin_of(chaos, kind);
+    bool http = kind != NULL && *kind == HOSTILE_UNFETCHED, by_tcp = chaos->options.tcp || http;
     struct sockaddr_un local = {.sun_family = AF_UNIX};
-    struct sockaddr_in tcp = {.sin_family = AF_INET,
-                              .sin_port = htons(chaos->subject.port),
-                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    const void *address = chaos->options.tcp ? (const void *)&tcp : &local;
-    socklen_t len = chaos->options.tcp ? sizeof tcp : sizeof local;
+    struct sockaddr_in tcp = {
+        .sin_family = AF_INET,
+        .sin_port = htons(http ? chaos->subject.http_port : chaos->subject.port),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const void *address = by_tcp ? (const void *)&tcp : &local;
+    socklen_t len = by_tcp ? sizeof tcp : sizeof local;
     int flags = SOCK_STREAM | SOCK_CLOEXEC | (kind != NULL ? SOCK_NONBLOCK : 0);
-    int fd = socket(chaos->options.tcp ? AF_INET : AF_UNIX, flags, 0);
+    int fd = socket(by_tcp ? AF_INET : AF_UNIX, flags, 0);
     bool connected;
 
     snprintf(local.sun_path, sizeof local.sun_path, "%s", chaos->subject.socket_path);
     if (fd < 0)
         return -1;
-    connected = take_origin(chaos, fd, origin) &&
+    connected = take_origin(fd, by_tcp, origin) &&
                 (connect(fd, address, len) == 0 || (kind != NULL && errno == EINPROGRESS));
-    leave_origin(chaos, origin);
+    leave_origin(by_tcp, origin);
     if (connected) {
         fcntl(fd, F_SETFL, O_NONBLOCK);
         return fd;

@@ -15,6 +15,7 @@ struct subject {
     unsigned programs; /* how often a reload has changed that of the workers */
     char config_path[96], log_path[96], socket_path[96], journal_path[96], board_path[96];
     uint16_t port;      /* TCP */
+    uint16_t http_port; /* for HOSTILE_UNFETCHED */
     int log;            /* its log, for reading */
     char log_tail[256]; /* the start of an incomplete line */
     size_t log_tail_len;

@@ -435,6 +435,7 @@ static enum question_error error_of_text(const char *text)
         [QUESTION_TOO_MANY] = "too many pending requests (max_pending_requests ",
         [QUESTION_ID_BUSY] = "id is still in use by another request that is in flight",
         [QUESTION_SHUTDOWN] = "the daemon is shutting down",
+        [QUESTION_UNFETCHED] = "the client does not fetch what it is asked",
     };
     unsigned i;
 

@@ -311,6 +311,8 @@ TEST(http_events_that_nobody_fetches_are_bounded)
               "{'jsonrpc':'2.0','id':1,'method':'reply_text'}");
     struct span reply = message_result(http_expect(http, 200), "1");
     expect_word(test_format("%.*s", (int)reply.len, reply.data), "does not fetch");
+    ck_assert_msg(memmem(reply.data, reply.len, "}} ", 3) == NULL, "a blank follows: %.*s",
+                  (int)reply.len, reply.data);
 }
 
 /* A note of so many bytes for the GET of the session, which is kept. */
