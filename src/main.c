@@ -19,7 +19,7 @@
 #include "cli/client.h"
 #include "cli/ctl.h"
 #include "cli/help.h"
-#include "cli/import.h"
+#include "cli/import_file.h"
 #include "cli/log_options.h"
 #include "cli/options.h"
 #include "cli/parse.h"

@@ -9,11 +9,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/terminal.h"
 #include "cli/import_writer.h"
 #include "config/command_line.h"
-#include "config/file.h"
-#include "json/comments.h"
 #include "json/string.h"
 
 #define FIRST_ROOM 65536
@@ -160,9 +157,12 @@ static const char *left_out(const struct json_value *server, const struct json_v
 /* The words of a command in the client's own notation, which follow its arguments. */
 static void add_words(struct import_writer *writer, const char *first, const struct parts *parts)
 {
-    const char *head = parts->in_one ? "    \"command\": [\"stdio_bus\", "
-                                     : "    \"command\": \"stdio_bus\", \"args\": [";
+    const char *head = "    \"command\": \"stdio_bus\", \"args\": [";
 
+    if (writer->is_toml)
+        head = "    command = \"stdio_bus\"\n    args = [";
+    else if (parts->in_one)
+        head = "    \"command\": [\"stdio_bus\", ";
     import_add(&writer->notes, head);
     import_add(&writer->notes, first);
 }
@@ -264,7 +264,7 @@ static const struct json_value *member_object(const struct json_value *object, c
 /* NULL: there are none. VS Code's settings have "mcp.servers", opencode's have servers in "mcp". */
 static const struct json_value *servers_of(const struct json_value *root)
 {
-    static const char *const keys[] = {"mcpServers", "servers", "context_servers"};
+    static const char *const keys[] = {"mcpServers", "servers", "context_servers", "mcp_servers"};
     const struct json_value *servers = NULL, *mcp;
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0] && servers == NULL; i++)
@@ -335,7 +335,7 @@ static bool make_room(struct import *import, struct import_writer *writer, char 
     return config != NULL && notes != NULL && more != NULL;
 }
 
-int import_read(struct import *import, const struct json_value *root)
+int import_read(struct import *import, const struct json_value *root, bool is_toml)
 {
     struct import_writer writer = {.servers = 0};
     char *scratch = NULL;
@@ -345,6 +345,7 @@ int import_read(struct import *import, const struct json_value *root)
     *import = (struct import){.config = NULL};
     do {
         has_room = make_room(import, &writer, &scratch, size);
+        writer.is_toml = is_toml;
         if (has_room)
             found = write_all(&writer, root);
         size *= 2;
@@ -361,52 +362,4 @@ void import_free(struct import *import)
     free(import->config);
     free(import->notes);
     *import = (struct import){.config = NULL};
-}
-
-/* --- the command line --- */
-
-static void report(void *user_data, bool is_error, const char *text)
-{
-    (void)user_data;
-    (void)is_error;
-    terminal_line(stderr, "stdio_bus: %s", text);
-}
-
-static int read_document(struct import *import, struct slice text, struct diagnostics *diagnostics)
-{
-    struct document document;
-    struct document_error error;
-    int code = document_read(&document, text, &error);
-
-    if (code == STDIO_BUS_EINVAL) {
-        diagnostics_syntax(diagnostics, &error);
-        return code;
-    }
-    if (code == STDIO_BUS_OK)
-        code = import_read(import, document.root);
-    if (code == STDIO_BUS_EINVAL)
-        diagnostics_file(diagnostics, "there is no object \"mcpServers\", \"servers\", \"mcp\" or "
-                                      "\"context_servers\" in it");
-    else if (code != STDIO_BUS_OK)
-        diagnostics_file(diagnostics, "out of memory");
-    else if (import->servers == 0)
-        diagnostics_file(diagnostics, "there is no server to share");
-    document_free(&document);
-    return diagnostics->errors == 0 ? STDIO_BUS_OK : STDIO_BUS_EINVAL;
-}
-
-int import_file(struct import *import, const char *path)
-{
-    struct diagnostics diagnostics = {.name = path, .report = report};
-    char *text = NULL;
-    size_t len = 0;
-    int code = STDIO_BUS_EINVAL;
-
-    *import = (struct import){.config = NULL};
-    if (file_read(&text, &len, path, &diagnostics)) {
-        comments_blank(text, len);
-        code = read_document(import, slice_of(text, len), &diagnostics);
-    }
-    free(text);
-    return code;
 }

@@ -13,6 +13,7 @@
 struct import_writer {
     struct json_output config, notes, scratch;
     size_t servers;
+    bool is_toml;        /* the client's file */
     const char *name;    /* of the server being read */
     const char *project; /* its directory; "": it is of none */
     char pool[POOL_ID_MAX * 2];

@@ -73,25 +73,11 @@ static void empty_directory(const char *path)
 static void finish(struct run *run) __attribute__((noreturn));
 static void finish(struct run *run)
 {
-    static const char *const files[] = {"board",
-                                        "broken",
-                                        "config",
-                                        "control",
-                                        "input",
-                                        "log",
-                                        "manager",
-                                        "pool-1.json",
-                                        "socket",
-                                        "syslog",
-                                        "token",
-                                        "http",
-                                        "bus/rmp.sock",
-                                        SHARED_LOG,
-                                        OLD_LOG,
-                                        SHARED_LOCK,
-                                        SHARED_FILE,
-                                        SHARED_DIR "/b.sock",
-                                        SHARED_DIR "/a.sock"};
+    static const char *const files[] = {
+        "board",  "broken",    "config",    "config.toml",        "control",
+        "input",  "log",       "manager",   "pool-1.json",        "socket",
+        "syslog", "token",     "http",      "bus/rmp.sock",       SHARED_LOG,
+        OLD_LOG,  SHARED_LOCK, SHARED_FILE, SHARED_DIR "/b.sock", SHARED_DIR "/a.sock"};
     char path[PATH_SIZE];
 
     run->outcome->board = *run->board;
@@ -687,6 +673,7 @@ void run_test(const struct test *test, unsigned number, struct outcome *outcome)
     path_of(&run, run.log_path, "log");
     make_board(&run, test);
     write_text(&run, "config", scene->config, 0600);
+    write_text(&run, "config.toml", scene->toml, 0600);
     write_text(&run, "pool-1.json", scene->included, 0600);
     write_text(&run, "token", scene->token ? "faults\n" : NULL, 0600);
     write_text(&run, "input", scene->input, 0600);

@@ -69,6 +69,7 @@ struct scene {
     const char *const *arguments;     /* @DIR@, @WORKER@ and so on are spelled out, up to a NULL */
     const char *config;               /* the text of DIR/config, ' for ", or NULL */
     const char *included;             /* likewise, of DIR/pool-1.json */
+    const char *toml;                 /* of config.toml; or NULL */
     const char *input;                /* stdin is a file with this text, ' for "; "": /dev/null;
                                    * NULL: a pipe */
     void (*prepare)(struct run *run); /* before the daemon is started; or NULL */

@@ -730,6 +730,10 @@ const struct scene scenes[SCENES] = {
      .arguments = WORDS("--import", "@DIR@/config"),
      .config = "{'mcpServers':{'a':{'command':'sh','args':['-c','x'],'env':{'A':'$'}}}}",
      .play = play_nothing},
+    {.name = "import TOML",
+     .arguments = WORDS("--import", "@DIR@/config.toml"),
+     .toml = "[mcp_servers.'a']\ncommand = 'sh'\nargs = ['-c', 'x']\nenv = {A = '$'}\n",
+     .play = play_nothing},
     {.name = "sharing",
      .arguments = CONFIG_AND("--unix", "@DIR@/socket", DEBUG),
      .config = "{'pools':["

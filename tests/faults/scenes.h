@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 46
+#define SCENES 47
 
 extern const struct scene scenes[SCENES];
 

@@ -54,6 +54,36 @@ TEST(design_import_is_a_configuration)
     expect_member(client_ask(first, "1", NULL, "echo", NULL), "worker", "'the one'");
 }
 
+/* Codex has TOML, with tables of other things beside its servers. */
+TEST(design_import_of_toml)
+{
+    const char *client = write_text(
+        "config.toml",
+        expanded("model = \"m\" # of Codex\n[mcp_servers.web]\nurl = \"https://example.org/mcp\"\n"
+                 "[mcp_servers.one]\ncommand = \"@WORKER@\"\nargs = [\n  \"--name\", # one\n"
+                 "  \"the one\",\n]\nstartup_timeout_sec = 10\n[mcp_servers.one.env]\n"
+                 "KEY = \"caf\\u00e9\"\n[mcp_servers.off]\ncommand = \"x\"\nenabled = false\n"
+                 "[projects.\"/x.y\"]\ntrust_level = \"trusted\"\n"));
+    struct text *config = test_text();
+    const char *notes = daemon_run(&(struct setup){IMPORT(client)}, 0, config);
+    expect_word(notes, "\"web\": left out: it is reached by a URL");
+    expect_word(notes, "\"off\": left out: it is disabled");
+    expect_word(notes, "    command = \"stdio_bus\"\n"
+                       "    args = [\"--connect\", \"~/bus.sock\", \"--pool\", \"one\"]\n");
+    expect_word(config->data, "\"env\": {\"KEY\": \"caf\xC3\xA9\"}");
+    struct daemon *daemon = START(.config_path = write_text("bus.json", config->data));
+    expect_member(client_ask(client_connect(daemon), "1", NULL, "echo", NULL), "worker",
+                  "'the one'");
+}
+
+TEST(design_import_of_broken_toml)
+{
+    const char *broken = write_text("c.toml", "[mcp_servers.a]\ncommand = cat\n");
+    const char *other = write_text("d.toml", "[profiles.a]\n");
+    expect_word(RUN(78, IMPORT(broken)), "c.toml:2:11: expected a value: text stands in quotes");
+    expect_word(RUN(78, IMPORT(other)), "d.toml: there is no table [mcp_servers.NAME] in it");
+}
+
 static const struct {
     const char *text, *problem;
 } refused[] = {

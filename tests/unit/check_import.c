@@ -19,7 +19,7 @@ static int read_text(const char *text)
     int code;
 
     ck_assert_int_eq(document_read(&document, slice_of(text, strlen(text)), &error), STDIO_BUS_OK);
-    code = import_read(&import, document.root);
+    code = import_read(&import, document.root, false);
     document_free(&document);
     return code;
 }
