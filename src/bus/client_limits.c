@@ -129,8 +129,7 @@ static void close_idle(struct stdio_bus *bus, struct client_limits *limits)
 {
     limits->may_idle = false;
     bus->idle_closed++;
-    log_repeated(bus->log, LOG_LEVEL_INFO, limits->endpoint->context, LOG_NO_SOURCE,
-                 "closing it: no message for %u seconds", limits_of(bus)->idle_timeout_sec);
+    limits->endpoint->peer.closing = "no message for idle_timeout_sec";
     limits->endpoint->ops->close(limits->endpoint);
 }
 

@@ -60,6 +60,19 @@ void clients_leave_gate(struct client *client)
     stdio_bus_event_loop_stop_timer(bus_of(client)->loop, &client->gate);
 }
 
+void clients_announce(struct client *client)
+{
+    const struct origin *origin = &client->origin;
+    bool is_named = client->token != 0 && strncmp(origin->name, "token ", 6) == 0;
+
+    if (client->announced)
+        return;
+    client->announced = true;
+    log_repeated(bus_of(client)->log, LOG_LEVEL_INFO, context(client), source(client),
+                 "connected: %s%s%s", origin->text, is_named ? ", " : "",
+                 is_named ? origin->name : "");
+}
+
 static void log_disconnected(struct client *client, const char *reason)
 {
     struct log *log = bus_of(client)->log;
@@ -70,7 +83,7 @@ static void log_disconnected(struct client *client, const char *reason)
                      "disconnected (%s), %zu bytes for it were dropped (%s)", reason,
                      connection->output.bytes, client->origin.text);
     log_debug(log, context(client), "ended: %s", reason); /* the next line may be left out */
-    if (client->refused)
+    if (!client->announced)
         return;
     log_repeated(log, LOG_LEVEL_INFO, context(client), source(client),
                  "disconnected: %s; %" PRIu64 " messages in (%" PRIu64 " bytes), %" PRIu64
@@ -260,13 +273,17 @@ void clients_failed(struct connection *connection, enum connection_failure failu
             log_error(bus_of(client)->log, context(client), "cannot go on: %s", strerror(error));
             bus_of(client)->reason = BUS_SYSTEM_ERROR; /* a full disk, a directory */
         }
-        clients_remove(client, error != 0 ? strerror(error) : "hung up");
+        if (error != 0)
+            log_debug(bus_of(client)->log, context(client), "its connection: %s", strerror(error));
+        clients_remove(client, has_left(error) ? "hung up" : strerror(error));
         break;
     case CONNECTION_STALLED:
         clients_remove(client, "it did not read for backpressure_timeout_sec");
         break;
     case CONNECTION_LINGERED:
-        clients_remove(client, "closed");
+        clients_remove(client, client->stream.endpoint.peer.closing != NULL
+                                   ? client->stream.endpoint.peer.closing
+                                   : "closed");
         break;
     }
 }
@@ -368,6 +385,7 @@ int clients_add_stdio(struct stdio_bus *bus)
     if (client == NULL)
         return STDIO_BUS_ERR;
     client->on_stdio = true;
+    clients_announce(client);
     router_admit_client(&bus->router, &client->stream.endpoint.peer);
     return STDIO_BUS_OK;
 }

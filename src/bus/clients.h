@@ -24,7 +24,8 @@ struct client {
     unsigned number;
     bool on_stdio;
     bool on_tcp;
-    bool refused; /* not admitted: gets an error line and is closed */
+    bool refused;   /* not admitted: gets an error line and is closed */
+    bool announced; /* its two lines are in the log at INFO */
     struct stdio_bus_event_deferred deferred;
 };
 
@@ -36,6 +37,11 @@ int clients_add_stdio(struct stdio_bus *bus);
  * router admits it. NULL after the reason was logged; the descriptors are the caller's then. */
 struct client *clients_add(struct stdio_bus *bus, const struct stream_options *options,
                            const struct origin *origin, bool refused);
+
+/* Reports the client in the log, with the name of its token if that has one, and its end later.
+ * Idempotent. A connection of HTTP is reported with its first request for a pool: one that asks for
+ * the metrics or the health is not, and a session reports itself. */
+void clients_announce(struct client *client);
 
 /* --- for a client that is loaded from an archive (bus/upgrade_clients.h) --- */
 

@@ -93,8 +93,6 @@ void control_client_came(struct stream *client, const struct origin *origin)
 
     endpoint->since_ms = stdio_bus_event_loop_now_ms(bus->loop);
     bus->counters.connected++;
-    log_repeated(bus->log, LOG_LEVEL_INFO, endpoint->context, origin_name(origin), "connected: %s",
-                 origin->text);
     control_report(bus, "connected", endpoint->context, NULL, origin->text);
 }
 

@@ -35,6 +35,8 @@ void gate_admit(struct client *client)
 {
     struct endpoint *endpoint = &client->stream.endpoint;
 
+    if (client->http == NULL)
+        clients_announce(client);
     router_admit_client(&bus_of(client)->router, &endpoint->peer);
     slow_origins_arrived(endpoint, &client->origin);
 }

@@ -56,8 +56,10 @@ static void begin(struct http_exchange *http, struct slice head)
         http_reader_skip_body(&http->reader);
         http_answer(http, verdict.status, verdict.type, verdict.body, slice_of(NULL, 0));
     } else if (http_upgrade_wanted(parts, head)) {
+        clients_announce(http->client);
         http_upgrade_begin(http, head);
     } else if (verdict.place == HTTP_PLACE_RPC) {
+        clients_announce(http->client);
         http_rpc_begin(http, head);
     } else {
         http_mcp_begin(http, head);
@@ -153,6 +155,13 @@ static void malformed(struct connection *connection, enum frame_fault fault, con
 
 /* --- the end of its input --- */
 
+static void left_early(struct client *client)
+{
+    log_debug(client->http->hub->bus->log, client->stream.endpoint.context,
+              "it left before it was answered");
+    clients_remove(client, "hung up");
+}
+
 static void ended(struct connection *connection, size_t cut)
 {
     struct http_exchange *http = http_of(connection);
@@ -162,7 +171,7 @@ static void ended(struct connection *connection, size_t cut)
         connection_linger(connection);
     else if (http->kind == NULL || http->kind->input_ended == NULL ||
              !http->kind->input_ended(http))
-        clients_remove(http->client, "it left before it was answered");
+        left_early(http->client);
 }
 
 /* --- its queue --- */
@@ -198,7 +207,7 @@ static void timer_expired(void *user_data)
     }
     /* Its end is not seen while it is paused: the router holds its message, or a head waits. */
     if (connection_input_is_over(http_connection(http))) {
-        clients_remove(http->client, "it left before it was answered");
+        left_early(http->client);
         return;
     }
     if (!http->spoke && http->kind != NULL && http->kind->silent != NULL)

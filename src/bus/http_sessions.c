@@ -262,7 +262,7 @@ static void begin(struct http_session *session, const struct client *client)
     stdio_bus_event_loop_start_timer(bus->loop, &session->idle,
                                      (int64_t)bus->options.config->limits.session_idle_sec * 1000);
     log_repeated(bus->log, LOG_LEVEL_INFO, endpoint->context, origin_name(&client->origin),
-                 "session of %s", client->stream.endpoint.context);
+                 "session of %s: %s", client->stream.endpoint.context, client->origin.text);
     control_session_came(endpoint, client->stream.endpoint.context);
 }
 

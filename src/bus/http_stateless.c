@@ -177,6 +177,7 @@ void http_stateless_post(struct http_exchange *http, const struct message *messa
     bool has_id = message->id.type != ID_NONE;
     const char *problem;
 
+    clients_announce(http->client);
     if (message->method.data == NULL) {
         http_answer_error(http, 400, message->id, JSONRPC_INVALID_REQUEST,
                           "no request and no notification");

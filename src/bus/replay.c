@@ -55,7 +55,7 @@ static void close_client(struct worker *worker, struct peer *client, const char 
 
     if (is_front && bus->reason == BUS_RUNNING) /* the only client there will be */
         bus->reason = client->said_exit ? BUS_DONE : BUS_NO_WORKER_LEFT;
-    log_repeated(bus->log, is_front && !client->said_exit ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO,
+    log_repeated(bus->log, is_front && !client->said_exit ? LOG_LEVEL_ERROR : LOG_LEVEL_DEBUG,
                  endpoint_of_peer(client)->context, LOG_NO_SOURCE, "closing it: %s", reason);
     client->closing = reason;
     if (peer_held(client)) {

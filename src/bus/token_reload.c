@@ -101,8 +101,8 @@ void token_reload_note(struct client *client, const struct named_token *token)
     if (is_known || token->name[0] == '\0')
         return;
     become_user(client, token->name);
-    log_repeated(client->listener->bus->log, LOG_LEVEL_INFO, client->stream.endpoint.context,
-                 origin_name(&client->origin), "its token is that of %s", token->name);
+    log_debug(client->listener->bus->log, client->stream.endpoint.context,
+              "its token is that of %s", token->name);
 }
 
 void token_reload_all(struct stdio_bus *bus)

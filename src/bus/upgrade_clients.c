@@ -26,6 +26,7 @@ static void archive_identity(struct archive *archive, struct stdio_bus *bus, str
     archive_flag(archive, &client->on_stdio);
     archive_flag(archive, &client->on_tcp);
     archive_flag(archive, &client->refused);
+    archive_flag(archive, &client->announced);
     origin_archive(archive, &client->origin);
     listeners_archive_one(archive, bus, &client->listener);
     archive_expect(archive, client->on_stdio == (client->listener == NULL),

@@ -133,7 +133,7 @@ TEST(design_silent_client_is_disconnected)
     int64_t begin = now_ms();
     client_expect_eof(silent);
     ck_assert_int_ge(now_ms() - begin, 900);
-    daemon_wait_log(daemon, "\\[client=[12]\\] closing it: no message for 1 seconds");
+    daemon_wait_log(daemon, "\\[client=[12]\\] disconnected: no message for idle_timeout_sec");
     end_request(busy, 1); /* it was asked, and waited for an answer itself */
     client_expect_eof(busy);
     daemon_stop(daemon);

@@ -238,9 +238,9 @@ TEST(security_tokens_have_names)
     struct daemon *daemon = start_tokens(path, "# names\nann:secret-1\nbob:secret:2\n");
 
     client_expect_quiet(show_token(client_connect(daemon), "secret-1"));
-    daemon_wait_log(daemon, "INFO .*client=1.* its token is that of ann");
+    daemon_wait_log(daemon, "INFO .*client=1.* connected: .*, token ann");
     client_expect_quiet(show_token(client_connect(daemon), "secret:2"));
-    daemon_wait_log(daemon, "INFO .*client=2.* its token is that of bob");
+    daemon_wait_log(daemon, "INFO .*client=2.* connected: .*, token bob");
     expect_wrong(show_token(client_connect(daemon), "ann:secret-1"));
     expect_wrong(show_token(client_connect(daemon), "ann"));
     ck_assert(!daemon_logged(daemon, "secret"));

@@ -158,7 +158,7 @@ TEST(http_stateless_request_is_cancelled_by_its_end)
     post(b, FIELDS("echo"), REQUEST("1", "echo", ""));
     message_result(http_expect(b, 200), "1");
     client_close(a->client);
-    daemon_wait_log(daemon, "it left before it was answered");
+    daemon_wait_log(daemon, "\\[client=1\\] disconnected: hung up");
     post(b, FIELDS("last_note"), REQUEST("2", "last_note", ""));
     ck_assert(span_is(json_get(message_result(http_expect(b, 200), "2"), "method"),
                       "\"notifications/cancelled\""));

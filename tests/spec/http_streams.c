@@ -436,7 +436,7 @@ TEST(http_request_that_was_never_taken_leaves_with_its_client)
     daemon_wait_log(daemon, "pool=q.*(started|running)");
     daemon_mark_log(daemon);
     client_abort(leaving->client);
-    daemon_wait_log(daemon, "disconnected");
+    daemon_wait_log(daemon, "ended: ");
     kill((pid_t)pid, SIGUSR1);
     http_post(a, session, "{'jsonrpc':'2.0','id':7,'method':'echo'}");
     message_result(http_expect(a, 200), "7");

@@ -266,7 +266,7 @@ TEST_ROWS(security_http_token, COUNT(shown))
 
     if (shown[row].challenge == NULL) {
         expect_served(answer, "a");
-        daemon_wait_log(daemon, "INFO .*client=1.* its token is that of (ann|bob)");
+        daemon_wait_log(daemon, "INFO .*client=1.* connected: .*, token (ann|bob)");
     } else {
         expect_status(answer, 401);
         expect_field(answer, test_format("WWW-Authenticate: %s", shown[row].challenge));
@@ -438,7 +438,6 @@ TEST(security_http_too_many_connections)
     struct client *first = connect_to(daemon), *second = connect_to(daemon);
     const char *answer;
 
-    daemon_wait_log(daemon, "client=2.* connected");
     answer = ask(daemon, "GET /mcp HTTP/1.1\r\nHost: localhost\r\n");
     expect_status(answer, 503);
     expect_field(answer, "Retry-After: 5");
@@ -567,6 +566,17 @@ TEST(security_http_metrics_ask_for_the_token)
     expect_status(ask(daemon, METRICS), 200);
     daemon_stop(daemon);
     expect_status(ask(start_http(""), METRICS), 404);
+}
+
+/* A request for a pool is of interest, a scrape is not: "connected" and "disconnected" of one. */
+TEST(security_http_scrapes_are_not_logged)
+{
+    struct daemon *daemon = start_http("'metrics':true,'health':true");
+    expect_status(ask(daemon, METRICS), 200);
+    expect_status(ask(daemon, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"), 200);
+    expect_served(ask_rpc(daemon, "/rpc/a", ""), "a");
+    daemon_wait_log(daemon, " INFO  \\[client=3\\] disconnected: (closed|hung up); ");
+    ck_assert_uint_eq(daemon_count_log(daemon, " INFO  \\[client="), 2);
 }
 
 /* A listener of its own, beside the client on stdin. */

@@ -161,7 +161,7 @@ TEST(upgrade_http_keeps_events_for_streams_that_were_cut)
 
     if (!daemon_can_upgrade())
         return;
-    daemon = START(MCP);
+    daemon = START(MCP, .arguments = {"--log-level", "debug"});
     http = http_connect(daemon);
     session = http_session(http);
     hold(http, session);
@@ -169,7 +169,7 @@ TEST(upgrade_http_keeps_events_for_streams_that_were_cut)
     id = http_event_id(cut);
     last = test_format("%.*s", SHOWN(id));
     client_close(cut->client);
-    daemon_wait_log(daemon, "disconnected");
+    daemon_wait_log(daemon, "ended: ");
     let_go(http, session);
     http_send(http, "POST", "/mcp",
               test_format(HTTP_JSON "Accept: application/json\r\nMcp-Session-Id: %s\r\n", session),
