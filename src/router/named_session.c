@@ -19,12 +19,11 @@ struct session *named_session(const struct decision *decision)
     const struct peer *fallback = decision->pool->fallback;
     struct session *session = NULL;
     struct slice id = decision->session_id;
-    char key[SESSIONS_KEY_MAX];
 
     if (decision->pool->mode.clients != CLIENTS_SHARED)
-        return sessions_find(sessions, sessions_scoped_key(key, decision->from, id));
+        return sessions_find_scoped(sessions, decision->from, id);
     if (fallback != NULL)
-        session = sessions_find(sessions, sessions_client_key(key, fallback, id));
+        session = sessions_find_client(sessions, fallback, id);
     return session != NULL ? session : sessions_find(sessions, id);
 }
 

@@ -81,6 +81,22 @@ struct slice sessions_scoped_key(char key[SESSIONS_KEY_MAX], const struct peer *
     return slice_of(key, SCOPE_LEN + id.len);
 }
 
+struct session *sessions_find_scoped(const struct sessions *sessions, const struct peer *peer,
+                                     struct slice id)
+{
+    char key[SESSIONS_KEY_MAX];
+
+    return sessions_find(sessions, sessions_scoped_key(key, peer, id));
+}
+
+struct session *sessions_add_scoped(struct sessions *sessions, const struct peer *peer,
+                                    struct slice id, struct peer *worker, struct peer *owner)
+{
+    char key[SESSIONS_KEY_MAX];
+
+    return sessions_add(sessions, sessions_scoped_key(key, peer, id), worker, owner);
+}
+
 struct slice session_id(const struct session *session)
 {
     size_t skipped = session->id_len > 0 && session->id[0] == SCOPED ? SCOPE_LEN : 0;

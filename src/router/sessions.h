@@ -58,6 +58,20 @@ static inline struct slice sessions_client_key(char key[SESSIONS_KEY_MAX],
     return client->own_sessions ? sessions_scoped_key(key, client, id) : id;
 }
 
+/* sessions_find and sessions_add with the scoped key. */
+struct session *sessions_find_scoped(const struct sessions *sessions, const struct peer *peer,
+                                     struct slice id);
+struct session *sessions_add_scoped(struct sessions *sessions, const struct peer *peer,
+                                    struct slice id, struct peer *worker, struct peer *owner);
+
+/* sessions_find with the key of a client. No buffer here: this is in the road of each request. */
+static inline struct session *sessions_find_client(const struct sessions *sessions,
+                                                   const struct peer *client, struct slice id)
+{
+    return client->own_sessions ? sessions_find_scoped(sessions, client, id)
+                                : sessions_find(sessions, id);
+}
+
 /* The id as the worker knows it. */
 struct slice session_id(const struct session *session);
 

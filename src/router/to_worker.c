@@ -28,12 +28,9 @@ static bool id_free_at(const struct decision *decision, const struct peer *worke
 
 static struct session *find_session(const struct decision *decision)
 {
-    char buffer[SESSIONS_KEY_MAX];
-
     if (decision->session_id.data == NULL)
         return NULL;
-    return sessions_find(&decision->router->sessions,
-                         sessions_client_key(buffer, decision->from, decision->session_id));
+    return sessions_find_client(&decision->router->sessions, decision->from, decision->session_id);
 }
 
 /* False: the message would start a session too many, and was refused. */
@@ -233,7 +230,21 @@ static bool may_pass(struct decision *decision, struct peer *worker)
     return decision->asks || worker->pool->plain || record_notification(decision, worker);
 }
 
-/* Records what the message changes; session_id is the key of a new session, if it starts one. */
+/* A new session. Each worker of a sticky pool has session ids of its own, so that two may use one
+ * id; so has a client with sessions of its own. */
+static struct session *add_session(const struct decision *decision, struct peer *worker,
+                                   struct slice id)
+{
+    struct sessions *sessions = &decision->router->sessions;
+    struct peer *client = decision->from;
+    bool of_worker = worker->pool->mode.clients != CLIENTS_SHARED;
+
+    if (!of_worker && !client->own_sessions)
+        return sessions_add(sessions, id, worker, client);
+    return sessions_add_scoped(sessions, of_worker ? worker : client, id, worker, client);
+}
+
+/* Records what the message changes; session_id is that of a new session, if it starts one. */
 __attribute__((always_inline)) static inline void
 commit(struct decision *decision, struct peer *worker, struct slice session_id)
 {
@@ -249,8 +260,7 @@ commit(struct decision *decision, struct peer *worker, struct slice session_id)
             return;
         decision->recorded->asked_ms = decision->router->now_ms;
     }
-    if (session_id.data != NULL &&
-        sessions_add(&decision->router->sessions, session_id, worker, decision->from) == NULL) {
+    if (session_id.data != NULL && add_session(decision, worker, session_id) == NULL) {
         decision_failed(decision);
         return;
     }
@@ -262,7 +272,6 @@ commit(struct decision *decision, struct peer *worker, struct slice session_id)
 static void to_any(struct decision *decision, struct group *group, const struct session *session)
 {
     struct slice new_id = session == NULL ? decision->session_id : slice_of(NULL, 0);
-    char buffer[SESSIONS_KEY_MAX];
     struct peer *worker;
 
     if (decision->asks && decision_refused_request(decision, &decision->router->from_clients))
@@ -277,19 +286,15 @@ static void to_any(struct decision *decision, struct group *group, const struct 
         decision_refuse(decision, JSONRPC_INVALID_PARAMS, "no such pool");
         return;
     }
-    if (worker == NULL)
-        return;
-    if (new_id.data != NULL)
-        new_id = sessions_client_key(buffer, decision->from, new_id);
-    commit(decision, worker, new_id);
+    if (worker != NULL)
+        commit(decision, worker, new_id);
 }
 
 static void to_bound(struct decision *decision, struct group *pool)
 {
     struct router *router = decision->router;
     struct peer *worker = affinity_worker(decision->from, pool);
-    char buffer[SESSIONS_KEY_MAX];
-    struct slice key = {NULL, 0};
+    struct slice new_id = {NULL, 0};
     bool of_handshake = pool->one_handshake && decision->kind >= REQUEST_INITIALIZES;
 
     if (worker == NULL)
@@ -302,14 +307,12 @@ static void to_bound(struct decision *decision, struct group *pool)
         return;
     if (decision->session_id.data != NULL && pool->mode.clients == CLIENTS_STICKY &&
         !pool->mode.session_in_params) {
-        /* Each worker has session ids of its own, so that two workers may use one id. */
-        key = sessions_scoped_key(buffer, worker, decision->session_id);
-        if (sessions_find(&router->sessions, key) != NULL)
-            key.data = NULL;
-        else if (!session_left(decision))
+        if (sessions_find_scoped(&router->sessions, worker, decision->session_id) == NULL)
+            new_id = decision->session_id;
+        if (new_id.data != NULL && !session_left(decision))
             return;
     }
-    commit(decision, worker, key);
+    commit(decision, worker, new_id);
 }
 
 /* --- pools with a mode --- */
