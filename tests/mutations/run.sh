@@ -3,12 +3,14 @@
 #
 #   run.sh [CLAUSE...]            the mutants of clauses.txt, or those of the clauses (7.1.2a): each
 #                                 has to be noticed by a test that doc/conformance.md names for its
-#                                 clause. Fails if one was not.
+#                                 clause. Fails if one was not. With MUTANTS_RECORD=yes the verdicts
+#                                 are put into results.txt.
 #   run.sh --sample FILE STEP...  the mutants of a table (sample.txt): the steps in their order,
 #                                 until one fails. A step is unit, spec or scripts, or a target of
 #                                 make.
-#   run.sh --check                builds nothing: each clause has a mutant or a reason, and the text
-#                                 of each mutant is in the sources.
+#   run.sh --check                builds nothing: each clause has a mutant or a reason, the text of
+#                                 each mutant is in the sources, and results.txt has no verdict but
+#                                 that it was killed.
 #
 # SOURCE_DIR and BUILD_DIR are those of the tests (make check-mutations sets them); the copy that is
 # broken is in BUILD_DIR/mutations, with its own objects, and is kept. JOBS: how many programs are
@@ -69,8 +71,15 @@ check() {
         printf '%s\n' "$named" | grep -Fqx "$clause" ||
             { echo "clauses.txt: doc/conformance.md has no clause $clause"; status=1; }
     done
-    printf 'check_mutations: %d mutants of %d clauses, %d reasons; %d in the sample\n' \
+    verdicts=$(grep -v '^#' "$tables/results.txt") || status=1
+    for clause in $(printf '%s\n' "$verdicts" | sed 's/ .*//'); do
+        printf '%s\n' "$broken" | grep -Fqx "$clause" ||
+            { echo "results.txt: clauses.txt has no mutant $clause"; status=1; }
+    done
+    printf '%s\n' "$verdicts" | grep -v ' killed: ' && status=1
+    printf 'check_mutations: %d mutants of %d clauses, %d killed; %d reasons; %d in the sample\n' \
         "$(printf '%s\n' "$mutants" | grep -c .)" "$(printf '%s\n' "$broken" | grep -c .)" \
+        "$(printf '%s\n' "$verdicts" | grep -c .)" \
         "$(printf '%s\n' "$excused" | grep -c .)" "$(printf '%s\n' "$sample" | grep -c .)"
     exit "$status"
 }
@@ -222,10 +231,23 @@ judge() {
     done
 }
 
+# Puts the verdicts of this run into results.txt, in the order of clauses.txt.
+record() {
+    awk -v separator="$separator" '
+        FNR == 1 { part++ }
+        part == 1 && /^#/ { print; next }
+        part <= 2 { of[$1] = $0; next }
+        { split($0, field, separator) }
+        field[1] in of { print of[field[1]] }
+    ' "$tables/results.txt" "$work/verdicts" "$work/mutants" >"$work/results" &&
+        cp "$work/results" "$tables/results.txt"
+}
+
 # run_clauses [CLAUSE...]
 run_clauses() {
     prepare
     read_table "$tables/clauses.txt" >"$work/mutants" || exit 99
+    : >"$work/verdicts"
     clauses >"$work/clauses"
     killed=0 survived=0 errors=0
     while IFS=$separator read -r name file line old new tests <&3; do
@@ -245,7 +267,9 @@ run_clauses() {
         *) errors=$((errors + 1)) ;;
         esac
         printf '%-10s %-34s %s\n' "$name" "$file:$line" "$verdict"
+        printf '%s %s %s\n' "$name" "$file" "$verdict" >>"$work/verdicts"
     done 3<"$work/mutants"
+    [ "${MUTANTS_RECORD:-no}" != yes ] || [ ! -s "$work/verdicts" ] || record || exit 99
     printf '%d mutants: %d killed, %d survived, %d without a verdict\n' \
         $((killed + survived + errors)) "$killed" "$survived" "$errors"
     [ $((survived + errors)) -eq 0 ] && [ "$killed" -gt 0 ]
