@@ -181,8 +181,9 @@ first_client_starts_the_daemon() {
 }
 has systemd-socket-activate && check 'systemd-socket-activate' first_client_starts_the_daemon
 
-scripts="contrib/package-check contrib/package-trial contrib/debian/stdio-bus.p*rm
-    contrib/debian/tests/serves-a-worker contrib/alpine/stdio_bus.pre-install"
+scripts="contrib/cross-check contrib/package-check contrib/package-trial
+    contrib/debian/stdio-bus.p*rm contrib/debian/tests/serves-a-worker
+    contrib/alpine/stdio_bus.pre-install tests/portable/configure.sh"
 if has shellcheck; then
     # shellcheck disable=SC2086 # a list
     check 'shellcheck' shellcheck $scripts

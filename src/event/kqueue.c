@@ -18,6 +18,17 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 
+/* The fields of struct kevent have other types on NetBSD. */
+#ifdef __NetBSD__
+typedef uint32_t kevent_filter;
+typedef uint32_t kevent_flags;
+typedef size_t kevent_count;
+#else
+typedef short kevent_filter;
+typedef unsigned short kevent_flags;
+typedef int kevent_count;
+#endif
+
 struct kqueue_state {
     int fd;
     struct kevent events[EVENT_BACKEND_ROUND_MAX];
@@ -46,7 +57,8 @@ static void destroy(void *data)
 }
 
 /* Adds or deletes one filter: a call with one change returns its error, without EV_RECEIPT. */
-static int change_filter(struct kqueue_state *state, int fd, short filter, unsigned short flags)
+static int change_filter(struct kqueue_state *state, int fd, kevent_filter filter,
+                         kevent_flags flags)
 {
     struct kevent one;
     int result;
@@ -64,7 +76,7 @@ static int change_filter(struct kqueue_state *state, int fd, short filter, unsig
 
 /* No filter reports a hang-up alone. The write filter reports it as the end of writing; with
  * EV_CLEAR it reports room only once, so that room does not wake the loop all the time. */
-static unsigned short write_filter(unsigned events)
+static kevent_flags write_filter(unsigned events)
 {
     if ((events & STDIO_BUS_EVENT_WRITE) != 0)
         return EV_ADD;
@@ -74,7 +86,7 @@ static unsigned short write_filter(unsigned events)
 /* A filter keeps the EV_CLEAR that it was added with, so a change deletes it first. */
 static int change_write(struct kqueue_state *state, int fd, unsigned before, unsigned events)
 {
-    unsigned short old_flags = write_filter(before), flags = write_filter(events);
+    kevent_flags old_flags = write_filter(before), flags = write_filter(events);
     int saved;
 
     if (flags == old_flags)
@@ -135,7 +147,8 @@ static int wait_ready(void *data, struct event_ready *ready, int max, int timeou
 {
     struct kqueue_state *state = data;
     struct timespec timeout = {timeout_ms / 1000, (long)(timeout_ms % 1000) * 1000000};
-    int count = kevent(state->fd, NULL, 0, state->events, max, timeout_ms < 0 ? NULL : &timeout);
+    int count = kevent(state->fd, NULL, 0, state->events, (kevent_count)max,
+                       timeout_ms < 0 ? NULL : &timeout);
 
     for (int i = 0; i < count; i++) {
         ready[i].fd = (int)state->events[i].ident;

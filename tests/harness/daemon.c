@@ -259,10 +259,19 @@ void daemon_stop(struct daemon *daemon)
     ck_assert_int_eq(wait_and_check(daemon, true), 0);
 }
 
+/* Where no signal tells a worker of the death of its daemon, it may stay. */
 void daemon_kill(struct daemon *daemon)
 {
+    pid_t workers[16];
+    size_t count = 0;
+
+#ifndef HAVE_PRCTL
+    count = daemon_workers(daemon, workers, COUNT(workers));
+#endif
     daemon_signal(daemon, SIGKILL);
     wait_end(daemon);
+    while (count > 0)
+        kill(workers[--count], SIGKILL);
     check_processes(NULL, 0);
     release(daemon);
 }

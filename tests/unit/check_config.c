@@ -66,7 +66,7 @@ static const struct limit_case {
 } limit_cases[] = {
     SIZE_LIMIT(max_input_buffer, 1, 1073741824),
     SIZE_LIMIT(max_output_queue, 1, 1073741824),
-    SIZE_LIMIT(max_memory, 1048576, SIZE_MAX > UINT32_MAX ? 1099511627776 : 1073741824),
+    SIZE_LIMIT(max_memory, 1048576, SIZE_MAX > UINT32_MAX ? (long)1099511627776 : 1073741824),
     COUNT_LIMIT(max_restarts, 0, 1000),
     COUNT_LIMIT(restart_window_sec, 1, 86400),
     COUNT_LIMIT(drain_timeout_sec, 0, 86400),

@@ -1,5 +1,5 @@
 /* A stand-in for the getpeereid of BSD and macOS, so that its branch in src/transport/origin.c is
- * compiled and tested on Linux too; see .ci/run. It is no part of the daemon. */
+ * compiled and tested on Linux too. It is no part of the daemon. */
 #include "build_config.h"
 
 #include "getpeereid.h"
