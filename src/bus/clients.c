@@ -119,7 +119,7 @@ void clients_remove(struct client *client, const char *reason)
     bus->end_noted = true;
     notifier_changed(bus);
     if (client->on_stdio)
-        bus_note_stop(bus, BUS_DONE);
+        bus_note_stop(bus, bus->was_refused ? BUS_NO_WORKER_LEFT : BUS_DONE);
 }
 
 void clients_reject(struct client *client, enum log_level level, int code, const char *problem)

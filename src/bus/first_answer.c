@@ -42,14 +42,17 @@ static const char *protocol_of(const struct json_value *answer)
 
 void first_answer_check_refusal(struct worker *worker, const struct message *answer)
 {
-    const struct stdio_bus *bus = worker->stream.endpoint.bus;
+    struct stdio_bus *bus = worker->stream.endpoint.bus;
     struct slice why = slice_of(NULL, 0);
 
     if (worker->program.dialer != NULL && answer->id.type == ID_NONE && answer->has_error)
         why = message_refusal_text(answer->bytes);
+    bus->was_refused = why.data != NULL;
     if (why.data == NULL)
         return;
     worker->refused = true;
+    if (bus->reason == BUS_DONE) /* the client has left already */
+        bus->reason = BUS_NO_WORKER_LEFT;
     log_repeated(bus->log, LOG_LEVEL_ERROR, "", LOG_NO_SOURCE,
                  "the daemon refuses this client: %.*s", (int)why.len, why.data);
 }

@@ -118,7 +118,8 @@ struct stdio_bus {
     bool stop_noted;       /* a reason to stop */
     bool reload_noted;     /* the configuration is to be read anew */
     bool reload_waits;     /* the same once the bus serves */
-    bool end_noted;        /* a worker or a client has ended: the shutdown may go on */
+    bool was_refused; /* --connect: the daemon has refused this client, and not answered since */
+    bool end_noted;   /* a worker or a client has ended: the shutdown may go on */
 };
 
 /* Notes a reason to stop. */

@@ -288,17 +288,19 @@ static void stop_refused(struct copying *copying)
 }
 
 /* Judges the end of the connection, after its last byte was written to stdout. A message ends with
- * a newline, or with a brace where its length was announced. */
+ * a newline, or with a brace where its length was announced. A client that was refused, as for a
+ * pool that there is not, may have ended before it read that. */
 static void judge(struct copying *copying)
 {
     const struct stream *down = &copying->down;
+    bool is_refused = message_refusal_text(slice_of(down->bytes, down->got)).data != NULL;
 
     if (copying->error != 0)
         stop(copying, EXIT_CONNECTION_LOST, "the connection broke",
              copying->refused != 0 ? copying->refused : copying->error);
     else if (down->last != '\n' && down->last != '}' && down->last != '\0')
         stop(copying, EXIT_CONNECTION_LOST, "the connection ended within a message", 0);
-    else if (!copying->shut || copying->refused != 0)
+    else if (!copying->shut || copying->refused != 0 || is_refused)
         stop_refused(copying);
 }
 

@@ -1,9 +1,12 @@
 /* The transport contract: the daemon as a server on stdin and stdout. */
 #include "build_config.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
@@ -197,7 +200,10 @@ TEST(contract_stdin_is_a_terminal)
 {
     struct termios settings;
     int out[2], master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    ck_assert_int_ge(master, 0);
+    if (master < 0) { /* a chroot or build without /dev/pts */
+        fprintf(stderr, "skipped: there are no pseudo-terminals: %s\n", strerror(errno));
+        return;
+    }
     ck_assert_int_eq(grantpt(master), 0);
     ck_assert_int_eq(unlockpt(master), 0);
     int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);

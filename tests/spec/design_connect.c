@@ -191,7 +191,7 @@ TEST_ROWS(design_connect_shows_the_token, 2)
     client_half_close(joined.client);
     client_read_before(joined.client, deadline_usual());
     ck_assert_uint_gt(joined.client->input.len, 0);
-    expect_status(&joined, 0);
+    expect_status(&joined, 75); /* it was refused, whatever it has asked */
 }
 
 TEST(design_connect_with_a_bad_token_file)
@@ -248,6 +248,12 @@ TEST_ROWS(design_connect_names_a_pool, 4)
     client_expect_eof(wrong.client);
     expect_status(&wrong, 75);
     daemon_wait_log(daemon, "unacceptable input: no such pool");
+    /* A client that asks nothing, as with < /dev/null, fails as well. */
+    struct joined brief = JOINED(address, "--pool", "c", asks ? "--token-file" : NULL, token);
+    client_half_close(brief.client);
+    client_error(brief.client, "null", -32602, "no such pool; there are a, b \xC3\xA9");
+    client_expect_eof(brief.client);
+    expect_status(&brief, 75);
 }
 
 /* The line comes before the first message, in any framing, in pieces of any size. */

@@ -213,7 +213,7 @@ static const struct {
 } pools[] = {
     {{NULL}, 75},
     {{"--protocol", "acp"}, 75},
-    {{"--protocol", "mcp"}, 0},
+    {{"--protocol", "mcp"}, 75},
 };
 
 TEST_ROWS(design_connect_to_an_unknown_pool, COUNT(pools))
