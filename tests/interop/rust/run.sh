@@ -1,0 +1,22 @@
+#!/bin/sh
+# run.sh: a server and clients of the official Rust library around the daemon. Run by
+# `make check-rust`, which sets STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Fetches the crates
+# of Cargo.lock, and compiles them: a minute or two. Exits with status 77 without cargo, or where
+# the crates cannot be had.
+
+if ! command -v cargo >/dev/null; then
+    echo 'skipped: cargo is not installed'
+    exit 77
+fi
+work=$BUILD_DIR/tests/interop/work/rust
+mkdir -p "$work/src" && cp "$SOURCE_DIR"/tests/interop/rust/Cargo.* "$work" &&
+    cp "$SOURCE_DIR/tests/interop/rust/src/main.rs" "$work/src" && cd "$work" || exit 99
+if ! cargo fetch --locked >fetch.log 2>&1 </dev/null; then
+    tail -n 5 fetch.log
+    echo 'skipped: the crates cannot be had'
+    exit 77
+fi
+cargo build --quiet --locked --offline </dev/null || exit 1
+folder=$(mktemp -d /tmp/stdio_bus_rust.XXXXXX) || exit 99 # the path of a socket is short
+trap 'rm -rf "$folder"' EXIT
+XDG_RUNTIME_DIR=$folder ./target/debug/interop check "$STDIO_BUS" "$folder" </dev/null
