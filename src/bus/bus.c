@@ -315,7 +315,7 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     list_init(&bus->listeners);
     list_init(&bus->pools);
     list_init(&bus->clients);
-    list_init(&bus->origins);
+    bus->origins_key = key;
     list_init(&bus->gated);
     list_init(&bus->starved);
     list_init(&bus->limited);
@@ -438,6 +438,7 @@ void bus_destroy(struct stdio_bus *bus)
     }
     http_hub_free(bus->http);
     router_free(&bus->router);
+    hash_table_free(&bus->origins);
     control_destroy(bus->control);
     setup_release(bus->options.setup);
     free(bus);

@@ -4,14 +4,18 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
+#include "base/hash_table.h"
+#include "base/siphash.h"
+
 struct present_origin {
-    struct list_node link; /* bus->origins */
+    uint64_t hash; /* in bus->origins */
     struct origin origin;
     struct peer_origin peers;
     struct transport_origin transport;
     struct event_owner events;
     size_t references;
-    size_t *count; /* of the bus */
+    struct stdio_bus *bus;
 };
 
 static struct present_origin *present_of(struct peer_origin *origin)
@@ -19,17 +23,22 @@ static struct present_origin *present_of(struct peer_origin *origin)
     return list_entry(origin, struct present_origin, peers);
 }
 
+static uint64_t hash_of(const struct stdio_bus *bus, const struct origin *origin)
+{
+    return siphash(&bus->origins_key, origin->key, sizeof origin->key);
+}
+
+static bool is_origin(const void *item, const void *origin)
+{
+    return origin_equal(&((const struct present_origin *)item)->origin, origin);
+}
+
 struct peer_origin *origins_find(const struct stdio_bus *bus, const struct origin *origin)
 {
-    struct list_node *node, *following;
+    struct present_origin *present = hash_table_find(&bus->origins, hash_of(bus, origin), is_origin,
+                                                     origin);
 
-    list_each(&bus->origins, node, following) {
-        struct present_origin *present = list_entry(node, struct present_origin, link);
-
-        if (origin_equal(&present->origin, origin))
-            return &present->peers;
-    }
-    return NULL;
+    return present != NULL ? &present->peers : NULL;
 }
 
 struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *origin)
@@ -45,13 +54,17 @@ struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *orig
     if (present == NULL)
         return NULL;
     present->origin = *origin;
-    present->count = &bus->transport.origin_count;
-    ++*present->count;
+    present->bus = bus;
+    present->hash = hash_of(bus, origin);
     present->references = 1;
+    if (hash_table_insert(&bus->origins, present->hash, present) != STDIO_BUS_OK) {
+        free(present);
+        return NULL;
+    }
+    bus->transport.origin_count++;
     peer_origin_init(&present->peers);
     transport_origin_init(&present->transport);
     event_owner_init(&present->events);
-    list_append(&bus->origins, &present->link);
     return &present->peers;
 }
 
@@ -80,8 +93,8 @@ void origins_release(struct peer_origin *origin)
     present = present_of(origin);
     if (--present->references > 0)
         return;
-    --*present->count;
-    list_remove(&present->link);
+    present->bus->transport.origin_count--;
+    hash_table_remove(&present->bus->origins, present->hash, present);
     free(present);
 }
 

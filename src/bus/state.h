@@ -5,8 +5,10 @@
 
 #include <sys/resource.h>
 
+#include "base/hash_table.h"
 #include "base/list.h"
 #include "base/notify.h"
+#include "base/siphash.h"
 #include "bus/counters.h"
 #include "bus/options.h"
 #include "event/event_loop.h"
@@ -83,9 +85,10 @@ struct stdio_bus {
     struct list renewals;         /* struct worker: what reloads have left to do (bus/renewal.h) */
     struct timer renewal;         /* started while one of them waits for another */
     unsigned generation;          /* of the configuration: how many reloads were begun */
-    bool departs;        /* a pool or a listener is no part of the configuration any more */
-    struct list clients; /* struct client */
-    struct list origins; /* of the clients */
+    bool departs;              /* a pool or a listener is no part of the configuration any more */
+    struct list clients;       /* struct client */
+    struct hash_table origins; /* of the clients: struct present_origin (bus/origins.c) */
+    struct siphash_key origins_key;
     size_t client_count;
     size_t refused_count;
     struct list gated; /* clients that have not shown the token yet, the oldest first */

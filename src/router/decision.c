@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/assert.h"
+#include "base/error.h"
 #include "router/handshake.h"
 #include "router/outcomes.h"
 #include "router/shares.h"
@@ -195,15 +196,15 @@ void decision_hold_for_id(struct decision *decision, struct request *busy, struc
         decision_refuse(decision, JSONRPC_SERVER_ERROR, "%s", CLOSING);
         return;
     }
-    decision_hold_turns(decision, &busy->waiters, HELD_FOR_ID);
-    if (decision->action != ACTION_HOLD)
-        return;
-    decision->hold_ms = (int64_t)decision->router->limits->backpressure_timeout_sec * 1000;
     from->hold_hash = decision->id_hash;
-    if (group != NULL) {
-        from->hold_group = group;
-        list_append(&decision->router->roaming, &from->roam);
-    }
+    from->hold_group = group;
+    if (group != NULL && roaming_add(&decision->router->roaming, from) != STDIO_BUS_OK)
+        return;
+    decision_hold_turns(decision, &busy->waiters, HELD_FOR_ID);
+    if (decision->action == ACTION_HOLD)
+        decision->hold_ms = (int64_t)decision->router->limits->backpressure_timeout_sec * 1000;
+    else
+        roaming_leave(&decision->router->roaming, from);
 }
 
 void decision_hold_for_answer(struct decision *decision, struct list *waiting)

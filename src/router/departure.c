@@ -134,10 +134,10 @@ void departure_remove_pool(struct router *router, struct group *pool)
     waiting_release_turns(router, &pool->senders);
     waiting_release_turns(router, &router->all.senders);
     waiting_release_all(router, &router->waiting_for_worker);
-    list_each(&router->roaming, node, following) {
-        struct peer *peer = list_entry(node, struct peer, roam);
+    list_each(&router->roaming.lanes, node, following) {
+        const struct roaming_lane *lane = list_entry(node, struct roaming_lane, node);
 
-        if (peer->hold_group == pool)
-            waiting_release(router, peer);
+        if (lane->group == pool)
+            waiting_release_lane(router, lane);
     }
 }

@@ -94,8 +94,10 @@ struct peer {
     size_t held[PEER_SHARES];   /* active requests that it asked; what it owns */
     struct list asked;          /* requests that it sent and that are not answered yet */
     struct list answering;      /* requests that it was sent and has to answer */
-    struct list sessions;       /* a client: those it owns; a worker: those bound to it */
-    struct turns waiting;       /* peers held until its output queue drains */
+    const struct list_node *checked; /* of these: up to this one all are active, and are */
+    struct peer *checked_asker;      /* this client's (to_client.c); NULL: none was looked at */
+    struct list sessions;            /* a client: those it owns; a worker: those bound to it */
+    struct turns waiting;            /* peers held until its output queue drains */
 
     /* For pools with a mode (config/pool_mode.h): */
     struct group *pool;   /* a worker's */
@@ -124,7 +126,9 @@ struct peer {
     struct turns *turns;   /* what it waits for, or router->released; NULL: a list */
     struct lane lane;      /* of those that wait for the same, if it leads them */
     enum peer_hold held_for;
-    struct list_node roam; /* on router->roaming: any worker of hold_group would do */
+    struct list_node roam; /* in a lane of router->roaming: any worker of hold_group would do */
+    struct roaming_lane *roam_lane; /* NULL: in none */
+    uint64_t roam_number;           /* order of arrival there */
     struct group *hold_group;
     struct group *claim;       /* the next free worker of this pool is for it (router/shares.h) */
     struct list_node claiming; /* on claim->claims */

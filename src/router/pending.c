@@ -277,6 +277,7 @@ static void end_rewriting(struct request *request)
 
 void request_reserve(struct request *request, struct peer *next)
 {
+    request->answerer->checked = NULL;
     if (request->extras != NULL)
         extras_recycle(&request->table->free_extras, request->extras);
     request->extras = NULL;
@@ -301,8 +302,21 @@ void request_abandon(struct request *request)
     pending->abandoned_count++;
 }
 
+/* What was found out about the requests before this one holds on. */
+static void uncheck(struct request *request)
+{
+    struct peer *answerer = request->answerer;
+
+    if (answerer->checked != &request->in_answerer)
+        return;
+    answerer->checked = request->in_answerer.prev;
+    if (answerer->checked == &answerer->answering.head)
+        answerer->checked = NULL;
+}
+
 void request_remove(struct request *request)
 {
+    uncheck(request);
     leave_asker(request);
     hash_table_remove(&request->table->by_answerer, request->answerer_hash, request);
     list_remove(&request->in_answerer);

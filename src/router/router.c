@@ -86,7 +86,7 @@ void router_init(struct router *router, const struct limits *limits, const struc
     pending_init(&router->from_workers, key, limits->max_pending_requests);
     tasks_init(&router->tasks, key, limits->max_pending_requests, &router->from_clients);
     list_init(&router->waiting_for_worker);
-    list_init(&router->roaming);
+    roaming_init(&router->roaming);
     turns_init(&router->released, TURNS_OF_RELEASED);
     list_init(&router->open);
     list_init(&router->handshakes.errands);
@@ -123,6 +123,7 @@ void router_free(struct router *router)
     sessions_free(&router->sessions);
     subscriptions_free(&router->handshakes.subscriptions);
     tasks_free(&router->tasks);
+    roaming_free(&router->roaming);
     pending_free(&router->from_clients);
     pending_free(&router->from_workers);
 }

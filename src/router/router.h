@@ -14,6 +14,7 @@
 #include "router/handshake.h"
 #include "router/peer.h"
 #include "router/pending.h"
+#include "router/roaming.h"
 #include "router/sessions.h"
 #include "router/tasks.h"
 
@@ -47,7 +48,7 @@ struct router {
     bool answered_last;             /* a client whose input had ended has got its last answer, or
                                      * lost its last request; the owner resets it */
     struct list waiting_for_worker; /* peers held until a certain worker is back */
-    struct list roaming;            /* held peers that any free worker of their group would serve */
+    struct roaming roaming;         /* held peers that any free worker of their group would serve */
     struct turns released;          /* peers that may offer their message again */
     struct list open;               /* struct turns, whose peers may: that one among them */
     struct shared_handshakes handshakes;

@@ -109,22 +109,29 @@ static struct peer *sole_client(const struct peer *worker)
 
 /* The only client that waits for an answer of a sticky worker. A request that was given up may
  * still run, and then there may be another one. In a shared pool: the topic bus, if it serves
- * that. */
-static struct peer *waiting_client(const struct peer *worker)
+ * that. Of many requests of one client, each is looked at once: worker->checked. */
+static struct peer *waiting_client(struct peer *worker)
 {
-    struct list_node *node, *following;
-    struct peer *found = NULL;
+    const struct list_node *node = worker->checked;
+    struct peer *found = node != NULL ? worker->checked_asker : NULL;
+    bool all_active = true;
 
     if (list_empty(&worker->bindings) || worker->given_up > 0)
         return worker->pool->fallback;
-    list_each(&worker->answering, node, following) {
-        const struct request *request = list_entry(node, struct request, in_answerer);
+    node = node != NULL ? node->next : worker->answering.head.next;
+    for (; node != &worker->answering.head; node = node->next) {
+        const struct request *request = list_entry(node, const struct request, in_answerer);
 
-        if (request->state != REQUEST_ACTIVE || request->asker == found)
+        all_active = all_active && request->state == REQUEST_ACTIVE;
+        if (request->state != REQUEST_ACTIVE)
             continue;
-        if (found != NULL)
+        if (found != NULL && request->asker != found)
             return NULL;
         found = request->asker;
+        if (all_active) {
+            worker->checked = node;
+            worker->checked_asker = found;
+        }
     }
     return found;
 }

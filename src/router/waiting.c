@@ -28,7 +28,7 @@ static void open_turns(struct router *router, struct turns *turns)
 
 void waiting_release(struct router *router, struct peer *peer)
 {
-    list_remove(&peer->roam);
+    roaming_leave(&router->roaming, peer);
     turns_leave(peer);
     turns_add(&router->released, peer);
     open_turns(router, &router->released);
@@ -95,18 +95,10 @@ void waiting_release_all(struct router *router, struct list *list)
  * stands for the id: should two ids ever share one, the reservation is not used but handed on. */
 static struct peer *find_roaming(struct router *router, const struct request *request)
 {
-    struct list_node *node;
-
     if (request->answerer->availability != PEER_READY || request->answerer->full ||
         request->rewritten)
         return NULL;
-    for (node = router->roaming.head.next; node != &router->roaming.head; node = node->next) {
-        struct peer *peer = list_entry(node, struct peer, roam);
-
-        if (peer->hold_hash == request->id_hash && group_has(peer->hold_group, request->answerer))
-            return peer;
-    }
-    return NULL;
+    return roaming_find(&router->roaming, request->answerer, &router->all, request->id_hash);
 }
 
 void waiting_id_free(struct router *router, struct request *request)
@@ -115,7 +107,7 @@ void waiting_id_free(struct router *router, struct request *request)
 
     if (!turns_empty(&request->waiters))
         next = turns_take(&request->waiters);
-    else if (!list_empty(&router->roaming) && request->table == &router->from_clients)
+    else if (roaming_any(&router->roaming) && request->table == &router->from_clients)
         next = find_roaming(router, request);
     if (next == NULL) {
         request_remove(request);
@@ -132,18 +124,32 @@ void waiting_forget_request(struct router *router, struct request *request)
     request_remove(request);
 }
 
+void waiting_release_lane(struct router *router, const struct roaming_lane *lane)
+{
+    struct list_node *node = lane->peers.head.next, *following;
+
+    /* The lane is freed with its last peer. */
+    for (bool more = true; more; node = following) {
+        following = node->next;
+        more = following != &lane->peers.head;
+        waiting_release(router, list_entry(node, struct peer, roam));
+    }
+}
+
 /* A worker takes messages (again): an id may be free there and taken elsewhere. A peer that would
  * wait for its id here too keeps its place in the line. */
 static void release_roaming(struct router *router, const struct peer *worker)
 {
     struct list_node *node, *following;
 
-    list_each(&router->roaming, node, following) {
-        struct peer *peer = list_entry(node, struct peer, roam);
+    if (worker->pool == NULL) /* a client */
+        return;
+    list_each(&router->roaming.lanes, node, following) {
+        const struct roaming_lane *lane = list_entry(node, struct roaming_lane, node);
 
-        if (group_has(peer->hold_group, worker) &&
-            !pending_has_hash(&router->from_clients, worker, peer->hold_hash))
-            waiting_release(router, peer);
+        if (group_has(lane->group, worker) &&
+            !pending_has_hash(&router->from_clients, worker, lane->id_hash))
+            waiting_release_lane(router, lane);
     }
 }
 
@@ -220,7 +226,7 @@ void waiting_expire(struct router *router, struct peer *peer)
 void waiting_leave(struct router *router, struct peer *peer)
 {
     turns_leave(peer);
-    list_remove(&peer->roam);
+    roaming_leave(&router->roaming, peer);
     peer->hold_expired = false;
     shares_end_claim(peer);
     if (peer->reserved != NULL)

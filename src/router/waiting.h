@@ -8,7 +8,7 @@
  *     a list of the owner's       until waiting_release
  *
  * In the first three, peers take turns (turns.h): one of an origin, then one of the next. If any
- * worker of its group would do, a peer that waits for an id is on router->roaming too.
+ * worker of its group would do, a peer that waits for an id is in router->roaming (roaming.h) too.
  *
  * When what a peer waits for changes, its owner offers the same message again. Room in a queue is
  * soon used up: the turns for it are only opened (router->open), and peers leave them one by one
@@ -23,9 +23,10 @@
 void waiting_hold(struct list *list, struct peer *peer);
 void waiting_release(struct router *router, struct peer *peer);
 
-/* Releases all peers of a list, or of turns. */
+/* Releases all peers of a list, of turns, or of a lane, which is gone then. */
 void waiting_release_all(struct router *router, struct list *list);
 void waiting_release_turns(struct router *router, struct turns *turns);
+void waiting_release_lane(struct router *router, const struct roaming_lane *lane);
 
 /* Takes the next peer that may offer its message again, or NULL. One that is held again for want of
  * the same room ends these turns. */

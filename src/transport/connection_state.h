@@ -20,6 +20,8 @@ struct memory_share {
     struct list holders;  /* connections that have a reservation */
     struct list outgrown; /* connections that wait for a larger one: before those of: */
     struct list waiting;  /* connections that wait for one, in the order in which they came */
+    bool settled;         /* none of these gets one, unless there is more room than then: */
+    size_t settled_queued, settled_half;
 };
 
 /* What the connections of one user or address have together. */
@@ -27,6 +29,7 @@ struct transport_origin {
     size_t reserved;
     size_t growing;           /* of that, as in memory_share */
     uint64_t turn;            /* of its last reservation */
+    size_t waiting_count;     /* its connections that wait for one */
     uint64_t round;           /* of the event loop, in which it has: */
     size_t read;              /* bytes (transport/reading.h) */
     struct list readers;      /* its connections that wait to be read, the next one first */

@@ -30,15 +30,22 @@ static size_t held_by_origin(const struct connection *connection)
     return connection->grows ? origin->reserved - origin->growing : origin->reserved;
 }
 
+/* What is left for the messages of clients beside what tables keep for them. */
+static size_t half_of_clients(const struct transport *transport)
+{
+    size_t half = transport->limits->max_memory / 2;
+
+    return half - least(transport->kept, half / 2);
+}
+
 /* What there is for messages like that of the connection, which reserves `len` bytes. */
 static size_t half_of(const struct connection *connection, size_t len)
 {
     const struct transport *transport = connection->transport;
-    size_t half = transport->limits->max_memory / 2;
 
     if (connection->of_worker || (connection->grows && len > connection->reserved))
-        return half;
-    return half - least(transport->kept, half / 2);
+        return transport->limits->max_memory / 2;
+    return half_of_clients(transport);
 }
 
 /* Whether there are `len` bytes for the connection, in place of those that it has, when
@@ -64,6 +71,8 @@ static void set_reserved(struct connection *connection, size_t len, bool grows)
 
     if (origin == NULL)
         origin = &none;
+    if (len < connection->reserved || after < before || origin->waiting_count > 0)
+        share->settled = false;
     share->reserved += len - connection->reserved;
     share->growing += after - before;
     origin->reserved += len - connection->reserved;
@@ -131,6 +140,9 @@ static void leave_line(struct connection *connection)
     list_remove(&connection->memory);
     connection->awaited = 0;
     transport->waiting_count--;
+    if (connection->origin != NULL)
+        connection->origin->waiting_count--;
+    memory_share_of(connection)->settled = false;
     transport->is_awaited = memory_share_awaited(&transport->shares[1]);
 }
 
@@ -167,6 +179,9 @@ void memory_wait(struct connection *connection, size_t len)
     list_remove(&connection->memory);
     list_append(connection->reserved > 0 ? &share->outgrown : &share->waiting, &connection->memory);
     connection->transport->waiting_count++;
+    if (connection->origin != NULL)
+        connection->origin->waiting_count++;
+    share->settled = false;
     connection->transport->is_awaited |= connection->of_worker;
     list_each(&share->holders, node, following)
         start_time(list_entry(node, struct connection, memory));
@@ -181,6 +196,25 @@ void memory_forget(struct connection *connection)
     set_reserved(connection, 0, false);
     if (connection->has_lines)
         stdio_bus_event_loop_stop_timer(connection->transport->loop, &connection->frame_time);
+}
+
+void memory_move(struct connection *connection, struct transport_origin *origin)
+{
+    struct transport_origin *before = connection->origin;
+    size_t grows = connection->grows ? connection->reserved : 0;
+
+    if (before != NULL) {
+        before->reserved -= connection->reserved;
+        before->growing -= grows;
+        before->waiting_count -= memory_waits(connection);
+    }
+    if (origin != NULL) {
+        origin->reserved += connection->reserved;
+        origin->growing += grows;
+        origin->waiting_count += memory_waits(connection);
+    }
+    connection->origin = origin;
+    memory_share_of(connection)->settled = false;
 }
 
 static bool is_before(const struct connection *a, const struct connection *b)
@@ -229,15 +263,23 @@ static bool serve_line(const struct memory_share *share, struct list *line)
     return true;
 }
 
-static void serve_share(struct memory_share *share)
+/* Looks at the lines only if something has changed that can let one of them go on. */
+static void serve_share(const struct transport *transport, struct memory_share *share)
 {
+    size_t half = half_of_clients(transport);
+
+    if (share->settled && share->queued >= share->settled_queued && half <= share->settled_half)
+        return;
     if (serve_line(share, &share->outgrown))
         serve_line(share, &share->waiting);
+    share->settled = true;
+    share->settled_queued = share->queued;
+    share->settled_half = half;
 }
 
 void memory_serve(struct transport *transport)
 {
-    serve_share(&transport->shares[0]);
-    serve_share(&transport->shares[1]);
+    serve_share(transport, &transport->shares[0]);
+    serve_share(transport, &transport->shares[1]);
     transport->is_awaited = memory_share_awaited(&transport->shares[1]);
 }

@@ -86,6 +86,10 @@ static inline void memory_release(struct connection *connection)
         memory_forget(connection);
 }
 
+/* The connection is of this origin, or of none (NULL), from now on, and what it has or waits for
+ * counts there. */
+void memory_move(struct connection *connection, struct transport_origin *origin);
+
 /* Gives free memory to the connections that wait for it. */
 void memory_serve(struct transport *transport);
 

@@ -2,6 +2,8 @@
 
 #include "transport/reading.h"
 
+#include "transport/memory.h"
+
 static bool has_share(const struct transport *transport, const struct transport_origin *origin)
 {
     return origin->round != transport->round || origin->read < READING_SHARE;
@@ -13,7 +15,7 @@ void connection_set_origin(struct connection *connection, struct transport_origi
         reading_leave(connection);
         connection_watch(connection, connection->interest);
     }
-    connection->origin = origin;
+    memory_move(connection, origin);
 }
 
 bool reading_waits(struct connection *connection)

@@ -11,6 +11,7 @@ that long, and `operate(daemon, count)`, which carries out that number of operat
 LISTS. The cost is the processor time of the daemon alone (/proc/PID/schedstat).
 """
 
+import itertools
 import json
 import os
 import re
@@ -29,6 +30,8 @@ FEW = 10
 IN_FLIGHT = 32  # of one connection
 BOUND = 2.0  # of the ratio
 PER_CLIENT = 256  # subscriptions
+QUESTIONS = 20  # of a worker at once
+NUMBERS = itertools.count(1)
 
 
 def message(**members):
@@ -84,14 +87,18 @@ class Daemon:
     def __init__(self, config):
         self.directory = tempfile.TemporaryDirectory()
         self.path = self.directory.name
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            self.port = server.getsockname()[1]
+        with socket.create_server(("127.0.0.1", 0)) as first, \
+                socket.create_server(("127.0.0.1", 0)) as second:
+            self.port, self.http_port = first.getsockname()[1], second.getsockname()[1]
+        if "rmp" in config:
+            config = {**config, "rmp": {"socket_path": f"{self.path}/rmp"}}
         with open(f"{self.path}/config", "w", encoding="ascii") as file:
             json.dump(config, file)
         with open(f"{self.path}/log", "w", encoding="ascii") as log:
             self.process = subprocess.Popen(
                 [os.environ["STDIO_BUS"], "--config", f"{self.path}/config", "--log-level", "error",
-                 "--tcp", f"127.0.0.1:{self.port}", "--control", f"{self.path}/control"],
+                 "--tcp", f"127.0.0.1:{self.port}", "--http", f"127.0.0.1:{self.http_port}",
+                 "--control", f"{self.path}/control"],
                 stdin=subprocess.DEVNULL, stderr=log)
         self.connections = []
         self.wait()
@@ -286,7 +293,229 @@ class Sessions(Clients):
             self.operator.lines()
 
 
-LISTS = [Subscriptions, SharedUri, Levels, Clients, Origins, InFlight, Sessions]
+class Roaming(Clients):
+    """Requests of one client, beside others that wait for an id which is in flight at each worker
+    of their pool."""
+
+    name = "clients that wait for an id"
+    config = {"pools": [{"id": "plain", "command": sys.executable,
+                         "args": [f"{HERE}/growth_worker.py"], "instances": 2}],
+              "limits": {"backpressure_timeout_sec": 3600}}
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            client = daemon.connect("127.0.0.2")
+            client.socket.sendall(message(id="taken", method="growth/never"))
+            self.held += 1
+
+    def operate(self, daemon, count):
+        if self.operator is None:
+            self.operator = daemon.connect("127.0.0.3")
+        self.operator.ask_all(("tools/list", {}) for _ in range(count))
+
+
+class Questions(Clients):
+    """Questions of a worker that name nothing, while one of its two clients has requests in flight
+    there."""
+
+    name = "requests of one client"
+    most = 4000
+    config = {"pools": [mcp_pool()], "limits": {"max_pending_requests": 8192}}
+
+    def fill(self, daemon, count):
+        if self.operator is None:
+            self.operator = daemon.connect("127.0.0.3").greet()
+            daemon.connect("127.0.0.2").greet()
+        self.operator.socket.sendall(b"".join(self.operator.request("growth/never")
+                                              for _ in range(count - self.held)))
+        self.held = count
+
+    def operate(self, daemon, count):
+        for _ in range(count // QUESTIONS):
+            self.operator.socket.sendall(self.operator.request("growth/ask", count=QUESTIONS))
+            answered = False
+            while not answered:
+                for line in self.operator.lines():
+                    answered = b'"method":' not in line
+                    if not answered:
+                        self.operator.socket.sendall(message(id=json.loads(line)["id"], result={}))
+
+
+class MemoryWaiters(Clients):
+    """Messages of 200 KB of one client, beside others of one address that wait for the memory of
+    long messages."""
+
+    name = "clients that wait for memory"
+    share = 20
+    config = {"pools": [{"id": "plain", "command": sys.executable,
+                         "args": [f"{HERE}/growth_worker.py"], "instances": 1}],
+              "limits": {"max_memory": 1 << 26, "frame_timeout_sec": 3600,
+                         "backpressure_timeout_sec": 3600}}
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            daemon.connect("127.0.0.2").socket.sendall(b'{"id":1,"method":"m","x":"' + b"x" * 70000)
+            self.held += 1
+
+    def operate(self, daemon, count):
+        if self.operator is None:
+            self.operator = daemon.connect("127.0.0.3")
+        for _ in range(count // self.share):
+            self.operator.ask("tools/list", x="x" * 200000)
+
+
+class HttpConnection:
+    def __init__(self, port, source):
+        self.socket = socket.create_connection(("127.0.0.1", port), source_address=(source, 0))
+        self.session = ""
+
+    def post(self, method, **params):
+        body = message(id=next(NUMBERS), method=method, params=params)
+        self.socket.sendall(
+            ("POST /mcp HTTP/1.1\r\nHost: localhost\r\n"
+             f"Content-Type: application/json\r\n{self.session}"
+             "Accept: application/json, text/event-stream\r\n"
+             f"Content-Length: {len(body)}\r\n\r\n").encode() + body)
+
+    def read(self):
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += self.socket.recv(1 << 16)
+        head, body = data.split(b"\r\n\r\n", 1)
+        length = int(re.search(rb"content-length: *([0-9]+)", head.lower()).group(1))
+        while len(body) < length:
+            body += self.socket.recv(1 << 16)
+        return head
+
+    def greet(self):
+        self.post("initialize", protocolVersion="2025-11-25", capabilities={},
+                  clientInfo={"name": "growth", "version": "1"})
+        found = re.search(rb"(?i)mcp-session-id: *([^\r]*)", self.read())
+        self.session = f"Mcp-Session-Id: {found.group(1).decode()}\r\n"
+        return self
+
+
+class HttpSessions(Clients):
+    """Requests in one session of HTTP, beside others."""
+
+    name = "sessions of HTTP"
+    most = 3000
+    config = {"pools": [mcp_pool()], "limits": {"max_connections": 8192, "session_idle_sec": 3600}}
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            HttpConnection(daemon.http_port, "127.0.0.2").greet().socket.close()
+            self.held += 1
+
+    def operate(self, daemon, count):
+        if self.operator is None:
+            self.operator = HttpConnection(daemon.http_port, "127.0.0.3").greet()
+        for _ in range(count):
+            self.operator.post("tools/list")
+            self.operator.read()
+
+
+class HttpStreams(HttpSessions):
+    """The same, while other requests of the session are in flight."""
+
+    name = "streams of an HTTP session"
+    most = 250
+
+    def fill(self, daemon, count):
+        if self.operator is None:
+            self.operator = HttpConnection(daemon.http_port, "127.0.0.3").greet()
+            self.others = []
+        while self.held < count:
+            other = HttpConnection(daemon.http_port, "127.0.0.3")
+            other.session = self.operator.session
+            other.post("growth/never")
+            self.others.append(other)
+            self.held += 1
+
+
+class RmpClient:
+    """In the dialect of JSON."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+
+    def ask_all(self, commands):
+        """Returns how many got an error."""
+        frames = [len(command).to_bytes(4, "big") + command for command in commands]
+        errors, rest = 0, b""
+        for at in range(0, len(frames), IN_FLIGHT):
+            some = frames[at:at + IN_FLIGHT]
+            self.socket.sendall(b"".join(some))
+            answered = 0
+            while answered < len(some):
+                rest += self.socket.recv(1 << 16)
+                while len(rest) >= 4 and len(rest) >= 4 + int.from_bytes(rest[:4], "big"):
+                    end = 4 + int.from_bytes(rest[:4], "big")
+                    errors += b'"Err"' in rest[4:end]
+                    rest = rest[end:]
+                    answered += 1
+        return errors
+
+
+class Topics(Clients):
+    """Subscribe and Unsubscribe on the topic bus, beside other subscriptions."""
+
+    name = "topics of RMP"
+    most = 100000
+    config = {"pools": [{"id": "plain", "command": sys.executable,
+                         "args": [f"{HERE}/growth_worker.py"], "instances": 1}],
+              "rmp": {"socket_path": "in the directory"}, "limits": {"max_memory": 1 << 30}}
+
+    @staticmethod
+    def subscribe(number):
+        return b'{"Subscribe":{"id":%d,"topic":"topic/%d","sub_id":%d}}' % ((number,) * 3)
+
+    def fill(self, daemon, count):
+        if self.operator is None:
+            self.operator = RmpClient(f"{daemon.path}/rmp")
+            self.filler = RmpClient(f"{daemon.path}/rmp")
+        if self.filler.ask_all(self.subscribe(i) for i in range(self.held, count)):
+            raise ValueError("a subscription was refused")
+        self.held = count
+
+    def operate(self, daemon, count):
+        self.operator.ask_all(self.subscribe(i // 2) if i % 2 == 0 else
+                              b'{"Subscribe":{"id":1,"topic":"t","sub_id":%d}}' % (i // 2)
+                              for i in range(count))
+
+
+class Keys(Topics):
+    """Publications on a topic, which knows those that it has seen."""
+
+    name = "messages that a topic knows"
+    most = 60000
+
+    @staticmethod
+    def publish(number):
+        return (b'{"Publish":{"id":1,"topic":"t","message":{"header":{"header_version":0,'
+                b'"header_len":64,"flags":0,"schema_id":3003,"body_len":0,"created_at_ms":%d,'
+                b'"ttl_ms":600000,"trace_id":1,"msg_id":%d},"body":[129,164,116,121,112,101,171,'
+                b'79,98,115,101,114,118,97,116,105,111,110]}}}' % (time.time() * 1000, number))
+
+    def fill(self, daemon, count):
+        if self.operator is None:
+            self.operator = RmpClient(f"{daemon.path}/rmp")
+            self.reader = RmpClient(f"{daemon.path}/rmp")
+            self.reader.ask_all([b'{"Subscribe":{"id":1,"topic":"t","sub_id":1}}'])
+        self.known = count
+        self.operator.ask_all(self.publish(i) for i in range(self.held, count))
+        self.held = count
+        self.reader.socket.close()
+        self.reader = RmpClient(f"{daemon.path}/rmp")
+        self.reader.ask_all([b'{"Subscribe":{"id":1,"topic":"t","sub_id":1}}'])
+
+    def operate(self, daemon, count):
+        self.operator.ask_all(self.publish(i % self.known) for i in range(count))
+
+
+LISTS = [Subscriptions, SharedUri, Levels, Clients, Origins, InFlight, Questions, Sessions, Roaming,
+         MemoryWaiters, HttpSessions, HttpStreams, Topics, Keys]
 
 
 def measure(kind):

@@ -131,6 +131,41 @@ TEST(sticky_requests_go_to_the_only_client_that_waits)
     expect_action(give(a, "{'id':3,'result':1}"), ACTION_DISCARD);
 }
 
+/* What was found out by one question holds for the next one, whatever ends in between; not after an
+ * id has passed to another client. */
+TEST(sticky_questions_follow_the_requests_that_are_left)
+{
+    static const char question[] = "{'id':1,'method':'q'}", reply[] = "{'id':1,'result':0}";
+    struct peer *a = add_client(), *b = add_client();
+
+    POOL("p", 1, STICKY);
+    give(a, "{'id':1,'method':'m'}");
+    give(a, "{'id':2,'method':'m'}");
+    give(a, "{'id':3,'method':'m'}");
+    give(b, "{'method':'m'}");
+    expect_unchanged(&workers[0], question, a);
+    expect_unchanged(a, reply, &workers[0]);
+    expect_unchanged(&workers[0], "{'id':3,'result':1}", a); /* the last one that was looked at */
+    expect_unchanged(&workers[0], question, a);
+    expect_unchanged(a, reply, &workers[0]);
+    expect_unchanged(&workers[0], "{'id':2,'result':1}", a);
+    give(a, "{'id':5,'method':'m'}");
+    expect_unchanged(&workers[0], question, a);
+    expect_unchanged(a, reply, &workers[0]);
+    expect_action(give(b, "{'id':5,'method':'m'}"), ACTION_HOLD);
+    expect_unchanged(&workers[0], "{'id':5,'result':1}", a);
+    expect_released(b);
+    expect_unchanged(&workers[0], question, a); /* the id is only reserved */
+    expect_unchanged(a, reply, &workers[0]);
+    expect_unchanged(b, "{'id':5,'method':'m'}", &workers[0]);
+    expect_refused(give(&workers[0], question), "unroutable");
+    expect_unchanged(&workers[0], "{'id':1,'result':1}", a);
+    expect_unchanged(&workers[0], question, b);
+    expect_unchanged(b, reply, &workers[0]);
+    expect_unchanged(&workers[0], "{'id':5,'result':1}", b);
+    expect_refused(give(&workers[0], question), "unroutable");
+}
+
 /* The worker may ask for the sake of a request that was given up. */
 TEST(sticky_questions_are_refused_while_a_request_that_was_given_up_may_run)
 {

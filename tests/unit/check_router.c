@@ -575,64 +575,6 @@ TEST(queue_that_drains_serves_the_first_client_first)
     expect_none_released();
 }
 
-TEST(client_roams_within_its_pool)
-{
-    struct peer *a = add_client(), *b = add_client(), *c = add_client();
-
-    add_pool("a", 1);
-    add_pool("b", 2);
-    worker_is(&workers[2], PEER_ABSENT);
-    expect_forward(give(a, in_pool(request("1"), "a")), &workers[0]);
-    expect_forward(give(b, in_pool(request("1"), "b")), &workers[1]);
-    expect_hold_for_id(give(c, in_pool(request("1"), "a")));
-    expect_forward(give(&workers[1], response("1")), b);
-    worker_is(&workers[2], PEER_READY);
-    set_full(&workers[1], false);
-    expect_none_released();
-    expect_forward(give(&workers[0], response("1")), a);
-    expect_released(c);
-    expect_forward(retry(c), &workers[0]);
-}
-
-TEST_ROWS(client_does_not_roam_to_a_worker_that_takes_no_messages, 2)
-{
-    struct peer *a = add_client(), *b = add_client(), *c = add_client();
-
-    add_pool("a", 2);
-    expect_forward(give(a, request("1")), &workers[0]);
-    expect_forward(give(b, request("1")), &workers[1]);
-    expect_hold_for_id(give(c, request("1")));
-    if (row == 0)
-        set_full(&workers[1], true);
-    else
-        worker_is(&workers[1], PEER_ABSENT);
-    expect_forward(give(&workers[1], response("1")), b);
-    settle(); /* ends */
-    ck_assert(peer_held(c));
-    expect_forward(give(&workers[0], response("1")), a);
-    expect_released(c);
-    expect_forward(retry(c), &workers[0]);
-    expect_forward(give(&workers[0], response("1")), c);
-}
-
-TEST(client_of_the_session_comes_before_a_roaming_client)
-{
-    struct peer *a = add_client(), *b = add_client(), *c = add_client(), *d = add_client();
-
-    add_pool("a", 2);
-    give(a, in_session(notification(), "s")); /* bound to worker 0 */
-    expect_forward(give(b, request("1")), &workers[1]);
-    expect_forward(give(a, in_session(request("1"), "s")), &workers[0]);
-    expect_hold_for_id(give(c, request("1"))); /* roams */
-    expect_hold_for_id(give(d, in_session(request("1"), "s")));
-    expect_forward(give(&workers[1], response("1")), b);
-    expect_released(c);
-    expect_forward(retry(c), &workers[1]);
-    expect_forward(give(&workers[0], response("1")), a);
-    expect_released(d);
-    expect_forward(retry(d), &workers[0]);
-}
-
 /* --- reservations --- */
 
 /* A one-worker pool; a has the id, b and c wait for it, then the answer releases b. */
