@@ -183,7 +183,7 @@ has systemd-socket-activate && check 'systemd-socket-activate' first_client_star
 
 scripts="contrib/cross-check contrib/package-check contrib/package-trial
     contrib/debian/stdio-bus.p*rm contrib/debian/tests/serves-a-worker
-    contrib/alpine/stdio_bus.pre-install tests/portable/configure.sh"
+    contrib/alpine/stdio_bus.pre-install tests/portable/configure.sh fuzz/oss-fuzz/build.sh"
 if has shellcheck; then
     # shellcheck disable=SC2086 # a list
     check 'shellcheck' shellcheck $scripts
@@ -195,6 +195,7 @@ fi
 for name in pkgname pkgver pkgrel pkgdesc url arch license source sha512sums; do
     check "APKBUILD: $name" grep -q "^$name=" contrib/alpine/APKBUILD
 done
+[ ! -d .github ] || { has actionlint && check 'workflows' actionlint .github/workflows/*.yml; }
 has xmllint && check 'launchd' xmllint --noout --nonet "$BUILD_DIR/contrib/launchd/stdio_bus.plist"
 has plistutil && check 'launchd: property list' plistutil -i \
     "$BUILD_DIR/contrib/launchd/stdio_bus.plist" -o "$dir/plist"

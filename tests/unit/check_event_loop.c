@@ -18,10 +18,12 @@
 START_TEST(default_backend_is_the_configured_one)
 {
     struct stdio_bus_event_loop *plain = stdio_bus_event_loop_create();
+    const char *chosen = getenv("STDIO_BUS_EVENT_BACKEND"); /* in a build with all of them */
 
     ck_assert_ptr_nonnull(plain);
     ck_assert_int_eq(stdio_bus_event_loop_get_poll_fd(plain) < 0,
-                     &EVENT_BACKEND_DEFAULT == &event_backend_poll);
+                     &EVENT_BACKEND_DEFAULT == &event_backend_poll ||
+                         (chosen != NULL && strcmp(chosen, "poll") == 0));
     stdio_bus_event_loop_destroy(plain);
     stdio_bus_event_loop_destroy(NULL);
 }
