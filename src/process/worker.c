@@ -10,10 +10,6 @@
 #include "process/worker_streams.h"
 #include "router/eras.h"
 
-/* For a grandchild that holds the output of a process that has exited, and for the rest of its
- * process group to follow it. */
-#define GRACE_MS 2000
-
 /* For the exit of a process whose stdout has ended before it has sent anything: a client is told
  * the status. */
 #define EXIT_MS 300
@@ -208,7 +204,7 @@ static void await_output_end(struct worker *worker)
 {
     worker->stream.resumed = false;
     connection_end_output(&worker->stream.connection);
-    worker_start_deadline(worker, GRACE_MS);
+    worker_start_deadline(worker, grace_ms(worker));
 }
 
 static void running_exited(struct worker *worker)
@@ -280,7 +276,7 @@ static void running_retire(struct worker *worker)
     worker->state = WORKER_STOPPING;
     worker->host->available(worker, PEER_ABSENT);
     connection_end_output(&worker->stream.connection);
-    worker_start_deadline(worker, GRACE_MS);
+    worker_start_deadline(worker, grace_ms(worker));
 }
 
 /* Expected exit (LSP exit): not counted as a crash. */
@@ -365,8 +361,11 @@ static void stopping_deadline(struct worker *worker)
          * own. */
         await_output_end(worker);
     } else {
-        log_warn(worker_log(worker), worker_context(worker),
-                 "exited, but another process holds its stdout; not waiting for it");
+        if (worker->program.dialer != NULL)
+            log_debug(worker_log(worker), worker_context(worker), "not waiting for its end");
+        else
+            log_warn(worker_log(worker), worker_context(worker),
+                     "exited, but another process holds its stdout; not waiting for it");
         child_kill_orphans(&worker->child);
         connection_close(connection);
         end_output(worker);

@@ -26,6 +26,19 @@ int worker_open_streams(struct worker *worker, const struct process *process);
 /* Closes them after the end of the process; what it has written to stderr is logged. */
 void worker_close_streams(struct worker *worker);
 
+/* For a grandchild that holds the output of a process that has exited, and for the rest of its
+ * process group to follow it. */
+#define GRACE_MS 2000
+
+/* The same for what was dialled and is stopped: a daemon that still has an answer to give keeps the
+ * connection open, for a client that has left. */
+#define DIALLED_GRACE_MS 500
+
+static inline int64_t grace_ms(const struct worker *worker)
+{
+    return worker->program.dialer != NULL ? DIALLED_GRACE_MS : GRACE_MS;
+}
+
 static inline void worker_start_deadline(struct worker *worker, int64_t delay_ms)
 {
     stdio_bus_event_loop_start_timer(worker->transport->loop, &worker->deadline, delay_ms);

@@ -547,6 +547,17 @@ TEST(design_share_list_needs_no_ps)
     ck_assert_msg(strstr(shown, " MB ") != NULL, "%s", shown);
 }
 
+/* A client that has left gets no answer any more: its front waits for none. */
+TEST(design_share_front_ends_with_its_client)
+{
+    struct sharer *sharer = SHARE(.idle_exit = "20");
+    pid_of(sharer);
+    client_request(sharer->client, "1", NULL, "no_answer", NULL);
+    client_close(sharer->client);
+    share_expect_exit(sharer, 0);
+    ck_assert_ptr_null(strstr(share_errors(sharer), "not waiting for it"));
+}
+
 /* --- other users of the options --- */
 
 /* Looking at a daemon is no use of it. */
