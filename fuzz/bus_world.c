@@ -171,6 +171,7 @@ int process_spawn(struct process *process, const struct program *program)
     child->pool = argv[1][0] - '0';
     child->running = true;
     open_pipe(&child->fd_stdin, &process->fd_to);
+    process->fd_err = -1;
     open_pipe(&process->fd_from, &child->fd_stdout);
     open_pipe(&process->fd_exec, &child->fd_exec);
     fcntl(child->fd_stdin, F_SETFL, O_NONBLOCK);
