@@ -577,7 +577,7 @@ static void part(struct run *run)
                router->from_workers.by_answerer.count == 0 &&
                router->from_workers.by_asker.count == 0,
            "requests are left");
-    EXPECT(list_empty(&router->waiting_for_worker) && list_empty(&router->roaming) &&
+    EXPECT(list_empty(&router->waiting_for_worker) && !roaming_any(&router->roaming) &&
                turns_empty(&router->released) && list_empty(&run->starved),
            "held peers are left");
 }
