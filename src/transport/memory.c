@@ -198,23 +198,30 @@ void memory_forget(struct connection *connection)
         stdio_bus_event_loop_stop_timer(connection->transport->loop, &connection->frame_time);
 }
 
+/* Adds what the connection has, or waits for, to the origin, or takes it away. NULL is fine. */
+static void count_for(struct transport_origin *origin, const struct connection *connection,
+                      bool more)
+{
+    size_t reserved = connection->reserved, waits = memory_waits(connection);
+    size_t grows = connection->grows ? reserved : 0;
+
+    if (origin == NULL)
+        return;
+    origin->reserved += more ? reserved : 0 - reserved;
+    origin->growing += more ? grows : 0 - grows;
+    origin->waiting_count += more ? waits : 0 - waits;
+}
+
+/* One that is not open, or whose reservation of before an upgrade is still to be made again, has
+ * none. */
 void memory_move(struct connection *connection, struct transport_origin *origin)
 {
-    struct transport_origin *before = connection->origin;
-    size_t grows = connection->grows ? connection->reserved : 0;
-
-    if (before != NULL) {
-        before->reserved -= connection->reserved;
-        before->growing -= grows;
-        before->waiting_count -= memory_waits(connection);
-    }
-    if (origin != NULL) {
-        origin->reserved += connection->reserved;
-        origin->growing += grows;
-        origin->waiting_count += memory_waits(connection);
+    if (list_linked(&connection->memory)) {
+        count_for(connection->origin, connection, false);
+        count_for(origin, connection, true);
+        memory_share_of(connection)->settled = false;
     }
     connection->origin = origin;
-    memory_share_of(connection)->settled = false;
 }
 
 static bool is_before(const struct connection *a, const struct connection *b)
