@@ -31,3 +31,16 @@ size_t utf8_read(struct slice text, uint32_t *code)
     }
     return *code >= least[len] && *code <= 0x10ffff && (*code < 0xd800 || *code > 0xdfff) ? len : 0;
 }
+
+size_t utf8_write(char to[UTF8_MAX], uint32_t code)
+{
+    static const unsigned char leads[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+    for (size_t i = len - 1; i > 0; i--) {
+        to[i] = (char)(0x80 | (code & 0x3F));
+        code >>= 6;
+    }
+    to[0] = (char)(leads[len] | code);
+    return len;
+}

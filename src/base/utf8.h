@@ -11,4 +11,9 @@
  * begins with none; then the code is undefined. */
 size_t utf8_read(struct slice text, uint32_t *code);
 
+#define UTF8_MAX 4
+
+/* Writes the bytes of a code below 0x110000, a surrogate's too; returns how many. */
+size_t utf8_write(char to[UTF8_MAX], uint32_t code);
+
 #endif

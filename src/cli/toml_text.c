@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "json/string.h"
 
 void toml_text_open(struct toml_text *text, struct slice source, struct document_error *error)
 {
@@ -150,46 +151,23 @@ static bool take_end(struct toml_text *text, struct decoding *string)
     return true;
 }
 
-/* Writes the UTF-8 of a character. */
-static void add_code(struct decoding *string, uint32_t code)
-{
-    char *to = string->to + string->len;
-
-    if (code < 0x80) {
-        to[0] = (char)code;
-        string->len += 1;
-    } else if (code < 0x800) {
-        to[0] = (char)(0xC0 | code >> 6);
-        to[1] = (char)(0x80 | (code & 0x3F));
-        string->len += 2;
-    } else if (code < 0x10000) {
-        to[0] = (char)(0xE0 | code >> 12);
-        to[1] = (char)(0x80 | (code >> 6 & 0x3F));
-        to[2] = (char)(0x80 | (code & 0x3F));
-        string->len += 3;
-    } else {
-        to[0] = (char)(0xF0 | code >> 18);
-        to[1] = (char)(0x80 | (code >> 12 & 0x3F));
-        to[2] = (char)(0x80 | (code >> 6 & 0x3F));
-        to[3] = (char)(0x80 | (code & 0x3F));
-        string->len += 4;
-    }
-}
-
-/* The number of so many hexadecimal digits; above all characters: there are fewer. */
+/* The number of so many hexadecimal digits, a multiple of four; above all characters: there are
+ * fewer. */
 static uint32_t take_hex(struct toml_text *text, unsigned digits)
 {
-    static const char all[] = "0123456789abcdefABCDEF";
     uint32_t code = 0;
 
-    for (; digits > 0 && text->p < text->end; digits--, text->p++) {
-        const char *digit = memchr(all, *text->p, sizeof all - 1);
-
-        if (digit == NULL)
-            break;
-        code = code << 4 | (uint32_t)(digit - all < 16 ? digit - all : digit - all - 6);
+    for (; digits > 0; digits -= 4) {
+        if (text->end - text->p < 4)
+            return UINT32_MAX;
+        for (int i = 0; i < 4; i++) {
+            if (!is_hex_digit((unsigned char)text->p[i]))
+                return UINT32_MAX;
+        }
+        code = code << 16 | json_string_unit(text->p);
+        text->p += 4;
     }
-    return digits > 0 ? UINT32_MAX : code;
+    return code;
 }
 
 static void take_escape(struct toml_text *text, struct decoding *string)
@@ -212,7 +190,7 @@ static void take_escape(struct toml_text *text, struct decoding *string)
         if (code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
             toml_text_fail(text, at, "no character has this escape");
         else
-            add_code(string, code);
+            string->len += utf8_write(string->to + string->len, code);
     } else if (string->many) { /* the rest of the line is blank, and what follows it */
         toml_text_blanks(text);
         if (!take_newline(text))

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/utf8.h"
 #include "json/utf8.h"
 
 /* The characters with a letter of their own after the backslash, and these letters. */
@@ -38,16 +39,9 @@ unsigned json_string_unit(const char *p)
 
 static void put_code(struct json_output *out, unsigned code)
 {
-    static const unsigned char leads[] = {0, 0, 0xC0, 0xE0, 0xF0};
-    size_t len = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    char bytes[4];
+    char bytes[UTF8_MAX];
 
-    for (size_t i = len - 1; i > 0; i--) {
-        bytes[i] = (char)(0x80 | (code & 0x3F));
-        code >>= 6;
-    }
-    bytes[0] = (char)(leads[len] | code);
-    put(out, bytes, len);
+    put(out, bytes, utf8_write(bytes, code));
 }
 
 /* Decodes the \u escape at p, and the next one if both are a pair. Returns the end of them. */
