@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { Acp2Person } from './acp2_person.mjs';
 import { AcpPerson, overSocket } from './acp_person.mjs';
 import { Store } from './acp_store.mjs';
-import { withBus, workplace } from './bus.mjs';
+import { eventually, withBus, workplace } from './bus.mjs';
 
 const CLIENTS = 10;
 const SESSIONS = 3;
@@ -20,13 +20,6 @@ const versions = [
 ];
 
 const times = (count, make) => Promise.all(Array.from({ length: count }, (_, i) => make(i)));
-
-async function eventually(condition, what) {
-    for (const end = Date.now() + 30000; !condition();) {
-        assert.ok(Date.now() < end, what);
-        await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-}
 
 // Streaming and a question. Whoever else hears of it fails at its end (`strays`, `texts`).
 async function turn(person, sessionId) {
@@ -84,7 +77,8 @@ for (const { version, agent, Person } of versions) {
                 await Promise.all(sessions.map((id) => second.load(id)));
                 sessions.forEach((id, n) => assert.deepEqual(second.texts(id), said[n]));
                 await second.cancel(sessions[0]);
-                await eventually(() => store.cancels(sessions[0]).length === 1, 'session/cancel');
+                await eventually(() => store.cancels(sessions[0]).length === 1,
+                    () => 'session/cancel');
                 await Promise.all(sessions.slice(1).map((id) => turn(second, id)));
                 for (const id of sessions)
                     assert.deepEqual(first.texts(id), []);
@@ -109,7 +103,7 @@ for (const { version, agent, Person } of versions) {
         const waits = await Promise.all(gone.map(async ({ person, sessionId }) => {
             const start = Date.now();
             await person.close();
-            await eventually(() => store.cancels(sessionId).length > 0, 'session/cancel');
+            await eventually(() => store.cancels(sessionId).length > 0, () => 'session/cancel');
             return store.cancels(sessionId)[0] - start;
         }));
         t.diagnostic(`the agent was told after ${Math.max(...waits)} ms at most`);

@@ -17,6 +17,14 @@ export const daemon = process.env.STDIO_BUS;
 export const quick = process.env.INTEROP_QUICK === 'yes';
 export const MANY = quick ? 8 : 20;
 
+// Waits until the condition holds; `what` says what it is if it never does.
+export async function eventually(condition, what) {
+    for (const end = Date.now() + 30000; !condition();) {
+        assert.ok(Date.now() < end, what());
+        await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+}
+
 // A port of 127.0.0.1 that nothing listens on.
 export async function freePort() {
     const server = net.createServer().listen(0, '127.0.0.1');

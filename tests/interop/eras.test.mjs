@@ -7,7 +7,7 @@ import { test } from 'node:test';
 
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 
-import { daemon, withBus } from './bus.mjs';
+import { daemon, eventually, withBus } from './bus.mjs';
 import { loud, Person, STATELESS, work } from './eras_person.mjs';
 import { SocketTransport } from './socket_transport.mjs';
 
@@ -20,13 +20,6 @@ const people = (count, bus, modes) => Promise.all(Array.from({ length: count }, 
     new Person(`person${i}`, modes[i % modes.length]).connect(new SocketTransport(bus.address))));
 
 const close = (all) => Promise.all(all.map(({ client }) => client.close()));
-
-async function eventually(condition, what) {
-    for (const end = Date.now() + 30000; !condition();) {
-        assert.ok(Date.now() < end, what());
-        await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-}
 
 for (const mode of ['unix', 'tcp']) {
     test(`${mode}: 20 clients of both eras`, { timeout }, (t) => withBus(t, both, mode,

@@ -10,7 +10,7 @@ import { StreamableHTTPClientTransport as HttpTransport } from '@modelcontextpro
 import { StreamableHTTPClientTransport as HttpTransport1 } from
     '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
-import { MANY, withBus } from './bus.mjs';
+import { MANY, eventually, withBus } from './bus.mjs';
 import { CuttingProxy } from './cutting_proxy.mjs';
 import { Person as Person2, STATELESS, loud, work } from './eras_person.mjs';
 import { checks } from './everything_checks.mjs';
@@ -38,13 +38,6 @@ const people = (count, bus, chosen) => Promise.all(Array.from({ length: count },
     connect(bus.url, `person${i}`, chosen[i % chosen.length])));
 
 const close = (all) => Promise.all(all.map(({ client }) => client.close()));
-
-async function eventually(condition, what) {
-    for (const end = Date.now() + 30000; !condition();) {
-        assert.ok(Date.now() < end, what());
-        await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-}
 
 async function runChecks(person, chosen) {
     for (const { name, run } of chosen) {

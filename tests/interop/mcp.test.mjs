@@ -7,7 +7,7 @@ import { test } from 'node:test';
 
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 
-import { MANY, configure, daemon, withBus, workplace } from './bus.mjs';
+import { MANY, configure, daemon, eventually, withBus, workplace } from './bus.mjs';
 import { checks } from './everything_checks.mjs';
 import { Person } from './mcp_person.mjs';
 import { SocketTransport } from './socket_transport.mjs';
@@ -67,10 +67,8 @@ test('one server asks the client whose request it works on', { timeout },
             .filter((method) => (method === 'roots/list') === isRoots));
 
         // It asks for roots some time after the first client has connected.
-        for (const end = Date.now() + 20000; asked(true).flat().length === 0;) {
-            assert.ok(Date.now() < end, 'no client was asked for its roots');
-            await new Promise((resolve) => setTimeout(resolve, 20));
-        }
+        await eventually(() => asked(true).flat().length > 0,
+            () => 'no client was asked for its roots');
         for (const person of all) {
             assert.match(await person.text('trigger-sampling-request',
                 { prompt: 'p', maxTokens: 9 }), new RegExp(`${person.name} samples`));

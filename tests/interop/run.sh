@@ -5,32 +5,21 @@
 # `packages` that is all. INTEROP_JOBS: how many files of tests run at once, 1 without it. With
 # INTEROP_QUICK=yes fewer clients run at once. Exits with status 77 without node or npm.
 
-[ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
-for program in node npm; do
-    if ! command -v $program >/dev/null; then
-        echo "skipped: $program is not installed"
-        exit 77
-    fi
-done
+. "$SOURCE_DIR/tests/interop/npm.sh"
 
 here=$SOURCE_DIR/tests/interop
 work=$BUILD_DIR/tests/interop/work${INTEROP_LATEST:+-latest}
 mkdir -p "$work" && cd "$work" || exit 99
 cp "$here/package.json" "$here"/*.mjs "$here"/browser_page.html "$here"/ws_person.py . || exit 99
 
-# The lock file is copied after the installation: the copy names the installed packages.
 if [ -n "$INTEROP_LATEST" ]; then
     # shellcheck disable=SC2046 # the names are words
     npm install --ignore-scripts --no-audit --no-fund \
         $(sed -n 's/^    "\(.*\)": "[0-9].*/\1@latest/p' package.json) >npm.log 2>&1 </dev/null ||
         { tail -n 20 npm.log; exit 1; }
     npm ls --depth 0
-elif ! cmp -s "$here/package-lock.json" installed-lock.json; then
-    cp "$here/package-lock.json" package-lock.json || exit 99
-    echo 'Installing the npm packages of package-lock.json'
-    npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1 </dev/null ||
-        { tail -n 20 npm.log; exit 1; }
-    cp package-lock.json installed-lock.json || exit 99
+else
+    install_locked "$here" || exit 1
 fi
 [ "$1" != packages ] || exit 0
 exec node --test --test-concurrency="${INTEROP_JOBS:-1}" --test-reporter=spec \

@@ -3,13 +3,7 @@
 # `make check-editors`, which sets STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the
 # packages of package-lock.json in the build directory. Exits with status 77 without node or npm.
 
-[ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
-for program in node npm; do
-    if ! command -v $program >/dev/null; then
-        echo "skipped: $program is not installed"
-        exit 77
-    fi
-done
+. "$SOURCE_DIR/tests/interop/npm.sh"
 
 INTEROP_DIR=$SOURCE_DIR/tests/interop/editors
 export INTEROP_DIR
@@ -17,12 +11,5 @@ work=$BUILD_DIR/tests/interop/work/editors
 mkdir -p "$work" && cd "$work" || exit 99
 cp "$INTEROP_DIR/package.json" "$INTEROP_DIR/editors.test.mjs" . || exit 99
 
-# The lock file is copied after the installation: the copy names the installed packages.
-if ! cmp -s "$INTEROP_DIR/package-lock.json" installed-lock.json; then
-    cp "$INTEROP_DIR/package-lock.json" package-lock.json || exit 99
-    echo 'Installing the npm packages of package-lock.json'
-    npm ci --ignore-scripts --no-audit --no-fund >npm.log 2>&1 </dev/null ||
-        { tail -n 20 npm.log; exit 1; }
-    cp package-lock.json installed-lock.json || exit 99
-fi
+install_locked "$INTEROP_DIR" || exit 1
 exec node --test --test-reporter=spec editors.test.mjs </dev/null
