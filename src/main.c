@@ -332,7 +332,7 @@ int main(int argc, char *argv[])
     if (options.action == ACTION_CONNECT)
         return client_run(&options);
     if (options.action == ACTION_LIST)
-        return list_run();
+        return list_run(options.json);
     if (options.action == ACTION_PING)
         return ping_run(&options);
     if (options.action == ACTION_SHARE)

@@ -26,6 +26,7 @@ static const char shared[] =
     "  --env NAME,...     only these variables count, and few others are passed\n"
     "  --idle-exit SECS   end so long after the last client; default 300, 0: never\n"
     "  --list             show what is shared\n"
+    "  --json             with --list: as JSON\n"
     "\n";
 
 static const char one_pool[] =

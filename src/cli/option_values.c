@@ -185,6 +185,14 @@ static bool apply_deep(struct parser *parser, const char *option, const char *va
     return true;
 }
 
+static bool apply_json(struct parser *parser, const char *option, const char *value)
+{
+    (void)option;
+    (void)value;
+    parser->options->json = true;
+    return true;
+}
+
 static bool apply_protocol(struct parser *parser, const char *option, const char *value)
 {
     parser->options->line.protocol = value;
@@ -319,6 +327,7 @@ const struct option_spec parser_options[] = {
      .is_mode = true,
      .apply = apply_share},
     {.name = "list", .action = ACTION_LIST},
+    {.name = "json", .apply = apply_json},
     {.name = "env", .value_name = "NAME,...", .of_share = true, .apply = apply_env},
     {.name = "any-cwd", .of_share = true, .apply = apply_any_cwd},
     {.name = "idle-exit", .value_name = "SECONDS", .apply = apply_idle_exit},

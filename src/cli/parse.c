@@ -218,6 +218,8 @@ static bool check_options(struct parser *parser)
 {
     const struct options *options = parser->options;
 
+    if (options->json && options->action != ACTION_LIST)
+        return parser_fail(parser, "--json is for --list");
     if (options->ping_path != NULL)
         return check_ping(parser);
     if (options->deep)

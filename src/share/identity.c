@@ -13,6 +13,7 @@
 #define VARIABLE "env="
 #define OF_MACHINE "any=" /* a variable, too; as long as VARIABLE */
 #define WORD "arg="
+#define DIRECTORY "directory="
 
 /* --- writing --- */
 
@@ -72,7 +73,7 @@ static void write_parts(struct writer *out, const struct identity_parts *parts)
     add_field(out, "instances=", parts->instances);
     add_field(out, "framing=", parts->framing);
     add_field(out, "umask=", mask);
-    add_field(out, "directory=", parts->directory);
+    add_field(out, DIRECTORY, parts->directory);
     add_field(out, "env-names=", parts->names);
     for (i = 0; parts->words[i] != NULL; i++)
         add_field(out, WORD, parts->words[i]);
@@ -309,7 +310,7 @@ static void compare(struct names *names, struct slice a, struct slice b, bool fi
         {"instances=", "--instances"},
         {"framing=", "--worker-framing"},
         {"umask=", "the umask"},
-        {"directory=", "the working directory"},
+        {DIRECTORY, "the working directory"},
         {"env-names=", "--env"},
     };
     size_t i;
@@ -359,22 +360,65 @@ static unsigned hex(char c)
     return c <= '9' ? (unsigned)(c - '0') : (unsigned)(c - 'A' + 10);
 }
 
+/* Takes the first byte, as it was written, off the value of a field. */
+static char take_byte(struct slice *value)
+{
+    size_t len = value->len > 2 && value->data[0] == '%' ? 3 : 1;
+    char c = value->data[0];
+
+    if (len == 3)
+        c = (char)(hex(value->data[1]) << 4 | hex(value->data[2]));
+    *value = slice_of(value->data + len, value->len - len);
+    return c;
+}
+
+static struct slice value_of(struct slice field, const char *kind)
+{
+    return slice_of(field.data + strlen(kind), field.len - strlen(kind));
+}
+
+static size_t decode(char *to, struct slice value)
+{
+    size_t len = 0;
+
+    while (value.len > 0)
+        to[len++] = take_byte(&value);
+    return len;
+}
+
+bool identity_take_word(char *to, size_t *len, struct slice *rest)
+{
+    struct slice field = take_of(rest, WORD);
+
+    if (field.len == 0)
+        return false;
+    *len = decode(to, value_of(field, WORD));
+    return true;
+}
+
+bool identity_directory(char *to, size_t *len, struct slice identity)
+{
+    struct slice field = first_of(identity, DIRECTORY);
+
+    if (field.len == 0)
+        return false;
+    *len = decode(to, value_of(field, DIRECTORY));
+    return true;
+}
+
 void identity_command(char *to, size_t size, struct slice identity)
 {
     struct slice word;
-    size_t len = 0, i;
+    size_t len = 0;
 
     to[0] = '\0';
     while ((word = take_of(&identity, WORD)).len > 0) {
         if (len > 0 && len + 1 < size)
             to[len++] = ' ';
-        for (i = strlen(WORD); i < word.len && len + 1 < size; i++) {
-            char c = word.data[i];
+        word = value_of(word, WORD);
+        while (word.len > 0 && len + 1 < size) {
+            char c = take_byte(&word);
 
-            if (c == '%' && i + 2 < word.len) {
-                c = (char)(hex(word.data[i + 1]) << 4 | hex(word.data[i + 2]));
-                i += 2;
-            }
             if ((unsigned char)c < ' ' || c == 0x7F)
                 c = '?';
             to[len++] = c;

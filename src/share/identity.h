@@ -51,6 +51,13 @@ void identity_add_differences(char *to, size_t size, struct slice a, struct slic
  * characters escaped. */
 void identity_command(char *to, size_t size, struct slice identity);
 
+/* Takes the first word of the command off `rest`, which begins as the identity, and writes it as it
+ * was: any bytes, at most rest->len, without a NUL. False: there are no more. */
+bool identity_take_word(char *to, size_t *len, struct slice *rest);
+
+/* Writes the directory, likewise. False: it does not count. */
+bool identity_directory(char *to, size_t *len, struct slice identity);
+
 /* Whether both have the same command and arguments. */
 bool identity_same_command(struct slice a, struct slice b);
 

@@ -2,8 +2,10 @@
 #ifndef STDIO_BUS_SHARE_LIST_H
 #define STDIO_BUS_SHARE_LIST_H
 
-/* Prints a line for each daemon, and what differs between those of the same command. Returns the
- * exit status. */
-int list_run(void);
+#include <stdbool.h>
+
+/* Prints a line for each daemon, and what differs between those of the same command; or the same as
+ * one document of JSON. Returns the exit status. */
+int list_run(bool json);
 
 #endif

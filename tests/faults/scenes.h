@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 47
+#define SCENES 48
 
 extern const struct scene scenes[SCENES];
 

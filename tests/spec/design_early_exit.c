@@ -13,7 +13,7 @@
 #define BROKEN(keys) "{'id':'p','command':'sh','args':['-c','" SCRIPT "']," keys "}"
 #define SCRIPT "echo broken as ever >&2; exit 3"
 
-static const char *const list[] = {"--list", NULL};
+static const char *const list[] = {"--list", NULL}, *const list_json[] = {"--list", "--json", NULL};
 
 /* --- --share --- */
 
@@ -35,6 +35,7 @@ TEST(design_share_says_why_a_server_does_not_start)
                                    "Error: API_KEY is not set"),
                       1);
     expect_word(share_run(list, 0), " does not start: server exited with status 3");
+    expect_word(share_run(list_json, 0), "\"failure\":\"server exited with status 3");
 }
 
 /* Without a client it is not started again: no restart is even planned. */

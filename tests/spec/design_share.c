@@ -534,6 +534,78 @@ TEST(design_share_list)
     ck_assert(strstr(shown, "verysecret") == NULL);
 }
 
+/* The members, in their order, and nothing else. */
+static void expect_members(struct span object, const char *names)
+{
+    struct text found = {.data = NULL};
+    struct json_cursor cursor;
+    struct span key, value;
+
+    json_open(&cursor, object);
+    while (json_next(&cursor, &key, &value))
+        text_printf(&found, "%s%.*s", found.len > 0 ? " " : "", SHOWN(key));
+    ck_assert_str_eq(found.data, names);
+    text_free(&found);
+}
+
+/* The document of stdio_bus(1), on one line. */
+static struct span share_list_json(void)
+{
+    static const char *const words[] = {"--list", "--json", NULL};
+    const char *shown = share_run(words, 0), *end = strchr(shown, '\n');
+    ck_assert_msg(end != NULL && end[1] == '\0', "%s", shown);
+    struct span document = {shown, (size_t)(end - shown)};
+    expect_members(document, "shared total differences");
+    return document;
+}
+
+/* All that the table has. */
+TEST(design_share_list_json)
+{
+    ck_assert(span_is(share_list_json(), "{\"shared\":[],\"total\":0,\"differences\":[]}"));
+    struct sharer *first = SHARE(.env = {"TOKEN=verysecret"},
+                                 .command = {"sh", "-c", "exec \"$TEST_WORKER\"", "a\n\"%"});
+    pid_of(first);
+    pid_t daemon = share_daemon();
+    struct span document = share_list_json(), shared = json_get(document, "shared.0");
+    expect_members(shared, "name version pid runs_ms clients processes memory command directory "
+                           "failure log");
+    ck_assert(span_is(json_get(document, "total"), "1"));
+    ck_assert(span_is(json_get(document, "differences"), "[]"));
+    ck_assert_int_eq(json_number(shared, "pid"), daemon);
+    ck_assert_int_eq(json_number(shared, "runs_ms") % 1000, 0);
+    ck_assert_int_eq(json_number(shared, "clients"), 1);
+    ck_assert_int_eq(json_number(shared, "processes"), 1);
+    if (access("/proc/self/stat", R_OK) == 0)
+        ck_assert_int_gt(json_number(shared, "memory"), 100000);
+    ck_assert(span_is(json_get(shared, "command"),
+                      "[\"sh\",\"-c\",\"exec \\\"$TEST_WORKER\\\"\",\"a\\n\\\"%\"]"));
+    ck_assert(span_is(json_get(shared, "failure"), "null"));
+    struct span name = json_text(json_get(shared, "name")),
+                log = json_text(json_get(shared, "log"));
+    ck_assert(span_is(log, test_format("%s/%.*s.log", share_dir(), SHOWN(name))));
+    ck_assert_int_eq(access(test_format("%.*s", SHOWN(log)), R_OK), 0);
+    ck_assert_ptr_null(strstr(document.data, "verysecret"));
+    share_finish(first);
+}
+
+TEST(design_share_list_json_of_the_same_command)
+{
+    struct sharer *first = SHARE(.env = {"TOKEN=1"}),
+                  *second = SHARE(.cwd = "/", .env = {"TOKEN=2"});
+    struct sharer *other = SHARE(.command = {getenv("TEST_WORKER"), "--name", "other"});
+    pid_of(first);
+    pid_of(second);
+    pid_of(other);
+    struct span document = share_list_json(), group = json_get(document, "differences.0");
+    ck_assert(span_is(json_get(document, "total"), "3"));
+    expect_members(group, "names differs");
+    ck_assert_ptr_nonnull(json_get(group, "names.1").data);
+    ck_assert_ptr_null(json_get(group, "names.2").data);
+    ck_assert(span_is(json_get(group, "differs"), "[\"the working directory\",\"TOKEN\"]"));
+    ck_assert_ptr_null(json_get(document, "differences.1").data);
+}
+
 /* Linux: the memory is known without ps, which small containers do not have. */
 TEST(design_share_list_needs_no_ps)
 {

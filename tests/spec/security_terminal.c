@@ -180,6 +180,8 @@ TEST_ROWS(security_terminal_gets_nothing_of_a_planted_shared_server, COUNT(share
     text = run(test_format("XDG_RUNTIME_DIR='%s' $BUS --list || :", base));
     expect_word(text, shared[row].shown);
     expect_word(text, "\\x1b" SHOWN_TEXT);
+    expect_word(run(test_format("XDG_RUNTIME_DIR='%s' $BUS --list --json || :", base)),
+                row < 2 ? "\\u001b" SHOWN_JSON : "\"total\":0");
     unlink(first);
     unlink(second);
     rmdir(dir);

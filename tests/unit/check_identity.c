@@ -251,13 +251,42 @@ START_TEST(test_identity_texts_are_cut)
 }
 END_TEST
 
+START_TEST(test_identity_words_are_those_of_the_command)
+{
+    static char *said[] = {(char *)"a b", (char *)"", (char *)"%\"\\\n\xff", NULL};
+    struct identity_parts parts = usual;
+    char *identity, to[512];
+    struct slice rest;
+    size_t len, i;
+
+    parts.words = said;
+    parts.directory = "/the home";
+    identity = identity_write(&parts);
+    ck_assert_ptr_nonnull(identity);
+    rest = slice_of_text(identity);
+    for (i = 0; said[i] != NULL; i++) {
+        ck_assert(identity_take_word(to, &len, &rest));
+        ck_assert(slice_equal(slice_of(to, len), slice_of_text(said[i])));
+    }
+    ck_assert(!identity_take_word(to, &len, &rest));
+    ck_assert(identity_directory(to, &len, slice_of_text(identity)));
+    ck_assert(slice_equal(slice_of(to, len), slice_of_text("/the home")));
+    free(identity);
+    parts.directory = NULL;
+    identity = identity_write(&parts);
+    ck_assert(!identity_directory(to, &len, slice_of_text(identity)));
+    free(identity);
+}
+END_TEST
+
 /* What a stranger sends is no identity, and is compared all the same. */
 START_TEST(test_identity_of_a_stranger)
 {
     static const char *const texts[] = {" ", "env= ", "env ", "arg=% ", "arg=%4 ", "=", "env=A=1"};
     char *identity = identity_write(&usual);
+    struct slice rest;
     char text[256];
-    size_t i;
+    size_t i, len;
 
     for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         identity_difference(text, sizeof text, slice_of_text(identity), slice_of_text(texts[i]));
@@ -266,6 +295,9 @@ START_TEST(test_identity_of_a_stranger)
         ck_assert(!identity_fits(slice_of_text(texts[i]), slice_of_text(identity)));
         ck_assert(!identity_fits(slice_of_text(identity), slice_of_text(texts[i])));
         identity_command(text, sizeof text, slice_of_text(texts[i]));
+        rest = slice_of_text(texts[i]);
+        while (identity_take_word(text, &len, &rest))
+            ck_assert_uint_le(len, strlen(texts[i]));
         free(identity_hide(texts[i]));
     }
     free(identity);
@@ -282,6 +314,7 @@ static void add_tests(TCase *tcase)
     tcase_add_loop_test(tcase, test_identity_without_variables_of_the_machine, 0,
                         (int)(sizeof machines / sizeof machines[0]));
     tcase_add_test(tcase, test_identity_texts_are_cut);
+    tcase_add_test(tcase, test_identity_words_are_those_of_the_command);
     tcase_add_test(tcase, test_identity_of_a_stranger);
 }
 

@@ -1,0 +1,188 @@
+#include "build_config.h"
+
+#include "share/shares.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/terminal.h"
+#include "share/exchange.h"
+#include "share/greeting.h"
+#include "share/identity.h"
+
+#define REPLY_MS 2000
+
+const struct json_value *share_member(const struct share *share, const char *key,
+                                      enum json_type type)
+{
+    const struct json_value *value = document_member(share->status.root, key);
+
+    return value != NULL && value->type == type ? value : NULL;
+}
+
+int64_t share_number(const struct share *share, const char *key)
+{
+    return document_number(share->status.root, key);
+}
+
+struct slice share_identity(const struct share *share)
+{
+    const struct json_value *identity = share_member(share, "identity", JSON_STRING);
+
+    return identity != NULL ? identity->text : slice_of("", 0);
+}
+
+/* --- asking --- */
+
+static void free_share(struct share *share)
+{
+    document_free(&share->status);
+    free(share->reply);
+}
+
+/* A daemon that was about to end is none. */
+static void report_silence(const char *file)
+{
+    int error = errno;
+
+    if (error != ECONNRESET && error != EPIPE && error != ECONNREFUSED && error != ENOENT)
+        terminal_line(stderr, "stdio_bus: %s does not answer: %s", file, strerror(error));
+}
+
+static bool read_status(struct share *share, const char *file)
+{
+    struct document_error error;
+    int status = document_read(&share->status, slice_of(share->reply, strlen(share->reply)),
+                               &error);
+
+    if (status == STDIO_BUS_OK && share->status.root->type == JSON_OBJECT)
+        return true;
+    terminal_line(stderr, "stdio_bus: %s does not answer as a daemon does: %s", file,
+                  status == STDIO_BUS_ERR ? "out of memory" : share->reply);
+    return false;
+}
+
+/* False: nobody answers, or not as a daemon does; then the reason is on stderr. */
+static bool ask(struct share *share, const char *file)
+{
+    const char *line = GREETING_STATUS "\n";
+    int fd = exchange_connect(file, &line, 1);
+
+    *share = (struct share){.reply = NULL};
+    if (fd >= 0)
+        share->reply = exchange_read_reply(fd, REPLY_MS);
+    if (share->reply == NULL)
+        report_silence(file);
+    if (fd >= 0)
+        close(fd);
+    if (share->reply == NULL)
+        return false;
+    snprintf(share->base, sizeof share->base, "%.*s", (int)(strlen(file) - strlen(DAEMON_SOCKET)),
+             file);
+    if (read_status(share, file))
+        return true;
+    free_share(share);
+    return false;
+}
+
+static bool is_socket(const char *file)
+{
+    size_t len = strlen(file), end = strlen(DAEMON_SOCKET);
+
+    return len > end && strcmp(file + len - end, DAEMON_SOCKET) == 0;
+}
+
+/* NULL with errno 0: there are no more. */
+static struct dirent *next_entry(DIR *directory)
+{
+    errno = 0;
+    return readdir(directory);
+}
+
+/* STDIO_BUS_ERR with errno set. */
+static int find(struct shares *found)
+{
+    DIR *directory = opendir(".");
+    struct dirent *entry;
+    struct share *grown;
+    int error = 0;
+
+    if (directory == NULL)
+        return STDIO_BUS_ERR;
+    while (error == 0 && (entry = next_entry(directory)) != NULL) {
+        if (!is_socket(entry->d_name))
+            continue;
+        grown = array_grow(found->at, &found->capacity, found->count + 1, sizeof *found->at);
+        if (grown == NULL) {
+            error = ENOMEM;
+            continue;
+        }
+        found->at = grown;
+        if (ask(&found->at[found->count], entry->d_name))
+            found->count++;
+    }
+    if (error == 0)
+        error = errno; /* of readdir */
+    closedir(directory);
+    errno = error;
+    return error == 0 ? STDIO_BUS_OK : STDIO_BUS_ERR;
+}
+
+/* --- all of them --- */
+
+static int by_age(const void *a, const void *b)
+{
+    int64_t x = share_number(a, "seconds"), y = share_number(b, "seconds");
+
+    return (x < y) - (x > y);
+}
+
+int shares_find(struct shares *shares)
+{
+    int status = find(shares);
+
+    if (status == STDIO_BUS_OK && shares->count > 0)
+        qsort(shares->at, shares->count, sizeof *shares->at, by_age);
+    return status;
+}
+
+void shares_free(struct shares *shares)
+{
+    size_t i;
+
+    for (i = 0; i < shares->count; i++)
+        free_share(&shares->at[i]);
+    free(shares->at);
+    *shares = (struct shares){.at = NULL};
+}
+
+long share_usage(const struct share *share, const struct usage *usage, size_t *processes)
+{
+    const struct json_value *workers = share_member(share, "workers", JSON_ARRAY), *worker;
+    long kib = usage_of_process(usage, (long)share_number(share, "pid"));
+    int64_t group = 0;
+
+    *processes = 0;
+    for (worker = workers != NULL ? workers->first : NULL; worker != NULL; worker = worker->next) {
+        document_integer(worker, &group);
+        kib += usage_of_group(usage, (long)group, processes);
+    }
+    if (usage->count > 0)
+        return kib;
+    *processes = workers != NULL ? workers->count : 0;
+    return -1;
+}
+
+size_t shares_alike(const struct shares *shares, size_t first, size_t from)
+{
+    while (from < shares->count && !identity_same_command(share_identity(&shares->at[first]),
+                                                          share_identity(&shares->at[from])))
+        from++;
+    return from;
+}

@@ -1,0 +1,49 @@
+/* The daemons of shared servers that run, as --list shows them. */
+#ifndef STDIO_BUS_SHARE_SHARES_H
+#define STDIO_BUS_SHARE_SHARES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/slice.h"
+#include "share/daemon.h"
+#include "share/usage.h"
+#include "json/document.h"
+
+/* A daemon that has answered. */
+struct share {
+    char base[DAEMON_BASE_MAX]; /* of its files */
+    char *reply;
+    struct document status; /* what the reply says */
+};
+
+struct shares {
+    struct share *at; /* the oldest first */
+    size_t count, capacity;
+};
+
+/* Asks each daemon whose socket is in the working directory. Why one is left out is printed to
+ * stderr, unless it was about to end. STDIO_BUS_ERR with errno set when the directory cannot be
+ * read or memory is out: to be freed all the same. */
+int shares_find(struct shares *shares);
+
+void shares_free(struct shares *shares);
+
+/* The member of the status; NULL if there is none of this type. */
+const struct json_value *share_member(const struct share *share, const char *key,
+                                      enum json_type type);
+
+/* The member as a number; 0 if it is none. */
+int64_t share_number(const struct share *share, const char *key);
+
+/* Without the values of variables. */
+struct slice share_identity(const struct share *share);
+
+/* Resident memory in KiB of the daemon, its workers and their children; their number, without the
+ * daemon, is stored. -1 where the system does not say: then the workers are counted. */
+long share_usage(const struct share *share, const struct usage *usage, size_t *processes);
+
+/* The first daemon from `from` on with the command of the one at `first`; count: there is none. */
+size_t shares_alike(const struct shares *shares, size_t first, size_t from);
+
+#endif
