@@ -117,10 +117,10 @@ static void check_sums(const struct world *world)
     for (node = history->by_age.head.next; node != &history->by_age.head; node = node->next) {
         const struct rmp_owner *owner = list_entry(node, struct rmp_run, in_age)->owner;
 
-        EXPECT(owner->bytes == of_user[owner->user] && owner->count == list_count(&owner->runs),
+        EXPECT(owner->bytes == of_user[owner->user] && owner->count == list_count(&owner->entries),
                "what a user holds is counted in another way");
         EXPECT(owner->bytes <= rmp_owners_most_bytes(&history->owners)->bytes &&
-                   owner->count <= rmp_owners_most_runs(&history->owners)->count,
+                   owner->count <= rmp_owners_most_entries(&history->owners)->count,
                "another user holds most");
     }
 }

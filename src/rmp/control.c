@@ -8,64 +8,12 @@
 #include "rmp/header_archive.h"
 #include "rmp/peer.h"
 
-/* --- reading --- */
-
-static bool read_id(struct slice map, const char *key, struct rmp_id *id)
-{
-    struct msgpack_value value;
-
-    return msgpack_find(map, key, &value, NULL) && rmp_id_of_value(&value, id);
-}
-
-static bool read_submit(struct rmp_control_request *request, const char **problem)
-{
-    struct msgpack_value yaml;
-    struct rmp_id id;
-
-    request->kind = RMP_CONTROL_SUBMIT;
-    request->run_id = request->request_id;
-    if (!read_id(request->members, "request_id", &id))
-        *problem = "RunSubmit has no request_id";
-    else if (!rmp_id_equal(id, request->request_id))
-        *problem = "request_id is not the trace_id of the frame";
-    else if (!msgpack_find(request->members, "opening_yaml", &yaml, NULL) ||
-             yaml.type != MSGPACK_STR)
-        *problem = "RunSubmit has no opening_yaml";
-    else
-        return true;
-    return false;
-}
-
-static bool read_cancel(struct rmp_control_request *request, const char **problem)
-{
-    request->kind = RMP_CONTROL_CANCEL;
-    if (read_id(request->members, "trace_id", &request->run_id))
-        return true;
-    *problem = "RunCancel has no trace_id";
-    return false;
-}
-
-bool rmp_control_read(struct rmp_control_request *request, const struct rmp_header *header,
-                      const struct rmp_envelope *envelope, const char **problem)
-{
-    struct msgpack_value value;
-
-    request->request_id = header->trace_id;
-    if (msgpack_find(envelope->payload, "RunSubmit", &value, &request->members))
-        return read_submit(request, problem);
-    if (msgpack_find(envelope->payload, "RunCancel", &value, &request->members))
-        return read_cancel(request, problem);
-    *problem = "neither RunSubmit nor RunCancel";
-    return false;
-}
-
-/* --- requests that were seen --- */
-
 struct seen {
-    struct list_node link;
+    struct list_node in_age;
+    struct list_node in_owner; /* owner->entries, once it was answered */
+    struct rmp_owner *owner;   /* the user who has sent it */
     enum rmp_control_kind kind;
     struct rmp_id id;
-    uint32_t user;
     char *answer; /* NULL: none yet */
     size_t answer_len;
     enum rmp_run_end end; /* of the run that was submitted */
@@ -106,7 +54,9 @@ static void drop(struct rmp_control *control, struct seen *seen)
         free(event);
     }
     hash_table_remove(&control->table, hash_of(control, seen->id), seen);
-    list_remove(&seen->link);
+    list_remove(&seen->in_age);
+    list_remove(&seen->in_owner);
+    rmp_owners_count(&control->owners, seen->owner, (size_t)-1, 0);
     free(seen->answer);
     free(seen);
 }
@@ -115,6 +65,7 @@ void rmp_control_init(struct rmp_control *control, const struct siphash_key *key
 {
     *control = (struct rmp_control){.key = *key, .max = max};
     list_init(&control->by_age);
+    rmp_owners_init(&control->owners, key);
 }
 
 void rmp_control_free(struct rmp_control *control)
@@ -122,45 +73,65 @@ void rmp_control_free(struct rmp_control *control)
     struct list_node *node, *following;
 
     list_each(&control->by_age, node, following)
-        drop(control, list_entry(node, struct seen, link));
+        drop(control, list_entry(node, struct seen, in_age));
     hash_table_free(&control->table);
+    rmp_owners_free(&control->owners);
 }
 
-/* Makes room for one more: the oldest that was answered goes. */
-static bool make_room(struct rmp_control *control)
+/* The oldest request of the owner that was answered is forgotten. False: there is none. */
+static bool forget_one(struct rmp_control *control, const struct rmp_owner *owner)
 {
-    struct list_node *node, *following;
-
-    if (control->table.count < control->max)
-        return true;
-    list_each(&control->by_age, node, following) {
-        struct seen *seen = list_entry(node, struct seen, link);
-
-        if (seen->answer == NULL)
-            continue;
-        drop(control, seen);
-        return true;
-    }
-    return false;
-}
-
-static bool remember(struct rmp_control *control, enum rmp_control_kind kind, struct rmp_id id,
-                     uint32_t user)
-{
-    struct seen *seen = calloc(1, sizeof *seen);
-
-    if (seen == NULL)
+    if (list_empty(&owner->entries))
         return false;
+    drop(control, list_entry(owner->entries.head.next, struct seen, in_owner));
+    return true;
+}
+
+/* Makes room for a request of the owner's, among which it counts already. */
+static bool make_room(struct rmp_control *control, const struct rmp_owner *owner)
+{
+    return control->table.count < control->max ||
+           forget_one(control, rmp_owners_most_entries(&control->owners)) ||
+           2 * (owner->count - 1) * control->owners.table.count < control->max ||
+           forget_one(control, owner);
+}
+
+static enum rmp_control_verdict add(struct rmp_control *control, struct rmp_owner *owner,
+                                    enum rmp_control_kind kind, struct rmp_id id)
+{
+    struct seen *seen;
+
+    if (!make_room(control, owner))
+        return RMP_CONTROL_FULL;
+    seen = calloc(1, sizeof *seen);
+    if (seen == NULL)
+        return RMP_CONTROL_NO_MEMORY;
     seen->kind = kind;
     seen->id = id;
-    seen->user = user;
+    seen->owner = owner;
     list_init(&seen->events);
-    if (hash_table_insert(&control->table, hash_of(control, seen->id), seen) != STDIO_BUS_OK) {
+    if (hash_table_insert(&control->table, hash_of(control, id), seen) != STDIO_BUS_OK) {
         free(seen);
-        return false;
+        return RMP_CONTROL_NO_MEMORY;
     }
-    list_append(&control->by_age, &seen->link);
-    return true;
+    list_append(&control->by_age, &seen->in_age);
+    return RMP_CONTROL_NEW;
+}
+
+/* Nothing of it is known. */
+static enum rmp_control_verdict remember(struct rmp_control *control, enum rmp_control_kind kind,
+                                         struct rmp_id id, uint32_t user)
+{
+    struct rmp_owner *owner = rmp_owners_get(&control->owners, user);
+    enum rmp_control_verdict verdict;
+
+    if (owner == NULL)
+        return RMP_CONTROL_NO_MEMORY;
+    rmp_owners_count(&control->owners, owner, 1, 0);
+    verdict = add(control, owner, kind, id);
+    if (verdict != RMP_CONTROL_NEW)
+        rmp_owners_count(&control->owners, owner, (size_t)-1, 0);
+    return verdict;
 }
 
 enum rmp_control_verdict rmp_control_take(struct rmp_control *control,
@@ -169,12 +140,8 @@ enum rmp_control_verdict rmp_control_take(struct rmp_control *control,
 {
     const struct seen *seen = find(control, request->kind, request->request_id);
 
-    if (seen == NULL && !make_room(control))
-        return RMP_CONTROL_FULL;
     if (seen == NULL)
-        return remember(control, request->kind, request->request_id, request->user)
-                   ? RMP_CONTROL_NEW
-                   : RMP_CONTROL_NO_MEMORY;
+        return remember(control, request->kind, request->request_id, request->user);
     if (seen->answer == NULL)
         return RMP_CONTROL_PENDING;
     *answer = slice_of(seen->answer, seen->answer_len);
@@ -195,6 +162,7 @@ bool rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
     }
     memcpy(seen->answer, answer.data, answer.len);
     seen->answer_len = answer.len;
+    list_append(&seen->owner->entries, &seen->in_owner);
     return true;
 }
 
@@ -303,14 +271,14 @@ uint32_t rmp_control_user(const struct rmp_control *control, struct rmp_id run)
 {
     const struct seen *seen = find(control, RMP_CONTROL_SUBMIT, run);
 
-    return seen != NULL ? seen->user : RMP_USER_BUS;
+    return seen != NULL ? seen->owner->user : RMP_USER_BUS;
 }
 
 bool rmp_control_restore(struct rmp_control *control, struct rmp_id run, uint32_t user,
                          struct slice accepted)
 {
-    return find(control, RMP_CONTROL_SUBMIT, run) == NULL && make_room(control) &&
-           remember(control, RMP_CONTROL_SUBMIT, run, user) &&
+    return find(control, RMP_CONTROL_SUBMIT, run) == NULL &&
+           remember(control, RMP_CONTROL_SUBMIT, run, user) == RMP_CONTROL_NEW &&
            rmp_control_settle(control, RMP_CONTROL_SUBMIT, run, accepted);
 }
 
@@ -342,7 +310,7 @@ static void archive_seen(struct archive *archive, struct rmp_control *control,
     enum rmp_control_kind kind = seen != NULL ? seen->kind : RMP_CONTROL_SUBMIT;
     enum rmp_run_end end = seen != NULL ? seen->end : RMP_RUN_OPEN;
     struct rmp_id id = seen != NULL ? seen->id : (struct rmp_id){0, 0};
-    uint32_t user = seen != NULL ? seen->user : RMP_USER_BUS;
+    uint32_t user = seen != NULL ? seen->owner->user : RMP_USER_BUS;
     struct slice answer = slice_of(NULL, 0);
 
     if (seen != NULL)
@@ -355,9 +323,9 @@ static void archive_seen(struct archive *archive, struct rmp_control *control,
     archive_expect(archive, archive->saves || find(control, kind, id) == NULL,
                    "a request was seen twice");
     if (!archive->saves && archive_ok(archive) &&
-        (!remember(control, kind, id, user) ||
+        (remember(control, kind, id, user) != RMP_CONTROL_NEW ||
          (answer.data != NULL && !rmp_control_settle(control, kind, id, answer))))
-        archive_fail(archive, "out of memory");
+        archive_fail(archive, "a request that was seen finds no room");
     if (!archive->saves && archive_ok(archive) && kind == RMP_CONTROL_SUBMIT)
         rmp_control_end(control, id, end);
     archive_events(archive, control, seen, id);
@@ -368,55 +336,6 @@ void rmp_control_archive(struct archive *archive, struct rmp_control *control)
     size_t count = archive_count(archive, list_count(&control->by_age));
     struct list_node *node = control->by_age.head.next;
 
-    archive_expect(archive, count <= control->max, "too many requests were seen");
     for (; count > 0 && archive_ok(archive); count--)
-        archive_seen(archive, control, ARCHIVE_NEXT(archive, node, struct seen, link));
-}
-
-/* --- payloads of answers --- */
-
-void rmp_put_id(struct msgpack_writer *writer, struct rmp_id id)
-{
-    char bytes[RMP_ID_LEN];
-
-    rmp_id_write(bytes, id);
-    msgpack_put_bin(writer, slice_of(bytes, sizeof bytes));
-}
-
-static void put_head(struct msgpack_writer *writer, const char *variant, uint32_t members,
-                     struct rmp_id request_id)
-{
-    msgpack_put_map(writer, 1);
-    msgpack_put_text(writer, variant);
-    msgpack_put_map(writer, members);
-    msgpack_put_text(writer, "request_id");
-    rmp_put_id(writer, request_id);
-}
-
-void rmp_control_put_accepted(struct msgpack_writer *writer, struct rmp_id request_id,
-                              struct slice opening_id, struct slice opening_name)
-{
-    put_head(writer, "RunAccepted", 4, request_id);
-    msgpack_put_text(writer, "trace_id");
-    rmp_put_id(writer, request_id);
-    msgpack_put_text(writer, "opening_id");
-    msgpack_put_raw(writer, opening_id);
-    msgpack_put_text(writer, "opening_name");
-    msgpack_put_raw(writer, opening_name);
-}
-
-void rmp_control_put_rejected(struct msgpack_writer *writer, struct rmp_id request_id,
-                              struct slice reason)
-{
-    put_head(writer, "RunRejected", 2, request_id);
-    msgpack_put_text(writer, "reason");
-    msgpack_put_str(writer, reason);
-}
-
-void rmp_control_put_cancelled(struct msgpack_writer *writer, struct rmp_id request_id,
-                               struct rmp_id run_id)
-{
-    put_head(writer, "RunCancelled", 2, request_id);
-    msgpack_put_text(writer, "trace_id");
-    rmp_put_id(writer, run_id);
+        archive_seen(archive, control, ARCHIVE_NEXT(archive, node, struct seen, in_age));
 }

@@ -1,5 +1,8 @@
-/* The control plane (RMP 9): requests on rlp/ctrl and their answers. A request that comes again
- * gets the answer that the first one got; a rejection is not remembered. */
+/* The control plane (RMP 9): requests on rlp/ctrl that were seen, and their answers. A request
+ * that comes again gets the answer that the first one got; a rejection is not remembered. The
+ * number of requests is bounded. Where there is no room, the user who has most forgets the oldest
+ * one that was answered; and with m users, one who has less than 1/(2m) of the requests gets one
+ * more, although all of those wait for their answers. */
 #ifndef STDIO_BUS_RMP_CONTROL_H
 #define STDIO_BUS_RMP_CONTROL_H
 
@@ -7,33 +10,15 @@
 #include "base/hash_table.h"
 #include "base/list.h"
 #include "base/siphash.h"
-#include "rmp/envelope.h"
+#include "rmp/control_message.h"
+#include "rmp/owners.h"
 
-#define RMP_TOPIC_CONTROL "rlp/ctrl"
-#define RMP_CONTROL_TTL_MS 30000
-#define RMP_CONTROL_WAIT_MS 2000    /* how long a client waits for RunAccepted */
 #define RMP_CONTROL_REMEMBERED 4096 /* requests */
-
-enum rmp_control_kind { RMP_CONTROL_SUBMIT, RMP_CONTROL_CANCEL };
-
-struct rmp_control_request {
-    enum rmp_control_kind kind;
-    struct rmp_id request_id; /* the trace_id of its frame */
-    struct rmp_id run_id;     /* the trace_id of the run */
-    struct slice members;     /* MsgPack: of RunSubmit or RunCancel */
-    uint32_t user;            /* of its client (rmp/peer.h) */
-};
-
-/* Reads the body of a frame of schema 2001. False, with *problem (static): it is no request;
- * request->request_id is set all the same. The user is the caller's to set. */
-bool rmp_control_read(struct rmp_control_request *request, const struct rmp_header *header,
-                      const struct rmp_envelope *envelope, const char **problem);
-
-/* --- requests that were seen --- */
 
 struct rmp_control {
     struct hash_table table;
     struct list by_age; /* oldest first */
+    struct rmp_owners owners;
     struct siphash_key key;
     size_t max;
     size_t early_bytes; /* of all events that are kept */
@@ -46,7 +31,7 @@ enum rmp_control_verdict {
     RMP_CONTROL_NEW,      /* to be carried out; settle or forget it then */
     RMP_CONTROL_PENDING,  /* the same request is being carried out */
     RMP_CONTROL_ANSWERED, /* *answer is the payload of its answer */
-    RMP_CONTROL_FULL,     /* too many are being carried out */
+    RMP_CONTROL_FULL,     /* too many are being carried out, and the user has its share */
     RMP_CONTROL_NO_MEMORY
 };
 
@@ -118,17 +103,5 @@ bool rmp_control_restore(struct rmp_control *control, struct rmp_id run, uint32_
 
 /* Saves the requests that were seen, or loads them into one that has seen none. */
 void rmp_control_archive(struct archive *archive, struct rmp_control *control);
-
-/* --- payloads of answers --- */
-
-void rmp_control_put_accepted(struct msgpack_writer *writer, struct rmp_id request_id,
-                              struct slice opening_id, struct slice opening_name); /* MsgPack */
-void rmp_control_put_rejected(struct msgpack_writer *writer, struct rmp_id request_id,
-                              struct slice reason); /* a text */
-void rmp_control_put_cancelled(struct msgpack_writer *writer, struct rmp_id request_id,
-                               struct rmp_id run_id);
-
-/* The same for any id of 16 bytes. */
-void rmp_put_id(struct msgpack_writer *writer, struct rmp_id id);
 
 #endif

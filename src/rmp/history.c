@@ -136,7 +136,7 @@ static struct rmp_run *add_run(struct rmp_history *history, struct rmp_id id, ui
  * last one. */
 static void place(struct rmp_history *history, struct rmp_run *run)
 {
-    struct list_node *all = &history->by_age.head, *own = &run->owner->runs.head, *before;
+    struct list_node *all = &history->by_age.head, *own = &run->owner->entries.head, *before;
 
     list_remove(&run->in_age);
     list_remove(&run->in_owner);
@@ -163,11 +163,11 @@ static struct rmp_run *oldest_but(const struct rmp_history *history, const struc
 /* The same of the owner's. */
 static struct rmp_run *oldest_of(const struct rmp_owner *owner, const struct rmp_run *run)
 {
-    const struct list_node *node = owner->runs.head.next;
+    const struct list_node *node = owner->entries.head.next;
 
     if (node == &run->in_owner)
         node = node->next;
-    return node != &owner->runs.head ? list_entry(node, struct rmp_run, in_owner) : NULL;
+    return node != &owner->entries.head ? list_entry(node, struct rmp_run, in_owner) : NULL;
 }
 
 static void keep_run_limits(struct rmp_history *history, struct rmp_run *run)
@@ -183,7 +183,7 @@ static void keep_run_limits(struct rmp_history *history, struct rmp_run *run)
 static void keep_number(struct rmp_history *history, const struct rmp_run *run)
 {
     while (history->runs.count > history->limits.runs) {
-        const struct rmp_owner *most = rmp_owners_most_runs(&history->owners);
+        const struct rmp_owner *most = rmp_owners_most_entries(&history->owners);
         struct rmp_run *victim = oldest_but(history, run);
 
         if (victim == NULL)

@@ -35,7 +35,7 @@ struct rmp_kept_event {
  * event. */
 struct rmp_run {
     struct list_node in_age;   /* history->by_age */
-    struct list_node in_owner; /* owner->runs */
+    struct list_node in_owner; /* owner->entries */
     struct rmp_owner *owner;   /* the user who has submitted it */
     struct rmp_id id;
     struct list events; /* struct rmp_kept_event, oldest first */

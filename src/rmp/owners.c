@@ -38,7 +38,7 @@ struct rmp_owner *rmp_owners_get(struct rmp_owners *owners, uint32_t user)
     if (owner == NULL)
         return NULL;
     owner->user = user;
-    list_init(&owner->runs);
+    list_init(&owner->entries);
     if (hash_table_insert(&owners->table, hash, owner) != STDIO_BUS_OK) {
         free(owner);
         return NULL;
@@ -54,16 +54,17 @@ static void place(struct heap_node **most, struct heap_node *node, size_t held)
         heap_insert(most, node, -(int64_t)held);
 }
 
-void rmp_owners_count(struct rmp_owners *owners, struct rmp_owner *owner, size_t runs, size_t bytes)
+void rmp_owners_count(struct rmp_owners *owners, struct rmp_owner *owner, size_t entries,
+                      size_t bytes)
 {
-    owner->count += runs;
+    owner->count += entries;
     owner->bytes += bytes;
     place(&owners->most_bytes, &owner->by_bytes, owner->bytes);
-    if (runs != 0)
-        place(&owners->most_runs, &owner->by_count, owner->count);
+    if (entries != 0)
+        place(&owners->most_entries, &owner->by_count, owner->count);
     if (owner->count > 0)
         return;
-    ASSERT(owner->bytes == 0 && list_empty(&owner->runs));
+    ASSERT(owner->bytes == 0 && list_empty(&owner->entries));
     hash_table_remove(&owners->table, hash_of(owners, owner->user), owner);
     free(owner);
 }
@@ -74,8 +75,8 @@ struct rmp_owner *rmp_owners_most_bytes(const struct rmp_owners *owners)
     return list_entry(owners->most_bytes, struct rmp_owner, by_bytes);
 }
 
-struct rmp_owner *rmp_owners_most_runs(const struct rmp_owners *owners)
+struct rmp_owner *rmp_owners_most_entries(const struct rmp_owners *owners)
 {
-    ASSERT(owners->most_runs != NULL);
-    return list_entry(owners->most_runs, struct rmp_owner, by_count);
+    ASSERT(owners->most_entries != NULL);
+    return list_entry(owners->most_entries, struct rmp_owner, by_count);
 }

@@ -1,4 +1,5 @@
-/* The users whose runs a history keeps (rmp/history.h), and how much each of them holds. */
+/* The users who hold entries of something bounded, and how much each of them holds: runs of a
+ * history (rmp/history.h), requests that are remembered (rmp/control.h). */
 #ifndef STDIO_BUS_RMP_OWNERS_H
 #define STDIO_BUS_RMP_OWNERS_H
 
@@ -11,17 +12,17 @@
 #include "base/siphash.h"
 
 struct rmp_owner {
-    uint32_t user;    /* rmp/peer.h */
-    struct list runs; /* struct rmp_run, in_owner: the run whose last event is the oldest first */
-    size_t count;     /* of the runs */
-    size_t bytes;     /* of the runs and their events */
+    uint32_t user;       /* rmp/peer.h */
+    struct list entries; /* those that can be forgotten, the oldest first */
+    size_t count;        /* of all its entries */
+    size_t bytes;
     struct heap_node by_bytes, by_count;
 };
 
 struct rmp_owners {
     struct hash_table table; /* struct rmp_owner, by user */
     struct siphash_key key;
-    struct heap_node *most_bytes, *most_runs;
+    struct heap_node *most_bytes, *most_entries;
 };
 
 void rmp_owners_init(struct rmp_owners *owners, const struct siphash_key *key);
@@ -29,17 +30,17 @@ void rmp_owners_init(struct rmp_owners *owners, const struct siphash_key *key);
 /* Frees what the table takes. No owner may be left. */
 void rmp_owners_free(struct rmp_owners *owners);
 
-/* The owner, created without a run if need be; it lives until rmp_owners_count leaves it without a
- * run. NULL if out of memory. */
+/* The owner, created without an entry if need be; it lives until rmp_owners_count leaves it
+ * without one. NULL if out of memory. */
 struct rmp_owner *rmp_owners_get(struct rmp_owners *owners, uint32_t user);
 
-/* The owner holds these runs and bytes more, or less (a number that wraps). Frees an owner that has
- * no run then. */
-void rmp_owners_count(struct rmp_owners *owners, struct rmp_owner *owner, size_t runs,
+/* The owner holds these entries and bytes more, or less (a number that wraps). Frees an owner that
+ * has no entry then. */
+void rmp_owners_count(struct rmp_owners *owners, struct rmp_owner *owner, size_t entries,
                       size_t bytes);
 
-/* The owner with the most bytes, or runs. There is one. */
+/* The owner with the most bytes, or entries. There is one. */
 struct rmp_owner *rmp_owners_most_bytes(const struct rmp_owners *owners);
-struct rmp_owner *rmp_owners_most_runs(const struct rmp_owners *owners);
+struct rmp_owner *rmp_owners_most_entries(const struct rmp_owners *owners);
 
 #endif

@@ -116,7 +116,7 @@ TEST(no_request)
 
 static struct rmp_control_request request_of(enum rmp_control_kind kind, uint64_t low)
 {
-    return (struct rmp_control_request){.kind = kind, .request_id = {7, low}};
+    return (struct rmp_control_request){.kind = kind, .request_id = {7, low}, .user = RMP_USERS};
 }
 
 static enum rmp_control_verdict take(struct rmp_control *control, enum rmp_control_kind kind,
@@ -125,6 +125,22 @@ static enum rmp_control_verdict take(struct rmp_control *control, enum rmp_contr
     struct rmp_control_request request = request_of(kind, low);
 
     return rmp_control_take(control, &request, answer);
+}
+
+/* Of this user, who submits the run `low`. */
+static enum rmp_control_verdict submit_of(struct rmp_control *control, uint32_t user, uint64_t low)
+{
+    struct rmp_control_request request = request_of(RMP_CONTROL_SUBMIT, low);
+    struct slice answer;
+
+    request.user = user;
+    return rmp_control_take(control, &request, &answer);
+}
+
+static void answer_run(struct rmp_control *control, uint64_t low)
+{
+    ck_assert(rmp_control_settle(control, RMP_CONTROL_SUBMIT, (struct rmp_id){7, low},
+                                 slice_of("a", 1)));
 }
 
 TEST(duplicates)
@@ -169,6 +185,94 @@ TEST(table_is_bounded)
     ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 0, &answer), RMP_CONTROL_PENDING);
     rmp_control_settle(&control, RMP_CONTROL_SUBMIT, (struct rmp_id){7, 4}, slice_of("a", 1));
     ck_assert_int_eq(take(&control, RMP_CONTROL_SUBMIT, 2, &answer), RMP_CONTROL_NEW);
+    rmp_control_free(&control);
+}
+
+TEST(user_with_most_requests_forgets_its_oldest)
+{
+    struct rmp_control control;
+
+    rmp_control_init(&control, &key, 8);
+    for (uint64_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(submit_of(&control, 2, i), RMP_CONTROL_NEW);
+        answer_run(&control, i);
+    }
+    for (uint64_t i = 100; i < 200; i++) {
+        ck_assert_int_eq(submit_of(&control, 3, i), RMP_CONTROL_NEW);
+        answer_run(&control, i);
+    }
+    for (uint64_t i = 0; i < 3; i++)
+        ck_assert_int_eq(submit_of(&control, 2, i), RMP_CONTROL_ANSWERED);
+    for (uint64_t i = 195; i < 200; i++)
+        ck_assert_int_eq(submit_of(&control, 3, i), RMP_CONTROL_ANSWERED);
+    ck_assert_int_eq(submit_of(&control, 3, 100), RMP_CONTROL_NEW);
+    rmp_control_free(&control);
+}
+
+TEST(user_with_few_requests_gets_in_beside_one_with_many)
+{
+    struct rmp_control control;
+
+    rmp_control_init(&control, &key, 8);
+    ck_assert_int_eq(submit_of(&control, 2, 0), RMP_CONTROL_NEW);
+    answer_run(&control, 0);
+    for (uint64_t i = 100; i < 107; i++)
+        ck_assert_int_eq(submit_of(&control, 3, i), RMP_CONTROL_NEW);
+    /* Those of the greedy user are not answered: nothing of the other one goes for its sake. */
+    ck_assert_int_eq(submit_of(&control, 3, 107), RMP_CONTROL_FULL);
+    ck_assert_int_eq(submit_of(&control, 2, 0), RMP_CONTROL_ANSWERED);
+    /* Less than a quarter of 8 with two users, a sixth with three. */
+    ck_assert_int_eq(submit_of(&control, 2, 1), RMP_CONTROL_NEW);
+    ck_assert_int_eq(submit_of(&control, 4, 200), RMP_CONTROL_NEW);
+    ck_assert_int_eq(submit_of(&control, 4, 201), RMP_CONTROL_NEW);
+    ck_assert_int_eq(submit_of(&control, 4, 202), RMP_CONTROL_FULL);
+    /* Beyond its share a user gives up an old one of its own. */
+    ck_assert_int_eq(submit_of(&control, 2, 2), RMP_CONTROL_NEW);
+    ck_assert_int_eq(submit_of(&control, 2, 1), RMP_CONTROL_PENDING);
+    ck_assert_int_eq(submit_of(&control, 2, 0), RMP_CONTROL_FULL);
+    rmp_control_free(&control);
+}
+
+/* As an upgrade in place does it: more than the table has room for, by shares. */
+TEST(requests_beyond_the_bound_survive_an_archive)
+{
+    struct rmp_control control, loaded;
+    struct archive archive, reader;
+
+    rmp_control_init(&control, &key, 8);
+    for (uint64_t i = 100; i < 108; i++)
+        ck_assert_int_eq(submit_of(&control, 3, i), RMP_CONTROL_NEW);
+    ck_assert_int_eq(submit_of(&control, 2, 0), RMP_CONTROL_NEW);
+    ck_assert_int_eq(submit_of(&control, 2, 1), RMP_CONTROL_NEW);
+    answer_run(&control, 0);
+    archive_begin_saving(&archive);
+    rmp_control_archive(&archive, &control);
+    rmp_control_init(&loaded, &key, 8);
+    archive_begin_loading(&reader, slice_of(archive.data, archive.len), -1);
+    rmp_control_archive(&reader, &loaded);
+    ck_assert_ptr_null(reader.problem);
+    ck_assert_uint_eq(loaded.table.count, 10);
+    ck_assert_int_eq(submit_of(&loaded, 2, 0), RMP_CONTROL_ANSWERED);
+    ck_assert_int_eq(submit_of(&loaded, 2, 1), RMP_CONTROL_PENDING);
+    ck_assert_uint_eq(rmp_control_user(&loaded, (struct rmp_id){7, 107}), 3);
+    ck_assert_int_eq(submit_of(&loaded, 3, 108), RMP_CONTROL_FULL);
+    archive_free(&archive);
+    archive_free(&reader);
+    rmp_control_free(&control);
+    rmp_control_free(&loaded);
+}
+
+/* The request that goes is its user's only one. */
+TEST(only_request_of_a_user_makes_room_for_its_next)
+{
+    struct rmp_control control;
+
+    rmp_control_init(&control, &key, 1);
+    for (uint64_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(submit_of(&control, 2, i), RMP_CONTROL_NEW);
+        answer_run(&control, i);
+        ck_assert_int_eq(submit_of(&control, 2, i), RMP_CONTROL_ANSWERED);
+    }
     rmp_control_free(&control);
 }
 
