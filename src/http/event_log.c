@@ -136,17 +136,30 @@ struct event *event_log_add(struct event_stream *stream, size_t len)
     return event;
 }
 
+static bool is_after(const struct event_stream *stream, const struct list_node *node,
+                     uint32_t number)
+{
+    return node != &stream->events.head &&
+           list_entry(node, const struct event, in_stream)->number > number;
+}
+
+/* The number is mostly one of the last, whose reader keeps up, or one of the first. */
 struct event *event_log_after(const struct event_stream *stream, uint32_t number)
 {
     const struct list_node *head = &stream->events.head;
+    struct list_node *node;
 
-    for (struct list_node *node = head->next; node != head; node = node->next) {
-        struct event *event = list_entry(node, struct event, in_stream);
-
-        if (event->number > number)
-            return event;
+    if (number >= stream->last)
+        return NULL;
+    if (number > stream->forgotten && stream->last - number < number - stream->forgotten) {
+        for (node = head->prev; is_after(stream, node, number);)
+            node = node->prev;
+        node = node->next;
+    } else {
+        for (node = head->next; node != head && !is_after(stream, node, number);)
+            node = node->next;
     }
-    return NULL;
+    return node != head ? list_entry(node, struct event, in_stream) : NULL;
 }
 
 void event_log_got(struct event_stream *stream, uint32_t number)

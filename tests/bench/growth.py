@@ -155,6 +155,7 @@ def mcp_pool(**keys):
 class Subscriptions:
     """resources/subscribe and unsubscribe, of clients that share a process."""
 
+    config_for = None # or a function: another daemon for each length of the list
     name = "subscriptions of a process"
     most = 400 * PER_CLIENT
     config = {"pools": [mcp_pool()], "limits": {"max_memory": 1 << 30, "max_restarts": 100}}
@@ -267,6 +268,65 @@ class InFlight(Clients):
             client = daemon.connect("127.0.0.2").greet()
             client.socket.sendall(b"".join(client.request("growth/never") for _ in range(more)))
             self.held += more
+
+
+class GivenUp(InFlight):
+    """Requests that are given up and answered too late, beside others that were given up and are
+    not answered."""
+
+    name = "requests that were given up"
+    most = 4096
+    config = {"pools": [mcp_pool()], "limits": {"max_pending_requests": 4096}}
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            more = min(self.per_client, count - self.held)
+            self.give_up(daemon.connect("127.0.0.2").greet(), "growth/never", more)
+            self.held += more
+
+    @staticmethod
+    def give_up(client, method, count):
+        client.socket.sendall(b"".join(
+            client.request(method)
+            + message(method="notifications/cancelled", params={"requestId": client.last_id})
+            for _ in range(count)))
+        client.ask("tools/list")
+
+    def operate(self, daemon, count):
+        if self.operator is None:
+            self.operator = daemon.connect("127.0.0.3").greet()
+        for _ in range(count // IN_FLIGHT):
+            self.give_up(self.operator, "growth/late", IN_FLIGHT)
+
+
+class Tasks(InFlight):
+    """Tasks of clients that come, make some, ask for them and leave, beside those of others."""
+
+    name = "tasks of MCP"
+    per_client = 200
+    each = 10
+
+    @staticmethod
+    def make(client, count):
+        """Returns their names."""
+        names = [f"task {next(NUMBERS)}" for _ in range(count)]
+        client.ask_all(("growth/task", {"task": {}, "name": name}) for name in names)
+        return names
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            more = min(self.per_client, count - self.held)
+            client = daemon.connect("127.0.0.2").greet()
+            self.make(client, more)
+            self.held += more
+
+    def operate(self, daemon, count):
+        for _ in range(count // self.each // 2):
+            client = Connection(daemon.port, "127.0.0.3").greet()
+            if client.ask_all(("tasks/get", {"taskId": name})
+                              for name in self.make(client, self.each)):
+                raise ValueError("a task is not known")
+            client.socket.close()
 
 
 class Sessions(Clients):
@@ -433,6 +493,67 @@ class HttpStreams(HttpSessions):
             self.held += 1
 
 
+class StreamEvents(HttpSessions):
+    """Events of one stream, of which as many are kept."""
+
+    name = "events of a stream"
+    most = 1000
+    batch = 50
+
+    @staticmethod
+    def config_for(count):
+        return {**HttpSessions.config,
+                "limits": {**HttpSessions.config["limits"],
+                           "max_resume": 1 << 20 if count > FEW else 2048}}
+
+    def __init__(self):
+        super().__init__()
+        self.reader = self.teller = None
+
+    @staticmethod
+    def stream(daemon, source):
+        connection = HttpConnection(daemon.http_port, source).greet()
+        connection.post("growth/stream", _meta={"progressToken": 1})
+        return connection
+
+    def tell(self, daemon, reader, count):
+        """The worker reports the progress of the last stream; returns after the client has it."""
+        if self.teller is None:
+            self.teller = daemon.connect("127.0.0.3").greet()
+        told = b""
+        self.teller.ask("growth/tell", count=count)
+        while told.count(b"progressToken") < count:
+            told += reader.socket.recv(1 << 16)
+
+    def fill(self, daemon, count):
+        self.reader = self.stream(daemon, "127.0.0.3")
+
+    def operate(self, daemon, count):
+        for _ in range(count // self.batch):
+            self.tell(daemon, self.reader, self.batch)
+
+
+class KeptEvents(StreamEvents):
+    """The same, beside events that are kept for sessions of another address, which hold most: for
+    each new event one of those is forgotten."""
+
+    name = "events of all sessions"
+    most = 60000
+    per_session = 1000
+    config = {**HttpSessions.config, "limits": {**HttpSessions.config["limits"],
+                                                "max_resume_total": 10 << 20}}
+    config_for = None
+
+    def fill(self, daemon, count):
+        while self.held < count:
+            more = min(self.per_session, count - self.held)
+            reader = self.stream(daemon, "127.0.0.2")
+            self.tell(daemon, reader, more)
+            reader.socket.close()
+            self.held += more
+        self.reader = self.stream(daemon, "127.0.0.3")
+
+
 class RmpClient:
     """In the dialect of JSON."""
 
@@ -514,17 +635,22 @@ class Keys(Topics):
         self.operator.ask_all(self.publish(i % self.known) for i in range(count))
 
 
-LISTS = [Subscriptions, SharedUri, Levels, Clients, Origins, InFlight, Questions, Sessions, Roaming,
-         MemoryWaiters, HttpSessions, HttpStreams, Topics, Keys]
+LISTS = [Subscriptions, SharedUri, Levels, Clients, Origins, InFlight, GivenUp, Questions, Tasks,
+         Sessions, Roaming, MemoryWaiters, HttpSessions, HttpStreams, StreamEvents, KeptEvents,
+         Topics, Keys]
 
 
 def measure(kind):
     """Prints the row of a list; returns whether it keeps to the bound."""
-    daemon = Daemon(kind.config)
+    daemon = Daemon(kind.config_for(FEW) if kind.config_for else kind.config)
     entries = kind()
     costs = []
     try:
         for count in (FEW, kind.most):
+            if count != FEW and kind.config_for:
+                daemon.end()
+                daemon = Daemon(kind.config_for(count))
+                entries = kind()
             entries.fill(daemon, count)
             entries.operate(daemon, OPERATIONS // 4)
             costs.append(min(daemon.cost(lambda: entries.operate(daemon, OPERATIONS))

@@ -78,6 +78,30 @@ TEST(events_are_found_after_a_number)
     ck_assert_uint_eq(streams[0].forgotten, 0);
 }
 
+/* Whichever end of the stream is nearer to it. */
+TEST(event_after_each_number)
+{
+    event_memory_bound(&memory, 100 * SIZE);
+    logs[0].max_count = 40;
+    logs[0].max_bytes = 100 * SIZE;
+    for (uint32_t last = 1; last <= 60; last++) {
+        uint32_t forgotten_ones = last > 40 ? last - 40 : 0;
+
+        add(0, "a");
+        for (uint32_t number = 0; number < last; number++) {
+            const struct event *event = event_log_after(&streams[0], number);
+
+            ck_assert_ptr_nonnull(event);
+            ck_assert_uint_eq(event->number,
+                              number < forgotten_ones ? forgotten_ones + 1 : number + 1);
+        }
+        ck_assert_ptr_null(event_log_after(&streams[0], last));
+        ck_assert_ptr_null(event_log_after(&streams[0], UINT32_MAX));
+    }
+    event_log_got(&streams[0], 60);
+    ck_assert_ptr_null(event_log_after(&streams[0], 0));
+}
+
 TEST(oldest_event_of_a_log_is_forgotten_first)
 {
     add(0, "a");
