@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "bus/control_clients.h"
+#include "bus/control_service.h"
 #include "bus/gate.h"
 #include "bus/listeners.h"
 #include "bus/pools.h"
@@ -261,9 +262,12 @@ static void begin(struct run *run)
 {
     static const struct limits limits = LIMITS_DEFAULT;
     static char *argv_p[] = {"w", "0", NULL}, *argv_q[] = {"w", "1", NULL};
+    static const struct service *const services[] = {&control_service, NULL};
     static const char hello[] = "{\"id\":1,\"method\":\"m\",\"sessionId\":\"s\"}\n";
-    struct bus_options options = {
-        .config = &run->config, .log = &run->log, .control_path = "/nowhere/control"};
+    struct bus_options options = {.config = &run->config,
+                                  .log = &run->log,
+                                  .control_path = "/nowhere/control",
+                                  .services = services};
 
     run->pools[0] = (struct pool_config){.id = "p", .command = "w", .argv = argv_p, .instances = 2};
     run->pools[1] = (struct pool_config){.id = "q", .command = "w", .argv = argv_q, .instances = 1};
@@ -275,7 +279,8 @@ static void begin(struct run *run)
     log_open(&run->log, open("/dev/null", O_WRONLY), LOG_LEVEL_INFO);
     run->bus = bus_create(&options);
     EXPECT(run->bus != NULL, "a bus");
-    run->control = (struct bus_listener){.bus = run->bus};
+    run->control = (struct bus_listener){.bus = run->bus,
+                                         .service = services_state(run->bus, &control_service)};
     run->clients = (struct bus_listener){.bus = run->bus, .config = &run->listen};
     run->outcome = pools_start(run->bus) == 0 ? BUS_RUNNING : BUS_SYSTEM_ERROR;
     settle(run);

@@ -15,7 +15,12 @@
 #include "base/notify.h"
 #include "base/terminal.h"
 #include "bus/bus.h"
+#include "bus/control_service.h"
+#include "bus/http_service.h"
+#include "bus/reload_service.h"
+#include "bus/rmp_service.h"
 #include "bus/upgrade.h"
+#include "bus/upgrade_service.h"
 #include "cli/client.h"
 #include "cli/ctl.h"
 #include "cli/help.h"
@@ -73,6 +78,10 @@ static int print(enum terminal_form form, const char *const *texts)
     }
     return fflush(stdout) != EOF ? EXIT_DONE : system_error("cannot write to stdout");
 }
+
+static const struct service *const services[] = {
+    &http_service, &rmp_service, &control_service, &reload_service, &upgrade_service, NULL,
+};
 
 /* Returns EXIT_DONE, or another exit status after the reason was logged. */
 static int find_rmp_socket(char path[RMP_SOCKET_MAX], const struct options *options,
@@ -192,6 +201,7 @@ static int serve(struct settings *settings, struct setup *setup, struct successi
         .framing = options->framing != NULL ? options->framing : config->listen.framing,
         .argv = options->config_fd < 0 ? options->argv : NULL,
         .idle_exit_sec = options->idle_exit_sec > 0 ? (unsigned)options->idle_exit_sec : 0,
+        .services = services,
         .handle_signals = true,
     };
     struct notify notify;

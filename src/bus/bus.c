@@ -8,32 +8,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/siphash.h"
 #include "bus/cancel.h"
 #include "bus/client_limits.h"
 #include "bus/clients.h"
-#include "bus/control_clients.h"
 #include "bus/deliver.h"
 #include "bus/descriptor_limit.h"
 #include "bus/errands.h"
 #include "bus/gate.h"
-#include "bus/http_accept.h"
-#include "bus/http_sessions.h"
 #include "bus/listeners.h"
 #include "bus/notifier.h"
 #include "bus/pools.h"
 #include "bus/preempt.h"
 #include "bus/reap.h"
-#include "bus/reload.h"
-#include "bus/renewal.h"
-#include "bus/rmp_clients.h"
+#include "bus/service.h"
 #include "bus/slow_clients.h"
 #include "bus/slow_origins.h"
 #include "bus/state.h"
 #include "bus/token_reload.h"
-#include "bus/upgrade.h"
-#include "bus/upgrade_request.h"
 #include "bus/workers.h"
 #include "config/setup.h"
 #include "router/waiting.h"
@@ -47,13 +41,12 @@ static void check_stopped(struct stdio_bus *bus)
 {
     if (bus->phase == BUS_PHASE_DRAINING && workers_all(bus, worker_finished)) {
         bus->phase = BUS_PHASE_FLUSHING;
-        http_sessions_close(bus->http);
+        services_end_sessions(bus);
         clients_close(bus, false);
-        rmp_clients_close(bus->rmp, false);
-        control_clients_close(bus->control, false);
+        services_close(bus, false);
     }
     if (bus->phase == BUS_PHASE_FLUSHING && list_empty(&bus->clients) &&
-        rmp_clients_count(bus->rmp) == 0 && control_count(bus->control) == 0) {
+        services_client_count(bus) == 0) {
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->drain);
         bus->phase = BUS_PHASE_STOPPED;
         log_info(bus->log, "", "stopped");
@@ -72,9 +65,8 @@ static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
     listeners_close(bus);
     bus_start_drain(bus);
     workers_each(bus, worker_stop); /* from here on no worker takes a message */
-    http_sessions_stop_input(bus->http);
+    services_stop_input(bus);
     clients_stop_input(bus);
-    rmp_clients_stop_input(bus->rmp);
     workers_each(bus, workers_end_hold);
     notifier_phase(bus);
     check_stopped(bus);
@@ -88,10 +80,9 @@ static void give_up(struct stdio_bus *bus)
         workers_each(bus, worker_abandon);
         connection_flush_all(&bus->transport);
     }
-    http_sessions_close(bus->http);
+    services_end_sessions(bus);
     clients_close(bus, true);
-    rmp_clients_close(bus->rmp, true);
-    control_clients_close(bus->control, true);
+    services_close(bus, true);
     check_stopped(bus);
     bus->phase = BUS_PHASE_STOPPED;
 }
@@ -131,7 +122,7 @@ static void idle_expired(void *user_data)
 {
     struct stdio_bus *bus = user_data;
 
-    if (bus->router.client_count > 0 || rmp_clients_count(bus->rmp) > 0)
+    if (bus->router.client_count > 0 || services_keep_awake(bus))
         return; /* its end starts the time anew */
     log_info(bus->log, "", "there was no client for %u seconds", bus->options.idle_exit_sec);
     bus_note_stop(bus, BUS_DONE);
@@ -166,15 +157,15 @@ static void caught_signal(void *user_data, int signo)
         return;
     }
     log_info(bus->log, "", "received %s", signals_name(name, sizeof name, signo));
-    if (signo == SIGUSR2) {
-        (void)upgrade_request(bus);
+    if (services_caught(bus, signo))
+        return;
+    if (signo == SIGUSR2 || (signo == SIGHUP && bus->options.dialer == NULL)) {
+        log_warn(bus->log, "", "nothing acts on %s here", name);
         return;
     }
     /* The front of a shared server ends with its terminal, where SIGHUP may come twice, or right
      * after SIGTERM: not a sign of impatience. */
-    if (signo == SIGHUP && bus->options.dialer == NULL)
-        reload_note(bus);
-    else if (signo != SIGHUP || bus->phase < BUS_PHASE_DRAINING)
+    if (signo != SIGHUP || bus->phase < BUS_PHASE_DRAINING)
         bus_stop(bus);
 }
 
@@ -209,14 +200,12 @@ static void serve(struct stdio_bus *bus)
         begin_stop(bus, BUS_SYSTEM_ERROR);
     else
         notifier_phase(bus);
-    bus->reload_noted = bus->reload_waits;
 }
 
 static bool has_notes(const struct stdio_bus *bus)
 {
     return bus->router.demand | bus->router.answered_last | bus->router.handshakes.noted |
-           bus->stop_noted | bus->end_noted | bus->started_noted | bus->http_noted |
-           bus->reload_noted;
+           bus->stop_noted | bus->end_noted | bus->started_noted | bus->services_noted;
 }
 
 /* Acts on what the callbacks of the round have noted. */
@@ -224,8 +213,8 @@ static void act_on_notes(struct stdio_bus *bus)
 {
     bool ended;
 
-    if (bus->http_noted)
-        http_hub_run(bus->http);
+    if (bus->services_noted)
+        services_act(bus);
     ended = bus->end_noted;
     errands_run(bus);
     if (bus->router.demand && bus->phase < BUS_PHASE_DRAINING)
@@ -262,19 +251,15 @@ static bool after_round(void *user_data)
         deliver_released(bus);
     if (router->timed | router->abandoned)
         cancel_plan(bus);
-    if (bus->reload_noted)
-        (void)reload_run(bus, "SIGHUP");
-    if (bus->departs || !list_empty(&bus->renewals))
-        renewal_run(bus);
+    if (bus->attentive > 0)
+        services_after_reading(bus);
     if (has_notes(bus))
         act_on_notes(bus);
-    if (bus->rmp != NULL)
-        rmp_runs_save(bus->rmp->runs);
+    if (bus->attentive > 0)
+        services_before_writing(bus);
     connection_flush_all(&bus->transport);
-    if (bus->rmp != NULL)
-        rmp_hub_plan(bus->rmp);
-    if (bus->upgrade_asked)
-        upgrade_run(bus);
+    if (bus->attentive > 0)
+        services_after_writing(bus);
     if (bus->transport.is_awaited)
         bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
     return !list_empty(&router->open) || !list_empty(&bus->transport.dirty) ||
@@ -295,13 +280,6 @@ enum bus_outcome bus_step(struct stdio_bus *bus, int timeout_ms)
 
 /* --- from creation to destruction --- */
 
-/* Whether there is a control socket, or a listener with metrics. */
-static bool is_measured(const struct bus_options *options)
-{
-    return options->control_path != NULL ||
-           listen_any_metrics(options->listens, options->listen_count);
-}
-
 struct stdio_bus *bus_create(const struct bus_options *options)
 {
     struct stdio_bus *bus = calloc(1, sizeof *bus);
@@ -319,8 +297,6 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     list_init(&bus->gated);
     list_init(&bus->starved);
     list_init(&bus->limited);
-    list_init(&bus->renewals);
-    timer_init(&bus->renewal, renewal_due, bus);
     timer_init(&bus->starved_retry, deliver_retry_starved, bus);
     timer_init(&bus->slow_clients.check, slow_clients_check, bus);
     slow_origins_init(bus);
@@ -337,15 +313,13 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     bus->loop = stdio_bus_event_loop_create();
     if (bus->loop == NULL)
         goto fail;
+    bus->started_ms = stdio_bus_event_loop_now_ms(bus->loop);
+    bus->started_epoch_ms = clock_epoch_ms();
     transport_init(&bus->transport, bus->loop, bus->log, &options->config->limits);
     stdio_bus_event_loop_set_after(bus->loop, after_round, bus);
     log_on_left_out(bus->log, lines_left_out, bus);
-    bus->http = http_hub_create(bus);
-    if (bus->http == NULL || pools_create(bus) != STDIO_BUS_OK)
-        goto fail;
-    if (options->rmp_path != NULL && (bus->rmp = rmp_hub_create(bus, rmp_clients_due)) == NULL)
-        goto fail;
-    if (is_measured(options) && (bus->control = control_create(bus)) == NULL)
+    bus->accepts[BUS_LISTENER_UNIX].fn = bus->accepts[BUS_LISTENER_TCP].fn = gate_accepted;
+    if (pools_create(bus) != STDIO_BUS_OK || services_create(bus) != STDIO_BUS_OK)
         goto fail;
     return bus;
 
@@ -357,14 +331,6 @@ fail_early:
     log_error(options->log, "", "cannot start: out of memory");
     return NULL;
 }
-
-static listener_fn *const accepted[BUS_LISTENER_KINDS] = {
-    [BUS_LISTENER_UNIX] = gate_accepted,
-    [BUS_LISTENER_TCP] = gate_accepted,
-    [BUS_LISTENER_HTTP] = http_accepted,
-    [BUS_LISTENER_RMP] = rmp_clients_accepted,
-    [BUS_LISTENER_CONTROL] = control_clients_accepted,
-};
 
 static int open_signals(struct stdio_bus *bus)
 {
@@ -386,9 +352,7 @@ int bus_start(struct stdio_bus *bus)
         return STDIO_BUS_ERR;
     /* Listeners come before workers: if the address cannot be had, no worker is started. */
     notifier_start(bus);
-    bus->accepted = accepted;
-    if (bus->rmp != NULL)
-        rmp_bridge_start(bus->rmp->bridge);
+    services_start(bus);
     if (listeners_open(bus) != STDIO_BUS_OK || pools_start(bus) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     if (bus->starting_count == 0) /* exclusive pools without spare workers */
@@ -396,19 +360,12 @@ int bus_start(struct stdio_bus *bus)
     return STDIO_BUS_OK;
 }
 
-int bus_resume(struct stdio_bus *bus, const struct upgrade_image *image, const char **problem)
+int bus_continue(struct stdio_bus *bus)
 {
-    bus->accepted = accepted;
-    if (upgrade_load(bus, image, accepted, problem) != STDIO_BUS_OK)
-        return STDIO_BUS_ERR;
-    if (image->is_check)
-        return STDIO_BUS_OK;
-    *problem = "it cannot catch signals";
     if (open_signals(bus) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     notifier_start(bus);
     workers_reap(bus);
-    upgrade_finished(bus, image);
     return STDIO_BUS_OK;
 }
 
@@ -420,26 +377,22 @@ void bus_destroy(struct stdio_bus *bus)
     if (bus->loop != NULL) {
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->log_due);
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->idle_clients);
-        upgrade_stop(bus);
-        stdio_bus_event_loop_stop_timer(bus->loop, &bus->renewal);
         listeners_close(bus);
-        http_sessions_close(bus->http);
+        services_end_sessions(bus);
         notifier_stop(bus);
         clients_close(bus, true);
-        rmp_clients_close(bus->rmp, true);
+        services_close(bus, true);
         listeners_free(bus);
-        control_clients_close(bus->control, true);
-        rmp_hub_destroy(bus->rmp); /* its bridge is a client of the pools */
+        services_detach(bus);
         pools_destroy(bus);
         if (bus->has_signals)
             signals_close(&bus->signals);
         transport_free(&bus->transport);
         stdio_bus_event_loop_destroy(bus->loop);
     }
-    http_hub_free(bus->http);
+    services_destroy(bus);
     router_free(&bus->router);
     hash_table_free(&bus->origins);
-    control_destroy(bus->control);
     setup_release(bus->options.setup);
     free(bus);
 }

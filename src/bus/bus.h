@@ -14,11 +14,9 @@ struct stdio_bus *bus_create(const struct bus_options *options);
  * STDIO_BUS_ERR after the reason was logged; then only bus_destroy is left to call. */
 int bus_start(struct stdio_bus *bus);
 
-/* In place of bus_start: the bus goes on from the image of another one (bus/upgrade.h). In a check,
- * it is only looked whether it could. STDIO_BUS_ERR with the problem; then nothing that the image
- * names was touched, nor must it be by bus_destroy. */
-struct upgrade_image;
-int bus_resume(struct stdio_bus *bus, const struct upgrade_image *image, const char **problem);
+/* In place of bus_start, for a bus whose state was loaded: it goes on. STDIO_BUS_ERR after the
+ * reason was logged: signals cannot be caught. */
+int bus_continue(struct stdio_bus *bus);
 
 /* One round of the event loop, waiting at most timeout_ms (-1: until something happens). */
 enum bus_outcome bus_step(struct stdio_bus *bus, int timeout_ms);

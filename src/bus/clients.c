@@ -12,12 +12,12 @@
 #include "base/error.h"
 #include "bus/cancel.h"
 #include "bus/client_limits.h"
-#include "bus/control.h"
 #include "bus/deliver.h"
 #include "bus/depart.h"
 #include "bus/listeners.h"
 #include "bus/notifier.h"
 #include "bus/origins.h"
+#include "bus/reports.h"
 #include "router/departure.h"
 #include "router/waiting.h"
 #include "transport/reading.h"
@@ -101,7 +101,7 @@ void clients_remove(struct client *client, const char *reason)
     if (!list_linked(&client->link))
         return;
     log_disconnected(client, reason);
-    control_client_gone(&client->stream, reason);
+    reports_client_gone(&client->stream, reason);
     list_remove(&client->link);
     clients_leave_gate(client);
     if (client->leaving != NULL)
@@ -362,7 +362,7 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
         bus->refused_count++;
     } else {
         bus->client_count++;
-        control_client_came(&client->stream, origin);
+        reports_client_came(&client->stream, origin);
     }
     return client;
 }

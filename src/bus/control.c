@@ -8,13 +8,19 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "bus/deliver.h"
 #include "bus/listeners.h"
-#include "bus/notifier.h"
+#include "bus/workers.h"
 #include "control/reports.h"
 #include "control/request.h"
 #include "control/row.h"
 #include "json/message.h"
+
+/* Whether there is a control socket, or a listener with metrics. */
+static bool is_measured(const struct bus_options *options)
+{
+    return options->control_path != NULL ||
+           listen_any_metrics(options->listens, options->listen_count);
+}
 
 struct control *control_create(struct stdio_bus *bus)
 {
@@ -24,11 +30,37 @@ struct control *control_create(struct stdio_bus *bus)
         return NULL;
     control->bus = bus;
     list_init(&control->clients);
-    control->started_ms = stdio_bus_event_loop_now_ms(bus->loop);
-    control->started_epoch_ms = clock_epoch_ms();
-    router_measure(&bus->router);
-    event_loop_measure(bus->loop);
+    if (is_measured(&bus->options))
+        control_measure(control);
     return control;
+}
+
+void control_measure(struct control *control)
+{
+    control->measures = true;
+    router_measure(&control->bus->router);
+    event_loop_measure(control->bus->loop);
+}
+
+/* The times of requests are measured from now on: those in flight have none yet. */
+static void stamp_requests(struct worker *worker)
+{
+    struct peer *peer = &worker->stream.endpoint.peer;
+    struct stdio_bus *bus = worker->stream.endpoint.bus;
+    struct list_node *node, *following;
+
+    list_each(&peer->answering, node, following)
+        list_entry(node, struct request, in_answerer)->asked_ms = bus->router.now_ms;
+    list_each(&peer->asked, node, following)
+        list_entry(node, struct request, in_asker)->asked_ms = bus->router.now_ms;
+}
+
+void control_reloaded(struct control *control)
+{
+    if (control->measures || !is_measured(&control->bus->options))
+        return;
+    control_measure(control);
+    workers_each(control->bus, stamp_requests);
 }
 
 void control_destroy(struct control *control)
@@ -65,15 +97,14 @@ void control_send(struct control_client *client, const struct json_text *line)
 
 /* --- events --- */
 
-void control_report(struct stdio_bus *bus, const char *name, const char *of, const char *pool,
-                    const char *text)
+void control_report(struct control *control, const struct bus_report *report)
 {
-    struct control *control = bus->control;
-    struct event_report event = {.name = name, .of = of, .pool = pool, .text = text};
+    struct event_report event = {
+        .name = report->name, .of = report->of, .pool = report->pool, .text = report->text};
     struct list_node *node, *following;
     struct json_text line = {.data = NULL};
 
-    if (control == NULL || control->watcher_count == 0)
+    if (control->watcher_count == 0)
         return;
     event.epoch_ms = clock_epoch_ms();
     control_write_event(&line, &event);
@@ -84,75 +115,6 @@ void control_report(struct stdio_bus *bus, const char *name, const char *of, con
             control_send(client, &line);
     }
     json_text_free(&line);
-}
-
-void control_client_came(struct stream *client, const struct origin *origin)
-{
-    struct endpoint *endpoint = &client->endpoint;
-    struct stdio_bus *bus = endpoint->bus;
-
-    endpoint->since_ms = stdio_bus_event_loop_now_ms(bus->loop);
-    bus->counters.connected++;
-    control_report(bus, "connected", endpoint->context, NULL, origin->text);
-}
-
-void control_session_came(struct endpoint *session, const char *of)
-{
-    struct stdio_bus *bus = session->bus;
-
-    session->since_ms = stdio_bus_event_loop_now_ms(bus->loop);
-    bus->counters.http_sessions++;
-    control_report(bus, "connected", session->context, NULL, of);
-}
-
-void control_session_gone(struct endpoint *session, const char *reason)
-{
-    deliver_end_hold(session);
-    control_report(session->bus, "disconnected", session->context, NULL, reason);
-}
-
-void control_client_gone(struct stream *client, const char *reason)
-{
-    struct endpoint *endpoint = &client->endpoint;
-    struct stdio_bus *bus = endpoint->bus;
-
-    deliver_end_hold(endpoint);
-    connection_move_traffic(&client->connection, &bus->counters.gone);
-    if (endpoint->since_ms != 0) /* one that was refused has not come */
-        control_report(bus, "disconnected", endpoint->context, NULL, reason);
-}
-
-void control_worker_available(struct worker *worker, enum peer_availability availability)
-{
-    struct endpoint *endpoint = &worker->stream.endpoint;
-    struct stdio_bus *bus = endpoint->bus;
-
-    if (availability != PEER_READY)
-        return;
-    endpoint->since_ms = stdio_bus_event_loop_now_ms(bus->loop);
-    worker->starts++;
-    control_report(bus, "started", endpoint->context, worker->pool_id, NULL);
-}
-
-void control_worker_finished(struct worker *worker)
-{
-    struct endpoint *endpoint = &worker->stream.endpoint;
-    struct stdio_bus *bus = endpoint->bus;
-    char text[80];
-
-    notifier_changed(bus);
-    deliver_end_hold(endpoint);
-    connection_move_traffic(&worker->stream.connection, &worker->carried);
-    process_status_text(text, sizeof text, worker->child.status);
-    control_report(bus, worker_failed(worker) ? "failed" : "exited", endpoint->context,
-                   worker->pool_id, text);
-    if (timer_started(&worker->deadline))
-        worker->restarts++;
-    if (!worker->restart_asked)
-        return;
-    worker->restart_asked = false;
-    if (bus->phase < BUS_PHASE_DRAINING)
-        worker_handle(worker, WORKER_DEADLINE);
 }
 
 /* --- an upgrade --- */
@@ -179,17 +141,11 @@ static void answer_upgrade(struct control_client *client, const char *before, co
     json_text_free(&line);
 }
 
-void control_upgraded(struct stdio_bus *bus, const char *before, const char *problem)
+void control_upgraded(struct control *control, const char *before, const char *problem)
 {
     struct list_node *node, *following;
 
-    if (problem == NULL)
-        control_report(bus, "upgraded", NULL, NULL, PACKAGE_VERSION);
-    else
-        control_report(bus, "not upgraded", NULL, NULL, problem);
-    if (bus->control == NULL)
-        return;
-    list_each(&bus->control->clients, node, following) {
+    list_each(&control->clients, node, following) {
         struct control_client *client = list_entry(node, struct control_client, link);
 
         if (client->awaits_upgrade)

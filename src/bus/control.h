@@ -2,8 +2,7 @@
 #ifndef STDIO_BUS_BUS_CONTROL_H
 #define STDIO_BUS_BUS_CONTROL_H
 
-#include "bus/state.h"
-#include "process/worker.h"
+#include "bus/service.h"
 #include "json/text.h"
 
 #define CONTROL_CLIENTS_MAX 16     /* at once; they do not count among the others */
@@ -15,8 +14,7 @@ struct control {
     size_t client_count;
     size_t watcher_count; /* of them, those that get the events */
     unsigned last_client; /* its number, for the log */
-    int64_t started_ms;   /* of the event loop's time */
-    uint64_t started_epoch_ms;
+    bool measures;        /* the bus does, for the socket or a listener with metrics */
 };
 
 struct control_client {
@@ -32,10 +30,15 @@ struct control_client {
     struct stdio_bus_event_deferred deferred;
 };
 
-/* From now on the bus measures. NULL when memory is out. */
+/* The bus measures if there is a control socket, or a listener with metrics. NULL when memory is
+ * out. */
 struct control *control_create(struct stdio_bus *bus);
 
-/* No client may be left. NULL is fine. */
+/* The same after a reload; and from now on, in any case. */
+void control_reloaded(struct control *control);
+void control_measure(struct control *control);
+
+/* No client may be left. */
 void control_destroy(struct control *control);
 
 /* Disconnects a client at once. The reason is for the log. */
@@ -45,30 +48,11 @@ void control_remove(struct control_client *client, const char *reason);
  * client: nothing is left out, and nothing waits. */
 void control_send(struct control_client *client, const struct json_text *line);
 
-/* Reports to the clients that want events. Any of the texts may be NULL but the name and `of`. A
- * bus without a control socket has none. */
-void control_report(struct stdio_bus *bus, const char *name, const char *of, const char *pool,
-                    const char *text);
-
-/* Count and report that a client has come, which is logged too, or is gone; that a worker runs, or
- * has ended. Without a control socket there is no report. */
-void control_client_came(struct stream *client, const struct origin *origin);
-void control_client_gone(struct stream *client, const char *reason);
-
-/* The same of a session of HTTP, which is a client; `of`: whose connection has begun it. */
-void control_session_came(struct endpoint *session, const char *of);
-void control_session_gone(struct endpoint *session, const char *reason);
+/* Reports to the clients that want events. */
+void control_report(struct control *control, const struct bus_report *report);
 
 /* An upgrade is over: answers the clients that have asked for it. `before`: the version of the
  * program before this one; or the problem in words. */
-void control_upgraded(struct stdio_bus *bus, const char *before, const char *problem);
-
-void control_worker_available(struct worker *worker, enum peer_availability availability);
-void control_worker_finished(struct worker *worker);
-
-static inline size_t control_count(const struct control *control)
-{
-    return control != NULL ? control->client_count : 0;
-}
+void control_upgraded(struct control *control, const char *before, const char *problem);
 
 #endif

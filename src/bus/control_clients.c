@@ -161,7 +161,7 @@ void control_clients_accepted(void *user_data, int fd, const struct origin *orig
 {
     struct bus_listener *listener = user_data;
     struct stdio_bus *bus = listener->bus;
-    struct control *control = bus->control;
+    struct control *control = listener->service;
     struct control_client *client = NULL;
 
     if (!is_allowed(origin))
@@ -186,8 +186,6 @@ void control_clients_close(struct control *control, bool now)
 {
     struct list_node *node, *following;
 
-    if (control == NULL)
-        return;
     list_each(&control->clients, node, following) {
         struct control_client *client = list_entry(node, struct control_client, link);
 
@@ -230,23 +228,18 @@ static void load_client(struct archive *archive, struct control *control)
     control->watcher_count += client->watches;
 }
 
-void control_clients_archive(struct archive *archive, struct stdio_bus *bus)
+void control_clients_archive(struct archive *archive, struct control *control)
 {
-    struct control *control = bus->control;
-    bool is_there = control != NULL;
+    bool measures = control->measures;
     struct list_node *node, *following;
     size_t count;
 
-    archive_flag(archive, &is_there);
-    if (!is_there || !archive_ok(archive))
+    archive_flag(archive, &measures);
+    if (!measures || !archive_ok(archive))
         return;
-    if (control == NULL && (control = bus->control = control_create(bus)) == NULL) {
-        archive_fail(archive, strerror(ENOMEM));
-        return;
-    }
+    if (!control->measures)
+        control_measure(control);
     ARCHIVE_INTEGER(archive, control->last_client);
-    ARCHIVE_INTEGER(archive, control->started_ms);
-    ARCHIVE_INTEGER(archive, control->started_epoch_ms);
     count = archive_count(archive, control->client_count);
     if (!archive->saves) {
         for (; count > 0 && archive_ok(archive); count--)
@@ -261,8 +254,6 @@ void control_clients_connections(struct control *control, void (*fn)(struct conn
 {
     struct list_node *node, *following;
 
-    if (control == NULL)
-        return;
     list_each(&control->clients, node, following)
         fn(&list_entry(node, struct control_client, link)->connection);
 }

@@ -11,10 +11,9 @@
 #include "bus/control_lists.h"
 #include "bus/control_status.h"
 #include "bus/deliver.h"
-#include "bus/http_sessions.h"
 #include "bus/metrics.h"
-#include "bus/reload.h"
-#include "bus/upgrade_request.h"
+#include "bus/reports.h"
+#include "bus/service.h"
 #include "bus/workers.h"
 #include "control/request.h"
 #include "control/row.h"
@@ -172,7 +171,7 @@ static void set_drained(struct command *command, struct worker *worker, bool dra
     log_info(bus->log, endpoint->context, "%s, asked for by %s",
              drained ? "drained" : "no longer drained", command->client->context);
     waiting_set_drained(&bus->router, &endpoint->peer, drained);
-    control_report(bus, drained ? "drained" : "resumed", endpoint->context, worker->pool_id, NULL);
+    reports_send(bus, drained ? "drained" : "resumed", endpoint->context, worker->pool_id, NULL);
 }
 
 /* Without a pool: of all pools. Returns how many workers it has; 0: there is no such pool. */
@@ -237,26 +236,15 @@ static struct client *find_client(const struct stdio_bus *bus, int64_t number)
     return NULL;
 }
 
-/* Whether the number is that of a session of HTTP, which ends now. */
+/* Whether the number is that of a client of a service, which ends now. */
 static bool end_session(struct command *command)
 {
-    const struct http_hub *hub = command->bus->http;
-    struct list_node *node, *following;
+    const int64_t number = command->request->client;
 
-    if (hub == NULL)
+    if (!services_disconnect(command->bus, number, command->client->context))
         return false;
-    list_each(&hub->sessions, node, following) {
-        struct http_session *session = list_entry(node, struct http_session, link);
-
-        if (session->number != command->request->client)
-            continue;
-        log_info(command->bus->log, session->endpoint.context, "disconnection, asked for by %s",
-                 command->client->context);
-        done(command, "client", session->number);
-        http_sessions_end(session, "disconnected by the operator");
-        return true;
-    }
-    return false;
+    done(command, "client", (size_t)number);
+    return true;
 }
 
 /* Orderly, the first time. */
@@ -305,7 +293,7 @@ static void run_log(struct command *command)
 static void run_reload(struct command *command)
 {
     struct stdio_bus *bus = command->bus;
-    const char *problem = reload_run(bus, command->client->context);
+    const char *problem = services_run(bus, "reload", command->client->context);
 
     if (problem != NULL)
         fail(command, JSONRPC_SERVER_ERROR, problem);
@@ -325,7 +313,7 @@ static void run_upgrade(struct command *command)
         return;
     }
     log_info(command->bus->log, "", "upgrade, asked for by %s", client->context);
-    fail(command, JSONRPC_SERVER_ERROR, upgrade_request(command->bus));
+    fail(command, JSONRPC_SERVER_ERROR, services_run(command->bus, "upgrade", client->context));
     if (command->problem != NULL)
         return;
     client->awaits_upgrade = command->waits = true;

@@ -3,7 +3,8 @@
 #include "bus/control_lists.h"
 
 #include "bus/clients.h"
-#include "bus/http_stream.h"
+#include "bus/deliver.h"
+#include "bus/service.h"
 #include "bus/workers.h"
 #include "control/reports.h"
 #include "control/row.h"
@@ -199,40 +200,12 @@ static struct client_report report_client(struct client *client)
     return report;
 }
 
-/* A session of HTTP has its connections beside it in the list. */
-static struct client_report report_session(const struct http_session *session)
+static void list_client(void *user_data, const struct client_report *report)
 {
-    const struct endpoint *endpoint = &session->endpoint;
-    const struct stdio_bus *bus = endpoint->bus;
+    struct writing *writing = user_data;
 
-    return (struct client_report){
-        .number = session->number,
-        .kind = "session",
-        .peer = session->origin.text,
-        .pool = session->pool != NULL ? session->pool->id : slice_of(NULL, 0),
-        .since_ms = stdio_bus_event_loop_now_ms(bus->loop) - endpoint->since_ms,
-        .requests = list_count(&endpoint->peer.asked),
-        .sessions = list_count(&endpoint->peer.sessions),
-        .traffic = session->traffic,
-        .hold = hold_of(endpoint),
-    };
-}
-
-static void list_http_sessions(struct writing *writing)
-{
-    const struct http_hub *hub = writing->bus->http;
-    struct list_node *node, *following;
-
-    if (hub == NULL)
-        return;
-    list_each(&hub->sessions, node, following) {
-        struct client_report report;
-
-        if (!more(writing))
-            continue;
-        report = report_session(list_entry(node, struct http_session, link));
-        control_write_client(writing->to, &report);
-    }
+    if (more(writing))
+        control_write_client(writing->to, report);
 }
 
 void control_list_clients(struct stdio_bus *bus, struct json_text *to, size_t limit)
@@ -245,12 +218,12 @@ void control_list_clients(struct stdio_bus *bus, struct json_text *to, size_t li
         struct client *client = list_entry(node, struct client, link);
         struct client_report report;
 
-        if (client->refused || !more(&writing))
+        if (client->refused)
             continue;
         report = report_client(client);
-        control_write_client(to, &report);
+        list_client(&writing, &report);
     }
-    list_http_sessions(&writing);
+    services_each_report(bus, list_client, &writing);
     finish(&writing);
 }
 

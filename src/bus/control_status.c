@@ -8,7 +8,7 @@
 
 #include "bus/control_lists.h"
 #include "bus/listeners.h"
-#include "bus/rmp_clients.h"
+#include "bus/service.h"
 #include "bus/workers.h"
 #include "control/row.h"
 #include "transport/memory.h"
@@ -115,15 +115,12 @@ void control_write_status(struct stdio_bus *bus, struct json_text *to)
     row_number(to, "pid", (int64_t)getpid());
     row_string(to, "phase", phases[bus->phase]);
     row_boolean(to, "healthy", serves && pools_are_served(bus));
-    row_number(to, "runs_ms", stdio_bus_event_loop_now_ms(bus->loop) - bus->control->started_ms);
+    row_number(to, "runs_ms", stdio_bus_event_loop_now_ms(bus->loop) - bus->started_ms);
     row_string(to, "log_level", levels[bus->log->level]);
     write_workers(bus, to);
     row_number(to, "clients", (int64_t)bus->client_count);
     row_number(to, "max_connections", (int64_t)limits->max_connections);
-    row_number(to, "rmp_clients", (int64_t)rmp_clients_count(bus->rmp));
-    if (bus->rmp != NULL)
-        row_number(to, "rmp_runs", (int64_t)bus->rmp->runs->history.runs.count);
-    row_number(to, "control_clients", (int64_t)bus->control->client_count);
+    services_describe(bus, to);
     row_number(to, "sessions", (int64_t)router->sessions.table.count);
     row_number(to, "max_sessions", (int64_t)limits->max_sessions);
     row_number(to, "requests", (int64_t)router->from_clients.active_count);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "bus/control.h"
+#include "bus/service.h"
 
 void descriptor_limit_raise(struct stdio_bus *bus)
 {
@@ -14,8 +14,7 @@ void descriptor_limit_raise(struct stdio_bus *bus)
 
     if (bus->options.listen_count > 0 || bus->options.rmp_path != NULL)
         need += (rlim_t)bus->options.config->limits.max_connections * 3 / 2 + 1;
-    if (bus->options.control_path != NULL)
-        need += CONTROL_CLIENTS_MAX + 1;
+    need += services_descriptors(bus);
     if (!bus->has_nofile)
         return;
     wanted = bus->nofile;

@@ -62,7 +62,7 @@ void http_accepted(void *user_data, int fd, const struct origin *origin)
     }
     if (listener->pool != NULL)
         router_confine(&client->stream.endpoint.peer, listener->pool);
-    http_clients_open(client, http);
+    http_clients_open(client, http, listener->service);
     log_debug(listener->bus->log, client->stream.endpoint.context, "connection of %s",
               origin->text);
     if (listener_asks_token(listener))

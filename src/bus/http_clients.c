@@ -297,13 +297,13 @@ struct http_exchange *http_clients_prepare(struct stream_options *options)
     return http;
 }
 
-void http_clients_open(struct client *client, struct http_exchange *http)
+void http_clients_open(struct client *client, struct http_exchange *http, struct http_hub *hub)
 {
     struct endpoint *endpoint = &client->stream.endpoint;
     struct stdio_bus *bus = endpoint->bus;
 
     http->client = client;
-    http->hub = bus->http;
+    http->hub = hub;
     http->due.act = act;
     timer_init(&http->timer, timer_expired, http);
     client->http = http;

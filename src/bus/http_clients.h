@@ -4,6 +4,7 @@
 #define STDIO_BUS_BUS_HTTP_CLIENTS_H
 
 #include "bus/clients.h"
+#include "bus/http_hub.h"
 
 struct http_exchange;
 
@@ -13,7 +14,7 @@ struct http_exchange *http_clients_prepare(struct stream_options *options);
 
 /* The client, which was made with those options, is one of HTTP from now on: client->http, and its
  * endpoint's operations. clients_remove frees the exchange. */
-void http_clients_open(struct client *client, struct http_exchange *http);
+void http_clients_open(struct client *client, struct http_exchange *http, struct http_hub *hub);
 
 /* Without a client, frees what was prepared. NULL is fine. */
 void http_clients_drop(struct http_exchange *http);

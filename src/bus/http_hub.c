@@ -32,7 +32,7 @@ struct http_hub *http_hub_create(struct stdio_bus *bus)
 
 void http_hub_note(struct http_hub *hub, struct http_due *due)
 {
-    hub->bus->http_noted = true;
+    hub->bus->services_noted = true;
     if (!list_linked(&due->node))
         list_append(&hub->due, &due->node);
 }
@@ -42,7 +42,6 @@ void http_hub_run(struct http_hub *hub)
     struct list round;
     struct list_node *node;
 
-    hub->bus->http_noted = false;
     list_init(&round);
     list_move_all(&round, &hub->due);
     while ((node = list_take_first(&round)) != NULL) {
@@ -69,8 +68,6 @@ struct slice http_hub_date(struct http_hub *hub)
 
 void http_hub_free(struct http_hub *hub)
 {
-    if (hub == NULL)
-        return;
     hash_table_free(&hub->by_id);
     free(hub);
 }

@@ -14,7 +14,7 @@ struct http_hub {
     struct list sessions; /* struct http_session, the oldest first */
     struct list resting;  /* of these, that no connection serves, the longest idle first */
     bool wanted;          /* a client waits for a process that an idle session may give up */
-    struct timer yields;  /* when the next one may (bus/yield.h) */
+    struct timer yields;  /* when the next one may (bus/http_yield.h) */
     struct hash_table by_id;
     struct siphash_key key;
     size_t session_count;
@@ -37,13 +37,13 @@ struct http_hub *http_hub_create(struct stdio_bus *bus);
 /* Notes the owner, unless it was noted. */
 void http_hub_note(struct http_hub *hub, struct http_due *due);
 
-/* Acts on the notes; bus->http_noted says that there are any. */
+/* Acts on the notes. */
 void http_hub_run(struct http_hub *hub);
 
 /* The field Date, whole. */
 struct slice http_hub_date(struct http_hub *hub);
 
-/* Frees the hub, which has no sessions any more. NULL is fine. */
+/* Frees the hub, which has no sessions any more. */
 void http_hub_free(struct http_hub *hub);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "bus/http_sessions.h"
 #include "bus/http_stateless.h"
-#include "bus/yield.h"
+#include "bus/http_yield.h"
 #include "http/lists.h"
 #include "http/mcp_headers.h"
 #include "http/response.h"

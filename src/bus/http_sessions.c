@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "bus/client_limits.h"
-#include "bus/control.h"
 #include "bus/deliver.h"
 #include "bus/depart.h"
 #include "bus/http_lines.h"
 #include "bus/listeners.h"
 #include "bus/notifier.h"
 #include "bus/origins.h"
+#include "bus/reports.h"
 #include "router/affinity.h"
 #include "router/shares.h"
 #include "router/waiting.h"
@@ -100,7 +100,7 @@ void http_sessions_end(struct http_session *session, const char *reason)
         return;
     log_repeated(bus->log, LOG_LEVEL_INFO, endpoint->context, LOG_NO_SOURCE, "session ended: %s",
                  reason);
-    control_session_gone(endpoint, reason);
+    reports_session_gone(endpoint, reason);
     session->ending = reason;
     list_remove(&session->link);
     list_remove(&session->rest);
@@ -263,7 +263,7 @@ static void begin(struct http_session *session, const struct client *client)
                                      (int64_t)bus->options.config->limits.session_idle_sec * 1000);
     log_repeated(bus->log, LOG_LEVEL_INFO, endpoint->context, origin_name(&client->origin),
                  "session of %s: %s", client->stream.endpoint.context, client->origin.text);
-    control_session_came(endpoint, client->stream.endpoint.context);
+    reports_session_came(endpoint, client->stream.endpoint.context);
 }
 
 struct http_session *http_sessions_add(const struct http_exchange *http, const char **problem)
@@ -288,8 +288,6 @@ bool http_sessions_use(const struct http_hub *hub, const struct bus_listener *li
 {
     struct list_node *node, *following;
 
-    if (hub == NULL)
-        return false;
     list_each(&hub->sessions, node, following) {
         if (list_entry(node, struct http_session, link)->listener == listener)
             return true;
@@ -328,8 +326,6 @@ void http_sessions_stop_input(struct http_hub *hub)
 {
     struct list_node *node, *following;
 
-    if (hub == NULL)
-        return;
     list_each(&hub->sessions, node, following) {
         struct http_session *session = session_of(node);
 
@@ -342,6 +338,6 @@ void http_sessions_stop_input(struct http_hub *hub)
 
 void http_sessions_close(struct http_hub *hub)
 {
-    while (hub != NULL && !list_empty(&hub->sessions))
+    while (!list_empty(&hub->sessions))
         http_sessions_end(session_of(hub->sessions.head.next), "shutting down");
 }

@@ -10,7 +10,7 @@ struct http_session *http_sessions_find(const struct http_hub *hub, struct slice
 /* A new session of the exchange's client, its pool and token. NULL with the reason. */
 struct http_session *http_sessions_add(const struct http_exchange *http, const char **problem);
 
-/* --- for a session that is loaded from an archive (bus/upgrade_sessions.h) --- */
+/* --- for a session that is loaded from an archive (bus/http_sessions_archive.h) --- */
 
 /* A session without an id, in no table or list yet. NULL when memory is out. */
 struct http_session *http_sessions_make(struct http_hub *hub);
@@ -36,10 +36,10 @@ void http_sessions_end_revoked(struct http_hub *hub, const struct bus_listener *
 struct endpoint *http_sessions_newest(const struct http_hub *hub, const struct peer_origin *origin,
                                       const struct group *pool);
 
-/* What held sessions were sent is offered once more, to a router that is closing. NULL is fine. */
+/* What held sessions were sent is offered once more, to a router that is closing. */
 void http_sessions_stop_input(struct http_hub *hub);
 
-/* Ends all sessions. NULL is fine. */
+/* Ends all sessions. */
 void http_sessions_close(struct http_hub *hub);
 
 #endif

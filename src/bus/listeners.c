@@ -193,6 +193,7 @@ static struct bus_listener *new_listener(struct stdio_bus *bus, enum bus_listene
         return NULL;
     listener->bus = bus;
     listener->kind = kind;
+    listener->service = bus->accepts[kind].service;
     listener->config = config;
     listener->setup = setup_hold(setup);
     list_append(&bus->listeners, &listener->link);
@@ -209,7 +210,7 @@ static struct bus_listener *add_listener(struct stdio_bus *bus, enum bus_listene
         return NULL;
     }
     if (set_up(listener) != STDIO_BUS_OK ||
-        open_listener(listener, bus->accepted[kind]) != STDIO_BUS_OK) {
+        open_listener(listener, bus->accepts[kind].fn) != STDIO_BUS_OK) {
         listeners_remove(listener, true);
         return NULL;
     }
@@ -273,10 +274,8 @@ void listeners_remove(struct bus_listener *listener, bool now)
 {
     listener_close(&listener->listener);
     listener->is_gone = true;
-    if (!now) {
-        listener->bus->departs = true;
+    if (!now)
         return;
-    }
     list_remove(&listener->link);
     destroy(listener);
 }
@@ -328,8 +327,7 @@ static struct bus_listener *archive_identity(struct archive *archive, struct std
     return listener;
 }
 
-void listeners_archive(struct archive *archive, struct stdio_bus *bus,
-                       listener_fn *const accepted[BUS_LISTENER_KINDS])
+void listeners_archive(struct archive *archive, struct stdio_bus *bus)
 {
     struct list_node *node = bus->listeners.head.next;
     size_t count = archive_count(archive, list_count(&bus->listeners));
@@ -343,7 +341,7 @@ void listeners_archive(struct archive *archive, struct stdio_bus *bus,
         ASSERT(listener != NULL);
         tokens_archive(archive, &listener->tokens);
         listener_archive(archive, &listener->listener, bus->loop, bus->log, path_of(listener),
-                         archive->saves ? NULL : accepted[listener->kind], listener);
+                         bus->accepts[listener->kind].fn, listener);
         if (!archive->saves)
             listeners_reserve(listener);
     }

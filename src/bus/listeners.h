@@ -6,22 +6,13 @@
 #include "config/tokens.h"
 #include "http/access.h"
 
-enum bus_listener_kind {
-    BUS_LISTENER_UNIX,
-    BUS_LISTENER_TCP,
-    BUS_LISTENER_HTTP,
-    BUS_LISTENER_RMP,
-    BUS_LISTENER_CONTROL
-};
-
-#define BUS_LISTENER_KINDS 5
-
 /* Lives as long as a client refers to it, though its sockets may be closed before: when the bus
  * begins to stop, or a reload has taken it out of the configuration. */
 struct bus_listener {
     struct list_node link; /* bus->listeners */
     struct stdio_bus *bus;
     enum bus_listener_kind kind;
+    void *service; /* the state of the service that accepts its connections; NULL: the core does */
     const struct listen_config *config; /* NULL: BUS_LISTENER_RMP, BUS_LISTENER_CONTROL */
     struct setup *setup;                /* a reference: config is part of it; or NULL */
     const struct listen_config *next;   /* during a reload: what config will be; NULL: it goes */
@@ -45,8 +36,7 @@ static inline bool listener_asks_token(const struct bus_listener *listener)
     return listener->config != NULL && listener->config->token_file != NULL;
 }
 
-/* Opens the listeners that the options ask for. bus->accepted has the function of each kind, which
- * gets the bus_listener as its user_data. STDIO_BUS_ERR after the reason was logged. */
+/* Opens the listeners that the options ask for. STDIO_BUS_ERR after the reason was logged. */
 int listeners_open(struct stdio_bus *bus);
 
 /* Opens one of a setup. NULL after the reason was logged. */
@@ -64,8 +54,7 @@ void listeners_remove(struct bus_listener *listener, bool now);
 void listeners_reserve(struct bus_listener *listener);
 
 /* Saves the listeners, or loads them into a bus without any. */
-void listeners_archive(struct archive *archive, struct stdio_bus *bus,
-                       listener_fn *const accepted[BUS_LISTENER_KINDS]);
+void listeners_archive(struct archive *archive, struct stdio_bus *bus);
 
 /* The listener of a client, which may be NULL. A loaded one is one that the bus has. */
 void listeners_archive_one(struct archive *archive, const struct stdio_bus *bus,

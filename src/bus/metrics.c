@@ -7,18 +7,15 @@
 #include <unistd.h>
 
 #include "bus/clients.h"
-#include "bus/control.h"
 #include "bus/control_lists.h"
 #include "bus/deliver.h"
-#include "bus/http_stream.h"
-#include "bus/rmp_clients.h"
-#include "bus/rmp_hub.h"
+#include "bus/service.h"
 #include "control/metrics.h"
 #include "transport/memory.h"
 
 /* --- workers --- */
 
-static void add_hold(struct metrics *metrics, const struct endpoint *endpoint)
+void metrics_add_hold(struct metrics *metrics, const struct endpoint *endpoint)
 {
     metrics->held[endpoint->is_worker] += endpoint->held_since_ms != 0;
     metrics->held_ms[endpoint->is_worker] += (uint64_t)deliver_held_ms(endpoint);
@@ -41,7 +38,7 @@ static void add_worker(struct metrics *metrics, struct metrics_pool *to,
     to->queue += worker->stream.connection.output.bytes;
     to->in_flight[0] += control_answering(peer);
     to->in_flight[1] += list_count(&peer->asked);
-    add_hold(metrics, &worker->stream.endpoint);
+    metrics_add_hold(metrics, &worker->stream.endpoint);
 }
 
 /* Two pools have one name while one of them departs (bus/reload.h). */
@@ -83,32 +80,6 @@ static void read_pools(struct stdio_bus *bus, struct metrics *metrics, struct me
 
 /* --- clients, tables --- */
 
-static void read_http(const struct stdio_bus *bus, struct metrics *metrics)
-{
-    struct list_node *node, *following;
-
-    metrics->http_connected = bus->counters.http_sessions;
-    if (bus->http == NULL)
-        return;
-    metrics->http_sessions = bus->http->session_count;
-    list_each(&bus->http->sessions, node, following)
-        add_hold(metrics, &list_entry(node, struct http_session, link)->endpoint);
-}
-
-static void read_topics(const struct stdio_bus *bus, struct metrics *metrics)
-{
-    metrics->rmp_clients = rmp_clients_count(bus->rmp);
-    if (bus->rmp == NULL)
-        return;
-    metrics->has_topics = true;
-    metrics->topics = *rmp_broker_counters(bus->rmp->broker);
-    metrics->topics_now = rmp_broker_gauges(bus->rmp->broker);
-    metrics->history_runs = bus->rmp->runs->history.runs.count;
-    metrics->history_events = bus->rmp->runs->history.events;
-    metrics->history_bytes = bus->rmp->runs->history.bytes;
-    metrics->history_failures = bus->rmp->runs->failures;
-}
-
 static void read_clients(struct stdio_bus *bus, struct metrics *metrics)
 {
     struct list_node *node, *following;
@@ -120,15 +91,14 @@ static void read_clients(struct stdio_bus *bus, struct metrics *metrics)
         connection_add_traffic(&client->stream.connection, &metrics->clients);
         metrics->client_queue += client->stream.connection.output.bytes;
         metrics->client_count += !client->refused;
-        add_hold(metrics, &client->stream.endpoint);
+        metrics_add_hold(metrics, &client->stream.endpoint);
     }
     metrics->connected = bus->counters.connected;
     metrics->limited[0] = bus->router.limited_requests;
     metrics->limited[1] = bus->rate_waits;
     metrics->limited[2] = bus->idle_closed;
-    read_http(bus, metrics);
-    read_topics(bus, metrics);
-    metrics->control_clients = bus->control->client_count;
+    metrics->http_connected = bus->counters.http_sessions;
+    services_measure(bus, metrics);
 }
 
 static void read_tables(const struct stdio_bus *bus, struct metrics *metrics)
@@ -189,7 +159,7 @@ static void read_process(const struct stdio_bus *bus, struct metrics *metrics)
     metrics->reloads[1] = bus->counters.reloads[1];
     metrics->rounds = usage.rounds;
     metrics->busy_us = usage.busy_us;
-    metrics->started = (double)bus->control->started_epoch_ms / 1000;
+    metrics->started = (double)bus->started_epoch_ms / 1000;
     metrics->resident = read_resident();
     if (getrusage(RUSAGE_SELF, &resources) == 0)
         metrics->cpu_us = microseconds(resources.ru_utime) + microseconds(resources.ru_stime);

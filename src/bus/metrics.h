@@ -3,9 +3,13 @@
 #define STDIO_BUS_BUS_METRICS_H
 
 #include "bus/state.h"
-#include "json/text.h"
+#include "control/metrics.h"
+#include "endpoint/endpoint.h"
 
-/* Adds the text of Prometheus' format. The bus has a control socket, which makes it measure. */
+/* Adds the text of Prometheus' format. The bus measures (bus/control.h). */
 void metrics_of_bus(struct stdio_bus *bus, struct json_text *to);
+
+/* Adds the time that the endpoint has been held for. */
+void metrics_add_hold(struct metrics *metrics, const struct endpoint *endpoint);
 
 #endif

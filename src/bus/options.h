@@ -13,6 +13,7 @@
 #include "process/process.h"
 
 struct notify;
+struct service;
 struct setup;
 struct stdio_bus;
 
@@ -45,11 +46,13 @@ struct bus_options {
     struct notify *notify;         /* the service manager, NULL: none; borrowed likewise */
     char *const *argv; /* of the program, which may be executed anew (bus/upgrade.h); NULL: it may
                         * not; borrowed likewise */
-    const char *told_log;   /* the path of the log, for clients that are all of this user: they
+    const char *told_log; /* the path of the log, for clients that are all of this user: they
                              * are told the stderr of a server that cannot start, too; NULL: they
                              * are not */
-    unsigned idle_exit_sec; /* stops so long after its last client; 0: never */
-    bool handle_signals;    /* SIGTERM and SIGINT stop the bus, SIGHUP reloads the configuration,
+    const struct service *const *services; /* that the bus has, up to a NULL (bus/service.h); NULL:
+                                            * none; borrowed likewise */
+    unsigned idle_exit_sec;                /* stops so long after its last client; 0: never */
+    bool handle_signals; /* SIGTERM and SIGINT stop the bus, SIGHUP reloads the configuration,
                             * SIGUSR1 reopens the log, SIGCHLD is waited for; for one bus per
                             * process. Without it the exit of a worker is seen at the end of its
                             * output. */

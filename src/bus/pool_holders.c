@@ -3,44 +3,23 @@
 #include "bus/pool_holders.h"
 
 #include "bus/clients.h"
-#include "bus/http_exchange.h"
-#include "bus/http_hub.h"
-#include "bus/http_stream.h"
 #include "bus/listeners.h"
+#include "bus/service.h"
 #include "router/affinity.h"
 
-/* One place that refers to a pool. */
-struct holder {
-    struct group **at;
-    struct peer *peer; /* whose messages go there; NULL: a listener */
-    bool opens;        /* it is peer->opened */
-};
-
-typedef void holder_fn(void *user_data, struct holder holder);
-
-static void each_holder(struct stdio_bus *bus, holder_fn *fn, void *user_data)
+static void each_holder(struct stdio_bus *bus, pool_holder_fn *fn, void *user_data)
 {
     struct list_node *node, *following;
 
     list_each(&bus->listeners, node, following)
-        fn(user_data, (struct holder){.at = &list_entry(node, struct bus_listener, link)->pool});
+        fn(user_data,
+           (struct pool_holder){.at = &list_entry(node, struct bus_listener, link)->pool});
     list_each(&bus->clients, node, following) {
-        struct client *client = list_entry(node, struct client, link);
-        struct peer *peer = &client->stream.endpoint.peer;
+        struct peer *peer = &list_entry(node, struct client, link)->stream.endpoint.peer;
 
-        fn(user_data, (struct holder){&peer->opened, peer, true});
-        if (client->http != NULL)
-            fn(user_data, (struct holder){&client->http->pool, peer, false});
+        fn(user_data, (struct pool_holder){&peer->opened, peer, true});
     }
-    if (bus->http == NULL)
-        return;
-    list_each(&bus->http->sessions, node, following) {
-        struct http_session *session = list_entry(node, struct http_session, link);
-        struct peer *peer = &session->endpoint.peer;
-
-        fn(user_data, (struct holder){&peer->opened, peer, true});
-        fn(user_data, (struct holder){&session->pool, peer, false});
-    }
+    services_each_holder(bus, fn, user_data);
 }
 
 /* --- whether there is one --- */
@@ -50,7 +29,7 @@ struct question {
     bool found;
 };
 
-static void look(void *user_data, struct holder holder)
+static void look(void *user_data, struct pool_holder holder)
 {
     struct question *question = user_data;
 
@@ -91,7 +70,7 @@ static bool is_attached(const struct peer *peer, struct pool *pool)
     return false;
 }
 
-static void part(void *user_data, struct holder holder)
+static void part(void *user_data, struct pool_holder holder)
 {
     struct parting *parting = user_data;
     bool stays = holder.peer != NULL && is_attached(holder.peer, parting->from);
@@ -111,7 +90,7 @@ void pool_holders_part(struct stdio_bus *bus, struct pool *from, struct pool *to
 
 /* --- a name that is there again --- */
 
-static void give_back(void *user_data, struct holder holder)
+static void give_back(void *user_data, struct pool_holder holder)
 {
     struct stdio_bus *bus = user_data;
     struct group *present;

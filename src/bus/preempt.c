@@ -4,9 +4,8 @@
 
 #include "bus/clients.h"
 #include "bus/deliver.h"
-#include "bus/http_sessions.h"
 #include "bus/retire.h"
-#include "bus/yield.h"
+#include "bus/service.h"
 #include "process/pool.h"
 #include "router/affinity.h"
 #include "router/shares.h"
@@ -27,12 +26,11 @@ static struct client *newest_client(const struct stdio_bus *bus, const struct pe
     return NULL;
 }
 
-/* The same, of HTTP sessions before others. */
+/* The same, of the clients of services before others. */
 static struct endpoint *newest_endpoint(const struct stdio_bus *bus,
                                         const struct peer_origin *origin, const struct group *pool)
 {
-    struct endpoint *session = bus->http != NULL ? http_sessions_newest(bus->http, origin, pool)
-                                                 : NULL;
+    struct endpoint *session = services_newest(bus, origin, pool);
     struct client *client = session == NULL ? newest_client(bus, origin, pool) : NULL;
 
     return client != NULL ? &client->stream.endpoint : session;
@@ -54,7 +52,7 @@ void preempt_processes(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
 
-    yield_processes(bus);
+    services_yield(bus);
     list_each(&bus->pools, node, following) {
         const struct group *pool = &list_entry(node, struct pool, link)->group;
         const struct peer_origin *origin;

@@ -4,7 +4,7 @@
 
 #include "bus/state.h"
 
-/* Ends idle sessions for clients that wait (bus/yield.h). Then closes clients of an origin that
+/* Lets the services end idle clients for those that wait. Then closes clients of an origin that
  * holds most of a pool's processes, where clients of another origin have a claim to theirs. */
 void preempt_processes(struct stdio_bus *bus);
 

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "bus/clients.h"
-#include "bus/http_sessions.h"
 #include "bus/listeners.h"
 #include "bus/token_reload.h"
 #include "config/difference.h"
@@ -92,7 +91,7 @@ static void end_gated(const struct bus_listener *listener)
     }
 }
 
-static void close_listener(struct bus_listener *listener)
+static void close_listener(struct renewals *renewals, struct bus_listener *listener)
 {
     const struct listen_address *address = &listener->config->address;
 
@@ -103,6 +102,7 @@ static void close_listener(struct bus_listener *listener)
                  (unsigned)address->port);
     end_gated(listener);
     listeners_remove(listener, false);
+    renewals_depart(renewals);
 }
 
 static void change_access(struct bus_listener *listener, const struct listen_config *before)
@@ -131,15 +131,15 @@ static void change(struct bus_listener *listener, struct setup *setup)
     setup_release(setup_before);
 }
 
-void reload_listeners_commit(struct stdio_bus *bus, struct setup *setup)
+void reload_listeners_commit(struct renewals *renewals, struct setup *setup)
 {
     struct list_node *node, *following;
 
-    list_each(&bus->listeners, node, following) {
+    list_each(&renewals->bus->listeners, node, following) {
         struct bus_listener *listener = list_entry(node, struct bus_listener, link);
 
         if (is_configured(listener) && listener->next == NULL)
-            close_listener(listener);
+            close_listener(renewals, listener);
         else if (is_configured(listener) && !listener->is_new)
             change(listener, setup);
         listener->next = NULL;
@@ -149,36 +149,4 @@ void reload_listeners_commit(struct stdio_bus *bus, struct setup *setup)
         if (!listener->is_gone)
             listeners_reserve(listener);
     }
-}
-
-/* --- after their last client --- */
-
-static bool is_used(const struct bus_listener *listener)
-{
-    const struct stdio_bus *bus = listener->bus;
-    struct list_node *node, *following;
-
-    list_each(&bus->clients, node, following) {
-        if (list_entry(node, struct client, link)->listener == listener)
-            return true;
-    }
-    return http_sessions_use(bus->http, listener);
-}
-
-bool reload_listeners_tidy(struct stdio_bus *bus)
-{
-    struct list_node *node, *following;
-    bool any_left = false;
-
-    list_each(&bus->listeners, node, following) {
-        struct bus_listener *listener = list_entry(node, struct bus_listener, link);
-
-        if (!listener->is_gone)
-            continue;
-        if (is_used(listener))
-            any_left = true;
-        else
-            listeners_remove(listener, true);
-    }
-    return any_left;
 }

@@ -2,7 +2,7 @@
 #ifndef STDIO_BUS_BUS_RELOAD_LISTENERS_H
 #define STDIO_BUS_BUS_RELOAD_LISTENERS_H
 
-#include "bus/state.h"
+#include "bus/renewals.h"
 #include "config/setup.h"
 
 /* Opens the listeners of the setup that are not there. STDIO_BUS_ERR after the reason was logged.
@@ -13,10 +13,6 @@ int reload_listeners_prepare(struct stdio_bus *bus, struct setup *setup);
 void reload_listeners_undo(struct stdio_bus *bus);
 
 /* The listeners are those of the setup from now on. After the pools. */
-void reload_listeners_commit(struct stdio_bus *bus, struct setup *setup);
-
-/* Frees the listeners that are gone and that no client refers to. Returns whether others are left.
- */
-bool reload_listeners_tidy(struct stdio_bus *bus);
+void reload_listeners_commit(struct renewals *renewals, struct setup *setup);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "bus/pool_holders.h"
 #include "bus/pools.h"
-#include "bus/renewal.h"
+#include "bus/renewals.h"
 #include "config/difference.h"
 #include "router/departure.h"
 #include "router/waiting.h"
@@ -125,42 +125,44 @@ void reload_pools_undo(struct stdio_bus *bus)
 
 /* --- a pool that departs --- */
 
-static void leave_all(struct pool *pool)
+static void leave_all(struct renewals *renewals, struct pool *pool)
 {
     struct list_node *node, *following;
 
     list_each(&pool->workers, node, following)
-        renewal_begin(list_entry(node, struct worker, link), RENEWAL_LEAVES);
+        renewals_add(renewals, list_entry(node, struct worker, link), RENEWAL_LEAVES);
 }
 
-static void depart(struct stdio_bus *bus, struct pool *pool, enum pool_fate fate)
+static void depart(struct renewals *renewals, struct pool *pool, enum pool_fate fate)
 {
+    struct stdio_bus *bus = renewals->bus;
+
     log_info(bus->log, "", "pool %s is %s; its workers end when they are free", pool->config->id,
              fate == POOL_REMOVED ? "removed" : "replaced");
     pool->fate = fate;
     pool->is_held = true;
     pool->group.mode.spare = 0;
-    bus->departs = true;
+    renewals_depart(renewals);
     departure_detach_pool(&bus->router, &pool->group, fate == POOL_REMOVED);
-    leave_all(pool);
+    leave_all(renewals, pool);
 }
 
-static void replace(struct stdio_bus *bus, struct pool *pool, struct pool *by)
+static void replace(struct renewals *renewals, struct pool *pool, struct pool *by)
 {
-    pool_holders_part(bus, pool, by);
-    depart(bus, pool, POOL_REPLACED);
+    pool_holders_part(renewals->bus, pool, by);
+    depart(renewals, pool, POOL_REPLACED);
 }
 
 /* --- a pool that stays --- */
 
-static void leave(struct stdio_bus *bus, struct worker *worker)
+static void leave(struct renewals *renewals, struct worker *worker)
 {
-    renewal_begin(worker, RENEWAL_LEAVES);
-    waiting_set_drained(&bus->router, &worker->stream.endpoint.peer, true);
+    renewals_add(renewals, worker, RENEWAL_LEAVES);
+    waiting_set_drained(&renewals->bus->router, &worker->stream.endpoint.peer, true);
 }
 
 /* The last ones leave. */
-static void shrink(struct stdio_bus *bus, struct pool *pool, size_t staying)
+static void shrink(struct renewals *renewals, struct pool *pool, size_t staying)
 {
     struct list_node *node = pool->workers.head.prev;
 
@@ -169,13 +171,13 @@ static void shrink(struct stdio_bus *bus, struct pool *pool, size_t staying)
 
         if (worker->renewal == RENEWAL_LEAVES || is_added(worker))
             continue;
-        leave(bus, worker);
+        leave(renewals, worker);
         staying--;
     }
 }
 
 /* The workers that are there run an old program. */
-static void renew(struct pool *pool)
+static void renew(struct renewals *renewals, struct pool *pool)
 {
     struct list_node *node, *following;
 
@@ -185,17 +187,18 @@ static void renew(struct pool *pool)
         if (is_added(worker) || worker->renewal == RENEWAL_LEAVES)
             continue;
         if (is_shared(pool))
-            renewal_begin(worker, RENEWAL_LEAVES);
+            renewals_add(renewals, worker, RENEWAL_LEAVES);
         else if (worker->state == WORKER_STARTING || worker->state == WORKER_RUNNING)
-            renewal_begin(worker, RENEWAL_IN_PLACE);
+            renewals_add(renewals, worker, RENEWAL_IN_PLACE);
         else if (worker->state == WORKER_FAILED)
             worker_revive(worker);
     }
 }
 
-static void take(struct stdio_bus *bus, struct pool *pool, const struct pool_config *config,
+static void take(struct renewals *renewals, struct pool *pool, const struct pool_config *config,
                  struct setup *setup)
 {
+    struct stdio_bus *bus = renewals->bus;
     enum pool_change change = change_of(pool, config);
     bool was_bridged = is_bridged(pool);
 
@@ -210,10 +213,10 @@ static void take(struct stdio_bus *bus, struct pool *pool, const struct pool_con
                  "pool %s has changed; its workers are started anew when they are "
                  "free",
                  config->id);
-        renew(pool);
+        renew(renewals, pool);
     }
     if (change == POOL_SAME || !is_shared(pool))
-        shrink(bus, pool, count_staying(pool));
+        shrink(renewals, pool, count_staying(pool));
 }
 
 /* --- all of them --- */
@@ -252,31 +255,33 @@ static void start(struct stdio_bus *bus)
     bus->router.demand = true;
 }
 
-static void settle(struct stdio_bus *bus, struct pool *pool, struct setup *setup)
+static void settle(struct renewals *renewals, struct pool *pool, struct setup *setup)
 {
+    struct stdio_bus *bus = renewals->bus;
     const struct pool_config *config = config_named(&setup->config, pool->group.id);
     struct pool *by = pool_with(bus, pool->config->id, POOL_NEW);
 
     if (by != NULL)
-        replace(bus, pool, by);
+        replace(renewals, pool, by);
     else if (config != NULL)
-        take(bus, pool, config, setup);
+        take(renewals, pool, config, setup);
     else if (is_bridged(pool))
         log_warn(bus->log, "", "pool %s serves the topic bus: it is removed at the next start",
                  pool->config->id);
     else
-        depart(bus, pool, POOL_REMOVED);
+        depart(renewals, pool, POOL_REMOVED);
 }
 
-void reload_pools_commit(struct stdio_bus *bus, struct setup *setup)
+void reload_pools_commit(struct renewals *renewals, struct setup *setup)
 {
+    struct stdio_bus *bus = renewals->bus;
     struct list_node *node, *following;
 
     list_each(&bus->pools, node, following) {
         struct pool *pool = list_entry(node, struct pool, link);
 
         if (pool->fate == POOL_SERVES)
-            settle(bus, pool, setup);
+            settle(renewals, pool, setup);
     }
     list_each(&bus->pools, node, following) {
         struct pool *pool = list_entry(node, struct pool, link);

@@ -2,7 +2,7 @@
 #ifndef STDIO_BUS_BUS_RELOAD_POOLS_H
 #define STDIO_BUS_BUS_RELOAD_POOLS_H
 
-#include "bus/state.h"
+#include "bus/renewals.h"
 #include "config/setup.h"
 
 /* Makes the pools and workers that the setup needs beside those that there are. STDIO_BUS_ERR when
@@ -14,6 +14,6 @@ void reload_pools_undo(struct stdio_bus *bus);
 
 /* The pools are those of the setup from now on. The others leave, and so do workers that are too
  * many. */
-void reload_pools_commit(struct stdio_bus *bus, struct setup *setup);
+void reload_pools_commit(struct renewals *renewals, struct setup *setup);
 
 #endif

@@ -375,7 +375,7 @@ void rmp_clients_accepted(void *user_data, int fd, const struct origin *origin)
         log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s",
                      origin->text, text);
     } else {
-        client = open_client(bus->rmp, fd, origin);
+        client = open_client(listener->service, fd, origin);
         if (client == NULL)
             log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "cannot serve %s: %s",
                          origin->text, strerror(errno));
@@ -392,8 +392,6 @@ void rmp_clients_stop_input(struct rmp_hub *hub)
 {
     struct list_node *node, *following;
 
-    if (hub == NULL)
-        return;
     list_each(&hub->clients, node, following)
         connection_stop_input(&list_entry(node, struct rmp_client, link)->connection);
     rmp_bridge_stop(hub->bridge);
@@ -403,8 +401,6 @@ void rmp_clients_close(struct rmp_hub *hub, bool now)
 {
     struct list_node *node, *following;
 
-    if (hub == NULL)
-        return;
     rmp_broker_close(hub->broker, rmp_hub_time(hub));
     rmp_clients_due(hub); /* publications that wait have ended */
     list_each(&hub->clients, node, following) {
@@ -422,8 +418,6 @@ void rmp_clients_remove_idle(struct rmp_hub *hub, const char *reason)
 {
     struct list_node *node, *following;
 
-    if (hub == NULL)
-        return;
     list_each(&hub->clients, node, following) {
         struct rmp_client *client = list_entry(node, struct rmp_client, link);
 
@@ -438,8 +432,6 @@ void rmp_clients_connections(struct rmp_hub *hub, void (*fn)(struct connection *
 {
     struct list_node *node, *following;
 
-    if (hub == NULL)
-        return;
     list_each(&hub->clients, node, following)
         fn(&list_entry(node, struct rmp_client, link)->connection);
 }

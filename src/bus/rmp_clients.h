@@ -10,8 +10,7 @@ void rmp_clients_accepted(void *user_data, int fd, const struct origin *origin);
 /* timer_fn of the hub: the broker's deadline, or clients that wait for memory. */
 void rmp_clients_due(void *user_data);
 
-/* The bus stops: nothing is read from clients any more, and the bridge is told. A hub that is NULL
- * has none, here and below. */
+/* The bus stops: nothing is read from clients any more, and the bridge is told. */
 void rmp_clients_stop_input(struct rmp_hub *hub);
 
 /* Closes every client once it has what waits for it; at once if `now`. */
@@ -23,12 +22,7 @@ void rmp_clients_remove_idle(struct rmp_hub *hub, const char *reason);
 /* Calls fn for the connection of each client. */
 void rmp_clients_connections(struct rmp_hub *hub, void (*fn)(struct connection *connection));
 
-static inline size_t rmp_clients_count(const struct rmp_hub *hub)
-{
-    return hub != NULL ? hub->client_count : 0;
-}
-
-/* --- a client that goes on after an upgrade in place (bus/upgrade_rmp.h) --- */
+/* --- a client that goes on after an upgrade in place (bus/rmp_hub_archive.h) --- */
 
 /* One without a connection; NULL when memory is out. */
 struct rmp_client *rmp_clients_new(struct rmp_hub *hub);

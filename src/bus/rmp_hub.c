@@ -68,13 +68,17 @@ static void forget_text(struct rmp_hub *hub)
     hub->text_number = 0;
 }
 
-void rmp_hub_destroy(struct rmp_hub *hub)
+void rmp_hub_detach(struct rmp_hub *hub)
 {
-    if (hub == NULL)
-        return;
     stdio_bus_event_loop_stop_timer(hub->bus->loop, &hub->due);
     stdio_bus_event_loop_stop_timer(hub->bus->loop, &hub->retry);
     forget_text(hub);
+    rmp_bridge_destroy(hub->bridge);
+    hub->bridge = NULL;
+}
+
+void rmp_hub_destroy(struct rmp_hub *hub)
+{
     rmp_bridge_destroy(hub->bridge);
     rmp_broker_free(hub->broker);
     free(hub);
@@ -82,8 +86,7 @@ void rmp_hub_destroy(struct rmp_hub *hub)
 
 void rmp_hub_bound(struct rmp_hub *hub, const struct limits *limits)
 {
-    if (hub != NULL)
-        rmp_broker_bound(hub->broker, subscription_bytes(limits), key_bytes(limits));
+    rmp_broker_bound(hub->broker, subscription_bytes(limits), key_bytes(limits));
 }
 
 struct rmp_time rmp_hub_time(struct rmp_hub *hub)
@@ -108,13 +111,9 @@ static void report_lost(struct rmp_hub *hub)
 
 void rmp_hub_plan(struct rmp_hub *hub)
 {
-    struct stdio_bus_event_loop *loop;
-    uint64_t due_ms, now_ms;
+    struct stdio_bus_event_loop *loop = hub->bus->loop;
+    uint64_t due_ms = rmp_broker_deadline(hub->broker), now_ms;
 
-    if (hub == NULL)
-        return;
-    loop = hub->bus->loop;
-    due_ms = rmp_broker_deadline(hub->broker);
     report_lost(hub);
     if (hub->text != NULL && hub->text->capacity > BUFFER_LARGE)
         forget_text(hub);

@@ -31,17 +31,18 @@ struct rmp_hub {
 /* NULL when memory is out. `due` is called at the broker's deadlines, with the hub. */
 struct rmp_hub *rmp_hub_create(struct stdio_bus *bus, timer_fn *due);
 
-/* No client may be left. NULL is fine. */
+/* Nothing of it is left in the pools and in the event loop. No client may be left. */
+void rmp_hub_detach(struct rmp_hub *hub);
+
 void rmp_hub_destroy(struct rmp_hub *hub);
 
 /* The time of this round. */
 struct rmp_time rmp_hub_time(struct rmp_hub *hub);
 
-/* The limits of the configuration have changed. NULL is allowed. */
+/* The limits of the configuration have changed. */
 void rmp_hub_bound(struct rmp_hub *hub, const struct limits *limits);
 
-/* At the end of a round: the broker may have another deadline, or have lost messages. NULL is
- * allowed. */
+/* At the end of a round: the broker may have another deadline, or have lost messages. */
 void rmp_hub_plan(struct rmp_hub *hub);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "bus/clients.h"
-#include "bus/rmp_clients.h"
+#include "bus/service.h"
 #include "bus/slow_origins.h"
 
 /* A client reads until it has taken nothing for so long: short, or the time of one client after the
@@ -192,7 +192,7 @@ static void check_closing(struct stdio_bus *bus)
         if (connection_took_nothing(&client->stream.connection))
             clients_remove(client, reason);
     }
-    rmp_clients_remove_idle(bus->rmp, reason);
+    services_remove_idle(bus, reason);
     bus_watch_slow_clients(bus,
                            bus->options.config->limits.slow_client_timeout_sec * INT64_C(1000));
 }

@@ -17,6 +17,16 @@
 #include "transport/connection.h"
 #include "transport/listener.h"
 
+enum bus_listener_kind {
+    BUS_LISTENER_UNIX,
+    BUS_LISTENER_TCP,
+    BUS_LISTENER_HTTP,
+    BUS_LISTENER_RMP,
+    BUS_LISTENER_CONTROL
+};
+
+#define BUS_LISTENER_KINDS 5
+
 enum bus_phase {
     BUS_PHASE_STARTING, /* until every worker has been executed: bad commands are found first */
     BUS_PHASE_SERVING,
@@ -58,10 +68,13 @@ struct notifier {
     int64_t reloading_us;  /* the time of a reload that was not reported yet; 0: there is none */
 };
 
-struct control;
-struct upgrade;
-struct http_hub;
-struct rmp_hub;
+#define SERVICES_MAX 8
+
+/* What gets the connections of a kind of listener. */
+struct bus_accept {
+    listener_fn *fn; /* user_data is the struct bus_listener; NULL: the bus has none of the kind */
+    void *service;   /* the state of the service that fn is of */
+};
 
 struct stdio_bus {
     struct bus_options options;
@@ -72,20 +85,17 @@ struct stdio_bus {
     bool adopts; /* as process 1: it has to reap processes that lost their parents */
     struct transport transport;
     struct router router;
-    struct rmp_hub *rmp;     /* NULL: there is none */
-    struct http_hub *http;   /* likewise */
-    struct control *control; /* likewise */
-    struct upgrade *upgrade; /* NULL: none is under way */
-    bool upgrade_asked;      /* one is, or is to be */
+    void *services[SERVICES_MAX]; /* their states; those of options.services (bus/service.h) */
+    size_t service_count;
+    int64_t started_ms; /* of the event loop's time */
+    uint64_t started_epoch_ms;
+    unsigned attentive; /* services that act in each round */
     struct bus_counters counters;
-    struct list listeners;        /* struct bus_listener */
-    listener_fn *const *accepted; /* by enum bus_listener_kind */
-    struct list pools;            /* struct pool */
-    unsigned last_worker;         /* its number */
-    struct list renewals;         /* struct worker: what reloads have left to do (bus/renewal.h) */
-    struct timer renewal;         /* started while one of them waits for another */
-    unsigned generation;          /* of the configuration: how many reloads were begun */
-    bool departs;              /* a pool or a listener is no part of the configuration any more */
+    struct list listeners; /* struct bus_listener */
+    struct bus_accept accepts[BUS_LISTENER_KINDS];
+    struct list pools;         /* struct pool */
+    unsigned last_worker;      /* its number */
+    unsigned generation;       /* of the configuration: how many reloads were begun */
     struct list clients;       /* struct client */
     struct hash_table origins; /* of the clients: struct present_origin (bus/origins.c) */
     struct siphash_key origins_key;
@@ -117,10 +127,8 @@ struct stdio_bus {
     /* Noted by callbacks: */
     size_t starting_count; /* workers whose very first exec is not known yet */
     bool started_noted;    /* every worker has been executed */
-    bool http_noted;       /* http_hub_run has something to do */
+    bool services_noted;   /* a service has something to do */
     bool stop_noted;       /* a reason to stop */
-    bool reload_noted;     /* the configuration is to be read anew */
-    bool reload_waits;     /* the same once the bus serves */
     bool was_refused; /* --connect: the daemon has refused this client, and not answered since */
     bool end_noted;   /* a worker or a client has ended: the shutdown may go on */
 };

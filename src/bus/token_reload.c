@@ -3,8 +3,10 @@
 #include "bus/token_reload.h"
 
 #include "base/error.h"
-#include "bus/http_sessions.h"
+#include "bus/clients.h"
+#include "bus/listeners.h"
 #include "bus/origins.h"
+#include "bus/service.h"
 #include "transport/reading.h"
 
 #define LOOK_MS 1000 /* between two looks at a file */
@@ -24,7 +26,7 @@ static size_t disconnect_revoked(const struct bus_listener *listener, const stru
             count++;
         }
     }
-    http_sessions_end_revoked(listener->bus->http, listener);
+    services_end_revoked(listener->bus, listener);
     return count;
 }
 

@@ -13,54 +13,106 @@
 #include "base/error.h"
 #include "base/notify.h"
 #include "base/terminal.h"
-#include "bus/control.h"
+#include "bus/bus.h"
+#include "bus/reports.h"
+#include "bus/service.h"
 #include "bus/upgrade_check.h"
-#include "bus/upgrade_request.h"
 #include "bus/upgrade_state.h"
 #include "config/setup.h"
 #include "event/signals.h"
+
+#define REFUSED "not upgraded, going on: "
 
 #define FORM_BYTES 32 /* the form, filled with NULs */
 
 static const char answer[] = "can go on from " UPGRADE_FORM;
 
-enum upgrade_step { UPGRADE_BEGINS, UPGRADE_CHECKS, UPGRADE_EXECUTES };
+enum upgrade_step { UPGRADE_NONE, UPGRADE_BEGINS, UPGRADE_CHECKS, UPGRADE_EXECUTES };
 
 struct upgrade {
+    struct stdio_bus *bus;
     struct upgrade_check check;
     enum upgrade_step step;
     char version[UPGRADE_VERSION_MAX]; /* of the next program */
     char before[UPGRADE_VERSION_MAX];  /* after an upgrade: of the one before */
 };
 
+struct upgrade *upgrade_create(struct stdio_bus *bus)
+{
+    struct upgrade *upgrade = calloc(1, sizeof *upgrade);
+
+    if (upgrade != NULL)
+        upgrade->bus = bus;
+    return upgrade;
+}
+
+void upgrade_destroy(struct upgrade *upgrade)
+{
+    free(upgrade);
+}
+
+/* --- the beginning --- */
+
+/* What is in the way of an upgrade, or NULL. */
+static const char *obstacle(const struct stdio_bus *bus)
+{
+    if (bus->phase == BUS_PHASE_STARTING)
+        return "the daemon is still starting";
+    if (bus->phase >= BUS_PHASE_DRAINING || bus->stop_noted)
+        return "the daemon is shutting down";
+    return services_unsaved(bus);
+}
+
+const char *upgrade_request(struct upgrade *upgrade)
+{
+    struct stdio_bus *bus = upgrade->bus;
+    const char *problem = obstacle(bus);
+
+    if (bus->options.argv == NULL)
+        problem = "this daemon cannot be upgraded in place";
+    if (upgrade->step != UPGRADE_NONE)
+        problem = "an upgrade is under way";
+    if (problem != NULL) {
+        log_error(bus->log, "", REFUSED "%s", problem);
+        return problem;
+    }
+    upgrade->step = UPGRADE_BEGINS;
+    bus->attentive++;
+    return NULL;
+}
+
 /* --- the end --- */
 
-static void report(struct stdio_bus *bus, const char *problem)
+static void report(struct upgrade *upgrade, const char *problem)
 {
+    struct stdio_bus *bus = upgrade->bus;
+
     if (problem != NULL)
-        log_error(bus->log, "", UPGRADE_REFUSED "%s", problem);
-    control_upgraded(bus, bus->upgrade != NULL ? bus->upgrade->before : NULL, problem);
+        log_error(bus->log, "", REFUSED "%s", problem);
+    if (problem == NULL)
+        reports_send(bus, "upgraded", NULL, NULL, PACKAGE_VERSION);
+    else
+        reports_send(bus, "not upgraded", NULL, NULL, problem);
+    services_upgraded(bus, upgrade->before, problem);
 }
 
-static void forget(struct stdio_bus *bus)
+static void forget(struct upgrade *upgrade)
 {
-    free(bus->upgrade);
-    bus->upgrade = NULL;
-    bus->upgrade_asked = false;
+    if (upgrade->step != UPGRADE_NONE)
+        upgrade->bus->attentive--;
+    upgrade->step = UPGRADE_NONE;
 }
 
-void upgrade_stop(struct stdio_bus *bus)
+void upgrade_stop(struct upgrade *upgrade)
 {
-    if (bus->upgrade == NULL)
-        return;
-    upgrade_check_stop(&bus->upgrade->check);
-    forget(bus);
+    upgrade_check_stop(&upgrade->check);
+    forget(upgrade);
 }
 
-static void fail(struct stdio_bus *bus, const char *problem)
+static void fail(struct upgrade *upgrade, const char *problem)
 {
-    report(bus, problem);
-    forget(bus);
+    report(upgrade, problem);
+    forget(upgrade);
 }
 
 /* --- the state --- */
@@ -89,7 +141,7 @@ static int save(struct archive *archive, struct stdio_bus *bus)
     archive_add(archive, form, sizeof form);
     sources_archive(archive, &bus->options.setup->sources);
     upgrade_state_places(archive, &places);
-    upgrade_state(archive, bus, NULL, version);
+    upgrade_state(archive, bus, version);
     return archive_ok(archive) ? upgrade_image_write(archive->data, archive->len) : -1;
 }
 
@@ -103,8 +155,7 @@ static const char *why_not_saved(const struct archive *archive)
 /* What the child has said is its answer and its version, or an error. */
 static void checked(void *user_data, const char *said)
 {
-    struct stdio_bus *bus = user_data;
-    struct upgrade *upgrade = bus->upgrade;
+    struct upgrade *upgrade = user_data;
     size_t len = sizeof answer - 1;
     char problem[UPGRADE_PROBLEM_MAX];
 
@@ -116,9 +167,9 @@ static void checked(void *user_data, const char *said)
     }
     if (said[0] == '\0')
         said = "it has ended without an answer";
-    snprintf(problem, sizeof problem, "%s: %.*s", bus->options.argv[0], (int)strcspn(said, "\n"),
-             said);
-    fail(bus, problem);
+    snprintf(problem, sizeof problem, "%s: %.*s", upgrade->bus->options.argv[0],
+             (int)strcspn(said, "\n"), said);
+    fail(upgrade, problem);
 }
 
 void upgrade_print_answer(void)
@@ -127,17 +178,18 @@ void upgrade_print_answer(void)
     terminal_line(stdout, "%s", PACKAGE_VERSION);
 }
 
-static const char *ask_next(struct stdio_bus *bus)
+static const char *ask_next(struct upgrade *upgrade)
 {
+    struct stdio_bus *bus = upgrade->bus;
     struct archive archive;
     const char *problem = NULL;
     int fd = save(&archive, bus);
 
-    bus->upgrade->step = UPGRADE_CHECKS;
+    upgrade->step = UPGRADE_CHECKS;
     if (fd < 0)
         problem = why_not_saved(&archive);
-    else if (upgrade_check_start(&bus->upgrade->check, bus->loop, bus->options.argv, fd, checked,
-                                 bus) != STDIO_BUS_OK)
+    else if (upgrade_check_start(&upgrade->check, bus->loop, bus->options.argv, fd, checked,
+                                 upgrade) != STDIO_BUS_OK)
         problem = strerror(errno);
     if (fd >= 0)
         close(fd);
@@ -159,14 +211,15 @@ static void notify_manager(const struct stdio_bus *bus, const char *what)
 }
 
 /* Returns if it fails, with errno set. */
-static void execute(struct stdio_bus *bus, struct archive *archive, int fd)
+static void execute(struct upgrade *upgrade, struct archive *archive, int fd)
 {
+    struct stdio_bus *bus = upgrade->bus;
     int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), error;
 
     if (upgrade_image_offer(fd, program) == STDIO_BUS_OK) {
         (void)log_report(bus->log);
         log_info(bus->log, "", "upgrading from version %s to %s", PACKAGE_VERSION,
-                 bus->upgrade->version);
+                 upgrade->version);
         notify_manager(bus, "RELOADING=1");
         if (archive_set_cloexec(archive, false) == STDIO_BUS_OK)
             execvp(bus->options.argv[0], bus->options.argv);
@@ -182,8 +235,9 @@ static void execute(struct stdio_bus *bus, struct archive *archive, int fd)
 
 /* Returns if it fails, or if a signal has come: the next round acts on it before. Signals that come
  * from now on wait for the next program. */
-static void go(struct stdio_bus *bus)
+static void go(struct upgrade *upgrade)
 {
+    struct stdio_bus *bus = upgrade->bus;
     struct archive archive;
     char text[UPGRADE_PROBLEM_MAX];
     int fd;
@@ -194,32 +248,29 @@ static void go(struct stdio_bus *bus)
     if (fd < 0) {
         (void)snprintf(text, sizeof text, "%s", why_not_saved(&archive));
     } else {
-        execute(bus, &archive, fd);
+        execute(upgrade, &archive, fd);
         (void)snprintf(text, sizeof text, "cannot execute %s: %s", bus->options.argv[0],
                        strerror(errno));
     }
     archive_free(&archive);
     signals_let_go();
-    fail(bus, text);
+    fail(upgrade, text);
 }
 
-void upgrade_run(struct stdio_bus *bus)
+void upgrade_go_on(struct upgrade *upgrade)
 {
+    struct stdio_bus *bus = upgrade->bus;
     const char *problem;
 
-    if (bus->http_noted) /* sessions are to be looked at first: in the next round */
+    if (bus->services_noted) /* sessions are to be looked at first: in the next round */
         return;
-    if (bus->upgrade == NULL && (bus->upgrade = calloc(1, sizeof *bus->upgrade)) == NULL) {
-        fail(bus, strerror(ENOMEM));
+    if (upgrade->step == UPGRADE_NONE || upgrade->step == UPGRADE_CHECKS)
         return;
-    }
-    if (bus->upgrade->step == UPGRADE_CHECKS)
-        return;
-    problem = upgrade_obstacle(bus);
-    if (problem == NULL && bus->upgrade->step == UPGRADE_EXECUTES)
-        go(bus);
-    else if (problem != NULL || (problem = ask_next(bus)) != NULL)
-        fail(bus, problem);
+    problem = obstacle(bus);
+    if (problem == NULL && upgrade->step == UPGRADE_EXECUTES)
+        go(upgrade);
+    else if (problem != NULL || (problem = ask_next(upgrade)) != NULL)
+        fail(upgrade, problem);
 }
 
 /* --- the next program --- */
@@ -279,21 +330,19 @@ int upgrade_load_places(const struct upgrade_image *image, struct upgrade_places
     return finish(&archive, problem);
 }
 
-int upgrade_load(struct stdio_bus *bus, const struct upgrade_image *image,
-                 listener_fn *const accepted[], const char **problem)
+static int load(struct upgrade *upgrade, const struct upgrade_image *image, const char **problem)
 {
+    struct stdio_bus *bus = upgrade->bus;
     struct upgrade_places places = places_of(bus);
     struct archive archive;
     int ends[2] = {-1, -1};
 
-    bus->upgrade = calloc(1, sizeof *bus->upgrade);
-    if (bus->upgrade == NULL ||
-        (image->is_check && descriptor_open_pipe(ends, 0) != STDIO_BUS_OK)) {
+    if (image->is_check && descriptor_open_pipe(ends, 0) != STDIO_BUS_OK) {
         *problem = strerror(errno);
         return STDIO_BUS_ERR;
     }
     read_places(&archive, image, ends[0], &places);
-    upgrade_state(&archive, bus, accepted, bus->upgrade->before);
+    upgrade_state(&archive, bus, upgrade->before);
     if (archive_ok(&archive) && !image->is_check)
         (void)archive_set_cloexec(&archive, true);
     if (!archive_ok(&archive))
@@ -302,13 +351,23 @@ int upgrade_load(struct stdio_bus *bus, const struct upgrade_image *image,
     return finish(&archive, problem);
 }
 
-void upgrade_finished(struct stdio_bus *bus, const struct upgrade_image *image)
+static void report_resumed(struct upgrade *upgrade, const char *problem)
 {
-    const char *problem = image->problem[0] != '\0' ? image->problem : NULL;
-
     if (problem == NULL)
-        log_info(bus->log, "", "upgraded from version %s to %s", bus->upgrade->before,
+        log_info(upgrade->bus->log, "", "upgraded from version %s to %s", upgrade->before,
                  PACKAGE_VERSION);
-    report(bus, problem);
-    forget(bus);
+    report(upgrade, problem);
+}
+
+int upgrade_resume(struct upgrade *upgrade, const struct upgrade_image *image, const char **problem)
+{
+    if (load(upgrade, image, problem) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    if (image->is_check)
+        return STDIO_BUS_OK;
+    *problem = "it cannot catch signals";
+    if (bus_continue(upgrade->bus) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    report_resumed(upgrade, image->problem[0] != '\0' ? image->problem : NULL);
+    return STDIO_BUS_OK;
 }

@@ -17,25 +17,36 @@
 #include "bus/upgrade_image.h"
 #include "bus/upgrade_state.h"
 
-/* At the end of a round: goes on with the upgrade that was asked for (bus/upgrade_request.h).
- * Returns unless it executes the program. */
-void upgrade_run(struct stdio_bus *bus);
+struct upgrade;
 
-/* Ends an upgrade that has not come to that. */
-void upgrade_stop(struct stdio_bus *bus);
+/* NULL when memory is out. */
+struct upgrade *upgrade_create(struct stdio_bus *bus);
 
-/* Loads the image: the texts of the configuration, from which the settings are read; the places
- * where the daemon listens, into the settings; all of it, into a bus that was created with these.
- * STDIO_BUS_ERR with the problem, which lives as long as the program. */
+/* Ends an upgrade that has not come to an execution. */
+void upgrade_stop(struct upgrade *upgrade);
+
+void upgrade_destroy(struct upgrade *upgrade);
+
+/* Asks for an upgrade. NULL, or why there can be none, which was logged. */
+const char *upgrade_request(struct upgrade *upgrade);
+
+/* At the end of a round: goes on with the upgrade that was asked for. Returns unless it executes
+ * the program. */
+void upgrade_go_on(struct upgrade *upgrade);
+
+/* Loads parts of an image: the texts of the configuration, from which the settings are read; the
+ * places where the daemon listens, into the settings. STDIO_BUS_ERR with the problem, which lives
+ * as long as the program. */
 int upgrade_load_sources(const struct upgrade_image *image, struct sources *sources,
                          const char **problem);
 int upgrade_load_places(const struct upgrade_image *image, struct upgrade_places *places,
                         const char **problem);
-int upgrade_load(struct stdio_bus *bus, const struct upgrade_image *image,
-                 listener_fn *const accepted[], const char **problem);
 
-/* The bus goes on: reports that to the log, and to those who have asked for the upgrade. */
-void upgrade_finished(struct stdio_bus *bus, const struct upgrade_image *image);
+/* In place of bus_start: the bus goes on from the image, and reports that to the log and to those
+ * who have asked for the upgrade. In a check, it is only looked whether it could. STDIO_BUS_ERR
+ * with the problem; then nothing that the image names was touched, nor must bus_destroy do so. */
+int upgrade_resume(struct upgrade *upgrade, const struct upgrade_image *image,
+                   const char **problem);
 
 /* In a check: what the child prints of a state that it can go on from. */
 void upgrade_print_answer(void);

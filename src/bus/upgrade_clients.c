@@ -7,10 +7,9 @@
 #include "base/error.h"
 #include "bus/client_limits.h"
 #include "bus/gate.h"
-#include "bus/http_websocket.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
-#include "bus/upgrade_http.h"
+#include "bus/service.h"
 #include "event/timer_archive.h"
 #include "transport/reading.h"
 
@@ -55,34 +54,24 @@ static void archive_messages(struct archive *archive, struct stdio_bus *bus, str
         gate_go_on(client, stage);
 }
 
-enum client_kind { CLIENT_OF_MESSAGES, CLIENT_OF_HTTP, CLIENT_OF_WEBSOCKET };
-
-static enum client_kind kind_of(const struct client *client)
+/* Its messages are read by a service. */
+static bool is_served(const struct client *client)
 {
-    if (client->websocket != NULL)
-        return CLIENT_OF_WEBSOCKET;
-    return client->http != NULL ? CLIENT_OF_HTTP : CLIENT_OF_MESSAGES;
+    return client->http != NULL || client->websocket != NULL;
 }
 
 static void archive_stream(struct router_archive *state, struct stdio_bus *bus,
                            struct client *client)
 {
-    enum client_kind kind = kind_of(client);
+    bool served = is_served(client);
 
-    ARCHIVE_ENUM(state->archive, kind, CLIENT_OF_WEBSOCKET);
+    archive_flag(state->archive, &served);
     if (!archive_ok(state->archive))
         return;
-    switch (kind) {
-    case CLIENT_OF_MESSAGES:
+    if (served)
+        services_archive_client(bus, state, client);
+    else
         archive_messages(state->archive, bus, client);
-        return;
-    case CLIENT_OF_HTTP:
-        upgrade_http_client(state, bus, client);
-        return;
-    case CLIENT_OF_WEBSOCKET:
-        http_websocket_archive(state->archive, client);
-        return;
-    }
 }
 
 static void archive_gate(struct archive *archive, struct stdio_bus *bus, struct client *client)

@@ -5,14 +5,11 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "bus/control_clients.h"
 #include "bus/early_exit.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
-#include "bus/rmp_clients.h"
+#include "bus/service.h"
 #include "bus/upgrade_clients.h"
-#include "bus/upgrade_rmp.h"
-#include "bus/upgrade_sessions.h"
 #include "bus/workers.h"
 #include "event/timer_archive.h"
 #include "process/pool.h"
@@ -54,6 +51,8 @@ static void archive_bus(struct archive *archive, struct stdio_bus *bus)
     ARCHIVE_ENUM(archive, bus->reason, BUS_SYSTEM_ERROR);
     archive_expect(archive, bus->phase >= BUS_PHASE_SERVING, "the daemon did not serve");
     ARCHIVE_INTEGER(archive, bus->last_worker);
+    ARCHIVE_INTEGER(archive, bus->started_ms);
+    ARCHIVE_INTEGER(archive, bus->started_epoch_ms);
     ARCHIVE_INTEGER(archive, bus->idle_closed);
     ARCHIVE_INTEGER(archive, bus->rate_waits);
     ARCHIVE_ENUM(archive, bus->log->level, LOG_LEVEL_ERROR);
@@ -61,6 +60,21 @@ static void archive_bus(struct archive *archive, struct stdio_bus *bus)
     timer_archive(archive, bus->loop, &bus->idle);
     archive_nofile(archive, bus);
     archive_counters(archive, &bus->counters);
+}
+
+/* The services of both programs are the same. */
+static void archive_presence(struct archive *archive, const struct stdio_bus *bus)
+{
+    size_t count = archive_count(archive, bus->service_count);
+
+    archive_expect(archive, count == bus->service_count, "the programs have other services");
+    for (size_t i = 0; i < bus->service_count && archive_ok(archive); i++) {
+        bool is_there = bus->services[i] != NULL;
+
+        archive_flag(archive, &is_there);
+        archive_expect(archive, is_there == (bus->services[i] != NULL),
+                       "only one of both has a service");
+    }
 }
 
 /* --- pools --- */
@@ -138,8 +152,7 @@ static void each_connection(struct stdio_bus *bus, void (*fn)(struct connection 
         }
     }
     upgrade_clients_connections(bus, fn);
-    rmp_clients_connections(bus->rmp, fn);
-    control_clients_connections(bus->control, fn);
+    services_each_connection(bus, fn);
 }
 
 /* --- all of it --- */
@@ -167,8 +180,7 @@ void upgrade_state_places(struct archive *archive, struct upgrade_places *places
     }
 }
 
-void upgrade_state(struct archive *archive, struct stdio_bus *bus, listener_fn *const accepted[],
-                   char *version)
+void upgrade_state(struct archive *archive, struct stdio_bus *bus, char *version)
 {
     struct router_archive state;
 
@@ -176,14 +188,14 @@ void upgrade_state(struct archive *archive, struct stdio_bus *bus, listener_fn *
     router_archive_begin(&state, archive, &bus->router);
     if (archive_ok(archive)) {
         archive_bus(archive, bus);
+        archive_presence(archive, bus);
         archive_pools(&state, bus);
-        listeners_archive(archive, bus, accepted);
-        upgrade_sessions(&state, bus);
+        listeners_archive(archive, bus);
+        services_archive_sessions(bus, &state);
         upgrade_clients(&state, bus);
-        upgrade_sessions_held(archive, bus);
+        services_archive_waiting(bus, &state);
         ARCHIVE_INTEGER(archive, bus->last_client);
-        upgrade_rmp(&state, bus);
-        control_clients_archive(archive, bus);
+        services_archive(bus, &state);
         router_archive_groups(&state);
         router_archive_tables(&state);
         archive_mark(archive, "end");

@@ -8,15 +8,13 @@
 
 /* The form of the archive. Whatever changes in it, or in the meaning of a number in it (the states
  * of the scanner and of the framings are among them), gets another number here. */
-#define UPGRADE_FORM "stdio_bus state 11"
+#define UPGRADE_FORM "stdio_bus state 12"
 
 #define UPGRADE_VERSION_MAX 64
 
 /* Saves a bus that serves, or loads it into one that was created with the same options and has
- * started nothing (`accepted` as for listeners_open). `version`: of the program that saves, with
- * room for UPGRADE_VERSION_MAX. */
-void upgrade_state(struct archive *archive, struct stdio_bus *bus, listener_fn *const accepted[],
-                   char *version);
+ * started nothing. `version`: of the program that saves, with room for UPGRADE_VERSION_MAX. */
+void upgrade_state(struct archive *archive, struct stdio_bus *bus, char *version);
 
 /* What precedes the rest, after the texts of the configuration: where the daemon listens. The
  * sockets that the service manager has passed on are known from that, and what a reload has left to

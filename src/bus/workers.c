@@ -7,7 +7,6 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "bus/control.h"
 #include "bus/crashes.h"
 #include "bus/deliver.h"
 #include "bus/early_exit.h"
@@ -17,6 +16,7 @@
 #include "bus/origins.h"
 #include "bus/probe.h"
 #include "bus/replay.h"
+#include "bus/reports.h"
 #include "router/departure.h"
 #include "router/shares.h"
 #include "router/waiting.h"
@@ -250,7 +250,8 @@ static void on_available(struct worker *worker, enum peer_availability availabil
     struct stdio_bus *bus = bus_of(worker);
 
     notifier_changed(bus);
-    control_worker_available(worker, availability);
+    if (availability == PEER_READY)
+        reports_worker_started(worker);
     /* While starting, the first worker to be up would get everything; afterwards no worker gets a
      * message. */
     if (availability == PEER_READY &&
@@ -305,13 +306,23 @@ void workers_release_origin(struct worker *worker)
     shares_ended(peer);
 }
 
-/* The next process is of the configuration that there is now (bus/renewal.h). */
+/* The next process is of the configuration that there is now (bus/renewals.h). */
 static void note_renewed(struct worker *worker)
 {
     if (worker->renewal != RENEWAL_IN_PLACE)
         return;
     worker->renewal = RENEWAL_NONE;
     list_remove(&worker->renewing);
+}
+
+/* A process that was ended for that is started anew at once. */
+static void restart_if_asked(struct worker *worker)
+{
+    bool asked = worker->restart_asked;
+
+    worker->restart_asked = false;
+    if (asked && bus_of(worker)->phase < BUS_PHASE_DRAINING)
+        worker_handle(worker, WORKER_DEADLINE);
 }
 
 static void on_finished(struct worker *worker)
@@ -325,7 +336,9 @@ static void on_finished(struct worker *worker)
     waiting_worker_free(&bus->router, &worker->stream.endpoint.peer);
     bus->router.demand = true;
     bus->end_noted = true;
-    control_worker_finished(worker);
+    notifier_changed(bus);
+    reports_worker_finished(worker);
+    restart_if_asked(worker);
 }
 
 static void on_first_exec(struct worker *worker, bool succeeded)

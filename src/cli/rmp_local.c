@@ -16,6 +16,7 @@
 #include "base/readiness.h"
 #include "base/terminal.h"
 #include "bus/bus.h"
+#include "bus/rmp_service.h"
 #include "bus/state.h"
 #include "cli/default_config.h"
 #include "cli/rmp_options.h"
@@ -113,11 +114,13 @@ static int run_bus(struct stdio_bus *bus)
 
 static int serve(const struct rmp_local *local, const struct config *config)
 {
+    static const struct service *const services[] = {&rmp_service, NULL};
     struct log log;
     const struct bus_options options = {.config = config,
                                         .log = &log,
                                         .stdio = true,
                                         .rmp_path = local->path,
+                                        .services = services,
                                         .handle_signals = true};
     struct stdio_bus *bus;
     int status = EXIT_OS_ERROR;

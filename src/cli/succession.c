@@ -11,6 +11,7 @@
 #include "base/terminal.h"
 #include "bus/upgrade.h"
 #include "bus/upgrade_check.h"
+#include "bus/upgrade_service.h"
 
 void succession_begin(struct succession *succession, int *argc, char *argv[])
 {
@@ -60,7 +61,8 @@ struct stdio_bus *succession_start(const struct bus_options *options, struct suc
         bus_destroy(bus);
         return NULL;
     }
-    succession->taken = bus_resume(bus, &succession->image, &succession->problem) == STDIO_BUS_OK;
+    succession->taken = upgrade_resume(services_state(bus, &upgrade_service), &succession->image,
+                                       &succession->problem) == STDIO_BUS_OK;
     if (!succession->taken || succession->image.is_check)
         return NULL;
     upgrade_image_free(&succession->image);

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/upgrade_sessions.h"
+#include "bus/http_sessions_archive.h"
 
 #include "base/error.h"
 #include "bus/client_limits.h"
@@ -17,8 +17,8 @@ static const struct message_id no_id;
 
 /* --- references --- */
 
-struct http_session *upgrade_session(struct archive *archive, struct http_hub *hub,
-                                     struct http_session *session)
+struct http_session *http_sessions_archive_one(struct archive *archive, struct http_hub *hub,
+                                               struct http_session *session)
 {
     struct slice id = slice_of(NULL, 0);
 
@@ -33,8 +33,9 @@ struct http_session *upgrade_session(struct archive *archive, struct http_hub *h
     return session;
 }
 
-struct http_stream *upgrade_stream(struct archive *archive, struct http_session *session,
-                                   const struct http_stream *saved)
+struct http_stream *http_sessions_archive_stream(struct archive *archive,
+                                                 struct http_session *session,
+                                                 const struct http_stream *saved)
 {
     unsigned number = saved != NULL ? saved->number : 0;
     struct list_node *node, *following;
@@ -177,9 +178,10 @@ static void archive_rest(struct router_archive *state, struct stdio_bus *bus,
         event_log_set_owner(&session->log, origins_events(session->endpoint.peer.origin));
 }
 
-static void load_session(struct router_archive *state, struct stdio_bus *bus)
+static void load_session(struct router_archive *state, struct http_hub *hub)
 {
-    struct http_session *session = http_sessions_make(bus->http);
+    struct stdio_bus *bus = hub->bus;
+    struct http_session *session = http_sessions_make(hub);
 
     if (session == NULL) {
         archive_fail(state->archive, NO_MEMORY);
@@ -209,9 +211,9 @@ static void archive_event(struct archive *archive, struct http_hub *hub, struct 
         number = event->number;
         asks = event->asks;
     }
-    session = upgrade_session(archive, hub, stream != NULL ? stream->session : NULL);
+    session = http_sessions_archive_one(archive, hub, stream != NULL ? stream->session : NULL);
     if (session != NULL)
-        stream = upgrade_stream(archive, session, stream);
+        stream = http_sessions_archive_stream(archive, session, stream);
     ARCHIVE_INTEGER(archive, number);
     archive_flag(archive, &asks);
     data = archive_slice(archive, data);
@@ -239,30 +241,24 @@ static void archive_events(struct archive *archive, struct http_hub *hub)
         archive_event(archive, hub, ARCHIVE_NEXT(archive, node, struct event, in_memory));
 }
 
-void upgrade_sessions(struct router_archive *state, struct stdio_bus *bus)
+void http_sessions_archive(struct router_archive *state, struct http_hub *hub)
 {
     struct archive *archive = state->archive;
-    bool is_there = bus->http != NULL;
+    size_t count = archive_count(archive, hub->session_count);
     struct list_node *node, *following;
-    size_t count;
 
-    archive_flag(archive, &is_there);
-    archive_expect(archive, is_there == (bus->http != NULL), "only one of both serves HTTP");
-    if (bus->http == NULL || !archive_ok(archive))
-        return;
-    count = archive_count(archive, bus->http->session_count);
     if (archive->saves) {
-        list_each(&bus->http->sessions, node, following) {
+        list_each(&hub->sessions, node, following) {
             struct http_session *session = list_entry(node, struct http_session, link);
 
-            archive_identity(archive, bus, session);
-            archive_rest(state, bus, session);
+            archive_identity(archive, hub->bus, session);
+            archive_rest(state, hub->bus, session);
         }
     } else {
         for (; count > 0 && archive_ok(archive); count--)
-            load_session(state, bus);
+            load_session(state, hub);
     }
-    archive_events(archive, bus->http);
+    archive_events(archive, hub);
 }
 
 /* --- messages that wait for their session --- */
@@ -314,18 +310,16 @@ static void archive_held_list(struct archive *archive, struct stdio_bus *bus,
         session->holder = list_entry(session->held.head.next, struct http_exchange, held);
 }
 
-void upgrade_sessions_held(struct archive *archive, struct stdio_bus *bus)
+void http_sessions_archive_held(struct archive *archive, struct http_hub *hub)
 {
     struct list_node *node, *following;
 
-    if (bus->http == NULL)
-        return;
     archive_mark(archive, "held");
-    list_each(&bus->http->sessions, node, following) {
+    list_each(&hub->sessions, node, following) {
         struct http_session *session = list_entry(node, struct http_session, link);
 
         if (archive_ok(archive))
-            archive_held_list(archive, bus, session);
+            archive_held_list(archive, hub->bus, session);
         if (!archive->saves)
             http_session_rest(session);
     }

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/upgrade_bridge.h"
+#include "bus/rmp_bridge_archive.h"
 
 #include "base/error.h"
 #include "bus/rmp_port.h"
@@ -204,8 +204,8 @@ static void archive_port(struct router_archive *state, struct rmp_archive *topic
 
 /* --- all of it --- */
 
-void upgrade_bridge(struct router_archive *state, struct rmp_archive *topics,
-                    struct rmp_bridge *bridge)
+void rmp_bridge_archive(struct router_archive *state, struct rmp_archive *topics,
+                        struct rmp_bridge *bridge)
 {
     struct archive *archive = state->archive;
     size_t count = list_count(&bridge->ports);

@@ -1,12 +1,12 @@
 /* The RMP topic bus in the archive of an upgrade in place: its broker, the clients of its socket,
  * and its bridge to the pools. */
-#ifndef STDIO_BUS_BUS_UPGRADE_RMP_H
-#define STDIO_BUS_BUS_UPGRADE_RMP_H
+#ifndef STDIO_BUS_BUS_RMP_HUB_ARCHIVE_H
+#define STDIO_BUS_BUS_RMP_HUB_ARCHIVE_H
 
-#include "bus/state.h"
+#include "bus/rmp_hub.h"
 #include "router/router_archive.h"
 
 /* Before the tables of the router, in which the bridge has its calls. */
-void upgrade_rmp(struct router_archive *state, struct stdio_bus *bus);
+void rmp_hub_archive(struct router_archive *state, struct rmp_hub *hub);
 
 #endif

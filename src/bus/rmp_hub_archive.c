@@ -1,12 +1,12 @@
 #include "build_config.h"
 
-#include "bus/upgrade_rmp.h"
+#include "bus/rmp_hub_archive.h"
 
 #include <stdlib.h>
 
 #include "bus/origins.h"
+#include "bus/rmp_bridge_archive.h"
 #include "bus/rmp_clients.h"
-#include "bus/upgrade_bridge.h"
 #include "event/timer_archive.h"
 #include "rmp/header_archive.h"
 #include "rmp/queue_archive.h"
@@ -125,21 +125,15 @@ static void archive_hub(struct archive *archive, struct rmp_hub *hub)
     timer_archive(archive, hub->bus->loop, &hub->retry);
 }
 
-void upgrade_rmp(struct router_archive *state, struct stdio_bus *bus)
+void rmp_hub_archive(struct router_archive *state, struct rmp_hub *hub)
 {
     struct archive *archive = state->archive;
-    struct rmp_hub *hub = bus->rmp;
-    bool is_there = hub != NULL;
     struct rmp_archive topics;
 
-    archive_flag(archive, &is_there);
-    archive_expect(archive, is_there == (hub != NULL), "only one of both has the RMP topic bus");
-    if (hub == NULL || !archive_ok(archive))
-        return;
     archive_hub(archive, hub);
     rmp_archive_begin(&topics, archive, hub->broker);
     archive_clients(&topics, hub);
-    upgrade_bridge(state, &topics, hub->bridge);
+    rmp_bridge_archive(state, &topics, hub->bridge);
     rmp_archive_topics(&topics);
     rmp_archive_queues(&topics);
     rmp_archive_end(&topics);

@@ -1,11 +1,13 @@
 #include "build_config.h"
 
-#include "bus/renewal.h"
+#include "bus/renewals.h"
 
+#include "bus/clients.h"
+#include "bus/listeners.h"
 #include "bus/pool_holders.h"
 #include "bus/pools.h"
-#include "bus/reload_listeners.h"
 #include "bus/replay.h"
+#include "bus/service.h"
 #include "router/waiting.h"
 
 /* A new process that exits at once takes no place: for so long the older ones go on beside it. */
@@ -16,13 +18,49 @@ static struct peer *peer_of(struct worker *worker)
     return &worker->stream.endpoint.peer;
 }
 
-void renewal_begin(struct worker *worker, enum worker_renewal renewal)
-{
-    struct stdio_bus *bus = worker->stream.endpoint.bus;
+/* --- what is left to do --- */
 
+/* timer_fn: makes a round. */
+static void due(void *user_data)
+{
+    (void)user_data;
+}
+
+void renewals_init(struct renewals *renewals, struct stdio_bus *bus)
+{
+    renewals->bus = bus;
+    list_init(&renewals->workers);
+    timer_init(&renewals->timer, due, renewals);
+}
+
+void renewals_attend(struct renewals *renewals)
+{
+    renewals->bus->attentive += !renewals->attends;
+    renewals->attends = true;
+}
+
+void renewals_add(struct renewals *renewals, struct worker *worker, enum worker_renewal renewal)
+{
     worker->renewal = renewal;
     if (!list_linked(&worker->renewing))
-        list_append(&bus->renewals, &worker->renewing);
+        list_append(&renewals->workers, &worker->renewing);
+    renewals_attend(renewals);
+}
+
+void renewals_depart(struct renewals *renewals)
+{
+    renewals->departs = true;
+    renewals_attend(renewals);
+}
+
+bool renewals_any(const struct renewals *renewals)
+{
+    return renewals->departs || !list_empty(&renewals->workers);
+}
+
+void renewals_stop(struct renewals *renewals)
+{
+    stdio_bus_event_loop_stop_timer(renewals->bus->loop, &renewals->timer);
 }
 
 /* --- whether a worker is free --- */
@@ -82,19 +120,15 @@ static int64_t place_taken_in(const struct worker *worker, int64_t now_ms)
 }
 
 /* Of a pool that stays: the worker gets nothing new once another one is there for that. */
-static void give_place(struct stdio_bus *bus, struct worker *worker)
+static void give_place(struct renewals *renewals, struct worker *worker)
 {
+    struct stdio_bus *bus = renewals->bus;
     int64_t left_ms = place_taken_in(worker, stdio_bus_event_loop_now_ms(bus->loop));
 
     if (left_ms == 0)
         waiting_set_drained(&bus->router, peer_of(worker), true);
-    else if (left_ms > 0 && !timer_started(&bus->renewal))
-        stdio_bus_event_loop_start_timer(bus->loop, &bus->renewal, left_ms);
-}
-
-void renewal_due(void *user_data)
-{
-    (void)user_data;
+    else if (left_ms > 0 && !timer_started(&renewals->timer))
+        stdio_bus_event_loop_start_timer(bus->loop, &renewals->timer, left_ms);
 }
 
 /* --- the end of a worker --- */
@@ -119,8 +153,9 @@ static bool may_go(struct worker *worker)
                                            !(pool->fate == POOL_REPLACED && pool->is_held)));
 }
 
-static void renew(struct stdio_bus *bus, struct worker *worker)
+static void renew(struct renewals *renewals, struct worker *worker)
 {
+    struct stdio_bus *bus = renewals->bus;
     struct pool *pool = pool_of(worker);
 
     if (worker->renewal == RENEWAL_LEAVES && may_go(worker)) {
@@ -133,7 +168,7 @@ static void renew(struct stdio_bus *bus, struct worker *worker)
         return;
     if (worker->renewal == RENEWAL_LEAVES && pool->fate == POOL_SERVES &&
         !peer_of(worker)->drained && worker->state == WORKER_RUNNING)
-        give_place(bus, worker);
+        give_place(renewals, worker);
     if (!is_free(worker))
         return;
     worker->restart_asked = worker->renewal == RENEWAL_IN_PLACE &&
@@ -168,12 +203,49 @@ static void pass_on(const struct stdio_bus *bus, const struct pool *pool)
     }
 }
 
-/* After the end of a client or a worker. */
-static void look_at_departing(struct stdio_bus *bus)
+/* --- the end of a listener --- */
+
+static bool is_used(const struct bus_listener *listener)
 {
+    const struct stdio_bus *bus = listener->bus;
     struct list_node *node, *following;
 
-    bus->departs = reload_listeners_tidy(bus);
+    list_each(&bus->clients, node, following) {
+        if (list_entry(node, struct client, link)->listener == listener)
+            return true;
+    }
+    return services_use_listener(bus, listener);
+}
+
+/* Frees the listeners that are gone and that no client refers to. Returns whether others are left.
+ */
+static bool tidy_listeners(struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+    bool any_left = false;
+
+    list_each(&bus->listeners, node, following) {
+        struct bus_listener *listener = list_entry(node, struct bus_listener, link);
+
+        if (!listener->is_gone)
+            continue;
+        if (is_used(listener))
+            any_left = true;
+        else
+            listeners_remove(listener, true);
+    }
+    return any_left;
+}
+
+/* --- what departs --- */
+
+/* After the end of a client or a worker. */
+static void look_at_departing(struct renewals *renewals)
+{
+    struct stdio_bus *bus = renewals->bus;
+    struct list_node *node, *following;
+
+    renewals->departs = tidy_listeners(bus);
     list_each(&bus->pools, node, following) {
         struct pool *pool = list_entry(node, struct pool, link);
 
@@ -184,21 +256,30 @@ static void look_at_departing(struct stdio_bus *bus)
             pass_on(bus, pool);
             pools_remove(bus, pool);
         } else {
-            bus->departs = true;
+            renewals->departs = true;
         }
     }
 }
 
-void renewal_run(struct stdio_bus *bus)
+static void go_on(struct renewals *renewals)
 {
+    struct stdio_bus *bus = renewals->bus;
     struct list_node *node, *following;
 
-    if (bus->phase >= BUS_PHASE_DRAINING)
-        return;
-    if (bus->departs && bus->end_noted)
-        look_at_departing(bus);
-    list_each(&bus->renewals, node, following)
-        renew(bus, list_entry(node, struct worker, renewing));
-    if (bus->departs && bus->end_noted)
-        look_at_departing(bus);
+    if (renewals->departs && bus->end_noted)
+        look_at_departing(renewals);
+    list_each(&renewals->workers, node, following)
+        renew(renewals, list_entry(node, struct worker, renewing));
+    if (renewals->departs && bus->end_noted)
+        look_at_departing(renewals);
+}
+
+void renewals_run(struct renewals *renewals, bool more)
+{
+    if (renewals_any(renewals) && renewals->bus->phase < BUS_PHASE_DRAINING)
+        go_on(renewals);
+    renewals->bus->attentive -= renewals->attends;
+    renewals->attends = false;
+    if (more || renewals_any(renewals))
+        renewals_attend(renewals);
 }

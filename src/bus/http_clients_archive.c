@@ -1,13 +1,13 @@
 #include "build_config.h"
 
-#include "bus/upgrade_http.h"
+#include "bus/http_clients_archive.h"
 
 #include "base/error.h"
 #include "bus/http_clients.h"
 #include "bus/http_mcp.h"
 #include "bus/http_rpc.h"
+#include "bus/http_sessions_archive.h"
 #include "bus/http_stateless.h"
-#include "bus/upgrade_sessions.h"
 #include "event/timer_archive.h"
 #include "http/reader_archive.h"
 
@@ -71,7 +71,7 @@ static void archive_flags(struct archive *archive, struct http_exchange *http)
 /* Its session, and the stream that it serves. */
 static void archive_place(struct archive *archive, struct http_exchange *http)
 {
-    struct http_session *session = upgrade_session(archive, http->hub, http->session);
+    struct http_session *session = http_sessions_archive_one(archive, http->hub, http->session);
     struct http_stream *stream = http->stream;
     bool is_attached = stream != NULL;
 
@@ -82,7 +82,7 @@ static void archive_place(struct archive *archive, struct http_exchange *http)
     if (!archive_ok(archive) || session == NULL)
         return;
     if (is_attached)
-        stream = upgrade_stream(archive, session, stream);
+        stream = http_sessions_archive_stream(archive, session, stream);
     if (archive->saves || !archive_ok(archive))
         return;
     http->session = session;
@@ -108,7 +108,7 @@ static void archive_reader(struct archive *archive, struct client *client)
                    "a body is beyond its input");
 }
 
-void upgrade_http_client(struct router_archive *state, struct stdio_bus *bus, struct client *client)
+void http_clients_archive(struct router_archive *state, struct http_hub *hub, struct client *client)
 {
     struct archive *archive = state->archive;
     struct stream_options options = {.handler = NULL};
@@ -118,9 +118,9 @@ void upgrade_http_client(struct router_archive *state, struct stdio_bus *bus, st
         archive_fail(archive, NO_MEMORY);
         return;
     }
-    stream_archive(archive, &client->stream, &bus->transport, &options);
+    stream_archive(archive, &client->stream, &hub->bus->transport, &options);
     if (!archive->saves)
-        http_clients_open(client, http);
+        http_clients_open(client, http, hub);
     archive_mark(archive, "http");
     archive_flags(archive, http);
     archive_fields(archive, http);
@@ -130,5 +130,5 @@ void upgrade_http_client(struct router_archive *state, struct stdio_bus *bus, st
     archive_place(archive, http);
     if (archive_ok(archive))
         archive_reader(archive, client);
-    timer_archive(archive, bus->loop, &http->timer);
+    timer_archive(archive, hub->bus->loop, &http->timer);
 }

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/yield.h"
+#include "bus/http_yield.h"
 
 #include "bus/http_sessions.h"
 #include "process/pool.h"
@@ -126,13 +126,11 @@ static void yield_of_pool(struct http_hub *hub, struct group *pool)
     }
 }
 
-void yield_processes(struct stdio_bus *bus)
+void yield_processes(struct http_hub *hub)
 {
     struct list_node *node, *following;
 
-    if (bus->http == NULL)
-        return;
-    bus->http->wanted = false;
-    list_each(&bus->pools, node, following)
-        yield_of_pool(bus->http, &list_entry(node, struct pool, link)->group);
+    hub->wanted = false;
+    list_each(&hub->bus->pools, node, following)
+        yield_of_pool(hub, &list_entry(node, struct pool, link)->group);
 }

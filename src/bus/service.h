@@ -1,0 +1,211 @@
+/* What a bus has beside its core: HTTP, the topic bus, the control socket, reloads, upgrades. The
+ * program hands the services over (options.services); the core calls them through this table and
+ * knows none by name.
+ *
+ * Every operation but create may be NULL. The operations of a service that the options do not ask
+ * for are not called: it has no state. */
+#ifndef STDIO_BUS_BUS_SERVICE_H
+#define STDIO_BUS_BUS_SERVICE_H
+
+#include "bus/state.h"
+#include "endpoint/endpoint.h"
+
+struct archive;
+struct bus_listener;
+struct client;
+struct client_report;
+struct json_text;
+struct metrics;
+struct router_archive;
+
+/* A place that names the pool of messages: a listener's, a client's or a session's. */
+struct pool_holder {
+    struct group **at;
+    struct peer *peer; /* whose messages go there; NULL: a listener */
+    bool opens;        /* it is peer->opened */
+};
+
+typedef void pool_holder_fn(void *user_data, struct pool_holder holder);
+
+/* Gets each client of a service, for a list. */
+typedef void client_report_fn(void *user_data, const struct client_report *report);
+
+/* An event of the bus, for those who watch it. Any of the texts may be NULL but the name and, for
+ * most, `of`: the context of a client or worker. */
+struct bus_report {
+    const char *name, *of, *pool, *text;
+};
+
+struct service {
+    /* --- from creation to destruction --- */
+
+    /* Whether the options ask for the service. NULL: they always do. */
+    bool (*is_wanted)(const struct bus_options *options);
+
+    /* The state that the other operations get. NULL with errno. */
+    void *(*create)(struct stdio_bus *bus);
+
+    /* Before the listeners are opened. */
+    void (*start)(void *state);
+
+    /* The pools and the event loop are about to go: nothing may be left in them. */
+    void (*detach)(void *state);
+
+    /* Frees the state: the event loop has gone. */
+    void (*destroy)(void *state);
+
+    /* --- its listener --- */
+
+    listener_fn *accepted; /* user_data is the struct bus_listener; NULL: it has no listener */
+    enum bus_listener_kind listener;
+
+    /* --- a round of the event loop --- */
+
+    /* Acts on what callbacks have noted, after bus->services_noted was set. */
+    void (*act)(void *state);
+
+    /* In each round while bus->attentive counts the service, or another one: after the connections
+     * were read; before their queues are written; after that. */
+    void (*after_reading)(void *state);
+    void (*before_writing)(void *state);
+    void (*after_writing)(void *state);
+
+    /* A signal other than those that end the daemon; 0: none. */
+    int signal;
+    void (*caught)(void *state);
+
+    /* What others may ask for, by its name: NULL, or the reason why not, which was logged and lives
+     * until the next call. `by`: who has asked, for the log. */
+    const char *command;
+    const char *(*run)(void *state, const char *by);
+
+    /* --- the shutdown (spec 10.2) --- */
+
+    /* No message is taken any more. */
+    void (*stop_input)(void *state);
+
+    /* Ends the clients that have connections of the core, before these are closed. */
+    void (*end_sessions)(void *state);
+
+    /* Closes its own connections once their queues are written; or now. */
+    void (*close)(void *state, bool now);
+
+    /* Clients with connections of its own, that the end of the bus waits for; and idle_exit_sec, if
+     * they keep it awake. */
+    size_t (*client_count)(const void *state);
+    bool keeps_awake;
+
+    /* Disconnects clients that have taken nothing since the last call while bytes wait. */
+    void (*remove_idle)(void *state, const char *reason);
+
+    /* --- clients that are no connections of the core --- */
+
+    /* The newest client of the origin that is bound to a worker of the pool, or NULL. */
+    struct endpoint *(*newest)(const void *state, const struct peer_origin *origin,
+                               const struct group *pool);
+
+    /* Ends idle clients whose processes others wait for. */
+    void (*yield)(void *state);
+
+    /* Calls fn for each, for a list; disconnects the one of this number. */
+    void (*each_report)(const void *state, client_report_fn *fn, void *user_data);
+    bool (*disconnect)(void *state, int64_t number, const char *by);
+
+    /* Calls fn for each place that names a pool. */
+    void (*each_holder)(void *state, pool_holder_fn *fn, void *user_data);
+
+    /* Whether a client came by the listener; the end of those whose token it has no more. */
+    bool (*uses_listener)(const void *state, const struct bus_listener *listener);
+    void (*end_revoked)(void *state, const struct bus_listener *listener);
+
+    /* --- reports, reloads and upgrades --- */
+
+    /* Descriptors that it may need beside those of max_connections. */
+    unsigned (*descriptors)(const void *state);
+
+    void (*report)(void *state, const struct bus_report *report);
+
+    /* Adds what it counts to the metrics; to the status of the bus, which is a JSON object. */
+    void (*measure)(const void *state, struct metrics *metrics);
+    void (*describe)(const void *state, struct json_text *to);
+
+    /* An upgrade in place is over: `before` is the version of the program before; or the problem in
+     * words. */
+    void (*upgraded)(void *state, const char *before, const char *problem);
+
+    /* The configuration has changed: other limits, or other listeners. */
+    void (*limit)(void *state, const struct limits *limits);
+
+    /* The state in the archive of an upgrade in place: what its clients of the core's connections
+     * refer to; one of these, if it is served by the
+     * service; what refers to them; the rest, before the router's tables. */
+    void (*archive_sessions)(void *state, struct router_archive *archive);
+    void (*archive_client)(void *state, struct router_archive *archive, struct client *client);
+    void (*archive_waiting)(void *state, struct router_archive *archive);
+    void (*archive)(void *state, struct router_archive *archive);
+
+    /* Why the bus cannot be saved now; NULL: nothing is in the way. */
+    const char *(*unsaved)(const void *state);
+
+    /* Calls fn for the connection of each client that is not one of the core's. */
+    void (*each_connection)(void *state, void (*fn)(struct connection *connection));
+};
+
+/* Creates the states of the services that the options ask for. STDIO_BUS_ERR with errno. */
+int services_create(struct stdio_bus *bus);
+
+/* The state of a service; NULL: the bus has none. */
+void *services_state(const struct stdio_bus *bus, const struct service *service);
+
+/* Each calls an operation of all services. */
+void services_start(struct stdio_bus *bus);
+void services_detach(struct stdio_bus *bus);
+void services_destroy(struct stdio_bus *bus);
+void services_act(struct stdio_bus *bus);
+void services_after_reading(struct stdio_bus *bus);
+void services_before_writing(struct stdio_bus *bus);
+void services_after_writing(struct stdio_bus *bus);
+void services_stop_input(struct stdio_bus *bus);
+void services_end_sessions(struct stdio_bus *bus);
+void services_close(struct stdio_bus *bus, bool now);
+void services_remove_idle(struct stdio_bus *bus, const char *reason);
+void services_yield(struct stdio_bus *bus);
+void services_each_report(struct stdio_bus *bus, client_report_fn *fn, void *user_data);
+void services_each_holder(struct stdio_bus *bus, pool_holder_fn *fn, void *user_data);
+void services_end_revoked(struct stdio_bus *bus, const struct bus_listener *listener);
+void services_report(struct stdio_bus *bus, const struct bus_report *report);
+void services_upgraded(struct stdio_bus *bus, const char *before, const char *problem);
+void services_measure(const struct stdio_bus *bus, struct metrics *metrics);
+void services_describe(const struct stdio_bus *bus, struct json_text *to);
+void services_limit(struct stdio_bus *bus, const struct limits *limits);
+void services_archive_sessions(struct stdio_bus *bus, struct router_archive *archive);
+void services_archive_client(struct stdio_bus *bus, struct router_archive *archive,
+                             struct client *client);
+void services_archive_waiting(struct stdio_bus *bus, struct router_archive *archive);
+void services_archive(struct stdio_bus *bus, struct router_archive *archive);
+void services_each_connection(struct stdio_bus *bus, void (*fn)(struct connection *connection));
+
+/* Of all services. */
+unsigned services_descriptors(const struct stdio_bus *bus);
+
+/* Whether one has taken the signal. */
+bool services_caught(struct stdio_bus *bus, int signo);
+
+/* Runs the command of a service. NULL, or the reason why not. */
+const char *services_run(struct stdio_bus *bus, const char *command, const char *by);
+
+/* Clients of services; of these, those that idle_exit_sec waits for. */
+size_t services_client_count(const struct stdio_bus *bus);
+bool services_keep_awake(const struct stdio_bus *bus);
+
+/* Whether one has disconnected its client of this number; `by` is for the log. */
+bool services_disconnect(struct stdio_bus *bus, int64_t number, const char *by);
+
+struct endpoint *services_newest(const struct stdio_bus *bus, const struct peer_origin *origin,
+                                 const struct group *pool);
+bool services_use_listener(const struct stdio_bus *bus, const struct bus_listener *listener);
+
+/* Why the bus cannot be saved now, or NULL. */
+const char *services_unsaved(const struct stdio_bus *bus);
+
+#endif
