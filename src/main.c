@@ -33,6 +33,7 @@
 #include "cli/settings.h"
 #include "cli/succession.h"
 #include "config/rmp_socket.h"
+#include "doctor/doctor.h"
 #include "share/list.h"
 #include "share/share.h"
 
@@ -324,6 +325,8 @@ int main(int argc, char *argv[])
         return system_error("cannot open /dev/null or /");
     if (argc > 1 && strcmp(argv[1], "ctl") == 0)
         return ctl_run(argc - 2, argv + 2);
+    if (argc > 1 && strcmp(argv[1], "doctor") == 0)
+        return doctor_run(argc - 2, argv + 2);
     if (options_parse(&options, argc, argv, problem, sizeof problem) != STDIO_BUS_OK) {
         terminal_line(stderr, "stdio_bus: %s", problem);
         return succession_end(&succession, argv, EXIT_USAGE_ERROR);

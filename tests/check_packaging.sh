@@ -122,6 +122,8 @@ if has bash; then
     check 'bash: a file' completes_in_bash 'NEWS' stdio_bus --config NEW
     check 'bash: no value' completes_in_bash '' stdio_bus --instances ''
     check 'bash: ctl' completes_in_bash 'ctl' stdio_bus c
+    check 'bash: doctor' completes_in_bash 'doctor' stdio_bus d
+    check 'bash: an option of doctor' completes_in_bash '--json' stdio_bus doctor --j
     check 'bash: a command of ctl' completes_in_bash 'metrics' stdio_bus ctl m
     check 'bash: the same after a socket' completes_in_bash 'disconnect' stdio_bus ctl ./s disc
     check 'bash: a word of ctl log' completes_in_bash 'warn' stdio_bus ctl log w

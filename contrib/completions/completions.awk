@@ -117,8 +117,12 @@ function bash_ctl() {
     print "        esac"
     print "        return"
     print "    fi"
-    print "    if [[ $COMP_CWORD -eq 1 && $cur == c* ]]; then"
-    print "        COMPREPLY=(ctl)"
+    print "    if [[ $COMP_CWORD -gt 1 && ${COMP_WORDS[1]} == doctor ]]; then"
+    print "        COMPREPLY=($(IFS=' ' compgen -W '--json --path --help' -- \"$cur\"))"
+    print "        return"
+    print "    fi"
+    print "    if [[ $COMP_CWORD -eq 1 && $cur == [cd]* ]]; then"
+    print "        COMPREPLY=($(IFS=' ' compgen -W 'ctl doctor' -- \"$cur\"))"
     print "        return"
     print "    fi"
 }
@@ -185,6 +189,10 @@ function zsh(   i, name, text, spec) {
         print "    _alternative 'commands:command:(" ctl ")' 'files:socket:_files'"
         print "    return"
         print "fi"
+        print "if [[ CURRENT -gt 2 && $words[2] == doctor ]]; then"
+        print "    _values option --json --path --help"
+        print "    return"
+        print "fi"
     }
     print "_arguments -S \\"
     for (i = 1; i <= count; i++) {
@@ -217,6 +225,8 @@ function fish(   i, name) {
         print "complete -c " program " -n __fish_use_subcommand -a " quoted(commands)
     if (ctl != "") {
         print "complete -c " program " -n __fish_use_subcommand -a ctl -d 'asks a running daemon'"
+        print "complete -c " program " -n __fish_use_subcommand -a doctor -d 'names what is wrong'"
+        print "complete -c " program " -n '__fish_seen_subcommand_from doctor' -a '--json --path'"
         print "complete -c " program " -n '__fish_seen_subcommand_from ctl' -a " quoted(ctl)
         print "complete -c " program " -n '__fish_seen_subcommand_from ctl' -F"
     }

@@ -10,6 +10,7 @@ static const char usage[] = "usage: stdio_bus --share[=NAME] -- COMMAND ARG...\n
                             "       stdio_bus --rmp [PATH]\n"
                             "       stdio_bus --connect PATH|HOST:PORT|URL\n"
                             "       stdio_bus ctl [PATH] COMMAND\n"
+                            "       stdio_bus doctor [--json] [--path PATH]\n"
                             "\n";
 
 static const char purpose[] =
@@ -110,6 +111,8 @@ static const char logging[] =
 
 static const char other[] =
     "other:\n"
+    "  doctor [--json]    look at what goes wrong most (PATH, npx, sockets, files of\n"
+    "                     MCP clients), and name the cures\n"
     "  --import FILE      print a configuration for the servers in a file of an\n"
     "                     MCP client: Claude, Cursor, VS Code, Zed and most others\n"
     "  --schema           print the JSON Schema of the configuration\n"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "cli/client_servers.h"
 #include "cli/import_writer.h"
 #include "config/command_line.h"
 #include "json/string.h"
@@ -16,12 +17,6 @@
 #define FIRST_ROOM 65536
 
 /* --- the keys of a server --- */
-
-static bool is_text(const struct json_value *value)
-{
-    return value != NULL && (value->type == JSON_NUMBER || value->type == JSON_STRING) &&
-           memchr(value->text.data, '\0', value->text.len) == NULL;
-}
 
 /* A value of "args", which stays as it is if it holds what is not known here. */
 static void add_arg(struct import_writer *writer, const struct json_value *value)
@@ -44,7 +39,7 @@ static void add_args(struct import_writer *writer, const struct json_value *arg)
 
     for (; arg != NULL; arg = arg->next) {
         import_add(&writer->config, before);
-        if (is_text(arg))
+        if (client_server_is_text(arg))
             add_arg(writer, arg);
         else
             leave_out_arg(writer);
@@ -61,7 +56,7 @@ static void add_env(struct import_writer *writer, const struct json_value *env)
     const char *before = ",\n            \"env\": {";
 
     for (; value != NULL; value = value->next) {
-        if (!is_text(value) || !import_translate(writer, value->text, USE_VARIABLE)) {
+        if (!client_server_is_text(value) || !import_translate(writer, value->text, USE_VARIABLE)) {
             import_note(writer, "set ");
             json_output_string(&writer->notes, value->key);
             import_add(&writer->notes, " in \"env\" or in the environment of the daemon\n");
@@ -79,105 +74,47 @@ static void add_env(struct import_writer *writer, const struct json_value *env)
 
 /* --- a server --- */
 
-/* The parts of a server, wherever its client has them. NULL: there is none. */
-struct parts {
-    const struct json_value *command, *first_arg, *env, *cwd;
-    bool in_one; /* the command and its arguments are one array, as opencode has them */
+/* Why servers are left out; NULL: they are not. */
+static const char *const left_out[] = {
+    [SERVER_IS_STARTED] = NULL,
+    [SERVER_IS_STDIO_BUS] = "left alone: it is stdio_bus already\n",
+    [SERVER_IS_NO_OBJECT] = "left out: it is no object\n",
+    [SERVER_HAS_URL] = "left out: it is reached by a URL, not started by a command\n",
+    [SERVER_IS_DISABLED] = "left out: it is disabled\n",
+    [SERVER_HAS_NO_COMMAND] = "left out: it has no command\n",
 };
 
-static const struct json_value *first_of(const struct json_value *array)
+static bool has_good_name(const struct json_value *server)
 {
-    return array != NULL && array->type == JSON_ARRAY ? array->first : NULL;
-}
-
-/* Zed has had the command and what belongs to it in an object of its own. */
-static struct parts parts_of(const struct json_value *server)
-{
-    const struct json_value *command, *own = server;
-    struct parts parts = {.command = NULL};
-
-    if (server->type != JSON_OBJECT)
-        return parts;
-    command = document_member(server, "command");
-    if (command != NULL && command->type == JSON_OBJECT) {
-        own = command;
-        command = document_member(own, "path");
-    }
-    parts.in_one = command != NULL && command->type == JSON_ARRAY;
-    parts.command = parts.in_one ? command->first : command;
-    parts.first_arg = first_of(document_member(own, "args"));
-    if (parts.in_one)
-        parts.first_arg = parts.command != NULL ? parts.command->next : NULL;
-    parts.env = document_member(own, parts.in_one ? "environment" : "env");
-    parts.cwd = document_member(own, "cwd");
-    return parts;
-}
-
-static bool is_stdio_bus(struct slice command)
-{
-    static const char name[] = "stdio_bus";
-    size_t len = sizeof name - 1;
-
-    return command.len >= len && memcmp(command.data + command.len - len, name, len) == 0 &&
-           (command.len == len || command.data[command.len - len - 1] == '/');
-}
-
-static bool is_disabled(const struct json_value *server)
-{
-    const struct json_value *disabled = document_member(server, "disabled");
-    const struct json_value *enabled = document_member(server, "enabled");
-
-    return (disabled != NULL && disabled->boolean) ||
-           (enabled != NULL && enabled->type == JSON_BOOLEAN && !enabled->boolean);
-}
-
-/* Why the server is left out; NULL: it is not. */
-static const char *left_out(const struct json_value *server, const struct json_value *command)
-{
-    static const char *const urls[] = {"url", "serverUrl", "httpUrl", "uri"};
-
-    if (server->type != JSON_OBJECT)
-        return "left out: it is no object\n";
-    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
-        if (document_member(server, urls[i]) != NULL)
-            return "left out: it is reached by a URL, not started by a command\n";
-    }
-    if (is_disabled(server))
-        return "left out: it is disabled\n";
-    if (!is_text(command) || command->text.len == 0)
-        return "left out: it has no command\n";
-    if (is_stdio_bus(command->text))
-        return "left alone: it is stdio_bus already\n";
-    if (server->key.len == 0 || server->key.len > POOL_ID_MAX ||
-        memchr(server->key.data, '\0', server->key.len) != NULL)
-        return "left out: its name must have 1 to 256 bytes\n";
-    return NULL;
+    return server->key.len > 0 && server->key.len <= POOL_ID_MAX &&
+           memchr(server->key.data, '\0', server->key.len) == NULL;
 }
 
 /* The words of a command in the client's own notation, which follow its arguments. */
-static void add_words(struct import_writer *writer, const char *first, const struct parts *parts)
+static void add_words(struct import_writer *writer, const char *first,
+                      const struct client_server *server)
 {
     const char *head = "    \"command\": \"stdio_bus\", \"args\": [";
 
     if (writer->is_toml)
         head = "    command = \"stdio_bus\"\n    args = [";
-    else if (parts->in_one)
+    else if (server->in_one)
         head = "    \"command\": [\"stdio_bus\", ";
     import_add(&writer->notes, head);
     import_add(&writer->notes, first);
 }
 
 /* What to write into the client. */
-static void add_advice(struct import_writer *writer, const struct parts *parts)
+static void add_advice(struct import_writer *writer, const struct client_server *server)
 {
-    const struct json_value *arg = parts->first_arg;
+    const struct json_value *arg = server->first_arg;
 
     import_note(writer, "in place of its command and its arguments write\n");
-    add_words(writer, "\"--connect\", \"~/bus.sock\", \"--pool\", ", parts);
+    add_words(writer, "\"--connect\", \"~/bus.sock\", \"--pool\", ", server);
     import_add_string(&writer->notes, writer->pool);
     import_add(&writer->notes, "]\nor, without this configuration,\n");
-    add_words(writer, "\"--share\", \"--\", ", parts);
-    json_output_string(&writer->notes, parts->command->text);
+    add_words(writer, "\"--share\", \"--\", ", server);
+    json_output_string(&writer->notes, server->command->text);
     for (; arg != NULL; arg = arg->next) {
         import_add(&writer->notes, ", ");
         json_output_string(&writer->notes, arg->text);
@@ -190,7 +127,7 @@ static void add_cwd(struct import_writer *writer, const struct json_value *cwd)
 {
     struct slice text = slice_of(writer->project, strlen(writer->project));
 
-    if (is_text(cwd) && cwd->text.len > 0)
+    if (client_server_is_text(cwd) && cwd->text.len > 0)
         text = cwd->text;
     if (text.len == 0)
         return;
@@ -211,8 +148,7 @@ static bool name_pool(struct import_writer *writer, const struct json_value *ser
     return len > 0 && len <= POOL_ID_MAX;
 }
 
-static void add_keys(struct import_writer *writer, const struct json_value *server,
-                     const struct parts *parts)
+static void add_keys(struct import_writer *writer, const struct client_server *server)
 {
     /* The command is in scratch. */
     import_add(&writer->config, writer->servers++ > 0 ? ",\n" : "");
@@ -220,95 +156,48 @@ static void add_keys(struct import_writer *writer, const struct json_value *serv
     import_add_string(&writer->config, writer->pool);
     import_add(&writer->config, ",\n            \"command\": ");
     json_output_string(&writer->config, slice_of(writer->scratch.to, writer->scratch.len));
-    add_args(writer, parts->first_arg);
-    add_env(writer, parts->env);
-    add_cwd(writer, parts->cwd);
-    if (document_member(server, "envFile") != NULL)
+    add_args(writer, server->first_arg);
+    add_env(writer, server->env);
+    add_cwd(writer, server->cwd);
+    if (document_member(server->value, "envFile") != NULL)
         import_note(writer, "envFile is left out: write its variables into \"env\"\n");
     import_add(
         &writer->config,
         ",\n            \"protocol\": \"mcp\",\n            \"instances\": " COMMAND_LINE_INSTANCES
         "\n        }");
-    add_advice(writer, parts);
+    add_advice(writer, server);
 }
 
-static void add_server(struct import_writer *writer, const struct json_value *server)
+static void add_server(void *user_data, const struct client_server *server)
 {
-    struct parts parts = parts_of(server);
-    const char *reason = left_out(server, parts.command);
+    struct import_writer *writer = user_data;
+    const char *reason = left_out[server->kind];
 
-    writer->name = server->key.data;
+    writer->name = server->value->key.data;
+    writer->project = server->project;
+    if (reason == NULL && !has_good_name(server->value))
+        reason = "left out: its name must have 1 to 256 bytes\n";
     if (reason == NULL && writer->project[0] != '\0' && access(writer->project, X_OK) != 0)
         reason = "left out: the directory of its project is not there\n";
-    if (reason == NULL && !name_pool(writer, server))
+    if (reason == NULL && !name_pool(writer, server->value))
         reason = "left out: its name and its project's have more than 256 bytes\n";
     if (reason != NULL)
         import_note(writer, reason);
-    else if (!import_translate(writer, parts.command->text, USE_PATH))
-        import_note_placeholder(writer, "command", parts.command->text, ", and is left out: ");
+    else if (!import_translate(writer, server->command->text, USE_PATH))
+        import_note_placeholder(writer, "command", server->command->text, ", and is left out: ");
     else
-        add_keys(writer, server, &parts);
+        add_keys(writer, server);
 }
 
 /* --- the file --- */
 
-static const struct json_value *member_object(const struct json_value *object, const char *key)
-{
-    const struct json_value *member = NULL;
-
-    if (object != NULL && object->type == JSON_OBJECT)
-        member = document_member(object, key);
-    return member != NULL && member->type == JSON_OBJECT ? member : NULL;
-}
-
-/* NULL: there are none. VS Code's settings have "mcp.servers", opencode's have servers in "mcp". */
-static const struct json_value *servers_of(const struct json_value *root)
-{
-    static const char *const keys[] = {"mcpServers", "servers", "context_servers", "mcp_servers"};
-    const struct json_value *servers = NULL, *mcp;
-
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && servers == NULL; i++)
-        servers = member_object(root, keys[i]);
-    if (servers != NULL)
-        return servers;
-    mcp = member_object(root, "mcp");
-    servers = member_object(mcp, "servers");
-    if (servers != NULL && document_member(servers, "command") == NULL)
-        return servers;
-    return mcp != NULL && mcp->count > 0 ? mcp : NULL;
-}
-
-/* The servers of each project, which Claude Code starts in the project's directory. Returns whether
- * there is a project with an object of them. */
-static bool add_projects(struct import_writer *writer, const struct json_value *root)
-{
-    const struct json_value *projects = member_object(root, "projects"), *project, *servers;
-    bool found = false;
-
-    for (project = projects != NULL ? projects->first : NULL; project != NULL;
-         project = project->next) {
-        servers = member_object(project, "mcpServers");
-        found = found || servers != NULL;
-        writer->project = project->key.data;
-        for (servers = servers != NULL ? servers->first : NULL; servers != NULL;
-             servers = servers->next)
-            add_server(writer, servers);
-    }
-    writer->project = "";
-    return found;
-}
-
 /* False: there is no object of servers. */
 static bool write_all(struct import_writer *writer, const struct json_value *root)
 {
-    const struct json_value *servers = servers_of(root), *server;
     bool found;
 
-    writer->project = "";
     import_add(&writer->config, "{\n    \"pools\": [\n");
-    for (server = servers != NULL ? servers->first : NULL; server != NULL; server = server->next)
-        add_server(writer, server);
-    found = add_projects(writer, root) || servers != NULL;
+    found = client_servers_each(root, add_server, writer);
     import_add(&writer->config, "\n    ]\n}\n");
     if (writer->servers > 0)
         import_add(&writer->notes,

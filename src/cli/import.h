@@ -13,11 +13,9 @@ struct import {
     size_t servers; /* the pools of the configuration */
 };
 
-/* Reads the servers of "mcpServers" (Claude, Cursor and most others), "servers" or "mcp.servers"
- * (VS Code), "context_servers" (Zed), "mcp_servers" (Codex) or "mcp" (opencode), and of
- * "projects.*.mcpServers" (Claude Code). The notes are in the notation of the file, JSON or TOML.
- * STDIO_BUS_EINVAL: there is no such object; STDIO_BUS_ERR: memory is out. import_free in any
- * case. */
+/* Reads the servers of client_servers_each. The notes are in the notation of the file, JSON or
+ * TOML. STDIO_BUS_EINVAL: there is no object of servers; STDIO_BUS_ERR: memory is out. import_free
+ * in any case. */
 int import_read(struct import *import, const struct json_value *root, bool is_toml);
 
 void import_free(struct import *import);

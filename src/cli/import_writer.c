@@ -118,8 +118,7 @@ bool import_translate(struct import_writer *writer, struct slice text, enum impo
     return known;
 }
 
-/* What to do about the placeholder of a client in a text that stays, or leaves out its key. */
-static const char *remedy(struct slice text)
+const char *import_remedy(struct slice text)
 {
     static const struct {
         const char *word, *remedy;
@@ -136,17 +135,20 @@ static const char *remedy(struct slice text)
         if (strstr(text.data, placeholders[i].word) != NULL)
             return placeholders[i].remedy;
     }
-    return "write the value, or set the variable and import again";
+    return NULL;
 }
 
 /* Notes what is not known here, and what becomes of it. */
 void import_note_placeholder(struct import_writer *writer, const char *key, struct slice text,
                              const char *effect)
 {
+    const char *remedy = import_remedy(text);
+
     import_note(writer, key);
     import_add(&writer->notes, " holds ");
     json_output_string(&writer->notes, text);
     import_add(&writer->notes, effect);
-    import_add(&writer->notes, remedy(text));
+    import_add(&writer->notes,
+               remedy != NULL ? remedy : "write the value, or set the variable and import again");
     import_add(&writer->notes, "\n");
 }

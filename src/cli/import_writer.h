@@ -37,6 +37,10 @@ void import_note(struct import_writer *writer, const char *text);
  * here; that stays as it is. */
 bool import_translate(struct import_writer *writer, struct slice text, enum import_use use);
 
+/* What to do about a placeholder that the client fills in; NULL: the text, which ends with a NUL,
+ * has none. */
+const char *import_remedy(struct slice text);
+
 /* Notes that the text, which ends with a NUL, names something that is not known here; what becomes
  * of it; and what to do about it. */
 void import_note_placeholder(struct import_writer *writer, const char *key, struct slice text,

@@ -13,26 +13,19 @@
 #include "base/log.h"
 #include "config/environment.h"
 
-#define CANDIDATE_MAX 4096
-#define FIRST_LINE_MAX 256 /* as much of it as Linux reads */
-#define STANDARD_MAX 256   /* the system's default of PATH */
-
-/* Where the workers run. */
-struct place {
-    char **envp;
-    const char *cwd; /* NULL: the daemon's */
-};
+#define STANDARD_MAX 256 /* the system's default of PATH */
 
 /* --- the file --- */
 
 /* 0 or an errno; `path` is written to `at` as the daemon sees it. */
-static int check_file(const char *path, const struct place *place, char at[CANDIDATE_MAX])
+static int check_file(const char *path, const struct command_place *place,
+                      char at[COMMAND_FILE_MAX])
 {
     bool moved = place->cwd != NULL && path[0] != '/';
     struct stat status;
 
-    if (snprintf(at, CANDIDATE_MAX, "%s%s%s", moved ? place->cwd : "", moved ? "/" : "", path) >=
-        CANDIDATE_MAX)
+    if (snprintf(at, COMMAND_FILE_MAX, "%s%s%s", moved ? place->cwd : "", moved ? "/" : "", path) >=
+        COMMAND_FILE_MAX)
         return ENAMETOOLONG;
     if (stat(at, &status) != 0)
         return errno;
@@ -45,10 +38,10 @@ static int check_file(const char *path, const struct place *place, char at[CANDI
 
 /* execvp goes on after a file that it may not execute, and at the end reports EACCES, not ENOENT.
  * */
-static int check_in_path(const char *path, const char *name, const struct place *place,
-                         char at[CANDIDATE_MAX])
+static int check_in_path(const char *path, const char *name, const struct command_place *place,
+                         char at[COMMAND_FILE_MAX])
 {
-    char candidate[CANDIDATE_MAX];
+    char candidate[COMMAND_FILE_MAX];
     int result = ENOENT;
 
     for (;;) {
@@ -73,9 +66,9 @@ static int check_in_path(const char *path, const char *name, const struct place 
 }
 
 /* The directories in which execvp looks. */
-static const char *search_path(const struct place *place, char standard[STANDARD_MAX])
+static const char *search_path(char *const *envp, char standard[STANDARD_MAX])
 {
-    const char *path = environment_get(place->envp, "PATH");
+    const char *path = environment_get(envp, "PATH");
     size_t len;
 
     if (path != NULL)
@@ -84,28 +77,25 @@ static const char *search_path(const struct place *place, char standard[STANDARD
     return len > 0 && len <= STANDARD_MAX ? standard : "/bin:/usr/bin";
 }
 
-/* 0 with the file in `at`, or the errno of the reason why there is none. */
-static int find(const char *command, const struct place *place, char at[CANDIDATE_MAX])
+int command_find(const char *command, const struct command_place *place, char at[COMMAND_FILE_MAX])
 {
-    char standard[STANDARD_MAX];
-
     if (strchr(command, '/') != NULL)
         return check_file(command, place, at);
-    return check_in_path(search_path(place, standard), command, place, at);
+    return check_in_path(place->path, command, place, at);
 }
 
 /* --- the interpreter of a script --- */
 
 /* Reads the first line of a script after its "#!". False: it is no script, or the line cannot be
  * read; exec decides then. */
-static bool read_first_line(const char *path, char line[FIRST_LINE_MAX])
+static bool read_first_line(const char *path, char line[COMMAND_LINE_MAX])
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     ssize_t n;
 
     if (fd < 0)
         return false;
-    n = read(fd, line, FIRST_LINE_MAX - 1);
+    n = read(fd, line, COMMAND_LINE_MAX - 1);
     close(fd);
     if (n < 2 || line[0] != '#' || line[1] != '!')
         return false;
@@ -126,12 +116,10 @@ static char *take_word(char **line)
     return word;
 }
 
-/* The program in the first line of the script that is missing, also if env(1) is to find it; NULL:
- * none is. It points into `line`. */
-static const char *missing_interpreter(const char *script, const struct place *place,
-                                       char line[FIRST_LINE_MAX])
+const char *command_missing_interpreter(const char *script, const struct command_place *place,
+                                        char line[COMMAND_LINE_MAX])
 {
-    char at[CANDIDATE_MAX], *rest = line;
+    char at[COMMAND_FILE_MAX], *rest = line;
     const char *program, *name;
 
     if (!read_first_line(script, line))
@@ -149,7 +137,7 @@ static const char *missing_interpreter(const char *script, const struct place *p
         program = take_word(&rest);
     if (program[0] == '\0' || program[0] == '-' || strchr(program, '=') != NULL)
         return NULL;
-    return find(program, place, at) != 0 ? program : NULL;
+    return command_find(program, place, at) != 0 ? program : NULL;
 }
 
 /* --- the check --- */
@@ -166,10 +154,10 @@ static const char *advice(const char *command)
 
 /* Programs with windows start others with a shorter PATH than that of a shell. */
 static void report_missing(struct diagnostics *diagnostics, const struct json_value *command,
-                           const struct place *place, int error)
+                           const struct command_place *place, int error)
 {
-    const char *text = command->text.data, *path, *more = advice(text);
-    char standard[STANDARD_MAX], shown[256], shown_path[512];
+    const char *text = command->text.data, *more = advice(text);
+    char shown[256], shown_path[512];
 
     log_escape(shown, sizeof shown, command->text);
     if (strchr(text, '/') != NULL) {
@@ -177,8 +165,7 @@ static void report_missing(struct diagnostics *diagnostics, const struct json_va
                           more);
         return;
     }
-    path = search_path(place, standard);
-    log_escape(shown_path, sizeof shown_path, slice_of(path, strlen(path)));
+    log_escape(shown_path, sizeof shown_path, slice_of_text(place->path));
     if (more[0] != '\0')
         diagnostics_value(diagnostics, command, "cannot run \"%s\", looked up in PATH: %s%s", shown,
                           strerror(error), more);
@@ -190,17 +177,17 @@ static void report_missing(struct diagnostics *diagnostics, const struct json_va
 }
 
 static void check_in_place(struct diagnostics *diagnostics, const struct json_value *command,
-                           const struct place *place)
+                           const struct command_place *place)
 {
     const char *missing;
-    char at[CANDIDATE_MAX], line[FIRST_LINE_MAX], shown[512], shown_name[128];
-    int error = find(command->text.data, place, at);
+    char at[COMMAND_FILE_MAX], line[COMMAND_LINE_MAX], shown[512], shown_name[128];
+    int error = command_find(command->text.data, place, at);
 
     if (error != 0) {
         report_missing(diagnostics, command, place, error);
         return;
     }
-    missing = missing_interpreter(at, place, line);
+    missing = command_missing_interpreter(at, place, line);
     if (missing != NULL)
         diagnostics_warn(diagnostics, command,
                          "\"%s\" is a script for \"%s\", which is not there: install it, or set "
@@ -214,11 +201,13 @@ void command_check(struct diagnostics *diagnostics, const struct json_value *poo
 {
     const struct json_value *command = document_member(pool, "command");
     const struct json_value *cwd = document_member(pool, "cwd");
-    struct place place = {environment_build(pool), cwd != NULL ? cwd->text.data : NULL};
+    char **envp = environment_build(pool), standard[STANDARD_MAX];
 
-    if (place.envp == NULL)
+    if (envp == NULL)
         diagnostics_value(diagnostics, command, "out of memory");
     else
-        check_in_place(diagnostics, command, &place);
-    free(place.envp);
+        check_in_place(diagnostics, command,
+                       &(struct command_place){search_path(envp, standard),
+                                               cwd != NULL ? cwd->text.data : NULL});
+    free(envp);
 }

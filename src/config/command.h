@@ -4,6 +4,25 @@
 
 #include "config/diagnostics.h"
 
+#define COMMAND_FILE_MAX 4096
+#define COMMAND_LINE_MAX 256 /* of the first line of a script, as much as Linux reads */
+
+/* Where a program is started. */
+struct command_place {
+    const char *path; /* the directories in which execvp looks */
+    const char *cwd;  /* the working directory; NULL: this process's */
+};
+
+/* The file that execvp would run: the command itself if it contains a slash, otherwise a file of
+ * that name in the directories of the path. 0 with the file in `at`, as this process sees it, or
+ * the errno of the reason why there is none. */
+int command_find(const char *command, const struct command_place *place, char at[COMMAND_FILE_MAX]);
+
+/* The program in the first line of the script that is missing, also if env(1) is to find it; NULL:
+ * none is. It points into `line`. */
+const char *command_missing_interpreter(const char *script, const struct command_place *place,
+                                        char line[COMMAND_LINE_MAX]);
+
 /* Looks for the file that execvp would run in the environment and the directory of the workers
  * (spec 9.3.3): the command itself if it contains a slash, otherwise a file of that name in the
  * directories of PATH (not set: of the system's default). Reports an error unless there is an

@@ -124,3 +124,17 @@ char *exchange_read_reply(int fd, int timeout_ms)
     free(line);
     return NULL;
 }
+
+char *exchange_ask(const char *file, const char *line, int timeout_ms)
+{
+    int fd = exchange_connect(file, &line, 1), error;
+    char *reply;
+
+    if (fd < 0)
+        return NULL;
+    reply = exchange_read_reply(fd, timeout_ms);
+    error = errno;
+    close(fd);
+    errno = error;
+    return reply;
+}

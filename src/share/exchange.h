@@ -12,4 +12,7 @@ int exchange_connect(const char *file, const char *parts[], size_t count);
  * the connection has ended, or nothing more has come for `timeout_ms`. */
 char *exchange_read_reply(int fd, int timeout_ms);
 
+/* All of this for one line: the reply, to be freed, or NULL with errno set. */
+char *exchange_ask(const char *file, const char *line, int timeout_ms);
+
 #endif

@@ -71,18 +71,11 @@ static bool read_status(struct share *share, const char *file)
 /* False: nobody answers, or not as a daemon does; then the reason is on stderr. */
 static bool ask(struct share *share, const char *file)
 {
-    const char *line = GREETING_STATUS "\n";
-    int fd = exchange_connect(file, &line, 1);
-
-    *share = (struct share){.reply = NULL};
-    if (fd >= 0)
-        share->reply = exchange_read_reply(fd, REPLY_MS);
-    if (share->reply == NULL)
+    *share = (struct share){.reply = exchange_ask(file, GREETING_STATUS "\n", REPLY_MS)};
+    if (share->reply == NULL) {
         report_silence(file);
-    if (fd >= 0)
-        close(fd);
-    if (share->reply == NULL)
         return false;
+    }
     snprintf(share->base, sizeof share->base, "%.*s", (int)(strlen(file) - strlen(DAEMON_SOCKET)),
              file);
     if (read_status(share, file))

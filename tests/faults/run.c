@@ -476,7 +476,7 @@ static void start(struct run *run)
 
 static bool is_documented(int status)
 {
-    static const int documented[] = {0, 1, 64, 65, 69, 71, 74, 75, 76, 78};
+    static const int documented[] = {0, 1, 2, 64, 65, 69, 71, 74, 75, 76, 78};
 
     for (size_t i = 0; i < sizeof documented / sizeof documented[0]; i++) {
         if (status == documented[i])

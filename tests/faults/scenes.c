@@ -537,6 +537,7 @@ static void play_list(struct run *run)
                                 "\"seconds\":1,\"clients\":1,\"identity\":\"arg=sh env=A=1 \","
                                 "\"workers\":[1]}\n";
     char bytes[4096];
+    ssize_t got;
     int fd;
 
     fcntl(run->listener, F_SETFL, O_NONBLOCK);
@@ -549,9 +550,46 @@ static void play_list(struct run *run)
             close(fd);
         else
             nap();
-        if (read(run->from, bytes, sizeof bytes) < 0)
-            continue;
+        got = read(run->from, bytes, sizeof bytes);
+        if (got > 0)
+            text_add(&run->log_text, bytes, (size_t)got); /* findings have reasons */
     }
+}
+
+/* What the program prints is its log. */
+static void play_findings(struct run *run)
+{
+    char bytes[4096];
+    ssize_t got;
+
+    do {
+        got = read(run->from, bytes, sizeof bytes);
+        if (got > 0)
+            text_add(&run->log_text, bytes, (size_t)got);
+    } while (got > 0 || (got < 0 && errno == EINTR));
+}
+
+/* A home without a file. */
+static void prepare_nothing(struct run *run)
+{
+    setenv("HOME", run->dir, 1);
+}
+
+/* A home with the file of a client. */
+static void prepare_doctor(struct run *run)
+{
+    char path[128];
+    FILE *file;
+
+    setenv("HOME", run->dir, 1);
+    snprintf(path, sizeof path, "%s/.claude.json", run->dir);
+    file = fopen(path, "w");
+    if (file == NULL ||
+        fputs("{\"projects\": {\"/\": {\"mcpServers\": {\"a\": {\"command\": \"sh\", "
+              "\"env\": {\"A_KEY\": \"x\"}}}}}}",
+              file) == EOF ||
+        fclose(file) != 0)
+        abort();
 }
 
 /* clang-format off */
@@ -766,6 +804,18 @@ const struct scene scenes[SCENES] = {
      .play = play_list,
      .listener = SHARED_LISTENER,
      .shares = true},
+    {.name = "doctor",
+     .arguments = WORDS("doctor", "--json"),
+     .prepare = prepare_doctor,
+     .play = play_list,
+     .listener = SHARED_LISTENER,
+     .shares = true,
+     .exit_status = 1},
+    {.name = "doctor of a new user",
+     .arguments = WORDS("doctor"),
+     .prepare = prepare_nothing,
+     .play = play_findings},
+    {.name = "doctor help", .arguments = WORDS("doctor", "--help"), .play = play_nothing},
     {.name = "list nothing", .arguments = WORDS("--list"), .play = play_nothing, .shares = true},
     {.name = "control",
      .arguments = CONFIG_AND("--unix", "@DIR@/socket", "--control", "@DIR@/control", DEBUG),

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 48
+#define SCENES 51
 
 extern const struct scene scenes[SCENES];
 

@@ -1,17 +1,14 @@
 /* doc/security.md: what other programs say, on the terminal of the user. */
 #include "build_config.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.h"
+#include "planted.h"
 
 /* A control sequence in each spelling, a text that is turned around, and letters. */
 #define RAW                                                                                        \
@@ -23,52 +20,6 @@
 #define SHOWN_ESCAPED "\\x1b]0;x\\x07\\x0a" SHOWN_TEXT
 
 #define SHOWN_IN_EVENT "\\u001b]0;x\\u0007\\n" SHOWN_JSON
-
-/* --- a socket that somebody has planted --- */
-
-/* Answers each line with the reply. */
-static void serve(int fd, const char *reply)
-{
-    char byte;
-
-    while (read(fd, &byte, 1) == 1) {
-        if (byte == '\n' && write(fd, reply, strlen(reply)) < 0)
-            break;
-    }
-    close(fd);
-}
-
-static void end_child(void *object)
-{
-    pid_t *child = object;
-
-    kill(*child, SIGKILL);
-    waitpid(*child, NULL, 0);
-    free(child);
-}
-
-static void plant(const char *path, const char *reply)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int listener = socket(AF_UNIX, SOCK_STREAM, 0), fd;
-    pid_t *child = malloc(sizeof *child);
-
-    ck_assert_ptr_nonnull(child);
-    ck_assert_uint_lt(strlen(path), sizeof address.sun_path);
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    ck_assert_int_eq(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
-    ck_assert_int_eq(listen(listener, 8), 0);
-    *child = fork();
-    ck_assert_int_ge(*child, 0);
-    if (*child == 0) {
-        signal(SIGPIPE, SIG_IGN);
-        while ((fd = accept(listener, NULL, NULL)) >= 0)
-            serve(fd, reply);
-        _exit(0);
-    }
-    close(listener);
-    harness_at_end(end_child, child);
-}
 
 /* --- what reaches the terminal --- */
 
@@ -132,7 +83,7 @@ TEST_ROWS(security_terminal_gets_nothing_of_a_planted_control_socket, COUNT(comm
 {
     const char *path = test_format("%s/c", test_dir());
 
-    plant(path, commands[row].reply);
+    plant_socket(path, commands[row].reply);
     expect_word(run(test_format("$BUS ctl %s %s || :", path, commands[row].words)),
                 commands[row].shown);
 }
@@ -143,7 +94,8 @@ TEST_ROWS(security_terminal_gets_nothing_of_planted_events, 3)
     static const char *const shown[] = {SHOWN_ESCAPED, SHOWN_IN_EVENT, "\\u009b"};
     const char *path = test_format("%s/c", test_dir());
 
-    plant(path, row < 2 ? RESULT("{}") EVENT(ESCAPED) : RESULT("{}") "\x1b]0;x\a\x9b" RAW "\n");
+    plant_socket(path,
+                 row < 2 ? RESULT("{}") EVENT(ESCAPED) : RESULT("{}") "\x1b]0;x\a\x9b" RAW "\n");
     expect_word(run(test_format("timeout -s INT 2 $BUS ctl %s events %s || :", path,
                                 row == 0 ? "--table" : "--json")),
                 shown[row]);
@@ -153,8 +105,8 @@ TEST_ROWS(security_terminal_gets_nothing_of_a_planted_ping, 2)
 {
     const char *path = test_format("%s/c", test_dir());
 
-    plant(path,
-          row == 0 ? ERROR(ESCAPED) : RESULT("{\"healthy\":false,\"phase\":\"" ESCAPED "\"}"));
+    plant_socket(path, row == 0 ? ERROR(ESCAPED)
+                                : RESULT("{\"healthy\":false,\"phase\":\"" ESCAPED "\"}"));
     expect_word(run(test_format("$BUS --ping %s || :", path)), "stdio_bus: ");
 }
 
@@ -175,8 +127,8 @@ TEST_ROWS(security_terminal_gets_nothing_of_a_planted_shared_server, COUNT(share
                *second = test_format("%s/b.sock", dir), *text;
 
     ck_assert_int_eq(mkdir(dir, 0700), 0);
-    plant(first, shared[row].reply);
-    plant(second, shared[row].reply);
+    plant_socket(first, shared[row].reply);
+    plant_socket(second, shared[row].reply);
     text = run(test_format("XDG_RUNTIME_DIR='%s' $BUS --list || :", base));
     expect_word(text, shared[row].shown);
     expect_word(text, "\\x1b" SHOWN_TEXT);
