@@ -175,6 +175,16 @@ static void check_log(const char *text)
     }
 }
 
+static void expect_narrow(const char *text, size_t len)
+{
+    size_t columns = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        columns = text[i] == '\n' ? 0 : columns + (((unsigned char)text[i] & 0xc0) != 0x80);
+        EXPECT(columns <= 80, "too wide");
+    }
+}
+
 /* A reply of a control socket, as a table. */
 static void check_table(const char *text, size_t len)
 {
@@ -187,8 +197,9 @@ static void check_table(const char *text, size_t len)
         return;
     list = document.root->type == JSON_OBJECT ? document_member(document.root, "clients") : NULL;
     if (list != NULL && list->type == JSON_ARRAY) {
-        ctl_table_add(&to, list, ctl_client_columns);
+        ctl_table_add_list(&to, list, ctl_client_columns, 80);
         expect_harmless(to.data, to.len, true);
+        expect_narrow(to.data, to.len);
     }
     json_text_free(&to);
     document_free(&document);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/array.h"
 #include "base/error.h"
@@ -88,6 +89,32 @@ size_t terminal_columns(const char *text)
     for (; *text != '\0'; text++)
         count += ((unsigned char)*text & 0xc0) != 0x80;
     return count;
+}
+
+void terminal_cut(char *text, size_t columns)
+{
+    static const char dots[] = "...";
+    size_t kept = columns < sizeof dots ? columns : columns - (sizeof dots - 1);
+    char *end = text;
+
+    if (terminal_columns(text) <= columns)
+        return;
+    for (; kept > 0; kept--) {
+        do
+            end++;
+        while (((unsigned char)*end & 0xc0) == 0x80);
+    }
+    if (columns < sizeof dots)
+        *end = '\0';
+    else
+        memcpy(end, dots, sizeof dots);
+}
+
+size_t terminal_width(int fd)
+{
+    struct winsize size = {.ws_col = 0};
+
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : TERMINAL_WIDTH;
 }
 
 /* --- to a stream --- */

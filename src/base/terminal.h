@@ -31,6 +31,14 @@ const char *terminal_text(char *to, size_t size, struct slice text);
 /* The columns that a terminal needs for a text without control characters: its characters. */
 size_t terminal_columns(const char *text);
 
+/* Cuts such a text to so many columns; one that is cut ends in "...", if there is room for that. */
+void terminal_cut(char *text, size_t columns);
+
+/* The columns of the terminal that the descriptor is; TERMINAL_WIDTH where it is none, or does not
+ * say. */
+#define TERMINAL_WIDTH 80
+size_t terminal_width(int fd);
+
 /* The following print to a stream. STDIO_BUS_ERR with errno set if it takes no more. */
 
 /* Prints one line: the format is printf's, without the newline. Newlines in it are escaped. */

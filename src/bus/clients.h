@@ -9,10 +9,13 @@ struct bus_listener;
 struct http_exchange;
 struct http_websocket;
 
+#define CLIENT_PROGRAM_MAX 32 /* bytes; Linux has 16 */
+
 struct client {
     struct stream stream;
     struct list_node link; /* bus->clients */
     struct origin origin;
+    char program[CLIENT_PROGRAM_MAX]; /* as the system names it; "": not known, or never asked */
     struct bus_listener *listener;    /* that accepted it; NULL: it is on stdin */
     unsigned token;                   /* serial number of the one that it has shown; 0: none */
     struct list_node gated;           /* bus->gated, until it has shown the token */

@@ -179,6 +179,21 @@ static const char *kind_of(const struct client *client)
     return client->http != NULL ? "http" : "stream";
 }
 
+/* What a client says of itself is more than the name of its process, which may be one that passes
+ * its messages on. That name is read once. */
+static const char *program_of(struct client *client)
+{
+    const struct peer *peer = &client->stream.endpoint.peer;
+
+    if (client->speaks_for != NULL && client->speaks_for->program[0] != '\0')
+        return client->speaks_for->program;
+    if (peer->program[0] != '\0')
+        return peer->program;
+    if (client->program[0] == '\0')
+        origin_program(&client->origin, client->program, sizeof client->program);
+    return client->program;
+}
+
 static struct client_report report_client(struct client *client)
 {
     const struct endpoint *endpoint = &client->stream.endpoint;
@@ -187,6 +202,7 @@ static struct client_report report_client(struct client *client)
     struct client_report report = {
         .number = client->number,
         .kind = kind_of(client),
+        .program = program_of(client),
         .peer = client->origin.text,
         .pool = peer->opened != NULL ? peer->opened->id : slice_of(NULL, 0),
         .since_ms = stdio_bus_event_loop_now_ms(bus->loop) - endpoint->since_ms,

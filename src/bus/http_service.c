@@ -59,6 +59,7 @@ static struct client_report report_session(const struct http_session *session)
     return (struct client_report){
         .number = session->number,
         .kind = "session",
+        .program = peer->program,
         .peer = session->origin.text,
         .pool = session->pool != NULL ? session->pool->id : slice_of(NULL, 0),
         .since_ms = stdio_bus_event_loop_now_ms(bus->loop) - endpoint->since_ms,

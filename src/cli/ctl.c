@@ -194,7 +194,7 @@ static void add_result(struct ctl *ctl, const struct json_value *result, struct 
     if (ctl->command->columns != NULL)
         list = document_member(result, ctl->command->name);
     if (list != NULL)
-        ctl_table_add(&ctl->out, list, ctl->command->columns);
+        ctl_table_add_list(&ctl->out, list, ctl->command->columns, terminal_width(STDOUT_FILENO));
     for (member = result->first; list == NULL && member != NULL; member = member->next)
         add_value(ctl, member, member->key.data, 0);
 }
@@ -264,7 +264,7 @@ static int run_top(struct ctl *ctl)
     int status;
 
     do {
-        if (!ctl_top_frame(&ctl->link, &ctl->out))
+        if (!ctl_top_frame(&ctl->link, &ctl->out, terminal_width(STDOUT_FILENO)))
             return refused(ctl, EXIT_NO_DAEMON);
         if (repeats)
             terminal_clear(stdout);

@@ -20,8 +20,9 @@
 struct row {
     int64_t number, messages, bytes;
     int64_t rate, bytes_rate; /* a second */
-    char name[48], state[40];
+    char program[48], name[48], state[40];
     int64_t requests, queue;
+    const struct row *next; /* that is shown */
 };
 
 struct rows {
@@ -42,6 +43,8 @@ static void read_row(struct row *row, const struct json_value *object, bool is_w
         .requests = document_number(object, "requests"),
         .queue = document_number(object, "queue"),
     };
+    ctl_cell(cell, document_member(object, "program"), CTL_TEXT);
+    terminal_text(row->program, sizeof row->program, slice_of_text(cell));
     ctl_cell(cell, document_member(object, is_worker ? "pool" : "peer"), CTL_TEXT);
     terminal_text(row->name, sizeof row->name, slice_of_text(cell));
     ctl_cell(cell, document_member(object, is_worker ? "state" : "held_for"), CTL_TEXT);
@@ -107,38 +110,71 @@ static void compare(struct rows *now, const struct rows *before)
     qsort(now->at, now->count, sizeof *now->at, by_rate);
 }
 
-static void add_number(struct json_text *to, int64_t number, size_t width)
-{
-    char cell[CTL_CELL_MAX];
+/* Widths that last from one frame to the next, as a rule. */
+#define RATES                                                                                      \
+    {"rate", "MSGS/S", CTL_COUNT, 0, 7}, {"bytes_rate", "BYTES/S", CTL_BYTES, 0, 8},               \
+        {"requests", "REQUESTS", CTL_COUNT, 1, 0},                                                 \
+    {                                                                                              \
+        "queue", "QUEUE", CTL_BYTES, 3, 8                                                          \
+    }
+#define END                                                                                        \
+    {                                                                                              \
+        NULL, NULL, CTL_TEXT, 0, 0                                                                 \
+    }
 
-    snprintf(cell, sizeof cell, "%lld", (long long)number);
-    ctl_table_cell(to, cell, CTL_NUMBER, width);
-    json_text_literal(to, "  ");
+static const struct ctl_column client_columns[] = {
+    {"number", "CLIENT", CTL_NUMBER, 0, 0}, RATES,
+    {"program", "PROGRAM", CTL_TEXT, 0, 0}, {"name", "PEER", CTL_TEXT, 4, 24},
+    {"state", "HELD FOR", CTL_TEXT, 2, 0},  END,
+};
+
+static const struct ctl_column worker_columns[] = {
+    {"number", "WORKER", CTL_NUMBER, 0, 0}, RATES, {"name", "POOL", CTL_TEXT, 0, 0},
+    {"state", "STATE", CTL_TEXT, 0, 0},     END,
+};
+
+static const void *next_row(const void *row)
+{
+    return ((const struct row *)row)->next;
 }
 
-static void add_row(struct json_text *to, const struct row *row)
+static const char *text_of(const struct row *row, const char *key)
 {
-    add_number(to, row->number, 6);
-    add_number(to, row->rate, 10);
-    add_number(to, row->bytes_rate, 12);
-    add_number(to, row->requests, 8);
-    add_number(to, row->queue, 10);
-    ctl_table_cell(to, row->name, CTL_TEXT, 36);
-    json_text_literal(to, "  ");
-    json_text_literal(to, row->state);
-    json_text_literal(to, "\n");
+    if (strcmp(key, "program") == 0)
+        return row->program;
+    return strcmp(key, "name") == 0 ? row->name : row->state;
 }
 
-static void add_rows(struct json_text *to, const struct rows *rows, bool is_worker)
+static int64_t number_of(const struct row *row, const char *key)
 {
+    if (strcmp(key, "number") == 0)
+        return row->number;
+    if (strcmp(key, "rate") == 0)
+        return row->rate;
+    if (strcmp(key, "bytes_rate") == 0)
+        return row->bytes_rate;
+    return strcmp(key, "requests") == 0 ? row->requests : row->queue;
+}
+
+static void row_cell(char to[CTL_CELL_MAX], const void *row, const struct ctl_column *column)
+{
+    if (column->kind == CTL_TEXT)
+        snprintf(to, CTL_CELL_MAX, "%s", text_of(row, column->key));
+    else
+        ctl_number(to, number_of(row, column->key), column->kind);
+}
+
+static void add_rows(struct json_text *to, struct rows *rows, bool is_worker, size_t width)
+{
+    struct ctl_rows shown = {NULL, next_row, row_cell};
     size_t i;
 
-    json_text_format(to, "\n%s  MESSAGES/S       BYTES/S  REQUESTS       QUEUE  ",
-                     is_worker ? "WORKER" : "CLIENT");
-    ctl_table_cell(to, is_worker ? "POOL" : "PEER", CTL_TEXT, 36);
-    json_text_literal(to, is_worker ? "  STATE\n" : "  HELD FOR\n");
-    for (i = 0; i < rows->count && i < ROWS; i++)
-        add_row(to, &rows->at[i]);
+    for (i = rows->count < ROWS ? rows->count : ROWS; i > 0; i--) {
+        rows->at[i - 1].next = shown.first;
+        shown.first = &rows->at[i - 1];
+    }
+    json_text_literal(to, "\n");
+    ctl_table_add(to, &shown, is_worker ? worker_columns : client_columns, width);
     if (rows->count > ROWS)
         json_text_format(to, "... %zu in all\n", rows->count);
 }
@@ -152,7 +188,7 @@ static void add_head(struct json_text *to, const struct json_value *status)
     ctl_cell(memory, document_member(status, "memory"), CTL_BYTES);
     json_text_literal(to, "stdio_bus ");
     json_text_literal(to, version);
-    json_text_format(to, ", process %lld, runs for %s: ", (long long)document_number(status, "pid"),
+    json_text_format(to, ", process %lld, runs for %s\n", (long long)document_number(status, "pid"),
                      runs);
     json_text_format(to, "%lld clients, %lld requests, %lld sessions, buffers %s\n",
                      (long long)document_number(status, "clients"),
@@ -160,7 +196,7 @@ static void add_head(struct json_text *to, const struct json_value *status)
                      (long long)document_number(status, "sessions"), memory);
 }
 
-bool ctl_top_frame(struct control_link *link, struct json_text *to)
+bool ctl_top_frame(struct control_link *link, struct json_text *to, size_t width)
 {
     struct rows before[2] = {{.at = NULL}, {.at = NULL}}, now[2] = {{.at = NULL}, {.at = NULL}};
     const struct json_value *status;
@@ -177,7 +213,7 @@ bool ctl_top_frame(struct control_link *link, struct json_text *to)
     for (i = 0; i < 2; i++) {
         if (status != NULL) {
             compare(&now[i], &before[i]);
-            add_rows(to, &now[i], i == 1);
+            add_rows(to, &now[i], i == 1, width);
         }
         free(before[i].at);
         free(now[i].at);

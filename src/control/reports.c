@@ -78,6 +78,7 @@ void control_write_client(struct json_text *to, const struct client_report *clie
 {
     row_begin(to, NULL, '{');
     number(to, "client", client->number);
+    row_string(to, "program", client->program[0] != '\0' ? client->program : NULL);
     row_string(to, "kind", client->kind);
     row_string(to, "peer", client->peer);
     row_slice(to, "pool", client->pool);

@@ -40,8 +40,8 @@ struct worker_report {
 
 struct client_report {
     unsigned number;
-    const char *kind, *peer;
-    struct slice pool; /* of its opening line; data NULL: none */
+    const char *kind, *peer, *program; /* the last may be "": null */
+    struct slice pool;                 /* of its opening line; data NULL: none */
     int64_t since_ms;
     size_t requests, sessions, queue;
     struct traffic traffic;

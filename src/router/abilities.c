@@ -4,11 +4,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/splice.h"
 #include "json/param_fields.h"
+#include "json/string.h"
+
+#define CLIENT_NAME_MAX 1024 /* bytes */
 
 static bool is_object(struct slice value)
 {
@@ -56,6 +60,35 @@ unsigned abilities_read(const struct message *initialize)
         !object_in(params, "capabilities", &capabilities))
         return known;
     return known | read_capabilities(capabilities);
+}
+
+/* Returns the length without the end of a character that is cut. */
+static size_t whole_len(const char *text, size_t len)
+{
+    while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+        len--;
+    return len;
+}
+
+void client_program_read(char *to, size_t size, const struct message *initialize)
+{
+    struct slice params, info, name = {NULL, 0};
+    char decoded[CLIENT_NAME_MAX + 1];
+    size_t len;
+
+    to[0] = '\0';
+    if (!object_in(initialize->bytes, "params", &params) ||
+        !object_in(params, "clientInfo", &info) || !param_fields_member(info, "name", &name) ||
+        name.data[0] != '"')
+        return;
+    len = json_string_decode(decoded, CLIENT_NAME_MAX, slice_of(name.data + 1, name.len - 2));
+    if (len > CLIENT_NAME_MAX)
+        return;
+    decoded[len] = '\0';
+    if (len > size - 1)
+        len = whole_len(decoded, size - 1);
+    memcpy(to, decoded, len);
+    to[len] = '\0';
 }
 
 /* --- the offer --- */

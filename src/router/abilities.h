@@ -1,4 +1,6 @@
-/* MCP: the capabilities of a client that a server's questions need. A server whose clients share
+/* What an initialize says of its client.
+ *
+ * MCP: the capabilities of a client that a server's questions need. A server whose clients share
  * its handshake is offered all of them, whatever its first client has: the daemon refuses a
  * question that the client asked cannot answer (router/questions.h). */
 #ifndef STDIO_BUS_ROUTER_ABILITIES_H
@@ -23,6 +25,10 @@ static inline bool ability_is_set(unsigned abilities, enum ability ability)
 
 /* What the capabilities of an initialize announce: bit i is an enum ability. */
 unsigned abilities_read(const struct message *initialize);
+
+/* Writes the clientInfo.name of an initialize, cut to fit after a whole character; "" if it has
+ * none, or one of over 1024 bytes. MCP, ACP and LSP have it in the same place. */
+void client_program_read(char *to, size_t size, const struct message *initialize);
 
 /* An initialize that offers all of them. */
 struct offer {

@@ -62,6 +62,7 @@ enum peer_share {
 };
 
 #define PEER_HOMES 8
+#define PEER_PROGRAM_MAX 48 /* bytes */
 
 /* The clients of one user or one address, together. */
 struct peer_origin {
@@ -139,6 +140,9 @@ struct peer {
     bool said_exit;            /* LSP: the end of its worker is what it wants */
     unsigned
         hold_failures; /* failure.total of its pool when it began to wait, plus 1; 0: unknown */
+
+    char program[PEER_PROGRAM_MAX]; /* a client: its name in its initialize (client_program_read);
+                                     * "": unknown */
 };
 
 static inline void peer_origin_init(struct peer_origin *origin)

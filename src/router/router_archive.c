@@ -186,6 +186,7 @@ void router_archive_peer(struct router_archive *state, struct peer *peer)
     ARCHIVE_INTEGER(archive, peer->last_number);
     ARCHIVE_INTEGER(archive, peer->hold_until_ms);
     kept_message_archive(&peer->greeting, archive);
+    archive_text(archive, peer->program, sizeof peer->program);
     archive_hold(state, peer);
     note_peer(state, peer);
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "router/abilities.h"
 #include "router/affinity.h"
 #include "router/record.h"
 #include "router/rewrite.h"
@@ -161,6 +162,9 @@ static void read_method(struct decision *decision, const struct method *method)
         !(decision->asks && decision->from->pool != NULL && decision->pool->mode.session_in_params))
         return;
     decision->kind = method->kind;
+    if (method->kind == REQUEST_INITIALIZES && decision->asks && decision->from->pool == NULL)
+        client_program_read(decision->from->program, sizeof decision->from->program,
+                            decision->message);
     if (method->subject != ABOUT_NOTHING)
         set_subject(decision, method->subject, method->field);
 }

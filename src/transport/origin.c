@@ -3,6 +3,7 @@
 #include "transport/origin.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/types.h>
@@ -120,6 +121,25 @@ void origin_of_token(struct origin *origin, const char *set, const char *name)
     origin->key[0] = KEY_TOKEN;
     memcpy(origin->key + 1, hashes, sizeof hashes);
     snprintf(origin->name, sizeof origin->name, "token %s", name);
+}
+
+void origin_program(const struct origin *origin, char *to, size_t size)
+{
+    char path[64];
+    ssize_t len;
+    int fd;
+
+    to[0] = '\0';
+    if (origin->pid <= 0)
+        return;
+    snprintf(path, sizeof path, "/proc/%ld/comm", (long)origin->pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    len = read(fd, to, size - 1);
+    close(fd);
+    to[len > 0 ? len : 0] = '\0';
+    to[strcspn(to, "\n")] = '\0';
 }
 
 bool origin_equal(const struct origin *a, const struct origin *b)

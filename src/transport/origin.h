@@ -45,6 +45,10 @@ void origin_of_socket(struct origin *origin, int fd, const struct sockaddr *addr
  * from; `set` distinguishes sets of tokens. Its text and what is known of the connection stay. */
 void origin_of_token(struct origin *origin, const char *set, const char *name);
 
+/* Writes the name that the system has for the process that opened the connection, cut to fit; "" if
+ * it does not say: Linux alone does, with /proc. */
+void origin_program(const struct origin *origin, char *to, size_t size);
+
 /* Whether both are the same user, or the same address or IPv6 network (address_host_bytes). */
 bool origin_equal(const struct origin *a, const struct origin *b);
 

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -433,6 +434,8 @@ FAULTY(int, listen, (int fd, int backlog))
     }
 
 VARIADIC(int, fcntl, (int fd, int command, ...), command, long, fcntl(fd, command, argument))
+VARIADIC(int, ioctl, (int fd, unsigned long request, ...), request, void *,
+         ioctl(fd, request, argument))
 VARIADIC(int, open, (const char *path, int flags, ...), flags, unsigned,
          open(path, flags, argument))
 VARIADIC(int, prctl, (int option, ...), option, unsigned long, prctl(option, argument, 0, 0, 0))

@@ -84,6 +84,7 @@ TEST(control_ctl_top_shows_the_busiest)
 
     client_ask(client, "1", NULL, "echo", NULL);
     program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "top");
+    rmp_program_expect(&program, "runs for");
     rmp_program_expect(&program, "1 clients");
     ck_assert_uint_eq(client_line(program.client).len, 0);
     rmp_program_expect(&program, "CLIENT");
@@ -95,7 +96,7 @@ TEST(control_ctl_top_shows_the_busiest)
     rmp_program_end(&program, 0);
     control_ask(control_connect(daemon), "drain", "{'worker':1}");
     program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "top");
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         client_line(program.client); /* to the head of the workers */
     rmp_program_expect(&program, "running, drained");
     rmp_program_expect(&program, "running");
@@ -125,6 +126,89 @@ TEST(control_ctl_tables_show_no_process_that_is_none)
     rmp_program_expect(&program, "healthy");
     rmp_program_expect(&program, "runs  ");
     rmp_program_stop(&program);
+}
+
+/* --- the programs of clients --- */
+
+#define PROTOCOL(name) "{'id':'p','command':'@WORKER@','instances':2,'protocol':'" name "'}"
+#define INFO(json)                                                                                 \
+    "{'id':1,'method':'initialize','params':{'protocolVersion':'2025-06-18','capabilities':{}"     \
+    ",'clientInfo':" json "}}"
+
+static const struct {
+    const char *pools, *line;
+    const char *program; /* NULL: as the system names it */
+} named[] = {
+    {PROTOCOL("mcp"), INFO("{'name':'host','version':'1'}"), "'host'"},
+    {PROTOCOL("mcp','clients':'sticky"), INFO("{'name':'\\u00e9 \\'q\\'\\u001b','version':'1'}"),
+     "'\xc3\xa9 \\'q\\'\\u001b'"},
+    {PROTOCOL("acp"), INFO("{'name':'editor','title':'Editor'}"), "'editor'"},
+    {PROTOCOL("lsp','framing':'ndjson"), INFO("{'name':'emacs'}"), "'emacs'"},
+    /* Cut after a whole character. */
+    {PROTOCOL("mcp"),
+     INFO("{'name':'0123456789012345678901234567890123456789012345\xc3\xa9\xc3\xa9'}"),
+     "'0123456789012345678901234567890123456789012345'"},
+    {PROTOCOL("mcp"), INFO("{'name':['host']}"), NULL},
+    {PROTOCOL("mcp"), INFO("'host'"), NULL},
+    {PROTOCOL("mcp"), "{'id':1,'method':'ping','params':{'clientInfo':{'name':'host'}}}", NULL},
+    {"{'id':'p','command':'@WORKER@','instances':1}", INFO("{'name':'host'}"), NULL},
+};
+
+/* What the client says of itself, or else the name of the process at the other end of the socket,
+ * which is this one. */
+TEST_ROWS(control_names_the_program_of_a_client, COUNT(named))
+{
+    struct daemon *daemon = CONTROL_DAEMON(.pools = named[row].pools);
+    struct client *client = client_connect(daemon), *control = control_connect(daemon);
+    FILE *comm = fopen("/proc/self/comm", "r");
+    char name[64] = "null";
+
+    if (comm != NULL) {
+        ck_assert_int_eq(fscanf(comm, "%15[^\n]", name), 1);
+        fclose(comm);
+    }
+    client_send(client, "%s", named[row].line);
+    client_result(client, "1");
+    expect_member(control_ask(control, "clients", NULL), "clients.0.program",
+                  named[row].program != NULL ? named[row].program
+                  : comm != NULL             ? test_format("'%s'", name)
+                                             : name);
+}
+
+#define LONG_NAME "a-name-that-is-far-too-long-for-a-column-of-any-table-of-80-columns"
+
+static const struct {
+    const char *list;
+    size_t lines;
+} tables[] = {{"pools", 2}, {"workers", 2}, {"clients", 2}, {"requests", 2}, {"top", 8}};
+
+/* Each line of each table, with long names. */
+TEST(control_ctl_tables_fit_80_columns)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.pools = "{'id':'" LONG_NAME
+                                                    "','command':'@WORKER@','instances':1,"
+                                                    "'protocol':'acp','clients':'sticky'}");
+    struct client *client = client_connect(daemon);
+
+    client_send(client, INFO("{'name':'" LONG_NAME "'}"));
+    client_result(client, "1");
+    client_send(client, "{'id':'" LONG_NAME "','method':'no_answer'}");
+    control_wait(control_connect(daemon), "status", "requests", "1");
+    for (size_t i = 0; i < COUNT(tables); i++) {
+        struct rmp_program program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", tables[i].list,
+                                                     "--table");
+        size_t cut = 0;
+
+        for (size_t n = 0; n < tables[i].lines; n++) {
+            struct span line = client_line(program.client);
+            const char *text = test_format("%.*s", (int)line.len, line.data);
+
+            ck_assert_msg(line.len <= 80, "%s", text);
+            cut += strstr(text, "a-name") != NULL && strstr(text, "...") != NULL;
+        }
+        ck_assert_msg(cut > 0, "no name in %s", tables[i].list);
+        rmp_program_end(&program, 0);
+    }
 }
 
 /* A table has each element of a list: status has the listeners. */

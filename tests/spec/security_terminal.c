@@ -19,6 +19,7 @@
 #define ESCAPED "\\u001b]0;x\\u0007\\n" RAW /* a string of JSON */
 #define SHOWN_ESCAPED "\\x1b]0;x\\x07\\x0a" SHOWN_TEXT
 
+#define SHOWN_IN_TABLE "\\x1b]0;x\\x07\\x0a\xc3\xa9\\u009b31m" /* which is as wide as a terminal */
 #define SHOWN_IN_EVENT "\\u001b]0;x\\u0007\\n" SHOWN_JSON
 
 /* --- what reaches the terminal --- */
@@ -63,7 +64,7 @@ static const struct {
     const char *words, *reply, *shown;
 } commands[] = {
     {"clients --table", RESULT("{\"clients\":[{\"client\":1,\"peer\":\"" ESCAPED "\"}]}"),
-     SHOWN_ESCAPED},
+     SHOWN_IN_TABLE},
     {"clients --json", RESULT("{\"clients\":[{\"client\":1,\"peer\":\"" RAW "\"}]}"), SHOWN_JSON},
     {"clients --json", RESULT("\r{\t\"clients\":[]}"), " { \"clients\":[]}"},
     {"status --table", RESULT("{\"" ESCAPED "\":\"" RAW "\"}"), SHOWN_ESCAPED},

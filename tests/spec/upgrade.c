@@ -485,16 +485,21 @@ TEST(upgrade_by_the_control_socket)
 
     if (!can_upgrade())
         return;
-    daemon = CONTROL_DAEMON(.instances = 1);
+    daemon = CONTROL_DAEMON(.pools = POOL("pool", 1, "") ",{'id':'m','command':'@WORKER@',"
+                                                         "'instances':1,'protocol':'mcp'}");
     control = control_connect(daemon);
     events = control_connect(daemon);
     client = client_connect(daemon);
+    client_send(client, "{'id':'i','pool':'m','method':'initialize','params':{'protocolVersion':"
+                        "'2025-06-18','clientInfo':{'name':'host'}}}");
+    client_result(client, "'i'");
     client_pid(client, "1", NULL);
     client_ask(events, "1", NULL, "events", NULL);
     write_build(PACKAGE_VERSION, NEXT_VERSION);
     expect_member(client_ask(control, "1", NULL, "upgrade", NULL), "version", "'9.9.9'");
     expect_word(client_line(events).data, "upgraded");
-    expect_member(control_ask(control, "clients", NULL), "clients.0.messages_in", "1");
+    expect_member(control_ask(control, "clients", NULL), "clients.0.messages_in", "2");
+    expect_member(control_ask(control, "clients", NULL), "clients.0.program", "'host'");
     expect_member(control_ask(control, "status", NULL), "version", "'9.9.9'");
     write_script("#!/bin/sh\necho no\n");
     client_request(control, "2", NULL, "upgrade", NULL);
