@@ -12,8 +12,8 @@
 #include "bus/workers.h"
 #include "control/reports.h"
 #include "control/request.h"
-#include "control/row.h"
 #include "json/message.h"
+#include "json/row.h"
 
 /* Whether there is a control socket, or a listener with metrics. */
 static bool is_measured(const struct bus_options *options)

@@ -16,9 +16,9 @@
 #include "bus/service.h"
 #include "bus/workers.h"
 #include "control/request.h"
-#include "control/row.h"
 #include "router/waiting.h"
 #include "json/message.h"
+#include "json/row.h"
 
 /* A request that is carried out: it writes its result, or fails. */
 struct command {

@@ -7,13 +7,8 @@
 #include "bus/service.h"
 #include "bus/workers.h"
 #include "control/reports.h"
-#include "control/row.h"
 #include "router/affinity.h"
-
-const char *const control_worker_states[WORKER_FAILED + 1] = {
-    [WORKER_STARTING] = "starting", [WORKER_RUNNING] = "running", [WORKER_STOPPING] = "stopping",
-    [WORKER_STOPPED] = "stopped",   [WORKER_FAILED] = "failed",
-};
+#include "json/row.h"
 
 /* A list that is being written. */
 struct writing {
@@ -49,16 +44,6 @@ static struct hold_report hold_of(const struct endpoint *endpoint)
 
 /* --- pools and workers --- */
 
-size_t control_answering(const struct peer *peer)
-{
-    struct list_node *node, *following;
-    size_t count = 0;
-
-    list_each(&peer->answering, node, following)
-        count += list_entry(node, struct request, in_answerer)->state == REQUEST_ACTIVE;
-    return count;
-}
-
 static struct worker_report report_worker(const struct worker *worker)
 {
     const struct endpoint *endpoint = &worker->stream.endpoint;
@@ -68,13 +53,13 @@ static struct worker_report report_worker(const struct worker *worker)
     struct worker_report report = {
         .number = worker->number,
         .pool = worker->pool_id,
-        .state = control_worker_states[worker->state],
+        .state = workers_state_names[worker->state],
         .drained = peer->drained,
         .leaving = worker->renewal == RENEWAL_LEAVES,
         .pid = worker->child.pid,
         .runs_ms = runs ? stdio_bus_event_loop_now_ms(bus->loop) - endpoint->since_ms : -1,
         .clients = list_count(&peer->bindings),
-        .requests = control_answering(peer),
+        .requests = workers_answering(peer),
         .sessions = list_count(&peer->sessions),
         .queue = worker->stream.connection.output.bytes,
         .starts = worker->starts,

@@ -13,8 +13,4 @@ void control_list_clients(struct stdio_bus *bus, struct json_text *to, size_t li
 void control_list_sessions(struct stdio_bus *bus, struct json_text *to, size_t limit);
 void control_list_requests(struct stdio_bus *bus, struct json_text *to, size_t limit);
 
-/* Of a worker: "running", and the number of active requests that it has to answer. */
-extern const char *const control_worker_states[WORKER_FAILED + 1];
-size_t control_answering(const struct peer *peer);
-
 #endif

@@ -3,9 +3,9 @@
 #include "bus/control_service.h"
 
 #include "bus/control_clients.h"
-#include "control/metrics.h"
-#include "control/row.h"
+#include "bus/metrics_text.h"
 #include "router/router_archive.h"
+#include "json/row.h"
 
 static void *create(struct stdio_bus *bus)
 {

@@ -10,8 +10,8 @@
 #include "bus/listeners.h"
 #include "bus/service.h"
 #include "bus/workers.h"
-#include "control/row.h"
 #include "transport/memory.h"
+#include "json/row.h"
 
 static const char *const phases[] = {
     [BUS_PHASE_STARTING] = "starting", [BUS_PHASE_SERVING] = "serving",
@@ -48,7 +48,7 @@ static void write_workers(const struct stdio_bus *bus, struct json_text *to)
     }
     row_begin(to, "workers", '{');
     for (i = 0; i <= WORKER_FAILED; i++)
-        row_number(to, control_worker_states[i], (int64_t)counts[i]);
+        row_number(to, workers_state_names[i], (int64_t)counts[i]);
     row_end(to, '}');
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "control/refusal.h"
+#include "bus/refusal.h"
 #include "transport/connection.h"
 
 struct bus_counters {

@@ -11,7 +11,6 @@
 #include "bus/http_websocket.h"
 #include "bus/http_yield.h"
 #include "bus/metrics.h"
-#include "control/reports.h"
 
 static void *create(struct stdio_bus *bus)
 {

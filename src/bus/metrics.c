@@ -7,10 +7,11 @@
 #include <unistd.h>
 
 #include "bus/clients.h"
-#include "bus/control_lists.h"
 #include "bus/deliver.h"
+#include "bus/metrics_text.h"
 #include "bus/service.h"
-#include "control/metrics.h"
+#include "bus/workers.h"
+#include "process/pool.h"
 #include "transport/memory.h"
 
 /* --- workers --- */
@@ -36,7 +37,7 @@ static void add_worker(struct metrics *metrics, struct metrics_pool *to,
     to->starts += worker->starts;
     to->restarts += worker->restarts;
     to->queue += worker->stream.connection.output.bytes;
-    to->in_flight[0] += control_answering(peer);
+    to->in_flight[0] += workers_answering(peer);
     to->in_flight[1] += list_count(&peer->asked);
     metrics_add_hold(metrics, &worker->stream.endpoint);
 }
@@ -75,7 +76,7 @@ static void read_pools(struct stdio_bus *bus, struct metrics *metrics, struct me
         list_each(&pool->workers, at, following)
             add_worker(metrics, to, list_entry(at, struct worker, link));
     }
-    metrics->states = control_worker_states;
+    metrics->states = workers_state_names;
 }
 
 /* --- clients, tables --- */

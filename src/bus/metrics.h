@@ -2,8 +2,8 @@
 #ifndef STDIO_BUS_BUS_METRICS_H
 #define STDIO_BUS_BUS_METRICS_H
 
+#include "bus/metrics_text.h"
 #include "bus/state.h"
-#include "control/metrics.h"
 #include "endpoint/endpoint.h"
 
 /* Adds the text of Prometheus' format. The bus measures (bus/control.h). */

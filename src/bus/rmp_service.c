@@ -2,10 +2,10 @@
 
 #include "bus/rmp_service.h"
 
+#include "bus/metrics_text.h"
 #include "bus/rmp_clients.h"
 #include "bus/rmp_hub_archive.h"
-#include "control/metrics.h"
-#include "control/row.h"
+#include "json/row.h"
 
 static bool is_wanted(const struct bus_options *options)
 {

@@ -13,7 +13,6 @@
 struct archive;
 struct bus_listener;
 struct client;
-struct client_report;
 struct json_text;
 struct metrics;
 struct router_archive;
@@ -27,7 +26,24 @@ struct pool_holder {
 
 typedef void pool_holder_fn(void *user_data, struct pool_holder holder);
 
-/* Gets each client of a service, for a list. */
+/* How long a peer has been held, and for what. */
+struct hold_report {
+    bool is_held;
+    int64_t ms;
+    enum peer_hold what;
+};
+
+/* A client, for a list. Strings are borrowed. */
+struct client_report {
+    unsigned number;
+    const char *kind, *peer, *program; /* the last may be "": null */
+    struct slice pool;                 /* of its opening line; data NULL: none */
+    int64_t since_ms;
+    size_t requests, sessions, queue;
+    struct traffic traffic;
+    struct hold_report hold;
+};
+
 typedef void client_report_fn(void *user_data, const struct client_report *report);
 
 /* An event of the bus, for those who watch it. Any of the texts may be NULL but the name and, for

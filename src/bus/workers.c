@@ -21,6 +21,11 @@
 #include "router/shares.h"
 #include "router/waiting.h"
 
+const char *const workers_state_names[WORKER_FAILED + 1] = {
+    [WORKER_STARTING] = "starting", [WORKER_RUNNING] = "running", [WORKER_STOPPING] = "stopping",
+    [WORKER_STOPPED] = "stopped",   [WORKER_FAILED] = "failed",
+};
+
 static struct stdio_bus *bus_of(const struct worker *worker)
 {
     return worker->stream.endpoint.bus;
@@ -368,6 +373,16 @@ const struct worker_host *workers_host_of(const struct pool_mode *mode)
 }
 
 /* --- all of them --- */
+
+size_t workers_answering(const struct peer *peer)
+{
+    struct list_node *node, *following;
+    size_t count = 0;
+
+    list_each(&peer->answering, node, following)
+        count += list_entry(node, struct request, in_answerer)->state == REQUEST_ACTIVE;
+    return count;
+}
 
 void workers_each(struct stdio_bus *bus, void (*fn)(struct worker *worker))
 {

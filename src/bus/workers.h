@@ -31,6 +31,12 @@ void workers_probe(struct stdio_bus *bus);
 /* Starts and ends processes of exclusive pools, after the router's demand may have changed. */
 void workers_supply(struct stdio_bus *bus);
 
+/* By enum worker_state, as reports and metrics have them. */
+extern const char *const workers_state_names[WORKER_FAILED + 1];
+
+/* Requests that the peer has to answer. */
+size_t workers_answering(const struct peer *peer);
+
 /* Calls fn for each worker. */
 void workers_each(struct stdio_bus *bus, void (*fn)(struct worker *worker));
 

@@ -15,7 +15,7 @@
 #include "cli/ctl_columns.h"
 #include "cli/ctl_table.h"
 #include "cli/ctl_top.h"
-#include "control/row.h"
+#include "json/row.h"
 
 #define PATH_VARIABLE "STDIO_BUS_CONTROL"
 #define PATH_DEFAULT "/run/stdio_bus/control.sock"

@@ -4,8 +4,7 @@
 
 #include <sys/types.h>
 
-#include "router/peer.h"
-#include "transport/connection_state.h"
+#include "bus/service.h"
 #include "json/text.h"
 
 /* Times are in milliseconds, memory in bytes. Strings are borrowed; NULL: null. */
@@ -19,13 +18,6 @@ struct pool_report {
     struct traffic traffic;
 };
 
-/* How long a peer has been held, and for what. */
-struct hold_report {
-    bool is_held;
-    int64_t ms;
-    enum peer_hold what;
-};
-
 struct worker_report {
     unsigned number;
     const char *pool, *state;
@@ -34,16 +26,6 @@ struct worker_report {
     int64_t runs_ms; /* -1: it does not run */
     size_t clients, requests, sessions, queue;
     uint64_t starts, restarts;
-    struct traffic traffic;
-    struct hold_report hold;
-};
-
-struct client_report {
-    unsigned number;
-    const char *kind, *peer, *program; /* the last may be "": null */
-    struct slice pool;                 /* of its opening line; data NULL: none */
-    int64_t since_ms;
-    size_t requests, sessions, queue;
     struct traffic traffic;
     struct hold_report hold;
 };

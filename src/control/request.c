@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "control/row.h"
 #include "json/message.h"
 #include "json/param_fields.h"
+#include "json/row.h"
 
 const char *const control_method_names[CONTROL_METHODS] = {
     [CONTROL_STATUS] = "status",     [CONTROL_POOLS] = "pools",

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/row.h"
 #include "share/directory.h"
 #include "share/identity.h"
+#include "json/row.h"
 
 #define DIFFERENCE_MAX 4096
 #define SEPARATOR ", " /* of the names of what differs */

@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-#include "control/refusal.h"
+#include "bus/refusal.h"
 #include "control/reports.h"
-#include "control/row.h"
 #include "suite.h"
 #include "json/message.h"
+#include "json/row.h"
 
 static struct scanner scanner;
 

@@ -1,6 +1,6 @@
 /* An object of JSON that is written member by member. */
-#ifndef STDIO_BUS_CONTROL_ROW_H
-#define STDIO_BUS_CONTROL_ROW_H
+#ifndef STDIO_BUS_JSON_ROW_H
+#define STDIO_BUS_JSON_ROW_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "control/row.h"
+#include "json/row.h"
 
 #include <inttypes.h>
 

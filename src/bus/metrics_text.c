@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "control/metrics.h"
+#include "bus/metrics_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "control/refusal.h"
+#include "bus/refusal.h"
 
 #include <stddef.h>
 #include <string.h>

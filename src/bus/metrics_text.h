@@ -1,8 +1,8 @@
 /* The metrics in the text format of Prometheus (version 0.0.4). */
-#ifndef STDIO_BUS_CONTROL_METRICS_H
-#define STDIO_BUS_CONTROL_METRICS_H
+#ifndef STDIO_BUS_BUS_METRICS_TEXT_H
+#define STDIO_BUS_BUS_METRICS_TEXT_H
 
-#include "control/refusal.h"
+#include "bus/refusal.h"
 #include "rmp/broker_options.h"
 #include "router/request_counts.h"
 #include "transport/connection_state.h"

@@ -1,6 +1,6 @@
 /* The reasons for which a connection or a message is refused, for the metrics. */
-#ifndef STDIO_BUS_CONTROL_REFUSAL_H
-#define STDIO_BUS_CONTROL_REFUSAL_H
+#ifndef STDIO_BUS_BUS_REFUSAL_H
+#define STDIO_BUS_BUS_REFUSAL_H
 
 enum refusal_reason {
     REFUSAL_NOT_ALLOWED, /* a connection: of this user, or of another machine */
