@@ -15,14 +15,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bus/control_clients.h"
-#include "bus/control_service.h"
 #include "bus/gate.h"
 #include "bus/listeners.h"
 #include "bus/pools.h"
 #include "bus/workers.h"
 #include "bus_world.h"
+#include "control/clients.h"
 #include "control/request.h"
+#include "control/service.h"
 #include "process/worker.h"
 #include "reference_json.h"
 

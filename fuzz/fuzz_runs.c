@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "bus/run_reader.h"
 #include "rmp/history.h"
 #include "rmp/wire.h"
+#include "topics/run_reader.h"
 
 #include "common.h"
 

@@ -5,7 +5,7 @@
 #   - no strcpy, strcat, sprintf, vsprintf, gets, atoi, atol, strtok, alloca
 #   - a function has at most 60 lines, a file in src/ at most 450, any other C file at most 900
 #   - each file of src/ but main.c and rmp_main.c is in a folder of the list below; includes point down that list,
-#     or stay in the folder, never up
+#     or stay in the folder, never up; no service of the bus includes another
 #   - each .c file but the examples includes build_config.h before anything else
 #   - lines of at most 100 columns (but the rows of tables in .md, and expressions of PromQL), no tabs
 #     (but in makefiles and APKBUILD), no blanks at a line's end
@@ -98,7 +98,8 @@ function check_include(line,   path, target) {
         return
     if (!(target in rank))
         breach("includes \"" path "\", which is in no folder that check_style.sh knows")
-    else if (rank[target] < rank[own])
+    else if (rank[target] < rank[own] ||
+             own != target && is_service[own] && is_service[target])
         breach("includes \"" path "\": " own " must not know of " target)
 }
 
@@ -120,10 +121,13 @@ function check_c_line(line,   code) {
 }
 
 BEGIN {
-    modules = "main doctor cli share remote lib federation bus control http process endpoint router transport config rmp json framing event base"
+    modules = "main doctor cli share remote lib federation web topics control reload upgrade bus http process endpoint router transport config rmp json framing event base"
     count = split(modules, names, " ")
     for (i = 1; i <= count; i++)
         rank[names[i]] = i
+    count = split("federation web topics control reload upgrade", names, " ")
+    for (i = 1; i <= count; i++)
+        is_service[names[i]] = 1
     banned = "(^|[^A-Za-z0-9_])(strcpy|strcat|sprintf|vsprintf|gets|atoi|atol|strtok|alloca)[ \t]*[(]"
     printing = "(^|[^A-Za-z0-9_])(v?f?printf|v?dprintf|fputs|fputc|puts|putc|putchar|fwrite|perror)[ \t]*[(]"
 }

@@ -1,5 +1,5 @@
 /* An archive: the state of a daemon as bytes, for the daemon that takes its place in the same
- * process (bus/upgrade.h). The same calls write it and read it, so that both are in step: a
+ * process (upgrade/upgrade.h). The same calls write it and read it, so that both are in step: a
  * function that is given a value saves it, or loads it.
  *
  * Numbers take eight bytes, texts their length and their bytes; a mark between the parts shows at

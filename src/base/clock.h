@@ -1,4 +1,4 @@
-/* The clocks. The event loop, the log, the client side and bus/rmp_hub.c read them; all other files
+/* The clocks. The event loop, the log, the client side and topics/hub.c read them; all other files
  * get the time. */
 #ifndef STDIO_BUS_BASE_CLOCK_H
 #define STDIO_BUS_BASE_CLOCK_H

@@ -42,7 +42,7 @@ static void add_worker(struct metrics *metrics, struct metrics_pool *to,
     metrics_add_hold(metrics, &worker->stream.endpoint);
 }
 
-/* Two pools have one name while one of them departs (bus/reload.h). */
+/* Two pools have one name while one of them departs (reload/reload.h). */
 static struct metrics_pool *pool_named(struct metrics *metrics, struct metrics_pool *pools,
                                        struct slice id)
 {

@@ -6,7 +6,7 @@
 #include "bus/state.h"
 #include "endpoint/endpoint.h"
 
-/* Adds the text of Prometheus' format. The bus measures (bus/control.h). */
+/* Adds the text of Prometheus' format. The bus measures (control/control.h). */
 void metrics_of_bus(struct stdio_bus *bus, struct json_text *to);
 
 /* Adds the time that the endpoint has been held for. */

@@ -44,7 +44,8 @@ struct bus_options {
     const struct dialer *dialer;   /* of every worker, NULL: programs; borrowed until bus_destroy */
     const struct greeter *greeter; /* of the Unix clients, NULL: none; borrowed until bus_destroy */
     struct notify *notify;         /* the service manager, NULL: none; borrowed likewise */
-    char *const *argv; /* of the program, which may be executed anew (bus/upgrade.h); NULL: it may
+    char *const
+        *argv; /* of the program, which may be executed anew (upgrade/upgrade.h); NULL: it may
                         * not; borrowed likewise */
     const char *told_log; /* the path of the log, for clients that are all of this user: they
                              * are told the stderr of a server that cannot start, too; NULL: they

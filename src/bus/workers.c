@@ -311,7 +311,7 @@ void workers_release_origin(struct worker *worker)
     shares_ended(peer);
 }
 
-/* The next process is of the configuration that there is now (bus/renewals.h). */
+/* The next process is of the configuration that there is now (reload/renewals.h). */
 static void note_renewed(struct worker *worker)
 {
     if (worker->renewal != RENEWAL_IN_PLACE)

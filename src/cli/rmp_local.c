@@ -16,12 +16,12 @@
 #include "base/readiness.h"
 #include "base/terminal.h"
 #include "bus/bus.h"
-#include "bus/rmp_service.h"
 #include "bus/state.h"
 #include "cli/default_config.h"
 #include "cli/rmp_options.h"
 #include "event/signals.h"
 #include "process/pool.h"
+#include "topics/service.h"
 
 enum { READ_END, WRITE_END };
 

@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "base/exit_status.h"
 #include "base/terminal.h"
-#include "bus/upgrade.h"
-#include "bus/upgrade_check.h"
-#include "bus/upgrade_service.h"
+#include "upgrade/check.h"
+#include "upgrade/service.h"
+#include "upgrade/upgrade.h"
 
 void succession_begin(struct succession *succession, int *argc, char *argv[])
 {

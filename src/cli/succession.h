@@ -1,10 +1,10 @@
-/* The program after an upgrade in place (bus/upgrade.h), or in its check: where its state comes
+/* The program after an upgrade in place (upgrade/upgrade.h), or in its check: where its state comes
  * from, and what follows if it cannot go on from there. */
 #ifndef STDIO_BUS_CLI_SUCCESSION_H
 #define STDIO_BUS_CLI_SUCCESSION_H
 
 #include "bus/bus.h"
-#include "bus/upgrade_image.h"
+#include "upgrade/image.h"
 
 struct succession {
     struct upgrade_image image;

@@ -1,4 +1,4 @@
-/* The key "rmp" of a pool: its workers serve the topic bus (bus/rmp_bridge.h). */
+/* The key "rmp" of a pool: its workers serve the topic bus (topics/bridge.h). */
 #ifndef STDIO_BUS_CONFIG_RMP_POOL_H
 #define STDIO_BUS_CONFIG_RMP_POOL_H
 

@@ -88,7 +88,7 @@ struct worker {
     struct timer replay, probe; /* its owner's (bus/replay.h, bus/probe.h) */
     bool probe_sent;            /* likewise */
     bool refused;               /* its owner's (bus/first_answer.h): by the daemon it has dialled */
-    /* Likewise (bus/control.h): processes that ran, that ended unasked, what they have carried: */
+    /* Likewise: processes that ran, that ended unasked, what they have carried: */
     uint64_t starts, restarts;
     struct traffic carried;
     bool restart_asked;

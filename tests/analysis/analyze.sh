@@ -21,7 +21,7 @@ gcc_exceptions() {
     # values of a text in TOML.
     */cli/toml.c | */config/config.c | */config/http_keys.c | */config/tokens.c | \
         */config/include.c | */router/pending.c | */router/greeting.c | */rmp/control.c | \
-        */rmp/history.c | */bus/control_clients.c | */bus/http_lines.c | */bus/listeners.c | \
+        */rmp/history.c | */control/clients.c | */web/lines.c | */bus/listeners.c | \
         */bus/origins.c)
         echo -Wno-analyzer-malloc-leak
         ;;

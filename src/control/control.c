@@ -1,0 +1,154 @@
+#include "build_config.h"
+
+#include "control/control.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "bus/listeners.h"
+#include "bus/workers.h"
+#include "control/reports.h"
+#include "control/request.h"
+#include "json/message.h"
+#include "json/row.h"
+
+/* Whether there is a control socket, or a listener with metrics. */
+static bool is_measured(const struct bus_options *options)
+{
+    return options->control_path != NULL ||
+           listen_any_metrics(options->listens, options->listen_count);
+}
+
+struct control *control_create(struct stdio_bus *bus)
+{
+    struct control *control = calloc(1, sizeof *control);
+
+    if (control == NULL)
+        return NULL;
+    control->bus = bus;
+    list_init(&control->clients);
+    if (is_measured(&bus->options))
+        control_measure(control);
+    return control;
+}
+
+void control_measure(struct control *control)
+{
+    control->measures = true;
+    router_measure(&control->bus->router);
+    event_loop_measure(control->bus->loop);
+}
+
+/* The times of requests are measured from now on: those in flight have none yet. */
+static void stamp_requests(struct worker *worker)
+{
+    struct peer *peer = &worker->stream.endpoint.peer;
+    struct stdio_bus *bus = worker->stream.endpoint.bus;
+    struct list_node *node, *following;
+
+    list_each(&peer->answering, node, following)
+        list_entry(node, struct request, in_answerer)->asked_ms = bus->router.now_ms;
+    list_each(&peer->asked, node, following)
+        list_entry(node, struct request, in_asker)->asked_ms = bus->router.now_ms;
+}
+
+void control_reloaded(struct control *control)
+{
+    if (control->measures || !is_measured(&control->bus->options))
+        return;
+    control_measure(control);
+    workers_each(control->bus, stamp_requests);
+}
+
+void control_destroy(struct control *control)
+{
+    free(control);
+}
+
+/* --- clients of the socket --- */
+
+void control_remove(struct control_client *client, const char *reason)
+{
+    struct control *control = client->control;
+
+    if (!list_linked(&client->link))
+        return;
+    log_debug(control->bus->log, client->context, "disconnected: %s", reason);
+    list_remove(&client->link);
+    control->client_count--;
+    control->watcher_count -= client->watches;
+    connection_close(&client->connection);
+    stdio_bus_event_loop_defer(control->bus->loop, &client->deferred, free, client);
+    listeners_descriptor_freed(control->bus);
+    control->bus->end_noted = true;
+}
+
+void control_send(struct control_client *client, const struct json_text *line)
+{
+    if (client->connection.full)
+        control_remove(client, "it does not read");
+    else if (line->failed ||
+             connection_send_line(&client->connection, NULL, json_text_slice(line)) != STDIO_BUS_OK)
+        control_remove(client, strerror(ENOMEM));
+}
+
+/* --- events --- */
+
+void control_report(struct control *control, const struct bus_report *report)
+{
+    struct event_report event = {
+        .name = report->name, .of = report->of, .pool = report->pool, .text = report->text};
+    struct list_node *node, *following;
+    struct json_text line = {.data = NULL};
+
+    if (control->watcher_count == 0)
+        return;
+    event.epoch_ms = clock_epoch_ms();
+    control_write_event(&line, &event);
+    list_each(&control->clients, node, following) {
+        struct control_client *client = list_entry(node, struct control_client, link);
+
+        if (client->watches)
+            control_send(client, &line);
+    }
+    json_text_free(&line);
+}
+
+/* --- an upgrade --- */
+
+static void answer_upgrade(struct control_client *client, const char *before, const char *problem)
+{
+    struct slice id = slice_of(client->upgrade_id, strlen(client->upgrade_id));
+    struct json_text line = {.data = NULL}, result = {.data = NULL};
+
+    client->awaits_upgrade = false;
+    if (id.len == 0)
+        return;
+    row_begin(&result, NULL, '{');
+    row_string(&result, "before", before);
+    row_string(&result, "version", PACKAGE_VERSION);
+    row_end(&result, '}');
+    if (problem != NULL)
+        control_write_error(&line, id, JSONRPC_SERVER_ERROR, problem);
+    else
+        control_write_result(&line, id, json_text_slice(&result));
+    line.failed |= result.failed;
+    control_send(client, &line);
+    json_text_free(&result);
+    json_text_free(&line);
+}
+
+void control_upgraded(struct control *control, const char *before, const char *problem)
+{
+    struct list_node *node, *following;
+
+    list_each(&control->clients, node, following) {
+        struct control_client *client = list_entry(node, struct control_client, link);
+
+        if (client->awaits_upgrade)
+            answer_upgrade(client, before, problem);
+    }
+}

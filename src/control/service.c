@@ -1,0 +1,94 @@
+#include "build_config.h"
+
+#include "control/service.h"
+
+#include "bus/metrics_text.h"
+#include "control/clients.h"
+#include "router/router_archive.h"
+#include "json/row.h"
+
+static void *create(struct stdio_bus *bus)
+{
+    return control_create(bus);
+}
+
+static void destroy(void *state)
+{
+    control_destroy(state);
+}
+
+static void close_clients(void *state, bool now)
+{
+    control_clients_close(state, now);
+}
+
+static size_t client_count(const void *state)
+{
+    const struct control *control = state;
+
+    return control->client_count;
+}
+
+static unsigned descriptors(const void *state)
+{
+    const struct control *control = state;
+
+    return control->bus->options.control_path != NULL ? CONTROL_CLIENTS_MAX + 1 : 0;
+}
+
+static void report(void *state, const struct bus_report *event)
+{
+    control_report(state, event);
+}
+
+static void upgraded(void *state, const char *before, const char *problem)
+{
+    control_upgraded(state, before, problem);
+}
+
+static void measure(const void *state, struct metrics *metrics)
+{
+    const struct control *control = state;
+
+    metrics->control_clients = control->client_count;
+}
+
+static void describe(const void *state, struct json_text *to)
+{
+    const struct control *control = state;
+
+    row_number(to, "control_clients", (int64_t)control->client_count);
+}
+
+static void limit(void *state, const struct limits *limits)
+{
+    (void)limits;
+    control_reloaded(state);
+}
+
+static void archive(void *state, struct router_archive *to)
+{
+    control_clients_archive(to->archive, state);
+}
+
+static void each_connection(void *state, void (*fn)(struct connection *connection))
+{
+    control_clients_connections(state, fn);
+}
+
+const struct service control_service = {
+    .create = create,
+    .destroy = destroy,
+    .accepted = control_clients_accepted,
+    .listener = BUS_LISTENER_CONTROL,
+    .close = close_clients,
+    .client_count = client_count,
+    .descriptors = descriptors,
+    .report = report,
+    .upgraded = upgraded,
+    .measure = measure,
+    .describe = describe,
+    .limit = limit,
+    .archive = archive,
+    .each_connection = each_connection,
+};

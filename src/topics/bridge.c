@@ -1,0 +1,358 @@
+#include "build_config.h"
+
+#include "topics/bridge.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "rmp/topics.h"
+#include "topics/port.h"
+
+#define WAITING_MAX 64 /* frames and lines of a port; the broker keeps what comes after them */
+#define CALLS_MAX 1024 /* of a port */
+
+/* --- from the broker --- */
+
+static bool is_control_topic(struct slice topic)
+{
+    return slice_equal(topic, slice_of(RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1));
+}
+
+static bool has_room(const struct rmp_port *port)
+{
+    return port->waiting < WAITING_MAX && port->calls.count < CALLS_MAX;
+}
+
+int rmp_port_keep(struct rmp_port *port, const struct rmp_header *header, uint32_t user,
+                  struct slice body, bool is_control)
+{
+    struct rmp_asking *frame = malloc(sizeof *frame + body.len);
+
+    if (frame == NULL)
+        return STDIO_BUS_ERR;
+    *frame = (struct rmp_asking){
+        .is_control = is_control, .user = user, .header = *header, .body_len = body.len};
+    if (body.len > 0)
+        memcpy(frame->body, body.data, body.len);
+    list_append(&port->frames, &frame->link);
+    port->waiting++;
+    return STDIO_BUS_OK;
+}
+
+/* The broker must not be called from here: the frame is looked at in the next round. */
+static enum rmp_taken take_frame(struct rmp_peer *peer, const struct rmp_sub_name *name,
+                                 const struct rmp_publication *publication)
+{
+    struct rmp_port *port = list_entry(peer, struct rmp_port, peer);
+    bool is_control = is_control_topic(publication->topic);
+
+    (void)name;
+    /* Answers are on rlp/ctrl too, those of the bridge among them. */
+    if (publication->header.schema_id !=
+        (is_control ? RMP_SCHEMA_CTRL_REQ : RMP_SCHEMA_AGENT_REQUEST))
+        return RMP_TAKEN;
+    if (!has_room(port))
+        return RMP_BUSY;
+    if (rmp_port_keep(port, &publication->header, publication->user,
+                      rmp_publication_body(publication), is_control) != STDIO_BUS_OK)
+        return RMP_REFUSED;
+    rmp_port_wake(port);
+    return RMP_TAKEN;
+}
+
+/* What becomes of the bridge's publications is the subscribers' concern. */
+static void ignore_published(struct rmp_peer *publisher, uint64_t token,
+                             const struct rmp_result *result)
+{
+    (void)publisher;
+    (void)token;
+    (void)result;
+}
+
+static const struct rmp_peer_ops peer_ops = {.deliver = take_frame, .published = ignore_published};
+
+/* --- a request of the topic bus becomes a call --- */
+
+struct asked {
+    enum rmp_call_kind kind;
+    const char *method;
+    struct rmp_id run_id;
+    struct slice params, reply_topic;
+};
+
+/* The time until the frame expires. */
+static int64_t time_left(const struct rmp_bridge *bridge, const struct rmp_header *header)
+{
+    uint64_t now_ms = rmp_answer_time(bridge).epoch_ms, expires_at_ms;
+
+    if (rmp_header_expiry(header, &expires_at_ms) != RMP_OK || expires_at_ms <= now_ms)
+        return 0;
+    return expires_at_ms - now_ms > INT32_MAX ? INT32_MAX : (int64_t)(expires_at_ms - now_ms);
+}
+
+static void log_lost(const struct rmp_port *port)
+{
+    log_warn(port->bridge->bus->log, port->endpoint.context,
+             "out of memory: a request of the topic bus was lost");
+}
+
+static void call(struct rmp_port *port, const struct rmp_header *header, const struct asked *asked)
+{
+    struct rmp_call *call = rmp_call_create(port, asked->kind, asked->reply_topic);
+
+    if (call == NULL) {
+        log_lost(port);
+        return;
+    }
+    call->trace_id = header->trace_id;
+    call->run_id = asked->run_id;
+    rmp_port_start_deadline(call, time_left(port->bridge, header));
+    if (!bridge_put_request(&call->line, call->number, asked->method, asked->run_id,
+                            asked->params)) {
+        rmp_call_failed(call, false, slice_of_text("the request cannot be written as JSON"));
+    } else if (call->line.failed) {
+        log_lost(port);
+        rmp_call_failed(call, true, slice_of_text("the daemon is out of memory"));
+    }
+}
+
+static void ask_agent(struct rmp_port *port, const struct rmp_header *header,
+                      const struct rmp_envelope *envelope)
+{
+    struct msgpack_value topic;
+
+    if (!msgpack_find(envelope->payload, "reply_topic", &topic, NULL) ||
+        topic.type != MSGPACK_STR || topic.bytes.len == 0 || topic.bytes.len > RMP_TOPIC_MAX) {
+        log_warn(port->bridge->bus->log, port->endpoint.context,
+                 "a request to an agent was dropped: it has no reply_topic");
+        return;
+    }
+    call(port, header,
+         &(struct asked){.kind = RMP_CALL_EXECUTE,
+                         .method = "agent/execute",
+                         .run_id = header->trace_id,
+                         .params = envelope->payload,
+                         .reply_topic = topic.bytes});
+}
+
+static void ask_runner(struct rmp_port *port, const struct rmp_header *header,
+                       const struct rmp_control_request *request)
+{
+    bool submits = request->kind == RMP_CONTROL_SUBMIT;
+
+    call(port, header,
+         &(struct asked){.kind = submits ? RMP_CALL_SUBMIT : RMP_CALL_CANCEL,
+                         .method = submits ? "run/submit" : "run/cancel",
+                         .run_id = request->run_id,
+                         .params = request->members});
+}
+
+static void reject(struct rmp_port *port, const struct rmp_control_request *request,
+                   const char *reason)
+{
+    rmp_answer_rejected(port->bridge, &port->peer, request->request_id, slice_of_text(reason));
+}
+
+/* A follower of a run that has ended would wait in vain without knowing it. */
+static void answer_again(struct rmp_port *port, const struct rmp_control_request *request,
+                         struct slice answer)
+{
+    enum rmp_run_end end = RMP_RUN_OPEN;
+
+    if (request->kind == RMP_CONTROL_SUBMIT)
+        end = rmp_control_run(&port->bridge->control, request->run_id, &answer);
+    rmp_answer_publish(port->bridge,
+                       &(struct rmp_notice){
+                           .publisher = &port->peer,
+                           .schema = RMP_SCHEMA_CTRL_RESP,
+                           .topic = slice_of_text(RMP_TOPIC_CONTROL),
+                           .trace_id = request->request_id,
+                           .payload = answer,
+                           .ended = end != RMP_RUN_OPEN ? rmp_run_end_name(end) : NULL,
+                       });
+}
+
+static void control(struct rmp_port *port, const struct rmp_asking *frame,
+                    const struct rmp_envelope *envelope)
+{
+    struct rmp_control_request request = {.user = frame->user};
+    struct slice answer;
+    const char *problem;
+
+    if (!rmp_control_read(&request, &frame->header, envelope, &problem)) {
+        reject(port, &request, problem);
+        return;
+    }
+    if (port->pool == NULL) {
+        reject(port, &request, "no runner pool is configured");
+        return;
+    }
+    switch (rmp_control_take(&port->bridge->control, &request, &answer)) {
+    case RMP_CONTROL_NEW:
+        ask_runner(port, &frame->header, &request);
+        break;
+    case RMP_CONTROL_PENDING:
+        break;
+    case RMP_CONTROL_ANSWERED:
+        answer_again(port, &request, answer);
+        break;
+    case RMP_CONTROL_FULL:
+        reject(port, &request, "too many requests wait for the runner");
+        break;
+    case RMP_CONTROL_NO_MEMORY:
+        log_lost(port);
+        reject(port, &request, "the daemon is out of memory");
+        break;
+    }
+}
+
+static void look_at(struct rmp_port *port, const struct rmp_asking *frame)
+{
+    struct rmp_envelope envelope;
+
+    if (rmp_envelope_read(&envelope, slice_of(frame->body, frame->body_len)) != RMP_OK)
+        log_warn(port->bridge->bus->log, port->endpoint.context,
+                 "a request was dropped: its body is no envelope");
+    else if (frame->is_control)
+        control(port, frame, &envelope);
+    else
+        ask_agent(port, &frame->header, &envelope);
+}
+
+/* timer_fn of a port's work. */
+static void work(void *user_data)
+{
+    struct rmp_port *port = user_data;
+    struct list_node *node;
+
+    while ((node = list_take_first(&port->frames)) != NULL) {
+        port->waiting--;
+        look_at(port, list_entry(node, struct rmp_asking, link));
+        free(list_entry(node, struct rmp_asking, link));
+    }
+    rmp_port_offer(port);
+    if (port->peer.busy && has_room(port))
+        rmp_broker_resume(port->bridge->broker, &port->peer, rmp_answer_time(port->bridge));
+}
+
+/* --- from its begin to its end --- */
+
+static int subscribe(struct rmp_port *port, const char *prefix, const char *name)
+{
+    static const struct rmp_sub_name by_topic = {.dialect = RMP_DIALECT_FRAMES};
+    struct rmp_bridge *bridge = port->bridge;
+    struct json_text topic = {.data = NULL};
+    bool subscribed;
+
+    json_text_literal(&topic, prefix);
+    json_text_literal(&topic, name);
+    subscribed = !topic.failed &&
+                 rmp_broker_subscribe(bridge->broker, &port->peer, by_topic,
+                                      json_text_slice(&topic), rmp_answer_time(bridge))
+                         .outcome == RMP_RESULT_OK;
+    json_text_free(&topic);
+    return subscribed ? STDIO_BUS_OK : STDIO_BUS_ERR;
+}
+
+/* `pool`: NULL: of rlp/ctrl alone. */
+static int add_port(struct rmp_bridge *bridge, struct pool *pool)
+{
+    struct rmp_port *port = calloc(1, sizeof *port);
+    const struct rmp_pool *rmp = pool != NULL ? &pool->config->rmp : NULL;
+    int status = STDIO_BUS_OK;
+
+    if (port == NULL)
+        return STDIO_BUS_ERR;
+    port->bridge = bridge;
+    port->pool = pool;
+    list_init(&port->frames);
+    list_init(&port->lines);
+    timer_init(&port->work, work, port);
+    list_append(&bridge->ports, &port->link);
+    rmp_port_open(port);
+    rmp_broker_join(bridge->broker, &port->peer, &peer_ops, RMP_KIND_AGENT);
+    if (rmp != NULL && rmp->agent != NULL)
+        status = subscribe(port, RMP_AGENT_PREFIX, rmp->agent);
+    if (status == STDIO_BUS_OK && (rmp == NULL || rmp->runner))
+        status = subscribe(port, RMP_TOPIC_CONTROL, "");
+    return status;
+}
+
+static int add_ports(struct rmp_bridge *bridge)
+{
+    struct list_node *node, *following;
+    bool has_runner = false;
+
+    list_each(&bridge->bus->pools, node, following) {
+        struct pool *pool = list_entry(node, struct pool, link);
+
+        if (!rmp_pool_serves(&pool->config->rmp))
+            continue;
+        has_runner |= pool->config->rmp.runner;
+        if (add_port(bridge, pool) != STDIO_BUS_OK)
+            return STDIO_BUS_ERR;
+    }
+    return has_runner ? STDIO_BUS_OK : add_port(bridge, NULL);
+}
+
+struct rmp_bridge *rmp_bridge_create(struct stdio_bus *bus, struct rmp_broker *broker,
+                                     const struct rmp_rules *rules)
+{
+    struct rmp_bridge *bridge = calloc(1, sizeof *bridge);
+    struct siphash_key key;
+
+    if (bridge == NULL)
+        return NULL;
+    key = siphash_random_key();
+    bridge->bus = bus;
+    bridge->broker = broker;
+    bridge->rules = rules;
+    list_init(&bridge->ports);
+    rmp_control_init(&bridge->control, &key, RMP_CONTROL_REMEMBERED);
+    /* Answers have the trace_id of their request: their msg_id must be another one. Below 2^53. */
+    bridge->last_msg_id = rmp_answer_time(bridge).epoch_ms << 10;
+    bridge->runs = rmp_runs_create(bus, &bridge->control);
+    if (bridge->runs == NULL || add_ports(bridge) != STDIO_BUS_OK) {
+        rmp_bridge_destroy(bridge);
+        return NULL;
+    }
+    return bridge;
+}
+
+void rmp_bridge_start(struct rmp_bridge *bridge)
+{
+    rmp_runs_load(bridge->runs, &bridge->last_msg_id);
+}
+
+struct rmp_runs *rmp_bridge_runs(const struct rmp_bridge *bridge)
+{
+    return bridge->runs;
+}
+
+void rmp_bridge_stop(struct rmp_bridge *bridge)
+{
+    struct list_node *node, *following;
+
+    list_each(&bridge->ports, node, following)
+        rmp_port_refuse_held(list_entry(node, struct rmp_port, link));
+}
+
+void rmp_bridge_destroy(struct rmp_bridge *bridge)
+{
+    struct list_node *node, *item;
+
+    if (bridge == NULL)
+        return;
+    while ((node = list_take_first(&bridge->ports)) != NULL) {
+        struct rmp_port *port = list_entry(node, struct rmp_port, link);
+
+        rmp_port_close(port);
+        rmp_broker_leave(bridge->broker, &port->peer);
+        while ((item = list_take_first(&port->frames)) != NULL)
+            free(list_entry(item, struct rmp_asking, link));
+        free(port);
+    }
+    rmp_runs_destroy(bridge->runs);
+    rmp_control_free(&bridge->control);
+    free(bridge);
+}

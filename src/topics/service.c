@@ -1,0 +1,133 @@
+#include "build_config.h"
+
+#include "topics/service.h"
+
+#include "bus/metrics_text.h"
+#include "topics/clients.h"
+#include "topics/hub_archive.h"
+#include "json/row.h"
+
+static bool is_wanted(const struct bus_options *options)
+{
+    return options->rmp_path != NULL;
+}
+
+static void *create(struct stdio_bus *bus)
+{
+    struct rmp_hub *hub = rmp_hub_create(bus, rmp_clients_due);
+
+    bus->attentive += hub != NULL;
+    return hub;
+}
+
+static void start(void *state)
+{
+    struct rmp_hub *hub = state;
+
+    rmp_bridge_start(hub->bridge);
+}
+
+static void detach(void *state)
+{
+    rmp_hub_detach(state);
+}
+
+static void destroy(void *state)
+{
+    rmp_hub_destroy(state);
+}
+
+/* What subscribers are about to get of a run is in its file before. */
+static void before_writing(void *state)
+{
+    struct rmp_hub *hub = state;
+
+    rmp_runs_save(hub->runs);
+}
+
+static void after_writing(void *state)
+{
+    rmp_hub_plan(state);
+}
+
+static void stop_input(void *state)
+{
+    rmp_clients_stop_input(state);
+}
+
+static void close_clients(void *state, bool now)
+{
+    rmp_clients_close(state, now);
+}
+
+static size_t client_count(const void *state)
+{
+    const struct rmp_hub *hub = state;
+
+    return hub->client_count;
+}
+
+static void remove_idle(void *state, const char *reason)
+{
+    rmp_clients_remove_idle(state, reason);
+}
+
+static void measure(const void *state, struct metrics *metrics)
+{
+    const struct rmp_hub *hub = state;
+    const struct rmp_history *history = &hub->runs->history;
+
+    metrics->has_topics = true;
+    metrics->rmp_clients = hub->client_count;
+    metrics->topics = *rmp_broker_counters(hub->broker);
+    metrics->topics_now = rmp_broker_gauges(hub->broker);
+    metrics->history_runs = history->runs.count;
+    metrics->history_events = history->events;
+    metrics->history_bytes = history->bytes;
+    metrics->history_failures = hub->runs->failures;
+}
+
+static void describe(const void *state, struct json_text *to)
+{
+    const struct rmp_hub *hub = state;
+
+    row_number(to, "rmp_clients", (int64_t)hub->client_count);
+    row_number(to, "rmp_runs", (int64_t)hub->runs->history.runs.count);
+}
+
+static void limit(void *state, const struct limits *limits)
+{
+    rmp_hub_bound(state, limits);
+}
+
+static void archive(void *state, struct router_archive *to)
+{
+    rmp_hub_archive(to, state);
+}
+
+static void each_connection(void *state, void (*fn)(struct connection *connection))
+{
+    rmp_clients_connections(state, fn);
+}
+
+const struct service rmp_service = {
+    .is_wanted = is_wanted,
+    .create = create,
+    .start = start,
+    .detach = detach,
+    .destroy = destroy,
+    .accepted = rmp_clients_accepted,
+    .listener = BUS_LISTENER_RMP,
+    .before_writing = before_writing,
+    .after_writing = after_writing,
+    .stop_input = stop_input,
+    .close = close_clients,
+    .client_count = client_count,
+    .keeps_awake = true,
+    .remove_idle = remove_idle,
+    .measure = measure,
+    .describe = describe,
+    .limit = limit,
+    .archive = archive,
+    .each_connection = each_connection,
+};

@@ -1,0 +1,321 @@
+#include "build_config.h"
+
+#include "web/clients.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "bus/client_limits.h"
+#include "bus/deliver.h"
+#include "router/waiting.h"
+#include "web/exchange.h"
+#include "web/gate.h"
+#include "web/mcp.h"
+#include "web/rpc.h"
+#include "web/upgrade.h"
+
+static struct http_exchange *http_of(struct connection *connection)
+{
+    return list_entry(connection, struct client, stream.connection)->http;
+}
+
+static struct http_exchange *http_of_endpoint(struct endpoint *endpoint)
+{
+    return client_of_endpoint(endpoint)->http;
+}
+
+/* --- heads --- */
+
+/* Counts a request: the connection ends after that of max_requests_per_connection. */
+static bool is_last(struct http_exchange *http)
+{
+    return ++http->requests == http->hub->bus->options.config->limits.max_requests_per_connection;
+}
+
+static void begin(struct http_exchange *http, struct slice head)
+{
+    const struct http_head *parts = &http->reader.head;
+    struct http_verdict verdict UNINITIALIZED;
+
+    stdio_bus_event_loop_start_timer(http->hub->bus->loop, &http->timer, HTTP_SILENCE_MS);
+    http->chunked = parts->minor > 0;
+    http->closes = http->reader.closes || parts->minor == 0 || is_last(http);
+    http->is_head = parts->method == HTTP_HEAD;
+    http_gate_judge(&verdict, http->client, parts, head);
+    http->pool = verdict.pool;
+    http->token = verdict.token;
+    if (http_exchange_keep_fields(http, slice_of(verdict.fields, verdict.fields_len)) !=
+        STDIO_BUS_OK) {
+        log_error(http->hub->bus->log, http->client->stream.endpoint.context,
+                  "out of memory: a request is refused");
+        http->closes = true;
+        verdict.status = 503;
+        verdict.body = slice_of(NULL, 0);
+    }
+    if (verdict.status != 0) {
+        http_reader_skip_body(&http->reader);
+        http_answer(http, verdict.status, verdict.type, verdict.body, slice_of(NULL, 0));
+    } else if (http_upgrade_wanted(parts, head)) {
+        clients_announce(http->client);
+        http_upgrade_begin(http, head);
+    } else if (verdict.place == HTTP_PLACE_RPC) {
+        clients_announce(http->client);
+        http_rpc_begin(http, head);
+    } else {
+        http_mcp_begin(http, head);
+    }
+    http_verdict_free(&verdict);
+}
+
+/* --- frames --- */
+
+static void read_frame(struct connection *connection, struct slice bytes)
+{
+    struct http_exchange *http = http_of(connection);
+
+    if (http->reader.part == HTTP_PART_BODY) {
+        stream_read(connection, bytes);
+    } else if (http->state != HTTP_IDLE || connection->full) { /* one after the other */
+        http->waits = true;
+        connection_pause(connection);
+        connection_watch_hangup(connection); /* its end gives up the request at hand */
+    } else {
+        begin(http, bytes);
+    }
+}
+
+static void noted(struct connection *connection)
+{
+    struct http_exchange *http = http_of(connection);
+
+    if (http->kind != NULL && http->kind->batch_over != NULL)
+        http->kind->batch_over(http);
+}
+
+static void read_message(struct endpoint *from, const struct message *message)
+{
+    struct http_exchange *http = http_of_endpoint(from);
+
+    if (http->kind != NULL && http->kind->message != NULL)
+        http->kind->message(http, message);
+}
+
+static void read_long_message(struct endpoint *from, const struct message *message)
+{
+    struct http_exchange *http = http_of_endpoint(from);
+
+    if (http->kind != NULL && http->kind->long_message != NULL)
+        http->kind->long_message(http, message);
+}
+
+/* The rest of an answer that has begun cannot be trusted: the client sees that it is cut. Other
+ * members of a batch may be in flight: their answers must not become that of the next request. */
+static void answer_problem(struct http_exchange *http, int status, struct message_id id, int code,
+                           const char *problem)
+{
+    http->closes = http->closes || http->reader.in_batch;
+    if (http->state == HTTP_STREAMING) {
+        http->closes = true;
+        http_exchange_done(http);
+    } else {
+        http_answer_error(http, status, id, code, problem);
+    }
+}
+
+static void unacceptable(struct stream *stream, const struct message *message,
+                         enum message_problem problem)
+{
+    answer_problem(http_of(&stream->connection), problem == MESSAGE_TOO_LONG ? 413 : 400,
+                   message->id, JSONRPC_INVALID_REQUEST, message_problem_text(problem));
+}
+
+static void refused(struct connection *connection, enum frame_fault fault, const char *problem)
+{
+    static const struct message_id no_id;
+    struct http_exchange *http = http_of(connection);
+    int status = http->reader.status != 0 ? http->reader.status : 400;
+
+    log_debug(http->hub->bus->log, connection->context, "refused a request: %s", problem);
+    answer_problem(http, status, no_id, stream_error_code(fault), problem);
+}
+
+static void malformed(struct connection *connection, enum frame_fault fault, const char *problem)
+{
+    struct http_exchange *http = http_of(connection);
+
+    http->closes = true;
+    log_repeated(http->hub->bus->log, LOG_LEVEL_WARN, connection->context,
+                 origin_name(&http->client->origin), "unacceptable request: %s; closing it (%s)",
+                 problem, http->client->origin.text);
+    if (fault == FRAME_FAULT_FOREIGN)
+        connection_linger(connection);
+    else if (http->state == HTTP_IDLE || http->state == HTTP_READING)
+        refused(connection, fault, problem);
+}
+
+/* --- the end of its input --- */
+
+static void left_early(struct client *client)
+{
+    log_debug(client->http->hub->bus->log, client->stream.endpoint.context,
+              "it left before it was answered");
+    clients_remove(client, "hung up");
+}
+
+static void ended(struct connection *connection, size_t cut)
+{
+    struct http_exchange *http = http_of(connection);
+
+    (void)cut;
+    if (http->state == HTTP_IDLE)
+        connection_linger(connection);
+    else if (http->kind == NULL || http->kind->input_ended == NULL ||
+             !http->kind->input_ended(http))
+        left_early(http->client);
+}
+
+/* --- its queue --- */
+
+static void full(struct connection *connection, bool is_full)
+{
+    struct http_exchange *http = http_of(connection);
+    bool has_own = http->kind == NULL || http->kind->full == NULL;
+
+    if (!has_own)
+        http->kind->full(http, is_full);
+    if (has_own || !is_full)
+        deliver_full(connection, is_full);
+    if (http->waits && !is_full)
+        http_hub_note(http->hub, &http->due);
+}
+
+static void act(struct http_due *due)
+{
+    struct http_exchange *http = list_entry(due, struct http_exchange, due);
+
+    http->waits = false;
+    connection_resume(http_connection(http));
+}
+
+static void timer_expired(void *user_data)
+{
+    struct http_exchange *http = user_data;
+
+    if (http->state == HTTP_IDLE) {
+        connection_linger(http_connection(http));
+        return;
+    }
+    /* Its end is not seen while it is paused: the router holds its message, or a head waits. */
+    if (connection_input_is_over(http_connection(http))) {
+        left_early(http->client);
+        return;
+    }
+    if (!http->spoke && http->kind != NULL && http->kind->silent != NULL)
+        http->kind->silent(http);
+    http->spoke = false;
+    if (http->state != HTTP_IDLE)
+        stdio_bus_event_loop_start_timer(http->hub->bus->loop, &http->timer, HTTP_SILENCE_MS);
+}
+
+/* --- operations of the endpoint --- */
+
+static int client_deliver(struct endpoint *endpoint, const struct delivery *delivery)
+{
+    struct http_exchange *http = http_of_endpoint(endpoint);
+
+    if (http->state == HTTP_IDLE || http->kind == NULL || http->kind->deliver == NULL)
+        return STDIO_BUS_OK;
+    return http->kind->deliver(http, delivery);
+}
+
+static void client_close(struct endpoint *endpoint)
+{
+    static const struct message_id no_id;
+    struct http_exchange *http = http_of_endpoint(endpoint);
+
+    http->closes = true;
+    if (http->kind != NULL && http->kind->closes != NULL)
+        http->kind->closes(http);
+    if (http->state == HTTP_OWING || http->state == HTTP_READING)
+        http_answer_error(http, 503, no_id, JSONRPC_SERVER_ERROR, "the server is closing");
+    connection_linger(http_connection(http));
+}
+
+static void client_too_long(struct endpoint *endpoint, const struct message *message)
+{
+    answer_problem(http_of_endpoint(endpoint), 413, message->id, JSONRPC_INVALID_REQUEST,
+                   message_problem_text(MESSAGE_TOO_LONG));
+}
+
+static const struct endpoint_ops client_ops = {
+    .deliver = client_deliver,
+    .pause = stream_pause,
+    .resume = stream_resume,
+    .close = client_close,
+    .watch_hangup = stream_watch_hangup,
+    .too_long = client_too_long,
+};
+
+/* --- from the connection to its end --- */
+
+static const struct stream_handler handler = {
+    .message = read_message,
+    .long_message = read_long_message,
+    .unacceptable = unacceptable,
+    .connection =
+        {
+            .frame = read_frame,
+            .malformed = malformed,
+            .skipped = stream_skipped,
+            .refused = refused,
+            .noted = noted,
+            .ended = ended,
+            .full = full,
+            .failed = clients_failed,
+            .starved = deliver_starved,
+        },
+};
+
+static void leaving(struct client *client)
+{
+    struct http_exchange *http = client->http;
+
+    http->closes = true;
+    http_exchange_end(http);
+    stdio_bus_event_loop_defer(http->hub->bus->loop, &http->deferred, free, http);
+}
+
+struct http_exchange *http_clients_prepare(struct stream_options *options)
+{
+    struct http_exchange *http = calloc(1, sizeof *http);
+
+    if (http == NULL)
+        return NULL;
+    options->handler = &handler;
+    options->framing = &framing_http;
+    options->reader = &http->reader;
+    return http;
+}
+
+void http_clients_open(struct client *client, struct http_exchange *http, struct http_hub *hub)
+{
+    struct endpoint *endpoint = &client->stream.endpoint;
+    struct stdio_bus *bus = endpoint->bus;
+
+    http->client = client;
+    http->hub = hub;
+    http->due.act = act;
+    timer_init(&http->timer, timer_expired, http);
+    client->http = http;
+    client->leaving = leaving;
+    endpoint->ops = &client_ops;
+    endpoint->carrier = endpoint;
+    endpoint->owes_answers = true;
+    client_limits_set_idle(endpoint, false); /* HTTP_IDLE_MS, and session_idle_sec of a session */
+    stdio_bus_event_loop_start_timer(bus->loop, &http->timer, HTTP_IDLE_MS);
+}
+
+void http_clients_drop(struct http_exchange *http)
+{
+    free(http);
+}

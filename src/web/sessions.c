@@ -1,0 +1,343 @@
+#include "build_config.h"
+
+#include "web/sessions.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "bus/client_limits.h"
+#include "bus/deliver.h"
+#include "bus/depart.h"
+#include "bus/listeners.h"
+#include "bus/notifier.h"
+#include "bus/origins.h"
+#include "bus/reports.h"
+#include "router/affinity.h"
+#include "router/shares.h"
+#include "router/waiting.h"
+#include "web/lines.h"
+
+#define EVENTS_MAX 1024 /* that are kept for a session */
+
+static const struct message_id no_id;
+
+static struct http_session *session_of(struct list_node *node)
+{
+    return list_entry(node, struct http_session, link);
+}
+
+/* --- the table --- */
+
+static bool has_id(const void *item, const void *key)
+{
+    const struct http_session *session = item;
+
+    return memcmp(session->id, key, HTTP_SESSION_ID_LEN) == 0;
+}
+
+struct http_session *http_sessions_find(const struct http_hub *hub, struct slice id)
+{
+    if (id.data == NULL || id.len != HTTP_SESSION_ID_LEN)
+        return NULL;
+    return hash_table_find(&hub->by_id, siphash(&hub->key, id.data, id.len), has_id, id.data);
+}
+
+/* --- its end --- */
+
+static void free_session(void *user_data)
+{
+    struct http_session *session = user_data;
+
+    http_stream_free(session->general);
+    http_lines_clear(session);
+    free(session);
+}
+
+/* The connections whose messages were not taken go on: what was not answered by then finds no
+ * session any more. */
+static void release_held(struct http_session *session)
+{
+    struct list_node *node;
+
+    while ((node = list_take_first(&session->held)) != NULL)
+        http_hub_note(session->hub, &list_entry(node, struct http_exchange, held)->due);
+}
+
+static void release_exchanges(struct http_session *session)
+{
+    struct list_node *node;
+
+    while ((node = list_take_first(&session->exchanges)) != NULL)
+        list_entry(node, struct http_exchange, in_session)->session = NULL;
+}
+
+static void end_streams(struct http_session *session)
+{
+    while (!list_empty(&session->streams)) {
+        struct http_stream *stream = list_entry(session->streams.head.next, struct http_stream,
+                                                link);
+
+        if (!stream->over) {
+            http_stream_give_up(stream, "the session has ended");
+            continue;
+        }
+        http_stream_finish(stream);
+        http_stream_free(stream);
+    }
+    http_stream_finish(session->general);
+    event_stream_clear(&session->general->events); /* kept for no client any more */
+}
+
+void http_sessions_end(struct http_session *session, const char *reason)
+{
+    struct http_hub *hub = session->hub;
+    struct stdio_bus *bus = hub->bus;
+    struct endpoint *endpoint = &session->endpoint;
+
+    if (!list_linked(&session->link))
+        return;
+    log_repeated(bus->log, LOG_LEVEL_INFO, endpoint->context, LOG_NO_SOURCE, "session ended: %s",
+                 reason);
+    reports_session_gone(endpoint, reason);
+    session->ending = reason;
+    list_remove(&session->link);
+    list_remove(&session->rest);
+    hash_table_remove(&hub->by_id, session->hash, session);
+    hub->session_count--;
+    bus->client_count--;
+    session->log.forgets = NULL;
+    depart_client(endpoint);
+    client_limits_stop(endpoint);
+    notifier_changed(bus);
+    session->paused = false; /* the router holds it no more */
+    session->holder = NULL;
+    release_held(session);
+    end_streams(session);
+    release_exchanges(session);
+    list_remove(&session->due.node);
+    stdio_bus_event_loop_stop_timer(bus->loop, &session->idle);
+    origins_release(endpoint->peer.origin);
+    stdio_bus_event_loop_defer(bus->loop, &session->deferred, free_session, session);
+    bus->end_noted = true;
+}
+
+static void idle_over(void *user_data)
+{
+    struct http_session *session = user_data;
+    struct stdio_bus *bus = session->hub->bus;
+    int64_t idle_ms = (int64_t)bus->options.config->limits.session_idle_sec * 1000;
+    int64_t left_ms = session->used_ms + idle_ms - stdio_bus_event_loop_now_ms(bus->loop);
+
+    if (session->in_flight > 0 || !list_empty(&session->exchanges))
+        left_ms = idle_ms;
+    if (left_ms > 0)
+        stdio_bus_event_loop_start_timer(bus->loop, &session->idle, left_ms);
+    else
+        http_sessions_end(session, "nothing came for session_idle_sec");
+}
+
+static void act(struct http_due *due)
+{
+    struct http_session *session = list_entry(due, struct http_session, due);
+
+    if (session->ending != NULL)
+        http_sessions_end(session, session->ending);
+    else
+        http_session_run(session);
+}
+
+/* --- its beginning --- */
+
+/* An event of a stream that was not written is lost. */
+static void forgets(void *user_data, const struct event *event)
+{
+    struct http_session *session = user_data;
+    const struct http_stream *stream = list_entry(event->stream, struct http_stream, events);
+
+    if (event->number <= stream->written)
+        return;
+    if (event->asks)
+        http_lines_refuse(session, event);
+    log_repeated(session->hub->bus->log, LOG_LEVEL_WARN, session->endpoint.context, LOG_NO_SOURCE,
+                 "a message for a stream that nobody reads is dropped: too many are kept");
+}
+
+static bool make_id(struct http_session *session)
+{
+    unsigned char bytes[(HTTP_SESSION_ID_LEN + HTTP_STREAM_TAG_LEN) / 2];
+    char text[HTTP_SESSION_ID_LEN + HTTP_STREAM_TAG_LEN + 1];
+
+    if (!random_bytes(bytes, sizeof bytes))
+        return false;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    memcpy(session->id, text, HTTP_SESSION_ID_LEN);
+    memcpy(session->tag, text + HTTP_SESSION_ID_LEN, HTTP_STREAM_TAG_LEN);
+    return true;
+}
+
+struct http_session *http_sessions_make(struct http_hub *hub)
+{
+    size_t limits = client_limits_size(hub->bus);
+    struct http_session *session = calloc(1, sizeof *session + limits);
+
+    if (session == NULL)
+        return NULL;
+    http_session_init(session);
+    session->endpoint.limits = limits > 0 ? (struct client_limits *)(session + 1) : NULL;
+    session->hub = hub;
+    session->due.act = act;
+    event_log_init(&session->log, &hub->events, EVENTS_MAX,
+                   hub->bus->options.config->limits.max_resume);
+    session->log.forgets = forgets;
+    session->log.user_data = session;
+    session->general = http_stream_create(session, no_id, no_id);
+    if (session->general != NULL)
+        return session;
+    free(session);
+    return NULL;
+}
+
+int http_sessions_list(struct http_session *session)
+{
+    struct http_hub *hub = session->hub;
+
+    session->hash = siphash(&hub->key, session->id, HTTP_SESSION_ID_LEN);
+    return hash_table_insert(&hub->by_id, session->hash, session);
+}
+
+void http_sessions_enter(struct http_session *session)
+{
+    struct stdio_bus *bus = session->hub->bus;
+    struct endpoint *endpoint = &session->endpoint;
+
+    endpoint->bus = bus;
+    endpoint->owes_answers = true;
+    timer_init(&endpoint->hold_timer, deliver_hold_expired, endpoint);
+    timer_init(&session->idle, idle_over, session);
+    router_add_client(&bus->router, &endpoint->peer);
+    list_append(&session->hub->sessions, &session->link);
+    session->hub->session_count++;
+    bus->client_count++;
+    client_limits_start(endpoint, false);
+}
+
+static struct http_session *new_session(const struct http_exchange *http)
+{
+    struct http_session *session = http_sessions_make(http->hub);
+
+    if (session == NULL)
+        return NULL;
+    session->pool = http->pool;
+    session->listener = http->client->listener;
+    session->token = http->token;
+    session->names_itself = true;
+    session->used_ms = stdio_bus_event_loop_now_ms(http->hub->bus->loop);
+    if (make_id(session) && http_sessions_list(session) == STDIO_BUS_OK)
+        return session;
+    http_stream_free(session->general);
+    free(session);
+    return NULL;
+}
+
+/* The session is a client of the router, with the share of its client. */
+static void begin(struct http_session *session, const struct client *client)
+{
+    struct stdio_bus *bus = session->hub->bus;
+    struct endpoint *endpoint = &session->endpoint;
+
+    http_sessions_enter(session);
+    session->number = ++bus->last_client;
+    session->origin = client->origin;
+    snprintf(endpoint->context, sizeof endpoint->context, "client=%u", session->number);
+    endpoint->peer.origin = client->stream.endpoint.peer.origin;
+    origins_hold(endpoint->peer.origin);
+    event_log_set_owner(&session->log, origins_events(endpoint->peer.origin));
+    router_admit_client(&bus->router, &endpoint->peer);
+    if (session->pool != NULL)
+        router_confine(&endpoint->peer, session->pool);
+    notifier_changed(bus);
+    stdio_bus_event_loop_start_timer(bus->loop, &session->idle,
+                                     (int64_t)bus->options.config->limits.session_idle_sec * 1000);
+    log_repeated(bus->log, LOG_LEVEL_INFO, endpoint->context, origin_name(&client->origin),
+                 "session of %s: %s", client->stream.endpoint.context, client->origin.text);
+    reports_session_came(endpoint, client->stream.endpoint.context);
+}
+
+struct http_session *http_sessions_add(const struct http_exchange *http, const char **problem)
+{
+    struct stdio_bus *bus = http->hub->bus;
+    struct http_session *session;
+
+    *problem = "too many connections and sessions (max_connections)";
+    if (!shares_left_of_connections(&bus->router, bus->client_count,
+                                    http->client->stream.endpoint.peer.origin))
+        return NULL;
+    *problem = "out of memory";
+    session = new_session(http);
+    if (session != NULL)
+        begin(session, http->client);
+    return session;
+}
+
+/* --- all of them --- */
+
+bool http_sessions_use(const struct http_hub *hub, const struct bus_listener *listener)
+{
+    struct list_node *node, *following;
+
+    list_each(&hub->sessions, node, following) {
+        if (list_entry(node, struct http_session, link)->listener == listener)
+            return true;
+    }
+    return false;
+}
+
+void http_sessions_end_revoked(struct http_hub *hub, const struct bus_listener *listener)
+{
+    struct list_node *node, *following;
+
+    list_each(&hub->sessions, node, following) {
+        struct http_session *session = session_of(node);
+
+        if (session->listener == listener && session->token != 0 &&
+            !tokens_has(&listener->tokens, session->token))
+            http_sessions_end(session, "its token is no longer valid");
+    }
+}
+
+struct endpoint *http_sessions_newest(const struct http_hub *hub, const struct peer_origin *origin,
+                                      const struct group *pool)
+{
+    struct list_node *node;
+
+    for (node = hub->sessions.head.prev; node != &hub->sessions.head; node = node->prev) {
+        struct endpoint *endpoint = &session_of(node)->endpoint;
+
+        if (endpoint->peer.origin == origin && affinity_worker(&endpoint->peer, pool) != NULL)
+            return endpoint;
+    }
+    return NULL;
+}
+
+void http_sessions_stop_input(struct http_hub *hub)
+{
+    struct list_node *node, *following;
+
+    list_each(&hub->sessions, node, following) {
+        struct http_session *session = session_of(node);
+
+        if (!session->paused)
+            continue;
+        waiting_leave(&hub->bus->router, &session->endpoint.peer);
+        deliver_resume(&session->endpoint.peer);
+    }
+}
+
+void http_sessions_close(struct http_hub *hub)
+{
+    while (!list_empty(&hub->sessions))
+        http_sessions_end(session_of(hub->sessions.head.next), "shutting down");
+}

@@ -1,0 +1,45 @@
+/* All sessions of HTTP clients: from initialize to their end (web/session.h). */
+#ifndef STDIO_BUS_WEB_SESSIONS_H
+#define STDIO_BUS_WEB_SESSIONS_H
+
+#include "web/session.h"
+
+/* The session of this id, or NULL. */
+struct http_session *http_sessions_find(const struct http_hub *hub, struct slice id);
+
+/* A new session of the exchange's client, its pool and token. NULL with the reason. */
+struct http_session *http_sessions_add(const struct http_exchange *http, const char **problem);
+
+/* --- for a session that is loaded from an archive (web/sessions_archive.h) --- */
+
+/* A session without an id, in no table or list yet. NULL when memory is out. */
+struct http_session *http_sessions_make(struct http_hub *hub);
+
+/* It is found by its id from now on. STDIO_BUS_ERR when memory is out. */
+int http_sessions_list(struct http_session *session);
+
+/* The bus has it from now on, and the router, as a client that was not admitted. */
+void http_sessions_enter(struct http_session *session);
+
+/* --- */
+
+/* Ends the session: requests in flight get an error, streams end. The reason is for the log. */
+void http_sessions_end(struct http_session *session, const char *reason);
+
+/* Whether a session was begun at the listener. */
+bool http_sessions_use(const struct http_hub *hub, const struct bus_listener *listener);
+
+/* Ends the sessions whose token the listener has no more. */
+void http_sessions_end_revoked(struct http_hub *hub, const struct bus_listener *listener);
+
+/* The newest session of the origin that is bound to a worker of the pool, or NULL. */
+struct endpoint *http_sessions_newest(const struct http_hub *hub, const struct peer_origin *origin,
+                                      const struct group *pool);
+
+/* What held sessions were sent is offered once more, to a router that is closing. */
+void http_sessions_stop_input(struct http_hub *hub);
+
+/* Ends all sessions. */
+void http_sessions_close(struct http_hub *hub);
+
+#endif
