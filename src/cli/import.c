@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "cli/client_servers.h"
+#include "cli/import_program.h"
 #include "cli/import_writer.h"
 #include "config/command_line.h"
 #include "json/string.h"
@@ -49,12 +50,28 @@ static void add_args(struct import_writer *writer, const struct json_value *arg)
         import_add(&writer->config, "]");
 }
 
-/* A value that is asked for, or not known here, is left out: the worker inherits the variable. */
-static void add_env(struct import_writer *writer, const struct json_value *env)
+/* In front of what the daemon's PATH has. Returns what stands before the next variable. */
+static const char *add_path(struct import_writer *writer, const char *before, const char *directory)
 {
-    const struct json_value *value = env != NULL && env->type == JSON_OBJECT ? env->first : NULL;
+    import_add(&writer->config, before);
+    import_add(&writer->config, "\"PATH\": ");
+    writer->scratch.len = 0;
+    import_add(&writer->scratch, directory);
+    import_add(&writer->scratch, ":${PATH}");
+    json_output_string(&writer->config, slice_of(writer->scratch.to, writer->scratch.len));
+    return ", ";
+}
+
+/* A value that is asked for, or not known here, is left out: the worker inherits the variable. */
+static void add_env(struct import_writer *writer, const struct json_value *env,
+                    const struct import_program *program)
+{
+    bool is_object = env != NULL && env->type == JSON_OBJECT;
+    const struct json_value *value = is_object ? env->first : NULL;
     const char *before = ",\n            \"env\": {";
 
+    if (program->directory[0] != '\0' && (!is_object || document_member(env, "PATH") == NULL))
+        before = add_path(writer, before, program->directory);
     for (; value != NULL; value = value->next) {
         if (!client_server_is_text(value) || !import_translate(writer, value->text, USE_VARIABLE)) {
             import_note(writer, "set ");
@@ -94,18 +111,41 @@ static bool has_good_name(const struct json_value *server)
 static void add_words(struct import_writer *writer, const char *first,
                       const struct client_server *server)
 {
-    const char *head = "    \"command\": \"stdio_bus\", \"args\": [";
+    const char *head = "    \"command\": ", *between = ", \"args\": [";
+    struct import_program bus;
 
-    if (writer->is_toml)
-        head = "    command = \"stdio_bus\"\n    args = [";
-    else if (server->in_one)
-        head = "    \"command\": [\"stdio_bus\", ";
+    import_program_find(&bus, slice_of_text("stdio_bus"));
+    if (writer->is_toml) {
+        head = "    command = ";
+        between = "\n    args = [";
+    } else if (server->in_one) {
+        head = "    \"command\": [";
+        between = ", ";
+    }
     import_add(&writer->notes, head);
+    import_add_string(&writer->notes, bus.command);
+    import_add(&writer->notes, between);
     import_add(&writer->notes, first);
 }
 
+/* What is written otherwise than in the client's file, since the daemon has no shell's PATH. */
+static void note_program(struct import_writer *writer, const struct import_program *program)
+{
+    if (program->is_moved) {
+        import_note(writer, "its command is the path ");
+        import_add_string(&writer->notes, program->command);
+        import_add(&writer->notes, ": services and windows do not find the name\n");
+    }
+    if (program->directory[0] != '\0') {
+        import_note(writer, "its PATH begins with ");
+        import_add_string(&writer->notes, program->directory);
+        import_add(&writer->notes, ", where the interpreter of its script is\n");
+    }
+}
+
 /* What to write into the client. */
-static void add_advice(struct import_writer *writer, const struct client_server *server)
+static void add_advice(struct import_writer *writer, const struct client_server *server,
+                       const struct import_program *program)
 {
     const struct json_value *arg = server->first_arg;
 
@@ -114,12 +154,20 @@ static void add_advice(struct import_writer *writer, const struct client_server 
     import_add_string(&writer->notes, writer->pool);
     import_add(&writer->notes, "]\nor, without this configuration,\n");
     add_words(writer, "\"--share\", \"--\", ", server);
-    json_output_string(&writer->notes, server->command->text);
+    if (program->is_moved)
+        import_add_string(&writer->notes, program->command);
+    else
+        json_output_string(&writer->notes, server->command->text);
     for (; arg != NULL; arg = arg->next) {
         import_add(&writer->notes, ", ");
         json_output_string(&writer->notes, arg->text);
     }
     import_add(&writer->notes, "]\n");
+    if (program->directory[0] == '\0')
+        return;
+    import_add(&writer->notes, "with PATH in its environment: ");
+    import_add(&writer->notes, program->directory);
+    import_add(&writer->notes, ":" COMMAND_SERVICE_PATH "\n");
 }
 
 /* The directory: that of the server, else of its project; one that is not known here is none. */
@@ -150,14 +198,17 @@ static bool name_pool(struct import_writer *writer, const struct json_value *ser
 
 static void add_keys(struct import_writer *writer, const struct client_server *server)
 {
+    struct import_program program;
+
     /* The command is in scratch. */
+    import_program_find(&program, slice_of(writer->scratch.to, writer->scratch.len));
     import_add(&writer->config, writer->servers++ > 0 ? ",\n" : "");
     import_add(&writer->config, "        {\n            \"id\": ");
     import_add_string(&writer->config, writer->pool);
     import_add(&writer->config, ",\n            \"command\": ");
-    json_output_string(&writer->config, slice_of(writer->scratch.to, writer->scratch.len));
+    import_add_string(&writer->config, program.command);
     add_args(writer, server->first_arg);
-    add_env(writer, server->env);
+    add_env(writer, server->env, &program);
     add_cwd(writer, server->cwd);
     if (document_member(server->value, "envFile") != NULL)
         import_note(writer, "envFile is left out: write its variables into \"env\"\n");
@@ -165,7 +216,8 @@ static void add_keys(struct import_writer *writer, const struct client_server *s
         &writer->config,
         ",\n            \"protocol\": \"mcp\",\n            \"instances\": " COMMAND_LINE_INSTANCES
         "\n        }");
-    add_advice(writer, server);
+    note_program(writer, &program);
+    add_advice(writer, server, &program);
 }
 
 static void add_server(void *user_data, const struct client_server *server)

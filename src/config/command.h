@@ -4,6 +4,14 @@
 
 #include "config/diagnostics.h"
 
+/* The PATH of what no shell starts, services and programs with windows: launchd's, or what systemd
+ * and other managers agree on. */
+#ifdef __APPLE__
+#define COMMAND_SERVICE_PATH "/usr/bin:/bin:/usr/sbin:/sbin"
+#else
+#define COMMAND_SERVICE_PATH "/usr/local/bin:/usr/bin:/bin"
+#endif
+
 #define COMMAND_FILE_MAX 4096
 #define COMMAND_LINE_MAX 256 /* of the first line of a script, as much as Linux reads */
 

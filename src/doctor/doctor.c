@@ -10,13 +10,8 @@
 
 #include "base/exit_status.h"
 #include "base/terminal.h"
+#include "config/command.h"
 #include "doctor/examinations.h"
-
-#ifdef __APPLE__
-#define WINDOW_PATH "/usr/bin:/bin:/usr/sbin:/sbin" /* of launchd */
-#else
-#define WINDOW_PATH "/usr/local/bin:/usr/bin:/bin" /* what the managers of users agree on */
-#endif
 
 static const char usage[] =
     "usage: stdio_bus doctor [--json] [--path PATH]\n"
@@ -26,7 +21,7 @@ static const char usage[] =
     "of MCP clients. It changes nothing, and prints no value of a variable.\n"
     "  --json         print JSON\n"
     "  --path PATH    the PATH that programs with windows give to their servers;\n"
-    "                 default: " WINDOW_PATH "\n"
+    "                 default: " COMMAND_SERVICE_PATH "\n"
     "\n"
     "exit status: 0 nothing wrong, 1 warnings, 2 errors, 64 usage, 71 system error\n";
 
@@ -72,7 +67,7 @@ static int examine(struct doctor *doctor)
 
 int doctor_run(int argc, char *const argv[])
 {
-    struct doctor doctor = {.window_path = WINDOW_PATH, .path = getenv("PATH")};
+    struct doctor doctor = {.window_path = COMMAND_SERVICE_PATH, .path = getenv("PATH")};
     const char *unknown = read_words(&doctor, argc, argv);
     bool asks = unknown != NULL && (strcmp(unknown, "--help") == 0 || strcmp(unknown, "-h") == 0);
     int status = EXIT_DONE;

@@ -2,7 +2,9 @@
 #include "build_config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -74,6 +76,77 @@ TEST(design_import_of_toml)
     struct daemon *daemon = START(.config_path = write_text("bus.json", config->data));
     expect_member(client_ask(client_connect(daemon), "1", NULL, "echo", NULL), "worker",
                   "'the one'");
+}
+
+/* Runs the import with a directory in PATH that services do not have. */
+static const char *import_with(const char *bin, const char *client, struct text *config)
+{
+    const char *path = getenv("PATH"), *notes;
+    char *kept = path != NULL ? strdup(path) : NULL;
+    ck_assert_int_eq(setenv("PATH", test_format("%s:/usr/bin:/bin", bin), 1), 0);
+    notes = daemon_run(&(struct setup){IMPORT(client)}, 0, config);
+    if (kept != NULL)
+        setenv("PATH", kept, 1);
+    free(kept);
+    return notes;
+}
+
+static void make_program(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_ge(fputs(text, file), 0);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_int_eq(chmod(path, 0755), 0);
+}
+
+/* As npx and node of nvm: neither is found without the PATH of the shell, and the first needs the
+ * second. The client is that of macOS, in a directory with a blank. */
+TEST(design_import_finds_what_services_do_not)
+{
+    const char *bin = test_dir(), *library = test_format("%s/Library", test_dir());
+    struct text *config = test_text();
+    const char *support = test_format("%s/Application Support", library), *client, *notes;
+    FILE *file;
+    ck_assert_int_eq(mkdir(library, 0700), 0);
+    ck_assert_int_eq(mkdir(support, 0700), 0);
+    client = test_format("%s/claude_desktop_config.json", support);
+    make_program(test_format("%s/node-of-test", bin),
+                 test_format("#!/bin/sh\nshift\nexec '%s' \"$@\"\n", expanded("@WORKER@")));
+    make_program(test_format("%s/npx-of-test", bin), "#!/usr/bin/env node-of-test\n");
+    file = fopen(client, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(expanded("{'mcpServers': {'one': {'command': 'npx-of-test', 'args': ['--name', 'one']}, "
+                   "'two': {'command': 'sh', 'args': ['-c', 'x']}}}"),
+          file);
+    ck_assert_int_eq(fclose(file), 0);
+    notes = import_with(bin, client, config);
+    expect_word(notes, test_format("\"one\": its command is the path \"%s/npx-of-test\"", bin));
+    expect_word(notes, test_format("\"one\": its PATH begins with \"%s\"", bin));
+    expect_word(notes, test_format("[\"--share\", \"--\", \"%s/npx-of-test\", \"--name\"", bin));
+    expect_word(notes, test_format("with PATH in its environment: %s:/", bin));
+    expect_word(config->data, test_format("\"command\": \"%s/npx-of-test\"", bin));
+    expect_word(config->data, test_format("\"env\": {\"PATH\": \"%s:${PATH}\"}", bin));
+    expect_word(config->data, "\"command\": \"sh\"");
+    ck_assert_ptr_null(strstr(notes, "\"two\": its"));
+    struct daemon *daemon = START(.config_path = write_text("bus.json", config->data));
+    struct client *asking = client_connect(daemon);
+    client_send(asking, "{'pool':'one'}");
+    expect_member(client_ask(asking, "1", NULL, "echo", NULL), "worker", "'one'");
+}
+
+/* A PATH that the client sets itself stays. */
+TEST(design_import_keeps_the_path_of_a_server)
+{
+    const char *bin = test_dir();
+    struct text *config = test_text();
+    make_program(test_format("%s/npx-of-test", bin), "#!/usr/bin/env node-of-test\n");
+    make_program(test_format("%s/node-of-test", bin), "#!/bin/sh\n");
+    import_with(bin,
+                write_text("mcp.json", expanded("{'mcpServers': {'a': {'command': 'npx-of-test', "
+                                                "'env': {'PATH': '/opt/bin'}}}}")),
+                config);
+    expect_word(config->data, "\"env\": {\"PATH\": \"/opt/bin\"}");
 }
 
 TEST(design_import_of_broken_toml)
