@@ -8,6 +8,8 @@
 #   run.sh --sample FILE STEP...  the mutants of a table (sample.txt): the steps in their order,
 #                                 until one fails. A step is unit, spec or scripts, or a target of
 #                                 make.
+#   run.sh --kqueue [NAME...]     the mutants of kqueue.txt, in a build with the kqueue backend over
+#                                 its shim; each names the tests that have to notice it.
 #   run.sh --check                builds nothing: each clause has a mutant or a reason, the text of
 #                                 each mutant is in the sources, and results.txt has no verdict but
 #                                 that it was killed.
@@ -22,6 +24,7 @@ tables=$top/tests/mutations
 : "${JOBS:=1}" "${MAKE:=make}"
 separator=$(printf '\037')
 unset MAKEFLAGS MFLAGS MAKELEVEL TEST_ONLY
+table=$tables/clauses.txt place=mutations configuration='' some_programs=''
 
 die() {
     printf 'run.sh: %s\n' "$*" >&2
@@ -60,6 +63,7 @@ check() {
     status=0
     mutants=$(read_table "$tables/clauses.txt") || status=1
     sample=$(read_table "$tables/sample.txt") || status=1
+    read_table "$tables/kqueue.txt" >/dev/null || status=1
     broken=$(printf '%s\n' "$mutants" | sed "s/$separator.*//" | sort -u)
     excused=$(sed -n 's/^\([^ #]*\): .*/\1/p' "$tables/clauses.txt" | sort -u)
     named=$(clauses | sed 's/:.*//' | sort -u)
@@ -94,7 +98,7 @@ list() {
 # Brings the copy up to date and builds what the tests need. What is unbroken is kept in whole/.
 prepare() {
     : "${BUILD_DIR:=$top/build}"
-    work=$BUILD_DIR/mutations
+    work=$BUILD_DIR/$place
     copy=$work/source
     objects=$work/objects
     whole=$work/whole
@@ -112,11 +116,14 @@ prepare() {
             { mkdir -p "$copy/${file%/*}" && cp "$top/$file" "$copy/$file"; } || exit 1
         done || die "cannot copy $top"
     echo "building in $objects ..." >&2
+    # shellcheck disable=SC2086 # options, without blanks
     {
-        cd "$objects" && { test -f Makefile || ../source/configure -q CFLAGS='-O1'; } &&
-            "$MAKE" -j"$JOBS" all && programs="$(list unit_tests) $(list spec_tests)" &&
+        cd "$objects" &&
+            { test -f Makefile || ../source/configure -q CFLAGS='-O1' $configuration; } &&
+            "$MAKE" -j"$JOBS" all && programs=$some_programs &&
+            : "${programs:="$(list unit_tests) $(list spec_tests) $(list replay_tests)"}" &&
             "$MAKE" -j"$JOBS" check TESTS= \
-                check_PROGRAMS="$programs $(list replay_tests) tests/harness/test_worker"
+                check_PROGRAMS="$programs tests/harness/test_worker"
     } >"$log" 2>&1 </dev/null || die "the unbroken copy does not build: see $log"
     mkdir -p "$whole/tests/unit"
     { cp -p stdio_bus stdio_bus_rmp "$whole" && cp -p tests/unit/check_* "$whole/tests/unit"; } ||
@@ -246,7 +253,7 @@ record() {
 # run_clauses [CLAUSE...]
 run_clauses() {
     prepare
-    read_table "$tables/clauses.txt" >"$work/mutants" || exit 99
+    read_table "$table" >"$work/mutants" || exit 99
     : >"$work/verdicts"
     clauses >"$work/clauses"
     killed=0 survived=0 errors=0
@@ -361,7 +368,15 @@ main() {
         shift
         run_sample "$@"
         ;;
-    -*) die 'usage: run.sh [CLAUSE...] | --sample FILE STEP... | --check' ;;
+    --kqueue)
+        shift
+        table=$tables/kqueue.txt place=mutations-kqueue configuration=--with-event-backend=any
+        some_programs='tests/unit/check_kqueue tests/unit/check_event_loop'
+        unset MUTANTS_RECORD
+        export STDIO_BUS_EVENT_BACKEND=kqueue
+        run_clauses "$@"
+        ;;
+    -*) die 'usage: run.sh [CLAUSE...] | --kqueue [NAME...] | --sample FILE STEP... | --check' ;;
     *) run_clauses "$@" ;;
     esac
 }

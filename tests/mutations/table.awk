@@ -41,7 +41,7 @@ function end_of_mutant(   at) {
 /^= / { tests = tests " " substr($0, 3); next }
 { end_of_mutant() }
 /^$/ || /^[^ ]+: ./ { next }
-NF == 2 && $2 ~ /^src\// {
+NF == 2 && $2 ~ /^(src|tests\/kqueue-shim)\// {
     name = $1
     path = $2
     number = 0

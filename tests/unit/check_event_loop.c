@@ -372,6 +372,7 @@ START_TEST(interest_in_hangup_alone_reports_a_lost_peer)
     ck_assert_int_eq(take(&watched), 0);
     modify(&watched, STDIO_BUS_EVENT_HANGUP);
     ck_assert_int_eq(run(20), 0);
+    ck_assert_int_eq(run(20), 0); /* kqueue reports room once, which is not asked for */
     ck_assert_int_eq(spy.wait_result, 0);
     modify(&watched, STDIO_BUS_EVENT_HANGUP | WRITE);
     ck_assert_int_eq(run(WAIT_MS), 1);

@@ -1,4 +1,5 @@
-/* As much of <sys/event.h> as src/event/kqueue.c uses, for compiling and testing it on Linux. */
+/* As much of <sys/event.h> as src/event/kqueue.c uses, for compiling and testing it on Linux. The
+ * rules that it keeps are a table in kqueue_shim.c. */
 #ifndef KQUEUE_SHIM_SYS_EVENT_H
 #define KQUEUE_SHIM_SYS_EVENT_H
 
@@ -11,6 +12,8 @@
 #define EV_ADD 0x0001
 #define EV_DELETE 0x0002
 #define EV_CLEAR 0x0020
+#define EV_RECEIPT 0x0040
+#define EV_ERROR 0x4000
 #define EV_EOF 0x8000
 
 struct kevent {
@@ -26,10 +29,8 @@ struct kevent {
  * with close. -1 with errno set. */
 int kqueue(void);
 
-/* Applies the changes (EV_ADD and EV_DELETE, level-triggered; with EV_CLEAR a write filter tells of
- * EV_EOF alone, and adding it again does not change that), then, if nevents > 0, waits for events.
- * timeout NULL: without end. A change that fails ends the call: -1 with errno set, whether there is
- * room for an EV_ERROR event or not. Returns the number of events. */
+/* Applies the changes, then, if nevents > 0, waits for events. timeout NULL: without end. Returns
+ * the number of events, or -1 with errno set. */
 int kevent(int kq, const struct kevent *changes, int nchanges, struct kevent *events, int nevents,
            const struct timespec *timeout);
 
