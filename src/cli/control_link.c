@@ -14,6 +14,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/unix_path.h"
 
 #define ANSWER_MS 10000
 #define READ_BYTES 65536
@@ -31,7 +32,7 @@ bool control_link_open(struct control_link *link, const char *path)
     int status;
 
     *link = (struct control_link){.fd = -1};
-    if (strlen(path) >= sizeof address.sun_path) {
+    if (strlen(path) > UNIX_PATH_MAX) {
         errno = ENAMETOOLONG;
         return fail(link, path);
     }

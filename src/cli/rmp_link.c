@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/siphash.h"
+#include "base/unix_path.h"
 #include "rmp/compose.h"
 #include "rmp/schemas.h"
 #include "rmp/wire.h"
@@ -46,7 +47,7 @@ static int connect_to(const char *path)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd, status;
 
-    if (strlen(path) >= sizeof address.sun_path) {
+    if (strlen(path) > UNIX_PATH_MAX) {
         errno = ENAMETOOLONG;
         return -1;
     }

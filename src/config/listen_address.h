@@ -5,10 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
-#define UNIX_PATH_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
+#include "base/unix_path.h"
+
 #define LISTEN_HOST_MAX 255
 #define LISTEN_FD_NAME_MAX 255
 #define LISTEN_PROBLEM_MAX 128

@@ -6,11 +6,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/socket.h>
-#include <sys/un.h>
+
+#include "base/unix_path.h"
 
 #define RMP_SOCKET_NAME "/rmp.sock"
-#define RMP_SOCKET_MAX (sizeof(((struct sockaddr_un *)NULL)->sun_path))
+#define RMP_SOCKET_MAX UNIX_PATH_SIZE
 #define RMP_SOCKET_REASON_MAX 256
 
 /* Replaces "~/" at the beginning of `path` and its $NAME or ${NAME}, and appends `name`.

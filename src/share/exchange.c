@@ -13,6 +13,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/unix_path.h"
 #include "share/identity.h"
 
 static int send_all(int fd, const char *bytes, size_t len)
@@ -34,7 +35,7 @@ static int connect_to(const char *file)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd, status;
 
-    if (strlen(file) >= sizeof address.sun_path) {
+    if (strlen(file) > UNIX_PATH_MAX) {
         errno = ENAMETOOLONG;
         return -1;
     }

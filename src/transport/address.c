@@ -15,6 +15,7 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/unix_path.h"
 #include "config/access.h"
 
 #define NETWORK_BYTES 8
@@ -239,9 +240,8 @@ int address_bind_unix(const char *path, const struct access *access, char *reaso
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int fd;
 
-    if (strlen(path) >= sizeof address.sun_path) {
-        snprintf(reason, reason_size, "the path is longer than %zu bytes",
-                 sizeof address.sun_path - 1);
+    if (strlen(path) > UNIX_PATH_MAX) {
+        snprintf(reason, reason_size, "the path is longer than %zu bytes", (size_t)UNIX_PATH_MAX);
         return -1;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);

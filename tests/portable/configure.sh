@@ -1,8 +1,8 @@
 #!/bin/sh
 # configure.sh CC CPPFLAGS [OPTION...]: configures, in the working directory, a build that has
 # nothing that Linux has and macOS or a BSD lacks: getpeereid in place of SO_PEERCRED, and no
-# accept4, pipe2, memfd_create, mallopt, close_range or prctl. OPTIONs are those of ./configure,
-# --with-event-backend among them.
+# accept4, pipe2, memfd_create, mallopt, close_range or prctl, and paths of sockets that are as
+# short as there. OPTIONs are those of ./configure, --with-event-backend among them.
 
 [ $# -ge 2 ] || {
     echo 'usage: configure.sh CC CPPFLAGS [OPTION...]' >&2
@@ -15,7 +15,8 @@ shift 2
 : >build_config.h || exit # made by configure, which needs the object before
 # shellcheck disable=SC2086 # a compiler and what is before it
 $compiler -D_GNU_SOURCE -I. -I"$here" -c -o getpeereid.o "$here/getpeereid.c" || exit
-exec "$here/../../configure" -q CC="$compiler" CPPFLAGS="$flags -include $here/getpeereid.h" \
+flags="$flags -DUNIX_PATH_SIZE=104 -include $here/getpeereid.h"
+exec "$here/../../configure" -q CC="$compiler" CPPFLAGS="$flags" \
     LIBS="$PWD/getpeereid.o" ac_cv_func_getpeereid=yes ac_cv_member_struct_ucred_uid=no \
     ac_cv_func_accept4=no ac_cv_func_pipe2=no ac_cv_func_memfd_create=no ac_cv_func_mallopt=no \
     ac_cv_have_decl_SYS_close_range=no ac_cv_have_decl_PR_SET_PDEATHSIG=no \

@@ -205,6 +205,23 @@ static const struct {
     {NULL, "longer than 64 bytes"}, {"x y", "a name has letters"},
 };
 
+/* $TMPDIR of macOS has 49 bytes, and its paths of sockets 104: the daemon's own has the directory
+ * as its working directory. */
+TEST(design_share_in_a_long_directory)
+{
+    const char *dir = test_format("%s/%s", test_dir(), test_fill('l', 120));
+    const char *socket = test_format("%s/stdio_bus/x@%s.sock", dir, PACKAGE_VERSION);
+    struct sharer *sharer;
+    ck_assert_int_eq(mkdir(dir, 0700), 0);
+    sharer = SHARE(.share = "--share=x", .idle_exit = "1",
+                   .env = {test_format("XDG_RUNTIME_DIR=%s", dir)});
+    expect_member(client_ask(sharer->client, "1", NULL, "echo", NULL), "worker", "'worker'");
+    ck_assert_int_eq(access(socket, F_OK), 0);
+    share_finish(sharer);
+    WAIT_UNTIL(access(socket, F_OK) != 0, "the daemon does not end");
+    ck_assert_int_eq(system(test_format("rm -r '%s'", dir)), 0);
+}
+
 TEST_ROWS(design_share_refuses_names, COUNT(bad_names))
 {
     const char *name = bad_names[row].name != NULL ? bad_names[row].name : test_fill('n', 300);

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -99,6 +100,20 @@ TEST(design_directory_that_is_not_there)
 }
 
 /* Another process has put its own socket in the place of the daemon's. */
+/* Of 108 bytes on Linux, and 104 elsewhere and in a portable build. */
+TEST(design_path_that_no_socket_can_have)
+{
+    const char *path = test_format("%s/%s", test_dir(), test_fill('x', 120));
+    const char *shown = RUN(64, .mode = SETUP_STDIO, .default_mode = true,
+                            .arguments = {"--unix", path});
+    expect_word(shown, test_format("--unix: the path is %zu bytes long, a socket's may have 10",
+                                   strlen(path)));
+    expect_word(shown, ": choose a shorter one, such as ~/NAME.sock");
+    expect_word(RUN(78, .mode = SETUP_STDIO, .default_mode = true,
+                    .members = test_format("'listen':{'unix':'%s'}", path)),
+                ": choose a shorter one, such as ~/NAME.sock");
+}
+
 TEST(design_only_its_own_socket_is_removed)
 {
     struct stat st;
