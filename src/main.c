@@ -26,6 +26,7 @@
 #include "cli/schema.h"
 #include "cli/settings.h"
 #include "cli/succession.h"
+#include "config/parts.h"
 #include "config/rmp_socket.h"
 #include "control/service.h"
 #include "doctor/doctor.h"
@@ -38,7 +39,6 @@
 #include "web/service.h"
 
 #define LONG_BUFFER 131072 /* bytes; one that the C library gives back to the system at once */
-#define VERSION_LINE PACKAGE_NAME " " PACKAGE_VERSION "\n"
 
 /* For an empty container: a directory cannot be read or written either. */
 static int open_in_place_of_null(void)
@@ -80,9 +80,56 @@ static int print(enum terminal_form form, const char *const *texts)
     return fflush(stdout) != EOF ? EXIT_DONE : system_error("cannot write to stdout");
 }
 
+/* Parts that were left out are known to no line below: their code is not linked. */
 static const struct service *const services[] = {
-    &http_service, &rmp_service, &control_service, &reload_service, &upgrade_service, NULL,
+#if WITH_HTTP
+    &http_service,
+#endif
+#if WITH_RMP
+    &rmp_service,
+#endif
+#if WITH_CONTROL
+    &control_service,
+#endif
+#if WITH_RELOAD
+    &reload_service,
+#endif
+#if WITH_UPGRADE
+    &upgrade_service,
+#endif
+    NULL,
 };
+
+/* The version, and a line for each kind of part: those that are in, and those that are not. */
+static int print_version(void)
+{
+    char text[512];
+    int len = snprintf(text, sizeof text, "%s %s\n", PACKAGE_NAME, PACKAGE_VERSION);
+
+    for (int in = 1; in >= 0; in--) {
+        const char *before = in ? "with:" : "without:";
+
+        for (int part = 0; part < PARTS; part++) {
+            if (part_is_in((enum part)part) != in)
+                continue;
+            len += snprintf(text + len, sizeof text - (size_t)len, "%s %s", before,
+                            part_names[part]);
+            before = "";
+        }
+        if (before[0] == '\0')
+            len += snprintf(text + len, sizeof text - (size_t)len, "\n");
+    }
+    return print(TERMINAL_TEXT, (const char *const[]){text, NULL});
+}
+
+/* For what the program was built without. */
+static int without(const char *what, enum part part)
+{
+    char text[PART_MISSING_MAX];
+
+    terminal_line(stderr, "stdio_bus: %s: %s", what, part_missing(text, part));
+    return EXIT_USAGE_ERROR;
+}
 
 /* Returns EXIT_DONE, or another exit status after the reason was logged. */
 static int find_rmp_socket(char path[RMP_SOCKET_MAX], const struct options *options,
@@ -127,11 +174,26 @@ static const char *find_control(char path[RMP_SOCKET_MAX], const struct options 
     return NULL;
 }
 
+/* A bus that runs: started, or going on from a state. NULL: there is none to run, after the reason
+ * was logged. */
+static struct stdio_bus *start_bus(const struct bus_options *options, struct succession *succession)
+{
+    struct stdio_bus *bus;
+
+    if (succession_is_on(succession))
+        return succession_resume(options, succession);
+    bus = bus_create(options);
+    if (bus == NULL || bus_start(bus) == STDIO_BUS_OK)
+        return bus;
+    bus_destroy(bus);
+    return NULL;
+}
+
 /* Runs until the bus stops. Returns the exit status. */
 static int run_bus(const struct bus_options *options, struct succession *succession)
 {
     enum bus_outcome outcome = BUS_SYSTEM_ERROR;
-    struct stdio_bus *bus = succession_start(options, succession);
+    struct stdio_bus *bus = start_bus(options, succession);
 
     if (bus != NULL) {
         outcome = bus_step(bus, 0); /* what a state has left to do */
@@ -163,7 +225,8 @@ static const char *path_or_null(const char *path)
 static int take_places(struct settings *settings, struct succession *succession,
                        struct upgrade_places *places, struct bus_options *options)
 {
-    if (upgrade_load_places(&succession->image, places, &succession->problem) != STDIO_BUS_OK)
+    if (!WITH_UPGRADE ||
+        upgrade_load_places(&succession->image, places, &succession->problem) != STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
     passed_take(settings->passed, places->listens, places->listen_count);
     options->control_path = path_or_null(places->control);
@@ -258,8 +321,8 @@ static int run(const struct options *options, struct log *log, struct succession
 
     passed_read(&passed); /* workers must not take the variables for their own */
     if (succession_is_on(succession)) {
-        if (upgrade_load_sources(&succession->image, &sources, &succession->problem) !=
-            STDIO_BUS_OK)
+        if (!WITH_UPGRADE || upgrade_load_sources(&succession->image, &sources,
+                                                  &succession->problem) != STDIO_BUS_OK)
             return EXIT_OS_ERROR;
         settings.is_known = true;
         settings.sources = &sources;
@@ -301,9 +364,13 @@ static int open_log(struct log *log, const struct options *options,
     return status;
 }
 
+static int end(struct succession *succession, char *argv[], int status)
+{
+    return succession_is_on(succession) ? succession_end(succession, argv) : status;
+}
+
 int main(int argc, char *argv[])
 {
-    static const char *const version[] = {VERSION_LINE, NULL};
     struct succession succession;
     struct options options;
     struct log log;
@@ -311,7 +378,8 @@ int main(int argc, char *argv[])
     bool takes_over;
     int status;
 
-    succession_begin(&succession, &argc, argv);
+    if (WITH_UPGRADE)
+        succession_begin(&succession, &argc, argv);
     /* The daemon before has filled them. The signals that have come since wait, and would be lost
      * if they were ignored. */
     takes_over = succession_is_on(&succession) && !succession.image.is_check;
@@ -324,31 +392,32 @@ int main(int argc, char *argv[])
     if (!takes_over && fill_standard_descriptors() < 0)
         return system_error("cannot open /dev/null or /");
     if (argc > 1 && strcmp(argv[1], "ctl") == 0)
-        return ctl_run(argc - 2, argv + 2);
+        return WITH_CONTROL ? ctl_run(argc - 2, argv + 2) : without(argv[1], PART_CONTROL);
     if (argc > 1 && strcmp(argv[1], "doctor") == 0)
-        return doctor_run(argc - 2, argv + 2);
+        return WITH_DOCTOR ? doctor_run(argc - 2, argv + 2) : without(argv[1], PART_DOCTOR);
     if (options_parse(&options, argc, argv, problem, sizeof problem) != STDIO_BUS_OK) {
         terminal_line(stderr, "stdio_bus: %s", problem);
-        return succession_end(&succession, argv, EXIT_USAGE_ERROR);
+        return end(&succession, argv, EXIT_USAGE_ERROR);
     }
     if (options.action >= ACTION_SCHEMA)
-        return print(TERMINAL_TEXT, options.action == ACTION_HELP     ? help_sections()
-                                    : options.action == ACTION_SCHEMA ? schema_lines()
-                                                                      : version);
+        return options.action == ACTION_VERSION
+                   ? print_version()
+                   : print(TERMINAL_TEXT,
+                           options.action == ACTION_HELP ? help_sections() : schema_lines());
     /* Ignored for the whole run: a closed stdout becomes an exit status; an unwritable log is never
      * fatal. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    if (options.action == ACTION_IMPORT)
+    if (WITH_DOCTOR && options.action == ACTION_IMPORT)
         return run_import(options.import_path);
     release_long_buffers();
     if (options.action == ACTION_CONNECT)
         return client_run(&options);
-    if (options.action == ACTION_LIST)
+    if (WITH_SHARE && options.action == ACTION_LIST)
         return list_run(options.json);
-    if (options.action == ACTION_PING)
+    if (WITH_CONTROL && options.action == ACTION_PING)
         return ping_run(&options);
-    if (options.action == ACTION_SHARE)
+    if (WITH_SHARE && options.action == ACTION_SHARE)
         return run_share(&options);
     options.argv = argv;
     status = open_log(&log, &options, &succession);
@@ -356,5 +425,5 @@ int main(int argc, char *argv[])
         status = run(&options, &log, &succession);
         log_close(&log);
     }
-    return succession_end(&succession, argv, status);
+    return end(&succession, argv, status);
 }

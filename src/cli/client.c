@@ -66,7 +66,9 @@ static int run_copy(const struct options *options)
 
 int client_run(const struct options *options)
 {
-    if (options->has_url)
+    if (WITH_REMOTE && options->has_url)
         return run_remote(options);
-    return options->line.protocol != NULL ? rejoin_run(options) : run_copy(options);
+    if (WITH_REMOTE && options->line.protocol != NULL)
+        return rejoin_run(options);
+    return run_copy(options);
 }

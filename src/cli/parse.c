@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "cli/option_values.h"
+#include "config/parts.h"
 
 /* --- the command line --- */
 
@@ -200,6 +201,15 @@ static bool lacks_command(const struct parser *parser)
            line->framing != NULL;
 }
 
+static bool listens_to(const struct options *options, enum listen_kind kind)
+{
+    for (size_t i = 0; i < options->listen_count; i++) {
+        if (options->listens[i].kind == kind)
+            return true;
+    }
+    return false;
+}
+
 /* A listener or, of --connect, an address for which there may be a token. */
 static bool takes_token(const struct parser *parser)
 {
@@ -214,10 +224,40 @@ static bool takes_token(const struct parser *parser)
     return false;
 }
 
+/* What the program was built without. */
+static bool check_parts(struct parser *parser)
+{
+    const struct options *options = parser->options;
+    const struct {
+        const char *name;
+        bool is_asked;
+        enum part part;
+    } asked[] = {
+        {"http", listens_to(options, LISTEN_HTTP), PART_HTTP},
+        {"rmp", options->rmp, PART_RMP},
+        {"control", options->control_path != NULL, PART_CONTROL},
+        {"ping", options->ping_path != NULL, PART_CONTROL},
+        {"connect", options->has_url, PART_REMOTE},
+        {"protocol", is_mode(parser, "connect") && options->line.protocol != NULL, PART_REMOTE},
+        {"share", is_mode(parser, "share"), PART_SHARE},
+        {"list", options->action == ACTION_LIST, PART_SHARE},
+        {"import", options->import_path != NULL, PART_DOCTOR},
+    };
+    char text[PART_MISSING_MAX];
+
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        if (asked[i].is_asked && part_missing(text, asked[i].part) != NULL)
+            return parser_fail(parser, "--%s: %s", asked[i].name, text);
+    }
+    return true;
+}
+
 static bool check_options(struct parser *parser)
 {
     const struct options *options = parser->options;
 
+    if (!check_parts(parser))
+        return false;
     if (options->json && options->action != ACTION_LIST)
         return parser_fail(parser, "--json is for --list");
     if (options->ping_path != NULL)

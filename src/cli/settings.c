@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cli/all_listeners.h"
+#include "config/parts.h"
 #include "config/tokens.h"
 
 #define PROBLEM_BYTES (SETTINGS_PROBLEM_MAX - 40) /* the rest is for the number of the others */
@@ -172,12 +173,39 @@ static int check_mode(struct settings *settings, const struct config *config)
                 strcmp(config->socket_mode, "unix") == 0 ? "PATH" : "HOST:PORT");
 }
 
+/* Nothing of the configuration is ignored because the program was built without it. */
+static int check_parts(struct settings *settings, const struct config *config)
+{
+    bool has_http = config->has_metrics;
+    const struct {
+        const char *key;
+        bool is_asked;
+        enum part part;
+    } asked[] = {
+        {"rmp.enabled", config->rmp.enabled, PART_RMP},
+        {"control", config->control != NULL, PART_CONTROL},
+    };
+    char text[PART_MISSING_MAX];
+
+    for (size_t i = 0; i < config->listen_count; i++)
+        has_http |= config->listens[i].address.kind == LISTEN_HTTP;
+    if (has_http && part_missing(text, PART_HTTP) != NULL)
+        return fail(settings, "a listener of HTTP: %s", text);
+    for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++) {
+        if (asked[i].is_asked && part_missing(text, asked[i].part) != NULL)
+            return fail(settings, "%s: %s", asked[i].key, text);
+    }
+    return EXIT_DONE;
+}
+
 /* --- both --- */
 
 static int check(struct settings *settings, const struct config *config)
 {
-    int status = check_mode(settings, config);
+    int status = check_parts(settings, config);
 
+    if (status == EXIT_DONE)
+        status = check_mode(settings, config);
     if (status == EXIT_DONE)
         status = check_pools(settings, config);
     if (status == EXIT_DONE)

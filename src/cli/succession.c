@@ -37,10 +37,8 @@ static void end_check(const struct succession *succession)
     _exit(succession->taken ? EXIT_DONE : EXIT_OS_ERROR);
 }
 
-int succession_end(struct succession *succession, char *argv[], int status)
+int succession_end(struct succession *succession, char *argv[])
 {
-    if (!succession_is_on(succession))
-        return status;
     if (succession->image.is_check)
         end_check(succession);
     upgrade_image_give_back(&succession->image, argv, succession->problem);
@@ -49,18 +47,13 @@ int succession_end(struct succession *succession, char *argv[], int status)
 
 /* A bus that has not taken the state is left alone: what it would free belongs to the daemon that
  * gets the state back, or that goes on. */
-struct stdio_bus *succession_start(const struct bus_options *options, struct succession *succession)
+struct stdio_bus *succession_resume(const struct bus_options *options,
+                                    struct succession *succession)
 {
     struct stdio_bus *bus = bus_create(options);
 
     if (bus == NULL)
         return NULL;
-    if (!succession_is_on(succession)) {
-        if (bus_start(bus) == STDIO_BUS_OK)
-            return bus;
-        bus_destroy(bus);
-        return NULL;
-    }
     succession->taken = upgrade_resume(services_state(bus, &upgrade_service), &succession->image,
                                        &succession->problem) == STDIO_BUS_OK;
     if (!succession->taken || succession->image.is_check)

@@ -19,16 +19,16 @@ void succession_begin(struct succession *succession, int *argc, char *argv[]);
 /* Whether there is one. */
 static inline bool succession_is_on(const struct succession *succession)
 {
-    return succession->image.fd >= 0;
+    return WITH_UPGRADE && succession->image.fd >= 0;
 }
 
-/* A bus that runs: started, or going on from the state. NULL: there is none to run, after the
- * reason was logged, or in a check. */
-struct stdio_bus *succession_start(const struct bus_options *options,
-                                   struct succession *succession);
+/* A bus that goes on from the state. NULL: there is none to run, after the reason was logged, or in
+ * a check. */
+struct stdio_bus *succession_resume(const struct bus_options *options,
+                                    struct succession *succession);
 
-/* At the end of the program with this exit status: gives a state that was not taken back, or
- * reports the result of a check. Returns the exit status. */
-int succession_end(struct succession *succession, char *argv[], int status);
+/* At the end of the program: gives a state that was not taken back, or reports the result of a
+ * check. Returns the exit status. */
+int succession_end(struct succession *succession, char *argv[]);
 
 #endif

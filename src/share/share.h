@@ -6,7 +6,6 @@
 #include "config/command_line.h"
 #include "framing/framing.h"
 
-#define SHARE_NAME_MAX 64
 #define SHARE_IDLE_EXIT_SEC 300
 
 struct share_options {
@@ -19,9 +18,6 @@ struct share_options {
     enum log_level log_level;      /* of a daemon that is started */
     enum log_level stderr_level;   /* of this process */
 };
-
-/* NULL if the name can name files, or else what is wrong with it. */
-const char *share_name_problem(const char *name);
 
 /* Joins the daemon, and serves stdin and stdout until their client has finished. Returns the exit
  * status, after the reason was written to stderr. */

@@ -395,3 +395,13 @@ bool daemon_can_upgrade(void)
 {
     return getenv("STDIO_BUS_WRAPPER") == NULL && proc_available();
 }
+
+bool daemon_has(const char *part)
+{
+    const struct setup setup = {.mode = SETUP_STDIO, .config = "{}", .arguments = {"--version"}};
+    struct text *out = test_text();
+    char pattern[64];
+    daemon_run(&setup, 0, out);
+    snprintf(pattern, sizeof pattern, "with:[a-z ]* %s[ \n]", part);
+    return text_matches(out->data, pattern);
+}

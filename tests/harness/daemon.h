@@ -135,6 +135,9 @@ void daemon_check_asleep(const struct daemon *daemon);
  * ends. */
 const char *daemon_run(const struct setup *setup, int status, struct text *out);
 
+/* Whether the program was built with the part: configure --without-PART. */
+bool daemon_has(const char *part);
+
 /* daemon_run(&(struct setup){...}, status, NULL) */
 #define RUN(status, ...) daemon_run(&(struct setup){__VA_ARGS__}, (status), NULL)
 

@@ -332,7 +332,7 @@ static const struct {
     const char *option, *output;
 } information[] = {
     {"--help", "--config PATH"},
-    {"--version", "^stdio_bus [0-9]+\\.[0-9]+\\.[0-9]+$"},
+    {"--version", "^stdio_bus [0-9]+\\.[0-9]+\\.[0-9]+\n(with|without): [a-z ]+\n"},
 };
 
 TEST_ROWS(design_help_and_version, COUNT(information))
