@@ -12,7 +12,7 @@
 
 /* For the exit of a process whose stdout has ended before it has sent anything: a client is told
  * the status. */
-#define EXIT_MS 300
+#define EXIT_MS 1000
 
 /* Before SIGTERM and again before SIGKILL, if hurried: programs may end with their input. */
 #define HURRY_MS 1000
