@@ -11,7 +11,7 @@
 #ifndef UNIX_PATH_SIZE
 #define UNIX_PATH_SIZE (sizeof(((struct sockaddr_un *)NULL)->sun_path))
 #endif
-#define UNIX_PATH_MAX (UNIX_PATH_SIZE - 1)
+#define UNIX_PATH_MAX ((size_t)UNIX_PATH_SIZE - 1)
 
 /* For the length of a path, a size_t, and UNIX_PATH_MAX. */
 #define UNIX_PATH_PROBLEM                                                                          \

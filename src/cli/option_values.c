@@ -117,8 +117,7 @@ static bool apply_connect(struct parser *parser, const char *option, const char 
     if (len < 0)
         return parser_fail(parser, "--%s: %s", option, unset);
     if (len >= (int)sizeof path)
-        return parser_fail(parser, "--%s: " UNIX_PATH_PROBLEM, option, (size_t)len,
-                           (size_t)UNIX_PATH_MAX);
+        return parser_fail(parser, "--%s: " UNIX_PATH_PROBLEM, option, (size_t)len, UNIX_PATH_MAX);
     return listen_address_of_path(to, path, why) || parser_fail(parser, "--%s: %s", option, why);
 }
 

@@ -29,7 +29,7 @@ bool listen_address_of_path(struct listen_address *to, const char *path,
 
     *to = (struct listen_address){.kind = LISTEN_UNIX, .is_unix = true};
     if (len > UNIX_PATH_MAX)
-        return fail(problem, UNIX_PATH_PROBLEM, len, (size_t)UNIX_PATH_MAX);
+        return fail(problem, UNIX_PATH_PROBLEM, len, UNIX_PATH_MAX);
     if (len == 0)
         return fail(problem, "the path must not be empty");
     memcpy(to->path, path, len + 1);

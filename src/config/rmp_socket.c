@@ -16,7 +16,7 @@
 
 static int too_long(char reason[RMP_SOCKET_REASON_MAX], size_t len)
 {
-    snprintf(reason, RMP_SOCKET_REASON_MAX, UNIX_PATH_PROBLEM, len, (size_t)UNIX_PATH_MAX);
+    snprintf(reason, RMP_SOCKET_REASON_MAX, UNIX_PATH_PROBLEM, len, UNIX_PATH_MAX);
     return STDIO_BUS_EINVAL;
 }
 

@@ -10,7 +10,7 @@
 #include "base/unix_path.h"
 
 #define RMP_SOCKET_NAME "/rmp.sock"
-#define RMP_SOCKET_MAX UNIX_PATH_SIZE
+#define RMP_SOCKET_MAX ((size_t)UNIX_PATH_SIZE)
 #define RMP_SOCKET_REASON_MAX 256
 
 /* Replaces "~/" at the beginning of `path` and its $NAME or ${NAME}, and appends `name`.

@@ -241,7 +241,7 @@ int address_bind_unix(const char *path, const struct access *access, char *reaso
     int fd;
 
     if (strlen(path) > UNIX_PATH_MAX) {
-        snprintf(reason, reason_size, "the path is longer than %zu bytes", (size_t)UNIX_PATH_MAX);
+        snprintf(reason, reason_size, "the path is longer than %zu bytes", UNIX_PATH_MAX);
         return -1;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
