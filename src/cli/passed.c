@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef HAVE_LAUNCH_ACTIVATE_SOCKET
+#include <launch.h>
+#endif
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -16,6 +19,11 @@
 #include "transport/address.h"
 
 #define FIRST_FD 3
+#ifdef HAVE_LAUNCH_ACTIVATE_SOCKET
+#define NOT_THERE "no such stream socket was passed on (LISTEN_FDNAMES, or Sockets of launchd)"
+#else
+#define NOT_THERE "no such stream socket was passed on (LISTEN_FDNAMES)"
+#endif
 
 union bound {
     struct sockaddr any;
@@ -66,6 +74,57 @@ void passed_read(struct passed_sockets *passed)
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_FDNAMES");
 }
+
+/* --- launchd --- */
+
+#ifdef HAVE_LAUNCH_ACTIVATE_SOCKET
+static bool has_name(const struct passed_sockets *passed, const char *name)
+{
+    for (size_t i = 0; i < passed->count; i++) {
+        if (strcmp(passed->sockets[i].name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A name may stand for several: of IPv4 and IPv6. launchd gives each away once; for a name that it
+ * does not have, or a process that it has not started, there is none. */
+static void activate(struct passed_sockets *passed, const char *name)
+{
+    size_t count = 0;
+    int *fds = NULL;
+
+    if (name[0] == '\0' || has_name(passed, name) ||
+        launch_activate_socket(name, &fds, &count) != 0)
+        return;
+    for (size_t i = 0; i < count && passed->count < PASSED_MAX; i++) {
+        struct passed_socket *socket = &passed->sockets[passed->count];
+
+        *socket = (struct passed_socket){.fd = fds[i]};
+        snprintf(socket->name, sizeof socket->name, "%s", name);
+        if (fcntl(socket->fd, F_SETFD, FD_CLOEXEC) == 0)
+            passed->count++;
+    }
+    free(fds);
+}
+
+static void activate_all(struct passed_sockets *passed, const struct listen_config *listens,
+                         size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        activate(passed, listens[i].address.fd_name);
+    if (count > 0)
+        activate(passed, PASSED_USUAL);
+}
+#else
+static void activate_all(struct passed_sockets *passed, const struct listen_config *listens,
+                         size_t count)
+{
+    (void)passed;
+    (void)listens;
+    (void)count;
+}
+#endif
 
 /* --- addresses --- */
 
@@ -171,7 +230,7 @@ static int assign(struct passed_sockets *passed, struct listen_config *listen, s
     if (socket == NULL && listen->address.fd_name[0] == '\0')
         return STDIO_BUS_OK;
     if (socket == NULL)
-        problem = "no such stream socket was passed on (LISTEN_FDNAMES)";
+        problem = NOT_THERE;
     else
         problem = problem_of(listen, bound.any.sa_family == AF_UNIX);
     if (problem == NULL) {
@@ -198,6 +257,7 @@ int passed_assign(struct passed_sockets *passed, struct listen_config *listens, 
 {
     size_t kept = 0;
 
+    activate_all(passed, listens, count);
     if (assign_all(passed, listens, count, log) != STDIO_BUS_OK)
         return STDIO_BUS_EINVAL;
     for (size_t i = 0; i < passed->count; i++) {

@@ -35,6 +35,7 @@ struct setup {
     bool dirty;    /* start it with ignored and blocked signals and one descriptor more */
     int passed_fd; /* descriptor 3 of the daemon, as from a service manager, with the variables: */
     const char *passed_name; /* LISTEN_FDNAMES */
+    const char *launch_name; /* in place of all these: the name by which launchd has it */
     int stdin_fd;            /* stdio mode: use this instead of a pipe; 0: a pipe */
     int stdout_fd;
     int stderr_fd;    /* instead of the log file, which then stays empty */

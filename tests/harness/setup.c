@@ -170,11 +170,15 @@ static void place(int from, int to)
         _exit(126);
 }
 
-/* sd_listen_fds(3) */
+/* sd_listen_fds(3), or tests/portable/launch.c */
 static void pass_on(const struct setup *setup)
 {
     char pid[16];
     place(setup->passed_fd, STDERR_FILENO + 1);
+    if (setup->launch_name != NULL) {
+        setenv("TEST_LAUNCH_SOCKET", setup->launch_name, 1);
+        return;
+    }
     snprintf(pid, sizeof pid, "%ld", (long)getpid());
     setenv("LISTEN_PID", pid, 1);
     setenv("LISTEN_FDS", "1", 1);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # configure.sh CC CPPFLAGS [OPTION...]: configures, in the working directory, a build that has
-# nothing that Linux has and macOS or a BSD lacks: getpeereid in place of SO_PEERCRED, and no
+# nothing that Linux has and macOS or a BSD lacks, and what macOS has: getpeereid in place of
+# SO_PEERCRED, launchd's sockets, and no
 # accept4, pipe2, memfd_create, mallopt, close_range or prctl, and paths of sockets that are as
 # short as there. OPTIONs are those of ./configure, --with-event-backend among them.
 
@@ -14,10 +15,13 @@ shift 2
 
 : >build_config.h || exit # made by configure, which needs the object before
 # shellcheck disable=SC2086 # a compiler and what is before it
-$compiler -D_GNU_SOURCE -I. -I"$here" -c -o getpeereid.o "$here/getpeereid.c" || exit
-flags="$flags -DUNIX_PATH_SIZE=104 -include $here/getpeereid.h"
+for object in getpeereid launch; do
+    $compiler -D_GNU_SOURCE -I. -I"$here" -c -o $object.o "$here/$object.c" || exit
+done
+flags="$flags -DUNIX_PATH_SIZE=104 -I$here -include $here/getpeereid.h"
 exec "$here/../../configure" -q CC="$compiler" CPPFLAGS="$flags" \
-    LIBS="$PWD/getpeereid.o" ac_cv_func_getpeereid=yes ac_cv_member_struct_ucred_uid=no \
-    ac_cv_func_accept4=no ac_cv_func_pipe2=no ac_cv_func_memfd_create=no ac_cv_func_mallopt=no \
-    ac_cv_have_decl_SYS_close_range=no ac_cv_have_decl_PR_SET_PDEATHSIG=no \
-    ac_cv_have_decl_PR_SET_NO_NEW_PRIVS=no "$@"
+    LIBS="$PWD/getpeereid.o $PWD/launch.o" \
+    ac_cv_func_getpeereid=yes ac_cv_func_launch_activate_socket=yes \
+    ac_cv_member_struct_ucred_uid=no ac_cv_func_accept4=no ac_cv_func_pipe2=no \
+    ac_cv_func_memfd_create=no ac_cv_func_mallopt=no ac_cv_have_decl_SYS_close_range=no \
+    ac_cv_have_decl_PR_SET_PDEATHSIG=no ac_cv_have_decl_PR_SET_NO_NEW_PRIVS=no "$@"

@@ -402,6 +402,32 @@ TEST_ROWS(design_passed_socket_is_taken_over, 3)
     ck_assert_int_eq(access(at.sun_path, F_OK), 0);
 }
 
+/* In a portable build: by the name that a listener has, or by the usual one and the address. A name
+ * that launchd does not have is refused. */
+TEST_ROWS(design_socket_of_launchd_is_taken_over, 2)
+{
+    const char *dir = test_dir();
+    const char *listens[] = {"{'fd':'bus'}", test_format("{'unix':'%s/passed'}", dir)};
+    const char *other = RUN(78, .mode = SETUP_STDIO, .default_mode = true,
+                            .members = "'listen':{'fd':'other'}");
+    struct sockaddr_un at;
+    struct client *client;
+    int fd;
+
+    expect_word(other, "cannot listen on the socket other: no such stream socket was passed on");
+    if (strstr(other, "Sockets of launchd") == NULL)
+        return;
+    fd = bind_unix(&at, dir);
+    client = connect_at(&at);
+    client_send(client, "{'id':1,'method':'echo'}");
+    START(.mode = SETUP_STDIO, .default_mode = true, .closed = true, .passed_fd = fd,
+          .launch_name = row == 0 ? "bus" : "Listeners",
+          .members = test_format("'listen':[%s]", listens[row]));
+    close(fd);
+    client_result(client, "1");
+    ck_assert_int_eq(access(at.sun_path, F_OK), 0);
+}
+
 TEST(design_named_socket_that_is_not_there)
 {
     const char *log = RUN(78, .mode = SETUP_STDIO, .default_mode = true,
