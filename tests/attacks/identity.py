@@ -4,7 +4,7 @@ import stat
 import subprocess
 import time
 
-from attempt import Attempt, mark
+from attempt import Attempt, Limit, mark
 from world import TOKEN, Line, need
 
 
@@ -184,7 +184,7 @@ def attempts():
                            ("tasks/cancel", {"taskId": "mine"})):
         yield Attempt("answer", "%s of another's %s" % (method, list(params.values())[0]),
                       cancelled_by_another, method, params)
-    yield Attempt("question", "caused by another's notification", notification_question)
+    yield Limit("question", "caused by another's notification", notification_question)
     yield Attempt("answer", "updates without a subscription", guessed_subscription)
     yield Attempt("answer", "the process of another", exclusive_process)
     yield Attempt("session", "named by another first", session_of_another)

@@ -56,6 +56,7 @@ static void become_daemon(const struct chaos *chaos)
     snprintf(address, sizeof address, "unix:%s", chaos->socket_path);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGHUP, SIG_DFL); /* it is ignored after nohup */
     if (log < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
         dup2(log, STDERR_FILENO) < 0)
         _exit(126);
