@@ -189,6 +189,7 @@ scripts="contrib/cross-check contrib/package-check contrib/package-trial
 if has shellcheck; then
     # shellcheck disable=SC2086 # a list
     check 'shellcheck' shellcheck $scripts
+    check 'shellcheck: release' shellcheck -x contrib/release/release contrib/release/check
     # Variables that the frame of the file sets or reads.
     check 'shellcheck: OpenRC' shellcheck -s sh -e SC2034,SC2154 \
         "$BUILD_DIR/contrib/openrc/stdio_bus.initd"
