@@ -177,7 +177,8 @@ static void look_at_command(struct reading *reading, const struct client_server 
     if (strchr(name, '/') != NULL && name[0] != '/' && name[0] != '~' && place.cwd == NULL) {
         doctor_cure(reading->doctor, "write the whole path, or the directory into \"cwd\"");
         doctor_find(reading->doctor, DOCTOR_WARNING,
-                    "%s: the command %s is another one in each directory", reading->what, name);
+                    "%s: the command %.*s is another one in each directory", reading->what,
+                    (int)strcspn(name, " \t"), name); /* arguments may follow */
         return;
     }
     doctor_command(reading->doctor, reading->what, name, reading->file->has_window, &place);

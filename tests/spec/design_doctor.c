@@ -97,7 +97,7 @@ static const struct {
      "no shell replaces the ~"},
     {DESKTOP_FILE("\"a\": {\"command\": \"server\"}") "mv window/server bin;", 1,
      "\"a\": server is found here, but not in its PATH", "/bin/server in its place"},
-    {DESKTOP_FILE("\"a\": {\"command\": \"build/server\"}"), 1,
+    {DESKTOP_FILE("\"a\": {\"command\": \"build/server --key sk-hidden\"}"), 1,
      "\"a\": the command build/server is another one in each directory", "write the whole path"},
     {DESKTOP_FILE("\"a\": {\"command\": \"server\", \"args\": [\"/path/to/sk-hidden\"]}"), 1,
      "\"a\": \"args\" still holds the placeholder /path/to/", "write the value in its place"},
