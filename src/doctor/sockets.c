@@ -149,11 +149,15 @@ static void ask_shared(struct doctor *doctor, const char *file)
     struct document status = {.root = NULL};
     struct document_error error;
     char *reply = exchange_ask(file, GREETING_STATUS "\n", REPLY_MS);
+    int code = STDIO_BUS_OK;
 
+    if (reply != NULL)
+        code = document_read(&status, slice_of_text(reply), &error);
     if (reply == NULL) {
         judge_silence(doctor, file);
-    } else if (document_read(&status, slice_of_text(reply), &error) == STDIO_BUS_OK &&
-               status.root->type == JSON_OBJECT) {
+    } else if (code == STDIO_BUS_ERR) {
+        doctor_find(doctor, DOCTOR_WARNING, "%s: out of memory", file);
+    } else if (code == STDIO_BUS_OK && status.root->type == JSON_OBJECT) {
         judge(doctor, file, status.root);
     } else {
         doctor_cure(doctor, "end the program that listens there");
