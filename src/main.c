@@ -364,7 +364,7 @@ static int open_log(struct log *log, const struct options *options,
     return status;
 }
 
-static int end(struct succession *succession, char *argv[], int status)
+static int finish(struct succession *succession, char *argv[], int status)
 {
     return succession_is_on(succession) ? succession_end(succession, argv) : status;
 }
@@ -397,7 +397,7 @@ int main(int argc, char *argv[])
         return WITH_DOCTOR ? doctor_run(argc - 2, argv + 2) : without(argv[1], PART_DOCTOR);
     if (options_parse(&options, argc, argv, problem, sizeof problem) != STDIO_BUS_OK) {
         terminal_line(stderr, "stdio_bus: %s", problem);
-        return end(&succession, argv, EXIT_USAGE_ERROR);
+        return finish(&succession, argv, EXIT_USAGE_ERROR);
     }
     if (options.action >= ACTION_SCHEMA)
         return options.action == ACTION_VERSION
@@ -425,5 +425,5 @@ int main(int argc, char *argv[])
         status = run(&options, &log, &succession);
         log_close(&log);
     }
-    return end(&succession, argv, status);
+    return finish(&succession, argv, status);
 }

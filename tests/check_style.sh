@@ -3,7 +3,7 @@
 # FILE:LINE: what, and fails if there was one.
 #
 #   - no strcpy, strcat, sprintf, vsprintf, gets, atoi, atol, strtok, alloca
-#   - a function has at most 60 lines, a file in src/ at most 450, any other C file at most 900
+#   - a function has at most 60 lines, a file in src/ at most 700, any other C file at most 900
 #   - each file of src/ but main.c and rmp_main.c is in a folder of the list below; includes point down that list,
 #     or stay in the folder, never up; no service of the bus includes another
 #   - each .c file but the examples includes build_config.h before anything else
@@ -138,7 +138,7 @@ FNR == 1 {
     is_c = file ~ /\.[ch]$/
     needs_config = file ~ /\.c$/ && file !~ /^doc\/examples\//
     is_source = file ~ /^src\//
-    max_lines = is_source ? 450 : is_c ? 900 : 100000
+    max_lines = is_source ? 700 : is_c ? 900 : 100000
     own = ""
     if (is_source) {
         own = folder_of(substr(file, 5))

@@ -15,17 +15,14 @@
 #include "bus/client_limits.h"
 #include "bus/clients.h"
 #include "bus/deliver.h"
-#include "bus/descriptor_limit.h"
 #include "bus/errands.h"
 #include "bus/gate.h"
 #include "bus/listeners.h"
 #include "bus/notifier.h"
 #include "bus/pools.h"
 #include "bus/preempt.h"
-#include "bus/reap.h"
 #include "bus/service.h"
 #include "bus/slow_clients.h"
-#include "bus/slow_origins.h"
 #include "bus/state.h"
 #include "bus/token_reload.h"
 #include "bus/workers.h"
@@ -395,4 +392,31 @@ void bus_destroy(struct stdio_bus *bus)
     hash_table_free(&bus->origins);
     setup_release(bus->options.setup);
     free(bus);
+}
+
+/* --- descriptor limit --- */
+
+void descriptor_limit_raise(struct stdio_bus *bus)
+{
+    struct rlimit wanted;
+    rlim_t need = 32 + 4 * (rlim_t)bus->router.worker_count;
+
+    if (bus->options.listen_count > 0 || bus->options.rmp_path != NULL)
+        need += (rlim_t)bus->options.config->limits.max_connections * 3 / 2 + 1;
+    need += services_descriptors(bus);
+    if (!bus->has_nofile)
+        return;
+    wanted = bus->nofile;
+    if (wanted.rlim_cur == RLIM_INFINITY || wanted.rlim_cur >= need)
+        return;
+    wanted.rlim_cur = need;
+    if (wanted.rlim_max != RLIM_INFINITY && wanted.rlim_max < need)
+        wanted.rlim_cur = wanted.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &wanted) < 0)
+        log_warn(bus->log, "", "the limit of %llu open files cannot be raised to %llu: %s",
+                 (unsigned long long)bus->nofile.rlim_cur, (unsigned long long)wanted.rlim_cur,
+                 strerror(errno));
+    else if (wanted.rlim_cur < need)
+        log_warn(bus->log, "", "the limit of %llu open files may be too low: %llu may be needed",
+                 (unsigned long long)wanted.rlim_cur, (unsigned long long)need);
 }

@@ -28,4 +28,8 @@ void bus_stop(struct stdio_bus *bus);
 /* Frees everything; kills what still runs. NULL is fine. */
 void bus_destroy(struct stdio_bus *bus);
 
+/* Clients and workers together may need more descriptors than the usual soft limit: raises it as
+ * far as the system lets it. */
+void descriptor_limit_raise(struct stdio_bus *bus);
+
 #endif

@@ -5,8 +5,8 @@
 #ifndef STDIO_BUS_BUS_GATE_H
 #define STDIO_BUS_BUS_GATE_H
 
-#include "bus/admission.h"
 #include "bus/clients.h"
+#include "bus/listeners.h"
 
 #define GATE_SECONDS 10 /* for the first line, or the first token over HTTP */
 #define GATE_MAX 64     /* connections without it; the oldest makes way */
@@ -15,6 +15,23 @@
 /* Names the pools that clients of the listener can name, as far as they fit: the end of an error
  * about one that there is not. */
 void gate_describe_pools(const struct bus_listener *listener, char text[GATE_POOLS_MAX]);
+
+/* --- admission --- */
+
+/* Which connections become clients; the others get one error line and are closed. */
+
+#define ADMISSION_TEXT_MAX 160
+
+enum admission {
+    ADMISSION_GRANTED,
+    ADMISSION_DENIED, /* this origin is not served here */
+    ADMISSION_FULL    /* not now: there are too many connections */
+};
+
+/* Whether the listener takes a connection of this origin. If not, `text` says why, for the error
+ * line. */
+enum admission admission_judge(const struct bus_listener *listener, const struct origin *origin,
+                               char *text, size_t size);
 
 /* --- a connection, to any listener --- */
 

@@ -4,7 +4,7 @@
 
 #include "bus/clients.h"
 #include "bus/deliver.h"
-#include "bus/retire.h"
+#include "bus/depart.h"
 #include "bus/service.h"
 #include "process/pool.h"
 #include "router/affinity.h"

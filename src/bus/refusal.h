@@ -23,7 +23,7 @@ enum refusal_reason {
 /* As in the metrics. */
 extern const char *const refusal_names[REFUSALS];
 
-/* The reason that the text of an error gives (router/decision.h, bus/admission.h). */
+/* The reason that the text of an error gives (router/decision.h, bus/gate.h). */
 enum refusal_reason refusal_of(const char *text);
 
 #endif

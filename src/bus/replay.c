@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "bus/deliver.h"
+#include "bus/depart.h"
 #include "bus/errands.h"
-#include "bus/retire.h"
 #include "router/affinity.h"
 #include "router/handshake.h"
 #include "router/waiting.h"

@@ -7,17 +7,15 @@
 #include "base/assert.h"
 #include "base/error.h"
 
-/* Makes the call for each service of the bus that has the operation, with `service` and `state`. */
-#define EACH(bus, operation, call)                                                                 \
-    do {                                                                                           \
-        for (size_t i_ = 0; i_ < (bus)->service_count; i_++) {                                     \
-            const struct service *service = (bus)->options.services[i_];                           \
-            void *state = (bus)->services[i_];                                                     \
-                                                                                                   \
-            if (state != NULL && service->operation != NULL)                                       \
-                call;                                                                              \
-        }                                                                                          \
-    } while (0)
+/* Goes through the services of the bus that have the operation. */
+#define each_service(bus, i, operation)                                                            \
+    for (size_t i = 0; i < (bus)->service_count; i++)                                              \
+        if ((bus)->services[i] != NULL && (bus)->options.services[i]->operation != NULL)
+
+static const struct service *service_at(const struct stdio_bus *bus, size_t i)
+{
+    return bus->options.services[i];
+}
 
 /* --- from creation to destruction --- */
 
@@ -52,17 +50,20 @@ void *services_state(const struct stdio_bus *bus, const struct service *service)
 
 void services_start(struct stdio_bus *bus)
 {
-    EACH(bus, start, service->start(state));
+    each_service(bus, i, start)
+        service_at(bus, i)->start(bus->services[i]);
 }
 
 void services_detach(struct stdio_bus *bus)
 {
-    EACH(bus, detach, service->detach(state));
+    each_service(bus, i, detach)
+        service_at(bus, i)->detach(bus->services[i]);
 }
 
 void services_destroy(struct stdio_bus *bus)
 {
-    EACH(bus, destroy, service->destroy(state));
+    each_service(bus, i, destroy)
+        service_at(bus, i)->destroy(bus->services[i]);
     bus->service_count = 0;
 }
 
@@ -71,43 +72,47 @@ void services_destroy(struct stdio_bus *bus)
 void services_act(struct stdio_bus *bus)
 {
     bus->services_noted = false;
-    EACH(bus, act, service->act(state));
+    each_service(bus, i, act)
+        service_at(bus, i)->act(bus->services[i]);
 }
 
 void services_after_reading(struct stdio_bus *bus)
 {
-    EACH(bus, after_reading, service->after_reading(state));
+    each_service(bus, i, after_reading)
+        service_at(bus, i)->after_reading(bus->services[i]);
 }
 
 void services_before_writing(struct stdio_bus *bus)
 {
-    EACH(bus, before_writing, service->before_writing(state));
+    each_service(bus, i, before_writing)
+        service_at(bus, i)->before_writing(bus->services[i]);
 }
 
 void services_after_writing(struct stdio_bus *bus)
 {
-    EACH(bus, after_writing, service->after_writing(state));
+    each_service(bus, i, after_writing)
+        service_at(bus, i)->after_writing(bus->services[i]);
 }
 
 bool services_caught(struct stdio_bus *bus, int signo)
 {
     bool taken = false;
 
-    EACH(bus, caught, {
-        if (service->signal == signo) {
-            service->caught(state);
+    each_service(bus, i, caught) {
+        if (service_at(bus, i)->signal == signo) {
+            service_at(bus, i)->caught(bus->services[i]);
             taken = true;
         }
-    });
+    }
     return taken;
 }
 
 const char *services_run(struct stdio_bus *bus, const char *command, const char *by)
 {
-    EACH(bus, run, {
-        if (strcmp(service->command, command) == 0)
-            return service->run(state, by);
-    });
+    each_service(bus, i, run) {
+        if (strcmp(service_at(bus, i)->command, command) == 0)
+            return service_at(bus, i)->run(bus->services[i], by);
+    }
     return "this daemon was built without that";
 }
 
@@ -115,24 +120,28 @@ const char *services_run(struct stdio_bus *bus, const char *command, const char 
 
 void services_stop_input(struct stdio_bus *bus)
 {
-    EACH(bus, stop_input, service->stop_input(state));
+    each_service(bus, i, stop_input)
+        service_at(bus, i)->stop_input(bus->services[i]);
 }
 
 void services_end_sessions(struct stdio_bus *bus)
 {
-    EACH(bus, end_sessions, service->end_sessions(state));
+    each_service(bus, i, end_sessions)
+        service_at(bus, i)->end_sessions(bus->services[i]);
 }
 
 void services_close(struct stdio_bus *bus, bool now)
 {
-    EACH(bus, close, service->close(state, now));
+    each_service(bus, i, close)
+        service_at(bus, i)->close(bus->services[i], now);
 }
 
 size_t services_client_count(const struct stdio_bus *bus)
 {
     size_t count = 0;
 
-    EACH(bus, client_count, count += service->client_count(state));
+    each_service(bus, i, client_count)
+        count += service_at(bus, i)->client_count(bus->services[i]);
     return count;
 }
 
@@ -140,13 +149,17 @@ bool services_keep_awake(const struct stdio_bus *bus)
 {
     size_t count = 0;
 
-    EACH(bus, client_count, count += service->keeps_awake ? service->client_count(state) : 0);
+    each_service(bus, i, client_count)
+        count += service_at(bus, i)->keeps_awake
+                     ? service_at(bus, i)->client_count(bus->services[i])
+                     : 0;
     return count > 0;
 }
 
 void services_remove_idle(struct stdio_bus *bus, const char *reason)
 {
-    EACH(bus, remove_idle, service->remove_idle(state, reason));
+    each_service(bus, i, remove_idle)
+        service_at(bus, i)->remove_idle(bus->services[i], reason);
 }
 
 /* --- clients that are no connections of the core --- */
@@ -156,44 +169,52 @@ struct endpoint *services_newest(const struct stdio_bus *bus, const struct peer_
 {
     struct endpoint *newest = NULL;
 
-    EACH(bus, newest, newest = newest != NULL ? newest : service->newest(state, origin, pool));
+    each_service(bus, i, newest)
+        newest = newest != NULL ? newest
+                                : service_at(bus, i)->newest(bus->services[i], origin, pool);
     return newest;
 }
 
 void services_yield(struct stdio_bus *bus)
 {
-    EACH(bus, yield, service->yield(state));
+    each_service(bus, i, yield)
+        service_at(bus, i)->yield(bus->services[i]);
 }
 
 void services_each_report(struct stdio_bus *bus, client_report_fn *fn, void *user_data)
 {
-    EACH(bus, each_report, service->each_report(state, fn, user_data));
+    each_service(bus, i, each_report)
+        service_at(bus, i)->each_report(bus->services[i], fn, user_data);
 }
 
 bool services_disconnect(struct stdio_bus *bus, int64_t number, const char *by)
 {
     bool done = false;
 
-    EACH(bus, disconnect, done = done || service->disconnect(state, number, by));
+    each_service(bus, i, disconnect)
+        done = done || service_at(bus, i)->disconnect(bus->services[i], number, by);
     return done;
 }
 
 void services_each_holder(struct stdio_bus *bus, pool_holder_fn *fn, void *user_data)
 {
-    EACH(bus, each_holder, service->each_holder(state, fn, user_data));
+    each_service(bus, i, each_holder)
+        service_at(bus, i)->each_holder(bus->services[i], fn, user_data);
 }
 
 bool services_use_listener(const struct stdio_bus *bus, const struct bus_listener *listener)
 {
     bool is_used = false;
 
-    EACH(bus, uses_listener, is_used |= service->uses_listener(state, listener));
+    each_service(bus, i, uses_listener)
+        is_used |= service_at(bus, i)->uses_listener(bus->services[i], listener);
     return is_used;
 }
 
 void services_end_revoked(struct stdio_bus *bus, const struct bus_listener *listener)
 {
-    EACH(bus, end_revoked, service->end_revoked(state, listener));
+    each_service(bus, i, end_revoked)
+        service_at(bus, i)->end_revoked(bus->services[i], listener);
 }
 
 /* --- reports, reloads and upgrades --- */
@@ -202,65 +223,77 @@ unsigned services_descriptors(const struct stdio_bus *bus)
 {
     unsigned count = 0;
 
-    EACH(bus, descriptors, count += service->descriptors(state));
+    each_service(bus, i, descriptors)
+        count += service_at(bus, i)->descriptors(bus->services[i]);
     return count;
 }
 
 void services_report(struct stdio_bus *bus, const struct bus_report *report)
 {
-    EACH(bus, report, service->report(state, report));
+    each_service(bus, i, report)
+        service_at(bus, i)->report(bus->services[i], report);
 }
 
 void services_upgraded(struct stdio_bus *bus, const char *before, const char *problem)
 {
-    EACH(bus, upgraded, service->upgraded(state, before, problem));
+    each_service(bus, i, upgraded)
+        service_at(bus, i)->upgraded(bus->services[i], before, problem);
 }
 
 void services_measure(const struct stdio_bus *bus, struct metrics *metrics)
 {
-    EACH(bus, measure, service->measure(state, metrics));
+    each_service(bus, i, measure)
+        service_at(bus, i)->measure(bus->services[i], metrics);
 }
 
 void services_describe(const struct stdio_bus *bus, struct json_text *to)
 {
-    EACH(bus, describe, service->describe(state, to));
+    each_service(bus, i, describe)
+        service_at(bus, i)->describe(bus->services[i], to);
 }
 
 void services_limit(struct stdio_bus *bus, const struct limits *limits)
 {
-    EACH(bus, limit, service->limit(state, limits));
+    each_service(bus, i, limit)
+        service_at(bus, i)->limit(bus->services[i], limits);
 }
 
 void services_archive_sessions(struct stdio_bus *bus, struct router_archive *archive)
 {
-    EACH(bus, archive_sessions, service->archive_sessions(state, archive));
+    each_service(bus, i, archive_sessions)
+        service_at(bus, i)->archive_sessions(bus->services[i], archive);
 }
 
 void services_archive_waiting(struct stdio_bus *bus, struct router_archive *archive)
 {
-    EACH(bus, archive_waiting, service->archive_waiting(state, archive));
+    each_service(bus, i, archive_waiting)
+        service_at(bus, i)->archive_waiting(bus->services[i], archive);
 }
 
 void services_archive(struct stdio_bus *bus, struct router_archive *archive)
 {
-    EACH(bus, archive, service->archive(state, archive));
+    each_service(bus, i, archive)
+        service_at(bus, i)->archive(bus->services[i], archive);
 }
 
 void services_archive_client(struct stdio_bus *bus, struct router_archive *archive,
                              struct client *client)
 {
-    EACH(bus, archive_client, service->archive_client(state, archive, client));
+    each_service(bus, i, archive_client)
+        service_at(bus, i)->archive_client(bus->services[i], archive, client);
 }
 
 const char *services_unsaved(const struct stdio_bus *bus)
 {
     const char *reason = NULL;
 
-    EACH(bus, unsaved, reason = reason != NULL ? reason : service->unsaved(state));
+    each_service(bus, i, unsaved)
+        reason = reason != NULL ? reason : service_at(bus, i)->unsaved(bus->services[i]);
     return reason;
 }
 
 void services_each_connection(struct stdio_bus *bus, void (*fn)(struct connection *connection))
 {
-    EACH(bus, each_connection, service->each_connection(state, fn));
+    each_service(bus, i, each_connection)
+        service_at(bus, i)->each_connection(bus->services[i], fn);
 }

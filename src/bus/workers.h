@@ -46,4 +46,8 @@ void workers_end_hold(struct worker *worker);
 /* Whether `is` holds for all of them. */
 bool workers_all(const struct stdio_bus *bus, bool (*is)(const struct worker *worker));
 
+/* Reaps what has exited, after SIGCHLD: workers, and as process 1 also processes that lost their
+ * parents. */
+void workers_reap(struct stdio_bus *bus);
+
 #endif

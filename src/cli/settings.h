@@ -5,6 +5,7 @@
 
 #include "cli/options.h"
 #include "cli/passed.h"
+#include "config/config.h"
 #include "config/setup.h"
 
 #define SETTINGS_PROBLEM_MAX 512

@@ -2,6 +2,7 @@
 #ifndef STDIO_BUS_CONFIG_RULES_H
 #define STDIO_BUS_CONFIG_RULES_H
 
+#include "base/slice.h"
 #include "config/diagnostics.h"
 
 typedef void rules_check_fn(struct diagnostics *diagnostics, const struct json_value *value);

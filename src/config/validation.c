@@ -16,7 +16,6 @@
 #include "config/environment.h"
 #include "config/include.h"
 #include "config/listen.h"
-#include "config/mode_keys.h"
 #include "config/pool_mode.h"
 #include "config/pool_name.h"
 #include "config/rmp_keys.h"
@@ -26,6 +25,34 @@
 #include "config/sources.h"
 #include "config/transport_keys.h"
 #include "framing/framing.h"
+
+/* --- keys that must fit the protocol of their pool --- */
+
+static bool has_protocol(const struct json_value *pool, enum pool_protocol wanted)
+{
+    const struct json_value *protocol = document_member(pool, "protocol");
+
+    return protocol != NULL && protocol->type == JSON_STRING &&
+           pool_mode_word(protocol, pool_mode_protocol_words) + 1 == (int)wanted;
+}
+
+static void check_clients(struct diagnostics *diagnostics, const struct json_value *clients)
+{
+    if (has_protocol(clients->parent, PROTOCOL_LSP) &&
+        pool_mode_word(clients, pool_mode_clients_words) != CLIENTS_EXCLUSIVE)
+        diagnostics_value(diagnostics, clients,
+                          "must be \"exclusive\" with \"protocol\": \"lsp\": a language server "
+                          "keeps the documents of one editor");
+}
+
+static void check_exit(struct diagnostics *diagnostics, const struct json_value *word)
+{
+    if (!has_protocol(word->parent, PROTOCOL_MCP) &&
+        pool_mode_word(word, pool_mode_exit_words) + 1 == EXIT_REPLAYS)
+        diagnostics_value(diagnostics, word,
+                          "\"replay\" needs \"protocol\": \"mcp\": other conversations cannot be "
+                          "begun again");
+}
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -145,11 +172,11 @@ static const struct rule pool_rules[] = {
     {.key = "on_bad_output", .words = bad_output_words},
     {.key = "instances", .required = true, .min = 1, .max = INSTANCES_MAX},
     {.key = "framing", .check = check_framing},
-    {.key = "clients", .words = pool_mode_clients_words, .check = mode_keys_check_clients},
+    {.key = "clients", .words = pool_mode_clients_words, .check = check_clients},
     {.key = "session", .words = pool_mode_session_words},
     {.key = "ids", .words = pool_mode_ids_words},
     {.key = "protocol", .words = pool_mode_protocol_words},
-    {.key = "on_worker_exit", .words = pool_mode_exit_words, .check = mode_keys_check_exit},
+    {.key = "on_worker_exit", .words = pool_mode_exit_words, .check = check_exit},
     {.key = "spare", .max = POOL_MODE_SPARE_MAX},
     {.key = "rmp", .check = rmp_pool_check},
     {.key = "busy_timeout_sec", .max = POOL_MODE_TIMEOUT_MAX},

@@ -11,17 +11,17 @@ static const char *const hold_names[] = {
     [HELD_FOR_MEMORY] = "memory",
 };
 
-static void number(struct json_text *to, const char *key, uint64_t value)
+static void put_number(struct json_text *to, const char *key, uint64_t value)
 {
     row_number(to, key, value > INT64_MAX ? INT64_MAX : (int64_t)value);
 }
 
 static void write_traffic(struct json_text *to, const struct traffic *traffic)
 {
-    number(to, "messages_in", traffic->frames_in);
-    number(to, "messages_out", traffic->frames_out);
-    number(to, "bytes_in", traffic->bytes_in);
-    number(to, "bytes_out", traffic->bytes_out);
+    put_number(to, "messages_in", traffic->frames_in);
+    put_number(to, "messages_out", traffic->frames_out);
+    put_number(to, "bytes_in", traffic->bytes_in);
+    put_number(to, "bytes_out", traffic->bytes_out);
 }
 
 static void write_hold(struct json_text *to, const struct hold_report *hold)
@@ -39,16 +39,16 @@ void control_write_pool(struct json_text *to, const struct pool_report *pool)
     row_slice(to, "pool", pool->id);
     row_string(to, "protocol", pool->protocol);
     row_string(to, "sharing", pool->clients);
-    number(to, "instances", pool->instances);
-    number(to, "running", pool->running);
-    number(to, "drained", pool->drained);
-    number(to, "failed", pool->failed);
-    number(to, "clients", pool->connected);
-    number(to, "requests", pool->requests);
-    number(to, "sessions", pool->sessions);
-    number(to, "queue", pool->queue);
-    number(to, "starts", pool->starts);
-    number(to, "restarts", pool->restarts);
+    put_number(to, "instances", pool->instances);
+    put_number(to, "running", pool->running);
+    put_number(to, "drained", pool->drained);
+    put_number(to, "failed", pool->failed);
+    put_number(to, "clients", pool->connected);
+    put_number(to, "requests", pool->requests);
+    put_number(to, "sessions", pool->sessions);
+    put_number(to, "queue", pool->queue);
+    put_number(to, "starts", pool->starts);
+    put_number(to, "restarts", pool->restarts);
     write_traffic(to, &pool->traffic);
     row_end(to, '}');
 }
@@ -56,19 +56,19 @@ void control_write_pool(struct json_text *to, const struct pool_report *pool)
 void control_write_worker(struct json_text *to, const struct worker_report *worker)
 {
     row_begin(to, NULL, '{');
-    number(to, "worker", worker->number);
+    put_number(to, "worker", worker->number);
     row_string(to, "pool", worker->pool);
     row_string(to, "state", worker->state);
     row_boolean(to, "drained", worker->drained);
     row_boolean(to, "leaving", worker->leaving);
     row_number(to, "pid", (int64_t)worker->pid);
     row_number(to, "runs_ms", worker->runs_ms);
-    number(to, "clients", worker->clients);
-    number(to, "requests", worker->requests);
-    number(to, "sessions", worker->sessions);
-    number(to, "queue", worker->queue);
-    number(to, "starts", worker->starts);
-    number(to, "restarts", worker->restarts);
+    put_number(to, "clients", worker->clients);
+    put_number(to, "requests", worker->requests);
+    put_number(to, "sessions", worker->sessions);
+    put_number(to, "queue", worker->queue);
+    put_number(to, "starts", worker->starts);
+    put_number(to, "restarts", worker->restarts);
     write_traffic(to, &worker->traffic);
     write_hold(to, &worker->hold);
     row_end(to, '}');
@@ -77,15 +77,15 @@ void control_write_worker(struct json_text *to, const struct worker_report *work
 void control_write_client(struct json_text *to, const struct client_report *client)
 {
     row_begin(to, NULL, '{');
-    number(to, "client", client->number);
+    put_number(to, "client", client->number);
     row_string(to, "program", client->program[0] != '\0' ? client->program : NULL);
     row_string(to, "kind", client->kind);
     row_string(to, "peer", client->peer);
     row_slice(to, "pool", client->pool);
     row_number(to, "since_ms", client->since_ms);
-    number(to, "requests", client->requests);
-    number(to, "sessions", client->sessions);
-    number(to, "queue", client->queue);
+    put_number(to, "requests", client->requests);
+    put_number(to, "sessions", client->sessions);
+    put_number(to, "queue", client->queue);
     write_traffic(to, &client->traffic);
     write_hold(to, &client->hold);
     row_end(to, '}');
@@ -114,7 +114,7 @@ void control_write_event(struct json_text *to, const struct event_report *event)
 {
     json_text_literal(to, "{\"jsonrpc\":\"2.0\",\"method\":\"event\",\"params\":");
     row_begin(to, NULL, '{');
-    number(to, "time_ms", event->epoch_ms);
+    put_number(to, "time_ms", event->epoch_ms);
     row_string(to, "event", event->name);
     row_string(to, "of", event->of);
     if (event->pool != NULL)

@@ -2,7 +2,7 @@
 
 #include "control/service.h"
 
-#include "bus/metrics_text.h"
+#include "bus/metrics.h"
 #include "control/clients.h"
 #include "router/router_archive.h"
 #include "json/row.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "bus/bus.h"
 #include "bus/client_limits.h"
 #include "bus/clients.h"
-#include "bus/descriptor_limit.h"
 #include "bus/listeners.h"
 #include "bus/notifier.h"
 #include "bus/reports.h"

@@ -304,6 +304,14 @@ static void archive_events(struct archive *archive, struct rmp_control *control,
     }
 }
 
+/* There is room: the program before had it. */
+static bool load_seen(struct rmp_control *control, enum rmp_control_kind kind, struct rmp_id id,
+                      uint32_t user, struct slice answer)
+{
+    return remember(control, kind, id, user) == RMP_CONTROL_NEW &&
+           (answer.data == NULL || rmp_control_settle(control, kind, id, answer));
+}
+
 static void archive_seen(struct archive *archive, struct rmp_control *control,
                          const struct seen *seen)
 {
@@ -322,10 +330,8 @@ static void archive_seen(struct archive *archive, struct rmp_control *control,
     ARCHIVE_ENUM(archive, end, RMP_RUN_CANCELLED);
     archive_expect(archive, archive->saves || find(control, kind, id) == NULL,
                    "a request was seen twice");
-    if (!archive->saves && archive_ok(archive) &&
-        (remember(control, kind, id, user) != RMP_CONTROL_NEW ||
-         (answer.data != NULL && !rmp_control_settle(control, kind, id, answer))))
-        archive_fail(archive, "a request that was seen finds no room");
+    if (!archive->saves && archive_ok(archive) && !load_seen(control, kind, id, user, answer))
+        archive_fail(archive, "out of memory");
     if (!archive->saves && archive_ok(archive) && kind == RMP_CONTROL_SUBMIT)
         rmp_control_end(control, id, end);
     archive_events(archive, control, seen, id);

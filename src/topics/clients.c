@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "bus/admission.h"
+#include "bus/gate.h"
 #include "bus/listeners.h"
 #include "bus/notifier.h"
 #include "bus/origins.h"

@@ -2,7 +2,7 @@
 
 #include "topics/service.h"
 
-#include "bus/metrics_text.h"
+#include "bus/metrics.h"
 #include "topics/clients.h"
 #include "topics/hub_archive.h"
 #include "json/row.h"

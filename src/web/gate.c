@@ -9,9 +9,9 @@
 #include "base/error.h"
 #include "bus/gate.h"
 #include "bus/metrics.h"
-#include "bus/readiness.h"
 #include "bus/token_reload.h"
 #include "http/words.h"
+#include "web/readiness.h"
 #include "json/string.h"
 
 #define TEXT_TYPE "text/plain; charset=utf-8"

@@ -17,20 +17,20 @@
 /* ---- the daemon ------------------------------------------------------------------------------ */
 
 /* -1: the daemon has ended. */
-static int connect_control(struct run *run)
+static int connect_to(struct run *run, const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int64_t deadline = deadline_usual();
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/control", run->dir);
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", run->dir, name);
     while (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
         if (!run_alive(run)) {
             close(fd);
             return -1;
         }
         if (deadline_over(deadline))
-            run_fail(run, "the control socket cannot be connected to");
+            run_fail(run, "a socket cannot be connected to");
         nap();
     }
     return fd;
@@ -68,15 +68,16 @@ static bool ask(struct run *run, int fd, const char *method)
 
 void play_control(struct run *run)
 {
-    static const char *const methods[] = {"status", "workers", "metrics", "events", "restart"};
-    int fds[CONNECTIONS], fd = connect_control(run);
+    static const char *const methods[] = {"status",  "workers", "clients",
+                                          "metrics", "events",  "restart"};
+    int fds[CONNECTIONS], fd = connect_to(run, "control"), client = connect_to(run, "socket");
     bool good = fd >= 0;
 
     if (good)
         ask(run, fd, "status");
     run_arm(run);
     for (size_t i = 0; i < CONNECTIONS; i++)
-        fds[i] = good ? connect_control(run) : -1;
+        fds[i] = good ? connect_to(run, "control") : -1;
     for (size_t i = 0; good && i < sizeof methods / sizeof methods[0]; i++)
         good = ask(run, fd, methods[i]);
     for (size_t i = 0; i < CONNECTIONS; i++) {
@@ -86,6 +87,8 @@ void play_control(struct run *run)
     run_lift(run);
     if (fd >= 0)
         close(fd);
+    if (client >= 0)
+        close(client);
     run_terminate(run);
 }
 

@@ -163,7 +163,7 @@ TEST(events_name_what_there_is)
 
 TEST(clients_are_held_or_not)
 {
-    struct client_report client = {.number = 1, .peer = "uid 0"};
+    struct client_report client = {.number = 1, .peer = "uid 0", .program = ""};
     struct json_text text = {.data = NULL};
 
     control_write_client(&text, &client);

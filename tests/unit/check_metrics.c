@@ -1,7 +1,7 @@
 /* The text of the metrics: the format of Prometheus, and numbers that add up. */
 #include "build_config.h"
 
-#include "bus/metrics_text.h"
+#include "bus/metrics.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "bus/readiness.h"
+#include "web/readiness.h"
 
 #include <stdio.h>
 

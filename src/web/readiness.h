@@ -1,6 +1,6 @@
 /* Whether the daemon is ready to serve: the answer of /readyz. */
-#ifndef STDIO_BUS_BUS_READINESS_H
-#define STDIO_BUS_BUS_READINESS_H
+#ifndef STDIO_BUS_WEB_READINESS_H
+#define STDIO_BUS_WEB_READINESS_H
 
 #include "bus/state.h"
 
