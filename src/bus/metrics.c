@@ -375,8 +375,8 @@ static void write_histogram(struct json_text *to, const struct metrics_pool *poo
     put_count(to, answers);
 }
 
-static const char *const limits[METRICS_LIMITS] = {"max_requests_per_client", "max_message_rate",
-                                                   "idle_timeout_sec"};
+static const char *const limit_names[METRICS_LIMITS] = {"max_requests_per_client",
+                                                        "max_message_rate", "idle_timeout_sec"};
 
 static void write_requests(struct json_text *to, const struct metrics *metrics)
 {
@@ -398,7 +398,7 @@ static void write_requests(struct json_text *to, const struct metrics *metrics)
            "Requests that got what another client was answered.", metrics->stored_answers);
     head(to, PREFIX "limited_total", "counter",
          "Requests refused, messages that waited and clients disconnected by limits of a client.");
-    labelled(to, PREFIX "limited_total", "limit", limits, metrics->limited, METRICS_LIMITS);
+    labelled(to, PREFIX "limited_total", "limit", limit_names, metrics->limited, METRICS_LIMITS);
     head(to, PREFIX "refused_total", "counter", "Connections and messages refused, by reason.");
     labelled(to, PREFIX "refused_total", "reason", refusal_names, metrics->refused, REFUSALS);
 }

@@ -7,14 +7,14 @@
 #include "base/assert.h"
 #include "base/error.h"
 
-/* Goes through the services of the bus that have the operation. */
-#define each_service(bus, i, operation)                                                            \
-    for (size_t i = 0; i < (bus)->service_count; i++)                                              \
-        if ((bus)->services[i] != NULL && (bus)->options.services[i]->operation != NULL)
+/* Goes through the services of the bus that have the operation; `at` is the place of each. */
+#define each_service(bus, operation)                                                               \
+    for (size_t at = 0; at < (bus)->service_count; at++)                                           \
+        if ((bus)->services[at] != NULL && (bus)->options.services[at]->operation != NULL)
 
-static const struct service *service_at(const struct stdio_bus *bus, size_t i)
+static const struct service *service_at(const struct stdio_bus *bus, size_t at)
 {
-    return bus->options.services[i];
+    return bus->options.services[at];
 }
 
 /* --- from creation to destruction --- */
@@ -50,20 +50,20 @@ void *services_state(const struct stdio_bus *bus, const struct service *service)
 
 void services_start(struct stdio_bus *bus)
 {
-    each_service(bus, i, start)
-        service_at(bus, i)->start(bus->services[i]);
+    each_service(bus, start)
+        service_at(bus, at)->start(bus->services[at]);
 }
 
 void services_detach(struct stdio_bus *bus)
 {
-    each_service(bus, i, detach)
-        service_at(bus, i)->detach(bus->services[i]);
+    each_service(bus, detach)
+        service_at(bus, at)->detach(bus->services[at]);
 }
 
 void services_destroy(struct stdio_bus *bus)
 {
-    each_service(bus, i, destroy)
-        service_at(bus, i)->destroy(bus->services[i]);
+    each_service(bus, destroy)
+        service_at(bus, at)->destroy(bus->services[at]);
     bus->service_count = 0;
 }
 
@@ -72,35 +72,35 @@ void services_destroy(struct stdio_bus *bus)
 void services_act(struct stdio_bus *bus)
 {
     bus->services_noted = false;
-    each_service(bus, i, act)
-        service_at(bus, i)->act(bus->services[i]);
+    each_service(bus, act)
+        service_at(bus, at)->act(bus->services[at]);
 }
 
 void services_after_reading(struct stdio_bus *bus)
 {
-    each_service(bus, i, after_reading)
-        service_at(bus, i)->after_reading(bus->services[i]);
+    each_service(bus, after_reading)
+        service_at(bus, at)->after_reading(bus->services[at]);
 }
 
 void services_before_writing(struct stdio_bus *bus)
 {
-    each_service(bus, i, before_writing)
-        service_at(bus, i)->before_writing(bus->services[i]);
+    each_service(bus, before_writing)
+        service_at(bus, at)->before_writing(bus->services[at]);
 }
 
 void services_after_writing(struct stdio_bus *bus)
 {
-    each_service(bus, i, after_writing)
-        service_at(bus, i)->after_writing(bus->services[i]);
+    each_service(bus, after_writing)
+        service_at(bus, at)->after_writing(bus->services[at]);
 }
 
 bool services_caught(struct stdio_bus *bus, int signo)
 {
     bool taken = false;
 
-    each_service(bus, i, caught) {
-        if (service_at(bus, i)->signal == signo) {
-            service_at(bus, i)->caught(bus->services[i]);
+    each_service(bus, caught) {
+        if (service_at(bus, at)->signal == signo) {
+            service_at(bus, at)->caught(bus->services[at]);
             taken = true;
         }
     }
@@ -109,9 +109,9 @@ bool services_caught(struct stdio_bus *bus, int signo)
 
 const char *services_run(struct stdio_bus *bus, const char *command, const char *by)
 {
-    each_service(bus, i, run) {
-        if (strcmp(service_at(bus, i)->command, command) == 0)
-            return service_at(bus, i)->run(bus->services[i], by);
+    each_service(bus, run) {
+        if (strcmp(service_at(bus, at)->command, command) == 0)
+            return service_at(bus, at)->run(bus->services[at], by);
     }
     return "this daemon was built without that";
 }
@@ -120,28 +120,28 @@ const char *services_run(struct stdio_bus *bus, const char *command, const char 
 
 void services_stop_input(struct stdio_bus *bus)
 {
-    each_service(bus, i, stop_input)
-        service_at(bus, i)->stop_input(bus->services[i]);
+    each_service(bus, stop_input)
+        service_at(bus, at)->stop_input(bus->services[at]);
 }
 
 void services_end_sessions(struct stdio_bus *bus)
 {
-    each_service(bus, i, end_sessions)
-        service_at(bus, i)->end_sessions(bus->services[i]);
+    each_service(bus, end_sessions)
+        service_at(bus, at)->end_sessions(bus->services[at]);
 }
 
 void services_close(struct stdio_bus *bus, bool now)
 {
-    each_service(bus, i, close)
-        service_at(bus, i)->close(bus->services[i], now);
+    each_service(bus, close)
+        service_at(bus, at)->close(bus->services[at], now);
 }
 
 size_t services_client_count(const struct stdio_bus *bus)
 {
     size_t count = 0;
 
-    each_service(bus, i, client_count)
-        count += service_at(bus, i)->client_count(bus->services[i]);
+    each_service(bus, client_count)
+        count += service_at(bus, at)->client_count(bus->services[at]);
     return count;
 }
 
@@ -149,17 +149,17 @@ bool services_keep_awake(const struct stdio_bus *bus)
 {
     size_t count = 0;
 
-    each_service(bus, i, client_count)
-        count += service_at(bus, i)->keeps_awake
-                     ? service_at(bus, i)->client_count(bus->services[i])
+    each_service(bus, client_count)
+        count += service_at(bus, at)->keeps_awake
+                     ? service_at(bus, at)->client_count(bus->services[at])
                      : 0;
     return count > 0;
 }
 
 void services_remove_idle(struct stdio_bus *bus, const char *reason)
 {
-    each_service(bus, i, remove_idle)
-        service_at(bus, i)->remove_idle(bus->services[i], reason);
+    each_service(bus, remove_idle)
+        service_at(bus, at)->remove_idle(bus->services[at], reason);
 }
 
 /* --- clients that are no connections of the core --- */
@@ -169,52 +169,52 @@ struct endpoint *services_newest(const struct stdio_bus *bus, const struct peer_
 {
     struct endpoint *newest = NULL;
 
-    each_service(bus, i, newest)
+    each_service(bus, newest)
         newest = newest != NULL ? newest
-                                : service_at(bus, i)->newest(bus->services[i], origin, pool);
+                                : service_at(bus, at)->newest(bus->services[at], origin, pool);
     return newest;
 }
 
 void services_yield(struct stdio_bus *bus)
 {
-    each_service(bus, i, yield)
-        service_at(bus, i)->yield(bus->services[i]);
+    each_service(bus, yield)
+        service_at(bus, at)->yield(bus->services[at]);
 }
 
 void services_each_report(struct stdio_bus *bus, client_report_fn *fn, void *user_data)
 {
-    each_service(bus, i, each_report)
-        service_at(bus, i)->each_report(bus->services[i], fn, user_data);
+    each_service(bus, each_report)
+        service_at(bus, at)->each_report(bus->services[at], fn, user_data);
 }
 
 bool services_disconnect(struct stdio_bus *bus, int64_t number, const char *by)
 {
     bool done = false;
 
-    each_service(bus, i, disconnect)
-        done = done || service_at(bus, i)->disconnect(bus->services[i], number, by);
+    each_service(bus, disconnect)
+        done = done || service_at(bus, at)->disconnect(bus->services[at], number, by);
     return done;
 }
 
 void services_each_holder(struct stdio_bus *bus, pool_holder_fn *fn, void *user_data)
 {
-    each_service(bus, i, each_holder)
-        service_at(bus, i)->each_holder(bus->services[i], fn, user_data);
+    each_service(bus, each_holder)
+        service_at(bus, at)->each_holder(bus->services[at], fn, user_data);
 }
 
 bool services_use_listener(const struct stdio_bus *bus, const struct bus_listener *listener)
 {
     bool is_used = false;
 
-    each_service(bus, i, uses_listener)
-        is_used |= service_at(bus, i)->uses_listener(bus->services[i], listener);
+    each_service(bus, uses_listener)
+        is_used |= service_at(bus, at)->uses_listener(bus->services[at], listener);
     return is_used;
 }
 
 void services_end_revoked(struct stdio_bus *bus, const struct bus_listener *listener)
 {
-    each_service(bus, i, end_revoked)
-        service_at(bus, i)->end_revoked(bus->services[i], listener);
+    each_service(bus, end_revoked)
+        service_at(bus, at)->end_revoked(bus->services[at], listener);
 }
 
 /* --- reports, reloads and upgrades --- */
@@ -223,77 +223,77 @@ unsigned services_descriptors(const struct stdio_bus *bus)
 {
     unsigned count = 0;
 
-    each_service(bus, i, descriptors)
-        count += service_at(bus, i)->descriptors(bus->services[i]);
+    each_service(bus, descriptors)
+        count += service_at(bus, at)->descriptors(bus->services[at]);
     return count;
 }
 
 void services_report(struct stdio_bus *bus, const struct bus_report *report)
 {
-    each_service(bus, i, report)
-        service_at(bus, i)->report(bus->services[i], report);
+    each_service(bus, report)
+        service_at(bus, at)->report(bus->services[at], report);
 }
 
 void services_upgraded(struct stdio_bus *bus, const char *before, const char *problem)
 {
-    each_service(bus, i, upgraded)
-        service_at(bus, i)->upgraded(bus->services[i], before, problem);
+    each_service(bus, upgraded)
+        service_at(bus, at)->upgraded(bus->services[at], before, problem);
 }
 
 void services_measure(const struct stdio_bus *bus, struct metrics *metrics)
 {
-    each_service(bus, i, measure)
-        service_at(bus, i)->measure(bus->services[i], metrics);
+    each_service(bus, measure)
+        service_at(bus, at)->measure(bus->services[at], metrics);
 }
 
 void services_describe(const struct stdio_bus *bus, struct json_text *to)
 {
-    each_service(bus, i, describe)
-        service_at(bus, i)->describe(bus->services[i], to);
+    each_service(bus, describe)
+        service_at(bus, at)->describe(bus->services[at], to);
 }
 
 void services_limit(struct stdio_bus *bus, const struct limits *limits)
 {
-    each_service(bus, i, limit)
-        service_at(bus, i)->limit(bus->services[i], limits);
+    each_service(bus, limit)
+        service_at(bus, at)->limit(bus->services[at], limits);
 }
 
 void services_archive_sessions(struct stdio_bus *bus, struct router_archive *archive)
 {
-    each_service(bus, i, archive_sessions)
-        service_at(bus, i)->archive_sessions(bus->services[i], archive);
+    each_service(bus, archive_sessions)
+        service_at(bus, at)->archive_sessions(bus->services[at], archive);
 }
 
 void services_archive_waiting(struct stdio_bus *bus, struct router_archive *archive)
 {
-    each_service(bus, i, archive_waiting)
-        service_at(bus, i)->archive_waiting(bus->services[i], archive);
+    each_service(bus, archive_waiting)
+        service_at(bus, at)->archive_waiting(bus->services[at], archive);
 }
 
 void services_archive(struct stdio_bus *bus, struct router_archive *archive)
 {
-    each_service(bus, i, archive)
-        service_at(bus, i)->archive(bus->services[i], archive);
+    each_service(bus, archive)
+        service_at(bus, at)->archive(bus->services[at], archive);
 }
 
 void services_archive_client(struct stdio_bus *bus, struct router_archive *archive,
                              struct client *client)
 {
-    each_service(bus, i, archive_client)
-        service_at(bus, i)->archive_client(bus->services[i], archive, client);
+    each_service(bus, archive_client)
+        service_at(bus, at)->archive_client(bus->services[at], archive, client);
 }
 
 const char *services_unsaved(const struct stdio_bus *bus)
 {
     const char *reason = NULL;
 
-    each_service(bus, i, unsaved)
-        reason = reason != NULL ? reason : service_at(bus, i)->unsaved(bus->services[i]);
+    each_service(bus, unsaved)
+        reason = reason != NULL ? reason : service_at(bus, at)->unsaved(bus->services[at]);
     return reason;
 }
 
 void services_each_connection(struct stdio_bus *bus, void (*fn)(struct connection *connection))
 {
-    each_service(bus, i, each_connection)
-        service_at(bus, i)->each_connection(bus->services[i], fn);
+    each_service(bus, each_connection)
+        service_at(bus, at)->each_connection(bus->services[at], fn);
 }
