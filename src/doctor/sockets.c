@@ -226,11 +226,16 @@ void doctor_daemons(struct doctor *doctor)
 {
     char directory[DIRECTORY_MAX], reason[DIRECTORY_REASON_MAX];
     const char *runtime = getenv("XDG_RUNTIME_DIR");
+    int status;
 
     if (runtime != NULL)
         ask_all(doctor, runtime, CONTROL, ask_control);
     ask_all(doctor, "/run/stdio_bus", CONTROL, ask_control);
-    if (directory_find(directory, reason) == STDIO_BUS_OK &&
-        directory_enter(directory, false, reason) == STDIO_BUS_OK)
+    status = directory_find(directory, reason);
+    if (status == STDIO_BUS_OK)
+        status = directory_enter(directory, false, reason);
+    if (status == STDIO_BUS_OK)
         ask_all(doctor, ".", DAEMON_SOCKET, ask_shared);
+    else if (status == STDIO_BUS_EINVAL)
+        doctor_find(doctor, DOCTOR_NOTE, "daemons of --share were not looked for: %s", reason);
 }
