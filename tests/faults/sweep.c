@@ -26,7 +26,7 @@
 
 #define JOBS_MAX 16
 #define CASES_MAX 262144
-#define PAIRS_MAX 131072
+#define PAIRS_MAX 524288
 #define PAIRS_FEW 200   /* run without --all */
 #define PAIRS_MANY 3000 /* the same with --all */
 #define STATIC_MAX 1024
