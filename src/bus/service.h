@@ -152,9 +152,9 @@ struct service {
     /* The configuration has changed: other limits, or other listeners. */
     void (*limit)(void *state, const struct limits *limits);
 
-    /* The state in the archive of an upgrade in place: what its clients of the core's connections
-     * refer to; one of these, if it is served by the
-     * service; what refers to them; the rest, before the router's tables. */
+    /* The state in the archive of an upgrade in place: what clients refer to; a client that the
+     * service serves over a connection of the core; what refers to clients; the rest, before the
+     * router's tables. */
     void (*archive_sessions)(void *state, struct router_archive *archive);
     void (*archive_client)(void *state, struct router_archive *archive, struct client *client);
     void (*archive_waiting)(void *state, struct router_archive *archive);
