@@ -16,6 +16,7 @@
 #include "base/terminal.h"
 #include "bus/bus.h"
 #include "cli/client.h"
+#include "cli/config_json.h"
 #include "cli/ctl.h"
 #include "cli/help.h"
 #include "cli/import_file.h"
@@ -311,6 +312,26 @@ static int run_share(const struct options *options)
     return share_run(&share);
 }
 
+/* Of a valid one. */
+static int report_config(const struct options *options, const struct config *config,
+                         struct log *log)
+{
+    struct json_text text = {.data = NULL};
+    int status;
+
+    log_info(log, "", "the configuration is valid: %zu pool%s", config->pool_count,
+             config->pool_count == 1 ? "" : "s");
+    if (!options->json)
+        return EXIT_DONE;
+    config_json_write(&text, config);
+    json_text_add(&text, slice_of("\n", 2)); /* and a NUL */
+    errno = ENOMEM;
+    status = text.failed ? system_error("cannot list the pools")
+                         : print(TERMINAL_JSON, (const char *const[]){text.data, NULL});
+    json_text_free(&text);
+    return status;
+}
+
 static int run(const struct options *options, struct log *log, struct succession *succession)
 {
     struct passed_sockets passed;
@@ -329,8 +350,7 @@ static int run(const struct options *options, struct log *log, struct succession
     }
     status = settings_read(&settings, &setup);
     if (status == EXIT_DONE && options->action == ACTION_CHECK_CONFIG)
-        log_info(log, "", "the configuration is valid: %zu pool%s", setup->config.pool_count,
-                 setup->config.pool_count == 1 ? "" : "s");
+        status = report_config(options, &setup->config, log);
     else if (status == EXIT_DONE)
         status = serve(&settings, setup, succession);
     setup_release(setup);

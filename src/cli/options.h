@@ -52,7 +52,7 @@ struct options {
     const char *control_path;      /* the same; NULL: as configured */
     const char *ping_path;         /* of --ping: points into argv, or NULL */
     bool deep;                     /* --ping asks a worker, too */
-    bool json;                     /* --list prints JSON */
+    bool json;                     /* --list and --check-config print JSON */
     const char *pool;              /* of --connect: points into argv, or NULL */
     unsigned wait_sec;             /* of --connect: for a daemon that is not there yet */
     const struct framing *framing; /* of the clients; NULL: as configured */

@@ -258,8 +258,8 @@ static bool check_options(struct parser *parser)
 
     if (!check_parts(parser))
         return false;
-    if (options->json && options->action != ACTION_LIST)
-        return parser_fail(parser, "--json is for --list");
+    if (options->json && options->action != ACTION_LIST && options->action != ACTION_CHECK_CONFIG)
+        return parser_fail(parser, "--json is for --list and --check-config");
     if (options->ping_path != NULL)
         return check_ping(parser);
     if (options->deep)

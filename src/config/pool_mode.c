@@ -14,6 +14,12 @@ const char *const pool_mode_ids_words[] = {"preserve", "rewrite", NULL};
 const char *const pool_mode_protocol_words[] = {"mcp", "acp", "lsp", NULL};
 const char *const pool_mode_exit_words[] = {"replay", "close", NULL};
 
+const char *pool_mode_protocol_name(enum pool_protocol protocol)
+{
+    return protocol != PROTOCOL_UNKNOWN ? pool_mode_protocol_words[protocol - PROTOCOL_UNKNOWN - 1]
+                                        : NULL;
+}
+
 /* The mode that a protocol implies. */
 static const struct pool_mode presets[] = {
     [PROTOCOL_UNKNOWN] = {.clients = CLIENTS_SHARED},

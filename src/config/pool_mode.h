@@ -52,6 +52,9 @@ extern const char *const pool_mode_ids_words[];
 extern const char *const pool_mode_protocol_words[];
 extern const char *const pool_mode_exit_words[]; /* from EXIT_REPLAYS on */
 
+/* NULL: the pool has none. */
+const char *pool_mode_protocol_name(enum pool_protocol protocol);
+
 /* The index of the string `value` in a list of words, or -1. */
 int pool_mode_word(const struct json_value *value, const char *const *words);
 

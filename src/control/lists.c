@@ -93,9 +93,7 @@ static struct pool_report report_pool(const struct pool *pool)
     struct list_node *node, *following;
     struct pool_report report = {
         .id = pool->group.id,
-        .protocol = mode->protocol != PROTOCOL_UNKNOWN
-                        ? pool_mode_protocol_words[mode->protocol - PROTOCOL_UNKNOWN - 1]
-                        : NULL,
+        .protocol = pool_mode_protocol_name(mode->protocol),
         .clients = pool_mode_clients_words[mode->clients],
     };
 

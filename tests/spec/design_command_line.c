@@ -1,12 +1,14 @@
 /* stdio_bus(1), a command after "--": a pool without a configuration. */
 #include "build_config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "harness.h"
+#include "share.h"
 
 #define COMMAND(...) .no_config = true, .arguments = {__VA_ARGS__}
 
@@ -105,6 +107,30 @@ TEST(design_command_is_checked)
               COMMAND("--check-config", "--strict", "--clients=shared", "--protocol=mcp",
                       "--instances=2", "--", "@WORKER@"));
     expect_word(err, "command line: clients: ");
+}
+
+/* Of a valid configuration, on one line of stdout; the reasons are in the log alone. */
+TEST(design_check_config_json_has_the_pools)
+{
+    const char *path = test_format("%s/pools.json", test_dir());
+    const char *const words[] = {"--config", path, "--check-config", "--json", NULL};
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs("{\"pools\":[{\"id\":\"a \\\"b\",\"command\":\"cat\",\"instances\":2},"
+          "{\"id\":\"m\",\"command\":\"cat\",\"instances\":3,\"protocol\":\"mcp\"}]}",
+          file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_str_eq(
+        share_run(words, 0),
+        "{\"pools\":["
+        "{\"pool\":\"a \\\"b\",\"protocol\":null,\"sharing\":\"shared\",\"instances\":2},"
+        "{\"pool\":\"m\",\"protocol\":\"mcp\",\"sharing\":\"exclusive\","
+        "\"instances\":3}],\"total\":2}\n");
+    file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs("{\"pools\":[]}", file);
+    ck_assert_int_eq(fclose(file), 0);
+    ck_assert_str_eq(share_run(words, 78), "");
 }
 
 int main(void)
