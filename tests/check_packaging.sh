@@ -129,11 +129,73 @@ if has bash; then
     check 'bash: a word of ctl log' completes_in_bash 'warn' stdio_bus ctl log w
     check 'bash: an option of ctl' completes_in_bash '--json' stdio_bus ctl status --j
 fi
-if has fish; then
+# completes_in_fish EXPECTED WORD...: the beginnings of the proposals are the expected ones.
+completes_in_fish() {
     # shellcheck disable=SC2016 # the other shell's
-    check 'fish: a word' fish --no-config -c 'source $argv[1]
-        complete -C "stdio_bus --protocol m" | string match -q "mcp*"' \
-        "$prefix/share/fish/vendor_completions.d/stdio_bus.fish"
+    fish --no-config -c 'source $argv[1]; set -l line (string escape -- $argv[3..-1])
+        set -l found (complete -C "$line" | string replace -r "\t.*" "")
+        echo $found; test "$found" = "$argv[2]"' \
+        "$prefix/share/fish/vendor_completions.d/stdio_bus.fish" "$@"
+}
+
+# completes_in_zsh EXPECTED WORD...: what the function adds, without the arguments of options.
+completes_in_zsh() {
+    # shellcheck disable=SC2016 # the other shell's
+    zsh -f -c 'file=$1 expected=$2 added=(); shift 2
+        compadd() { shift; added+=("$@"); }
+        _arguments() { local spec; for spec; do
+            [[ $spec == --pool=* ]] && eval "${${spec##*:\{}%\}}"; done; }
+        words=("$@") CURRENT=$#
+        complete_it() { . $file; }
+        complete_it; echo "$added"; [[ "$added" == "$expected" ]]' \
+        zsh "$prefix/share/zsh/site-functions/_stdio_bus" "$@"
+}
+
+# Names of pools, workers and clients: of a configuration, and of a daemon. A name that a shell
+# would not take for a plain word is none.
+cat >"$dir/names.json" <<END
+{"pools": [{"id": "tools", "command": "cat", "instances": 2},
+    {"id": "\$(touch $dir/run)", "command": "cat", "instances": 1},
+    {"id": "a,b\",\"pool\":\"c", "command": "cat", "instances": 1},
+    {"id": "two words", "command": "cat", "instances": 1},
+    {"id": "memory-2", "command": "cat", "instances": 1}]}
+END
+"$STDIO_BUS" --config "$dir/names.json" --unix "$dir/names.sock" --control "$dir/control.sock" \
+    >"$dir/daemon.log" 2>&1 &
+daemon=$!
+tries=0
+until "$STDIO_BUS" ctl "$dir/control.sock" workers 2>&1 | grep -q '"worker":6'; do
+    tries=$((tries + 1))
+    [ $tries -lt 200 ] || break
+    sleep 0.1
+done
+export STDIO_BUS_CONTROL="$dir/control.sock" HOME="$dir" XDG_CONFIG_HOME="$dir/.config"
+for shell in bash zsh fish; do
+    has $shell || continue
+    check "$shell: pools of a configuration" completes_in_$shell 'memory-2 tools' \
+        "$STDIO_BUS" --config "$dir/names.json" --pool ''
+    check "$shell: pools of a daemon" completes_in_$shell 'memory-2 tools' \
+        "$STDIO_BUS" --connect "$dir/names.sock" --pool ''
+    check "$shell: workers of ctl" completes_in_$shell '1 2 3 4 5 6' "$STDIO_BUS" ctl restart ''
+    STDIO_BUS_CONTROL='' check "$shell: pools and workers after a socket" \
+        completes_in_$shell '1 2 3 4 5 6 memory-2 tools' \
+        "$STDIO_BUS" ctl "$dir/control.sock" drain ''
+    check "$shell: no clients" completes_in_$shell '' "$STDIO_BUS" ctl disconnect ''
+done
+if has bash; then
+    check 'bash: the pool that begins so' completes_in_bash 'tools' "$STDIO_BUS" --config = \
+        "$dir/names.json" --pool = t
+    check 'bash: a usual configuration' sh -c "mkdir -p $dir/.config/stdio_bus &&
+        cp $dir/names.json $dir/.config/stdio_bus/stdio_bus.json"
+    STDIO_BUS_CONTROL=/nowhere/c check 'bash: pools of the usual configuration' \
+        completes_in_bash 'memory-2 tools' "$STDIO_BUS" --connect s --pool ''
+fi
+check 'completions run nothing' test ! -e "$dir/run"
+kill $daemon
+wait $daemon 2>/dev/null
+unset STDIO_BUS_CONTROL
+if has fish; then
+    check 'fish: a word' completes_in_fish mcp stdio_bus --protocol m
 fi
 
 # --- systemd, OpenRC, launchd ---

@@ -94,12 +94,61 @@ function quoted(text) {
     return "'" text "'"
 }
 
+# --- names of pools, workers and clients ---
+
+# They are read from the JSON of the program on the command line: after ctl, of the daemon at its
+# socket; for --pool of the configuration, or of the daemon at the usual socket, or of the usual
+# configuration. Names are not trusted, and compgen -W expands its words: a name with a character
+# that a shell would interpret is not offered.
+function names_filter(name, number) {
+    return "tr '{,' '\\n\\n' | sed -nE -e " name " -e " number " | sort -u"
+}
+
+BEGIN {
+    pool_pattern = "'s#^\"pool\":\"([A-Za-z0-9_.@/+-]+)\"[]}]*$#\\1#p'"
+    number_pattern = "'s#^\"(worker|client)\":([0-9]+)[]}]*$#\\2#p'"
+}
+
+# In bash and zsh; `typed` has the words before the current one.
+function names_function(typed) {
+    print "_" program "_names() { # the word before"
+    print "    local word before first socket config list=pools bus"
+    print "    local name=" pool_pattern
+    print "    local number=" number_pattern
+    print "    local -a typed"
+    print "    typed=(" typed ")"
+    print "    bus=${typed[@]:0:1} first=${typed[@]:1:1}"
+    print "    case $1 in"
+    print "    restart) list=workers name= ;;"
+    print "    disconnect) list=clients name= ;;"
+    print "    drain | resume) list=workers ;;"
+    print "    *) number= ;;"
+    print "    esac"
+    print "    for word in \"${typed[@]:1}\"; do"
+    print "        if [[ $word != = ]]; then"
+    print "            [[ $before == --config ]] && config=$word"
+    print "            [[ $word == --config=* ]] && config=${word#*=}"
+    print "            [[ $word == */* ]] && socket=$word"
+    print "            before=$word"
+    print "        fi"
+    print "    done"
+    print "    bus=${bus/#\\~/$HOME} socket=${socket/#\\~/$HOME} config=${config/#\\~/$HOME}"
+    print "    if [[ $first == ctl ]]; then"
+    print "        \"$bus\" ctl ${socket:+\"$socket\"} $list --json"
+    print "    elif [[ -n $config ]]; then"
+    print "        \"$bus\" --config \"$config\" --check-config --json"
+    print "    else"
+    print "        \"$bus\" ctl pools --json || \"$bus\" --check-config --json"
+    print "    fi 2>/dev/null </dev/null | " names_filter("\"$name\"", "\"$number\"")
+    print "}"
+}
+
 # --- bash ---
 
 function bash_pattern(kind,   i, name, out) {
     for (i = 1; i <= count; i++) {
         name = options[i]
-        if (values[name] != "" && !optional[name] && !(name in words) &&
+        if (values[name] != "" && !optional[name] && !(name in words) && name != "pool" &&
             (is_file(name) ? "file" : "other") == kind)
             out = out (out == "" ? "" : "|") "--" name
     }
@@ -113,6 +162,8 @@ function bash_ctl() {
     print "        log) COMPREPLY=($(IFS=' ' compgen -W '" words["log-level"] "' -- \"$cur\")) ;;"
     print "        ctl | */*) COMPREPLY=($(IFS=' ' compgen -W '" ctl "' -- \"$cur\"; " \
         "compgen -f -- \"$cur\")) ;;"
+    print "        drain | resume | restart | disconnect)"
+    print "            COMPREPLY=($(compgen -W \"$(_" program "_names \"$prev\")\" -- \"$cur\")) ;;"
     print "        *) COMPREPLY=($(IFS=' ' compgen -W '--json --table' -- \"$cur\")) ;;"
     print "        esac"
     print "        return"
@@ -128,6 +179,8 @@ function bash_ctl() {
 }
 
 function bash(   i, name, all) {
+    if (ctl != "")
+        names_function("\"${COMP_WORDS[@]:0:COMP_CWORD}\"")
     print "_" program "() {"
     print "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} i IFS=$'\\n'"
     print "    COMPREPLY=()"
@@ -156,6 +209,9 @@ function bash(   i, name, all) {
             print "    --" name ")\n        COMPREPLY=($(IFS=' ' compgen -W '" words[name] \
                 "' -- \"$cur\"))\n        return ;;"
     }
+    if (ctl != "")
+        print "    --pool)\n        COMPREPLY=($(compgen -W \"$(_" program \
+            "_names pool)\" -- \"$cur\"))\n        return ;;"
     if (bash_pattern("other") != "")
         print "    " bash_pattern("other") ")\n        return ;;"
     print "    esac"
@@ -179,12 +235,19 @@ function bash(   i, name, all) {
 # --- zsh ---
 
 function zsh_value(name) {
-    return name in words ? "(" words[name] ")" : is_file(name) ? "_files" : " "
+    return name in words ? "(" words[name] ")" : is_file(name) ? "_files" : \
+        name == "pool" && ctl != "" ? "{compadd -- $(_" program "_names pool)}" : " "
 }
 
 function zsh(   i, name, text, spec) {
     print "#compdef " program "\n"
     if (ctl != "") {
+        names_function("\"${(@)words[1,CURRENT-1]}\"")
+        print "if [[ CURRENT -gt 3 && $words[2] == ctl &&"
+        print "    $words[CURRENT-1] == (drain|resume|restart|disconnect) ]]; then"
+        print "    compadd -- $(_" program "_names $words[CURRENT-1])"
+        print "    return"
+        print "fi"
         print "if [[ CURRENT -gt 2 && $words[2] == ctl ]]; then"
         print "    _alternative 'commands:command:(" ctl ")' 'files:socket:_files'"
         print "    return"
@@ -219,7 +282,46 @@ function zsh(   i, name, text, spec) {
 
 # --- fish ---
 
-function fish(   i, name) {
+function fish_names() {
+    print "function __" program "_names"
+    print "    set -l typed (commandline -opc)"
+    print "    set -l bus (string replace -r '^~' $HOME -- $typed[1])"
+    print "    set -l socket (string match -- '*/*' $typed[2..-1])[-1]"
+    print "    set -l config (string match -- '--config=*' $typed)"
+    print "    set config (string replace -r '^--config=' '' -- $config </dev/null)"
+    print "    set -l at (contains -i -- --config $typed)"
+    print "    and set config $typed[(math $at + 1)]"
+    print "    set -l list pools"
+    print "    set -l name " pool_pattern
+    print "    set -l number " number_pattern
+    print "    switch $argv[1]"
+    print "        case restart"
+    print "            set list workers"
+    print "            set name ''"
+    print "        case disconnect"
+    print "            set list clients"
+    print "            set name ''"
+    print "        case drain resume"
+    print "            set list workers"
+    print "        case '*'"
+    print "            set number ''"
+    print "    end"
+    print "    begin"
+    print "        if test \"$typed[2]\" = ctl"
+    print "            $bus ctl (string replace -r '^~' $HOME -- $socket) $list --json"
+    print "        else if test -n \"$config\""
+    print "            set config (string replace -r '^~' $HOME -- $config)"
+    print "            $bus --config $config --check-config --json"
+    print "        else"
+    print "            $bus ctl pools --json; or $bus --check-config --json"
+    print "        end"
+    print "    end 2>/dev/null </dev/null | " names_filter("$name", "$number")
+    print "end"
+}
+
+function fish(   i, name, names) {
+    if (ctl != "")
+        fish_names()
     print "complete -c " program " -f"
     if (commands != "")
         print "complete -c " program " -n __fish_use_subcommand -a " quoted(commands)
@@ -227,8 +329,12 @@ function fish(   i, name) {
         print "complete -c " program " -n __fish_use_subcommand -a ctl -d 'asks a running daemon'"
         print "complete -c " program " -n __fish_use_subcommand -a doctor -d 'names what is wrong'"
         print "complete -c " program " -n '__fish_seen_subcommand_from doctor' -a '--json --path'"
-        print "complete -c " program " -n '__fish_seen_subcommand_from ctl' -a " quoted(ctl)
-        print "complete -c " program " -n '__fish_seen_subcommand_from ctl' -F"
+        names = "string match -qr '^(drain|resume|restart|disconnect)$' -- (commandline -opc)[-1]"
+        print "complete -c " program " -n " \
+            quoted("__fish_seen_subcommand_from ctl; and not " names) " -F -a " quoted(ctl)
+        print "complete -c " program " -n " \
+            quoted("__fish_seen_subcommand_from ctl; and " names) \
+            " -a '(__" program "_names (commandline -opc)[-1])'"
     }
     if (takes_command) {
         print "function __" program "_command"
@@ -243,7 +349,8 @@ function fish(   i, name) {
         name = options[i]
         print "complete -c " program (letters[name] != "" ? " -s " letters[name] : "") " -l " name \
             (values[name] == "" || optional[name] ? "" : name in words ? \
-            " -x -a " quoted(words[name]) : is_file(name) ? " -r -F" : " -x") \
+            " -x -a " quoted(words[name]) : is_file(name) ? " -r -F" : \
+            name == "pool" && ctl != "" ? " -x -a '(__" program "_names pool)'" : " -x") \
             " -d " quoted(purpose(name))
     }
 }
