@@ -655,6 +655,10 @@ const struct scene scenes[SCENES] = {
                "'listen':{'group':'root','allow_uids':['root']}}",
      .play = play_nothing,
      .no_path = true},
+    {.name = "check as JSON",
+     .arguments = CONFIG_AND("--check-config", "--json"),
+     .config = ONE_POOL,
+     .play = play_nothing},
     {.name = "http",
      .arguments = CONFIG_AND(DEBUG),
      .config = "{'pools':[{'id':'a','command':'@WORKER@','protocol':'mcp','instances':2},"

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 51
+#define SCENES 52
 
 extern const struct scene scenes[SCENES];
 
