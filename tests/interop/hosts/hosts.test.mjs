@@ -1,12 +1,16 @@
-// The hosts' own health checks, `mcp list`, of one server that is reached in each way. The scripts
-// of the packages do not run: the programs that they would have put in place are started directly.
+// The hosts' own health checks, `mcp list`, of one server that is reached in each way; the
+// configuration that codex writes, as --import reads it; opencode as an agent whose client leaves.
+// The scripts of the packages do not run: the programs that they would have put in place are
+// started directly.
 
 import assert from 'node:assert/strict';
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { test } from 'node:test';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 
 import { daemon, workplace } from './bus.mjs';
@@ -146,3 +150,111 @@ test('hosts in one directory share one process', { timeout,
     process.kill(daemons[0]);
     assert.deepEqual(await leftOf(first), [], 'processes left');
 });
+
+// --- codex: its file, as --import reads it ---
+
+const codex = path.join(packages, '@openai/codex/bin/codex.js');
+
+test('the configuration of codex is imported', { timeout,
+    skip: !fs.existsSync(codex) && 'its package is not there' }, async (t) => {
+    const place = new Place(t), file = path.join(place.home, '.codex/config.toml');
+    const mcp = async (...args) => (await run(process.execPath, [codex, 'mcp', ...args],
+        { cwd: place.project, env: place.env, timeout: 60000 })).stdout;
+    await mcp('add', 'everything', '--env', 'KEY=a "b" \\', '--', ...server);
+    await mcp('add', 'shared', '--', ...share);
+    await mcp('add', 'remote', '--url', 'http://127.0.0.1:9/mcp');
+    assert.match(await mcp('list'), new RegExp(`^shared +${daemon} `, 'm'));
+    const { stdout, stderr } = await run(daemon, ['--import', file], { env: place.env });
+    assert.match(stderr, /"shared": left alone: it is stdio_bus already/);
+    assert.match(stderr, /"remote": left out: it is reached by a URL/);
+    const [command, ...args] = server;
+    assert.deepEqual(JSON.parse(stdout).pools, [{ id: 'everything', command, args,
+        env: { KEY: 'a "b" \\' }, protocol: 'mcp', instances: 16 }]);
+    const config = path.join(place.home, 'bus.json');
+    fs.writeFileSync(config, stdout);
+    await run(daemon, ['--config', config, '--check-config', '--strict'], { env: place.env });
+});
+
+// --- opencode: an agent whose client leaves ---
+
+// A model that is asked and never answers.
+async function muteModel(t) {
+    const model = net.createServer(), sockets = [];
+    const asked = new Promise((resolve) => model.on('connection', (socket) => {
+        sockets.push(socket.on('error', () => {}));
+        socket.once('data', resolve);
+    }));
+    model.listen(0, '127.0.0.1');
+    await once(model, 'listening');
+    t.after(() => { sockets.forEach((socket) => socket.destroy()); model.close(); });
+    return { url: `http://127.0.0.1:${model.address().port}/v1`, asked };
+}
+
+class AcpClient {
+    constructor(t, place, [command, ...args]) {
+        this.child = spawn(command, args, { cwd: place.project, env: place.env,
+            stdio: ['pipe', 'pipe', 'ignore'] });
+        t.after(() => this.child.kill('SIGKILL'));
+        this.waiting = new Map();
+        this.child.on('exit', () => this.waiting.forEach(({ reject }) =>
+            reject(new Error('the connection has ended'))));
+        createInterface({ input: this.child.stdout }).on('line', (line) => {
+            const { id, method, result, error } = JSON.parse(line);
+            if (method === undefined)
+                this.waiting.get(id)?.[error ? 'reject' : 'resolve'](error ?? result);
+        });
+    }
+
+    send(id, method, params) {
+        const answer = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject }));
+        answer.catch(() => {});
+        this.child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+        return answer;
+    }
+
+    // Both pipes are closed. Returns the exit status and how many seconds it took.
+    async leave() {
+        const since = performance.now(), ended = once(this.child, 'exit');
+        this.child.stdin.destroy();
+        this.child.stdout.destroy();
+        const [status] = await ended;
+        return { status, seconds: (performance.now() - since) / 1000 };
+    }
+}
+
+const agent = [...ofThisMachine('', 'opencode', 'bin/opencode'), 'acp'];
+const acp = ['--protocol', 'acp'];
+
+for (const [way, status] of [['--share', 0], ['stdio mode', 0], ['--connect', 74]]) {
+    test(`a prompt in flight does not keep the client of opencode: ${way}`, { timeout,
+        skip: agent.length < 2 && 'its package is not there for this machine' }, async (t) => {
+        const place = new Place(t), model = await muteModel(t);
+        const socket = path.join(place.home, 'bus.sock');
+        const words = { '--share': ['--share', '--idle-exit', '1', ...acp, '--', ...agent],
+            'stdio mode': [...acp, '--', ...agent],
+            '--connect': ['--connect', socket, '--wait', '20'] };
+        write(path.join(place.project, 'opencode.json'), { autoupdate: false, model: 'mute/m',
+            small_model: 'mute/m', provider: { mute: { npm: '@ai-sdk/openai-compatible',
+                options: { baseURL: model.url, apiKey: 'none' }, models: { m: {} } } } });
+        let bus;
+        if (way === '--connect') {
+            bus = spawn(daemon, ['--unix', socket, ...acp, '--', ...agent],
+                { cwd: place.project, env: place.env, stdio: 'ignore' });
+            t.after(() => bus.kill('SIGKILL'));
+        }
+        const client = new AcpClient(t, place, [daemon, ...words[way]]);
+        await client.send(1, 'initialize', { protocolVersion: 1, clientCapabilities: {} });
+        const { sessionId } = await client.send(2, 'session/new',
+            { cwd: place.project, mcpServers: [] });
+        client.send(3, 'session/prompt', { sessionId, prompt: [{ type: 'text', text: 'hello' }] });
+        await model.asked;
+        const pids = processTree(way === '--share' ? place.daemons()[0]
+            : bus?.pid ?? client.child.pid);
+        const left = await client.leave();
+        t.diagnostic(`it took ${left.seconds.toFixed(2)} s`);
+        assert.equal(left.status, status);
+        assert.ok(left.seconds < 5, `it took ${left.seconds} s`); // 1 s on an idle machine
+        bus?.kill('SIGTERM');
+        assert.deepEqual(await leftOf(pids), [], 'processes left');
+    });
+}

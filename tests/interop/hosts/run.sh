@@ -1,7 +1,7 @@
 #!/bin/sh
 # run.sh: hosts of MCP servers check the health of what they start. Run by `make check-hosts`, which
 # sets STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the packages of package-lock.json
-# in the build directory (700 MB). Exits with status 77 without node or npm, or where the packages
+# in the build directory (1.1 GB). Exits with status 77 without node or npm, or where the packages
 # cannot be had.
 
 . "$SOURCE_DIR/tests/interop/npm.sh"
