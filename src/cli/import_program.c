@@ -10,7 +10,8 @@ static void find_interpreter(struct import_program *program, const char *file,
                              const struct command_place *service, const struct command_place *here)
 {
     char line[COMMAND_LINE_MAX];
-    const char *missing = command_missing_interpreter(file, service, line);
+    int error;
+    const char *missing = command_missing_interpreter(file, service, line, &error);
     char *slash;
 
     if (missing == NULL || missing[0] == '/' ||

@@ -117,7 +117,7 @@ static char *take_word(char **line)
 }
 
 const char *command_missing_interpreter(const char *script, const struct command_place *place,
-                                        char line[COMMAND_LINE_MAX])
+                                        char line[COMMAND_LINE_MAX], int *error)
 {
     char at[COMMAND_FILE_MAX], *rest = line;
     const char *program, *name;
@@ -127,7 +127,8 @@ const char *command_missing_interpreter(const char *script, const struct command
     program = take_word(&rest);
     if (program[0] == '\0')
         return NULL;
-    if (check_file(program, place, at) != 0)
+    *error = check_file(program, place, at);
+    if (*error != 0)
         return program;
     name = strrchr(program, '/');
     if (name == NULL || strcmp(name, "/env") != 0)
@@ -137,7 +138,8 @@ const char *command_missing_interpreter(const char *script, const struct command
         program = take_word(&rest);
     if (program[0] == '\0' || program[0] == '-' || strchr(program, '=') != NULL)
         return NULL;
-    return command_find(program, place, at) != 0 ? program : NULL;
+    *error = command_find(program, place, at);
+    return *error != 0 ? program : NULL;
 }
 
 /* --- the check --- */
@@ -187,7 +189,7 @@ static void check_in_place(struct diagnostics *diagnostics, const struct json_va
         report_missing(diagnostics, command, place, error);
         return;
     }
-    missing = command_missing_interpreter(at, place, line);
+    missing = command_missing_interpreter(at, place, line, &error);
     if (missing != NULL)
         diagnostics_warn(diagnostics, command,
                          "\"%s\" is a script for \"%s\", which is not there: install it, or set "

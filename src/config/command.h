@@ -26,10 +26,10 @@ struct command_place {
  * the errno of the reason why there is none. */
 int command_find(const char *command, const struct command_place *place, char at[COMMAND_FILE_MAX]);
 
-/* The program in the first line of the script that is missing, also if env(1) is to find it; NULL:
- * none is. It points into `line`. */
+/* The program in the first line of the script that is missing, also if env(1) is to find it, with
+ * the errno of the reason in `error`; NULL: none is. It points into `line`. */
 const char *command_missing_interpreter(const char *script, const struct command_place *place,
-                                        char line[COMMAND_LINE_MAX]);
+                                        char line[COMMAND_LINE_MAX], int *error);
 
 /* Looks for the file that execvp would run in the environment and the directory of the workers
  * (spec 9.3.3): the command itself if it contains a slash, otherwise a file of that name in the

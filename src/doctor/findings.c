@@ -40,6 +40,14 @@ static void print(struct doctor *doctor, const char *json)
     note_status(doctor, terminal_lines(stdout, TERMINAL_JSON, slice_of_text(json)));
 }
 
+/* A finding that did not become JSON, for lack of memory. */
+static void print_plainly(struct doctor *doctor, enum doctor_severity severity, const char *text)
+{
+    errno = ENOMEM;
+    note_status(doctor, STDIO_BUS_ERR);
+    terminal_line(stderr, "%-8s %-11s %s", names[severity], doctor->examination, text);
+}
+
 static void print_json(struct doctor *doctor, enum doctor_severity severity, const char *text)
 {
     struct json_text row = {.data = NULL};
@@ -54,9 +62,8 @@ static void print_json(struct doctor *doctor, enum doctor_severity severity, con
     json_text_add(&row, slice_of("", 1));
     print(doctor, doctor->examined ? ",\n" : "\n");
     doctor->examined = true;
-    errno = ENOMEM;
     if (row.failed)
-        note_status(doctor, STDIO_BUS_ERR);
+        print_plainly(doctor, severity, text);
     else
         print(doctor, row.data);
     json_text_free(&row);

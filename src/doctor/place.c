@@ -1,5 +1,6 @@
 #include "build_config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -59,24 +60,36 @@ static const char *shown_path(const struct doctor *doctor, const char *path)
     return path == doctor->path || path == doctor->window_path ? path : "that of its \"env\"";
 }
 
+/* What follows the text, if the reason is another one than that the program is not there. */
+static const char *colon(int error)
+{
+    return error == ENOENT ? "" : ": ";
+}
+
+static const char *reason(int error)
+{
+    return error == ENOENT ? "" : strerror(error);
+}
+
 /* A script such as npx needs its interpreter, too. */
 static bool lacks_interpreter(struct doctor *doctor, const char *what, const char *file,
                               const struct command_place *place)
 {
     char line[COMMAND_LINE_MAX];
-    const char *missing = command_missing_interpreter(file, place, line);
+    int error;
+    const char *missing = command_missing_interpreter(file, place, line, &error);
 
     if (missing == NULL)
         return false;
     doctor_cure(doctor, "install %s, or set PATH in its \"env\": the directory of %s, and the rest",
                 missing, missing);
-    doctor_find(doctor, DOCTOR_ERROR, "%s: %s is a script for %s, which is not in its PATH: %s",
-                what, file, missing, shown_path(doctor, place->path));
+    doctor_find(doctor, DOCTOR_ERROR, "%s: %s is a script for %s, which is not in its PATH: %s%s%s",
+                what, file, missing, shown_path(doctor, place->path), colon(error), reason(error));
     return true;
 }
 
 static void report_missing(struct doctor *doctor, const char *what, const char *command,
-                           const char *path)
+                           const char *path, int error)
 {
     bool has_slash = strchr(command, '/') != NULL;
     int word = (int)strcspn(command, " \t"); /* what follows may be arguments, and secrets */
@@ -87,9 +100,10 @@ static void report_missing(struct doctor *doctor, const char *what, const char *
         doctor_cure(doctor, "write the arguments into \"args\": no shell splits the command");
     else
         doctor_cure(doctor, "install it, or write the whole path, as \"command -v\" prints it");
-    doctor_find(doctor, DOCTOR_ERROR, "%s: there is no program %.*s%s%s%s", what, word, command,
+    doctor_find(doctor, DOCTOR_ERROR, "%s: there is no program %.*s%s%s%s%s%s", what, word, command,
                 command[word] != '\0' ? "..." : "",
-                has_slash ? "" : " in its PATH: ", has_slash ? "" : shown_path(doctor, path));
+                has_slash ? "" : " in its PATH: ", has_slash ? "" : shown_path(doctor, path),
+                colon(error), reason(error));
 }
 
 void doctor_command(struct doctor *doctor, const char *what, const char *command, bool has_window,
@@ -97,17 +111,19 @@ void doctor_command(struct doctor *doctor, const char *what, const char *command
 {
     struct command_place here = {doctor->path, place->cwd}, used = *place;
     char file[COMMAND_FILE_MAX];
+    int error;
 
     if (used.path == NULL)
         used.path = has_window ? doctor->window_path : doctor->path;
-    if (command_find(command, &used, file) == 0) {
+    error = command_find(command, &used, file);
+    if (error == 0) {
         (void)lacks_interpreter(doctor, what, file, &used);
     } else if (command_find(command, &here, file) == 0) {
         doctor_cure(doctor, "write %s in its place, as stdio_bus --import does", file);
-        doctor_find(doctor, DOCTOR_WARNING, "%s: %s is found here, but not in its PATH: %s", what,
-                    command, shown_path(doctor, used.path));
+        doctor_find(doctor, DOCTOR_WARNING, "%s: %s is found here, but not in its PATH: %s%s%s",
+                    what, command, shown_path(doctor, used.path), colon(error), reason(error));
     } else {
-        report_missing(doctor, what, command, used.path);
+        report_missing(doctor, what, command, used.path, error);
     }
 }
 
@@ -116,16 +132,19 @@ static void look_for(struct doctor *doctor, const char *name, const char *of)
 {
     const struct command_place window = {doctor->window_path, NULL}, here = {doctor->path, NULL};
     char file[COMMAND_FILE_MAX];
+    int error = command_find(name, &window, file);
 
-    if (command_find(name, &window, file) == 0) {
+    if (error == 0) {
         if (!lacks_interpreter(doctor, name, file, &window))
             doctor_find(doctor, DOCTOR_OK, "%s: %s", name, file);
     } else if (command_find(name, &here, file) == 0) {
         doctor_cure(doctor, "write %s in their files, as stdio_bus --import does", file);
-        doctor_find(doctor, DOCTOR_WARNING, "%s: programs with windows do not find %s", name, file);
+        doctor_find(doctor, DOCTOR_WARNING, "%s: programs with windows do not find %s%s%s", name,
+                    file, colon(error), reason(error));
     } else {
         doctor_cure(doctor, "install %s if a server needs it", of);
-        doctor_find(doctor, DOCTOR_NOTE, "%s: not installed", name);
+        doctor_find(doctor, DOCTOR_NOTE, "%s: not installed%s%s", name, colon(error),
+                    reason(error));
     }
 }
 

@@ -76,6 +76,7 @@ struct scene {
     void (*play)(struct run *run);
     enum scene_stderr log;
     int exit_status; /* without a fault */
+    bool is_verdict; /* the exit status says what is there: ENOENT may change it */
     enum scene_listener listener;
     bool token;   /* DIR/token holds the token of its clients */
     bool socket;  /* it listens on DIR/socket, where a stale socket is */

@@ -531,13 +531,25 @@ static void play_refused(struct run *run)
     run->client_lost = false; /* as it must be */
 }
 
+/* Adds to the log what the program has printed so far, or until its end: findings have reasons. */
+static void take_stdout(struct run *run)
+{
+    char bytes[4096];
+    ssize_t got;
+
+    do {
+        got = read(run->from, bytes, sizeof bytes);
+        if (got > 0)
+            text_add(&run->log_text, bytes, (size_t)got);
+    } while (got > 0 || (got < 0 && errno == EINTR));
+}
+
 static void play_list(struct run *run)
 {
     static const char reply[] = "{\"stdio_bus\":\"shares\",\"version\":\"1\",\"pid\":1,"
                                 "\"seconds\":1,\"clients\":1,\"identity\":\"arg=sh env=A=1 \","
                                 "\"workers\":[1]}\n";
     char bytes[4096];
-    ssize_t got;
     int fd;
 
     fcntl(run->listener, F_SETFL, O_NONBLOCK);
@@ -550,25 +562,12 @@ static void play_list(struct run *run)
             close(fd);
         else
             nap();
-        got = read(run->from, bytes, sizeof bytes);
-        if (got > 0)
-            text_add(&run->log_text, bytes, (size_t)got); /* findings have reasons */
+        take_stdout(run);
     }
+    take_stdout(run);
 }
 
 /* What the program prints is its log. */
-static void play_findings(struct run *run)
-{
-    char bytes[4096];
-    ssize_t got;
-
-    do {
-        got = read(run->from, bytes, sizeof bytes);
-        if (got > 0)
-            text_add(&run->log_text, bytes, (size_t)got);
-    } while (got > 0 || (got < 0 && errno == EINTR));
-}
-
 /* A home without a file. */
 static void prepare_nothing(struct run *run)
 {
@@ -814,11 +813,13 @@ const struct scene scenes[SCENES] = {
      .play = play_list,
      .listener = SHARED_LISTENER,
      .shares = true,
-     .exit_status = 1},
+     .exit_status = 1,
+     .is_verdict = true},
     {.name = "doctor of a new user",
      .arguments = WORDS("doctor"),
      .prepare = prepare_nothing,
-     .play = play_findings},
+     .play = take_stdout,
+     .is_verdict = true},
     {.name = "doctor help", .arguments = WORDS("doctor", "--help"), .play = play_nothing},
     {.name = "list nothing", .arguments = WORDS("--list"), .play = play_nothing, .shares = true},
     {.name = "control",
