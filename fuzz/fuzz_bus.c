@@ -165,7 +165,7 @@ static void connect_client(struct run *run)
     setsockopt(fds[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
     ends_connect(run->ends, fds[1], fds[1]);
     origin_of_stdio(&origin);
-    gate_accepted(&run->listener, fds[0], &origin);
+    gate_unix_listener.accepted(&run->listener, fds[0], &origin);
 }
 
 static struct letter choose_letter(struct tape *tape, bool from_worker)
@@ -531,7 +531,8 @@ static void begin(struct run *run, unsigned script, unsigned rarely)
     }
     run->bus = bus_create(&options);
     EXPECT(run->bus != NULL, "a bus");
-    run->listener = (struct bus_listener){.bus = run->bus, .config = &run->listen};
+    run->listener =
+        (struct bus_listener){.bus = run->bus, .kind = &gate_unix_listener, .config = &run->listen};
     run->outcome = pools_start(run->bus) == 0 ? BUS_RUNNING : BUS_SYSTEM_ERROR;
 }
 

@@ -184,7 +184,7 @@ static int connect_to(struct run *run, struct bus_listener *listener, bool is_co
     if (is_control)
         control_clients_accepted(listener, fds[0], &origin);
     else
-        gate_accepted(listener, fds[0], &origin);
+        gate_unix_listener.accepted(listener, fds[0], &origin);
     step(run);
     return fds[1];
 }
@@ -281,7 +281,8 @@ static void begin(struct run *run)
     EXPECT(run->bus != NULL, "a bus");
     run->control = (struct bus_listener){.bus = run->bus,
                                          .service = services_state(run->bus, &control_service)};
-    run->clients = (struct bus_listener){.bus = run->bus, .config = &run->listen};
+    run->clients =
+        (struct bus_listener){.bus = run->bus, .kind = &gate_unix_listener, .config = &run->listen};
     run->outcome = pools_start(run->bus) == 0 ? BUS_RUNNING : BUS_SYSTEM_ERROR;
     settle(run);
     run->client = connect_to(run, &run->clients, false);

@@ -315,7 +315,8 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     transport_init(&bus->transport, bus->loop, bus->log, &options->config->limits);
     stdio_bus_event_loop_set_after(bus->loop, after_round, bus);
     log_on_left_out(bus->log, lines_left_out, bus);
-    bus->accepts[BUS_LISTENER_UNIX].fn = bus->accepts[BUS_LISTENER_TCP].fn = gate_accepted;
+    listeners_add_kind(bus, &gate_unix_listener, NULL);
+    listeners_add_kind(bus, &gate_tcp_listener, NULL);
     if (pools_create(bus) != STDIO_BUS_OK || services_create(bus) != STDIO_BUS_OK)
         goto fail;
     return bus;

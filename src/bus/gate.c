@@ -118,7 +118,7 @@ static bool open_pool(struct client *client, struct slice id, char problem[GATE_
 
 static bool is_greeted(const struct client *client)
 {
-    return client->listener->kind == BUS_LISTENER_UNIX;
+    return client->listener->kind == &gate_unix_listener;
 }
 
 static const char *without_line(const struct client *client)
@@ -151,7 +151,7 @@ static void time_over(void *user_data)
 {
     struct client *client = user_data;
 
-    if (client->listener->kind == BUS_LISTENER_HTTP)
+    if (client->http != NULL)
         clients_remove(client, LATE_TOKEN);
     else
         turn_away(client, JSONRPC_SERVER_ERROR, is_greeted(client) ? LATE_GREETING : LATE_TOKEN);
@@ -357,7 +357,7 @@ static size_t line_asked(const struct bus_listener *listener)
 {
     const struct greeter *greeter = listener->bus->options.greeter;
 
-    if (listener->kind == BUS_LISTENER_TCP)
+    if (listener->kind == &gate_tcp_listener)
         return listener_asks_token(listener) ? OPENING_MAX : 0;
     return greeter != NULL ? greeter->line_max : 0;
 }
@@ -396,7 +396,7 @@ struct client *gate_take(const struct gate_visitor *visitor, struct stream_optio
     return client;
 }
 
-void gate_accepted(void *user_data, int fd, const struct origin *origin)
+static void accept_client(void *user_data, int fd, const struct origin *origin)
 {
     struct bus_listener *listener = user_data;
     struct stream_options options = {.handler = &clients_handler,
@@ -426,6 +426,11 @@ void gate_accepted(void *user_data, int fd, const struct origin *origin)
     else
         serve(client);
 }
+
+const struct listener_kind gate_unix_listener = {
+    .name = "unix", .of = LISTEN_UNIX, .accepted = accept_client};
+const struct listener_kind gate_tcp_listener = {
+    .name = "tcp", .of = LISTEN_TCP, .accepted = accept_client};
 
 /* --- the archive --- */
 

@@ -80,7 +80,6 @@ void gate_prepare_wait(struct client *client);
 
 /* --- a connection to a Unix or TCP listener --- */
 
-/* listener_fn; user_data is a struct bus_listener. */
-void gate_accepted(void *user_data, int fd, const struct origin *origin);
+extern const struct listener_kind gate_unix_listener, gate_tcp_listener;
 
 #endif

@@ -3,19 +3,15 @@
 #include "bus/listeners.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/assert.h"
 #include "base/error.h"
 #include "config/setup.h"
-#include "http/routes.h"
-#include "transport/address.h"
 
 #define SPAWN_DESCRIPTORS 6 /* three pipes */
-#define RMP_MODE_DEFAULT 0660
-#define PATHS_MAX 256
 
 void listeners_reserve(struct bus_listener *listener)
 {
@@ -45,95 +41,67 @@ static void warn_outside(const struct bus_listener *listener)
                  config->address.host);
 }
 
-static int open_tcp(struct bus_listener *listener, listener_fn *accepted)
+static int open_tcp(struct bus_listener *listener)
 {
     const struct listen_address *address = &listener->config->address;
     int status = listener_open_tcp(&listener->listener, listener->bus->loop, listener->bus->log,
-                                   address->host, address->port, accepted, listener);
+                                   address->host, address->port, listener->kind->accepted,
+                                   listener);
 
     if (status == STDIO_BUS_OK)
         warn_outside(listener);
     return status;
 }
 
-static int open_unix(struct bus_listener *listener, const char *path, const struct access *access,
-                     listener_fn *accepted)
+static int open_unix(struct bus_listener *listener, const char *path, const struct access *access)
 {
     return listener_open_unix(&listener->listener, listener->bus->loop, listener->bus->log, path,
-                              access, accepted, listener);
+                              access, listener->kind->accepted, listener);
 }
 
-/* The keys of the listeners of the command line hold for this socket too; its mode is wider where
- * they have none. */
-static int open_rmp(struct bus_listener *listener, listener_fn *accepted)
+/* The one socket of its kind. */
+static int open_own(struct bus_listener *listener)
 {
     const struct bus_options *options = &listener->bus->options;
-    struct access access = options->config->listen.access;
+    const struct access access = listener->kind->access(options);
 
-    if (!access.has_mode)
-        access.mode = RMP_MODE_DEFAULT;
-    return open_unix(listener, options->rmp_path, &access, accepted);
-}
-
-/* For this user alone, whatever "listen" says. */
-static int open_control(struct bus_listener *listener, listener_fn *accepted)
-{
-    static const struct access access = ACCESS_OWNER;
-
-    return open_unix(listener, listener->bus->options.control_path, &access, accepted);
+    return open_unix(listener, listener->kind->path(options), &access);
 }
 
 /* A socket of the service manager's. */
-static int adopt(struct bus_listener *listener, listener_fn *accepted)
+static int adopt(struct bus_listener *listener)
 {
     const struct listen_address *address = &listener->config->address;
     struct stdio_bus *bus = listener->bus;
     int status = listener_adopt(&listener->listener, bus->loop, bus->log, address->fd,
-                                address->is_unix ? address->path : address->fd_name, accepted,
-                                listener);
+                                address->is_unix ? address->path : address->fd_name,
+                                listener->kind->accepted, listener);
 
     if (status == STDIO_BUS_OK)
         warn_outside(listener);
     return status;
 }
 
-static int open_listener(struct bus_listener *listener, listener_fn *accepted)
+static int open_listener(struct bus_listener *listener)
 {
     const struct listen_config *config = listener->config;
 
-    if (listener->kind == BUS_LISTENER_CONTROL)
-        return open_control(listener, accepted);
     if (config == NULL)
-        return open_rmp(listener, accepted);
+        return open_own(listener);
     if (config->address.fd > 0)
-        return adopt(listener, accepted);
+        return adopt(listener);
     if (config->address.is_unix)
-        return open_unix(listener, config->address.path, &config->access, accepted);
-    return open_tcp(listener, accepted);
+        return open_unix(listener, config->address.path, &config->access);
+    return open_tcp(listener);
 }
 
 /* --- what its clients get --- */
-
-/* Nobody's name points to an IP address. A token is no cookie: a page does not have it. A browser
- * does not connect to a Unix socket. */
-static struct http_rules rules_of(const struct listen_config *config)
-{
-    return (struct http_rules){
-        .hosts = config->http.hosts,
-        .origins = config->http.origins,
-        .name = config->address.host,
-        .any_host = config->token_file != NULL || config->address.is_unix,
-        .resource = config->http.oauth.resource,
-    };
-}
 
 void listeners_apply(struct bus_listener *listener)
 {
     const struct listen_config *config = listener->config;
     struct group *pool = NULL;
 
-    if (listener->kind == BUS_LISTENER_HTTP)
-        listener->rules = rules_of(config);
     if (config->pool != NULL)
         pool = router_pool_named(&listener->bus->router,
                                  slice_of(config->pool, strlen(config->pool)));
@@ -159,32 +127,17 @@ static int set_up(struct bus_listener *listener)
     return STDIO_BUS_ERR;
 }
 
-/* --- the log --- */
-
-/* What a client of HTTP needs to know. */
-static void log_url(const struct bus_listener *listener)
-{
-    const struct listen_config *config = listener->config;
-    struct sockaddr_storage bound;
-    socklen_t len = sizeof bound;
-    char text[ADDRESS_TEXT_MAX], paths[PATHS_MAX];
-
-    http_routes_describe(&config->http, paths, sizeof paths);
-    if (config->address.is_unix) {
-        log_info(listener->bus->log, "", "HTTP at unix:%s with %s", config->address.path, paths);
-        return;
-    }
-    for (int i = 0; i < listener->listener.count; i++) {
-        if (getsockname(listener->listener.sockets[i].fd, (struct sockaddr *)&bound, &len) == 0)
-            log_info(listener->bus->log, "", "HTTP at http://%s with %s",
-                     address_text(text, sizeof text, (const struct sockaddr *)&bound), paths);
-    }
-}
-
 /* --- opening and closing --- */
 
+void listeners_add_kind(struct stdio_bus *bus, const struct listener_kind *kind, void *service)
+{
+    ASSERT(bus->listener_kind_count < sizeof bus->listener_kinds / sizeof bus->listener_kinds[0]);
+    bus->listener_kinds[bus->listener_kind_count++] = (struct bus_listener_kind){kind, service};
+}
+
 /* NULL when memory is out. */
-static struct bus_listener *new_listener(struct stdio_bus *bus, enum bus_listener_kind kind,
+static struct bus_listener *new_listener(struct stdio_bus *bus,
+                                         const struct bus_listener_kind *kind,
                                          const struct listen_config *config, struct setup *setup)
 {
     struct bus_listener *listener = calloc(1, sizeof *listener);
@@ -192,15 +145,16 @@ static struct bus_listener *new_listener(struct stdio_bus *bus, enum bus_listene
     if (listener == NULL)
         return NULL;
     listener->bus = bus;
-    listener->kind = kind;
-    listener->service = bus->accepts[kind].service;
+    listener->kind = kind->kind;
+    listener->service = kind->service;
     listener->config = config;
     listener->setup = setup_hold(setup);
     list_append(&bus->listeners, &listener->link);
     return listener;
 }
 
-static struct bus_listener *add_listener(struct stdio_bus *bus, enum bus_listener_kind kind,
+static struct bus_listener *add_listener(struct stdio_bus *bus,
+                                         const struct bus_listener_kind *kind,
                                          const struct listen_config *config, struct setup *setup)
 {
     struct bus_listener *listener = new_listener(bus, kind, config, setup);
@@ -209,25 +163,29 @@ static struct bus_listener *add_listener(struct stdio_bus *bus, enum bus_listene
         log_error(bus->log, "", "cannot listen: out of memory");
         return NULL;
     }
-    if (set_up(listener) != STDIO_BUS_OK ||
-        open_listener(listener, bus->accepts[kind].fn) != STDIO_BUS_OK) {
+    if (set_up(listener) != STDIO_BUS_OK || open_listener(listener) != STDIO_BUS_OK) {
         listeners_remove(listener, true);
         return NULL;
     }
     listeners_reserve(listener);
-    if (kind == BUS_LISTENER_HTTP)
-        log_url(listener);
+    if (kind->kind->opened != NULL)
+        kind->kind->opened(listener);
     return listener;
 }
-
-static const enum bus_listener_kind kinds[] = {[LISTEN_UNIX] = BUS_LISTENER_UNIX,
-                                               [LISTEN_TCP] = BUS_LISTENER_TCP,
-                                               [LISTEN_HTTP] = BUS_LISTENER_HTTP};
 
 struct bus_listener *listeners_add(struct stdio_bus *bus, const struct listen_config *config,
                                    struct setup *setup)
 {
-    return add_listener(bus, kinds[config->address.kind], config, setup);
+    const struct bus_listener_kind *kind = bus->listener_kinds;
+
+    while (kind->kind->path != NULL || kind->kind->of != config->address.kind)
+        kind++;
+    return add_listener(bus, kind, config, setup);
+}
+
+static bool has_own_socket(const struct bus_listener_kind *kind, const struct bus_options *options)
+{
+    return kind->kind->path != NULL && kind->kind->path(options) != NULL;
 }
 
 int listeners_open(struct stdio_bus *bus)
@@ -238,11 +196,12 @@ int listeners_open(struct stdio_bus *bus)
         if (listeners_add(bus, &options->listens[i], options->setup) == NULL)
             return STDIO_BUS_ERR;
     }
-    if (options->rmp_path != NULL && add_listener(bus, BUS_LISTENER_RMP, NULL, NULL) == NULL)
-        return STDIO_BUS_ERR;
-    if (options->control_path != NULL &&
-        add_listener(bus, BUS_LISTENER_CONTROL, NULL, NULL) == NULL)
-        return STDIO_BUS_ERR;
+    for (size_t i = 0; i < bus->listener_kind_count; i++) {
+        const struct bus_listener_kind *kind = &bus->listener_kinds[i];
+
+        if (has_own_socket(kind, options) && add_listener(bus, kind, NULL, NULL) == NULL)
+            return STDIO_BUS_ERR;
+    }
     return STDIO_BUS_OK;
 }
 
@@ -293,13 +252,19 @@ void listeners_free(struct stdio_bus *bus)
 /* Of its Unix socket; NULL: it has none. */
 static const char *path_of(const struct bus_listener *listener)
 {
-    const struct bus_options *options = &listener->bus->options;
-
-    if (listener->kind == BUS_LISTENER_CONTROL)
-        return options->control_path;
     if (listener->config == NULL)
-        return options->rmp_path;
+        return listener->kind->path(&listener->bus->options);
     return listener->config->address.is_unix ? listener->config->address.path : NULL;
+}
+
+/* NULL: the bus has no listeners of such a kind. */
+static const struct bus_listener_kind *kind_named(const struct stdio_bus *bus, const char *name)
+{
+    for (size_t i = 0; i < bus->listener_kind_count; i++) {
+        if (strcmp(bus->listener_kinds[i].kind->name, name) == 0)
+            return &bus->listener_kinds[i];
+    }
+    return NULL;
 }
 
 /* Which of the options it is of, counted from 1 on; 0: it is of another one. */
@@ -307,14 +272,18 @@ static struct bus_listener *archive_identity(struct archive *archive, struct std
                                              struct bus_listener *listener)
 {
     const struct bus_options *options = &bus->options;
-    enum bus_listener_kind kind = listener != NULL ? listener->kind : BUS_LISTENER_UNIX;
+    const struct bus_listener_kind *kind;
+    char name[LISTENER_KIND_NAME_MAX] = "";
     size_t place = 0;
 
+    if (listener != NULL)
+        snprintf(name, sizeof name, "%s", listener->kind->name);
     if (listener != NULL && listener->config != NULL)
         place = (size_t)(listener->config - options->listens) + 1;
-    ARCHIVE_ENUM(archive, kind, BUS_LISTENER_KINDS - 1);
+    archive_text(archive, name, sizeof name);
     ARCHIVE_ENUM(archive, place, options->listen_count);
-    archive_expect(archive, place > 0 || kind == BUS_LISTENER_RMP || kind == BUS_LISTENER_CONTROL,
+    kind = kind_named(bus, name);
+    archive_expect(archive, kind != NULL && (place > 0 || has_own_socket(kind, options)),
                    "a listener has no configuration");
     if (archive->saves || !archive_ok(archive))
         return listener;
@@ -341,7 +310,7 @@ void listeners_archive(struct archive *archive, struct stdio_bus *bus)
         ASSERT(listener != NULL);
         tokens_archive(archive, &listener->tokens);
         listener_archive(archive, &listener->listener, bus->loop, bus->log, path_of(listener),
-                         bus->accepts[listener->kind].fn, listener);
+                         listener->kind->accepted, listener);
         if (!archive->saves)
             listeners_reserve(listener);
     }

@@ -4,16 +4,34 @@
 
 #include "bus/state.h"
 #include "config/tokens.h"
-#include "http/access.h"
+
+struct bus_listener;
+
+#define LISTENER_KIND_NAME_MAX 16
+
+/* A kind of listener: where its sockets are, and what gets their connections. */
+struct listener_kind {
+    const char *name;      /* in the archive of an upgrade in place */
+    listener_fn *accepted; /* user_data is the struct bus_listener */
+
+    /* Of the objects in "listen" whose address is of this kind; or, with `path`, of the one Unix
+     * socket there, which the options name. NULL: they name none. */
+    enum listen_kind of;
+    const char *(*path)(const struct bus_options *options);
+    struct access (*access)(const struct bus_options *options); /* of that socket */
+
+    /* A listener of the configuration was opened. May be NULL. */
+    void (*opened)(const struct bus_listener *listener);
+};
 
 /* Lives as long as a client refers to it, though its sockets may be closed before: when the bus
  * begins to stop, or a reload has taken it out of the configuration. */
 struct bus_listener {
     struct list_node link; /* bus->listeners */
     struct stdio_bus *bus;
-    enum bus_listener_kind kind;
+    const struct listener_kind *kind;
     void *service; /* the state of the service that accepts its connections; NULL: the core does */
-    const struct listen_config *config; /* NULL: BUS_LISTENER_RMP, BUS_LISTENER_CONTROL */
+    const struct listen_config *config; /* NULL: the kind has a path of its own */
     struct setup *setup;                /* a reference: config is part of it; or NULL */
     const struct listen_config *next;   /* during a reload: what config will be; NULL: it goes */
     bool is_new;                        /* during a reload: it was opened by it */
@@ -21,7 +39,6 @@ struct bus_listener {
     struct group *pool;                 /* of all its clients; NULL: each names its own */
     struct tokens tokens;               /* if config has a token_file */
     int64_t tokens_looked_ms;           /* when the file was looked at */
-    struct http_rules rules;            /* BUS_LISTENER_HTTP */
     struct listener listener;
 };
 
@@ -35,6 +52,10 @@ static inline bool listener_asks_token(const struct bus_listener *listener)
 {
     return listener->config != NULL && listener->config->token_file != NULL;
 }
+
+/* Before listeners_open: the bus may have listeners of this kind, which belongs to the service of
+ * this state; NULL: to the core. */
+void listeners_add_kind(struct stdio_bus *bus, const struct listener_kind *kind, void *service);
 
 /* Opens the listeners that the options ask for. STDIO_BUS_ERR after the reason was logged. */
 int listeners_open(struct stdio_bus *bus);

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "bus/listeners.h"
 
 /* Goes through the services of the bus that have the operation; `at` is the place of each. */
 #define each_service(bus, operation)                                                               \
@@ -33,8 +34,8 @@ int services_create(struct stdio_bus *bus)
         *state = service->create(bus);
         if (*state == NULL)
             return STDIO_BUS_ERR;
-        if (service->accepted != NULL)
-            bus->accepts[service->listener] = (struct bus_accept){service->accepted, *state};
+        if (service->listener != NULL)
+            listeners_add_kind(bus, service->listener, *state);
     }
     return STDIO_BUS_OK;
 }

@@ -72,8 +72,7 @@ struct service {
 
     /* --- its listener --- */
 
-    listener_fn *accepted; /* user_data is the struct bus_listener; NULL: it has no listener */
-    enum bus_listener_kind listener;
+    const struct listener_kind *listener; /* NULL: none */
 
     /* --- a round of the event loop --- */
 

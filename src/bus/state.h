@@ -17,16 +17,6 @@
 #include "transport/connection.h"
 #include "transport/listener.h"
 
-enum bus_listener_kind {
-    BUS_LISTENER_UNIX,
-    BUS_LISTENER_TCP,
-    BUS_LISTENER_HTTP,
-    BUS_LISTENER_RMP,
-    BUS_LISTENER_CONTROL
-};
-
-#define BUS_LISTENER_KINDS 5
-
 enum bus_phase {
     BUS_PHASE_STARTING, /* until every worker has been executed: bad commands are found first */
     BUS_PHASE_SERVING,
@@ -70,10 +60,10 @@ struct notifier {
 
 #define SERVICES_MAX 8
 
-/* What gets the connections of a kind of listener. */
-struct bus_accept {
-    listener_fn *fn; /* user_data is the struct bus_listener; NULL: the bus has none of the kind */
-    void *service;   /* the state of the service that fn is of */
+/* A kind of listener that the bus has (bus/listeners.h). */
+struct bus_listener_kind {
+    const struct listener_kind *kind;
+    void *service; /* the state of the service that it is of; NULL: it is of the core */
 };
 
 struct stdio_bus {
@@ -92,7 +82,8 @@ struct stdio_bus {
     unsigned attentive; /* services that act in each round */
     struct bus_counters counters;
     struct list listeners; /* struct bus_listener */
-    struct bus_accept accepts[BUS_LISTENER_KINDS];
+    struct bus_listener_kind listener_kinds[SERVICES_MAX + 2];
+    size_t listener_kind_count;
     struct list pools;         /* struct pool */
     unsigned last_worker;      /* its number */
     unsigned generation;       /* of the configuration: how many reloads were begun */

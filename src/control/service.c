@@ -2,6 +2,7 @@
 
 #include "control/service.h"
 
+#include "bus/listeners.h"
 #include "bus/metrics.h"
 #include "control/clients.h"
 #include "router/router_archive.h"
@@ -76,11 +77,27 @@ static void each_connection(void *state, void (*fn)(struct connection *connectio
     control_clients_connections(state, fn);
 }
 
+static const char *socket_path(const struct bus_options *options)
+{
+    return options->control_path;
+}
+
+/* For this user alone, whatever "listen" says. */
+static struct access socket_access(const struct bus_options *options)
+{
+    (void)options;
+    return (struct access)ACCESS_OWNER;
+}
+
+static const struct listener_kind listener = {.name = "control",
+                                              .accepted = control_clients_accepted,
+                                              .path = socket_path,
+                                              .access = socket_access};
+
 const struct service control_service = {
     .create = create,
     .destroy = destroy,
-    .accepted = control_clients_accepted,
-    .listener = BUS_LISTENER_CONTROL,
+    .listener = &listener,
     .close = close_clients,
     .client_count = client_count,
     .descriptors = descriptors,

@@ -2,10 +2,13 @@
 
 #include "topics/service.h"
 
+#include "bus/listeners.h"
 #include "bus/metrics.h"
 #include "topics/clients.h"
 #include "topics/hub_archive.h"
 #include "json/row.h"
+
+#define MODE_DEFAULT 0660
 
 static bool is_wanted(const struct bus_options *options)
 {
@@ -110,14 +113,34 @@ static void each_connection(void *state, void (*fn)(struct connection *connectio
     rmp_clients_connections(state, fn);
 }
 
+/* --- its listener --- */
+
+static const char *socket_path(const struct bus_options *options)
+{
+    return options->rmp_path;
+}
+
+/* The keys of the listeners of the command line hold for this socket too; its mode is wider where
+ * they have none. */
+static struct access socket_access(const struct bus_options *options)
+{
+    struct access access = options->config->listen.access;
+
+    if (!access.has_mode)
+        access.mode = MODE_DEFAULT;
+    return access;
+}
+
+static const struct listener_kind listener = {
+    .name = "rmp", .accepted = rmp_clients_accepted, .path = socket_path, .access = socket_access};
+
 const struct service rmp_service = {
     .is_wanted = is_wanted,
     .create = create,
     .start = start,
     .detach = detach,
     .destroy = destroy,
-    .accepted = rmp_clients_accepted,
-    .listener = BUS_LISTENER_RMP,
+    .listener = &listener,
     .before_writing = before_writing,
     .after_writing = after_writing,
     .stop_input = stop_input,

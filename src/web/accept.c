@@ -4,13 +4,18 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "bus/gate.h"
+#include "http/routes.h"
+#include "transport/address.h"
 #include "transport/connection_send.h"
 #include "web/clients.h"
 #include "web/exchange.h"
+
+#define PATHS_MAX 256
 
 /* The connection does not become a client of HTTP, and gets the reason. */
 static void refuse(struct client *client, const struct gate_visitor *visitor)
@@ -34,7 +39,7 @@ static void refuse(struct client *client, const struct gate_visitor *visitor)
     client->stream.endpoint.ops->close(&client->stream.endpoint);
 }
 
-void http_accepted(void *user_data, int fd, const struct origin *origin)
+static void accept_connection(void *user_data, int fd, const struct origin *origin)
 {
     struct bus_listener *listener = user_data;
     struct stream_options options = {.handler = &clients_handler};
@@ -70,3 +75,26 @@ void http_accepted(void *user_data, int fd, const struct origin *origin)
     else
         gate_admit(client);
 }
+
+/* What a client of HTTP needs to know. */
+static void log_url(const struct bus_listener *listener)
+{
+    const struct listen_config *config = listener->config;
+    struct sockaddr_storage bound;
+    socklen_t len = sizeof bound;
+    char text[ADDRESS_TEXT_MAX], paths[PATHS_MAX];
+
+    http_routes_describe(&config->http, paths, sizeof paths);
+    if (config->address.is_unix) {
+        log_info(listener->bus->log, "", "HTTP at unix:%s with %s", config->address.path, paths);
+        return;
+    }
+    for (int i = 0; i < listener->listener.count; i++) {
+        if (getsockname(listener->listener.sockets[i].fd, (struct sockaddr *)&bound, &len) == 0)
+            log_info(listener->bus->log, "", "HTTP at http://%s with %s",
+                     address_text(text, sizeof text, (const struct sockaddr *)&bound), paths);
+    }
+}
+
+const struct listener_kind http_listener = {
+    .name = "http", .of = LISTEN_HTTP, .accepted = accept_connection, .opened = log_url};

@@ -25,6 +25,7 @@ struct judging {
     struct http_verdict *verdict;
     struct client *client;
     struct bus_listener *listener;
+    struct http_rules rules; /* of the listener */
     const struct http_head *head;
     struct slice bytes, path;
     enum http_origin origin;
@@ -122,7 +123,7 @@ static bool answer_resource(struct judging *judging)
     struct http_verdict *verdict = judging->verdict;
     size_t len;
 
-    if (!http_is_resource_path(&judging->listener->rules, judging->path))
+    if (!http_is_resource_path(&judging->rules, judging->path))
         return false;
     if (!is_read(judging))
         return true;
@@ -147,7 +148,7 @@ static bool passes_host(struct judging *judging)
     struct slice host = http_span_of(judging->head->host, judging->bytes);
     char shown[SHOWN_MAX], message[HTTP_GATE_REASON_MAX];
 
-    if (http_host_allowed(&judging->listener->rules, host))
+    if (http_host_allowed(&judging->rules, host))
         return true;
     snprintf(message, sizeof message, "the Host %s is not allowed here (listen.hosts)",
              log_escape(shown, sizeof shown, host));
@@ -162,7 +163,7 @@ static bool passes_origin(struct judging *judging)
     struct http_verdict *verdict = judging->verdict;
     char shown[SHOWN_MAX], message[HTTP_GATE_REASON_MAX];
 
-    judging->origin = http_origin_judge(&judging->listener->rules, origin, host);
+    judging->origin = http_origin_judge(&judging->rules, origin, host);
     if (judging->origin == HTTP_ORIGIN_NAMED)
         verdict->fields_len = http_cors_fields(verdict->fields, origin);
     if (judging->origin != HTTP_ORIGIN_REFUSED)
@@ -221,7 +222,7 @@ static bool passes_token(struct judging *judging)
         judging->verdict->token = token->serial;
         return true;
     }
-    http_challenge(challenge, &listener->rules, shown.data != NULL);
+    http_challenge(challenge, &judging->rules, shown.data != NULL);
     add_fields(judging->verdict, "WWW-Authenticate: %s\r\n", challenge);
     refuse_request(judging, 401,
                    shown.data != NULL ? "the token is wrong" : "a bearer token is needed");
@@ -299,15 +300,23 @@ static bool finds_pool(struct judging *judging, const struct http_route *route)
 void http_gate_judge(struct http_verdict *verdict, struct client *client,
                      const struct http_head *head, struct slice bytes)
 {
+    const struct listen_config *config = client->listener->config;
     struct judging judging = {
         .verdict = verdict,
         .client = client,
         .listener = client->listener,
+        /* DNS rebinding needs a name, so hosts that are IP addresses pass. A token is no cookie: a
+         * page does not have it. A browser does not connect to a Unix socket. */
+        .rules = {.hosts = config->http.hosts,
+                  .origins = config->http.origins,
+                  .name = config->address.host,
+                  .any_host = config->token_file != NULL || config->address.is_unix,
+                  .resource = config->http.oauth.resource},
         .head = head,
         .bytes = bytes,
         .path = http_span_of(head->path, bytes),
     };
-    struct http_route route = http_routes_find(&client->listener->config->http, judging.path);
+    struct http_route route = http_routes_find(&config->http, judging.path);
 
     *verdict = (struct http_verdict){.status = 0, .place = HTTP_PLACE_NOWHERE};
     if (answer_health(&judging, route.place) || answer_resource(&judging) ||

@@ -179,8 +179,7 @@ static void limit(void *state, const struct limits *limits)
 const struct service http_service = {
     .create = create,
     .destroy = destroy,
-    .accepted = http_accepted,
-    .listener = BUS_LISTENER_HTTP,
+    .listener = &http_listener,
     .act = act,
     .stop_input = stop_input,
     .end_sessions = end_sessions,
