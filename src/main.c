@@ -31,7 +31,7 @@
 #include "config/rmp_socket.h"
 #include "control/service.h"
 #include "doctor/doctor.h"
-#include "reload/service.h"
+#include "reload/reload.h"
 #include "share/list.h"
 #include "share/share.h"
 #include "topics/service.h"

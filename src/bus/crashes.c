@@ -6,8 +6,8 @@
 
 #include "bus/origins.h"
 #include "router/affinity.h"
+#include "router/bind.h"
 #include "router/eras.h"
-#include "router/penalty.h"
 #include "router/waiting.h"
 
 struct crash {

@@ -285,7 +285,7 @@ static struct bus_listener *archive_identity(struct archive *archive, struct std
     kind = kind_named(bus, name);
     archive_expect(archive, kind != NULL && (place > 0 || has_own_socket(kind, options)),
                    "a listener has no configuration");
-    if (archive->saves || !archive_ok(archive))
+    if (kind == NULL || archive->saves || !archive_ok(archive))
         return listener;
     listener = new_listener(bus, kind, place > 0 ? &options->listens[place - 1] : NULL,
                             place > 0 ? options->setup : NULL);

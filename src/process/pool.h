@@ -29,7 +29,7 @@ struct pool {
     struct list workers; /* struct worker, in the order of their numbers */
     struct setup *setup; /* a reference: the configuration is part of it; NULL: it never changes */
     enum pool_fate fate;
-    bool is_held;          /* its owner's (reload/pool_holders.h): a client may refer to it */
+    bool is_held;          /* its owner's (reload/pools.h): a client may refer to it */
     struct pool_past past; /* likewise (bus/renewal.h): of workers that are gone */
     char failure_text[POOL_FAILURE_MAX]; /* likewise (bus/early_exit.h): of group.failure, */
     char *failure_data;                  /* which is freed with the pool */

@@ -2,6 +2,7 @@
 
 #include "reload/reload.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -17,8 +18,15 @@
 #include "config/setup.h"
 #include "reload/listeners.h"
 #include "reload/pools.h"
+#include "reload/renewals.h"
 
 #define NOT_LISTENING "a listener could not be opened: the log has the reason"
+
+struct reload {
+    struct stdio_bus *bus;
+    bool noted; /* the configuration is to be read again */
+    struct renewals renewals;
+};
 
 /* --- what does not change while the daemon runs --- */
 
@@ -129,8 +137,9 @@ static const char *read_and_take(struct reload *reload)
     return problem;
 }
 
-const char *reload_run(struct reload *reload, const char *by)
+static const char *run_reload(void *state, const char *by)
 {
+    struct reload *reload = state;
     struct stdio_bus *bus = reload->bus;
     const char *problem;
 
@@ -153,7 +162,9 @@ const char *reload_run(struct reload *reload, const char *by)
 
 /* --- by a signal --- */
 
-struct reload *reload_create(struct stdio_bus *bus)
+/* --- the service --- */
+
+static void *create_reload(struct stdio_bus *bus)
 {
     struct reload *reload = calloc(1, sizeof *reload);
 
@@ -164,24 +175,50 @@ struct reload *reload_create(struct stdio_bus *bus)
     return reload;
 }
 
-void reload_note(struct reload *reload)
+static void detach_reload(void *state)
 {
+    struct reload *reload = state;
+
+    renewals_stop(&reload->renewals);
+}
+
+/* A signal asks for a reload: at the end of this round, or of the first in which the bus serves. */
+static void note_reload(void *state)
+{
+    struct reload *reload = state;
+
     if (reload->bus->phase >= BUS_PHASE_DRAINING)
         return;
     reload->noted = true;
     renewals_attend(&reload->renewals);
 }
 
-void reload_go_on(struct reload *reload)
+static void continue_reload(void *state)
 {
+    struct reload *reload = state;
+
     if (reload->noted && serves(reload->bus))
-        (void)reload_run(reload, "SIGHUP");
+        (void)run_reload(reload, "SIGHUP");
     renewals_run(&reload->renewals, reload->noted);
 }
 
-const char *reload_unsaved(const struct reload *reload)
+static const char *find_unsaved(const void *state)
 {
+    const struct reload *reload = state;
+
     return reload->noted || renewals_any(&reload->renewals)
                ? "a reload has left workers or clients to wait for"
                : NULL;
 }
+
+const struct service reload_service = {
+    .create = create_reload,
+    .detach = detach_reload,
+    .destroy = free,
+    .signal = SIGHUP,
+    .caught = note_reload,
+    .after_reading = continue_reload,
+    .command = "reload",
+    .run = run_reload,
+    .unsaved = find_unsaved,
+};

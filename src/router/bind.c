@@ -5,8 +5,24 @@
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/eras.h"
-#include "router/penalty.h"
 #include "router/shares.h"
+
+/* Holds the client if its origin has a penalty that delays. */
+static bool penalty_holds(struct decision *decision, struct group *pool)
+{
+    struct list_node *node, *following;
+
+    list_each(&eras_claimed(pool)->penalties, node, following) {
+        struct penalty *penalty = list_entry(node, struct penalty, link);
+
+        if (penalty->origin != decision->from->origin || !penalty->delays)
+            continue;
+        shares_end_claim(decision->from);
+        decision_hold(decision, &penalty->held, HELD_FOR_PROCESS);
+        return true;
+    }
+    return false;
+}
 
 /* The workers of a pool, before one is chosen. */
 struct supply {

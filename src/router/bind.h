@@ -8,4 +8,14 @@
  * refused, or memory is out. */
 struct peer *bind_to_worker(struct decision *decision, struct group *pool);
 
+/* Clients of one origin whose processes have crashed wait before they get another one of that
+ * exclusive pool. The owner (bus/crashes.h) says for how long. */
+
+struct penalty {
+    struct list_node link; /* group->penalties */
+    const struct peer_origin *origin;
+    bool delays;      /* now */
+    struct list held; /* its clients that wait; released by the owner when `delays` ends */
+};
+
 #endif

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
+#include "router/handshake.h"
 #include "router/one_handshake.h"
 #include "router/record.h"
 #include "router/shared_settings.h"
-#include "router/versions.h"
 #include "router/waiting.h"
 
 static void begin(struct router *router, struct peer *worker, struct errand *errand,

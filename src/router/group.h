@@ -2,15 +2,29 @@
 #ifndef STDIO_BUS_ROUTER_GROUP_H
 #define STDIO_BUS_ROUTER_GROUP_H
 
+#include <stdint.h>
+
 #include "base/list.h"
 #include "base/slice.h"
 #include "config/pool_mode.h"
 #include "router/request_counts.h"
-#include "router/start_failure.h"
 #include "router/turns.h"
 
 /* Whether the server of a pool serves the stateless era of MCP. */
 enum era_support { ERA_SERVED, ERA_UNKNOWN, ERA_REFUSED };
+
+/* What is known of a pool whose processes end before they have sent anything. Its owner fills it
+ * (bus/early_exit.h). */
+
+#define START_FAILURE_ATTEMPTS 2 /* for a client whose message reaches no process */
+
+struct start_failure {
+    unsigned count;   /* such processes in a row; 0: the pool is well */
+    unsigned total;   /* ever */
+    int64_t at_ms;    /* the last one */
+    const char *text; /* of the last one, for clients; NULL: there was none */
+    const char *data; /* the same: the member "data" of the error, JSON; NULL: none */
+};
 
 struct group {
     struct list_node link; /* of a pool: in router->pools */
@@ -32,7 +46,7 @@ struct group {
     struct turns senders;     /* clients held until some worker of the group takes messages */
     struct list waiting;      /* clients held until they can be bound to a worker */
     struct list claims;       /* those of them that have a claim to the next free worker */
-    struct list penalties;    /* struct penalty (router/penalty.h) */
+    struct list penalties;    /* struct penalty (router/bind.h) */
     struct group *other_era;  /* MCP: of the same pool (router/eras.h); NULL: it has one era */
     bool stateless;           /* the era without a handshake */
     bool mixes_clients;       /* its processes have many clients, and no sessions say whose */

@@ -93,4 +93,51 @@ enum log_rank handshake_rank(struct slice level);
 /* Frees the worker's handshake, if it has one. No client waits on it, none subscribes. */
 void handshake_forget(struct peer *worker);
 
+/* --- versions --- */
+
+/* MCP: the protocol versions that clients of one process have asked for in initialize, each with
+ * the server's answer. */
+
+/* At most so many are kept for a process: another one takes the place of the oldest. */
+#define VERSIONS_MAX 8
+
+#define VERSION_NAME_MAX 64
+#define VERSION_ANSWER_MAX 1048576 /* bytes of an answer to initialize */
+
+enum version_state {
+    VERSION_WANTED, /* the server is to be asked */
+    VERSION_ASKED,
+    VERSION_ANSWERED, /* with a result */
+    VERSION_REFUSED   /* with an error; answer.line.data NULL: the answer cannot be kept */
+};
+
+struct version {
+    struct list_node node;
+    enum version_state state;
+    char name[VERSION_NAME_MAX];
+    size_t name_len;
+    struct kept_message request; /* of its first client; as long as it is wanted */
+    struct kept_message answer;
+};
+
+/* NULL: no client has asked for it. */
+struct version *versions_find(const struct list *versions, struct slice name);
+
+/* The version that is wanted or asked for, or NULL: there is one at most. */
+struct version *versions_open(const struct list *versions);
+
+/* A version of this name, of which there is none. NULL when memory is out. */
+struct version *versions_new(struct list *versions, struct slice name);
+
+/* A version that is wanted, in place of one of this name. NULL when memory is out. */
+struct version *versions_add(struct list *versions, struct slice name,
+                             const struct message *initialize);
+
+/* Forgets the versions without a result, or all. */
+void versions_forget(struct list *versions, bool all);
+
+/* The server has answered. NULL: what came is no whole message. STDIO_BUS_ERR when memory is out,
+ * and then nothing has changed. */
+int versions_settle(struct version *version, const struct message *answer);
+
 #endif

@@ -3,8 +3,8 @@
 #include "base/error.h"
 #include "router/abilities.h"
 #include "router/affinity.h"
+#include "router/handshake.h"
 #include "router/router_archive.h"
-#include "router/versions.h"
 
 #define NO_MEMORY "out of memory"
 

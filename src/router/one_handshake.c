@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "router/abilities.h"
 #include "router/affinity.h"
+#include "router/handshake.h"
 #include "router/shared_settings.h"
-#include "router/versions.h"
 #include "router/waiting.h"
 
 /* --- initialize --- */

@@ -7,7 +7,7 @@
 #include "router/deadlines.h"
 #include "router/greeting.h"
 #include "router/handshake.h"
-#include "router/numbers.h"
+#include "router/rewrite.h"
 
 #define UNREADABLE_TOKEN "a progress token must be a string or a number of at most 128 bytes"
 

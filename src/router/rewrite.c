@@ -3,7 +3,6 @@
 #include "router/rewrite.h"
 
 #include "router/deadlines.h"
-#include "router/numbers.h"
 
 static struct request *by_number(const struct decision *decision, const struct pending *pending,
                                  uint32_t number)
@@ -230,4 +229,42 @@ void rewrite_edit_subscription(struct decision *decision, const struct request *
     param_fields_find(&decision->fields, decision->message->bytes, 0);
     if (param_fields_has(&decision->fields, RESULT_SUBSCRIPTION))
         decision_replace(decision, &decision->fields.at[RESULT_SUBSCRIPTION], request->raw_id);
+}
+
+/* --- numbers --- */
+
+void numbers_replace_id(struct decision *decision, const struct scan_field *field, uint32_t number)
+{
+    char *text = decision->numbers[decision->edit_count];
+
+    decision_replace(decision, field, pending_number_id(text, number).text);
+}
+
+struct message_id numbers_token(char text[NUMBERS_TOKEN_MAX], uint32_t number, uint32_t which)
+{
+    struct message_id token;
+
+    if (which < NUMBERS_THIRD_TOKEN)
+        return pending_number_id(text, number + which);
+    token = pending_number_id(text, number);
+    text[PENDING_DIGITS] = '#';
+    token.text.len++;
+    token.type = ID_STRING;
+    return token;
+}
+
+void numbers_replace_token(struct decision *decision, const struct scan_field *field,
+                           uint32_t number, uint32_t which)
+{
+    char *start = decision->numbers[decision->edit_count], *digits = start + 1;
+    struct slice text;
+
+    if (which < NUMBERS_THIRD_TOKEN) {
+        numbers_replace_id(decision, field, number + which);
+        return;
+    }
+    text = numbers_token(digits, number, which).text;
+    start[PENDING_DIGITS + 1 - text.len] = '"';
+    digits[PENDING_DIGITS + 1] = '"';
+    decision_replace(decision, field, slice_of(text.data - 1, text.len + 2));
 }

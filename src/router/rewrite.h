@@ -39,4 +39,24 @@ struct request *rewrite_find_answered(const struct decision *decision);
 void rewrite_edit_answer(struct decision *decision, const struct request *request);
 void rewrite_edit_subscription(struct decision *decision, const struct request *request);
 
+/* --- numbers --- */
+
+/* Numbers of the daemon's in place of ids and tokens, in the message that is forwarded. */
+
+/* A request has two numbers, for its id and two tokens. Its third token is its first number as a
+ * string, "N#". */
+#define NUMBERS_THIRD_TOKEN 2
+
+#define NUMBERS_TOKEN_MAX (PENDING_DIGITS + 1)
+
+/* The name of token `which` of the request with this number; `text` lives as long as it. */
+struct message_id numbers_token(char text[NUMBERS_TOKEN_MAX], uint32_t number, uint32_t which);
+
+/* The value becomes a number of the daemon's. */
+void numbers_replace_id(struct decision *decision, const struct scan_field *field, uint32_t number);
+
+/* The same for a token. */
+void numbers_replace_token(struct decision *decision, const struct scan_field *field,
+                           uint32_t number, uint32_t which);
+
 #endif

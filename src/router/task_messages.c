@@ -3,7 +3,7 @@
 #include "router/task_messages.h"
 
 #include "base/error.h"
-#include "router/numbers.h"
+#include "router/rewrite.h"
 #include "router/shares.h"
 
 /* --- answers --- */

@@ -4,6 +4,7 @@
 #define STDIO_BUS_WEB_CLIENTS_H
 
 #include "bus/clients.h"
+#include "bus/listeners.h"
 #include "web/hub.h"
 
 struct http_exchange;
@@ -16,7 +17,9 @@ struct http_exchange *http_clients_prepare(struct stream_options *options);
  * endpoint's operations. clients_remove frees the exchange. */
 void http_clients_open(struct client *client, struct http_exchange *http, struct http_hub *hub);
 
-/* Without a client, frees what was prepared. NULL is fine. */
-void http_clients_drop(struct http_exchange *http);
+/* The connections of an HTTP listener become clients of HTTP. A client has a share at once or,
+ * where it needs a token, once it has shown one. A refused client gets 403 or, where there are too
+ * many, 503. */
+extern const struct listener_kind http_listener;
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "bus/clients.h"
 #include "bus/listeners.h"
+#include "bus/state.h"
 #include "http/access.h"
 #include "http/head.h"
 #include "http/routes.h"
@@ -35,5 +36,10 @@ void http_gate_judge(struct http_verdict *verdict, struct client *client,
                      const struct http_head *head, struct slice bytes);
 
 void http_verdict_free(struct http_verdict *verdict);
+
+/* The answer of /readyz: whether the daemon neither starts nor stops, and each pool has a worker
+ * that takes messages or is started for a client. If not, `text` (of `size` bytes, one line) says
+ * why. */
+bool readiness_is_ready(const struct stdio_bus *bus, char *text, size_t size);
 
 #endif

@@ -14,7 +14,7 @@ struct http_hub {
     struct list sessions; /* struct http_session, the oldest first */
     struct list resting;  /* of these, that no connection serves, the longest idle first */
     bool wanted;          /* a client waits for a process that an idle session may give up */
-    struct timer yields;  /* when the next one may (web/yield.h) */
+    struct timer yields;  /* when the next one may (web/sessions.h) */
     struct hash_table by_id;
     struct siphash_key key;
     size_t session_count;

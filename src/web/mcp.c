@@ -11,7 +11,6 @@
 #include "http/words.h"
 #include "web/sessions.h"
 #include "web/stateless.h"
-#include "web/yield.h"
 #include "json/param_fields.h"
 
 #define ALLOW "Allow: GET, POST, DELETE, OPTIONS\r\n"

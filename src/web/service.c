@@ -5,12 +5,11 @@
 #include "bus/clients.h"
 #include "bus/deliver.h"
 #include "bus/metrics.h"
-#include "web/accept.h"
+#include "web/clients.h"
 #include "web/clients_archive.h"
 #include "web/sessions.h"
 #include "web/sessions_archive.h"
 #include "web/websocket.h"
-#include "web/yield.h"
 
 static void *create(struct stdio_bus *bus)
 {

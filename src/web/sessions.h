@@ -2,6 +2,7 @@
 #ifndef STDIO_BUS_WEB_SESSIONS_H
 #define STDIO_BUS_WEB_SESSIONS_H
 
+#include "web/hub.h"
 #include "web/session.h"
 
 /* The session of this id, or NULL. */
@@ -41,5 +42,17 @@ void http_sessions_stop_input(struct http_hub *hub);
 
 /* Ends all sessions. */
 void http_sessions_close(struct http_hub *hub);
+
+/* --- idle sessions give way: hosts leave without DELETE --- */
+
+/* Ends sessions that no connection serves and that have no request in flight, the longest idle
+ * first, where more clients wait for a process of an exclusive pool than processes are free. A
+ * session gives way to a client of its own origin, and to one of an origin that has fewer
+ * processes. One that was used a moment ago is left alone, and looked at again later. */
+void yield_processes(struct http_hub *hub);
+
+/* Where the origin may have no connection more, ends the one of its sessions that has been idle
+ * longest. */
+void yield_connection(struct http_hub *hub, const struct peer_origin *origin);
 
 #endif

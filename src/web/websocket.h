@@ -5,20 +5,15 @@
 
 #include "web/exchange.h"
 
-struct http_websocket;
-
-/* What such a client needs. NULL when memory is out. */
-struct http_websocket *http_websocket_prepare(void);
-
-/* The answer 101 is queued: the client speaks WebSocket from now on, and no HTTP. The exchange is
- * over, and freed at the round's end. */
-void http_websocket_open(struct http_exchange *http, struct http_websocket *websocket);
-
-/* Frees what was prepared. NULL is fine. */
-void http_websocket_drop(struct http_websocket *websocket);
-
 /* Saves the stream of such a client and what belongs to WebSocket, or loads them into a client that
  * clients_new has made. */
 void http_websocket_archive(struct archive *archive, struct client *client);
+
+/* Whether the request asks for it; `bytes` are those of the head. */
+bool http_upgrade_wanted(const struct http_head *head, struct slice bytes);
+
+/* Answers such a request, which the gate has let pass: with 101, and the client is one of WebSocket
+ * from now on; or with a refusal. */
+void http_upgrade_begin(struct http_exchange *http, struct slice bytes);
 
 #endif

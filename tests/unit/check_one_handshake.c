@@ -6,7 +6,7 @@
 #include "pool_mode_fixture.h"
 #include "router/deadlines.h"
 #include "router/errand.h"
-#include "router/versions.h"
+#include "router/handshake.h"
 
 #define SHARED STICKY, REWRITE, .protocol = PROTOCOL_MCP, .on_exit = EXIT_REPLAYS
 

@@ -2,7 +2,7 @@
 #include "build_config.h"
 
 #include "pool_mode_fixture.h"
-#include "router/penalty.h"
+#include "router/bind.h"
 #include "router/shares.h"
 
 #define MESSAGE "{'id':1,'method':'m'}"
