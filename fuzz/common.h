@@ -43,7 +43,7 @@ static inline char *fuzz_copy(const void *data, size_t len)
     return copy;
 }
 
-/* An input as a row of choices. At its end it goes on with zeros. */
+/* An input as a row of choices. At its end it continues with zeros. */
 struct tape {
     const uint8_t *next, *end;
 };

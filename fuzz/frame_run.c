@@ -97,7 +97,7 @@ static void take_whole(struct frame_run *run, struct slice frame, bool cut)
     run->whole(run, frame, cut);
 }
 
-/* False: the stream has to go on first. */
+/* False: the stream has to continue first. */
 static bool step(struct frame_run *run)
 {
     struct frame frame = {.consumed = 0};

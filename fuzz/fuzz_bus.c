@@ -7,7 +7,7 @@
  * pools a framing by length, each its own.
  *
  * bus_ends.h checks all that an end reads. Besides: queues stay within their limits; a client that
- * keeps the protocol is not closed; when all ends go on reading and answering, every request ends
+ * keeps the protocol is not closed; when all ends keep reading and answering, every request ends
  * exactly once and the loop comes to rest; the shutdown ends; no descriptor or memory is left. */
 #include "build_config.h"
 

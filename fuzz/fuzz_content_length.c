@@ -89,7 +89,7 @@ static void add_cut(struct verdicts *verdicts, struct slice bytes)
     add_bytes(&verdicts->digest, id.text.data, id.text.len);
 }
 
-/* The frame goes on. */
+/* The frame continues. */
 static void cut_frame(const struct framing *framing, struct framing_state *state, char *buffer,
                       size_t start, size_t *end)
 {

@@ -197,7 +197,7 @@ static void check_fields(struct slice line, const struct message *message,
     }
 }
 
-/* The line goes on. */
+/* The line continues. */
 static void cut_line(struct framing_state *state, char *buffer, size_t start, size_t *end,
                      struct verdicts *verdicts)
 {

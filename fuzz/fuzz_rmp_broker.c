@@ -1,6 +1,6 @@
 /* The RMP broker against a plain model (rmp_broker_model.h). The input is a row of events: peers
  * that subscribe, publish few different messages, become busy, leave and come back; time that
- * passes; other brokers that go on from the archive of this one, after one that was offered the
+ * passes; other brokers that continue from the archive of this one, after one that was offered the
  * archive with a fault.
  *
  * Each delivery, each result and each counter must be the model's, in the model's order. Besides,

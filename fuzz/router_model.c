@@ -363,7 +363,7 @@ size_t model_stop_answering(struct model *model, int actor, struct model_request
     return count;
 }
 
-/* Only so many abandoned requests are remembered. */
+/* The number of abandoned requests that are remembered is limited. */
 static void forget_oldest(struct model *model, bool of_clients)
 {
     int oldest = NOBODY;

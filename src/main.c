@@ -175,8 +175,8 @@ static const char *find_control(char path[RMP_SOCKET_MAX], const struct options 
     return NULL;
 }
 
-/* A bus that runs: started, or going on from a state. NULL: there is none to run, after the reason
- * was logged. */
+/* A bus that runs: started, or continuing from a state. NULL: there is none to run, after the
+ * reason was logged. */
 static struct stdio_bus *start_bus(const struct bus_options *options, struct succession *succession)
 {
     struct stdio_bus *bus;

@@ -147,7 +147,7 @@ next bob 2
 [ "$(process_in "$answer")" != "$server" ] || fail 'another process should have answered'
 cat <<END
 
-  What was in flight got an error, not silence. Both clients go on with a new
+  What was in flight got an error, not silence. Both clients continue with a new
   process, and need no new handshake: the daemon has repeated it.
 END
 

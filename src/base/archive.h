@@ -18,7 +18,7 @@
 struct archive {
     bool saves;          /* otherwise it loads */
     const char *problem; /* NULL: none so far; static text */
-    const char *part;    /* the name of the part at hand, or in which the problem is */
+    const char *part;    /* the name of the current part, or in which the problem is */
     char *data;          /* where it saves */
     const char *input;   /* where it loads */
     size_t len, capacity;
@@ -68,7 +68,8 @@ static inline void archive_flag(struct archive *archive, bool *value)
     archive_choice(archive, value, sizeof *value, 1);
 }
 
-/* A number that is at hand: saved, and the loaded one returned. `last`: the largest there is. */
+/* A number that is there already: saved, and the loaded one returned. `last`: the largest there
+ * is. */
 uint64_t archive_number(struct archive *archive, uint64_t value, uint64_t last);
 
 /* How many elements follow, each of at least one number. */

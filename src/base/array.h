@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /* The array with room for `needed` items (at least 1) of item_size bytes: as it is, or moved, with
- * *capacity grown and the new items zeroed. NULL with errno set when memory is out; then nothing
- * has changed. A NULL array has the capacity 0. */
+ * *capacity grown and the new items zeroed. NULL with errno set if out of memory; then nothing has
+ * changed. A NULL array has the capacity 0. */
 void *array_grow(void *array, size_t *capacity, size_t needed, size_t item_size);
 
 #endif

@@ -27,7 +27,7 @@ struct buffer_pool {
     struct buffer *kept[BUFFER_SIZES];
     unsigned small_count;
     size_t bytes; /* capacity of the kept buffers but the small ones */
-    size_t more;  /* it keeps so many beyond BUFFER_POOL_MAX_BYTES */
+    size_t more;  /* it keeps this number beyond BUFFER_POOL_MAX_BYTES */
     size_t used;  /* capacity of the buffers that were taken and not given back */
 };
 
@@ -42,14 +42,14 @@ static inline size_t buffer_room(const struct buffer *buffer)
 }
 
 /* An empty buffer with at least this capacity: the next recycled size, or, above all of them,
- * exactly this capacity. NULL when memory is out. */
+ * exactly this capacity. NULL if out of memory. */
 struct buffer *buffer_take(struct buffer_pool *pool, size_t capacity);
 
 /* Gives a buffer back. NULL is allowed. */
 void buffer_give(struct buffer_pool *pool, struct buffer *buffer);
 
 /* A buffer with the same content, moved to its front, and room for `room` more bytes. The old one
- * is given back, or is the same one. NULL when memory is out; then the old one is as it was. */
+ * is given back, or is the same one. NULL if out of memory; then the old one is as it was. */
 struct buffer *buffer_with_room(struct buffer_pool *pool, struct buffer *buffer, size_t room);
 
 /* Frees the kept buffers. */

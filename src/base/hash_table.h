@@ -26,7 +26,7 @@ typedef bool hash_equal_fn(const void *item, const void *key);
 void *hash_table_find(const struct hash_table *table, uint64_t hash, hash_equal_fn *equal,
                       const void *key);
 
-/* Adds an item that is not in the table. STDIO_BUS_ERR when memory is out; then nothing has
+/* Adds an item that is not in the table. STDIO_BUS_ERR if out of memory; then nothing has
  * changed. */
 int hash_table_insert(struct hash_table *table, uint64_t hash, void *item);
 

@@ -105,7 +105,7 @@ static inline void list_replace(struct list_node *node, struct list_node *by)
     node->next = node->prev = NULL;
 }
 
-/* Returns the node, and goes on to the next one. */
+/* Returns the node, and moves to the next one. */
 static inline struct list_node *list_pass(struct list_node **node)
 {
     struct list_node *passed = *node;

@@ -61,8 +61,8 @@ void log_set_format(struct log *log, enum log_format format);
  * the file that systemd has connected to it; or NULL. */
 bool log_is_journal(const struct log *log, const char *stream);
 
-/* Opens the file of log_open_file anew, in case it was moved away. After an error, as of
- * log_open_file, the log goes on as before. Does nothing after the other two. */
+/* Opens the file of log_open_file again, in case it was moved away. After an error, as of
+ * log_open_file, the log continues as before. Does nothing after the other two. */
 int log_reopen(struct log *log);
 
 /* What kept log_open_file or log_reopen, which have just returned `status`, from opening the

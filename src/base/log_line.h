@@ -43,7 +43,7 @@ const char *log_quote(char *to, size_t size, const char *value);
 /* "debug", "info", "warn", "error" (any case) to a level. Returns false for anything else. */
 bool log_level_from_name(const char *name, enum log_level *level);
 
-/* "text", "logfmt", "json", "journald" to a format, likewise. */
+/* "text", "logfmt", "json", "journald" to a format, in the same way. */
 bool log_format_from_name(const char *name, enum log_format *format);
 
 #endif

@@ -7,7 +7,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 
-/* A queue that outgrows its first small buffer goes on with large ones. */
+/* A queue that outgrows its first small buffer continues with large ones. */
 static struct buffer *next_buffer(const struct queue *queue, struct buffer_pool *pool, size_t len)
 {
     return buffer_take(pool, queue->last != NULL && len < BUFFER_LARGE ? BUFFER_LARGE : len);

@@ -15,10 +15,10 @@ struct queue {
     size_t *account; /* counts the capacity of its long buffers; NULL: none */
 };
 
-/* Appends a copy of the bytes. STDIO_BUS_ERR when memory is out; then nothing was appended. */
+/* Appends a copy of the bytes. STDIO_BUS_ERR if out of memory; then nothing was appended. */
 int queue_append(struct queue *queue, struct buffer_pool *pool, struct slice bytes);
 
-/* Appends room for `len` bytes in one piece, to be filled at once. NULL when memory is out; then
+/* Appends room for `len` bytes in one piece, to be filled at once. NULL if out of memory; then
  * nothing was appended. */
 char *queue_reserve(struct queue *queue, struct buffer_pool *pool, size_t len);
 

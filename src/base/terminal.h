@@ -31,7 +31,8 @@ const char *terminal_text(char *to, size_t size, struct slice text);
 /* The columns that a terminal needs for a text without control characters: its characters. */
 size_t terminal_columns(const char *text);
 
-/* Cuts such a text to so many columns; one that is cut ends in "...", if there is room for that. */
+/* Cuts such a text to this number of columns; one that is cut ends in "...", if there is room for
+ * that. */
 void terminal_cut(char *text, size_t columns);
 
 /* The columns of the terminal that the descriptor is; TERMINAL_WIDTH where it is none, or does not

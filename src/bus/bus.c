@@ -33,7 +33,7 @@
 
 /* --- the shutdown (spec 10.2) --- */
 
-/* Goes on with the shutdown where it waited for an end. */
+/* Continues with the shutdown where it waited for an end. */
 static void check_stopped(struct stdio_bus *bus)
 {
     if (bus->phase == BUS_PHASE_DRAINING && workers_all(bus, worker_finished)) {
@@ -120,7 +120,7 @@ static void idle_expired(void *user_data)
     struct stdio_bus *bus = user_data;
 
     if (bus->router.client_count > 0 || services_keep_awake(bus))
-        return; /* its end starts the time anew */
+        return; /* its end restarts the time */
     log_info(bus->log, "", "there was no client for %u seconds", bus->options.idle_exit_sec);
     bus_note_stop(bus, BUS_DONE);
 }

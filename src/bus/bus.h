@@ -14,18 +14,18 @@ struct stdio_bus *bus_create(const struct bus_options *options);
  * STDIO_BUS_ERR after the reason was logged; then only bus_destroy is left to call. */
 int bus_start(struct stdio_bus *bus);
 
-/* In place of bus_start, for a bus whose state was loaded: it goes on. STDIO_BUS_ERR after the
+/* In place of bus_start, for a bus whose state was loaded: it continues. STDIO_BUS_ERR after the
  * reason was logged: signals cannot be caught. */
 int bus_continue(struct stdio_bus *bus);
 
 /* One round of the event loop, waiting at most timeout_ms (-1: until something happens). */
 enum bus_outcome bus_step(struct stdio_bus *bus, int timeout_ms);
 
-/* Begins the graceful shutdown (spec 10.2); called again, it ends the wait for the workers. Go on
+/* Begins the graceful shutdown (spec 10.2); called again, it ends the wait for the workers. Keep
  * stepping until the outcome is not BUS_RUNNING. */
 void bus_stop(struct stdio_bus *bus);
 
-/* Frees everything; kills what still runs. NULL is fine. */
+/* Kills running workers and frees everything. Accepts NULL. */
 void bus_destroy(struct stdio_bus *bus);
 
 /* Clients and workers together may need more descriptors than the usual soft limit: raises it as

@@ -73,7 +73,7 @@ static void cancel(struct stdio_bus *bus, const struct request *request)
         send_cancel(bus, request->answerer, &cancels[protocol], request->answerer_id);
 }
 
-/* Those whose prompts were answered, but that may go on. */
+/* Those whose prompts were answered, but that may continue. */
 static void cancel_turns_of(struct stdio_bus *bus, struct peer *client)
 {
     struct list_node *node, *following;

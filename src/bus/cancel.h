@@ -4,7 +4,7 @@
 
 #include "bus/state.h"
 
-/* The client leaves: its requests are cancelled where the worker goes on, in the words of the
+/* The client leaves: its requests are cancelled where the worker continues, in the words of the
  * pool's protocol. */
 void cancel_requests_of(struct stdio_bus *bus, struct peer *client);
 

@@ -151,7 +151,7 @@ static void client_malformed(struct connection *connection, enum frame_fault fau
                    stream_error_code(fault), problem);
 }
 
-/* ADR-010: the client gets an error, and goes on. */
+/* ADR-010: the client gets an error, and continues. */
 static void refuse_frame(struct client *client, int code, const char *problem)
 {
     log_repeated(bus_of(client)->log, LOG_LEVEL_WARN, context(client), source(client),

@@ -48,7 +48,7 @@ void clients_announce(struct client *client);
 
 /* --- for a client that is loaded from an archive (upgrade/clients.h) --- */
 
-/* One that the bus does not know yet. NULL when memory is out. */
+/* One that the bus does not know yet. NULL if out of memory. */
 struct client *clients_new(struct stdio_bus *bus);
 
 /* timer_fn: it has closed its input, and its time is over. */

@@ -46,7 +46,7 @@ static void time_over(void *user_data)
     stdio_bus_event_loop_start_timer(crash->bus->loop, &crash->timer, crash->window_ms);
 }
 
-/* The crashes of this origin in the pool; NULL when memory is out. */
+/* The crashes of this origin in the pool; NULL if out of memory. */
 static struct crash *get(struct worker *worker, struct group *pool)
 {
     struct list_node *node, *following;

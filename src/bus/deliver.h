@@ -26,7 +26,7 @@ void deliver_long_message(struct endpoint *from, const struct message *message);
 void deliver_lost_answer(struct endpoint *worker, const struct message *message,
                          const char *problem);
 
-/* Queues a line of the daemon's own. STDIO_BUS_ERR when memory is out. */
+/* Queues a line of the daemon's own. STDIO_BUS_ERR if out of memory. */
 int deliver_line(struct endpoint *to, struct slice line);
 
 /* Sends an error reply, unless the configuration is strict. */

@@ -8,8 +8,8 @@
 struct pool;
 struct request;
 
-/* The output of the process has ended: counts and logs it, if it was to go on and has sent nothing;
- * else the pool is well. */
+/* The output of the process has ended: counts and logs it, if it was to continue and has sent
+ * nothing; else the pool is well. */
 void early_exit_note(struct worker *worker);
 
 /* The client gets an error with what is known of the process that had its request, which has

@@ -50,7 +50,7 @@ void gate_judge(struct gate_visitor *visitor, struct bus_listener *listener, int
 
 /* Makes a client of the connection with these options, in which the descriptors are set here. A
  * refused one is for its error alone; its owner sends that and closes it. Any other has no share
- * yet. NULL, and the descriptor is closed: memory is out, or too many are being refused. */
+ * yet. NULL, and the descriptor is closed: out of memory, or too many are being refused. */
 struct client *gate_take(const struct gate_visitor *visitor, struct stream_options *options);
 
 /* The client has to show its token within GATE_SECONDS; until clients_leave_gate it makes way for
@@ -73,7 +73,7 @@ enum gate_stage gate_stage_of(const struct client *client);
 void gate_set_stage(struct stream_options *options, const struct client *client,
                     enum gate_stage stage);
 
-/* After the client was loaded: its stage goes on. The timer of one that has to show its line was
+/* After the client was loaded: its stage continues. The timer of one that has to show its line was
  * started, or not. */
 void gate_go_on(struct client *client, enum gate_stage stage);
 void gate_prepare_wait(struct client *client);

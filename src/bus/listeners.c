@@ -135,7 +135,7 @@ void listeners_add_kind(struct stdio_bus *bus, const struct listener_kind *kind,
     bus->listener_kinds[bus->listener_kind_count++] = (struct bus_listener_kind){kind, service};
 }
 
-/* NULL when memory is out. */
+/* NULL if out of memory. */
 static struct bus_listener *new_listener(struct stdio_bus *bus,
                                          const struct bus_listener_kind *kind,
                                          const struct listen_config *config, struct setup *setup)
@@ -267,7 +267,7 @@ static const struct bus_listener_kind *kind_named(const struct stdio_bus *bus, c
     return NULL;
 }
 
-/* Which of the options it is of, counted from 1 on; 0: it is of another one. */
+/* A listener by its kind and by its index in the configuration plus 1 (0: it is not of it). */
 static struct bus_listener *archive_identity(struct archive *archive, struct stdio_bus *bus,
                                              struct bus_listener *listener)
 {

@@ -81,7 +81,7 @@ void listeners_archive(struct archive *archive, struct stdio_bus *bus);
 void listeners_archive_one(struct archive *archive, const struct stdio_bus *bus,
                            struct bus_listener **listener);
 
-/* A descriptor was freed: listeners that rest for want of one go on. */
+/* A descriptor was freed: listeners that rest for want of one continue. */
 void listeners_descriptor_freed(struct stdio_bus *bus);
 
 /* Closes the sockets of all of them. */

@@ -30,28 +30,28 @@ struct greeter {
 struct bus_options {
     const struct config *config; /* borrowed until bus_destroy, or part of the setup */
     struct setup *setup;         /* the bus holds it as long as it needs it; NULL: none */
-    /* Reads the configuration anew, for a reload. NULL with the *problem in words, which lives
+    /* Reads the configuration again, for a reload. NULL with the *problem in words, which lives
      * until the next call, after all of them were logged. NULL: there is no reload. */
     struct setup *(*read_again)(void *user_data, const char **problem);
     void *read_again_data;
     struct log *log;                     /* borrowed until bus_destroy */
     bool stdio;                          /* stdin and stdout are a client (spec 4.1.1) */
-    const struct listen_config *listens; /* borrowed likewise, like all that it names */
+    const struct listen_config *listens; /* also borrowed, like all that it names */
     size_t listen_count;
     const char *rmp_path;          /* of the RMP socket, NULL: none; borrowed until bus_destroy */
     const char *control_path;      /* of the control socket; the same */
     const struct framing *framing; /* of the client on stdin; NULL: NDJSON */
     const struct dialer *dialer;   /* of every worker, NULL: programs; borrowed until bus_destroy */
     const struct greeter *greeter; /* of the Unix clients, NULL: none; borrowed until bus_destroy */
-    struct notify *notify;         /* the service manager, NULL: none; borrowed likewise */
+    struct notify *notify;         /* the service manager, NULL: none; also borrowed */
     char *const
-        *argv; /* of the program, which may be executed anew (upgrade/upgrade.h); NULL: it may
-                        * not; borrowed likewise */
+        *argv; /* of the program, which may be executed again (upgrade/upgrade.h); NULL: it may not;
+                        * also borrowed */
     const char *told_log; /* the path of the log, for clients that are all of this user: they
                              * are told the stderr of a server that cannot start, too; NULL: they
                              * are not */
     const struct service *const *services; /* that the bus has, up to a NULL (bus/service.h); NULL:
-                                            * none; borrowed likewise */
+                                            * none; also borrowed */
     unsigned idle_exit_sec;                /* stops so long after its last client; 0: never */
     bool handle_signals; /* SIGTERM and SIGINT stop the bus, SIGHUP reloads the configuration,
                             * SIGUSR1 reopens the log, SIGCHLD is waited for; for one bus per

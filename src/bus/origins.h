@@ -11,7 +11,7 @@
 /* The origin, if it lives, or NULL. */
 struct peer_origin *origins_find(const struct stdio_bus *bus, const struct origin *origin);
 
-/* The same, created if need be, with a reference for the caller. NULL when memory is out. */
+/* The same, created if need be, with a reference for the caller. NULL if out of memory. */
 struct peer_origin *origins_get(struct stdio_bus *bus, const struct origin *origin);
 
 /* What its connections share. */
@@ -25,7 +25,7 @@ struct event_owner *origins_events(struct peer_origin *origin);
 void origin_archive(struct archive *archive, struct origin *origin);
 void origins_archive(struct archive *archive, struct stdio_bus *bus, struct peer_origin **origin);
 
-/* One reference more, or less; the last one frees it. NULL is fine. */
+/* One reference more, or less; the last one frees it. Accepts NULL. */
 void origins_hold(struct peer_origin *origin);
 void origins_release(struct peer_origin *origin);
 

@@ -5,19 +5,19 @@
 #include "bus/state.h"
 #include "process/pool.h"
 
-/* Creates the pools of the configuration and their workers. STDIO_BUS_ERR when memory is out. */
+/* Creates the pools of the configuration and their workers. STDIO_BUS_ERR if out of memory. */
 int pools_create(struct stdio_bus *bus);
 
 /* Starts the workers that do not wait for a client. STDIO_BUS_ERR after the reason was logged. */
 int pools_start(struct stdio_bus *bus);
 
-/* Adds a pool with its workers, all stopped; the config is part of `setup`. NULL when memory is
- * out. */
+/* Adds a pool with its workers, all stopped; the config is part of `setup`. NULL if out of
+ * memory. */
 struct pool *pools_add(struct stdio_bus *bus, const struct pool_config *config,
                        struct setup *setup);
 
-/* Adds stopped workers to a pool, which get the next numbers. STDIO_BUS_ERR when memory is out:
- * then some may have been added. */
+/* Adds stopped workers to a pool, which get the next numbers. STDIO_BUS_ERR if out of memory: then
+ * some may have been added. */
 int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count);
 
 /* Removes a worker whose process is finished; a pool whose workers are. */

@@ -8,7 +8,7 @@
 #include "router/waiting.h"
 
 #define PROBE_MS 30000 /* a server may be downloaded before it starts */
-#define RETRY_MS 100   /* after memory was out */
+#define RETRY_MS 100   /* after running out of memory */
 
 #define MCP "\"io.modelcontextprotocol/"
 
@@ -23,7 +23,7 @@ static struct stdio_bus *bus_of(const struct worker *worker)
     return worker->stream.endpoint.bus;
 }
 
-/* A request has no longer time than others of the pool. */
+/* The probe's timeout is at most the pool's. */
 static int64_t time_of(const struct worker *worker)
 {
     int64_t timeout_ms = (int64_t)worker->stream.endpoint.peer.pool->mode.request_timeout_sec *

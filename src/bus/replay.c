@@ -151,7 +151,7 @@ static void finish(struct worker *worker, struct handshake *handshake)
     errands_run(bus);
 }
 
-/* Nothing, if no client has sent this part. STDIO_BUS_ERR when memory is out. */
+/* Nothing, if no client has sent this part. STDIO_BUS_ERR if out of memory. */
 static int send_part(struct worker *worker, struct handshake *handshake, enum handshake_part part)
 {
     struct endpoint *endpoint = &worker->stream.endpoint;

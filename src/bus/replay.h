@@ -23,8 +23,8 @@ bool replay_begin(struct worker *worker);
 /* Takes an answer to a message of the handshake. Returns false if the message is none. */
 bool replay_take_answer(struct worker *worker, const struct message *message);
 
-/* Whether the clients of the worker can go on with another process: it would get their handshake,
- * which is complete. */
+/* Whether the clients of the worker can continue with another process: it would get their
+ * handshake, which is complete. */
 bool replay_can_move(const struct worker *worker);
 
 /* Whether answers are still to come. */

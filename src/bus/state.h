@@ -121,7 +121,7 @@ struct stdio_bus {
     bool services_noted;   /* a service has something to do */
     bool stop_noted;       /* a reason to stop */
     bool was_refused; /* --connect: the daemon has refused this client, and not answered since */
-    bool end_noted;   /* a worker or a client has ended: the shutdown may go on */
+    bool end_noted;   /* a worker or a client has ended: the shutdown may continue */
 };
 
 /* Notes a reason to stop. */

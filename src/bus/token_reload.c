@@ -30,7 +30,7 @@ static size_t disconnect_revoked(const struct bus_listener *listener, const stru
     return count;
 }
 
-/* With a file that cannot be read, the tokens that there were go on: an editor may be about to
+/* With a file that cannot be read, the tokens of before stay valid: an editor may be about to
  * replace it. */
 static void look(struct bus_listener *listener, const struct client *showing, bool is_other)
 {

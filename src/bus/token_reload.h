@@ -1,4 +1,4 @@
-/* The tokens of listeners while the bus runs: their files are read anew when they have changed. */
+/* The tokens of listeners while the bus runs: their files are read again when they have changed. */
 #ifndef STDIO_BUS_BUS_TOKEN_RELOAD_H
 #define STDIO_BUS_BUS_TOKEN_RELOAD_H
 

@@ -89,7 +89,7 @@ static void on_malformed(struct connection *connection, enum frame_fault fault, 
     report_end(worker, WORKER_MISBEHAVED);
 }
 
-/* ADR-010: the worker goes on. If the frame was an answer, it is lost. */
+/* ADR-010: the worker continues. If the frame was an answer, it is lost. */
 static void on_refused(struct connection *connection, enum frame_fault fault, const char *problem)
 {
     struct worker *worker = worker_of(connection);
@@ -321,7 +321,7 @@ static void note_renewed(struct worker *worker)
     list_remove(&worker->renewing);
 }
 
-/* A process that was ended for that is started anew at once. */
+/* A process that was ended for that is started again at once. */
 static void restart_if_asked(struct worker *worker)
 {
     bool asked = worker->restart_asked;

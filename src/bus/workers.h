@@ -40,7 +40,7 @@ size_t workers_answering(const struct peer *peer);
 /* Calls fn for each worker. */
 void workers_each(struct stdio_bus *bus, void (*fn)(struct worker *worker));
 
-/* In a router that is closing: the message for which the worker is held is decided anew. */
+/* In a router that is closing: the message for which the worker is held is decided again. */
 void workers_end_hold(struct worker *worker);
 
 /* Whether `is` holds for all of them. */

@@ -17,7 +17,7 @@ struct client_file {
 
 /* Reads the file: TOML if its name ends in ".toml", else JSON, which may have comments and trailing
  * commas. STDIO_BUS_EINVAL: the text is neither; place and reason are in *error. STDIO_BUS_ERR: it
- * cannot be read, or memory is out, which was reported. client_file_free in any case. */
+ * cannot be read, or there is no memory, which was reported. client_file_free in any case. */
 int client_file_read(struct client_file *file, const char *path, struct diagnostics *diagnostics,
                      struct document_error *error);
 

@@ -6,7 +6,7 @@
 #include "json/text.h"
 
 /* Adds the pools of a configuration, as the list `pools` of the control socket has them, and their
- * number. When memory is out, text->failed. */
+ * number. If out of memory, text->failed. */
 void config_json_write(struct json_text *text, const struct config *config);
 
 #endif

@@ -168,7 +168,7 @@ struct copying {
     bool shut;              /* the sending side of the socket is shut down */
     int refused;            /* the error with which the daemon stopped reading; 0: none */
     int error;              /* the error that broke the connection; 0: none */
-    int status;             /* EXIT_DONE: go on */
+    int status;             /* EXIT_DONE: continue */
     char *reason;
     size_t reason_size;
 };
@@ -233,7 +233,7 @@ static void break_off(struct copying *copying, int error)
     copying->down.ended = true;
 }
 
-/* Waits for the ends that can go on. An end without an event to wait for is left out, since its
+/* Waits for the ends that can continue. An end without an event to wait for is left out, since its
  * hang-up would end each wait; but a hang-up of stdout is the end of the program. */
 static void wait_ready(struct copying *copying, struct pollfd ready[3])
 {
@@ -266,7 +266,7 @@ static void copy_ready(struct copying *copying, const struct pollfd ready[3])
         stop_on(copying, EXIT_OS_ERROR, "cannot read stdin", fill(up));
     if ((ready[2].events & POLLOUT) && (ready[2].revents & (POLLOUT | gone)))
         copying->refused = drain(up, CAPACITY);
-    if (copying->refused != 0) { /* the daemon may have sent the reason: reading goes on */
+    if (copying->refused != 0) { /* the daemon may have sent the reason: reading continues */
         up->end = up->start;
         up->ended = true;
     }

@@ -54,7 +54,7 @@ static void read_row(struct row *row, const struct json_value *object, bool is_w
         memcpy(row->state + strlen(row->state), DRAINED, sizeof DRAINED);
 }
 
-/* False: the daemon did not answer, or memory is out. */
+/* False: the daemon did not answer, or out of memory. */
 static bool read_rows(struct control_link *link, struct rows *rows, bool is_worker)
 {
     const char *name = is_worker ? "workers" : "clients";

@@ -260,7 +260,7 @@ static bool write_all(struct import_writer *writer, const struct json_value *roo
     return found;
 }
 
-/* False: memory is out. */
+/* False: out of memory. */
 static bool make_room(struct import *import, struct import_writer *writer, char **scratch,
                       size_t size)
 {

@@ -14,7 +14,7 @@ struct import {
 };
 
 /* Reads the servers of client_servers_each. The notes are in the notation of the file, JSON or
- * TOML. STDIO_BUS_EINVAL: there is no object of servers; STDIO_BUS_ERR: memory is out. import_free
+ * TOML. STDIO_BUS_EINVAL: there is no object of servers; STDIO_BUS_ERR: out of memory. import_free
  * in any case. */
 int import_read(struct import *import, const struct json_value *root, bool is_toml);
 

@@ -21,7 +21,7 @@ struct import_writer {
 
 enum import_use {
     USE_VALUE,   /* a variable becomes its value */
-    USE_PATH,    /* likewise, and ~/ at the beginning is the home directory */
+    USE_PATH,    /* the same, and ~/ at the beginning is the home directory */
     USE_VARIABLE /* a variable becomes ${NAME}, for the daemon to replace */
 };
 

@@ -15,7 +15,7 @@
 
 #define IDLE_EXIT_MAX 31536000 /* a year */
 #define INSTANCES_MAX 1024     /* as in a configuration */
-#define POOL_NAME_MAX 256      /* bytes; likewise */
+#define POOL_NAME_MAX 256      /* bytes; the same */
 #define WAIT_MAX_SEC 86400
 #define PATH_ROOM 4096
 

@@ -1,4 +1,4 @@
-/* stdio_bus --connect --protocol: a client that joins a daemon anew after its restart. */
+/* stdio_bus --connect --protocol: a client that joins a daemon again after its restart. */
 #ifndef STDIO_BUS_CLI_REJOIN_H
 #define STDIO_BUS_CLI_REJOIN_H
 

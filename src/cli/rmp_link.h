@@ -29,7 +29,7 @@ bool rmp_link_open(struct rmp_link *link, const char *path);
 void rmp_link_close(struct rmp_link *link);
 
 /* Sends a frame with this payload and meta; body_len is filled in. False: the connection broke, or
- * memory is out. */
+ * out of memory. */
 bool rmp_link_send(struct rmp_link *link, const struct rmp_header *header, const char *type,
                    struct slice topic, struct slice payload);
 

@@ -20,7 +20,7 @@ struct rmp_options {
     const char *command;    /* "pub"; NULL: --help or --version was asked for */
     bool version;           /* without a command: --version */
     const char *socket;     /* points into argv, or NULL */
-    const char *config;     /* likewise */
+    const char *config;     /* the same */
     const char *type;       /* pub; has a default */
     uint64_t ttl_ms;        /* pub; has a default */
     struct rmp_id trace_id; /* pub, submit; if has_trace */
@@ -28,7 +28,7 @@ struct rmp_options {
     bool local;                         /* submit: without a daemon; follows */
     const char *params[RMP_PARAMS_MAX]; /* submit; in argv */
     size_t param_count;
-    uint64_t count; /* sub, trace: ends after so many messages; 0: never */
+    uint64_t count; /* sub, trace: ends after this number of messages; 0: never */
     char **args;    /* in argv */
     int arg_count;
 };

@@ -20,8 +20,8 @@ void rmp_show_table(const struct rmp_received *frame, enum rmp_error judged);
 void rmp_show_hop(unsigned long long number, uint64_t first_ms, const char *topic,
                   const struct rmp_received *frame);
 
-/* A member of a MsgPack map as text: a string as it is, anything else as JSON; "" if there is
- * none. To be freed; NULL when memory is out. */
+/* A member of a MsgPack map as text: a string as it is, anything else as JSON; "" if there is none.
+ * To be freed; NULL if out of memory. */
 char *rmp_show_member(struct slice map, const char *key);
 
 #endif

@@ -15,8 +15,8 @@
 /* --- listeners --- */
 
 /* The listeners of the command line, with the keys that the configuration has for them, those of
- * the configuration, and that of its metrics. They borrow what they name. To be freed; NULL when
- * memory is out. */
+ * the configuration, and that of its metrics. They borrow what they name. To be freed; NULL if out
+ * of memory. */
 static struct listen_config *all_listeners(const struct options *options,
                                            const struct config *config, size_t *all)
 {
@@ -121,7 +121,7 @@ static int read_config(struct settings *settings, struct setup *setup)
 
 /* --- what the options and the configuration say together --- */
 
-/* Before anything is opened: a listener reads its file anew. Returns EXIT_DONE, or another exit
+/* Before anything is opened: a listener reads its file again. Returns EXIT_DONE, or another exit
  * status after the reason was logged. */
 static int check_tokens(struct settings *settings)
 {

@@ -46,7 +46,7 @@ int succession_end(struct succession *succession, char *argv[])
 }
 
 /* A bus that has not taken the state is left alone: what it would free belongs to the daemon that
- * gets the state back, or that goes on. */
+ * gets the state back, or that continues. */
 struct stdio_bus *succession_resume(const struct bus_options *options,
                                     struct succession *succession)
 {

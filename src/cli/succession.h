@@ -1,5 +1,5 @@
 /* The program after an upgrade in place (upgrade/upgrade.h), or in its check: where its state comes
- * from, and what follows if it cannot go on from there. */
+ * from, and what follows if it cannot continue from there. */
 #ifndef STDIO_BUS_CLI_SUCCESSION_H
 #define STDIO_BUS_CLI_SUCCESSION_H
 
@@ -8,7 +8,7 @@
 
 struct succession {
     struct upgrade_image image;
-    bool taken;          /* the bus goes on from the image */
+    bool taken;          /* the bus continues from the image */
     const char *problem; /* why it does not */
 };
 
@@ -22,8 +22,8 @@ static inline bool succession_is_on(const struct succession *succession)
     return WITH_UPGRADE && succession->image.fd >= 0;
 }
 
-/* A bus that goes on from the state. NULL: there is none to run, after the reason was logged, or in
- * a check. */
+/* A bus that continues from the state. NULL: there is none to run, after the reason was logged, or
+ * in a check. */
 struct stdio_bus *succession_resume(const struct bus_options *options,
                                     struct succession *succession);
 

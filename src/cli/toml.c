@@ -10,7 +10,7 @@
 /* How a table or array came to be, which decides about what may be added to it. */
 enum origin {
     ORIGIN_IMPLIED, /* a table before a dot of a header: it may be defined later */
-    ORIGIN_DOTTED,  /* likewise, of a key */
+    ORIGIN_DOTTED,  /* the same, of a key */
     ORIGIN_HEADER,  /* [table], or an element of [[tables]] */
     ORIGIN_TABLES,  /* the array of [[tables]] */
     ORIGIN_VALUE    /* the value of a key: nothing is added */
@@ -38,7 +38,7 @@ static struct toml_node *node_of(struct json_value *value)
 
 /* --- the tree --- */
 
-/* A key that is owned by the node from now on. NULL: memory is out, and the key was freed. */
+/* A key that is owned by the node from now on. NULL: out of memory, and the key was freed. */
 static struct json_value *add_value(struct reader *reader, struct json_value *parent,
                                     struct toml_key *key)
 {

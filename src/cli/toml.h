@@ -15,7 +15,7 @@ struct toml {
 
 /* Reads the text, whose line ends are LF or CRLF. Values and errors are as those of document_read,
  * with "there twice" for a key or table that was defined before; the text must outlive the values.
- * STDIO_BUS_EINVAL: place and reason are in *error; STDIO_BUS_ERR: memory is out. toml_free in any
+ * STDIO_BUS_EINVAL: place and reason are in *error; STDIO_BUS_ERR: out of memory. toml_free in any
  * case. */
 int toml_read(struct toml *toml, struct slice source, struct document_error *error);
 

@@ -151,7 +151,7 @@ static bool take_end(struct toml_text *text, struct decoding *string)
     return true;
 }
 
-/* The number of so many hexadecimal digits, a multiple of four; above all characters: there are
+/* The number of this many hexadecimal digits, a multiple of four; above all characters: there are
  * fewer. */
 static uint32_t take_hex(struct toml_text *text, unsigned digits)
 {

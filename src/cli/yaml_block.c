@@ -120,8 +120,8 @@ static size_t skip_plain(struct slice text, size_t at, bool *is_key)
     return at;
 }
 
-/* The lines of a scalar that goes on while they are further to the right than `column`. Empty lines
- * after it may belong to it if it is a block. */
+/* The lines of a scalar that continues while they are further to the right than `column`. Empty
+ * lines after it may belong to it if it is a block. */
 static size_t skip_deeper(struct slice text, size_t at, size_t column, bool is_block)
 {
     size_t end = at = next_line(text, at);

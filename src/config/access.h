@@ -28,12 +28,12 @@ void access_check_mode(struct diagnostics *diagnostics, const struct json_value 
 void access_check_group(struct diagnostics *diagnostics, const struct json_value *group);
 void access_check_uids(struct diagnostics *diagnostics, const struct json_value *uids);
 
-/* Reads the keys of a valid object "listen", or of none (NULL). STDIO_BUS_ERR when memory is out,
- * or a name is not found that was found before; errno may have the reason. access_free in any
+/* Reads the keys of a valid object "listen", or of none (NULL). STDIO_BUS_ERR if out of memory, or
+ * if a name is not found that was found before; errno may have the reason. access_free in any
  * case. */
 int access_read(struct access *access, const struct json_value *listen);
 
-/* Reads the users of a valid array, likewise. */
+/* Reads the users of a valid array, in the same way. */
 int access_read_uids(struct access *access, const struct json_value *uids);
 
 /* A zeroed one is fine. */

@@ -36,8 +36,8 @@ static int check_file(const char *path, const struct command_place *place,
     return access(at, X_OK) == 0 ? 0 : errno;
 }
 
-/* execvp goes on after a file that it may not execute, and at the end reports EACCES, not ENOENT.
- * */
+/* execvp continues after a file that it may not execute, and at the end reports EACCES, not
+ * ENOENT. */
 static int check_in_path(const char *path, const char *name, const struct command_place *place,
                          char at[COMMAND_FILE_MAX])
 {

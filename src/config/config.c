@@ -91,7 +91,7 @@ static bool build_pool(struct pool_config *pool, const struct json_value *object
            build_argv(pool, document_member(object, "args"));
 }
 
-/* An object without an address is for the listeners of the command line; so is none. */
+/* Without an address, or absent: the defaults of the listeners of the command line. */
 static int build_listen(struct config *config, const struct json_value *listen)
 {
     const struct json_value *each = listen;

@@ -15,7 +15,7 @@
 #define FILE_MAX ((size_t)16 << 20) /* bytes */
 #define FIRST_READ 16384
 
-/* read(2) that waits, also on a non-blocking descriptor, and goes on after signals. */
+/* read(2) that waits, also on a non-blocking descriptor, and continues after signals. */
 static ssize_t read_some(int fd, char *to, size_t size)
 {
     struct pollfd poll_fd = {.fd = fd, .events = POLLIN};

@@ -27,7 +27,7 @@ struct http_oauth_config {
 struct http_listen_config {
     char **origins; /* that may call from a page: "https://a.example", "http://localhost:*", "*" or
                      * "null"; ends with NULL, or NULL: none but the listener's own */
-    char **hosts;   /* names in Host, with a port or without; "*": any; likewise */
+    char **hosts;   /* names in Host, with a port or without; "*": any; the same */
     struct http_route_config *routes; /* instead of the usual ones */
     size_t route_count;               /* 0: the usual ones */
     struct http_oauth_config oauth;
@@ -44,8 +44,8 @@ void http_keys_check_oauth(struct diagnostics *diagnostics, const struct json_va
 /* Checks that the string is the id of a pool of the configuration. */
 void http_keys_check_pool(struct diagnostics *diagnostics, const struct json_value *pool);
 
-/* Reads the keys of a valid object "listen". STDIO_BUS_ERR when memory is out; http_keys_free in
- * any case. */
+/* Reads the keys of a valid object "listen". STDIO_BUS_ERR if out of memory; http_keys_free in any
+ * case. */
 int http_keys_read(struct http_listen_config *config, const struct json_value *listen);
 
 /* A zeroed one is fine. */

@@ -56,7 +56,7 @@ static struct json_value *member(struct json_value *object, const char *key)
     return value;
 }
 
-/* The pools of the document that includes, made if it has none. NULL: memory is out. */
+/* The pools of the document that includes, made if it has none. NULL: out of memory. */
 static struct json_value *pools_of(struct json_value *root)
 {
     struct json_value *pools = member(root, "pools"), **end = &root->first;
@@ -112,7 +112,7 @@ static void use_file(struct json_value *root, struct diagnostics *diagnostics,
         append_pools(to, pools);
 }
 
-/* Takes the file into the list. NULL: memory is out. */
+/* Takes the file into the list. NULL: out of memory. */
 static struct included_file *add_file(struct includes *includes, const char *path)
 {
     size_t size = strlen(path) + 1;

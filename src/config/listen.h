@@ -31,7 +31,7 @@ void listen_of_metrics(struct listen_config *config, const struct json_value *ad
 /* Whether a valid object has an address of its own: it is a listener. */
 bool listen_has_address(const struct json_value *object);
 
-/* Reads a valid object, or none (NULL). STDIO_BUS_ERR when memory is out, or a name is not found
+/* Reads a valid object, or none (NULL). STDIO_BUS_ERR if out of memory, or if a name is not found
  * that was found before; errno may have the reason. listen_free in any case. */
 int listen_read(struct listen_config *config, const struct json_value *object);
 

@@ -9,7 +9,7 @@
 struct rmp_config {
     bool enabled;                 /* the object is there */
     char *socket_path;            /* as written; NULL: not set, or empty */
-    char *sockets_dir;            /* likewise */
+    char *sockets_dir;            /* the same */
     uint32_t max_body;            /* bytes of a frame's body */
     uint64_t max_ttl_ms;          /* a longer one is invalid */
     unsigned metrics_interval_ms; /* 0: no metrics are published */
@@ -39,7 +39,7 @@ struct rmp_config {
 void rmp_keys_check(struct diagnostics *diagnostics, const struct json_value *rmp);
 
 /* Reads the keys of a valid object, or of none (NULL), into a struct with the defaults.
- * STDIO_BUS_ERR when memory is out, or a name is not found that was found before; errno may have
+ * STDIO_BUS_ERR if out of memory, or if a name is not found that was found before; errno may have
  * the reason. rmp_keys_free in any case. */
 int rmp_keys_read(struct rmp_config *config, const struct json_value *rmp);
 

@@ -22,7 +22,7 @@ void rmp_pool_check(struct diagnostics *diagnostics, const struct json_value *va
 void rmp_pool_check_unique(struct diagnostics *diagnostics, const struct json_value *pools,
                            const struct json_value *pool);
 
-/* Reads the key of a valid pool. STDIO_BUS_ERR when memory is out. */
+/* Reads the key of a valid pool. STDIO_BUS_ERR if out of memory. */
 int rmp_pool_read(struct rmp_pool *rmp, const struct json_value *pool);
 
 void rmp_pool_free(struct rmp_pool *rmp);

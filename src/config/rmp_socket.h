@@ -22,7 +22,7 @@ int rmp_socket_expand(char to[RMP_SOCKET_MAX], const char *path, const char *nam
 struct rmp_place {
     const char *given;       /* of the command line, taken as it is */
     const char *socket_path; /* of the configuration, with variables */
-    const char *sockets_dir; /* likewise */
+    const char *sockets_dir; /* the same */
 };
 
 /* The path to listen on. Missing directories are made, for this user alone. STDIO_BUS_EINVAL with
@@ -30,8 +30,8 @@ struct rmp_place {
 int rmp_socket_make(char to[RMP_SOCKET_MAX], const struct rmp_place *place,
                     char reason[RMP_SOCKET_REASON_MAX]);
 
-/* The path to connect to, likewise; nothing is made. Without a set path: the first of the usual
- * ones that is there, else the first of them. */
+/* The path to connect to, by the same rule; nothing is made. Without a set path: the first of the
+ * usual ones that is there, else the first of them. */
 int rmp_socket_find(char to[RMP_SOCKET_MAX], const struct rmp_place *place,
                     char reason[RMP_SOCKET_REASON_MAX]);
 

@@ -13,10 +13,10 @@ struct setup {
     size_t listen_count;
 };
 
-/* An empty one with one reference. NULL when memory is out. */
+/* An empty one with one reference. NULL if out of memory. */
 struct setup *setup_create(void);
 
-/* One reference more, and one less: with the last one everything is freed. NULL is fine. */
+/* One reference more, and one less: with the last one everything is freed. Accepts NULL. */
 struct setup *setup_hold(struct setup *setup);
 void setup_release(struct setup *setup);
 

@@ -29,7 +29,7 @@ static inline bool sources_replace_files(const struct sources *sources)
 /* NULL: the file was not read. */
 const struct source *sources_find(const struct sources *sources, struct slice path);
 
-/* Keeps a copy of the text. False: memory is out. */
+/* Keeps a copy of the text. False: out of memory. */
 bool sources_add(struct sources *sources, struct slice path, struct slice text);
 
 /* Saves them, or loads them: then they replace the files. */

@@ -20,7 +20,7 @@ struct named_token {
     char name[TOKEN_NAME_MAX + 1]; /* "": the only one of its file */
     char *text;
     size_t len;
-    unsigned serial; /* not 0; the same for the same name and token when the file is read anew */
+    unsigned serial; /* not 0; the same for the same name and token when the file is read again */
 };
 
 struct tokens {
@@ -32,7 +32,7 @@ struct tokens {
 };
 
 /* Reads the file. STDIO_BUS_EINVAL with `reason`, and *tokens as it was, unless the file is right
- * (token_read_file says which may be opened), or memory is out. A zeroed struct is empty. */
+ * (token_read_file says which may be opened), or out of memory. A zeroed struct is empty. */
 int tokens_read(struct tokens *tokens, const char *path, char reason[TOKEN_REASON_MAX]);
 
 /* Whether the file at the path is no longer the one that was read, as far as can be seen. */

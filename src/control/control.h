@@ -30,8 +30,8 @@ struct control_client {
     struct stdio_bus_event_deferred deferred;
 };
 
-/* The bus measures if there is a control socket, or a listener with metrics. NULL when memory is
- * out. */
+/* The bus measures if there is a control socket, or a listener with metrics. NULL if out of
+ * memory. */
 struct control *control_create(struct stdio_bus *bus);
 
 /* The same after a reload; and from now on, in any case. */
@@ -44,8 +44,8 @@ void control_destroy(struct control *control);
 /* Disconnects a client at once. The reason is for the log. */
 void control_remove(struct control_client *client, const char *reason);
 
-/* Queues a reply or an event. One that memory is out for, or that finds the queue full, ends the
- * client: nothing is left out, and nothing waits. */
+/* Queues a reply or an event. A full queue, or no memory for the text, ends the client: nothing is
+ * left out, and nothing waits. */
 void control_send(struct control_client *client, const struct json_text *line);
 
 /* Reports to the clients that want events. */

@@ -119,7 +119,7 @@ void control_list_pools(struct stdio_bus *bus, struct json_text *to, size_t limi
         const struct pool *pool = list_entry(node, struct pool, link);
         struct pool_report report;
 
-        /* One that departs is held by its clients alone. */
+        /* A departing pool without workers is not listed. */
         if ((pool->fate != POOL_SERVES && list_empty(&pool->workers)) || !more(&writing))
             continue;
         report = report_pool(pool);

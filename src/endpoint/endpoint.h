@@ -24,10 +24,10 @@ struct delivery {
 };
 
 struct endpoint_ops {
-    /* Takes the message. Without `keep` its bytes are dead after STDIO_BUS_OK. STDIO_BUS_ERR when
-     * memory is out, and then nothing was taken. */
+    /* Takes the message. Without `keep` its bytes are dead after STDIO_BUS_OK. STDIO_BUS_ERR if out
+     * of memory, and then nothing was taken. */
     int (*deliver)(struct endpoint *to, const struct delivery *delivery);
-    /* The message at hand is not taken, nor any other: it is offered again after resume. */
+    /* The current message is not taken, nor any other: it is offered again after resume. */
     void (*pause)(struct endpoint *endpoint);
     void (*resume)(struct endpoint *endpoint);
     /* Orderly end: nothing more is taken from the endpoint; what it was sent still reaches it. */
@@ -35,7 +35,7 @@ struct endpoint_ops {
     /* It is paused, perhaps for long, and its message is for no process if it leaves meanwhile:
      * its end is noticed at once. */
     void (*watch_hangup)(struct endpoint *endpoint);
-    /* Its message at hand is longer than the pool takes. */
+    /* Its current message is longer than the pool takes. */
     void (*too_long)(struct endpoint *endpoint, const struct message *message);
 };
 
@@ -47,7 +47,7 @@ struct endpoint {
     void *bus;                    /* the struct stdio_bus that it belongs to */
     struct timer hold_timer;      /* started while it is held with a limit of time */
     struct client_limits *limits; /* bus/client_limits.h; NULL: none */
-    struct endpoint *carrier; /* the stream whose frame at hand its message is, where the endpoint
+    struct endpoint *carrier; /* the stream whose current frame its message is, where the endpoint
                                * is no stream itself; NULL: none */
     bool owes_answers;        /* it is owed an answer to each request, by its own protocol (HTTP) */
     int64_t since_ms;         /* its connection, or the process of a worker that runs */

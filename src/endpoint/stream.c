@@ -16,7 +16,7 @@ int stream_error_code(enum frame_fault fault)
     return fault == FRAME_FAULT_SYNTAX ? JSONRPC_PARSE_ERROR : JSONRPC_INVALID_REQUEST;
 }
 
-/* The object at hand becomes a line without brackets of an array around it. Some readers of lines
+/* The current object becomes a line without brackets of an array around it. Some readers of lines
  * take a carriage return for the end of a line, and what follows it for a message of its own; so
  * only one before the newline stays. */
 __attribute__((cold)) static void make_line(struct connection *connection, size_t len)
@@ -35,7 +35,7 @@ __attribute__((cold)) static void make_line(struct connection *connection, size_
 
 typedef void message_fn(struct endpoint *from, const struct message *message);
 
-/* Prepares the message at hand, of `len` bytes. Returns the report for it. */
+/* Prepares the current message, of `len` bytes. Returns the report for it. */
 __attribute__((cold)) static message_fn *read_odd(struct stream *stream, size_t len)
 {
     struct scan_fields *fields = &stream->scanner.fields;

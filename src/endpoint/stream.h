@@ -30,7 +30,7 @@ struct stream {
     const struct stream_handler *handler;
     struct scanner scanner;
     unsigned skipped; /* bad lines so far */
-    bool resumed;     /* the input went on after a pause; the owner's to clear */
+    bool resumed;     /* the input continued after a pause; the owner's to clear */
 };
 
 struct stream_options {
@@ -62,7 +62,7 @@ int stream_open(struct stream *stream, struct transport *transport,
 void stream_archive(struct archive *archive, struct stream *stream, struct transport *transport,
                     const struct stream_options *options);
 
-/* What follows the message at hand, if any, goes to another handler, in another framing
+/* What follows the current message, if any, goes to another handler, in another framing
  * (connection_hand_over), and lines may be arrays or not. The message is dead. */
 void stream_hand_over(struct stream *stream, const struct stream_handler *handler,
                       const struct framing *framing, bool splits_arrays);
@@ -72,7 +72,7 @@ void stream_hand_over(struct stream *stream, const struct stream_handler *handle
 void stream_read(struct connection *connection, struct slice body);
 void stream_skipped(struct connection *connection, struct slice line, const char *problem);
 
-/* The connection whose frame at hand the message is, so that it may move; or NULL. */
+/* The connection whose current frame the message is, so that it may move; or NULL. */
 struct connection *stream_source(const struct delivery *delivery);
 
 /* Operations of the endpoint, for other endpoints over a stream. */

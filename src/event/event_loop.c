@@ -217,7 +217,7 @@ static int collect_always(struct stdio_bus_event_loop *loop, int count)
     return count;
 }
 
-/* Calls the callbacks. Each registration is looked up anew, since an earlier callback may have
+/* Calls the callbacks. Each registration is looked up again, since an earlier callback may have
  * changed it: one made in this round belongs to another descriptor of the same number. */
 static int serve_ready(struct stdio_bus_event_loop *loop, int count)
 {

@@ -58,8 +58,9 @@ void signals_restore(const sigset_t *saved);
  * errno set: there is no child. */
 pid_t signals_fork(void);
 
-/* In a forked child that goes on without exec: as if signals_open had not been called, with default
- * dispositions and an empty mask. To be called with all signals blocked. Errors as below. */
+/* In a forked child that continues without exec: as if signals_open had not been called, with
+ * default dispositions and an empty mask. To be called with all signals blocked. Errors as
+ * below. */
 int signals_forget(void);
 
 /* In a forked child, before exec: sets the default disposition of every signal, then an empty mask.

@@ -8,7 +8,7 @@
 #include "framing/frame.h"
 
 /* Reports FRAME_MALFORMED in place of FRAME_REFUSED; HTTP and TLS are FRAME_FAULT_FOREIGN. After
- * FRAME_WHOLE the owner goes on with state->inner. There is no give_up: a late first frame is
+ * FRAME_WHOLE the owner continues with state->inner. There is no give_up: a late first frame is
  * malformed too. */
 extern const struct framing framing_first_frame;
 

@@ -14,10 +14,10 @@ enum frame_status {
     FRAME_MALFORMED, /* frame->fault and problem; the stream ends, or give_up skips the frame */
     FRAME_WAIT,      /* as FRAME_MORE, from a framing that bounds its input by itself */
     FRAME_REFUSED,   /* frame->fault and problem; frame->consumed bytes, perhaps none, are done
-                      * with; the rest of the frame will be skipped, and the stream goes on */
+                      * with; the rest of the frame will be skipped, and the stream continues */
     FRAME_REWRITE,   /* the body is in pieces: `rewrite` is due, and then next again */
     FRAME_NOTED      /* frame->consumed bytes, perhaps none, are done with: they, or bytes within
-                      * the frame at hand, said what state->reader knows */
+                      * the current frame, said what state->reader knows */
 };
 
 enum frame_fault {
@@ -38,7 +38,7 @@ struct frame {
 enum body_status {
     BODY_MORE,    /* good so far */
     BODY_WHOLE,   /* a line: frame->consumed bytes, its newline included */
-    BODY_BLANK,   /* a line of white space: likewise */
+    BODY_BLANK,   /* a line of white space: the same */
     BODY_INVALID, /* frame->problem; frame->consumed bytes are good */
     BODY_TRAILING /* BODY_INVALID because of what follows a whole body */
 };
@@ -71,15 +71,15 @@ struct framing_state {
     size_t max_long; /* a longer one is cut; 0: none is long. At least max_body */
     bool wary;       /* what only HTTP has is malformed, at any time */
     const struct framing *inner; /* of framing_first_frame */
-    bool may_open;               /* likewise: the first frame may be an opening line */
+    bool may_open;               /* the same: the first frame may be an opening line */
     void *reader;                /* of a framing that has more state than this */
 
     bool begun;    /* part of a frame is here, and the rest is awaited */
     bool reported; /* that frame was refused already */
     bool cut;      /* it is longer than max_long: its owner keeps only what `cut` leaves */
     bool timed;    /* the owner's: the time of that frame runs; false again for the next one, and
-                    * wherever the time begins anew */
-    uint32_t frame_ms; /* the time of the part at hand; 0: frame_timeout_sec */
+                    * wherever the time begins again */
+    uint32_t frame_ms; /* the time of the current part; 0: frame_timeout_sec */
 
     /* The framing's own. */
     bool looked_at_start; /* the first bytes are not another protocol's */
@@ -102,7 +102,7 @@ struct framing {
     const char *name; /* as in the configuration */
     /* Ready for the first frame; the members that the owner sets stay. */
     void (*reset)(struct framing_state *state);
-    /* Finds the next frame in `input`, which starts at the first byte not consumed yet. Goes on
+    /* Finds the next frame in `input`, which starts at the first byte not consumed yet. Continues
      * where the last call with FRAME_MORE or FRAME_WAIT stopped. */
     enum frame_status (*next)(struct framing_state *state, struct slice input, struct frame *frame);
     /* Abandons the current frame, of which the caller drops `dropped` bytes of input. The rest of

@@ -60,7 +60,7 @@ struct slice http_bearer(struct slice authorization);
 size_t http_challenge(char to[HTTP_CHALLENGE_MAX], const struct http_rules *rules, bool invalid);
 
 /* The document at /.well-known/oauth-protected-resource (RFC 9728), as JSON. `servers` and `scopes`
- * are lists; scopes may be NULL. To be freed; NULL when memory is out. */
+ * are lists; scopes may be NULL. To be freed; NULL if out of memory. */
 char *http_resource_document(const char *resource, char *const *servers, char *const *scopes,
                              size_t *len);
 

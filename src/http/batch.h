@@ -7,7 +7,7 @@
 
 /* Zeroed: before the first byte. */
 struct batch_reader {
-    size_t checked;     /* bytes of the body before the member at hand */
+    size_t checked;     /* bytes of the body before the current member */
     unsigned char part; /* what comes next */
 };
 
@@ -16,7 +16,7 @@ enum batch_status { BATCH_MORE, BATCH_WHOLE, BATCH_BAD };
 /* Whether the body is an array. `decided`: false while it is white space. */
 bool batch_begins(struct slice body, bool *decided);
 
-/* Goes on with a body that is an array, of which `body` is here; `is_over`: all of it. BATCH_BAD
+/* Continues with a body that is an array, of which `body` is here; `is_over`: all of it. BATCH_BAD
  * with frame->problem, and frame->consumed as the wrong byte: not an array of at least one object,
  * each of which `state->check` accepts. */
 enum batch_status batch_check(struct batch_reader *reader, const struct framing_state *state,

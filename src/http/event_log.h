@@ -1,8 +1,9 @@
-/* The events of server-sent streams, kept so that a stream that was cut can go on elsewhere (MCP,
- * Streamable HTTP: Last-Event-ID). The memory is bounded: of each log, which has the streams of one
- * session, and of all logs together. Of a log that is over its bound the oldest event is forgotten;
- * of all of them, the oldest event of the owner that holds most. So an owner (a user or an address)
- * that holds less than 1/(2m) of the memory, with m owners, loses nothing by what others keep. */
+/* The events of server-sent streams, kept so that a stream that was cut can continue elsewhere
+ * (MCP, Streamable HTTP: Last-Event-ID). The memory is bounded: of each log, which has the streams
+ * of one session, and of all logs together. Of a log that is over its bound the oldest event is
+ * forgotten; of all of them, the oldest event of the owner that holds most. So an owner (a user or
+ * an address) that holds less than 1/(2m) of the memory, with m owners, loses nothing by what
+ * others keep. */
 #ifndef STDIO_BUS_HTTP_EVENT_LOG_H
 #define STDIO_BUS_HTTP_EVENT_LOG_H
 
@@ -78,12 +79,12 @@ void event_stream_init(struct event_stream *stream, struct event_log *log);
 
 /* The stream's next event, with room for `len` bytes of data, which are to be filled at once. What
  * is over the limits is forgotten before, but never all: the log keeps this event, whatever its
- * length, for which other owners make room up to half of the memory. NULL when memory is out; the
+ * length, for which other owners make room up to half of the memory. NULL if out of memory; the
  * event counts as forgotten then. */
 struct event *event_log_add(struct event_stream *stream, size_t len);
 
 /* For a log that is loaded: an event that was kept, after those before it. The stream's own numbers
- * are the caller's. NULL when memory is out. */
+ * are the caller's. NULL if out of memory. */
 struct event *event_log_restore(struct event_stream *stream, uint32_t number, size_t len);
 
 /* The first event after that number which is kept, or NULL. */

@@ -17,7 +17,7 @@ enum http_event_status {
     HTTP_EVENT_MORE,     /* all bytes were taken; more are needed */
     HTTP_EVENT_WHOLE,    /* an event with data, or one with an id alone */
     HTTP_EVENT_TOO_LONG, /* its data exceed max_data; the rest of the event is skipped */
-    HTTP_EVENT_NO_MEMORY /* likewise */
+    HTTP_EVENT_NO_MEMORY /* the same */
 };
 
 struct http_event_reader {

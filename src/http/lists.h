@@ -19,8 +19,8 @@ bool http_head_next_member(const struct http_head *head, struct slice bytes, enu
  * the type or a range of it, without q=0. */
 bool http_head_accepts(const struct http_head *head, struct slice bytes, const char *type);
 
-/* Whether the client wants the connection to go on after the answer: the field Connection, and the
- * version. */
+/* Whether the client wants the connection to continue after the answer: the field Connection, and
+ * the version. */
 bool http_head_keeps_alive(const struct http_head *head, struct slice bytes);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "framing/frame.h"
 
-#define PROGRESS_MIN UINT64_C(65536) /* bytes that begin the time of a body anew, */
+#define PROGRESS_MIN UINT64_C(65536) /* bytes that begin the time of a body again, */
 #define PROGRESS_PART 32             /* or, of a long one, this part of it */
 
 /* `here` bytes of the body, which has `announced` bytes (0: not known), came so far. *timed: how

@@ -8,7 +8,7 @@
 #include "http/chunked.h"
 #include "http/lists.h"
 
-/* Of a body that is not wanted, so many bytes are skipped; after a longer one the connection
+/* Of a body that is not wanted, this number of bytes is skipped; after a longer one the connection
  * closes. */
 #define HTTP_SKIPPED_MAX 65536
 
@@ -25,7 +25,7 @@ enum http_part {
 struct http_reader {
     enum http_part part;
     struct http_head head;
-    bool closes;   /* the connection cannot go on after the answer to this message: say so
+    bool closes;   /* the connection cannot continue after the answer to this message: say so
                     * (Connection: close), and linger. Set with the head, or by a fault */
     bool in_batch; /* the body is an array: HTTP_PART_BODY is one of its members */
     int status;    /* of the answer, in malformed and refused: 400, 413, 414, 417, 431, 501, 505; or
@@ -38,7 +38,7 @@ struct http_reader {
     struct chunked_reader chunks;
     size_t clean;         /* bytes of the body at the front of the input, */
     size_t gap;           /* and bytes after them that are done with */
-    uint64_t timed;       /* so many bytes of it were here when its time began */
+    uint64_t timed;       /* bytes of it that were here when its time began */
     bool is_over, is_bad; /* the chunks; is_over also of a batch */
     bool is_array;
     struct batch_reader batch;
@@ -59,7 +59,7 @@ void http_reader_take_batch(struct http_reader *reader);
  * in `frame` of a head while it owes an answer, and is offered the head again.
  *
  * FRAME_MALFORMED: answer with reader->status and linger. FRAME_REFUSED: the body is no JSON
- * (status 400) or too long (413); answer, and the connection goes on unless reader->closes: the
+ * (status 400) or too long (413); answer, and the connection continues unless reader->closes: the
  * rest of the body is skipped. Both come in place of the frame that they are about. A head or body
  * that does not come in time is malformed, with status 408: HTTP_HEAD_MS for a head,
  * frame_timeout_sec without a byte for a body.

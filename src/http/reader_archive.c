@@ -4,7 +4,7 @@
 
 /* --- HTTP --- */
 
-/* The parts of a head that is at hand are found again; of one that was taken its body counts. */
+/* The parts of an incomplete head are found again; of one that was taken its body counts. */
 static void archive_head(struct archive *archive, struct http_head *parts, struct slice head)
 {
     const char *problem = NULL;

@@ -6,7 +6,7 @@
 #include "http/reader.h"
 #include "http/websocket.h"
 
-/* Saves the reader, or loads it. `head`: the bytes of the head that is at hand; len 0: none is. */
+/* Saves the reader, or loads it. `head`: the bytes of the current head; len 0: there is none. */
 void http_reader_archive(struct archive *archive, struct http_reader *reader, struct slice head);
 
 void websocket_reader_archive(struct archive *archive, struct websocket_reader *reader);

@@ -128,7 +128,7 @@ static int days_in(int month, int year)
     return days[month] + (month == 1 && is_leap(year));
 }
 
-/* The date, so many days after the first of January 1970. */
+/* The date, this number of days after the first of January 1970. */
 static struct date date_of(int64_t days)
 {
     struct date date = {.year = 1970};

@@ -32,7 +32,7 @@ void http_write_field(struct http_output *out, const char *name, struct slice va
 void http_write_text(struct http_output *out, const char *name, const char *value);
 void http_write_number(struct http_output *out, const char *name, uint64_t value);
 
-/* Date: of so many seconds since 1970. */
+/* Date: of this number of seconds since 1970. */
 void http_write_date(struct http_output *out, int64_t seconds);
 
 /* The empty line. */

@@ -20,7 +20,7 @@ static void reset(struct framing_state *state)
                                         .fault_code = WEBSOCKET_POLICY};
 }
 
-/* The message at hand is over. */
+/* The current message is over. */
 static void end_message(struct framing_state *state)
 {
     struct websocket_reader *reader = reader_of(state);
@@ -40,7 +40,7 @@ static void fail(struct websocket_reader *reader, enum websocket_code code, cons
 
 /* --- UTF-8 --- */
 
-/* Goes on with a text. False: it is not UTF-8. */
+/* Continues with a text. False: it is not UTF-8. */
 static bool utf8_goes_on(struct utf8_rest *rest, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -76,7 +76,7 @@ static size_t character_before(const char *text, size_t at)
     return start > 0 && (unsigned char)text[start - 1] >= 0xC0 ? start - 1 : start;
 }
 
-/* The message at hand is no JSON, which shows at the byte `wrong`. The rest of it must be UTF-8 all
+/* The current message is no JSON, which shows at the byte `wrong`. The rest of it must be UTF-8 all
  * the same. */
 static void refuse_message(struct framing_state *state, const char *input, size_t wrong)
 {
@@ -162,8 +162,8 @@ static void start_frame(struct framing_state *state, const struct websocket_head
         start_message(state);
 }
 
-/* The head at `at`, and the data of a control frame. Returns where the input goes on; `at`: more is
- * awaited. */
+/* The head at `at`, and the data of a control frame. Returns where the input continues; `at`: more
+ * is awaited. */
 static size_t take_head(struct framing_state *state, const char *input, size_t at, size_t len)
 {
     struct websocket_reader *reader = reader_of(state);
@@ -287,7 +287,7 @@ static enum frame_status whole(struct framing_state *state, struct frame *frame)
     return FRAME_WHOLE;
 }
 
-/* FRAME_SKIP: the message at hand is good so far. */
+/* FRAME_SKIP: the current message is good so far. */
 static enum frame_status check_message(struct framing_state *state, struct slice input,
                                        struct frame *frame)
 {

@@ -46,14 +46,14 @@ struct websocket_reader {
 /* FRAME_WHOLE is a text message, unmasked and in one piece, of which JSON is checked by
  * state->check as it arrives. FRAME_NOTED is a control frame. FRAME_REFUSED: the message is no JSON
  * object (fault_code WEBSOCKET_INVALID_DATA, for an owner who closes then); the rest of it is
- * skipped, and the stream goes on. FRAME_MALFORMED: send a CLOSE with fault_code, and linger:
+ * skipped, and the stream continues. FRAME_MALFORMED: send a CLOSE with fault_code, and linger:
  *   1002  a breach of the framing
  *   1003  a binary message
  *   1007  a message, or the reason of a CLOSE, that is not UTF-8
  *   1008  the rest of a frame or message did not come in time
  *   1009  a message that is too long
  * A message is as long as state->max_body and max_long allow; frames of any number and length make
- * it up. The time of a message begins anew where it makes progress (http/progress.h).
+ * it up. The time of a message begins again where it makes progress (http/progress.h).
  *
  * The prefix is the head of an unmasked text frame: what a server sends. */
 extern const struct framing framing_websocket;

@@ -252,7 +252,7 @@ static position digit(struct scanner *s, position p, enum state after)
     return p + 1;
 }
 
-/* A complete number may end here or go on. */
+/* A complete number may end here or continue. */
 static position number_rest(struct scanner *s, const struct input *in, position p)
 {
     bool fraction = s->state == NUMBER_FRACTION, exponent = s->state == NUMBER_EXPONENT;

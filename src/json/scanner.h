@@ -113,11 +113,11 @@ void scanner_reset(struct scanner *scanner);
 /* The same for the message that follows in the same form. */
 void scanner_next(struct scanner *scanner);
 
-/* Goes on with a message of which `len` bytes are there. `message` is its first byte: the bytes
+/* Continues with a message of which `len` bytes are there. `message` is its first byte: the bytes
  * of earlier calls come again (same content, perhaps elsewhere in memory), followed by new bytes,
- * which may belong to later messages. Reads nothing after them. The first wrong byte is reported
- * as soon as it is there. After MESSAGE or BLANK, scanner_reset or scanner_next comes before the
- * next call; INVALID stays until then. */
+ * which may belong to later messages. Reads nothing after them. The first wrong byte is reported as
+ * soon as it is there. After MESSAGE or BLANK, scanner_reset or scanner_next comes before the next
+ * call; INVALID stays until then. */
 enum scan_status scanner_run(struct scanner *scanner, const char *message, size_t len);
 
 /* Ends a message of the form SCAN_SIZED whose bytes were all given to scanner_run, which returned

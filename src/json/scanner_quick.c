@@ -56,7 +56,7 @@ void scanner_note_value(struct scanner *s, const struct input *in, position p, e
 
 /* --- whole tokens --- */
 
-/* A token is read here only where so many bytes are left: "false" and the byte after it. */
+/* A token is read here only where this number of bytes is left: "false" and the byte after it. */
 #define QUICK_BYTES 6
 #define QUICK_STRING_BYTES 128
 

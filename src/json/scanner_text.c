@@ -28,7 +28,7 @@ AVX2 static inline uint64_t bits_64(__m256i a, __m256i b)
 enum {
     TOO_SHORT = 1,  /* a lead byte without a continuation */
     TOO_LONG = 2,   /* a continuation after ASCII */
-    OVERLONG_2 = 4, /* in a sequence of so many bytes */
+    OVERLONG_2 = 4, /* in a sequence of this number of bytes */
     OVERLONG_3 = 8,
     OVERLONG_4 = 16, /* or above U+13FFFF, where other leads have the same second byte */
     TOO_LARGE = 32,  /* above U+10FFFF */

@@ -11,7 +11,7 @@
 struct json_text {
     char *data;
     size_t len, capacity;
-    bool failed; /* memory ran out: nothing is added any more */
+    bool failed; /* out of memory: nothing is added any more */
 };
 
 /* Adds JSON as it is. */

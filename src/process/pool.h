@@ -30,23 +30,23 @@ struct pool {
     struct setup *setup; /* a reference: the configuration is part of it; NULL: it never changes */
     enum pool_fate fate;
     bool is_held;          /* its owner's (reload/pools.h): a client may refer to it */
-    struct pool_past past; /* likewise (bus/renewal.h): of workers that are gone */
-    char failure_text[POOL_FAILURE_MAX]; /* likewise (bus/early_exit.h): of group.failure, */
+    struct pool_past past; /* the same (bus/renewal.h): of workers that are gone */
+    char failure_text[POOL_FAILURE_MAX]; /* the same (bus/early_exit.h): of group.failure, */
     char *failure_data;                  /* which is freed with the pool */
     bool seen_protocol; /* a worker speaks one that the configuration does not name */
 };
 
-/* A pool without workers, known to the router; the config is borrowed. NULL when memory is out. */
+/* A pool without workers, known to the router; the config is borrowed. NULL if out of memory. */
 struct pool *pool_create(const struct pool_config *config, struct router *router);
 
 /* Adds a stopped worker with this number; `nofile` (NULL: ours) is the descriptor limit of its
- * processes. NULL when memory is out. */
+ * processes. NULL if out of memory. */
 struct worker *pool_add_worker(struct pool *pool, unsigned number, const struct rlimit *nofile,
                                struct router *router, struct transport *transport,
                                const struct worker_host *host, void *bus);
 
 /* The pool's configuration is this one from now on, which is part of `setup`; it differs from the
- * one before in nothing that POOL_SHARING is about. Processes that run go on. */
+ * one before in nothing that POOL_SHARING is about. Processes that run continue. */
 void pool_adopt(struct pool *pool, const struct pool_config *config, struct setup *setup);
 
 /* The pool of a worker. */

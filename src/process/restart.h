@@ -18,14 +18,14 @@ struct restart_policy {
     int64_t last_start_ms; /* planned or past; 0: there was no restart */
 };
 
-/* STDIO_BUS_ERR when memory is out. */
+/* STDIO_BUS_ERR if out of memory. */
 int restart_init(struct restart_policy *policy, unsigned max_restarts, unsigned window_sec);
 
-/* Other numbers: all restarts are forgotten. STDIO_BUS_ERR when memory is out, and then nothing has
+/* Other numbers: all restarts are forgotten. STDIO_BUS_ERR if out of memory, and then nothing has
  * changed. */
 int restart_change(struct restart_policy *policy, unsigned max_restarts, unsigned window_sec);
 
-/* Forgets how many restarts there were. The delay goes on growing. */
+/* Forgets how many restarts there were. The delay keeps growing. */
 void restart_pardon(struct restart_policy *policy);
 
 /* Forgets all restarts: the next exit counts as the first. */
@@ -33,12 +33,12 @@ void restart_forget(struct restart_policy *policy);
 
 void restart_free(struct restart_policy *policy);
 
-/* The delay after so many exits in a row, in milliseconds. */
+/* The delay after this number of exits in a row, in milliseconds. */
 int64_t restart_delay(unsigned streak);
 
 /* The worker exited unexpectedly: returns the delay in milliseconds before its restart, or -1 when
  * there have been `max` restarts within the window. The delay grows by RESTART_DELAY_FACTOR from
- * exit to exit, and starts anew once the worker has run for a window, the delay not counted. */
+ * exit to exit, and starts again once the worker has run for a window, the delay not counted. */
 int64_t restart_after_exit(struct restart_policy *policy, int64_t now_ms);
 
 #endif

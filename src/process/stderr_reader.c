@@ -16,7 +16,7 @@
 
 /* --- lines --- */
 
-/* Logs the line at hand, unless it is empty. */
+/* Logs the current line, unless it is empty. */
 static void log_line(struct stderr_reader *reader)
 {
     reader->line[reader->line_len] = '\0';

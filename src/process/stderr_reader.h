@@ -45,7 +45,7 @@ void stderr_reader_destroy(struct stderr_reader *reader);
  * descriptor is the caller's. */
 int stderr_reader_begin(struct stderr_reader *reader, int fd);
 
-/* Reads what there is at the end of a process; a process that goes on writing is not waited for. */
+/* Reads what there is at the end of a process; a process that keeps writing is not waited for. */
 void stderr_reader_drain(struct stderr_reader *reader);
 
 /* Logs the rest, and closes the descriptor. What was kept stays. */

@@ -7,7 +7,7 @@
 #include "process/worker_state.h"
 
 /* Prepares a zeroed worker whose number, pool, program, options and bus are set: STOPPED.
- * STDIO_BUS_ERR when memory is out. */
+ * STDIO_BUS_ERR if out of memory. */
 int worker_init(struct worker *worker, struct transport *transport, const struct worker_host *host);
 
 /* Kills what is left and frees everything. */

@@ -43,7 +43,7 @@ enum worker_after_end {
 enum worker_renewal {
     RENEWAL_NONE,
     RENEWAL_IN_PLACE, /* its process is of an older configuration, and ends when it is free */
-    RENEWAL_LEAVES    /* likewise, and the worker with it */
+    RENEWAL_LEAVES    /* the same, and the worker with it */
 };
 
 struct worker;
@@ -86,9 +86,9 @@ struct worker {
     struct restart_policy restart;
     struct timer deadline;
     struct timer replay, probe; /* its owner's (bus/replay.h, bus/probe.h) */
-    bool probe_sent;            /* likewise */
+    bool probe_sent;            /* the same */
     bool refused;               /* its owner's (bus/first_answer.h): by the daemon it has dialled */
-    /* Likewise: processes that ran, that ended unasked, what they have carried: */
+    /* The same: processes that ran, that ended unasked, what they have carried: */
     uint64_t starts, restarts;
     struct traffic carried;
     bool restart_asked;

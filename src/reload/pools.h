@@ -5,8 +5,8 @@
 #include "config/setup.h"
 #include "reload/renewals.h"
 
-/* Makes the pools and workers that the setup needs beside those that there are. STDIO_BUS_ERR when
- * memory is out. */
+/* Makes the pools and workers that the setup needs beside those that there are. STDIO_BUS_ERR if
+ * out of memory. */
 int reload_pools_prepare(struct stdio_bus *bus, struct setup *setup);
 
 /* Removes them again. */

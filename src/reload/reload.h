@@ -1,4 +1,4 @@
-/* A reload: the configuration is read anew and takes the place of the one before, while clients
+/* A reload: the configuration is read again and takes the place of the one before, while clients
  * stay connected and requests are answered.
  *
  * What can fail comes first and changes nothing: the files are read and checked, memory is taken,

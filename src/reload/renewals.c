@@ -10,7 +10,8 @@
 #include "reload/pool_holders.h"
 #include "router/waiting.h"
 
-/* A new process that exits at once takes no place: for so long the older ones go on beside it. */
+/* A new process that exits at once takes no place: for so long the older ones continue beside
+ * it. */
 #define SETTLE_MS 300
 
 static struct peer *peer_of(struct worker *worker)
@@ -180,7 +181,7 @@ static void renew(struct renewals *renewals, struct worker *worker)
 
 /* --- the end of a pool --- */
 
-/* Counters go on in the pool that has the name now. */
+/* Counters continue in the pool that has the name now. */
 static void pass_on(const struct stdio_bus *bus, const struct pool *pool)
 {
     struct list_node *node, *following;

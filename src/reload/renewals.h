@@ -1,5 +1,5 @@
 /* What a reload of the configuration has left to do: workers end when they are free, so that no
- * request is lost. Then they are started anew, or leave with their pool.
+ * request is lost. Then they are started again, or leave with their pool.
  *
  * A worker is free when no request of either side is in flight, and no client would miss what the
  * process knows: it has no session, no task and no client, or the clients' handshake can be

@@ -46,12 +46,12 @@ static inline struct call *call_of(struct exchange *exchange)
     return list_entry(exchange, struct call, exchange);
 }
 
-/* A call with a copy of the message, which may be empty. NULL when memory is out. */
+/* A call with a copy of the message, which may be empty. NULL if out of memory. */
 struct call *call_create(struct remote *remote, enum call_kind kind,
                          const struct exchange_handler *handler, struct slice message);
 
 /* Sends the message; opens a stream, or continues that of its response after the last event; ends
- * the session. STDIO_BUS_ERR when memory is out; then the call is as it was. */
+ * the session. STDIO_BUS_ERR if out of memory; then the call is as it was. */
 int call_post(struct call *call);
 int call_continue(struct call *call);
 int call_delete(struct call *call);
@@ -62,7 +62,7 @@ void call_end(struct call *call);
 /* The same for a request that is not answered yet: the program gets an error. */
 void call_fail(struct call *call, const char *text);
 
-/* The text with a NUL after it, for the members that call_end frees. NULL when memory is out. */
+/* The text with a NUL after it, for the members that call_end frees. NULL if out of memory. */
 char *call_copy(struct slice text);
 
 /* The program has cancelled the request. What comes for it is dropped; its stream stays open, as

@@ -25,7 +25,7 @@ enum exchange_body {
 
 struct exchange;
 
-/* Each may call exchange_stop, exchange_drain, or start the exchange anew. */
+/* Each may call exchange_stop, exchange_drain, or start the exchange again. */
 struct exchange_handler {
     /* The head has come; exchange->status is set. */
     void (*head)(struct exchange *exchange, const struct http_response_reader *response);
@@ -56,7 +56,7 @@ struct exchange {
     char reason[EXCHANGE_REASON_MAX];
 };
 
-/* Sends the request. The first report comes after the return. STDIO_BUS_ERR when memory is out. */
+/* Sends the request. The first report comes after the return. STDIO_BUS_ERR if out of memory. */
 int exchange_start(struct exchange *exchange);
 
 /* Ends it without a report; and keeps the connection, if the rest of the response comes soon. */

@@ -87,7 +87,7 @@ static void add_field(struct json_output *out, const char *name, struct slice va
     add(out, "\r\n");
 }
 
-/* False: memory is out. */
+/* False: out of memory. */
 static bool add_name(struct json_output *out, struct slice bytes, const char *key)
 {
     const struct json_value *params, *value = NULL;

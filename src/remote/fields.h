@@ -9,7 +9,7 @@
 #define FIELDS_VALUE_MAX 3072
 
 /* Writes MCP-Protocol-Version, Mcp-Method and Mcp-Name as the message asks for; one with a value
- * that no field has room for is left out. False: memory is out. */
+ * that no field has room for is left out. False: out of memory. */
 bool fields_write(struct json_output *out, const struct message *message,
                   const struct param_fields *found);
 

@@ -19,13 +19,13 @@ struct link_handler {
 struct remote_link;
 
 /* A link for one request: one that is open, and ready, or a new one, for which `ready` is called
- * later. NULL when memory is out. */
+ * later. NULL if out of memory. */
 struct remote_link *link_take(struct remote *remote, const struct link_handler *handler,
                               void *user);
 
 bool link_is_ready(const struct remote_link *link);
 
-/* Queues bytes of the request. STDIO_BUS_ERR when memory is out. */
+/* Queues bytes of the request. STDIO_BUS_ERR if out of memory. */
 int link_send(struct remote_link *link, struct slice bytes);
 
 /* The user is done with the link before the response is over: the connection is closed; or the rest

@@ -7,7 +7,7 @@
 
 /* The server has refused initialize: a GET shows whether it has the older transport alone. Then, or
  * when it does not answer in time, the call fails. False: the status of the refusal says something
- * else, or memory is out. */
+ * else, or out of memory. */
 bool older_try(struct call *call);
 
 #endif

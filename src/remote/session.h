@@ -32,7 +32,7 @@ const char *session_take(struct call *call, struct slice text, session_answer_fn
 /* The same for the answers in the body of a refusal, which may be anything. */
 void session_take_refusal(struct call *call, session_answer_fn *fn);
 
-/* When to go on after `attempts` failures in a row. */
+/* When to continue after `attempts` failures in a row. */
 int64_t session_retry_ms(const struct call *call);
 
 #endif

@@ -29,7 +29,7 @@ void bridge_put_refusal(struct json_text *text, struct slice id);
 
 enum bridge_kind {
     BRIDGE_RESULT,   /* of the request `number` */
-    BRIDGE_ERROR,    /* likewise */
+    BRIDGE_ERROR,    /* the same */
     BRIDGE_EVENT,    /* run/event */
     BRIDGE_QUESTION, /* a request of the worker's */
     BRIDGE_OTHER
@@ -48,7 +48,7 @@ struct bridge_message {
 /* Reads a message that the scanner has accepted. The slices point into it. */
 void bridge_read(struct bridge_message *message, struct slice json);
 
-/* --- what is published; each returns MsgPack to be freed, or NULL: memory is out, or, where
+/* --- what is published; each returns MsgPack to be freed, or NULL: out of memory, or, where
  * *problem is set (static), the worker's JSON is not usable --- */
 
 /* {"Completed": result} */
@@ -67,7 +67,7 @@ char *bridge_accepted(struct rmp_id request_id, struct slice result, size_t *len
 char *bridge_event(struct slice params, uint64_t now_ms, struct rmp_id *run, size_t *len,
                    const char **problem);
 
-/* Decodes a JSON string. The text is to be freed; NULL when memory is out. */
+/* Decodes a JSON string. The text is to be freed; NULL if out of memory. */
 char *bridge_text(struct slice json, size_t *len);
 
 #define BRIDGE_EVENTS_MAX 64

@@ -171,7 +171,7 @@ void rmp_broker_resume(struct rmp_broker *broker, struct rmp_peer *peer, struct 
 
 /* --- subscriptions --- */
 
-/* Adds the subscription and, if it has none yet, the topic. NULL when memory is out. */
+/* Adds the subscription and, if it has none yet, the topic. NULL if out of memory. */
 static struct rmp_subscription *add_subscription(struct rmp_broker *broker, struct rmp_peer *peer,
                                                  struct rmp_sub_name name, struct rmp_topic *topic,
                                                  struct slice topic_name)

@@ -11,7 +11,7 @@
  * message beyond that waits for room, and its publisher with it, for 50 ms at most; then it is
  * dropped for that subscription: counter, notice, RMP_RESULT_BACKPRESSURE_TIMEOUT. No other
  * subscription and no other publisher waits. While its publication waits, a connection should not
- * be read from; a publisher that goes on all the same may have many waiting. For a peer that has
+ * be read from; a publisher that continues all the same may have many waiting. For a peer that has
  * let a wait run out, no publication waits again before it has taken a message: a peer that has
  * stopped reading costs its publishers 50 ms once.
  *
@@ -35,7 +35,7 @@
 
 struct rmp_broker;
 
-/* NULL when memory is out. */
+/* NULL if out of memory. */
 struct rmp_broker *rmp_broker_create(const struct rmp_broker_options *options);
 
 /* From now on there are other limits of that name (rmp/broker_options.h). What is there stays. */
@@ -52,7 +52,7 @@ void rmp_broker_join(struct rmp_broker *broker, struct rmp_peer *peer,
                      const struct rmp_peer_ops *ops, enum rmp_kind kind);
 
 /* Its subscriptions end, and what waits for them is forgotten. What it has published and still
- * waits goes on, without a report. */
+ * waits continues, without a report. */
 void rmp_broker_leave(struct rmp_broker *broker, struct rmp_peer *peer);
 
 /* The peer was busy and takes messages again: what waits for it is delivered, in order, until it is

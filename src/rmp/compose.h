@@ -13,7 +13,7 @@ struct rmp_draft {
     const char *ended;    /* meta.ended; NULL: none */
 };
 
-/* The whole frame, to be freed by the caller. NULL when memory is out. */
+/* The whole frame, to be freed by the caller. NULL if out of memory. */
 char *rmp_compose(const struct rmp_draft *draft, size_t *len);
 
 #endif

@@ -41,7 +41,7 @@ enum rmp_control_verdict rmp_control_take(struct rmp_control *control,
                                           struct slice *answer);
 
 /* The request was answered with this payload, which is copied: when it comes again, it gets the
- * same. False: memory is out, and it is forgotten. */
+ * same. False: out of memory, and it is forgotten. */
 bool rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
                         struct rmp_id request_id, struct slice answer);
 

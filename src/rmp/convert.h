@@ -27,7 +27,7 @@ bool convert_to_json(struct json_text *text, struct slice msgpack);
 
 /* The MsgPack of a JSON value. `json` was validated, and a byte that is no digit follows it.
  * *msgpack is the caller's to free. STDIO_BUS_EINVAL: nested more than MSGPACK_MAX_DEPTH deep;
- * STDIO_BUS_ERR: memory is out. */
+ * STDIO_BUS_ERR: out of memory. */
 int convert_to_msgpack(struct slice json, char **msgpack, size_t *len);
 
 /* The value of the last member of that key in a JSON object that was validated; its white space is

@@ -23,7 +23,7 @@ struct conversion {
     bool is_id;  /* the value that follows is an id */
     char *decoded;
     size_t decoded_room;
-    bool failed; /* memory is out */
+    bool failed; /* out of memory */
 };
 
 static const char *skip_space(const char *at, const char *end)
@@ -227,7 +227,7 @@ static void put_all(struct conversion *conversion, struct msgpack_writer *writer
     }
 }
 
-/* Writes into the room; returns the length that is needed, or 0 when memory is out. */
+/* Writes into the room; returns the length that is needed, or 0 if out of memory. */
 static size_t put_json(struct slice json, const struct counts *counts, char *to, size_t size)
 {
     struct conversion conversion = {.at = json.data, .end = json.data + json.len, .counts = counts};

@@ -190,7 +190,7 @@ size_t rmp_dedupe_growth(const struct rmp_dedupe *dedupe, const struct rmp_dedup
     return bytes_of(next_capacity(dedupe)) - bytes_of(dedupe->capacity);
 }
 
-/* The newest entry, to be filled: a new one, or the oldest one anew. NULL: there is no memory. */
+/* The newest entry, to be filled: a new one, or the oldest one reused. NULL: there is no memory. */
 static struct rmp_dedupe_entry *take_entry(struct rmp_dedupe *dedupe,
                                            const struct rmp_dedupe_rules *rules, uint64_t now_ms,
                                            bool may_grow)

@@ -47,7 +47,7 @@ size_t rmp_dedupe_growth(const struct rmp_dedupe *dedupe, const struct rmp_dedup
 
 /* The key is seen, in the publication of this number, 1 or more. Returns the number of the one in
  * which it was seen before, or 0: not within the horizon. Beyond `max` keys, and where it may not
- * grow or memory is out, the least recently seen one is forgotten; without any memory, the new
+ * grow or out of memory, the least recently seen one is forgotten; without any memory, the new
  * one. */
 uint64_t rmp_dedupe_see(struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules,
                         struct rmp_dedupe_key key, uint64_t number, uint64_t now_ms, bool may_grow);

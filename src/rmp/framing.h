@@ -7,7 +7,7 @@
 #include "framing/frame.h"
 #include "rmp/frame.h"
 
-/* The framing's check_state: what is known of the frame at hand. The owner sets `rules` before the
+/* The framing's check_state: what is known of the current frame. The owner sets `rules` before the
  * first byte comes, and reads the rest when a frame is whole, refused or malformed. It stays as it
  * is until the framing is asked for the next frame, also while the connection is paused. */
 struct rmp_reader {
@@ -24,8 +24,8 @@ struct rmp_reader {
  * command was not looked at.
  *
  * FRAME_REFUSED (fault TYPE, `problem` the name of the error): the head is bad, the rest is skipped
- * without being kept, and the stream goes on. FRAME_MALFORMED (fault SYNTAX): the stream cannot go
- * on (rmp_frame_goes_on); or the payload is neither dialect's, or a command is too long:
+ * without being kept, and the stream continues. FRAME_MALFORMED (fault SYNTAX): the stream cannot
+ * continue (rmp_frame_goes_on); or the payload is neither dialect's, or a command is too long:
  * then reader->error is RMP_INVALID_MAGIC, or is_command is set.
  *
  * state->check is not used. state->max_body, the connection's limit, is to be rmp_framing_max. */

@@ -194,7 +194,7 @@ static void keep_number(struct rmp_history *history, const struct rmp_run *run)
     }
 }
 
-/* Likewise while they take too much. Where this run is all that its owner has, its own events are
+/* The same while they take too much. Where this run is all that its owner has, its own events are
  * forgotten, but for the last one. */
 static void keep_bytes(struct rmp_history *history, struct rmp_run *run)
 {

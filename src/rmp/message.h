@@ -25,7 +25,7 @@ static inline size_t rmp_message_size(size_t topic_len, size_t frame_len)
 }
 
 /* A message with this topic, and room for a frame of that length in publication.frame, whose data
- * may be written until the message is shared. It has one holder. NULL when memory is out. */
+ * may be written until the message is shared. It has one holder. NULL if out of memory. */
 struct rmp_message *rmp_message_create(struct slice topic, size_t frame_len, size_t *account);
 
 /* A copy. */

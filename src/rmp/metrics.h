@@ -5,7 +5,7 @@
 
 #include "rmp/state.h"
 
-#define RMP_STATS_TOPICS 128 /* of one snapshot; the next one goes on after them */
+#define RMP_STATS_TOPICS 128 /* of one snapshot; the next one continues after them */
 
 /* A subscription of this topic was added: the first snapshot follows after one interval. */
 void rmp_metrics_subscribed(struct rmp_broker *broker, struct slice topic, uint64_t now_ms);

@@ -14,8 +14,8 @@ struct rmp_missed {
     size_t count;
 };
 
-/* Adds a number, if it is not there. Those below `oldest` may be forgotten. STDIO_BUS_ERR when
- * memory is out; then nothing has changed. */
+/* Adds a number, if it is not there. Those below `oldest` may be forgotten. STDIO_BUS_ERR if out of
+ * memory; then nothing has changed. */
 int rmp_missed_add(struct rmp_missed *missed, uint64_t number, uint64_t oldest);
 
 /* The bytes that it takes more for one further number; numbers below `oldest` may be forgotten. */

@@ -12,16 +12,16 @@
 enum shape {
     SHAPE_NONE,  /* never used */
     SHAPE_NIL,   /* the format says everything */
-    SHAPE_BOOL,  /* likewise */
+    SHAPE_BOOL,  /* the same */
     SHAPE_UINT,  /* `width` bytes of a number */
-    SHAPE_INT,   /* likewise, signed */
-    SHAPE_FLOAT, /* likewise */
+    SHAPE_INT,   /* the same, signed */
+    SHAPE_FLOAT, /* the same */
     SHAPE_STR,   /* `width` bytes of a length, and the bytes */
-    SHAPE_BIN,   /* likewise */
-    SHAPE_EXT,   /* likewise, with a type before the bytes */
+    SHAPE_BIN,   /* the same */
+    SHAPE_EXT,   /* the same, with a type before the bytes */
     SHAPE_FIXED, /* an ext of `width` bytes */
     SHAPE_ARRAY, /* `width` bytes of a count */
-    SHAPE_MAP    /* likewise */
+    SHAPE_MAP    /* the same */
 };
 
 #define FORMATS_START 0xC0

@@ -14,7 +14,7 @@ struct rmp_own_message {
     const void *argument;
 };
 
-/* Adds it to broker->own. STDIO_BUS_ERR when memory is out. */
+/* Adds it to broker->own. STDIO_BUS_ERR if out of memory. */
 int rmp_own_message_add(struct rmp_broker *broker, const struct rmp_own_message *own,
                         struct rmp_time time);
 

@@ -15,7 +15,7 @@
 struct rmp_queued {
     struct list_node in_queue;     /* peer->queue */
     struct list_node in_undecided; /* peer->undecided, while it waits for a place */
-    struct list_node in_wait;      /* wait->undecided, likewise */
+    struct list_node in_wait;      /* wait->undecided, the same */
     struct rmp_subscription *subscription;
     struct rmp_message *message;
     struct rmp_wait *wait; /* NULL: it has its place */
@@ -32,12 +32,12 @@ struct rmp_wait {
     enum rmp_outcome outcome;
 };
 
-/* Whether so many bytes more may wait for the subscription. */
+/* Whether this number of bytes more may wait for the subscription. */
 bool rmp_queue_has_room(const struct rmp_broker *broker,
                         const struct rmp_subscription *subscription, size_t bytes);
 
 /* The message waits for the subscription: in its place, or else (wait != NULL) for one.
- * STDIO_BUS_ERR when memory is out. */
+ * STDIO_BUS_ERR if out of memory. */
 int rmp_queue_add(struct rmp_broker *broker, struct rmp_subscription *subscription,
                   struct rmp_message *message, struct rmp_wait *wait);
 
@@ -53,7 +53,7 @@ void rmp_queue_clear(struct rmp_broker *broker, struct rmp_peer *peer);
 /* --- waits --- */
 
 /* A wait of the publisher that begins now, without any undecided message yet; of no publisher: of
- * one that has left. NULL when memory is out. */
+ * one that has left. NULL if out of memory. */
 struct rmp_wait *rmp_wait_begin(struct rmp_broker *broker, struct rmp_peer *publisher,
                                 struct rmp_message *message, uint64_t token, uint64_t now_ms);
 

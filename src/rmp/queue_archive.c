@@ -23,7 +23,7 @@ static bool is_copy(const void *item, const void *number)
     return ((const struct known *)item)->message->publication.number == *(const uint64_t *)number;
 }
 
-/* Holds the message. NULL when memory is out. */
+/* Holds the message. NULL if out of memory. */
 static struct known *know(struct rmp_archive *state, struct rmp_message *message)
 {
     struct known *known = calloc(1, sizeof *known);

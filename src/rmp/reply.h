@@ -10,7 +10,7 @@
 /* "HelloAck" */
 size_t rmp_reply_hello(char to[RMP_REPLY_MAX]);
 
-/* {"PublishAck":{"id":1,"result":{"Ok":null}}}, or with an Err; likewise SubscribeAck. */
+/* {"PublishAck":{"id":1,"result":{"Ok":null}}}, or with an Err; SubscribeAck has the same form. */
 size_t rmp_reply_publish(char to[RMP_REPLY_MAX], uint64_t id, const struct rmp_result *result);
 size_t rmp_reply_subscribe(char to[RMP_REPLY_MAX], uint64_t id, const struct rmp_result *result);
 

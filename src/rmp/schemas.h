@@ -36,7 +36,7 @@ struct rmp_schemas {
 void rmp_schemas_free(struct rmp_schemas *schemas);
 
 /* Adds a schema. STDIO_BUS_EINVAL: the id is 0 or taken, or the type is not valid (below);
- * STDIO_BUS_ERR: memory is out. The type is copied. */
+ * STDIO_BUS_ERR: out of memory. The type is copied. */
 int rmp_schemas_add(struct rmp_schemas *schemas, uint16_t id, struct slice type);
 
 /* The schema of this id, or NULL. It lives until the next addition. */

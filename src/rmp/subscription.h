@@ -50,7 +50,7 @@ enum rmp_room rmp_subscriptions_room(const struct rmp_subscriptions *subscriptio
                                      const struct rmp_peer *peer, size_t topic_len,
                                      const struct rmp_subscription *old);
 
-/* Adds a subscription. NULL when memory is out. While there is another one of that name, which the
+/* Adds a subscription. NULL if out of memory. While there is another one of that name, which the
  * caller removes, either of the two is found. */
 struct rmp_subscription *rmp_subscriptions_add(struct rmp_subscriptions *subscriptions,
                                                struct rmp_peer *peer, struct rmp_sub_name name,

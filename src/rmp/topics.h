@@ -37,7 +37,7 @@ bool rmp_topic_is_system(struct slice name);
  * before their UUID; here and below it is the same as the first. */
 struct rmp_topic *rmp_topics_find(const struct rmp_topics *topics, struct slice name);
 
-/* Adds a topic that is not there. NULL when memory is out. */
+/* Adds a topic that is not there. NULL if out of memory. */
 struct rmp_topic *rmp_topics_add(struct rmp_topics *topics, struct slice name);
 
 /* Removes a topic without subscriptions, that knows of no message. */

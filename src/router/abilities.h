@@ -36,11 +36,11 @@ struct offer {
     struct scan_fields fields;
 };
 
-/* At most so many bytes longer than the client's. */
+/* At most this number of bytes longer than the client's. */
 #define OFFER_BYTES_MAX 128
 
 /* Makes an initialize that offers all abilities of that of a client, every other byte of which
- * stays as it is. STDIO_BUS_ERR when memory is out, and then nothing is to be freed. */
+ * stays as it is. STDIO_BUS_ERR if out of memory, and then nothing is to be freed. */
 int offer_make(struct offer *offer, const struct message *initialize);
 
 void offer_free(struct offer *offer);

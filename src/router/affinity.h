@@ -11,7 +11,7 @@ struct binding {
     struct peer *client, *worker;
     struct list_node in_client, in_worker; /* client->bindings, worker->bindings */
     uint64_t order;                        /* grows along worker->bindings */
-    bool chosen;                           /* the broadcast at hand is for this client */
+    bool chosen;                           /* the current broadcast is for this client */
 
     /* MCP, where clients share a handshake: */
     bool waits;         /* for the answer to initialize */
@@ -40,7 +40,7 @@ void affinity_set_rank(struct binding *binding, enum log_rank rank);
 /* How many clients the worker has. */
 size_t affinity_count(const struct peer *worker);
 
-/* Binds a client to a worker of a pool in which it has none. STDIO_BUS_ERR when memory is out. */
+/* Binds a client to a worker of a pool in which it has none. STDIO_BUS_ERR if out of memory. */
 int affinity_add(struct peer *client, struct peer *worker);
 
 /* Ends the client's binding to this worker. With the last client of a process goes its handshake,

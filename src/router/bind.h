@@ -5,7 +5,7 @@
 #include "router/decision.h"
 
 /* Binds the client to a worker of the pool. NULL: none can be its worker now, and it was held or
- * refused, or memory is out. */
+ * refused, or out of memory. */
 struct peer *bind_to_worker(struct decision *decision, struct group *pool);
 
 /* Clients of one origin whose processes have crashed wait before they get another one of that

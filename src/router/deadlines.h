@@ -5,7 +5,7 @@
 
 #include "router/router.h"
 
-/* Starts the request's time anew, if it has a deadline. */
+/* Starts the request's time again, if it has a deadline. */
 void deadlines_renew(struct router *router, struct request *request);
 
 /* Starts the request's time. */

@@ -33,7 +33,7 @@ enum subject {
     ABOUT_LOGS,         /* MCP, stateless: of some request that asked for logs */
     ABOUT_TASK,         /* MCP, handshake era; with _meta, whatever the method */
     ABOUT_RESOURCE,     /* MCP, where clients share a handshake: a resource has changed */
-    ABOUT_LEVEL,        /* likewise: a log message */
+    ABOUT_LEVEL,        /* the same: a log message */
     ABOUT_CAUSE         /* ACP, a worker's request: of the client's request that it serves */
 };
 
@@ -143,7 +143,7 @@ void decision_refuse_cut(struct decision *decision);
 /* Refuses the message, since no worker of the group will ever take it. */
 void decision_refuse_unserved(struct decision *decision, const struct group *group);
 
-/* Likewise, of a process that has exited; `group` is the pool's era with a handshake. */
+/* The same, of a process that has exited; `group` is the pool's era with a handshake. */
 void decision_refuse_exited(struct decision *decision, const struct group *group);
 /* ACTION_DISCARD or ACTION_DROP. */
 void decision_discard(struct decision *decision, enum action action, const char *text);

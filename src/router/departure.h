@@ -27,8 +27,8 @@ void departure_client(struct router *router, struct peer *client,
 void departure_remove_worker(struct router *router, struct peer *worker);
 
 /* Takes a pool with workers out of the router: no message finds it by its name or in turn. Its
- * workers go on for the clients that have opened it, or with `removed` for the requests that are in
- * flight alone. */
+ * workers continue for the clients that have opened it, or with `removed` for the requests that are
+ * in flight alone. */
 void departure_detach_pool(struct router *router, struct group *pool, bool removed);
 
 /* Takes out a pool without workers; clients that wait for one of its workers look elsewhere. */

@@ -14,7 +14,7 @@ struct errand {
     enum errand_kind kind;
     struct peer *worker;                   /* to which it is to be sent */
     struct request *request;               /* in flight from now on; the router takes its answer.
-                                            * NULL: memory is out, see errand_failed */
+                                            * NULL: out of memory, see errand_failed */
     const struct kept_message *initialize; /* to be sent under the request's id */
     struct slice text;                     /* the level, or the URI: */
     char uri[SUBSCRIPTION_URI_MAX];

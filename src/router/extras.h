@@ -49,14 +49,14 @@ enum extras_kind {
     EXTRAS_GREETS,      /* ACP initialize, to a process that clients share */
     EXTRAS_INITIALIZES, /* MCP initialize, to a process whose end the conversation survives */
     EXTRAS_SETS_LEVEL,  /* MCP logging/setLevel, where clients share a handshake */
-    EXTRAS_WATCHES,     /* MCP resources/subscribe, likewise */
+    EXTRAS_WATCHES,     /* MCP resources/subscribe: the same */
     EXTRAS_OWN,         /* the daemon itself has asked, and needs no answer */
     EXTRAS_OWN_INITIALIZE
 };
 
 struct request_extras {
     struct request *request; /* NULL: they are of a task */
-    struct task *task;       /* that goes on after its request was answered */
+    struct task *task;       /* that continues after its request was answered */
     struct list_node timed;  /* by deadline, in the list of its pool; in the free list */
     int64_t deadline_ms;
     bool names_session; /* the answer may name a session that begins (result.sessionId) */
@@ -78,14 +78,14 @@ struct request_extras {
 };
 
 /* Extras that belong to no request yet, with copies of the tokens and of the id that the request
- * names; `recycled` is a list of extras. NULL when memory is out. */
+ * names; `recycled` is a list of extras. NULL if out of memory. */
 struct request_extras *extras_new(struct list *recycled,
                                   const struct extras_token tokens[EXTRAS_TOKENS],
                                   struct slice names);
 
 /* Lets the tokens be found by the request's asker, and by its answerer if that knows them by these
- * values. Either may be NULL. STDIO_BUS_ERR when memory is out; the extras are
- * to be recycled then. */
+ * values. Either may be NULL. STDIO_BUS_ERR if out of memory; the extras are to be recycled
+ * then. */
 int extras_link(struct request_extras *extras, struct hash_table *by_token,
                 const struct peer *asker, const struct peer *answerer);
 
@@ -102,7 +102,7 @@ struct request_extras *extras_find(const struct hash_table *by_token, const stru
  * again. */
 void extras_recycle(struct list *recycled, struct request_extras *extras);
 
-/* Frees extras that are on no list. NULL is fine. */
+/* Frees extras that are on no list. Accepts NULL. */
 void extras_free(struct request_extras *extras);
 
 #endif

@@ -11,7 +11,7 @@
 /* A client's initialize. True: the sender is held, or gets an earlier answer. */
 bool greeting_decide(struct decision *decision, struct peer *worker);
 
-/* The answer to an initialize, even if its client is gone. STDIO_BUS_ERR when memory is out. */
+/* The answer to an initialize, even if its client is gone. STDIO_BUS_ERR if out of memory. */
 int greeting_note(struct decision *decision, const struct request *request);
 
 /* The same for a client that is there; of MCP its own handshake has been answered. */

@@ -66,13 +66,13 @@ void group_init(struct group *group, struct slice id, const struct pool_mode *mo
 /* Frees the array of workers. */
 void group_free(struct group *group);
 
-/* STDIO_BUS_ERR when memory is out, and then nothing has changed. */
+/* STDIO_BUS_ERR if out of memory, and then nothing has changed. */
 int group_add(struct group *group, struct peer *worker);
 
 /* Whether some process serves, or will serve again, the clients of the group together. */
 bool group_is_served(const struct group *group);
 
-/* Takes a worker out; the turns of the others go on. One that is not in it is left alone. */
+/* Takes a worker out; the turns of the others continue. One that is not in it is left alone. */
 void group_remove(struct group *group, const struct peer *worker);
 
 bool group_has(const struct group *group, const struct peer *worker);

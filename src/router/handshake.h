@@ -64,20 +64,20 @@ struct handshake {
     struct process_subscriptions subscriptions;
 };
 
-/* The worker's handshake, a new one if it has none. `shared` as above. NULL when memory is out. */
+/* The worker's handshake, a new one if it has none. `shared` as above. NULL if out of memory. */
 struct handshake *handshake_of(struct peer *worker, struct shared_handshakes *shared);
 
-/* Keeps a copy of a client's message. An initialize forgets what was kept before. STDIO_BUS_ERR
- * when memory is out. */
+/* Keeps a copy of a client's message. An initialize forgets what was kept before. STDIO_BUS_ERR if
+ * out of memory. */
 int handshake_keep(struct handshake *handshake, enum handshake_part part,
                    const struct message *message);
 
-/* The answer to initialize has come from the first process. NULL is fine. STDIO_BUS_ERR when memory
- * is out. */
+/* The answer to initialize has come from the first process. Accepts NULL. STDIO_BUS_ERR if out of
+ * memory. */
 int handshake_note_answer(struct handshake *handshake, const struct message *answer);
 
-/* Reads an answer to initialize. STDIO_BUS_EINVAL: it is an error, or too long. STDIO_BUS_ERR when
- * memory is out. */
+/* Reads an answer to initialize. STDIO_BUS_EINVAL: it is an error, or too long. STDIO_BUS_ERR if
+ * out of memory. */
 int handshake_read_answer(struct handshake_answer *to, const struct message *answer);
 
 /* The process may have to be sent something (one_handshake_errand). */
@@ -98,7 +98,7 @@ void handshake_forget(struct peer *worker);
 /* MCP: the protocol versions that clients of one process have asked for in initialize, each with
  * the server's answer. */
 
-/* At most so many are kept for a process: another one takes the place of the oldest. */
+/* At most this number is kept for a process: another one takes the place of the oldest. */
 #define VERSIONS_MAX 8
 
 #define VERSION_NAME_MAX 64
@@ -126,18 +126,18 @@ struct version *versions_find(const struct list *versions, struct slice name);
 /* The version that is wanted or asked for, or NULL: there is one at most. */
 struct version *versions_open(const struct list *versions);
 
-/* A version of this name, of which there is none. NULL when memory is out. */
+/* A version of this name, of which there is none. NULL if out of memory. */
 struct version *versions_new(struct list *versions, struct slice name);
 
-/* A version that is wanted, in place of one of this name. NULL when memory is out. */
+/* A version that is wanted, in place of one of this name. NULL if out of memory. */
 struct version *versions_add(struct list *versions, struct slice name,
                              const struct message *initialize);
 
 /* Forgets the versions without a result, or all. */
 void versions_forget(struct list *versions, bool all);
 
-/* The server has answered. NULL: what came is no whole message. STDIO_BUS_ERR when memory is out,
- * and then nothing has changed. */
+/* The server has answered. NULL: what came is no whole message. STDIO_BUS_ERR if out of memory, and
+ * then nothing has changed. */
 int versions_settle(struct version *version, const struct message *answer);
 
 #endif

@@ -12,7 +12,7 @@ struct kept_message {
     struct splice_edit at; /* the id in it, to be replaced */
 };
 
-/* Copies a whole message in place of what was kept. STDIO_BUS_ERR when memory is out, and then
+/* Copies a whole message in place of what was kept. STDIO_BUS_ERR if out of memory, and then
  * nothing is kept. */
 int kept_message_copy(struct kept_message *kept, const struct message *message);
 

@@ -11,7 +11,7 @@ struct session *named_session(const struct decision *decision);
 struct peer *named_session_loader(const struct peer *worker, struct slice id);
 
 /* An answer to a request that loads a session, or that may name a new one: the session is the
- * asker's. False: the answer is not for the asker, or memory is out. */
+ * asker's. False: the answer is not for the asker, or out of memory. */
 bool named_session_answered(struct decision *decision, struct request *request);
 
 /* The answer to a prompt (ACP). */

@@ -68,7 +68,7 @@ static bool is_acceptable(struct decision *decision, const struct peer *worker)
     return false;
 }
 
-/* The server is asked for one version at a time. False: memory is out. */
+/* The server is asked for one version at a time. False: out of memory. */
 static bool ask(struct decision *decision, struct handshake *handshake)
 {
     struct offer offer;
@@ -191,7 +191,7 @@ bool one_handshake_takes(struct decision *decision, struct peer *worker)
 
 /* --- answers --- */
 
-/* False: memory is out. */
+/* False: out of memory. */
 static bool settle(struct decision *decision, bool whole)
 {
     struct handshake *handshake = decision->from->handshake;

@@ -96,7 +96,7 @@ bool pending_has_hash(const struct pending *pending, const struct peer *answerer
                            answerer) != NULL;
 }
 
-/* A recycled request or a new one. NULL when memory is out. */
+/* A recycled request or a new one. NULL if out of memory. */
 static inline struct request *new_or_recycled(struct pending *pending)
 {
     struct list_node *node = list_take_first(&pending->free);

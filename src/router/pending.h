@@ -94,7 +94,7 @@ struct new_request {
 };
 
 /* Records an active request; the id's text is copied. An entry that was reserved for the asker is
- * used. The caller knows that the id is free on both sides. NULL when memory is out. */
+ * used. The caller knows that the id is free on both sides. NULL if out of memory. */
 struct request *pending_add(struct pending *pending, struct peer *asker, struct peer *answerer,
                             const struct new_request *new_request);
 
@@ -105,8 +105,8 @@ struct message_id pending_number_id(char text[PENDING_DIGITS], uint32_t number);
 struct message_id pending_numbered(const struct pending *pending, char text[PENDING_DIGITS],
                                    uint32_t number, uint64_t *hash);
 
-/* Makes a reserved request active for the peer that it was kept for. STDIO_BUS_ERR when memory is
- * out, and then it is still reserved. */
+/* Makes a reserved request active for the peer that it was kept for. STDIO_BUS_ERR if out of
+ * memory, and then it is still reserved. */
 int request_activate(struct request *request);
 
 /* Takes an active or abandoned request out of flight and keeps its id free for `next`. */

@@ -130,7 +130,7 @@ static bool keeps_handshake(const struct group *pool)
     return pool->mode.on_exit == EXIT_REPLAYS && pool->mode.clients == CLIENTS_EXCLUSIVE;
 }
 
-/* STDIO_BUS_ERR: memory is out. */
+/* STDIO_BUS_ERR: out of memory. */
 static int keep(const struct decision *decision, struct peer *worker, enum handshake_part part)
 {
     struct handshake *handshake = handshake_of(worker, NULL);
@@ -155,7 +155,7 @@ bool record_notification(struct decision *decision, struct peer *worker)
     return true;
 }
 
-/* NULL: memory is out. An answerer names tokens as the asker does; NULL: by their numbers. */
+/* NULL: out of memory. An answerer names tokens as the asker does; NULL: by their numbers. */
 static struct request_extras *make_extras(const struct decision *decision, struct pending *pending,
                                           const struct peer *answerer, const struct tokens *tokens,
                                           struct slice names)
@@ -237,7 +237,7 @@ static struct slice id_named(const struct decision *decision, const struct needs
     return needs->loads || needs->kind == EXTRAS_PROMPTS ? decision->nested_id : slice_of(NULL, 0);
 }
 
-/* STDIO_BUS_ERR: memory is out. */
+/* STDIO_BUS_ERR: out of memory. */
 static int watch(const struct decision *decision, struct peer *worker,
                  struct request_extras *extras)
 {

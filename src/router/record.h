@@ -11,8 +11,8 @@ bool record_renumbers(const struct decision *decision, const struct pending *pen
 
 /* Enters a request into the table (spec 6.2), in a pool with a mode: with its tokens and its
  * deadline, and under a number of the daemon's if ids are rewritten; the message gets that id and
- * tokens. NULL when memory is out, or when the request was not to be forwarded: a
- * token cannot be read, or see router/greeting.h. */
+ * tokens. NULL if out of memory, or if the request was not to be forwarded: a token cannot be read,
+ * or see router/greeting.h. */
 struct request *record_request(struct decision *decision, struct pending *pending,
                                struct peer *answerer);
 
@@ -21,7 +21,7 @@ struct request *record_request(struct decision *decision, struct pending *pendin
 bool record_notification(struct decision *decision, struct peer *worker);
 
 /* Enters a request of the daemon's own, as one that was given up: its answer is for no client. NULL
- * when memory is out. */
+ * if out of memory. */
 struct request *record_own(struct router *router, struct peer *worker, enum extras_kind kind);
 
 #endif

@@ -77,7 +77,7 @@ static void archive_extras(struct router_archive *state, struct extras_record *r
     ARCHIVE_INTEGER(archive, record->logs_for);
 }
 
-/* Gives the request its extras. False: memory is out. */
+/* Gives the request its extras. False: out of memory. */
 static bool add_extras(struct request *request, const struct extras_record *record)
 {
     struct pending *pending = request->table;
@@ -186,7 +186,7 @@ static void archive_request(struct router_archive *state, struct pending *pendin
 }
 
 /* The requests of the table that a peer has to answer and that are not abandoned. The ids that are
- * kept free for held peers are not in the archive: these peers look anew. */
+ * kept free for held peers are not in the archive: these peers look again. */
 static void save_answerer(struct router_archive *state, struct pending *pending, struct peer *peer)
 {
     struct list_node *node, *following;

@@ -107,12 +107,12 @@ void router_admit_client(struct router *router, struct peer *client);
 void router_move_client(struct router *router, struct peer *client, struct peer_origin *origin);
 
 /* The same as router_admit_client for the origin alone, of a client that is no peer; and the end of
- * such a client. NULL is fine. */
+ * such a client. Accepts NULL. */
 void router_note_origin(struct router *router, struct peer_origin *origin);
 void router_forget_origin(struct router *router, struct peer_origin *origin);
 
-/* Makes a zeroed peer known as a worker of a pool, PEER_ABSENT. STDIO_BUS_ERR when memory is out,
- * and then nothing has changed. */
+/* Makes a zeroed peer known as a worker of a pool, PEER_ABSENT. STDIO_BUS_ERR if out of memory, and
+ * then nothing has changed. */
 int router_add_worker(struct router *router, struct peer *worker, struct group *pool);
 
 /* Takes a worker out of the groups of its pool and of all workers. */

@@ -13,7 +13,7 @@ struct session {
     struct peer *worker;        /* bound to it until it exits (spec 3.4.2) */
     struct peer *owner;         /* the client that named it first (spec 3.4.3) */
     bool load_failed;           /* a request to load it got an error, or came before it began */
-    bool goes_on;               /* ACP 2: a turn may go on after the answer to its prompt */
+    bool goes_on;               /* ACP 2: a turn may continue after the answer to its prompt */
     struct list_node in_worker; /* worker->sessions */
     struct list_node in_owner;  /* owner->sessions */
     uint64_t hash;
@@ -40,7 +40,7 @@ static inline bool sessions_full(const struct sessions *sessions)
     return sessions->table.count >= sessions->max;
 }
 
-/* Adds a session that is not there yet. NULL when memory is out. */
+/* Adds a session that is not there yet. NULL if out of memory. */
 struct session *sessions_add(struct sessions *sessions, struct slice id, struct peer *worker,
                              struct peer *owner);
 

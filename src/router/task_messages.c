@@ -9,7 +9,7 @@
 /* --- answers --- */
 
 /* The progress of the task is reported for the tokens of the request. They stay numbers of it: of
- * those that would come anew before the worker has used all of them again, none is kept. */
+ * those that would come again before the worker has used all of them again, none is kept. */
 static int keep_tokens(struct tasks *tasks, struct task *task, const struct request *request)
 {
     struct extras_token tokens[EXTRAS_TOKENS];

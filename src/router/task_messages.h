@@ -4,8 +4,8 @@
 
 #include "router/decision.h"
 
-/* The answer to a request that wanted to become a task. If it did, the task is the asker's, and
- * the tokens of the request go on. False: the answer is not for the asker, or memory is out. */
+/* The answer to a request that wanted to become a task. If it did, the task is the asker's, and the
+ * tokens of the request stay known. False: the answer is not for the asker, or out of memory. */
 bool task_messages_begin(struct decision *decision, struct request *request);
 
 /* The answer to tasks/result: the task has ended. */

@@ -39,19 +39,19 @@ void tasks_free(struct tasks *tasks);
 /* The task of this id at the worker, or NULL. */
 struct task *tasks_find(const struct tasks *tasks, const struct peer *worker, struct slice id);
 
-/* Adds a task that is not there yet. NULL when memory is out. */
+/* Adds a task that is not there yet. NULL if out of memory. */
 struct task *tasks_add(struct tasks *tasks, struct slice id, struct peer *worker,
                        struct peer *owner);
 
 /* The worker may report progress of the task for these tokens, of which `value` is what the worker
- * knows. They are copied. STDIO_BUS_ERR when memory is out. */
+ * knows. They are copied. STDIO_BUS_ERR if out of memory. */
 int task_keep_tokens(struct tasks *tasks, struct task *task,
                      const struct extras_token tokens[EXTRAS_TOKENS]);
 
 /* The task has ended: its tokens are over. */
 void task_end(struct tasks *tasks, struct task *task);
 
-/* The same for all tasks of a worker, whose numbers begin anew. */
+/* The same for all tasks of a worker, whose numbers begin again. */
 void tasks_end_all(struct tasks *tasks, struct peer *worker);
 
 void task_remove(struct tasks *tasks, struct task *task);

@@ -18,7 +18,7 @@
 /* --- answers (spec 6.3.1) --- */
 
 /* What the answer to a request with extras says beyond its id. False: it is not for the asker, or
- * memory is out.
+ * out of memory.
  * As a part of its caller it would cost every answer the protection of its stack. */
 __attribute__((noinline)) static bool answer_extras(struct decision *decision,
                                                     struct request *request)

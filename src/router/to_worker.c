@@ -202,7 +202,7 @@ static bool answers_for_another(struct decision *decision, const struct peer *wo
     return true;
 }
 
-/* Enters the request into the pending table (spec 6.2). NULL when memory is out. */
+/* Enters the request into the pending table (spec 6.2). NULL if out of memory. */
 static inline struct request *record(struct decision *decision, struct peer *worker)
 {
     struct pending *pending = &decision->router->from_clients;
@@ -361,7 +361,7 @@ static struct group *group_for(const struct decision *decision)
     return decision->from->opened != NULL ? decision->from->opened : decision->router->usual;
 }
 
-/* Whatever pool its client names, a session's messages go to its worker, as that pool has them. */
+/* A known session decides worker and mode, whatever pool its client names. */
 static void to_pool(struct decision *decision)
 {
     struct router *router = decision->router;

@@ -19,7 +19,7 @@
 #include "router/router.h"
 
 /* Holds a peer on a list of the caller's, until waiting_release. For the peers that are released
- * together, turns begin anew. */
+ * together, turns begin again. */
 void waiting_hold(struct list *list, struct peer *peer);
 void waiting_release(struct router *router, struct peer *peer);
 

@@ -19,7 +19,7 @@
 #include "share/directory.h"
 #include "share/greeting.h"
 
-#define LOG_MAX ((off_t)1 << 20) /* a longer log of former daemons is begun anew */
+#define LOG_MAX ((off_t)1 << 20) /* a longer log of former daemons is cut to nothing */
 
 enum { READ_END, WRITE_END };
 

@@ -25,14 +25,14 @@ struct identity_parts {
     unsigned mask; /* of the files that the server makes */
 };
 
-/* The text, NUL-terminated, to be freed. NULL when memory is out. */
+/* The text, NUL-terminated, to be freed. NULL if out of memory. */
 char *identity_write(const struct identity_parts *parts);
 
 /* A name for it: a hash of all that a client cannot leave out. */
 void identity_name(char to[IDENTITY_NAME_MAX], const char *identity);
 
-/* The same text with a hash in place of the value of each variable, to be freed. NULL when memory
- * is out. */
+/* The same text with a hash in place of the value of each variable, to be freed. NULL if out of
+ * memory. */
 char *identity_hide(const char *identity);
 
 /* Whether a client that wants the server `wanted` may have `own`: they are the same, but for
@@ -55,7 +55,7 @@ void identity_command(char *to, size_t size, struct slice identity);
  * was: any bytes, at most rest->len, without a NUL. False: there are no more. */
 bool identity_take_word(char *to, size_t *len, struct slice *rest);
 
-/* Writes the directory, likewise. False: it does not count. */
+/* Writes the directory in the same way. False: it does not count. */
 bool identity_directory(char *to, size_t *len, struct slice identity);
 
 /* Whether both have the same command and arguments. */

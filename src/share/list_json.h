@@ -6,7 +6,7 @@
 #include "json/text.h"
 
 /* Adds one object, on one line; stdio_bus(1) has its members. `directory` is that of the daemons.
- * When memory is out, text->failed. */
+ * If out of memory, text->failed. */
 void list_json_write(struct json_text *text, const struct shares *shares, const struct usage *usage,
                      const char *directory);
 

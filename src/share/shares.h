@@ -24,7 +24,7 @@ struct shares {
 
 /* Asks each daemon whose socket is in the working directory. Why one is left out is printed to
  * stderr, unless it was about to end. STDIO_BUS_ERR with errno set when the directory cannot be
- * read or memory is out: to be freed all the same. */
+ * read or out of memory: to be freed all the same. */
 int shares_find(struct shares *shares);
 
 void shares_free(struct shares *shares);

@@ -12,7 +12,7 @@ struct usage {
 };
 
 /* Reads /proc or, where that tells nothing, asks ps. STDIO_BUS_ERR with errno set when the first
- * cannot be read, the other not be started, or memory is out: to be freed all the same. */
+ * cannot be read, the other not be started, or out of memory: to be freed all the same. */
 int usage_read(struct usage *usage);
 
 void usage_free(struct usage *usage);

@@ -10,12 +10,12 @@
 struct rmp_bridge;
 
 /* The pools of the bus that have the key "rmp" serve the broker from now on; requests on rlp/ctrl
- * are answered in any case. `broker` and `rules` live longer than the bridge. NULL when memory is
- * out. */
+ * are answered in any case. `broker` and `rules` live longer than the bridge. NULL if out of
+ * memory. */
 struct rmp_bridge *rmp_bridge_create(struct stdio_bus *bus, struct rmp_broker *broker,
                                      const struct rmp_rules *rules);
 
-/* The daemon starts, and goes on from no other one: reads the history of runs. */
+/* The daemon starts, and no state of another one is taken over: reads the history of runs. */
 void rmp_bridge_start(struct rmp_bridge *bridge);
 
 /* The runs whose events are kept. */

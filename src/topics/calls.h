@@ -53,12 +53,12 @@ struct rmp_call {
     char text[];
 };
 
-/* Copies a frame of the broker to the end of port->frames. STDIO_BUS_ERR when memory is out. */
+/* Copies a frame of the broker to the end of port->frames. STDIO_BUS_ERR if out of memory. */
 int rmp_port_keep(struct rmp_port *port, const struct rmp_header *header, uint32_t user,
                   struct slice body, bool is_control);
 
 /* A call without a line, known to its port, and at the end of port->lines. The deadline's function
- * is the caller's to set. NULL when memory is out. */
+ * is the caller's to set. NULL if out of memory. */
 struct rmp_call *rmp_call_create(struct rmp_port *port, enum rmp_call_kind kind,
                                  struct slice reply_topic);
 

@@ -25,11 +25,11 @@ struct rmp_client {
     struct origin origin;
     struct peer_origin *present; /* the same, for fair shares */
     struct rmp_asked asked;      /* the publication that waits, if one does */
-    bool is_done;                /* the frame at hand was published, and is offered once more */
+    bool is_done;                /* the current frame was published, and is offered once more */
     bool is_held;                /* its input is paused until it has read its answers */
     bool has_joined;             /* the broker */
     bool is_closing;             /* once it has got what waits for it in the broker */
-    bool lacks_answer;           /* memory was out: it is closed, rather than wait in vain */
+    bool lacks_answer;           /* out of memory: it is closed, rather than wait in vain */
     char context[24];            /* for the log: "rmp=3" */
     struct stdio_bus_event_deferred deferred;
 };

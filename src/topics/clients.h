@@ -22,9 +22,9 @@ void rmp_clients_remove_idle(struct rmp_hub *hub, const char *reason);
 /* Calls fn for the connection of each client. */
 void rmp_clients_connections(struct rmp_hub *hub, void (*fn)(struct connection *connection));
 
-/* --- a client that goes on after an upgrade in place (topics/hub_archive.h) --- */
+/* --- a client that continues after an upgrade in place (topics/hub_archive.h) --- */
 
-/* One without a connection; NULL when memory is out. */
+/* One without a connection; NULL if out of memory. */
 struct rmp_client *rmp_clients_new(struct rmp_hub *hub);
 
 /* What its connection is opened with. */

@@ -136,7 +136,7 @@ enum rmp_next rmp_commands_take(struct rmp_client *client, struct slice wire)
 
 /* --- messages --- */
 
-/* The part of the text that is the same for all subscribers; empty when memory is out. */
+/* The part of the text that is the same for all subscribers; empty if out of memory. */
 static struct slice text_of(struct rmp_hub *hub, const struct rmp_publication *publication)
 {
     struct slice body = rmp_publication_body(publication);

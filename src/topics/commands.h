@@ -11,7 +11,7 @@ enum rmp_next rmp_commands_take(struct rmp_client *client, struct slice wire);
 void rmp_commands_answer(struct rmp_client *client, const struct rmp_asked *asked,
                          const struct rmp_result *result);
 
-/* Sends a message to the subscriber, unless memory is out. */
+/* Sends a message to the subscriber, unless out of memory. */
 enum rmp_taken rmp_commands_deliver(struct rmp_client *client, uint64_t sub_id,
                                     const struct rmp_publication *publication);
 

@@ -18,7 +18,7 @@ void rmp_frames_refuse(struct rmp_client *client);
 void rmp_frames_answer(struct rmp_client *client, const struct rmp_asked *asked,
                        const struct rmp_result *result);
 
-/* Sends a message to the subscriber, unless memory is out. */
+/* Sends a message to the subscriber, unless out of memory. */
 enum rmp_taken rmp_frames_deliver(struct rmp_client *client,
                                   const struct rmp_publication *publication);
 

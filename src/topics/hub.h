@@ -28,7 +28,7 @@ struct rmp_hub {
     uint64_t lost;        /* of the broker's counter no_memory: in the log */
 };
 
-/* NULL when memory is out. `due` is called at the broker's deadlines, with the hub. */
+/* NULL if out of memory. `due` is called at the broker's deadlines, with the hub. */
 struct rmp_hub *rmp_hub_create(struct stdio_bus *bus, timer_fn *due);
 
 /* Nothing of it is left in the pools and in the event loop. No client may be left. */

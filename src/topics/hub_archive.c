@@ -75,7 +75,7 @@ static void archive_state(struct rmp_archive *topics, struct rmp_client *client)
         list_append(&hub->ready, &client->ready);
 }
 
-/* What it has before it is among the clients is freed here, if it cannot be loaded. */
+/* A client that fails to load before it is listed is freed here. */
 static void load_client(struct rmp_archive *topics, struct rmp_hub *hub)
 {
     struct rmp_client *client = rmp_clients_new(hub);

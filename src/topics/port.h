@@ -7,7 +7,7 @@
 /* Makes a zeroed port, whose bridge and pool are set, known to the router. */
 void rmp_port_open(struct rmp_port *port);
 
-/* It is unknown to the router from now on, and its calls are ended without a word. */
+/* Leaves the router; frees its calls unanswered. */
 void rmp_port_close(struct rmp_port *port);
 
 /* Starts the time of a call: without an answer until then it has failed. */

@@ -15,7 +15,7 @@
 
 #define FILE_MODE 0600
 #define EVENTS_MORE 16               /* that a file may have beside twice those that are kept */
-#define BYTES_MORE ((uint64_t)65536) /* likewise, beside four times the bytes */
+#define BYTES_MORE ((uint64_t)65536) /* the same, beside four times the bytes */
 
 /* A file that is being written. */
 struct writing {

@@ -35,8 +35,9 @@ struct addrinfo *address_resolve(const char *host, uint16_t port, char *reason, 
 /* A bound, non-blocking, close-on-exec TCP socket, or -1 with `reason` filled and errno set. */
 int address_bind_tcp(const struct addrinfo *info, char *reason, size_t reason_size);
 
-/* A bound Unix socket with the mode and group of `access`, likewise. It never has more rights than
- * that. A stale one of this user at the path, on which no process listens, is removed first. */
+/* A bound Unix socket with the mode and group of `access`, in the same way. It never has more
+ * rights than that. A stale one of this user at the path, on which no process listens, is removed
+ * first. */
 int address_bind_unix(const char *path, const struct access *access, char *reason,
                       size_t reason_size);
 

@@ -45,7 +45,7 @@ static inline void connection_set_reader(struct connection *connection, void *re
     connection->framing_state.reader = reader;
 }
 
-/* The input after the frame at hand, if any, goes to another handler, in another framing (NULL:
+/* The input after the current frame, if any, goes to another handler, in another framing (NULL:
  * NDJSON), and begins with a first frame. What is sent from now on has that framing too. */
 void connection_hand_over(struct connection *connection, const struct connection_handler *handler,
                           const struct framing *framing);

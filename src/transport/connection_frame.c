@@ -52,7 +52,7 @@ static bool skip_line(struct connection *connection, const char *problem)
     return true;
 }
 
-/* The input cannot go on. */
+/* The input cannot continue. */
 static void refuse_input(struct connection *connection, enum frame_fault fault, const char *problem)
 {
     connection->input_state = INPUT_DEAF;

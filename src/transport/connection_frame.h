@@ -1,4 +1,4 @@
-/* The frame at hand of a connection that is not offered as it is: malformed, late, or too long. */
+/* The current frame of a connection that is not offered as it is: malformed, late, or too long. */
 #ifndef STDIO_BUS_TRANSPORT_CONNECTION_FRAME_H
 #define STDIO_BUS_TRANSPORT_CONNECTION_FRAME_H
 
@@ -17,10 +17,10 @@ void connection_shorten_input(struct connection *connection);
 bool connection_malformed(struct connection *connection, enum frame_fault fault,
                           const char *problem);
 
-/* Keeps only what the check needs of the frame, which goes on. */
+/* Keeps only what the check needs of the frame, which continues. */
 void connection_cut_frame(struct connection *connection);
 
-/* The line has `len` bytes, max_body or more, or was cut before, and goes on. True: a later frame
+/* The line has `len` bytes, max_body or more, or was cut before, and continues. True: a later frame
  * may be good. */
 bool connection_line_goes_on(struct connection *connection, size_t len);
 

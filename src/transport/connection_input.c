@@ -88,7 +88,7 @@ static bool gets_short(const struct connection *connection, size_t room)
     return room < CONNECTION_ROOM_MIN || announced(connection) > BUFFER_LARGE;
 }
 
-/* Returns how many bytes a read may take now. 0: memory is out, or the connection waits for it. */
+/* Returns how many bytes a read may take now. 0: out of memory, or the connection waits for it. */
 static size_t make_room(struct connection *connection)
 {
     struct buffer *input = connection->input;

@@ -14,7 +14,7 @@ void connection_ready(void *user_data, unsigned events);
  * event loop, and again soon while transport->reading has any. */
 void connection_read_turns(struct transport *transport);
 
-/* The owner takes nothing for now. Called from frame, the frame at hand is not taken: it is offered
+/* The owner takes nothing for now. Called from frame, the current frame is not taken: it is offered
  * again after connection_resume. Does nothing where the input has ended or is thrown away. */
 void connection_pause(struct connection *connection);
 
@@ -26,7 +26,7 @@ void connection_watch_hangup(struct connection *connection);
  * after bytes that were not read. */
 bool connection_input_is_over(const struct connection *connection);
 
-/* Goes on after a pause, at once. */
+/* Continues after a pause, at once. */
 void connection_resume(struct connection *connection);
 
 /* Throws all further input away, unread. */

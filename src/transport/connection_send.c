@@ -39,8 +39,8 @@ static inline bool worth_moving(const struct connection *from, struct slice body
            buffer_len(from->input) - from->at_hand <= body.len;
 }
 
-/* Takes the buffer of the frame at hand away from `from`, which keeps the bytes after the frame.
- * NULL when memory is out. */
+/* Takes the buffer of the current frame away from `from`, which keeps the bytes after the frame.
+ * NULL if out of memory. */
 static struct buffer *detach_frame(struct connection *from, struct slice body)
 {
     struct buffer *whole = from->input;

@@ -75,13 +75,13 @@ struct connection_handler {
      * until the frame moved to another connection or the call returns. Calls connection_pause to
      * get the same frame again after connection_resume. */
     void (*frame)(struct connection *connection, struct slice body);
-    /* The input cannot go on (spec 4.3.1, 5.3, 7.3.2): the rest of it is thrown away. */
+    /* The input cannot continue (spec 4.3.1, 5.3, 7.3.2): the rest of it is thrown away. */
     void (*malformed)(struct connection *connection, enum frame_fault fault, const char *problem);
     /* In place of malformed, where bad lines are skipped. `line`: the whole of it, or its first
      * CONNECTION_SHOWN_BYTES or more; lives until the call returns. */
     void (*skipped)(struct connection *connection, struct slice line, const char *problem);
-    /* A frame was refused and is skipped, and the input goes on (ADR-010); after
-     * connection_pause only after connection_resume. */
+    /* A frame was refused and is skipped, and the input continues (ADR-010); after connection_pause
+     * only after connection_resume. */
     void (*refused)(struct connection *connection, enum frame_fault fault, const char *problem);
     /* FRAME_NOTED; NULL where the framing has none. */
     void (*noted)(struct connection *connection);
@@ -147,7 +147,7 @@ struct connection {
     bool same_socket;        /* the descriptors are two of one socket */
     bool of_worker;          /* the peer is a worker, otherwise a client */
     size_t reserved;         /* bytes for the message that is read; 0: none */
-    size_t awaited;          /* it waits for so many; 0: it does not wait */
+    size_t awaited;          /* it waits for this number; 0: it does not wait */
     int64_t awaited_ms;      /* since then */
     bool grows;              /* a line that may need a larger reservation */
     struct list_node memory; /* in a list of its memory_share */
@@ -200,8 +200,8 @@ static inline size_t connection_queue_max(const struct transport *transport)
     return transport->is_tight && max > BUFFER_LARGE ? BUFFER_LARGE : max;
 }
 
-/* After a write that took so many bytes: notes since when the descriptor does not take all, and
- * whether the peer reads nevertheless. */
+/* After a write that took this number of bytes: notes since when the descriptor does not take all,
+ * and whether the peer reads nevertheless. */
 void connection_note_jam(struct connection *connection, size_t took, bool jammed);
 
 /* Adds what the connection has carried. */
@@ -216,7 +216,7 @@ static inline void connection_add_traffic(const struct connection *connection, s
 /* Moves the counts there: those of the connection are 0. */
 void connection_move_traffic(struct connection *connection, struct traffic *to);
 
-/* Starts the time of the frame at hand anew. */
+/* Starts the time of the current frame again. */
 void connection_start_frame_time(struct connection *connection, int64_t ms);
 
 /* Closes a descriptor; a borrowed one gets its flags back instead. */

@@ -69,7 +69,7 @@ void listener_archive(struct archive *archive, struct listener *listener,
 int listener_change_access(struct listener *listener, const char *path,
                            const struct access *access);
 
-/* A descriptor was freed: a listener that rests goes on. */
+/* A descriptor was freed: a listener that rests continues. */
 void listener_descriptor_freed(struct listener *listener);
 
 /* Stops listening and unlinks the socket file, unless another process has replaced it. Idempotent;

@@ -198,7 +198,7 @@ void memory_forget(struct connection *connection)
         stdio_bus_event_loop_stop_timer(connection->transport->loop, &connection->frame_time);
 }
 
-/* Adds what the connection has, or waits for, to the origin, or takes it away. NULL is fine. */
+/* Adds what the connection has, or waits for, to the origin, or takes it away. Accepts NULL. */
 static void count_for(struct transport_origin *origin, const struct connection *connection,
                       bool more)
 {
@@ -249,7 +249,7 @@ static struct connection *next_in(struct list *line)
     return first;
 }
 
-/* False: a connection of the line goes on waiting. */
+/* False: a connection of the line still waits. */
 static bool serve_line(const struct memory_share *share, struct list *line)
 {
     struct connection *first;
@@ -270,7 +270,7 @@ static bool serve_line(const struct memory_share *share, struct list *line)
     return true;
 }
 
-/* Looks at the lines only if something has changed that can let one of them go on. */
+/* Looks at the lines only if something has changed that can let one of them continue. */
 static void serve_share(const struct transport *transport, struct memory_share *share)
 {
     size_t half = half_of_clients(transport);

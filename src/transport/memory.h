@@ -57,7 +57,7 @@ static inline bool memory_share_awaited(const struct memory_share *share)
     return !list_empty(&share->waiting) || !list_empty(&share->outgrown);
 }
 
-/* Whether the length of the message at hand is not known before its end. */
+/* Whether the length of the current message is not known before its end. */
 static inline bool memory_grows(const struct connection *connection)
 {
     return connection->has_lines || connection->framing_state.part == PART_GROWING;

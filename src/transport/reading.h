@@ -14,7 +14,7 @@
 /* From now on the connection, which has no reservation of memory, is one of this origin. */
 void connection_set_origin(struct connection *connection, struct transport_origin *origin);
 
-/* So many bytes of the connection, which has an origin, were read. */
+/* This number of bytes of the connection, which has an origin, was read. */
 static inline void reading_note(const struct connection *connection, size_t len)
 {
     struct transport_origin *origin = connection->origin;

@@ -95,7 +95,7 @@ static void run_child(char *const *argv, int state, int said)
     _exit(127);
 }
 
-/* NULL when memory is out. */
+/* NULL if out of memory. */
 static char **arguments_of(char *const *argv)
 {
     static char option[] = UPGRADE_CHECK_OPTION;

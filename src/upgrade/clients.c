@@ -117,7 +117,7 @@ static void archive_peer(struct router_archive *state, struct stdio_bus *bus, st
         router_admit_client(&bus->router, peer);
 }
 
-/* What it has before it is among the clients is freed here, if it cannot be loaded. */
+/* A client that fails to load before `add_client` is freed here. */
 static void load_client(struct router_archive *state, struct stdio_bus *bus)
 {
     struct client *client = clients_new(bus);

@@ -17,7 +17,7 @@ struct upgrade_image {
     char *bytes;
     size_t len;
     int error;                         /* of reading the bytes; 0: none */
-    bool is_check;                     /* the daemon that wrote it goes on: nothing is touched */
+    bool is_check;                     /* the daemon that wrote it continues: nothing is touched */
     char problem[UPGRADE_PROBLEM_MAX]; /* of the program that gave the state back; "": none */
 };
 
@@ -37,7 +37,7 @@ int upgrade_image_offer(int fd, int program);
 /* The opposite. */
 void upgrade_image_withdraw(int fd, int program);
 
-/* Executes the program that wrote the file, which goes on from it, with a problem for its log.
+/* Executes the program that wrote the file, which continues from it, with a problem for its log.
  * Returns if that cannot be done, or was done before. */
 void upgrade_image_give_back(const struct upgrade_image *image, char *const *argv,
                              const char *problem);

@@ -88,7 +88,7 @@ static void read_frame(struct connection *connection, struct slice bytes)
     } else if (http->state != HTTP_IDLE || connection->full) { /* one after the other */
         http->waits = true;
         connection_pause(connection);
-        connection_watch_hangup(connection); /* its end gives up the request at hand */
+        connection_watch_hangup(connection); /* its end gives up the current request */
     } else {
         begin(http, bytes);
     }

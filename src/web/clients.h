@@ -10,7 +10,7 @@
 struct http_exchange;
 
 /* Makes what a connection of HTTP needs, and sets the handler, the framing and its reader in the
- * options, for clients_add. NULL when memory is out. */
+ * options, for clients_add. NULL if out of memory. */
 struct http_exchange *http_clients_prepare(struct stream_options *options);
 
 /* The client, which was made with those options, is one of HTTP from now on: client->http, and its

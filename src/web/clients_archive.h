@@ -1,5 +1,5 @@
-/* Clients of HTTP in the archive of an upgrade in place: their connections, and the requests at
- * hand. */
+/* Clients of HTTP in the archive of an upgrade in place: their connections, and the current
+ * requests. */
 #ifndef STDIO_BUS_WEB_CLIENTS_ARCHIVE_H
 #define STDIO_BUS_WEB_CLIENTS_ARCHIVE_H
 

@@ -110,7 +110,7 @@ static void add(struct http_output *out, struct slice bytes)
     out->len += bytes.len;
 }
 
-/* Writes the head of an answer with a body of so many bytes. */
+/* Writes the head of an answer with a body of this number of bytes. */
 static struct slice write_head(struct http_exchange *http, char head[HTTP_RESPONSE_MAX], int status,
                                const char *type, size_t length, struct slice more)
 {
@@ -168,7 +168,7 @@ void http_answer_error(struct http_exchange *http, int status, struct message_id
     size_t len = message_write_error(line, sizeof line, id, code, text);
     const char *more = status == 429 || status == 503 ? HTTP_RETRY_AFTER : "";
 
-    if (status == 503) /* memory is out, or a limit was reached */
+    if (status == 503) /* out of memory, or a limit was reached */
         log_repeated(http->hub->bus->log, LOG_LEVEL_ERROR, http->client->stream.endpoint.context,
                      origin_name(&http->client->origin), "refused a request (503): %s", text);
     http_answer(http, status, "application/json", slice_of(line, len), slice_of_text(more));

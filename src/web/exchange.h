@@ -1,4 +1,4 @@
-/* An exchange of HTTP: the request at hand on a connection, and its answer. A connection has one at
+/* An exchange of HTTP: the current request on a connection, and its answer. A connection has one at
  * a time; a head that comes meanwhile waits. */
 #ifndef STDIO_BUS_WEB_EXCHANGE_H
 #define STDIO_BUS_WEB_EXCHANGE_H
@@ -18,7 +18,7 @@
 #define HTTP_RETRY_AFTER "Retry-After: 5\r\n"
 
 enum http_state {
-    HTTP_IDLE,     /* no request is at hand */
+    HTTP_IDLE,     /* no current request */
     HTTP_READING,  /* the head was taken, and the body comes */
     HTTP_OWING,    /* the request is being served: nothing of the answer is written */
     HTTP_STREAMING /* a part of the answer is written */
@@ -62,7 +62,7 @@ struct http_exchange {
     bool is_head;                 /* the answer has no body */
     bool spoke;                   /* something was written since the timer was started */
     bool takes_json, takes_events;
-    bool is_notice;     /* the message at hand is answered by 202 alone */
+    bool is_notice;     /* the current message is answered by 202 alone */
     struct group *pool; /* of the path; NULL: the messages name it */
     unsigned requests;  /* on this connection so far */
     unsigned token;     /* serial number of the one that was shown; 0: none */
@@ -88,7 +88,7 @@ static inline struct connection *http_connection(struct http_exchange *http)
     return &http->client->stream.connection;
 }
 
-/* Whatever is answered has these fields, whole. STDIO_BUS_ERR when memory is out. */
+/* Whatever is answered has these fields, whole. STDIO_BUS_ERR if out of memory. */
 int http_exchange_keep_fields(struct http_exchange *http, struct slice fields);
 
 /* The messages of the client's own endpoint are for the pool of the path. */
@@ -116,13 +116,13 @@ void http_answer(struct http_exchange *http, int status, const char *type, struc
 void http_answer_error(struct http_exchange *http, int status, struct message_id id, int code,
                        const char *text);
 
-/* A message as the body. STDIO_BUS_ERR when memory is out, and then nothing has changed. */
+/* A message as the body. STDIO_BUS_ERR if out of memory, and then nothing has changed. */
 int http_answer_delivery(struct http_exchange *http, int status, const struct delivery *delivery,
                          struct slice more);
 
 /* --- answers in pieces --- */
 
-/* Begins an answer of this type, whose length is not known. STDIO_BUS_ERR when memory is out. */
+/* Begins an answer of this type, whose length is not known. STDIO_BUS_ERR if out of memory. */
 int http_stream_begin(struct http_exchange *http, const char *type, struct slice more);
 
 /* The same for a stream of events, of the session with this id; NULL: of none. */
@@ -135,7 +135,7 @@ int http_stream_piece(struct http_exchange *http, struct slice before,
 int http_stream_text(struct http_exchange *http, struct slice text);
 
 /* An event with this id (len 0: none) and the message as its data; one without data, whose id is
- * given. STDIO_BUS_ERR when memory is out, and then nothing was written. */
+ * given. STDIO_BUS_ERR if out of memory, and then nothing was written. */
 int http_stream_event(struct http_exchange *http, struct slice id, const struct delivery *delivery);
 int http_stream_empty_event(struct http_exchange *http, struct slice id);
 

@@ -14,7 +14,7 @@
 #define HTTP_GATE_REASON_MAX 256
 
 struct http_verdict {
-    int status; /* 0: the request goes on, to `place`; else the answer is `fields` and `body` */
+    int status; /* 0: the request continues, to `place`; else the answer is `fields` and `body` */
     char fields[HTTP_CORS_MAX + HTTP_CHALLENGE_MAX]; /* whole fields, each with its CRLF, for
                                                       * whatever is answered */
     size_t fields_len;
@@ -23,7 +23,7 @@ struct http_verdict {
     struct slice body; /* of the answer, in `text` or `owned`; data NULL: there is none */
     const char *type;  /* of the body */
 
-    enum http_place place; /* HTTP_PLACE_MCP or HTTP_PLACE_RPC, if the request goes on */
+    enum http_place place; /* HTTP_PLACE_MCP or HTTP_PLACE_RPC, if the request continues */
     struct group *pool;    /* of all messages of the request (router_confine); NULL: they name it,
                             * or there are none */
     unsigned token; /* serial number of the one that was shown (client->token); 0: none is asked

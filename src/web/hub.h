@@ -31,7 +31,7 @@ struct http_due {
     void (*act)(struct http_due *due);
 };
 
-/* NULL when memory is out. */
+/* NULL if out of memory. */
 struct http_hub *http_hub_create(struct stdio_bus *bus);
 
 /* Notes the owner, unless it was noted. */

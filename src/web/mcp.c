@@ -122,7 +122,7 @@ static char *copy(char **to, struct slice value, struct slice *place)
 }
 
 /* Keeps the fields that are compared with the body, and the id of the session, len 0: none. False:
- * memory is out. */
+ * out of memory. */
 static bool keep_fields(struct http_exchange *http, const struct mcp_headers *fields,
                         struct slice session)
 {

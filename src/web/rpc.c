@@ -23,7 +23,7 @@ struct http_rpc {
     size_t owed;   /* requests that were not answered yet */
     bool is_batch; /* the body is an array */
     bool read;     /* and was read to its end */
-    bool again;    /* the message at hand was offered before */
+    bool again;    /* the current message was offered before */
     bool expired;  /* the time of ?timeout= is over */
     struct timer timeout;
 };
@@ -178,7 +178,7 @@ static void refuse(struct http_exchange *http, int status, const char *problem)
     http_answer_error(http, status, no_id, JSONRPC_INVALID_REQUEST, problem);
 }
 
-/* False: memory is out. */
+/* False: out of memory. */
 static bool keep_rpc(struct http_exchange *http)
 {
     struct http_rpc *rpc = calloc(1, sizeof *rpc);

@@ -56,7 +56,7 @@ static void free_session(void *user_data)
     free(session);
 }
 
-/* The connections whose messages were not taken go on: what was not answered by then finds no
+/* The connections whose messages were not taken continue: what was not answered by then finds no
  * session any more. */
 static void release_held(struct http_session *session)
 {

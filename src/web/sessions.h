@@ -13,10 +13,10 @@ struct http_session *http_sessions_add(const struct http_exchange *http, const c
 
 /* --- for a session that is loaded from an archive (web/sessions_archive.h) --- */
 
-/* A session without an id, in no table or list yet. NULL when memory is out. */
+/* A session without an id, in no table or list yet. NULL if out of memory. */
 struct http_session *http_sessions_make(struct http_hub *hub);
 
-/* It is found by its id from now on. STDIO_BUS_ERR when memory is out. */
+/* It is found by its id from now on. STDIO_BUS_ERR if out of memory. */
 int http_sessions_list(struct http_session *session);
 
 /* The bus has it from now on, and the router, as a client that was not admitted. */

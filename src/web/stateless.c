@@ -100,7 +100,7 @@ const struct http_kind http_stateless_kind = {
 static const char no_memory[] = "out of memory";
 
 /* Finds a string of the message, decoded into *room, which is to be freed; none: text->data is
- * NULL. False: memory is out. */
+ * NULL. False: out of memory. */
 static bool find_text(struct slice *text, const struct param_fields *fields, enum param_field field,
                       struct slice message, char **room)
 {

@@ -1,6 +1,6 @@
 /* The streams of a session (MCP, Streamable HTTP): one for each request, and one for a GET. A
  * stream is attached to a connection or, when that was cut, to none; its events are kept so that it
- * can go on elsewhere. */
+ * can continue elsewhere. */
 #ifndef STDIO_BUS_WEB_STREAM_H
 #define STDIO_BUS_WEB_STREAM_H
 
@@ -63,7 +63,7 @@ struct http_session {
 };
 
 /* The stream of a request with this id and progress token; without an id the session's general
- * stream. NULL when memory is out. */
+ * stream. NULL if out of memory. */
 struct http_stream *http_stream_create(struct http_session *session, struct message_id id,
                                        struct message_id token);
 
@@ -83,7 +83,7 @@ void http_stream_detach(struct http_stream *stream);
 /* The queue of its connection is full or drained. */
 void http_stream_press(struct http_stream *stream, bool full);
 
-/* Begins an event stream on the connection of the stream. STDIO_BUS_ERR when memory is out. */
+/* Begins an event stream on the connection of the stream. STDIO_BUS_ERR if out of memory. */
 int http_stream_open(struct http_stream *stream);
 
 /* Writes the events that were not written yet, and the end, as far as the connection takes them. */
@@ -93,8 +93,8 @@ void http_stream_flow(struct http_stream *stream);
 void http_stream_finish(struct http_stream *stream);
 
 /* A message for the session: the answer to the request of this id, or another one, which is about
- * such a request or (NULL) none that is known. STDIO_BUS_ERR when memory is out, and then nothing
- * was taken. */
+ * such a request or (NULL) none that is known. STDIO_BUS_ERR if out of memory, and then nothing was
+ * taken. */
 int http_stream_answer(struct http_session *session, struct message_id id,
                        const struct delivery *delivery);
 int http_stream_tell(struct http_session *session, const struct delivery_subject *subject,
@@ -109,7 +109,7 @@ void http_stream_give_up(struct http_stream *stream, const char *text);
 struct http_stream *http_stream_named(const struct http_session *session, struct slice event_id,
                                       uint32_t *number);
 
-/* The stream goes on, on another connection, after this event. */
+/* The stream continues, on another connection, after this event. */
 void http_stream_resume(struct http_stream *stream, struct http_exchange *http, uint32_t number);
 
 #endif

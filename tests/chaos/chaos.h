@@ -57,7 +57,7 @@ struct options {
     enum wire_framing worker_framing; /* wire_framing is that of the clients */
     unsigned pools, workers;          /* workers of each pool */
     unsigned reload;  /* milliseconds between two reloads at most; 0: there are none */
-    unsigned upgrade; /* likewise, upgrades in place */
+    unsigned upgrade; /* the same, upgrades in place */
     unsigned hostile; /* kinds; bit k: kind k; none: no siege */
 };
 

@@ -93,7 +93,7 @@ struct client {
     const char *wanted_text;
     bool rejected;       /* got that error */
     bool known;          /* its first frame was good: a bad one does not end the connection */
-    unsigned bad_frames; /* each gets an error, and the connection goes on */
+    unsigned bad_frames; /* each gets an error, and the connection continues */
     unsigned odd_frames; /* each may get one */
 };
 

@@ -445,7 +445,7 @@ bool fleet_complete(struct chaos *chaos)
         if (incarnation->gone)
             continue;
         well++;
-        /* In a shared pool an old one goes on beside the new ones, for its sessions. */
+        /* In a shared pool an old one continues beside the new ones, for its sessions. */
         if (!is_old(chaos, incarnation) || chaos_binds(chaos))
             in_pool[incarnation->pool]++;
         complete = complete && (!is_old(chaos, incarnation) || clients_open(chaos) > 0);

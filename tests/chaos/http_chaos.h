@@ -46,7 +46,7 @@ struct call {
     long notes, last_note, loose;
     bool takes_json_only, cancelled, forever, asked;
     bool resumes;                      /* the request on its link is the GET that continues it */
-    unsigned status;                   /* of the response at hand */
+    unsigned status;                   /* of the current response */
     char event[HTTP_EVENT_ID_MAX + 1]; /* id of the last event; "": there was none */
     struct link *link;                 /* NULL: the stream was cut */
     unsigned over_before;              /* actor->over when it was cut */

@@ -236,7 +236,7 @@ static void listen_to(struct chaos *chaos, struct actor *actor)
         ask_for(actor, link, call, "GET");
 }
 
-/* The stream goes on, on another connection. */
+/* The stream continues, on another connection. */
 static void resume(struct chaos *chaos, struct actor *actor, struct call *call)
 {
     struct link *link;

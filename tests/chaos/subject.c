@@ -104,7 +104,7 @@ static bool write_config(const struct chaos *chaos)
     return fclose(file) == 0 || failed(subject->config_path);
 }
 
-/* Half a file: the daemon goes on. */
+/* Half a file: the daemon continues. */
 static void write_fault(const struct chaos *chaos)
 {
     FILE *file = fopen(chaos->subject.config_path, "w");

@@ -112,7 +112,7 @@ static const struct {
     {"'initialize'", "{'jsonrpc':'2.0','id':'stdio_bus-ping','result':{}}\n"},
 };
 
-/* Returns whether the connection goes on. */
+/* Returns whether the connection continues. */
 static bool answer(struct run *run, int fd)
 {
     char bytes[4096];

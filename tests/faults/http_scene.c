@@ -129,7 +129,7 @@ void play_http(struct run *run)
     run_arm(run);
     talk(&web);
     if (run_alive(run))
-        kill(run->daemon, SIGUSR1); /* the tokens are read anew */
+        kill(run->daemon, SIGUSR1); /* the tokens are read again */
     web_open(&other, run);
     talk(&other);
     check_recovery(run);

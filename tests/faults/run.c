@@ -542,7 +542,8 @@ static bool is_reported(const struct run *run)
     return reported;
 }
 
-/* True if neither program of an upgrade could go on: a state that was not taken is left alone. */
+/* True if neither program of an upgrade could continue: a state that was not taken is left
+ * alone. */
 static bool has_given_up(const struct run *run)
 {
     return strstr(run->log_text.data, "the program before cannot go on") != NULL ||

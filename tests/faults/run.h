@@ -68,7 +68,7 @@ struct scene {
     const char *name;
     const char *const *arguments;     /* @DIR@, @WORKER@ and so on are spelled out, up to a NULL */
     const char *config;               /* the text of DIR/config, ' for ", or NULL */
-    const char *included;             /* likewise, of DIR/pool-1.json */
+    const char *included;             /* the same, of DIR/pool-1.json */
     const char *toml;                 /* of config.toml; or NULL */
     const char *input;                /* stdin is a file with this text, ' for "; "": /dev/null;
                                    * NULL: a pipe */
@@ -165,7 +165,7 @@ void peer_await(struct peer *peer);
 /* peer_ask and peer_await. */
 void peer_call(struct peer *peer, unsigned id, const char *params, const char *members);
 
-/* Waits until so many notifications have come. */
+/* Waits until this number of notifications has come. */
 void peer_await_notes(struct peer *peer, size_t count);
 
 /* Waits until the daemon has closed the connection. */

@@ -289,7 +289,7 @@ static void play_nothing(struct run *run)
 }
 
 /* The daemon ends: a command cannot be executed. If the child cannot report that, the daemon
- * restarts the worker, and the other one goes on. */
+ * restarts the worker, and the other one continues. */
 static void play_broken(struct run *run)
 {
     int64_t deadline = deadline_usual();

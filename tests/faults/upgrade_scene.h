@@ -7,7 +7,7 @@
 /* The daemon is upgraded to itself, with clients, requests and handshakes. */
 void play_upgrade(struct run *run);
 
-/* Upgrades the daemon, or it says why not; it goes on in any case. */
+/* Upgrades the daemon, or it says why not; it continues in any case. */
 void upgrade_once(struct run *run);
 
 #endif

@@ -64,7 +64,7 @@ struct daemon {
  * as daemon_stop does if it still runs. A test runs one daemon at a time. */
 struct daemon *daemon_start(const struct setup *setup);
 
-/* Upgrades it in place once it serves, and waits until the next program goes on. */
+/* Upgrades it in place once it serves, and waits until the next program continues. */
 #define DAEMON_UPGRADED "upgraded from version"
 void daemon_upgrade(struct daemon *daemon);
 

@@ -17,7 +17,7 @@ struct http {
     struct text body;  /* of the last answer, as far as it was read */
     int status;
     bool chunked;
-    size_t left; /* bytes of the body, or of the chunk at hand */
+    size_t left; /* bytes of the body, or of the current chunk */
     bool over;   /* the answer was read to its end */
 };
 

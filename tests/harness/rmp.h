@@ -8,7 +8,7 @@
 #include "daemon.h"
 
 /* Starts a daemon that has the RMP socket alone. `keys` are further members of "rmp", each with a
- * comma before it; `members` likewise at the top. */
+ * comma before it; `members`: the same at the top. */
 struct daemon *rmp_start(const char *keys, const char *members);
 
 /* A message to be published, or in the dialect of frames a control frame. All zero: of schema 3003,

@@ -54,7 +54,7 @@
  *   last_note        R = the last notification with another method, unchanged, or null
  *   die              with params.answer answers first, with params.cut leaving out the newline;
  *                    then exits with params.code, or by params.signal
- *   close_stdout     with params.answer answers first; closes stdout and goes on reading
+ *   close_stdout     with params.answer answers first; closes stdout and continues reading
  *   close_stdin      closes stdin, answers, and does not exit
  *   stop_reading     answers, then reads nothing until SIGUSR1
  *   on_sigterm       params.do: "ignore", "exit" (params.code), "release" (writes the answers kept

@@ -190,7 +190,7 @@ static void forget_closed(int kq)
             (void)control(fresh, EPOLL_CTL_ADD, (int)fd, watch);
     }
     if (fresh < 0 || dup3(fresh, kq, O_CLOEXEC) < 0)
-        abort(); /* a test cannot go on with events of a descriptor that is closed */
+        abort(); /* a test cannot continue with events of a descriptor that is closed */
     (void)close(fresh);
 }
 

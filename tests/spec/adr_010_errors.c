@@ -1,4 +1,4 @@
-/* ADR-010: a wrong frame gets an error with the id null, and the connection goes on. */
+/* ADR-010: a wrong frame gets an error with the id null, and the connection continues. */
 #include "build_config.h"
 
 #include <stdio.h>
@@ -159,7 +159,7 @@ TEST(adr_010_stdio_mode_survives_errors)
     ck_assert_int_eq(daemon_wait(daemon), 0);
 }
 
-/* In strict mode the connection goes on without an error. */
+/* In strict mode the connection continues without an error. */
 TEST(adr_010_strict_sends_no_errors)
 {
     struct daemon *daemon = START(.members = "'strict':true", FRAMED);
@@ -202,7 +202,7 @@ static void say(struct client *client, const char *bytes)
     client_send(client, "{'method':'garbage','params':{'hex':'%s'}}", hex->data);
 }
 
-/* A worker's wrong frame is logged; the worker gets no error, and goes on. */
+/* A worker's wrong frame is logged; the worker gets no error, and continues. */
 TEST_ROWS(adr_010_worker_errors_are_logged, 2)
 {
     static const char *const pools[] = {FRAMED_POOL(",'clients':'shared'"),

@@ -128,7 +128,7 @@ TEST(adr_010_headers_have_limits)
 
 #define LATE " WARN .*client=1.* a frame was not complete after frame_timeout_sec"
 
-/* An incomplete frame is dropped, each time, and the connection goes on. */
+/* An incomplete frame is dropped, each time, and the connection continues. */
 TEST(adr_010_late_frames_are_dropped)
 {
     static const char *const parts[] = {"Content-Le", "Content-Length: 25\r\n\r\n",

@@ -91,7 +91,7 @@ TEST(adr_010_sigusr1_without_a_file)
     client_expect_quiet(client);
 }
 
-/* At the limit of a service (ulimit -f) the log ends, and the daemon goes on. */
+/* At the limit of a service (ulimit -f) the log ends, and the daemon continues. */
 TEST(design_log_file_at_the_file_size_limit)
 {
     struct rlimit limit, low;

@@ -243,7 +243,7 @@ TEST_ROWS(agents_lsp_exit_is_the_end, 2)
     daemon_wait_workers(daemon, row == 0 ? 1 : 2);
 }
 
-/* A new process knows nothing of the editor's documents: the editor has to begin anew. */
+/* A new process knows nothing of the editor's documents: the editor has to begin again. */
 TEST(agents_lsp_crash_ends_the_connection)
 {
     struct daemon *daemon = START(.pools = SERVERS("1"), .limits = "'max_restarts':2");

@@ -356,7 +356,7 @@ TEST(agents_refused_level_and_subscription)
 
 /* --- the process dies --- */
 
-/* Every client goes on with the next process, which knows all that the first one did. */
+/* Every client continues with the next process, which knows all that the first one did. */
 TEST(agents_one_handshake_is_replayed)
 {
     struct daemon *daemon = START(.pools = MCP(1, ""));
@@ -398,7 +398,7 @@ TEST_ROWS(agents_one_handshake_ends_with_its_clients, 2)
     expect_heard(greet(daemon), SHAKEN);
 }
 
-/* An initialize that ends the process is not repeated; the other clients go on. */
+/* An initialize that ends the process is not repeated; the other clients continue. */
 TEST(agents_initialize_that_kills)
 {
     struct daemon *daemon = START(.pools = MANY(1));

@@ -125,7 +125,7 @@ TEST(agents_replay_where_ids_are_rewritten)
     expect_handshake(client, "[" INITIALIZE "," INITIALIZED "," SET_LEVEL "]", RESULT, "debug");
 }
 
-/* Ids of questions begin anew with each process, and the client may still answer those before. */
+/* Ids of questions begin again with each process, and the client may still answer those before. */
 TEST(agents_replay_asks_with_an_id_that_is_unanswered)
 {
     struct daemon *daemon = START(.pools = MCP(""));
@@ -168,7 +168,7 @@ TEST(agents_replay_cancels_a_question_that_has_another_id)
                   id);
 }
 
-/* Before its initialize was answered a client has agreed on nothing, and begins anew. */
+/* Before its initialize was answered a client has agreed on nothing, and begins again. */
 TEST(agents_replay_needs_an_answered_initialize)
 {
     struct daemon *daemon = START(.pools = MCP(""));
@@ -227,7 +227,7 @@ TEST_ROWS(agents_replay_that_fails, 3)
     daemon_wait_log(daemon, failures[row].logged);
     ck_assert_int_eq(client_pid(other, "2", NULL), of_other);
     client_close(client);
-    client_expect_quiet(client_connect(daemon)); /* the pool goes on */
+    client_expect_quiet(client_connect(daemon)); /* the pool continues */
 }
 
 /* A request that waits for the new process gets an error that says why. */
@@ -295,7 +295,7 @@ static const char *const closing_pools[] = {
      "'on_worker_exit':'close'}"),
 };
 
-/* Where the state of a process cannot be rebuilt, its client begins anew. */
+/* Where the state of a process cannot be rebuilt, its client begins again. */
 TEST_ROWS(agents_exit_closes_the_client, 4)
 {
     struct daemon *daemon = START(.pools = closing_pools[row]);

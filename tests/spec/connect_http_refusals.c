@@ -64,7 +64,7 @@ TEST_ROWS(connect_http_reports_refusals, COUNT(refusals))
         client_error(joined.client, "1", -32000, refusals[row].error);
     if (strstr(refusals[row].body, "method") != NULL)
         client_expect(joined.client, "{'id':1,'result':{}}");
-    joined_ask(&joined, 3); /* and it goes on */
+    joined_ask(&joined, 3); /* and it continues */
     joined_answer(joined_asked(server, 3), 3);
     client_expect(joined.client, ANSWER, 3);
 }

@@ -216,8 +216,8 @@ TEST(control_restart_loses_no_request_but_those_in_flight)
     client_result(client, "2");
 }
 
-/* The session, and the request in flight with the question that it leads to, go on; a new request
- * goes to the other worker, and waits once that is drained, too. */
+/* The session, and the request in flight with the question that it leads to, continue; a new
+ * request goes to the other worker, and waits once that is drained, too. */
 TEST(control_drained_worker_gets_nothing_new)
 {
     struct daemon *daemon = CONTROL_DAEMON(.instances = 2);

@@ -189,7 +189,7 @@ TEST(design_rate_of_an_http_session_is_limited)
     daemon_stop(daemon);
 }
 
-/* A connection whose message waits for the turn of its session leaves: others go on. */
+/* A connection whose message waits for the turn of its session leaves: others continue. */
 TEST(design_http_connection_leaves_while_its_message_waits)
 {
     struct daemon *daemon = START(HTTP_MCP, .limits = "'max_message_rate':3");

@@ -60,7 +60,7 @@ static struct span next_body(struct client *client, int framing)
     return (struct span){(const char *)head + 4, len};
 }
 
-/* {BEFORE"xxx"AFTER}, of so many bytes. */
+/* {BEFORE"xxx"AFTER}, of this number of bytes. */
 static struct text *body_of(const char *before, size_t len, const char *after)
 {
     struct text *body = test_text();

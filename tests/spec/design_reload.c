@@ -1,4 +1,4 @@
-/* stdio_bus(1), RELOADING: the configuration is read anew while clients stay connected. */
+/* stdio_bus(1), RELOADING: the configuration is read again while clients stay connected. */
 #include "build_config.h"
 
 #include <signal.h>
@@ -99,7 +99,7 @@ TEST(design_reload_changes_a_program_and_loses_no_request)
     daemon_stop(daemon);
 }
 
-/* The new program cannot run: the old processes go on. */
+/* The new program cannot run: the old processes continue. */
 TEST(design_reload_keeps_workers_until_others_take_their_places)
 {
     struct daemon *daemon = START(.pools = A("'--name','old'"));
@@ -220,7 +220,7 @@ TEST(design_reload_repeats_the_handshake)
     daemon_stop(daemon);
 }
 
-/* Its clients share the pool in another way: it is another pool. The one before goes on for the
+/* Its clients share the pool in another way: it is another pool. The one before continues for the
  * clients that have a process of it. */
 TEST(design_reload_replaces_a_pool_whose_sharing_changes)
 {

@@ -493,7 +493,7 @@ static void await_daemon(struct sharer *sharer)
     client_ask(sharer->client, "1", NULL, "echo", NULL);
 }
 
-/* Every request is answered or gets an error, and every client goes on. */
+/* Every request is answered or gets an error, and every client continues. */
 TEST(design_share_survives_under_busy_clients)
 {
     struct sharer *sharers[BUSY];
@@ -673,7 +673,7 @@ TEST(design_idle_exit_of_a_daemon)
     ck_assert_int_eq(daemon_wait(daemon), 0);
 }
 
-/* --connect --protocol mcp: the daemon is started anew, at the same place. */
+/* --connect --protocol mcp: the daemon is started again, at the same place. */
 TEST(design_share_connect_joins_anew)
 {
     const char *path = test_format("%s/s", test_dir()), *worker = getenv("TEST_WORKER");

@@ -338,7 +338,7 @@ TEST(http_clients_may_leave_at_any_moment)
     http_session(http_connect(daemon));
 }
 
-/* A request whose client leaves goes on; the answer to it has no reader. */
+/* A request whose client leaves continues; the answer to it has no reader. */
 TEST(http_answer_without_a_reader_is_dropped)
 {
     struct daemon *daemon = START(MCP_POOL(""));

@@ -84,7 +84,7 @@ TEST_ROWS(http_rpc_wrong_request_gets_its_status, COUNT(wrongs))
     if (wrongs[row].code != 0)
         ck_assert_int_eq(json_number(body, "error.code"), wrongs[row].code);
     expect_word(test_format("%.*s", (int)body.len, body.data), wrongs[row].word);
-    ask(http, "/rpc/a", ECHO("1"), "1"); /* the connection goes on */
+    ask(http, "/rpc/a", ECHO("1"), "1"); /* the connection continues */
 }
 
 /* The answers of a batch come in any order. */

@@ -315,7 +315,7 @@ TEST(http_events_that_nobody_fetches_are_bounded)
                   (int)reply.len, reply.data);
 }
 
-/* A note of so many bytes for the GET of the session, which is kept. */
+/* A note of this number of bytes for the GET of the session, which is kept. */
 static void keep_note(struct http *http, const char *session, size_t len)
 {
     http_post(http, session, "{'jsonrpc':'2.0','method':'say_only','params':{'message':%s}}",

@@ -425,7 +425,7 @@ TEST(rmp_10_other_kinds_of_files_are_skipped)
     ck_assert_int_eq(errno, ENOENT);
 }
 
-/* The daemon goes on without the files. */
+/* The daemon continues without the files. */
 static const struct {
     const char *name, *warning;
     mode_t mode; /* of the directory; 0: it is a file */

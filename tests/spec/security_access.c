@@ -181,7 +181,7 @@ TEST(security_log_file_is_a_link_in_a_directory_of_its_own)
     ck_assert_int_eq(access(test_format("%s/target", dir), F_OK), 0);
 }
 
-/* Another user has put a link where the log file was: the log goes on in the old file. */
+/* Another user has put a link where the log file was: the log continues in the old file. */
 TEST(security_log_file_is_not_reopened_as_a_link)
 {
     const char *dir = test_dir(), *log = test_format("%s/log", dir);

@@ -106,7 +106,7 @@ TEST(spec_7_3_1_backpressure_is_released)
 }
 
 /* After backpressure_timeout_sec the connection is closed, with a warning that names the dropped
- * bytes; the other clients and the worker go on. */
+ * bytes; the other clients and the worker continue. */
 TEST(spec_7_3_1_stalled_client_is_closed_after_the_timeout)
 {
     struct daemon *daemon =
@@ -140,7 +140,7 @@ TEST(spec_7_3_1_stalled_worker_is_closed_after_the_timeout)
     ck_assert_int_ne(json_number(client_result(client, "4"), "pid"), pid);
 }
 
-/* A client that reads slowly is not closed: the time begins anew each time the queue is full. */
+/* A client that reads slowly is not closed: the time begins again each time the queue is full. */
 TEST(spec_7_3_1_slow_client_is_not_closed)
 {
     struct daemon *daemon =

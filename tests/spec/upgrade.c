@@ -190,7 +190,7 @@ static void add_framed(struct text *to, const char *framing, const char *body)
         text_printf(to, "\n");
 }
 
-/* Reads so many bytes. */
+/* Reads this number of bytes. */
 static void expect_bytes(struct client *client, const struct text *expected)
 {
     while (client->input.len - client->consumed < expected->len)
@@ -295,7 +295,7 @@ TEST(upgrade_while_a_worker_waits_for_its_restart)
     daemon_upgrade(daemon);
     client_pid(client, "2", NULL);
     client_crash(client, "3", NULL, "{'code':3}");
-    daemon_wait_log(daemon, "restarting in 400 ms"); /* the streak goes on */
+    daemon_wait_log(daemon, "restarting in 400 ms"); /* the streak continues */
     daemon_upgrade(daemon);
     client_pid(client, "4", NULL);
 }

@@ -54,7 +54,7 @@ static unsigned fill(struct client *publisher, uint64_t ttl_ms)
 
 /* --- the history of runs --- */
 
-/* Without files, what the daemon keeps goes on with it; with files, these do. */
+/* Without files, what the daemon keeps continues with it; with files, these do. */
 TEST_ROWS(upgrade_rmp_keeps_the_history, 2)
 {
     const char *keys = row == 0 ? "" : test_format("'history':'%s'", test_dir());

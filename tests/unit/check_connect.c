@@ -226,7 +226,7 @@ START_TEST(end_of_input_is_passed_on)
     end_of(&copier.in);
     expect_text(copier.daemon, "last words");
     expect_end(copier.daemon);
-    put(copier.daemon, "answer"); /* it goes on in the other direction */
+    put(copier.daemon, "answer"); /* it continues in the other direction */
     expect_text(copier.out, "answer");
     put(copier.daemon, "\n");
     end_of(&copier.daemon);
@@ -270,7 +270,7 @@ START_TEST(input_that_cannot_be_read)
 }
 END_TEST
 
-/* Each direction goes on while the other is stuck, and nothing is lost in either. */
+/* Each direction continues while the other is stuck, and nothing is lost in either. */
 START_TEST(a_reader_that_stalls_holds_its_direction_alone)
 {
     size_t fed, taken = 0;

@@ -284,7 +284,7 @@ TEST_ROWS(held_connection_reads_nothing_more, 2)
     sent = owner.other.sent;
     ck_assert_uint_lt(sent, owner.other.to_send.len);
     run_some(&owner);
-    ck_assert_uint_eq(owner.other.sent, sent); /* the peer cannot go on */
+    ck_assert_uint_eq(owner.other.sent, sent); /* the peer cannot continue */
     ck_assert_int_eq(owner.offers, 1);
     ck_assert_uint_le(buffer_len(owner.stream.connection.input), BUFFER_LARGE);
     ck_assert_int_eq(send_line(&owner, slice_of("{}\n", 3)), STDIO_BUS_OK);
@@ -356,7 +356,7 @@ TEST(idle_connection_holds_no_buffer)
     close_owner(&owner);
 }
 
-/* --- input that cannot go on --- */
+/* --- input that cannot continue --- */
 
 TEST_ROWS(malformed_input_ends_it, CHUNKS)
 {
@@ -439,7 +439,7 @@ TEST_ROWS(line_without_end_is_not_accepted, 2)
     close_owner(&owner);
 }
 
-/* --- input that goes on all the same --- */
+/* --- input that continues all the same --- */
 
 static void add_bad_line(struct bytes *script, const char *line)
 {

@@ -324,7 +324,7 @@ TEST(closed_when_the_end_is_refused)
 
 /* --- late --- */
 
-/* Time goes on for the timers alone. */
+/* Time passes for the timers alone. */
 static void pass_ms(int64_t ms)
 {
     timers_run(stdio_bus_event_loop_timers(loop), stdio_bus_event_loop_now_ms(loop) + ms);

@@ -524,7 +524,7 @@ TEST_ROWS(lingering_writes_the_rest, 4)
     close_owner(&owner);
 }
 
-/* The output alone ends, once the queue is written; the input goes on. */
+/* The output alone ends, once the queue is written; the input continues. */
 TEST_ROWS(output_ends_after_the_queue, 2)
 {
     size_t lengths[] = {0, 700000};

@@ -86,7 +86,7 @@ static void add(struct recording_endpoint *recorder, bool is_worker)
     waiting_worker_available(&bus.router, &endpoint->peer, PEER_READY);
 }
 
-/* Two clients, and a pool "p" of so many ready workers. */
+/* Two clients, and a pool "p" of this number of ready workers. */
 static void add_peers(int worker_count, struct pool_mode mode)
 {
     int i;

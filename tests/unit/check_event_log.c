@@ -133,7 +133,7 @@ TEST(oldest_event_of_the_owner_that_holds_most_is_forgotten_when_memory_is_used_
     expect(1, 0, "ffff");
 }
 
-/* However long another owner goes on. */
+/* However long another owner continues. */
 TEST(owner_that_holds_little_loses_nothing_to_others)
 {
     add(0, "aaaa");

@@ -75,7 +75,7 @@ static uint64_t token_hash(unsigned token)
     return token / 2 * 64;
 }
 
-/* False: memory is out, and nothing has changed. */
+/* False: out of memory, and nothing has changed. */
 static bool add(struct entry *entry, const unsigned tokens[EXTRAS_TOKENS], const struct peer *asker,
                 const struct peer *answerer)
 {

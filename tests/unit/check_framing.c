@@ -1,5 +1,5 @@
 /* The framings that announce lengths: a stream gives the same messages and the same complaints
- * however it is cut, and goes on after each of them (ADR-010). */
+ * however it is cut, and continues after each of them (ADR-010). */
 #include "build_config.h"
 
 #include <check.h>
@@ -479,7 +479,7 @@ END_TEST
 #define TLS "!" FOREIGN_TLS_TEXT
 
 /* Reads the stream of an unknown sender in pieces of `size` bytes, as a connection does, until it
- * is malformed. Puts down each problem, after ? if the stream goes on and after ! if it is of
+ * is malformed. Puts down each problem, after ? if the stream continues and after ! if it is of
  * another protocol. */
 static void read_wary(const struct framing *framing, const struct bytes *stream, size_t size,
                       struct bytes *notes)

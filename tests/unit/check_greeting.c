@@ -42,7 +42,7 @@ TEST_ROWS(greeting_is_for_all_clients, 3)
     expect_answered(give(c, HELLO("7.0")), &workers[0], WELCOME("7.0"));
     expect_answered(give(a, HELLO("'a'")), &workers[0], WELCOME("'a'"));
     ck_assert_uint_eq(router.from_clients.active_count, 0);
-    /* Clients go on. */
+    /* Clients continue. */
     expect(give(b, "{'id':7,'method':'session/new'}"), &workers[0],
            row == 1 ? "{'id':7,'method':'session/new'}" : "{'id':4,'method':'session/new'}");
     end_process(&workers[0]);

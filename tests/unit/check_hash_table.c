@@ -175,7 +175,7 @@ static uint64_t make_hash(int kind)
     case 2:
         return random % 5; /* few homes next to each other */
     case 3:
-        return UINT64_MAX - random % 5; /* runs that go on at the table's start */
+        return UINT64_MAX - random % 5; /* runs that continue at the table's start */
     case 4:
         return (random << 40) | 61; /* one home, different hashes */
     default:

@@ -751,7 +751,7 @@ TEST(address_in_words)
 
 /* --- when descriptors run out --- */
 
-/* From now on so many descriptors are to be had; -1: as many as ever. */
+/* From now on this number of descriptors is to be had; -1: as many as ever. */
 static void leave_descriptors(int free)
 {
     struct rlimit limit;

@@ -550,7 +550,7 @@ START_TEST(file_is_appended_to_and_reopened)
     ck_assert(!has(contents(path), "third") && has(contents(path), "fourth\n"));
 
     ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_eq(mkdir(path, 0700), 0); /* cannot be opened: goes on where it was */
+    ck_assert_int_eq(mkdir(path, 0700), 0); /* cannot be opened: continues where it was */
     ck_assert_int_eq(log_reopen(&log), STDIO_BUS_ERR);
     ck_assert_int_eq(errno, EISDIR);
     log_info(&log, "", "fifth");

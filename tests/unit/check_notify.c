@@ -48,7 +48,7 @@ TEST(restarted_manager_gets_the_text)
     notify_close(&notify);
 }
 
-/* Sending does not wait for a manager that does not read, and goes on once it does. */
+/* Sending does not wait for a manager that does not read, and continues once it does. */
 TEST(full_socket_is_no_wait)
 {
     struct manager *manager = manager_open(false);

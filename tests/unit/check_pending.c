@@ -223,7 +223,7 @@ TEST(reserved_request_is_kept_for_the_next)
     ck_assert_uint_eq(length(&askers[0].asked), 0);
     ck_assert_uint_eq(length(&askers[1].asked), 0);
     ck_assert_uint_eq(length(&answerers[0].answering), 1);
-    /* The id may go on to another peer. */
+    /* The id may pass to another peer. */
     request_reserve(request, &askers[2]);
     ck_assert_ptr_null(askers[1].reserved);
     ck_assert_ptr_eq(askers[2].reserved, request);

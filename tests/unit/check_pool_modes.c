@@ -95,7 +95,7 @@ TEST(sticky_notification_that_some_clients_got)
     give(a, "{'method':'m'}");
     give(b, "{'method':'m'}");
     expect_action(give(&workers[0], "{'method':'n'}"), ACTION_BROADCAST);
-    workers[0].broadcast = 1; /* memory ran out before b */
+    workers[0].broadcast = 1; /* out of memory before b */
     waiting_set_full(&router, b, true);
     expect_action(give(&workers[0], "{'method':'n'}"), ACTION_HOLD);
     ck_assert_uint_eq(workers[0].broadcast, 1);

@@ -1,4 +1,4 @@
-/* A broker that goes on from the archive of another one (upgrade in place). */
+/* A broker that continues from the archive of another one (upgrade in place). */
 #include "build_config.h"
 
 #include "rmp/state.h"

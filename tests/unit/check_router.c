@@ -449,7 +449,7 @@ TEST(clients_wait_for_an_id_in_order)
     expect_forward(give(a, request("1")), &workers[0]);
     expect_hold_for_id(give(b, request("1")));
     expect_hold_for_id(give(c, request("1")));
-    expect_forward(give(d, request("2")), &workers[0]); /* other ids go on */
+    expect_forward(give(d, request("2")), &workers[0]); /* other ids continue */
     expect_none_released();
     expect_forward(give(&workers[0], response("1")), a);
     expect_released(b);

@@ -707,7 +707,7 @@ TEST(full_pending_table_refuses_requests_of_workers)
     expect_forward(give(&workers[0], in_session(request("c"), "s")), client);
 }
 
-/* --- memory is out --- */
+/* --- out of memory --- */
 
 TEST(failed_forward_of_a_request)
 {

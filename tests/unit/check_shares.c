@@ -45,8 +45,8 @@ static bool start(int which)
     return give(&clients[which], in_session(notification(), session_id)).action == ACTION_FORWARD;
 }
 
-/* What a client or an origin may hold in a full table, with so many present: the first number that
- * is not less than max/(2n). */
+/* What a client or an origin may hold in a full table, with this number present: the first number
+ * that is not less than max/(2n). */
 static size_t share_of(size_t max, size_t count)
 {
     return (max + 2 * count - 1) / (2 * count);

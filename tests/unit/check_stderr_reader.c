@@ -109,7 +109,7 @@ TEST(stderr_that_is_kept_is_the_last)
     finish();
 }
 
-/* The next process begins anew. */
+/* The next process begins again. */
 TEST(stderr_of_the_next_process)
 {
     begin();
@@ -123,7 +123,7 @@ TEST(stderr_of_the_next_process)
     finish();
 }
 
-/* The log has so many lines and a count; the reader has all of the end. */
+/* The log has this number of lines and a count; the reader has all of the end. */
 TEST(flood_of_stderr_is_bounded)
 {
     begin();

@@ -22,7 +22,7 @@ struct entry {
     struct model *model;
     int64_t deadline_ms;
     bool running;
-    bool due; /* has to be called by the timers_run that goes on */
+    bool due; /* has to be called by the timers_run that continues */
 };
 
 struct model {

@@ -134,7 +134,7 @@ TEST(limits_of_a_file)
     tokens_free(&tokens);
 }
 
-/* --- reading anew --- */
+/* --- reading again --- */
 
 /* A token that stays keeps its number; a new one, or one with another name, gets a new number. */
 TEST(serial_numbers)

@@ -17,7 +17,7 @@ struct recording_endpoint {
     int deliveries, kept, pauses, resumes, closes;
     struct delivery_subject subject; /* of the last delivery; its `about` is dead, and is in: */
     char about[32];
-    int refuse; /* so many deliveries fail for want of memory */
+    int refuse; /* this number of deliveries fails for want of memory */
 };
 
 static inline struct recording_endpoint *recording_endpoint_of(struct endpoint *endpoint)

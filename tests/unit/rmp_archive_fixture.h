@@ -1,4 +1,4 @@
-/* For tests of the RMP broker's archive: another broker that goes on from it. */
+/* For tests of the RMP broker's archive: another broker that continues from it. */
 #ifndef CHECK_RMP_ARCHIVE_FIXTURE_H
 #define CHECK_RMP_ARCHIVE_FIXTURE_H
 
