@@ -38,6 +38,18 @@ void archive_fail(struct archive *archive, const char *problem)
         archive->problem = problem;
 }
 
+bool archive_made(struct archive *archive, bool made)
+{
+    if (!made)
+        archive_fail(archive, NO_MEMORY);
+    return archive_ok(archive);
+}
+
+bool archive_done(struct archive *archive, int status)
+{
+    return archive_made(archive, status == STDIO_BUS_OK);
+}
+
 /* --- bytes --- */
 
 void archive_add(struct archive *archive, const char *bytes, size_t len)
@@ -201,6 +213,72 @@ void archive_text(struct archive *archive, char *text, size_t size)
     if (found.len > 0)
         memcpy(text, found.data, found.len);
     text[found.len] = '\0';
+}
+
+/* --- fields --- */
+
+static void archive_field(struct archive *archive, char *value, const struct archive_field *field)
+{
+    struct slice *slice = (struct slice *)(void *)value;
+
+    switch (field->kind) {
+    case ARCHIVE_AS_BYTES:
+        archive_bytes(archive, value, field->size);
+        break;
+    case ARCHIVE_AS_CHOICE:
+        archive_choice(archive, value, field->size, field->last);
+        break;
+    case ARCHIVE_AS_TEXT:
+        archive_text(archive, value, field->size);
+        break;
+    case ARCHIVE_AS_SLICE:
+        *slice = archive_slice(archive, *slice);
+        break;
+    }
+}
+
+void archive_fields(struct archive *archive, void *object, const struct archive_field *fields,
+                    size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        archive_field(archive, (char *)object + fields[i].offset, &fields[i]);
+}
+
+/* --- lists --- */
+
+void archive_load(struct archive *archive, size_t count, archive_item_fn *fn, void *owner)
+{
+    for (; count > 0 && archive_loads(archive); count--)
+        fn(archive, owner, NULL);
+}
+
+static void visit_items(struct archive *archive, const struct list *list, size_t offset,
+                        archive_item_fn *fn, void *owner)
+{
+    struct list_node *node = list->head.next;
+
+    while (node != &list->head && archive_ok(archive))
+        fn(archive, owner, (char *)list_pass(&node) - offset);
+}
+
+void archive_list(struct archive *archive, const struct list *list, size_t offset,
+                  archive_item_fn *fn, void *owner)
+{
+    size_t count = archive_count(archive, list_count(list));
+
+    if (archive->saves)
+        visit_items(archive, list, offset, fn, owner);
+    else
+        archive_load(archive, count, fn, owner);
+}
+
+void archive_items(struct archive *archive, const struct list *list, size_t offset,
+                   archive_item_fn *fn, void *owner, const char *problem)
+{
+    size_t count = list_count(list);
+
+    archive_expect(archive, archive_count(archive, count) == count, problem);
+    visit_items(archive, list, offset, fn, owner);
 }
 
 /* --- descriptors --- */

@@ -12,7 +12,7 @@ static void archive_field(struct archive *archive, struct scan_field *field)
     archive_flag(archive, &field->escaped);
 }
 
-static void archive_fields(struct archive *archive, struct scan_fields *fields)
+static void archive_routing(struct archive *archive, struct scan_fields *fields)
 {
     archive_field(archive, &fields->id);
     archive_field(archive, &fields->session_id);
@@ -27,7 +27,7 @@ void scanner_archive(struct archive *archive, struct scanner *scanner)
 {
     archive_mark(archive, "scanner");
     ARCHIVE_INTEGER(archive, scanner->position);
-    archive_fields(archive, &scanner->fields);
+    archive_routing(archive, &scanner->fields);
     ARCHIVE_ENUM(archive, scanner->error, SCAN_ERROR_DEPTH);
     ARCHIVE_ENUM(archive, scanner->state, FAILED);
     ARCHIVE_ENUM(archive, scanner->key, KEY_POOL);

@@ -15,6 +15,10 @@ struct router_archive {
     struct peer **peers; /* in their order */
     size_t count, capacity;
     struct hash_table by_number;
+
+    /* The worker and the table whose items are carried. */
+    struct peer *worker;
+    struct pending *pending;
 };
 
 void router_archive_begin(struct router_archive *state, struct archive *archive,
@@ -33,12 +37,5 @@ void router_archive_group(struct router_archive *state, struct group **group);
 
 /* An id, which is not ID_NONE. A loaded one lives as long as the archive's bytes. */
 void router_archive_id(struct archive *archive, struct message_id *id);
-
-/* --- for router_archive.c and the file of each table --- */
-
-/* A reference to a peer; NULL is one, too. */
-void router_archive_reference(struct router_archive *state, struct peer **peer);
-void router_archive_requests(struct router_archive *state);
-void router_archive_handshakes(struct router_archive *state);
 
 #endif

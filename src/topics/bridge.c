@@ -23,22 +23,6 @@ static bool has_room(const struct rmp_port *port)
     return port->waiting < WAITING_MAX && port->calls.count < CALLS_MAX;
 }
 
-int rmp_port_keep(struct rmp_port *port, const struct rmp_header *header, uint32_t user,
-                  struct slice body, bool is_control)
-{
-    struct rmp_asking *frame = malloc(sizeof *frame + body.len);
-
-    if (frame == NULL)
-        return STDIO_BUS_ERR;
-    *frame = (struct rmp_asking){
-        .is_control = is_control, .user = user, .header = *header, .body_len = body.len};
-    if (body.len > 0)
-        memcpy(frame->body, body.data, body.len);
-    list_append(&port->frames, &frame->link);
-    port->waiting++;
-    return STDIO_BUS_OK;
-}
-
 /* The broker must not be called from here: the frame is looked at in the next round. */
 static enum rmp_taken take_frame(struct rmp_peer *peer, const struct rmp_sub_name *name,
                                  const struct rmp_publication *publication)

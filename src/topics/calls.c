@@ -17,6 +17,22 @@ static uint64_t hash_of(uint64_t number)
     return number * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+int rmp_port_keep(struct rmp_port *port, const struct rmp_header *header, uint32_t user,
+                  struct slice body, bool is_control)
+{
+    struct rmp_asking *frame = malloc(sizeof *frame + body.len);
+
+    if (frame == NULL)
+        return STDIO_BUS_ERR;
+    *frame = (struct rmp_asking){
+        .is_control = is_control, .user = user, .header = *header, .body_len = body.len};
+    if (body.len > 0)
+        memcpy(frame->body, body.data, body.len);
+    list_append(&port->frames, &frame->link);
+    port->waiting++;
+    return STDIO_BUS_OK;
+}
+
 struct rmp_call *rmp_call_create(struct rmp_port *port, enum rmp_call_kind kind,
                                  struct slice reply_topic)
 {

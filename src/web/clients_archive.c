@@ -13,7 +13,7 @@
 
 #define NO_MEMORY "out of memory"
 
-static void archive_fields(struct archive *archive, struct http_exchange *http)
+static void archive_kept_fields(struct archive *archive, struct http_exchange *http)
 {
     struct slice fields = archive_slice(archive, slice_of(http->fields, http->fields_len));
 
@@ -123,7 +123,7 @@ void http_clients_archive(struct router_archive *state, struct http_hub *hub, st
         http_clients_open(client, http, hub);
     archive_mark(archive, "http");
     archive_flags(archive, http);
-    archive_fields(archive, http);
+    archive_kept_fields(archive, http);
     archive_kind(archive, http);
     archive_kept(archive, http);
     router_archive_group(state, &http->pool);
