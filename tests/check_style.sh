@@ -11,13 +11,14 @@
 #     (but in makefiles and APKBUILD), no blanks at a line's end
 #   - nothing in src/ prints but base/terminal.c, whose functions leave nothing that a terminal obeys
 #   - nothing is left "to do"
-#   - each C file is listed in Makefile.am
+#   - each C file is listed in Makefile.am, and the README.md that each folder of src/ has
+#   - each path of a file that one of these, or doc/architecture.md, names exists
 
 export LC_ALL=C # a-z, sort and the decimal point are those of ASCII
 cd "${SOURCE_DIR:-$(dirname "$0")/..}" || exit 99
 
 c_files=$(find src tests doc fuzz -name '*.[ch]' -type f 2>/dev/null | sort)
-other_files=$(find bootstrap configure.ac Makefile.am README README.md NEWS CONTRIBUTING .ci doc tests \
+other_files=$(find bootstrap configure.ac Makefile.am README README.md NEWS CONTRIBUTING .ci doc src tests \
     contrib -type f ! -path 'tests/interop/work/*' ! -name package-lock.json \
     ! -path 'contrib/completions/*/*' \
     \( -name '*.sh' -o -name '*.json' -o -name '*.js' -o -name '*.mjs' -o -name '*.py' \
@@ -30,6 +31,21 @@ other_files=$(printf '%s\n' "$other_files" | grep -v '^tests/check_style\.sh$')
 status=0
 for file in $c_files; do
     grep -qwF "${file%.c}" Makefile.am || { echo "$file: not in Makefile.am"; status=1; }
+done
+
+for folder in src/*/; do
+    readme=${folder}README.md
+    [ -e "$readme" ] || { echo "$readme: is not there"; status=1; }
+    grep -qwF "$readme" Makefile.am || { echo "$readme: not in Makefile.am"; status=1; }
+done
+# Paths in backticks, from src/ or from the top.
+for text in src/*/README.md doc/architecture.md; do
+    for name in $(grep -o '`[a-z_]*/[a-z_/]*\.[ch]`' "$text" | tr -d '`'); do
+        [ -e "src/$name" ] || [ -e "$name" ] || {
+            echo "$text: names $name, which is not there"
+            status=1
+        }
+    done
 done
 
 # File names here have no blanks, so that the lists may be split.
