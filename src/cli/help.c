@@ -129,7 +129,7 @@ static const char example[] =
 static const char same[] = "the same with a configuration:\n"
                            "  $ cat bus.json\n"
                            "  {\"pools\": [{\"id\": \"tools\", \"command\": \"my-mcp-server\",\n"
-                           "              \"protocol\": \"mcp\", \"instances\": 16}]}\n"
+                           "              \"protocol\": \"mcp\"}]}\n"
                            "  $ stdio_bus --config bus.json --unix /tmp/bus.sock\n"
                            "\n";
 

@@ -12,10 +12,12 @@
 #include "cli/client_servers.h"
 #include "cli/import_program.h"
 #include "cli/import_writer.h"
-#include "config/command_line.h"
+#include "config/pool_mode.h"
 #include "json/string.h"
 
 #define FIRST_ROOM 65536
+#define TEXT_OF(number) #number
+#define DECIMAL(number) TEXT_OF(number) /* of a macro */
 
 /* --- the keys of a server --- */
 
@@ -212,10 +214,9 @@ static void add_keys(struct import_writer *writer, const struct client_server *s
     add_cwd(writer, server->cwd);
     if (document_member(server->value, "envFile") != NULL)
         import_note(writer, "envFile is left out: write its variables into \"env\"\n");
-    import_add(
-        &writer->config,
-        ",\n            \"protocol\": \"mcp\",\n            \"instances\": " COMMAND_LINE_INSTANCES
-        "\n        }");
+    import_add(&writer->config,
+               ",\n            \"protocol\": \"mcp\",\n            \"instances\": " DECIMAL(
+                   POOL_MODE_INSTANCES) "\n        }");
     note_program(writer, &program);
     add_advice(writer, server, &program);
 }

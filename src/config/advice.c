@@ -91,7 +91,7 @@ static void advise_unused(struct diagnostics *diagnostics, const struct json_val
                              "has no effect: \"clients\" is not \"exclusive\"");
     }
     if (mode->clients == CLIENTS_EXCLUSIVE && spare != NULL &&
-        mode->spare > document_number(pool, "instances"))
+        mode->spare > pool_mode_instances(pool))
         diagnostics_warn(diagnostics, spare, "is more than \"instances\", the largest number");
 }
 
@@ -100,7 +100,7 @@ static void advise_shared(struct diagnostics *diagnostics, const struct json_val
 {
     bool stateful = mode->protocol == PROTOCOL_MCP || mode->protocol == PROTOCOL_ACP;
 
-    if (stateful && mode->clients == CLIENTS_SHARED && document_number(pool, "instances") > 1)
+    if (stateful && mode->clients == CLIENTS_SHARED && pool_mode_instances(pool) > 1)
         diagnostics_warn(diagnostics, document_member(pool, "clients"),
                          "the messages of a client reach all workers in turn, its \"initialize\" "
                          "only one: use \"sticky\" or \"exclusive\", or \"instances\": 1");

@@ -34,7 +34,6 @@ static void add_mode(struct json_value **unused, struct json_value *pool,
                      const struct command_line *line)
 {
     bool plain = line->protocol == NULL && line->clients == NULL && line->instances == NULL;
-    const char *instances = line->instances;
     struct pool_mode mode;
 
     if (line->protocol != NULL)
@@ -45,12 +44,11 @@ static void add_mode(struct json_value **unused, struct json_value *pool,
         add(unused, pool, "clients", JSON_STRING, line->clients);
     else if (plain && line->one_client)
         add(unused, pool, "clients", JSON_STRING, "exclusive");
+    if (line->instances != NULL)
+        add(unused, pool, "instances", JSON_NUMBER, line->instances);
     pool_mode_read(&mode, pool);
     if (line->one_client && mode.spare > 0)
         add(unused, pool, "spare", JSON_NUMBER, "0");
-    if (instances == NULL)
-        instances = mode.clients == CLIENTS_EXCLUSIVE ? COMMAND_LINE_INSTANCES : "1";
-    add(unused, pool, "instances", JSON_NUMBER, instances);
 }
 
 struct json_value *command_line_document(const struct command_line *line)

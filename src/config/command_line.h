@@ -15,8 +15,6 @@ struct command_line {
     bool one_client;       /* on stdin and stdout: it gets all messages of the process */
 };
 
-#define COMMAND_LINE_INSTANCES "16" /* where processes are started as clients come; else 1 */
-
 /* The document that the configuration file of this pool would be. Its values have the line 0; its
  * strings are those of the command line. The pool's id is its pool_name. One piece of
  * memory, to be freed with free; NULL when out of memory. */

@@ -71,10 +71,8 @@ static bool build_pool(struct pool_config *pool, const struct json_value *object
 {
     const struct json_value *on_bad_output = document_member(object, "on_bad_output");
     const struct json_value *stderr_kind = document_member(object, "stderr");
-    int64_t instances = 0;
 
-    document_integer(document_member(object, "instances"), &instances);
-    pool->instances = (unsigned)instances;
+    pool->instances = pool_mode_instances(object);
     pool->framing = framing_of(document_member(object, "framing"));
     pool_mode_read(&pool->mode, object);
     if (pool->framing == NULL && pool->mode.protocol == PROTOCOL_LSP)

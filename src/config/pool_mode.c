@@ -57,20 +57,32 @@ static unsigned number_of(const struct json_value *pool, const char *key, unsign
     return value != NULL && document_integer(value, &number) ? (unsigned)number : otherwise;
 }
 
+static int protocol_of(const struct json_value *pool)
+{
+    return word_of(pool, "protocol", pool_mode_protocol_words, -1) + 1;
+}
+
 /* Clients of MCP that share the only process of a pool stay with it, and it gets one handshake. */
 static int read_clients(const struct json_value *pool, int protocol)
 {
     int clients = word_of(pool, "clients", pool_mode_clients_words, (int)presets[protocol].clients);
 
     return clients == CLIENTS_SHARED && protocol == PROTOCOL_MCP &&
-                   number_of(pool, "instances", 0) == 1
+                   number_of(pool, "instances", 1) == 1
                ? CLIENTS_STICKY
                : clients;
 }
 
+unsigned pool_mode_instances(const struct json_value *pool)
+{
+    bool exclusive = read_clients(pool, protocol_of(pool)) == CLIENTS_EXCLUSIVE;
+
+    return number_of(pool, "instances", exclusive ? POOL_MODE_INSTANCES : 1);
+}
+
 void pool_mode_read(struct pool_mode *mode, const struct json_value *pool)
 {
-    int protocol = word_of(pool, "protocol", pool_mode_protocol_words, -1) + 1;
+    int protocol = protocol_of(pool);
     const struct pool_mode *preset = &presets[protocol];
     int clients = read_clients(pool, protocol);
     /* Programs of a protocol may leave a cancelled request unanswered, and their clients count from

@@ -42,6 +42,7 @@ struct pool_mode {
     unsigned request_timeout_sec; /* 0: none */
 };
 
+#define POOL_MODE_INSTANCES 16 /* of an exclusive pool without "instances" */
 #define POOL_MODE_SPARE_MAX 1024
 #define POOL_MODE_TIMEOUT_MAX 86400 /* seconds */
 
@@ -57,6 +58,10 @@ const char *pool_mode_protocol_name(enum pool_protocol protocol);
 
 /* The index of the string `value` in a list of words, or -1. */
 int pool_mode_word(const struct json_value *value, const char *const *words);
+
+/* The number of workers of a pool, at most; the keys that it has are valid. Without "instances", 16
+ * where each client has a process to itself, which is started when the client comes, else 1. */
+unsigned pool_mode_instances(const struct json_value *pool);
 
 /* Reads the mode of a valid pool. The protocol sets the keys that are missing. */
 void pool_mode_read(struct pool_mode *mode, const struct json_value *pool);

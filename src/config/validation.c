@@ -170,7 +170,7 @@ static const struct rule pool_rules[] = {
     {.key = "core", .check = rules_check_boolean},
     {.key = "stderr", .words = stderr_words},
     {.key = "on_bad_output", .words = bad_output_words},
-    {.key = "instances", .required = true, .min = 1, .max = INSTANCES_MAX},
+    {.key = "instances", .min = 1, .max = INSTANCES_MAX},
     {.key = "framing", .check = check_framing},
     {.key = "clients", .words = pool_mode_clients_words, .check = check_clients},
     {.key = "session", .words = pool_mode_session_words},
@@ -200,9 +200,20 @@ static int64_t count_instances(const struct json_value *pool)
                                                                : NULL;
     int64_t count;
 
-    if (value == NULL || !document_integer(value, &count) || count < 1 || count > INSTANCES_MAX)
+    if (value != NULL && (!document_integer(value, &count) || count < 1 || count > INSTANCES_MAX))
         return 0;
-    return count;
+    return pool->type == JSON_OBJECT ? pool_mode_instances(pool) : 0;
+}
+
+/* Spec 9.2 to the letter has no default. */
+static void check_strict(struct diagnostics *diagnostics, const struct json_value *pools,
+                         const struct json_value *pool)
+{
+    const struct json_value *strict = document_member(pools->parent, "strict");
+
+    if (strict != NULL && strict->boolean && pool->type == JSON_OBJECT &&
+        document_member(pool, "instances") == NULL)
+        diagnostics_missing(diagnostics, pool, "instances");
 }
 
 static void check_pools(struct diagnostics *diagnostics, const struct json_value *pools)
@@ -216,6 +227,7 @@ static void check_pools(struct diagnostics *diagnostics, const struct json_value
     for (const struct json_value *pool = pools->first; pool != NULL; pool = pool->next) {
         check_unique_id(diagnostics, pools, pool);
         check_pool(diagnostics, pool);
+        check_strict(diagnostics, pools, pool);
         rmp_pool_check_unique(diagnostics, pools, pool);
         workers += count_instances(pool);
     }

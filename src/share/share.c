@@ -100,11 +100,11 @@ static int read_config(struct share *share)
     bool frugal = line.instances == NULL && strcmp(line.protocol, "mcp") == 0 &&
                   strcmp(line.clients, "sticky") == 0;
 
-    if (frugal)
-        line.instances = COMMAND_LINE_INSTANCES; /* at most */
     if (config_of_command(&share->config, &line, report, share) != STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
     share->config.pools[0].mode.frugal = frugal;
+    if (frugal)
+        share->config.pools[0].instances = POOL_MODE_INSTANCES; /* at most */
     share->config.pools[0].logs_stderr = true;
     share->config.pools[0].cwd = share->cwd;
     share->cwd = NULL;

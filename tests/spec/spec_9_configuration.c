@@ -70,7 +70,7 @@ static const struct {
     {"9.2 NUL in an argument",
      "{'pools':[@POOL@,\n{'id':'a','command':'@WORKER@','args':['\\u0000'],'instances':1}]}",
      ":2:[0-9]+: pools\\[1\\]\\.args\\[0\\]: "},
-    {"9.3.4 instances missing", "{'pools':[@POOL@,\n{'id':'a','command':'@WORKER@'}]}",
+    {"9.2 instances missing", "{'strict':true,'pools':[@POOL@,\n{'id':'a','command':'@WORKER@'}]}",
      ":2:1: pools\\[1\\]\\.instances: is required"},
     {"9.3.4 instances 0", "{'pools':[@POOL@,\n{'id':'a','instances':0,'command':'@WORKER@'}]}",
      ":2:23: pools\\[1\\]\\.instances: must be an integer >= 1"},
@@ -188,6 +188,21 @@ TEST(spec_9_2_every_field)
     client_send(client, "{'id':1,'pool':'one \\u20ac','method':'environment'}");
     expect_member(client_result(client, "1"), "args.2", "'\xc3\xa9 \\/'");
     ck_assert(!daemon_logged(daemon, " WARN ")); /* none of them is unknown */
+}
+
+/* Without `instances` a pool has one process, or up to 16 where each client has its own. */
+TEST(spec_9_2_instances_have_a_default)
+{
+    struct daemon *daemon = START(.pools = "{'id':'one','command':'@WORKER@'},"
+                                           "{'id':'own','command':'@WORKER@','protocol':'mcp'}");
+
+    daemon_wait_workers(daemon, 2);
+    for (int i = 0; i < 2; i++) { /* and a spare one */
+        struct client *client = client_connect(daemon);
+        client_send(client, "{'id':1,'pool':'own','method':'environment'}");
+        client_result(client, "1");
+    }
+    daemon_wait_workers(daemon, 4);
 }
 
 TEST(spec_9_2_check_config)

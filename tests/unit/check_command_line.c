@@ -2,6 +2,7 @@
 
 #include "config/command_line.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -78,7 +79,7 @@ TEST_ROWS(command_line_names_the_server, COUNT(names))
     ck_assert_str_eq(id, names[row].id);
 }
 
-/* The keys of a pool, and what follows for those that are left out. */
+/* The keys of a pool, and what follows for those that are left out, in a file too. */
 static const struct {
     struct command_line line;
     struct {
@@ -96,6 +97,7 @@ static const struct {
     {{.protocol = "acp"}, {PROTOCOL_ACP, CLIENTS_STICKY, 1, 0}},
     {{.protocol = "mcp", .clients = "sticky"}, {PROTOCOL_MCP, CLIENTS_STICKY, 1, 1}},
     {{.protocol = "mcp", .instances = "3"}, {PROTOCOL_MCP, CLIENTS_EXCLUSIVE, 3, 1}},
+    {{.protocol = "mcp", .clients = "shared"}, {PROTOCOL_MCP, CLIENTS_STICKY, 1, 1}},
     {{.one_client = true}, {PROTOCOL_UNKNOWN, CLIENTS_EXCLUSIVE, 16, 0}},
     {{.one_client = true, .instances = "2"}, {PROTOCOL_UNKNOWN, CLIENTS_SHARED, 2, 0}},
     {{.one_client = true, .clients = "shared"}, {PROTOCOL_UNKNOWN, CLIENTS_SHARED, 1, 0}},
@@ -103,17 +105,44 @@ static const struct {
     {{.one_client = true, .protocol = "acp"}, {PROTOCOL_ACP, CLIENTS_STICKY, 1, 0}},
 };
 
-TEST_ROWS(command_line_keys, COUNT(modes))
+/* The line as the keys of a pool in a file. */
+static void file_of(char text[512], const struct command_line *line)
 {
-    struct command_line line = modes[row].line;
+    const char *const keys[][2] = {{"protocol", line->protocol}, {"clients", line->clients}};
+    int len = snprintf(text, 512, "{\"pools\": [{\"id\": \"a\", \"command\": \"/bin/cat\"");
 
-    line.words = words;
-    expect_line(&line, "");
+    for (size_t i = 0; i < COUNT(keys); i++) {
+        if (keys[i][1] != NULL)
+            len += snprintf(text + len, 512 - (size_t)len, ", \"%s\": \"%s\"", keys[i][0],
+                            keys[i][1]);
+    }
+    if (line->instances != NULL)
+        len += snprintf(text + len, 512 - (size_t)len, ", \"instances\": %s", line->instances);
+    snprintf(text + len, 512 - (size_t)len, "}]}");
+}
+
+static void expect_mode(size_t row)
+{
     ck_assert_int_eq(config.pools[0].mode.protocol, modes[row].is.protocol);
     ck_assert_int_eq(config.pools[0].mode.clients, modes[row].is.clients);
     ck_assert_uint_eq(config.pools[0].instances, modes[row].is.instances);
     ck_assert_uint_eq(config.pools[0].mode.spare, modes[row].is.spare);
     free_config();
+}
+
+TEST_ROWS(command_line_keys, COUNT(modes))
+{
+    struct command_line line = modes[row].line;
+    char text[512];
+
+    line.words = words;
+    expect_line(&line, "");
+    expect_mode(row);
+    if (line.one_client) /* a file does not know that */
+        return;
+    file_of(text, &line);
+    expect_text(text, "");
+    expect_mode(row);
 }
 
 static const struct {

@@ -251,6 +251,11 @@ static const struct {
      "\"limits\": [], \"strict\": \"yes\"}",
      "E c.json:2:11: limits: must be an object, not an array\n"
      "E c.json:2:25: strict: must be true or false, not a string\n"},
+    /* spec 9.2 to the letter; otherwise there is a default */
+    {"{\"strict\": true, \"pools\": [\n"
+     "{\"id\": \"a\", \"command\": \"/bin/cat\", \"clients\": \"exclusive\"}]}",
+     "E c.json:2:1: pools[0].instances: is required\n"},
+    {"{\"strict\": false, \"pools\": [\n{\"id\": \"a\", \"command\": \"/bin/cat\"}]}", ""},
     /* every broken rule, each once, and the warnings */
     {"{\"pools\": [\n"
      "  {\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 0},\n"
@@ -261,7 +266,6 @@ static const struct {
      "E c.json:3:10: pools[1].id: \"a\" is the id of pools[0] already, at 2:10\n"
      "E c.json:3:26: pools[1].command: must not be empty\n"
      "E c.json:3:38: pools[1].args: must be an array of strings, not a number\n"
-     "E c.json:3:3: pools[1].instances: is required\n"
      "E c.json:4:31: limits.max_sessions: must be an integer >= 1\n"
      "W c.json:4:34: limits.max_session: unknown key, did you mean \"max_sessions\"?\n"
      "E c.json:5:11: strict: must be true or false, not a number\n"},
@@ -277,8 +281,7 @@ static const struct {
     const char *members, *reports;
 } pool_problems[] = {
     {"", "E c.json:1:12: pools[0].id: is required\n"
-         "E c.json:1:12: pools[0].command: is required\n"
-         "E c.json:1:12: pools[0].instances: is required\n"},
+         "E c.json:1:12: pools[0].command: is required\n"},
     /* command: spec 9.3.3 */
     {FIRST "\"command\": []", "E c.json:3:12: pools[0].command: must be a string, not an array\n"},
     {FIRST "\"command\": \"\"", "E c.json:3:12: pools[0].command: must not be empty\n"},
