@@ -371,7 +371,7 @@ static void accept_connection(void *user_data, int fd, const struct origin *orig
         free(http);
         return;
     }
-    if (visitor.refused) {
+    if (http == NULL) {
         refuse(client, &visitor);
         return;
     }

@@ -14,16 +14,19 @@ if ! grep -q '/src/main\.c:' "$work/symbols"; then
     echo 'skipped: nm does not say where functions are defined'
     exit 77
 fi
-# drive POOL KEYS [crash]: the trace of exchanges in a pool with such keys.
+# drive SCENE KEYS: the trace of a scene with a pool that has such keys.
 drive() {
     directory=$work/$1
     mkdir "$directory" && mkfifo "$directory/requests" "$directory/answers" || exit 1
     printf '{"pools":[{"id":"p","command":"%s","args":["--worker"],"instances":1%s}]}\n' \
         "$roads/drive" "$2" >"$directory/config.json"
-    (cd "$directory" && "$roads/drive" "$roads/roads_bus" "$1" $3) >>"$work/trace" || exit 1
+    (cd "$directory" && "$roads/drive" "$roads/roads_bus" "$1") >>"$work/trace" || exit 1
 }
-drive plain '' crash
+drive plain ''
 drive rewriting ',"clients":"sticky","ids":"rewrite"'
+drive post ',"protocol":"mcp"'
+drive publication ''
+drive front ''
 awk -v show="${ROADS_TRACE:-0}" -v round=stdio_bus_event_loop_run_once \
     -f "$SOURCE_DIR/tests/roads/roads.awk" "$work/symbols" "$work/trace" | tee "$work/roads"
 
@@ -39,4 +42,7 @@ bound() {
 status=0
 bound 'request, plain' 70 14 24 || status=1
 bound 'request, rewriting' 85 17 30 || status=1
+bound 'POST and its answer' 660 56 270 || status=1
+bound 'publication and its message' 1000 42 455 || status=1
+bound 'request and answer, front' 190 28 76 || status=1
 exit $status
