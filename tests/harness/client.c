@@ -18,6 +18,7 @@
 
 #include "deadline.h"
 #include "proc.h"
+#include "steps.h"
 #include "suite.h"
 
 #define READ_SIZE 65536
@@ -111,6 +112,7 @@ static int bind_to(int fd, const char *from)
 static struct client *connect_to(const struct daemon *daemon, bool small, const char *from)
 {
     struct sockaddr_storage address;
+    harness_step();
     memset(&address, 0, sizeof address);
     socklen_t len = daemon->port == 0 ? unix_address(&address, daemon->socket_path)
                                       : inet_address(&address, daemon);
@@ -180,6 +182,7 @@ void client_send_bytes(struct client *client, const void *bytes, size_t len)
 {
     const char *at = bytes;
     int64_t deadline = deadline_usual();
+    harness_step();
     while (len > 0 && !client->broken) {
         size_t n = write_some(client, at, len);
         if (n == 0 && !client->broken)
@@ -317,6 +320,9 @@ bool client_read_before(struct client *client, int64_t deadline)
 
 bool client_line_before(struct client *client, int64_t deadline, struct span *line)
 {
+    if (take_line(client, line))
+        return true;
+    harness_step();
     while (!take_line(client, line)) {
         if (!client_read_before(client, deadline))
             return false;
@@ -424,6 +430,7 @@ void client_expect_note(struct client *client, const char *session, int n)
 void client_expect_eof(struct client *client)
 {
     int64_t deadline = deadline_usual();
+    harness_step();
     while (!client->eof) {
         if (!read_some(client))
             ck_assert_msg(wait_fd(client->in, POLLIN, deadline), "no end of input");

@@ -20,6 +20,7 @@
 #include "log.h"
 #include "proc.h"
 #include "setup.h"
+#include "steps.h"
 #include "suite.h"
 
 #define MAX_WORKERS 256
@@ -150,6 +151,7 @@ struct daemon *daemon_start(const struct setup *setup)
         daemon_wait_log(daemon, "listening on ");
     else if ((setup->mode == SETUP_TCP || setup->mode == SETUP_HTTP) && !setup->no_wait)
         read_port(daemon);
+    steps_daemon(daemon);
     return daemon;
 }
 
@@ -173,6 +175,8 @@ void daemon_write_file(const struct daemon *daemon, const char *name, const char
 void daemon_signal(struct daemon *daemon, int signo)
 {
     ck_assert_int_gt(daemon->pid, 0);
+    if (signo == SIGSTOP || signo == SIGCONT)
+        steps_daemon(signo == SIGCONT ? daemon : NULL);
     kill(daemon->pid, signo);
 }
 
@@ -226,6 +230,7 @@ static void release(struct daemon *daemon)
         close(daemon->stdout_fd);
     daemon->stdin_fd = daemon->stdout_fd = -1;
     daemon->pid = 0;
+    steps_daemon(NULL);
     text_free(&daemon->log);
     text_free(&daemon->line);
     harness_remove_dir(daemon->dir);

@@ -12,6 +12,7 @@
 #include "json.h"
 #include "load.h"
 #include "proc.h"
+#include "steps.h"
 #include "suite.h"
 #include "text.h"
 

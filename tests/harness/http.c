@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "deadline.h"
+#include "steps.h"
 #include "suite.h"
 
 static void http_free(void *object)
@@ -99,6 +100,8 @@ static const char *wait_bytes(struct http *http, size_t len)
     struct client *client = http->client;
     int64_t deadline = deadline_usual();
 
+    if (client->input.len - client->consumed < len)
+        harness_step();
     while (client->input.len - client->consumed < len) {
         if (!client_read_before(client, deadline))
             ck_abort_msg("%s instead of an answer; so far: %.*s",

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "deadline.h"
+#include "steps.h"
 #include "suite.h"
 
 #define HEADER_LEN 64
@@ -200,6 +201,8 @@ static uint64_t get(const char *from, unsigned bytes)
 static const char *wait_bytes(struct client *client, size_t len)
 {
     int64_t deadline = deadline_usual();
+    if (client->input.len - client->consumed < len)
+        harness_step();
     while (client->input.len - client->consumed < len) {
         if (!client_read_before(client, deadline))
             ck_abort_msg("%s instead of a frame", client->eof ? "the end" : "nothing");

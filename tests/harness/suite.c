@@ -21,6 +21,7 @@
 
 #include "deadline.h"
 #include "proc.h"
+#include "steps.h"
 
 #define CASE_SECONDS 90
 #define PARENT_MAX 60 /* bytes */
@@ -32,6 +33,12 @@ struct cleanup {
 };
 
 static struct cleanup *cleanups; /* the latest first */
+static const char *running;      /* the test */
+
+void harness_begin(const char *name)
+{
+    running = name;
+}
 
 void harness_at_end(void (*fn)(void *object), void *object)
 {
@@ -49,6 +56,7 @@ static void end_test(void)
         first->fn(first->object);
         free(first);
     }
+    steps_end(running);
 }
 
 /* --- objects of a test --- */

@@ -18,6 +18,7 @@
     static void name##_run(size_t row);                                                            \
     START_TEST(name)                                                                               \
     {                                                                                              \
+        harness_begin(#name);                                                                      \
         name##_run((size_t)_i);                                                                    \
     }                                                                                              \
     END_TEST                                                                                       \
@@ -30,6 +31,9 @@
 
 /* Whether the test is to run: the environment's TEST_ONLY is its name, or unset. */
 bool harness_chosen(const char *name);
+
+/* A test begins, in a process of its own. */
+void harness_begin(const char *name);
 
 /* The case of this program's tests. */
 TCase *harness_tests(void);

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "deadline.h"
+#include "steps.h"
 #include "suite.h"
 
 static void end_socket(void *object)
@@ -26,6 +27,8 @@ static bool wait_bytes(struct web_socket *socket, size_t len)
 {
     struct client *client = socket->client;
     int64_t deadline = deadline_usual();
+    if (client->input.len - client->consumed < len)
+        harness_step();
     while (client->input.len - client->consumed < len) {
         if (client_read_before(client, deadline))
             continue;

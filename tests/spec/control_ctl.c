@@ -67,6 +67,7 @@ TEST(control_ctl_follows_events)
     struct client *control = control_connect(daemon);
     struct rmp_program program;
 
+    steps_without("they are events, too");
     control_wait(control, "workers", "workers.0.starts", "1"); /* an event of its own */
     program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "events");
     control_wait(control, "status", "control_clients", "2");

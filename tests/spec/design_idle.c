@@ -19,6 +19,7 @@ TEST(design_idle_daemon_makes_no_wakeup)
         client_pid(clients[i], "1", i % 2 ? "s" : NULL);
     }
     client_meet_workers(clients[0], 2, pids);
+    steps_without("they are wakeups");
     long before = -1, now = proc_status(daemon->pid, "voluntary_ctxt_switches");
     while (now != before) { /* until it sleeps after the last answer */
         before = now;
