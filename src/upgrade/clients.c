@@ -46,7 +46,7 @@ static void archive_messages(struct archive *archive, struct stdio_bus *bus, str
                    "the client on stdin is at a gate");
     if (!archive_ok(archive))
         return;
-    if (half_closed)
+    if (half_closed && !archive->saves)
         timer_init(timer, clients_half_close_expired, client);
     gate_set_stage(&options, client, stage);
     stream_archive(archive, &client->stream, &bus->transport, &options);

@@ -20,7 +20,7 @@ struct kind {
     int signo;
     const char *done;    /* a part of the line: it was done */
     const char *refused; /* it was not, which fails the test, unless there is also: */
-    const char *excuses[3];
+    const char *excuses[4];
     const char *name;
     const char *without; /* the reason why the test has none */
     size_t count;
@@ -32,7 +32,7 @@ static struct kind kinds[] = {
      .signo = SIGUSR2,
      .done = DAEMON_UPGRADED,
      .refused = "not upgraded, going on: ",
-     .excuses = {"still starting", "shutting down"},
+     .excuses = {"still starting", "shutting down", "a reload has left"},
      .name = "upgrades"},
     {.variable = "RELOAD",
      .signo = SIGHUP,
