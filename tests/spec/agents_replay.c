@@ -254,10 +254,14 @@ TEST(agents_replay_and_the_client_leaves)
     client_expect_quiet(client_connect(daemon));
 }
 
+/* The state has no texts, and the log is where the reason is. */
+#define CLOSED_WITHOUT_REASON "the next program closes a client with a reason of its own"
+
 TEST(agents_replay_of_a_long_initialize_is_not_made)
 {
     struct daemon *daemon = START(.pools = MCP(""));
     struct client *client = client_connect(daemon);
+    steps_without_upgrades(CLOSED_WITHOUT_REASON);
     kill_idle(shake_hands(client, test_format(RESULT ",'pad':'%s'", test_fill('x', 70000))));
     client_expect_eof(client);
     daemon_wait_log(daemon, "too long to be repeated");
@@ -268,6 +272,7 @@ TEST(agents_replay_ends_with_the_restarts)
     struct daemon *daemon = START(.pools = MCP(""), .limits = "'max_restarts':1");
     struct client *client = client_connect(daemon);
     long pid = shake_hands(client, RESULT);
+    steps_without_upgrades(CLOSED_WITHOUT_REASON);
     kill_idle(pid);
     kill_idle(another_pid(client, pid));
     client_expect_eof(client);

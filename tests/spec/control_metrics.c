@@ -199,6 +199,7 @@ TEST(control_metrics_measure_the_time_to_the_answer)
     struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
     struct client *control = control_connect(daemon), *client = client_connect(daemon);
 
+    steps_without_upgrades("each program counts the rounds of its loop");
     client_ask(client, "1", NULL, "hold", NULL);
     client_request(client, "2", NULL, "echo", NULL);
     for (int i = 0; i < 300; i++) { /* of time, and of rounds that answer others */
@@ -232,6 +233,7 @@ TEST(control_metrics_count_what_limits_of_a_client_do)
     EXPECT(control, "stdio_bus_limited_total{limit='idle_timeout_sec'}", 0);
     client_close(client);
     client = client_connect(daemon);
+    steps_without("they take the time in which there would be too many messages");
     for (int i = 0; i < 30; i++)
         client_ask(client, "9", NULL, "echo", NULL);
     ck_assert_double_ge(metric(control, "stdio_bus_limited_total{limit='max_message_rate'}"), 1);

@@ -194,6 +194,7 @@ TEST_ROWS(control_two_scrapes_add_up, 2)
     struct http *http = row == 0 ? connect_to_metrics(daemon) : NULL;
     const int messages = http != NULL ? 24 : 23; /* the first scrape over HTTP is a message, too */
 
+    steps_without_upgrades("each program counts the rounds of its loop");
     client_send(client, "{'id':'w','pool':'a','method':'echo'}");
     client_result(client, "\"w\"");
     scrape(&first, daemon, http);

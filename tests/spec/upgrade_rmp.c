@@ -141,50 +141,6 @@ TEST_ROWS(upgrade_rmp_within_a_frame, 3)
     }
 }
 
-TEST(upgrade_rmp_keeps_subscriptions)
-{
-    struct daemon *daemon;
-    struct client *client, *other;
-
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_start(NULL, NULL);
-    client = client_connect(daemon);
-    other = client_connect(daemon);
-    rmp_subscribe(client, false, "a/b", 1);
-    rmp_subscribe(client, true, "a/b", 0);
-    rmp_subscribe(client, true, "c", 0);
-    for (unsigned i = 1; i <= 3; i++) {
-        daemon_upgrade(daemon);
-        publish(other, i, 0);
-        expect_id(client, false, i);
-        expect_id(client, true, i);
-        expect_published(other, i);
-    }
-    RMP_SEND(client, .op = "unsubscribe", .key = "topic", .value = "a/b");
-    rmp_expect_word(client, RMP_OK_SCHEMA, "unsubscribe");
-    client_close(client);
-    daemon_wait_log(daemon, "\\[rmp=1\\] disconnected");
-    daemon_upgrade(daemon);
-    rmp_subscribe(client_connect(daemon), true, "c", 0);
-    daemon_wait_log(daemon, "\\[rmp=3\\] connected");
-}
-
-TEST(upgrade_rmp_keeps_the_rights_of_a_client)
-{
-    struct daemon *daemon;
-    struct client *client;
-
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_start(test_format(",'ui_uids':[%u]", (unsigned)getuid()), NULL);
-    client = client_connect(daemon);
-    rmp_hello(client, false, "ui");
-    daemon_upgrade(daemon);
-    RMP_PUBLISH(client, 1, .topic = "ui/x", .schema = 3006, .msg_id = 1);
-    expect_published(client, 1);
-}
-
 /* A client that does not read its answers is not read from, before and after. */
 TEST(upgrade_rmp_keeps_answers_that_are_not_read)
 {
@@ -304,36 +260,7 @@ TEST(upgrade_rmp_drops_what_has_expired)
     ck_assert_uint_eq(next, last);
 }
 
-/* --- duplicates, metrics --- */
-
-TEST_ROWS(upgrade_rmp_knows_duplicates, 2)
-{
-    struct daemon *daemon;
-    struct client *publisher, *old, *young, *watcher;
-
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_start(NULL, NULL);
-    publisher = client_connect(daemon);
-    old = client_connect(daemon);
-    young = client_connect(daemon);
-    watcher = client_connect(daemon);
-    rmp_subscribe(watcher, true, "rlp/sys/drops", 0);
-    rmp_subscribe(old, row == 1, "a/b", 1);
-    publish(publisher, 1, 0);
-    expect_published(publisher, 1);
-    rmp_subscribe(young, row == 1, "a/b", 1);
-    daemon_upgrade(daemon);
-    publish(publisher, 1, 0);
-    expect_published(publisher, 1);
-    rmp_expect_word(watcher, RMP_DROP_SCHEMA, "duplicate");
-    publish(publisher, 2, 0);
-    expect_published(publisher, 2);
-    expect_id(old, row == 1, 1);
-    expect_id(old, row == 1, 2);
-    expect_id(young, row == 1, 1);
-    expect_id(young, row == 1, 2);
-}
+/* --- metrics --- */
 
 /* The number that follows the name, if it is below 128. */
 static int metric(const struct rmp_got *got, const char *name)
@@ -372,28 +299,6 @@ TEST(upgrade_rmp_goes_on_with_metrics)
 
 /* --- pools --- */
 
-TEST(upgrade_rmp_answers_requests_in_flight)
-{
-    struct daemon *daemon;
-    struct rmp_program replies;
-
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_program_daemon(RMP_WRITER(1));
-    replies = rmp_program_subscriber(daemon, "reply");
-    rmp_program_execute(daemon, "hold", "{}");
-    rmp_program_expect(&replies, "Completed");
-    rmp_program_execute(daemon, "plain", "{'result':1}");
-    daemon_upgrade(daemon);
-    rmp_program_execute(daemon, "plain", "{'result':2}");
-    daemon_upgrade(daemon);
-    rmp_program_execute(daemon, "release", "{}");
-    rmp_program_expect(&replies, "'payload':{'Completed':1}");
-    rmp_program_expect(&replies, "'payload':{'Completed':2}");
-    rmp_program_expect(&replies, "Completed");
-    rmp_program_stop(&replies);
-}
-
 /* Its worker is away until it is started again. */
 TEST(upgrade_rmp_keeps_requests_that_are_held)
 {
@@ -415,45 +320,6 @@ TEST(upgrade_rmp_keeps_requests_that_are_held)
     for (int i = 0; i < 3; i++)
         rmp_program_expect(&replies, "'payload':{'Completed':%d}", i);
     rmp_program_stop(&replies);
-}
-
-TEST(upgrade_rmp_keeps_the_deadline_of_a_request)
-{
-    struct daemon *daemon;
-    struct rmp_program replies;
-
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_program_daemon(RMP_WRITER(1));
-    replies = rmp_program_subscriber(daemon, "reply");
-    rmp_program_execute_until(daemon, RMP_TRACE, RMP_PROGRAM_SHORT, "no_answer", "{}");
-    daemon_upgrade(daemon);
-    rmp_program_expect(&replies, "'payload':{'Failed':{'retryable':false,'reason':'timeout'}}");
-    rmp_program_stop(&replies);
-}
-
-TEST(upgrade_rmp_remembers_runs)
-{
-    struct daemon *daemon;
-    struct rmp_program answers, events;
-
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_program_daemon(RMP_RUNNER);
-    answers = rmp_program_subscriber(daemon, "rlp/ctrl");
-    events = rmp_program_subscriber(daemon, "rlp/runs/trace:" RMP_OTHER_TRACE "/events");
-    for (int i = 0; i < 3; i++) {
-        rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
-        rmp_program_expect(&answers, "RunSubmit");
-        rmp_program_expect(&answers, "'opening_name':'run 1'");
-        daemon_upgrade(daemon);
-    }
-    rmp_program_submit(daemon, RMP_OTHER_TRACE, "'opening_yaml':'name: a'");
-    rmp_program_expect(&answers, "RunSubmit");
-    rmp_program_expect(&answers, "'opening_name':'run 2'");
-    rmp_program_expect(&events, "'message':'one'");
-    rmp_program_stop(&answers);
-    rmp_program_stop(&events);
 }
 
 /* The runner has written events before its answer. */
