@@ -171,7 +171,8 @@ void rmp_runs_event(struct rmp_runs *runs, struct rmp_id id, uint64_t msg_id, ui
     rmp_control_end(runs->control, id, rmp_run_end_of(payload));
     if (run == NULL || !keep_event(runs, run, msg_id, at_ms, payload))
         return;
-    run->unsaved++;
+    if (run->unsaved < run->count) /* where one was forgotten for it, all are unsaved already */
+        run->unsaved++;
     note_unsaved(runs, run);
 }
 
