@@ -118,7 +118,7 @@ static void have(struct kind *kind, struct daemon *daemon)
     size_t mark = daemon->log.len;
     int64_t deadline = deadline_usual();
 
-    kill(daemon->pid, kind->signo);
+    ck_assert_int_eq(kill(daemon->pid, kind->signo), 0);
     while (!is_over(kind, daemon, mark)) {
         if (has_ended(daemon))
             return;
