@@ -464,7 +464,8 @@ TEST_ROWS(agents_turn_of_a_leaving_client_is_cancelled, 2)
     ck_assert_msg(span_is(result, lines[row]), "%.*s", SHOWN(result));
 }
 
-/* ACP 2: the answer only accepts the prompt. Version 1 ends the turn by it. */
+/* ACP 2: the answer only accepts the prompt, which an upgrade in place does not forget. Version 1
+ * ends the turn by it. */
 TEST_ROWS(agents_turn_that_goes_on_after_its_answer_is_cancelled, 3)
 {
     static const struct {
@@ -485,6 +486,8 @@ TEST_ROWS(agents_turn_that_goes_on_after_its_answer_is_cancelled, 3)
     client_expect_quiet(staying);
     client_ask(leaving, "1", NULL, "session/prompt",
                test_format("{'sessionId':'\\\"s','result':%s}", rows[row].result));
+    if (row > 0 && daemon_can_upgrade())
+        daemon_upgrade(daemon);
     client_close(leaving);
     daemon_wait_log(daemon, "client=1.*disconnected");
     struct span result = client_ask(staying, "1", NULL, "last_note", NULL);
