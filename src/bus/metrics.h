@@ -2,48 +2,63 @@
 #ifndef STDIO_BUS_BUS_METRICS_H
 #define STDIO_BUS_BUS_METRICS_H
 
-#include "bus/refusal.h"
 #include "bus/state.h"
+#include "bus/workers.h"
 #include "endpoint/endpoint.h"
-#include "rmp/broker_options.h"
 #include "router/outcomes.h"
 #include "transport/connection_state.h"
 #include "json/text.h"
 
-#define METRICS_STATES 5 /* of a worker */
 #define METRICS_LIMITS 3 /* of one client */
+#define METRICS_TABLES 4 /* that have a limit */
+
+enum metric_unit { METRIC_NUMBER, METRIC_MS, METRIC_US }; /* times are written in seconds */
+
+/* What the struct is: that of the table; struct metrics_pool, one for each pool; struct
+ * bus_counters. */
+enum metric_of { METRIC_OF_TABLE, METRIC_OF_POOLS, METRIC_OF_COUNTERS };
+
+/* A metric, as a row of a table; the last row has no name. Its values are in the struct of the
+ * table: one integer or, for a label, an array of uint64_t. A name that ends with _total is of a
+ * counter, any other of a gauge. */
+struct metric {
+    const char *name, *help;
+    const char *label;        /* NULL: there is one value */
+    const char *const *words; /* of the label, one for each value */
+    size_t size, offset;      /* METRIC_AT */
+    enum metric_unit unit;
+    enum metric_of of; /* in the table of the bus alone */
+    bool always;       /* of a service: 0 where the bus has no state of it, not left out */
+    bool may_lack;     /* 0 is unknown, and left out */
+    void (*write)(struct json_text *to, const void *values); /* NULL: as the rest says */
+};
+
+#define METRIC_AT(type, member)                                                                    \
+    .size = sizeof((type *)NULL)->member, .offset = offsetof(type, member)
 
 struct metrics_pool {
     struct slice id;
-    struct traffic traffic; /* of its workers; in: what they sent */
+    struct traffic traffic;         /* of its workers; in: what they sent */
+    uint64_t messages[2], bytes[2]; /* the same, by direction */
     struct request_counts asked, asking;
     uint64_t in_flight[2]; /* asked by clients, by workers */
-    uint64_t workers[METRICS_STATES];
+    uint64_t workers[WORKER_FAILED + 1];
     uint64_t drained, starts, restarts, queue;
 };
 
 struct metrics {
-    const char *version;
+    const struct stdio_bus *bus; /* whose services add their metrics */
     const struct metrics_pool *pools;
     size_t pool_count;
-    const char *const *states; /* the names of METRICS_STATES */
-    struct traffic clients;    /* of all clients, ever */
-    uint64_t client_count, connected, client_queue, rmp_clients, control_clients;
-    uint64_t http_sessions, http_connected; /* now, ever */
-    bool has_topics;                        /* there is a topic bus: */
-    struct rmp_counters topics;             /* what it has counted */
-    struct rmp_gauges topics_now;
-    uint64_t history_runs, history_events, history_bytes, history_failures;
+    uint64_t messages[2], bytes[2]; /* of all clients, ever, by direction */
+    uint64_t client_count, client_queue;
     uint64_t limited[METRICS_LIMITS];
-    uint64_t refused[REFUSALS];
-    uint64_t stored_answers;
-    uint64_t holds[2], held_ms[2], held[2]; /* of clients, of workers */
-    uint64_t sessions, max_sessions, requests, abandoned, max_requests, max_clients;
-    uint64_t reloads[2]; /* that failed, that were done */
+    uint64_t held_ms[2], held[2]; /* clients, workers */
+    uint64_t sessions, entries[METRICS_TABLES], limits[METRICS_TABLES];
     uint64_t rounds, busy_us;
     uint64_t buffers, max_buffers;
-    uint64_t cpu_us, resident; /* 0: unknown, as with the next */
-    double started;            /* seconds since 1970 */
+    uint64_t cpu_us, started_ms; /* since 1970 */
+    uint64_t resident;           /* 0: unknown */
 };
 
 /* The text format of Prometheus (version 0.0.4). */
@@ -51,8 +66,5 @@ void metrics_write(struct json_text *to, const struct metrics *metrics);
 
 /* Adds the text of Prometheus' format. The bus measures (control/control.h). */
 void metrics_of_bus(struct stdio_bus *bus, struct json_text *to);
-
-/* Adds the time that the endpoint has been held for. */
-void metrics_add_hold(struct metrics *metrics, const struct endpoint *endpoint);
 
 #endif

@@ -241,12 +241,6 @@ void services_upgraded(struct stdio_bus *bus, const char *before, const char *pr
         service_at(bus, at)->upgraded(bus->services[at], before, problem);
 }
 
-void services_measure(const struct stdio_bus *bus, struct metrics *metrics)
-{
-    each_service(bus, measure)
-        service_at(bus, at)->measure(bus->services[at], metrics);
-}
-
 void services_describe(const struct stdio_bus *bus, struct json_text *to)
 {
     each_service(bus, describe)

@@ -14,7 +14,7 @@ struct archive;
 struct bus_listener;
 struct client;
 struct json_text;
-struct metrics;
+struct metric;
 struct router_archive;
 
 /* A place that names the pool of messages: a listener's, a client's or a session's. */
@@ -140,8 +140,12 @@ struct service {
 
     void (*report)(void *state, const struct bus_report *report);
 
-    /* Adds what it counts to the metrics; to the status of the bus, which is a JSON object. */
-    void (*measure)(const void *state, struct metrics *metrics);
+    /* Its metrics (bus/metrics.h), and the struct of their values, which lives until the next call;
+     * without the operation it is the state. */
+    const struct metric *metrics;
+    const void *(*measure)(void *state);
+
+    /* Adds members to the status of the bus, which is a JSON object. */
     void (*describe)(const void *state, struct json_text *to);
 
     /* An upgrade in place is over: `before` is the version of the program before; or the problem in
@@ -190,7 +194,6 @@ void services_each_holder(struct stdio_bus *bus, pool_holder_fn *fn, void *user_
 void services_end_revoked(struct stdio_bus *bus, const struct bus_listener *listener);
 void services_report(struct stdio_bus *bus, const struct bus_report *report);
 void services_upgraded(struct stdio_bus *bus, const char *before, const char *problem);
-void services_measure(const struct stdio_bus *bus, struct metrics *metrics);
 void services_describe(const struct stdio_bus *bus, struct json_text *to);
 void services_limit(struct stdio_bus *bus, const struct limits *limits);
 void services_archive_sessions(struct stdio_bus *bus, struct router_archive *archive);

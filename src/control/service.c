@@ -47,12 +47,11 @@ static void upgraded(void *state, const char *before, const char *problem)
     control_upgraded(state, before, problem);
 }
 
-static void measure(const void *state, struct metrics *metrics)
-{
-    const struct control *control = state;
-
-    metrics->control_clients = control->client_count;
-}
+static const struct metric metrics[] = {
+    {"stdio_bus_control_clients", "Clients of the control socket.", .always = true,
+     METRIC_AT(struct control, client_count)},
+    {.name = NULL},
+};
 
 static void describe(const void *state, struct json_text *to)
 {
@@ -103,7 +102,7 @@ const struct service control_service = {
     .descriptors = descriptors,
     .report = report,
     .upgraded = upgraded,
-    .measure = measure,
+    .metrics = metrics,
     .describe = describe,
     .limit = limit,
     .archive = archive,

@@ -8,6 +8,13 @@
 #include "topics/bridge.h"
 #include "topics/runs.h"
 
+struct rmp_hub_metrics {
+    uint64_t clients, drops[3];
+    struct rmp_counters counters;
+    struct rmp_gauges now;
+    uint64_t runs, events, bytes, failures; /* of the history */
+};
+
 struct rmp_hub {
     struct stdio_bus *bus;
     struct rmp_broker *broker;
@@ -26,6 +33,7 @@ struct rmp_hub {
     struct buffer *text;  /* the publication of that number in the JSON dialect (rmp/reply.h), */
     uint64_t text_number; /* which many subscribers may get; 0: none */
     uint64_t lost;        /* of the broker's counter no_memory: in the log */
+    struct rmp_hub_metrics metrics; /* as they were measured last */
 };
 
 /* NULL if out of memory. `due` is called at the broker's deadlines, with the hub. */

@@ -75,19 +75,59 @@ static void remove_idle(void *state, const char *reason)
     rmp_clients_remove_idle(state, reason);
 }
 
-static void measure(const void *state, struct metrics *metrics)
-{
-    const struct rmp_hub *hub = state;
-    const struct rmp_history *history = &hub->runs->history;
+/* --- its metrics --- */
 
-    metrics->has_topics = true;
-    metrics->rmp_clients = hub->client_count;
-    metrics->topics = *rmp_broker_counters(hub->broker);
-    metrics->topics_now = rmp_broker_gauges(hub->broker);
-    metrics->history_runs = history->runs.count;
-    metrics->history_events = history->events;
-    metrics->history_bytes = history->bytes;
-    metrics->history_failures = hub->runs->failures;
+static const char *const reasons[] = {"ttl_expired", "duplicate", "backpressure_timeout"};
+
+#define VALUE(member) METRIC_AT(struct rmp_hub_metrics, member)
+
+static const struct metric metrics[] = {
+    {"stdio_bus_rmp_clients", "Clients of the RMP socket.", VALUE(clients), .always = true},
+    {"stdio_bus_rmp_drops_total", "Messages of the topic bus dropped, by reason.", "reason",
+     reasons, VALUE(drops)},
+    {"stdio_bus_rmp_publications_total", "Publications that were not refused.",
+     VALUE(counters.received)},
+    {"stdio_bus_rmp_deliveries_total", "Messages that subscribers got.", VALUE(counters.sent)},
+    {"stdio_bus_rmp_replays_total", "Kept events that new subscribers asked for.",
+     VALUE(counters.replayed)},
+    {"stdio_bus_rmp_waits_total", "Publications that waited for a subscriber.",
+     VALUE(counters.waits)},
+    {"stdio_bus_rmp_notices_suppressed_total", "Drops without a notice on rlp/sys/drops.",
+     VALUE(counters.notices_suppressed)},
+    {"stdio_bus_rmp_topics", "Topics that have a subscription.", VALUE(now.topics)},
+    {"stdio_bus_rmp_subscriptions", "Subscriptions.", VALUE(now.subscriptions)},
+    {"stdio_bus_rmp_dedupe_keys", "Messages by which duplicates are known.",
+     VALUE(now.dedupe_keys)},
+    {"stdio_bus_rmp_queued_messages", "Messages that wait for subscribers.",
+     VALUE(now.queued_messages)},
+    {"stdio_bus_rmp_queued_bytes", "Bytes of these messages.", VALUE(now.queued_bytes)},
+    {"stdio_bus_rmp_waiting_publications", "Publications that wait.",
+     VALUE(now.waiting_publications)},
+    {"stdio_bus_rmp_history_runs", "Runs whose events are kept.", VALUE(runs)},
+    {"stdio_bus_rmp_history_events", "Events that are kept.", VALUE(events)},
+    {"stdio_bus_rmp_history_bytes", "Bytes of these events and runs.", VALUE(bytes)},
+    {"stdio_bus_rmp_history_write_errors_total", "Failed writes of files of the history.",
+     VALUE(failures)},
+    {.name = NULL},
+};
+
+static const void *measure(void *state)
+{
+    struct rmp_hub *hub = state;
+    const struct rmp_history *history = &hub->runs->history;
+    const struct rmp_counters *counters = rmp_broker_counters(hub->broker);
+
+    hub->metrics = (struct rmp_hub_metrics){
+        .clients = hub->client_count,
+        .drops = {counters->drops_ttl, counters->drops_duplicate, counters->drops_backpressure},
+        .counters = *counters,
+        .now = rmp_broker_gauges(hub->broker),
+        .runs = history->runs.count,
+        .events = history->events,
+        .bytes = history->bytes,
+        .failures = hub->runs->failures,
+    };
+    return &hub->metrics;
 }
 
 static void describe(const void *state, struct json_text *to)
@@ -148,6 +188,7 @@ const struct service rmp_service = {
     .client_count = client_count,
     .keeps_awake = true,
     .remove_idle = remove_idle,
+    .metrics = metrics,
     .measure = measure,
     .describe = describe,
     .limit = limit,

@@ -9,6 +9,11 @@
 
 #define HTTP_DATE_MAX 40
 
+/* Sessions now, and ever. */
+struct http_metrics {
+    uint64_t sessions, begun;
+};
+
 struct http_hub {
     struct stdio_bus *bus;
     struct list sessions; /* struct http_session, the oldest first */
@@ -23,6 +28,7 @@ struct http_hub {
     char date[HTTP_DATE_MAX];   /* a whole field, for this second: */
     size_t date_len;
     int64_t date_until_ms;
+    struct http_metrics metrics; /* as they were measured last */
 };
 
 /* A note that its owner is to be looked at; lives inside the owner. */

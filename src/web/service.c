@@ -130,14 +130,20 @@ static void each_holder(void *state, pool_holder_fn *fn, void *user_data)
     }
 }
 
-static void measure(const void *state, struct metrics *metrics)
-{
-    const struct http_hub *hub = state;
-    struct list_node *node, *following;
+static const struct metric metrics[] = {
+    {"stdio_bus_http_sessions", "Sessions of MCP over HTTP.", .always = true,
+     METRIC_AT(struct http_metrics, sessions)},
+    {"stdio_bus_http_sessions_total", "Sessions of MCP over HTTP, ever.", .always = true,
+     METRIC_AT(struct http_metrics, begun)},
+    {.name = NULL},
+};
 
-    metrics->http_sessions = hub->session_count;
-    list_each(&hub->sessions, node, following)
-        metrics_add_hold(metrics, &list_entry(node, struct http_session, link)->endpoint);
+static const void *measure(void *state)
+{
+    struct http_hub *hub = state;
+
+    hub->metrics = (struct http_metrics){hub->session_count, hub->bus->counters.http_sessions};
+    return &hub->metrics;
 }
 
 static void archive_sessions(void *state, struct router_archive *archive)
@@ -189,6 +195,7 @@ const struct service http_service = {
     .each_holder = each_holder,
     .uses_listener = uses_listener,
     .end_revoked = end_revoked,
+    .metrics = metrics,
     .measure = measure,
     .limit = limit,
     .archive_sessions = archive_sessions,

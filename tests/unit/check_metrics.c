@@ -2,27 +2,41 @@
 #include "build_config.h"
 
 #include "bus/metrics.h"
+#include "bus/service.h"
 
 #include <string.h>
 
 #include "suite.h"
 
-static const char *const states[METRICS_STATES] = {"starting", "running", "stopping", "stopped",
-                                                   "failed"};
-
 static struct metrics_pool pools[2];
+
+/* --- a service --- */
+
+struct values {
+    uint64_t drops[2];
+    uint32_t now;
+};
+
+static const char *const reasons[] = {"late", "early"};
+
+static const struct metric service_rows[] = {
+    {"toy_drops_total", "Drops.", "reason", reasons, METRIC_AT(struct values, drops)},
+    {"toy_now", "Now.", .always = true, METRIC_AT(struct values, now)},
+    {.name = NULL},
+};
+
+static const struct service toy = {.metrics = service_rows};
+static const struct service *const services[] = {&toy, NULL};
+static struct values values = {{5, 7}, 3};
+static struct stdio_bus bus = {.options = {.services = services}, .service_count = 1};
 
 static struct metrics some_metrics(void)
 {
     memset(pools, 0, sizeof pools);
     pools[0].id = slice_of("a", 1);
     pools[1].id = slice_of("b\"\\\n", 4);
-    return (struct metrics){.version = "1",
-                            .pools = pools,
-                            .pool_count = 2,
-                            .states = states,
-                            .has_topics = true,
-                            .topics = {.drops_duplicate = 7}};
+    bus.services[0] = &values;
+    return (struct metrics){.bus = &bus, .pools = pools, .pool_count = 2};
 }
 
 static const char *write_text(const struct metrics *metrics)
@@ -42,14 +56,19 @@ static bool is_name(char c)
     return (c >= 'a' && c <= 'z') || c == '_';
 }
 
-TEST(topic_bus_is_left_out_where_there_is_none)
+TEST(service_without_a_state_has_the_metrics_that_are_always_there)
 {
     struct metrics metrics = some_metrics();
+    const char *text = write_text(&metrics);
 
-    ck_assert_ptr_nonnull(strstr(write_text(&metrics),
-                                 "stdio_bus_rmp_drops_total{reason=\"duplicate\"} 7\n"));
-    metrics.has_topics = false;
-    ck_assert_ptr_null(strstr(write_text(&metrics), "stdio_bus_rmp_drops_total"));
+    expect_word(text, "# HELP toy_drops_total Drops.\n# TYPE toy_drops_total counter\n"
+                      "toy_drops_total{reason=\"late\"} 5\n"
+                      "toy_drops_total{reason=\"early\"} 7\n");
+    expect_word(text, "# HELP toy_now Now.\n# TYPE toy_now gauge\ntoy_now 3\n");
+    bus.services[0] = NULL;
+    text = write_text(&metrics);
+    expect_word(text, "\ntoy_now 0\n");
+    ck_assert_ptr_null(strstr(text, "toy_drops_total"));
 }
 
 /* Each line is a comment or NAME{LABELS} NUMBER; a name's lines follow its HELP and TYPE. */
