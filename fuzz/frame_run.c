@@ -5,7 +5,7 @@
 #include <stdarg.h>
 
 #include "http/head.h"
-#include "json/scanner_cut.h"
+#include "json/message.h"
 
 #define LEFT_MAX (HTTP_HEAD_MAX + 256) /* bytes that are kept beside a body */
 

@@ -2,7 +2,7 @@
  * that knows them accepts the text, and every other byte stays where it was. */
 #include "build_config.h"
 
-#include "json/comments.h"
+#include "json/document.h"
 
 #include "common.h"
 #include "reference_json.h"

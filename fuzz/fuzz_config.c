@@ -8,7 +8,6 @@
 #include "cli/import.h"
 #include "common.h"
 #include "reference_json.h"
-#include "json/comments.h"
 #include "json/document.h"
 
 #define NAME "fuzz.json"

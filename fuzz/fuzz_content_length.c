@@ -9,7 +9,6 @@
 #include "framing/foreign.h"
 #include "framing/framing.h"
 #include "json/message.h"
-#include "json/scanner_cut.h"
 
 #include "common.h"
 #include "reference_json.h"

@@ -5,7 +5,6 @@
 
 #include "framing/framing.h"
 #include "json/message.h"
-#include "json/scanner_cut.h"
 
 #include "common.h"
 #include "reference_json.h"

@@ -5,7 +5,7 @@
 
 #include "json/param_fields.h"
 
-#include "base/splice.h"
+#include "base/slice.h"
 #include "common.h"
 #include "reference_json.h"
 #include "router/abilities.h"

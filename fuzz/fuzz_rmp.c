@@ -5,9 +5,9 @@
 #include "framing/sized_frame.h"
 #include "rmp/command.h"
 #include "rmp/framing.h"
+#include "rmp/msgpack.h"
 #include "rmp/reply.h"
 #include "rmp/run_file.h"
-#include "rmp/wire.h"
 #include "json/reader.h"
 
 #include "common.h"

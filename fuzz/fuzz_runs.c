@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "rmp/history.h"
-#include "rmp/wire.h"
+#include "rmp/msgpack.h"
 #include "topics/run_reader.h"
 
 #include "common.h"

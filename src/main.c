@@ -11,15 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/datagram.h"
 #include "base/error.h"
-#include "base/notify.h"
 #include "base/terminal.h"
 #include "bus/bus.h"
 #include "cli/client.h"
-#include "cli/config_json.h"
 #include "cli/ctl.h"
 #include "cli/help.h"
-#include "cli/import_file.h"
+#include "cli/import.h"
 #include "cli/log_options.h"
 #include "cli/options.h"
 #include "cli/parse.h"

@@ -6,10 +6,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #ifdef HAVE_CLOSE_RANGE
 #include <sys/syscall.h>
 #endif
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -23,7 +23,8 @@ void descriptor_close(int fd)
     errno = saved;
 }
 
-void descriptor_close_from(int first)
+/* Closes every descriptor from `first` on. */
+static void descriptor_close_from(int first)
 {
     long max;
 
@@ -86,4 +87,35 @@ int descriptor_open_own(int fd, int access)
         return -1;
     }
     return own;
+}
+
+#define READY_FD 3
+#define READY '+'
+
+bool readiness_keep(int fd)
+{
+    if ((fd != READY_FD && dup2(fd, READY_FD) < 0) || fcntl(READY_FD, F_SETFD, FD_CLOEXEC) < 0)
+        return false;
+    descriptor_close_from(READY_FD + 1);
+    return true;
+}
+
+bool readiness_report(void)
+{
+    const char ready = READY;
+    bool written = write(READY_FD, &ready, 1) == 1;
+
+    close(READY_FD);
+    return written;
+}
+
+bool readiness_await(int fd)
+{
+    char byte = '\0';
+    ssize_t got;
+
+    do
+        got = read(fd, &byte, 1);
+    while (got < 0 && errno == EINTR);
+    return got == 1 && byte == READY;
 }

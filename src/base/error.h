@@ -13,4 +13,15 @@ enum stdio_bus_code {
     STDIO_BUS_EINVAL = -6     /* invalid argument */
 };
 
+/* --- Exit statuses, those of sysexits.h where it has one. --- */
+
+enum {
+    EXIT_DONE = 0,
+    EXIT_USAGE_ERROR = 64,
+    EXIT_DATA_ERROR = 65, /* stdio mode: the client sent malformed input */
+    EXIT_NO_WORKER_LEFT = 69,
+    EXIT_OS_ERROR = 71,
+    EXIT_CONFIG_ERROR = 78
+};
+
 #endif

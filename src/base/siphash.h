@@ -2,6 +2,7 @@
 #ifndef STDIO_BUS_BASE_SIPHASH_H
 #define STDIO_BUS_BASE_SIPHASH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,5 +16,10 @@ struct siphash_key siphash_random_key(void);
 
 /* The hash of `len` bytes. `data` may be NULL when len is 0. */
 uint64_t siphash(const struct siphash_key *key, const void *data, size_t len);
+
+/* --- Bytes of the system's random source. --- */
+
+/* Fills `to` with at most 256 bytes that cannot be guessed. False: the source has failed. */
+bool random_bytes(void *to, size_t len);
 
 #endif

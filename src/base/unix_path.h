@@ -2,6 +2,7 @@
 #ifndef STDIO_BUS_BASE_UNIX_PATH_H
 #define STDIO_BUS_BASE_UNIX_PATH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -17,5 +18,11 @@
 #define UNIX_PATH_PROBLEM                                                                          \
     "the path is %zu bytes long, a socket's may have %zu: choose a shorter one, such as "          \
     "~/NAME.sock"
+
+/* --- Directories that a path needs. --- */
+
+/* Makes the directories above the last component of the path that are missing, with the mode 0700.
+ * The path is as before when it returns. False with errno set. */
+bool directories_make_above(char *path);
 
 #endif

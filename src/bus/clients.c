@@ -20,8 +20,8 @@
 #include "bus/reports.h"
 #include "router/departure.h"
 #include "router/waiting.h"
-#include "transport/reading.h"
-#include "transport/tcp.h"
+#include "transport/listener.h"
+#include "transport/origin.h"
 
 static const struct message_id no_id;
 

@@ -12,7 +12,7 @@
 #include "bus/origins.h"
 #include "bus/slow_clients.h"
 #include "bus/token_reload.h"
-#include "framing/opening.h"
+#include "framing/first_frame.h"
 #include "router/shares.h"
 
 #define REFUSED_MAX 64 /* refused connections whose error is being written; others get none */

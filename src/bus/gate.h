@@ -1,7 +1,7 @@
 /* The gate: makes clients of the connections of a listener that are admitted (spec 4.1). The
- * first line of a connection may name its pool (framing/opening.h) and, where there is a token, the
- * first line of a TCP connection has to show it. Where there is a greeter, it reads the first line
- * of a connection to the Unix socket. */
+ * first line of a connection may name its pool (framing/first_frame.h) and, where there is a token,
+ * the first line of a TCP connection has to show it. Where there is a greeter, it reads the first
+ * line of a connection to the Unix socket. */
 #ifndef STDIO_BUS_BUS_GATE_H
 #define STDIO_BUS_BUS_GATE_H
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "config/listen.h"

@@ -5,9 +5,9 @@
 
 #include <sys/resource.h>
 
+#include "base/datagram.h"
 #include "base/hash_table.h"
 #include "base/list.h"
-#include "base/notify.h"
 #include "base/siphash.h"
 #include "bus/counters.h"
 #include "bus/options.h"

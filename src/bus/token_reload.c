@@ -7,7 +7,7 @@
 #include "bus/listeners.h"
 #include "bus/origins.h"
 #include "bus/service.h"
-#include "transport/reading.h"
+#include "transport/origin.h"
 
 #define LOOK_MS 1000 /* between two looks at a file */
 

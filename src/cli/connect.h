@@ -8,7 +8,7 @@
 
 #include "base/slice.h"
 #include "cli/options.h"
-#include "framing/opening.h"
+#include "framing/first_frame.h"
 
 #define CONNECT_HEAD_MAX 65536
 
@@ -20,8 +20,8 @@ enum {
     EXIT_CONNECTION_LOST = 76
 };
 
-/* Writes the opening line (framing/opening.h) that the options ask for; *len is 0 if they ask for
- * none. Returns false with a line of explanation in `reason`: the token file cannot be used. */
+/* Writes the opening line (framing/first_frame.h) that the options ask for; *len is 0 if they ask
+ * for none. Returns false with a line of explanation in `reason`: the token file cannot be used. */
 bool connect_write_opening(const struct options *options, char line[OPENING_MAX], size_t *len,
                            char *reason, size_t reason_size);
 
@@ -35,5 +35,11 @@ int connect_open(const struct options *options, char *reason, size_t reason_size
  * `in` and `out` may be of any kind; their flags are not changed. SIGPIPE must be ignored. Returns
  * the exit status; unless it is EXIT_DONE, with a line of explanation in `reason`. */
 int connect_copy(int socket, int in, int out, struct slice head, char *reason, size_t reason_size);
+
+/* --- stdio_bus --connect --protocol: a client that joins a daemon again after its restart. --- */
+
+/* Serves stdin and stdout until their client has finished. Returns the exit status, after the
+ * reason was written to stderr. */
+int rejoin_run(const struct options *options);
 
 #endif

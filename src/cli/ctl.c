@@ -10,12 +10,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/exit_status.h"
 #include "base/terminal.h"
 #include "cli/ctl_columns.h"
 #include "cli/ctl_table.h"
 #include "cli/ctl_top.h"
-#include "json/row.h"
+#include "json/text.h"
 
 #define PATH_VARIABLE "STDIO_BUS_CONTROL"
 #define PATH_DEFAULT "/run/stdio_bus/control.sock"

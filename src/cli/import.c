@@ -9,11 +9,198 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/client_servers.h"
-#include "cli/import_program.h"
-#include "cli/import_writer.h"
+#include "base/terminal.h"
+#include "cli/client.h"
 #include "config/pool_mode.h"
+#include "config/variable.h"
 #include "json/string.h"
+
+static void import_add(struct json_output *out, const char *text)
+{
+    json_output_add(out, slice_of(text, strlen(text)));
+}
+
+/* Adds the text as a string of JSON. */
+static void import_add_string(struct json_output *out, const char *text)
+{
+    json_output_string(out, slice_of(text, strlen(text)));
+}
+
+/* Begins a note about the server: the name, and the text. */
+static void import_note(struct import_writer *writer, const char *text)
+{
+    import_add_string(&writer->notes, writer->name);
+    import_add(&writer->notes, ": ");
+    import_add(&writer->notes, text);
+}
+
+/* --- variables in values --- */
+
+/* The name of the variable that `name`, of "${name}", stands for. Clients have ${NAME},
+ * ${NAME:-DEFAULT}, ${env:NAME} and, VS Code, ${userHome}. `otherwise` gets the default; its data
+ * is NULL without one. */
+static struct slice variable_of(struct slice name, struct slice *otherwise)
+{
+    const char *colon = memchr(name.data, ':', name.len);
+
+    *otherwise = slice_of(NULL, 0);
+    if (name.len > 4 && memcmp(name.data, "env:", 4) == 0)
+        return slice_of(name.data + 4, name.len - 4);
+    if (slice_equal(name, slice_of("userHome", 8)))
+        return slice_of("HOME", 4);
+    if (colon == NULL || colon + 1 == name.data + name.len || colon[1] != '-')
+        return name;
+    *otherwise = slice_of(colon + 2, name.len - (size_t)(colon + 2 - name.data));
+    return slice_of(name.data, (size_t)(colon - name.data));
+}
+
+/* A text that is no variable: where the daemon replaces variables, "$$" stands for a "$". */
+static void add_plain(struct json_output *out, struct slice text, enum import_use use)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        json_output_add(out, slice_of(text.data + i, 1));
+        if (text.data[i] == '$' && use == USE_VARIABLE)
+            import_add(out, "$");
+    }
+}
+
+/* The length of "${" or, of opencode, "{env:" at the beginning of `text`, after which a name
+ * follows; 0: there is none. */
+static size_t opening_len(struct slice text)
+{
+    if (text.len > 1 && memcmp(text.data, "${", 2) == 0)
+        return 2;
+    return text.len > 5 && memcmp(text.data, "{env:", 5) == 0 ? 5 : 0;
+}
+
+/* Appends what "${NAME}" at the beginning of `text`, whose name begins at `at`, stands for. Returns
+ * its length, or 0 if it stands for nothing that is known here. */
+static size_t translate_variable(struct json_output *out, struct slice text, size_t at,
+                                 enum import_use use)
+{
+    const char *end = memchr(text.data, '}', text.len), *value;
+    struct slice name, otherwise;
+    bool is_found;
+
+    if (end == NULL)
+        return 0;
+    name = variable_of(slice_of(text.data + at, (size_t)(end - text.data) - at), &otherwise);
+    is_found = variable_find(name, &value) == VARIABLE_FOUND;
+    if (!is_found && otherwise.data == NULL)
+        return 0;
+    if (!is_found) {
+        add_plain(out, otherwise, use);
+    } else if (use == USE_VARIABLE) {
+        import_add(out, "${");
+        json_output_add(out, name);
+        import_add(out, "}");
+    } else {
+        import_add(out, value);
+    }
+    return (size_t)(end - text.data) + 1;
+}
+
+/* Translates the text into writer->scratch. Returns false if it names something that is not known
+ * here; that stays as it is. */
+bool import_translate(struct import_writer *writer, struct slice text, enum import_use use)
+{
+    struct json_output *out = &writer->scratch;
+    const char *home;
+    bool known = true;
+
+    out->len = 0;
+    if (use == USE_PATH && text.len > 1 && memcmp(text.data, "~/", 2) == 0 &&
+        variable_find(slice_of("HOME", 4), &home) == VARIABLE_FOUND) {
+        import_add(out, home);
+        text = slice_of(text.data + 1, text.len - 1);
+    }
+    while (text.len > 0) {
+        size_t at = opening_len(text);
+        size_t len = at > 0 ? translate_variable(out, text, at, use) : 0;
+
+        known = known && (at == 0 || len > 0);
+        if (len == 0) {
+            add_plain(out, slice_of(text.data, 1), use);
+            len = 1;
+        }
+        text = slice_of(text.data + len, text.len - len);
+    }
+    return known;
+}
+
+const char *import_remedy(struct slice text)
+{
+    static const struct {
+        const char *word, *remedy;
+    } placeholders[] = {
+        {"${workspace", "the editor writes the folder there that is open: write its path"},
+        {"${file", "the editor writes the path of the file there that is open: write its path"},
+        {"${input:", "the editor asks for it: write the value"},
+        {"${command:", "the editor runs a command for it: write the value"},
+        {"${config:", "it is a setting of the editor: write the value"},
+        {"{file:", "it is the content of a file: write the value"},
+    };
+
+    for (size_t i = 0; i < sizeof placeholders / sizeof placeholders[0]; i++) {
+        if (strstr(text.data, placeholders[i].word) != NULL)
+            return placeholders[i].remedy;
+    }
+    return NULL;
+}
+
+/* Notes that the text, which ends with a NUL, names something that is not known here; what becomes
+ * of it; and what to do about it.
+ * Notes what is not known here, and what becomes of it. */
+static void import_note_placeholder(struct import_writer *writer, const char *key,
+                                    struct slice text, const char *effect)
+{
+    const char *remedy = import_remedy(text);
+
+    import_note(writer, key);
+    import_add(&writer->notes, " holds ");
+    json_output_string(&writer->notes, text);
+    import_add(&writer->notes, effect);
+    import_add(&writer->notes,
+               remedy != NULL ? remedy : "write the value, or set the variable and import again");
+    import_add(&writer->notes, "\n");
+}
+
+static void find_interpreter(struct import_program *program, const char *file,
+                             const struct command_place *service, const struct command_place *here)
+{
+    char line[COMMAND_LINE_MAX];
+    int error;
+    const char *missing = command_missing_interpreter(file, service, line, &error);
+    char *slash;
+
+    if (missing == NULL || missing[0] == '/' ||
+        command_find(missing, here, program->directory) != 0)
+        program->directory[0] = '\0';
+    slash = strrchr(program->directory, '/');
+    if (slash != NULL)
+        *slash = '\0';
+}
+
+/* A name that is in PATH, but not in COMMAND_SERVICE_PATH, becomes its path: services and programs
+ * with windows do not have the PATH of a shell. Any other command stays as it is. */
+static void import_program_find(struct import_program *program, struct slice command)
+{
+    const struct command_place service = {COMMAND_SERVICE_PATH, NULL};
+    struct command_place here = {getenv("PATH"), NULL};
+    char file[COMMAND_FILE_MAX];
+
+    *program = (struct import_program){.is_moved = false};
+    snprintf(program->command, sizeof program->command, "%.*s", (int)command.len, command.data);
+    if (here.path == NULL)
+        here.path = COMMAND_SERVICE_PATH;
+    if (command_find(program->command, &service, file) != 0) {
+        if (command_find(program->command, &here, file) != 0 || file[0] != '/')
+            return;
+        program->is_moved = true;
+        memcpy(program->command, file, sizeof file);
+    }
+    find_interpreter(program, file, &service, &here);
+}
 
 #define FIRST_ROOM 65536
 #define TEXT_OF(number) #number
@@ -304,4 +491,43 @@ void import_free(struct import *import)
     free(import->config);
     free(import->notes);
     *import = (struct import){.config = NULL};
+}
+
+static void report(void *user_data, bool is_error, const char *text)
+{
+    (void)user_data;
+    (void)is_error;
+    terminal_line(stderr, "stdio_bus: %s", text);
+}
+
+static int read_servers(struct import *import, const struct json_value *root, bool is_toml,
+                        struct diagnostics *diagnostics)
+{
+    int code = import_read(import, root, is_toml);
+
+    if (code == STDIO_BUS_EINVAL)
+        diagnostics_file(diagnostics, is_toml ? "there is no table [mcp_servers.NAME] in it"
+                                              : "there is no object \"mcpServers\", \"servers\", "
+                                                "\"mcp\" or \"context_servers\" in it");
+    else if (code != STDIO_BUS_OK)
+        diagnostics_file(diagnostics, "out of memory");
+    else if (import->servers == 0)
+        diagnostics_file(diagnostics, "there is no server to share");
+    return diagnostics->errors == 0 ? STDIO_BUS_OK : STDIO_BUS_EINVAL;
+}
+
+int import_file(struct import *import, const char *path)
+{
+    struct diagnostics diagnostics = {.name = path, .report = report};
+    struct document_error error;
+    struct client_file file;
+    int code = client_file_read(&file, path, &diagnostics, &error);
+
+    *import = (struct import){.config = NULL};
+    if (code == STDIO_BUS_OK)
+        code = read_servers(import, file.root, file.is_toml, &diagnostics);
+    else if (code == STDIO_BUS_EINVAL)
+        diagnostics_syntax(&diagnostics, &error);
+    client_file_free(&file);
+    return code == STDIO_BUS_OK ? STDIO_BUS_OK : STDIO_BUS_EINVAL;
 }

@@ -11,7 +11,7 @@
 #include "cli/log_options.h"
 #include "config/pool_mode.h"
 #include "config/variable.h"
-#include "share/name.h"
+#include "share/directory.h"
 
 #define IDLE_EXIT_MAX 31536000 /* a year */
 #define INSTANCES_MAX 1024     /* as in a configuration */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "bus/options.h"
 #include "cli/default_config.h"

@@ -13,7 +13,5 @@ int rmp_submit(const struct rmp_options *options, const char *path);
 
 /* What they report of a daemon that is not there, with errno set, or that has ended the connection.
  * `hint`: what else could be done; or "". Both return EXIT_RMP_NO_DAEMON. */
-int rmp_cannot_connect(const char *path, const char *hint);
-int rmp_hung_up(void);
 
 #endif

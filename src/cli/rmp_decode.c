@@ -9,11 +9,11 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "base/terminal.h"
 #include "cli/rmp_show.h"
 #include "rmp/frame.h"
-#include "rmp/wire.h"
+#include "rmp/msgpack.h"
 #include "json/string.h"
 
 #define READ_SIZE 65536

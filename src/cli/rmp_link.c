@@ -15,9 +15,9 @@
 #include "base/descriptor.h"
 #include "base/siphash.h"
 #include "base/unix_path.h"
-#include "rmp/compose.h"
+#include "rmp/frame.h"
+#include "rmp/msgpack.h"
 #include "rmp/schemas.h"
-#include "rmp/wire.h"
 
 #define READ_SIZE 65536
 #define CONTROL_TTL_MS 30000

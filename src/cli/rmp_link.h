@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
-#include "rmp/envelope.h"
+#include "rmp/frame.h"
 
 /* A frame that was received; the slices live until more is read from the link. */
 struct rmp_received {

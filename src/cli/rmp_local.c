@@ -13,7 +13,6 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/readiness.h"
 #include "base/terminal.h"
 #include "bus/bus.h"
 #include "bus/state.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rmp/uuid.h"
+#include "rmp/frame.h"
 
 #define TTL_MS 30000
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/exit_status.h"
-#include "rmp/header.h"
+#include "base/error.h"
+#include "rmp/frame.h"
 
 /* Further exit statuses. */
 enum {

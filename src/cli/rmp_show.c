@@ -9,9 +9,9 @@
 
 #include "base/terminal.h"
 #include "rmp/convert.h"
+#include "rmp/frame.h"
+#include "rmp/msgpack.h"
 #include "rmp/schemas.h"
-#include "rmp/uuid.h"
-#include "rmp/wire.h"
 #include "json/text.h"
 
 #define TYPE_SHOWN 512 /* bytes of a type in a line */

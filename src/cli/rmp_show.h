@@ -3,7 +3,7 @@
 #define STDIO_BUS_CLI_RMP_SHOW_H
 
 #include "cli/rmp_link.h"
-#include "rmp/error.h"
+#include "rmp/frame.h"
 
 /* A line: {"topic":..., "frame_len":..., "header":{...}, "body":{...}}, without a topic if that is
  * NULL, and with "body" in base64 if it is no envelope. `judged`: RMP_OK, or the error of the

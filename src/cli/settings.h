@@ -7,6 +7,7 @@
 #include "cli/passed.h"
 #include "config/config.h"
 #include "config/setup.h"
+#include "json/text.h"
 
 #define SETTINGS_PROBLEM_MAX 512
 
@@ -30,5 +31,11 @@ bool settings_serve_stdin(const struct settings *settings, const struct config *
 
 /* Reads them for a reload, as bus_options.read_again (bus/options.h) has it. */
 struct setup *settings_read_again(void *user_data, const char **problem);
+
+/* --- stdio_bus --check-config --json. --- */
+
+/* Adds the pools of a configuration, as the list `pools` of the control socket has them, and their
+ * number. If out of memory, text->failed. */
+void config_json_write(struct json_text *text, const struct config *config);
 
 #endif

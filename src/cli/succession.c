@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/exit_status.h"
 #include "base/terminal.h"
 #include "upgrade/check.h"
 #include "upgrade/service.h"

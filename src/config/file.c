@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "config/sources.h"
-#include "json/comments.h"
+#include "json/document.h"
 
 #define FILE_MAX ((size_t)16 << 20) /* bytes */
 #define FIRST_READ 16384

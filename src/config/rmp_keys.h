@@ -3,7 +3,7 @@
 #define STDIO_BUS_CONFIG_RMP_KEYS_H
 
 #include "config/access.h"
-#include "rmp/header.h"
+#include "rmp/frame.h"
 #include "rmp/schemas.h"
 
 struct rmp_config {

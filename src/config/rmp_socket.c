@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/directories.h"
 #include "base/error.h"
+#include "base/unix_path.h"
 #include "config/variable.h"
 
 #define IN_HOME "~/.runloop/sock"

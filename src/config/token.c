@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "json/utf8.h"
+#include "base/utf8.h"
 
 #define GROUP_OR_OTHERS 077
 #define OTHERS 07

@@ -1,4 +1,4 @@
-/* The token that a client shows: on TCP in its opening line (framing/opening.h). */
+/* The token that a client shows: on TCP in its opening line (framing/first_frame.h). */
 #ifndef STDIO_BUS_CONFIG_TOKEN_H
 #define STDIO_BUS_CONFIG_TOKEN_H
 

@@ -18,7 +18,7 @@
 #include "control/status.h"
 #include "router/waiting.h"
 #include "json/message.h"
-#include "json/row.h"
+#include "json/text.h"
 
 /* A request that is carried out: it writes its result, or fails. */
 struct command {

@@ -13,7 +13,7 @@
 #include "control/reports.h"
 #include "control/request.h"
 #include "json/message.h"
-#include "json/row.h"
+#include "json/text.h"
 
 /* Whether there is a control socket, or a listener with metrics. */
 static bool is_measured(const struct bus_options *options)

@@ -8,7 +8,7 @@
 #include "bus/workers.h"
 #include "control/reports.h"
 #include "router/affinity.h"
-#include "json/row.h"
+#include "json/text.h"
 
 /* A list that is being written. */
 struct writing {

@@ -2,7 +2,7 @@
 
 #include "control/reports.h"
 
-#include "json/row.h"
+#include "json/text.h"
 
 static const char *const hold_names[] = {
     [HELD_FOR_WORKER] = "a worker",  [HELD_FOR_PROCESS] = "a worker that is free",

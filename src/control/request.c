@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "json/message.h"
 #include "json/param_fields.h"
-#include "json/row.h"
+#include "json/text.h"
 
 const char *const control_method_names[CONTROL_METHODS] = {
     [CONTROL_STATUS] = "status",     [CONTROL_POOLS] = "pools",

@@ -6,7 +6,7 @@
 #include "bus/metrics.h"
 #include "control/clients.h"
 #include "router/router_archive.h"
-#include "json/row.h"
+#include "json/text.h"
 
 static void *create(struct stdio_bus *bus)
 {

@@ -11,7 +11,7 @@
 #include "bus/workers.h"
 #include "control/lists.h"
 #include "transport/memory.h"
-#include "json/row.h"
+#include "json/text.h"
 
 static const char *const phases[] = {
     [BUS_PHASE_STARTING] = "starting", [BUS_PHASE_SERVING] = "serving",

@@ -8,9 +8,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/client_file.h"
-#include "cli/client_servers.h"
-#include "cli/import_writer.h"
+#include "cli/client.h"
+#include "cli/import.h"
 #include "config/command.h"
 #include "config/variable.h"
 #include "doctor/examinations.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/exit_status.h"
+#include "base/error.h"
 #include "base/terminal.h"
 #include "config/command.h"
 #include "doctor/examinations.h"

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/terminal.h"
-#include "json/row.h"
+#include "json/text.h"
 
 static const char *const names[] = {
     [DOCTOR_OK] = "ok",

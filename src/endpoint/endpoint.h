@@ -3,7 +3,7 @@
 #ifndef STDIO_BUS_ENDPOINT_ENDPOINT_H
 #define STDIO_BUS_ENDPOINT_ENDPOINT_H
 
-#include "base/splice.h"
+#include "base/slice.h"
 #include "event/timers.h"
 #include "router/peer.h"
 

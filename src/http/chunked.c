@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "http/words.h"
+#include "http/head.h"
 
 #define SIZE_DIGITS 15
 

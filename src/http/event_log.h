@@ -14,6 +14,7 @@
 #include "base/heap.h"
 #include "base/list.h"
 #include "base/slice.h"
+#include "framing/frame.h"
 
 /* What all logs share. */
 struct event_memory {
@@ -95,5 +96,48 @@ void event_log_got(struct event_stream *stream, uint32_t number);
 
 /* Forgets all events of the stream, without a call. */
 void event_stream_clear(struct event_stream *stream);
+
+/* --- Server-sent events: what surrounds the data (WHATWG HTML, 9.2). --- */
+
+#define EVENT_BEFORE_MAX 256
+#define EVENT_ID_LEN_MAX 128 /* bytes of an id that is written */
+
+/* What comes before and after the data of an event. The data has no newline: connection_send_parts
+ * with one_line. */
+struct event_frame {
+    char before[EVENT_BEFORE_MAX];
+    size_t before_len;
+    struct slice after; /* static */
+};
+
+/* An event of `data_len` bytes of data, with this id (len 0: none; visible ASCII) and, if it is
+ * over 0, retry. `chunked`: the event is one chunk of a body, otherwise bare. */
+void event_frame_write(struct event_frame *frame, struct slice id, unsigned retry_ms,
+                       size_t data_len, bool chunked);
+
+/* The same for an event with an id and empty data, whole: `before` is all of it. */
+void event_frame_write_empty(struct event_frame *frame, struct slice id, unsigned retry_ms,
+                             bool chunked);
+
+/* A comment line, which keeps proxies from closing a silent stream. Static. */
+struct slice event_comment(bool chunked);
+
+/* --- The time of a body that comes slowly. --- */
+
+#define PROGRESS_MIN UINT64_C(65536) /* bytes that begin the time of a body again, */
+#define PROGRESS_PART 32             /* or, of a long one, this part of it */
+
+/* `here` bytes of the body, which has `announced` bytes (0: not known), came so far. *timed: how
+ * many there were when its time began. */
+static inline void progress_note(struct framing_state *state, uint64_t *timed, uint64_t here,
+                                 uint64_t announced)
+{
+    uint64_t least = (announced > 0 ? announced : here) / PROGRESS_PART;
+
+    if (here < *timed + (least > PROGRESS_MIN ? least : PROGRESS_MIN))
+        return;
+    *timed = here;
+    state->timed = false;
+}
 
 #endif

@@ -2,6 +2,164 @@
 
 #include "http/head.h"
 
+#include <stdint.h>
+#include <strings.h>
+
+#include "base/assert.h"
+
+size_t http_span_bytes(struct slice text, enum http_bytes set)
+{
+    /* A bit per character. */
+    static const uint32_t sets[][4] = {
+        [HTTP_TOKEN_BYTES] = {0, 0x03FF6CFA, 0xC7FFFFFE, 0x57FFFFFF},
+        [HTTP_PATH_BYTES] = {0, 0x2FFFFFF2, 0x87FFFFFF, 0x47FFFFFE},
+        [HTTP_QUERY_BYTES] = {0, 0xAFFFFFF2, 0x87FFFFFF, 0x47FFFFFE},
+        [HTTP_NAME_BYTES] = {0, 0x2BFF7FF2, 0x87FFFFFE, 0x47FFFFFE},
+        [HTTP_ADDRESS_BYTES] = {0, 0x07FF4000, 0x0000007E, 0x0000007E},
+    };
+    const uint32_t *bits = sets[set];
+    size_t len = 0;
+
+    for (; len < text.len; len++) {
+        unsigned char c = (unsigned char)text.data[len];
+
+        if (c > 0x7F || !(bits[c / 32] >> c % 32 & 1))
+            break;
+    }
+    return len;
+}
+
+int http_hex_value(char c)
+{
+    if (http_is_digit(c))
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+struct slice http_trim(struct slice text)
+{
+    while (text.len > 0 && is_blank(text.data[0])) {
+        text.data++;
+        text.len--;
+    }
+    while (text.len > 0 && is_blank(text.data[text.len - 1]))
+        text.len--;
+    return text;
+}
+
+bool http_word_is(struct slice text, const char *lower)
+{
+    size_t i;
+
+    for (i = 0; i < text.len && lower[i] != '\0'; i++) {
+        char c = text.data[i];
+
+        if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != lower[i])
+            return false;
+    }
+    return i == text.len && lower[i] == '\0';
+}
+
+/* --- escapes --- */
+
+/* The byte that the escape at `text` stands for; 0: it is none, or NUL. */
+static int escaped_byte(struct slice text)
+{
+    int high, low;
+
+    if (text.len < 3)
+        return 0;
+    high = http_hex_value(text.data[1]);
+    low = http_hex_value(text.data[2]);
+    return high < 0 || low < 0 ? 0 : high * 16 + low;
+}
+
+/* Whether each percent sign precedes two hexadecimal digits, which are not those of NUL. */
+static bool http_escapes_valid(struct slice text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.data[i] == '%' && escaped_byte(slice_of(text.data + i, text.len - i)) == 0)
+            return false;
+    }
+    return true;
+}
+
+bool http_percent_decode(char *to, size_t size, struct slice text, size_t *len)
+{
+    size_t i = 0, count = 0;
+
+    for (; i < text.len; i++) {
+        char c = text.data[i];
+
+        if (c == '%') {
+            c = (char)escaped_byte(slice_of(text.data + i, text.len - i));
+            if (c == '\0')
+                return false;
+            i += 2;
+        }
+        if (count == size)
+            return false;
+        to[count++] = c;
+    }
+    *len = count;
+    return true;
+}
+
+/* --- parts of URIs --- */
+
+struct slice http_query_value(struct slice query, const char *name)
+{
+    size_t name_len = strlen(name), start = 0;
+
+    while (start < query.len) {
+        const char *pair = query.data + start;
+        const char *end = memchr(pair, '&', query.len - start);
+        size_t len = end != NULL ? (size_t)(end - pair) : query.len - start;
+
+        if (len > name_len && memcmp(pair, name, name_len) == 0 && pair[name_len] == '=')
+            return slice_of(pair + name_len + 1, len - name_len - 1);
+        start += len + 1;
+    }
+    return slice_of(NULL, 0);
+}
+
+/* The length of the host that the text begins with; false: an IPv6 address without its end. */
+static bool host_len(struct slice text, size_t *len)
+{
+    if (text.len == 0 || text.data[0] != '[') {
+        *len = http_span_bytes(text, HTTP_NAME_BYTES);
+        return http_escapes_valid(slice_of(text.data, *len));
+    }
+    *len = 1 + http_span_bytes(slice_of(text.data + 1, text.len - 1), HTTP_ADDRESS_BYTES);
+    return *len > 1 && *len < text.len && text.data[(*len)++] == ']';
+}
+
+bool http_authority_read(struct slice text, struct slice *host, struct slice *port)
+{
+    size_t len;
+
+    *host = *port = slice_of(NULL, 0);
+    if (!host_len(text, &len))
+        return false;
+    *host = slice_of(text.data, len);
+    if (len == text.len)
+        return true;
+    if (len == 0 || text.data[len] != ':')
+        return false;
+    *port = slice_of(text.data + len + 1, text.len - len - 1);
+    for (size_t i = 0; i < port->len; i++) {
+        if (!http_is_digit(port->data[i]))
+            return false;
+    }
+    return port->len <= 5;
+}
+
 #define VERSION_LEN (sizeof "HTTP/1.1" - 1)
 #define LENGTH_DIGITS 18 /* of a Content-Length: fewer than 2^63 */
 
@@ -314,4 +472,140 @@ int http_head_read(struct http_head *head, struct slice bytes, const char **prob
     if (status == 0)
         status = read_expectation(head, bytes, problem);
     return status;
+}
+
+/* Moves *at from the end of a line to the next value of the field. */
+static bool next_line_of(const struct http_head *head, struct slice bytes, enum http_field field,
+                         size_t *at)
+{
+    struct slice name, value;
+
+    if (!(head->repeated >> field & 1))
+        return false;
+    *at += 2;
+    while (http_head_next(head, bytes, at, &name, &value)) {
+        if (http_field_of(name) == field) {
+            *at = (size_t)(value.data - bytes.data);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The length of a member: to a comma outside quotes, or the end of the line. */
+static size_t member_len(struct slice rest)
+{
+    bool quoted = false;
+    size_t len = 0;
+
+    for (; rest.data[len] != '\r' && (quoted || rest.data[len] != ','); len++) {
+        if (rest.data[len] == '"')
+            quoted = !quoted;
+        else if (quoted && rest.data[len] == '\\' && rest.data[len + 1] != '\r')
+            len++;
+    }
+    return len;
+}
+
+bool http_head_next_member(const struct http_head *head, struct slice bytes, enum http_field field,
+                           size_t *at, struct slice *member)
+{
+    ASSERT(field < HTTP_LIST_FIELDS);
+    if (head->fields[field].at == 0)
+        return false;
+    if (*at == 0)
+        *at = head->fields[field].at;
+    for (;;) {
+        size_t len = member_len(slice_of(bytes.data + *at, bytes.len - *at));
+
+        *member = http_trim(slice_of(bytes.data + *at, len));
+        *at += len;
+        if (bytes.data[*at] == ',')
+            ++*at;
+        else if (len == 0 && !next_line_of(head, bytes, field, at))
+            return false;
+        if (member->len > 0)
+            return true;
+    }
+}
+
+/* Takes the part before the first semicolon away from a member, and returns it. */
+static struct slice take_parameter(struct slice *member)
+{
+    const char *end = memchr(member->data, ';', member->len);
+    size_t len = end != NULL ? (size_t)(end - member->data) : member->len;
+    struct slice part = http_trim(slice_of(member->data, len));
+
+    *member = end != NULL ? slice_of(end + 1, member->len - len - 1) : slice_of(NULL, 0);
+    return part;
+}
+
+bool http_head_lists(const struct http_head *head, struct slice bytes, enum http_field field,
+                     const char *word)
+{
+    struct slice member;
+    size_t at = 0;
+
+    while (http_head_next_member(head, bytes, field, &at, &member)) {
+        if (http_word_is(take_parameter(&member), word))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the parameters of a media range have q=0, or 0.000. */
+static bool is_refused(struct slice parameters)
+{
+    while (parameters.len > 0) {
+        struct slice part = take_parameter(&parameters);
+
+        if (part.len < 3 || (part.data[0] | 0x20) != 'q' || part.data[1] != '=' ||
+            part.data[2] != '0')
+            continue;
+        for (size_t i = 3; i < part.len; i++) {
+            if (part.data[i] != '.' && part.data[i] != '0')
+                return false;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* How closely a media range describes the type: 3 it is the type, 2 its first word and a star, 1
+ * all types, 0 another one. */
+static int closeness(struct slice range, const char *type)
+{
+    size_t family = strcspn(type, "/") + 1;
+
+    if (http_word_is(range, type))
+        return 3;
+    if (range.len < 3 || range.data[range.len - 1] != '*')
+        return 0;
+    if (slice_equal(range, slice_of("*/*", 3)))
+        return 1;
+    return range.len == family + 1 && strncasecmp(range.data, type, family) == 0 ? 2 : 0;
+}
+
+bool http_head_accepts(const struct http_head *head, struct slice bytes, const char *type)
+{
+    bool accepted = head->fields[HTTP_ACCEPT].at == 0;
+    struct slice member;
+    int closest = 0, close;
+    size_t at = 0;
+
+    while (http_head_next_member(head, bytes, HTTP_ACCEPT, &at, &member)) {
+        close = closeness(take_parameter(&member), type);
+        if (close > closest) {
+            closest = close;
+            accepted = !is_refused(member);
+        }
+    }
+    return accepted;
+}
+
+bool http_head_keeps_alive(const struct http_head *head, struct slice bytes)
+{
+    if (http_head_lists(head, bytes, HTTP_CONNECTION, "close"))
+        return false;
+    return head->minor > 0 || http_head_lists(head, bytes, HTTP_CONNECTION, "keep-alive");
 }

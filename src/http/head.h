@@ -3,9 +3,49 @@
 #ifndef STDIO_BUS_HTTP_HEAD_H
 #define STDIO_BUS_HTTP_HEAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "http/words.h"
+#include "base/slice.h"
+
+/* --- Words of HTTP: tokens, URIs and their parts (RFC 9110, 5.6; RFC 3986). --- */
+
+/* Sets of ASCII characters. */
+enum http_bytes {
+    HTTP_TOKEN_BYTES,
+    HTTP_PATH_BYTES, /* of a URI's path, its slashes and percent signs included */
+    HTTP_QUERY_BYTES,
+    HTTP_NAME_BYTES,   /* of a URI's host that is a name or an IPv4 address */
+    HTTP_ADDRESS_BYTES /* of an IPv6 address between its brackets */
+};
+
+/* How many of the first bytes are in the set. */
+size_t http_span_bytes(struct slice text, enum http_bytes set);
+
+static inline bool http_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The value of a hexadecimal digit, or -1. */
+int http_hex_value(char c);
+
+/* Without the spaces and tabs around. */
+struct slice http_trim(struct slice text);
+
+/* Compares without the case of ASCII letters; `lower` is in lower case. */
+bool http_word_is(struct slice text, const char *lower);
+
+/* Decodes %XX into `to`. False: an escape is not valid, or the text is longer than `size`. */
+bool http_percent_decode(char *to, size_t size, struct slice text, size_t *len);
+
+/* The value of a parameter in a query, NAME=VALUE&...; as it came. data NULL: absent. */
+struct slice http_query_value(struct slice query, const char *name);
+
+/* Splits HOST[:PORT], the value of Host or what follows :// in an Origin. *host keeps the brackets
+ * of an IPv6 address, and is empty where `text` is; *port has data NULL where there is none. False:
+ * not in the grammar. */
+bool http_authority_read(struct slice text, struct slice *host, struct slice *port);
 
 #define HTTP_HEAD_MAX 16384 /* bytes, the empty line at its end included */
 #define HTTP_FIELDS_MAX 100 /* lines */
@@ -23,7 +63,7 @@ enum http_method {
 
 /* The fields that are looked for while a head is read. All others: http_head_next. */
 enum http_field {
-    HTTP_ACCEPT, /* lists (http/lists.h): may come more than once */
+    HTTP_ACCEPT, /* lists (http/head.h): may come more than once */
     HTTP_ACCESS_CONTROL_REQUEST_HEADERS,
     HTTP_CONNECTION,
     HTTP_SEC_WEBSOCKET_EXTENSIONS,
@@ -109,5 +149,26 @@ enum http_field http_field_of(struct slice name);
 /* Walks all field lines: *at is 0 at first. False: there is no more. */
 bool http_head_next(const struct http_head *head, struct slice bytes, size_t *at,
                     struct slice *name, struct slice *value);
+
+/* Fields of a head that are lists, over one line or several (RFC 9110, 5.6.1). `bytes` are those of
+ * the head, which was read. */
+
+/* Whether a list has this member (before any parameters; in any case of letters), on any of its
+ * lines: "websocket" in Upgrade, "text/event-stream" in Accept. `word` is in lower case. */
+bool http_head_lists(const struct http_head *head, struct slice bytes, enum http_field field,
+                     const char *word);
+
+/* Walks the members of a list over all its lines: *at is 0 at first. False: there is no more.
+ * *member is without blanks, with its parameters. Empty members are left out. */
+bool http_head_next_member(const struct http_head *head, struct slice bytes, enum http_field field,
+                           size_t *at, struct slice *member);
+
+/* Whether Accept allows this media type ("application/json", in lower case): it is absent, or lists
+ * the type or a range of it, without q=0. */
+bool http_head_accepts(const struct http_head *head, struct slice bytes, const char *type);
+
+/* Whether the client wants the connection to continue after the answer: the field Connection, and
+ * the version. */
+bool http_head_keeps_alive(const struct http_head *head, struct slice bytes);
 
 #endif

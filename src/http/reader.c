@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 #include "framing/sized_frame.h"
-#include "http/progress.h"
+#include "http/event_log.h"
 
 #define SKIPS_ALL UINT64_MAX
 

@@ -6,7 +6,7 @@
 #include "framing/frame.h"
 #include "http/batch.h"
 #include "http/chunked.h"
-#include "http/lists.h"
+#include "http/head.h"
 
 /* Of a body that is not wanted, this number of bytes is skipped; after a longer one the connection
  * closes. */

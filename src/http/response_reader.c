@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "http/words.h"
+#include "http/head.h"
 
 #define CHUNK_SIZE_DIGITS 15
 #define TRAILER_MAX 16384 /* bytes of chunk extensions and trailers */

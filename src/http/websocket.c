@@ -4,7 +4,180 @@
 
 #include "base/assert.h"
 #include "framing/sized_frame.h"
-#include "http/progress.h"
+#include "http/base64.h"
+#include "http/event_log.h"
+#include "http/sha1.h"
+
+#define GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+#define KEY_LEN BASE64_LEN((size_t)16)
+#define FINAL 0x80u
+#define MASKED 0x80u
+
+size_t websocket_write_head(char to[WEBSOCKET_HEAD_MAX], enum websocket_opcode opcode, uint64_t len,
+                            const unsigned char *mask)
+{
+    size_t extra = len < 126 ? 0 : len < 65536 ? 2 : 8, at = 2;
+
+    to[0] = (char)(FINAL | (unsigned)opcode);
+    to[1] = (char)((mask != NULL ? MASKED : 0u) | (extra == 0   ? (unsigned)len
+                                                   : extra == 2 ? 126u
+                                                                : 127u));
+    while (extra > 0)
+        to[at++] = (char)(len >> 8 * --extra & 0xFF);
+    if (mask != NULL) {
+        memcpy(to + at, mask, WEBSOCKET_MASK_LEN);
+        at += WEBSOCKET_MASK_LEN;
+    }
+    return at;
+}
+
+void websocket_mask(char *data, size_t len, const unsigned char mask[WEBSOCKET_MASK_LEN],
+                    uint64_t at)
+{
+    unsigned char turned[sizeof(uint64_t)];
+    uint64_t word, words;
+    size_t i = 0;
+
+    for (size_t k = 0; k < sizeof turned; k++)
+        turned[k] = mask[(at + k) % WEBSOCKET_MASK_LEN];
+    memcpy(&words, turned, sizeof words);
+    for (; len - i >= sizeof word; i += sizeof word) {
+        memcpy(&word, data + i, sizeof word);
+        word ^= words;
+        memcpy(data + i, &word, sizeof word);
+    }
+    for (; i < len; i++)
+        data[i] = (char)(data[i] ^ turned[i % WEBSOCKET_MASK_LEN]);
+}
+
+size_t websocket_write_control(char to[WEBSOCKET_HEAD_MAX + WEBSOCKET_CONTROL_MAX],
+                               enum websocket_opcode opcode, struct slice data)
+{
+    size_t len = websocket_write_head(to, opcode, data.len, NULL);
+
+    ASSERT(data.len <= WEBSOCKET_CONTROL_MAX);
+    if (data.len > 0)
+        memcpy(to + len, data.data, data.len);
+    return len + data.len;
+}
+
+size_t websocket_write_close(char to[WEBSOCKET_HEAD_MAX + WEBSOCKET_CONTROL_MAX], unsigned code,
+                             const char *reason)
+{
+    struct slice text = slice_of(reason, strlen(reason));
+    char data[WEBSOCKET_CONTROL_MAX];
+
+    if (code == WEBSOCKET_NO_CODE)
+        return websocket_write_control(to, WEBSOCKET_CLOSE, slice_of(NULL, 0));
+    if (text.len > sizeof data - 2)
+        text.len = sizeof data - 2;
+    data[0] = (char)(code >> 8);
+    data[1] = (char)(code & 0xFF);
+    memcpy(data + 2, text.data, text.len);
+    return websocket_write_control(to, WEBSOCKET_CLOSE, slice_of(data, text.len + 2));
+}
+
+bool websocket_code_valid(unsigned code)
+{
+    return (code >= 3000 && code <= 4999) ||
+           (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006));
+}
+
+bool websocket_key_valid(struct slice key)
+{
+    char bytes[KEY_LEN / 4 * 3];
+    size_t len;
+
+    return key.len == KEY_LEN && base64_decode(bytes, key, &len) && len == 16;
+}
+
+void websocket_accept(char to[WEBSOCKET_ACCEPT_LEN], struct slice key)
+{
+    char text[KEY_LEN + sizeof GUID - 1];
+    unsigned char digest[SHA1_LEN];
+
+    ASSERT(key.len == KEY_LEN);
+    memcpy(text, key.data, KEY_LEN);
+    memcpy(text + KEY_LEN, GUID, sizeof GUID - 1);
+    sha1_digest(digest, slice_of(text, sizeof text));
+    base64_encode(to, slice_of((const char *)digest, sizeof digest));
+}
+
+#define RESERVED 0x70u
+#define OPCODE 0x0Fu
+
+/* What is wrong with the first two bytes of a frame; NULL: nothing. */
+static const char *judge(unsigned first, unsigned second, bool is_client)
+{
+    unsigned opcode = first & OPCODE;
+
+    if (first & RESERVED)
+        return "a reserved bit is set";
+    if (is_client && (second & MASKED))
+        return "a frame of a server is masked";
+    if (!is_client && !(second & MASKED))
+        return "a frame of a client is not masked";
+    if (opcode > WEBSOCKET_PONG || (opcode > WEBSOCKET_BINARY && opcode < WEBSOCKET_CLOSE))
+        return "an opcode is unknown";
+    if (opcode >= WEBSOCKET_CLOSE && !(first & FINAL))
+        return "a control frame is in parts";
+    if (opcode >= WEBSOCKET_CLOSE && (second & ~MASKED) > WEBSOCKET_CONTROL_MAX)
+        return "a control frame is too long";
+    return NULL;
+}
+
+/* The length, in `extra` bytes at the third one. False: it has a shorter form, or is too long. */
+static bool read_length(struct websocket_head *head, const unsigned char *bytes, size_t extra)
+{
+    head->len = extra == 0 ? bytes[1] & ~MASKED : 0;
+    for (size_t i = 0; i < extra; i++)
+        head->len = head->len << 8 | bytes[2 + i];
+    return extra == 0 || (extra == 2 && head->len >= 126) ||
+           (extra == 8 && head->len >= 65536 && head->len >> 63 == 0);
+}
+
+static enum websocket_head_status fail_head(enum websocket_code *code, enum websocket_code is,
+                                            const char **problem, const char *text)
+{
+    *code = is;
+    *problem = text;
+    return WEBSOCKET_HEAD_BAD;
+}
+
+/* Reads a head from the first bytes of the input; *head_len: how many. WEBSOCKET_HEAD_BAD with the
+ * problem, static text, and the code to close with: a reserved bit or opcode, a mask that is absent
+ * or (is_client: the peer is a server) should not be, a control frame that is too long or in parts,
+ * a length that is not in its shortest form; or binary data. */
+static enum websocket_head_status websocket_head_read(struct websocket_head *head,
+                                                      struct slice input, bool is_client,
+                                                      size_t *head_len, enum websocket_code *code,
+                                                      const char **problem)
+{
+    const unsigned char *bytes = (const unsigned char *)input.data;
+    size_t extra, mask_len = is_client ? 0 : WEBSOCKET_MASK_LEN;
+    const char *wrong;
+
+    if (input.len < 2)
+        return WEBSOCKET_HEAD_MORE;
+    wrong = judge(bytes[0], bytes[1], is_client);
+    if (wrong != NULL)
+        return fail_head(code, WEBSOCKET_PROTOCOL_ERROR, problem, wrong);
+    *head = (struct websocket_head){.opcode = (enum websocket_opcode)(bytes[0] & OPCODE),
+                                    .is_final = (bytes[0] & FINAL) != 0};
+    if (head->opcode == WEBSOCKET_BINARY)
+        return fail_head(code, WEBSOCKET_UNSUPPORTED, problem, "binary messages are not accepted");
+    extra = (bytes[1] & ~MASKED) == 126 ? 2 : (bytes[1] & ~MASKED) == 127 ? 8 : 0;
+    if (input.len < 2 + extra)
+        return WEBSOCKET_HEAD_MORE;
+    if (!read_length(head, bytes, extra))
+        return fail_head(code, WEBSOCKET_PROTOCOL_ERROR, problem,
+                         "a length is not in its shortest form");
+    if (input.len < 2 + extra + mask_len)
+        return WEBSOCKET_HEAD_MORE;
+    memcpy(head->mask, bytes + 2 + extra, mask_len);
+    *head_len = 2 + extra + mask_len;
+    return WEBSOCKET_HEAD_WHOLE;
+}
 
 static struct websocket_reader *reader_of(const struct framing_state *state)
 {
@@ -31,7 +204,8 @@ static void end_message(struct framing_state *state)
     sized_frame_reset(state);
 }
 
-static void fail(struct websocket_reader *reader, enum websocket_code code, const char *problem)
+static void fail_message(struct websocket_reader *reader, enum websocket_code code,
+                         const char *problem)
 {
     reader->has_failed = true;
     reader->failed_code = code;
@@ -91,7 +265,7 @@ static void refuse_message(struct framing_state *state, const char *input, size_
     reader->skips_utf8 = state->max_long > 0 && reader->dropped + wrong > state->max_long;
     reader->utf8 = (struct utf8_rest){0, 0, 0};
     if (!reader->skips_utf8 && !utf8_goes_on(&reader->utf8, input + start, reader->clean - start))
-        fail(reader, WEBSOCKET_INVALID_DATA, "a message is not UTF-8");
+        fail_message(reader, WEBSOCKET_INVALID_DATA, "a message is not UTF-8");
     reader->gap += reader->clean;
     reader->clean = 0;
 }
@@ -109,9 +283,9 @@ static void take_close(struct websocket_reader *reader)
     if (reader->control_len > 1)
         reader->code = (unsigned)bytes[0] << 8 | bytes[1];
     if (!websocket_code_valid(reader->code))
-        fail(reader, WEBSOCKET_PROTOCOL_ERROR, "the code of a close frame is not valid");
+        fail_message(reader, WEBSOCKET_PROTOCOL_ERROR, "the code of a close frame is not valid");
     else if (!is_utf8(reader->control + 2, reader->control_len - 2u))
-        fail(reader, WEBSOCKET_INVALID_DATA, "the reason of a close frame is not UTF-8");
+        fail_message(reader, WEBSOCKET_INVALID_DATA, "the reason of a close frame is not UTF-8");
 }
 
 /* A control frame with its data. */
@@ -145,14 +319,14 @@ static void start_frame(struct framing_state *state, const struct websocket_head
     struct websocket_reader *reader = reader_of(state);
 
     if ((head->opcode == WEBSOCKET_CONTINUATION) != reader->in_message) {
-        fail(reader, WEBSOCKET_PROTOCOL_ERROR,
-             reader->in_message ? "a message begins within another one"
-                                : "a message begins with a continuation");
+        fail_message(reader, WEBSOCKET_PROTOCOL_ERROR,
+                     reader->in_message ? "a message begins within another one"
+                                        : "a message begins with a continuation");
         return;
     }
     if (state->max_long == 0 &&
         (head->len > state->max_body || reader->total > state->max_body - head->len)) {
-        fail(reader, WEBSOCKET_TOO_BIG, "message exceeds max_input_buffer");
+        fail_message(reader, WEBSOCKET_TOO_BIG, "message exceeds max_input_buffer");
         return;
     }
     reader->frame = *head;
@@ -177,7 +351,7 @@ static size_t take_head(struct framing_state *state, const char *input, size_t a
     case WEBSOCKET_HEAD_MORE:
         return at;
     case WEBSOCKET_HEAD_BAD:
-        fail(reader, code, problem);
+        fail_message(reader, code, problem);
         return at;
     case WEBSOCKET_HEAD_WHOLE:
         break;
@@ -204,7 +378,7 @@ static size_t take_data(struct websocket_reader *reader, char *input, size_t at,
     reader->total += count;
     if (reader->is_refused) {
         if (!reader->skips_utf8 && !utf8_goes_on(&reader->utf8, input + at, count))
-            fail(reader, WEBSOCKET_INVALID_DATA, "a message is not UTF-8");
+            fail_message(reader, WEBSOCKET_INVALID_DATA, "a message is not UTF-8");
     } else {
         if (at > reader->clean)
             memmove(input + reader->clean, input + at, count);
@@ -330,7 +504,7 @@ static enum frame_status end_refused(struct framing_state *state, struct frame *
     struct websocket_reader *reader = reader_of(state);
 
     if (!reader->skips_utf8 && reader->utf8.left > 0) {
-        fail(reader, WEBSOCKET_INVALID_DATA, "a message is not UTF-8");
+        fail_message(reader, WEBSOCKET_INVALID_DATA, "a message is not UTF-8");
         return malformed(state, frame);
     }
     end_message(state);

@@ -81,4 +81,11 @@ const char *document_type_name(enum json_type type);
  * root. Cut to `size - 1` bytes, NUL-terminated; `size` > 0. Returns the length written. */
 size_t document_path(char *to, size_t size, const struct json_value *value);
 
+/* --- JSON as editors have it in their settings: with comments and trailing commas. --- */
+
+/* Replaces each comment, each comma between a value and a closing bracket, and a byte order mark by
+ * spaces. All other bytes keep their lines, and their columns but for those after a mark or comment
+ * that is not ASCII. Text that is no JSON all the same stays none. */
+void comments_blank(char *text, size_t len);
+
 #endif

@@ -135,4 +135,11 @@ enum {
     JSONRPC_TIMED_OUT = -32001
 };
 
+/* --- Messages that are too long to be kept. --- */
+
+/* Drops most bytes of a message that is too long to be kept: `message` are the bytes of the last
+ * call of scanner_run, which returned SCAN_MORE. Those that still matter move to the front, and
+ * stand for all from now on; at most SCANNER_KEPT_MAX are left. Returns their number. */
+#define SCANNER_KEPT_MAX 4096
+
 #endif

@@ -2,9 +2,9 @@
 
 #include "json/reader.h"
 
+#include "base/utf8.h"
 #include "json/number.h"
 #include "json/string.h"
-#include "json/utf8.h"
 
 /* The end of the escape at the backslash p, or NULL. */
 static const char *escape_end(const char *p, const char *end)

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "json/scanner_quick.h"
 #include "json/scanner_text.h"
 #include "json/string.h"
-#include "json/utf8.h"
 
 enum literal { LITERAL_TRUE, LITERAL_FALSE, LITERAL_NULL };
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/utf8.h"
-#include "json/utf8.h"
 
 /* The characters with a letter of their own after the backslash, and these letters. */
 static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/printable.h"
+#include "base/terminal.h"
 #include "event/timer_archive.h"
 
 #define READ_MAX 16384              /* bytes of a round */

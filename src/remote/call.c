@@ -4,16 +4,117 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 #include "base/error.h"
 #include "base/terminal.h"
-#include "remote/page.h"
 #include "remote/program.h"
+
+struct page {
+    struct slice left;
+    char *to;
+    size_t len, size;
+    bool blank; /* something has been written, and blanks came after it */
+};
+
+static void page_add(struct page *page, char byte)
+{
+    bool is_blank = byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
+
+    if (is_blank) {
+        page->blank = page->len > 0;
+        return;
+    }
+    if (page->blank && page->len < page->size)
+        page->to[page->len++] = ' ';
+    page->blank = false;
+    if (page->len < page->size)
+        page->to[page->len++] = byte;
+}
+
+static void skip(struct page *page, size_t len)
+{
+    page->left.data += len;
+    page->left.len -= len;
+}
+
+static bool begins(const struct page *page, const char *word)
+{
+    size_t len = strlen(word);
+
+    return page->left.len >= len && strncasecmp(page->left.data, word, len) == 0;
+}
+
+/* Skips up to the end of the word, or everything. */
+static void skip_past(struct page *page, const char *word)
+{
+    while (page->left.len > 0 && !begins(page, word))
+        skip(page, 1);
+    if (page->left.len > 0)
+        skip(page, strlen(word));
+}
+
+static void skip_tag(struct page *page)
+{
+    static const struct {
+        const char *begin, *end;
+    } unseen[] = {
+        {"<!--", "-->"}, {"<script", "</script"}, {"<style", "</style"}, {"<svg", "</svg"}};
+
+    for (size_t i = 0; i < sizeof unseen / sizeof unseen[0]; i++) {
+        if (!begins(page, unseen[i].begin))
+            continue;
+        skip_past(page, unseen[i].end);
+        if (i == 0)
+            return;
+        break;
+    }
+    skip_past(page, ">");
+}
+
+/* A character that HTML has a name for. False: it is none of these. */
+static bool take_entity(struct page *page)
+{
+    static const struct {
+        const char *name;
+        char byte;
+    } entities[] = {{"&lt;", '<'},   {"&gt;", '>'},    {"&amp;", '&'}, {"&quot;", '"'},
+                    {"&#39;", '\''}, {"&apos;", '\''}, {"&nbsp;", ' '}};
+
+    for (size_t i = 0; i < sizeof entities / sizeof entities[0]; i++) {
+        if (!begins(page, entities[i].name))
+            continue;
+        page_add(page, entities[i].byte);
+        skip(page, strlen(entities[i].name));
+        return true;
+    }
+    return false;
+}
+
+/* Writes what the bytes say in one line, without blanks around it; of HTML without tags, styles,
+ * scripts and comments. What has no room is left out. The text may have control characters.
+ * Returns its length. */
+static size_t page_line(char *to, size_t size, struct slice bytes, bool is_html)
+{
+    struct page page = {.left = bytes, .to = to, .size = size};
+
+    while (page.left.len > 0 && page.len < size) {
+        if (is_html && page.left.data[0] == '<') {
+            skip_tag(&page);
+            page_add(&page, ' ');
+        } else if (!is_html || page.left.data[0] != '&' || !take_entity(&page)) {
+            page_add(&page, page.left.data[0]);
+            skip(&page, 1);
+        }
+    }
+    return page.len;
+}
 
 #define BODY_SHOWN 120    /* bytes of a refusal that is no JSON-RPC */
 #define CANCELLED_MAX 100 /* streams of cancelled requests that stay open */
 
-static void add(struct json_output *out, const char *text)
+static void add_text(struct json_output *out, const char *text)
 {
     json_output_add(out, slice_of(text, strlen(text)));
 }
@@ -67,26 +168,26 @@ static int set_fields(struct call *call, const char *accept, const char *last_ev
     char *copy;
 
     if (accept != NULL) {
-        add(&out, "Accept: ");
-        add(&out, accept);
-        add(&out, "\r\n");
+        add_text(&out, "Accept: ");
+        add_text(&out, accept);
+        add_text(&out, "\r\n");
     }
     if (call->own_fields != NULL)
-        add(&out, call->own_fields);
+        add_text(&out, call->own_fields);
     if (!call->is_stateless && !call->begins && session->begun) {
         if (session->id[0] != '\0') {
-            add(&out, "Mcp-Session-Id: ");
-            add(&out, session->id);
-            add(&out, "\r\n");
+            add_text(&out, "Mcp-Session-Id: ");
+            add_text(&out, session->id);
+            add_text(&out, "\r\n");
         }
-        add(&out, "MCP-Protocol-Version: ");
-        add(&out, session->version);
-        add(&out, "\r\n");
+        add_text(&out, "MCP-Protocol-Version: ");
+        add_text(&out, session->version);
+        add_text(&out, "\r\n");
     }
     if (last_event != NULL && last_event[0] != '\0') {
-        add(&out, "Last-Event-ID: ");
-        add(&out, last_event);
-        add(&out, "\r\n");
+        add_text(&out, "Last-Event-ID: ");
+        add_text(&out, last_event);
+        add_text(&out, "\r\n");
     }
     copy = out.full ? NULL : call_copy(slice_of(text, out.len));
     if (copy == NULL)
@@ -278,4 +379,69 @@ const char *call_reason(const struct call *call, char to[CALL_REASON_MAX])
     if (exchange->status >= 300 || exchange->is_html)
         show(to, slice_of(exchange->text, exchange->text_len), exchange->is_html);
     return to;
+}
+
+#define TRY_MS 2000
+
+static void fail(struct call *call)
+{
+    call_fail(call, call->refusal);
+}
+
+static void too_late(void *user_data)
+{
+    fail(user_data);
+}
+
+static void older_head(struct exchange *exchange, const struct http_response_reader *response)
+{
+    (void)response;
+    if (exchange->kind != EXCHANGE_BODY_EVENTS)
+        fail(call_of(exchange));
+}
+
+static void older_event(struct exchange *exchange, char *bytes, size_t len)
+{
+    (void)bytes;
+    (void)len;
+    fail(call_of(exchange));
+}
+
+static void older_endpoint(struct exchange *exchange)
+{
+    char text[CALL_REASON_MAX];
+
+    snprintf(text, sizeof text,
+             "http://%s%.128s: the server has only the older transport HTTP+SSE of 2024-11-05; "
+             "--connect speaks Streamable HTTP: has the server a URL for that?",
+             exchange->remote->options->url.authority, exchange->remote->path);
+    call_fail(call_of(exchange), text);
+}
+
+static void older_ended(struct exchange *exchange, enum exchange_end end)
+{
+    (void)end;
+    fail(call_of(exchange));
+}
+
+static const struct exchange_handler handler = {
+    .head = older_head, .event = older_event, .endpoint = older_endpoint, .ended = older_ended};
+
+bool older_try(struct call *call)
+{
+    struct stdio_bus_event_loop *loop = call->exchange.remote->loop;
+    unsigned status = call->exchange.status;
+    char reason[CALL_REASON_MAX];
+
+    if (!call->begins || (status != 400 && status != 404 && status != 405))
+        return false;
+    call->refusal = call_copy(slice_of_text(call_reason(call, reason)));
+    if (call->refusal == NULL)
+        return false;
+    call->exchange.handler = &handler;
+    timer_init(&call->again, too_late, call);
+    stdio_bus_event_loop_start_timer(loop, &call->again, TRY_MS);
+    if (call_continue(call) != STDIO_BUS_OK)
+        fail(call);
+    return true;
 }

@@ -3,6 +3,9 @@
 #ifndef STDIO_BUS_REMOTE_CALL_H
 #define STDIO_BUS_REMOTE_CALL_H
 
+#include <stddef.h>
+
+#include "base/slice.h"
 #include "remote/exchange.h"
 #include "json/message.h"
 
@@ -78,5 +81,15 @@ struct call *call_find(const struct remote *remote, struct message_id id);
 /* Why the server has refused it, or could not be asked. */
 #define CALL_REASON_MAX (EXCHANGE_REASON_MAX + URL_HOST_MAX + 512)
 const char *call_reason(const struct call *call, char to[CALL_REASON_MAX]);
+
+/* --- The text of a page that was made for people, as one line for an error message. --- */
+
+/* The transport of 2024-11-05, HTTP+SSE, which is not served: a server that has no other is named
+ * as such. */
+
+/* The server has refused initialize: a GET shows whether it has the older transport alone. Then, or
+ * when it does not answer in time, the call fails. False: the status of the refusal says something
+ * else, or out of memory. */
+bool older_try(struct call *call);
 
 #endif

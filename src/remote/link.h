@@ -3,8 +3,11 @@
 #ifndef STDIO_BUS_REMOTE_LINK_H
 #define STDIO_BUS_REMOTE_LINK_H
 
+#include "event/event_loop.h"
 #include "http/response_reader.h"
-#include "remote/state.h"
+#include "remote/program.h"
+#include "remote/url.h"
+#include "transport/address.h"
 
 /* Reports to the user of a link. Each but `body` may come only once, and each may call link_free or
  * link_drain. After `over` and `broken` the link is not the user's any more. */
@@ -38,5 +41,30 @@ void links_resume(struct remote *remote);
 
 /* Closes all of them. */
 void links_close(struct remote *remote);
+
+/* --- Connecting to the server, without waiting: to each of its addresses in turn. --- */
+
+struct addrinfo;
+
+/* A socket that is connected and non-blocking, and belongs to the receiver; or -1 with the reason,
+ * which lives until the call returns. */
+typedef void dialing_fn(void *user_data, int fd, const char *reason);
+
+struct dialing {
+    struct stdio_bus_event_loop *loop;
+    const struct remote_url *url;
+    int64_t until_ms; /* a server that is not there is tried again, until then */
+    dialing_fn *fn;
+    void *user_data;
+    int fd;                               /* of the attempt; -1: none */
+    struct addrinfo *addresses, *address; /* the next one */
+    int error;                            /* of the last attempt; 0: the name has no address */
+    char reason[ADDRESS_REASON_MAX];
+    struct timer timer;
+};
+
+/* Starts with the first members set. Resolving the name may block. fn is called after the return,
+ * once. */
+void dialing_start(struct dialing *dialing);
 
 #endif

@@ -2,8 +2,98 @@
 #ifndef STDIO_BUS_REMOTE_PROGRAM_H
 #define STDIO_BUS_REMOTE_PROGRAM_H
 
-#include "remote/state.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "config/token.h"
+#include "event/event_loop.h"
+#include "event/signals.h"
+#include "framing/framing.h"
+#include "remote/url.h"
+#include "transport/connection.h"
 #include "json/message.h"
+#include "json/scanner.h"
+
+/* --- struct remote: what the files of this folder work on. --- */
+
+/* --- How a server with a URL is served to a program, and why that ends. --- */
+
+struct remote_options {
+    struct remote_url url;
+    const struct token *token;     /* NULL: none */
+    const struct framing *framing; /* of stdin and stdout; NULL: NDJSON */
+    unsigned wait_sec;             /* for a server that is not there yet */
+    struct log *log;
+};
+
+enum remote_outcome {
+    REMOTE_DONE,          /* stdin has ended, or a signal came */
+    REMOTE_MALFORMED,     /* stdin has something that is no message */
+    REMOTE_OUTPUT_CLOSED, /* stdout is closed */
+    REMOTE_SYSTEM_ERROR   /* the system refused something; logged */
+};
+
+#define REMOTE_SESSION_MAX 1024 /* bytes of the name of a session */
+#define REMOTE_VERSION_MAX 64   /* of a protocol version */
+
+struct call;
+
+/* The session of the handshake era. */
+struct remote_session {
+    bool begun;                           /* an answer to initialize has come */
+    char id[REMOTE_SESSION_MAX + 1];      /* "": the server has no sessions */
+    char offered[REMOTE_SESSION_MAX + 1]; /* the same, until the answer to initialize is whole */
+    char version[REMOTE_VERSION_MAX + 1]; /* that was agreed on */
+    unsigned number;                      /* of this session, from 1 */
+    char *initialize;                     /* the program's request, for a new session */
+    size_t initialize_len;
+    struct call *listener; /* the call of the GET stream; NULL: none */
+    bool no_stream;        /* the server has none */
+    bool has_listened;     /* it had one */
+    bool renewing;         /* a new one is being made: */
+    struct list waiting;   /* calls that wait for it */
+};
+
+enum remote_phase {
+    REMOTE_PHASE_SERVING,
+    REMOTE_PHASE_ENDING,   /* stdin has ended: requests in flight may finish */
+    REMOTE_PHASE_PARTING,  /* the session is being ended */
+    REMOTE_PHASE_FLUSHING, /* stdout gets the rest */
+    REMOTE_PHASE_STOPPED
+};
+
+struct remote {
+    const struct remote_options *options;
+    struct log *log;
+    struct stdio_bus_event_loop *loop;
+    struct signals signals;
+    struct limits limits;
+    struct transport transport;
+    struct connection program; /* stdin and stdout */
+    struct scanner scanner;    /* of what the program sends */
+    struct timer program_retry, parting;
+    struct list links;    /* struct remote_link */
+    struct list calls;    /* struct call */
+    size_t request_count; /* of the program's calls, that are not cancelled */
+    size_t cancelled_count;
+    char path[URL_PATH_MAX + 1]; /* of the URL, or where the server has moved it */
+    unsigned holds;              /* reasons to take no message of the program */
+    struct remote_session session;
+    int64_t wait_until_ms; /* a server that is not there yet is waited for */
+    enum remote_phase phase;
+    enum remote_outcome outcome;
+};
+
+/* The program's next message waits until each hold has ended. */
+static inline void remote_hold(struct remote *remote)
+{
+    remote->holds++;
+}
+
+static inline void remote_release(struct remote *remote)
+{
+    if (--remote->holds == 0)
+        connection_resume(&remote->program);
+}
 
 /* Queue a message of the server, which is whole and valid, and an error for a request of the
  * program. What memory has no room for is lost, and logged. */

@@ -4,7 +4,7 @@
 #ifndef STDIO_BUS_REMOTE_REMOTE_H
 #define STDIO_BUS_REMOTE_REMOTE_H
 
-#include "remote/options.h"
+#include "remote/program.h"
 
 /* Serves stdin and stdout until the program has finished. */
 enum remote_outcome remote_run(const struct remote_options *options);

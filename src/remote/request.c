@@ -6,9 +6,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "remote/fields.h"
+#include "remote/call.h"
 #include "remote/messages.h"
-#include "remote/older.h"
 #include "remote/program.h"
 #include "remote/session.h"
 #include "json/param_fields.h"

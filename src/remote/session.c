@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "remote/fields.h"
 #include "remote/messages.h"
 #include "remote/program.h"
 #include "json/param_fields.h"

@@ -8,8 +8,7 @@
 #ifndef STDIO_BUS_RMP_BRIDGE_H
 #define STDIO_BUS_RMP_BRIDGE_H
 
-#include "rmp/envelope.h"
-#include "rmp/uuid.h"
+#include "rmp/frame.h"
 #include "json/text.h"
 
 #define RMP_AGENT_PREFIX "agent/" /* of the topic of an agent */

@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "rmp/fanout.h"
 #include "rmp/known.h"
 #include "rmp/message.h"
 #include "rmp/metrics.h"
-#include "rmp/notices.h"
 #include "rmp/publish.h"
 #include "rmp/queue.h"
 #include "rmp/state.h"

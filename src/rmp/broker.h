@@ -26,10 +26,8 @@
 #include <stdint.h>
 
 #include "base/slice.h"
-#include "rmp/broker_options.h"
+#include "rmp/memory.h"
 #include "rmp/peer.h"
-#include "rmp/publication.h"
-#include "rmp/result.h"
 
 #define RMP_NO_DEADLINE UINT64_MAX
 
@@ -38,7 +36,7 @@ struct rmp_broker;
 /* NULL if out of memory. */
 struct rmp_broker *rmp_broker_create(const struct rmp_broker_options *options);
 
-/* From now on there are other limits of that name (rmp/broker_options.h). What is there stays. */
+/* From now on there are other limits of that name (rmp/memory.h). What is there stays. */
 void rmp_broker_bound(struct rmp_broker *broker, size_t subscription_bytes, size_t key_bytes);
 
 /* Frees all that waits and all subscriptions. Peers that have not left may be freed afterwards

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "rmp/header_archive.h"
 #include "rmp/known.h"
-#include "rmp/notices.h"
+#include "rmp/metrics.h"
 #include "rmp/state.h"
 
 #define NO_MEMORY "out of memory"

@@ -3,8 +3,8 @@
 #ifndef STDIO_BUS_RMP_COMMAND_H
 #define STDIO_BUS_RMP_COMMAND_H
 
-#include "rmp/header.h"
-#include "rmp/kind.h"
+#include "rmp/frame.h"
+#include "rmp/peer.h"
 
 #define RMP_COMMAND_MAX ((size_t)8388676) /* bytes of one command, without its prefix */
 

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "rmp/uuid.h"
+#include "rmp/frame.h"
 #include "json/string.h"
 
 #define EXACT_MAX ((uint64_t)1 << 53) /* from here on a double may be another integer */

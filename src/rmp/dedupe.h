@@ -3,7 +3,7 @@
  *
  * It is one for all subscriptions of the topic, since each of them is offered the same
  * publications. A subscription has seen a key if it is not younger than the publication of that
- * number, and has not missed it (rmp/missed.h). So the memory and the work are those of one
+ * number, and has not missed it (rmp/subscription.h). So the memory and the work are those of one
  * subscriber. */
 #ifndef STDIO_BUS_RMP_DEDUPE_H
 #define STDIO_BUS_RMP_DEDUPE_H
@@ -14,7 +14,7 @@
 
 #include "base/archive.h"
 #include "base/siphash.h"
-#include "rmp/header.h"
+#include "rmp/frame.h"
 
 #define RMP_DEDUPE_MAX ((uint32_t)65536) /* keys */
 #define RMP_DEDUPE_HORIZON_MIN_MS ((uint64_t)30000)

@@ -3,7 +3,7 @@
 #define STDIO_BUS_RMP_HEADER_ARCHIVE_H
 
 #include "base/archive.h"
-#include "rmp/header.h"
+#include "rmp/frame.h"
 
 static inline void rmp_id_archive(struct archive *archive, struct rmp_id *id)
 {

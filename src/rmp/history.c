@@ -8,6 +8,81 @@
 #include "base/error.h"
 #include "rmp/header_archive.h"
 
+void rmp_owners_init(struct rmp_owners *owners, const struct siphash_key *key)
+{
+    *owners = (struct rmp_owners){.key = *key};
+}
+
+void rmp_owners_free(struct rmp_owners *owners)
+{
+    ASSERT(owners->table.count == 0);
+    hash_table_free(&owners->table);
+}
+
+static uint64_t owner_hash(const struct rmp_owners *owners, uint32_t user)
+{
+    return siphash(&owners->key, &user, sizeof user);
+}
+
+static bool has_user(const void *item, const void *key)
+{
+    return ((const struct rmp_owner *)item)->user == *(const uint32_t *)key;
+}
+
+struct rmp_owner *rmp_owners_get(struct rmp_owners *owners, uint32_t user)
+{
+    uint64_t hash = owner_hash(owners, user);
+    struct rmp_owner *owner = hash_table_find(&owners->table, hash, has_user, &user);
+
+    if (owner != NULL)
+        return owner;
+    owner = calloc(1, sizeof *owner);
+    if (owner == NULL)
+        return NULL;
+    owner->user = user;
+    list_init(&owner->entries);
+    if (hash_table_insert(&owners->table, hash, owner) != STDIO_BUS_OK) {
+        free(owner);
+        return NULL;
+    }
+    return owner;
+}
+
+/* The heap has the least key at its root. */
+static void place_owner(struct heap_node **most, struct heap_node *node, size_t held)
+{
+    heap_remove(most, node);
+    if (held > 0)
+        heap_insert(most, node, -(int64_t)held);
+}
+
+void rmp_owners_count(struct rmp_owners *owners, struct rmp_owner *owner, size_t entries,
+                      size_t bytes)
+{
+    owner->count += entries;
+    owner->bytes += bytes;
+    place_owner(&owners->most_bytes, &owner->by_bytes, owner->bytes);
+    if (entries != 0)
+        place_owner(&owners->most_entries, &owner->by_count, owner->count);
+    if (owner->count > 0)
+        return;
+    ASSERT(owner->bytes == 0 && list_empty(&owner->entries));
+    hash_table_remove(&owners->table, owner_hash(owners, owner->user), owner);
+    free(owner);
+}
+
+struct rmp_owner *rmp_owners_most_bytes(const struct rmp_owners *owners)
+{
+    ASSERT(owners->most_bytes != NULL);
+    return list_entry(owners->most_bytes, struct rmp_owner, by_bytes);
+}
+
+struct rmp_owner *rmp_owners_most_entries(const struct rmp_owners *owners)
+{
+    ASSERT(owners->most_entries != NULL);
+    return list_entry(owners->most_entries, struct rmp_owner, by_count);
+}
+
 #define NO_MEMORY "out of memory"
 
 void rmp_history_init(struct rmp_history *history, const struct siphash_key *key,
@@ -31,7 +106,7 @@ static size_t size_of(const struct rmp_kept_event *event)
     return sizeof *event + event->len;
 }
 
-static uint64_t hash_of(const struct rmp_history *history, struct rmp_id id)
+static uint64_t run_hash(const struct rmp_history *history, struct rmp_id id)
 {
     char bytes[RMP_ID_LEN];
 
@@ -46,7 +121,7 @@ static bool has_id(const void *item, const void *key)
 
 struct rmp_run *rmp_history_find(const struct rmp_history *history, struct rmp_id id)
 {
-    return hash_table_find(&history->runs, hash_of(history, id), has_id, &id);
+    return hash_table_find(&history->runs, run_hash(history, id), has_id, &id);
 }
 
 /* --- forgetting --- */
@@ -71,7 +146,7 @@ static void free_run(struct rmp_history *history, struct rmp_run *run)
     list_remove(&run->in_age);
     list_remove(&run->in_owner);
     list_remove(&run->in_unsaved);
-    hash_table_remove(&history->runs, hash_of(history, run->id), run);
+    hash_table_remove(&history->runs, run_hash(history, run->id), run);
     history->bytes -= sizeof *run;
     *history->account -= sizeof *run;
     rmp_owners_count(&history->owners, run->owner, (size_t)-1, (size_t)0 - sizeof *run);
@@ -118,7 +193,7 @@ static struct rmp_run *add_run(struct rmp_history *history, struct rmp_id id, ui
     struct rmp_run *run = owner != NULL ? calloc(1, sizeof *run) : NULL;
 
     if (run != NULL &&
-        hash_table_insert(&history->runs, hash_of(history, id), run) == STDIO_BUS_OK) {
+        hash_table_insert(&history->runs, run_hash(history, id), run) == STDIO_BUS_OK) {
         run->id = id;
         run->owner = owner;
         list_init(&run->events);
@@ -134,7 +209,7 @@ static struct rmp_run *add_run(struct rmp_history *history, struct rmp_id id, ui
 
 /* Gives the run its place in the list of all, and in that of its owner. Nearly always that is the
  * last one. */
-static void place(struct rmp_history *history, struct rmp_run *run)
+static void place_run(struct rmp_history *history, struct rmp_run *run)
 {
     struct list_node *all = &history->by_age.head, *own = &run->owner->entries.head, *before;
 
@@ -234,7 +309,7 @@ struct rmp_run *rmp_history_open(struct rmp_history *history, struct rmp_id id, 
     if (run == NULL)
         return NULL;
     run->last_ms = at_ms;
-    place(history, run);
+    place_run(history, run);
     keep_limits(history, run);
     return run;
 }
@@ -270,7 +345,7 @@ struct rmp_kept_event *rmp_history_add(struct rmp_history *history, struct rmp_r
         return NULL;
     if (at_ms > run->last_ms)
         run->last_ms = at_ms;
-    place(history, run);
+    place_run(history, run);
     keep_limits(history, run);
     return event;
 }
@@ -324,7 +399,7 @@ static void archive_run(struct archive *archive, struct rmp_history *history, st
     }
     ARCHIVE_ENUM(archive, run->last_ms, INT64_MAX);
     if (!archive->saves)
-        place(history, run);
+        place_run(history, run);
     ARCHIVE_INTEGER(archive, run->file_len);
     ARCHIVE_INTEGER(archive, run->file_count);
     archive_events(archive, history, run);

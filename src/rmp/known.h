@@ -9,7 +9,7 @@
 #define STDIO_BUS_RMP_KNOWN_H
 
 #include "base/archive.h"
-#include "rmp/publication.h"
+#include "rmp/peer.h"
 #include "rmp/state.h"
 
 /* The keys of one user on one topic. */

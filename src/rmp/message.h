@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "rmp/publication.h"
+#include "rmp/peer.h"
 
 struct rmp_message {
     struct list_node in_own; /* the broker's own messages that are to be published */

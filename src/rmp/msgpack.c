@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "rmp/wire.h"
 
 /* --- the formats from 0xC0 to 0xDF --- */
 

@@ -7,9 +7,66 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "rmp/kind.h"
-#include "rmp/publication.h"
-#include "rmp/result.h"
+#include "base/slice.h"
+#include "rmp/frame.h"
+
+/* --- A publication: one message on one topic, as its publisher has handed it in. --- */
+
+/* The two clocks of a call. Neither is read by src/rmp. */
+struct rmp_time {
+    uint64_t epoch_ms; /* of the calendar: created_at_ms and expiry are measured by it */
+    uint64_t now_ms;   /* monotonic: every delay is measured by it */
+};
+
+/* Borrowed: it lives until the call that it is given to returns. */
+struct rmp_publication {
+    struct rmp_header header;
+    struct slice topic;
+    struct slice frame; /* prefix, header and body, as they are sent in the dialect of frames */
+    uint32_t user;      /* of the publisher, set by the broker (rmp/peer.h) */
+    uint64_t number;    /* of this publication, set by the broker; unlike that of any other. What a
+                         * subscriber made of the one before (its text as JSON) is still good as
+                         * long as the number is the same. The publisher leaves it 0. */
+};
+
+static inline struct slice rmp_publication_body(const struct rmp_publication *publication)
+{
+    return slice_of(publication->frame.data + RMP_BODY_OFFSET,
+                    publication->frame.len - RMP_BODY_OFFSET);
+}
+
+/* --- What a publisher or subscriber is told: Ok, or an error with what belongs to it. --- */
+
+enum rmp_outcome {
+    RMP_RESULT_OK,
+    RMP_RESULT_CLOSED,
+    RMP_RESULT_MESSAGE_EXPIRED,
+    RMP_RESULT_INVALID_TTL,          /* ttl_ms */
+    RMP_RESULT_BODY_LENGTH_MISMATCH, /* expected, actual */
+    RMP_RESULT_BACKPRESSURE_TIMEOUT, /* text: the topic */
+    RMP_RESULT_FORBIDDEN,            /* text: why */
+    RMP_RESULT_BODY_TYPE_MISMATCH,   /* schema_id; text: the type that was found */
+    RMP_RESULT_INVALID_EXPIRY,       /* created_at_ms, ttl_ms */
+    RMP_RESULT_UNKNOWN_SCHEMA,       /* schema_id */
+    RMP_RESULT_COUNT
+};
+
+/* The members that the outcome names; the others are not looked at. */
+struct rmp_result {
+    enum rmp_outcome outcome;
+    uint16_t schema_id;
+    uint64_t ttl_ms, created_at_ms;
+    uint64_t expected, actual;
+    struct slice text; /* borrowed */
+    bool is_new;       /* RMP_RESULT_OK: the subscription was not there before */
+};
+
+/* --- The kinds of publishers (RMP 11). --- */
+
+enum rmp_kind { RMP_KIND_AGENT, RMP_KIND_UI, RMP_KIND_TUI };
+
+/* Reads a kind, in any case of letters: "Agent", "ui". False: it is none. */
+bool rmp_kind_read(struct slice name, enum rmp_kind *kind);
 
 /* How a subscription is named: by the number that its client chose, or by its topic. */
 enum rmp_dialect { RMP_DIALECT_JSON, RMP_DIALECT_FRAMES };

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "rmp/drop.h"
+#include "rmp/metrics.h"
 
 static size_t bytes_of(const struct rmp_queued *queued)
 {

@@ -3,7 +3,7 @@
 #include "rmp/reply.h"
 
 #include "base/assert.h"
-#include "rmp/wire.h"
+#include "rmp/msgpack.h"
 #include "json/string.h"
 
 #define TEXT_MAX 1024 /* bytes of a text; six times as many fit in an answer */

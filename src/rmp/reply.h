@@ -2,8 +2,8 @@
 #ifndef STDIO_BUS_RMP_REPLY_H
 #define STDIO_BUS_RMP_REPLY_H
 
-#include "rmp/header.h"
-#include "rmp/result.h"
+#include "rmp/frame.h"
+#include "rmp/peer.h"
 
 #define RMP_REPLY_MAX 8192 /* bytes of an answer; of longer texts in it the end is left out */
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "rmp/bridge.h"
-#include "rmp/compose.h"
 #include "rmp/control.h"
+#include "rmp/frame.h"
+#include "rmp/msgpack.h"
 #include "rmp/peer.h"
-#include "rmp/wire.h"
 
 static const struct rmp_schemas registry; /* without additions */
 

@@ -7,12 +7,10 @@
 #include <stdint.h>
 
 #include "base/list.h"
-#include "rmp/broker_options.h"
 #include "rmp/dedupe.h"
-#include "rmp/header.h"
+#include "rmp/frame.h"
 #include "rmp/memory.h"
 #include "rmp/subscription.h"
-#include "rmp/topics.h"
 
 struct rmp_broker {
     struct rmp_broker_options options;

@@ -9,10 +9,77 @@
 #include "base/hash_table.h"
 #include "base/list.h"
 #include "base/siphash.h"
+#include "base/slice.h"
 #include "rmp/memory.h"
-#include "rmp/missed.h"
 #include "rmp/peer.h"
-#include "rmp/topics.h"
+
+/* --- The topics: each name that has a subscription. --- */
+
+#define RMP_TOPIC_MAX 512 /* bytes */
+
+struct rmp_topic {
+    struct list subscriptions; /* struct rmp_subscription, in_topic; never empty for long */
+    struct list known;         /* struct rmp_known, in_topic; the most recently used one first */
+    uint64_t published, delivered, dropped; /* since its first subscription */
+    uint64_t hash;
+    size_t name_len;
+    char name[];
+};
+
+struct rmp_topics {
+    struct hash_table table;
+    struct siphash_key key;
+};
+
+#define RMP_TOPIC_RULE "a topic is 1 to 512 bytes of UTF-8 without control characters"
+
+/* Whether this can be a topic: 1 to 512 bytes of UTF-8 without control characters. */
+bool rmp_topic_is_valid(struct slice name);
+
+/* Whether it is reserved for the broker's own messages: rlp/sys/ and what is below (RMP 11). */
+bool rmp_topic_is_system(struct slice name);
+
+/* The topic of exactly this name, or NULL. The events of a run have a second name, without "trace:"
+ * before their UUID; here and below it is the same as the first. */
+struct rmp_topic *rmp_topics_find(const struct rmp_topics *topics, struct slice name);
+
+/* Adds a topic that is not there. NULL if out of memory. */
+struct rmp_topic *rmp_topics_add(struct rmp_topics *topics, struct slice name);
+
+/* Removes a topic without subscriptions, that knows of no message. */
+void rmp_topics_remove(struct rmp_topics *topics, struct rmp_topic *topic);
+
+/* Frees the table and all topics, which know of no message. */
+void rmp_topics_free(struct rmp_topics *topics);
+
+/* The publications that a subscription has missed: their numbers. A message that was dropped for a
+ * subscription is no duplicate for it when it is published again (RMP 5). */
+
+/* A set of numbers above 0: open addressing, at most half full. Zeroed: empty. */
+struct rmp_missed {
+    uint64_t *slots; /* 0: free */
+    size_t capacity; /* a power of two, or 0 */
+    size_t count;
+};
+
+/* Adds a number, if it is not there. Those below `oldest` may be forgotten. STDIO_BUS_ERR if out of
+ * memory; then nothing has changed. */
+int rmp_missed_add(struct rmp_missed *missed, uint64_t number, uint64_t oldest);
+
+/* The bytes that it takes more for one further number; numbers below `oldest` may be forgotten. */
+size_t rmp_missed_growth(const struct rmp_missed *missed, uint64_t oldest);
+
+/* The bytes that it takes. */
+static inline size_t rmp_missed_bytes(const struct rmp_missed *missed)
+{
+    return missed->capacity * sizeof *missed->slots;
+}
+
+/* Removes the number. Whether it was there. */
+bool rmp_missed_take(struct rmp_missed *missed, uint64_t number);
+
+/* Empties the set and frees its memory. */
+void rmp_missed_free(struct rmp_missed *missed);
 
 /* The bytes that count for a subscription: its struct, its topic, which others may share, and their
  * places in the tables. */

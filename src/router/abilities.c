@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "base/splice.h"
+#include "base/slice.h"
 #include "json/param_fields.h"
 #include "json/string.h"
 

@@ -3,7 +3,7 @@
 #ifndef STDIO_BUS_ROUTER_DECISION_H
 #define STDIO_BUS_ROUTER_DECISION_H
 
-#include "base/splice.h"
+#include "base/slice.h"
 #include "router/router.h"
 #include "router/subscriptions.h"
 #include "json/message.h"

@@ -3,7 +3,7 @@
 #define STDIO_BUS_ROUTER_KEPT_MESSAGE_H
 
 #include "base/archive.h"
-#include "base/splice.h"
+#include "base/slice.h"
 #include "json/message.h"
 
 struct kept_message {

@@ -12,8 +12,6 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/exit_status.h"
-#include "base/readiness.h"
 #include "bus/bus.h"
 #include "event/signals.h"
 #include "share/directory.h"

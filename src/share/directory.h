@@ -22,4 +22,11 @@ int directory_enter(const char *path, bool makes, char reason[DIRECTORY_REASON_M
  * the process ends. Returns a descriptor, to be closed, or -1 with `reason`. */
 int directory_lock(char reason[DIRECTORY_REASON_MAX]);
 
+/* --- The name of --share=NAME, which is part of the names of files. --- */
+
+#define SHARE_NAME_MAX 64
+
+/* NULL if the name can name files, or else what is wrong with it. */
+const char *share_name_problem(const char *name);
+
 #endif

@@ -17,7 +17,7 @@
 #include "share/exchange.h"
 #include "share/greeting.h"
 #include "share/identity.h"
-#include "share/tidy.h"
+#include "share/shares.h"
 
 #define REPLY_MS 20000 /* a daemon that is very busy */
 #define ATTEMPTS 100   /* while daemons end, or fail to start */

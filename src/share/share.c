@@ -12,7 +12,6 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/exit_status.h"
 #include "config/config.h"
 #include "share/directory.h"
 #include "share/front.h"

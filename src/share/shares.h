@@ -46,4 +46,11 @@ long share_usage(const struct share *share, const struct usage *usage, size_t *p
 /* The first daemon from `from` on with the command of the one at `first`; count: there is none. */
 size_t shares_alike(const struct shares *shares, size_t first, size_t from);
 
+/* --- Files that daemons of long ago have left in the directory of the shared servers. --- */
+
+/* Removes the sockets and logs of the working directory that are older than a week and have no
+ * daemon. The caller has the lock of the directory: no other client starts a daemon meanwhile. What
+ * cannot be removed stays. */
+void tidy_directory(void);
+
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "rmp/bridge.h"
-#include "rmp/compose.h"
+#include "rmp/frame.h"
 
 #define META_MAX 1024 /* bytes of a body beside its payload */
 #define REASON_MAX 4096

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "rmp/topics.h"
+#include "rmp/subscription.h"
 #include "topics/port.h"
 
 #define WAITING_MAX 64 /* frames and lines of a port; the broker keeps what comes after them */

@@ -17,7 +17,7 @@
 #include "topics/client.h"
 #include "topics/commands.h"
 #include "topics/frames.h"
-#include "transport/reading.h"
+#include "transport/origin.h"
 
 #define MEMORY_RETRY_MS 100
 

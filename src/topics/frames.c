@@ -3,7 +3,7 @@
 #include "topics/frames.h"
 
 #include "base/error.h"
-#include "rmp/topics.h"
+#include "rmp/subscription.h"
 
 #define ANSWER_TTL_MS 30000
 #define ANSWER_MAX 4096 /* bytes of an answer, with the longest topic */

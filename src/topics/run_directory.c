@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/directories.h"
+#include "base/unix_path.h"
 
 #define OWN_ALONE 0700
 #define OTHERS_WRITE (S_IWGRP | S_IWOTH)

@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "config/rmp_keys.h"
-#include "rmp/uuid.h"
+#include "rmp/frame.h"
 
 #define RUN_DIRECTORY_MAX RMP_HISTORY_PATH_MAX
 #define RUN_DIRECTORY_PROBLEM_MAX 128

@@ -6,7 +6,7 @@
 #include "bus/metrics.h"
 #include "topics/clients.h"
 #include "topics/hub_archive.h"
-#include "json/row.h"
+#include "json/text.h"
 
 #define MODE_DEFAULT 0660
 

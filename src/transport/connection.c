@@ -10,7 +10,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "framing/first_frame.h"
-#include "transport/reading.h"
+#include "transport/origin.h"
 
 /* --- opening --- */
 

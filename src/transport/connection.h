@@ -3,7 +3,7 @@
 #define STDIO_BUS_TRANSPORT_CONNECTION_H
 
 #include "transport/connection_input.h"
-#include "transport/connection_send.h"
+#include "transport/connection_output.h"
 
 struct connection_options {
     const struct connection_handler *handler;

@@ -2,7 +2,27 @@
 #ifndef STDIO_BUS_TRANSPORT_CONNECTION_INPUT_H
 #define STDIO_BUS_TRANSPORT_CONNECTION_INPUT_H
 
-#include "transport/connection_frame.h"
+#include "transport/connection_state.h"
+
+/* The current frame of a connection that is not offered as it is: malformed, late, or too long. */
+
+#define CONNECTION_TOO_LONG "message exceeds max_input_buffer"
+
+/* Frees the input buffer. */
+void connection_drop_input(struct connection *connection);
+
+/* Reports the frame as malformed or, where bad lines are skipped, as skipped. True: a later frame
+ * may be good. */
+
+/* Keeps only what the check needs of the frame, which continues. */
+
+/* The line has `len` bytes, max_body or more, or was cut before, and continues. True: a later frame
+ * may be good. */
+
+/* The frame is whole, and longer than max_body. False: it is malformed. */
+
+/* timer_fn of frame_time: gives the frame up. */
+void connection_frame_time_over(void *user_data);
 
 /* Event callback of fd_in, where fd_out is another descriptor. */
 void connection_readable(void *user_data, unsigned events);

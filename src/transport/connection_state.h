@@ -31,7 +31,7 @@ struct transport_origin {
     uint64_t turn;            /* of its last reservation */
     size_t waiting_count;     /* its connections that wait for one */
     uint64_t round;           /* of the event loop, in which it has: */
-    size_t read;              /* bytes (transport/reading.h) */
+    size_t read;              /* bytes (transport/origin.h) */
     struct list readers;      /* its connections that wait to be read, the next one first */
     struct list_node reading; /* in transport->reading while there are any */
 };

@@ -76,4 +76,14 @@ void listener_descriptor_freed(struct listener *listener);
  * a zeroed listener is fine. */
 void listener_close(struct listener *listener);
 
+/* --- The options of a TCP connection that a client has opened. --- */
+
+/* An answer need not wait for the acknowledgement of the one before, and a peer whose machine is
+ * gone is noticed. Failing, all of these are a little slower, and not worth refusing a connection
+ * for. */
+void tcp_set(int fd);
+
+/* The peer has closed its sending side: if it is gone, that is noticed sooner. */
+void tcp_set_half_closed(int fd);
+
 #endif

@@ -11,7 +11,7 @@
 #include "bus/origins.h"
 #include "bus/service.h"
 #include "event/timer_archive.h"
-#include "transport/reading.h"
+#include "transport/origin.h"
 
 #define NO_MEMORY "out of memory"
 

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/datagram.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/notify.h"
 #include "base/terminal.h"
 #include "bus/bus.h"
 #include "bus/reports.h"

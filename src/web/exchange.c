@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "http/event.h"
+#include "http/event_log.h"
 #include "http/response.h"
 
 #define LENGTH_UNKNOWN SIZE_MAX

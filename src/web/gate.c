@@ -11,7 +11,7 @@
 #include "bus/gate.h"
 #include "bus/metrics.h"
 #include "bus/token_reload.h"
-#include "http/words.h"
+#include "http/head.h"
 #include "process/pool.h"
 #include "json/string.h"
 

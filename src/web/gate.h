@@ -9,7 +9,6 @@
 #include "bus/state.h"
 #include "http/access.h"
 #include "http/head.h"
-#include "http/routes.h"
 
 #define HTTP_GATE_REASON_MAX 256
 

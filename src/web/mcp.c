@@ -5,10 +5,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "http/lists.h"
+#include "http/head.h"
 #include "http/mcp_headers.h"
 #include "http/response.h"
-#include "http/words.h"
 #include "web/sessions.h"
 #include "web/stateless.h"
 #include "json/param_fields.h"

@@ -9,8 +9,8 @@
 #include "bus/client_limits.h"
 #include "bus/deliver.h"
 #include "event/timer_archive.h"
+#include "http/head.h"
 #include "http/response.h"
-#include "http/words.h"
 #include "router/waiting.h"
 #include "json/param_fields.h"
 

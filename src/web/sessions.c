@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/random.h"
+#include "base/siphash.h"
 #include "bus/client_limits.h"
 #include "bus/deliver.h"
 #include "bus/depart.h"

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "base/random.h"
+#include "base/siphash.h"
 #include "bus/client_limits.h"
 #include "bus/deliver.h"
 #include "event/timer_archive.h"
 #include "http/reader_archive.h"
 #include "http/response.h"
-#include "http/websocket_write.h"
+#include "http/websocket.h"
 #include "router/group.h"
-#include "transport/connection_send.h"
+#include "transport/connection_output.h"
 
 #define ID_BYTES 16
 #define ID_LEN (2 * ID_BYTES)

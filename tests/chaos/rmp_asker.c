@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "deadline.h"
-#include "rmp/compose.h"
-#include "rmp/envelope.h"
+#include "rmp/frame.h"
 #include "rmp/schemas.h"
 #include "rmp_chaos.h"
 

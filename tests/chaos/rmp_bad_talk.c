@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rmp/compose.h"
+#include "rmp/frame.h"
 #include "rmp_chaos.h"
 
 #define LONG_TOPIC 600

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "dice.h"
-#include "rmp/header.h"
+#include "rmp/frame.h"
 #include "text.h"
 #include "upgrades.h"
 

@@ -14,11 +14,11 @@
 
 #include "deadline.h"
 #include "rmp/bridge.h"
-#include "rmp/compose.h"
 #include "rmp/control.h"
 #include "rmp/convert.h"
+#include "rmp/frame.h"
 #include "rmp/schemas.h"
-#include "rmp/topics.h"
+#include "rmp/subscription.h"
 #include "upgrade_scene.h"
 
 #define BODY 30000 /* bytes; eight such messages fill all queues of a subscriber */

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "json/comments.h"
+#include "json/document.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "control/reports.h"
 #include "suite.h"
 #include "json/message.h"
-#include "json/row.h"
+#include "json/text.h"
 
 static struct scanner scanner;
 

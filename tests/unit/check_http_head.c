@@ -3,8 +3,8 @@
 #include "build_config.h"
 
 #include "http/base64.h"
-#include "http/event.h"
-#include "http/lists.h"
+#include "http/event_log.h"
+#include "http/head.h"
 #include "http/response.h"
 #include "suite.h"
 

@@ -4,7 +4,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "http/routes.h"
+#include "http/access.h"
 #include "suite.h"
 
 static struct http_route_config routes[] = {

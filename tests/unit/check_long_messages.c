@@ -4,7 +4,6 @@
 
 #include "connection_fixture.h"
 #include "json/message.h"
-#include "json/scanner_cut.h"
 
 #define MAX_BODY 3000
 #define MAX_LONG 6000

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "base/notify.h"
+#include "base/datagram.h"
 
 #include <check.h>
 #include <errno.h>

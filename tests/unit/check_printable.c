@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "base/printable.h"
+#include "base/terminal.h"
 
 #include <check.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Turns of reading: of origins first, then of the connections of each. */
 #include "build_config.h"
 
-#include "transport/reading.h"
+#include "transport/origin.h"
 
 #include <check.h>
 

@@ -4,9 +4,9 @@
 
 #include <stdlib.h>
 
-#include "rmp/compose.h"
 #include "rmp/control.h"
 #include "rmp/convert.h"
+#include "rmp/frame.h"
 #include "suite.h"
 
 #define UUID "11223344-5566-7788-99aa-bbccddeeff00"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "rmp/command.h"
+#include "rmp/msgpack.h"
 #include "rmp/reply.h"
-#include "rmp/wire.h"
 #include "suite.h"
 
 /* The text, with ' in place of ". */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "rmp/uuid.h"
+#include "rmp/frame.h"
 #include "suite.h"
 
 /* --- the tables: JSON, and MsgPack in hexadecimal --- */

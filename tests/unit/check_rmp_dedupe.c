@@ -2,7 +2,7 @@
 #include "build_config.h"
 
 #include "rmp/dedupe.h"
-#include "rmp/missed.h"
+#include "rmp/subscription.h"
 
 #include "base/error.h"
 #include "quick_assert.h"
@@ -14,7 +14,7 @@
 #define calloc failing_calloc
 #include "rmp/dedupe.c"
 #undef CAPACITY_MIN
-#include "rmp/missed.c"
+#include "rmp/subscription.c"
 #undef malloc
 #undef calloc
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "rmp/envelope.h"
-#include "rmp/kind.h"
+#include "rmp/frame.h"
+#include "rmp/peer.h"
 #include "rmp/schemas.h"
 #include "suite.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "rmp/frame.h"
-#include "rmp/wire.h"
+#include "rmp/msgpack.h"
 #include "rmp_fixture.h"
 #include "suite.h"
 

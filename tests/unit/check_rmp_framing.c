@@ -6,7 +6,7 @@
 #include "framing/sized_frame.h"
 #include "rmp/command.h"
 #include "rmp/framing.h"
-#include "rmp/wire.h"
+#include "rmp/msgpack.h"
 #include "rmp_fixture.h"
 #include "suite.h"
 

@@ -10,7 +10,7 @@
 
 #include "cli/connect.h"
 #include "config/tokens.h"
-#include "framing/opening.h"
+#include "framing/first_frame.h"
 #include "suite.h"
 
 static struct token token_of(const char *text, size_t len)

@@ -8,7 +8,7 @@
 
 #include "quick_assert.h"
 #include "rmp/broker.h"
-#include "rmp/envelope.h"
+#include "rmp/frame.h"
 #include "rmp/schemas.h"
 
 #define PEERS 4

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "rmp/kind.h"
+#include "rmp/peer.h"
 
 static bool same_letters(struct slice name, const char *kind)
 {

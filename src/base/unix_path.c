@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "base/directories.h"
+#include "base/unix_path.h"
 
 #include <errno.h>
 #include <string.h>
