@@ -433,8 +433,8 @@ static bool awaits_process(const struct endpoint *from, const struct decision *d
            affinity_worker(&from->peer, pool) == NULL;
 }
 
-/* Any decision but to forward. */
-static void keep_back(struct stdio_bus *bus, struct endpoint *from, struct decision *decision)
+/* Carries out any decision but to forward. */
+static void carry_out(struct stdio_bus *bus, struct endpoint *from, struct decision *decision)
 {
     switch (decision->action) {
     case ACTION_FORWARD:
@@ -488,7 +488,7 @@ void deliver_message(struct endpoint *from, const struct message *message)
     if (decision.action == ACTION_FORWARD)
         forward(bus, from, &decision);
     else
-        keep_back(bus, from, &decision);
+        carry_out(bus, from, &decision);
 }
 
 void deliver_long_message(struct endpoint *from, const struct message *message)
@@ -508,5 +508,5 @@ void deliver_long_message(struct endpoint *from, const struct message *message)
         to_client_cut(&decision);
     else
         to_worker_cut(&decision);
-    keep_back(bus, from, &decision);
+    carry_out(bus, from, &decision);
 }
