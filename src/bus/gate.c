@@ -116,14 +116,15 @@ static bool open_pool(struct client *client, struct slice id, char problem[GATE_
 
 /* --- the line that is asked for: the token, or that of a greeter --- */
 
-static bool is_greeted(const struct client *client)
+/* At the gate, a client of a Unix socket is greeted, one of TCP shows a token. */
+static bool came_by_unix(const struct client *client)
 {
     return client->listener->kind == &gate_unix_listener;
 }
 
 static const char *without_line(const struct client *client)
 {
-    return is_greeted(client) ? NO_GREETING : NO_TOKEN;
+    return came_by_unix(client) ? NO_GREETING : NO_TOKEN;
 }
 
 static const struct framing *framing_of(const struct client *client)
@@ -139,11 +140,12 @@ static void let_in(struct client *client)
                      bus_of(client)->options.config->splits_arrays);
 }
 
-static void turn_away(struct client *client, int code, const char *problem)
+/* The client is let in first, so that the reason is in its framing. */
+static void reject_client(struct client *client, int code, const char *problem)
 {
     bus_of(client)
         ->counters.refused[code == JSONRPC_SERVER_ERROR ? REFUSAL_NO_TOKEN : refusal_of(problem)]++;
-    let_in(client); /* the reason is read in that framing */
+    let_in(client);
     clients_reject(client, LOG_LEVEL_WARN, code, problem);
 }
 
@@ -154,7 +156,8 @@ static void time_over(void *user_data)
     if (client->http != NULL)
         clients_remove(client, LATE_TOKEN);
     else
-        turn_away(client, JSONRPC_SERVER_ERROR, is_greeted(client) ? LATE_GREETING : LATE_TOKEN);
+        reject_client(client, JSONRPC_SERVER_ERROR,
+                      came_by_unix(client) ? LATE_GREETING : LATE_TOKEN);
 }
 
 /* A client that is held gets the line again when its turn comes. */
@@ -201,12 +204,12 @@ static void read_token(struct endpoint *from, const struct message *message)
     if (opening_read(&opening, message->bytes) && opening.token.data != NULL)
         token = token_reload_find_escaped(client, opening.token);
     if (token == NULL) {
-        turn_away(client, JSONRPC_SERVER_ERROR,
-                  message->method.data == NULL ? WRONG_TOKEN : NO_TOKEN);
+        reject_client(client, JSONRPC_SERVER_ERROR,
+                      message->method.data == NULL ? WRONG_TOKEN : NO_TOKEN);
         return;
     }
     if (!open_pool(client, message->pool, text)) {
-        turn_away(client, JSONRPC_INVALID_PARAMS, text);
+        reject_client(client, JSONRPC_INVALID_PARAMS, text);
         return;
     }
     token_reload_note(client, token);
@@ -215,7 +218,7 @@ static void read_token(struct endpoint *from, const struct message *message)
 
 static void read_line(struct endpoint *from, const struct message *message)
 {
-    if (is_greeted(client_of_endpoint(from)))
+    if (came_by_unix(client_of_endpoint(from)))
         read_greeting(from, message);
     else
         read_token(from, message);
@@ -228,7 +231,7 @@ static void read_other(struct stream *stream, const struct message *message,
 
     (void)message;
     (void)problem;
-    turn_away(client, JSONRPC_SERVER_ERROR, without_line(client));
+    reject_client(client, JSONRPC_SERVER_ERROR, without_line(client));
 }
 
 static void malformed(struct connection *connection, enum frame_fault fault, const char *problem)
@@ -238,7 +241,7 @@ static void malformed(struct connection *connection, enum frame_fault fault, con
     if (fault == FRAME_FAULT_FOREIGN)
         clients_handler.connection.malformed(connection, fault, problem);
     else
-        turn_away(client, JSONRPC_SERVER_ERROR, without_line(client));
+        reject_client(client, JSONRPC_SERVER_ERROR, without_line(client));
 }
 
 static void ended(struct connection *connection, size_t cut)
@@ -246,7 +249,7 @@ static void ended(struct connection *connection, size_t cut)
     struct client *client = client_of(connection);
 
     (void)cut;
-    turn_away(client, JSONRPC_SERVER_ERROR, without_line(client));
+    reject_client(client, JSONRPC_SERVER_ERROR, without_line(client));
 }
 
 static const struct stream_handler gate_handler = {
