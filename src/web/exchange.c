@@ -192,7 +192,7 @@ int http_answer_delivery(struct http_exchange *http, int status, const struct de
 
 /* --- answers in pieces --- */
 
-int http_stream_begin(struct http_exchange *http, const char *type, struct slice more)
+int http_answer_begin(struct http_exchange *http, const char *type, struct slice more)
 {
     char head[HTTP_RESPONSE_MAX];
     struct slice bytes = write_head(http, head, 200, type, LENGTH_UNKNOWN, more);
@@ -204,7 +204,7 @@ int http_stream_begin(struct http_exchange *http, const char *type, struct slice
     return STDIO_BUS_OK;
 }
 
-int http_events_begin(struct http_exchange *http, const char *session_id)
+int http_answer_begin_events(struct http_exchange *http, const char *session_id)
 {
     char fields[sizeof EVENT_FIELDS + SESSION_FIELD_MAX];
     size_t len = (size_t)snprintf(fields, sizeof fields, EVENT_FIELDS "%s%s%s",
@@ -212,7 +212,7 @@ int http_events_begin(struct http_exchange *http, const char *session_id)
                                   session_id != NULL ? session_id : "",
                                   session_id != NULL ? "\r\n" : "");
 
-    return http_stream_begin(http, "text/event-stream", slice_of(fields, len));
+    return http_answer_begin(http, "text/event-stream", slice_of(fields, len));
 }
 
 static int send_message(struct http_exchange *http, struct slice before, struct slice after,
@@ -226,7 +226,7 @@ static int send_message(struct http_exchange *http, struct slice before, struct 
                                  delivery->edit_count);
 }
 
-int http_stream_piece(struct http_exchange *http, struct slice before,
+int http_answer_piece(struct http_exchange *http, struct slice before,
                       const struct delivery *delivery)
 {
     char head[CHUNK_HEAD_MAX + 8];
@@ -243,14 +243,14 @@ int http_stream_piece(struct http_exchange *http, struct slice before,
                         http->chunked ? slice_of(CHUNK_TAIL, 2) : slice_of(NULL, 0), delivery);
 }
 
-int http_stream_text(struct http_exchange *http, struct slice text)
+int http_answer_text(struct http_exchange *http, struct slice text)
 {
     const struct delivery delivery = {.bytes = text};
 
-    return http_stream_piece(http, slice_of(NULL, 0), &delivery);
+    return http_answer_piece(http, slice_of(NULL, 0), &delivery);
 }
 
-int http_stream_event(struct http_exchange *http, struct slice id, const struct delivery *delivery)
+int http_answer_event(struct http_exchange *http, struct slice id, const struct delivery *delivery)
 {
     struct event_frame frame;
 
@@ -261,7 +261,7 @@ int http_stream_event(struct http_exchange *http, struct slice id, const struct 
     return send_message(http, slice_of(frame.before, frame.before_len), frame.after, delivery);
 }
 
-int http_stream_empty_event(struct http_exchange *http, struct slice id)
+int http_answer_empty_event(struct http_exchange *http, struct slice id)
 {
     struct event_frame frame;
 
@@ -270,13 +270,13 @@ int http_stream_empty_event(struct http_exchange *http, struct slice id)
     return connection_send_bytes(http_connection(http), slice_of(frame.before, frame.before_len));
 }
 
-void http_stream_comment(struct http_exchange *http)
+void http_answer_comment(struct http_exchange *http)
 {
     if (connection_send_bytes(http_connection(http), event_comment(http->chunked)) != STDIO_BUS_OK)
         no_memory(http);
 }
 
-void http_stream_end(struct http_exchange *http)
+void http_answer_end(struct http_exchange *http)
 {
     const struct slice end = {CHUNKED_LAST, sizeof CHUNKED_LAST - 1};
 

@@ -123,26 +123,26 @@ int http_answer_delivery(struct http_exchange *http, int status, const struct de
 /* --- answers in pieces --- */
 
 /* Begins an answer of this type, whose length is not known. STDIO_BUS_ERR if out of memory. */
-int http_stream_begin(struct http_exchange *http, const char *type, struct slice more);
+int http_answer_begin(struct http_exchange *http, const char *type, struct slice more);
 
 /* The same for a stream of events, of the session with this id; NULL: of none. */
-int http_events_begin(struct http_exchange *http, const char *session_id);
+int http_answer_begin_events(struct http_exchange *http, const char *session_id);
 
 /* A piece of it: not for events. */
-int http_stream_piece(struct http_exchange *http, struct slice before,
+int http_answer_piece(struct http_exchange *http, struct slice before,
                       const struct delivery *delivery);
 
-int http_stream_text(struct http_exchange *http, struct slice text);
+int http_answer_text(struct http_exchange *http, struct slice text);
 
 /* An event with this id (len 0: none) and the message as its data; one without data, whose id is
  * given. STDIO_BUS_ERR if out of memory, and then nothing was written. */
-int http_stream_event(struct http_exchange *http, struct slice id, const struct delivery *delivery);
-int http_stream_empty_event(struct http_exchange *http, struct slice id);
+int http_answer_event(struct http_exchange *http, struct slice id, const struct delivery *delivery);
+int http_answer_empty_event(struct http_exchange *http, struct slice id);
 
 /* A comment line, between events. */
-void http_stream_comment(struct http_exchange *http);
+void http_answer_comment(struct http_exchange *http);
 
 /* The end of the answer: the exchange is done. */
-void http_stream_end(struct http_exchange *http);
+void http_answer_end(struct http_exchange *http);
 
 #endif

@@ -36,9 +36,9 @@ static const struct message_id no_id;
 static void finish(struct http_exchange *http)
 {
     if (http->state == HTTP_STREAMING) {
-        if (http_stream_text(http, slice_of_text("]")) != STDIO_BUS_OK)
+        if (http_answer_text(http, slice_of_text("]")) != STDIO_BUS_OK)
             http->closes = true;
-        http_stream_end(http);
+        http_answer_end(http);
     } else {
         http_answer_empty(http, 202, slice_of(NULL, 0));
     }
@@ -50,9 +50,9 @@ static int send_member(struct http_exchange *http, const struct delivery *delive
     int result = STDIO_BUS_OK;
 
     if (first)
-        result = http_stream_begin(http, "application/json", slice_of(NULL, 0));
+        result = http_answer_begin(http, "application/json", slice_of(NULL, 0));
     if (result == STDIO_BUS_OK)
-        result = http_stream_piece(http, slice_of_text(first ? "[" : ","), delivery);
+        result = http_answer_piece(http, slice_of_text(first ? "[" : ","), delivery);
     return result;
 }
 

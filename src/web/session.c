@@ -209,7 +209,7 @@ static void full(struct http_exchange *http, bool full)
 static void silent(struct http_exchange *http)
 {
     if (http->state == HTTP_STREAMING)
-        http_stream_comment(http);
+        http_answer_comment(http);
     else if (http->stream != NULL && http->takes_events &&
              http_stream_open(http->stream) != STDIO_BUS_OK)
         log_error(http->hub->bus->log, http->session->endpoint.context,
@@ -227,7 +227,7 @@ static bool input_ended(struct http_exchange *http)
 static void closes(struct http_exchange *http)
 {
     if (http->state == HTTP_STREAMING)
-        http_stream_end(http);
+        http_answer_end(http);
 }
 
 const struct http_kind http_session_kind = {

@@ -41,9 +41,9 @@ static int status_of_delivery(const struct delivery *delivery)
 
 static int send_event(struct http_exchange *http, const struct delivery *delivery)
 {
-    if (http->state == HTTP_OWING && http_events_begin(http, NULL) != STDIO_BUS_OK)
+    if (http->state == HTTP_OWING && http_answer_begin_events(http, NULL) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
-    return http_stream_event(http, slice_of(NULL, 0), delivery);
+    return http_answer_event(http, slice_of(NULL, 0), delivery);
 }
 
 static int stateless_deliver(struct http_exchange *http, const struct delivery *delivery)
@@ -60,15 +60,15 @@ static int stateless_deliver(struct http_exchange *http, const struct delivery *
         return STDIO_BUS_OK;
     result = send_event(http, delivery);
     if (result == STDIO_BUS_OK && subject.answers)
-        http_stream_end(http);
+        http_answer_end(http);
     return result;
 }
 
 static void silent(struct http_exchange *http)
 {
     if (http->state == HTTP_STREAMING)
-        http_stream_comment(http);
-    else if (http->takes_events && http_events_begin(http, NULL) != STDIO_BUS_OK)
+        http_answer_comment(http);
+    else if (http->takes_events && http_answer_begin_events(http, NULL) != STDIO_BUS_OK)
         log_error(http->hub->bus->log, http->client->stream.endpoint.context,
                   "out of memory: a stream does not begin");
 }

@@ -178,11 +178,12 @@ int http_stream_open(struct http_stream *stream)
     struct http_session *session = stream->session;
     char id[EVENT_ID_MAX];
 
-    if (http_events_begin(stream->http, session->names_itself ? session->id : NULL) != STDIO_BUS_OK)
+    if (http_answer_begin_events(stream->http, session->names_itself ? session->id : NULL) !=
+        STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     stream->begun = true;
     if (session->primes &&
-        http_stream_empty_event(stream->http, event_id(id, stream, stream->written)) !=
+        http_answer_empty_event(stream->http, event_id(id, stream, stream->written)) !=
             STDIO_BUS_OK)
         cut(stream);
     return STDIO_BUS_OK;
@@ -242,7 +243,7 @@ static void write_event(struct http_stream *stream, const struct event *event)
 
     if ((stream->http->state != HTTP_STREAMING && http_stream_open(stream) != STDIO_BUS_OK) ||
         (stream->http != NULL &&
-         http_stream_event(stream->http, event_id(id, stream, number), &delivery) != STDIO_BUS_OK))
+         http_answer_event(stream->http, event_id(id, stream, number), &delivery) != STDIO_BUS_OK))
         cut(stream);
     else
         stream->written = number;
@@ -256,7 +257,7 @@ void http_stream_flow(struct http_stream *stream)
            (event = next_event(stream)) != NULL)
         write_event(stream, event);
     if (stream->http != NULL && stream->over && stream->written == stream->events.last)
-        http_stream_end(stream->http);
+        http_answer_end(stream->http);
 }
 
 void http_stream_finish(struct http_stream *stream)
@@ -266,7 +267,7 @@ void http_stream_finish(struct http_stream *stream)
     while (stream->http != NULL && (event = next_event(stream)) != NULL)
         write_event(stream, event);
     if (stream->http != NULL)
-        http_stream_end(stream->http);
+        http_answer_end(stream->http);
 }
 
 /* --- messages --- */
@@ -374,7 +375,7 @@ void http_stream_give_up(struct http_stream *stream, const char *text)
     if (http != NULL && http->state == HTTP_OWING)
         http_answer_empty(http, 202, slice_of(NULL, 0));
     else if (http != NULL)
-        http_stream_end(http);
+        http_answer_end(http);
     http_stream_free(stream);
 }
 
@@ -420,7 +421,7 @@ struct http_stream *http_stream_named(const struct http_session *session, struct
 void http_stream_resume(struct http_stream *stream, struct http_exchange *http, uint32_t number)
 {
     if (stream->http != NULL) /* the newer connection wins */
-        http_stream_end(stream->http);
+        http_answer_end(stream->http);
     if (number > stream->events.last)
         number = stream->events.last;
     if (number < stream->events.forgotten)
