@@ -71,8 +71,9 @@ static void clear(struct http_exchange *http)
     if (kind != NULL && kind->over != NULL)
         kind->over(http);
     free(http->fields);
-    free(http->kept);
-    http->fields = http->kept = NULL;
+    free(http->mcp);
+    free(http->rpc);
+    http->fields = NULL;
     http->fields_len = 0;
     http->mcp = NULL;
     http->rpc = NULL;

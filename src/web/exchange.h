@@ -68,7 +68,6 @@ struct http_exchange {
     unsigned token;     /* serial number of the one that was shown; 0: none */
     char *fields;       /* whole fields of the answer, fields_len bytes; NULL: none */
     size_t fields_len;
-    char *kept;          /* what the kind keeps of the head; freed in the end */
     struct timer timer;  /* of silence, or of a connection without a request */
     struct http_due due; /* to be resumed */
     struct stdio_bus_event_deferred deferred;
@@ -79,8 +78,9 @@ struct http_exchange {
     struct list_node held;        /* session->held */
     bool presses;                 /* its queue is full, and counted in the session */
 
-    struct mcp_fields *mcp; /* within kept: of the stateless era */
-    struct http_rpc *rpc;   /* of a request at /rpc */
+    /* What is kept of the head; freed in the end. */
+    struct mcp_fields *mcp; /* of MCP; NULL: of none */
+    struct http_rpc *rpc;   /* of a request at /rpc; NULL: of none */
 };
 
 static inline struct connection *http_connection(struct http_exchange *http)

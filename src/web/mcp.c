@@ -139,7 +139,6 @@ static bool keep_fields(struct http_exchange *http, const struct mcp_headers *fi
         mcp->session = to;
         memcpy(to, session.data, session.len);
     }
-    http->kept = (char *)mcp;
     http->mcp = mcp;
     return true;
 }

@@ -187,7 +187,6 @@ static bool keep_rpc(struct http_exchange *http)
         return false;
     rpc->http = http;
     timer_init(&rpc->timeout, time_over, rpc);
-    http->kept = (char *)rpc;
     http->rpc = rpc;
     return true;
 }
