@@ -213,8 +213,8 @@ void slow_clients_check(void *user_data)
 #define TURN_MS 100 /* from one new client of an origin to the next */
 
 /* NULL: not noted in the last minute. */
-static struct slow_origin *find(struct slow_origins *slow, const struct origin *origin,
-                                int64_t now_ms)
+static struct slow_origin *find_origin(struct slow_origins *slow, const struct origin *origin,
+                                       int64_t now_ms)
 {
     for (size_t i = 0; i < SLOW_ORIGINS_MAX; i++) {
         if (slow->noted[i].until_ms > now_ms && origin_equal(&slow->noted[i].origin, origin))
@@ -255,7 +255,7 @@ void slow_origins_note(struct stdio_bus *bus, const struct origin *origin)
 {
     struct slow_origins *slow = &bus->slow_origins;
     int64_t now_ms = stdio_bus_event_loop_now_ms(bus->loop);
-    struct slow_origin *entry = find(slow, origin, now_ms);
+    struct slow_origin *entry = find_origin(slow, origin, now_ms);
 
     if (entry == NULL) {
         entry = &slow->noted[slow->count++ % SLOW_ORIGINS_MAX];
@@ -267,14 +267,14 @@ void slow_origins_note(struct stdio_bus *bus, const struct origin *origin)
 
 bool slow_origins_has(struct stdio_bus *bus, const struct origin *origin)
 {
-    return find(&bus->slow_origins, origin, stdio_bus_event_loop_now_ms(bus->loop)) != NULL;
+    return find_origin(&bus->slow_origins, origin, stdio_bus_event_loop_now_ms(bus->loop)) != NULL;
 }
 
 void slow_origins_arrived(struct endpoint *client, const struct origin *origin)
 {
     struct stdio_bus *bus = client->bus;
     struct slow_origins *slow = &bus->slow_origins;
-    struct slow_origin *entry = find(slow, origin, stdio_bus_event_loop_now_ms(bus->loop));
+    struct slow_origin *entry = find_origin(slow, origin, stdio_bus_event_loop_now_ms(bus->loop));
 
     if (entry == NULL)
         return;

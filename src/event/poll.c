@@ -39,7 +39,7 @@ static short poll_events(unsigned events)
                    ((events & STDIO_BUS_EVENT_WRITE) != 0 ? POLLOUT : 0));
 }
 
-static int add(struct poll_state *state, int fd, unsigned events)
+static int add_descriptor(struct poll_state *state, int fd, unsigned events)
 {
     struct pollfd *fds = array_grow(state->fds, &state->capacity, state->count + 1, sizeof *fds);
     size_t *places;
@@ -62,7 +62,7 @@ static int change(void *data, int fd, unsigned before, unsigned events)
     size_t place;
 
     if (before == 0)
-        return add(state, fd, events);
+        return add_descriptor(state, fd, events);
     place = state->places[fd];
     if (events != 0) {
         state->fds[place].events = poll_events(events);

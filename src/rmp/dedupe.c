@@ -48,8 +48,8 @@ static uint32_t mask_of(const struct rmp_dedupe *dedupe)
     return dedupe->capacity * 2 - 1;
 }
 
-static struct rmp_dedupe_entry *find(const struct rmp_dedupe *dedupe, uint32_t hash,
-                                     const struct rmp_dedupe_key *key)
+static struct rmp_dedupe_entry *find_entry(const struct rmp_dedupe *dedupe, uint32_t hash,
+                                           const struct rmp_dedupe_key *key)
 {
     const struct rmp_dedupe_slot *slot;
     uint32_t at;
@@ -216,7 +216,7 @@ uint64_t rmp_dedupe_see(struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules
                         struct rmp_dedupe_key key, uint64_t number, uint64_t now_ms, bool may_grow)
 {
     uint32_t hash = hash_of(rules, &key);
-    struct rmp_dedupe_entry *entry = find(dedupe, hash, &key);
+    struct rmp_dedupe_entry *entry = find_entry(dedupe, hash, &key);
     uint64_t before = 0;
 
     ASSERT(number > 0);
@@ -238,7 +238,7 @@ uint64_t rmp_dedupe_see(struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules
 uint64_t rmp_dedupe_number(const struct rmp_dedupe *dedupe, const struct rmp_dedupe_rules *rules,
                            struct rmp_dedupe_key key)
 {
-    const struct rmp_dedupe_entry *entry = find(dedupe, hash_of(rules, &key), &key);
+    const struct rmp_dedupe_entry *entry = find_entry(dedupe, hash_of(rules, &key), &key);
 
     return entry != NULL ? entry->number : 0;
 }
@@ -282,7 +282,8 @@ static void load_entry(struct archive *archive, struct rmp_dedupe *dedupe,
     uint32_t hash = hash_of(rules, key);
     struct rmp_dedupe_entry *entry;
 
-    archive_expect(archive, find(dedupe, hash, key) == NULL, "a topic has seen a message twice");
+    archive_expect(archive, find_entry(dedupe, hash, key) == NULL,
+                   "a topic has seen a message twice");
     if (!archive_ok(archive))
         return;
     if (dedupe->count == dedupe->capacity && grow(dedupe) != STDIO_BUS_OK) {

@@ -11,7 +11,7 @@ static struct rmp_dedupe_key key_of(const struct rmp_publication *publication)
     return (struct rmp_dedupe_key){publication->header.trace_id, publication->header.msg_id};
 }
 
-static struct rmp_known *find(const struct rmp_topic *topic, uint32_t user)
+static struct rmp_known *find_user(const struct rmp_topic *topic, uint32_t user)
 {
     struct list_node *node, *following;
 
@@ -100,7 +100,7 @@ uint64_t rmp_known_see(struct rmp_broker *broker, struct rmp_topic *topic,
                        const struct rmp_publication *publication, uint64_t now_ms)
 {
     const struct rmp_dedupe_rules *rules = &broker->dedupe;
-    struct rmp_known *known = find(topic, publication->user);
+    struct rmp_known *known = find_user(topic, publication->user);
     size_t before, growth;
     uint64_t seen;
     bool may_grow;
@@ -123,7 +123,7 @@ uint64_t rmp_known_see(struct rmp_broker *broker, struct rmp_topic *topic,
 uint64_t rmp_known_number(const struct rmp_broker *broker, const struct rmp_topic *topic,
                           const struct rmp_publication *publication)
 {
-    const struct rmp_known *known = find(topic, publication->user);
+    const struct rmp_known *known = find_user(topic, publication->user);
 
     return known == NULL ? 0
                          : rmp_dedupe_number(&known->dedupe, &broker->dedupe, key_of(publication));
@@ -190,7 +190,7 @@ static struct rmp_known *load(struct archive *archive, struct rmp_broker *broker
     struct rmp_topic *topic = rmp_topics_find(&broker->topics, name);
     struct rmp_known *known = NULL;
 
-    archive_expect(archive, topic != NULL && find(topic, user) == NULL,
+    archive_expect(archive, topic != NULL && find_user(topic, user) == NULL,
                    "messages were seen by no topic, or twice");
     if (archive_ok(archive) && topic != NULL) {
         known = begin_known(broker, topic, user, check_ms);

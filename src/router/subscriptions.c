@@ -73,8 +73,8 @@ static uint64_t hash_of(const struct process_subscriptions *process, struct slic
     return siphash(&process->all->key, uri.data, uri.len) ^ process->number;
 }
 
-static struct subscription *find(const struct process_subscriptions *process, struct slice uri,
-                                 uint64_t hash)
+static struct subscription *find_subscription(const struct process_subscriptions *process,
+                                              struct slice uri, uint64_t hash)
 {
     const struct uri_key key = {process, uri};
 
@@ -84,7 +84,7 @@ static struct subscription *find(const struct process_subscriptions *process, st
 struct subscription *subscriptions_find(const struct process_subscriptions *process,
                                         struct slice uri)
 {
-    return find(process, uri, hash_of(process, uri));
+    return find_subscription(process, uri, hash_of(process, uri));
 }
 
 struct holding *subscriptions_held(const struct subscriber *subscriber,
@@ -185,7 +185,7 @@ static void settle(struct subscription *subscription)
 static struct subscription *get(struct process_subscriptions *process, struct slice uri)
 {
     uint64_t hash = hash_of(process, uri);
-    struct subscription *subscription = find(process, uri, hash);
+    struct subscription *subscription = find_subscription(process, uri, hash);
 
     if (subscription != NULL)
         return subscription;
@@ -206,8 +206,8 @@ static struct subscription *get(struct process_subscriptions *process, struct sl
 }
 
 /* NULL if out of memory; then nothing has changed. */
-static struct holding *add(struct process_subscriptions *process, struct subscriber *subscriber,
-                           struct slice uri)
+static struct holding *add_holding(struct process_subscriptions *process,
+                                   struct subscriber *subscriber, struct slice uri)
 {
     struct holding *holding = calloc(1, sizeof *holding);
     struct subscription *subscription;
@@ -236,7 +236,7 @@ fail:
 int subscriptions_begin(struct process_subscriptions *process, struct subscriber *subscriber,
                         struct slice uri)
 {
-    struct holding *holding = add(process, subscriber, uri);
+    struct holding *holding = add_holding(process, subscriber, uri);
 
     if (holding == NULL)
         return STDIO_BUS_ERR;
@@ -249,7 +249,7 @@ int subscriptions_begin(struct process_subscriptions *process, struct subscriber
 int subscriptions_ask(struct process_subscriptions *process, struct subscriber *subscriber,
                       struct slice uri, struct holding **request)
 {
-    struct holding *holding = add(process, subscriber, uri);
+    struct holding *holding = add_holding(process, subscriber, uri);
 
     if (holding == NULL)
         return STDIO_BUS_ERR;

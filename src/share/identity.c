@@ -23,7 +23,7 @@ struct writer {
     size_t len;
 };
 
-static void add(struct writer *out, const char *bytes, size_t len)
+static void add_bytes(struct writer *out, const char *bytes, size_t len)
 {
     if (out->to != NULL)
         memcpy(out->to + out->len, bytes, len);
@@ -41,16 +41,16 @@ static void add_field(struct writer *out, const char *name, const char *value)
 
     if (value == NULL)
         return;
-    add(out, name, strlen(name));
+    add_bytes(out, name, strlen(name));
     for (; *value != '\0'; value++) {
         if (is_plain(*value)) {
-            add(out, value, 1);
+            add_bytes(out, value, 1);
             continue;
         }
         snprintf(escaped, sizeof escaped, "%%%02X", (unsigned)(unsigned char)*value);
-        add(out, escaped, 3);
+        add_bytes(out, escaped, 3);
     }
-    add(out, " ", 1);
+    add_bytes(out, " ", 1);
 }
 
 static void write_variable(struct writer *out, const char *entry, const char *names)
@@ -79,7 +79,7 @@ static void write_parts(struct writer *out, const struct identity_parts *parts)
         add_field(out, WORD, parts->words[i]);
     for (i = 0; parts->variables[i] != NULL; i++)
         write_variable(out, parts->variables[i], parts->names);
-    add(out, "", 1);
+    add_bytes(out, "", 1);
 }
 
 char *identity_write(const struct identity_parts *parts)
@@ -168,15 +168,15 @@ static void hide(struct writer *out, struct slice text)
             name = variable_name(field);
             snprintf(hash, sizeof hash, "=%016llx",
                      (unsigned long long)hash_of(name.data, field.len - strlen(VARIABLE), 1));
-            add(out, field.data, strlen(VARIABLE));
-            add(out, name.data, name.len);
-            add(out, hash, strlen(hash));
+            add_bytes(out, field.data, strlen(VARIABLE));
+            add_bytes(out, name.data, name.len);
+            add_bytes(out, hash, strlen(hash));
         } else {
-            add(out, field.data, field.len);
+            add_bytes(out, field.data, field.len);
         }
-        add(out, " ", 1);
+        add_bytes(out, " ", 1);
     }
-    add(out, "", 1);
+    add_bytes(out, "", 1);
 }
 
 char *identity_hide(const char *identity)

@@ -23,7 +23,7 @@
 #define STAT_GROUP 3
 #define STAT_PAGES 22
 
-static int add(struct usage *usage, const struct usage_process *process)
+static int add_process(struct usage *usage, const struct usage_process *process)
 {
     struct usage_process *grown = array_grow(usage->at, &usage->capacity, usage->count + 1,
                                              sizeof *grown);
@@ -65,11 +65,11 @@ static int read_process(struct usage *usage, const char *name, long page_kib)
     if (len <= 0)
         return STDIO_BUS_OK;
     stat[len] = '\0';
-    return add(usage, &(struct usage_process){
-                          .pid = strtol(name, NULL, 10),
-                          .group = field_of_stat(stat, STAT_GROUP),
-                          .kib = field_of_stat(stat, STAT_PAGES) * page_kib,
-                      });
+    return add_process(usage, &(struct usage_process){
+                                  .pid = strtol(name, NULL, 10),
+                                  .group = field_of_stat(stat, STAT_GROUP),
+                                  .kib = field_of_stat(stat, STAT_PAGES) * page_kib,
+                              });
 }
 
 /* Finds no process where /proc is that of another system, or is not there. */
@@ -110,7 +110,7 @@ static int parse(struct usage *usage, const char *text)
             return STDIO_BUS_OK;
         process.group = strtol(end, &end, 10);
         process.kib = strtol(end, &end, 10);
-        if (add(usage, &process) != STDIO_BUS_OK)
+        if (add_process(usage, &process) != STDIO_BUS_OK)
             return STDIO_BUS_ERR;
     }
 }

@@ -127,7 +127,7 @@ void rmp_call_failed(struct rmp_call *call, bool retryable, struct slice reason)
 }
 
 /* What a worker has answered is lost. */
-static void fail(struct rmp_call *call, const char *reason)
+static void fail_call(struct rmp_call *call, const char *reason)
 {
     log_warn(call->port->bridge->bus->log, call->port->endpoint.context,
              "the answer of a worker was dropped: %s", reason);
@@ -198,9 +198,9 @@ static void completed(struct rmp_call *call, struct slice result)
     char *payload = payload_of(call, result, &len, &problem);
 
     if (payload == NULL) {
-        fail(call, problem);
+        fail_call(call, problem);
     } else if (!rmp_answer_fits(call->port->bridge, len)) {
-        fail(call, "the result is longer than a body may be (max_body)");
+        fail_call(call, "the result is longer than a body may be (max_body)");
     } else {
         if (call->kind == RMP_CALL_EXECUTE)
             publish(call, RMP_SCHEMA_AGENT_RESPONSE, slice_of(payload, len));

@@ -130,7 +130,7 @@ static int new_socket(int family)
 #endif
 }
 
-static int fail(int fd, char *reason, size_t reason_size, const char *what)
+static int fail_socket(int fd, char *reason, size_t reason_size, const char *what)
 {
     int error = errno;
 
@@ -155,7 +155,7 @@ int address_bind_tcp(const struct addrinfo *info, char *reason, size_t reason_si
         (info->ai_family == AF_INET6 &&
          setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) < 0) ||
         bind(fd, info->ai_addr, info->ai_addrlen) < 0)
-        return fail(fd, reason, reason_size, text);
+        return fail_socket(fd, reason, reason_size, text);
     return fd;
 }
 
@@ -165,12 +165,13 @@ static bool is_stale(const struct sockaddr_un *address, char *reason, size_t rea
     int fd = new_socket(AF_UNIX), status;
 
     if (fd < 0) {
-        fail(fd, reason, reason_size, "socket");
+        fail_socket(fd, reason, reason_size, "socket");
         return false;
     }
     status = connect(fd, (const struct sockaddr *)address, sizeof *address);
     if (status < 0 && errno != ECONNREFUSED) {
-        fail(fd, reason, reason_size, "cannot find out whether another process listens there");
+        fail_socket(fd, reason, reason_size,
+                    "cannot find out whether another process listens there");
         return false;
     }
     snprintf(reason, reason_size, "another process listens there");
@@ -199,7 +200,7 @@ static int remove_stale(const struct sockaddr_un *address, char *reason, size_t 
     if (!is_stale(address, reason, reason_size))
         return -1;
     if (unlink(address->sun_path) < 0 && errno != ENOENT)
-        return fail(-1, reason, reason_size, "cannot remove the stale socket");
+        return fail_socket(-1, reason, reason_size, "cannot remove the stale socket");
     return 0;
 }
 
@@ -249,13 +250,13 @@ int address_bind_unix(const char *path, const struct access *access, char *reaso
         return -1;
     fd = new_socket(AF_UNIX);
     if (fd < 0)
-        return fail(fd, reason, reason_size, "socket");
+        return fail_socket(fd, reason, reason_size, "socket");
     /* The group of the file is another one at first: it gets no rights before it is the right one.
      */
     if (bind_with_mode(fd, &address, access->has_group ? access->mode & 0700 : access->mode) < 0)
-        return fail(fd, reason, reason_size, "bind");
+        return fail_socket(fd, reason, reason_size, "bind");
     if (access->has_group && set_group(path, access) < 0) {
-        fail(fd, reason, reason_size, "cannot set its group and mode");
+        fail_socket(fd, reason, reason_size, "cannot set its group and mode");
         unlink(path);
         return -1;
     }
