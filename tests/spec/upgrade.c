@@ -229,6 +229,25 @@ TEST(upgrade_with_long_messages_and_full_queues)
 
 /* --- workers --- */
 
+TEST(upgrade_while_a_worker_waits_for_its_restart)
+{
+    struct daemon *daemon;
+    struct client *client;
+
+    if (!can_upgrade())
+        return;
+    daemon = START(.instances = 1);
+    client = client_connect(daemon);
+    client_crash(client, "1", NULL, "{'code':3}");
+    daemon_wait_log(daemon, "restarting in 100 ms");
+    daemon_upgrade(daemon);
+    client_pid(client, "2", NULL);
+    client_crash(client, "3", NULL, "{'code':3}");
+    daemon_wait_log(daemon, "restarting in 400 ms"); /* the streak continues */
+    daemon_upgrade(daemon);
+    client_pid(client, "4", NULL);
+}
+
 /* The exit falls before, between or after the programs. */
 TEST_ROWS(upgrade_while_a_worker_is_killed, 20)
 {
@@ -249,6 +268,71 @@ TEST_ROWS(upgrade_while_a_worker_is_killed, 20)
     daemon_wait_log(daemon, DAEMON_UPGRADED);
     daemon_wait_log(daemon, "was killed by SIGKILL");
     ck_assert_int_ne(client_pid(client, "2", NULL), worker);
+}
+
+/* --- pools with a protocol --- */
+
+TEST(upgrade_keeps_the_handshake_that_clients_share)
+{
+    struct daemon *daemon;
+    struct client *one, *other;
+    const char *initialize = "{'result':{'protocolVersion':'2025-06-18','n':1},"
+                             "'protocolVersion':'2025-06-18'}";
+    const char *roots = "{'message':{'id':1,'method':'roots/list'}}";
+
+    if (!can_upgrade())
+        return;
+    daemon = START(.pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp','"
+                            "clients':'sticky'}");
+    one = client_connect(daemon);
+    client_ask(one, "1", NULL, "initialize", initialize);
+    client_ask(one, "2", NULL, "resources/subscribe", "{'uri':'file:///x'}");
+    client_ask(one, "3", NULL, "logging/setLevel", "{'level':'error'}");
+    daemon_upgrade(daemon);
+    client_request(one, NULL, NULL, "say_only", roots); /* that client has none */
+    WAIT_UNTIL(strstr(client_ask(one, "4", NULL, "reply_text", NULL).data, "-32601") != NULL,
+               "the server was not refused roots");
+    other = client_connect(daemon);
+    client_ask(other, "1", NULL, "initialize", initialize); /* from what is kept */
+    client_ask(other, "2", NULL, "logging/setLevel", "{'level':'debug'}");
+    client_close(one); /* the daemon unsubscribes, and knows that it has to */
+    WAIT_UNTIL(strstr(client_ask(other, "3", NULL, "heard", NULL).data,
+                      "resources/unsubscribe file:///x") != NULL,
+               "the server was not unsubscribed");
+}
+
+/* A request to subscribe is in flight, and another one waits for its answer. */
+TEST(upgrade_while_a_client_subscribes)
+{
+    struct daemon *daemon;
+    struct client *one, *other, *third;
+    const char *initialize = "{'result':{'protocolVersion':'2025-06-18'},"
+                             "'protocolVersion':'2025-06-18'}";
+
+    if (!can_upgrade())
+        return;
+    daemon = START(.pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp','"
+                            "clients':'sticky'}",
+                   .arguments = {"--log-level", "debug"});
+    one = client_connect(daemon);
+    other = client_connect(daemon);
+    third = client_connect(daemon);
+    client_ask(one, "1", NULL, "initialize", initialize);
+    client_ask(other, "1", NULL, "initialize", initialize);
+    client_ask(third, "1", NULL, "hold", NULL);
+    client_request(one, "2", NULL, "resources/subscribe", "{'uri':'x:/'}");
+    daemon_wait_log(daemon, "client=1.*forwarding a message .id 2");
+    client_request(other, "2", NULL, "resources/subscribe", "{'uri':'x:/'}");
+    daemon_upgrade(daemon);
+    client_request(third, "2", NULL, "release", NULL);
+    client_result(one, "2");
+    client_expect(other, "{'jsonrpc':'2.0','id':2,'result':{}}");
+    client_result(third, "2");
+    client_close(one);
+    client_close(other);
+    WAIT_UNTIL(strstr(client_ask(third, "3", NULL, "heard", NULL).data,
+                      "resources/subscribe x:/,resources/unsubscribe x:/") != NULL,
+               "the server was subscribed twice, or was not unsubscribed");
 }
 
 /* --- tokens, control --- */
