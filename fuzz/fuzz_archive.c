@@ -8,7 +8,7 @@
 #include "router/affinity.h"
 #include "router/greeting.h"
 #include "router/router_archive.h"
-#include "json/scanner_archive.h"
+#include "json/scanner.h"
 
 #define CLIENTS 3
 #define WORKERS 4

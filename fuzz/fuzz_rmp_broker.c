@@ -9,7 +9,7 @@
 
 #include "common.h"
 #include "rmp/broker.h"
-#include "rmp/queue_archive.h"
+#include "rmp/broker_archive.h"
 #include "rmp_broker_model.h"
 
 #define STEPS_MAX 2000

@@ -94,10 +94,6 @@ uint64_t archive_number(struct archive *archive, uint64_t value, uint64_t last);
 /* How many elements follow, each of at least one number. */
 size_t archive_count(struct archive *archive, size_t count);
 
-/* The next element of a list, or NULL where it is loaded. `node` is the first one at first. */
-#define ARCHIVE_NEXT(archive, node, type, member)                                                  \
-    ((archive)->saves ? list_entry(list_pass(&(node)), type, member) : NULL)
-
 /* A text; its data may be NULL. A loaded one lives as long as the archive's bytes. */
 struct slice archive_slice(struct archive *archive, struct slice text);
 
@@ -191,6 +187,9 @@ void archive_items(struct archive *archive, const struct list *list, size_t offs
 
 /* Where it loads: calls fn for so many items. */
 void archive_load(struct archive *archive, size_t count, archive_item_fn *fn, void *owner);
+
+/* A function that a table names for upgrades in place: without these it costs nothing. */
+#define ARCHIVE_OP(function) (WITH_UPGRADE ? (function) : NULL)
 
 /* --- descriptors --- */
 

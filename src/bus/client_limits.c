@@ -209,22 +209,17 @@ void client_limits_stop(struct endpoint *endpoint)
 /* One that was connected when there was no limit has none; and the limits may be gone since. */
 void client_limits_archive(struct archive *archive, struct endpoint *endpoint)
 {
+    static const struct archive_field fields[] = {
+        ARCHIVE_FLAGS(struct client_limits, may_idle, is_paid),
+        ARCHIVE_INTEGERS(struct client_limits, credit, credited_ms, frames, silent_ms),
+    };
     struct client_limits none = {.may_idle = false}, *limits = endpoint->limits;
-    bool is_limited = limits != NULL;
+    bool is_limited = archive_present(archive, limits != NULL);
 
-    archive_flag(archive, &is_limited);
     if (!is_limited && archive_ok(archive)) {
         client_limits_stop(endpoint);
         endpoint->limits = NULL;
     }
-    if (!is_limited || !archive_ok(archive))
-        return;
-    if (limits == NULL)
-        limits = &none;
-    archive_flag(archive, &limits->may_idle);
-    ARCHIVE_INTEGER(archive, limits->credit);
-    ARCHIVE_INTEGER(archive, limits->credited_ms);
-    archive_flag(archive, &limits->is_paid);
-    ARCHIVE_INTEGER(archive, limits->frames);
-    ARCHIVE_INTEGER(archive, limits->silent_ms);
+    if (is_limited)
+        ARCHIVE_FIELDS(archive, limits != NULL ? limits : &none, fields);
 }

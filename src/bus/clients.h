@@ -46,7 +46,7 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
  * the metrics or the health is not, and a session reports itself. */
 void clients_announce(struct client *client);
 
-/* --- for a client that is loaded from an archive (upgrade/clients.h) --- */
+/* --- for a client that is loaded from an archive (upgrade/state.h) --- */
 
 /* One that the bus does not know yet. NULL if out of memory. */
 struct client *clients_new(struct stdio_bus *bus);

@@ -285,35 +285,32 @@ static struct bus_listener *archive_identity(struct archive *archive, struct std
     kind = kind_named(bus, name);
     archive_expect(archive, kind != NULL && (place > 0 || has_own_socket(kind, options)),
                    "a listener has no configuration");
-    if (kind == NULL || archive->saves || !archive_ok(archive))
+    if (kind == NULL || !archive_loads(archive))
         return listener;
     listener = new_listener(bus, kind, place > 0 ? &options->listens[place - 1] : NULL,
                             place > 0 ? options->setup : NULL);
-    if (listener == NULL)
-        archive_fail(archive, "out of memory");
-    else if (listener->config != NULL)
+    if (listener != NULL && listener->config != NULL)
         listeners_apply(listener);
     return listener;
 }
 
+static void archive_one(struct archive *archive, void *owner, void *item)
+{
+    struct stdio_bus *bus = owner;
+    struct bus_listener *listener = archive_identity(archive, bus, item);
+
+    if (!archive_made(archive, listener != NULL))
+        return;
+    tokens_archive(archive, &listener->tokens);
+    listener_archive(archive, &listener->listener, bus->loop, bus->log, path_of(listener),
+                     listener->kind->accepted, listener);
+    if (!archive->saves)
+        listeners_reserve(listener);
+}
+
 void listeners_archive(struct archive *archive, struct stdio_bus *bus)
 {
-    struct list_node *node = bus->listeners.head.next;
-    size_t count = archive_count(archive, list_count(&bus->listeners));
-
-    for (; count > 0 && archive_ok(archive); count--) {
-        struct bus_listener *listener = ARCHIVE_NEXT(archive, node, struct bus_listener, link);
-
-        listener = archive_identity(archive, bus, listener);
-        if (!archive_ok(archive))
-            return;
-        ASSERT(listener != NULL);
-        tokens_archive(archive, &listener->tokens);
-        listener_archive(archive, &listener->listener, bus->loop, bus->log, path_of(listener),
-                         listener->kind->accepted, listener);
-        if (!archive->saves)
-            listeners_reserve(listener);
-    }
+    ARCHIVE_LIST(archive, &bus->listeners, struct bus_listener, link, archive_one, bus);
 }
 
 /* Its place in the list, from 1 on; 0: it has none. */

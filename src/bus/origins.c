@@ -102,33 +102,27 @@ void origins_release(struct peer_origin *origin)
 
 void origin_archive(struct archive *archive, struct origin *origin)
 {
-    archive_bytes(archive, origin->key, sizeof origin->key);
-    archive_flag(archive, &origin->is_local);
-    archive_flag(archive, &origin->has_credentials);
-    ARCHIVE_INTEGER(archive, origin->uid);
-    ARCHIVE_INTEGER(archive, origin->gid);
-    ARCHIVE_INTEGER(archive, origin->pid);
-    archive_text(archive, origin->text, sizeof origin->text);
-    archive_text(archive, origin->name, sizeof origin->name);
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct origin, key, uid, gid, pid),
+        ARCHIVE_FLAGS(struct origin, is_local, has_credentials),
+        ARCHIVE_TEXTS(struct origin, text, name),
+    };
+
+    ARCHIVE_FIELDS(archive, origin, fields);
 }
 
 void origins_archive(struct archive *archive, struct stdio_bus *bus, struct peer_origin **origin)
 {
     struct origin found = {.is_local = false};
-    bool is_there = *origin != NULL;
 
-    archive_flag(archive, &is_there);
-    if (!is_there || !archive_ok(archive))
+    if (!archive_present(archive, *origin != NULL))
         return;
     if (archive->saves)
         found = present_of(*origin)->origin;
     origin_archive(archive, &found);
-    if (!archive->saves && archive_ok(archive)) {
+    if (archive_loads(archive))
         *origin = origins_get(bus, &found);
-        if (*origin == NULL)
-            archive_fail(archive, "out of memory");
-    }
-    if (!archive_ok(archive))
+    if (!archive_made(archive, *origin != NULL))
         return;
     archive_bytes(archive, (*origin)->homes, sizeof(*origin)->homes);
     ARCHIVE_INTEGER(archive, (*origin)->next_home);

@@ -47,7 +47,7 @@ bool sources_add(struct sources *sources, struct slice path, struct slice text)
     return true;
 }
 
-static void load_source(struct archive *archive, struct sources *sources)
+static void load_source(struct archive *archive, void *sources, void *item)
 {
     struct slice path = archive_slice(archive, slice_of(NULL, 0));
     struct slice text = archive_slice(archive, slice_of(NULL, 0));
@@ -56,8 +56,9 @@ static void load_source(struct archive *archive, struct sources *sources)
                    path.data != NULL && text.data != NULL &&
                        memchr(path.data, '\0', path.len) == NULL,
                    "a file of the configuration has no text");
-    if (archive_ok(archive) && !sources_add(sources, path, text))
-        archive_fail(archive, "out of memory");
+    (void)item;
+    if (archive_ok(archive))
+        archive_made(archive, sources_add(sources, path, text));
 }
 
 void sources_archive(struct archive *archive, struct sources *sources)
@@ -76,8 +77,7 @@ void sources_archive(struct archive *archive, struct sources *sources)
         }
         return;
     }
-    for (; count > 0 && archive_ok(archive); count--)
-        load_source(archive, sources);
+    archive_load(archive, count, load_source, sources);
     sources->replace_files = true;
 }
 

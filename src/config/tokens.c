@@ -250,10 +250,8 @@ static void load_token(struct archive *archive, struct tokens *tokens, struct na
                        struct slice text)
 {
     token->text = malloc(text.len + 1);
-    if (token->text == NULL) {
-        archive_fail(archive, "out of memory");
+    if (!archive_made(archive, token->text != NULL))
         return;
-    }
     if (text.len > 0)
         memcpy(token->text, text.data, text.len);
     token->len = text.len;
@@ -267,7 +265,7 @@ static void archive_token(struct archive *archive, struct tokens *tokens, struct
     archive_text(archive, token->name, sizeof token->name);
     ARCHIVE_INTEGER(archive, token->serial);
     text = archive_slice(archive, slice_of(token->text, token->len));
-    if (!archive->saves && archive_ok(archive))
+    if (archive_loads(archive))
         load_token(archive, tokens, token, text);
 }
 
@@ -278,11 +276,10 @@ void tokens_archive(struct archive *archive, struct tokens *tokens)
 
     archive_mark(archive, "tokens");
     ARCHIVE_INTEGER(archive, tokens->last_serial);
-    if (!archive->saves && count > 0 && archive_ok(archive)) {
+    if (archive_loads(archive) && count > 0) {
         tokens->list = calloc(count, sizeof *tokens->list);
         tokens->seen_young = true;
-        if (tokens->list == NULL)
-            archive_fail(archive, "out of memory");
+        archive_made(archive, tokens->list != NULL);
     }
     for (size_t i = 0; i < count && archive_ok(archive); i++) {
         ASSERT(tokens->list != NULL);

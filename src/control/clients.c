@@ -13,9 +13,9 @@
 #include "control/commands.h"
 #include "control/control.h"
 #include "control/request.h"
-#include "transport/connection_archive.h"
+#include "transport/connection.h"
 #include "json/message.h"
-#include "json/scanner_archive.h"
+#include "json/scanner.h"
 
 static struct control_client *client_of(struct connection *connection)
 {
@@ -198,56 +198,40 @@ void control_clients_close(struct control *control, bool now)
 
 /* --- the archive --- */
 
-static void archive_client(struct archive *archive, struct control_client *client)
+static void archive_client(struct archive *archive, void *owner, void *item)
 {
-    struct control *control = client->control;
-    const struct connection_options options = options_of(client, -1);
+    static const struct archive_field fields[] = {
+        ARCHIVE_FLAGS(struct control_client, watches, is_held, awaits_upgrade),
+        ARCHIVE_TEXTS(struct control_client, context, upgrade_id),
+    };
+    struct control *control = owner;
+    struct control_client *client = item != NULL ? item : calloc(1, sizeof *client);
+    struct connection_options options;
 
+    if (!archive_made(archive, client != NULL))
+        return;
+    if (!archive->saves) {
+        client->control = control;
+        list_append(&control->clients, &client->link);
+        control->client_count++;
+    }
     archive_mark(archive, "control");
-    archive_text(archive, client->context, sizeof client->context);
-    archive_flag(archive, &client->watches);
-    archive_flag(archive, &client->is_held);
-    archive_flag(archive, &client->awaits_upgrade);
-    archive_text(archive, client->upgrade_id, sizeof client->upgrade_id);
+    ARCHIVE_FIELDS(archive, client, fields);
+    options = options_of(client, -1);
     connection_archive(archive, &client->connection, &control->bus->transport, &options);
     scanner_archive(archive, &client->scanner);
-}
-
-static void load_client(struct archive *archive, struct control *control)
-{
-    struct control_client *client = calloc(1, sizeof *client);
-
-    if (client == NULL) {
-        archive_fail(archive, strerror(ENOMEM));
-        return;
-    }
-    client->control = control;
-    list_append(&control->clients, &client->link);
-    control->client_count++;
-    archive_client(archive, client);
-    control->watcher_count += client->watches;
+    if (!archive->saves)
+        control->watcher_count += client->watches;
 }
 
 void control_clients_archive(struct archive *archive, struct control *control)
 {
-    bool measures = control->measures;
-    struct list_node *node, *following;
-    size_t count;
-
-    archive_flag(archive, &measures);
-    if (!measures || !archive_ok(archive))
+    if (!archive_present(archive, control->measures))
         return;
     if (!control->measures)
         control_measure(control);
     ARCHIVE_INTEGER(archive, control->last_client);
-    count = archive_count(archive, control->client_count);
-    if (!archive->saves) {
-        for (; count > 0 && archive_ok(archive); count--)
-            load_client(archive, control);
-        return;
-    }
-    list_each(&control->clients, node, following)
-        archive_client(archive, list_entry(node, struct control_client, link));
+    ARCHIVE_LIST(archive, &control->clients, struct control_client, link, archive_client, control);
 }
 
 void control_clients_connections(struct control *control, void (*fn)(struct connection *connection))

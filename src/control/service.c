@@ -105,6 +105,6 @@ const struct service control_service = {
     .metrics = metrics,
     .describe = describe,
     .limit = limit,
-    .archive = archive,
+    .archive = ARCHIVE_OP(archive),
     .each_connection = each_connection,
 };

@@ -4,10 +4,9 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "event/timer_archive.h"
-#include "transport/connection_archive.h"
+#include "transport/connection.h"
 #include "json/message.h"
-#include "json/scanner_archive.h"
+#include "json/scanner.h"
 
 /* --- reports of the connection --- */
 
@@ -203,6 +202,11 @@ int stream_open(struct stream *stream, struct transport *transport,
 void stream_archive(struct archive *archive, struct stream *stream, struct transport *transport,
                     const struct stream_options *options)
 {
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct stream, skipped, endpoint.since_ms, endpoint.held_since_ms),
+        ARCHIVE_FLAGS(struct stream, resumed, endpoint.owes_answers, endpoint.blocks_itself),
+        ARCHIVE_TEXTS(struct stream, endpoint.context),
+    };
     struct endpoint *endpoint = &stream->endpoint;
     struct connection_options connection;
 
@@ -214,14 +218,8 @@ void stream_archive(struct archive *archive, struct stream *stream, struct trans
     connection_archive(archive, &stream->connection, transport, &connection);
     if (connection_is_open(&stream->connection))
         scanner_archive(archive, &stream->scanner);
-    ARCHIVE_INTEGER(archive, stream->skipped);
-    archive_flag(archive, &stream->resumed);
+    ARCHIVE_FIELDS(archive, stream, fields);
     timer_archive(archive, transport->loop, &endpoint->hold_timer);
-    archive_flag(archive, &endpoint->owes_answers);
-    ARCHIVE_INTEGER(archive, endpoint->since_ms);
-    ARCHIVE_INTEGER(archive, endpoint->held_since_ms);
-    archive_flag(archive, &endpoint->blocks_itself);
-    archive_text(archive, endpoint->context, sizeof endpoint->context);
 }
 
 void stream_hand_over(struct stream *stream, const struct stream_handler *handler,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/archive.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -331,4 +332,14 @@ void stdio_bus_event_loop_defer(struct stdio_bus_event_loop *loop,
 int stdio_bus_event_loop_get_poll_fd(const struct stdio_bus_event_loop *loop)
 {
     return loop->poll_fd;
+}
+
+void timer_archive(struct archive *archive, struct stdio_bus_event_loop *loop, struct timer *timer)
+{
+    int64_t deadline_ms = timer_deadline_ms(timer);
+    bool started = archive_present(archive, timer_started(timer));
+
+    ARCHIVE_INTEGER(archive, deadline_ms);
+    if (archive_loads(archive) && started)
+        timers_start(stdio_bus_event_loop_timers(loop), timer, deadline_ms);
 }

@@ -15,6 +15,7 @@
 /* A program that links the objects sees these names alone. */
 #pragma GCC visibility push(default)
 
+struct archive;
 struct stdio_bus_event_loop;
 
 typedef void stdio_bus_event_fn(void *user_data, unsigned events);
@@ -102,5 +103,8 @@ struct event_usage event_loop_usage(const struct stdio_bus_event_loop *loop);
 /* stdio_bus_event_loop_create over a backend of the caller's choice (for tests). */
 struct event_backend;
 struct stdio_bus_event_loop *event_loop_create_with(const struct event_backend *backend);
+
+/* A timer in an archive: whether it is started, and its time, which is that of the whole system. */
+void timer_archive(struct archive *archive, struct stdio_bus_event_loop *loop, struct timer *timer);
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "http/reader.h"
 
+#include "base/archive.h"
 #include "base/assert.h"
 #include "framing/sized_frame.h"
 #include "http/event_log.h"
@@ -441,4 +442,26 @@ void http_reader_skip_body(struct http_reader *reader)
 void http_reader_take_batch(struct http_reader *reader)
 {
     reader->takes_batch = reader->has_body;
+}
+
+/* --- the archive --- */
+
+/* The parts of a head that its owner has are found again; of one that was taken its body counts. */
+void http_reader_archive(struct archive *archive, struct http_reader *reader, struct slice head)
+{
+    static const struct archive_field fields[] = {
+        ARCHIVE_CHOICE(struct http_reader, part, HTTP_PART_END),
+        ARCHIVE_CHOICE(struct http_reader, head.body, HTTP_BODY_CHUNKED),
+        ARCHIVE_FLAGS(struct http_reader, head.expects_continue, closes, in_batch, skips,
+                      takes_batch, has_body, is_over, is_bad, is_array),
+        ARCHIVE_INTEGERS(struct http_reader, head.length, status, chunks.left, chunks.extra,
+                         chunks.state, chunks.digits, clean, gap, timed, batch.checked, batch.part),
+    };
+    const char *problem = NULL;
+
+    archive_mark(archive, "httpread");
+    ARCHIVE_FIELDS(archive, reader, fields);
+    if (archive_loads(archive) && head.len > 0)
+        archive_expect(archive, http_head_read(&reader->head, head, &problem) == 0,
+                       "a head is no head any more");
 }

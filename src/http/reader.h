@@ -70,4 +70,9 @@ extern const struct framing framing_http;
 
 #define HTTP_HEAD_MS 10000
 
+/* Saves a reader that has stopped at any byte, or loads it. `head`: the bytes of the head that the
+ * owner has; len 0: it has none. */
+struct archive;
+void http_reader_archive(struct archive *archive, struct http_reader *reader, struct slice head);
+
 #endif

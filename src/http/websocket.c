@@ -2,6 +2,7 @@
 
 #include "http/websocket.h"
 
+#include "base/archive.h"
 #include "base/assert.h"
 #include "framing/sized_frame.h"
 #include "http/base64.h"
@@ -570,3 +571,25 @@ const struct framing framing_websocket = {
     .rewrite = rewrite,
     .prefix = prefix,
 };
+
+/* --- the archive --- */
+
+/* The problem of a failure is static text of the program before. */
+void websocket_reader_archive(struct archive *archive, struct websocket_reader *reader)
+{
+    static const struct archive_field fields[] = {
+        ARCHIVE_CHOICE(struct websocket_reader, opcode, WEBSOCKET_PONG),
+        ARCHIVE_CHOICE(struct websocket_reader, control_len, WEBSOCKET_CONTROL_MAX),
+        ARCHIVE_CHOICE(struct websocket_reader, frame.opcode, WEBSOCKET_PONG),
+        ARCHIVE_INTEGERS(struct websocket_reader, control, code, fault_code, failed_code),
+        ARCHIVE_FLAGS(struct websocket_reader, is_client, in_message, in_frame, is_whole,
+                      is_refused, has_note, has_failed, is_closed, skips_utf8, frame.is_final),
+        ARCHIVE_INTEGERS(struct websocket_reader, utf8.left, utf8.low, utf8.high, frame.mask,
+                         frame.len, frame_left, total, dropped, timed, clean, gap, rest),
+    };
+
+    archive_mark(archive, "wsread");
+    ARCHIVE_FIELDS(archive, reader, fields);
+    if (!archive->saves && reader->has_failed)
+        reader->problem = "a frame is malformed";
+}

@@ -138,4 +138,8 @@ struct websocket_reader {
  * The prefix is the head of an unmasked text frame: what a server sends. */
 extern const struct framing framing_websocket;
 
+/* Saves a reader that has stopped at any byte, or loads it. */
+struct archive;
+void websocket_reader_archive(struct archive *archive, struct websocket_reader *reader);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/archive.h"
 #include "base/utf8.h"
 #include "json/scanner_quick.h"
 #include "json/scanner_text.h"
@@ -444,4 +445,34 @@ const char *scan_error_text(enum scan_error error)
     };
 
     return texts[error];
+}
+
+/* --- the archive --- */
+
+void scanner_archive(struct archive *archive, struct scanner *scanner)
+{
+    static const struct archive_field place_fields[] = {
+        ARCHIVE_INTEGERS(struct scan_field, offset, len),
+        ARCHIVE_CHOICE(struct scan_field, type, SCAN_OTHER),
+        ARCHIVE_FLAGS(struct scan_field, escaped),
+    };
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct scanner, position, fields.oddities, partial, utf8_low, utf8_high,
+                         token_start, levels, outer_levels),
+        ARCHIVE_FLAGS(struct scanner, fields.has_result, fields.has_error, in_key, token_escaped,
+                      splits_arrays),
+        ARCHIVE_CHOICE(struct scanner, error, SCAN_ERROR_DEPTH),
+        ARCHIVE_CHOICE(struct scanner, state, FAILED),
+        ARCHIVE_CHOICE(struct scanner, key, KEY_POOL),
+        ARCHIVE_CHOICE(struct scanner, literal, 2),
+        ARCHIVE_CHOICE(struct scanner, form, SCAN_SIZED),
+        ARCHIVE_CHOICE(struct scanner, depth, STDIO_BUS_MAX_DEPTH),
+    };
+
+    archive_mark(archive, "scanner");
+    ARCHIVE_FIELDS(archive, scanner, fields);
+    ARCHIVE_FIELDS(archive, &scanner->fields.id, place_fields);
+    ARCHIVE_FIELDS(archive, &scanner->fields.session_id, place_fields);
+    ARCHIVE_FIELDS(archive, &scanner->fields.method, place_fields);
+    ARCHIVE_FIELDS(archive, &scanner->fields.pool, place_fields);
 }

@@ -127,4 +127,9 @@ enum scan_status scanner_end(struct scanner *scanner);
 /* The reason of SCAN_INVALID in words ("invalid UTF-8"). Static. */
 const char *scan_error_text(enum scan_error error);
 
+/* Saves a scanner that has stopped at any byte of a message, or loads it. The bytes before that one
+ * may be gone: those of a message that is cut are. */
+struct archive;
+void scanner_archive(struct archive *archive, struct scanner *scanner);
+
 #endif

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/terminal.h"
-#include "event/timer_archive.h"
 
 #define READ_MAX 16384              /* bytes of a round */
 #define DRAIN_MAX ((size_t)1 << 20) /* of a process that has ended */
@@ -265,21 +264,21 @@ void stderr_reader_last_lines(const struct stderr_reader *reader, char *to, size
 
 void stderr_reader_archive(struct archive *archive, struct stderr_reader *reader)
 {
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct stderr_reader, kept_len, line_len, lines, bytes, left_out),
+    };
+
     archive_mark(archive, "stderr");
     archive_fd(archive, &reader->fd);
-    ARCHIVE_INTEGER(archive, reader->kept_len);
-    ARCHIVE_INTEGER(archive, reader->line_len);
+    ARCHIVE_FIELDS(archive, reader, fields);
     archive_expect(archive, reader->kept_len <= STDERR_KEPT && reader->line_len <= STDERR_LINE_MAX,
-                   "the stderr of a worker is out of range");
+                   "output of a worker is too long");
     if (!archive_ok(archive))
-        reader->kept_len = reader->line_len = 0;
+        return;
     archive_bytes(archive, reader->kept, reader->kept_len);
     archive_bytes(archive, reader->line, reader->line_len);
-    ARCHIVE_INTEGER(archive, reader->lines);
-    ARCHIVE_INTEGER(archive, reader->bytes);
-    ARCHIVE_INTEGER(archive, reader->left_out);
     timer_archive(archive, reader->loop, &reader->window);
-    if (!archive->saves && archive_ok(archive) && reader->fd >= 0 &&
+    if (archive_loads(archive) && reader->fd >= 0 &&
         stdio_bus_event_loop_add(reader->loop, reader->fd,
                                  reader->bytes < STDERR_BYTES ? STDIO_BUS_EVENT_READ : 0, readable,
                                  reader) != STDIO_BUS_OK)

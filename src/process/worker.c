@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/archive.h"
 #include "base/error.h"
 #include "router/eras.h"
 
@@ -58,7 +59,7 @@ static void check_exec(struct worker *worker)
         worker->host->first_exec(worker, false);
 }
 
-void worker_exec_readable(void *user_data, unsigned events)
+static void exec_readable(void *user_data, unsigned events)
 {
     (void)events;
     check_exec(user_data);
@@ -70,7 +71,7 @@ int worker_start(struct worker *worker)
     int error;
 
     if (worker_prepare_errors(worker) != STDIO_BUS_OK ||
-        child_start(&worker->child, &worker->program, worker_exec_readable, worker, &process) !=
+        child_start(&worker->child, &worker->program, exec_readable, worker, &process) !=
             STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     worker->output_ended = worker->awaits_exit = worker->answered = false;
@@ -504,4 +505,78 @@ void worker_close_streams(struct worker *worker)
         stderr_reader_end(worker->errors);
     }
     worker_set_context(worker);
+}
+
+/* --- the archive --- */
+
+#define PID_LAST INT32_MAX
+
+/* The result of exec may still be awaited. */
+static void archive_child(struct archive *archive, struct worker *worker)
+{
+    struct child *child = &worker->child;
+
+    child->pid = (pid_t)archive_number(archive, (uint64_t)child->pid, PID_LAST);
+    ARCHIVE_ENUM(archive, child->signalled, CHILD_KILLED);
+    ARCHIVE_INTEGER(archive, child->status);
+    child->orphans = (pid_t)archive_number(archive, (uint64_t)child->orphans, PID_LAST);
+    timer_archive(archive, child->loop, &child->orphans_deadline);
+    archive_fd(archive, &child->fd_exec);
+    if (archive_loads(archive) && child->fd_exec >= 0 &&
+        stdio_bus_event_loop_add(child->loop, child->fd_exec, STDIO_BUS_EVENT_READ, exec_readable,
+                                 worker) != STDIO_BUS_OK)
+        archive_fail(archive, strerror(errno));
+}
+
+/* The policy is that of the configuration, which is the same. */
+static void archive_restart(struct archive *archive, struct restart_policy *restart)
+{
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct restart_policy, next, count, streak, last_start_ms),
+    };
+    unsigned max = restart->max;
+
+    ARCHIVE_INTEGER(archive, max);
+    archive_expect(archive, max == restart->max, "max_restarts is another one");
+    archive_bytes(archive, restart->times, restart->max * sizeof *restart->times);
+    ARCHIVE_FIELDS(archive, restart, fields);
+    archive_expect(archive, restart->count <= max && (max == 0 || restart->next < max),
+                   "the restarts of a worker are out of range");
+}
+
+/* A worker that has not been started yet has none, and a reload may have changed the key since. */
+static void archive_errors(struct archive *archive, struct worker *worker)
+{
+    if (!archive_present(archive, worker->errors != NULL))
+        return;
+    if (worker->errors == NULL)
+        worker->errors = stderr_reader_create(worker->transport->loop, worker->transport->log,
+                                              worker->stream.endpoint.context);
+    if (archive_made(archive, worker->errors != NULL))
+        stderr_reader_archive(archive, worker->errors);
+}
+
+void worker_archive(struct archive *archive, struct worker *worker,
+                    const struct stream_handler *handler)
+{
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct worker, number, failures_before, starts, restarts, carried),
+        ARCHIVE_CHOICE(struct worker, state, WORKER_FAILED),
+        ARCHIVE_CHOICE(struct worker, after_end, WORKER_STAYS_STOPPED),
+        ARCHIVE_FLAGS(struct worker, executed, output_ended, awaits_exit, answered, hurried,
+                      probe_sent, refused, restart_asked),
+    };
+    struct stdio_bus_event_loop *loop = worker->transport->loop;
+    struct stream_options options = worker->options;
+
+    options.handler = handler;
+    archive_mark(archive, "worker");
+    ARCHIVE_FIELDS(archive, worker, fields);
+    archive_errors(archive, worker);
+    archive_child(archive, worker);
+    archive_restart(archive, &worker->restart);
+    timer_archive(archive, loop, &worker->deadline);
+    timer_archive(archive, loop, &worker->replay);
+    timer_archive(archive, loop, &worker->probe);
+    stream_archive(archive, &worker->stream, worker->transport, &options);
 }

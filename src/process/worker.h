@@ -24,9 +24,6 @@ static inline void worker_destroy(struct worker *worker)
  * it or its pipes. */
 int worker_start(struct worker *worker);
 
-/* Event callback of the descriptor that has the result of exec. */
-void worker_exec_readable(void *user_data, unsigned events);
-
 /* Reaps the process if it has exited. To be called on SIGCHLD. */
 void worker_check_exit(struct worker *worker);
 
@@ -68,6 +65,11 @@ static inline bool worker_failed(const struct worker *worker)
 {
     return worker->state == WORKER_FAILED;
 }
+
+/* Saves a worker, or loads it into one that was not started, with the handler of its stream. What
+ * the router knows of it, its peer, is left out. */
+void worker_archive(struct archive *archive, struct worker *worker,
+                    const struct stream_handler *handler);
 
 /* --- worker streams --- */
 

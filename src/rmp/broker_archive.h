@@ -1,6 +1,5 @@
 /* A broker in an archive: first all peers, which their owners carry one by one, then topics and
- * subscriptions, then what waits (rmp/queue_archive.h). Peers are named by their numbers, which
- * they keep. */
+ * subscriptions, then what waits. Peers are named by their numbers, which they keep. */
 #ifndef STDIO_BUS_RMP_BROKER_ARCHIVE_H
 #define STDIO_BUS_RMP_BROKER_ARCHIVE_H
 
@@ -12,7 +11,10 @@ struct rmp_archive {
     struct archive *archive;
     struct rmp_broker *broker;
     struct hash_table peers;  /* struct rmp_peer, by number */
-    struct hash_table copies; /* of queue_archive.c: each message that waits, by its number */
+    struct rmp_topic *topic;  /* whose subscriptions are carried, */
+    struct rmp_peer *peer;    /* and whose queue */
+    void *owner;              /* of the peers, for their owner */
+    struct hash_table copies; /* each message that waits, by its number */
 };
 
 /* Between two calls of the broker, which is not closed. The counters come first. */
@@ -26,12 +28,7 @@ void rmp_archive_peer(struct rmp_archive *state, struct rmp_peer *peer);
 /* Topics and subscriptions, after all peers. */
 void rmp_archive_topics(struct rmp_archive *state);
 
-/* --- references --- */
-
-/* A peer; NULL is one, too. */
-void rmp_archive_reference(struct rmp_archive *state, struct rmp_peer **peer);
-
-/* A subscription of a peer. */
-void rmp_archive_name(struct archive *archive, struct rmp_sub_name *name);
+/* Messages that wait, and their publishers, after all else. */
+void rmp_archive_queues(struct rmp_archive *state);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
-#include "rmp/header_archive.h"
+#include "rmp/frame.h"
 #include "rmp/peer.h"
 
 /* --- reading --- */
@@ -383,64 +383,81 @@ bool rmp_control_restore(struct rmp_control *control, struct rmp_id run, uint32_
 
 /* --- its state as bytes --- */
 
-/* `seen`: NULL when they are loaded. */
-static void archive_events(struct archive *archive, struct rmp_control *control,
-                           const struct seen *seen, struct rmp_id run)
+struct control_archive {
+    struct rmp_control *control;
+    struct rmp_id run; /* whose events are carried */
+};
+
+static void archive_event(struct archive *archive, void *owner, void *item)
 {
-    size_t count = archive_count(archive, seen != NULL ? list_count(&seen->events) : 0);
-    const struct list_node *node = seen != NULL ? seen->events.head.next : NULL;
+    struct control_archive *state = owner;
+    const struct rmp_early_event *event = item;
+    struct slice payload = slice_of(NULL, 0);
 
-    for (; node != NULL && count > 0; count--, node = node->next) {
-        const struct rmp_early_event *event = list_entry(node, struct rmp_early_event, link);
-
-        archive_slice(archive, slice_of(event->payload, event->len));
-    }
-    for (; count > 0 && archive_ok(archive); count--) {
-        struct slice payload = archive_slice(archive, slice_of(NULL, 0));
-
-        if (archive_ok(archive) && rmp_control_keep_event(control, run, payload) != RMP_EVENT_KEPT)
-            archive_fail(archive, "an event of a run cannot be kept");
-    }
+    if (event != NULL)
+        payload = slice_of(event->payload, event->len);
+    payload = archive_slice(archive, payload);
+    if (archive_loads(archive) &&
+        rmp_control_keep_event(state->control, state->run, payload) != RMP_EVENT_KEPT)
+        archive_fail(archive, "an event of a run cannot be kept");
 }
+
+struct seen_record {
+    enum rmp_control_kind kind;
+    enum rmp_run_end end;
+    struct rmp_id id;
+    uint32_t user;
+    struct slice answer;
+};
+
+static const struct archive_field seen_fields[] = {
+    ARCHIVE_CHOICE(struct seen_record, kind, RMP_CONTROL_CANCEL),
+    ARCHIVE_CHOICE(struct seen_record, end, RMP_RUN_CANCELLED),
+    ARCHIVE_INTEGERS(struct seen_record, id, user),
+    ARCHIVE_SLICES(struct seen_record, answer),
+};
 
 /* There is room: the program before had it. */
-static bool load_seen(struct rmp_control *control, enum rmp_control_kind kind, struct rmp_id id,
-                      uint32_t user, struct slice answer)
+static struct seen *load_seen(struct archive *archive, struct rmp_control *control,
+                              const struct seen_record *record)
 {
-    return remember(control, kind, id, user) == RMP_CONTROL_NEW &&
-           (answer.data == NULL || rmp_control_settle(control, kind, id, answer));
+    archive_expect(archive, find(control, record->kind, record->id) == NULL,
+                   "a request was seen twice");
+    if (!archive_ok(archive))
+        return NULL;
+    archive_made(archive,
+                 remember(control, record->kind, record->id, record->user) == RMP_CONTROL_NEW &&
+                     (record->answer.data == NULL ||
+                      rmp_control_settle(control, record->kind, record->id, record->answer)));
+    if (archive_ok(archive) && record->kind == RMP_CONTROL_SUBMIT)
+        rmp_control_end(control, record->id, record->end);
+    return find(control, record->kind, record->id);
 }
 
-static void archive_seen(struct archive *archive, struct rmp_control *control,
-                         const struct seen *seen)
+static void archive_seen(struct archive *archive, void *owner, void *item)
 {
-    enum rmp_control_kind kind = seen != NULL ? seen->kind : RMP_CONTROL_SUBMIT;
-    enum rmp_run_end end = seen != NULL ? seen->end : RMP_RUN_OPEN;
-    struct rmp_id id = seen != NULL ? seen->id : (struct rmp_id){0, 0};
-    uint32_t user = seen != NULL ? seen->owner->user : RMP_USER_BUS;
-    struct slice answer = slice_of(NULL, 0);
+    struct control_archive *state = owner;
+    struct seen *seen = item;
+    struct seen_record record = {.user = 0};
 
     if (seen != NULL)
-        answer = slice_of(seen->answer, seen->answer_len);
-    ARCHIVE_ENUM(archive, kind, RMP_CONTROL_CANCEL);
-    rmp_id_archive(archive, &id);
-    ARCHIVE_INTEGER(archive, user);
-    answer = archive_slice(archive, answer);
-    ARCHIVE_ENUM(archive, end, RMP_RUN_CANCELLED);
-    archive_expect(archive, archive->saves || find(control, kind, id) == NULL,
-                   "a request was seen twice");
-    if (!archive->saves && archive_ok(archive) && !load_seen(control, kind, id, user, answer))
-        archive_fail(archive, "out of memory");
-    if (!archive->saves && archive_ok(archive) && kind == RMP_CONTROL_SUBMIT)
-        rmp_control_end(control, id, end);
-    archive_events(archive, control, seen, id);
+        record = (struct seen_record){.kind = seen->kind,
+                                      .end = seen->end,
+                                      .id = seen->id,
+                                      .user = seen->owner->user,
+                                      .answer = slice_of(seen->answer, seen->answer_len)};
+    ARCHIVE_FIELDS(archive, &record, seen_fields);
+    if (!archive->saves)
+        seen = load_seen(archive, state->control, &record);
+    if (!archive_made(archive, seen != NULL))
+        return;
+    state->run = record.id;
+    ARCHIVE_LIST(archive, &seen->events, struct rmp_early_event, link, archive_event, state);
 }
 
 void rmp_control_archive(struct archive *archive, struct rmp_control *control)
 {
-    size_t count = archive_count(archive, list_count(&control->by_age));
-    struct list_node *node = control->by_age.head.next;
+    struct control_archive state = {.control = control};
 
-    for (; count > 0 && archive_ok(archive); count--)
-        archive_seen(archive, control, ARCHIVE_NEXT(archive, node, struct seen, in_age));
+    ARCHIVE_LIST(archive, &control->by_age, struct seen, in_age, archive_seen, &state);
 }

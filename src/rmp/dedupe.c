@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
-#include "rmp/header_archive.h"
+#include "rmp/frame.h"
 
 #define CAPACITY_MIN 16
 
@@ -267,13 +267,9 @@ void rmp_dedupe_free(struct rmp_dedupe *dedupe)
 
 /* --- the archive --- */
 
-static void archive_entry(struct archive *archive, struct rmp_dedupe_entry *entry)
-{
-    rmp_id_archive(archive, &entry->key.trace_id);
-    ARCHIVE_INTEGER(archive, entry->key.msg_id);
-    ARCHIVE_INTEGER(archive, entry->number);
-    ARCHIVE_INTEGER(archive, entry->seen_ms);
-}
+static const struct archive_field entry_fields[] = {
+    ARCHIVE_INTEGERS(struct rmp_dedupe_entry, key.trace_id, key.msg_id, number, seen_ms),
+};
 
 static void load_entry(struct archive *archive, struct rmp_dedupe *dedupe,
                        const struct rmp_dedupe_rules *rules, const struct rmp_dedupe_entry *loaded)
@@ -312,10 +308,10 @@ void rmp_dedupe_archive(struct archive *archive, struct rmp_dedupe *dedupe,
             entry = dedupe->entries[at];
             at = entry.newer;
         }
-        archive_entry(archive, &entry);
+        ARCHIVE_FIELDS(archive, &entry, entry_fields);
         archive_expect(archive, entry.number > 0 && entry.number <= last_number,
                        "a topic has seen a message that is still to come");
-        if (!archive->saves && archive_ok(archive))
+        if (archive_loads(archive))
             load_entry(archive, dedupe, rules, &entry);
     }
 }

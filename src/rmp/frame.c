@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/archive.h"
 #include "base/assert.h"
 
 static const struct {
@@ -428,4 +429,14 @@ bool rmp_uuid_read(struct slice text, struct rmp_id *id)
         count++;
     }
     return true;
+}
+
+void rmp_header_archive(struct archive *archive, struct rmp_header *header)
+{
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct rmp_header, schema_id, body_len, created_at_ms, ttl_ms, trace_id,
+                         msg_id),
+    };
+
+    ARCHIVE_FIELDS(archive, header, fields);
 }

@@ -182,4 +182,8 @@ struct rmp_draft {
 /* The whole frame, to be freed by the caller. NULL if out of memory. */
 char *rmp_compose(const struct rmp_draft *draft, size_t *len);
 
+/* Saves or loads a header. */
+struct archive;
+void rmp_header_archive(struct archive *archive, struct rmp_header *header);
+
 #endif

@@ -5,7 +5,6 @@
 #include "framing/foreign.h"
 #include "framing/sized_frame.h"
 #include "rmp/command.h"
-#include "rmp/header_archive.h"
 #include "rmp/msgpack.h"
 
 static struct rmp_reader *reader_of(const struct framing_state *state)

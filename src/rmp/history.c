@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "rmp/header_archive.h"
+#include "rmp/frame.h"
 
 void rmp_owners_init(struct rmp_owners *owners, const struct siphash_key *key)
 {
@@ -352,10 +352,15 @@ struct rmp_kept_event *rmp_history_add(struct rmp_history *history, struct rmp_r
 
 /* --- its state as bytes --- */
 
-/* `event`: where it saves. */
-static void archive_event(struct archive *archive, struct rmp_history *history, struct rmp_run *run,
-                          const struct rmp_kept_event *event)
+struct history_archive {
+    struct rmp_history *history;
+    struct rmp_run *run; /* whose events are carried */
+};
+
+static void archive_event(struct archive *archive, void *owner, void *item)
 {
+    struct history_archive *state = owner;
+    const struct rmp_kept_event *event = item;
     uint64_t msg_id = event != NULL ? event->msg_id : 0, at_ms = event != NULL ? event->at_ms : 0;
     struct slice payload = slice_of(NULL, 0);
 
@@ -364,54 +369,41 @@ static void archive_event(struct archive *archive, struct rmp_history *history, 
     ARCHIVE_INTEGER(archive, msg_id);
     ARCHIVE_INTEGER(archive, at_ms);
     payload = archive_slice(archive, payload);
-    if (!archive->saves && archive_ok(archive) &&
-        append_event(history, run, msg_id, at_ms, payload) == NULL)
-        archive_fail(archive, NO_MEMORY);
+    if (archive_loads(archive))
+        archive_made(archive,
+                     append_event(state->history, state->run, msg_id, at_ms, payload) != NULL);
 }
 
-static void archive_events(struct archive *archive, struct rmp_history *history,
-                           struct rmp_run *run)
+static void archive_run(struct archive *archive, void *owner, void *item)
 {
-    size_t count = archive_count(archive, run->count);
-    struct list_node *node = run->events.head.next;
-
-    for (; count > 0 && archive_ok(archive); count--)
-        archive_event(archive, history, run,
-                      ARCHIVE_NEXT(archive, node, struct rmp_kept_event, link));
-}
-
-/* `run`: where it saves. */
-static void archive_run(struct archive *archive, struct rmp_history *history, struct rmp_run *run)
-{
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct rmp_run, file_len, file_count),
+    };
+    struct history_archive *state = owner;
+    struct rmp_run *run = item;
     struct rmp_id id = run != NULL ? run->id : (struct rmp_id){0, 0};
     uint32_t user = run != NULL ? run->owner->user : 0;
 
-    rmp_id_archive(archive, &id);
+    archive_bytes(archive, &id, sizeof id);
     ARCHIVE_INTEGER(archive, user);
-    archive_expect(archive, rmp_history_find(history, id) == NULL, "two runs have one id");
-    if (!archive_ok(archive))
+    archive_expect(archive, rmp_history_find(state->history, id) == NULL, "two runs have one id");
+    if (archive_loads(archive))
+        run = add_run(state->history, id, user);
+    if (!archive_made(archive, run != NULL))
         return;
-    if (run == NULL)
-        run = add_run(history, id, user);
-    if (run == NULL) {
-        archive_fail(archive, NO_MEMORY);
-        return;
-    }
     ARCHIVE_ENUM(archive, run->last_ms, INT64_MAX);
     if (!archive->saves)
-        place_run(history, run);
-    ARCHIVE_INTEGER(archive, run->file_len);
-    ARCHIVE_INTEGER(archive, run->file_count);
-    archive_events(archive, history, run);
+        place_run(state->history, run);
+    ARCHIVE_FIELDS(archive, run, fields);
+    state->run = run;
+    ARCHIVE_LIST(archive, &run->events, struct rmp_kept_event, link, archive_event, state);
     ARCHIVE_ENUM(archive, run->unsaved, run->count);
 }
 
 void rmp_history_archive(struct archive *archive, struct rmp_history *history)
 {
-    size_t count = archive_count(archive, history->runs.count);
-    struct list_node *node = history->by_age.head.next;
+    struct history_archive state = {.history = history};
 
     archive_mark(archive, "history");
-    for (; count > 0 && archive_ok(archive); count--)
-        archive_run(archive, history, ARCHIVE_NEXT(archive, node, struct rmp_run, in_age));
+    ARCHIVE_LIST(archive, &history->by_age, struct rmp_run, in_age, archive_run, &state);
 }

@@ -184,42 +184,29 @@ void rmp_known_clear(struct rmp_broker *broker, struct rmp_topic *topic)
 
 /* --- the archive --- */
 
-static struct rmp_known *load(struct archive *archive, struct rmp_broker *broker, struct slice name,
-                              uint32_t user, uint64_t check_ms)
+static void archive_known(struct archive *archive, void *owner, void *item)
 {
-    struct rmp_topic *topic = rmp_topics_find(&broker->topics, name);
-    struct rmp_known *known = NULL;
-
-    archive_expect(archive, topic != NULL && find_user(topic, user) == NULL,
-                   "messages were seen by no topic, or twice");
-    if (archive_ok(archive) && topic != NULL) {
-        known = begin_known(broker, topic, user, check_ms);
-        if (known == NULL)
-            archive_fail(archive, "out of memory");
-    }
-    return known;
-}
-
-/* `known`: where it saves. */
-static void archive_known(struct archive *archive, struct rmp_broker *broker,
-                          struct rmp_known *known)
-{
+    struct rmp_broker *broker = owner;
+    struct rmp_known *known = item;
+    struct rmp_topic *topic = NULL;
     struct slice name = slice_of(NULL, 0);
-    uint64_t check_ms = 0;
-    uint32_t user = 0;
+    uint64_t check_ms = known != NULL ? known->check_ms : 0;
+    uint32_t user = known != NULL ? known->user->number : 0;
     size_t before;
 
-    if (known != NULL) {
+    if (known != NULL)
         name = slice_of(known->topic->name, known->topic->name_len);
-        user = known->user->number;
-        check_ms = known->check_ms;
-    }
     name = archive_slice(archive, name);
     ARCHIVE_INTEGER(archive, user);
     ARCHIVE_INTEGER(archive, check_ms);
-    if (!archive->saves)
-        known = load(archive, broker, name, user, check_ms);
-    if (known == NULL)
+    if (archive_loads(archive)) {
+        topic = rmp_topics_find(&broker->topics, name);
+        if (topic == NULL || find_user(topic, user) != NULL)
+            archive_fail(archive, "messages were seen by no topic, or twice");
+        else
+            known = begin_known(broker, topic, user, check_ms);
+    }
+    if (!archive_made(archive, known != NULL))
         return;
     before = bytes_of(known);
     rmp_dedupe_archive(archive, &known->dedupe, &broker->dedupe, broker->number);
@@ -228,11 +215,6 @@ static void archive_known(struct archive *archive, struct rmp_broker *broker,
 
 void rmp_known_archive(struct archive *archive, struct rmp_broker *broker)
 {
-    struct list_node *node = broker->sweep.head.next;
-    size_t count;
-
     archive_mark(archive, "known");
-    count = archive_count(archive, list_count(&broker->sweep));
-    for (; count > 0 && archive_ok(archive); count--)
-        archive_known(archive, broker, ARCHIVE_NEXT(archive, node, struct rmp_known, in_sweep));
+    ARCHIVE_LIST(archive, &broker->sweep, struct rmp_known, in_sweep, archive_known, broker);
 }

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "rmp/broker_archive.h"
 #include "rmp/subscription.h"
+#include "router/router_archive.h"
 #include "topics/port.h"
 
 #define WAITING_MAX 64 /* frames and lines of a port; the broker keeps what comes after them */
@@ -339,4 +341,196 @@ void rmp_bridge_destroy(struct rmp_bridge *bridge)
     rmp_runs_destroy(bridge->runs);
     rmp_control_free(&bridge->control);
     free(bridge);
+}
+
+/* --- the archive: frames that were not looked at yet --- */
+
+static void archive_frame(struct archive *archive, void *owner, void *item)
+{
+    const struct rmp_asking *frame = item;
+    struct rmp_header header = {.schema_id = 0};
+    struct slice body = slice_of(NULL, 0);
+    bool is_control = archive_present(archive, frame != NULL && frame->is_control);
+    uint32_t user = frame != NULL ? frame->user : 0;
+
+    if (frame != NULL) {
+        header = frame->header;
+        body = slice_of(frame->body, frame->body_len);
+    }
+    ARCHIVE_INTEGER(archive, user);
+    rmp_header_archive(archive, &header);
+    body = archive_slice(archive, body);
+    if (archive_loads(archive))
+        archive_done(archive, rmp_port_keep(owner, &header, user, body, is_control));
+}
+
+/* --- the archive of calls --- */
+
+/* A call, read or to be written. One with a line waits for the router to take it. */
+struct call_record {
+    enum rmp_call_kind kind;
+    uint64_t number;
+    struct rmp_id trace_id, run_id;
+    int64_t deadline_ms; /* 0: it has none */
+    struct slice reply_topic, line;
+};
+
+static struct call_record record_of(const struct rmp_call *call)
+{
+    struct call_record record = {
+        .kind = call->kind,
+        .number = call->number,
+        .trace_id = call->trace_id,
+        .run_id = call->run_id,
+        .reply_topic = call->reply_topic,
+    };
+
+    if (timer_started(&call->deadline))
+        record.deadline_ms = timer_deadline_ms(&call->deadline);
+    if (list_linked(&call->link))
+        record.line = json_text_slice(&call->line);
+    return record;
+}
+
+static void load_call(struct archive *archive, struct rmp_port *port,
+                      const struct call_record *record)
+{
+    struct rmp_call *call = rmp_call_numbered(port, record->kind, record->number,
+                                              record->reply_topic);
+
+    if (!archive_made(archive, call != NULL))
+        return;
+    call->trace_id = record->trace_id;
+    call->run_id = record->run_id;
+    if (record->deadline_ms > 0)
+        rmp_port_start_deadline(call, record->deadline_ms -
+                                          stdio_bus_event_loop_now_ms(port->bridge->bus->loop));
+    if (record->line.data != NULL) {
+        json_text_add(&call->line, record->line);
+        archive_made(archive, !call->line.failed);
+    } else {
+        list_remove(&call->link);
+        port->waiting--;
+    }
+}
+
+static const struct archive_field call_fields[] = {
+    ARCHIVE_CHOICE(struct call_record, kind, RMP_CALL_REFUSAL),
+    ARCHIVE_INTEGERS(struct call_record, number, trace_id, run_id),
+    ARCHIVE_SLICES(struct call_record, reply_topic, line),
+};
+
+static void archive_call(struct archive *archive, void *owner, void *item)
+{
+    struct rmp_port *port = owner;
+    struct call_record record = {.number = 0};
+
+    if (item != NULL)
+        record = record_of(item);
+    ARCHIVE_FIELDS(archive, &record, call_fields);
+    ARCHIVE_ENUM(archive, record.deadline_ms, INT64_MAX);
+    archive_expect(archive,
+                   record.number <= port->bridge->last_call &&
+                       rmp_call_find(port, record.number) == NULL,
+                   "a call has no number of its own");
+    archive_expect(archive, (record.deadline_ms > 0) == (record.kind != RMP_CALL_REFUSAL),
+                   "a call has no deadline");
+    if (archive_loads(archive))
+        load_call(archive, port, &record);
+}
+
+static void save_calls(struct archive *archive, struct rmp_port *port)
+{
+    struct list_node *node, *following;
+
+    list_each(&port->lines, node, following)
+        archive_call(archive, port, list_entry(node, struct rmp_call, link));
+    for (size_t i = 0; i < port->calls.capacity; i++) {
+        struct rmp_call *call = port->calls.slots[i].item;
+
+        if (call != NULL && !list_linked(&call->link))
+            archive_call(archive, port, call);
+    }
+}
+
+/* The calls with a line that waits come first, in the order of the lines. */
+static void archive_calls(struct archive *archive, struct rmp_port *port)
+{
+    size_t count = archive_count(archive, port->calls.count);
+
+    archive_mark(archive, "calls");
+    if (archive->saves)
+        save_calls(archive, port);
+    archive_load(archive, count, archive_call, port);
+}
+
+/* --- the archive of a port --- */
+
+/* Its subscriptions are among those of the broker. */
+static void archive_peer(struct rmp_archive *topics, struct rmp_port *port)
+{
+    struct rmp_broker *broker = port->bridge->broker;
+    const struct rmp_peer_ops *ops = port->peer.ops;
+
+    if (!topics->archive->saves) {
+        rmp_broker_leave(broker, &port->peer);
+        rmp_broker_join(broker, &port->peer, ops, RMP_KIND_AGENT);
+    }
+    rmp_archive_peer(topics, &port->peer);
+}
+
+/* A line that the router has held is offered again. */
+static void archive_endpoint(struct router_archive *state, struct rmp_port *port)
+{
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct rmp_port, endpoint.since_ms, endpoint.held_since_ms),
+        ARCHIVE_FLAGS(struct rmp_port, endpoint.blocks_itself, paused),
+    };
+
+    timer_archive(state->archive, port->bridge->bus->loop, &port->endpoint.hold_timer);
+    ARCHIVE_FIELDS(state->archive, port, fields);
+    router_archive_peer(state, &port->endpoint.peer);
+    archive_expect(state->archive, !port->paused || peer_held(&port->endpoint.peer),
+                   "a pool of the topic bus is paused, and the router does not hold it");
+}
+
+struct bridge_archive {
+    struct router_archive *state;
+    struct rmp_archive *topics;
+};
+
+static void archive_port(struct archive *archive, void *owner, void *item)
+{
+    struct bridge_archive *both = owner;
+    struct rmp_port *port = item;
+    struct slice id = port->pool != NULL ? port->pool->group.id : slice_of(NULL, 0), found;
+
+    archive_mark(archive, "port");
+    found = archive_slice(archive, id);
+    archive_expect(archive,
+                   id.data != NULL ? found.data != NULL && slice_equal(found, id)
+                                   : found.data == NULL,
+                   "the pools of the topic bus are others");
+    if (!archive_ok(archive))
+        return;
+    archive_peer(both->topics, port);
+    archive_endpoint(both->state, port);
+    ARCHIVE_LIST(archive, &port->frames, struct rmp_asking, link, archive_frame, port);
+    archive_calls(archive, port);
+    timer_archive(archive, port->bridge->bus->loop, &port->work);
+}
+
+void rmp_bridge_archive(struct router_archive *state, struct rmp_archive *topics,
+                        struct rmp_bridge *bridge)
+{
+    struct bridge_archive both = {.state = state, .topics = topics};
+    struct archive *archive = state->archive;
+
+    archive_mark(archive, "bridge");
+    ARCHIVE_INTEGER(archive, bridge->last_msg_id);
+    ARCHIVE_ENUM(archive, bridge->last_call, INT64_MAX);
+    rmp_control_archive(archive, &bridge->control);
+    rmp_runs_archive(archive, bridge->runs);
+    ARCHIVE_ITEMS(archive, &bridge->ports, struct rmp_port, link, archive_port, &both,
+                  "the topic bus has another number of pools");
 }

@@ -28,4 +28,11 @@ void rmp_bridge_stop(struct rmp_bridge *bridge);
  * allowed. */
 void rmp_bridge_destroy(struct rmp_bridge *bridge);
 
+/* Saves the bridge with its calls in flight, or loads it into one that has the same pools and no
+ * calls yet. */
+struct rmp_archive;
+struct router_archive;
+void rmp_bridge_archive(struct router_archive *state, struct rmp_archive *topics,
+                        struct rmp_bridge *bridge);
+
 #endif

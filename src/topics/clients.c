@@ -14,6 +14,7 @@
 #include "bus/listeners.h"
 #include "bus/notifier.h"
 #include "bus/origins.h"
+#include "rmp/broker_archive.h"
 #include "topics/client.h"
 #include "topics/commands.h"
 #include "topics/frames.h"
@@ -286,7 +287,7 @@ void rmp_clients_due(void *user_data)
 
 /* --- the beginning --- */
 
-struct connection_options rmp_clients_options(struct rmp_client *client, int fd)
+static struct connection_options options_of(struct rmp_client *client, int fd)
 {
     static const struct body_check no_check; /* the framing has none */
 
@@ -300,7 +301,7 @@ struct connection_options rmp_clients_options(struct rmp_client *client, int fd)
                                        .fd_out = fd};
 }
 
-struct rmp_client *rmp_clients_new(struct rmp_hub *hub)
+static struct rmp_client *new_client(struct rmp_hub *hub)
 {
     struct rmp_client *client = calloc(1, sizeof *client);
 
@@ -314,7 +315,7 @@ struct rmp_client *rmp_clients_new(struct rmp_hub *hub)
 /* NULL when memory or descriptors are out; then the descriptor is the caller's. */
 static struct rmp_client *open_client(struct rmp_hub *hub, int fd, const struct origin *origin)
 {
-    struct rmp_client *client = rmp_clients_new(hub);
+    struct rmp_client *client = new_client(hub);
     struct peer_origin *present = client != NULL ? origins_get(hub->bus, origin) : NULL;
     struct connection_options options;
 
@@ -325,7 +326,7 @@ static struct rmp_client *open_client(struct rmp_hub *hub, int fd, const struct 
     client->present = present;
     client->origin = *origin;
     snprintf(client->context, sizeof client->context, "rmp=%u", ++hub->last_client);
-    options = rmp_clients_options(client, fd);
+    options = options_of(client, fd);
     if (connection_open(&client->connection, &hub->bus->transport, &options) == STDIO_BUS_OK)
         return client;
     origins_release(present);
@@ -333,7 +334,7 @@ static struct rmp_client *open_client(struct rmp_hub *hub, int fd, const struct 
     return NULL;
 }
 
-void rmp_clients_enter(struct rmp_client *client)
+static void enter(struct rmp_client *client)
 {
     struct rmp_hub *hub = client->hub;
 
@@ -344,7 +345,7 @@ void rmp_clients_enter(struct rmp_client *client)
     router_note_origin(&hub->bus->router, client->present);
 }
 
-void rmp_clients_join(struct rmp_client *client)
+static void join(struct rmp_client *client)
 {
     rmp_broker_join(client->hub->broker, &client->peer, &peer_ops, RMP_KIND_AGENT);
     client->peer.user = rmp_client_user(&client->origin);
@@ -355,9 +356,9 @@ static void serve(struct rmp_client *client)
 {
     struct stdio_bus *bus = client->hub->bus;
 
-    rmp_clients_enter(client);
+    enter(client);
     notifier_changed(bus);
-    rmp_clients_join(client);
+    join(client);
     log_repeated(bus->log, LOG_LEVEL_INFO, client->context, origin_name(&client->origin),
                  "connected: %s", client->origin.text);
 }
@@ -434,4 +435,76 @@ void rmp_clients_connections(struct rmp_hub *hub, void (*fn)(struct connection *
 
     list_each(&hub->clients, node, following)
         fn(&list_entry(node, struct rmp_client, link)->connection);
+}
+
+/* --- the archive --- */
+
+static void archive_identity(struct archive *archive, struct rmp_client *client)
+{
+    archive_mark(archive, "rmp");
+    archive_text(archive, client->context, sizeof client->context);
+    origin_archive(archive, &client->origin);
+    origins_archive(archive, client->hub->bus, &client->present);
+    archive_expect(archive, client->present != NULL, "a client of the topic bus has no origin");
+}
+
+static void archive_connection(struct archive *archive, struct rmp_client *client)
+{
+    struct connection *connection = &client->connection;
+    const struct connection_options options = options_of(client, -1);
+
+    connection_archive(archive, connection, &client->hub->bus->transport, &options);
+    archive_expect(archive, connection_is_open(connection),
+                   "a client of the topic bus has no connection");
+    if (archive_ok(archive))
+        rmp_reader_archive(archive, &client->reader, &connection->framing_state,
+                           connection->at_hand);
+}
+
+static void archive_peer(struct rmp_archive *topics, struct rmp_client *client)
+{
+    if (!archive_present(topics->archive, client->has_joined))
+        return;
+    if (!topics->archive->saves)
+        join(client);
+    rmp_archive_peer(topics, &client->peer);
+}
+
+/* A client that fails to load before `enter` is freed here. */
+static void archive_client(struct archive *archive, void *owner, void *item)
+{
+    static const struct archive_field fields[] = {
+        ARCHIVE_FLAGS(struct rmp_client, asked.is_command, asked.wants_ack, is_done, is_held,
+                      lacks_answer),
+        ARCHIVE_INTEGERS(struct rmp_client, asked.id),
+    };
+    struct rmp_archive *topics = owner;
+    struct rmp_hub *hub = topics->owner;
+    struct rmp_client *client = item != NULL ? item : new_client(hub);
+    bool is_ready;
+
+    if (!archive_made(archive, client != NULL))
+        return;
+    archive_identity(archive, client);
+    if (!archive->saves && !archive_ok(archive)) {
+        if (client->present != NULL)
+            origins_release(client->present);
+        free(client);
+        return;
+    }
+    if (!archive->saves)
+        enter(client);
+    archive_connection(archive, client);
+    archive_peer(topics, client);
+    ARCHIVE_FIELDS(archive, client, fields);
+    rmp_header_archive(archive, &client->asked.header);
+    is_ready = archive_present(archive, list_linked(&client->ready));
+    if (archive_loads(archive) && is_ready)
+        list_append(&hub->ready, &client->ready);
+}
+
+void rmp_clients_archive(struct rmp_archive *topics, struct rmp_hub *hub)
+{
+    topics->owner = hub;
+    ARCHIVE_LIST(topics->archive, &hub->clients, struct rmp_client, link, archive_client, topics);
 }

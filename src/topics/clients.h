@@ -22,16 +22,8 @@ void rmp_clients_remove_idle(struct rmp_hub *hub, const char *reason);
 /* Calls fn for the connection of each client. */
 void rmp_clients_connections(struct rmp_hub *hub, void (*fn)(struct connection *connection));
 
-/* --- a client that continues after an upgrade in place (topics/hub_archive.h) --- */
-
-/* One without a connection; NULL if out of memory. */
-struct rmp_client *rmp_clients_new(struct rmp_hub *hub);
-
-/* What its connection is opened with. */
-struct connection_options rmp_clients_options(struct rmp_client *client, int fd);
-
-/* It is one of the hub's clients from now on; a peer of its broker. */
-void rmp_clients_enter(struct rmp_client *client);
-void rmp_clients_join(struct rmp_client *client);
+/* Saves the clients, or loads them where there are none. */
+struct rmp_archive;
+void rmp_clients_archive(struct rmp_archive *topics, struct rmp_hub *hub);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "config/variable.h"
-#include "event/timer_archive.h"
 #include "rmp/bridge.h"
 #include "rmp/run_file.h"
 #include "topics/run_reader.h"

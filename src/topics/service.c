@@ -4,8 +4,9 @@
 
 #include "bus/listeners.h"
 #include "bus/metrics.h"
+#include "rmp/broker_archive.h"
+#include "router/router_archive.h"
 #include "topics/clients.h"
-#include "topics/hub_archive.h"
 #include "json/text.h"
 
 #define MODE_DEFAULT 0660
@@ -143,9 +144,25 @@ static void limit(void *state, const struct limits *limits)
     rmp_hub_bound(state, limits);
 }
 
-static void archive(void *state, struct router_archive *to)
+/* The timer of the broker's deadline is started at the end of the round. */
+static void archive_hub(void *state, struct router_archive *to)
 {
-    rmp_hub_archive(to, state);
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct rmp_hub, last_client, last_msg_id, lost),
+    };
+    struct archive *archive = to->archive;
+    struct rmp_hub *hub = state;
+    struct rmp_archive topics;
+
+    archive_mark(archive, "rmphub");
+    ARCHIVE_FIELDS(archive, hub, fields);
+    timer_archive(archive, hub->bus->loop, &hub->retry);
+    rmp_archive_begin(&topics, archive, hub->broker);
+    rmp_clients_archive(&topics, hub);
+    rmp_bridge_archive(to, &topics, hub->bridge);
+    rmp_archive_topics(&topics);
+    rmp_archive_queues(&topics);
+    rmp_archive_end(&topics);
 }
 
 static void each_connection(void *state, void (*fn)(struct connection *connection))
@@ -192,6 +209,6 @@ const struct service rmp_service = {
     .measure = measure,
     .describe = describe,
     .limit = limit,
-    .archive = archive,
+    .archive = ARCHIVE_OP(archive_hub),
     .each_connection = each_connection,
 };

@@ -4,12 +4,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/archive.h"
 #include "base/assert.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "framing/first_frame.h"
+#include "framing/framing.h"
+#include "transport/memory.h"
 #include "transport/origin.h"
 
 /* --- opening --- */
@@ -104,8 +109,8 @@ static void start_framing(struct connection *connection, const struct framing *f
     connection->reader->reset(state);
 }
 
-void connection_prepare(struct connection *connection, struct transport *transport,
-                        const struct connection_options *options)
+static void prepare(struct connection *connection, struct transport *transport,
+                    const struct connection_options *options)
 {
     ASSERT(!connection_is_open(connection) && options->handler != NULL && options->check != NULL);
     ASSERT(options->context != NULL);
@@ -131,7 +136,7 @@ void connection_prepare(struct connection *connection, struct transport *transpo
     timer_init(&connection->frame_time, connection_frame_time_over, connection);
 }
 
-int connection_watch_again(struct connection *connection)
+static int watch_again(struct connection *connection)
 {
     unsigned interest = connection->interest;
 
@@ -148,7 +153,7 @@ int connection_open(struct connection *connection, struct transport *transport,
     bool shares_in, shares_out;
 
     ASSERT(options->fd_in >= 0 && options->fd_out >= 0);
-    connection_prepare(connection, transport, options);
+    prepare(connection, transport, options);
     shares_in = options->borrowed && is_shared(&connection->fd_in, O_RDONLY);
     shares_out = options->borrowed && is_shared(&connection->fd_out, O_WRONLY);
     if (set_nonblocking(connection) != STDIO_BUS_OK || add_to_loop(connection) != STDIO_BUS_OK) {
@@ -206,4 +211,160 @@ void connection_linger(struct connection *connection)
         connection_start_stall(connection);
     if (!list_linked(&connection->dirty))
         list_append(&connection->transport->dirty, &connection->dirty);
+}
+
+/* --- the archive --- */
+
+#define FRAMING_NAME_MAX 32
+#define INPUT_CAPACITY_MAX ((uint64_t)1 << 40)
+
+static const struct archive_field connection_fields[] = {
+    ARCHIVE_CHOICE(struct connection, input_state, INPUT_DEAF_ENDED),
+    ARCHIVE_CHOICE(struct connection, output_state, OUTPUT_ENDING),
+    ARCHIVE_CHOICE(struct connection, interest, STDIO_BUS_EVENT_READ | STDIO_BUS_EVENT_WRITE),
+    ARCHIVE_FLAGS(struct connection, watches_hangup, full),
+    ARCHIVE_INTEGERS(struct connection, flags_in, flags_out, max_long, expected, at_hand, reserved,
+                     awaited, awaited_ms),
+    ARCHIVE_INTEGERS(struct connection, jammed_ms, took_ms, late_bytes, bytes_in, bytes_out,
+                     frames_in, frames_out, timed_frames),
+};
+
+static const struct archive_field framing_fields[] = {
+    ARCHIVE_FLAGS(struct framing_state, wary, may_open, begun, reported, cut, timed,
+                  looked_at_start, has_length, wrong_type, leftover),
+    ARCHIVE_INTEGERS(struct framing_state, max_body, max_long, frame_ms, part, line, headers,
+                     looked, line_start, name_len, left),
+};
+
+/* The configuration may name another one since the connection was opened. */
+static void archive_framing_name(struct archive *archive, struct connection *connection)
+{
+    char name[FRAMING_NAME_MAX];
+    const struct framing *framing = connection->framing;
+
+    (void)snprintf(name, sizeof name, "%s", framing->name);
+    archive_text(archive, name, sizeof name);
+    if (strcmp(name, framing->name) != 0)
+        framing = framing_named(name);
+    archive_expect(archive, framing != NULL, "a connection has an unknown framing");
+    if (!archive_loads(archive))
+        return;
+    ASSERT(framing != NULL);
+    connection->framing = framing;
+    connection->has_lines = framing->prefix == NULL;
+}
+
+/* Before the first frame the input is judged by another one. */
+static void archive_framing(struct archive *archive, struct connection *connection)
+{
+    bool is_first = connection->reader == &framing_first_frame;
+
+    archive_framing_name(archive, connection);
+    archive_flag(archive, &is_first);
+    ARCHIVE_FIELDS(archive, &connection->framing_state, framing_fields);
+    connection->reader = is_first ? &framing_first_frame : connection->framing;
+    connection->framing_state.inner = connection->framing;
+}
+
+/* The buffer is as large as it was: nobody knows how much it will be needed for. */
+static void archive_input(struct archive *archive, struct connection *connection)
+{
+    struct buffer *input = connection->input;
+    size_t capacity = 0, len = input != NULL ? buffer_len(input) : 0;
+    const char *bytes;
+
+    if (input != NULL)
+        capacity = input->capacity;
+    capacity = (size_t)archive_number(archive, capacity, INPUT_CAPACITY_MAX);
+    len = (size_t)archive_number(archive, len, capacity);
+    if (archive->saves) {
+        if (input != NULL && len > 0)
+            archive_add(archive, input->data + input->start, len);
+        return;
+    }
+    bytes = archive_take(archive, len);
+    if (bytes == NULL || capacity == 0)
+        return;
+    connection->input = buffer_take(&connection->transport->pool, capacity);
+    if (!archive_made(archive, connection->input != NULL))
+        return;
+    if (len > 0)
+        memcpy(connection->input->data, bytes, len);
+    connection->input->end = len;
+}
+
+static void archive_output(struct archive *archive, struct connection *connection)
+{
+    struct queue *output = &connection->output;
+    size_t len = (size_t)archive_number(archive, output->bytes, SIZE_MAX);
+    const struct buffer *buffer;
+    const char *bytes;
+
+    if (archive->saves) {
+        for (buffer = output->first; buffer != NULL; buffer = buffer->next)
+            archive_add(archive, buffer->data + buffer->start, buffer_len(buffer));
+        return;
+    }
+    bytes = archive_take(archive, len);
+    if (bytes != NULL && len > 0)
+        archive_done(archive,
+                     queue_append(output, &connection->transport->pool, slice_of(bytes, len)));
+}
+
+/* A socket is one descriptor, which the archive has once. */
+static void archive_descriptors(struct archive *archive, struct connection *connection)
+{
+    bool is_pair = archive_present(archive, connection->fd_in != connection->fd_out);
+
+    archive_fd(archive, &connection->fd_in);
+    if (is_pair)
+        archive_fd(archive, &connection->fd_out);
+    else
+        connection->fd_out = connection->fd_in;
+    archive_expect(archive, connection->fd_in >= 0, "an open connection has no descriptor");
+}
+
+void connection_archive(struct archive *archive, struct connection *connection,
+                        struct transport *transport, const struct connection_options *options)
+{
+    archive_mark(archive, "connect");
+    if (!archive_present(archive, connection_is_open(connection)))
+        return;
+    if (!archive->saves)
+        prepare(connection, transport, options);
+    ARCHIVE_FIELDS(archive, connection, connection_fields);
+    archive_descriptors(archive, connection);
+    archive_framing(archive, connection);
+    archive_input(archive, connection);
+    archive_output(archive, connection);
+    archive_expect(archive,
+                   connection_is_open(connection) &&
+                       connection->at_hand <=
+                           (connection->input != NULL ? buffer_len(connection->input) : 0),
+                   "a message of a connection is beyond its input");
+    timer_archive(archive, transport->loop, &connection->stall);
+    timer_archive(archive, transport->loop, &connection->frame_time);
+    if (archive_loads(archive) && watch_again(connection) != STDIO_BUS_OK)
+        archive_fail(archive, strerror(errno));
+}
+
+void connection_reserve_again(struct connection *connection)
+{
+    size_t len = connection->reserved;
+
+    connection->reserved = 0;
+    if (len > 0)
+        (void)memory_reserve(connection, len); /* failing that, it waits when it reads on */
+}
+
+void connection_wait_again(struct connection *connection)
+{
+    size_t len = connection->awaited;
+    int64_t since_ms = connection->awaited_ms;
+
+    connection->awaited = 0;
+    if (len == 0)
+        return;
+    memory_wait(connection, len);
+    connection->awaited_ms = since_ms;
 }

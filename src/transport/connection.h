@@ -31,13 +31,6 @@ struct connection_options {
 int connection_open(struct connection *connection, struct transport *transport,
                     const struct connection_options *options);
 
-/* Two parts of it, for a connection whose state is loaded from an archive in between
- * (connection_archive.h): a closed one with these options; watched as its state says.
- * STDIO_BUS_ERR with errno set. */
-void connection_prepare(struct connection *connection, struct transport *transport,
-                        const struct connection_options *options);
-int connection_watch_again(struct connection *connection);
-
 /* The reader of the framing that the next connection_hand_over begins with; the framing until then
  * finds nothing more. */
 static inline void connection_set_reader(struct connection *connection, void *reader)
@@ -57,5 +50,20 @@ void connection_close(struct connection *connection);
  * shut down, and the peer has a moment to close, so that it can read the last bytes. Ends in
  * failed(CONNECTION_LINGERED), or another failure. */
 void connection_linger(struct connection *connection);
+
+/* --- in an archive --- */
+
+struct archive;
+
+/* Saves the connection, or loads it into one that is closed: it is open then as it was, with these
+ * options but for the descriptors, which are in the archive. What the check and the reader of the
+ * framing know is their owner's to carry, and so is the reservation of memory (below). */
+void connection_archive(struct archive *archive, struct connection *connection,
+                        struct transport *transport, const struct connection_options *options);
+
+/* After all connections were loaded, in this order, each for all of them: reserves the memory that
+ * the connection had; lets it wait for what it waited for. */
+void connection_reserve_again(struct connection *connection);
+void connection_wait_again(struct connection *connection);
 
 #endif

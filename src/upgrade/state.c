@@ -2,64 +2,42 @@
 
 #include "upgrade/state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "bus/client_limits.h"
 #include "bus/early_exit.h"
+#include "bus/gate.h"
 #include "bus/listeners.h"
 #include "bus/origins.h"
 #include "bus/service.h"
 #include "bus/workers.h"
-#include "event/timer_archive.h"
 #include "process/pool.h"
-#include "process/worker_archive.h"
+#include "process/worker.h"
 #include "router/router_archive.h"
-#include "transport/connection_archive.h"
-#include "upgrade/clients.h"
+#include "transport/connection.h"
+#include "transport/origin.h"
 
 /* --- the bus --- */
 
-static void archive_counters(struct archive *archive, struct bus_counters *counters)
-{
-    archive_mark(archive, "counters");
-    ARCHIVE_INTEGER(archive, counters->reloads[0]);
-    ARCHIVE_INTEGER(archive, counters->reloads[1]);
-    ARCHIVE_INTEGER(archive, counters->connected);
-    traffic_archive(archive, &counters->gone);
-    ARCHIVE_INTEGER(archive, counters->http_sessions);
-    for (int i = 0; i < REFUSALS; i++)
-        ARCHIVE_INTEGER(archive, counters->refused[i]);
-    ARCHIVE_INTEGER(archive, counters->stored_answers);
-    for (int i = 0; i < 2; i++) {
-        ARCHIVE_INTEGER(archive, counters->holds[i]);
-        ARCHIVE_INTEGER(archive, counters->held_ms[i]);
-    }
-}
-
-/* Workers get the limit that the first program was started with. */
-static void archive_nofile(struct archive *archive, struct stdio_bus *bus)
-{
-    archive_flag(archive, &bus->has_nofile);
-    ARCHIVE_INTEGER(archive, bus->nofile.rlim_cur);
-    ARCHIVE_INTEGER(archive, bus->nofile.rlim_max);
-}
-
+/* Workers get the limit of descriptors that the first program was started with. */
 static void archive_bus(struct archive *archive, struct stdio_bus *bus)
 {
+    static const struct archive_field fields[] = {
+        ARCHIVE_CHOICE(struct stdio_bus, phase, BUS_PHASE_ENDING),
+        ARCHIVE_CHOICE(struct stdio_bus, reason, BUS_SYSTEM_ERROR),
+        ARCHIVE_FLAGS(struct stdio_bus, has_nofile),
+        ARCHIVE_INTEGERS(struct stdio_bus, last_worker, last_client, started_ms, started_epoch_ms,
+                         idle_closed, rate_waits, nofile, counters),
+    };
+
     archive_mark(archive, "bus");
-    ARCHIVE_ENUM(archive, bus->phase, BUS_PHASE_ENDING);
-    ARCHIVE_ENUM(archive, bus->reason, BUS_SYSTEM_ERROR);
+    ARCHIVE_FIELDS(archive, bus, fields);
     archive_expect(archive, bus->phase >= BUS_PHASE_SERVING, "the daemon did not serve");
-    ARCHIVE_INTEGER(archive, bus->last_worker);
-    ARCHIVE_INTEGER(archive, bus->started_ms);
-    ARCHIVE_INTEGER(archive, bus->started_epoch_ms);
-    ARCHIVE_INTEGER(archive, bus->idle_closed);
-    ARCHIVE_INTEGER(archive, bus->rate_waits);
     ARCHIVE_ENUM(archive, bus->log->level, LOG_LEVEL_ERROR);
     timer_archive(archive, bus->loop, &bus->drain);
     timer_archive(archive, bus->loop, &bus->idle);
-    archive_nofile(archive, bus);
-    archive_counters(archive, &bus->counters);
 }
 
 /* The services of both programs are the same. */
@@ -68,10 +46,9 @@ static void archive_presence(struct archive *archive, const struct stdio_bus *bu
     size_t count = archive_count(archive, bus->service_count);
 
     archive_expect(archive, count == bus->service_count, "the programs have other services");
-    for (size_t i = 0; i < bus->service_count && archive_ok(archive); i++) {
-        bool is_there = bus->services[i] != NULL;
+    for (size_t i = 0; i < bus->service_count; i++) {
+        bool is_there = archive_present(archive, bus->services[i] != NULL);
 
-        archive_flag(archive, &is_there);
         archive_expect(archive, is_there == (bus->services[i] != NULL),
                        "only one of both has a service");
     }
@@ -79,56 +56,152 @@ static void archive_presence(struct archive *archive, const struct stdio_bus *bu
 
 /* --- pools --- */
 
-static void archive_worker(struct router_archive *state, struct stdio_bus *bus,
-                           struct worker *worker)
+static void archive_worker(struct archive *archive, void *owner, void *item)
 {
-    struct archive *archive = state->archive;
+    struct router_archive *state = owner;
+    struct worker *worker = item;
+    struct stdio_bus *bus = list_entry(state->router, struct stdio_bus, router);
     enum workers_handler handler = WORKERS_MESSAGES;
 
     if (archive->saves && worker->stream.handler != NULL)
         handler = (enum workers_handler)(worker->stream.handler - workers_handlers);
     ARCHIVE_ENUM(archive, handler, WORKERS_HANDLERS - 1);
-    archive_expect(archive, handler < WORKERS_HANDLERS, "a worker has no handler");
-    if (!archive_ok(archive))
-        return;
     worker_archive(archive, worker, &workers_handlers[handler]);
     origins_archive(archive, bus, &worker->stream.endpoint.peer.origin);
     origins_archive(archive, bus, &worker->blamed);
     router_archive_peer(state, &worker->stream.endpoint.peer);
 }
 
-static void archive_pool(struct router_archive *state, struct stdio_bus *bus, struct pool *pool)
+static void archive_pool(struct archive *archive, void *owner, void *item)
 {
-    struct archive *archive = state->archive;
+    static const struct archive_field fields[] = {
+        ARCHIVE_FLAGS(struct pool, seen_protocol),
+        ARCHIVE_INTEGERS(struct pool, past.carried, past.starts, past.restarts),
+    };
+    struct pool *pool = item;
     struct slice id = pool->group.id, found;
-    struct list_node *node, *following;
-    size_t count = list_count(&pool->workers);
 
     archive_mark(archive, "pool");
     found = archive_slice(archive, id);
     archive_expect(archive, found.data != NULL && slice_equal(found, id), "the pools are others");
-    archive_expect(archive, archive_count(archive, count) == count,
-                   "a pool has another number of workers");
-    archive_flag(archive, &pool->seen_protocol);
+    ARCHIVE_FIELDS(archive, pool, fields);
     early_exit_archive(archive, pool);
-    traffic_archive(archive, &pool->past.carried);
-    ARCHIVE_INTEGER(archive, pool->past.starts);
-    ARCHIVE_INTEGER(archive, pool->past.restarts);
-    list_each(&pool->workers, node, following) {
-        if (archive_ok(archive))
-            archive_worker(state, bus, list_entry(node, struct worker, link));
-    }
+    ARCHIVE_ITEMS(archive, &pool->workers, struct worker, link, archive_worker, owner,
+                  "a pool has another number of workers");
 }
 
-static void archive_pools(struct router_archive *state, struct stdio_bus *bus)
-{
-    struct list_node *node, *following;
-    size_t count = list_count(&bus->pools);
+/* --- clients --- */
 
-    archive_expect(state->archive, archive_count(state->archive, count) == count,
-                   "the number of pools is another one");
-    list_each(&bus->pools, node, following)
-        archive_pool(state, bus, list_entry(node, struct pool, link));
+static void archive_identity(struct archive *archive, struct stdio_bus *bus, struct client *client)
+{
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct client, number, token),
+        ARCHIVE_FLAGS(struct client, on_stdio, on_tcp, refused, announced),
+    };
+
+    archive_mark(archive, "client");
+    ARCHIVE_FIELDS(archive, client, fields);
+    origin_archive(archive, &client->origin);
+    listeners_archive_one(archive, bus, &client->listener);
+    archive_expect(archive, client->on_stdio == (client->listener == NULL),
+                   "a client has no listener");
+}
+
+/* Any other client. One that has half closed has another timer. */
+static void archive_messages(struct archive *archive, struct stdio_bus *bus, struct client *client)
+{
+    struct timer *timer = &client->stream.endpoint.hold_timer;
+    bool half_closed = timer->fn == clients_half_close_expired;
+    enum gate_stage stage = archive->saves ? gate_stage_of(client) : GATE_PASSED;
+    struct stream_options options = {.borrowed = client->on_stdio};
+
+    archive_flag(archive, &half_closed);
+    ARCHIVE_ENUM(archive, stage, GATE_FIRST);
+    archive_expect(archive, !client->on_stdio || stage == GATE_PASSED || stage == GATE_REFUSED,
+                   "the client on stdin is at a gate");
+    if (!archive_ok(archive))
+        return;
+    if (half_closed && !archive->saves)
+        timer_init(timer, clients_half_close_expired, client);
+    gate_set_stage(&options, client, stage);
+    stream_archive(archive, &client->stream, &bus->transport, &options);
+    if (!archive->saves)
+        gate_go_on(client, stage);
+}
+
+/* Its messages are read by a service. */
+static bool is_served(const struct client *client)
+{
+    return client->http != NULL || client->websocket != NULL;
+}
+
+static void archive_stream(struct router_archive *state, struct stdio_bus *bus,
+                           struct client *client)
+{
+    if (archive_present(state->archive, is_served(client)))
+        services_archive_client(bus, state, client);
+    else if (archive_ok(state->archive))
+        archive_messages(state->archive, bus, client);
+}
+
+static void archive_gate(struct archive *archive, struct stdio_bus *bus, struct client *client)
+{
+    if (!archive_present(archive, list_linked(&client->gated)))
+        return;
+    if (!archive->saves)
+        gate_prepare_wait(client);
+    timer_archive(archive, bus->loop, &client->gate);
+}
+
+/* The bus knows it from now on, as if it had been accepted. */
+static void add_client(struct stdio_bus *bus, struct client *client)
+{
+    struct endpoint *endpoint = &client->stream.endpoint;
+
+    list_append(&bus->clients, &client->link);
+    router_add_client(&bus->router, &endpoint->peer);
+    client_limits_start(endpoint, !client->on_stdio);
+    if (client->refused)
+        bus->refused_count++;
+    else
+        bus->client_count++;
+}
+
+static void archive_peer(struct router_archive *state, struct stdio_bus *bus, struct client *client)
+{
+    struct archive *archive = state->archive;
+    struct peer *peer = &client->stream.endpoint.peer;
+    bool is_admitted;
+
+    origins_archive(archive, bus, &peer->origin);
+    is_admitted = archive_present(archive, peer->admitted);
+    if (archive_loads(archive) && peer->origin != NULL)
+        connection_set_origin(&client->stream.connection, origins_transport(peer->origin));
+    router_archive_peer(state, peer);
+    if (archive_loads(archive) && is_admitted)
+        router_admit_client(&bus->router, peer);
+}
+
+/* A client that fails to load before `add_client` is freed here. */
+static void archive_client(struct archive *archive, void *owner, void *item)
+{
+    struct router_archive *state = owner;
+    struct stdio_bus *bus = list_entry(state->router, struct stdio_bus, router);
+    struct client *client = item != NULL ? item : clients_new(bus);
+
+    if (!archive_made(archive, client != NULL))
+        return;
+    archive_identity(archive, bus, client);
+    if (!archive->saves && !archive_ok(archive)) {
+        free(client);
+        return;
+    }
+    if (!archive->saves)
+        add_client(bus, client);
+    archive_stream(state, bus, client);
+    archive_peer(state, bus, client);
+    archive_gate(archive, bus, client);
+    client_limits_archive(archive, &client->stream.endpoint);
 }
 
 /* --- memory, and what waits to be written --- */
@@ -151,7 +224,8 @@ static void each_connection(struct stdio_bus *bus, void (*fn)(struct connection 
                 fn(&worker->stream.connection);
         }
     }
-    upgrade_clients_connections(bus, fn);
+    list_each(&bus->clients, node, following)
+        fn(&list_entry(node, struct client, link)->stream.connection);
     services_each_connection(bus, fn);
 }
 
@@ -159,6 +233,12 @@ static void each_connection(struct stdio_bus *bus, void (*fn)(struct connection 
 
 void upgrade_state_places(struct archive *archive, struct upgrade_places *places)
 {
+    static const struct archive_field fields[] = {
+        ARCHIVE_CHOICE(struct listen_address, kind, LISTEN_FD),
+        ARCHIVE_FLAGS(struct listen_address, is_unix),
+        ARCHIVE_TEXTS(struct listen_address, path, host, fd_name),
+        ARCHIVE_INTEGERS(struct listen_address, port, fd),
+    };
     struct listen_config *listens = places->listens;
     size_t count = places->listen_count;
 
@@ -167,17 +247,8 @@ void upgrade_state_places(struct archive *archive, struct upgrade_places *places
     archive_text(archive, places->rmp, sizeof places->rmp);
     archive_expect(archive, archive_count(archive, count) == count,
                    "the number of listeners is another one");
-    for (size_t i = 0; i < count && archive_ok(archive); i++) {
-        struct listen_address *address = &listens[i].address;
-
-        ARCHIVE_ENUM(archive, address->kind, LISTEN_FD);
-        archive_flag(archive, &address->is_unix);
-        archive_text(archive, address->path, sizeof address->path);
-        archive_text(archive, address->host, sizeof address->host);
-        ARCHIVE_INTEGER(archive, address->port);
-        ARCHIVE_INTEGER(archive, address->fd);
-        archive_text(archive, address->fd_name, sizeof address->fd_name);
-    }
+    for (size_t i = 0; i < count; i++)
+        ARCHIVE_FIELDS(archive, &listens[i].address, fields);
 }
 
 void upgrade_state(struct archive *archive, struct stdio_bus *bus, char *version)
@@ -189,12 +260,12 @@ void upgrade_state(struct archive *archive, struct stdio_bus *bus, char *version
     if (archive_ok(archive)) {
         archive_bus(archive, bus);
         archive_presence(archive, bus);
-        archive_pools(&state, bus);
+        ARCHIVE_ITEMS(archive, &bus->pools, struct pool, link, archive_pool, &state,
+                      "the number of pools is another one");
         listeners_archive(archive, bus);
         services_archive_sessions(bus, &state);
-        upgrade_clients(&state, bus);
+        ARCHIVE_LIST(archive, &bus->clients, struct client, link, archive_client, &state);
         services_archive_waiting(bus, &state);
-        ARCHIVE_INTEGER(archive, bus->last_client);
         services_archive(bus, &state);
         router_archive_groups(&state);
         router_archive_tables(&state);

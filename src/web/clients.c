@@ -13,6 +13,7 @@
 #include "bus/deliver.h"
 #include "bus/gate.h"
 #include "http/access.h"
+#include "router/router_archive.h"
 #include "router/waiting.h"
 #include "transport/address.h"
 #include "transport/connection_output.h"
@@ -20,6 +21,8 @@
 #include "web/gate.h"
 #include "web/mcp.h"
 #include "web/rpc.h"
+#include "web/sessions.h"
+#include "web/stateless.h"
 #include "web/websocket.h"
 
 #define PATHS_MAX 256 /* bytes */
@@ -295,7 +298,7 @@ static void leaving(struct client *client)
     stdio_bus_event_loop_defer(http->hub->bus->loop, &http->deferred, free, http);
 }
 
-struct http_exchange *http_clients_prepare(struct stream_options *options)
+static struct http_exchange *prepare_exchange(struct stream_options *options)
 {
     struct http_exchange *http = calloc(1, sizeof *http);
 
@@ -307,7 +310,7 @@ struct http_exchange *http_clients_prepare(struct stream_options *options)
     return http;
 }
 
-void http_clients_open(struct client *client, struct http_exchange *http, struct http_hub *hub)
+static void open_exchange(struct client *client, struct http_exchange *http, struct http_hub *hub)
 {
     struct endpoint *endpoint = &client->stream.endpoint;
     struct stdio_bus *bus = endpoint->bus;
@@ -359,7 +362,7 @@ static void accept_connection(void *user_data, int fd, const struct origin *orig
 
     gate_judge(&visitor, listener, fd, origin);
     if (!visitor.refused) {
-        http = http_clients_prepare(&options);
+        http = prepare_exchange(&options);
         if (http == NULL) {
             log_error(listener->bus->log, "", "cannot serve %s: out of memory", origin->text);
             close(fd);
@@ -377,7 +380,7 @@ static void accept_connection(void *user_data, int fd, const struct origin *orig
     }
     if (listener->pool != NULL)
         router_confine(&client->stream.endpoint.peer, listener->pool);
-    http_clients_open(client, http, listener->service);
+    open_exchange(client, http, listener->service);
     log_debug(listener->bus->log, client->stream.endpoint.context, "connection of %s",
               origin->text);
     if (listener_asks_token(listener))
@@ -408,3 +411,118 @@ static void log_url(const struct bus_listener *listener)
 
 const struct listener_kind http_listener = {
     .name = "http", .of = LISTEN_HTTP, .accepted = accept_connection, .opened = log_url};
+
+/* --- the archive --- */
+
+static void archive_header_fields(struct archive *archive, struct http_exchange *http)
+{
+    struct slice fields = archive_slice(archive, slice_of(http->fields, http->fields_len));
+
+    if (archive_loads(archive))
+        archive_done(archive, http_exchange_keep_fields(http, fields));
+}
+
+static void archive_kind(struct archive *archive, struct http_exchange *http)
+{
+    static const struct http_kind *const kinds[] = {NULL, &http_mcp_kind, &http_session_kind,
+                                                    &http_stateless_kind, &http_rpc_kind};
+    const unsigned last = sizeof kinds / sizeof kinds[0] - 1;
+    unsigned kind = 0;
+
+    if (archive->saves) {
+        while (kinds[kind] != http->kind)
+            kind++;
+    }
+    ARCHIVE_ENUM(archive, kind, last);
+    http->kind = kinds[kind];
+}
+
+static void archive_kept(struct archive *archive, struct http_exchange *http)
+{
+    bool has_mcp = archive_present(archive, http->mcp != NULL);
+    bool has_rpc = archive_present(archive, http->rpc != NULL);
+
+    archive_expect(archive, has_rpc == (http->kind == &http_rpc_kind),
+                   "a request has another kind");
+    if (!archive_ok(archive))
+        return;
+    if (has_mcp)
+        http_mcp_archive(archive, http);
+    if (has_rpc)
+        http_rpc_archive(archive, http);
+}
+
+static const struct archive_field exchange_fields[] = {
+    ARCHIVE_CHOICE(struct http_exchange, state, HTTP_STREAMING),
+    ARCHIVE_FLAGS(struct http_exchange, chunked, closes, waits, is_head, spoke, takes_json,
+                  takes_events, is_notice),
+    ARCHIVE_INTEGERS(struct http_exchange, requests, token),
+};
+
+/* Its session, and the stream that it serves. */
+static void archive_place(struct archive *archive, struct http_exchange *http)
+{
+    struct http_session *session = http_sessions_archive_one(archive, http->hub, http->session);
+    struct http_stream *stream = http->stream;
+    bool is_attached = stream != NULL;
+
+    archive_flag(archive, &is_attached);
+    archive_expect(archive, (session != NULL) == (http->kind == &http_session_kind),
+                   "a request has another kind");
+    archive_expect(archive, session != NULL || !is_attached, "a stream has no session");
+    if (!archive_ok(archive) || session == NULL)
+        return;
+    if (is_attached)
+        stream = http_stream_archive_one(archive, session, stream);
+    if (archive->saves || !archive_ok(archive))
+        return;
+    http->session = session;
+    list_append(&session->exchanges, &http->in_session);
+    archive_expect(archive, stream == NULL || stream->http == NULL, "a stream has two connections");
+    if (stream != NULL && archive_ok(archive))
+        http_stream_attach(stream, http);
+}
+
+static void archive_reader(struct archive *archive, struct client *client)
+{
+    const struct connection *connection = &client->stream.connection;
+    struct http_reader *reader = &client->http->reader;
+    const struct buffer *input = connection->input;
+    struct slice head = slice_of(NULL, 0);
+
+    /* A connection that reads nothing more has dropped its input, amid a batch perhaps. */
+    if (archive->saves && (input == NULL || buffer_len(input) < reader->clean + reader->gap))
+        reader->clean = reader->gap = 0;
+    if (connection->at_hand > 0 && client->http->waits)
+        head = slice_of(input->data + input->start, connection->at_hand);
+    http_reader_archive(archive, reader, head);
+    archive_expect(archive,
+                   reader->clean <= SIZE_MAX - reader->gap &&
+                       reader->clean + reader->gap <= (input != NULL ? buffer_len(input) : 0),
+                   "a body is beyond its input");
+}
+
+void http_clients_archive(struct router_archive *state, struct http_hub *hub, struct client *client)
+{
+    struct archive *archive = state->archive;
+    struct stream_options options = {.handler = NULL};
+    struct http_exchange *http = client->http;
+
+    if (http == NULL)
+        http = prepare_exchange(&options);
+    if (!archive_made(archive, http != NULL))
+        return;
+    stream_archive(archive, &client->stream, &hub->bus->transport, &options);
+    if (!archive->saves)
+        open_exchange(client, http, hub);
+    archive_mark(archive, "http");
+    ARCHIVE_FIELDS(archive, http, exchange_fields);
+    archive_header_fields(archive, http);
+    archive_kind(archive, http);
+    archive_kept(archive, http);
+    router_archive_group(state, &http->pool);
+    archive_place(archive, http);
+    if (archive_ok(archive))
+        archive_reader(archive, client);
+    timer_archive(archive, hub->bus->loop, &http->timer);
+}

@@ -61,32 +61,22 @@ void http_lines_offer(struct http_session *session)
     }
 }
 
-static void archive_line(struct archive *archive, struct http_line *line)
+static void archive_line(struct archive *archive, void *owner, void *item)
 {
+    struct http_session *session = owner;
+    struct http_line *line = item != NULL ? item : calloc(1, sizeof *line);
+
+    if (!archive_made(archive, line != NULL))
+        return;
     ARCHIVE_ENUM(archive, line->len, sizeof line->text);
     archive_bytes(archive, line->text, line->len);
+    if (!archive->saves)
+        list_append(&session->lines, &line->node);
 }
 
 void http_lines_archive(struct archive *archive, struct http_session *session)
 {
-    size_t count = archive_count(archive, list_count(&session->lines));
-    struct list_node *node, *following;
-    struct http_line *line;
-
-    if (archive->saves) {
-        list_each(&session->lines, node, following)
-            archive_line(archive, list_entry(node, struct http_line, node));
-        return;
-    }
-    for (; count > 0 && archive_ok(archive); count--) {
-        line = calloc(1, sizeof *line);
-        if (line == NULL) {
-            archive_fail(archive, "out of memory");
-            return;
-        }
-        archive_line(archive, line);
-        list_append(&session->lines, &line->node);
-    }
+    ARCHIVE_LIST(archive, &session->lines, struct http_line, node, archive_line, session);
 }
 
 void http_lines_clear(struct http_session *session)

@@ -8,7 +8,6 @@
 #include "bus/cancel.h"
 #include "bus/client_limits.h"
 #include "bus/deliver.h"
-#include "event/timer_archive.h"
 #include "http/head.h"
 #include "http/response.h"
 #include "router/waiting.h"
@@ -226,17 +225,13 @@ void http_rpc_begin(struct http_exchange *http, struct slice head)
 
 void http_rpc_archive(struct archive *archive, struct http_exchange *http)
 {
-    struct http_rpc *rpc;
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct http_rpc, owed),
+        ARCHIVE_FLAGS(struct http_rpc, is_batch, read, again, expired),
+    };
 
-    if (!archive->saves && !keep_rpc(http)) {
-        archive_fail(archive, "out of memory");
+    if (!archive_made(archive, archive->saves || keep_rpc(http)))
         return;
-    }
-    rpc = http->rpc;
-    ARCHIVE_INTEGER(archive, rpc->owed);
-    archive_flag(archive, &rpc->is_batch);
-    archive_flag(archive, &rpc->read);
-    archive_flag(archive, &rpc->again);
-    archive_flag(archive, &rpc->expired);
-    timer_archive(archive, http->hub->bus->loop, &rpc->timeout);
+    ARCHIVE_FIELDS(archive, http->rpc, fields);
+    timer_archive(archive, http->hub->bus->loop, &http->rpc->timeout);
 }

@@ -5,10 +5,9 @@
 #include "bus/clients.h"
 #include "bus/deliver.h"
 #include "bus/metrics.h"
+#include "router/router_archive.h"
 #include "web/clients.h"
-#include "web/clients_archive.h"
 #include "web/sessions.h"
-#include "web/sessions_archive.h"
 #include "web/websocket.h"
 
 static void *create(struct stdio_bus *bus)
@@ -198,7 +197,7 @@ const struct service http_service = {
     .metrics = metrics,
     .measure = measure,
     .limit = limit,
-    .archive_sessions = archive_sessions,
-    .archive_client = archive_client,
-    .archive_waiting = archive_waiting,
+    .archive_sessions = ARCHIVE_OP(archive_sessions),
+    .archive_client = ARCHIVE_OP(archive_client),
+    .archive_waiting = ARCHIVE_OP(archive_waiting),
 };

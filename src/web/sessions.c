@@ -16,6 +16,7 @@
 #include "bus/reports.h"
 #include "process/pool.h"
 #include "router/affinity.h"
+#include "router/router_archive.h"
 #include "router/shares.h"
 #include "router/waiting.h"
 #include "web/lines.h"
@@ -179,7 +180,7 @@ static bool make_id(struct http_session *session)
     return true;
 }
 
-struct http_session *http_sessions_make(struct http_hub *hub)
+static struct http_session *make_session(struct http_hub *hub)
 {
     size_t limits = client_limits_size(hub->bus);
     struct http_session *session = calloc(1, sizeof *session + limits);
@@ -201,7 +202,7 @@ struct http_session *http_sessions_make(struct http_hub *hub)
     return NULL;
 }
 
-int http_sessions_list(struct http_session *session)
+static int list_session(struct http_session *session)
 {
     struct http_hub *hub = session->hub;
 
@@ -209,7 +210,7 @@ int http_sessions_list(struct http_session *session)
     return hash_table_insert(&hub->by_id, session->hash, session);
 }
 
-void http_sessions_enter(struct http_session *session)
+static void enter_session(struct http_session *session)
 {
     struct stdio_bus *bus = session->hub->bus;
     struct endpoint *endpoint = &session->endpoint;
@@ -227,7 +228,7 @@ void http_sessions_enter(struct http_session *session)
 
 static struct http_session *new_session(const struct http_exchange *http)
 {
-    struct http_session *session = http_sessions_make(http->hub);
+    struct http_session *session = make_session(http->hub);
 
     if (session == NULL)
         return NULL;
@@ -236,7 +237,7 @@ static struct http_session *new_session(const struct http_exchange *http)
     session->token = http->token;
     session->names_itself = true;
     session->used_ms = stdio_bus_event_loop_now_ms(http->hub->bus->loop);
-    if (make_id(session) && http_sessions_list(session) == STDIO_BUS_OK)
+    if (make_id(session) && list_session(session) == STDIO_BUS_OK)
         return session;
     http_stream_free(session->general);
     free(session);
@@ -249,7 +250,7 @@ static void begin(struct http_session *session, const struct client *client)
     struct stdio_bus *bus = session->hub->bus;
     struct endpoint *endpoint = &session->endpoint;
 
-    http_sessions_enter(session);
+    enter_session(session);
     session->number = ++bus->last_client;
     session->origin = client->origin;
     snprintf(endpoint->context, sizeof endpoint->context, "client=%u", session->number);
@@ -471,4 +472,186 @@ void yield_processes(struct http_hub *hub)
     hub->wanted = false;
     list_each(&hub->bus->pools, node, following)
         yield_of_pool(hub, &list_entry(node, struct pool, link)->group);
+}
+
+/* --- the archive --- */
+
+struct http_session *http_sessions_archive_one(struct archive *archive, struct http_hub *hub,
+                                               struct http_session *session)
+{
+    struct slice id = slice_of(NULL, 0);
+
+    if (session != NULL)
+        id = slice_of(session->id, HTTP_SESSION_ID_LEN);
+    id = archive_slice(archive, id);
+    if (archive->saves)
+        return session;
+    session = http_sessions_find(hub, id);
+    archive_expect(archive, id.data == NULL || session != NULL,
+                   "the state names a session that is not there");
+    return session;
+}
+
+static void archive_endpoint(struct router_archive *state, struct stdio_bus *bus,
+                             struct endpoint *endpoint)
+{
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct endpoint, since_ms, held_since_ms),
+        ARCHIVE_FLAGS(struct endpoint, blocks_itself),
+        ARCHIVE_TEXTS(struct endpoint, context),
+    };
+    struct archive *archive = state->archive;
+
+    timer_archive(archive, bus->loop, &endpoint->hold_timer);
+    ARCHIVE_FIELDS(archive, endpoint, fields);
+    origins_archive(archive, bus, &endpoint->peer.origin);
+    archive_expect(archive, endpoint->peer.origin != NULL, "a session has no origin");
+    if (!archive_ok(archive))
+        return;
+    router_archive_peer(state, &endpoint->peer);
+    client_limits_archive(archive, endpoint);
+    if (archive_loads(archive))
+        router_admit_client(&bus->router, &endpoint->peer);
+}
+
+struct sessions_archive {
+    struct router_archive *state;
+    struct http_hub *hub;
+};
+
+static void archive_session(struct archive *archive, void *owner, void *item)
+{
+    static const struct archive_field identity[] = {
+        ARCHIVE_INTEGERS(struct http_session, number, token),
+        ARCHIVE_TEXTS(struct http_session, id, tag),
+    };
+    static const struct archive_field fields[] = {
+        ARCHIVE_INTEGERS(struct http_session, traffic, used_ms),
+        ARCHIVE_FLAGS(struct http_session, answered, names_itself, primes, paused),
+    };
+    struct sessions_archive *sessions = owner;
+    struct stdio_bus *bus = sessions->hub->bus;
+    struct http_session *session = item != NULL ? item : make_session(sessions->hub);
+
+    if (!archive_made(archive, session != NULL))
+        return;
+    archive_mark(archive, "session");
+    ARCHIVE_FIELDS(archive, session, identity);
+    origin_archive(archive, &session->origin);
+    listeners_archive_one(archive, bus, &session->listener);
+    if (!archive->saves) {
+        archive_done(archive, list_session(session));
+        enter_session(session);
+    }
+    if (!archive_ok(archive))
+        return;
+    router_archive_group(sessions->state, &session->pool);
+    ARCHIVE_FIELDS(archive, session, fields);
+    timer_archive(archive, bus->loop, &session->idle);
+    http_streams_archive(archive, session);
+    http_lines_archive(archive, session);
+    archive_endpoint(sessions->state, bus, &session->endpoint);
+    if (archive_loads(archive))
+        event_log_set_owner(&session->log, origins_events(session->endpoint.peer.origin));
+}
+
+static void archive_event(struct archive *archive, void *owner, void *item)
+{
+    struct event *event = item;
+    struct http_stream *stream = NULL;
+    struct http_session *session;
+    struct slice data = slice_of(NULL, 0);
+    uint32_t number = 0;
+    bool asks = false;
+
+    if (event != NULL) {
+        stream = list_entry(event->stream, struct http_stream, events);
+        data = slice_of(event->data, event->len);
+        number = event->number;
+        asks = event->asks;
+    }
+    session = http_sessions_archive_one(archive, owner, stream != NULL ? stream->session : NULL);
+    if (session != NULL)
+        stream = http_stream_archive_one(archive, session, stream);
+    ARCHIVE_INTEGER(archive, number);
+    archive_flag(archive, &asks);
+    data = archive_slice(archive, data);
+    if (archive->saves)
+        return;
+    if (!archive_ok(archive) || stream == NULL || data.data == NULL) {
+        archive_fail(archive, "an event has no stream");
+        return;
+    }
+    event = event_log_restore(&stream->events, number, data.len);
+    if (!archive_made(archive, event != NULL))
+        return;
+    event->asks = asks;
+    memcpy(event->data, data.data, data.len);
+}
+
+void http_sessions_archive(struct router_archive *state, struct http_hub *hub)
+{
+    struct sessions_archive sessions = {.state = state, .hub = hub};
+
+    ARCHIVE_LIST(state->archive, &hub->sessions, struct http_session, link, archive_session,
+                 &sessions);
+    ARCHIVE_LIST(state->archive, &hub->events.events, struct event, in_memory, archive_event, hub);
+}
+
+/* --- the archive of messages that wait for their session --- */
+
+static const struct client *client_numbered(struct stdio_bus *bus, unsigned number)
+{
+    struct list_node *node, *following;
+
+    list_each(&bus->clients, node, following) {
+        const struct client *client = list_entry(node, struct client, link);
+
+        if (client->number == number)
+            return client;
+    }
+    return NULL;
+}
+
+static void archive_held(struct archive *archive, void *owner, void *item)
+{
+    struct http_session *session = owner;
+    struct http_exchange *http = item;
+    unsigned number = http != NULL ? http->client->number : 0;
+    const struct client *client;
+
+    ARCHIVE_INTEGER(archive, number);
+    if (archive->saves)
+        return;
+    client = client_numbered(session->hub->bus, number);
+    http = client != NULL ? client->http : NULL;
+    if (http == NULL || http->session != session || list_linked(&http->held))
+        archive_fail(archive, "a session waits for another client");
+    else
+        list_append(&session->held, &http->held);
+}
+
+static void archive_held_list(struct archive *archive, struct http_session *session)
+{
+    bool is_held = archive_present(archive, session->holder != NULL);
+
+    ARCHIVE_LIST(archive, &session->held, struct http_exchange, held, archive_held, session);
+    archive_expect(archive, !is_held || !list_empty(&session->held),
+                   "a session is paused, and no message waits for it");
+    if (archive_loads(archive) && is_held)
+        session->holder = list_entry(session->held.head.next, struct http_exchange, held);
+}
+
+void http_sessions_archive_held(struct archive *archive, struct http_hub *hub)
+{
+    struct list_node *node, *following;
+
+    archive_mark(archive, "held");
+    list_each(&hub->sessions, node, following) {
+        struct http_session *session = list_entry(node, struct http_session, link);
+
+        archive_held_list(archive, session);
+        if (!archive->saves)
+            http_session_rest(session);
+    }
 }

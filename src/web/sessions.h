@@ -11,19 +11,6 @@ struct http_session *http_sessions_find(const struct http_hub *hub, struct slice
 /* A new session of the exchange's client, its pool and token. NULL with the reason. */
 struct http_session *http_sessions_add(const struct http_exchange *http, const char **problem);
 
-/* --- for a session that is loaded from an archive (web/sessions_archive.h) --- */
-
-/* A session without an id, in no table or list yet. NULL if out of memory. */
-struct http_session *http_sessions_make(struct http_hub *hub);
-
-/* It is found by its id from now on. STDIO_BUS_ERR if out of memory. */
-int http_sessions_list(struct http_session *session);
-
-/* The bus has it from now on, and the router, as a client that was not admitted. */
-void http_sessions_enter(struct http_session *session);
-
-/* --- */
-
 /* Ends the session: requests in flight get an error, streams end. The reason is for the log. */
 void http_sessions_end(struct http_session *session, const char *reason);
 
@@ -54,5 +41,21 @@ void yield_processes(struct http_hub *hub);
 /* Where the origin may have no connection more, ends the one of its sessions that has been idle
  * longest. */
 void yield_connection(struct http_hub *hub, const struct peer_origin *origin);
+
+/* --- in an archive --- */
+
+struct router_archive;
+
+/* All sessions with their streams and kept events, before the clients. */
+void http_sessions_archive(struct router_archive *state, struct http_hub *hub);
+
+/* The messages that wait for their session to take them. After the clients, which have sent
+ * them. */
+void http_sessions_archive_held(struct archive *archive, struct http_hub *hub);
+
+/* A reference to a session, by its id: the one that is saved, or the one that was loaded. NULL is
+ * one, too. */
+struct http_session *http_sessions_archive_one(struct archive *archive, struct http_hub *hub,
+                                               struct http_session *session);
 
 #endif

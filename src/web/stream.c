@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "bus/deliver.h"
+#include "router/router_archive.h"
 #include "router/waiting.h"
 #include "json/param_fields.h"
 
@@ -435,4 +436,68 @@ void http_stream_resume(struct http_stream *stream, struct http_exchange *http, 
         cut(stream);
     else
         http_stream_flow(stream);
+}
+
+/* --- the archive --- */
+
+static const struct archive_field stream_fields[] = {
+    ARCHIVE_INTEGERS(struct http_stream, number, events.last, events.forgotten, written),
+    ARCHIVE_FLAGS(struct http_stream, begun, over),
+};
+
+static void archive_id(struct archive *archive, struct message_id *id)
+{
+    if (archive_present(archive, id->type != ID_NONE))
+        router_archive_id(archive, id);
+}
+
+static void archive_stream(struct archive *archive, void *owner, void *item)
+{
+    struct http_session *session = owner;
+    struct http_stream *stream = item;
+    struct message_id id = {.type = ID_NONE}, token = {.type = ID_NONE};
+
+    if (stream != NULL) {
+        id = stream->id;
+        token = stream->token;
+    }
+    archive_id(archive, &id);
+    archive_id(archive, &token);
+    archive_expect(archive, id.type != ID_NONE, "a stream has no request");
+    if (archive_loads(archive))
+        stream = http_stream_create(session, id, token);
+    if (!archive_made(archive, stream != NULL))
+        return;
+    ARCHIVE_FIELDS(archive, stream, stream_fields);
+    if (!archive->saves && stream->over)
+        session->in_flight--;
+}
+
+/* How many are over is known at their end: before, none would be forgotten. */
+void http_streams_archive(struct archive *archive, struct http_session *session)
+{
+    ARCHIVE_FIELDS(archive, session->general, stream_fields);
+    ARCHIVE_LIST(archive, &session->streams, struct http_stream, link, archive_stream, session);
+    if (!archive->saves)
+        session->kept = list_count(&session->streams) - session->in_flight;
+    ARCHIVE_INTEGER(archive, session->last_stream);
+}
+
+struct http_stream *http_stream_archive_one(struct archive *archive, struct http_session *session,
+                                            const struct http_stream *saved)
+{
+    unsigned number = saved != NULL ? saved->number : 0;
+    struct list_node *node, *following;
+
+    ARCHIVE_INTEGER(archive, number);
+    if (number == 0)
+        return session->general;
+    list_each(&session->streams, node, following) {
+        struct http_stream *stream = list_entry(node, struct http_stream, link);
+
+        if (stream->number == number)
+            return stream;
+    }
+    archive_fail(archive, "the state names a stream that is not there");
+    return NULL;
 }

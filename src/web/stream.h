@@ -112,4 +112,13 @@ struct http_stream *http_stream_named(const struct http_session *session, struct
 /* The stream continues, on another connection, after this event. */
 void http_stream_resume(struct http_stream *stream, struct http_exchange *http, uint32_t number);
 
+/* Saves the streams of a session, or loads them. */
+struct archive;
+void http_streams_archive(struct archive *archive, struct http_session *session);
+
+/* A reference in an archive, by its number: the stream that is saved, or the one that was loaded.
+ * NULL with a problem: there is none. */
+struct http_stream *http_stream_archive_one(struct archive *archive, struct http_session *session,
+                                            const struct http_stream *saved);
+
 #endif

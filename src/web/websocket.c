@@ -9,8 +9,6 @@
 #include "base/siphash.h"
 #include "bus/client_limits.h"
 #include "bus/deliver.h"
-#include "event/timer_archive.h"
-#include "http/reader_archive.h"
 #include "http/response.h"
 #include "http/websocket.h"
 #include "router/group.h"

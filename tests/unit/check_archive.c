@@ -7,7 +7,7 @@
 #include "base/archive.h"
 #include "pool_mode_fixture.h"
 #include "router/router_archive.h"
-#include "json/scanner_archive.h"
+#include "json/scanner.h"
 
 /* --- values --- */
 

@@ -2,7 +2,7 @@
 #ifndef CHECK_RMP_ARCHIVE_FIXTURE_H
 #define CHECK_RMP_ARCHIVE_FIXTURE_H
 
-#include "rmp/queue_archive.h"
+#include "rmp/broker_archive.h"
 #include "rmp_broker_fixture.h"
 
 static inline void archive_all(struct archive *archive)
