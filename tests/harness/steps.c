@@ -38,7 +38,7 @@ static struct kind kinds[] = {
      .signo = SIGHUP,
      .done = " reloaded: ",
      .refused = "not reloaded",
-     .excuses = {"still starting", "shutting down"},
+     .excuses = {"still starting", "shutting down", "there is no configuration file"},
      .name = "reloads"},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])

@@ -10,9 +10,9 @@
 #include "daemon.h"
 
 /* A step of the test that runs. Does nothing without a daemon that serves and has a log of its own,
- * nor under a wrapper, which would not be in front of the next program. Fails the
- * test when the daemon refuses, except while it starts, shuts
- * down or waits for what a reload has left. */
+ * nor under a wrapper, which would not be in front of the next program. Fails the test when the
+ * daemon refuses, except while it starts, shuts down or waits for what a reload has left, or has no
+ * file to reload. */
 void harness_step(void);
 
 /* The steps of this test leave the daemon alone from now on; the reason is printed. */

@@ -300,6 +300,7 @@ TEST(security_bad_token_file_changes_nothing)
     struct client *ann = show_token(client_connect(daemon), "one");
 
     client_expect_quiet(ann);
+    steps_without_reloads("the token file is bad");
     write_tokens(path, "ann:\nbob:two\n");
     daemon_signal(daemon, SIGUSR1);
     daemon_wait_log(daemon, "ERROR .*going on with the tokens of before: line 1: a token has");

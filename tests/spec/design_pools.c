@@ -74,6 +74,7 @@ TEST(design_cwd_that_is_gone)
               .limits = "'max_restarts':1");
     struct client *client = client_connect(daemon);
     client_ask(client, "1", NULL, "echo", NULL);
+    steps_without_reloads("the configuration names a directory that is gone");
     harness_remove_dir(dir);
     client_request(client, NULL, NULL, "die", "{'code':1}");
     daemon_wait_log(daemon, "cannot execute .* in /.*: No such file or directory");

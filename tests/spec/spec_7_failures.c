@@ -428,7 +428,7 @@ TEST(design_out_of_descriptors_for_accept)
     if (getenv("STDIO_BUS_WRAPPER") != NULL)
         return; /* a wrapper may need descriptors of its own */
     struct daemon *daemon = START(.instances = 1, .max_fds = 32);
-    steps_without_upgrades("they need a descriptor");
+    steps_without("they need a descriptor");
     for (int i = 0; i < 40; i++) {
         clients[i] = client_connect(daemon);
         client_send(clients[i], "{'id':%d,'method':'plain'}", i);
