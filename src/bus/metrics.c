@@ -237,12 +237,13 @@ static void put_value(struct json_text *to, uint64_t value, enum metric_unit uni
 
 static uint64_t value_of(const struct metric *metric, const void *values, size_t which)
 {
-    const char *at = (const char *)values + metric->offset;
+    const char *at = values;
     uint32_t narrow;
     uint64_t wide;
 
-    if (values == NULL)
+    if (at == NULL)
         return 0;
+    at += metric->offset;
     if (metric->size == sizeof narrow) {
         memcpy(&narrow, at, sizeof narrow);
         return narrow;
