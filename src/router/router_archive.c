@@ -54,7 +54,8 @@ static void note_peer(struct router_archive *state, struct peer *peer)
 
     if (state->count == state->capacity) {
         moved = realloc(state->peers, larger * sizeof(struct peer *));
-        if (!archive_made(state->archive, moved))
+        archive_made(state->archive, moved != NULL);
+        if (moved == NULL)
             return;
         state->peers = moved;
         state->capacity = larger;
