@@ -23,11 +23,11 @@
 #include "cli/options.h"
 #include "cli/parse.h"
 #include "cli/ping.h"
-#include "cli/schema.h"
 #include "cli/settings.h"
 #include "cli/succession.h"
 #include "config/parts.h"
-#include "config/rmp_socket.h"
+#include "config/rmp_keys.h"
+#include "config/schema.h"
 #include "control/service.h"
 #include "doctor/doctor.h"
 #include "reload/reload.h"
@@ -78,6 +78,21 @@ static int print(enum terminal_form form, const char *const *texts)
             return system_error("cannot write to stdout");
     }
     return fflush(stdout) != EOF ? EXIT_DONE : system_error("cannot write to stdout");
+}
+
+static int print_schema(void)
+{
+    struct json_text text = {.len = 0};
+    int status;
+
+    schema_add(&text);
+    json_text_add(&text, slice_of("", 1));
+    if (text.failed)
+        status = system_error("cannot print the schema");
+    else
+        status = print(TERMINAL_TEXT, (const char *const[]){text.data, NULL});
+    json_text_free(&text);
+    return status;
 }
 
 /* Parts that were left out are known to no line below: their code is not linked. */
@@ -419,10 +434,9 @@ int main(int argc, char *argv[])
         return finish(&succession, argv, EXIT_USAGE_ERROR);
     }
     if (options.action >= ACTION_SCHEMA)
-        return options.action == ACTION_VERSION
-                   ? print_version()
-                   : print(TERMINAL_TEXT,
-                           options.action == ACTION_HELP ? help_sections() : schema_lines());
+        return options.action == ACTION_VERSION ? print_version()
+               : options.action == ACTION_HELP  ? print(TERMINAL_TEXT, help_sections())
+                                                : print_schema();
     /* Ignored for the whole run: a closed stdout becomes an exit status; an unwritable log is never
      * fatal. */
     signal(SIGPIPE, SIG_IGN);

@@ -10,7 +10,7 @@
 #include "cli/rmp_commands.h"
 #include "cli/rmp_decode.h"
 #include "config/config.h"
-#include "config/rmp_socket.h"
+#include "config/rmp_keys.h"
 
 static int fail(int status, const char *reason)
 {

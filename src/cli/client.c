@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/terminal.h"
 #include "cli/connect.h"
-#include "config/file.h"
+#include "config/sources.h"
 #include "remote/remote.h"
 
 static int run_remote(const struct options *options)

@@ -20,7 +20,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "config/token.h"
+#include "config/tokens.h"
 #include "share/front.h"
 #include "transport/address.h"
 #include "json/message.h"

@@ -11,8 +11,8 @@
 #include "base/error.h"
 #include "base/terminal.h"
 #include "cli/client.h"
+#include "config/environment.h"
 #include "config/pool_mode.h"
-#include "config/variable.h"
 #include "json/string.h"
 
 static void import_add(struct json_output *out, const char *text)

@@ -7,7 +7,7 @@
 
 #include "base/slice.h"
 #include "config/command.h"
-#include "config/pool_name.h"
+#include "config/command_line.h"
 #include "json/document.h"
 #include "json/string.h"
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "cli/log_options.h"
+#include "config/environment.h"
 #include "config/pool_mode.h"
-#include "config/variable.h"
 #include "share/directory.h"
 
 #define IDLE_EXIT_MAX 31536000 /* a year */

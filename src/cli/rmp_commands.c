@@ -14,7 +14,7 @@
 #include "cli/rmp_params.h"
 #include "cli/rmp_show.h"
 #include "config/diagnostics.h"
-#include "config/file.h"
+#include "config/sources.h"
 #include "rmp/bridge.h"
 #include "rmp/control.h"
 #include "rmp/convert.h"

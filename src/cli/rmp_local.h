@@ -7,7 +7,7 @@
 
 #include <sys/types.h>
 
-#include "config/rmp_socket.h"
+#include "config/rmp_keys.h"
 
 struct rmp_local {
     pid_t pid;                      /* 0: there is none */

@@ -5,7 +5,6 @@
 
 #include "cli/options.h"
 #include "cli/passed.h"
-#include "config/config.h"
 #include "config/setup.h"
 #include "json/text.h"
 

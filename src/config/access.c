@@ -176,3 +176,9 @@ bool access_allows(const struct access *access, uid_t uid)
     }
     return access->uid_count == 0;
 }
+
+bool access_differs(const struct access *before, const struct access *after)
+{
+    return before->mode != after->mode || before->has_group != after->has_group ||
+           (after->has_group && before->group != after->group);
+}

@@ -9,6 +9,11 @@
 
 #define ACCESS_MODE_DEFAULT 0600
 
+#define ACCESS_ID_SCHEMA                                                                           \
+    "\"anyOf\": [{\"type\": \"string\"}, {\"type\": \"integer\", \"minimum\": 0, "                 \
+    "\"maximum\": 4294967294}]"
+#define ACCESS_UIDS_SCHEMA "\"type\": \"array\", \"minItems\": 1, \"items\": {" ACCESS_ID_SCHEMA "}"
+
 struct access {
     bool has_mode;
     mode_t mode; /* of the socket; ACCESS_MODE_DEFAULT without has_mode */
@@ -41,6 +46,9 @@ void access_free(struct access *access);
 
 /* Whether the user is served. */
 bool access_allows(const struct access *access, uid_t uid);
+
+/* Whether a socket of the file system gets another mode or group. */
+bool access_differs(const struct access *before, const struct access *after);
 
 /* Whether a key that is for Unix sockets only was given. */
 static inline bool access_is_set(const struct access *access)

@@ -7,89 +7,156 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "config/environment.h"
-#include "config/file.h"
 #include "config/include.h"
-#include "config/transport_keys.h"
-#include "config/validation.h"
+#include "config/sources.h"
 #include "json/document.h"
+
+/* --- the table --- */
+
+#define LIMIT_KEY(type, member, low, high, preset, text)                                           \
+    KEY_ROW(#member, text, .kind = KEY_INTEGER, .has_default = true, .min = (low), .max = (high),  \
+            .standard = (preset), KEY_AT(struct limits, member)),
+
+static const struct key limit_list[] = {LIMITS_TABLE(LIMIT_KEY)};
+
+static const struct key_table limit_keys = {KEY_TABLE(limit_list)};
+
+static const char *const framings[] = {"ndjson", "length", NULL};
+static const char *const protocols[] = {"json", NULL};
+static const char *const modes[] = {"stdio", "unix", "tcp", NULL};
+
+static const struct key transport_list[] = {
+    KEY_ROW("framing", "As listen.framing.", .kind = KEY_WORD, .words = framings),
+    KEY_ROW("protocol", "What messages are.", .kind = KEY_WORD, .words = protocols),
+    KEY_ROW("mode", "As the option of that name, which has the address.", .kind = KEY_WORD,
+            .words = modes),
+};
+
+/* The object of configurations for the reference implementation. What is unknown there may change
+ * the framing, and then no message would be read as it was written. */
+static const struct key_table transport_keys = {KEY_TABLE(transport_list),
+                                                .unknown = UNKNOWN_FAILS};
+
+static void check_transport(struct diagnostics *diagnostics, const struct json_value *transport)
+{
+    const struct json_value *framing = document_member(transport, "framing");
+    const struct json_value *listen = document_member(transport->parent, "listen");
+
+    if (framing != NULL && listen != NULL && listen->type == JSON_OBJECT &&
+        document_member(listen, "framing") != NULL)
+        diagnostics_value(diagnostics, framing, "listen.framing is set already");
+}
+
+static void check_control(struct diagnostics *diagnostics, const struct json_value *path)
+{
+    char to[RMP_SOCKET_MAX], why[RMP_SOCKET_REASON_MAX];
+
+    if (rmp_socket_expand(to, path->text.data, "", why) != STDIO_BUS_OK)
+        diagnostics_value(diagnostics, path, "%s", why);
+}
+
+/* In which MCP clients keep their servers: the file is one of theirs. */
+static void check_servers(struct diagnostics *diagnostics, const struct json_value *servers)
+{
+    diagnostics_warn(diagnostics, servers,
+                     "the configuration of an MCP client; stdio_bus --import FILE prints the one "
+                     "for its servers");
+}
+
+#define INCLUDE_SCHEMA                                                                             \
+    "\"anyOf\": [{\"type\": \"string\", \"minLength\": 1}, {\"type\": \"array\", \"items\": "      \
+    "{\"type\": \"string\", \"minLength\": 1}}]"
+#define LISTEN_SCHEMA                                                                              \
+    "\"anyOf\": [{\"$ref\": \"#/$defs/listener\"}, {\"type\": \"array\", \"maxItems\": 64, "       \
+    "\"items\": {\"$ref\": \"#/$defs/listener\", \"anyOf\": [{\"required\": [\"unix\"]}, "         \
+    "{\"required\": [\"tcp\"]}, {\"required\": [\"http\"]}, {\"required\": [\"fd\"]}]}}]"
+#define METRICS_SCHEMA "\"type\": \"string\", \"pattern\": \"^unix:.|^fd:.|:[0-9]+$\""
+
+static const struct key config_list[] = {
+    KEY_ROW("pools", "The pools of workers.", .kind = KEY_OBJECTS, .min = 1, .check = pools_check,
+            .members = &pool_config_keys),
+    KEY_ROW("include", "Files with further pools; the last part of a path may have wildcards.",
+            .check = include_check, .schema = INCLUDE_SCHEMA),
+    KEY_ROW("limits", "Sizes and times.", .kind = KEY_OBJECT, .members = &limit_keys),
+    KEY_ROW("listen", "Listeners, or the keys of those of the command line.", .check = listen_check,
+            .schema = LISTEN_SCHEMA),
+    KEY_ROW("metrics",
+            "The address of an HTTP listener for /metrics and health alone. Default: none.",
+            .check = listen_check_metrics, .schema = METRICS_SCHEMA),
+    KEY_ROW("transport", "As the reference implementation has it.", .kind = KEY_OBJECT,
+            .check = check_transport, .members = &transport_keys),
+    KEY_ROW("rmp", "The topic bus of RMP v0.", .kind = KEY_OBJECT, .members = &rmp_keys),
+    KEY_ROW("strict", "The daemon makes up no messages. Default: false.", .kind = KEY_BOOLEAN,
+            KEY_AT(struct config, strict)),
+    KEY_ROW("control", "The path of the control socket, for this user alone. Default: none.",
+            .kind = KEY_TEXT, .min = 1, .check = check_control, KEY_AT(struct config, control)),
+    KEY_ROW("mcpServers", NULL, .check = check_servers),
+};
+
+const struct key_table config_keys = {
+    KEY_TABLE(config_list), .help = "The configuration of stdio_bus.",
+    .schema = "\"anyOf\": [{\"required\": [\"pools\"]}, {\"required\": [\"include\"]}, "
+              "{\"required\": [\"rmp\"]}]"};
+
+/* --- rules about several keys --- */
+
+/* Sets the limits that `object`, which is valid, has; the others stay. */
+static void apply_limits(struct limits *limits, const struct json_value *object)
+{
+    keys_apply(limits, &limit_keys, object);
+    if (document_member(object, "max_input_buffer") != NULL)
+        limits->max_frame_body = limits->max_input_buffer;
+    if (document_member(object, "max_message") != NULL)
+        return;
+    if (limits->max_message > limits->max_memory / 4)
+        limits->max_message = limits->max_memory / 4;
+    if (limits->max_message < limits->max_input_buffer)
+        limits->max_message = limits->max_input_buffer;
+}
+
+/* A message that is not refused before its pool is known has to fit into its half of the memory. */
+static void check_max_message(struct diagnostics *diagnostics, const struct json_value *root)
+{
+    const struct json_value *object = document_member(root, "limits"), *value;
+    struct limits limits = LIMITS_DEFAULT;
+
+    value = object != NULL && diagnostics->errors == 0 ? document_member(object, "max_message")
+                                                       : NULL;
+    if (value == NULL)
+        return;
+    apply_limits(&limits, object);
+    if (limits.max_message < limits.max_input_buffer)
+        diagnostics_value(diagnostics, value, "must be at least max_input_buffer (%zu)",
+                          limits.max_input_buffer);
+    else if (limits.max_message > limits.max_memory / 2)
+        diagnostics_value(diagnostics, value, "must be at most half of max_memory (%zu)",
+                          limits.max_memory / 2);
+}
+
+static void report_no_pools(struct diagnostics *diagnostics, const struct json_value *root)
+{
+    const struct json_value *include = document_member(root, "include");
+
+    if (include != NULL && diagnostics->errors == 0)
+        diagnostics_value(diagnostics, include, "no file has a pool");
+    else if (include == NULL)
+        diagnostics_missing(diagnostics, root, "pools");
+}
+
+static void check_document(struct diagnostics *diagnostics, const struct json_value *root)
+{
+    if (root->type == JSON_OBJECT && document_member(root, "pools") == NULL &&
+        document_member(root, "rmp") == NULL)
+        report_no_pools(diagnostics, root);
+    keys_check_object(diagnostics, root, &config_keys);
+    check_max_message(diagnostics, root);
+    if (diagnostics->errors == 0 && document_member(root, "pools") != NULL)
+        pools_advise(diagnostics, document_member(root, "pools"));
+}
 
 /* --- from the document to the struct: only allocation can fail --- */
 
-static char *copy_string(const struct json_value *string)
-{
-    char *copy = malloc(string->text.len + 1);
-
-    if (copy != NULL)
-        memcpy(copy, string->text.data, string->text.len + 1);
-    return copy;
-}
-
-/* Copies the string of `key`, if there is one. */
-static bool copy_member(char **to, const struct json_value *object, const char *key)
-{
-    const struct json_value *string = document_member(object, key);
-
-    if (string == NULL)
-        return true;
-    *to = copy_string(string);
-    return *to != NULL;
-}
-
-static bool build_argv(struct pool_config *pool, const struct json_value *args)
-{
-    const struct json_value *arg;
-    size_t i = 0;
-
-    pool->argv = calloc((args != NULL ? args->count : 0) + 2, sizeof *pool->argv);
-    if (pool->argv == NULL)
-        return false;
-    pool->argv[i++] = pool->command;
-    for (arg = args != NULL ? args->first : NULL; arg != NULL; arg = arg->next) {
-        pool->argv[i] = copy_string(arg);
-        if (pool->argv[i++] == NULL)
-            return false;
-    }
-    return true;
-}
-
-/* The named framing; NULL without a name. */
-static const struct framing *framing_of(const struct json_value *name)
-{
-    return name != NULL ? framing_named(name->text.data) : NULL;
-}
-
-/* Whether the key has this value; without the key, false. */
-static bool is_set(const struct json_value *object, const char *key, bool value)
-{
-    const struct json_value *member = document_member(object, key);
-
-    return member != NULL && member->boolean == value;
-}
-
-static bool build_pool(struct pool_config *pool, const struct json_value *object)
-{
-    const struct json_value *on_bad_output = document_member(object, "on_bad_output");
-    const struct json_value *stderr_kind = document_member(object, "stderr");
-
-    pool->instances = pool_mode_instances(object);
-    pool->framing = framing_of(document_member(object, "framing"));
-    pool_mode_read(&pool->mode, object);
-    if (pool->framing == NULL && pool->mode.protocol == PROTOCOL_LSP)
-        pool->framing = framing_named("content-length"); /* as the protocol has it */
-    pool->skip_bad_output = on_bad_output != NULL ? strcmp(on_bad_output->text.data, "skip") == 0
-                                                  : pool->mode.protocol != PROTOCOL_UNKNOWN;
-    pool->no_new_privs = is_set(object, "no_new_privs", true);
-    pool->no_core = is_set(object, "core", false);
-    pool->logs_stderr = stderr_kind != NULL && strcmp(stderr_kind->text.data, "log") == 0;
-    pool->envp = environment_build(object);
-    return pool->envp != NULL && rmp_pool_read(&pool->rmp, object) == STDIO_BUS_OK &&
-           copy_member(&pool->id, object, "id") && copy_member(&pool->command, object, "command") &&
-           copy_member(&pool->cwd, object, "cwd") &&
-           build_argv(pool, document_member(object, "args"));
-}
-
-/* Without an address, or absent: the defaults of the listeners of the command line. */
+/* An object without an address is for the listeners of the command line; so is none. */
 static int build_listen(struct config *config, const struct json_value *listen)
 {
     const struct json_value *each = listen;
@@ -111,6 +178,18 @@ static int build_listen(struct config *config, const struct json_value *listen)
     return STDIO_BUS_OK;
 }
 
+/* "stdio" is no mode of a socket. */
+static void read_transport(struct config *config, const struct json_value *transport)
+{
+    const struct json_value *name = document_member(transport, "framing");
+    const struct json_value *mode = document_member(transport, "mode");
+    int word = mode != NULL ? key_word(mode, modes) : 0;
+
+    if (name != NULL)
+        config->listen.framing = framing_named(name->text.data);
+    config->socket_mode = word > 0 ? modes[word] : NULL;
+}
+
 /* The document is valid. After a failure the caller frees what there is. */
 static bool build(struct config *config, const struct json_value *root)
 {
@@ -121,14 +200,14 @@ static bool build(struct config *config, const struct json_value *root)
     const struct json_value *pool;
 
     if (limits != NULL)
-        validation_apply_limits(&config->limits, limits);
+        apply_limits(&config->limits, limits);
     if (transport != NULL)
-        transport_keys_read(transport, &config->listen.framing, &config->socket_mode);
-    config->strict = is_set(root, "strict", true);
+        read_transport(config, transport);
+    keys_apply(config, &config_keys, root);
     config->has_metrics = metrics != NULL;
     if (metrics != NULL)
         listen_of_metrics(&config->metrics, metrics);
-    if (!copy_member(&config->control, root, "control"))
+    if (!keys_copy(config, &config_keys, root))
         return false;
     if (pools == NULL)
         return true;
@@ -139,7 +218,7 @@ static bool build(struct config *config, const struct json_value *root)
     for (pool = pools->first; pool != NULL; pool = pool->next) {
         struct pool_config *built = &config->pools[config->pool_count++];
 
-        if (!build_pool(built, pool))
+        if (!pool_config_read(built, pool))
             return false;
         if (built->mode.protocol == PROTOCOL_UNKNOWN)
             config->splits_arrays = false;
@@ -148,29 +227,17 @@ static bool build(struct config *config, const struct json_value *root)
     return true;
 }
 
-static void free_pool(struct pool_config *pool)
-{
-    for (size_t i = 1; pool->argv != NULL && pool->argv[i] != NULL; i++)
-        free(pool->argv[i]);
-    free(pool->argv);
-    rmp_pool_free(&pool->rmp);
-    free(pool->envp);
-    free(pool->cwd);
-    free(pool->command);
-    free(pool->id);
-}
-
 void config_free(struct config *config)
 {
     for (size_t i = 0; i < config->pool_count; i++)
-        free_pool(&config->pools[i]);
+        pool_config_free(&config->pools[i]);
     free(config->pools);
     for (size_t i = 0; i < config->listen_count; i++)
         listen_free(&config->listens[i]);
     free(config->listens);
     listen_free(&config->listen);
     rmp_keys_free(&config->rmp);
-    free(config->control);
+    keys_free(config, &config_keys);
     *config = (struct config){.pools = NULL};
 }
 
@@ -179,7 +246,7 @@ void config_free(struct config *config)
 static void read_document(struct config *config, const struct json_value *root,
                           struct diagnostics *diagnostics)
 {
-    validation_check(diagnostics, root);
+    check_document(diagnostics, root);
     if (diagnostics->errors == 0 &&
         build_listen(config, document_member(root, "listen")) != STDIO_BUS_OK)
         diagnostics_file(diagnostics, "cannot read \"listen\": %s", strerror(errno));

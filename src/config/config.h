@@ -10,27 +10,10 @@
 #include "config/command_line.h"
 #include "config/diagnostics.h"
 #include "config/listen.h"
-#include "config/pool_mode.h"
+#include "config/pool_config.h"
 #include "config/rmp_keys.h"
-#include "config/rmp_pool.h"
 #include "config/sources.h"
 #include "framing/framing.h"
-
-struct pool_config {
-    char *id;
-    char *command; /* as written: a path, or a name looked up in PATH as by execvp */
-    char **argv;   /* argv[0] is command; NULL-terminated */
-    char **envp;   /* the workers' whole environment */
-    char *cwd;     /* their working directory, relative to the daemon's; NULL: the daemon's */
-    unsigned instances;
-    bool no_new_privs;             /* no program that they run gains rights */
-    bool no_core;                  /* they leave no core files */
-    bool logs_stderr;              /* the daemon reads their stderr, and logs it */
-    const struct framing *framing; /* NULL: NDJSON */
-    bool skip_bad_output;          /* a worker's output that is no message is skipped */
-    struct pool_mode mode;
-    struct rmp_pool rmp;
-};
 
 struct config {
     struct pool_config *pools;
@@ -72,6 +55,8 @@ int config_read_text(struct config *config, const char *text, size_t len, const 
  * same warnings, which name the key alone: "command line: command: cannot run ...". */
 int config_of_command(struct config *config, const struct command_line *line,
                       diagnostics_fn *report, void *user_data);
+
+extern const struct key_table config_keys;
 
 /* The same without pools: for the RMP topic bus alone. */
 void config_of_nothing(struct config *config);

@@ -10,8 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "config/file.h"
-#include "config/rules.h"
+#include "config/keys.h"
 #include "config/sources.h"
 
 #define PATH_SIZE 4096
@@ -29,14 +28,14 @@ struct included_file {
 void include_check(struct diagnostics *diagnostics, const struct json_value *include)
 {
     if (include->type == JSON_STRING) {
-        rules_check_string(diagnostics, include);
+        key_check_filled(diagnostics, include);
         return;
     }
     if (!diagnostics_check_type(diagnostics, include, JSON_ARRAY,
                                 "a string or an array of strings"))
         return;
     for (const struct json_value *path = include->first; path != NULL; path = path->next)
-        rules_check_string(diagnostics, path);
+        key_check_filled(diagnostics, path);
 }
 
 static bool is_path(const struct json_value *value)

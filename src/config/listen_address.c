@@ -116,3 +116,13 @@ const char *listen_kind_name(enum listen_kind kind)
 
     return names[kind];
 }
+
+bool listen_address_same(const struct listen_address *one, const struct listen_address *other)
+{
+    if (one->kind != other->kind || one->is_unix != other->is_unix ||
+        strcmp(one->fd_name, other->fd_name) != 0)
+        return false;
+    if (one->is_unix)
+        return strcmp(one->path, other->path) == 0;
+    return one->port == other->port && strcmp(one->host, other->host) == 0;
+}

@@ -40,6 +40,9 @@ bool listen_address_of_host(struct listen_address *to, const char *text, long po
 bool listen_address_read(struct listen_address *to, enum listen_kind kind, const char *text,
                          char problem[LISTEN_PROBLEM_MAX]);
 
+/* Whether both are the same place for clients of the same kind. */
+bool listen_address_same(const struct listen_address *one, const struct listen_address *other);
+
 /* "unix", "tcp", "http" or "fd": the key of the configuration, and the option. */
 const char *listen_kind_name(enum listen_kind kind);
 

@@ -5,8 +5,6 @@
 
 #include <stdbool.h>
 
-#include "json/document.h"
-
 enum pool_clients {
     CLIENTS_SHARED,   /* any worker serves any client: the specification */
     CLIENTS_STICKY,   /* a client stays at the worker that got its first message */
@@ -55,16 +53,6 @@ extern const char *const pool_mode_exit_words[]; /* from EXIT_REPLAYS on */
 
 /* NULL: the pool has none. */
 const char *pool_mode_protocol_name(enum pool_protocol protocol);
-
-/* The index of the string `value` in a list of words, or -1. */
-int pool_mode_word(const struct json_value *value, const char *const *words);
-
-/* The number of workers of a pool, at most; the keys that it has are valid. Without "instances", 16
- * where each client has a process to itself, which is started when the client comes, else 1. */
-unsigned pool_mode_instances(const struct json_value *pool);
-
-/* Reads the mode of a valid pool. The protocol sets the keys that are missing. */
-void pool_mode_read(struct pool_mode *mode, const struct json_value *pool);
 
 /* True if clients share processes that each get one handshake (router/one_handshake.h). The
  * requests of the daemon itself need ids that no client can have. */

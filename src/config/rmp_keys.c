@@ -2,43 +2,30 @@
 
 #include "config/rmp_keys.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
-#include "config/rmp_socket.h"
-#include "config/rules.h"
-#include "config/variable.h"
+#include "config/environment.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-#define GIB 1073741824
-#define HOUR_MS 3600000
-#define YEAR_MS 31536000000
-#define YEAR_SEC 31536000
-#define HISTORY_MAX 65536 /* events of a run, and runs */
-#define HISTORY_BYTES_MIN 4096
 #define TYPE_MAX 255 /* bytes */
 
 /* --- schemas --- */
 
-static void check_type(struct diagnostics *diagnostics, const struct json_value *type)
-{
-    if (!rules_check_filled(diagnostics, type))
-        return;
-    if (type->text.len > TYPE_MAX)
-        diagnostics_value(diagnostics, type, "must be at most %d bytes long", TYPE_MAX);
-    else if (!rmp_type_is_valid(type->text))
-        diagnostics_value(diagnostics, type,
-                          "must be family.kind.vN with a family of RMP, as in "
-                          "\"intent.my.thing.v1\"");
-}
-
-static const struct rule schema_rules[] = {
-    {.key = "id", .required = true, .min = 1, .max = UINT16_MAX},
-    {.key = "type", .required = true, .check = check_type},
+static const struct key schema_list[] = {
+    KEY_ROW("id", "The number in the header of a frame.", .kind = KEY_INTEGER, .required = true,
+            .min = 1, .max = UINT16_MAX),
+    KEY_ROW("type", "The type in the envelope.", .kind = KEY_TEXT, .required = true, .min = 1,
+            .max = TYPE_MAX, .is_right = rmp_type_is_valid,
+            .wanted = "must be family.kind.vN with a family of RMP, as in \"intent.my.thing.v1\""),
 };
+
+static const struct key_table schema_keys = {KEY_TABLE(schema_list),
+                                             .help = "A schema of messages."};
 
 /* Adds a schema that is valid by itself. */
 static int add_schema(struct rmp_schemas *schemas, const struct json_value *schema)
@@ -60,7 +47,7 @@ static void check_schemas(struct diagnostics *diagnostics, const struct json_val
     for (const struct json_value *schema = schemas->first; schema != NULL; schema = schema->next) {
         size_t before = diagnostics->errors;
 
-        rules_check_object(diagnostics, schema, schema_rules, COUNT(schema_rules));
+        keys_check_object(diagnostics, schema, &schema_keys);
         status = diagnostics->errors == before ? add_schema(&added, schema) : STDIO_BUS_OK;
         if (status == STDIO_BUS_EINVAL)
             diagnostics_value(diagnostics, document_member(schema, "id"),
@@ -78,7 +65,7 @@ static void check_socket(struct diagnostics *diagnostics, const struct json_valu
 {
     char to[RMP_SOCKET_MAX], why[RMP_SOCKET_REASON_MAX];
 
-    if (diagnostics_check_string(diagnostics, path) && path->text.len > 0 &&
+    if (path->text.len > 0 &&
         rmp_socket_expand(to, path->text.data, directory, why) != STDIO_BUS_OK)
         diagnostics_value(diagnostics, path, "%s", why);
 }
@@ -100,7 +87,7 @@ static void check_history(struct diagnostics *diagnostics, const struct json_val
     char to[RMP_HISTORY_PATH_MAX], why[VARIABLE_PROBLEM_MAX];
     int len;
 
-    if (!diagnostics_check_string(diagnostics, path) || path->text.len == 0)
+    if (path->text.len == 0)
         return;
     len = variable_expand_path(to, sizeof to, path->text.data, why);
     if (len < 0)
@@ -112,49 +99,43 @@ static void check_history(struct diagnostics *diagnostics, const struct json_val
 
 /* --- the object --- */
 
-#define INTEGER(name, low, high)                                                                   \
-    {                                                                                              \
-        .key = #name, .min = (low), .max = (high),                                                 \
-        .size = sizeof((struct rmp_config *)NULL)->name,                                           \
-        .offset = offsetof(struct rmp_config, name)                                                \
-    }
+#define NUMBER(type, member, low, high, preset, text)                                              \
+    {.name = #member,                                                                              \
+     .help = text,                                                                                 \
+     .kind = KEY_INTEGER,                                                                          \
+     .change = CHANGE_PROGRAM,                                                                     \
+     .has_default = true,                                                                          \
+     .min = (low),                                                                                 \
+     .max = (high),                                                                                \
+     .standard = (preset),                                                                         \
+     KEY_AT(struct rmp_config, member)},
 
-static const struct rule rmp_rules[] = {
-    {.key = "socket_path", .check = check_socket_path},
-    {.key = "sockets_dir", .check = check_sockets_dir},
-    INTEGER(max_body, 1, GIB),
-    INTEGER(max_ttl_ms, 1, YEAR_MS),
-    INTEGER(metrics_interval_ms, 0, HOUR_MS),
-    {.key = "ui_uids", .check = access_check_uids},
-    {.key = "validate", .check = rules_check_boolean},
-    {.key = "schemas", .check = check_schemas},
-    INTEGER(history_events, 0, HISTORY_MAX),
-    INTEGER(history_run_bytes, HISTORY_BYTES_MIN, GIB),
-    INTEGER(history_runs, 1, HISTORY_MAX),
-    INTEGER(history_bytes, HISTORY_BYTES_MIN, GIB),
-    INTEGER(history_sec, 1, YEAR_SEC),
-    {.key = "history", .check = check_history},
-    {.key = "history_sync", .check = rules_check_boolean},
+static const struct key rmp_list[] = {
+    KEY_ROW("socket_path", "The Unix socket of the topic bus; ~/, $NAME and ${NAME} are replaced.",
+            .kind = KEY_TEXT, .change = CHANGE_PROGRAM, .check = check_socket_path,
+            KEY_AT(struct rmp_config, socket_path)),
+    KEY_ROW("sockets_dir", "The directory of rmp.sock, without socket_path.", .kind = KEY_TEXT,
+            .change = CHANGE_PROGRAM, .check = check_sockets_dir,
+            KEY_AT(struct rmp_config, sockets_dir)),
+    KEY_ROW("ui_uids", "The users whose clients may decide about actions.",
+            .check = access_check_uids, .schema = ACCESS_UIDS_SCHEMA),
+    KEY_ROW("validate", "Bodies of the JSON dialect are checked as those of frames. Default: true.",
+            .kind = KEY_BOOLEAN, .change = CHANGE_PROGRAM, KEY_AT(struct rmp_config, validate)),
+    KEY_ROW("schemas", "Further schemas.", .kind = KEY_OBJECTS, .check = check_schemas,
+            .members = &schema_keys),
+    RMP_NUMBERS(NUMBER){.name = "history",
+                        .help = "The directory of the files of the history. Default: none.",
+                        .kind = KEY_TEXT,
+                        .change = CHANGE_PROGRAM,
+                        .check = check_history,
+                        KEY_AT(struct rmp_config, history)},
+    KEY_ROW("history_sync", "Each write of the history is synced. Default: false.",
+            .kind = KEY_BOOLEAN, .change = CHANGE_PROGRAM, KEY_AT(struct rmp_config, history_sync)),
 };
 
-void rmp_keys_check(struct diagnostics *diagnostics, const struct json_value *rmp)
-{
-    rules_check_object(diagnostics, rmp, rmp_rules, COUNT(rmp_rules));
-}
+const struct key_table rmp_keys = {KEY_TABLE(rmp_list)};
 
 /* --- reading --- */
-
-/* Copies a string that is there and not empty. */
-static bool copy_string(char **to, const struct json_value *string)
-{
-    if (string == NULL || string->text.len == 0)
-        return true;
-    *to = malloc(string->text.len + 1);
-    if (*to == NULL)
-        return false;
-    memcpy(*to, string->text.data, string->text.len + 1);
-    return true;
-}
 
 static bool read_schemas(struct rmp_schemas *to, const struct json_value *schemas)
 {
@@ -169,24 +150,23 @@ static bool read_schemas(struct rmp_schemas *to, const struct json_value *schema
 
 int rmp_keys_read(struct rmp_config *config, const struct json_value *rmp)
 {
-    const struct json_value *validate, *uids, *sync;
+    const struct json_value *uids;
 
     if (rmp == NULL)
         return STDIO_BUS_OK;
     config->enabled = true;
-    rules_apply(config, rmp_rules, COUNT(rmp_rules), rmp);
-    validate = document_member(rmp, "validate");
-    if (validate != NULL)
-        config->validate = validate->boolean;
-    sync = document_member(rmp, "history_sync");
-    config->history_sync = sync != NULL && sync->boolean;
+    keys_apply(config, &rmp_keys, rmp);
     uids = document_member(rmp, "ui_uids");
-    if (!copy_string(&config->socket_path, document_member(rmp, "socket_path")) ||
-        !copy_string(&config->sockets_dir, document_member(rmp, "sockets_dir")) ||
-        !copy_string(&config->history, document_member(rmp, "history")) ||
+    if (!keys_copy(config, &rmp_keys, rmp) ||
         !read_schemas(&config->schemas, document_member(rmp, "schemas")))
         return STDIO_BUS_ERR;
     return uids != NULL ? access_read_uids(&config->ui, uids) : STDIO_BUS_OK;
+}
+
+bool rmp_keys_differ(const struct rmp_config *before, const struct rmp_config *after)
+{
+    return before->enabled != after->enabled || before->ui.uid_count != after->ui.uid_count ||
+           keys_differ(before, after, &rmp_keys, CHANGE_PROGRAM);
 }
 
 void rmp_keys_drop_history(struct rmp_config *config)
@@ -198,9 +178,107 @@ void rmp_keys_drop_history(struct rmp_config *config)
 void rmp_keys_free(struct rmp_config *config)
 {
     rmp_schemas_free(&config->schemas);
-    free(config->socket_path);
-    free(config->sockets_dir);
-    free(config->history);
+    keys_free(config, &rmp_keys);
     access_free(&config->ui);
     *config = (struct rmp_config){.enabled = false};
+}
+
+/* --- rmp socket --- */
+
+#define IN_HOME "~/.runloop/sock"
+#define IN_RUN "/run/runloop"
+
+static int too_long(char reason[RMP_SOCKET_REASON_MAX], size_t len)
+{
+    snprintf(reason, RMP_SOCKET_REASON_MAX, UNIX_PATH_PROBLEM, len, UNIX_PATH_MAX);
+    return STDIO_BUS_EINVAL;
+}
+
+int rmp_socket_expand(char to[RMP_SOCKET_MAX], const char *path, const char *name,
+                      char reason[RMP_SOCKET_REASON_MAX])
+{
+    char why[VARIABLE_PROBLEM_MAX];
+    int len = variable_expand_path(to, RMP_SOCKET_MAX, path, why);
+    size_t name_len = strlen(name);
+
+    if (len < 0) {
+        snprintf(reason, RMP_SOCKET_REASON_MAX, "%s", why);
+        return STDIO_BUS_EINVAL;
+    }
+    if ((size_t)len + name_len >= RMP_SOCKET_MAX)
+        return too_long(reason, (size_t)len + name_len);
+    memcpy(to + len, name, name_len + 1);
+    return STDIO_BUS_OK;
+}
+
+/* The path that is set, if one is: *set. */
+static int expand_set(char to[RMP_SOCKET_MAX], const struct rmp_place *place, bool *set,
+                      char reason[RMP_SOCKET_REASON_MAX])
+{
+    const char *given = place->given;
+
+    *set = true;
+    if (given != NULL && strlen(given) >= RMP_SOCKET_MAX)
+        return too_long(reason, strlen(given));
+    if (given != NULL) {
+        memcpy(to, given, strlen(given) + 1);
+        return STDIO_BUS_OK;
+    }
+    if (place->socket_path != NULL)
+        return rmp_socket_expand(to, place->socket_path, "", reason);
+    if (place->sockets_dir != NULL)
+        return rmp_socket_expand(to, place->sockets_dir, RMP_SOCKET_NAME, reason);
+    *set = false;
+    return STDIO_BUS_OK;
+}
+
+/* Whether a socket can be made at this path. */
+static bool is_usable(char path[RMP_SOCKET_MAX])
+{
+    char *slash;
+    bool usable;
+
+    if (!directories_make_above(path))
+        return false;
+    slash = strrchr(path, '/');
+    *slash = '\0';
+    usable = access(path, W_OK | X_OK) == 0;
+    *slash = '/';
+    return usable;
+}
+
+int rmp_socket_make(char to[RMP_SOCKET_MAX], const struct rmp_place *place,
+                    char reason[RMP_SOCKET_REASON_MAX])
+{
+    bool set;
+    int status = expand_set(to, place, &set, reason);
+
+    if (status != STDIO_BUS_OK)
+        return status;
+    if (set && directories_make_above(to))
+        return STDIO_BUS_OK;
+    if (!set &&
+        ((rmp_socket_expand(to, IN_HOME, RMP_SOCKET_NAME, reason) == STDIO_BUS_OK &&
+          is_usable(to)) ||
+         (rmp_socket_expand(to, IN_RUN, RMP_SOCKET_NAME, reason) == STDIO_BUS_OK && is_usable(to))))
+        return STDIO_BUS_OK;
+    snprintf(reason, RMP_SOCKET_REASON_MAX, "cannot make the directory of %s%s: %s", to,
+             set ? "" : ", nor " IN_HOME, strerror(errno));
+    return STDIO_BUS_EINVAL;
+}
+
+int rmp_socket_find(char to[RMP_SOCKET_MAX], const struct rmp_place *place,
+                    char reason[RMP_SOCKET_REASON_MAX])
+{
+    bool set;
+    int status = expand_set(to, place, &set, reason);
+
+    if (status != STDIO_BUS_OK || set)
+        return status;
+    if (rmp_socket_expand(to, IN_HOME, RMP_SOCKET_NAME, reason) == STDIO_BUS_OK &&
+        access(to, F_OK) == 0)
+        return STDIO_BUS_OK;
+    if (access(IN_RUN RMP_SOCKET_NAME, F_OK) == 0)
+        return rmp_socket_expand(to, IN_RUN, RMP_SOCKET_NAME, reason);
+    return rmp_socket_expand(to, IN_HOME, RMP_SOCKET_NAME, reason);
 }

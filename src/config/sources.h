@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/archive.h"
+#include "config/diagnostics.h"
 
 struct source {
     struct source *next;
@@ -36,5 +37,17 @@ bool sources_add(struct sources *sources, struct slice path, struct slice text);
 void sources_archive(struct archive *archive, struct sources *sources);
 
 void sources_free(struct sources *sources);
+
+/* --- file --- */
+
+/* The text of a file, of at most 16 MiB. */
+
+/* Reads an open descriptor to its end, and does not close it. *text and *len are NULL and 0 at
+ * first; the caller frees *text in any case. Returns false after an error was reported. */
+bool file_read_fd(char **text, size_t *len, int fd, struct diagnostics *diagnostics);
+
+/* The same for the file of that name, or for its text in diagnostics->sources, where it is kept
+ * otherwise. In one that ends in ".jsonc" comments and trailing commas are blank. */
+bool file_read(char **text, size_t *len, const char *path, struct diagnostics *diagnostics);
 
 #endif

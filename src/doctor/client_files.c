@@ -11,7 +11,7 @@
 #include "cli/client.h"
 #include "cli/import.h"
 #include "config/command.h"
-#include "config/variable.h"
+#include "config/environment.h"
 #include "doctor/examinations.h"
 
 #define WHAT_MAX 1024

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "cli/control_link.h"
-#include "config/rmp_socket.h"
+#include "config/rmp_keys.h"
 #include "doctor/examinations.h"
 #include "share/daemon.h"
 #include "share/directory.h"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/slice.h"
-#include "config/http_keys.h"
+#include "config/listen.h"
 
 #define HTTP_CORS_MAX 2048      /* bytes of the fields for a page */
 #define HTTP_CHALLENGE_MAX 1024 /* bytes of the value of WWW-Authenticate */

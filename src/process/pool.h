@@ -46,7 +46,7 @@ struct worker *pool_add_worker(struct pool *pool, unsigned number, const struct 
                                const struct worker_host *host, void *bus);
 
 /* The pool's configuration is this one from now on, which is part of `setup`; it differs from the
- * one before in nothing that POOL_SHARING is about. Processes that run continue. */
+ * one before in nothing that CHANGE_SHARING is about. Processes that run continue. */
 void pool_adopt(struct pool *pool, const struct pool_config *config, struct setup *setup);
 
 /* The pool of a worker. */

@@ -9,7 +9,7 @@
 #include "bus/clients.h"
 #include "bus/listeners.h"
 #include "bus/token_reload.h"
-#include "config/difference.h"
+#include "config/config.h"
 
 /* The control socket and that of the topic bus stay. */
 static bool is_configured(const struct bus_listener *listener)
@@ -26,7 +26,7 @@ static struct bus_listener *find(struct stdio_bus *bus, const struct listen_conf
         struct bus_listener *listener = list_entry(node, struct bus_listener, link);
 
         if (is_configured(listener) && listener->next == NULL &&
-            difference_same_place(&listener->config->address, &config->address))
+            listen_address_same(&listener->config->address, &config->address))
             return listener;
     }
     return NULL;
@@ -108,8 +108,7 @@ static void close_listener(struct renewals *renewals, struct bus_listener *liste
 static void change_access(struct bus_listener *listener, const struct listen_config *before)
 {
     const struct listen_config *config = listener->config;
-    bool differs = config->address.is_unix &&
-                   difference_of_access(&before->access, &config->access);
+    bool differs = config->address.is_unix && access_differs(&before->access, &config->access);
 
     if (listener_change_access(&listener->listener, config->address.path,
                                differs ? &config->access : NULL) != STDIO_BUS_OK)
@@ -127,7 +126,7 @@ static void change(struct bus_listener *listener, struct setup *setup)
     change_access(listener, before);
     if (listener_asks_token(listener))
         token_reload_file(listener,
-                          difference_of_texts(before->token_file, listener->config->token_file));
+                          key_texts_differ(before->token_file, listener->config->token_file));
     setup_release(setup_before);
 }
 

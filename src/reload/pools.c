@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "bus/pools.h"
-#include "config/difference.h"
+#include "config/config.h"
 #include "reload/pool_holders.h"
 #include "reload/renewals.h"
 #include "router/departure.h"
@@ -40,11 +40,11 @@ static bool is_bridged(const struct pool *pool)
     return pool->group.fallback != NULL;
 }
 
-static enum pool_change change_of(const struct pool *pool, const struct pool_config *config)
+static enum key_change change_of(const struct pool *pool, const struct pool_config *config)
 {
-    enum pool_change change = difference_of_pools(pool->config, config);
+    enum key_change change = pool_config_difference(pool->config, config);
 
-    return change == POOL_SHARING && is_bridged(pool) ? POOL_PROGRAM : change;
+    return change == CHANGE_SHARING && is_bridged(pool) ? CHANGE_PROGRAM : change;
 }
 
 static bool is_shared(const struct pool *pool)
@@ -70,7 +70,7 @@ static size_t count_to_add(const struct pool *pool, const struct pool_config *co
 {
     size_t staying = count_staying(pool);
 
-    if (is_shared(pool) && change_of(pool, config) == POOL_PROGRAM)
+    if (is_shared(pool) && change_of(pool, config) == CHANGE_PROGRAM)
         return config->instances;
     return config->instances > staying ? config->instances - staying : 0;
 }
@@ -79,7 +79,7 @@ static int prepare(struct stdio_bus *bus, const struct pool_config *config, stru
 {
     struct pool *pool = pool_with(bus, config->id, POOL_SERVES);
 
-    if (pool != NULL && change_of(pool, config) != POOL_SHARING)
+    if (pool != NULL && change_of(pool, config) != CHANGE_SHARING)
         return pools_add_workers(bus, pool, count_to_add(pool, config));
     pool = pools_add(bus, config, setup);
     if (pool == NULL)
@@ -199,23 +199,23 @@ static void take(struct renewals *renewals, struct pool *pool, const struct pool
                  struct setup *setup)
 {
     struct stdio_bus *bus = renewals->bus;
-    enum pool_change change = change_of(pool, config);
+    enum key_change change = change_of(pool, config);
     bool was_bridged = is_bridged(pool);
 
-    if (was_bridged && difference_of_pools(pool->config, config) == POOL_SHARING)
+    if (was_bridged && pool_config_difference(pool->config, config) == CHANGE_SHARING)
         log_warn(bus->log, "",
                  "pool %s serves the topic bus: keys that say how its clients share "
                  "it take effect at the next start",
                  config->id);
     pool_adopt(pool, config, setup);
-    if (change == POOL_PROGRAM) {
+    if (change == CHANGE_PROGRAM) {
         log_info(bus->log, "",
                  "pool %s has changed; its workers are started anew when they are "
                  "free",
                  config->id);
         renew(renewals, pool);
     }
-    if (change == POOL_SAME || !is_shared(pool))
+    if (change == CHANGE_KEEPS || !is_shared(pool))
         shrink(renewals, pool, count_staying(pool));
 }
 

@@ -14,7 +14,7 @@
 #include "bus/reports.h"
 #include "bus/service.h"
 #include "bus/workers.h"
-#include "config/difference.h"
+#include "config/config.h"
 #include "config/setup.h"
 #include "reload/listeners.h"
 #include "reload/pools.h"
@@ -34,9 +34,9 @@ static void warn_of_rest(const struct stdio_bus *bus, const struct config *confi
 {
     const struct config *before = bus->options.config;
 
-    if (difference_of_texts(before->control, config->control))
+    if (key_texts_differ(before->control, config->control))
         log_warn(bus->log, "", "\"control\" takes effect at the next start");
-    if (difference_of_rmp(&before->rmp, &config->rmp))
+    if (rmp_keys_differ(&before->rmp, &config->rmp))
         log_warn(bus->log, "", "\"rmp\" takes effect at the next start");
 }
 

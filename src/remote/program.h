@@ -4,7 +4,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
-#include "config/token.h"
+#include "config/tokens.h"
 #include "event/event_loop.h"
 #include "event/signals.h"
 #include "framing/framing.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "config/variable.h"
+#include "config/environment.h"
 #include "rmp/bridge.h"
 #include "rmp/run_file.h"
 #include "topics/run_reader.h"

@@ -4,7 +4,7 @@
 
 #include "base/archive.h"
 #include "bus/state.h"
-#include "config/rmp_socket.h"
+#include "config/rmp_keys.h"
 
 /* The form of the archive. Whatever changes in it, or in the meaning of a number in it (the states
  * of the scanner and of the framings are among them), gets another number here. */

@@ -19,7 +19,8 @@ gcc_exceptions() {
     # pending_free frees, what a worker's peer has, the events of runs, the names of
     # included files, what an upgrade puts into the lists of the bus and of its HTTP sessions, the
     # values of a text in TOML.
-    */cli/toml.c | */config/config.c | */config/http_keys.c | */config/tokens.c | \
+    */cli/toml.c | */config/config.c | */config/keys.c | */config/pool_config.c | \
+        */config/listen.c | */config/tokens.c | \
         */config/include.c | */router/pending.c | */router/greeting.c | */rmp/control.c | \
         */rmp/history.c | */control/clients.c | */web/lines.c | */bus/listeners.c | \
         */bus/origins.c)

@@ -84,7 +84,7 @@ static void read_mode(struct options *options)
         fprintf(stderr, "chaos: %s: %s\n", text, error.text);
         exit(64);
     }
-    pool_mode_read(&options->mode, document.root);
+    pool_config_mode(&options->mode, document.root);
     document_free(&document);
     if (wire_stateless && options->mode.stateless == CLIENTS_SHARED) {
         fputs("chaos: --era needs --protocol mcp\n", stderr);

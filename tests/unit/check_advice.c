@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "config/advice.h"
+#include "config/config.h"
 
 #include <stdlib.h>
 #include <unistd.h>

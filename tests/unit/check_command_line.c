@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "config/pool_name.h"
 #include "config_fixture.h"
 
 /* Makes the configuration; the reports are `expected`. */

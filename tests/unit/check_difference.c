@@ -3,7 +3,7 @@
 
 #include <check.h>
 
-#include "config/difference.h"
+#include "config/config.h"
 #include "config_fixture.h"
 #include "suite.h"
 
@@ -20,31 +20,31 @@ static void read_pool(struct config *to, const char *members)
 
 static const struct {
     const char *before, *after;
-    enum pool_change change;
+    enum key_change change;
 } rows[] = {
-    {"", "", POOL_SAME},
-    {",'args':[]", "", POOL_SAME},
+    {"", "", CHANGE_KEEPS},
+    {",'args':[]", "", CHANGE_KEEPS},
     {",'busy_timeout_sec':1,'clients':'exclusive'", ",'busy_timeout_sec':2,'clients':'exclusive'",
-     POOL_SAME},
-    {",'request_timeout_sec':1", ",'request_timeout_sec':2", POOL_SAME},
-    {",'args':['a']", ",'args':['a','b']", POOL_PROGRAM},
-    {",'args':['a','b']", ",'args':['a']", POOL_PROGRAM},
-    {",'args':['a','b']", ",'args':['a','c']", POOL_PROGRAM},
-    {"", ",'env':{'A':'1'}", POOL_PROGRAM},
-    {",'env':{'A':'1'}", ",'env':{'A':'2'}", POOL_PROGRAM},
-    {"", ",'cwd':'/'", POOL_PROGRAM},
-    {"", ",'no_new_privs':true", POOL_PROGRAM},
-    {"", ",'core':false", POOL_PROGRAM},
-    {"", ",'stderr':'log'", POOL_PROGRAM},
-    {"", ",'stderr':'inherit'", POOL_SAME},
-    {"", ",'protocol':'mcp'", POOL_SHARING},
-    {",'protocol':'acp'", ",'protocol':'lsp'", POOL_SHARING},
-    {"", ",'clients':'sticky'", POOL_SHARING},
-    {"", ",'ids':'rewrite'", POOL_SHARING},
-    {"", ",'session':'params.sessionId'", POOL_SHARING},
-    {"", ",'framing':'content-length'", POOL_SHARING},
-    {"", ",'request_timeout_sec':2", POOL_SHARING},
-    {",'protocol':'mcp'", ",'protocol':'mcp','on_bad_output':'terminate'", POOL_SHARING},
+     CHANGE_KEEPS},
+    {",'request_timeout_sec':1", ",'request_timeout_sec':2", CHANGE_KEEPS},
+    {",'args':['a']", ",'args':['a','b']", CHANGE_PROGRAM},
+    {",'args':['a','b']", ",'args':['a']", CHANGE_PROGRAM},
+    {",'args':['a','b']", ",'args':['a','c']", CHANGE_PROGRAM},
+    {"", ",'env':{'A':'1'}", CHANGE_PROGRAM},
+    {",'env':{'A':'1'}", ",'env':{'A':'2'}", CHANGE_PROGRAM},
+    {"", ",'cwd':'/'", CHANGE_PROGRAM},
+    {"", ",'no_new_privs':true", CHANGE_PROGRAM},
+    {"", ",'core':false", CHANGE_PROGRAM},
+    {"", ",'stderr':'log'", CHANGE_PROGRAM},
+    {"", ",'stderr':'inherit'", CHANGE_KEEPS},
+    {"", ",'protocol':'mcp'", CHANGE_SHARING},
+    {",'protocol':'acp'", ",'protocol':'lsp'", CHANGE_SHARING},
+    {"", ",'clients':'sticky'", CHANGE_SHARING},
+    {"", ",'ids':'rewrite'", CHANGE_SHARING},
+    {"", ",'session':'params.sessionId'", CHANGE_SHARING},
+    {"", ",'framing':'content-length'", CHANGE_SHARING},
+    {"", ",'request_timeout_sec':2", CHANGE_SHARING},
+    {",'protocol':'mcp'", ",'protocol':'mcp','on_bad_output':'terminate'", CHANGE_SHARING},
 };
 
 TEST_ROWS(difference_of_two_pools, COUNT(rows))
@@ -54,29 +54,29 @@ TEST_ROWS(difference_of_two_pools, COUNT(rows))
     free_config();
     read_pool(&config, rows[row].before);
     read_pool(&after, rows[row].after);
-    ck_assert_int_eq(difference_of_pools(&config.pools[0], &after.pools[0]), rows[row].change);
-    ck_assert_int_eq(difference_of_pools(&after.pools[0], &config.pools[0]), rows[row].change);
+    ck_assert_int_eq(pool_config_difference(&config.pools[0], &after.pools[0]), rows[row].change);
+    ck_assert_int_eq(pool_config_difference(&after.pools[0], &config.pools[0]), rows[row].change);
     config_free(&after);
     free_config();
 }
 
-static const char *const rmp_keys[] = {
+static const char *const changed_keys[] = {
     "'history_events':9", "'history_run_bytes':4097", "'history_runs':9",   "'history_bytes':4097",
     "'history_sec':9",    "'history':'/a'",           "'history_sync':true"};
 
-TEST_ROWS(difference_of_the_history, COUNT(rmp_keys))
+TEST_ROWS(difference_of_the_history, COUNT(changed_keys))
 {
     struct config before, after;
     struct text *text = test_text();
 
-    text_printf(text, "{'rmp':{%s}}", rmp_keys[row]);
+    text_printf(text, "{'rmp':{%s}}", changed_keys[row]);
     text_quote(text, 0);
     ck_assert_int_eq(config_read_text(&after, text->data, text->len, "c", note_report, reports),
                      STDIO_BUS_OK);
     ck_assert_int_eq(config_read_text(&before, "{\"rmp\":{}}", 10, "c", note_report, reports),
                      STDIO_BUS_OK);
-    ck_assert(difference_of_rmp(&before.rmp, &after.rmp));
-    ck_assert(!difference_of_rmp(&after.rmp, &after.rmp));
+    ck_assert(rmp_keys_differ(&before.rmp, &after.rmp));
+    ck_assert(!rmp_keys_differ(&after.rmp, &after.rmp));
     config_free(&before);
     config_free(&after);
 }
@@ -95,7 +95,7 @@ TEST(difference_of_places)
 
     for (size_t i = 0; i < COUNT(all); i++) {
         for (size_t j = 0; j < COUNT(all); j++)
-            ck_assert(difference_same_place(all[i], all[j]) == (i == j));
+            ck_assert(listen_address_same(all[i], all[j]) == (i == j));
     }
 }
 
@@ -105,11 +105,11 @@ TEST(difference_of_the_access_to_a_socket)
                                group = {.mode = 0600, .has_group = true, .group = 5},
                                other = {.mode = 0600, .has_group = true, .group = 6};
 
-    ck_assert(!difference_of_access(&one, &one));
-    ck_assert(!difference_of_access(&group, &group));
-    ck_assert(difference_of_access(&one, &mode));
-    ck_assert(difference_of_access(&one, &group));
-    ck_assert(difference_of_access(&group, &other));
+    ck_assert(!access_differs(&one, &one));
+    ck_assert(!access_differs(&group, &group));
+    ck_assert(access_differs(&one, &mode));
+    ck_assert(access_differs(&one, &group));
+    ck_assert(access_differs(&group, &other));
 }
 
 int main(void)

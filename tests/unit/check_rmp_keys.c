@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "config/config.h"
-#include "config/rmp_socket.h"
+#include "config/rmp_keys.h"
 #include "run_tests.h"
 
 #define COUNT(array) (sizeof array / sizeof((array)[0]))

@@ -1,7 +1,5 @@
 #include "build_config.h"
 
-#include "config/transport_keys.h"
-
 #include "config_fixture.h"
 
 /* The configuration with further members, from line 2 column 1 on. */

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "config/variable.h"
+#include "config/environment.h"
 
 #include <check.h>
 #include <stdlib.h>
