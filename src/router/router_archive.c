@@ -404,7 +404,7 @@ static void sort_timed(struct archive *archive, struct list *timed)
     if (count < 2)
         return;
     all = malloc(count * sizeof(struct request_extras *));
-    archive_made(archive, all);
+    archive_made(archive, all != NULL);
     if (all == NULL)
         return;
     while ((node = list_take_first(timed)) != NULL)
