@@ -85,15 +85,11 @@ static void add_integer(struct lines *lines, const char *member, int64_t integer
 static const struct {
     const char *members, *min, *max;
 } kinds[] = {
-    [KEY_OTHER] = {""},
-    [KEY_BOOLEAN] = {",\"type\":\"boolean\""},
-    [KEY_INTEGER] = {",\"type\":\"integer\"", "minimum", "maximum"},
-    [KEY_WORD] = {""},
-    [KEY_FRAMING] = {""},
-    [KEY_TEXT] = {",\"type\":\"string\"", "minLength", "maxLength"},
-    [KEY_TEXTS] = {",\"type\":\"array\"", "minItems"},
-    [KEY_OBJECT] = {""},
-    [KEY_OBJECTS] = {",\"type\":\"array\"", "minItems"},
+    [KEY_BOOLEAN] = {.members = ",\"type\":\"boolean\""},
+    [KEY_INTEGER] = {.members = ",\"type\":\"integer\"", .min = "minimum", .max = "maximum"},
+    [KEY_TEXT] = {.members = ",\"type\":\"string\"", .min = "minLength", .max = "maxLength"},
+    [KEY_TEXTS] = {.members = ",\"type\":\"array\"", .min = "minItems"},
+    [KEY_OBJECTS] = {.members = ",\"type\":\"array\"", .min = "minItems"},
 };
 
 /* Only an integer has a bound that is 0. */
@@ -129,7 +125,8 @@ static void add_kind(struct lines *lines, const struct key *key)
     const char *further = key->schema != NULL ? key->schema : "";
     const char *before = key->schema != NULL ? "," : "";
 
-    add(lines, kinds[key->kind].members);
+    if (kinds[key->kind].members != NULL)
+        add(lines, kinds[key->kind].members);
     add_bound(lines, key, kinds[key->kind].min, key->min);
     add_bound(lines, key, kinds[key->kind].max, key->max);
     if (key->kind == KEY_WORD || key->kind == KEY_FRAMING)
