@@ -248,7 +248,7 @@ TEST_ROWS(design_reload_of_a_faulty_file_changes_nothing, 5)
     } rows[] = {
         {"{'pools':[", "found the end of the file"},
         {"{'pools':[" POOL("a", 0, "") "]}", "instances"},
-        {"{'pools':[{'id':'a','command':'cat','instanzes':1}],'limitz':{}}",
+        {"{'pools':[{'id':'a','commando':'cat','instances':1}],'limitz':{}}",
          "; the log has 2 more"},
         {"{'pools':[" POOL("b", 1, "") "],'listen':[{'unix':'@DIR@/none/such'}]}",
          "could not be opened"},
