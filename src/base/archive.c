@@ -38,16 +38,9 @@ void archive_fail(struct archive *archive, const char *problem)
         archive->problem = problem;
 }
 
-bool archive_made(struct archive *archive, bool made)
+void archive_lacks_memory(struct archive *archive)
 {
-    if (!made)
-        archive_fail(archive, NO_MEMORY);
-    return archive_ok(archive);
-}
-
-bool archive_done(struct archive *archive, int status)
-{
-    return archive_made(archive, status == STDIO_BUS_OK);
+    archive_fail(archive, NO_MEMORY);
 }
 
 /* --- bytes --- */

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "base/list.h"
 #include "base/slice.h"
 
@@ -58,10 +59,22 @@ static inline void archive_expect(struct archive *archive, bool holds, const cha
         archive_fail(archive, problem);
 }
 
-/* What a call has returned that needs memory: a pointer, or a status. NULL and another status than
- * STDIO_BUS_OK are a problem. Returns whether there is none so far. */
-bool archive_made(struct archive *archive, bool made);
-bool archive_done(struct archive *archive, int status);
+/* Notes that memory is out. */
+void archive_lacks_memory(struct archive *archive);
+
+/* Whether what needs memory was made; if not, that is a problem. */
+static inline bool archive_made(struct archive *archive, bool made)
+{
+    if (!made)
+        archive_lacks_memory(archive);
+    return made;
+}
+
+/* The same for a status: any but STDIO_BUS_OK is a problem. */
+static inline bool archive_done(struct archive *archive, int status)
+{
+    return archive_made(archive, status == STDIO_BUS_OK);
+}
 
 /* Begins a part of this name, of at most eight letters. */
 void archive_mark(struct archive *archive, const char *name);

@@ -397,7 +397,7 @@ static const char *const results[] = {"failed", "done"};
 #define OF_BUS(member) METRIC_AT(struct metrics, member)
 #define OF_POOL(member) .of = METRIC_OF_POOLS, METRIC_AT(struct metrics_pool, member)
 #define COUNTED(member) .of = METRIC_OF_COUNTERS, METRIC_AT(struct bus_counters, member)
-#define LABEL(name, list) .label = name, .words = (list)
+#define LABEL(name, list) .label = (name), .words = (list)
 
 static const struct metric rows[] = {
     {.write = write_version},

@@ -281,7 +281,7 @@ static void apply_value(char *to, const struct key *key, const struct json_value
         store_integer(to, key->size, key_word(value, key->words) + key->min);
     } else if (key->kind == KEY_FRAMING) {
         framing = framing_named(value->text.data);
-        memcpy(to, &framing, sizeof framing);
+        memcpy(to, &framing, key->size);
     } else if (key->kind == KEY_OBJECT) {
         keys_apply(to, key->members, value);
     }

@@ -75,6 +75,7 @@ struct key_table {
 /* The initializers of a key's place in a struct. */
 #define KEY_AT(type, member)                                                                       \
     .size = sizeof(((type *)NULL)->member), .offset = offsetof(type, member)
+#define KEY_POINTER_AT(type, member) .size = sizeof(void *), .offset = offsetof(type, member)
 
 /* The schema of a text that is not empty, where `check` knows why. */
 #define KEY_FILLED_SCHEMA "\"minLength\": 1"

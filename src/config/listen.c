@@ -260,7 +260,7 @@ static const struct key listen_list[] = {
             .check = check_address,
             .schema = ADDRESS_SCHEMA KEY_FILLED_SCHEMA ", \"maxLength\": 255"),
     KEY_ROW("framing", "Where messages of the clients begin and end. Default: ndjson.",
-            .kind = KEY_FRAMING, .use = FOR_FRAMES, KEY_AT(struct listen_config, framing)),
+            .kind = KEY_FRAMING, .use = FOR_FRAMES, KEY_POINTER_AT(struct listen_config, framing)),
     KEY_ROW("mode", "The mode of the Unix socket, in octal. Default: 0600.", .use = FOR_SOCKETS,
             .check = access_check_mode,
             .schema = "\"type\": \"string\", \"pattern\": \"^0*[67][0-7][0-7]$\""),

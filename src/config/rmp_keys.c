@@ -101,7 +101,7 @@ static void check_history(struct diagnostics *diagnostics, const struct json_val
 
 #define NUMBER(type, member, low, high, preset, text)                                              \
     {.name = #member,                                                                              \
-     .help = text,                                                                                 \
+     .help = (text),                                                                               \
      .kind = KEY_INTEGER,                                                                          \
      .change = CHANGE_PROGRAM,                                                                     \
      .has_default = true,                                                                          \

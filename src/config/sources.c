@@ -201,7 +201,7 @@ bool file_read(char **text, size_t *len, const char *path, struct diagnostics *d
 {
     struct sources *sources = diagnostics->sources;
     struct slice name = slice_of(path, strlen(path));
-    bool read = sources_replace_files(sources)
+    bool read = sources != NULL && sources_replace_files(sources)
                     ? copy_source(text, len, sources_find(sources, name), diagnostics)
                     : read_path(text, len, path, diagnostics);
 

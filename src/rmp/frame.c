@@ -320,10 +320,11 @@ size_t rmp_frame_write(char *to, size_t size, const struct rmp_header *header,
                        const struct rmp_envelope *envelope)
 {
     bool has_room = size > RMP_BODY_OFFSET;
-    struct msgpack_writer body = {.to = has_room ? to + RMP_BODY_OFFSET : NULL,
-                                  .size = has_room ? size - RMP_BODY_OFFSET : 0};
+    struct msgpack_writer body = {.to = NULL};
     struct rmp_header written = *header;
 
+    if (has_room)
+        body = (struct msgpack_writer){.to = to + RMP_BODY_OFFSET, .size = size - RMP_BODY_OFFSET};
     rmp_envelope_write(&body, envelope);
     written.body_len = (uint32_t)body.len;
     if (has_room)

@@ -128,9 +128,9 @@ struct rmp_run *rmp_history_find(const struct rmp_history *history, struct rmp_i
 
 static void forget_first_event(struct rmp_history *history, struct rmp_run *run)
 {
-    struct rmp_kept_event *event = list_entry(list_take_first(&run->events), struct rmp_kept_event,
-                                              link);
+    struct rmp_kept_event *event = list_entry(run->events.head.next, struct rmp_kept_event, link);
 
+    list_remove(&event->link);
     count_bytes(history, run, 0, size_of(event));
     history->events--;
     run->count--;
@@ -261,10 +261,10 @@ static void keep_number(struct rmp_history *history, const struct rmp_run *run)
         const struct rmp_owner *most = rmp_owners_most_entries(&history->owners);
         struct rmp_run *victim = oldest_but(history, run);
 
+        if (victim != NULL && victim->owner->count < most->count)
+            victim = oldest_of(most, run);
         if (victim == NULL)
             return;
-        if (victim->owner->count < most->count)
-            victim = oldest_of(most, run);
         forget_run(history, victim);
     }
 }

@@ -357,7 +357,8 @@ static void archive_request(struct archive *archive, void *owner, void *item)
 
 /* The requests of the table that a peer has to answer and that are not abandoned. The ids that are
  * kept free for held peers are not in the archive: these peers look again. */
-static void save_answerer(struct router_archive *state, struct pending *pending, struct peer *peer)
+static void save_answerer(struct router_archive *state, const struct pending *pending,
+                          struct peer *peer)
 {
     struct list_node *node, *following;
 

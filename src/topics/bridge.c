@@ -82,7 +82,8 @@ static void log_lost(const struct rmp_port *port)
              "out of memory: a request of the topic bus was lost");
 }
 
-static void call(struct rmp_port *port, const struct rmp_header *header, const struct asked *asked)
+static void begin_call(struct rmp_port *port, const struct rmp_header *header,
+                       const struct asked *asked)
 {
     struct rmp_call *call = rmp_call_create(port, asked->kind, asked->reply_topic);
 
@@ -113,12 +114,12 @@ static void ask_agent(struct rmp_port *port, const struct rmp_header *header,
                  "a request to an agent was dropped: it has no reply_topic");
         return;
     }
-    call(port, header,
-         &(struct asked){.kind = RMP_CALL_EXECUTE,
-                         .method = "agent/execute",
-                         .run_id = header->trace_id,
-                         .params = envelope->payload,
-                         .reply_topic = topic.bytes});
+    begin_call(port, header,
+               &(struct asked){.kind = RMP_CALL_EXECUTE,
+                               .method = "agent/execute",
+                               .run_id = header->trace_id,
+                               .params = envelope->payload,
+                               .reply_topic = topic.bytes});
 }
 
 static void ask_runner(struct rmp_port *port, const struct rmp_header *header,
@@ -126,11 +127,11 @@ static void ask_runner(struct rmp_port *port, const struct rmp_header *header,
 {
     bool submits = request->kind == RMP_CONTROL_SUBMIT;
 
-    call(port, header,
-         &(struct asked){.kind = submits ? RMP_CALL_SUBMIT : RMP_CALL_CANCEL,
-                         .method = submits ? "run/submit" : "run/cancel",
-                         .run_id = request->run_id,
-                         .params = request->members});
+    begin_call(port, header,
+               &(struct asked){.kind = submits ? RMP_CALL_SUBMIT : RMP_CALL_CANCEL,
+                               .method = submits ? "run/submit" : "run/cancel",
+                               .run_id = request->run_id,
+                               .params = request->members});
 }
 
 static void reject(struct rmp_port *port, const struct rmp_control_request *request,

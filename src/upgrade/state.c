@@ -28,8 +28,8 @@ static void archive_bus(struct archive *archive, struct stdio_bus *bus)
         ARCHIVE_CHOICE(struct stdio_bus, phase, BUS_PHASE_ENDING),
         ARCHIVE_CHOICE(struct stdio_bus, reason, BUS_SYSTEM_ERROR),
         ARCHIVE_FLAGS(struct stdio_bus, has_nofile),
-        ARCHIVE_INTEGERS(struct stdio_bus, last_worker, last_client, started_ms, started_epoch_ms,
-                         idle_closed, rate_waits, nofile, counters),
+        ARCHIVE_INTEGERS(struct stdio_bus, last_worker, started_ms, started_epoch_ms, idle_closed,
+                         rate_waits, nofile, counters),
     };
 
     archive_mark(archive, "bus");
@@ -265,6 +265,7 @@ void upgrade_state(struct archive *archive, struct stdio_bus *bus, char *version
         listeners_archive(archive, bus);
         services_archive_sessions(bus, &state);
         ARCHIVE_LIST(archive, &bus->clients, struct client, link, archive_client, &state);
+        ARCHIVE_INTEGER(archive, bus->last_client); /* after those that were loaded have counted */
         services_archive_waiting(bus, &state);
         services_archive(bus, &state);
         router_archive_groups(&state);

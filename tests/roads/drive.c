@@ -284,6 +284,7 @@ static void read_response(int status)
 static void play_post(const char *scene)
 {
     char line[LINE_SIZE];
+    long id;
 
     (void)scene;
     (void)await_worker();
@@ -301,11 +302,16 @@ static void play_post(const char *scene)
     dprintf(answers, "\n"); /* the worker waits for a line after each that it has read */
     for (int i = 1; i <= EXCHANGES; i++) {
         await_quiet();
-        begin_road("POST and its answer", "");
+        begin_road("request, POST", "");
         snprintf(line, sizeof line, "{\"jsonrpc\":\"2.0\"," ID_KEY "%d,\"method\":\"tools/list\"}",
                  i);
         post(line);
-        answer(requested_id(requests), "{\"tools\":[]}");
+        id = requested_id(requests);
+        await_waiting();
+        end_road();
+
+        begin_road("answer, POST", "");
+        answer(id, "{\"tools\":[]}");
         read_response(200);
         await_waiting();
         end_road();
@@ -391,15 +397,20 @@ static void listen_as_daemon(void)
 static void play_front(const char *scene)
 {
     char line[LINE_SIZE];
+    long id;
     int daemon = accept(client, NULL, NULL);
 
     (void)scene;
     for (int i = 1; i <= EXCHANGES; i++) {
         await_quiet();
-        begin_road("request and answer, front", "");
+        begin_road("request, front", "");
         dprintf(to_front, "{\"jsonrpc\":\"2.0\"," ID_KEY "%d,\"method\":\"echo\"}\n", i);
-        dprintf(daemon, "{\"jsonrpc\":\"2.0\"," ID_KEY "%ld,\"result\":{}}\n",
-                requested_id(daemon));
+        id = requested_id(daemon);
+        await_waiting();
+        end_road();
+
+        begin_road("answer, front", "");
+        dprintf(daemon, "{\"jsonrpc\":\"2.0\"," ID_KEY "%ld,\"result\":{}}\n", id);
         if (!read_line(from_front, line))
             fail("no answer");
         await_waiting();
