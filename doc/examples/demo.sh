@@ -183,6 +183,6 @@ cat <<END
         "args": ["--share", "--", "npx", "-y", "@modelcontextprotocol/server-memory"] } } }
 
   In .vscode/mcp.json the first name is "servers". README.md has more: a URL for
-  a server, daemons with a configuration, packages.
+  a server, packages. Daemons with a configuration are in doc/guide.md.
 END
 finish 0
