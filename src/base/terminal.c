@@ -118,6 +118,13 @@ size_t terminal_width(int fd)
     return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : TERMINAL_WIDTH;
 }
 
+size_t terminal_height(int fd)
+{
+    struct winsize size = {.ws_row = 0};
+
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : TERMINAL_HEIGHT;
+}
+
 /* --- to a stream --- */
 
 /* A text on its way, in pieces that end with a NUL. */
@@ -210,9 +217,9 @@ int terminal_lines(FILE *to, enum terminal_form form, struct slice text)
     return printing.status;
 }
 
-int terminal_clear(FILE *to)
+int terminal_sequence(FILE *to, const char *sequence)
 {
-    return fputs("\033[H\033[2J", to) == EOF ? STDIO_BUS_ERR : STDIO_BUS_OK;
+    return fputs(sequence, to) == EOF ? STDIO_BUS_ERR : STDIO_BUS_OK;
 }
 
 #define ESCAPE 0x1b

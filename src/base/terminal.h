@@ -35,10 +35,12 @@ size_t terminal_columns(const char *text);
  * that. */
 void terminal_cut(char *text, size_t columns);
 
-/* The columns of the terminal that the descriptor is; TERMINAL_WIDTH where it is none, or does not
- * say. */
+/* The columns and lines of the terminal that the descriptor is; TERMINAL_WIDTH and TERMINAL_HEIGHT
+ * where it is none, or does not say. */
 #define TERMINAL_WIDTH 80
+#define TERMINAL_HEIGHT 24
 size_t terminal_width(int fd);
+size_t terminal_height(int fd);
 
 /* The following print to a stream. STDIO_BUS_ERR with errno set if it takes no more. */
 
@@ -50,8 +52,8 @@ int terminal_line(FILE *to, const char *format, ...) __attribute__((format(print
  * blanks. */
 int terminal_lines(FILE *to, enum terminal_form form, struct slice text);
 
-/* Empties the screen of a terminal. */
-int terminal_clear(FILE *to);
+/* Prints what a terminal is to obey, a constant of the caller. */
+int terminal_sequence(FILE *to, const char *sequence);
 
 /* --- Text of other programs for a terminal, a log or a message. --- */
 

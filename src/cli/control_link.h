@@ -8,6 +8,7 @@
 #include "json/document.h"
 
 #define CONTROL_LINK_REASON_MAX 512
+#define EXIT_NO_DAEMON 69 /* it is not there, or did not answer */
 
 /* Zeroed but for fd -1: closed. */
 struct control_link {

@@ -19,7 +19,6 @@
 #define PATH_VARIABLE "STDIO_BUS_CONTROL"
 #define PATH_DEFAULT "/run/stdio_bus/control.sock"
 #define EXIT_REFUSED 1
-#define EXIT_NO_DAEMON 69
 
 /* --- the commands --- */
 
@@ -30,7 +29,8 @@ enum argument {
     ARGUMENT_CLIENT,
     ARGUMENT_POOL,     /* or a worker, by its number */
     ARGUMENT_ANY_POOL, /* the same, or nothing */
-    ARGUMENT_LEVEL
+    ARGUMENT_LEVEL,
+    ARGUMENT_ORDER /* by what rows are sorted, or nothing */
 };
 
 struct ctl {
@@ -71,7 +71,7 @@ static const struct ctl_command commands[] = {
     {.name = "upgrade"},
     {.name = "metrics", .run = run_metrics},
     {.name = "events", .run = run_events},
-    {.name = "top", .run = run_top},
+    {.name = "top", .argument = ARGUMENT_ORDER, .run = run_top},
     {.name = NULL},
 };
 
@@ -81,13 +81,15 @@ static const char *const needs[] = {
     [ARGUMENT_CLIENT] = "the number of a client comes after it",
     [ARGUMENT_POOL] = "a pool, or the number of a worker, comes after it",
     [ARGUMENT_LEVEL] = "a level comes after it",
+    [ARGUMENT_ORDER] = NULL,
 };
 
 static const char usage[] =
     "usage: stdio_bus ctl [PATH] COMMAND [--json | --table]\n"
     "  status, pools, workers, clients, sessions, requests\n"
     "                        what there is\n"
-    "  top                   the busiest clients and workers, again and again\n"
+    "  top [ORDER]           the busiest clients and workers, by messages, bytes,\n"
+    "                        requests or queue; on a terminal every second, until q\n"
     "  events                what happens, until interrupted\n"
     "  metrics               counters in the text format of Prometheus\n"
     "  restart WORKER        end this worker's process and start the next one\n"
@@ -259,17 +261,18 @@ static int run_events(struct ctl *ctl)
 
 static int run_top(struct ctl *ctl)
 {
-    bool repeats = ctl->is_terminal;
-    int status;
+    int order = 0, status;
 
-    do {
-        if (!ctl_top_frame(&ctl->link, &ctl->out, terminal_width(STDOUT_FILENO)))
-            return refused(ctl, EXIT_NO_DAEMON);
-        if (repeats)
-            terminal_clear(stdout);
-        status = print(ctl, TERMINAL_TEXT);
-    } while (status == EXIT_DONE && repeats);
-    return status;
+    while (ctl->argument != NULL && ctl_top_orders[order] != NULL &&
+           strcmp(ctl_top_orders[order], ctl->argument) != 0)
+        order++;
+    if (ctl_top_orders[order] == NULL) {
+        snprintf(ctl->link.reason, sizeof ctl->link.reason,
+                 "top: %s: not messages, bytes, requests or queue", ctl->argument);
+        return refused(ctl, EXIT_USAGE_ERROR);
+    }
+    status = ctl_top_run(&ctl->link, (enum ctl_top_order)order);
+    return status == EXIT_DONE ? status : refused(ctl, status);
 }
 
 /* --- the command line --- */

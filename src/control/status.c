@@ -127,6 +127,7 @@ void control_write_status(struct stdio_bus *bus, struct json_text *to)
     row_number(to, "max_pending_requests", (int64_t)limits->max_pending_requests);
     row_number(to, "memory", (int64_t)memory_used(&bus->transport));
     row_number(to, "max_memory", (int64_t)limits->max_memory);
+    row_number(to, "max_output_queue", (int64_t)limits->max_output_queue);
     write_listeners(bus, to);
     row_end(to, '}');
 }
