@@ -12,7 +12,7 @@
 #include "config/config.h"
 #include "config/rmp_keys.h"
 
-static int fail(int status, const char *reason)
+static int print_reason(int status, const char *reason)
 {
     terminal_line(stderr, "stdio_bus_rmp: %s", reason);
     return status;
@@ -40,7 +40,7 @@ static int find_socket(const struct rmp_options *options, char path[RMP_SOCKET_M
     place.sockets_dir = config.rmp.sockets_dir;
     status = rmp_socket_find(path, &place, reason);
     config_free(&config);
-    return status == STDIO_BUS_OK ? EXIT_DONE : fail(EXIT_CONFIG_ERROR, reason);
+    return status == STDIO_BUS_OK ? EXIT_DONE : print_reason(EXIT_CONFIG_ERROR, reason);
 }
 
 static int run(const struct rmp_options *options)
@@ -83,6 +83,6 @@ int main(int argc, char *argv[])
     else
         terminal_lines(stdout, TERMINAL_TEXT, slice_of_text(rmp_options_help()));
     if (fflush(stdout) == EOF || ferror(stdout))
-        return fail(EXIT_OS_ERROR, "cannot write to stdout");
+        return print_reason(EXIT_OS_ERROR, "cannot write to stdout");
     return status;
 }

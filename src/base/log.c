@@ -19,8 +19,9 @@
 #include "base/error.h"
 
 /* The kind of a call site and source, or NULL. *sources: how many more the call site has. */
-static struct repetition *find(struct repetition kinds[], const char *format, enum log_level level,
-                               struct slice source, int64_t now_ms, size_t *sources)
+static struct repetition *find_repetition(struct repetition kinds[], const char *format,
+                                          enum log_level level, struct slice source, int64_t now_ms,
+                                          size_t *sources)
 {
     *sources = 0;
     for (size_t i = 0; i < REPETITION_KINDS; i++) {
@@ -62,10 +63,10 @@ static struct repetition *repetition_get(struct repetition kinds[REPETITION_KIND
     evicted->left_out = 0;
     if (source.len >= REPETITION_SOURCE_MAX)
         source.len = REPETITION_SOURCE_MAX - 1;
-    kind = find(kinds, format, level, source, now_ms, &sources);
+    kind = find_repetition(kinds, format, level, source, now_ms, &sources);
     if (kind == NULL && source.len > 0 && sources >= REPETITION_SOURCES) {
         source = slice_of(others, sizeof others - 1);
-        kind = find(kinds, format, level, source, now_ms, &sources);
+        kind = find_repetition(kinds, format, level, source, now_ms, &sources);
     }
     if (kind == NULL) {
         kind = find_place(kinds);

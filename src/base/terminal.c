@@ -144,7 +144,7 @@ __attribute__((noinline)) static void print_piece(struct printing *printing)
         printing->status = STDIO_BUS_ERR;
 }
 
-static void add(struct printing *printing, const char *bytes, size_t len)
+static void add_bytes(struct printing *printing, const char *bytes, size_t len)
 {
     if (printing->len + len >= sizeof printing->piece)
         print_piece(printing);
@@ -160,11 +160,11 @@ static void add_text(struct printing *printing, enum terminal_form form, struct 
         size_t taken = terminal_escape(escape, form, text);
 
         if (form == TERMINAL_JSON && (unsigned char)*text.data < 0x20)
-            add(printing, " ", 1);
+            add_bytes(printing, " ", 1);
         else if (escape[0] != '\0')
-            add(printing, escape, strlen(escape));
+            add_bytes(printing, escape, strlen(escape));
         else
-            add(printing, text.data, taken);
+            add_bytes(printing, text.data, taken);
         text = slice_of(text.data + taken, text.len - taken);
     }
 }
@@ -192,8 +192,8 @@ int terminal_line(FILE *to, const char *format, ...)
     add_text(&printing, TERMINAL_TEXT,
              longer != NULL ? slice_of(longer, (size_t)len) : slice_of(shorter, strlen(shorter)));
     if (longer == NULL && len >= (int)sizeof shorter) /* out of memory: it is cut */
-        add(&printing, "...", 3);
-    add(&printing, "\n", 1);
+        add_bytes(&printing, "...", 3);
+    add_bytes(&printing, "\n", 1);
     print_piece(&printing);
     free(longer);
     return printing.status;
@@ -209,7 +209,7 @@ int terminal_lines(FILE *to, enum terminal_form form, struct slice text)
 
         add_text(&printing, form, slice_of(text.data, len));
         if (newline != NULL)
-            add(&printing, newline, 1);
+            add_bytes(&printing, newline, 1);
         len += newline != NULL;
         text = slice_of(text.data + len, text.len - len);
     }

@@ -24,7 +24,7 @@ static struct stdio_bus *bus_of(const struct worker *worker)
     return worker->stream.endpoint.bus;
 }
 
-static void forget(struct crash *crash)
+static void forget_crash(struct crash *crash)
 {
     stdio_bus_event_loop_stop_timer(crash->bus->loop, &crash->timer);
     waiting_release_all(&crash->bus->router, &crash->penalty.held);
@@ -38,7 +38,7 @@ static void time_over(void *user_data)
     struct crash *crash = user_data;
 
     if (!crash->penalty.delays) {
-        forget(crash);
+        forget_crash(crash);
         return;
     }
     crash->penalty.delays = false;
@@ -119,5 +119,5 @@ void crashes_forget(struct pool *pool)
     struct list_node *node, *following;
 
     list_each(&pool->group.penalties, node, following)
-        forget(list_entry(node, struct crash, penalty.link));
+        forget_crash(list_entry(node, struct crash, penalty.link));
 }

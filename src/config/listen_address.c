@@ -9,10 +9,10 @@
 #define UNIX_PREFIX "unix:"
 #define FD_PREFIX "fd:"
 
-static bool fail(char problem[LISTEN_PROBLEM_MAX], const char *format, ...)
+static bool refuse_address(char problem[LISTEN_PROBLEM_MAX], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static bool fail(char problem[LISTEN_PROBLEM_MAX], const char *format, ...)
+static bool refuse_address(char problem[LISTEN_PROBLEM_MAX], const char *format, ...)
 {
     va_list args;
 
@@ -29,9 +29,9 @@ bool listen_address_of_path(struct listen_address *to, const char *path,
 
     *to = (struct listen_address){.kind = LISTEN_UNIX, .is_unix = true};
     if (len > UNIX_PATH_MAX)
-        return fail(problem, UNIX_PATH_PROBLEM, len, UNIX_PATH_MAX);
+        return refuse_address(problem, UNIX_PATH_PROBLEM, len, UNIX_PATH_MAX);
     if (len == 0)
-        return fail(problem, "the path must not be empty");
+        return refuse_address(problem, "the path must not be empty");
     memcpy(to->path, path, len + 1);
     return true;
 }
@@ -42,14 +42,15 @@ static bool set_host(struct listen_address *to, const char *host, size_t len,
 {
     if (len > 0 && host[0] == '[') {
         if (len < 3 || host[len - 1] != ']')
-            return fail(problem, "expected an address between [ and ]");
+            return refuse_address(problem, "expected an address between [ and ]");
         host++;
         len -= 2;
     } else if (memchr(host, ':', len) != NULL) {
-        return fail(problem, "an IPv6 address needs brackets, as in [::1]:8080");
+        return refuse_address(problem, "an IPv6 address needs brackets, as in [::1]:8080");
     }
     if (len > LISTEN_HOST_MAX)
-        return fail(problem, "the host is %zu bytes long, it may have %d", len, LISTEN_HOST_MAX);
+        return refuse_address(problem, "the host is %zu bytes long, it may have %d", len,
+                              LISTEN_HOST_MAX);
     memcpy(to->host, host, len);
     to->host[len] = '\0';
     return true;
@@ -74,18 +75,19 @@ bool listen_address_of_host(struct listen_address *to, const char *text, long po
 
     *to = (struct listen_address){.kind = LISTEN_TCP};
     if (colon == NULL || strchr(colon, ']') != NULL)
-        return fail(problem, "expected HOST:PORT, [IPV6]:PORT or :PORT");
+        return refuse_address(problem, "expected HOST:PORT, [IPV6]:PORT or :PORT");
     if (!set_host(to, text, (size_t)(colon - text), problem))
         return false;
     return set_port(to, colon + 1, port_min) ||
-           fail(problem, "port must be %ld to 65535", port_min);
+           refuse_address(problem, "port must be %ld to 65535", port_min);
 }
 
 static bool set_name(struct listen_address *to, const char *name, char problem[LISTEN_PROBLEM_MAX])
 {
     *to = (struct listen_address){.kind = LISTEN_FD};
     if (*name == '\0' || strlen(name) > LISTEN_FD_NAME_MAX)
-        return fail(problem, "the name of a socket has 1 to %d bytes", LISTEN_FD_NAME_MAX);
+        return refuse_address(problem, "the name of a socket has 1 to %d bytes",
+                              LISTEN_FD_NAME_MAX);
     memcpy(to->fd_name, name, strlen(name) + 1);
     return true;
 }

@@ -46,7 +46,7 @@ static void add_mark(struct lines *lines, char c)
 }
 
 /* Adds a piece of JSON, which may have blanks anywhere. */
-static void add(struct lines *lines, const char *json)
+static void add_json(struct lines *lines, const char *json)
 {
     for (; *json != '\0'; json++) {
         if (!lines->in_string)
@@ -62,13 +62,13 @@ static void add(struct lines *lines, const char *json)
 /* Adds a string of ASCII in quotes. */
 static void add_string(struct lines *lines, const char *text)
 {
-    add(lines, "\"");
+    add_json(lines, "\"");
     for (; *text != '\0'; text++) {
         if (*text == '"')
             add_char(lines, '\\');
         add_char(lines, *text);
     }
-    add(lines, "\"");
+    add_json(lines, "\"");
 }
 
 static void add_integer(struct lines *lines, const char *member, int64_t integer)
@@ -76,7 +76,7 @@ static void add_integer(struct lines *lines, const char *member, int64_t integer
     char text[48];
 
     (void)snprintf(text, sizeof text, ",\"%s\":%lld", member, (long long)integer);
-    add(lines, text);
+    add_json(lines, text);
 }
 
 /* --- kinds --- */
@@ -101,22 +101,22 @@ static void add_bound(struct lines *lines, const struct key *key, const char *me
 
 static void add_words(struct lines *lines, const char *const *words)
 {
-    add(lines, ",\"enum\":[");
+    add_json(lines, ",\"enum\":[");
     for (size_t i = 0; words[i] != NULL; i++) {
-        add(lines, i > 0 ? "," : "");
+        add_json(lines, i > 0 ? "," : "");
         add_string(lines, words[i]);
     }
-    add(lines, "]");
+    add_json(lines, "]");
 }
 
 static void add_object(struct lines *lines, const struct key_table *table);
 
 static void add_described(struct lines *lines, const struct key_table *table)
 {
-    add(lines, "{\"description\":");
+    add_json(lines, "{\"description\":");
     add_string(lines, table->help);
     add_object(lines, table);
-    add(lines, "}");
+    add_json(lines, "}");
 }
 
 static void add_kind(struct lines *lines, const struct key *key)
@@ -126,20 +126,20 @@ static void add_kind(struct lines *lines, const struct key *key)
     const char *before = key->schema != NULL ? "," : "";
 
     if (kinds[key->kind].members != NULL)
-        add(lines, kinds[key->kind].members);
+        add_json(lines, kinds[key->kind].members);
     add_bound(lines, key, kinds[key->kind].min, key->min);
     add_bound(lines, key, kinds[key->kind].max, key->max);
     if (key->kind == KEY_WORD || key->kind == KEY_FRAMING)
         add_words(lines, key->kind == KEY_WORD ? key->words : framings);
     if (key->kind == KEY_TEXTS)
-        add(lines, ",\"items\":{\"type\":\"string\"");
-    add(lines, before);
-    add(lines, further);
-    add(lines, key->kind == KEY_TEXTS ? "}" : "");
+        add_json(lines, ",\"items\":{\"type\":\"string\"");
+    add_json(lines, before);
+    add_json(lines, further);
+    add_json(lines, key->kind == KEY_TEXTS ? "}" : "");
     if (key->kind == KEY_OBJECT)
         add_object(lines, key->members);
     if (key->kind == KEY_OBJECTS) {
-        add(lines, ",\"items\":");
+        add_json(lines, ",\"items\":");
         add_described(lines, key->members);
     }
 }
@@ -152,17 +152,17 @@ static void add_help(struct lines *lines, const struct key *key)
 
     if (key->has_default)
         (void)snprintf(text, sizeof text, "%s Default: %lld.", key->help, (long long)key->standard);
-    add(lines, "\"description\":");
+    add_json(lines, "\"description\":");
     add_string(lines, key->has_default ? text : key->help);
 }
 
 static void add_key(struct lines *lines, const struct key *key)
 {
     add_string(lines, key->name);
-    add(lines, ":{");
+    add_json(lines, ":{");
     add_help(lines, key);
     add_kind(lines, key);
-    add(lines, "}");
+    add_json(lines, "}");
 }
 
 static void add_required(struct lines *lines, const struct key_table *table)
@@ -172,11 +172,11 @@ static void add_required(struct lines *lines, const struct key_table *table)
     for (size_t i = 0; i < table->count; i++) {
         if (!table->keys[i].required)
             continue;
-        add(lines, before);
+        add_json(lines, before);
         add_string(lines, table->keys[i].name);
         before = ",";
     }
-    add(lines, before[1] == '\0' ? "]" : "");
+    add_json(lines, before[1] == '\0' ? "]" : "");
 }
 
 /* The members of an object that has one already. A key without a sentence is read, and not meant to
@@ -185,19 +185,19 @@ static void add_object(struct lines *lines, const struct key_table *table)
 {
     const char *before = "";
 
-    add(lines, ",\"type\":\"object\",\"properties\":{");
+    add_json(lines, ",\"type\":\"object\",\"properties\":{");
     for (size_t i = 0; i < table->count; i++) {
         if (table->keys[i].help == NULL)
             continue;
-        add(lines, before);
+        add_json(lines, before);
         add_key(lines, &table->keys[i]);
         before = ",";
     }
-    add(lines, "},\"patternProperties\":{\"^[_$]\":true},\"additionalProperties\":false");
+    add_json(lines, "},\"patternProperties\":{\"^[_$]\":true},\"additionalProperties\":false");
     add_required(lines, table);
     if (table->schema != NULL) {
-        add(lines, ",");
-        add(lines, table->schema);
+        add_json(lines, ",");
+        add_json(lines, table->schema);
     }
 }
 
@@ -205,12 +205,12 @@ void schema_add(struct json_text *text)
 {
     struct lines lines = {.to = text};
 
-    add(&lines, "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\","
-                "\"title\":\"stdio_bus.conf(5)\",\"description\":");
+    add_json(&lines, "{\"$schema\":\"https://json-schema.org/draft/2020-12/schema\","
+                     "\"title\":\"stdio_bus.conf(5)\",\"description\":");
     add_string(&lines, config_keys.help);
     add_object(&lines, &config_keys);
-    add(&lines, ",\"$defs\":{\"listener\":");
+    add_json(&lines, ",\"$defs\":{\"listener\":");
     add_described(&lines, &listen_keys);
-    add(&lines, "}}");
+    add_json(&lines, "}}");
     add_char(&lines, '\n');
 }

@@ -56,8 +56,8 @@ static unsigned serial_of(struct reading *reading, struct slice name, struct sli
     return ++reading->new.last_serial;
 }
 
-static int add(struct reading *reading, struct slice name, struct slice text,
-               char reason[TOKEN_REASON_MAX])
+static int add_token(struct reading *reading, struct slice name, struct slice text,
+                     char reason[TOKEN_REASON_MAX])
 {
     struct tokens *new = &reading->new;
     struct named_token *list = realloc(new->list, (new->count + 1) * sizeof *list), *token;
@@ -106,7 +106,7 @@ static int read_named(struct reading *reading, struct slice line, char reason[TO
         return refuse(reason, "line %zu is not text in UTF-8", reading->line);
     if (tokens_find(&reading->new, text) != NULL)
         return refuse(reason, "line %zu has the token of an earlier one", reading->line);
-    return add(reading, name, text, reason);
+    return add_token(reading, name, text, reason);
 }
 
 static int read_lines(struct reading *reading, struct slice rest, char reason[TOKEN_REASON_MAX])
@@ -140,7 +140,7 @@ static int read_text(struct reading *reading, struct slice text, char reason[TOK
         return refuse(reason, "it is longer than %d bytes", TOKEN_MAX);
     if (!token_is_text(text))
         return refuse(reason, "it is not one line of text in UTF-8");
-    return add(reading, slice_of("", 0), text, reason);
+    return add_token(reading, slice_of("", 0), text, reason);
 }
 
 /* --- the file --- */

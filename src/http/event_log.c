@@ -63,7 +63,7 @@ static void remove_event(struct event *event)
     free(event);
 }
 
-static void forget(struct event *event)
+static void forget_event(struct event *event)
 {
     struct event_log *log = event->stream->log;
 
@@ -83,7 +83,7 @@ static void make_room_of_all(struct event_memory *memory, struct event_owner *ow
         if (memory->most == NULL)
             return;
         most = list_entry(memory->most, struct event_owner, node);
-        forget(list_entry(most->events.head.next, struct event, in_owner));
+        forget_event(list_entry(most->events.head.next, struct event, in_owner));
     }
 }
 
@@ -101,7 +101,7 @@ static void make_room(struct event_log *log, size_t size)
 
     while ((log->count >= log->max_count || log->bytes + size > log->max_bytes) &&
            (node = list_take_first(&log->events)) != NULL)
-        forget(list_entry(node, struct event, in_log));
+        forget_event(list_entry(node, struct event, in_log));
     make_room_of_all(log->memory, log->owner, size < half ? size : half);
 }
 

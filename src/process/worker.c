@@ -93,7 +93,7 @@ int worker_start(struct worker *worker)
 
 /* --- finishing --- */
 
-static void fail(struct worker *worker)
+static void fail_worker(struct worker *worker)
 {
     worker->state = WORKER_FAILED;
     if (worker->restart.max == 0)
@@ -117,7 +117,7 @@ static void plan_restart(struct worker *worker)
     delay = restart_after_exit(&worker->restart,
                                stdio_bus_event_loop_now_ms(worker->transport->loop));
     if (delay < 0) {
-        fail(worker);
+        fail_worker(worker);
         return;
     }
     if (early < 0) { /* the next start has its delay all the same (pool_supply) */

@@ -18,7 +18,7 @@ static bool is_configured(const struct bus_listener *listener)
 }
 
 /* The listener that listens there already, and is not the place of another one of the setup. */
-static struct bus_listener *find(struct stdio_bus *bus, const struct listen_config *config)
+static struct bus_listener *find_listener(struct stdio_bus *bus, const struct listen_config *config)
 {
     struct list_node *node, *following;
 
@@ -34,7 +34,7 @@ static struct bus_listener *find(struct stdio_bus *bus, const struct listen_conf
 
 static int prepare(struct stdio_bus *bus, struct setup *setup, struct listen_config *config)
 {
-    struct bus_listener *listener = find(bus, config);
+    struct bus_listener *listener = find_listener(bus, config);
 
     if (listener != NULL) {
         config->address.fd = listener->config->address.fd;

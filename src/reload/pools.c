@@ -195,8 +195,8 @@ static void renew(struct renewals *renewals, struct pool *pool)
     }
 }
 
-static void take(struct renewals *renewals, struct pool *pool, const struct pool_config *config,
-                 struct setup *setup)
+static void take_pool(struct renewals *renewals, struct pool *pool,
+                      const struct pool_config *config, struct setup *setup)
 {
     struct stdio_bus *bus = renewals->bus;
     enum key_change change = change_of(pool, config);
@@ -244,7 +244,7 @@ static void start_added(struct worker *worker)
         worker_handle(worker, WORKER_DEADLINE);
 }
 
-static void start(struct stdio_bus *bus)
+static void start_pools(struct stdio_bus *bus)
 {
     struct list_node *node, *following, *at, *next;
 
@@ -264,7 +264,7 @@ static void settle(struct renewals *renewals, struct pool *pool, struct setup *s
     if (by != NULL)
         replace(renewals, pool, by);
     else if (config != NULL)
-        take(renewals, pool, config, setup);
+        take_pool(renewals, pool, config, setup);
     else if (is_bridged(pool))
         log_warn(bus->log, "", "pool %s serves the topic bus: it is removed at the next start",
                  pool->config->id);
@@ -293,5 +293,5 @@ void reload_pools_commit(struct renewals *renewals, struct setup *setup)
     }
     arrange(bus, &setup->config);
     pool_holders_return(bus);
-    start(bus);
+    start_pools(bus);
 }

@@ -134,8 +134,8 @@ static bool is_same(const void *item, const void *key)
     return a->kind == b->kind && rmp_id_equal(a->id, b->id);
 }
 
-static struct seen *find(const struct rmp_control *control, enum rmp_control_kind kind,
-                         struct rmp_id id)
+static struct seen *find_seen(const struct rmp_control *control, enum rmp_control_kind kind,
+                              struct rmp_id id)
 {
     const struct seen key = {.kind = kind, .id = id};
 
@@ -195,8 +195,8 @@ static bool make_room(struct rmp_control *control, const struct rmp_owner *owner
            forget_one(control, owner);
 }
 
-static enum rmp_control_verdict add(struct rmp_control *control, struct rmp_owner *owner,
-                                    enum rmp_control_kind kind, struct rmp_id id)
+static enum rmp_control_verdict add_seen(struct rmp_control *control, struct rmp_owner *owner,
+                                         enum rmp_control_kind kind, struct rmp_id id)
 {
     struct seen *seen;
 
@@ -227,7 +227,7 @@ static enum rmp_control_verdict remember(struct rmp_control *control, enum rmp_c
     if (owner == NULL)
         return RMP_CONTROL_NO_MEMORY;
     rmp_owners_count(&control->owners, owner, 1, 0);
-    verdict = add(control, owner, kind, id);
+    verdict = add_seen(control, owner, kind, id);
     if (verdict != RMP_CONTROL_NEW)
         rmp_owners_count(&control->owners, owner, (size_t)-1, 0);
     return verdict;
@@ -237,7 +237,7 @@ enum rmp_control_verdict rmp_control_take(struct rmp_control *control,
                                           const struct rmp_control_request *request,
                                           struct slice *answer)
 {
-    const struct seen *seen = find(control, request->kind, request->request_id);
+    const struct seen *seen = find_seen(control, request->kind, request->request_id);
 
     if (seen == NULL)
         return remember(control, request->kind, request->request_id, request->user);
@@ -250,7 +250,7 @@ enum rmp_control_verdict rmp_control_take(struct rmp_control *control,
 bool rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
                         struct rmp_id request_id, struct slice answer)
 {
-    struct seen *seen = find(control, kind, request_id);
+    struct seen *seen = find_seen(control, kind, request_id);
 
     if (seen == NULL)
         return true;
@@ -268,7 +268,7 @@ bool rmp_control_settle(struct rmp_control *control, enum rmp_control_kind kind,
 void rmp_control_forget(struct rmp_control *control, enum rmp_control_kind kind,
                         struct rmp_id request_id)
 {
-    struct seen *seen = find(control, kind, request_id);
+    struct seen *seen = find_seen(control, kind, request_id);
 
     if (seen != NULL)
         drop(control, seen);
@@ -279,7 +279,7 @@ void rmp_control_forget(struct rmp_control *control, enum rmp_control_kind kind,
 /* The RunSubmit of the run that waits for its answer, or NULL. */
 static struct seen *find_open(const struct rmp_control *control, struct rmp_id run)
 {
-    struct seen *seen = find(control, RMP_CONTROL_SUBMIT, run);
+    struct seen *seen = find_seen(control, RMP_CONTROL_SUBMIT, run);
 
     return seen != NULL && seen->answer == NULL ? seen : NULL;
 }
@@ -349,7 +349,7 @@ enum rmp_run_end rmp_run_end_of(struct slice event)
 
 void rmp_control_end(struct rmp_control *control, struct rmp_id run, enum rmp_run_end end)
 {
-    struct seen *seen = find(control, RMP_CONTROL_SUBMIT, run);
+    struct seen *seen = find_seen(control, RMP_CONTROL_SUBMIT, run);
 
     if (seen != NULL && end != RMP_RUN_OPEN)
         seen->end = end;
@@ -358,7 +358,7 @@ void rmp_control_end(struct rmp_control *control, struct rmp_id run, enum rmp_ru
 enum rmp_run_end rmp_control_run(const struct rmp_control *control, struct rmp_id run,
                                  struct slice *accepted)
 {
-    const struct seen *seen = find(control, RMP_CONTROL_SUBMIT, run);
+    const struct seen *seen = find_seen(control, RMP_CONTROL_SUBMIT, run);
 
     *accepted = slice_of("", 0);
     if (seen != NULL && seen->answer != NULL)
@@ -368,7 +368,7 @@ enum rmp_run_end rmp_control_run(const struct rmp_control *control, struct rmp_i
 
 uint32_t rmp_control_user(const struct rmp_control *control, struct rmp_id run)
 {
-    const struct seen *seen = find(control, RMP_CONTROL_SUBMIT, run);
+    const struct seen *seen = find_seen(control, RMP_CONTROL_SUBMIT, run);
 
     return seen != NULL ? seen->owner->user : RMP_USER_BUS;
 }
@@ -376,7 +376,7 @@ uint32_t rmp_control_user(const struct rmp_control *control, struct rmp_id run)
 bool rmp_control_restore(struct rmp_control *control, struct rmp_id run, uint32_t user,
                          struct slice accepted)
 {
-    return find(control, RMP_CONTROL_SUBMIT, run) == NULL &&
+    return find_seen(control, RMP_CONTROL_SUBMIT, run) == NULL &&
            remember(control, RMP_CONTROL_SUBMIT, run, user) == RMP_CONTROL_NEW &&
            rmp_control_settle(control, RMP_CONTROL_SUBMIT, run, accepted);
 }
@@ -421,7 +421,7 @@ static const struct archive_field seen_fields[] = {
 static struct seen *load_seen(struct archive *archive, struct rmp_control *control,
                               const struct seen_record *record)
 {
-    archive_expect(archive, find(control, record->kind, record->id) == NULL,
+    archive_expect(archive, find_seen(control, record->kind, record->id) == NULL,
                    "a request was seen twice");
     if (!archive_ok(archive))
         return NULL;
@@ -431,7 +431,7 @@ static struct seen *load_seen(struct archive *archive, struct rmp_control *contr
                       rmp_control_settle(control, record->kind, record->id, record->answer)));
     if (archive_ok(archive) && record->kind == RMP_CONTROL_SUBMIT)
         rmp_control_end(control, record->id, record->end);
-    return find(control, record->kind, record->id);
+    return find_seen(control, record->kind, record->id);
 }
 
 static void archive_seen(struct archive *archive, void *owner, void *item)

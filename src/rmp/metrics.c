@@ -253,7 +253,7 @@ struct rmp_gauges rmp_metrics_gauges(const struct rmp_broker *broker)
     };
 }
 
-static struct snapshot take(const struct rmp_broker *broker, uint64_t epoch_ms)
+static struct snapshot take_snapshot(const struct rmp_broker *broker, uint64_t epoch_ms)
 {
     const struct rmp_counters *counters = &broker->counters;
     struct rmp_gauges gauges = rmp_metrics_gauges(broker);
@@ -391,9 +391,9 @@ void rmp_metrics_subscribed(struct rmp_broker *broker, struct slice topic, uint6
 }
 
 /* Without memory a snapshot is left out. */
-static void add(struct rmp_broker *broker, struct rmp_time time, const char *topic,
-                void (*put)(struct msgpack_writer *writer, const void *argument),
-                const void *argument)
+static void publish_snapshot(struct rmp_broker *broker, struct rmp_time time, const char *topic,
+                             void (*put)(struct msgpack_writer *writer, const void *argument),
+                             const void *argument)
 {
     const struct rmp_own_message own = {
         .topic = topic,
@@ -409,9 +409,9 @@ static void add(struct rmp_broker *broker, struct rmp_time time, const char *top
 
 static void add_system(struct rmp_broker *broker, struct rmp_time time)
 {
-    const struct snapshot snapshot = take(broker, time.epoch_ms);
+    const struct snapshot snapshot = take_snapshot(broker, time.epoch_ms);
 
-    add(broker, time, RMP_TOPIC_METRICS, put_system, &snapshot);
+    publish_snapshot(broker, time, RMP_TOPIC_METRICS, put_system, &snapshot);
 }
 
 static void add_topics(struct rmp_broker *broker, struct rmp_time time)
@@ -419,7 +419,7 @@ static void add_topics(struct rmp_broker *broker, struct rmp_time time)
     struct stats stats = {.broker = broker, .ts_ms = time.epoch_ms};
 
     take_topics(&stats, broker);
-    add(broker, time, RMP_TOPIC_STATS, put_topics, &stats);
+    publish_snapshot(broker, time, RMP_TOPIC_STATS, put_topics, &stats);
 }
 
 static bool has_subscription(const struct rmp_broker *broker, const char *topic)

@@ -37,7 +37,7 @@ static size_t write_id(char *to, struct rmp_id id)
     return (size_t)(digits + sizeof digits - p);
 }
 
-static void add(struct json_output *out, const char *text)
+static void add_json(struct json_output *out, const char *text)
 {
     json_output_add(out, slice_of(text, strlen(text)));
 }
@@ -83,25 +83,25 @@ size_t rmp_reply_hello(char to[RMP_REPLY_MAX])
 {
     struct json_output out = start_frame(to);
 
-    add(&out, "\"HelloAck\"");
+    add_json(&out, "\"HelloAck\"");
     return end_frame(to, &out);
 }
 
 /* The members that follow the name of an error. */
 static void add_mismatch(struct json_output *out, uint64_t expected)
 {
-    add(out, "{\"expected\":");
+    add_json(out, "{\"expected\":");
     add_number(out, expected);
-    add(out, ",\"actual\":");
+    add_json(out, ",\"actual\":");
 }
 
 static void add_expiry(struct json_output *out, const struct rmp_result *result)
 {
-    add(out, "{\"created_at_ms\":");
+    add_json(out, "{\"created_at_ms\":");
     add_number(out, result->created_at_ms);
-    add(out, ",\"ttl_ms\":");
+    add_json(out, ",\"ttl_ms\":");
     add_number(out, result->ttl_ms);
-    add(out, "}");
+    add_json(out, "}");
 }
 
 static void add_details(struct json_output *out, const struct rmp_result *result)
@@ -117,19 +117,19 @@ static void add_details(struct json_output *out, const struct rmp_result *result
         add_text(out, result->text);
         break;
     case RMP_RESULT_BACKPRESSURE_TIMEOUT:
-        add(out, "{\"topic\":");
+        add_json(out, "{\"topic\":");
         add_text(out, result->text);
-        add(out, "}");
+        add_json(out, "}");
         break;
     case RMP_RESULT_BODY_LENGTH_MISMATCH:
         add_mismatch(out, result->expected);
         add_number(out, result->actual);
-        add(out, "}");
+        add_json(out, "}");
         break;
     case RMP_RESULT_BODY_TYPE_MISMATCH:
         add_mismatch(out, result->schema_id);
         add_text(out, result->text);
-        add(out, "}");
+        add_json(out, "}");
         break;
     case RMP_RESULT_INVALID_EXPIRY:
         add_expiry(out, result);
@@ -156,9 +156,9 @@ static void add_result(struct json_output *out, const struct rmp_result *result)
         [RMP_RESULT_UNKNOWN_SCHEMA] = {"{\"Err\":{\"UnknownSchema\":", "}}"},
     };
 
-    add(out, outcomes[result->outcome].start);
+    add_json(out, outcomes[result->outcome].start);
     add_details(out, result);
-    add(out, outcomes[result->outcome].end);
+    add_json(out, outcomes[result->outcome].end);
 }
 
 static size_t write_ack(char to[RMP_REPLY_MAX], const char *start, uint64_t id,
@@ -166,11 +166,11 @@ static size_t write_ack(char to[RMP_REPLY_MAX], const char *start, uint64_t id,
 {
     struct json_output out = start_frame(to);
 
-    add(&out, start);
+    add_json(&out, start);
     add_number(&out, id);
-    add(&out, ",\"result\":");
+    add_json(&out, ",\"result\":");
     add_result(&out, result);
-    add(&out, "}}");
+    add_json(&out, "}}");
     return end_frame(to, &out);
 }
 
@@ -229,7 +229,7 @@ size_t rmp_message_start(char to[RMP_MESSAGE_START_MAX], uint64_t sub_id, size_t
     struct json_output out = {.to = to + RMP_PREFIX_LEN,
                               .size = RMP_MESSAGE_START_MAX - RMP_PREFIX_LEN};
 
-    add(&out, "{\"Message\":{\"sub_id\":");
+    add_json(&out, "{\"Message\":{\"sub_id\":");
     add_number(&out, sub_id);
     wire_put_u32(to, (uint32_t)(out.len + rest_len));
     return RMP_PREFIX_LEN + out.len;
@@ -239,22 +239,22 @@ size_t rmp_message_rest(char *to, const struct rmp_header *header, struct slice 
 {
     struct json_output out = {.to = to, .size = RMP_MESSAGE_REST_MAX(body.len)};
 
-    add(&out, ",\"message\":{\"header\":{\"header_version\":0,\"header_len\":64,\"flags\":0,"
-              "\"schema_id\":");
+    add_json(&out, ",\"message\":{\"header\":{\"header_version\":0,\"header_len\":64,\"flags\":0,"
+                   "\"schema_id\":");
     add_number(&out, header->schema_id);
-    add(&out, ",\"body_len\":");
+    add_json(&out, ",\"body_len\":");
     add_number(&out, body.len);
-    add(&out, ",\"created_at_ms\":");
+    add_json(&out, ",\"created_at_ms\":");
     add_number(&out, header->created_at_ms);
-    add(&out, ",\"ttl_ms\":");
+    add_json(&out, ",\"ttl_ms\":");
     add_number(&out, header->ttl_ms);
-    add(&out, ",\"trace_id\":");
+    add_json(&out, ",\"trace_id\":");
     add_id(&out, header->trace_id);
-    add(&out, ",\"msg_id\":");
+    add_json(&out, ",\"msg_id\":");
     add_number(&out, header->msg_id);
-    add(&out, "},\"body\":[");
+    add_json(&out, "},\"body\":[");
     out.len += write_bytes(to + out.len, body);
-    add(&out, "]}}}");
+    add_json(&out, "]}}}");
     ASSERT(!out.full);
     return out.len;
 }

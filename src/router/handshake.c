@@ -193,7 +193,7 @@ struct version *versions_open(const struct list *versions)
     return last != &versions->head && version->state <= VERSION_ASKED ? version : NULL;
 }
 
-static void forget(struct version *version)
+static void forget_version(struct version *version)
 {
     list_remove(&version->node);
     kept_message_free(&version->request);
@@ -210,7 +210,7 @@ static void make_room(struct list *versions)
     list_each(versions, node, following)
         count++;
     if (count >= VERSIONS_MAX)
-        forget(list_entry(versions->head.next, struct version, node));
+        forget_version(list_entry(versions->head.next, struct version, node));
 }
 
 struct version *versions_new(struct list *versions, struct slice name)
@@ -235,7 +235,7 @@ struct version *versions_add(struct list *versions, struct slice name,
     if (version == NULL && (version = versions_new(versions, name)) == NULL)
         return NULL;
     if (kept_message_copy(&version->request, initialize) != STDIO_BUS_OK) {
-        forget(version);
+        forget_version(version);
         return NULL;
     }
     kept_message_free(&version->answer);
@@ -253,7 +253,7 @@ void versions_forget(struct list *versions, bool all)
         struct version *version = list_entry(node, struct version, node);
 
         if (all || version->state != VERSION_ANSWERED)
-            forget(version);
+            forget_version(version);
     }
 }
 

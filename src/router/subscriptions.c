@@ -139,7 +139,7 @@ static void set_stale(struct subscription *subscription, bool is_stale)
 
 /* --- the list that one belongs on --- */
 
-static void forget(struct subscription *subscription)
+static void forget_subscription(struct subscription *subscription)
 {
     ASSERT(list_empty(&subscription->holders) && list_empty(&subscription->waiting));
     set_stale(subscription, false);
@@ -153,7 +153,7 @@ static void forget(struct subscription *subscription)
 static void limit_stale(struct process_subscriptions *process)
 {
     while (process->all->stale_bytes > process->all->max_bytes / 4 && !list_empty(&process->stale))
-        forget(subscription_of(process->stale.head.next));
+        forget_subscription(subscription_of(process->stale.head.next));
 }
 
 /* After any change. The subscription may be freed. */
@@ -174,7 +174,7 @@ static void settle(struct subscription *subscription)
         list_append(&process->stale, &subscription->node);
         limit_stale(process);
     } else {
-        forget(subscription);
+        forget_subscription(subscription);
     }
 }
 
@@ -313,7 +313,7 @@ void subscriptions_end_all(struct subscriber *subscriber)
 
 void subscriptions_forget(struct subscription *subscription)
 {
-    forget(subscription);
+    forget_subscription(subscription);
 }
 
 int subscriptions_load(struct process_subscriptions *process, struct slice uri, bool sent)
@@ -399,7 +399,7 @@ void subscriptions_restart(struct process_subscriptions *process)
 static void clear(struct list *list)
 {
     while (!list_empty(list))
-        forget(subscription_of(list->head.next));
+        forget_subscription(subscription_of(list->head.next));
 }
 
 void subscriptions_clear(struct process_subscriptions *process)

@@ -102,7 +102,7 @@ static struct dirent *next_entry(DIR *directory)
 }
 
 /* STDIO_BUS_ERR with errno set. */
-static int find(struct shares *found)
+static int find_sockets(struct shares *found)
 {
     DIR *directory = opendir(".");
     struct dirent *entry;
@@ -141,7 +141,7 @@ static int by_age(const void *a, const void *b)
 
 int shares_find(struct shares *shares)
 {
-    int status = find(shares);
+    int status = find_sockets(shares);
 
     if (status == STDIO_BUS_OK && shares->count > 0)
         qsort(shares->at, shares->count, sizeof *shares->at, by_age);

@@ -96,7 +96,7 @@ static void report(struct upgrade *upgrade, const char *problem)
     services_upgraded(bus, upgrade->before, problem);
 }
 
-static void forget(struct upgrade *upgrade)
+static void end_upgrade(struct upgrade *upgrade)
 {
     if (upgrade->step != UPGRADE_NONE)
         upgrade->bus->attentive--;
@@ -106,13 +106,13 @@ static void forget(struct upgrade *upgrade)
 void upgrade_stop(struct upgrade *upgrade)
 {
     upgrade_check_stop(&upgrade->check);
-    forget(upgrade);
+    end_upgrade(upgrade);
 }
 
-static void fail(struct upgrade *upgrade, const char *problem)
+static void refuse_upgrade(struct upgrade *upgrade, const char *problem)
 {
     report(upgrade, problem);
-    forget(upgrade);
+    end_upgrade(upgrade);
 }
 
 /* --- the state --- */
@@ -169,7 +169,7 @@ static void checked(void *user_data, const char *said)
         said = "it has ended without an answer";
     snprintf(problem, sizeof problem, "%s: %.*s", upgrade->bus->options.argv[0],
              (int)strcspn(said, "\n"), said);
-    fail(upgrade, problem);
+    refuse_upgrade(upgrade, problem);
 }
 
 void upgrade_print_answer(void)
@@ -254,7 +254,7 @@ static void go(struct upgrade *upgrade)
     }
     archive_free(&archive);
     signals_let_go();
-    fail(upgrade, text);
+    refuse_upgrade(upgrade, text);
 }
 
 void upgrade_go_on(struct upgrade *upgrade)
@@ -270,7 +270,7 @@ void upgrade_go_on(struct upgrade *upgrade)
     if (problem == NULL && upgrade->step == UPGRADE_EXECUTES)
         go(upgrade);
     else if (problem != NULL || (problem = ask_next(upgrade)) != NULL)
-        fail(upgrade, problem);
+        refuse_upgrade(upgrade, problem);
 }
 
 /* --- the next program --- */
