@@ -52,7 +52,9 @@ static struct top *top_start(const struct daemon *daemon, const char *term, cons
     top->pid = fork();
     ck_assert_int_ge(top->pid, 0);
     if (top->pid == 0) {
-        setpgid(0, 0); /* not orphaned: it can be stopped */
+        setpgid(0, 0);           /* not orphaned: it can be stopped */
+        signal(SIGINT, SIG_DFL); /* a shell in the background has these ignored */
+        signal(SIGQUIT, SIG_DFL);
         setenv("TERM", term, 1);
         for (int fd = 0; fd <= 2; fd++)
             dup2(top->terminal, fd);
