@@ -128,6 +128,13 @@ static bool apply_pool(struct parser *parser, const char *option, const char *va
            parser_fail(parser, "--%s: must have 1 to %d bytes", option, POOL_NAME_MAX);
 }
 
+static bool apply_tls_command(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->tls_command = value;
+    return value[strspn(value, " \t")] != '\0' ||
+           parser_fail(parser, "--%s: must not be empty", option);
+}
+
 static bool apply_wait(struct parser *parser, const char *option, const char *value)
 {
     long seconds;
@@ -311,6 +318,7 @@ const struct option_spec parser_options[] = {
      .is_mode = true,
      .apply = apply_connect},
     {.name = "pool", .value_name = "NAME", .of_client = true, .apply = apply_pool},
+    {.name = "tls-command", .value_name = "COMMAND", .of_client = true, .apply = apply_tls_command},
     {.name = "wait", .value_name = "SECONDS", .of_client = true, .apply = apply_wait},
     {.name = "rmp",
      .value_name = "PATH",

@@ -56,6 +56,7 @@ struct options {
     const char *pool;              /* of --connect: points into argv, or NULL */
     unsigned wait_sec;             /* of --connect: for a daemon that is not there yet */
     const struct framing *framing; /* of the clients; NULL: as configured */
+    const char *tls_command;       /* of --connect https://; points into argv, or NULL */
     const char *token_file;        /* points into argv, or NULL: as configured */
     const char *log_file;   /* points into argv, or NULL: stderr, or as the environment says */
     const char *log_system; /* the socket of the system log; points into argv; NULL: not there */

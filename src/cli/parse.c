@@ -100,6 +100,8 @@ static bool check_client(struct parser *parser)
     if (options->has_url && options->line.protocol != NULL &&
         strcmp(options->line.protocol, "mcp") != 0)
         return parser_fail(parser, "--protocol: over HTTP, --connect speaks mcp");
+    if (options->tls_command != NULL && (!options->has_url || !options->url.is_tls))
+        return parser_fail(parser, "--tls-command is for --connect https://");
     parser->options->action = ACTION_CONNECT;
     return true;
 }

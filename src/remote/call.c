@@ -372,8 +372,8 @@ const char *call_reason(const struct call *call, char to[CALL_REASON_MAX])
     const struct exchange *exchange = &call->exchange;
     const struct remote_url *url = &exchange->remote->options->url;
 
-    snprintf(to, CALL_REASON_MAX, "http://%s: %s%s%s%s", url->authority, exchange->reason,
-             advice(call), call->location != NULL ? ", moved to " : "",
+    snprintf(to, CALL_REASON_MAX, "%s%s: %s%s%s%s", url_scheme(url), url->authority,
+             exchange->reason, advice(call), call->location != NULL ? ", moved to " : "",
              call->location != NULL ? call->location : "");
     show(to, slice_of_text(exchange->challenge), false);
     if (exchange->status >= 300 || exchange->is_html)
@@ -412,9 +412,10 @@ static void older_endpoint(struct exchange *exchange)
     char text[CALL_REASON_MAX];
 
     snprintf(text, sizeof text,
-             "http://%s%.128s: the server has only the older transport HTTP+SSE of 2024-11-05; "
+             "%s%s%.128s: the server has only the older transport HTTP+SSE of 2024-11-05; "
              "--connect speaks Streamable HTTP: has the server a URL for that?",
-             exchange->remote->options->url.authority, exchange->remote->path);
+             url_scheme(&exchange->remote->options->url), exchange->remote->options->url.authority,
+             exchange->remote->path);
     call_fail(call_of(exchange), text);
 }
 

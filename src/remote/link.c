@@ -181,7 +181,8 @@ void dialing_start(struct dialing *dialing)
 /* Why the last attempt failed, if fn was not called yet; NULL: none did. */
 static const char *dialing_failure(const struct dialing *dialing)
 {
-    if (!timer_started(&dialing->timer) || (dialing->fd >= 0 && dialing->error == 0))
+    if (dialing->loop == NULL || !timer_started(&dialing->timer) ||
+        (dialing->fd >= 0 && dialing->error == 0))
         return NULL;
     return reason_of(dialing);
 }
@@ -201,8 +202,9 @@ struct remote_link {
     struct connection connection;
     struct http_response_reader reader;
     struct timer timer;
-    struct dialing dialing;
-    bool full; /* its queue holds the program */
+    struct dialing dialing; /* of a server at http:// */
+    struct tunnel tunnel;   /* of one at https:// */
+    bool full;              /* its queue holds the program */
     struct stdio_bus_event_deferred deferred;
 };
 
@@ -238,6 +240,8 @@ void link_free(struct remote_link *link)
 
     if (link->state == LINK_CLOSED)
         return;
+    if (failure == NULL && link->state == LINK_CONNECTING)
+        failure = tunnel_failure(&link->tunnel);
     if (failure != NULL)
         log_warn(remote->log, context, "gave up connecting: %s", failure);
     link->state = LINK_CLOSED;
@@ -246,6 +250,7 @@ void link_free(struct remote_link *link)
     stdio_bus_event_loop_stop_timer(remote->loop, &link->timer);
     list_remove(&link->node);
     connection_close(&link->connection);
+    tunnel_stop(&link->tunnel);
     set_full(link, false);
     stdio_bus_event_loop_defer(remote->loop, &link->deferred, free_link, link);
 }
@@ -257,6 +262,17 @@ static void break_link(struct remote_link *link, const char *reason)
     link_free(link);
     if (user != NULL)
         link->handler->broken(user, reason);
+}
+
+/* With what the program of a tunnel has said. */
+static void break_with_words(struct remote_link *link, const char *what)
+{
+    char reason[REASON_MAX + TUNNEL_REASON_MAX], words[TUNNEL_REASON_MAX];
+    const char *said = tunnel_last_words(&link->tunnel, words);
+
+    snprintf(reason, sizeof reason, "%s%s%s", what, said != NULL ? ": " : "",
+             said != NULL ? said : "");
+    break_link(link, reason);
 }
 
 void link_drain(struct remote_link *link)
@@ -341,7 +357,7 @@ static void ended(struct connection *connection, size_t cut)
     else if (http_response_close(&link->reader) == HTTP_RESPONSE_END)
         finish(link, false);
     else
-        break_link(link, "the server closed the connection");
+        break_with_words(link, "the server closed the connection");
 }
 
 static void failed(struct connection *connection, enum connection_failure failure, int error)
@@ -356,7 +372,7 @@ static void failed(struct connection *connection, enum connection_failure failur
                  error != 0 ? strerror(error) : "");
     if (link->user == NULL)
         log_warn(link->remote->log, context, "%s", reason);
-    break_link(link, reason);
+    break_with_words(link, reason);
 }
 
 static void report_full(struct connection *connection, bool full)
@@ -426,31 +442,67 @@ static const struct framing raw_framing = {
 
 /* --- connecting --- */
 
-static void dialled(void *user_data, int fd, const char *reason)
+static void open_link(struct remote_link *link, int fd_to, int fd_from)
 {
-    struct remote_link *link = user_data;
-    struct connection_options options = {
+    const struct connection_options options = {
         .handler = &connection_handler,
         .framing = &raw_framing,
         .check = &json_body_check, /* not used by this framing */
         .check_state = &link->remote->scanner,
         .context = context,
-        .fd_in = fd,
-        .fd_out = fd,
+        .fd_in = fd_from,
+        .fd_out = fd_to,
         .of_worker = true,
     };
 
-    if (fd < 0) {
-        break_link(link, reason);
-    } else if (connection_open(&link->connection, &link->remote->transport, &options) !=
-               STDIO_BUS_OK) {
+    if (connection_open(&link->connection, &link->remote->transport, &options) != STDIO_BUS_OK) {
         int error = errno;
 
-        descriptor_close(fd);
+        descriptor_close(fd_from);
+        if (fd_to != fd_from)
+            descriptor_close(fd_to);
         break_link(link, strerror(error));
     } else {
         link->state = LINK_BUSY;
         link->handler->ready(link->user);
+    }
+}
+
+static void dialled(void *user_data, int fd, const char *reason)
+{
+    if (fd < 0)
+        break_link(user_data, reason);
+    else
+        open_link(user_data, fd, fd);
+}
+
+static void tunnelled(void *user_data, int fd_to, int fd_from, const char *reason)
+{
+    if (reason != NULL)
+        break_link(user_data, reason);
+    else
+        open_link(user_data, fd_to, fd_from);
+}
+
+/* Connects directly, or by a program that speaks TLS. */
+static void start(struct remote_link *link)
+{
+    const struct remote *remote = link->remote;
+
+    if (remote->tunnel_command.url->is_tls) {
+        link->tunnel.loop = remote->loop;
+        link->tunnel.command = &remote->tunnel_command;
+        link->tunnel.until_ms = remote->wait_until_ms;
+        link->tunnel.fn = tunnelled;
+        link->tunnel.user_data = link;
+        tunnel_start(&link->tunnel);
+    } else {
+        link->dialing.loop = remote->loop;
+        link->dialing.url = &remote->options->url;
+        link->dialing.until_ms = remote->wait_until_ms;
+        link->dialing.fn = dialled;
+        link->dialing.user_data = link;
+        dialing_start(&link->dialing);
     }
 }
 
@@ -492,14 +544,9 @@ struct remote_link *link_take(struct remote *remote, const struct link_handler *
             return NULL;
         link->remote = remote;
         link->connection.fd_in = link->connection.fd_out = -1;
-        link->dialing.loop = remote->loop;
-        link->dialing.url = &remote->options->url;
-        link->dialing.until_ms = remote->wait_until_ms;
-        link->dialing.fn = dialled;
-        link->dialing.user_data = link;
         timer_init(&link->timer, answer_times_out, link);
         list_prepend(&remote->links, &link->node);
-        dialing_start(&link->dialing);
+        start(link);
     }
     link->handler = handler;
     link->user = user;

@@ -6,6 +6,7 @@
 #include "event/event_loop.h"
 #include "http/response_reader.h"
 #include "remote/program.h"
+#include "remote/tunnel.h"
 #include "remote/url.h"
 #include "transport/address.h"
 

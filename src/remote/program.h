@@ -8,6 +8,7 @@
 #include "event/event_loop.h"
 #include "event/signals.h"
 #include "framing/framing.h"
+#include "remote/tunnel.h"
 #include "remote/url.h"
 #include "transport/connection.h"
 #include "json/message.h"
@@ -21,6 +22,7 @@ struct remote_options {
     struct remote_url url;
     const struct token *token;     /* NULL: none */
     const struct framing *framing; /* of stdin and stdout; NULL: NDJSON */
+    const char *tls_command;       /* of tunnel_command; NULL: openssl */
     unsigned wait_sec;             /* for a server that is not there yet */
     struct log *log;
 };
@@ -29,6 +31,7 @@ enum remote_outcome {
     REMOTE_DONE,          /* stdin has ended, or a signal came */
     REMOTE_MALFORMED,     /* stdin has something that is no message */
     REMOTE_OUTPUT_CLOSED, /* stdout is closed */
+    REMOTE_NO_TLS,        /* no program speaks TLS; logged */
     REMOTE_SYSTEM_ERROR   /* the system refused something; logged */
 };
 
@@ -65,6 +68,7 @@ struct remote {
     const struct remote_options *options;
     struct log *log;
     struct stdio_bus_event_loop *loop;
+    struct tunnel_command tunnel_command;
     struct signals signals;
     struct limits limits;
     struct transport transport;

@@ -197,6 +197,7 @@ static void set_up(struct remote *remote, const struct remote_options *options)
 
     remote->options = options;
     remote->log = options->log;
+    remote->tunnel_command = (struct tunnel_command){&options->url, options->tls_command};
     remote->limits = limits;
     remote->limits.max_input_buffer = remote->limits.max_frame_body = limits.max_message;
     memcpy(remote->path, options->url.path, sizeof remote->path);
@@ -268,6 +269,12 @@ static enum remote_outcome system_error(struct remote *remote)
 
 static enum remote_outcome serve(struct remote *remote)
 {
+    char reason[TUNNEL_REASON_MAX];
+
+    if (remote->options->url.is_tls && tunnel_try(&remote->tunnel_command, reason) != NULL) {
+        log_error(remote->log, "", "%s", reason);
+        return REMOTE_NO_TLS;
+    }
     if (start(remote) != STDIO_BUS_OK)
         return system_error(remote);
     while (remote->phase != REMOTE_PHASE_STOPPED) {

@@ -134,7 +134,7 @@ static bool follow(struct call *call)
             return false;
         snprintf(to.path, sizeof to.path, "%s", location);
     } else if (url_read(&to, location) != NULL || strcmp(to.host, url->host) != 0 ||
-               to.port != url->port) {
+               to.port != url->port || to.is_tls != url->is_tls) {
         return false;
     }
     memcpy(remote->path, to.path, sizeof remote->path);

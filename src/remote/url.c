@@ -2,10 +2,12 @@
 
 #include "remote/url.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
-#define SCHEME "http://"
+#define HTTP_PORT 80
+#define HTTPS_PORT 443
 
 bool url_is(const char *text)
 {
@@ -53,7 +55,7 @@ static const char *read_authority(struct remote_url *url, const char *text, size
         return "expected http://HOST:PORT/PATH";
     memcpy(url->host, host, host_len);
     url->host[host_len] = '\0';
-    url->port = URL_PORT_DEFAULT;
+    url->port = url->is_tls ? HTTPS_PORT : HTTP_PORT;
     if (after < text + len &&
         (*after != ':' || !read_port(after + 1, (size_t)(text + len - after) - 1, &url->port)))
         return "port must be 1 to 65535";
@@ -62,22 +64,52 @@ static const char *read_authority(struct remote_url *url, const char *text, size
     return NULL;
 }
 
+/* The host becomes a word of a command. */
+static bool is_name(const char *host)
+{
+    static const char others[] = ".-_:%";
+    bool begins = host[0] != '-' && host[0] != '.';
+
+    for (; *host != '\0'; host++) {
+        bool is_letter = (*host >= 'a' && *host <= 'z') || (*host >= 'A' && *host <= 'Z');
+
+        if (!is_letter && (*host < '0' || *host > '9') && strchr(others, *host) == NULL)
+            return false;
+    }
+    return begins;
+}
+
+bool url_has_address(const struct remote_url *url)
+{
+    unsigned char bytes[16];
+
+    return inet_pton(AF_INET, url->host, bytes) == 1 || inet_pton(AF_INET6, url->host, bytes) == 1;
+}
+
+/* The text after the scheme; NULL: it has another one. */
+static const char *read_scheme(struct remote_url *url, const char *text)
+{
+    url->is_tls = strncmp(text, "https://", 8) == 0;
+    if (url->is_tls)
+        return text + 8;
+    return strncmp(text, "http://", 7) == 0 ? text + 7 : NULL;
+}
+
 const char *url_read(struct remote_url *url, const char *text)
 {
-    const char *start = text + sizeof SCHEME - 1, *problem;
+    const char *start = read_scheme(url, text), *problem;
     size_t len;
 
-    if (strncmp(text, "https://", 8) == 0)
-        return "https:// is not supported: put a proxy that speaks TLS in between, and use its "
-               "http:// address";
-    if (strncmp(text, SCHEME, sizeof SCHEME - 1) != 0)
-        return "must begin with http://";
+    if (start == NULL)
+        return "must begin with https:// or http://";
     if (!is_plain(text))
         return "a URL has no spaces and no characters but those of ASCII: encode them as %XX";
     len = strcspn(start, "/?#");
     if (len >= sizeof url->authority)
         return "expected http://HOST:PORT/PATH";
     problem = read_authority(url, start, len);
+    if (problem == NULL && url->is_tls && !is_name(url->host))
+        return "the name of the host has a character that no host's name has";
     start += len;
     len = strcspn(start, "#");
     if (problem == NULL && len + 1 > URL_PATH_MAX)

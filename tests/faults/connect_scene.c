@@ -154,6 +154,20 @@ static void serve_all(struct run *run, struct web_server *server)
     }
 }
 
+/* The program openssl is the test worker. */
+void plant_openssl(struct run *run)
+{
+    struct text path = {0};
+
+    text_printf(&path, "%s/openssl", run->dir);
+    if (symlink(getenv("TEST_WORKER"), path.data) < 0)
+        run_fail(run, "openssl cannot be planted");
+    path.len = 0;
+    text_printf(&path, "%s:%s", run->dir, getenv("PATH"));
+    setenv("PATH", path.data, 1);
+    text_free(&path);
+}
+
 /* Each request of both eras is answered, by a result or an error. */
 void play_url(struct run *run)
 {

@@ -7,6 +7,9 @@
 /* The server sends bytes on run->listener. */
 void play_connect(struct run *run);
 
+/* Before a scene with https://. */
+void plant_openssl(struct run *run);
+
 /* A server of MCP over HTTP on run->listener. */
 void play_url(struct run *run);
 

@@ -73,11 +73,27 @@ static void empty_directory(const char *path)
 static void finish(struct run *run) __attribute__((noreturn));
 static void finish(struct run *run)
 {
-    static const char *const files[] = {
-        "board",  "broken",    "config",    "config.toml",        "control",
-        "input",  "log",       "manager",   "pool-1.json",        "socket",
-        "syslog", "token",     "http",      "bus/rmp.sock",       SHARED_LOG,
-        OLD_LOG,  SHARED_LOCK, SHARED_FILE, SHARED_DIR "/b.sock", SHARED_DIR "/a.sock"};
+    static const char *const files[] = {"board",
+                                        "broken",
+                                        "config",
+                                        "config.toml",
+                                        "control",
+                                        "input",
+                                        "log",
+                                        "manager",
+                                        "openssl",
+                                        "pool-1.json",
+                                        "socket",
+                                        "syslog",
+                                        "token",
+                                        "http",
+                                        "bus/rmp.sock",
+                                        SHARED_LOG,
+                                        OLD_LOG,
+                                        SHARED_LOCK,
+                                        SHARED_FILE,
+                                        SHARED_DIR "/b.sock",
+                                        SHARED_DIR "/a.sock"};
     char path[PATH_SIZE];
 
     run->outcome->board = *run->board;

@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 52
+#define SCENES 54
 
 extern const struct scene scenes[SCENES];
 
