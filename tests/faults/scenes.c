@@ -862,6 +862,7 @@ const struct scene scenes[SCENES] = {
      .play = play_nothing,
      .exit_status = 64},
     {.name = "ctl help", .arguments = WORDS("ctl", "--help"), .play = play_nothing},
+    {.name = "schema", .arguments = WORDS("--schema"), .play = play_nothing},
     {.name = "ping",
      .arguments = WORDS("--ping", "@DIR@/socket", "--deep"),
      .play = play_ctl,

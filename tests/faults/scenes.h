@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 54
+#define SCENES 55
 
 extern const struct scene scenes[SCENES];
 
