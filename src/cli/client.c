@@ -19,12 +19,13 @@ static int run_remote(const struct options *options)
         [REMOTE_DONE] = EXIT_DONE,
         [REMOTE_MALFORMED] = EXIT_DATA_ERROR,
         [REMOTE_OUTPUT_CLOSED] = EXIT_STDOUT_CLOSED,
-        [REMOTE_NO_TLS] = EXIT_CONFIG_ERROR,
+        [REMOTE_UNUSABLE] = EXIT_CONFIG_ERROR,
         [REMOTE_SYSTEM_ERROR] = EXIT_OS_ERROR,
     };
     struct remote_options remote = {
         .url = options->url,
         .framing = options->framing,
+        .headers = options->headers,
         .tls_command = options->tls_command,
         .wait_sec = options->wait_sec,
     };

@@ -128,6 +128,20 @@ static bool apply_pool(struct parser *parser, const char *option, const char *va
            parser_fail(parser, "--%s: must have 1 to %d bytes", option, POOL_NAME_MAX);
 }
 
+static bool apply_header(struct parser *parser, const char *option, const char *value)
+{
+    const char *problem = headers_add(&parser->options->headers, value);
+
+    return problem == NULL || parser_fail(parser, "--%s: %s", option, problem);
+}
+
+static bool apply_header_env(struct parser *parser, const char *option, const char *value)
+{
+    const char *problem = headers_add_variable(&parser->options->headers, value);
+
+    return problem == NULL || parser_fail(parser, "--%s: %s", option, problem);
+}
+
 static bool apply_tls_command(struct parser *parser, const char *option, const char *value)
 {
     parser->options->tls_command = value;
@@ -318,6 +332,16 @@ const struct option_spec parser_options[] = {
      .is_mode = true,
      .apply = apply_connect},
     {.name = "pool", .value_name = "NAME", .of_client = true, .apply = apply_pool},
+    {.name = "header",
+     .value_name = "FIELD",
+     .of_client = true,
+     .may_repeat = true,
+     .apply = apply_header},
+    {.name = "header-env",
+     .value_name = "NAME=VARIABLE",
+     .of_client = true,
+     .may_repeat = true,
+     .apply = apply_header_env},
     {.name = "tls-command", .value_name = "COMMAND", .of_client = true, .apply = apply_tls_command},
     {.name = "wait", .value_name = "SECONDS", .of_client = true, .apply = apply_wait},
     {.name = "rmp",

@@ -16,6 +16,7 @@ struct option_spec {
     bool may_follow;            /* or is the next word, if that is no option */
     bool is_mode;               /* at most one mode is given, */
     bool is_listener;           /* or any number of listeners */
+    bool may_repeat;            /* it may be given again */
     bool of_client;             /* for --connect */
     bool of_command;            /* describes the pool of a command */
     bool of_share;              /* says what is shared */

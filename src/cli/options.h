@@ -13,6 +13,7 @@
 #include "config/command_line.h"
 #include "config/listen_address.h"
 #include "framing/framing.h"
+#include "remote/headers.h"
 #include "remote/url.h"
 
 #define LISTEN_OPTIONS_MAX 16 /* of one command line */
@@ -56,6 +57,7 @@ struct options {
     const char *pool;              /* of --connect: points into argv, or NULL */
     unsigned wait_sec;             /* of --connect: for a daemon that is not there yet */
     const struct framing *framing; /* of the clients; NULL: as configured */
+    struct remote_headers headers; /* of --connect URL; points into argv and the environment */
     const char *tls_command;       /* of --connect https://; points into argv, or NULL */
     const char *token_file;        /* points into argv, or NULL: as configured */
     const char *log_file;   /* points into argv, or NULL: stderr, or as the environment says */

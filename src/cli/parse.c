@@ -37,7 +37,7 @@ static bool note_option(struct parser *parser, const struct option_spec *spec)
 {
     uint64_t bit = (uint64_t)1 << (spec - parser_options);
 
-    if ((parser->seen & bit) != 0 && !spec->is_listener)
+    if ((parser->seen & bit) != 0 && !spec->is_listener && !spec->may_repeat)
         return parser_fail(parser, "--%s is given twice", spec->name);
     parser->seen |= bit;
     if (spec->of_command)
@@ -100,6 +100,10 @@ static bool check_client(struct parser *parser)
     if (options->has_url && options->line.protocol != NULL &&
         strcmp(options->line.protocol, "mcp") != 0)
         return parser_fail(parser, "--protocol: over HTTP, --connect speaks mcp");
+    if (options->headers.count > 0 && !options->has_url)
+        return parser_fail(parser, "--header is for --connect URL");
+    if (options->token_file != NULL && headers_have(&options->headers, "authorization"))
+        return parser_fail(parser, "--token-file and a field Authorization exclude each other");
     if (options->tls_command != NULL && (!options->has_url || !options->url.is_tls))
         return parser_fail(parser, "--tls-command is for --connect https://");
     parser->options->action = ACTION_CONNECT;

@@ -224,6 +224,18 @@ int call_delete(struct call *call)
     return exchange_start(&call->exchange);
 }
 
+int call_look(struct call *call, const char *path)
+{
+    free(call->place);
+    call->place = call_copy(slice_of_text(path));
+    if (call->place == NULL || set_fields(call, "application/json", NULL) != STDIO_BUS_OK)
+        return STDIO_BUS_ERR;
+    call->exchange.path = call->place;
+    call->exchange.method = "GET";
+    call->exchange.body = slice_of(NULL, 0);
+    return exchange_start(&call->exchange);
+}
+
 /* --- the end --- */
 
 static void free_call(void *user_data)
@@ -235,6 +247,7 @@ static void free_call(void *user_data)
     free(call->own_fields);
     free(call->location);
     free(call->refusal);
+    free(call->place);
     free(call);
 }
 
@@ -338,7 +351,9 @@ static const char *advice(const struct call *call)
 {
     switch (call->exchange.status) {
     case 401:
-        return call->exchange.remote->options->token != NULL
+        return headers_have(&call->exchange.remote->options->headers, "authorization")
+                   ? " (the server does not accept the field Authorization)"
+               : call->exchange.remote->options->token != NULL
                    ? " (the server does not accept the token of --token-file)"
                    : " (the server asks for a token: --token-file)";
     case 403:
@@ -370,14 +385,21 @@ static void show(char to[CALL_REASON_MAX], struct slice text, bool is_html)
 const char *call_reason(const struct call *call, char to[CALL_REASON_MAX])
 {
     const struct exchange *exchange = &call->exchange;
-    const struct remote_url *url = &exchange->remote->options->url;
+    const struct remote *remote = exchange->remote;
+    const struct remote_url *url = &remote->options->url;
+    size_t len;
+    bool by_proxy = remote->proxy.is_used && exchange->status == 0;
 
-    snprintf(to, CALL_REASON_MAX, "%s%s: %s%s%s%s", url_scheme(url), url->authority,
+    snprintf(to, CALL_REASON_MAX, "%s%s%s%s: %s%s%s%s", url_scheme(url), url->authority,
+             by_proxy ? " by the proxy " : "", by_proxy ? remote->proxy.url.authority : "",
              exchange->reason, advice(call), call->location != NULL ? ", moved to " : "",
              call->location != NULL ? call->location : "");
     show(to, slice_of_text(exchange->challenge), false);
     if (exchange->status >= 300 || exchange->is_html)
         show(to, slice_of(exchange->text, exchange->text_len), exchange->is_html);
+    len = strlen(to);
+    if (exchange->status == 401)
+        snprintf(to + len, CALL_REASON_MAX - len, "%s", remote->login);
     return to;
 }
 

@@ -37,7 +37,8 @@ struct call {
     size_t len;
     char *own_fields;  /* of a stateless message */
     char *location;    /* of a redirect */
-    char *refusal;     /* why initialize was refused, while the older transport is tried */
+    char *place;       /* of another request than that of the message: exchange.path */
+    char *refusal;     /* why it was refused, while the server is asked for more */
     unsigned session;  /* the number of the session that it was sent in; 0: none */
     unsigned attempts; /* to continue its stream, without success */
     struct timer again;
@@ -59,6 +60,9 @@ int call_post(struct call *call);
 int call_continue(struct call *call);
 int call_delete(struct call *call);
 
+/* Gets JSON at another path of the server. STDIO_BUS_ERR if out of memory. */
+int call_look(struct call *call, const char *path);
+
 /* It has come to its end; its connection is kept if the response is over, or soon will be. */
 void call_end(struct call *call);
 
@@ -79,7 +83,7 @@ void calls_trim(struct remote *remote);
 struct call *call_find(const struct remote *remote, struct message_id id);
 
 /* Why the server has refused it, or could not be asked. */
-#define CALL_REASON_MAX (EXCHANGE_REASON_MAX + URL_HOST_MAX + 512)
+#define CALL_REASON_MAX (EXCHANGE_REASON_MAX + 2 * URL_HOST_MAX + 512)
 const char *call_reason(const struct call *call, char to[CALL_REASON_MAX]);
 
 /* --- The text of a page that was made for people, as one line for an error message. --- */

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "http/base64.h"
 
-#define HEAD_MAX (EXCHANGE_FIELDS_MAX + URL_PATH_MAX + TOKEN_MAX + 2048)
+#define HEAD_MAX                                                                                   \
+    (EXCHANGE_FIELDS_MAX + URL_PATH_MAX + TOKEN_MAX + HEADERS_BYTES_MAX + 4 * PROXY_LOGIN_MAX +    \
+     4096)
 #define SHOWN_MAX 65536 /* bytes of the body of a refusal */
 #define TEXT_MIN 1024
 
@@ -19,24 +22,66 @@ static void add(struct json_output *out, const char *text)
     json_output_add(out, slice_of(text, strlen(text)));
 }
 
+/* A proxy gets the whole URL. */
+static void add_target(const struct exchange *exchange, struct json_output *out)
+{
+    const struct remote *remote = exchange->remote;
+
+    if (remote->proxy.is_used && !remote->options->url.is_tls) {
+        add(out, "http://");
+        add(out, remote->options->url.authority);
+    }
+    add(out, exchange->path != NULL ? exchange->path : remote->path);
+}
+
+static void add_proxy_login(struct json_output *out, const struct remote_proxy *proxy)
+{
+    char login[2 * PROXY_LOGIN_MAX], code[BASE64_LEN(sizeof login)];
+    struct slice bytes;
+
+    snprintf(login, sizeof login, "%s:%s", proxy->user, proxy->password);
+    bytes = slice_of_text(login);
+    base64_encode(code, bytes);
+    add(out, "Proxy-Authorization: Basic ");
+    json_output_add(out, slice_of(code, BASE64_LEN(bytes.len)));
+    add(out, "\r\n");
+}
+
+/* What the user says of each request. */
+static void add_own_fields(const struct exchange *exchange, struct json_output *out)
+{
+    const struct remote *remote = exchange->remote;
+    const struct remote_options *options = remote->options;
+
+    if (!headers_have(&options->headers, "user-agent"))
+        add(out, "User-Agent: " PACKAGE_NAME "/" PACKAGE_VERSION "\r\n");
+    if (options->token != NULL) {
+        add(out, "Authorization: Bearer ");
+        json_output_add(out, slice_of(options->token->text, options->token->len));
+        add(out, "\r\n");
+    }
+    for (size_t i = 0; i < options->headers.count; i++) {
+        json_output_add(out, options->headers.all[i].name);
+        add(out, ": ");
+        add(out, options->headers.all[i].value);
+        add(out, "\r\n");
+    }
+    if (remote->proxy.is_used && !options->url.is_tls && remote->proxy.user[0] != '\0')
+        add_proxy_login(out, &remote->proxy);
+}
+
 static size_t write_head(const struct exchange *exchange, char *to, size_t size)
 {
-    const struct remote_options *options = exchange->remote->options;
-    const struct remote_url *url = &options->url;
     struct json_output out = {.to = to, .size = size};
     char length[64];
 
     add(&out, exchange->method);
     add(&out, " ");
-    add(&out, exchange->remote->path);
+    add_target(exchange, &out);
     add(&out, " HTTP/1.1\r\nHost: ");
-    add(&out, url->authority);
-    add(&out, "\r\nUser-Agent: " PACKAGE_NAME "/" PACKAGE_VERSION "\r\n");
-    if (options->token != NULL) {
-        add(&out, "Authorization: Bearer ");
-        json_output_add(&out, slice_of(options->token->text, options->token->len));
-        add(&out, "\r\n");
-    }
+    add(&out, exchange->remote->options->url.authority);
+    add(&out, "\r\n");
+    add_own_fields(exchange, &out);
     if (exchange->fields != NULL)
         add(&out, exchange->fields);
     if (exchange->body.data != NULL) {

@@ -6,7 +6,7 @@
 #include "remote/link.h"
 
 #define EXCHANGE_REASON_MAX 512
-#define EXCHANGE_CHALLENGE_MAX 256
+#define EXCHANGE_CHALLENGE_MAX 1024
 #define EXCHANGE_FIELDS_MAX 8192 /* of the request, beside those that all have */
 
 enum exchange_end {
@@ -41,6 +41,7 @@ struct exchange {
     struct remote *remote;
     const struct exchange_handler *handler;
     const char *method; /* "POST", "GET", "DELETE" */
+    const char *path;   /* the owner's; NULL: that of the URL */
     struct slice body;  /* of a POST; the owner's, until it is sent */
     char *fields;       /* further fields, each with its end of line; the exchange's, or NULL */
 

@@ -498,7 +498,7 @@ static void start(struct remote_link *link)
         tunnel_start(&link->tunnel);
     } else {
         link->dialing.loop = remote->loop;
-        link->dialing.url = &remote->options->url;
+        link->dialing.url = remote->proxy.is_used ? &remote->proxy.url : &remote->options->url;
         link->dialing.until_ms = remote->wait_until_ms;
         link->dialing.fn = dialled;
         link->dialing.user_data = link;

@@ -8,6 +8,8 @@
 #include "event/event_loop.h"
 #include "event/signals.h"
 #include "framing/framing.h"
+#include "remote/headers.h"
+#include "remote/proxy.h"
 #include "remote/tunnel.h"
 #include "remote/url.h"
 #include "transport/connection.h"
@@ -22,6 +24,7 @@ struct remote_options {
     struct remote_url url;
     const struct token *token;     /* NULL: none */
     const struct framing *framing; /* of stdin and stdout; NULL: NDJSON */
+    struct remote_headers headers; /* of each request */
     const char *tls_command;       /* of tunnel_command; NULL: openssl */
     unsigned wait_sec;             /* for a server that is not there yet */
     struct log *log;
@@ -31,10 +34,11 @@ enum remote_outcome {
     REMOTE_DONE,          /* stdin has ended, or a signal came */
     REMOTE_MALFORMED,     /* stdin has something that is no message */
     REMOTE_OUTPUT_CLOSED, /* stdout is closed */
-    REMOTE_NO_TLS,        /* no program speaks TLS; logged */
+    REMOTE_UNUSABLE,      /* no program speaks TLS, or the proxy has no address; logged */
     REMOTE_SYSTEM_ERROR   /* the system refused something; logged */
 };
 
+#define REMOTE_LOGIN_MAX 512
 #define REMOTE_SESSION_MAX 1024 /* bytes of the name of a session */
 #define REMOTE_VERSION_MAX 64   /* of a protocol version */
 
@@ -68,7 +72,9 @@ struct remote {
     const struct remote_options *options;
     struct log *log;
     struct stdio_bus_event_loop *loop;
+    struct remote_proxy proxy;
     struct tunnel_command tunnel_command;
+    char login[REMOTE_LOGIN_MAX]; /* how to log in; "": not asked yet */
     struct signals signals;
     struct limits limits;
     struct transport transport;

@@ -197,7 +197,8 @@ static void set_up(struct remote *remote, const struct remote_options *options)
 
     remote->options = options;
     remote->log = options->log;
-    remote->tunnel_command = (struct tunnel_command){&options->url, options->tls_command};
+    remote->tunnel_command = (struct tunnel_command){&options->url, &remote->proxy,
+                                                     options->tls_command};
     remote->limits = limits;
     remote->limits.max_input_buffer = remote->limits.max_frame_body = limits.max_message;
     memcpy(remote->path, options->url.path, sizeof remote->path);
@@ -267,14 +268,26 @@ static enum remote_outcome system_error(struct remote *remote)
     return REMOTE_SYSTEM_ERROR;
 }
 
-static enum remote_outcome serve(struct remote *remote)
+/* Finds the way to the server. False: there is none; logged. */
+static bool find_way(struct remote *remote)
 {
+    const struct remote_url *url = &remote->options->url;
+    const char *problem = proxy_choose(&remote->proxy, url);
     char reason[TUNNEL_REASON_MAX];
 
-    if (remote->options->url.is_tls && tunnel_try(&remote->tunnel_command, reason) != NULL) {
+    if (problem != NULL)
+        log_error(remote->log, "", "%s: %s", url->is_tls ? "HTTPS_PROXY" : "HTTP_PROXY", problem);
+    if (problem == NULL && url->is_tls)
+        problem = tunnel_try(&remote->tunnel_command, reason);
+    if (problem == reason)
         log_error(remote->log, "", "%s", reason);
-        return REMOTE_NO_TLS;
-    }
+    return problem == NULL;
+}
+
+static enum remote_outcome serve(struct remote *remote)
+{
+    if (!find_way(remote))
+        return REMOTE_UNUSABLE;
     if (start(remote) != STDIO_BUS_OK)
         return system_error(remote);
     while (remote->phase != REMOTE_PHASE_STOPPED) {

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "remote/call.h"
+#include "remote/login.h"
 #include "remote/messages.h"
 #include "remote/program.h"
 #include "remote/session.h"
@@ -133,8 +134,7 @@ static bool follow(struct call *call)
         if (strlen(location) > URL_PATH_MAX)
             return false;
         snprintf(to.path, sizeof to.path, "%s", location);
-    } else if (url_read(&to, location) != NULL || strcmp(to.host, url->host) != 0 ||
-               to.port != url->port || to.is_tls != url->is_tls) {
+    } else if (url_read(&to, location) != NULL || !url_is_same(&to, url)) {
         return false;
     }
     memcpy(remote->path, to.path, sizeof remote->path);
@@ -177,7 +177,7 @@ static void request_refused(struct call *call)
         session_take_refusal(call, refused_answer);
     if (call->answered)
         call_end(call);
-    else if (!older_try(call))
+    else if (!older_try(call) && !login_try(call))
         call_fail(call, call_reason(call, reason));
 }
 

@@ -87,20 +87,40 @@ static void add_named(struct words *words, const struct tunnel_command *command)
     }
 }
 
-/* -ign_eof also turns off the commands of a line that begins with Q, R or another letter. */
-static void add_openssl(struct words *words, const struct remote_url *url)
+static void add_address(struct words *words, const struct remote_url *url)
 {
     bool is_ipv6 = strchr(url->host, ':') != NULL;
 
-    add_word(words, "openssl");
-    add_word(words, "s_client");
-    add_word(words, "-connect");
     begin_word(words);
     add_text(words, is_ipv6 ? "[" : "");
     add_text(words, url->host);
     add_text(words, is_ipv6 ? "]:" : ":");
     add_port(words, url);
     add_byte(words, '\0');
+}
+
+static void add_proxy(struct words *words, const struct remote_proxy *proxy)
+{
+    if (!proxy->is_used)
+        return;
+    add_word(words, "-proxy");
+    add_address(words, &proxy->url);
+    if (proxy->user[0] == '\0')
+        return;
+    add_word(words, "-proxy_user");
+    add_word(words, proxy->user);
+    add_word(words, "-proxy_pass");
+    add_word(words, "env:" TUNNEL_PASSWORD);
+}
+
+/* -ign_eof also turns off the commands of a line that begins with Q, R or another letter. */
+static void add_openssl(struct words *words, const struct remote_url *url,
+                        const struct remote_proxy *proxy)
+{
+    add_word(words, "openssl");
+    add_word(words, "s_client");
+    add_word(words, "-connect");
+    add_address(words, url);
     add_word(words, url_has_address(url) ? "-verify_ip" : "-verify_hostname");
     add_word(words, url->host);
     if (url_has_address(url)) {
@@ -114,6 +134,7 @@ static void add_openssl(struct words *words, const struct remote_url *url)
     add_word(words, "-ign_eof");
     add_word(words, "-alpn");
     add_word(words, "http/1.1");
+    add_proxy(words, proxy);
 }
 
 static void write_words(struct words *words, const struct tunnel_command *command)
@@ -123,7 +144,7 @@ static void write_words(struct words *words, const struct tunnel_command *comman
     if (command->text != NULL)
         add_named(words, command);
     else
-        add_openssl(words, command->url);
+        add_openssl(words, command->url, command->proxy);
     words->argv[words->count] = NULL;
 }
 
@@ -217,6 +238,9 @@ const char *tunnel_try(const struct tunnel_command *command, char to[TUNNEL_REAS
     write_words(&words, command);
     if (words.full || words.count == 0)
         return cannot_run(to, "--tls-command", words.full ? E2BIG : EINVAL);
+    if (command->text == NULL && command->proxy->user[0] != '\0' &&
+        setenv(TUNNEL_PASSWORD, command->proxy->password, 1) != 0)
+        return cannot_run(to, "openssl", errno);
     if (command->text == NULL)
         return try_openssl(&words, to);
     error = command_find(words.argv[0], &place, at);

@@ -6,7 +6,11 @@
 #include <sys/types.h>
 
 #include "event/event_loop.h"
+#include "remote/proxy.h"
 #include "remote/url.h"
+
+/* The variable of its environment that has the password of the proxy. */
+#define TUNNEL_PASSWORD "STDIO_BUS_PROXY_PASSWORD"
 
 #define TUNNEL_REASON_MAX 512
 #define TUNNEL_SAID_MAX 4096 /* bytes of its stderr that are kept */
@@ -14,6 +18,7 @@
 /* How it is started. */
 struct tunnel_command {
     const struct remote_url *url;
+    const struct remote_proxy *proxy; /* of openssl; another program has its own settings */
     const char *text; /* words with blanks between them, %h for the host, %p for the port, %% for %;
                          NULL: openssl s_client, which verifies chain and name */
 };

@@ -79,6 +79,12 @@ static bool is_name(const char *host)
     return begins;
 }
 
+bool url_is_same(const struct remote_url *one, const struct remote_url *other)
+{
+    return one->is_tls == other->is_tls && one->port == other->port &&
+           strcmp(one->host, other->host) == 0;
+}
+
 bool url_has_address(const struct remote_url *url)
 {
     unsigned char bytes[16];

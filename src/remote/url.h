@@ -25,6 +25,9 @@ static inline const char *url_scheme(const struct remote_url *url)
     return url->is_tls ? "https://" : "http://";
 }
 
+/* Whether scheme, host and port are the same. */
+bool url_is_same(const struct remote_url *one, const struct remote_url *other);
+
 /* Whether the host is an address, not a name. */
 bool url_has_address(const struct remote_url *url);
 

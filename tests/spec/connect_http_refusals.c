@@ -58,6 +58,9 @@ TEST_ROWS(connect_http_reports_refusals, COUNT(refusals))
     joined_ask(&joined, 1);
     request = joined_asked(server, 1);
     web_answer(request, refusals[row].status, refusals[row].fields, "%s", refusals[row].body);
+    if (strncmp(refusals[row].status, "401", 3) == 0)
+        web_answer(web_next(server, "GET /.well-known/oauth-protected-resource/mcp", NULL),
+                   "404 Not Found", "", "%s", "");
     if (refusals[row].error[0] == '{')
         client_expect(joined.client, "%s", refusals[row].error);
     else

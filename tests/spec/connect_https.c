@@ -125,6 +125,21 @@ TEST_ROWS(connect_https_replaces_the_names, 2)
                           : "--tunnel a%h=mcp.example:443,x %x");
 }
 
+/* row: without a login, with one */
+TEST_ROWS(connect_https_by_a_proxy, 2)
+{
+    setenv("TUNNEL_MODE", "words", 1);
+    setenv(row == 0 ? "HTTPS_PROXY" : "https_proxy",
+           row == 0 ? "http://[::1]:8080" : "http://user:secret@proxy.example", 1);
+    plant_openssl();
+    struct joined joined = JOINED("https://mcp.example/mcp", NULL);
+    joined_ask(&joined, 1);
+    client_error(joined.client, "1", -32000,
+                 row == 0
+                     ? "http/1.1 -proxy [::1]:8080"
+                     : "http/1.1 -proxy proxy.example:80 -proxy_user user -proxy_pass env:STDIO");
+}
+
 /* --- what the program says --- */
 
 static const struct {
