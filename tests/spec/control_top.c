@@ -198,7 +198,7 @@ TEST(control_top_restores_the_terminal_when_the_daemon_ends)
     int status;
 
     top_wait(top, FRAME_END);
-    kill(daemon->pid, SIGTERM);
+    daemon_stop(daemon);
     expect_restored(top);
     top_wait(top, "stdio_bus: ctl: ");
     status = top_end(top);

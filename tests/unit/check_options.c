@@ -476,10 +476,7 @@ static const struct {
     {"--connect: port must be 1 to 65535", {"--connect", "localhost:0"}},
     {"--connect: port must be 1 to 65535", {"--connect", ":"}},
     {"--connect: expected an address between [ and ]", {"--connect", "[]:80"}},
-    {"--connect: https:// is not supported: put a proxy that speaks TLS in between, and use its "
-     "http:// address",
-     {"--connect", "https://example.org/mcp"}},
-    {"--connect: must begin with http://", {"--connect", "ws://example.org/mcp"}},
+    {"--connect: must begin with https:// or http://", {"--connect", "ws://example.org/mcp"}},
     {"--connect: expected http://HOST:PORT/PATH", {"--connect", "http:///mcp"}},
     {"--connect: expected http://HOST:PORT/PATH", {"--connect", "http://:80/mcp"}},
     {"--connect: expected ] after the IPv6 address", {"--connect", "http://[::1/mcp"}},
