@@ -85,7 +85,7 @@ static const char client[] =
     "                     server at an http:// or https:// URL\n"
     "  --protocol mcp     join the daemon anew when it was restarted\n"
     "  --pool NAME        the pool of the daemon that the messages are for\n"
-    "  --header FIELD     NAME: VALUE, sent with each request to a URL; may be repeated\n"
+    "  --header FIELD     NAME: VALUE, sent with each request to a URL; repeatable\n"
     "  --header-env NAME=VARIABLE\n"
     "                     the same with the value of a variable of the environment\n"
     "  --tls-command COMMAND\n"

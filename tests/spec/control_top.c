@@ -198,12 +198,13 @@ TEST(control_top_restores_the_terminal_when_the_daemon_ends)
     int status;
 
     top_wait(top, FRAME_END);
-    daemon_stop(daemon);
+    daemon_signal(daemon, SIGTERM);
     expect_restored(top);
     top_wait(top, "stdio_bus: ctl: ");
     status = top_end(top);
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 69);
+    ck_assert_int_eq(daemon_wait(daemon), 0);
 }
 
 /* Where a terminal obeys nothing there is one look, as in a pipe. */
