@@ -77,8 +77,8 @@ static void check_queues(const struct run *run)
 {
     struct list_node *pool, *next_pool, *node, *following;
 
-    list_each(&run->bus->clients, node, following)
-        check_queue(run, &list_entry(node, struct client, link)->stream.connection, false);
+    list_each(&run->bus->clients.list, node, following)
+        check_queue(run, &client_at(node)->stream.connection, false);
     list_each(&run->bus->pools, pool, next_pool) {
         list_each(&list_entry(pool, struct pool, link)->workers, node, following)
             check_queue(run, &list_entry(node, struct worker, link)->stream.connection, true);
@@ -376,7 +376,7 @@ static void check_spare(const struct run *run)
 
     if (run->ends->q_clients != CLIENTS_EXCLUSIVE || is_stopping(run))
         return;
-    list_each(&run->bus->clients, node, following)
+    list_each(&run->bus->clients.list, node, following)
         clients++;
     for (i = 0; i < world.child_count; i++)
         processes += world.children[i].pool == POOL_Q && world.children[i].running;
@@ -531,8 +531,10 @@ static void begin(struct run *run, unsigned script, unsigned rarely)
     }
     run->bus = bus_create(&options);
     EXPECT(run->bus != NULL, "a bus");
-    run->listener =
-        (struct bus_listener){.bus = run->bus, .kind = &gate_unix_listener, .config = &run->listen};
+    run->listener = (struct bus_listener){.bus = run->bus,
+                                          .kind = &gate_unix_listener,
+                                          .visitors = &run->bus->clients,
+                                          .config = &run->listen};
     run->outcome = pools_start(run->bus) == 0 ? BUS_RUNNING : BUS_SYSTEM_ERROR;
 }
 

@@ -182,7 +182,7 @@ static int connect_to(struct run *run, struct bus_listener *listener, bool is_co
     fcntl(fds[1], F_SETFL, O_NONBLOCK);
     origin_of_stdio(&origin);
     if (is_control)
-        control_clients_accepted(listener, fds[0], &origin);
+        visitors_accepted(listener, fds[0], &origin);
     else
         gate_unix_listener.accepted(listener, fds[0], &origin);
     step(run);
@@ -268,6 +268,7 @@ static void begin(struct run *run)
                                   .log = &run->log,
                                   .control_path = "/nowhere/control",
                                   .services = services};
+    struct control *control;
 
     run->pools[0] = (struct pool_config){.id = "p", .command = "w", .argv = argv_p, .instances = 2};
     run->pools[1] = (struct pool_config){.id = "q", .command = "w", .argv = argv_q, .instances = 1};
@@ -279,10 +280,12 @@ static void begin(struct run *run)
     log_open(&run->log, open("/dev/null", O_WRONLY), LOG_LEVEL_INFO);
     run->bus = bus_create(&options);
     EXPECT(run->bus != NULL, "a bus");
-    run->control = (struct bus_listener){.bus = run->bus,
-                                         .service = services_state(run->bus, &control_service)};
-    run->clients =
-        (struct bus_listener){.bus = run->bus, .kind = &gate_unix_listener, .config = &run->listen};
+    control = services_state(run->bus, &control_service);
+    run->control = (struct bus_listener){.bus = run->bus, .visitors = &control->clients};
+    run->clients = (struct bus_listener){.bus = run->bus,
+                                         .kind = &gate_unix_listener,
+                                         .visitors = &run->bus->clients,
+                                         .config = &run->listen};
     run->outcome = pools_start(run->bus) == 0 ? BUS_RUNNING : BUS_SYSTEM_ERROR;
     settle(run);
     run->client = connect_to(run, &run->clients, false);

@@ -38,12 +38,10 @@ static void check_stopped(struct stdio_bus *bus)
 {
     if (bus->phase == BUS_PHASE_DRAINING && workers_all(bus, worker_finished)) {
         bus->phase = BUS_PHASE_FLUSHING;
-        services_end_sessions(bus);
-        clients_close(bus, false);
-        services_close(bus, false);
+        services_before_close(bus);
+        visitors_close(bus, false);
     }
-    if (bus->phase == BUS_PHASE_FLUSHING && list_empty(&bus->clients) &&
-        services_client_count(bus) == 0) {
+    if (bus->phase == BUS_PHASE_FLUSHING && !visitors_any(bus)) {
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->drain);
         bus->phase = BUS_PHASE_STOPPED;
         log_info(bus->log, "", "stopped");
@@ -77,9 +75,8 @@ static void give_up(struct stdio_bus *bus)
         workers_each(bus, worker_abandon);
         connection_flush_all(&bus->transport);
     }
-    services_end_sessions(bus);
-    clients_close(bus, true);
-    services_close(bus, true);
+    services_before_close(bus);
+    visitors_close(bus, true);
     check_stopped(bus);
     bus->phase = BUS_PHASE_STOPPED;
 }
@@ -119,7 +116,7 @@ static void idle_expired(void *user_data)
 {
     struct stdio_bus *bus = user_data;
 
-    if (bus->router.client_count > 0 || services_keep_awake(bus))
+    if (bus->router.client_count > 0 || visitors_keep_awake(bus))
         return; /* its end restarts the time */
     log_info(bus->log, "", "there was no client for %u seconds", bus->options.idle_exit_sec);
     bus_note_stop(bus, BUS_DONE);
@@ -289,7 +286,8 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     bus->log = options->log;
     list_init(&bus->listeners);
     list_init(&bus->pools);
-    list_init(&bus->clients);
+    list_init(&bus->visitors);
+    visitors_init(&bus->clients, bus, &clients_kind);
     bus->origins_key = key;
     list_init(&bus->gated);
     list_init(&bus->starved);
@@ -376,10 +374,9 @@ void bus_destroy(struct stdio_bus *bus)
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->log_due);
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->idle_clients);
         listeners_close(bus);
-        services_end_sessions(bus);
+        services_before_close(bus);
         notifier_stop(bus);
-        clients_close(bus, true);
-        services_close(bus, true);
+        visitors_close(bus, true);
         listeners_free(bus);
         services_detach(bus);
         pools_destroy(bus);

@@ -3,7 +3,6 @@
 #include "bus/clients.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,6 @@
 #include "bus/deliver.h"
 #include "bus/depart.h"
 #include "bus/listeners.h"
-#include "bus/notifier.h"
-#include "bus/origins.h"
 #include "bus/reports.h"
 #include "router/departure.h"
 #include "router/waiting.h"
@@ -45,12 +42,6 @@ static const char *context(const struct client *client)
     return client->stream.endpoint.context;
 }
 
-/* The lines of each user or address are counted apart, so that none hides another's. */
-static struct slice source(const struct client *client)
-{
-    return origin_name(&client->origin);
-}
-
 void clients_leave_gate(struct client *client)
 {
     if (!list_linked(&client->gated))
@@ -62,64 +53,45 @@ void clients_leave_gate(struct client *client)
 
 void clients_announce(struct client *client)
 {
-    const struct origin *origin = &client->origin;
-    bool is_named = client->token != 0 && strncmp(origin->name, "token ", 6) == 0;
+    const char *name = client->visitor.origin.name;
+    bool is_named = client->token != 0 && strncmp(name, "token ", 6) == 0;
 
-    if (client->announced)
-        return;
-    client->announced = true;
-    log_repeated(bus_of(client)->log, LOG_LEVEL_INFO, context(client), source(client),
-                 "connected: %s%s%s", origin->text, is_named ? ", " : "",
-                 is_named ? origin->name : "");
-}
-
-static void log_disconnected(struct client *client, const char *reason)
-{
-    struct log *log = bus_of(client)->log;
-    const struct connection *connection = &client->stream.connection;
-
-    if (connection->output.bytes > 0)
-        log_repeated(log, LOG_LEVEL_WARN, context(client), source(client),
-                     "disconnected (%s), %zu bytes for it were dropped (%s)", reason,
-                     connection->output.bytes, client->origin.text);
-    log_debug(log, context(client), "ended: %s", reason); /* the next line may be left out */
-    if (!client->announced)
-        return;
-    log_repeated(log, LOG_LEVEL_INFO, context(client), source(client),
-                 "disconnected: %s; %" PRIu64 " messages in (%" PRIu64 " bytes), %" PRIu64
-                 " out (%" PRIu64 " bytes)",
-                 reason, connection->frames_in, connection->bytes_in, connection->frames_out,
-                 connection->bytes_out);
+    visitor_announce(&client->visitor, is_named ? name : NULL);
 }
 
 /* The client has disconnected (spec 7.2). */
-void clients_remove(struct client *client, const char *reason)
+static void leave(struct visitor *visitor, const char *reason)
 {
-    struct stdio_bus *bus = bus_of(client);
-    struct connection *connection = &client->stream.connection;
+    struct client *client = client_of_visitor(visitor);
+    struct endpoint *endpoint = &client->stream.endpoint;
+    struct stdio_bus *bus = endpoint->bus;
 
-    if (!list_linked(&client->link))
-        return;
-    log_disconnected(client, reason);
     reports_client_gone(&client->stream, reason);
-    list_remove(&client->link);
     clients_leave_gate(client);
     if (client->leaving != NULL)
         client->leaving(client);
-    if (client->refused)
-        bus->refused_count--;
-    else
-        bus->client_count--;
-    depart_client(&client->stream.endpoint);
-    client_limits_stop(&client->stream.endpoint);
-    connection_close(connection);
-    origins_release(client->stream.endpoint.peer.origin);
-    stdio_bus_event_loop_defer(bus->loop, &client->deferred, free, client);
-    listeners_descriptor_freed(bus);
-    bus->end_noted = true;
-    notifier_changed(bus);
+    depart_client(endpoint);
+    client_limits_stop(endpoint);
     if (client->on_stdio)
         bus_note_stop(bus, bus->was_refused ? BUS_NO_WORKER_LEFT : BUS_DONE);
+}
+
+static void close_visitor(struct visitor *visitor)
+{
+    close_client(client_of_visitor(visitor));
+}
+
+const struct visitor_kind clients_kind = {
+    .name = "client",
+    .frames = "messages",
+    .level = LOG_LEVEL_INFO,
+    .leave = leave,
+    .close = close_visitor,
+};
+
+void clients_remove(struct client *client, const char *reason)
+{
+    visitor_remove(&client->visitor, reason);
 }
 
 void clients_reject(struct client *client, enum log_level level, int code, const char *problem)
@@ -127,8 +99,7 @@ void clients_reject(struct client *client, enum log_level level, int code, const
     struct stdio_bus *bus = bus_of(client);
 
     bus->counters.refused[code == JSONRPC_PARSE_ERROR ? REFUSAL_MALFORMED : refusal_of(problem)]++;
-    log_repeated(bus->log, level, context(client), source(client),
-                 "unacceptable input: %s; closing it (%s)", problem, client->origin.text);
+    visitor_complain(&client->visitor, level, problem);
     deliver_error(&client->stream.endpoint, no_id, code, problem);
     close_client(client);
     if (client->on_stdio && bus->reason == BUS_RUNNING)
@@ -141,8 +112,9 @@ static void client_malformed(struct connection *connection, enum frame_fault fau
     struct client *client = client_of(connection);
 
     if (fault == FRAME_FAULT_FOREIGN) { /* a reply would only tell a web page what listens here */
-        log_repeated(bus_of(client)->log, LOG_LEVEL_WARN, context(client), source(client),
-                     "%s; closing it without a reply (%s)", problem, client->origin.text);
+        log_repeated(bus_of(client)->log, LOG_LEVEL_WARN, context(client),
+                     origin_name(&client->visitor.origin), "%s; closing it without a reply (%s)",
+                     problem, client->visitor.origin.text);
         close_client(client);
         return;
     }
@@ -154,8 +126,8 @@ static void client_malformed(struct connection *connection, enum frame_fault fau
 /* ADR-010: the client gets an error, and continues. */
 static void refuse_frame(struct client *client, int code, const char *problem)
 {
-    log_repeated(bus_of(client)->log, LOG_LEVEL_WARN, context(client), source(client),
-                 "refused a frame: %s", problem);
+    log_repeated(bus_of(client)->log, LOG_LEVEL_WARN, context(client),
+                 origin_name(&client->visitor.origin), "refused a frame: %s", problem);
     deliver_error(&client->stream.endpoint, no_id, code, problem);
 }
 
@@ -199,8 +171,8 @@ void clients_end_answered(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
 
-    list_each(&bus->clients, node, following)
-        end_if_answered(list_entry(node, struct client, link));
+    list_each(&bus->clients.list, node, following)
+        end_if_answered(client_at(node));
 }
 
 /* --- TCP --- */
@@ -225,7 +197,7 @@ static void bound_half_close(struct client *client)
     struct stdio_bus *bus = bus_of(client);
     struct timer *timer = &client->stream.endpoint.hold_timer; /* without input it is never held */
 
-    if (!client->on_tcp || !list_linked(&client->link))
+    if (!client->on_tcp || !list_linked(&client->visitor.link))
         return;
     tcp_set_half_closed(client->stream.connection.fd_in);
     stdio_bus_event_loop_stop_timer(bus->loop, timer);
@@ -243,7 +215,8 @@ static void client_ended(struct connection *connection, size_t cut)
     struct stdio_bus *bus = bus_of(client);
 
     if (cut > 0)
-        log_repeated(bus->log, LOG_LEVEL_WARN, context(client), source(client),
+        log_repeated(bus->log, LOG_LEVEL_WARN, context(client),
+                     origin_name(&client->visitor.origin),
                      "its input ended in the middle of a message; %zu bytes were dropped", cut);
     cancel_subscriptions_of(bus, &client->stream.endpoint.peer);
     departure_client_input(&bus->router, &client->stream.endpoint.peer, depart_unanswered, bus);
@@ -257,35 +230,18 @@ static void client_ended(struct connection *connection, size_t cut)
     end_if_answered(client);
 }
 
-/* errno values that mean the peer disconnected: a pipe, a socket, a terminal that hung up */
-static bool has_left(int error)
-{
-    return error == 0 || error == EPIPE || error == ECONNRESET || error == EIO;
-}
-
 void clients_failed(struct connection *connection, enum connection_failure failure, int error)
 {
     struct client *client = client_of(connection);
+    const char *closing = client->stream.endpoint.peer.closing;
+    struct stdio_bus *bus = bus_of(client);
 
-    switch (failure) {
-    case CONNECTION_BROKEN:
-        if (client->on_stdio && bus_of(client)->reason == BUS_RUNNING && !has_left(error)) {
-            log_error(bus_of(client)->log, context(client), "cannot go on: %s", strerror(error));
-            bus_of(client)->reason = BUS_SYSTEM_ERROR; /* a full disk, a directory */
-        }
-        if (error != 0)
-            log_debug(bus_of(client)->log, context(client), "its connection: %s", strerror(error));
-        clients_remove(client, has_left(error) ? "hung up" : strerror(error));
-        break;
-    case CONNECTION_STALLED:
-        clients_remove(client, "it did not read for backpressure_timeout_sec");
-        break;
-    case CONNECTION_LINGERED:
-        clients_remove(client, client->stream.endpoint.peer.closing != NULL
-                                   ? client->stream.endpoint.peer.closing
-                                   : "closed");
-        break;
+    if (failure == CONNECTION_BROKEN && client->on_stdio && bus->reason == BUS_RUNNING &&
+        !visitor_has_left(error)) {
+        log_error(bus->log, context(client), "cannot go on: %s", strerror(error));
+        bus->reason = BUS_SYSTEM_ERROR; /* a full disk, a directory */
     }
+    visitor_failed(&client->visitor, failure, error, closing != NULL ? closing : "closed");
 }
 
 #define HANDLER(message_fn, long_message_fn)                                                       \
@@ -314,6 +270,15 @@ const struct stream_handler *clients_handler_of(const struct stdio_bus *bus)
     return bus->options.config->limits.max_message_rate > 0 ? &limited_handler : &clients_handler;
 }
 
+void clients_enter(struct client *client, bool may_idle)
+{
+    struct endpoint *endpoint = &client->stream.endpoint;
+
+    endpoint->peer.origin = client->visitor.present;
+    router_add_client(&bus_of(client)->router, &endpoint->peer);
+    client_limits_start(endpoint, may_idle);
+}
+
 struct client *clients_new(struct stdio_bus *bus)
 {
     size_t limits = client_limits_size(bus);
@@ -327,8 +292,11 @@ struct client *clients_new(struct stdio_bus *bus)
     endpoint->limits = limits > 0 ? (struct client_limits *)(client + 1) : NULL;
     endpoint->bus = bus;
     timer_init(&endpoint->hold_timer, deliver_hold_expired, endpoint);
-    client->number = ++bus->last_client;
-    snprintf(endpoint->context, sizeof endpoint->context, "client=%u", client->number);
+    client->visitor.of = &bus->clients;
+    client->visitor.connection = &client->stream.connection;
+    client->visitor.number = ++bus->clients.last_number;
+    visitor_name(&client->visitor, endpoint->context, sizeof endpoint->context);
+    client->stream.connection.context = endpoint->context;
     return client;
 }
 
@@ -336,34 +304,22 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
                            const struct origin *origin, bool refused)
 {
     struct client *client = clients_new(bus);
-    struct peer_origin *present = NULL;
     struct stream_options stream = *options;
 
     if (bus->options.config->has_protocol)
         stream.max_long = bus->options.config->limits.max_message;
-    if (client == NULL || (!refused && (present = origins_get(bus, origin)) == NULL) ||
+    if (client == NULL || visitor_init(&client->visitor, origin, refused) != STDIO_BUS_OK ||
         stream_open(&client->stream, &bus->transport, &stream) != STDIO_BUS_OK) {
         log_repeated(bus->log, options->borrowed ? LOG_LEVEL_ERROR : LOG_LEVEL_WARN, "",
                      origin_name(origin), "cannot serve %s: %s", origin->text, strerror(errno));
-        origins_release(present);
-        free(client);
+        if (client != NULL)
+            visitor_drop(&client->visitor);
         return NULL;
     }
-    client->stream.endpoint.peer.origin = present;
-    if (present != NULL)
-        connection_set_origin(&client->stream.connection, origins_transport(present));
-    client->origin = *origin;
-    list_append(&bus->clients, &client->link);
-    router_add_client(&bus->router, &client->stream.endpoint.peer);
-    client->refused = refused;
-    client_limits_start(&client->stream.endpoint, !stream.borrowed);
-    notifier_changed(bus);
-    if (refused) {
-        bus->refused_count++;
-    } else {
-        bus->client_count++;
+    visitor_enter(&client->visitor);
+    clients_enter(client, !stream.borrowed);
+    if (!refused)
         reports_client_came(&client->stream, origin);
-    }
     return client;
 }
 
@@ -404,32 +360,20 @@ void clients_stop_input(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
 
-    list_each(&bus->clients, node, following)
-        end_hold(list_entry(node, struct client, link));
-    list_each(&bus->clients, node, following)
-        connection_stop_input(&list_entry(node, struct client, link)->stream.connection);
+    list_each(&bus->clients.list, node, following)
+        end_hold(client_at(node));
+    list_each(&bus->clients.list, node, following)
+        connection_stop_input(&client_at(node)->stream.connection);
 }
 
 void clients_close_full(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
 
-    list_each(&bus->clients, node, following) {
-        struct client *client = list_entry(node, struct client, link);
+    list_each(&bus->clients.list, node, following) {
+        struct client *client = client_at(node);
 
         if (client->stream.endpoint.peer.full)
             clients_remove(client, "it did not read while the daemon was shutting down");
     }
-}
-
-void clients_close(struct stdio_bus *bus, bool now)
-{
-    struct list_node *node, *following;
-
-    while (now && !list_empty(&bus->clients))
-        clients_remove(list_entry(bus->clients.head.next, struct client, link), "shutting down");
-    list_each(&bus->clients, node, following)
-        close_client(list_entry(node, struct client, link));
-    if (!now)
-        bus_watch_slow_clients(bus, 0); /* the shutdown waits for them */
 }

@@ -2,7 +2,7 @@
 #ifndef STDIO_BUS_BUS_CLIENTS_H
 #define STDIO_BUS_BUS_CLIENTS_H
 
-#include "bus/state.h"
+#include "bus/visitor.h"
 #include "endpoint/stream.h"
 
 struct bus_listener;
@@ -12,9 +12,8 @@ struct http_websocket;
 #define CLIENT_PROGRAM_MAX 32 /* bytes; Linux has 16 */
 
 struct client {
+    struct visitor visitor;
     struct stream stream;
-    struct list_node link; /* bus->clients */
-    struct origin origin;
     char program[CLIENT_PROGRAM_MAX]; /* as the system names it; "": not known, or never asked */
     struct bus_listener *listener;    /* that accepted it; NULL: it is on stdin */
     unsigned token;                   /* serial number of the one that it has shown; 0: none */
@@ -24,13 +23,11 @@ struct client {
     struct http_websocket *websocket; /* NULL: it does not speak WebSocket */
     void (*leaving)(struct client *client); /* called before it departs; NULL: nothing is to do */
     struct peer *speaks_for;                /* what it is sent is for this peer; NULL: its own */
-    unsigned number;
     bool on_stdio;
     bool on_tcp;
-    bool refused;   /* not admitted: gets an error line and is closed */
-    bool announced; /* its two lines are in the log at INFO */
-    struct stdio_bus_event_deferred deferred;
 };
+
+extern const struct visitor_kind clients_kind;
 
 /* Serves stdin and stdout as a client. STDIO_BUS_ERR after the reason was logged; the descriptors
  * are the caller's then. */
@@ -41,15 +38,17 @@ int clients_add_stdio(struct stdio_bus *bus);
 struct client *clients_add(struct stdio_bus *bus, const struct stream_options *options,
                            const struct origin *origin, bool refused);
 
-/* Reports the client in the log, with the name of its token if that has one, and its end later.
- * Idempotent. A connection of HTTP is reported with its first request for a pool: one that asks for
- * the metrics or the health is not, and a session reports itself. */
+/* visitor_announce. A connection of HTTP is reported with its first request for a pool: one that
+ * asks for the metrics or the health is not, and a session reports itself. */
 void clients_announce(struct client *client);
 
 /* --- for a client that is loaded from an archive (upgrade/state.h) --- */
 
 /* One that the bus does not know yet. NULL if out of memory. */
 struct client *clients_new(struct stdio_bus *bus);
+
+/* The router knows it from now on, and has its visitor's origin. */
+void clients_enter(struct client *client, bool may_idle);
 
 /* timer_fn: it has closed its input, and its time is over. */
 void clients_half_close_expired(void *user_data);
@@ -73,6 +72,16 @@ void clients_leave_gate(struct client *client);
 /* The client is on TCP. */
 void clients_set_tcp(struct client *client);
 
+static inline struct client *client_of_visitor(struct visitor *visitor)
+{
+    return list_entry(visitor, struct client, visitor);
+}
+
+static inline struct client *client_at(struct list_node *node)
+{
+    return list_entry(node, struct client, visitor.link);
+}
+
 static inline struct client *client_of_endpoint(struct endpoint *endpoint)
 {
     return list_entry(endpoint, struct client, stream.endpoint);
@@ -90,8 +99,5 @@ void clients_remove(struct client *client, const char *reason);
 
 /* Disconnects the clients whose queues are full. */
 void clients_close_full(struct stdio_bus *bus);
-
-/* Closes every client once its queue is written; at once if `now`. */
-void clients_close(struct stdio_bus *bus, bool now);
 
 #endif

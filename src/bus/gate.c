@@ -40,40 +40,7 @@ void gate_admit(struct client *client)
     if (client->http == NULL)
         clients_announce(client);
     router_admit_client(&bus_of(client)->router, &endpoint->peer);
-    slow_origins_arrived(endpoint, &client->origin);
-}
-
-/* --- admission --- */
-
-/* A user that the system does not report is not one of those that are allowed. */
-static bool is_allowed(const struct access *access, const struct origin *origin)
-{
-    return access->uid_count == 0 ||
-           (origin->has_credentials && access_allows(access, origin->uid));
-}
-
-enum admission admission_judge(const struct bus_listener *listener, const struct origin *origin,
-                               char *text, size_t size)
-{
-    const struct stdio_bus *bus = listener->bus;
-    const struct config *config = bus->options.config;
-    const struct listen_config *of = listener->config != NULL ? listener->config : &config->listen;
-    bool on_tcp = listener_on_tcp(listener);
-
-    if (!on_tcp && !is_allowed(&of->access, origin)) {
-        snprintf(text, size, "this user may not connect (listen.allow_uids)");
-        return ADMISSION_DENIED;
-    }
-    if (on_tcp && of->token_file == NULL && !of->open && !origin->is_local) {
-        snprintf(text, size,
-                 "other machines are not served: neither listen.token_file nor listen.open is set");
-        return ADMISSION_DENIED;
-    }
-    if (shares_left_of_connections(&bus->router, bus->client_count, origins_find(bus, origin)))
-        return ADMISSION_GRANTED;
-    snprintf(text, size, "too many connections (max_connections %zu)",
-             config->limits.max_connections);
-    return ADMISSION_FULL;
+    slow_origins_arrived(endpoint, &client->visitor.origin);
 }
 
 /* --- the pool --- */
@@ -365,36 +332,28 @@ static size_t line_asked(const struct bus_listener *listener)
     return greeter != NULL ? greeter->line_max : 0;
 }
 
-void gate_judge(struct gate_visitor *visitor, struct bus_listener *listener, int fd,
+void gate_judge(struct arrival *arrival, struct bus_listener *listener, int fd,
                 const struct origin *origin)
 {
-    struct stdio_bus *bus = listener->bus;
-
-    *visitor = (struct gate_visitor){.listener = listener, .origin = origin, .fd = fd};
-    make_room(bus);
-    visitor->admission = admission_judge(listener, origin, visitor->text, sizeof visitor->text);
-    visitor->refused = visitor->admission != ADMISSION_GRANTED;
-    if (!visitor->refused)
-        return;
-    bus->counters.refused[refusal_of(visitor->text)]++;
-    log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s", origin->text,
-                 visitor->text);
+    make_room(listener->bus);
+    visitor_judge(arrival, listener, fd, origin);
 }
 
-struct client *gate_take(const struct gate_visitor *visitor, struct stream_options *options)
+struct client *gate_take(const struct arrival *arrival, struct stream_options *options)
 {
-    struct stdio_bus *bus = visitor->listener->bus;
+    struct stdio_bus *bus = arrival->listener->bus;
+    bool refused = arrival->admission != ADMISSION_GRANTED;
     struct client *client = NULL;
 
-    options->fd_in = options->fd_out = visitor->fd;
-    if (!visitor->refused || bus->refused_count < REFUSED_MAX)
-        client = clients_add(bus, options, visitor->origin, visitor->refused);
+    options->fd_in = options->fd_out = arrival->fd;
+    if (!refused || bus->refused_count < REFUSED_MAX)
+        client = clients_add(bus, options, arrival->origin, refused);
     if (client == NULL) {
-        close(visitor->fd);
+        close(arrival->fd);
         return NULL;
     }
-    client->listener = visitor->listener;
-    if (listener_on_tcp(visitor->listener))
+    client->listener = arrival->listener;
+    if (listener_on_tcp(arrival->listener))
         clients_set_tcp(client);
     return client;
 }
@@ -407,23 +366,23 @@ static void accept_client(void *user_data, int fd, const struct origin *origin)
                                      .splits_arrays = listener->bus->options.config->splits_arrays,
                                      .wary = true,
                                      .may_open = true};
-    struct gate_visitor visitor;
+    struct arrival arrival;
     struct client *client;
     size_t asked;
 
-    gate_judge(&visitor, listener, fd, origin);
-    asked = visitor.refused ? 0 : line_asked(listener);
+    gate_judge(&arrival, listener, fd, origin);
+    asked = arrival.admission == ADMISSION_GRANTED ? line_asked(listener) : 0;
     if (asked > 0) {
         options.handler = &gate_handler;
         options.framing = NULL;
         options.splits_arrays = false;
         options.max_body = asked;
     }
-    client = gate_take(&visitor, &options);
+    client = gate_take(&arrival, &options);
     if (client == NULL)
         return;
-    if (visitor.refused)
-        refuse(client, visitor.text);
+    if (client->visitor.refused)
+        refuse(client, arrival.text);
     else if (asked > 0)
         gate_wait(client);
     else
@@ -431,9 +390,9 @@ static void accept_client(void *user_data, int fd, const struct origin *origin)
 }
 
 const struct listener_kind gate_unix_listener = {
-    .name = "unix", .of = LISTEN_UNIX, .accepted = accept_client};
+    .name = "unix", .of = LISTEN_UNIX, .accepted = accept_client, .visits = &clients_kind};
 const struct listener_kind gate_tcp_listener = {
-    .name = "tcp", .of = LISTEN_TCP, .accepted = accept_client};
+    .name = "tcp", .of = LISTEN_TCP, .accepted = accept_client, .visits = &clients_kind};
 
 /* --- the archive --- */
 

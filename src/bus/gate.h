@@ -16,42 +16,16 @@
  * about one that there is not. */
 void gate_describe_pools(const struct bus_listener *listener, char text[GATE_POOLS_MAX]);
 
-/* --- admission --- */
-
-/* Which connections become clients; the others get one error line and are closed. */
-
-#define ADMISSION_TEXT_MAX 160
-
-enum admission {
-    ADMISSION_GRANTED,
-    ADMISSION_DENIED, /* this origin is not served here */
-    ADMISSION_FULL    /* not now: there are too many connections */
-};
-
-/* Whether the listener takes a connection of this origin. If not, `text` says why, for the error
- * line. */
-enum admission admission_judge(const struct bus_listener *listener, const struct origin *origin,
-                               char *text, size_t size);
-
 /* --- a connection, to any listener --- */
 
-struct gate_visitor {
-    struct bus_listener *listener;
-    const struct origin *origin; /* borrowed */
-    int fd;
-    enum admission admission;
-    bool refused;                  /* it does not become a client: `text` is for its error */
-    char text[ADMISSION_TEXT_MAX]; /* has been logged */
-};
-
-/* Whether the connection is refused. */
-void gate_judge(struct gate_visitor *visitor, struct bus_listener *listener, int fd,
+/* visitor_judge, after a client that has not shown its token has made room. */
+void gate_judge(struct arrival *arrival, struct bus_listener *listener, int fd,
                 const struct origin *origin);
 
 /* Makes a client of the connection with these options, in which the descriptors are set here. A
  * refused one is for its error alone; its owner sends that and closes it. Any other has no share
  * yet. NULL, and the descriptor is closed: out of memory, or too many are being refused. */
-struct client *gate_take(const struct gate_visitor *visitor, struct stream_options *options);
+struct client *gate_take(const struct arrival *arrival, struct stream_options *options);
 
 /* The client has to show its token within GATE_SECONDS; until clients_leave_gate it makes way for
  * other connections if there are too many such. */

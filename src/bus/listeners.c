@@ -135,6 +135,15 @@ void listeners_add_kind(struct stdio_bus *bus, const struct listener_kind *kind,
     bus->listener_kinds[bus->listener_kind_count++] = (struct bus_listener_kind){kind, service};
 }
 
+static struct visitors *visitors_of(const struct stdio_bus *bus, const struct visitor_kind *kind)
+{
+    struct list_node *node = bus->visitors.head.next;
+
+    while (list_entry(node, struct visitors, link)->kind != kind)
+        node = node->next;
+    return list_entry(node, struct visitors, link);
+}
+
 /* NULL if out of memory. */
 static struct bus_listener *new_listener(struct stdio_bus *bus,
                                          const struct bus_listener_kind *kind,
@@ -147,6 +156,7 @@ static struct bus_listener *new_listener(struct stdio_bus *bus,
     listener->bus = bus;
     listener->kind = kind->kind;
     listener->service = kind->service;
+    listener->visitors = visitors_of(bus, kind->kind->visits);
     listener->config = config;
     listener->setup = setup_hold(setup);
     list_append(&bus->listeners, &listener->link);

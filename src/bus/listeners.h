@@ -13,6 +13,7 @@ struct bus_listener;
 struct listener_kind {
     const char *name;      /* in the archive of an upgrade in place */
     listener_fn *accepted; /* user_data is the struct bus_listener */
+    const struct visitor_kind *visits;
 
     /* Of the objects in "listen" whose address is of this kind; or, with `path`, of the one Unix
      * socket there, which the options name. NULL: they name none. */
@@ -31,6 +32,7 @@ struct bus_listener {
     struct stdio_bus *bus;
     const struct listener_kind *kind;
     void *service; /* the state of the service that accepts its connections; NULL: the core does */
+    struct visitors *visitors;          /* that come here */
     const struct listen_config *config; /* NULL: the kind has a path of its own */
     struct setup *setup;                /* a reference: config is part of it; or NULL */
     const struct listen_config *next;   /* during a reload: what config will be; NULL: it goes */

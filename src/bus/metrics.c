@@ -106,12 +106,12 @@ static void read_clients(struct stdio_bus *bus, struct metrics *metrics)
     struct list_node *node, *following;
     struct traffic traffic = bus->counters.gone;
 
-    list_each(&bus->clients, node, following) {
-        const struct client *client = list_entry(node, struct client, link);
+    list_each(&bus->clients.list, node, following) {
+        const struct client *client = client_at(node);
 
         connection_add_traffic(&client->stream.connection, &traffic);
         metrics->client_queue += client->stream.connection.output.bytes;
-        metrics->client_count += !client->refused;
+        metrics->client_count += !client->visitor.refused;
         add_hold(metrics, &client->stream.endpoint);
     }
     metrics->limited[0] = bus->router.limited_requests;

@@ -16,8 +16,8 @@ static struct client *newest_client(const struct stdio_bus *bus, const struct pe
 {
     struct list_node *node;
 
-    for (node = bus->clients.head.prev; node != &bus->clients.head; node = node->prev) {
-        struct client *client = list_entry(node, struct client, link);
+    for (node = bus->clients.list.head.prev; node != &bus->clients.list.head; node = node->prev) {
+        struct client *client = client_at(node);
         const struct peer *peer = &client->stream.endpoint.peer;
 
         if (peer->origin == origin && affinity_worker(peer, pool) != NULL)

@@ -125,42 +125,10 @@ void services_stop_input(struct stdio_bus *bus)
         service_at(bus, at)->stop_input(bus->services[at]);
 }
 
-void services_end_sessions(struct stdio_bus *bus)
+void services_before_close(struct stdio_bus *bus)
 {
-    each_service(bus, end_sessions)
-        service_at(bus, at)->end_sessions(bus->services[at]);
-}
-
-void services_close(struct stdio_bus *bus, bool now)
-{
-    each_service(bus, close)
-        service_at(bus, at)->close(bus->services[at], now);
-}
-
-size_t services_client_count(const struct stdio_bus *bus)
-{
-    size_t count = 0;
-
-    each_service(bus, client_count)
-        count += service_at(bus, at)->client_count(bus->services[at]);
-    return count;
-}
-
-bool services_keep_awake(const struct stdio_bus *bus)
-{
-    size_t count = 0;
-
-    each_service(bus, client_count)
-        count += service_at(bus, at)->keeps_awake
-                     ? service_at(bus, at)->client_count(bus->services[at])
-                     : 0;
-    return count > 0;
-}
-
-void services_remove_idle(struct stdio_bus *bus, const char *reason)
-{
-    each_service(bus, remove_idle)
-        service_at(bus, at)->remove_idle(bus->services[at], reason);
+    each_service(bus, before_close)
+        service_at(bus, at)->before_close(bus->services[at]);
 }
 
 /* --- clients that are no connections of the core --- */
@@ -285,10 +253,4 @@ const char *services_unsaved(const struct stdio_bus *bus)
     each_service(bus, unsaved)
         reason = reason != NULL ? reason : service_at(bus, at)->unsaved(bus->services[at]);
     return reason;
-}
-
-void services_each_connection(struct stdio_bus *bus, void (*fn)(struct connection *connection))
-{
-    each_service(bus, each_connection)
-        service_at(bus, at)->each_connection(bus->services[at], fn);
 }

@@ -99,19 +99,8 @@ struct service {
     /* No message is taken any more. */
     void (*stop_input)(void *state);
 
-    /* Ends the clients that have connections of the core, before these are closed. */
-    void (*end_sessions)(void *state);
-
-    /* Closes its own connections once their queues are written; or now. */
-    void (*close)(void *state, bool now);
-
-    /* Clients with connections of its own, that the end of the bus waits for; and idle_exit_sec, if
-     * they keep it awake. */
-    size_t (*client_count)(const void *state);
-    bool keeps_awake;
-
-    /* Disconnects clients that have taken nothing since the last call while bytes wait. */
-    void (*remove_idle)(void *state, const char *reason);
+    /* All clients are about to be closed. */
+    void (*before_close)(void *state);
 
     /* --- clients that are no connections of the core --- */
 
@@ -165,9 +154,6 @@ struct service {
 
     /* Why the bus cannot be saved now; NULL: nothing is in the way. */
     const char *(*unsaved)(const void *state);
-
-    /* Calls fn for the connection of each client that is not one of the core's. */
-    void (*each_connection)(void *state, void (*fn)(struct connection *connection));
 };
 
 /* Creates the states of the services that the options ask for. STDIO_BUS_ERR with errno. */
@@ -185,9 +171,7 @@ void services_after_reading(struct stdio_bus *bus);
 void services_before_writing(struct stdio_bus *bus);
 void services_after_writing(struct stdio_bus *bus);
 void services_stop_input(struct stdio_bus *bus);
-void services_end_sessions(struct stdio_bus *bus);
-void services_close(struct stdio_bus *bus, bool now);
-void services_remove_idle(struct stdio_bus *bus, const char *reason);
+void services_before_close(struct stdio_bus *bus);
 void services_yield(struct stdio_bus *bus);
 void services_each_report(struct stdio_bus *bus, client_report_fn *fn, void *user_data);
 void services_each_holder(struct stdio_bus *bus, pool_holder_fn *fn, void *user_data);
@@ -201,7 +185,6 @@ void services_archive_client(struct stdio_bus *bus, struct router_archive *archi
                              struct client *client);
 void services_archive_waiting(struct stdio_bus *bus, struct router_archive *archive);
 void services_archive(struct stdio_bus *bus, struct router_archive *archive);
-void services_each_connection(struct stdio_bus *bus, void (*fn)(struct connection *connection));
 
 /* Of all services. */
 unsigned services_descriptors(const struct stdio_bus *bus);
@@ -211,10 +194,6 @@ bool services_caught(struct stdio_bus *bus, int signo);
 
 /* Runs the command of a service. NULL, or the reason why not. */
 const char *services_run(struct stdio_bus *bus, const char *command, const char *by);
-
-/* Clients of services; of these, those that idle_exit_sec waits for. */
-size_t services_client_count(const struct stdio_bus *bus);
-bool services_keep_awake(const struct stdio_bus *bus);
 
 /* Whether one has disconnected its client of this number; `by` is for the log. */
 bool services_disconnect(struct stdio_bus *bus, int64_t number, const char *by);

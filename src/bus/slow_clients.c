@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "bus/clients.h"
-#include "bus/service.h"
 #include "router/waiting.h"
 
 /* A client reads until it has taken nothing for so long: short, or the time of one client after the
@@ -126,7 +125,7 @@ static int64_t idle_ms(const struct client *client, int64_t now_ms)
 {
     const struct connection *connection = &client->stream.connection;
 
-    if (!list_linked(&client->link) || connection->jammed_ms == 0)
+    if (!list_linked(&client->visitor.link) || connection->jammed_ms == 0)
         return 0;
     return now_ms - connection->took_ms;
 }
@@ -136,13 +135,13 @@ static int64_t idle_ms(const struct client *client, int64_t now_ms)
 static bool check_client(struct client *client, int64_t now_ms, bool used_up)
 {
     bool is_reader = connection_reads_late(&client->stream.connection);
-    bool is_known = slow_origins_has(client->stream.endpoint.bus, &client->origin);
+    bool is_known = slow_origins_has(client->stream.endpoint.bus, &client->visitor.origin);
     int64_t idle;
 
     connection_flush(&client->stream.connection); /* there may be room that was not reported */
     idle = idle_ms(client, now_ms);
     if (used_up && idle > (is_known && !is_reader ? PATIENCE_MS : READER_PATIENCE_MS)) {
-        slow_origins_note(client->stream.endpoint.bus, &client->origin);
+        slow_origins_note(client->stream.endpoint.bus, &client->visitor.origin);
         clients_remove(client,
                        "it did not read while other clients waited: slow_client_timeout_sec");
     }
@@ -159,8 +158,8 @@ static void check_serving(struct stdio_bus *bus)
 
     advance(slow, now_ms);
     used_up = is_used_up(bus);
-    list_each(&bus->clients, node, following) {
-        struct client *client = list_entry(node, struct client, link);
+    list_each(&bus->clients.list, node, following) {
+        struct client *client = client_at(node);
         enum standing standing = standing_of(bus, client);
 
         if (standing > worst)
@@ -178,21 +177,12 @@ static void check_serving(struct stdio_bus *bus)
         bus_watch_slow_clients(bus, CHECK_LATER_MS);
 }
 
-/* The shutdown waits for all clients, of either socket, to read the rest. Those that take nothing
- * from one look to the next one are disconnected. */
+/* The shutdown waits for all clients to read the rest. Those that take nothing from one look to the
+ * next one are disconnected. */
 static void check_closing(struct stdio_bus *bus)
 {
-    static const char reason[] =
-        "it did not read while the daemon was shutting down: slow_client_timeout_sec";
-    struct list_node *node, *following;
-
-    list_each(&bus->clients, node, following) {
-        struct client *client = list_entry(node, struct client, link);
-
-        if (connection_took_nothing(&client->stream.connection))
-            clients_remove(client, reason);
-    }
-    services_remove_idle(bus, reason);
+    visitors_remove_idle(
+        bus, "it did not read while the daemon was shutting down: slow_client_timeout_sec");
     bus_watch_slow_clients(bus,
                            bus->options.config->limits.slow_client_timeout_sec * INT64_C(1000));
 }

@@ -66,6 +66,16 @@ struct bus_listener_kind {
     void *service; /* the state of the service that it is of; NULL: it is of the core */
 };
 
+/* The visitors of one kind (bus/visitor.h). */
+struct visitors {
+    const struct visitor_kind *kind;
+    struct stdio_bus *bus;
+    struct list_node link; /* bus->visitors */
+    struct list list;
+    size_t count;
+    unsigned last_number;
+};
+
 struct stdio_bus {
     struct bus_options options;
     struct log *log;
@@ -87,15 +97,15 @@ struct stdio_bus {
     struct list pools;         /* struct pool */
     unsigned last_worker;      /* its number */
     unsigned generation;       /* of the configuration: how many reloads were begun */
-    struct list clients;       /* struct client */
+    struct list visitors;      /* struct visitors */
+    struct visitors clients;   /* struct client (bus/clients.h) */
     struct hash_table origins; /* of the clients: struct present_origin (bus/origins.c) */
     struct siphash_key origins_key;
-    size_t client_count;
-    size_t refused_count;
-    struct list gated; /* clients that have not shown the token yet, the oldest first */
+    size_t client_count;  /* that count in max_connections */
+    size_t refused_count; /* that get an error line */
+    struct list gated;    /* clients that have not shown the token yet, the oldest first */
     size_t gated_count;
-    unsigned last_client; /* its number, for the log */
-    struct list starved;  /* peers held for want of memory */
+    struct list starved; /* peers held for want of memory */
     struct timer starved_retry;
     struct slow_clients slow_clients;
     struct slow_origins slow_origins;

@@ -17,8 +17,8 @@ static size_t disconnect_revoked(const struct bus_listener *listener, const stru
     struct list_node *node, *following;
     size_t count = 0;
 
-    list_each(&listener->bus->clients, node, following) {
-        struct client *client = list_entry(node, struct client, link);
+    list_each(&listener->bus->clients.list, node, following) {
+        struct client *client = client_at(node);
 
         if (client != but && client->listener == listener && client->token != 0 &&
             !tokens_has(&listener->tokens, client->token)) {
@@ -81,10 +81,10 @@ static void become_user(struct client *client, const char *name)
     struct peer *peer = &client->stream.endpoint.peer;
     struct stdio_bus *bus = client->listener->bus;
     struct peer_origin *before = peer->origin, *present;
-    struct origin origin = client->origin;
+    struct origin origin = client->visitor.origin;
 
     origin_of_token(&origin, client->listener->config->token_file, name);
-    if (origin_equal(&origin, &client->origin) || client->stream.connection.reserved > 0)
+    if (origin_equal(&origin, &client->visitor.origin) || client->stream.connection.reserved > 0)
         return;
     present = origins_get(bus, &origin);
     if (present == NULL)
@@ -92,7 +92,8 @@ static void become_user(struct client *client, const char *name)
     router_move_client(&bus->router, peer, present);
     connection_set_origin(&client->stream.connection, origins_transport(present));
     origins_release(before);
-    client->origin = origin;
+    client->visitor.present = present;
+    client->visitor.origin = origin;
 }
 
 void token_reload_note(struct client *client, const struct named_token *token)

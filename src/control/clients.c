@@ -4,12 +4,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
-#include "bus/listeners.h"
 #include "control/commands.h"
 #include "control/control.h"
 #include "control/request.h"
@@ -24,21 +22,11 @@ static struct control_client *client_of(struct connection *connection)
 
 /* --- reports of the connection --- */
 
-/* A client that does not read its replies is not read from. Returns whether that is so. */
-static bool hold(struct control_client *client)
-{
-    if (!client->connection.full)
-        return false;
-    client->is_held = true;
-    connection_pause(&client->connection);
-    return true;
-}
-
 static void read_frame(struct connection *connection, struct slice line)
 {
     struct control_client *client = client_of(connection);
 
-    if (!hold(client))
+    if (!visitor_hold(&client->visitor))
         control_commands_run(client, line);
 }
 
@@ -46,12 +34,11 @@ static void reject(struct control_client *client, int code, const char *problem)
 {
     struct json_text line = {.data = NULL};
 
-    log_warn(client->control->bus->log, client->context, "unacceptable input: %s; closing it",
-             problem);
+    visitor_complain(&client->visitor, LOG_LEVEL_WARN, problem);
     control_write_error(&line, slice_of(NULL, 0), code, problem);
     control_send(client, &line);
     json_text_free(&line);
-    if (list_linked(&client->link))
+    if (list_linked(&client->visitor.link))
         connection_linger(&client->connection);
 }
 
@@ -60,7 +47,7 @@ static void malformed(struct connection *connection, enum frame_fault fault, con
     struct control_client *client = client_of(connection);
 
     if (fault == FRAME_FAULT_FOREIGN)
-        control_remove(client, problem);
+        visitor_remove(&client->visitor, problem);
     else
         reject(client, JSONRPC_PARSE_ERROR, problem);
 }
@@ -84,27 +71,18 @@ static void ended(struct connection *connection, size_t cut)
 
 static void full(struct connection *connection, bool is_full)
 {
-    struct control_client *client = client_of(connection);
-
-    if (is_full || !client->is_held)
-        return;
-    client->is_held = false;
-    connection_resume(connection);
+    if (!is_full)
+        visitor_release(&client_of(connection)->visitor);
 }
 
 static void failed(struct connection *connection, enum connection_failure failure, int error)
 {
-    struct control_client *client = client_of(connection);
-
-    if (failure == CONNECTION_BROKEN)
-        control_remove(client, error != 0 ? strerror(error) : "hung up");
-    else
-        control_remove(client, failure == CONNECTION_LINGERED ? "closed" : "it does not read");
+    visitor_failed(&client_of(connection)->visitor, failure, error, "closed");
 }
 
 static void starved(struct connection *connection)
 {
-    control_remove(client_of(connection), strerror(ENOMEM));
+    visitor_remove(&client_of(connection)->visitor, strerror(ENOMEM));
 }
 
 static const struct connection_handler handler = {
@@ -118,7 +96,7 @@ static const struct connection_handler handler = {
     .starved = starved,
 };
 
-/* --- the beginning --- */
+/* --- the beginning and the end --- */
 
 /* The socket has mode 0600. Where the system does not heed the mode of a socket, this does. */
 static bool is_allowed(const struct origin *origin)
@@ -126,99 +104,62 @@ static bool is_allowed(const struct origin *origin)
     return !origin->has_credentials || origin->uid == 0 || origin->uid == geteuid();
 }
 
-static struct connection_options options_of(struct control_client *client, int fd)
+static enum admission judge(const struct visitors *visitors, const struct origin *origin,
+                            char *text, size_t size)
 {
-    return (struct connection_options){
+    if (!is_allowed(origin)) {
+        snprintf(text, size, "the control socket is this user's");
+        return ADMISSION_DENIED;
+    }
+    if (visitors->count < CONTROL_CLIENTS_MAX)
+        return ADMISSION_GRANTED;
+    snprintf(text, size, "too many clients of the control socket (%d)", CONTROL_CLIENTS_MAX);
+    return ADMISSION_FULL;
+}
+
+static void prepare(struct visitor *visitor, struct connection_options *options)
+{
+    struct control_client *client = control_client_of(visitor);
+
+    client->control = list_entry(visitor->of, struct control, clients);
+    visitor->connection = &client->connection;
+    visitor_name(visitor, client->context, sizeof client->context);
+    *options = (struct connection_options){
         .handler = &handler,
         .check = &json_body_check,
         .check_state = &client->scanner,
         .context = client->context,
         .max_body = CONTROL_LINE_MAX,
-        .fd_in = fd,
-        .fd_out = fd,
         .wary = true,
     };
 }
 
-/* NULL when memory or descriptors are out. */
-static struct control_client *open_client(struct control *control, int fd)
+static void leave(struct visitor *visitor, const char *reason)
 {
-    struct control_client *client = calloc(1, sizeof *client);
-    struct connection_options options;
+    struct control_client *client = control_client_of(visitor);
 
-    if (client == NULL)
-        return NULL;
-    client->control = control;
-    options = options_of(client, fd);
-    snprintf(client->context, sizeof client->context, "control=%u", ++control->last_client);
-    if (connection_open(&client->connection, &control->bus->transport, &options) == STDIO_BUS_OK)
-        return client;
-    free(client);
-    return NULL;
+    (void)reason;
+    client->control->watcher_count -= client->watches;
 }
 
-void control_clients_accepted(void *user_data, int fd, const struct origin *origin)
+static void close_visitor(struct visitor *visitor)
 {
-    struct bus_listener *listener = user_data;
-    struct stdio_bus *bus = listener->bus;
-    struct control *control = listener->service;
-    struct control_client *client = NULL;
-
-    if (!is_allowed(origin))
-        log_warn(bus->log, "", "refused %s: the control socket is this user's", origin->text);
-    else if (control->client_count >= CONTROL_CLIENTS_MAX)
-        log_warn(bus->log, "", "refused %s: too many clients of the control socket (%d)",
-                 origin->text, CONTROL_CLIENTS_MAX);
-    else if ((client = open_client(control, fd)) == NULL)
-        log_warn(bus->log, "", "cannot serve %s: %s", origin->text, strerror(errno));
-    if (client == NULL) {
-        close(fd);
-        return;
-    }
-    list_append(&control->clients, &client->link);
-    control->client_count++;
-    log_debug(bus->log, client->context, "connected: %s", origin->text);
-}
-
-/* --- the shutdown --- */
-
-void control_clients_close(struct control *control, bool now)
-{
-    struct list_node *node, *following;
-
-    list_each(&control->clients, node, following) {
-        struct control_client *client = list_entry(node, struct control_client, link);
-
-        if (now)
-            control_remove(client, "shutting down");
-        else
-            connection_linger(&client->connection);
-    }
+    connection_linger(visitor->connection);
 }
 
 /* --- the archive --- */
 
-static void archive_client(struct archive *archive, void *owner, void *item)
+static void archive_client(struct archive *archive, struct visitor *visitor, void *user_data)
 {
     static const struct archive_field fields[] = {
-        ARCHIVE_FLAGS(struct control_client, watches, is_held, awaits_upgrade),
-        ARCHIVE_TEXTS(struct control_client, context, upgrade_id),
+        ARCHIVE_FLAGS(struct control_client, watches, awaits_upgrade),
+        ARCHIVE_TEXTS(struct control_client, upgrade_id),
     };
-    struct control *control = owner;
-    struct control_client *client = item != NULL ? item : calloc(1, sizeof *client);
-    struct connection_options options;
+    struct control_client *client = control_client_of(visitor);
+    struct control *control = user_data;
 
-    if (!archive_made(archive, client != NULL))
-        return;
-    if (!archive->saves) {
-        client->control = control;
-        list_append(&control->clients, &client->link);
-        control->client_count++;
-    }
     archive_mark(archive, "control");
     ARCHIVE_FIELDS(archive, client, fields);
-    options = options_of(client, -1);
-    connection_archive(archive, &client->connection, &control->bus->transport, &options);
     scanner_archive(archive, &client->scanner);
     if (!archive->saves)
         control->watcher_count += client->watches;
@@ -230,14 +171,19 @@ void control_clients_archive(struct archive *archive, struct control *control)
         return;
     if (!control->measures)
         control_measure(control);
-    ARCHIVE_INTEGER(archive, control->last_client);
-    ARCHIVE_LIST(archive, &control->clients, struct control_client, link, archive_client, control);
+    visitors_archive(archive, &control->clients, control);
 }
 
-void control_clients_connections(struct control *control, void (*fn)(struct connection *connection))
-{
-    struct list_node *node, *following;
+/* --- the kind --- */
 
-    list_each(&control->clients, node, following)
-        fn(&list_entry(node, struct control_client, link)->connection);
-}
+const struct visitor_kind control_clients_kind = {
+    .name = "control",
+    .frames = "lines",
+    .level = LOG_LEVEL_DEBUG,
+    .leave = leave,
+    .close = close_visitor,
+    .size = sizeof(struct control_client),
+    .judge = judge,
+    .prepare = prepare,
+    .archive = ARCHIVE_OP(archive_client),
+};

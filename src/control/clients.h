@@ -5,17 +5,9 @@
 #include "base/archive.h"
 #include "control/control.h"
 
-/* listener_fn; user_data is a struct bus_listener. */
-void control_clients_accepted(void *user_data, int fd, const struct origin *origin);
+extern const struct visitor_kind control_clients_kind;
 
 /* Saves the control with its clients, or loads them. */
 void control_clients_archive(struct archive *archive, struct control *control);
-
-/* Calls fn for the connection of each. */
-void control_clients_connections(struct control *control,
-                                 void (*fn)(struct connection *connection));
-
-/* Closes every client once it has read its replies; at once if `now`. */
-void control_clients_close(struct control *control, bool now);
 
 #endif

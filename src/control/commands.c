@@ -227,10 +227,10 @@ static struct client *find_client(const struct stdio_bus *bus, int64_t number)
 {
     struct list_node *node, *following;
 
-    list_each(&bus->clients, node, following) {
-        struct client *client = list_entry(node, struct client, link);
+    list_each(&bus->clients.list, node, following) {
+        struct client *client = client_at(node);
 
-        if (client->number == number)
+        if (client->visitor.number == number)
             return client;
     }
     return NULL;
@@ -264,7 +264,7 @@ static void run_disconnect(struct command *command)
     endpoint = &client->stream.endpoint;
     log_info(command->bus->log, endpoint->context, "disconnection, asked for by %s",
              command->client->context);
-    done(command, "client", client->number);
+    done(command, "client", client->visitor.number);
     if (client->stream.connection.output_state != OUTPUT_OPEN) {
         clients_remove(client, "disconnected by the operator");
         return;

@@ -22,14 +22,14 @@ static bool is_measured(const struct bus_options *options)
            listen_any_metrics(options->listens, options->listen_count);
 }
 
-struct control *control_create(struct stdio_bus *bus)
+struct control *control_create(struct stdio_bus *bus, const struct visitor_kind *clients)
 {
     struct control *control = calloc(1, sizeof *control);
 
     if (control == NULL)
         return NULL;
     control->bus = bus;
-    list_init(&control->clients);
+    visitors_init(&control->clients, bus, clients);
     if (is_measured(&bus->options))
         control_measure(control);
     return control;
@@ -70,29 +70,18 @@ void control_destroy(struct control *control)
 
 /* --- clients of the socket --- */
 
-void control_remove(struct control_client *client, const char *reason)
+static struct control_client *client_at(struct list_node *node)
 {
-    struct control *control = client->control;
-
-    if (!list_linked(&client->link))
-        return;
-    log_debug(control->bus->log, client->context, "disconnected: %s", reason);
-    list_remove(&client->link);
-    control->client_count--;
-    control->watcher_count -= client->watches;
-    connection_close(&client->connection);
-    stdio_bus_event_loop_defer(control->bus->loop, &client->deferred, free, client);
-    listeners_descriptor_freed(control->bus);
-    control->bus->end_noted = true;
+    return control_client_of(list_entry(node, struct visitor, link));
 }
 
 void control_send(struct control_client *client, const struct json_text *line)
 {
     if (client->connection.full)
-        control_remove(client, "it does not read");
+        visitor_remove(&client->visitor, "it does not read");
     else if (line->failed ||
              connection_send_line(&client->connection, NULL, json_text_slice(line)) != STDIO_BUS_OK)
-        control_remove(client, strerror(ENOMEM));
+        visitor_remove(&client->visitor, strerror(ENOMEM));
 }
 
 /* --- events --- */
@@ -108,8 +97,8 @@ void control_report(struct control *control, const struct bus_report *report)
         return;
     event.epoch_ms = clock_epoch_ms();
     control_write_event(&line, &event);
-    list_each(&control->clients, node, following) {
-        struct control_client *client = list_entry(node, struct control_client, link);
+    list_each(&control->clients.list, node, following) {
+        struct control_client *client = client_at(node);
 
         if (client->watches)
             control_send(client, &line);
@@ -145,8 +134,8 @@ void control_upgraded(struct control *control, const char *before, const char *p
 {
     struct list_node *node, *following;
 
-    list_each(&control->clients, node, following) {
-        struct control_client *client = list_entry(node, struct control_client, link);
+    list_each(&control->clients.list, node, following) {
+        struct control_client *client = client_at(node);
 
         if (client->awaits_upgrade)
             answer_upgrade(client, before, problem);

@@ -173,7 +173,7 @@ static const char *program_of(struct client *client)
     if (peer->program[0] != '\0')
         return peer->program;
     if (client->program[0] == '\0')
-        origin_program(&client->origin, client->program, sizeof client->program);
+        origin_program(&client->visitor.origin, client->program, sizeof client->program);
     return client->program;
 }
 
@@ -183,10 +183,10 @@ static struct client_report report_client(struct client *client)
     const struct peer *peer = &endpoint->peer;
     const struct stdio_bus *bus = endpoint->bus;
     struct client_report report = {
-        .number = client->number,
+        .number = client->visitor.number,
         .kind = kind_of(client),
         .program = program_of(client),
-        .peer = client->origin.text,
+        .peer = client->visitor.origin.text,
         .pool = peer->opened != NULL ? peer->opened->id : slice_of(NULL, 0),
         .since_ms = stdio_bus_event_loop_now_ms(bus->loop) - endpoint->since_ms,
         .requests = list_count(&peer->asked),
@@ -213,11 +213,11 @@ void control_list_clients(struct stdio_bus *bus, struct json_text *to, size_t li
     struct list_node *node, *following;
 
     begin(&writing, "clients");
-    list_each(&bus->clients, node, following) {
-        struct client *client = list_entry(node, struct client, link);
+    list_each(&bus->clients.list, node, following) {
+        struct client *client = client_at(node);
         struct client_report report;
 
-        if (client->refused)
+        if (client->visitor.refused)
             continue;
         report = report_client(client);
         list_client(&writing, &report);

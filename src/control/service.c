@@ -10,24 +10,12 @@
 
 static void *create(struct stdio_bus *bus)
 {
-    return control_create(bus);
+    return control_create(bus, &control_clients_kind);
 }
 
 static void destroy(void *state)
 {
     control_destroy(state);
-}
-
-static void close_clients(void *state, bool now)
-{
-    control_clients_close(state, now);
-}
-
-static size_t client_count(const void *state)
-{
-    const struct control *control = state;
-
-    return control->client_count;
 }
 
 static unsigned descriptors(const void *state)
@@ -49,7 +37,7 @@ static void upgraded(void *state, const char *before, const char *problem)
 
 static const struct metric metrics[] = {
     {"stdio_bus_control_clients", "Clients of the control socket.", .always = true,
-     METRIC_AT(struct control, client_count)},
+     METRIC_AT(struct control, clients.count)},
     {.name = NULL},
 };
 
@@ -57,7 +45,7 @@ static void describe(const void *state, struct json_text *to)
 {
     const struct control *control = state;
 
-    row_number(to, "control_clients", (int64_t)control->client_count);
+    row_number(to, "control_clients", (int64_t)control->clients.count);
 }
 
 static void limit(void *state, const struct limits *limits)
@@ -69,11 +57,6 @@ static void limit(void *state, const struct limits *limits)
 static void archive(void *state, struct router_archive *to)
 {
     control_clients_archive(to->archive, state);
-}
-
-static void each_connection(void *state, void (*fn)(struct connection *connection))
-{
-    control_clients_connections(state, fn);
 }
 
 static const char *socket_path(const struct bus_options *options)
@@ -89,7 +72,8 @@ static struct access socket_access(const struct bus_options *options)
 }
 
 static const struct listener_kind listener = {.name = "control",
-                                              .accepted = control_clients_accepted,
+                                              .accepted = visitors_accepted,
+                                              .visits = &control_clients_kind,
                                               .path = socket_path,
                                               .access = socket_access};
 
@@ -97,8 +81,6 @@ const struct service control_service = {
     .create = create,
     .destroy = destroy,
     .listener = &listener,
-    .close = close_clients,
-    .client_count = client_count,
     .descriptors = descriptors,
     .report = report,
     .upgraded = upgraded,
@@ -106,5 +88,4 @@ const struct service control_service = {
     .describe = describe,
     .limit = limit,
     .archive = ARCHIVE_OP(archive),
-    .each_connection = each_connection,
 };

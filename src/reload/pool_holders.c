@@ -14,8 +14,8 @@ static void each_holder(struct stdio_bus *bus, pool_holder_fn *fn, void *user_da
     list_each(&bus->listeners, node, following)
         fn(user_data,
            (struct pool_holder){.at = &list_entry(node, struct bus_listener, link)->pool});
-    list_each(&bus->clients, node, following) {
-        struct peer *peer = &list_entry(node, struct client, link)->stream.endpoint.peer;
+    list_each(&bus->clients.list, node, following) {
+        struct peer *peer = &client_at(node)->stream.endpoint.peer;
 
         fn(user_data, (struct pool_holder){&peer->opened, peer, true});
     }

@@ -46,8 +46,8 @@ static void limit_clients(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
 
-    list_each(&bus->clients, node, following) {
-        struct peer *peer = &list_entry(node, struct client, link)->stream.endpoint.peer;
+    list_each(&bus->clients.list, node, following) {
+        struct peer *peer = &client_at(node)->stream.endpoint.peer;
 
         if (peer->admitted)
             router_limit_client(&bus->router, peer);

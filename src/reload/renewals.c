@@ -211,8 +211,8 @@ static bool is_used(const struct bus_listener *listener)
     const struct stdio_bus *bus = listener->bus;
     struct list_node *node, *following;
 
-    list_each(&bus->clients, node, following) {
-        if (list_entry(node, struct client, link)->listener == listener)
+    list_each(&bus->clients.list, node, following) {
+        if (client_at(node)->listener == listener)
             return true;
     }
     return services_use_listener(bus, listener);

@@ -13,7 +13,6 @@ struct rmp_archive {
     struct hash_table peers;  /* struct rmp_peer, by number */
     struct rmp_topic *topic;  /* whose subscriptions are carried, */
     struct rmp_peer *peer;    /* and whose queue */
-    void *owner;              /* of the peers, for their owner */
     struct hash_table copies; /* each message that waits, by its number */
 };
 

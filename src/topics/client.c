@@ -29,17 +29,17 @@ static bool is_ui(const struct rmp_client *client)
 {
     const struct access *ui = &client->hub->bus->options.config->rmp.ui;
 
-    return ui->uid_count > 0 && client->origin.has_credentials &&
-           access_allows(ui, client->origin.uid);
+    return ui->uid_count > 0 && client->visitor.origin.has_credentials &&
+           access_allows(ui, client->visitor.origin.uid);
 }
 
 enum rmp_kind rmp_client_set_kind(struct rmp_client *client, enum rmp_kind kind)
 {
     if (kind != RMP_KIND_AGENT && !is_ui(client)) {
         log_repeated(client->hub->bus->log, LOG_LEVEL_WARN, client->context,
-                     origin_name(&client->origin),
+                     origin_name(&client->visitor.origin),
                      "is an agent, whatever it says: %s is not one of rmp.ui_uids",
-                     client->origin.text);
+                     client->visitor.origin.text);
         kind = RMP_KIND_AGENT;
     }
     client->peer.kind = kind;

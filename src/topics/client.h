@@ -3,6 +3,7 @@
 #ifndef STDIO_BUS_TOPICS_CLIENT_H
 #define STDIO_BUS_TOPICS_CLIENT_H
 
+#include "bus/visitor.h"
 #include "rmp/framing.h"
 #include "topics/hub.h"
 #include "transport/connection.h"
@@ -16,22 +17,18 @@ struct rmp_asked {
 };
 
 struct rmp_client {
+    struct visitor visitor;
     struct connection connection;
     struct rmp_reader reader;
     struct rmp_peer peer;
     struct rmp_hub *hub;
-    struct list_node link;  /* hub->clients */
     struct list_node ready; /* hub->ready */
-    struct origin origin;
-    struct peer_origin *present; /* the same, for fair shares */
-    struct rmp_asked asked;      /* the publication that waits, if one does */
-    bool is_done;                /* the current frame was published, and is offered once more */
-    bool is_held;                /* its input is paused until it has read its answers */
-    bool has_joined;             /* the broker */
-    bool is_closing;             /* once it has got what waits for it in the broker */
-    bool lacks_answer;           /* out of memory: it is closed, rather than wait in vain */
-    char context[24];            /* for the log: "rmp=3" */
-    struct stdio_bus_event_deferred deferred;
+    struct rmp_asked asked; /* the publication that waits, if one does */
+    bool is_done;           /* the current frame was published, and is offered once more */
+    bool has_joined;        /* the broker */
+    bool is_closing;        /* once it has got what waits for it in the broker */
+    bool lacks_answer;      /* out of memory: it is closed, rather than wait in vain */
+    char context[VISITOR_CONTEXT_MAX];
 };
 
 /* What becomes of a client after a frame. */

@@ -2,18 +2,7 @@
 
 #include "topics/clients.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/error.h"
-#include "bus/gate.h"
-#include "bus/listeners.h"
-#include "bus/notifier.h"
-#include "bus/origins.h"
 #include "rmp/broker_archive.h"
 #include "topics/client.h"
 #include "topics/commands.h"
@@ -27,10 +16,20 @@ static struct rmp_client *client_of(struct connection *connection)
     return list_entry(connection, struct rmp_client, connection);
 }
 
+static struct rmp_client *client_of_visitor(struct visitor *visitor)
+{
+    return list_entry(visitor, struct rmp_client, visitor);
+}
+
+static struct rmp_hub *hub_of(const struct visitors *clients)
+{
+    return list_entry(clients, struct rmp_hub, clients);
+}
+
 /* --- the end of a client --- */
 
 /* Its subscriptions end. */
-static void leave(struct rmp_client *client)
+static void leave_broker(struct rmp_client *client)
 {
     if (!client->has_joined)
         return;
@@ -38,73 +37,40 @@ static void leave(struct rmp_client *client)
     rmp_broker_leave(client->hub->broker, &client->peer);
 }
 
-static void log_disconnected(const struct rmp_client *client, const char *reason)
+static void leave(struct visitor *visitor, const char *reason)
 {
-    struct log *log = client->hub->bus->log;
-    const struct connection *connection = &client->connection;
-    struct slice source = origin_name(&client->origin);
+    struct rmp_client *client = client_of_visitor(visitor);
 
-    if (connection->output.bytes > 0)
-        log_repeated(log, LOG_LEVEL_WARN, client->context, source,
-                     "disconnected (%s), %zu bytes for it were dropped (%s)", reason,
-                     connection->output.bytes, client->origin.text);
-    log_repeated(log, LOG_LEVEL_INFO, client->context, source,
-                 "disconnected: %s; %" PRIu64 " frames in (%" PRIu64 " bytes), %" PRIu64
-                 " out (%" PRIu64 " bytes)",
-                 reason, connection->frames_in, connection->bytes_in, connection->frames_out,
-                 connection->bytes_out);
-}
-
-static void remove_client(struct rmp_client *client, const char *reason)
-{
-    struct rmp_hub *hub = client->hub;
-    struct stdio_bus *bus = hub->bus;
-
-    if (!list_linked(&client->link))
-        return;
-    log_disconnected(client, reason);
-    list_remove(&client->link);
+    (void)reason;
     list_remove(&client->ready);
-    hub->client_count--;
-    bus->client_count--;
-    notifier_changed(bus);
-    leave(client);
-    connection_close(&client->connection);
-    router_forget_origin(&bus->router, client->present);
-    origins_release(client->present);
-    stdio_bus_event_loop_defer(bus->loop, &client->deferred, free, client);
-    listeners_descriptor_freed(bus);
-    if (bus->router.client_count == 0 && hub->client_count == 0)
-        bus_start_idle(bus);
-    bus->end_noted = true;
+    leave_broker(client);
+    router_forget_origin(&client->hub->bus->router, visitor->present);
 }
 
 /* Orderly: it still gets what it was sent. */
 static void close_client(struct rmp_client *client)
 {
-    leave(client);
+    leave_broker(client);
     connection_linger(&client->connection);
+}
+
+/* With what waits for it in the broker. */
+static void close_visitor(struct visitor *visitor)
+{
+    struct rmp_client *client = client_of_visitor(visitor);
+
+    client->is_closing = true;
+    if (!client->peer.busy)
+        close_client(client);
 }
 
 static void reject(struct rmp_client *client, const char *problem)
 {
-    log_repeated(client->hub->bus->log, LOG_LEVEL_WARN, client->context,
-                 origin_name(&client->origin), "unacceptable input: %s; closing it (%s)", problem,
-                 client->origin.text);
+    visitor_complain(&client->visitor, LOG_LEVEL_WARN, problem);
     close_client(client);
 }
 
 /* --- reports of the connection --- */
-
-/* A client that does not read its answers is not read from. Returns whether that is so. */
-static bool hold(struct rmp_client *client)
-{
-    if (!client->connection.full)
-        return false;
-    client->is_held = true;
-    connection_pause(&client->connection);
-    return true;
-}
 
 static void read_frame(struct connection *connection, struct slice wire)
 {
@@ -115,7 +81,7 @@ static void read_frame(struct connection *connection, struct slice wire)
         client->is_done = false;
         return;
     }
-    if (hold(client))
+    if (visitor_hold(&client->visitor))
         return;
     next = client->reader.is_command ? rmp_commands_take(client, wire)
                                      : rmp_frames_take(client, wire);
@@ -142,10 +108,10 @@ static void refused(struct connection *connection, enum frame_fault fault, const
 
     (void)fault;
     log_repeated(connection->transport->log, LOG_LEVEL_WARN, client->context,
-                 origin_name(&client->origin), "a frame was refused: %s", problem);
+                 origin_name(&client->visitor.origin), "a frame was refused: %s", problem);
     if (client->reader.error != RMP_OK)
         rmp_frames_refuse(client);
-    hold(client);
+    visitor_hold(&client->visitor);
 }
 
 static void skipped(struct connection *connection, struct slice line, const char *problem)
@@ -162,7 +128,7 @@ static void ended(struct connection *connection, size_t cut)
 
     if (cut > 0)
         log_repeated(connection->transport->log, LOG_LEVEL_WARN, client->context,
-                     origin_name(&client->origin),
+                     origin_name(&client->visitor.origin),
                      "its input ended in the middle of a frame; %zu bytes were dropped", cut);
     if (client->peer.subscription_count == 0)
         close_client(client);
@@ -177,10 +143,7 @@ static void drained(struct rmp_client *client)
         rmp_broker_resume(hub->broker, &client->peer, rmp_hub_time(hub));
     if (client->is_closing && !client->peer.busy)
         close_client(client);
-    if (!client->is_held)
-        return;
-    client->is_held = false;
-    connection_resume(&client->connection);
+    visitor_release(&client->visitor);
 }
 
 static void full(struct connection *connection, bool is_full)
@@ -191,19 +154,7 @@ static void full(struct connection *connection, bool is_full)
 
 static void failed(struct connection *connection, enum connection_failure failure, int error)
 {
-    struct rmp_client *client = client_of(connection);
-
-    switch (failure) {
-    case CONNECTION_BROKEN:
-        remove_client(client, error != 0 ? strerror(error) : "hung up");
-        break;
-    case CONNECTION_STALLED:
-        remove_client(client, "it did not read for backpressure_timeout_sec");
-        break;
-    case CONNECTION_LINGERED:
-        remove_client(client, "closed");
-        break;
-    }
+    visitor_failed(&client_of(connection)->visitor, failure, error, "closed");
 }
 
 /* The timer resumes it. */
@@ -279,7 +230,7 @@ void rmp_clients_due(void *user_data)
         struct rmp_client *client = list_entry(node, struct rmp_client, ready);
 
         if (client->lacks_answer)
-            remove_client(client, "an answer for it was lost");
+            visitor_remove(&client->visitor, "an answer for it was lost");
         else
             connection_resume(&client->connection);
     }
@@ -287,104 +238,36 @@ void rmp_clients_due(void *user_data)
 
 /* --- the beginning --- */
 
-static struct connection_options options_of(struct rmp_client *client, int fd)
+static void prepare(struct visitor *visitor, struct connection_options *options)
 {
     static const struct body_check no_check; /* the framing has none */
+    struct rmp_client *client = client_of_visitor(visitor);
 
-    return (struct connection_options){.context = client->context,
-                                       .handler = &handler,
-                                       .framing = &framing_rmp,
-                                       .check = &no_check,
-                                       .check_state = &client->reader,
-                                       .max_body = rmp_framing_max(&client->hub->rules),
-                                       .fd_in = fd,
-                                       .fd_out = fd};
-}
-
-static struct rmp_client *new_client(struct rmp_hub *hub)
-{
-    struct rmp_client *client = calloc(1, sizeof *client);
-
-    if (client == NULL)
-        return NULL;
-    client->hub = hub;
-    client->reader.rules = &hub->rules;
-    return client;
-}
-
-/* NULL when memory or descriptors are out; then the descriptor is the caller's. */
-static struct rmp_client *open_client(struct rmp_hub *hub, int fd, const struct origin *origin)
-{
-    struct rmp_client *client = new_client(hub);
-    struct peer_origin *present = client != NULL ? origins_get(hub->bus, origin) : NULL;
-    struct connection_options options;
-
-    if (present == NULL) {
-        free(client);
-        return NULL;
-    }
-    client->present = present;
-    client->origin = *origin;
-    snprintf(client->context, sizeof client->context, "rmp=%u", ++hub->last_client);
-    options = options_of(client, fd);
-    if (connection_open(&client->connection, &hub->bus->transport, &options) == STDIO_BUS_OK)
-        return client;
-    origins_release(present);
-    free(client);
-    return NULL;
-}
-
-static void enter(struct rmp_client *client)
-{
-    struct rmp_hub *hub = client->hub;
-
-    connection_set_origin(&client->connection, origins_transport(client->present));
-    list_append(&hub->clients, &client->link);
-    hub->client_count++;
-    hub->bus->client_count++;
-    router_note_origin(&hub->bus->router, client->present);
+    client->hub = hub_of(visitor->of);
+    client->reader.rules = &client->hub->rules;
+    visitor->connection = &client->connection;
+    visitor_name(visitor, client->context, sizeof client->context);
+    *options = (struct connection_options){.context = client->context,
+                                           .handler = &handler,
+                                           .framing = &framing_rmp,
+                                           .check = &no_check,
+                                           .check_state = &client->reader,
+                                           .max_body = rmp_framing_max(&client->hub->rules)};
 }
 
 static void join(struct rmp_client *client)
 {
     rmp_broker_join(client->hub->broker, &client->peer, &peer_ops, RMP_KIND_AGENT);
-    client->peer.user = rmp_client_user(&client->origin);
+    client->peer.user = rmp_client_user(&client->visitor.origin);
     client->has_joined = true;
 }
 
-static void serve(struct rmp_client *client)
+static void begin(struct visitor *visitor)
 {
-    struct stdio_bus *bus = client->hub->bus;
+    struct rmp_client *client = client_of_visitor(visitor);
 
-    enter(client);
-    notifier_changed(bus);
+    router_note_origin(&client->hub->bus->router, visitor->present);
     join(client);
-    log_repeated(bus->log, LOG_LEVEL_INFO, client->context, origin_name(&client->origin),
-                 "connected: %s", client->origin.text);
-}
-
-/* Whoever is refused gets no answer: nobody knows its dialect. */
-void rmp_clients_accepted(void *user_data, int fd, const struct origin *origin)
-{
-    struct bus_listener *listener = user_data;
-    struct stdio_bus *bus = listener->bus;
-    struct rmp_client *client = NULL;
-    char text[ADMISSION_TEXT_MAX];
-
-    if (admission_judge(listener, origin, text, sizeof text) != ADMISSION_GRANTED) {
-        bus->counters.refused[refusal_of(text)]++;
-        log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "refused %s: %s",
-                     origin->text, text);
-    } else {
-        client = open_client(listener->service, fd, origin);
-        if (client == NULL)
-            log_repeated(bus->log, LOG_LEVEL_WARN, "", origin_name(origin), "cannot serve %s: %s",
-                         origin->text, strerror(errno));
-    }
-    if (client != NULL)
-        serve(client);
-    else
-        close(fd);
 }
 
 /* --- the shutdown --- */
@@ -393,73 +276,18 @@ void rmp_clients_stop_input(struct rmp_hub *hub)
 {
     struct list_node *node, *following;
 
-    list_each(&hub->clients, node, following)
-        connection_stop_input(&list_entry(node, struct rmp_client, link)->connection);
+    list_each(&hub->clients.list, node, following)
+        connection_stop_input(list_entry(node, struct visitor, link)->connection);
     rmp_bridge_stop(hub->bridge);
 }
 
-void rmp_clients_close(struct rmp_hub *hub, bool now)
+void rmp_clients_before_close(struct rmp_hub *hub)
 {
-    struct list_node *node, *following;
-
     rmp_broker_close(hub->broker, rmp_hub_time(hub));
-    rmp_clients_due(hub); /* publications that wait have ended */
-    list_each(&hub->clients, node, following) {
-        struct rmp_client *client = list_entry(node, struct rmp_client, link);
-
-        client->is_closing = true;
-        if (now)
-            remove_client(client, "shutting down");
-        else if (!client->peer.busy)
-            close_client(client);
-    }
-}
-
-void rmp_clients_remove_idle(struct rmp_hub *hub, const char *reason)
-{
-    struct list_node *node, *following;
-
-    list_each(&hub->clients, node, following) {
-        struct rmp_client *client = list_entry(node, struct rmp_client, link);
-
-        if (connection_took_nothing(&client->connection))
-            remove_client(client, reason);
-    }
-}
-
-/* --- the upgrade in place --- */
-
-void rmp_clients_connections(struct rmp_hub *hub, void (*fn)(struct connection *connection))
-{
-    struct list_node *node, *following;
-
-    list_each(&hub->clients, node, following)
-        fn(&list_entry(node, struct rmp_client, link)->connection);
+    rmp_clients_due(hub);
 }
 
 /* --- the archive --- */
-
-static void archive_identity(struct archive *archive, struct rmp_client *client)
-{
-    archive_mark(archive, "rmp");
-    archive_text(archive, client->context, sizeof client->context);
-    origin_archive(archive, &client->origin);
-    origins_archive(archive, client->hub->bus, &client->present);
-    archive_expect(archive, client->present != NULL, "a client of the topic bus has no origin");
-}
-
-static void archive_connection(struct archive *archive, struct rmp_client *client)
-{
-    struct connection *connection = &client->connection;
-    const struct connection_options options = options_of(client, -1);
-
-    connection_archive(archive, connection, &client->hub->bus->transport, &options);
-    archive_expect(archive, connection_is_open(connection),
-                   "a client of the topic bus has no connection");
-    if (archive_ok(archive))
-        rmp_reader_archive(archive, &client->reader, &connection->framing_state,
-                           connection->at_hand);
-}
 
 static void archive_peer(struct rmp_archive *topics, struct rmp_client *client)
 {
@@ -470,41 +298,40 @@ static void archive_peer(struct rmp_archive *topics, struct rmp_client *client)
     rmp_archive_peer(topics, &client->peer);
 }
 
-/* A client that fails to load before `enter` is freed here. */
-static void archive_client(struct archive *archive, void *owner, void *item)
+static void archive_client(struct archive *archive, struct visitor *visitor, void *user_data)
 {
     static const struct archive_field fields[] = {
-        ARCHIVE_FLAGS(struct rmp_client, asked.is_command, asked.wants_ack, is_done, is_held,
-                      lacks_answer),
+        ARCHIVE_FLAGS(struct rmp_client, asked.is_command, asked.wants_ack, is_done, lacks_answer),
         ARCHIVE_INTEGERS(struct rmp_client, asked.id),
     };
-    struct rmp_archive *topics = owner;
-    struct rmp_hub *hub = topics->owner;
-    struct rmp_client *client = item != NULL ? item : new_client(hub);
+    struct rmp_client *client = client_of_visitor(visitor);
+    const struct connection *connection = &client->connection;
     bool is_ready;
 
-    if (!archive_made(archive, client != NULL))
-        return;
-    archive_identity(archive, client);
-    if (!archive->saves && !archive_ok(archive)) {
-        if (client->present != NULL)
-            origins_release(client->present);
-        free(client);
-        return;
-    }
     if (!archive->saves)
-        enter(client);
-    archive_connection(archive, client);
-    archive_peer(topics, client);
+        router_note_origin(&client->hub->bus->router, visitor->present);
+    if (archive_ok(archive))
+        rmp_reader_archive(archive, &client->reader, &client->connection.framing_state,
+                           connection->at_hand);
+    archive_peer(user_data, client);
     ARCHIVE_FIELDS(archive, client, fields);
     rmp_header_archive(archive, &client->asked.header);
     is_ready = archive_present(archive, list_linked(&client->ready));
     if (archive_loads(archive) && is_ready)
-        list_append(&hub->ready, &client->ready);
+        list_append(&client->hub->ready, &client->ready);
 }
 
-void rmp_clients_archive(struct rmp_archive *topics, struct rmp_hub *hub)
-{
-    topics->owner = hub;
-    ARCHIVE_LIST(topics->archive, &hub->clients, struct rmp_client, link, archive_client, topics);
-}
+/* --- the kind --- */
+
+const struct visitor_kind rmp_clients_kind = {
+    .name = "rmp",
+    .frames = "frames",
+    .level = LOG_LEVEL_INFO,
+    .keeps_awake = true,
+    .leave = leave,
+    .close = close_visitor,
+    .size = sizeof(struct rmp_client),
+    .prepare = prepare,
+    .begin = begin,
+    .archive = ARCHIVE_OP(archive_client),
+};

@@ -24,7 +24,8 @@ static size_t key_bytes(const struct limits *limits)
     return limits->max_memory / 8;
 }
 
-struct rmp_hub *rmp_hub_create(struct stdio_bus *bus, timer_fn *due)
+struct rmp_hub *rmp_hub_create(struct stdio_bus *bus, timer_fn *due,
+                               const struct visitor_kind *clients)
 {
     const struct config *config = bus->options.config;
     const struct rmp_broker_options options = {
@@ -45,7 +46,6 @@ struct rmp_hub *rmp_hub_create(struct stdio_bus *bus, timer_fn *due)
     bus->transport.pool.more = BUFFERS_MORE_BYTES;
     hub->rules = (struct rmp_rules){&config->rmp.schemas, config->rmp.max_body};
     hub->due_ms = RMP_NO_DEADLINE;
-    list_init(&hub->clients);
     list_init(&hub->ready);
     timer_init(&hub->due, due, hub);
     timer_init(&hub->retry, due, hub);
@@ -54,6 +54,7 @@ struct rmp_hub *rmp_hub_create(struct stdio_bus *bus, timer_fn *due)
         hub->bridge = rmp_bridge_create(bus, hub->broker, &hub->rules);
     if (hub->bridge != NULL) {
         hub->runs = rmp_bridge_runs(hub->bridge);
+        visitors_init(&hub->clients, bus, clients);
         return hub;
     }
     rmp_broker_free(hub->broker);

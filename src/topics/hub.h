@@ -2,7 +2,7 @@
 #ifndef STDIO_BUS_TOPICS_HUB_H
 #define STDIO_BUS_TOPICS_HUB_H
 
-#include "bus/state.h"
+#include "bus/visitor.h"
 #include "rmp/broker.h"
 #include "rmp/frame.h"
 #include "topics/bridge.h"
@@ -21,13 +21,11 @@ struct rmp_hub {
     struct rmp_rules rules;
     struct rmp_bridge *bridge; /* to the pools */
     struct rmp_runs *runs;     /* of the bridge: their events are kept */
-    struct list clients;       /* struct rmp_client */
-    size_t client_count;
-    unsigned last_client; /* its number, for the log */
-    struct list ready;    /* clients that are read from again, once `due` or `retry` is called */
-    struct timer due;     /* at the broker's deadline: */
-    uint64_t due_ms;      /* RMP_NO_DEADLINE: it is not started */
-    struct timer retry;   /* started while a client waits for memory */
+    struct visitors clients;   /* struct rmp_client */
+    struct list ready;  /* clients that are read from again, once `due` or `retry` is called */
+    struct timer due;   /* at the broker's deadline: */
+    uint64_t due_ms;    /* RMP_NO_DEADLINE: it is not started */
+    struct timer retry; /* started while a client waits for memory */
     struct rmp_time time;
     uint64_t last_msg_id; /* of the frames that the daemon itself sends */
     struct buffer *text;  /* the publication of that number in the JSON dialect (rmp/reply.h), */
@@ -36,8 +34,10 @@ struct rmp_hub {
     struct rmp_hub_metrics metrics; /* as they were measured last */
 };
 
-/* NULL if out of memory. `due` is called at the broker's deadlines, with the hub. */
-struct rmp_hub *rmp_hub_create(struct stdio_bus *bus, timer_fn *due);
+/* NULL if out of memory. `due` is called at the broker's deadlines, with the hub. `clients`: their
+ * kind. */
+struct rmp_hub *rmp_hub_create(struct stdio_bus *bus, timer_fn *due,
+                               const struct visitor_kind *clients);
 
 /* Nothing of it is left in the pools and in the event loop. No client may be left. */
 void rmp_hub_detach(struct rmp_hub *hub);

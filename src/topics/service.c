@@ -18,7 +18,7 @@ static bool is_wanted(const struct bus_options *options)
 
 static void *create(struct stdio_bus *bus)
 {
-    struct rmp_hub *hub = rmp_hub_create(bus, rmp_clients_due);
+    struct rmp_hub *hub = rmp_hub_create(bus, rmp_clients_due, &rmp_clients_kind);
 
     bus->attentive += hub != NULL;
     return hub;
@@ -54,26 +54,14 @@ static void after_writing(void *state)
     rmp_hub_plan(state);
 }
 
+static void before_close(void *state)
+{
+    rmp_clients_before_close(state);
+}
+
 static void stop_input(void *state)
 {
     rmp_clients_stop_input(state);
-}
-
-static void close_clients(void *state, bool now)
-{
-    rmp_clients_close(state, now);
-}
-
-static size_t client_count(const void *state)
-{
-    const struct rmp_hub *hub = state;
-
-    return hub->client_count;
-}
-
-static void remove_idle(void *state, const char *reason)
-{
-    rmp_clients_remove_idle(state, reason);
 }
 
 /* --- its metrics --- */
@@ -119,7 +107,7 @@ static const void *measure(void *state)
     const struct rmp_counters *counters = rmp_broker_counters(hub->broker);
 
     hub->metrics = (struct rmp_hub_metrics){
-        .clients = hub->client_count,
+        .clients = hub->clients.count,
         .drops = {counters->drops_ttl, counters->drops_duplicate, counters->drops_backpressure},
         .counters = *counters,
         .now = rmp_broker_gauges(hub->broker),
@@ -135,7 +123,7 @@ static void describe(const void *state, struct json_text *to)
 {
     const struct rmp_hub *hub = state;
 
-    row_number(to, "rmp_clients", (int64_t)hub->client_count);
+    row_number(to, "rmp_clients", (int64_t)hub->clients.count);
     row_number(to, "rmp_runs", (int64_t)hub->runs->history.runs.count);
 }
 
@@ -148,7 +136,7 @@ static void limit(void *state, const struct limits *limits)
 static void archive_hub(void *state, struct router_archive *to)
 {
     static const struct archive_field fields[] = {
-        ARCHIVE_INTEGERS(struct rmp_hub, last_client, last_msg_id, lost),
+        ARCHIVE_INTEGERS(struct rmp_hub, last_msg_id, lost),
     };
     struct archive *archive = to->archive;
     struct rmp_hub *hub = state;
@@ -158,16 +146,11 @@ static void archive_hub(void *state, struct router_archive *to)
     ARCHIVE_FIELDS(archive, hub, fields);
     timer_archive(archive, hub->bus->loop, &hub->retry);
     rmp_archive_begin(&topics, archive, hub->broker);
-    rmp_clients_archive(&topics, hub);
+    visitors_archive(archive, &hub->clients, &topics);
     rmp_bridge_archive(to, &topics, hub->bridge);
     rmp_archive_topics(&topics);
     rmp_archive_queues(&topics);
     rmp_archive_end(&topics);
-}
-
-static void each_connection(void *state, void (*fn)(struct connection *connection))
-{
-    rmp_clients_connections(state, fn);
 }
 
 /* --- its listener --- */
@@ -189,7 +172,12 @@ static struct access socket_access(const struct bus_options *options)
 }
 
 static const struct listener_kind listener = {
-    .name = "rmp", .accepted = rmp_clients_accepted, .path = socket_path, .access = socket_access};
+    .name = "rmp",
+    .accepted = visitors_accepted,
+    .visits = &rmp_clients_kind,
+    .path = socket_path,
+    .access = socket_access,
+};
 
 const struct service rmp_service = {
     .is_wanted = is_wanted,
@@ -201,14 +189,10 @@ const struct service rmp_service = {
     .before_writing = before_writing,
     .after_writing = after_writing,
     .stop_input = stop_input,
-    .close = close_clients,
-    .client_count = client_count,
-    .keeps_awake = true,
-    .remove_idle = remove_idle,
+    .before_close = before_close,
     .metrics = metrics,
     .measure = measure,
     .describe = describe,
     .limit = limit,
     .archive = ARCHIVE_OP(archive_hub),
-    .each_connection = each_connection,
 };

@@ -95,13 +95,12 @@ static void archive_pool(struct archive *archive, void *owner, void *item)
 static void archive_identity(struct archive *archive, struct stdio_bus *bus, struct client *client)
 {
     static const struct archive_field fields[] = {
-        ARCHIVE_INTEGERS(struct client, number, token),
-        ARCHIVE_FLAGS(struct client, on_stdio, on_tcp, refused, announced),
+        ARCHIVE_INTEGERS(struct client, token),
+        ARCHIVE_FLAGS(struct client, on_stdio, on_tcp),
     };
 
     archive_mark(archive, "client");
     ARCHIVE_FIELDS(archive, client, fields);
-    origin_archive(archive, &client->origin);
     listeners_archive_one(archive, bus, &client->listener);
     archive_expect(archive, client->on_stdio == (client->listener == NULL),
                    "a client has no listener");
@@ -153,36 +152,17 @@ static void archive_gate(struct archive *archive, struct stdio_bus *bus, struct 
     timer_archive(archive, bus->loop, &client->gate);
 }
 
-/* The bus knows it from now on, as if it had been accepted. */
-static void add_client(struct stdio_bus *bus, struct client *client)
-{
-    struct endpoint *endpoint = &client->stream.endpoint;
-
-    list_append(&bus->clients, &client->link);
-    router_add_client(&bus->router, &endpoint->peer);
-    client_limits_start(endpoint, !client->on_stdio);
-    if (client->refused)
-        bus->refused_count++;
-    else
-        bus->client_count++;
-}
-
 static void archive_peer(struct router_archive *state, struct stdio_bus *bus, struct client *client)
 {
     struct archive *archive = state->archive;
     struct peer *peer = &client->stream.endpoint.peer;
-    bool is_admitted;
+    bool is_admitted = archive_present(archive, peer->admitted);
 
-    origins_archive(archive, bus, &peer->origin);
-    is_admitted = archive_present(archive, peer->admitted);
-    if (archive_loads(archive) && peer->origin != NULL)
-        connection_set_origin(&client->stream.connection, origins_transport(peer->origin));
     router_archive_peer(state, peer);
     if (archive_loads(archive) && is_admitted)
         router_admit_client(&bus->router, peer);
 }
 
-/* A client that fails to load before `add_client` is freed here. */
 static void archive_client(struct archive *archive, void *owner, void *item)
 {
     struct router_archive *state = owner;
@@ -191,14 +171,14 @@ static void archive_client(struct archive *archive, void *owner, void *item)
 
     if (!archive_made(archive, client != NULL))
         return;
-    archive_identity(archive, bus, client);
-    if (!archive->saves && !archive_ok(archive)) {
-        free(client);
+    visitor_archive(archive, &client->visitor);
+    if (!archive->saves && !archive_ok(archive))
         return;
-    }
     if (!archive->saves)
-        add_client(bus, client);
+        clients_enter(client, true);
+    archive_identity(archive, bus, client);
     archive_stream(state, bus, client);
+    visitor_archived(archive, &client->visitor);
     archive_peer(state, bus, client);
     archive_gate(archive, bus, client);
     client_limits_archive(archive, &client->stream.endpoint);
@@ -224,9 +204,7 @@ static void each_connection(struct stdio_bus *bus, void (*fn)(struct connection 
                 fn(&worker->stream.connection);
         }
     }
-    list_each(&bus->clients, node, following)
-        fn(&list_entry(node, struct client, link)->stream.connection);
-    services_each_connection(bus, fn);
+    visitors_each_connection(bus, fn);
 }
 
 /* --- all of it --- */
@@ -264,8 +242,9 @@ void upgrade_state(struct archive *archive, struct stdio_bus *bus, char *version
                       "the number of pools is another one");
         listeners_archive(archive, bus);
         services_archive_sessions(bus, &state);
-        ARCHIVE_LIST(archive, &bus->clients, struct client, link, archive_client, &state);
-        ARCHIVE_INTEGER(archive, bus->last_client); /* after those that were loaded have counted */
+        ARCHIVE_LIST(archive, &bus->clients.list, struct client, visitor.link, archive_client,
+                     &state);
+        ARCHIVE_INTEGER(archive, bus->clients.last_number);
         services_archive_waiting(bus, &state);
         services_archive(bus, &state);
         router_archive_groups(&state);

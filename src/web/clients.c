@@ -158,8 +158,9 @@ static void malformed(struct connection *connection, enum frame_fault fault, con
 
     http->closes = true;
     log_repeated(http->hub->bus->log, LOG_LEVEL_WARN, connection->context,
-                 origin_name(&http->client->origin), "unacceptable request: %s; closing it (%s)",
-                 problem, http->client->origin.text);
+                 origin_name(&http->client->visitor.origin),
+                 "unacceptable request: %s; closing it (%s)", problem,
+                 http->client->visitor.origin.text);
     if (fault == FRAME_FAULT_FOREIGN)
         connection_linger(connection);
     else if (http->state == HTTP_IDLE || http->state == HTTP_READING)
@@ -331,10 +332,10 @@ static void open_exchange(struct client *client, struct http_exchange *http, str
 /* --- the listener --- */
 
 /* The connection does not become a client of HTTP, and gets the reason. */
-static void refuse(struct client *client, const struct gate_visitor *visitor)
+static void refuse(struct client *client, const struct arrival *arrival)
 {
-    char answer[ADMISSION_TEXT_MAX + 256];
-    const char *head = visitor->admission == ADMISSION_FULL
+    char answer[VISITOR_REASON_MAX + 256];
+    const char *head = arrival->admission == ADMISSION_FULL
                            ? "503 Service Unavailable\r\n" HTTP_RETRY_AFTER
                            : "403 Forbidden\r\n";
     int len = snprintf(answer, sizeof answer,
@@ -343,11 +344,11 @@ static void refuse(struct client *client, const struct gate_visitor *visitor)
                        "Content-Length: %zu\r\n"
                        "Connection: close\r\n\r\n"
                        "%s\n",
-                       head, strlen(visitor->text) + 1, visitor->text);
+                       head, strlen(arrival->text) + 1, arrival->text);
 
     if (connection_send_bytes(&client->stream.connection, slice_of(answer, (size_t)len)) !=
         STDIO_BUS_OK)
-        log_error(visitor->listener->bus->log, client->stream.endpoint.context,
+        log_error(arrival->listener->bus->log, client->stream.endpoint.context,
                   "out of memory: an answer was lost");
     client->stream.endpoint.ops->close(&client->stream.endpoint);
 }
@@ -357,11 +358,11 @@ static void accept_connection(void *user_data, int fd, const struct origin *orig
     struct bus_listener *listener = user_data;
     struct stream_options options = {.handler = &clients_handler};
     struct http_exchange *http = NULL;
-    struct gate_visitor visitor;
+    struct arrival arrival;
     struct client *client;
 
-    gate_judge(&visitor, listener, fd, origin);
-    if (!visitor.refused) {
+    gate_judge(&arrival, listener, fd, origin);
+    if (arrival.admission == ADMISSION_GRANTED) {
         http = prepare_exchange(&options);
         if (http == NULL) {
             log_error(listener->bus->log, "", "cannot serve %s: out of memory", origin->text);
@@ -369,13 +370,13 @@ static void accept_connection(void *user_data, int fd, const struct origin *orig
             return;
         }
     }
-    client = gate_take(&visitor, &options);
+    client = gate_take(&arrival, &options);
     if (client == NULL) {
         free(http);
         return;
     }
     if (http == NULL) {
-        refuse(client, &visitor);
+        refuse(client, &arrival);
         return;
     }
     if (listener->pool != NULL)
@@ -410,7 +411,12 @@ static void log_url(const struct bus_listener *listener)
 }
 
 const struct listener_kind http_listener = {
-    .name = "http", .of = LISTEN_HTTP, .accepted = accept_connection, .opened = log_url};
+    .name = "http",
+    .of = LISTEN_HTTP,
+    .accepted = accept_connection,
+    .visits = &clients_kind,
+    .opened = log_url,
+};
 
 /* --- the archive --- */
 

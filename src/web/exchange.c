@@ -171,7 +171,8 @@ void http_answer_error(struct http_exchange *http, int status, struct message_id
 
     if (status == 503) /* out of memory, or a limit was reached */
         log_repeated(http->hub->bus->log, LOG_LEVEL_ERROR, http->client->stream.endpoint.context,
-                     origin_name(&http->client->origin), "refused a request (503): %s", text);
+                     origin_name(&http->client->visitor.origin), "refused a request (503): %s",
+                     text);
     http_answer(http, status, "application/json", slice_of(line, len), slice_of_text(more));
 }
 

@@ -86,8 +86,8 @@ static void refuse_request(struct judging *judging, int status, const char *mess
     struct client *client = judging->client;
 
     log_repeated(judging->listener->bus->log, LOG_LEVEL_WARN, client->stream.endpoint.context,
-                 origin_name(&client->origin), "refused a request (%d): %s (%s)", status, message,
-                 client->origin.text);
+                 origin_name(&client->visitor.origin), "refused a request (%d): %s (%s)", status,
+                 message, client->visitor.origin.text);
     answer_error(judging, status, message);
 }
 
@@ -272,7 +272,8 @@ static void answer_nowhere(struct judging *judging, const struct http_route *rou
 {
     const struct http_listen_config *http = &judging->listener->config->http;
     char paths[HTTP_GATE_REASON_MAX / 2], message[HTTP_GATE_REASON_MAX] = "nothing is here";
-    bool is_told = !judging->listener->listener.is_outside && judging->client->origin.is_local;
+    bool is_told = !judging->listener->listener.is_outside &&
+                   judging->client->visitor.origin.is_local;
 
     if (is_told && route->pool.data != NULL) {
         gate_describe_pools(judging->listener, message);

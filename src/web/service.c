@@ -30,7 +30,7 @@ static void stop_input(void *state)
     http_sessions_stop_input(state);
 }
 
-static void end_sessions(void *state)
+static void before_close(void *state)
 {
     http_sessions_close(state);
 }
@@ -113,8 +113,8 @@ static void each_holder(void *state, pool_holder_fn *fn, void *user_data)
     struct http_hub *hub = state;
     struct list_node *node, *following;
 
-    list_each(&hub->bus->clients, node, following) {
-        struct client *client = list_entry(node, struct client, link);
+    list_each(&hub->bus->clients.list, node, following) {
+        struct client *client = client_at(node);
         struct peer *peer = &client->stream.endpoint.peer;
 
         if (client->http != NULL)
@@ -186,7 +186,7 @@ const struct service http_service = {
     .listener = &http_listener,
     .act = act,
     .stop_input = stop_input,
-    .end_sessions = end_sessions,
+    .before_close = before_close,
     .newest = newest,
     .yield = yield,
     .each_report = each_report,

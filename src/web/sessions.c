@@ -251,8 +251,8 @@ static void begin(struct http_session *session, const struct client *client)
     struct endpoint *endpoint = &session->endpoint;
 
     enter_session(session);
-    session->number = ++bus->last_client;
-    session->origin = client->origin;
+    session->number = ++bus->clients.last_number;
+    session->origin = client->visitor.origin;
     snprintf(endpoint->context, sizeof endpoint->context, "client=%u", session->number);
     endpoint->peer.origin = client->stream.endpoint.peer.origin;
     origins_hold(endpoint->peer.origin);
@@ -263,8 +263,8 @@ static void begin(struct http_session *session, const struct client *client)
     notifier_changed(bus);
     stdio_bus_event_loop_start_timer(bus->loop, &session->idle,
                                      (int64_t)bus->options.config->limits.session_idle_sec * 1000);
-    log_repeated(bus->log, LOG_LEVEL_INFO, endpoint->context, origin_name(&client->origin),
-                 "session of %s: %s", client->stream.endpoint.context, client->origin.text);
+    log_repeated(bus->log, LOG_LEVEL_INFO, endpoint->context, origin_name(&client->visitor.origin),
+                 "session of %s: %s", client->stream.endpoint.context, client->visitor.origin.text);
     reports_session_came(endpoint, client->stream.endpoint.context);
 }
 
@@ -604,10 +604,10 @@ static const struct client *client_numbered(struct stdio_bus *bus, unsigned numb
 {
     struct list_node *node, *following;
 
-    list_each(&bus->clients, node, following) {
-        const struct client *client = list_entry(node, struct client, link);
+    list_each(&bus->clients.list, node, following) {
+        const struct client *client = client_at(node);
 
-        if (client->number == number)
+        if (client->visitor.number == number)
             return client;
     }
     return NULL;
@@ -617,7 +617,7 @@ static void archive_held(struct archive *archive, void *owner, void *item)
 {
     struct http_session *session = owner;
     struct http_exchange *http = item;
-    unsigned number = http != NULL ? http->client->number : 0;
+    unsigned number = http != NULL ? http->client->visitor.number : 0;
     const struct client *client;
 
     ARCHIVE_INTEGER(archive, number);

@@ -130,9 +130,7 @@ static void malformed(struct connection *connection, enum frame_fault fault, con
     const struct client *client = websocket->client;
 
     (void)fault;
-    log_repeated(bus_of(websocket)->log, LOG_LEVEL_WARN, connection->context,
-                 origin_name(&client->origin), "unacceptable input: %s; closing it (%s)", problem,
-                 client->origin.text);
+    visitor_complain(&client->visitor, LOG_LEVEL_WARN, problem);
     close_with(websocket, websocket->reader.fault_code, problem);
 }
 
