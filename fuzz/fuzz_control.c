@@ -266,7 +266,7 @@ static void begin(struct run *run)
     static const char hello[] = "{\"id\":1,\"method\":\"m\",\"sessionId\":\"s\"}\n";
     struct bus_options options = {.config = &run->config,
                                   .log = &run->log,
-                                  .control_path = "/nowhere/control",
+                                  .sockets = {"/nowhere/control"},
                                   .services = services};
     struct control *control;
 

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/terminal.h"
 #include "bus/bus.h"
+#include "bus/listeners.h"
 #include "cli/client.h"
 #include "cli/ctl.h"
 #include "cli/help.h"
@@ -26,7 +27,6 @@
 #include "cli/settings.h"
 #include "cli/succession.h"
 #include "config/parts.h"
-#include "config/rmp_keys.h"
 #include "config/schema.h"
 #include "control/service.h"
 #include "doctor/doctor.h"
@@ -115,6 +115,30 @@ static const struct service *const services[] = {
     NULL,
 };
 
+/* The options of sockets that they bring, up to a NULL. */
+static const char *const *socket_options(const char *names[SERVICES_MAX + 1])
+{
+    size_t count = 0;
+
+    for (size_t i = 0; services[i] != NULL; i++) {
+        if (services[i]->listener != NULL && services[i]->listener->option != NULL)
+            names[count++] = services[i]->listener->option;
+    }
+    names[count] = NULL;
+    return names;
+}
+
+static int print_help(void)
+{
+    int status = print(TERMINAL_TEXT, help_sections());
+
+    for (size_t i = 0; services[i] != NULL && status == EXIT_DONE; i++) {
+        if (services[i]->listener != NULL && services[i]->listener->help != NULL)
+            status = print(TERMINAL_TEXT, (const char *const[]){services[i]->listener->help, NULL});
+    }
+    return status;
+}
+
 /* The version, and a line for each kind of part: those that are in, and those that are not. */
 static int print_version(void)
 {
@@ -146,20 +170,6 @@ static int without(const char *what, enum part part)
     return EXIT_USAGE_ERROR;
 }
 
-/* Returns EXIT_DONE, or another exit status after the reason was logged. */
-static int find_rmp_socket(char path[RMP_SOCKET_MAX], const struct options *options,
-                           const struct config *config, struct log *log)
-{
-    const struct rmp_place place = {options->rmp_path, config->rmp.socket_path,
-                                    config->rmp.sockets_dir};
-    char reason[RMP_SOCKET_REASON_MAX];
-
-    if (rmp_socket_make(path, &place, reason) == STDIO_BUS_OK)
-        return EXIT_DONE;
-    log_error(log, "", "no RMP socket: %s", reason);
-    return EXIT_OS_ERROR;
-}
-
 /* Without a service manager, or one that cannot be reached, the bus reports to none. */
 static struct notify *open_notify(struct notify *notify, struct log *log)
 {
@@ -172,20 +182,6 @@ static struct notify *open_notify(struct notify *notify, struct log *log)
     if (status != STDIO_BUS_ENOTFOUND)
         log_warn(log, "", "cannot reach the service manager at NOTIFY_SOCKET: %s",
                  status == STDIO_BUS_EINVAL ? "not the name of a Unix socket" : strerror(errno));
-    return NULL;
-}
-
-/* The path of the control socket; NULL: there is none. */
-static const char *find_control(char path[RMP_SOCKET_MAX], const struct options *options,
-                                const struct config *config, struct log *log)
-{
-    char reason[RMP_SOCKET_REASON_MAX];
-
-    if (options->control_path != NULL || config->control == NULL)
-        return options->control_path;
-    if (rmp_socket_expand(path, config->control, "", reason) == STDIO_BUS_OK)
-        return path;
-    log_error(log, "", "no control socket: %s", reason); /* the configuration was checked */
     return NULL;
 }
 
@@ -219,47 +215,49 @@ static int run_bus(const struct bus_options *options, struct succession *success
     return bus_exit_status(outcome);
 }
 
-/* The RMP socket and the control socket of a daemon that starts. Returns EXIT_DONE, or another exit
- * status after the reason was logged. */
+/* The sockets that services bring. Returns EXIT_DONE, or another exit status after the reason was
+ * logged. */
 static int find_sockets(const struct settings *settings, const struct config *config,
-                        struct upgrade_places *places, struct bus_options *options)
+                        struct upgrade_places *places)
 {
-    options->control_path = find_control(places->control, settings->options, config, settings->log);
-    if (!settings->options->rmp && !config->rmp.enabled)
-        return EXIT_DONE;
-    options->rmp_path = places->rmp;
-    return find_rmp_socket(places->rmp, settings->options, config, settings->log);
-}
+    int status = EXIT_DONE;
 
-static const char *path_or_null(const char *path)
-{
-    return path[0] != '\0' ? path : NULL;
+    for (size_t i = 0; services[i] != NULL && status == EXIT_DONE; i++) {
+        const struct listener_kind *kind = services[i]->listener;
+        const char *asked;
+
+        if (kind == NULL || kind->option == NULL)
+            continue;
+        asked = options_socket(settings->options, kind->option);
+        if (kind->find != NULL)
+            status = kind->find(places->sockets[i], asked, config, settings->log);
+        else if (asked != NULL)
+            snprintf(places->sockets[i], sizeof places->sockets[i], "%s", asked);
+    }
+    return status;
 }
 
 /* Those of the daemon before, and the sockets that the service manager has passed on to it. */
 static int take_places(struct settings *settings, struct succession *succession,
-                       struct upgrade_places *places, struct bus_options *options)
+                       struct upgrade_places *places)
 {
     if (!WITH_UPGRADE ||
         upgrade_load_places(&succession->image, places, &succession->problem) != STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
     passed_take(settings->passed, places->listens, places->listen_count);
-    options->control_path = path_or_null(places->control);
-    options->rmp_path = path_or_null(places->rmp);
     return EXIT_DONE;
 }
 
-/* Where the daemon listens, by itself or by its service manager. The paths are in `places`. */
+/* Where the daemon listens, by itself or by its service manager. */
 static int find_places(struct settings *settings, struct setup *setup,
-                       struct succession *succession, struct upgrade_places *places,
-                       struct bus_options *options)
+                       struct succession *succession, struct upgrade_places *places)
 {
     if (succession_is_on(succession))
-        return take_places(settings, succession, places, options);
+        return take_places(settings, succession, places);
     if (passed_assign(settings->passed, setup->listens, setup->listen_count, settings->log) !=
         STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
-    return find_sockets(settings, &setup->config, places, options);
+    return find_sockets(settings, &setup->config, places);
 }
 
 static int serve(struct settings *settings, struct setup *setup, struct succession *succession)
@@ -288,7 +286,9 @@ static int serve(struct settings *settings, struct setup *setup, struct successi
 
     settings->has_stdin = bus_options.stdio;
     bus_options.notify = open_notify(&notify, log);
-    status = find_places(settings, setup, succession, &places, &bus_options);
+    status = find_places(settings, setup, succession, &places);
+    for (size_t i = 0; i < SERVICES_MAX; i++)
+        bus_options.sockets[i] = places.sockets[i][0] != '\0' ? places.sockets[i] : NULL;
     if (status == EXIT_DONE)
         status = run_bus(&bus_options, succession);
     notify_close(&notify);
@@ -405,6 +405,7 @@ static int finish(struct succession *succession, char *argv[], int status)
 
 int main(int argc, char *argv[])
 {
+    const char *names[SERVICES_MAX + 1];
     struct succession succession;
     struct options options;
     struct log log;
@@ -429,13 +430,14 @@ int main(int argc, char *argv[])
         return WITH_CONTROL ? ctl_run(argc - 2, argv + 2) : without(argv[1], PART_CONTROL);
     if (argc > 1 && strcmp(argv[1], "doctor") == 0)
         return WITH_DOCTOR ? doctor_run(argc - 2, argv + 2) : without(argv[1], PART_DOCTOR);
-    if (options_parse(&options, argc, argv, problem, sizeof problem) != STDIO_BUS_OK) {
+    if (options_parse(&options, argc, argv, socket_options(names), problem, sizeof problem) !=
+        STDIO_BUS_OK) {
         terminal_line(stderr, "stdio_bus: %s", problem);
         return finish(&succession, argv, EXIT_USAGE_ERROR);
     }
     if (options.action >= ACTION_SCHEMA)
         return options.action == ACTION_VERSION ? print_version()
-               : options.action == ACTION_HELP  ? print(TERMINAL_TEXT, help_sections())
+               : options.action == ACTION_HELP  ? print_help()
                                                 : print_schema();
     /* Ignored for the whole run: a closed stdout becomes an exit status; an unwritable log is never
      * fatal. */

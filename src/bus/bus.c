@@ -313,8 +313,8 @@ struct stdio_bus *bus_create(const struct bus_options *options)
     transport_init(&bus->transport, bus->loop, bus->log, &options->config->limits);
     stdio_bus_event_loop_set_after(bus->loop, after_round, bus);
     log_on_left_out(bus->log, lines_left_out, bus);
-    listeners_add_kind(bus, &gate_unix_listener, NULL);
-    listeners_add_kind(bus, &gate_tcp_listener, NULL);
+    listeners_add_kind(bus, &gate_unix_listener, NULL, NULL);
+    listeners_add_kind(bus, &gate_tcp_listener, NULL, NULL);
     if (pools_create(bus) != STDIO_BUS_OK || services_create(bus) != STDIO_BUS_OK)
         goto fail;
     return bus;
@@ -399,7 +399,7 @@ void descriptor_limit_raise(struct stdio_bus *bus)
     struct rlimit wanted;
     rlim_t need = 32 + 4 * (rlim_t)bus->router.worker_count;
 
-    if (bus->options.listen_count > 0 || bus->options.rmp_path != NULL)
+    if (bus->options.listen_count > 0 || services_listen(bus))
         need += (rlim_t)bus->options.config->limits.max_connections * 3 / 2 + 1;
     need += services_descriptors(bus);
     if (!bus->has_nofile)

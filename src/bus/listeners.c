@@ -59,13 +59,14 @@ static int open_unix(struct bus_listener *listener, const char *path, const stru
                               access, listener->kind->accepted, listener);
 }
 
-/* The one socket of its kind. */
+/* The one that the service brings. */
 static int open_own(struct bus_listener *listener)
 {
     const struct bus_options *options = &listener->bus->options;
-    const struct access access = listener->kind->access(options);
+    const struct access access = listener->kind->access != NULL ? listener->kind->access(options)
+                                                                : options->config->listen.access;
 
-    return open_unix(listener, listener->kind->path(options), &access);
+    return open_unix(listener, listener->path, &access);
 }
 
 /* A socket of the service manager's. */
@@ -129,10 +130,12 @@ static int set_up(struct bus_listener *listener)
 
 /* --- opening and closing --- */
 
-void listeners_add_kind(struct stdio_bus *bus, const struct listener_kind *kind, void *service)
+void listeners_add_kind(struct stdio_bus *bus, const struct listener_kind *kind, void *service,
+                        const char *path)
 {
     ASSERT(bus->listener_kind_count < sizeof bus->listener_kinds / sizeof bus->listener_kinds[0]);
-    bus->listener_kinds[bus->listener_kind_count++] = (struct bus_listener_kind){kind, service};
+    bus->listener_kinds[bus->listener_kind_count++] = (struct bus_listener_kind){kind, service,
+                                                                                 path};
 }
 
 static struct visitors *visitors_of(const struct stdio_bus *bus, const struct visitor_kind *kind)
@@ -156,6 +159,7 @@ static struct bus_listener *new_listener(struct stdio_bus *bus,
     listener->bus = bus;
     listener->kind = kind->kind;
     listener->service = kind->service;
+    listener->path = config == NULL ? kind->path : NULL;
     listener->visitors = visitors_of(bus, kind->kind->visits);
     listener->config = config;
     listener->setup = setup_hold(setup);
@@ -188,14 +192,9 @@ struct bus_listener *listeners_add(struct stdio_bus *bus, const struct listen_co
 {
     const struct bus_listener_kind *kind = bus->listener_kinds;
 
-    while (kind->kind->path != NULL || kind->kind->of != config->address.kind)
+    while (kind->kind->option != NULL || kind->kind->of != config->address.kind)
         kind++;
     return add_listener(bus, kind, config, setup);
-}
-
-static bool has_own_socket(const struct bus_listener_kind *kind, const struct bus_options *options)
-{
-    return kind->kind->path != NULL && kind->kind->path(options) != NULL;
 }
 
 int listeners_open(struct stdio_bus *bus)
@@ -209,7 +208,7 @@ int listeners_open(struct stdio_bus *bus)
     for (size_t i = 0; i < bus->listener_kind_count; i++) {
         const struct bus_listener_kind *kind = &bus->listener_kinds[i];
 
-        if (has_own_socket(kind, options) && add_listener(bus, kind, NULL, NULL) == NULL)
+        if (kind->path != NULL && add_listener(bus, kind, NULL, NULL) == NULL)
             return STDIO_BUS_ERR;
     }
     return STDIO_BUS_OK;
@@ -263,7 +262,7 @@ void listeners_free(struct stdio_bus *bus)
 static const char *path_of(const struct bus_listener *listener)
 {
     if (listener->config == NULL)
-        return listener->kind->path(&listener->bus->options);
+        return listener->path;
     return listener->config->address.is_unix ? listener->config->address.path : NULL;
 }
 
@@ -293,7 +292,7 @@ static struct bus_listener *archive_identity(struct archive *archive, struct std
     archive_text(archive, name, sizeof name);
     ARCHIVE_ENUM(archive, place, options->listen_count);
     kind = kind_named(bus, name);
-    archive_expect(archive, kind != NULL && (place > 0 || has_own_socket(kind, options)),
+    archive_expect(archive, kind != NULL && (place > 0 || kind->path != NULL),
                    "a listener has no configuration");
     if (kind == NULL || !archive_loads(archive))
         return listener;

@@ -15,11 +15,21 @@ struct listener_kind {
     listener_fn *accepted; /* user_data is the struct bus_listener */
     const struct visitor_kind *visits;
 
-    /* Of the objects in "listen" whose address is of this kind; or, with `path`, of the one Unix
-     * socket there, which the options name. NULL: they name none. */
+    /* Of the objects in "listen" whose address is of this kind. */
     enum listen_kind of;
-    const char *(*path)(const struct bus_options *options);
-    struct access (*access)(const struct bus_options *options); /* of that socket */
+
+    /* Or, with `option`, of one Unix socket, which the service brings: --OPTION PATH names it, and
+     * the line of `help` says what it is for; NULL: --help has it elsewhere. */
+    const char *option, *help;
+
+    /* Finds its path before the bus is created; "": there is none. `asked`: what the option says;
+     * NULL: nothing; "": that there is such a socket. Returns EXIT_DONE, or another exit status
+     * after the reason was logged. NULL: the path is what was asked for. */
+    int (*find)(char path[UNIX_PATH_SIZE], const char *asked, const struct config *config,
+                struct log *log);
+
+    /* Who may connect there. NULL: as "listen" has it. */
+    struct access (*access)(const struct bus_options *options);
 
     /* A listener of the configuration was opened. May be NULL. */
     void (*opened)(const struct bus_listener *listener);
@@ -33,7 +43,8 @@ struct bus_listener {
     const struct listener_kind *kind;
     void *service; /* the state of the service that accepts its connections; NULL: the core does */
     struct visitors *visitors;          /* that come here */
-    const struct listen_config *config; /* NULL: the kind has a path of its own */
+    const char *path;                   /* of the one that a service brings: */
+    const struct listen_config *config; /* then this is NULL */
     struct setup *setup;                /* a reference: config is part of it; or NULL */
     const struct listen_config *next;   /* during a reload: what config will be; NULL: it goes */
     bool is_new;                        /* during a reload: it was opened by it */
@@ -56,8 +67,9 @@ static inline bool listener_asks_token(const struct bus_listener *listener)
 }
 
 /* Before listeners_open: the bus may have listeners of this kind, which belongs to the service of
- * this state; NULL: to the core. */
-void listeners_add_kind(struct stdio_bus *bus, const struct listener_kind *kind, void *service);
+ * this state, with the path of its socket; NULL: to the core, or to the configuration. */
+void listeners_add_kind(struct stdio_bus *bus, const struct listener_kind *kind, void *service,
+                        const char *path);
 
 /* Opens the listeners that the options ask for. STDIO_BUS_ERR after the reason was logged. */
 int listeners_open(struct stdio_bus *bus);

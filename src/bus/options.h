@@ -12,6 +12,8 @@
 #include "framing/framing.h"
 #include "process/process.h"
 
+#define SERVICES_MAX 8
+
 struct notify;
 struct service;
 struct setup;
@@ -38,9 +40,9 @@ struct bus_options {
     bool stdio;                          /* stdin and stdout are a client (spec 4.1.1) */
     const struct listen_config *listens; /* also borrowed, like all that it names */
     size_t listen_count;
-    const char *rmp_path;          /* of the RMP socket, NULL: none; borrowed until bus_destroy */
-    const char *control_path;      /* of the control socket; the same */
-    const struct framing *framing; /* of the client on stdin; NULL: NDJSON */
+    const char *sockets[SERVICES_MAX]; /* the path of the socket that each service brings, in their
+                                        * order; NULL: none; borrowed until bus_destroy */
+    const struct framing *framing;     /* of the client on stdin; NULL: NDJSON */
     const struct dialer *dialer;   /* of every worker, NULL: programs; borrowed until bus_destroy */
     const struct greeter *greeter; /* of the Unix clients, NULL: none; borrowed until bus_destroy */
     struct notify *notify;         /* the service manager, NULL: none; also borrowed */

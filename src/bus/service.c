@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "bus/listeners.h"
+#include "bus/visitor.h"
 
 /* Goes through the services of the bus that have the operation; `at` is the place of each. */
 #define each_service(bus, operation)                                                               \
@@ -16,6 +17,27 @@
 static const struct service *service_at(const struct stdio_bus *bus, size_t at)
 {
     return bus->options.services[at];
+}
+
+/* --- sockets --- */
+
+const char *services_socket(const struct bus_options *options, const struct service *service)
+{
+    for (size_t i = 0; options->services != NULL && options->services[i] != NULL; i++) {
+        if (options->services[i] == service)
+            return options->sockets[i];
+    }
+    return NULL;
+}
+
+bool services_listen(const struct stdio_bus *bus)
+{
+    bool listens = false;
+
+    each_service(bus, listener)
+        listens |= bus->options.sockets[at] != NULL &&
+                   service_at(bus, at)->listener->visits->judge == NULL;
+    return listens;
 }
 
 /* --- from creation to destruction --- */
@@ -35,7 +57,8 @@ int services_create(struct stdio_bus *bus)
         if (*state == NULL)
             return STDIO_BUS_ERR;
         if (service->listener != NULL)
-            listeners_add_kind(bus, service->listener, *state);
+            listeners_add_kind(bus, service->listener, *state,
+                               bus->options.sockets[bus->service_count]);
     }
     return STDIO_BUS_OK;
 }

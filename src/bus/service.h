@@ -156,6 +156,12 @@ struct service {
     const char *(*unsaved)(const void *state);
 };
 
+/* The path of the socket that the service brings; NULL: there is none. */
+const char *services_socket(const struct bus_options *options, const struct service *service);
+
+/* Whether one brings a socket whose connections count in max_connections. */
+bool services_listen(const struct stdio_bus *bus);
+
 /* Creates the states of the services that the options ask for. STDIO_BUS_ERR with errno. */
 int services_create(struct stdio_bus *bus);
 

@@ -58,12 +58,11 @@ struct notifier {
     int64_t reloading_us;  /* the time of a reload that was not reported yet; 0: there is none */
 };
 
-#define SERVICES_MAX 8
-
 /* A kind of listener that the bus has (bus/listeners.h). */
 struct bus_listener_kind {
     const struct listener_kind *kind;
-    void *service; /* the state of the service that it is of; NULL: it is of the core */
+    void *service;    /* the state of the service that it is of; NULL: it is of the core */
+    const char *path; /* of the socket that the service brings; NULL: it is of the configuration */
 };
 
 /* The visitors of one kind (bus/visitor.h). */

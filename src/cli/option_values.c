@@ -178,17 +178,15 @@ static bool check_socket_path(struct parser *parser, const char *option, const c
            parser_fail(parser, "--%s: %s", option, why);
 }
 
-static bool apply_rmp(struct parser *parser, const char *option, const char *value)
+bool parser_apply_socket(struct parser *parser, const char *option, const char *value)
 {
-    parser->options->rmp = true;
-    parser->options->rmp_path = value;
-    return value == NULL || check_socket_path(parser, option, value);
-}
+    struct options *options = parser->options;
 
-static bool apply_control(struct parser *parser, const char *option, const char *value)
-{
-    parser->options->control_path = value;
-    return check_socket_path(parser, option, value);
+    if (options_socket(options, option) != NULL)
+        return parser_fail(parser, "--%s is given twice", option);
+    options->sockets[options->socket_count++] =
+        (struct socket_option){.name = option, .path = value != NULL ? value : ""};
+    return value == NULL || check_socket_path(parser, option, value);
 }
 
 static bool apply_ping(struct parser *parser, const char *option, const char *value)
@@ -348,8 +346,8 @@ const struct option_spec parser_options[] = {
      .value_name = "PATH",
      .may_lack_value = true,
      .may_follow = true,
-     .apply = apply_rmp},
-    {.name = "control", .value_name = "PATH", .apply = apply_control},
+     .apply = parser_apply_socket},
+    {.name = "control", .value_name = "PATH", .apply = parser_apply_socket},
     {.name = "ping", .value_name = "SOCKET", .action = ACTION_PING, .apply = apply_ping},
     {.name = "deep", .apply = apply_deep},
     {.name = "share",

@@ -26,6 +26,9 @@ struct option_spec {
 
 struct parser {
     struct options *options;
+    const char *const
+        *sockets;              /* options of services without an entry in the table, up to a NULL */
+    struct option_spec socket; /* the entry of the last one of them */
     char *problem;
     size_t problem_size;
     uint64_t seen;                        /* one bit per entry of parser_options */
@@ -37,6 +40,9 @@ struct parser {
 
 /* Ends with an entry without a name. */
 extern const struct option_spec parser_options[];
+
+/* The option names a socket that a service brings. */
+bool parser_apply_socket(struct parser *parser, const char *option, const char *value);
 
 /* Writes the problem and returns false. */
 bool parser_fail(struct parser *parser, const char *format, ...)

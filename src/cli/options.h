@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -48,9 +49,11 @@ struct options {
     struct listen_address connect; /* of --connect, with the variables of a path replaced */
     bool has_url;                  /* of --connect: an MCP server over HTTP, at */
     struct remote_url url;
-    bool rmp;                      /* the daemon has an RMP socket too, */
-    const char *rmp_path;          /* here: points into argv; NULL: as configured */
-    const char *control_path;      /* the same; NULL: as configured */
+    struct socket_option { /* sockets that services bring: */
+        const char *name;  /* of the option, */
+        const char *path;  /* points into argv; "": it is to be there, as configured */
+    } sockets[SERVICES_MAX];
+    size_t socket_count;
     const char *ping_path;         /* of --ping: points into argv, or NULL */
     bool deep;                     /* --ping asks a worker, too */
     bool json;                     /* --list and --check-config print JSON */
@@ -71,5 +74,15 @@ struct options {
     bool any_cwd;                /* the working directory does not count */
     long idle_exit_sec;          /* 0: the daemon stays without clients, too; -1: as usual */
 };
+
+/* What an option says of a socket that a service brings; NULL: it was not given. */
+static inline const char *options_socket(const struct options *options, const char *name)
+{
+    for (size_t i = 0; i < options->socket_count; i++) {
+        if (strcmp(options->sockets[i].name, name) == 0)
+            return options->sockets[i].path;
+    }
+    return NULL;
+}
 
 #endif

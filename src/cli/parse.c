@@ -23,6 +23,13 @@ static const struct option_spec *find_option(struct parser *parser, const char *
         if (!is_long && len == 2 && word[0] == '-' && word[1] == spec->letter)
             return spec;
     }
+    for (const char *const *name = parser->sockets; is_long && *name != NULL; name++) {
+        if (slice_equal(slice_of(word + 2, len - 2), slice_of_text(*name))) {
+            parser->socket = (struct option_spec){
+                .name = *name, .value_name = "PATH", .apply = parser_apply_socket};
+            return &parser->socket;
+        }
+    }
     log_escape(shown, sizeof shown, slice_of(word, len));
     if (word[0] == '-' && len > 1)
         parser_fail(parser, "unknown option %s" SEE_HELP, shown);
@@ -35,7 +42,7 @@ static const struct option_spec *find_option(struct parser *parser, const char *
 /* Refuses a second use, and a second mode. */
 static bool note_option(struct parser *parser, const struct option_spec *spec)
 {
-    uint64_t bit = (uint64_t)1 << (spec - parser_options);
+    uint64_t bit = spec == &parser->socket ? 0 : (uint64_t)1 << (spec - parser_options);
 
     if ((parser->seen & bit) != 0 && !spec->is_listener && !spec->may_repeat)
         return parser_fail(parser, "--%s is given twice", spec->name);
@@ -150,7 +157,7 @@ static bool check_daemon(struct parser *parser)
 {
     struct options *options = parser->options;
     bool has_path = options->config_path != NULL, has_fd = options->config_fd >= 0;
-    bool is_rmp_alone = options->rmp && !options->has_mode;
+    bool is_rmp_alone = options_socket(options, "rmp") != NULL && !options->has_mode;
 
     if (parser->of_client != NULL)
         return parser_fail(parser, "--%s is for --connect", parser->of_client->name);
@@ -175,7 +182,7 @@ static bool check_ping(struct parser *parser)
     const struct options *options = parser->options;
 
     if (options->action != ACTION_PING || parser->mode != NULL || options->config_path != NULL ||
-        options->config_fd >= 0 || options->line.words != NULL || options->control_path != NULL)
+        options->config_fd >= 0 || options->line.words != NULL || options->socket_count > 0)
         return parser_fail(parser, "--ping stands alone, but for --deep and --token-file");
     return true;
 }
@@ -240,8 +247,8 @@ static bool check_parts(struct parser *parser)
         enum part part;
     } asked[] = {
         {"http", listens_to(options, LISTEN_HTTP), PART_HTTP},
-        {"rmp", options->rmp, PART_RMP},
-        {"control", options->control_path != NULL, PART_CONTROL},
+        {"rmp", options_socket(options, "rmp") != NULL, PART_RMP},
+        {"control", options_socket(options, "control") != NULL, PART_CONTROL},
         {"ping", options->ping_path != NULL, PART_CONTROL},
         {"connect", options->has_url, PART_REMOTE},
         {"protocol", is_mode(parser, "connect") && options->line.protocol != NULL, PART_REMOTE},
@@ -282,13 +289,10 @@ static bool check_options(struct parser *parser)
         return parser_fail(
             parser, "--%s is for a command after --; a configuration has it as a key of a pool",
             parser->of_command->name);
-    if (options->rmp && (options->import_path != NULL || options->action == ACTION_LIST ||
-                         is_mode(parser, "share") || is_mode(parser, "connect")))
-        return parser_fail(parser, "--rmp is for a daemon");
-    if (options->control_path != NULL &&
+    if (options->socket_count > 0 &&
         (options->import_path != NULL || options->action == ACTION_LIST ||
          is_mode(parser, "share") || is_mode(parser, "connect")))
-        return parser_fail(parser, "--control is for a daemon");
+        return parser_fail(parser, "--%s is for a daemon", options->sockets[0].name);
     if (options->import_path != NULL)
         return check_import(parser);
     if (options->action == ACTION_LIST)
@@ -302,10 +306,11 @@ static bool check_options(struct parser *parser)
     return check_daemon(parser);
 }
 
-int options_parse(struct options *options, int argc, char *const argv[], char *problem,
-                  size_t problem_size)
+int options_parse(struct options *options, int argc, char *const argv[], const char *const *sockets,
+                  char *problem, size_t problem_size)
 {
-    struct parser parser = {.options = options, .problem = problem, .problem_size = problem_size};
+    struct parser parser = {
+        .options = options, .sockets = sockets, .problem = problem, .problem_size = problem_size};
 
     *options = (struct options){.config_fd = -1, .log_level = LOG_LEVEL_INFO, .idle_exit_sec = -1};
     for (int i = 1; i < argc && options->line.words == NULL; i++) {

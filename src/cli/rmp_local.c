@@ -118,7 +118,7 @@ static int serve(const struct rmp_local *local, const struct config *config)
     const struct bus_options options = {.config = config,
                                         .log = &log,
                                         .stdio = true,
-                                        .rmp_path = local->path,
+                                        .sockets = {local->path},
                                         .services = services,
                                         .handle_signals = true};
     struct stdio_bus *bus;

@@ -152,7 +152,7 @@ static int check_access(struct settings *settings, const struct config *config)
 {
     const struct options *options = settings->options;
     const struct access *access = &config->listen.access;
-    bool has_rmp = options->rmp || config->rmp.enabled;
+    bool has_rmp = options_socket(options, "rmp") != NULL || config->rmp.enabled;
     size_t sockets = 0;
 
     for (size_t i = 0; i < options->listen_count; i++)
@@ -293,7 +293,7 @@ int settings_read(struct settings *settings, struct setup **setup)
 bool settings_serve_stdin(const struct settings *settings, const struct config *config)
 {
     const struct options *options = settings->options;
-    bool has_rmp = options->rmp || config->rmp.enabled;
+    bool has_rmp = options_socket(options, "rmp") != NULL || config->rmp.enabled;
 
     return options->stdio && config->listen_count == 0 && (!has_rmp || options->has_mode);
 }

@@ -16,21 +16,24 @@
 #include "json/text.h"
 
 /* Whether there is a control socket, or a listener with metrics. */
-static bool is_measured(const struct bus_options *options)
+static bool is_measured(const struct control *control)
 {
-    return options->control_path != NULL ||
-           listen_any_metrics(options->listens, options->listen_count);
+    const struct bus_options *options = &control->bus->options;
+
+    return control->socket != NULL || listen_any_metrics(options->listens, options->listen_count);
 }
 
-struct control *control_create(struct stdio_bus *bus, const struct visitor_kind *clients)
+struct control *control_create(struct stdio_bus *bus, const struct visitor_kind *clients,
+                               const char *socket)
 {
     struct control *control = calloc(1, sizeof *control);
 
     if (control == NULL)
         return NULL;
     control->bus = bus;
+    control->socket = socket;
     visitors_init(&control->clients, bus, clients);
-    if (is_measured(&bus->options))
+    if (is_measured(control))
         control_measure(control);
     return control;
 }
@@ -57,7 +60,7 @@ static void stamp_requests(struct worker *worker)
 
 void control_reloaded(struct control *control)
 {
-    if (control->measures || !is_measured(&control->bus->options))
+    if (control->measures || !is_measured(control))
         return;
     control_measure(control);
     workers_each(control->bus, stamp_requests);

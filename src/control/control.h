@@ -11,6 +11,7 @@
 
 struct control {
     struct stdio_bus *bus;
+    const char *socket;      /* its path; NULL: there is none */
     struct visitors clients; /* struct control_client */
     size_t watcher_count;    /* of them, those that get the events */
     bool measures;           /* the bus does, for the socket or a listener with metrics */
@@ -32,9 +33,10 @@ static inline struct control_client *control_client_of(struct visitor *visitor)
     return list_entry(visitor, struct control_client, visitor);
 }
 
-/* The bus measures if there is a control socket, or a listener with metrics. `clients`: their kind.
- * NULL if out of memory. */
-struct control *control_create(struct stdio_bus *bus, const struct visitor_kind *clients);
+/* The bus measures if there is a control socket, or a listener with metrics. `clients`: their kind;
+ * `socket`: its path, or NULL. NULL if out of memory. */
+struct control *control_create(struct stdio_bus *bus, const struct visitor_kind *clients,
+                               const char *socket);
 
 /* The same after a reload; and from now on, in any case. */
 void control_reloaded(struct control *control);

@@ -2,6 +2,9 @@
 
 #include "control/service.h"
 
+#include <stdio.h>
+
+#include "base/error.h"
 #include "bus/listeners.h"
 #include "bus/metrics.h"
 #include "control/clients.h"
@@ -10,7 +13,8 @@
 
 static void *create(struct stdio_bus *bus)
 {
-    return control_create(bus, &control_clients_kind);
+    return control_create(bus, &control_clients_kind,
+                          services_socket(&bus->options, &control_service));
 }
 
 static void destroy(void *state)
@@ -22,7 +26,7 @@ static unsigned descriptors(const void *state)
 {
     const struct control *control = state;
 
-    return control->bus->options.control_path != NULL ? CONTROL_CLIENTS_MAX + 1 : 0;
+    return control->socket != NULL ? CONTROL_CLIENTS_MAX + 1 : 0;
 }
 
 static void report(void *state, const struct bus_report *event)
@@ -59,9 +63,17 @@ static void archive(void *state, struct router_archive *to)
     control_clients_archive(to->archive, state);
 }
 
-static const char *socket_path(const struct bus_options *options)
+static int find_socket(char path[UNIX_PATH_SIZE], const char *asked, const struct config *config,
+                       struct log *log)
 {
-    return options->control_path;
+    char reason[RMP_SOCKET_REASON_MAX];
+
+    if (asked != NULL)
+        snprintf(path, UNIX_PATH_SIZE, "%s", asked);
+    else if (config->control != NULL &&
+             rmp_socket_expand(path, config->control, "", reason) != STDIO_BUS_OK)
+        log_error(log, "", "no control socket: %s", reason); /* the configuration was checked */
+    return EXIT_DONE;
 }
 
 /* For this user alone, whatever "listen" says. */
@@ -74,7 +86,8 @@ static struct access socket_access(const struct bus_options *options)
 static const struct listener_kind listener = {.name = "control",
                                               .accepted = visitors_accepted,
                                               .visits = &control_clients_kind,
-                                              .path = socket_path,
+                                              .option = "control",
+                                              .find = find_socket,
                                               .access = socket_access};
 
 const struct service control_service = {

@@ -2,6 +2,7 @@
 
 #include "topics/service.h"
 
+#include "base/error.h"
 #include "bus/listeners.h"
 #include "bus/metrics.h"
 #include "rmp/broker_archive.h"
@@ -13,7 +14,7 @@
 
 static bool is_wanted(const struct bus_options *options)
 {
-    return options->rmp_path != NULL;
+    return services_socket(options, &rmp_service) != NULL;
 }
 
 static void *create(struct stdio_bus *bus)
@@ -155,9 +156,19 @@ static void archive_hub(void *state, struct router_archive *to)
 
 /* --- its listener --- */
 
-static const char *socket_path(const struct bus_options *options)
+static int find_socket(char path[UNIX_PATH_SIZE], const char *asked, const struct config *config,
+                       struct log *log)
 {
-    return options->rmp_path;
+    const struct rmp_place place = {asked != NULL && asked[0] != '\0' ? asked : NULL,
+                                    config->rmp.socket_path, config->rmp.sockets_dir};
+    char reason[RMP_SOCKET_REASON_MAX];
+
+    if (asked == NULL && !config->rmp.enabled)
+        return EXIT_DONE;
+    if (rmp_socket_make(path, &place, reason) == STDIO_BUS_OK)
+        return EXIT_DONE;
+    log_error(log, "", "no RMP socket: %s", reason);
+    return EXIT_OS_ERROR;
 }
 
 /* The keys of the listeners of the command line hold for this socket too; its mode is wider where
@@ -175,7 +186,8 @@ static const struct listener_kind listener = {
     .name = "rmp",
     .accepted = visitors_accepted,
     .visits = &rmp_clients_kind,
-    .path = socket_path,
+    .option = "rmp",
+    .find = find_socket,
     .access = socket_access,
 };
 

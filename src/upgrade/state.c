@@ -221,8 +221,8 @@ void upgrade_state_places(struct archive *archive, struct upgrade_places *places
     size_t count = places->listen_count;
 
     archive_mark(archive, "places");
-    archive_text(archive, places->control, sizeof places->control);
-    archive_text(archive, places->rmp, sizeof places->rmp);
+    for (size_t i = 0; i < SERVICES_MAX; i++)
+        archive_text(archive, places->sockets[i], sizeof places->sockets[i]);
     archive_expect(archive, archive_count(archive, count) == count,
                    "the number of listeners is another one");
     for (size_t i = 0; i < count; i++)

@@ -22,8 +22,7 @@ void upgrade_state(struct archive *archive, struct stdio_bus *bus, char *version
 struct upgrade_places {
     struct listen_config *listens; /* their addresses */
     size_t listen_count;
-    char control[RMP_SOCKET_MAX]; /* the path of the control socket; "": there is none */
-    char rmp[RMP_SOCKET_MAX];     /* the same of the RMP socket */
+    char sockets[SERVICES_MAX][UNIX_PATH_SIZE]; /* that services bring; "": none */
 };
 
 void upgrade_state_places(struct archive *archive, struct upgrade_places *places);

@@ -125,10 +125,11 @@ static struct upgrade_places places_of(const struct stdio_bus *bus)
         .listen_count = bus->options.listen_count,
     };
 
-    if (bus->options.control_path != NULL)
-        (void)snprintf(places.control, sizeof places.control, "%s", bus->options.control_path);
-    if (bus->options.rmp_path != NULL)
-        (void)snprintf(places.rmp, sizeof places.rmp, "%s", bus->options.rmp_path);
+    for (size_t i = 0; i < SERVICES_MAX; i++) {
+        if (bus->options.sockets[i] != NULL)
+            (void)snprintf(places.sockets[i], sizeof places.sockets[i], "%s",
+                           bus->options.sockets[i]);
+    }
     return places;
 }
 

@@ -18,6 +18,8 @@
 static struct options options;
 static char problem[256];
 
+static const char *const sockets[] = {"toy", NULL}; /* of a service */
+
 /* The arguments after the program's name; NULL ends them. */
 static int parse(const char *const words[])
 {
@@ -37,7 +39,7 @@ static int parse(const char *const words[])
     setenv("HOME", "/check", 1);
     setenv("CHECK_EMPTY", "", 1);
     unsetenv("CHECK_NONE");
-    return options_parse(&options, argc, argv, problem, sizeof problem);
+    return options_parse(&options, argc, argv, sockets, problem, sizeof problem);
 }
 
 #define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
@@ -305,7 +307,8 @@ START_TEST(test_values_point_into_argv)
     char path[] = "/tmp/s";
     char *argv[] = {name, config, unix_option, path, NULL};
 
-    ck_assert_int_eq(options_parse(&options, 4, argv, problem, sizeof problem), STDIO_BUS_OK);
+    ck_assert_int_eq(options_parse(&options, 4, argv, sockets, problem, sizeof problem),
+                     STDIO_BUS_OK);
     ck_assert_ptr_eq(options.config_path, config + 9);
 }
 END_TEST
@@ -316,10 +319,10 @@ START_TEST(test_small_problem)
     char name[] = "stdio_bus", wrong[] = "--wrong", small[12] = "..........z";
     char *argv[] = {name, wrong, NULL};
 
-    ck_assert_int_eq(options_parse(&options, 2, argv, small, 10), STDIO_BUS_EINVAL);
+    ck_assert_int_eq(options_parse(&options, 2, argv, sockets, small, 10), STDIO_BUS_EINVAL);
     ck_assert_str_eq(small, "unknown o");
     ck_assert_int_eq(small[10], 'z');
-    ck_assert_int_eq(options_parse(&options, 0, argv, small, 10), STDIO_BUS_EINVAL);
+    ck_assert_int_eq(options_parse(&options, 0, argv, sockets, small, 10), STDIO_BUS_EINVAL);
 }
 END_TEST
 
@@ -523,23 +526,38 @@ END_TEST
 START_TEST(test_rmp)
 {
     EXPECT_OK("--rmp");
-    ck_assert(options.rmp);
-    ck_assert_ptr_null(options.rmp_path);
+    ck_assert_ptr_nonnull(options_socket(&options, "rmp"));
+    ck_assert_str_eq(options_socket(&options, "rmp"), "");
     ck_assert(!options.stdio && options.listen_count == 0);
     EXPECT_OK("--rmp", "/s", "--config", "c");
-    ck_assert_str_eq(options.rmp_path, "/s");
+    ck_assert_str_eq(options_socket(&options, "rmp"), "/s");
     ck_assert(!options.stdio && options.listen_count == 0);
     EXPECT_OK("--rmp=/s", "--unix", "/u", "--config", "c");
-    ck_assert_str_eq(options.rmp_path, "/s");
+    ck_assert_str_eq(options_socket(&options, "rmp"), "/s");
     expect_unix("/u");
     EXPECT_OK("--rmp", "--stdio", "--config", "c");
-    ck_assert(options.rmp);
-    ck_assert_ptr_null(options.rmp_path);
+    ck_assert_ptr_nonnull(options_socket(&options, "rmp"));
+    ck_assert_str_eq(options_socket(&options, "rmp"), "");
     ck_assert(options.stdio);
     EXPECT_OK("--rmp", "--", "cat");
     ck_assert_str_eq(options.line.words[0], "cat");
     EXPECT_OK("--config", "c");
-    ck_assert(!options.rmp);
+    ck_assert_ptr_null(options_socket(&options, "rmp"));
+}
+END_TEST
+
+/* The path of a socket that a service names. */
+START_TEST(test_socket_of_a_service)
+{
+    EXPECT_OK("--toy", "/t", "--unix", "/u", "--control", "/c", "--config", "c");
+    ck_assert_str_eq(options_socket(&options, "toy"), "/t");
+    ck_assert_str_eq(options_socket(&options, "control"), "/c");
+    ck_assert_int_eq(PARSE("--toy", "/t", "--toy=/t", "--config", "c"), STDIO_BUS_EINVAL);
+    ck_assert_str_eq(problem, "--toy is given twice");
+    ck_assert_int_eq(PARSE("--toy"), STDIO_BUS_EINVAL);
+    ck_assert_str_eq(problem, "--toy needs a value: --toy PATH");
+    ck_assert_int_eq(PARSE("--connect", "/s", "--toy", "/t"), STDIO_BUS_EINVAL);
+    ck_assert_str_eq(problem, "--toy is for a daemon");
 }
 END_TEST
 
@@ -565,6 +583,7 @@ static void add_tests(TCase *tcase)
     tcase_add_test(tcase, test_log_file);
     tcase_add_test(tcase, test_help);
     tcase_add_test(tcase, test_rmp);
+    tcase_add_test(tcase, test_socket_of_a_service);
 }
 
 int main(void)
