@@ -33,13 +33,19 @@
 
 /* --- the shutdown (spec 10.2) --- */
 
+static void close_visitors(struct stdio_bus *bus, bool now)
+{
+    each_service(bus, at, before_close)
+        at.service->before_close(at.state);
+    visitors_close(bus, now);
+}
+
 /* Continues with the shutdown where it waited for an end. */
 static void check_stopped(struct stdio_bus *bus)
 {
     if (bus->phase == BUS_PHASE_DRAINING && workers_all(bus, worker_finished)) {
         bus->phase = BUS_PHASE_FLUSHING;
-        services_before_close(bus);
-        visitors_close(bus, false);
+        close_visitors(bus, false);
     }
     if (bus->phase == BUS_PHASE_FLUSHING && !visitors_any(bus)) {
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->drain);
@@ -60,7 +66,8 @@ static void begin_stop(struct stdio_bus *bus, enum bus_outcome reason)
     listeners_close(bus);
     bus_start_drain(bus);
     workers_each(bus, worker_stop); /* from here on no worker takes a message */
-    services_stop_input(bus);
+    each_service(bus, at, stop_input)
+        at.service->stop_input(at.state);
     clients_stop_input(bus);
     workers_each(bus, workers_end_hold);
     notifier_phase(bus);
@@ -75,8 +82,7 @@ static void give_up(struct stdio_bus *bus)
         workers_each(bus, worker_abandon);
         connection_flush_all(&bus->transport);
     }
-    services_before_close(bus);
-    visitors_close(bus, true);
+    close_visitors(bus, true);
     check_stopped(bus);
     bus->phase = BUS_PHASE_STOPPED;
 }
@@ -132,6 +138,18 @@ void bus_stop(struct stdio_bus *bus)
 
 /* --- signals --- */
 
+/* Whether a service has taken the signal. */
+static bool is_caught(struct stdio_bus *bus, int signo)
+{
+    each_service(bus, at, caught) {
+        if (at.service->signal == signo) {
+            at.service->caught(at.state);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void caught_signal(void *user_data, int signo)
 {
     struct stdio_bus *bus = user_data;
@@ -151,7 +169,7 @@ static void caught_signal(void *user_data, int signo)
         return;
     }
     log_info(bus->log, "", "received %s", signals_name(name, sizeof name, signo));
-    if (services_caught(bus, signo))
+    if (is_caught(bus, signo))
         return;
     if (signo == SIGUSR2 || (signo == SIGHUP && bus->options.dialer == NULL)) {
         log_warn(bus->log, "", "nothing acts on %s here", name);
@@ -207,8 +225,11 @@ static void act_on_notes(struct stdio_bus *bus)
 {
     bool ended;
 
-    if (bus->services_noted)
-        services_act(bus);
+    if (bus->services_noted) {
+        bus->services_noted = false;
+        each_service(bus, at, act)
+            at.service->act(at.state);
+    }
     ended = bus->end_noted;
     errands_run(bus);
     if (bus->router.demand && bus->phase < BUS_PHASE_DRAINING)
@@ -245,15 +266,21 @@ static bool after_round(void *user_data)
         deliver_released(bus);
     if (router->timed | router->abandoned)
         cancel_plan(bus);
-    if (bus->attentive > 0)
-        services_after_reading(bus);
+    if (bus->attentive > 0) {
+        each_service(bus, at, after_reading)
+            at.service->after_reading(at.state);
+    }
     if (has_notes(bus))
         act_on_notes(bus);
-    if (bus->attentive > 0)
-        services_before_writing(bus);
+    if (bus->attentive > 0) {
+        each_service(bus, at, before_writing)
+            at.service->before_writing(at.state);
+    }
     connection_flush_all(&bus->transport);
-    if (bus->attentive > 0)
-        services_after_writing(bus);
+    if (bus->attentive > 0) {
+        each_service(bus, at, after_writing)
+            at.service->after_writing(at.state);
+    }
     if (bus->transport.is_awaited)
         bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
     return !list_empty(&router->open) || !list_empty(&bus->transport.dirty) ||
@@ -348,7 +375,8 @@ int bus_start(struct stdio_bus *bus)
         return STDIO_BUS_ERR;
     /* Listeners come before workers: if the address cannot be had, no worker is started. */
     notifier_start(bus);
-    services_start(bus);
+    each_service(bus, at, start)
+        at.service->start(at.state);
     if (listeners_open(bus) != STDIO_BUS_OK || pools_start(bus) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     if (bus->starting_count == 0) /* exclusive pools without spare workers */
@@ -374,11 +402,11 @@ void bus_destroy(struct stdio_bus *bus)
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->log_due);
         stdio_bus_event_loop_stop_timer(bus->loop, &bus->idle_clients);
         listeners_close(bus);
-        services_before_close(bus);
+        close_visitors(bus, true);
         notifier_stop(bus);
-        visitors_close(bus, true);
         listeners_free(bus);
-        services_detach(bus);
+        each_service(bus, at, detach)
+            at.service->detach(at.state);
         pools_destroy(bus);
         if (bus->has_signals)
             signals_close(&bus->signals);
@@ -401,7 +429,8 @@ void descriptor_limit_raise(struct stdio_bus *bus)
 
     if (bus->options.listen_count > 0 || services_listen(bus))
         need += (rlim_t)bus->options.config->limits.max_connections * 3 / 2 + 1;
-    need += services_descriptors(bus);
+    each_service(bus, at, descriptors)
+        need += at.service->descriptors(at.state);
     if (!bus->has_nofile)
         return;
     wanted = bus->nofile;

@@ -119,7 +119,8 @@ static void read_clients(struct stdio_bus *bus, struct metrics *metrics)
     metrics->limited[2] = bus->idle_closed;
     by_direction(metrics->messages, metrics->bytes, &traffic);
     metrics->entries[0] = metrics->client_count;
-    services_each_report(bus, add_report, metrics);
+    each_service(bus, at, each_report)
+        at.service->each_report(at.state, add_report, metrics);
 }
 
 static void read_tables(const struct stdio_bus *bus, struct metrics *metrics)

@@ -30,10 +30,16 @@ static struct client *newest_client(const struct stdio_bus *bus, const struct pe
 static struct endpoint *newest_endpoint(const struct stdio_bus *bus,
                                         const struct peer_origin *origin, const struct group *pool)
 {
-    struct endpoint *session = services_newest(bus, origin, pool);
-    struct client *client = session == NULL ? newest_client(bus, origin, pool) : NULL;
+    struct client *client;
 
-    return client != NULL ? &client->stream.endpoint : session;
+    each_service(bus, at, newest) {
+        struct endpoint *newest = at.service->newest(at.state, origin, pool);
+
+        if (newest != NULL)
+            return newest;
+    }
+    client = newest_client(bus, origin, pool);
+    return client != NULL ? &client->stream.endpoint : NULL;
 }
 
 /* Its processes are for clients that have less than their share. */
@@ -52,7 +58,8 @@ void preempt_processes(struct stdio_bus *bus)
 {
     struct list_node *node, *following;
 
-    services_yield(bus);
+    each_service(bus, at, yield)
+        at.service->yield(at.state);
     list_each(&bus->pools, node, following) {
         const struct group *pool = &list_entry(node, struct pool, link)->group;
         const struct peer_origin *origin;

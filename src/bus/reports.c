@@ -10,7 +10,8 @@ void reports_send(struct stdio_bus *bus, const char *name, const char *of, const
 {
     const struct bus_report report = {.name = name, .of = of, .pool = pool, .text = text};
 
-    services_report(bus, &report);
+    each_service(bus, at, report)
+        at.service->report(at.state, &report);
 }
 
 /* --- clients --- */

@@ -165,50 +165,36 @@ bool services_listen(const struct stdio_bus *bus);
 /* Creates the states of the services that the options ask for. STDIO_BUS_ERR with errno. */
 int services_create(struct stdio_bus *bus);
 
+void services_destroy(struct stdio_bus *bus);
+
 /* The state of a service; NULL: the bus has none. */
 void *services_state(const struct stdio_bus *bus, const struct service *service);
 
-/* Each calls an operation of all services. */
-void services_start(struct stdio_bus *bus);
-void services_detach(struct stdio_bus *bus);
-void services_destroy(struct stdio_bus *bus);
-void services_act(struct stdio_bus *bus);
-void services_after_reading(struct stdio_bus *bus);
-void services_before_writing(struct stdio_bus *bus);
-void services_after_writing(struct stdio_bus *bus);
-void services_stop_input(struct stdio_bus *bus);
-void services_before_close(struct stdio_bus *bus);
-void services_yield(struct stdio_bus *bus);
-void services_each_report(struct stdio_bus *bus, client_report_fn *fn, void *user_data);
-void services_each_holder(struct stdio_bus *bus, pool_holder_fn *fn, void *user_data);
-void services_end_revoked(struct stdio_bus *bus, const struct bus_listener *listener);
-void services_report(struct stdio_bus *bus, const struct bus_report *report);
-void services_upgraded(struct stdio_bus *bus, const char *before, const char *problem);
-void services_describe(const struct stdio_bus *bus, struct json_text *to);
-void services_limit(struct stdio_bus *bus, const struct limits *limits);
-void services_archive_sessions(struct stdio_bus *bus, struct router_archive *archive);
-void services_archive_client(struct stdio_bus *bus, struct router_archive *archive,
-                             struct client *client);
-void services_archive_waiting(struct stdio_bus *bus, struct router_archive *archive);
-void services_archive(struct stdio_bus *bus, struct router_archive *archive);
+/* Goes through the services of the bus that have the operation:
+ *     each_service(bus, at, act)
+ *         at.service->act(at.state); */
+#define each_service(bus, at, operation)                                                           \
+    for (struct service_at at = {.next = 0}; services_next(bus, &at);)                             \
+        if (at.service->operation != NULL)
 
-/* Of all services. */
-unsigned services_descriptors(const struct stdio_bus *bus);
+struct service_at {
+    const struct service *service;
+    void *state;
+    size_t next;
+};
 
-/* Whether one has taken the signal. */
-bool services_caught(struct stdio_bus *bus, int signo);
+static inline bool services_next(const struct stdio_bus *bus, struct service_at *at)
+{
+    while (at->next < bus->service_count && bus->services[at->next] == NULL)
+        at->next++;
+    if (at->next == bus->service_count)
+        return false;
+    at->service = bus->options.services[at->next];
+    at->state = bus->services[at->next++];
+    return true;
+}
 
 /* Runs the command of a service. NULL, or the reason why not. */
 const char *services_run(struct stdio_bus *bus, const char *command, const char *by);
-
-/* Whether one has disconnected its client of this number; `by` is for the log. */
-bool services_disconnect(struct stdio_bus *bus, int64_t number, const char *by);
-
-struct endpoint *services_newest(const struct stdio_bus *bus, const struct peer_origin *origin,
-                                 const struct group *pool);
-bool services_use_listener(const struct stdio_bus *bus, const struct bus_listener *listener);
-
-/* Why the bus cannot be saved now, or NULL. */
-const char *services_unsaved(const struct stdio_bus *bus);
 
 #endif

@@ -26,7 +26,8 @@ static size_t disconnect_revoked(const struct bus_listener *listener, const stru
             count++;
         }
     }
-    services_end_revoked(listener->bus, listener);
+    each_service(listener->bus, at, end_revoked)
+        at.service->end_revoked(at.state, listener);
     return count;
 }
 

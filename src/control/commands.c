@@ -241,10 +241,13 @@ static bool end_session(struct command *command)
 {
     const int64_t number = command->request->client;
 
-    if (!services_disconnect(command->bus, number, command->client->context))
-        return false;
-    done(command, "client", (size_t)number);
-    return true;
+    each_service(command->bus, at, disconnect) {
+        if (at.service->disconnect(at.state, number, command->client->context)) {
+            done(command, "client", (size_t)number);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Orderly, the first time. */

@@ -222,7 +222,8 @@ void control_list_clients(struct stdio_bus *bus, struct json_text *to, size_t li
         report = report_client(client);
         list_client(&writing, &report);
     }
-    services_each_report(bus, list_client, &writing);
+    each_service(bus, at, each_report)
+        at.service->each_report(at.state, list_client, &writing);
     finish(&writing);
 }
 

@@ -120,7 +120,8 @@ void control_write_status(struct stdio_bus *bus, struct json_text *to)
     write_workers(bus, to);
     row_number(to, "clients", (int64_t)bus->client_count);
     row_number(to, "max_connections", (int64_t)limits->max_connections);
-    services_describe(bus, to);
+    each_service(bus, at, describe)
+        at.service->describe(at.state, to);
     row_number(to, "sessions", (int64_t)router->sessions.table.count);
     row_number(to, "max_sessions", (int64_t)limits->max_sessions);
     row_number(to, "requests", (int64_t)router->from_clients.active_count);

@@ -19,7 +19,8 @@ static void each_holder(struct stdio_bus *bus, pool_holder_fn *fn, void *user_da
 
         fn(user_data, (struct pool_holder){&peer->opened, peer, true});
     }
-    services_each_holder(bus, fn, user_data);
+    each_service(bus, at, each_holder)
+        at.service->each_holder(at.state, fn, user_data);
 }
 
 /* --- whether there is one --- */

@@ -71,7 +71,8 @@ static void take_limits(struct stdio_bus *bus, const struct limits *limits)
     limit_clients(bus);
     workers_each(bus, limit_restarts);
     client_limits_changed(bus);
-    services_limit(bus, limits);
+    each_service(bus, at, limit)
+        at.service->limit(at.state, limits);
     descriptor_limit_raise(bus);
 }
 

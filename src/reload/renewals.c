@@ -215,7 +215,11 @@ static bool is_used(const struct bus_listener *listener)
         if (client_at(node)->listener == listener)
             return true;
     }
-    return services_use_listener(bus, listener);
+    each_service(bus, at, uses_listener) {
+        if (at.service->uses_listener(at.state, listener))
+            return true;
+    }
+    return false;
 }
 
 /* Frees the listeners that are gone and that no client refers to. Returns whether others are left.

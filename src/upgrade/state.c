@@ -137,10 +137,12 @@ static bool is_served(const struct client *client)
 static void archive_stream(struct router_archive *state, struct stdio_bus *bus,
                            struct client *client)
 {
-    if (archive_present(state->archive, is_served(client)))
-        services_archive_client(bus, state, client);
-    else if (archive_ok(state->archive))
+    if (archive_present(state->archive, is_served(client))) {
+        each_service(bus, at, archive_client)
+            at.service->archive_client(at.state, state, client);
+    } else if (archive_ok(state->archive)) {
         archive_messages(state->archive, bus, client);
+    }
 }
 
 static void archive_gate(struct archive *archive, struct stdio_bus *bus, struct client *client)
@@ -241,12 +243,15 @@ void upgrade_state(struct archive *archive, struct stdio_bus *bus, char *version
         ARCHIVE_ITEMS(archive, &bus->pools, struct pool, link, archive_pool, &state,
                       "the number of pools is another one");
         listeners_archive(archive, bus);
-        services_archive_sessions(bus, &state);
+        each_service(bus, at, archive_sessions)
+            at.service->archive_sessions(at.state, &state);
         ARCHIVE_LIST(archive, &bus->clients.list, struct client, visitor.link, archive_client,
                      &state);
         ARCHIVE_INTEGER(archive, bus->clients.last_number);
-        services_archive_waiting(bus, &state);
-        services_archive(bus, &state);
+        each_service(bus, at, archive_waiting)
+            at.service->archive_waiting(at.state, &state);
+        each_service(bus, at, archive)
+            at.service->archive(at.state, &state);
         router_archive_groups(&state);
         router_archive_tables(&state);
         archive_mark(archive, "end");

@@ -60,7 +60,13 @@ static const char *obstacle(const struct stdio_bus *bus)
         return "the daemon is still starting";
     if (bus->phase >= BUS_PHASE_DRAINING || bus->stop_noted)
         return "the daemon is shutting down";
-    return services_unsaved(bus);
+    each_service(bus, at, unsaved) {
+        const char *reason = at.service->unsaved(at.state);
+
+        if (reason != NULL)
+            return reason;
+    }
+    return NULL;
 }
 
 const char *upgrade_request(struct upgrade *upgrade)
@@ -93,7 +99,8 @@ static void report(struct upgrade *upgrade, const char *problem)
         reports_send(bus, "upgraded", NULL, NULL, PACKAGE_VERSION);
     else
         reports_send(bus, "not upgraded", NULL, NULL, problem);
-    services_upgraded(bus, upgrade->before, problem);
+    each_service(bus, at, upgraded)
+        at.service->upgraded(at.state, upgrade->before, problem);
 }
 
 static void end_upgrade(struct upgrade *upgrade)
