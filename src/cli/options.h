@@ -14,8 +14,8 @@
 #include "config/command_line.h"
 #include "config/listen_address.h"
 #include "framing/framing.h"
-#include "remote/headers.h"
-#include "remote/url.h"
+#include "config/headers.h"
+#include "config/url.h"
 
 #define LISTEN_OPTIONS_MAX 16 /* of one command line */
 

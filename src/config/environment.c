@@ -119,13 +119,24 @@ static bool is_set_by(const struct json_value *env, const char *entry)
     return false;
 }
 
+static void append_variable(struct output *out, struct slice name, const char *value)
+{
+    struct slice unknown;
+
+    append(out, name.data, name.len);
+    append(out, "=", 1);
+    expand(value, out, &unknown);
+    append(out, "", 1);
+}
+
 /* Appends the variables, with a NUL after each. Returns how many they are. */
 static size_t append_variables(struct output *out, const struct json_value *pool)
 {
     const struct json_value *env = document_member(pool, "env"), *value;
+    const struct json_value *headers = document_member(pool, "headers");
     const struct json_value *clear_env = document_member(pool, "clear_env");
     char **inherited = clear_env != NULL && clear_env->boolean ? NULL : environ;
-    struct slice name;
+    char name[ENVIRONMENT_FIELD_MAX];
     size_t count = 0;
 
     for (; inherited != NULL && *inherited != NULL; inherited++) {
@@ -134,12 +145,12 @@ static size_t append_variables(struct output *out, const struct json_value *pool
         append(out, *inherited, strlen(*inherited) + 1);
         count++;
     }
-    for (value = env != NULL ? env->first : NULL; value != NULL; value = value->next) {
-        append(out, value->key.data, value->key.len);
-        append(out, "=", 1);
-        expand(value->text.data, out, &name);
-        append(out, "", 1);
-        count++;
+    for (value = env != NULL ? env->first : NULL; value != NULL; value = value->next, count++)
+        append_variable(out, value->key, value->text.data);
+    for (value = headers != NULL ? headers->first : NULL; value != NULL;
+         value = value->next, count++) {
+        snprintf(name, sizeof name, ENVIRONMENT_FIELD, value->index + 1);
+        append_variable(out, slice_of_text(name), value->text.data);
     }
     return count;
 }

@@ -7,12 +7,17 @@
 #include "base/slice.h"
 #include "config/diagnostics.h"
 
+/* The variable that has the value of a field of "headers"; printf, from 1 on. */
+#define ENVIRONMENT_FIELD "STDIO_BUS_HEADER_%zu"
+#define ENVIRONMENT_FIELD_MAX 48
+
 /* Checks "env". Its values may name variables of the daemon's environment. */
 void environment_check(struct diagnostics *diagnostics, const struct json_value *env);
 
 /* The environment of a valid pool's workers: the daemon's, without the variables that are meant for
- * the daemon alone (NOTIFY_SOCKET and its like), or nothing of it with clear_env; and the variables
- * of "env". One piece of memory, to be freed with free; NULL when out of memory. */
+ * the daemon alone (NOTIFY_SOCKET and its like), or nothing of it with clear_env; and the
+ * variables of "env"; and the values of "headers". One piece of memory, to be freed with free;
+ * NULL when out of memory. */
 char **environment_build(const struct json_value *pool);
 
 /* The value of a variable, or NULL. */

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "config/command.h"
 #include "config/environment.h"
+#include "config/pool_url.h"
 #include "config/sources.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -172,8 +173,14 @@ static const struct key pool_list[] = {
             .kind = KEY_TEXT, .required = true, .min = 1, .max = POOL_ID_MAX,
             KEY_AT(struct pool_config, id)),
     KEY_ROW("command", "The program: a path, or a name that is looked up in PATH.",
-            .kind = KEY_TEXT, .required = true, .of_command = true, .min = 1,
-            KEY_AT(struct pool_config, command)),
+            .kind = KEY_TEXT, .of_command = true, .min = 1, KEY_AT(struct pool_config, command)),
+    KEY_ROW("url", "In place of a command: an MCP server at https:// or http://.", .kind = KEY_TEXT,
+            .of_command = true, .min = 1, .check = pool_url_check, KEY_AT(struct pool_config, url)),
+    KEY_ROW("headers", "Fields of each request to the url; ${NAME} as in env.", .of_command = true,
+            .check = pool_url_check_headers,
+            .schema = "\"type\": \"object\", \"additionalProperties\": {\"type\": \"string\"}"),
+    KEY_ROW("tls_command", "The program that speaks TLS with the url. Default: openssl s_client.",
+            .kind = KEY_TEXT, .min = 1),
     KEY_ROW("args", "Its arguments; there is no shell.", .kind = KEY_TEXTS),
     KEY_ROW("env", "Variables of the environment; ${NAME} is one of the daemon's, $$ a dollar.",
             .of_command = true, .check = environment_check,
@@ -231,7 +238,9 @@ static const struct key pool_list[] = {
             KEY_AT(struct pool_config, mode.request_timeout_sec)),
 };
 
-const struct key_table pool_config_keys = {KEY_TABLE(pool_list), .help = "A pool of workers."};
+const struct key_table pool_config_keys = {
+    KEY_TABLE(pool_list), .help = "A pool of workers.",
+    .schema = "\"anyOf\": [{\"required\": [\"command\"]}, {\"required\": [\"url\"]}]"};
 
 /* --- all pools --- */
 
@@ -267,8 +276,9 @@ static void check_pool(struct diagnostics *diagnostics, const struct json_value 
     if (!diagnostics_check_type(diagnostics, pool, JSON_OBJECT, "an object"))
         return;
     if (keys_check_members(diagnostics, pool, &pool_config_keys) &&
-        !sources_replace_files(diagnostics->sources))
+        document_member(pool, "command") != NULL && !sources_replace_files(diagnostics->sources))
         command_check(diagnostics, pool);
+    pool_url_check_keys(diagnostics, pool);
     keys_check_unknown(diagnostics, pool, &pool_config_keys);
 }
 
@@ -317,6 +327,8 @@ void pools_check(struct diagnostics *diagnostics, const struct json_value *pools
 
 /* --- reading --- */
 
+static char own_name[] = "stdio_bus";
+
 /* The mode that a protocol implies. */
 static const struct pool_mode presets[] = {
     [PROTOCOL_UNKNOWN] = {.clients = CLIENTS_SHARED},
@@ -334,6 +346,22 @@ static const struct pool_mode presets[] = {
                       .on_exit = EXIT_CLOSES,
                       .spare = 1},
 };
+
+static bool build_url_argv(struct pool_config *pool, const struct json_value *object)
+{
+    size_t count = pool_url_arguments(object, NULL, 0);
+
+    pool->argv = calloc(count + 2, sizeof *pool->argv);
+    if (pool->argv == NULL)
+        return false;
+    pool->argv[0] = own_name;
+    pool_url_arguments(object, pool->argv + 1, count);
+    for (size_t i = 1; i <= count; i++) {
+        if (pool->argv[i] == NULL)
+            return false;
+    }
+    return true;
+}
 
 static bool build_argv(struct pool_config *pool, const struct json_value *args)
 {
@@ -413,7 +441,8 @@ bool pool_config_read(struct pool_config *pool, const struct json_value *object)
     pool->mode = mode;
     pool->envp = environment_build(object);
     return pool->envp != NULL && keys_copy(pool, &pool_config_keys, object) &&
-           build_argv(pool, document_member(object, "args"));
+           (pool->url != NULL ? build_url_argv(pool, object)
+                              : build_argv(pool, document_member(object, "args")));
 }
 
 void pool_config_free(struct pool_config *pool)

@@ -25,8 +25,9 @@ static inline bool rmp_pool_serves(const struct rmp_pool *rmp)
 
 struct pool_config {
     char *id;
-    char *command; /* as written: a path, or a name looked up in PATH as by execvp */
-    char **argv;   /* argv[0] is command; NULL-terminated */
+    char *command; /* as written: a path, or a name looked up in PATH as by execvp; NULL: none, */
+    char *url;     /* the workers are clients of the server there; NULL: none */
+    char **argv;   /* argv[0] is command, or this program; NULL-terminated */
     char **envp;   /* the workers' whole environment */
     char *cwd;     /* their working directory, relative to the daemon's; NULL: the daemon's */
     unsigned instances;

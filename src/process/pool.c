@@ -38,6 +38,8 @@ static void set_program(struct worker *worker, const struct pool_config *config)
 {
     worker->pool_id = config->id;
     worker->program.argv = config->argv;
+    worker->program.file = config->url != NULL ? pool_url_program() : NULL;
+    worker->program.name = config->url;
     worker->program.envp = config->envp;
     worker->program.cwd = config->cwd;
     worker->program.no_new_privs = config->no_new_privs;

@@ -2,6 +2,7 @@
 #ifndef STDIO_BUS_PROCESS_POOL_H
 #define STDIO_BUS_PROCESS_POOL_H
 
+#include "config/pool_url.h"
 #include "config/setup.h"
 #include "process/worker.h"
 #include "router/router.h"

@@ -118,7 +118,7 @@ static void run_child(const struct child_setup *setup)
         goto fail;
     if (program->envp != NULL)
         environ = (char **)(void *)program->envp; /* execvp reads PATH there */
-    execvp(program->argv[0], program->argv);
+    execvp(program->file != NULL ? program->file : program->argv[0], program->argv);
 fail:
     error = errno;
     if (write(setup->pipes[EXEC][WRITE_END], &error, sizeof error) != (ssize_t)sizeof error)

@@ -23,6 +23,8 @@ struct dialer {
 
 struct program {
     char *const *argv;
+    const char *file;            /* what is executed; NULL: argv[0] */
+    const char *name;            /* for the log; NULL: argv[0] */
     char *const *envp;           /* NULL: the daemon's environment */
     const char *cwd;             /* NULL: the daemon's working directory */
     const struct rlimit *nofile; /* the descriptor limit; NULL: the daemon's */

@@ -38,6 +38,11 @@ int worker_init(struct worker *worker, struct transport *transport, const struct
 
 /* --- starting --- */
 
+static const char *program_name(const struct worker *worker)
+{
+    return worker->program.name != NULL ? worker->program.name : worker->program.argv[0];
+}
+
 /* Looks whether the child has been executed, or why not. */
 static void check_exec(struct worker *worker)
 {
@@ -52,7 +57,7 @@ static void check_exec(struct worker *worker)
         return;
     }
     log_error(worker_log(worker), worker_context(worker), "cannot execute %s%s%s: %s",
-              worker->program.argv[0], cwd != NULL ? " in " : "", cwd != NULL ? cwd : "",
+              program_name(worker), cwd != NULL ? " in " : "", cwd != NULL ? cwd : "",
               strerror(error));
     worker_handle(worker, WORKER_EXEC_FAILED);
     if (!worker->executed)
@@ -81,7 +86,7 @@ int worker_start(struct worker *worker)
     worker_set_context(worker);
     if (worker_open_streams(worker, &process) == STDIO_BUS_OK) {
         worker->state = WORKER_STARTING;
-        log_process(worker, LOG_LEVEL_INFO, "started %s for pool %s", worker->program.argv[0],
+        log_process(worker, LOG_LEVEL_INFO, "started %s for pool %s", program_name(worker),
                     worker->pool_id);
         return STDIO_BUS_OK;
     }
@@ -389,7 +394,7 @@ static void stopped_deadline(struct worker *worker)
     if (worker_start(worker) == STDIO_BUS_OK)
         return;
     log_error(worker_log(worker), worker_context(worker), "cannot start %s: %s",
-              worker->program.argv[0], strerror(errno));
+              program_name(worker), strerror(errno));
     plan_restart(worker);
     worker->host->finished(worker);
 }

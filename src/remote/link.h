@@ -3,11 +3,11 @@
 #ifndef STDIO_BUS_REMOTE_LINK_H
 #define STDIO_BUS_REMOTE_LINK_H
 
+#include "config/url.h"
 #include "event/event_loop.h"
 #include "http/response_reader.h"
 #include "remote/program.h"
 #include "remote/tunnel.h"
-#include "remote/url.h"
 #include "transport/address.h"
 
 /* Reports to the user of a link. Each but `body` may come only once, and each may call link_free or

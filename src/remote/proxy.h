@@ -3,7 +3,7 @@
 #ifndef STDIO_BUS_REMOTE_PROXY_H
 #define STDIO_BUS_REMOTE_PROXY_H
 
-#include "remote/url.h"
+#include "config/url.h"
 
 #define PROXY_LOGIN_MAX 256
 

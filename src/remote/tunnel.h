@@ -5,9 +5,9 @@
 
 #include <sys/types.h>
 
+#include "config/url.h"
 #include "event/event_loop.h"
 #include "remote/proxy.h"
-#include "remote/url.h"
 
 /* The variable of its environment that has the password of the proxy. */
 #define TUNNEL_PASSWORD "STDIO_BUS_PROXY_PASSWORD"

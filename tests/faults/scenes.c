@@ -650,7 +650,8 @@ const struct scene scenes[SCENES] = {
     {.name = "check",
      .arguments = CONFIG_AND("--check-config"),
      .config = "{'pools':[{'id':'a','command':'sh','instances':1},"
-               "{'id':'b','command':'./broken','cwd':'@DIR@','instances':1}],"
+               "{'id':'b','command':'./broken','cwd':'@DIR@','instances':1},"
+               "{'id':'c','url':'http://h','protocol':'mcp','headers':{'X':'y'}}],"
                "'listen':{'group':'root','allow_uids':['root']}}",
      .play = play_nothing,
      .no_path = true},

@@ -172,6 +172,9 @@ static const struct {
     {"pools.command", NULL},                /* exists */
     {"pools.cwd", NULL},                    /* exists */
     {"pools.env", NULL},                    /* names of variables */
+    {"pools.url", NULL},                    /* a URL, and no command beside it */
+    {"pools.headers", NULL},                /* of a url */
+    {"pools.tls_command", NULL},            /* the same */
     {"pools.on_worker_exit", "\"replay\""}, /* needs mcp */
     {"limits.max_message", NULL},           /* beside max_input_buffer and max_memory */
     {"listen.group", NULL},                 /* exists */

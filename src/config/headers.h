@@ -1,6 +1,6 @@
 /* Fields that the user adds to each request: --header, --header-env. */
-#ifndef STDIO_BUS_REMOTE_HEADERS_H
-#define STDIO_BUS_REMOTE_HEADERS_H
+#ifndef STDIO_BUS_CONFIG_HEADERS_H
+#define STDIO_BUS_CONFIG_HEADERS_H
 
 #include <stdbool.h>
 
@@ -19,9 +19,10 @@ struct remote_headers {
     size_t count, bytes;
 };
 
-/* Adds the field of the text "NAME: VALUE", or of "NAME=VARIABLE" with the value of that variable
- * of the environment. Text and environment must outlive it. Returns NULL, or what is wrong:
- * static. */
+/* Adds the field: of a name and a value, of the text "NAME: VALUE", or of "NAME=VARIABLE" with the
+ * value of that variable of the environment. Text and environment must outlive it. Returns NULL, or
+ * what is wrong: static. */
+const char *headers_add_pair(struct remote_headers *headers, struct slice name, const char *value);
 const char *headers_add(struct remote_headers *headers, const char *text);
 const char *headers_add_variable(struct remote_headers *headers, const char *text);
 

@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "remote/url.h"
+#include "config/url.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>

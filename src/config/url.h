@@ -1,6 +1,6 @@
 /* The URL of a server: http://HOST[:PORT][/PATH], or https://. */
-#ifndef STDIO_BUS_REMOTE_URL_H
-#define STDIO_BUS_REMOTE_URL_H
+#ifndef STDIO_BUS_CONFIG_URL_H
+#define STDIO_BUS_CONFIG_URL_H
 
 #include <stdbool.h>
 #include <stdint.h>

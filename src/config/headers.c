@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "remote/headers.h"
+#include "config/headers.h"
 
 #include <stdlib.h>
 #include <strings.h>
@@ -58,7 +58,7 @@ static bool is_value(const char *value)
     return *value == '\0';
 }
 
-static const char *add(struct remote_headers *headers, struct slice name, const char *value)
+const char *headers_add_pair(struct remote_headers *headers, struct slice name, const char *value)
 {
     struct remote_header header = {name, value};
     size_t bytes = name.len + strlen(value) + 4;
@@ -82,7 +82,8 @@ const char *headers_add(struct remote_headers *headers, const char *text)
 
     if (text[len] == '\0')
         return "must be NAME: VALUE";
-    return add(headers, slice_of(text, len), text + len + 1 + strspn(text + len + 1, " \t"));
+    return headers_add_pair(headers, slice_of(text, len),
+                            text + len + 1 + strspn(text + len + 1, " \t"));
 }
 
 const char *headers_add_variable(struct remote_headers *headers, const char *text)
@@ -92,7 +93,7 @@ const char *headers_add_variable(struct remote_headers *headers, const char *tex
 
     if (text[len] == '\0')
         return "must be NAME=VARIABLE";
-    return value != NULL ? add(headers, slice_of(text, len), value)
+    return value != NULL ? headers_add_pair(headers, slice_of(text, len), value)
                          : "the variable of the environment is not set";
 }
 
