@@ -30,6 +30,7 @@
 #include "config/schema.h"
 #include "control/service.h"
 #include "doctor/doctor.h"
+#include "page/service.h"
 #include "reload/reload.h"
 #include "share/list.h"
 #include "share/share.h"
@@ -99,6 +100,9 @@ static int print_schema(void)
 static const struct service *const services[] = {
 #if WITH_HTTP
     &http_service,
+#endif
+#if WITH_PAGE
+    &page_service,
 #endif
 #if WITH_RMP
     &rmp_service,

@@ -304,6 +304,12 @@ static void close_kind(struct log *log, struct repetition *kind)
     kind->left_out = 0;
 }
 
+void log_watch(struct log *log, log_watch_fn *fn, void *user_data)
+{
+    log->watch = fn;
+    log->watcher = user_data;
+}
+
 bool log_report(struct log *log)
 {
     int64_t now_ms = clock_now_ms();
@@ -336,6 +342,8 @@ write_arguments(struct log *log, enum log_level level, const char *context, cons
 
     (void)log_report(log);
     format_text(text, sizeof text, format, arguments);
+    if (log->watch != NULL && level >= LOG_LEVEL_WARN)
+        log->watch(log->watcher, level, context, text);
     if (!report_dropped(log) || !write_line(log, level, context, text))
         log->dropped++;
 }

@@ -49,6 +49,10 @@ enum log_output {
     LOG_DATAGRAMS /* a datagram for each line, to the system's log */
 };
 
+/* Gets a line of the log: its context, and its text as it came. */
+typedef void log_watch_fn(void *user_data, enum log_level level, const char *context,
+                          const char *text);
+
 /* All members but level are private to log.c. */
 struct log {
     enum log_level level;
@@ -62,6 +66,8 @@ struct log {
     struct repetition kinds[REPETITION_KINDS];
     void (*left_out)(void *user_data);
     void *user_data;
+    log_watch_fn *watch;
+    void *watcher;
 };
 
 /* Starts logging to `fd` (borrowed; stays open, its flags untouched). Never fails. A pipe without a
@@ -103,6 +109,9 @@ void log_close(struct log *log);
 /* Calls `fn` whenever lines begin to be left out, so that log_report is called REPETITION_WINDOW_MS
  * later. Without it the summary is written before the next line. NULL: none. */
 void log_on_left_out(struct log *log, void (*fn)(void *user_data), void *user_data);
+
+/* Calls `fn` with each warning and error that is written. NULL: none. */
+void log_watch(struct log *log, log_watch_fn *fn, void *user_data);
 
 /* Writes the summaries that are due. Returns whether more will be due, in REPETITION_WINDOW_MS. */
 bool log_report(struct log *log);

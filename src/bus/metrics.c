@@ -16,6 +16,31 @@
 #include "process/pool.h"
 #include "transport/memory.h"
 
+/* --- what is measured --- */
+
+/* The times of requests are measured from now on: those in flight have none yet. */
+static void stamp_requests(struct worker *worker)
+{
+    struct peer *peer = &worker->stream.endpoint.peer;
+    struct stdio_bus *bus = worker->stream.endpoint.bus;
+    struct list_node *node, *following;
+
+    list_each(&peer->answering, node, following)
+        list_entry(node, struct request, in_answerer)->asked_ms = bus->router.now_ms;
+    list_each(&peer->asked, node, following)
+        list_entry(node, struct request, in_asker)->asked_ms = bus->router.now_ms;
+}
+
+void metrics_start(struct stdio_bus *bus)
+{
+    if (bus->router.measures)
+        return;
+    router_measure(&bus->router);
+    event_loop_measure(bus->loop);
+    bus_read_clock(bus);
+    workers_each(bus, stamp_requests);
+}
+
 /* --- workers --- */
 
 static void add_hold(struct metrics *metrics, const struct endpoint *endpoint)
@@ -143,8 +168,8 @@ static void read_tables(const struct stdio_bus *bus, struct metrics *metrics)
 
 /* --- the process --- */
 
-/* Linux: the second number in /proc/self/statm; elsewhere 0. */
-static uint64_t read_resident(void)
+/* Linux: the second number in /proc/self/statm. */
+uint64_t metrics_resident(void)
 {
     char text[64];
     const char *at;
@@ -174,7 +199,7 @@ static void read_process(const struct stdio_bus *bus, struct metrics *metrics)
     metrics->rounds = usage.rounds;
     metrics->busy_us = usage.busy_us;
     metrics->started_ms = (uint64_t)bus->started_epoch_ms;
-    metrics->resident = read_resident();
+    metrics->resident = metrics_resident();
     if (getrusage(RUSAGE_SELF, &resources) == 0)
         metrics->cpu_us = microseconds(resources.ru_utime) + microseconds(resources.ru_stime);
 }

@@ -64,7 +64,13 @@ struct metrics {
 /* The text format of Prometheus (version 0.0.4). */
 void metrics_write(struct json_text *to, const struct metrics *metrics);
 
-/* Adds the text of Prometheus' format. The bus measures (control/control.h). */
+/* From now on the bus measures: outcomes and times of requests, and the loop. */
+void metrics_start(struct stdio_bus *bus);
+
+/* The memory of the process that is in use, in bytes; 0: unknown. */
+uint64_t metrics_resident(void);
+
+/* Adds the text of Prometheus' format. The bus measures. */
 void metrics_of_bus(struct stdio_bus *bus, struct json_text *to);
 
 #endif

@@ -52,6 +52,24 @@ struct bus_report {
     const char *name, *of, *pool, *text;
 };
 
+/* A GET or HEAD of HTTP at a path that is no pool's. Strings are borrowed. */
+struct web_look {
+    const struct bus_listener *listener;
+    struct slice path, query, host; /* data NULL: none */
+    bool takes_html;                /* Accept names text/html */
+    bool is_near;                   /* the peer is on this machine, and no proxy passes it on */
+    bool is_own;                    /* no page of another origin reads the answer */
+    bool is_linked;                 /* a page of another origin has led the browser there */
+    bool has_token;                 /* that of the listener was shown */
+};
+
+struct web_view {
+    int status;
+    const char *type, *fields; /* whole fields, each with its CRLF */
+    struct slice body;         /* borrowed until the next call, or in `owned` */
+    char *owned;               /* to be freed; NULL: nothing */
+};
+
 struct service {
     /* --- from creation to destruction --- */
 
@@ -128,6 +146,9 @@ struct service {
     unsigned (*descriptors)(const void *state);
 
     void (*report)(void *state, const struct bus_report *report);
+
+    /* Answers a look that is for it. False: it is not. */
+    bool (*show)(void *state, const struct web_look *look, struct web_view *view);
 
     /* Its metrics (bus/metrics.h), and the struct of their values, which lives until the next call;
      * without the operation it is the state. */

@@ -176,10 +176,10 @@ static void check_http(const struct settings *settings, const struct config *con
 
     if (options->action == ACTION_RUN && count_listeners(options, LISTEN_HTTP) == 0 &&
         (http->origins != NULL || http->hosts != NULL || http->route_count > 0 ||
-         http->oauth.resource != NULL || http->health || http->metrics))
+         http->oauth.resource != NULL || http->health || http->metrics || http->no_page))
         log_warn(settings->log, "",
-                 "listen.origins, .hosts, .routes, .oauth, .health and .metrics have no effect "
-                 "without --http");
+                 "listen.origins, .hosts, .routes, .oauth, .health, .metrics and .page have no "
+                 "effect without --http");
 }
 
 /* A daemon without pools has the RMP socket alone. */

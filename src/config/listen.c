@@ -295,6 +295,8 @@ static const struct key listen_list[] = {
             .use = FOR_HTTP, KEY_AT(struct listen_config, http.health)),
     KEY_ROW("metrics", "HTTP: /metrics is there. Default: false.", .kind = KEY_BOOLEAN,
             .use = FOR_HTTP, KEY_AT(struct listen_config, http.metrics)),
+    KEY_ROW("page", "HTTP: a page for browsers is at /. Default: true.", .kind = KEY_BOOLEAN,
+            .use = FOR_HTTP, .is_negated = true, KEY_AT(struct listen_config, http.no_page)),
 };
 
 const struct key_table listen_keys = {

@@ -40,6 +40,7 @@ struct http_listen_config {
     struct http_oauth_config oauth;
     bool health;  /* /healthz and /readyz are there */
     bool metrics; /* /metrics is there */
+    bool no_page; /* there is no page for browsers at / */
     bool is_bare; /* nothing else is */
 };
 

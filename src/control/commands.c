@@ -9,13 +9,14 @@
 
 #include "bus/clients.h"
 #include "bus/deliver.h"
+#include "bus/lists.h"
 #include "bus/metrics.h"
 #include "bus/reports.h"
 #include "bus/service.h"
+#include "bus/status.h"
 #include "bus/workers.h"
-#include "control/lists.h"
 #include "control/request.h"
-#include "control/status.h"
+#include "process/pool.h"
 #include "router/waiting.h"
 #include "json/message.h"
 #include "json/text.h"
@@ -50,32 +51,32 @@ static void done(struct command *command, const char *key, size_t count)
 
 static void run_status(struct command *command)
 {
-    control_write_status(command->bus, &command->result);
+    status_write(command->bus, &command->result);
 }
 
 static void run_pools(struct command *command)
 {
-    control_list_pools(command->bus, &command->result, command->request->limit);
+    lists_pools(command->bus, &command->result, command->request->limit);
 }
 
 static void run_workers(struct command *command)
 {
-    control_list_workers(command->bus, &command->result, command->request->limit);
+    lists_workers(command->bus, &command->result, command->request->limit);
 }
 
 static void run_clients(struct command *command)
 {
-    control_list_clients(command->bus, &command->result, command->request->limit);
+    lists_clients(command->bus, &command->result, command->request->limit);
 }
 
 static void run_sessions(struct command *command)
 {
-    control_list_sessions(command->bus, &command->result, command->request->limit);
+    lists_sessions(command->bus, &command->result, command->request->limit);
 }
 
 static void run_requests(struct command *command)
 {
-    control_list_requests(command->bus, &command->result, command->request->limit);
+    lists_requests(command->bus, &command->result, command->request->limit);
 }
 
 static void run_metrics(struct command *command)

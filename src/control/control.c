@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "bus/listeners.h"
-#include "bus/workers.h"
+#include "bus/metrics.h"
 #include "control/reports.h"
 #include "control/request.h"
 #include "json/message.h"
@@ -41,21 +41,7 @@ struct control *control_create(struct stdio_bus *bus, const struct visitor_kind 
 void control_measure(struct control *control)
 {
     control->measures = true;
-    router_measure(&control->bus->router);
-    event_loop_measure(control->bus->loop);
-}
-
-/* The times of requests are measured from now on: those in flight have none yet. */
-static void stamp_requests(struct worker *worker)
-{
-    struct peer *peer = &worker->stream.endpoint.peer;
-    struct stdio_bus *bus = worker->stream.endpoint.bus;
-    struct list_node *node, *following;
-
-    list_each(&peer->answering, node, following)
-        list_entry(node, struct request, in_answerer)->asked_ms = bus->router.now_ms;
-    list_each(&peer->asked, node, following)
-        list_entry(node, struct request, in_asker)->asked_ms = bus->router.now_ms;
+    metrics_start(control->bus);
 }
 
 void control_reloaded(struct control *control)
@@ -63,7 +49,6 @@ void control_reloaded(struct control *control)
     if (control->measures || !is_measured(control))
         return;
     control_measure(control);
-    workers_each(control->bus, stamp_requests);
 }
 
 void control_destroy(struct control *control)

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "bus/gate.h"
 #include "bus/metrics.h"
+#include "bus/service.h"
 #include "bus/token_reload.h"
 #include "http/head.h"
 #include "process/pool.h"
@@ -195,6 +196,70 @@ static bool answer_options(struct judging *judging)
     return true;
 }
 
+/* --- what services show: to browsers, at paths that are no pool's --- */
+
+/* Fields that proxies add: the peer is not the one that asks. */
+static bool is_passed_on(const struct judging *judging)
+{
+    static const char *const names[] = {"forwarded", "via", "x-forwarded-for", "x-forwarded-host",
+                                        "x-real-ip"};
+    struct slice name, value;
+    size_t at = 0;
+
+    while (http_head_next(judging->head, judging->bytes, &at, &name, &value)) {
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            if (http_word_is(name, names[i]))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Browsers say which page has led them there. */
+static bool is_linked(const struct judging *judging)
+{
+    struct slice site = value_of(judging, HTTP_SEC_FETCH_SITE);
+
+    return site.data != NULL && !http_word_is(site, "same-origin") && !http_word_is(site, "none");
+}
+
+static bool is_shown(struct stdio_bus *bus, const struct web_look *look, struct web_view *view)
+{
+    each_service(bus, at, show) {
+        if (at.service->show(at.state, look, view))
+            return true;
+    }
+    return false;
+}
+
+static bool answer_look(struct judging *judging, bool has_token)
+{
+    struct http_verdict *verdict = judging->verdict;
+    const struct web_look look = {
+        .listener = judging->listener,
+        .path = judging->path,
+        .query = http_span_of(judging->head->query, judging->bytes),
+        .host = http_span_of(judging->head->host, judging->bytes),
+        .takes_html = judging->head->fields[HTTP_ACCEPT].at > 0 &&
+                      http_head_lists(judging->head, judging->bytes, HTTP_ACCEPT, "text/html"),
+        .is_near = judging->client->origin.is_local && !is_passed_on(judging),
+        .is_own = judging->origin != HTTP_ORIGIN_NAMED,
+        .is_linked = is_linked(judging),
+        .has_token = has_token,
+    };
+    struct web_view view = {.owned = NULL};
+
+    if ((judging->head->method != HTTP_GET && judging->head->method != HTTP_HEAD) ||
+        !is_shown(judging->listener->bus, &look, &view))
+        return false;
+    add_fields(verdict, "%s", view.fields);
+    verdict->status = view.status;
+    verdict->type = view.type;
+    verdict->owned = view.owned;
+    verdict->body = view.body;
+    return true;
+}
+
 /* --- the token --- */
 
 /* From now on the client has a share. */
@@ -223,6 +288,8 @@ static bool passes_token(struct judging *judging)
         judging->verdict->token = token->serial;
         return true;
     }
+    if (shown.data == NULL && answer_look(judging, false))
+        return false;
     http_challenge(challenge, &judging->rules, shown.data != NULL);
     add_fields(judging->verdict, "WWW-Authenticate: %s\r\n", challenge);
     refuse_request(judging, 401,
@@ -327,7 +394,8 @@ void http_gate_judge(struct http_verdict *verdict, struct client *client,
     if (is_well_known(judging.path)) /* clients look there for what a 401 did not say */
         answer_error(&judging, 404, "nothing is here");
     else if (passes_token(&judging) && !answer_metrics(&judging, route.place) &&
-             !finds_pool(&judging, &route))
+             !finds_pool(&judging, &route) &&
+             !answer_look(&judging, listener_asks_token(judging.listener)))
         answer_nowhere(&judging, &route);
 }
 

@@ -82,6 +82,9 @@ static void talk(struct web *web)
     web_ask(web, "GET /healthz HTTP/1.1\r\n" HOST, "");
     web_ask(web, "GET /readyz HTTP/1.1\r\n" HOST, "");
     web_ask(web, "GET /metrics HTTP/1.1\r\n" HOST TOKEN, "");
+    web_ask(web, "GET / HTTP/1.1\r\n" HOST "Accept: text/html\r\n", "");
+    web_ask(web, "GET / HTTP/1.1\r\n" HOST TOKEN "Accept: text/html\r\n", "");
+    web_ask(web, "GET /page.json HTTP/1.1\r\n" HOST TOKEN, "");
     web_ask(web, "GET /.well-known/oauth-protected-resource HTTP/1.1\r\n" HOST, "");
     web_ask(web, "GET /mcp/a HTTP/1.1\r\n" HOST, "");
     web_ask(web,

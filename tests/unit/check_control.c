@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bus/refusal.h"
+#include "bus/rows.h"
 #include "control/reports.h"
 #include "suite.h"
 #include "json/message.h"
@@ -166,11 +167,11 @@ TEST(clients_are_held_or_not)
     struct client_report client = {.number = 1, .peer = "uid 0", .program = ""};
     struct json_text text = {.data = NULL};
 
-    control_write_client(&text, &client);
+    rows_client(&text, &client);
     ck_assert_ptr_nonnull(strstr(text.data, "\"held_ms\":null,\"held_for\":null}"));
     json_text_free(&text);
     client.hold = (struct hold_report){.is_held = true, .what = HELD_FOR_MEMORY};
-    control_write_client(&text, &client);
+    rows_client(&text, &client);
     ck_assert_ptr_nonnull(strstr(text.data, "\"held_ms\":0,\"held_for\":\"memory\"}"));
     json_text_free(&text);
 }

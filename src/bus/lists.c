@@ -1,12 +1,13 @@
 #include "build_config.h"
 
-#include "control/lists.h"
+#include "bus/lists.h"
 
 #include "bus/clients.h"
 #include "bus/deliver.h"
+#include "bus/rows.h"
 #include "bus/service.h"
 #include "bus/workers.h"
-#include "control/reports.h"
+#include "process/pool.h"
 #include "router/affinity.h"
 #include "json/text.h"
 
@@ -109,7 +110,7 @@ static struct pool_report report_pool(const struct pool *pool)
     return report;
 }
 
-void control_list_pools(struct stdio_bus *bus, struct json_text *to, size_t limit)
+void lists_pools(struct stdio_bus *bus, struct json_text *to, size_t limit)
 {
     struct writing writing = {.bus = bus, .to = to, .limit = limit};
     struct list_node *node, *following;
@@ -123,7 +124,7 @@ void control_list_pools(struct stdio_bus *bus, struct json_text *to, size_t limi
         if ((pool->fate != POOL_SERVES && list_empty(&pool->workers)) || !more(&writing))
             continue;
         report = report_pool(pool);
-        control_write_pool(to, &report);
+        rows_pool(to, &report);
     }
     finish(&writing);
 }
@@ -138,11 +139,11 @@ static void list_workers_of(struct writing *writing, const struct pool *pool)
         if (!more(writing))
             continue;
         report = report_worker(list_entry(node, struct worker, link));
-        control_write_worker(writing->to, &report);
+        rows_worker(writing->to, &report);
     }
 }
 
-void control_list_workers(struct stdio_bus *bus, struct json_text *to, size_t limit)
+void lists_workers(struct stdio_bus *bus, struct json_text *to, size_t limit)
 {
     struct writing writing = {.bus = bus, .to = to, .limit = limit};
     struct list_node *node, *following;
@@ -204,10 +205,10 @@ static void list_client(void *user_data, const struct client_report *report)
     struct writing *writing = user_data;
 
     if (more(writing))
-        control_write_client(writing->to, report);
+        rows_client(writing->to, report);
 }
 
-void control_list_clients(struct stdio_bus *bus, struct json_text *to, size_t limit)
+void lists_clients(struct stdio_bus *bus, struct json_text *to, size_t limit)
 {
     struct writing writing = {.bus = bus, .to = to, .limit = limit};
     struct list_node *node, *following;
@@ -239,7 +240,7 @@ static void list_sessions_of(struct writing *writing, const struct worker *worke
             continue;
         report.worker = endpoint_of_peer(session->worker)->context;
         report.client = endpoint_of_peer(session->owner)->context;
-        control_write_session(writing->to, &report);
+        rows_session(writing->to, &report);
     }
 }
 
@@ -259,7 +260,7 @@ static void list_requests_of(struct writing *writing, const struct worker *worke
         report = (struct request_report){
             request->asker_id.text, endpoint_of_peer(request->asker)->context,
             worker->stream.endpoint.context, now_ms - request->asked_ms};
-        control_write_pending(writing->to, &report);
+        rows_pending(writing->to, &report);
     }
     list_each(&peer->asked, node, following) {
         const struct request *request = list_entry(node, struct request, in_asker);
@@ -269,7 +270,7 @@ static void list_requests_of(struct writing *writing, const struct worker *worke
         report = (struct request_report){request->asker_id.text, worker->stream.endpoint.context,
                                          endpoint_of_peer(request->answerer)->context,
                                          now_ms - request->asked_ms};
-        control_write_pending(writing->to, &report);
+        rows_pending(writing->to, &report);
     }
 }
 
@@ -285,7 +286,7 @@ static void each_worker(struct writing *writing,
     }
 }
 
-void control_list_sessions(struct stdio_bus *bus, struct json_text *to, size_t limit)
+void lists_sessions(struct stdio_bus *bus, struct json_text *to, size_t limit)
 {
     struct writing writing = {.bus = bus, .to = to, .limit = limit};
 
@@ -294,7 +295,7 @@ void control_list_sessions(struct stdio_bus *bus, struct json_text *to, size_t l
     finish(&writing);
 }
 
-void control_list_requests(struct stdio_bus *bus, struct json_text *to, size_t limit)
+void lists_requests(struct stdio_bus *bus, struct json_text *to, size_t limit)
 {
     struct writing writing = {.bus = bus, .to = to, .limit = limit};
 

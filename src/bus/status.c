@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "control/status.h"
+#include "bus/status.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -9,7 +9,7 @@
 #include "bus/listeners.h"
 #include "bus/service.h"
 #include "bus/workers.h"
-#include "control/lists.h"
+#include "process/pool.h"
 #include "transport/memory.h"
 #include "json/text.h"
 
@@ -104,7 +104,7 @@ static void write_listeners(const struct stdio_bus *bus, struct json_text *to)
     row_end(to, ']');
 }
 
-void control_write_status(struct stdio_bus *bus, struct json_text *to)
+void status_write(struct stdio_bus *bus, struct json_text *to)
 {
     const struct limits *limits = &bus->options.config->limits;
     const struct router *router = &bus->router;

@@ -1,0 +1,31 @@
+/* What the page shows, as one text of JSON: computed at most once a second, for all who look. */
+#ifndef STDIO_BUS_PAGE_FIGURES_H
+#define STDIO_BUS_PAGE_FIGURES_H
+
+#include "bus/state.h"
+#include "page/errors.h"
+#include "router/request_counts.h"
+#include "json/text.h"
+
+#define FIGURES_ROWS_MAX 100 /* of a list */
+#define FIGURES_LIFE_MS 1000
+
+struct figures {
+    struct stdio_bus *bus;
+    struct page_errors errors;
+    struct json_text text; /* len 0: none was computed */
+    int64_t computed_ms;
+    struct request_counts counts; /* as they were then: rates are of the time since */
+};
+
+/* The text, which lives until the next call; data NULL: out of memory. The bus measures from the
+ * first call on. */
+struct slice figures_read(struct figures *figures);
+
+void figures_free(struct figures *figures);
+
+/* The time in microseconds within which `percent` of the answers came, between the bounds of a
+ * bucket; -1: there was none. */
+int64_t figures_quantile_us(const struct request_counts *counts, unsigned percent);
+
+#endif
