@@ -57,7 +57,7 @@ all_exist "$doc" $names
 # Every word like this is a test's name, in the table of differences and in doc/security.md.
 security=doc/security.md
 prefixes='spec_|design_|stress_|security_|contract_|control_|adr_|agents_|rmp_|http_|rfc_'
-prefixes="$prefixes|websocket_|connect_|upgrade_"
+prefixes="$prefixes|websocket_|connect_|upgrade_|page_"
 pattern="\`(check_[a-z_]+:|$prefixes)[a-z0-9_]+\`"
 
 # Each row of the table names one.

@@ -129,10 +129,11 @@ static bool host_is_loopback(struct slice text)
     return inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
+/* No browser reaches a Unix socket but through a proxy. */
 static bool is_near(const struct web_look *look)
 {
-    return look->is_near &&
-           (look->listener->config->address.is_unix || host_is_loopback(look->host));
+    return look->is_near && !look->listener->config->address.is_unix &&
+           host_is_loopback(look->host);
 }
 
 /* --- the answers --- */

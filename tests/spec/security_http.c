@@ -428,6 +428,11 @@ TEST(security_http_unix_socket)
     expect_served(ask_by(client_adopt(fd, fd), "POST /rpc/b HTTP/1.1\r\nHost: mcp.example\r\n" JSON,
                          RPC),
                   "b");
+    fd = socket(AF_UNIX, SOCK_STREAM, 0); /* and so the page is for nobody there */
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    expect_status(ask_by(client_adopt(fd, fd),
+                         "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n", NULL),
+                  WITH_PAGE ? 403 : 404);
 }
 
 TEST(security_http_too_many_connections)
