@@ -242,7 +242,7 @@ static bool answer_look(struct judging *judging, bool has_token)
         .host = http_span_of(judging->head->host, judging->bytes),
         .takes_html = judging->head->fields[HTTP_ACCEPT].at > 0 &&
                       http_head_lists(judging->head, judging->bytes, HTTP_ACCEPT, "text/html"),
-        .is_near = judging->client->origin.is_local && !is_passed_on(judging),
+        .is_near = judging->client->visitor.origin.is_local && !is_passed_on(judging),
         .is_own = judging->origin != HTTP_ORIGIN_NAMED,
         .is_linked = is_linked(judging),
         .has_token = has_token,
