@@ -57,7 +57,7 @@ void archive_add(struct archive *archive, const char *bytes, size_t len)
     if (larger > archive->capacity) {
         moved = realloc(archive->data, larger);
         if (moved == NULL) {
-            archive_fail(archive, NO_MEMORY);
+            archive_lacks_memory(archive);
             return;
         }
         archive->data = moved;
@@ -198,7 +198,7 @@ struct slice archive_slice(struct archive *archive, struct slice text)
 
 void archive_text(struct archive *archive, char *text, size_t size)
 {
-    struct slice found = archive_slice(archive, slice_of(text, strlen(text)));
+    struct slice found = archive_slice(archive, slice_of_text(text));
 
     archive_expect(archive, found.len < size, "a text of the state is too long");
     if (archive->saves || !archive_ok(archive))
@@ -284,7 +284,7 @@ void archive_note_fd(struct archive *archive, int fd)
     if (archive->fd_count == archive->fd_capacity) {
         moved = realloc(archive->fds, larger * sizeof *moved);
         if (moved == NULL) {
-            archive_fail(archive, NO_MEMORY);
+            archive_lacks_memory(archive);
             return;
         }
         archive->fds = moved;

@@ -59,7 +59,7 @@ static inline void archive_expect(struct archive *archive, bool holds, const cha
         archive_fail(archive, problem);
 }
 
-/* Notes that memory is out. */
+/* Notes that the process is out of memory. */
 void archive_lacks_memory(struct archive *archive);
 
 /* Whether what needs memory was made; if not, that is a problem. */

@@ -190,7 +190,7 @@ int terminal_line(FILE *to, const char *format, ...)
         va_end(args);
     }
     add_text(&printing, TERMINAL_TEXT,
-             longer != NULL ? slice_of(longer, (size_t)len) : slice_of(shorter, strlen(shorter)));
+             longer != NULL ? slice_of(longer, (size_t)len) : slice_of_text(shorter));
     if (longer == NULL && len >= (int)sizeof shorter) /* out of memory: it is cut */
         add_bytes(&printing, "...", 3);
     add_bytes(&printing, "\n", 1);

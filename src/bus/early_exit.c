@@ -69,8 +69,8 @@ static void write_data(struct worker *worker)
         return;
     }
     stderr_reader_last_lines(worker->errors, lines, sizeof lines);
-    json_output_add(&out, slice_of(DATA, strlen(DATA)));
-    json_output_string(&out, slice_of(lines, strlen(lines)));
+    json_output_add(&out, slice_of_text(DATA));
+    json_output_string(&out, slice_of_text(lines));
     json_output_add(&out, slice_of("}", 2)); /* with its NUL */
 }
 

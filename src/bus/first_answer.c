@@ -91,7 +91,7 @@ void first_answer_check_failure(struct worker *worker, const struct message *ans
         return;
     error = document_member(document.root, "error");
     data = error != NULL && error->type == JSON_OBJECT ? document_member(error, "data") : NULL;
-    if (slice_equal(text_member(data, "stdio_bus"), slice_of("exited", 6))) {
+    if (slice_is(text_member(data, "stdio_bus"), "exited")) {
         text = text_member(error, "message");
         log_error(bus->log, "", "%.*s", (int)text.len, text.data);
         log_stderr(bus->log, text_member(data, "stderr"));

@@ -104,8 +104,7 @@ void listeners_apply(struct bus_listener *listener)
     struct group *pool = NULL;
 
     if (config->pool != NULL)
-        pool = router_pool_named(&listener->bus->router,
-                                 slice_of(config->pool, strlen(config->pool)));
+        pool = router_pool_named(&listener->bus->router, slice_of_text(config->pool));
     /* The clients of one that is gone may be those of a pool that is gone too, and of no other. */
     if (pool != NULL || !listener->is_gone)
         listener->pool = pool;

@@ -62,10 +62,7 @@ static void add_worker(struct metrics *metrics, struct metrics_pool *to,
 {
     const struct peer *peer = &worker->stream.endpoint.peer;
 
-    to->traffic.bytes_in += worker->carried.bytes_in;
-    to->traffic.bytes_out += worker->carried.bytes_out;
-    to->traffic.frames_in += worker->carried.frames_in;
-    to->traffic.frames_out += worker->carried.frames_out;
+    traffic_add(&to->traffic, &worker->carried);
     connection_add_traffic(&worker->stream.connection, &to->traffic);
     to->workers[worker->state]++;
     to->drained += peer->drained;
@@ -98,10 +95,7 @@ static void read_pools(struct stdio_bus *bus, struct metrics *metrics, struct me
         const struct pool *pool = list_entry(node, struct pool, link);
         struct metrics_pool *to = pool_named(metrics, pools, pool->group.id);
 
-        to->traffic.bytes_in += pool->past.carried.bytes_in;
-        to->traffic.bytes_out += pool->past.carried.bytes_out;
-        to->traffic.frames_in += pool->past.carried.frames_in;
-        to->traffic.frames_out += pool->past.carried.frames_out;
+        traffic_add(&to->traffic, &pool->past.carried);
         to->starts += pool->past.starts;
         to->restarts += pool->past.restarts;
         request_counts_add(&to->asked, &pool->group.asked);
@@ -292,7 +286,7 @@ static void put_lines(struct json_text *to, const struct metric *metric, const s
         }
         if (metric->label != NULL) {
             json_text_format(to, "%s%s=", pool != NULL ? "," : "{", metric->label);
-            label(to, slice_of(metric->words[i], strlen(metric->words[i])));
+            label(to, slice_of_text(metric->words[i]));
         }
         if (pool != NULL || metric->label != NULL)
             json_text_literal(to, "}");

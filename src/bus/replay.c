@@ -124,8 +124,7 @@ static void announce_changes(struct stdio_bus *bus, struct endpoint *client,
     size_t i;
 
     for (i = 0; i < HANDSHAKE_LISTS && !bus->options.config->strict; i++) {
-        if (answer->announces[i] &&
-            deliver_line(client, slice_of(lines[i], strlen(lines[i]))) != STDIO_BUS_OK)
+        if (answer->announces[i] && deliver_line(client, slice_of_text(lines[i])) != STDIO_BUS_OK)
             log_error(bus->log, client->context, "out of memory: a notification was lost");
     }
 }

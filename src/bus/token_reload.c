@@ -45,7 +45,7 @@ static void look(struct bus_listener *listener, const struct client *showing, bo
     if (!is_other && !tokens_changed(&listener->tokens, path))
         return;
     if (tokens_read(&listener->tokens, path, reason) != STDIO_BUS_OK) {
-        log_repeated(log, LOG_LEVEL_ERROR, "", slice_of(path, strlen(path)),
+        log_repeated(log, LOG_LEVEL_ERROR, "", slice_of_text(path),
                      "cannot use the token file %s, going on with the tokens of before: %s", path,
                      reason);
         return;

@@ -34,8 +34,8 @@
 static void add_member(struct json_output *out, const char *key, struct slice value)
 {
     json_output_add(out, slice_of(out->len > 0 ? "," : "{", 1));
-    json_output_string(out, slice_of(key, strlen(key)));
-    json_output_add(out, slice_of(":", 1));
+    json_output_string(out, slice_of_text(key));
+    json_output_add(out, slice_of_text(":"));
     json_output_string(out, value);
 }
 
@@ -55,7 +55,7 @@ bool connect_write_opening(const struct options *options, char line[OPENING_MAX]
         add_member(&out, "token", slice_of(token.text, token.len));
     }
     if (options->pool != NULL)
-        add_member(&out, "pool", slice_of(options->pool, strlen(options->pool)));
+        add_member(&out, "pool", slice_of_text(options->pool));
     if (out.len > 0)
         json_output_add(&out, slice_of("}\n", 2));
     ASSERT(!out.full);

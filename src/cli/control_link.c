@@ -183,7 +183,7 @@ const struct json_value *control_link_ask(struct control_link *link, const char 
     if (params == NULL)
         params = "{}";
     if (!control_link_send(link, slice_of(head, (size_t)len)) ||
-        !control_link_send(link, slice_of(params, strlen(params))) ||
+        !control_link_send(link, slice_of_text(params)) ||
         !control_link_send(link, slice_of("}\n", 2)))
         return NULL;
     if (control_link_read(link, line, ANSWER_MS))

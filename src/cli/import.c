@@ -17,13 +17,13 @@
 
 static void import_add(struct json_output *out, const char *text)
 {
-    json_output_add(out, slice_of(text, strlen(text)));
+    json_output_add(out, slice_of_text(text));
 }
 
 /* Adds the text as a string of JSON. */
 static void import_add_string(struct json_output *out, const char *text)
 {
-    json_output_string(out, slice_of(text, strlen(text)));
+    json_output_string(out, slice_of_text(text));
 }
 
 /* Begins a note about the server: the name, and the text. */
@@ -46,8 +46,8 @@ static struct slice variable_of(struct slice name, struct slice *otherwise)
     *otherwise = slice_of(NULL, 0);
     if (name.len > 4 && memcmp(name.data, "env:", 4) == 0)
         return slice_of(name.data + 4, name.len - 4);
-    if (slice_equal(name, slice_of("userHome", 8)))
-        return slice_of("HOME", 4);
+    if (slice_is(name, "userHome"))
+        return slice_of_text("HOME");
     if (colon == NULL || colon + 1 == name.data + name.len || colon[1] != '-')
         return name;
     *otherwise = slice_of(colon + 2, name.len - (size_t)(colon + 2 - name.data));
@@ -110,7 +110,7 @@ bool import_translate(struct import_writer *writer, struct slice text, enum impo
 
     out->len = 0;
     if (use == USE_PATH && text.len > 1 && memcmp(text.data, "~/", 2) == 0 &&
-        variable_find(slice_of("HOME", 4), &home) == VARIABLE_FOUND) {
+        variable_find(slice_of_text("HOME"), &home) == VARIABLE_FOUND) {
         import_add(out, home);
         text = slice_of(text.data + 1, text.len - 1);
     }
@@ -362,7 +362,7 @@ static void add_advice(struct import_writer *writer, const struct client_server 
 /* The directory: that of the server, else of its project; one that is not known here is none. */
 static void add_cwd(struct import_writer *writer, const struct json_value *cwd)
 {
-    struct slice text = slice_of(writer->project, strlen(writer->project));
+    struct slice text = slice_of_text(writer->project);
 
     if (client_server_is_text(cwd) && cwd->text.len > 0)
         text = cwd->text;

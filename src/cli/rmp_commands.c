@@ -93,8 +93,7 @@ static bool send_submit(struct submission *submission)
         return false;
     put_submit(&writer, submission);
     sent = rmp_link_send(&submission->link, &header, "intent.ctrl.request.v1",
-                         slice_of(RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1),
-                         slice_of(payload, writer.len));
+                         slice_of_text(RMP_TOPIC_CONTROL), slice_of(payload, writer.len));
     free(payload);
     return sent;
 }
@@ -422,14 +421,14 @@ static int publish(const struct rmp_options *options, struct rmp_link *link,
                                       .msg_id = rmp_link_new_msg_id()};
     const char *topic = options->args[0];
 
-    if (!rmp_link_send(link, &header, options->type, slice_of(topic, strlen(topic)), payload))
+    if (!rmp_link_send(link, &header, options->type, slice_of_text(topic), payload))
         return rmp_hung_up();
     return wait_for_ack(link, header.trace_id);
 }
 
 int rmp_pub(const struct rmp_options *options, const char *path)
 {
-    const struct rmp_schema *schema = schema_for(slice_of(options->type, strlen(options->type)));
+    const struct rmp_schema *schema = schema_for(slice_of_text(options->type));
     struct rmp_link link;
     size_t len;
     char *payload;
@@ -561,7 +560,7 @@ int rmp_trace(const struct rmp_options *options, const char *path)
     struct rmp_id trace;
     size_t count = 0;
 
-    if (!rmp_uuid_read(slice_of(given, strlen(given)), &trace))
+    if (!rmp_uuid_read(slice_of_text(given), &trace))
         return fail(EXIT_USAGE_ERROR, "TRACE_ID is no UUID");
     topics[count++] = bridge_events_topic(events, trace);
     topics[count++] = RMP_TOPIC_CONTROL;

@@ -190,7 +190,7 @@ bool rmp_link_error(const struct rmp_received *frame, char *text, size_t size)
     if (frame->header.schema_id != RMP_SCHEMA_ERROR_REPORT || !frame->has_envelope)
         return false;
     if (!msgpack_find(frame->envelope.payload, "code", &code, NULL) || code.type != MSGPACK_STR)
-        code.bytes = slice_of("error", 5);
+        code.bytes = slice_of_text("error");
     if (!msgpack_find(frame->envelope.payload, "message", &message, NULL) ||
         message.type != MSGPACK_STR)
         message.bytes = slice_of("", 0);

@@ -87,7 +87,7 @@ static bool take_trace(struct parsing *parsing, const char *option)
     if (!take_text(parsing, option, &text))
         return false;
     parsing->options->has_trace = true;
-    return rmp_uuid_read(slice_of(text, strlen(text)), &parsing->options->trace_id) ||
+    return rmp_uuid_read(slice_of_text(text), &parsing->options->trace_id) ||
            fail(parsing, option, "its value is no UUID");
 }
 

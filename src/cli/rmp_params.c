@@ -120,7 +120,7 @@ static bool add_object(struct merge *merge, const char *given)
     const struct json_value *member;
     bool added = true;
 
-    if (document_read(&document, slice_of(given, strlen(given)), &error) != STDIO_BUS_OK) {
+    if (document_read(&document, slice_of_text(given), &error) != STDIO_BUS_OK) {
         snprintf(merge->problem, RMP_PARAMS_PROBLEM_MAX, "--params is no JSON: %zu:%zu: %s",
                  error.at.line, error.at.column, error.text);
         return false;
@@ -250,7 +250,7 @@ static bool merge_params(struct merge *merge, struct slice text, const struct ya
     while (first_line.len < value.len && strchr(" \t\r\n#", value.data[first_line.len]) == NULL)
         first_line.len++;
     line = yaml_block_line(rest, entry->end - (value.len - first_line.len), &column);
-    if (slice_equal(first_line, slice_of("~", 1)) || slice_equal(first_line, slice_of("null", 4)) ||
+    if (slice_is(first_line, "~") || slice_is(first_line, "null") ||
         (first_line.len == 0 && line >= rest.len)) {
         json_text_literal(merge->to, "params:\n");
         put_others(merge, 2);
@@ -297,7 +297,7 @@ static bool merge_yaml(struct merge *merge, struct slice text)
     enum yaml_found found;
 
     while ((found = yaml_block_next(text, at, 0, &entry)) == YAML_ENTRY) {
-        if (slice_equal(entry.key, slice_of("params", 6)))
+        if (slice_is(entry.key, "params"))
             params = entry;
         at = entry.end;
     }
@@ -325,7 +325,7 @@ static bool merge_json(struct merge *merge, struct slice text)
     if (document_read(&document, text, &error) != STDIO_BUS_OK)
         return refuse(merge, "the opening is in braces and no JSON");
     for (member = document.root->first; member != NULL; member = member->next) {
-        if (slice_equal(member->key, slice_of("params", 6)))
+        if (slice_is(member->key, "params"))
             continue;
         json_text_string(merge->to, member->key);
         json_text_literal(merge->to, ": ");

@@ -107,7 +107,7 @@ void rmp_show_json(const char *topic, const struct rmp_received *frame, enum rmp
     json_text_literal(&text, "{");
     if (topic != NULL) {
         json_text_literal(&text, "\"topic\":");
-        json_text_string(&text, slice_of(topic, strlen(topic)));
+        json_text_string(&text, slice_of_text(topic));
         json_text_literal(&text, ",");
     }
     if (judged != RMP_OK)

@@ -230,7 +230,7 @@ static void take_word(struct reader *reader, struct json_value *value)
 
     value->type = JSON_NUMBER;
     value->text = word;
-    if (slice_equal(word, slice_of("true", 4)) || slice_equal(word, slice_of("false", 5))) {
+    if (slice_is(word, "true") || slice_is(word, "false")) {
         value->type = JSON_BOOLEAN;
         value->boolean = word.len == 4;
     }

@@ -323,9 +323,8 @@ struct slice toml_text_word(struct toml_text *text)
 
     if (word.len == 0)
         toml_text_expected(text, "a value");
-    else if (strchr(DIGITS "+-", word.data[0]) == NULL && !slice_equal(word, slice_of("true", 4)) &&
-             !slice_equal(word, slice_of("false", 5)) && !slice_equal(word, slice_of("inf", 3)) &&
-             !slice_equal(word, slice_of("nan", 3)))
+    else if (strchr(DIGITS "+-", word.data[0]) == NULL && !slice_is(word, "true") &&
+             !slice_is(word, "false") && !slice_is(word, "inf") && !slice_is(word, "nan"))
         toml_text_fail(text, toml_text_place(text), "expected a value: text stands in quotes");
     text->p += word.len;
     return word;

@@ -57,8 +57,8 @@ size_t yaml_block_line(struct slice text, size_t at, size_t *column)
 static bool is_marker(struct slice text, size_t at)
 {
     return at + 3 <= text.len && is_blank(text, at + 3) &&
-           (slice_equal(slice_of(text.data + at, 3), slice_of("---", 3)) ||
-            slice_equal(slice_of(text.data + at, 3), slice_of("...", 3)));
+           (slice_is(slice_of(text.data + at, 3), "---") ||
+            slice_is(slice_of(text.data + at, 3), "..."));
 }
 
 /* --- values --- */

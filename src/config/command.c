@@ -195,8 +195,7 @@ static void check_in_place(struct diagnostics *diagnostics, const struct json_va
                          "\"%s\" is a script for \"%s\", which is not there: install it, or set "
                          "PATH in \"env\"",
                          log_escape(shown, sizeof shown, command->text),
-                         log_escape(shown_name, sizeof shown_name,
-                                    slice_of(missing, strlen(missing))));
+                         log_escape(shown_name, sizeof shown_name, slice_of_text(missing)));
 }
 
 void command_check(struct diagnostics *diagnostics, const struct json_value *pool)

@@ -102,7 +102,7 @@ static bool is_private(const char *entry)
     size_t i;
 
     for (i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (is_entry_of(entry, slice_of(names[i], strlen(names[i]))))
+        if (is_entry_of(entry, slice_of_text(names[i])))
             return true;
     }
     return strncmp(entry, prefix, sizeof prefix - 1) == 0;

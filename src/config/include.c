@@ -50,7 +50,7 @@ static struct json_value *member(struct json_value *object, const char *key)
 {
     struct json_value *value = object->first;
 
-    while (value != NULL && !slice_equal(value->key, slice_of(key, strlen(key))))
+    while (value != NULL && !slice_is(value->key, key))
         value = value->next;
     return value;
 }
@@ -69,7 +69,7 @@ static struct json_value *pools_of(struct json_value *root)
                                  .at = root->at,
                                  .key_at = root->at,
                                  .parent = root,
-                                 .key = slice_of("pools", sizeof "pools" - 1),
+                                 .key = slice_of_text("pools"),
                                  .index = root->count++};
     while (*end != NULL)
         end = &(*end)->next;
@@ -97,7 +97,7 @@ static void use_file(struct json_value *root, struct diagnostics *diagnostics,
     if (!diagnostics_check_type(diagnostics, file, JSON_OBJECT, "an object"))
         return;
     for (value = file->first; value != NULL; value = value->next) {
-        if (slice_equal(value->key, slice_of("pools", sizeof "pools" - 1)))
+        if (slice_is(value->key, "pools"))
             pools = value;
         else if (!diagnostics_is_comment(value))
             diagnostics_value(diagnostics, value, "an included file has \"pools\" alone");
@@ -151,7 +151,7 @@ static void read_file(struct includes *includes, struct json_value *root,
     diagnostics->errors = own.errors;
     if (status != STDIO_BUS_OK)
         return;
-    file->document.root->key = slice_of(file->path, strlen(file->path));
+    file->document.root->key = slice_of_text(file->path);
     use_file(root, diagnostics, file->document.root);
 }
 

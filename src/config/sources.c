@@ -16,7 +16,7 @@ const struct source *sources_find(const struct sources *sources, struct slice pa
 {
     const struct source *source = sources->first;
 
-    while (source != NULL && !slice_equal(slice_of(source->path, strlen(source->path)), path))
+    while (source != NULL && !slice_is(path, source->path))
         source = source->next;
     return source;
 }
@@ -77,7 +77,7 @@ void sources_archive(struct archive *archive, struct sources *sources)
     count = archive_count(archive, count);
     if (archive->saves) {
         for (source = sources->first; source != NULL; source = source->next) {
-            (void)archive_slice(archive, slice_of(source->path, strlen(source->path)));
+            (void)archive_slice(archive, slice_of_text(source->path));
             (void)archive_slice(archive, source->text);
         }
         return;
@@ -200,7 +200,7 @@ static bool copy_source(char **text, size_t *len, const struct source *source,
 bool file_read(char **text, size_t *len, const char *path, struct diagnostics *diagnostics)
 {
     struct sources *sources = diagnostics->sources;
-    struct slice name = slice_of(path, strlen(path));
+    struct slice name = slice_of_text(path);
     bool read = sources != NULL && sources_replace_files(sources)
                     ? copy_source(text, len, sources_find(sources, name), diagnostics)
                     : read_path(text, len, path, diagnostics);

@@ -98,7 +98,7 @@ void control_report(struct control *control, const struct bus_report *report)
 
 static void answer_upgrade(struct control_client *client, const char *before, const char *problem)
 {
-    struct slice id = slice_of(client->upgrade_id, strlen(client->upgrade_id));
+    struct slice id = slice_of_text(client->upgrade_id);
     struct json_text line = {.data = NULL}, result = {.data = NULL};
 
     client->awaits_upgrade = false;

@@ -53,7 +53,7 @@ struct reading {
 
 static struct slice text_of(const struct json_value *value)
 {
-    return client_server_is_text(value) ? value->text : slice_of_text("");
+    return client_server_is_text(value) ? value->text : slice_of("", 0);
 }
 
 /* --- secrets --- */
@@ -188,7 +188,7 @@ static const struct json_value *shared_command(const struct client_server *serve
 {
     const struct json_value *arg = server->first_arg;
 
-    while (arg != NULL && !slice_equal(text_of(arg), slice_of("--", 2)))
+    while (arg != NULL && !slice_is(text_of(arg), "--"))
         arg = arg->next;
     return arg != NULL && text_of(arg->next).len > 0 ? arg->next : NULL;
 }

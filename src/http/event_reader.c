@@ -13,11 +13,6 @@ enum field { FIELD_OTHER, FIELD_DATA, FIELD_ID, FIELD_RETRY, FIELD_EVENT };
 
 static const unsigned char mark[] = {0xEF, 0xBB, 0xBF}; /* a byte order mark */
 
-static bool is_word(const char *text, size_t len, const char *word)
-{
-    return len == strlen(word) && memcmp(text, word, len) == 0;
-}
-
 static void start_event(struct http_event_reader *reader)
 {
     reader->len = 0;
@@ -91,7 +86,7 @@ static enum http_event_status start_value(struct http_event_reader *reader)
     reader->retry = 0;
     reader->field = FIELD_OTHER;
     for (unsigned i = FIELD_DATA; i <= FIELD_EVENT; i++) {
-        if (is_word(reader->name, reader->name_len, names[i]))
+        if (slice_is(slice_of(reader->name, reader->name_len), names[i]))
             reader->field = (unsigned char)i;
     }
     if (reader->field == FIELD_EVENT)
@@ -146,13 +141,13 @@ static void end_value(struct http_event_reader *reader)
 static enum http_event_status end_event(struct http_event_reader *reader)
 {
     bool whole = !reader->skips && (reader->has_data || reader->has_id);
+    const struct slice event = slice_of(reader->event, reader->event_len);
 
     if (reader->has_id)
         memcpy(reader->id, reader->new_id, sizeof reader->id);
     reader->data = reader->bytes;
-    reader->is_message = reader->event_len == 0 ||
-                         is_word(reader->event, reader->event_len, "message");
-    reader->is_endpoint = is_word(reader->event, reader->event_len, "endpoint");
+    reader->is_message = event.len == 0 || slice_is(event, "message");
+    reader->is_endpoint = slice_is(event, "endpoint");
     if (!whole) {
         start_event(reader);
         return HTTP_EVENT_MORE;

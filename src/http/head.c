@@ -185,7 +185,7 @@ static const char *const methods[] = {
 static enum http_method method_of(struct slice name)
 {
     for (enum http_method method = HTTP_GET; method <= HTTP_PATCH; method++) {
-        if (slice_equal(name, slice_of(methods[method], strlen(methods[method]))))
+        if (slice_is(name, methods[method]))
             return method;
     }
     return HTTP_OTHER_METHOD;
@@ -263,7 +263,7 @@ static int read_request_line(struct http_head *head, struct slice bytes, struct 
         return status;
     head->method_len = (uint16_t)method_len;
     head->method = method_of(slice_of(line.data, method_len));
-    if (slice_equal(slice_of(line.data, method_len), slice_of("CONNECT", 7)))
+    if (slice_is(slice_of(line.data, method_len), "CONNECT"))
         return refuse(501, problem, "this is no proxy");
     target = slice_of(line.data + method_len + 1, line.len - VERSION_LEN - method_len - 2);
     if (!read_target(head, bytes, target))
@@ -581,7 +581,7 @@ static int closeness(struct slice range, const char *type)
         return 3;
     if (range.len < 3 || range.data[range.len - 1] != '*')
         return 0;
-    if (slice_equal(range, slice_of("*/*", 3)))
+    if (slice_is(range, "*/*"))
         return 1;
     return range.len == family + 1 && strncasecmp(range.data, type, family) == 0 ? 2 : 0;
 }

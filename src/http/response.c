@@ -99,7 +99,7 @@ void http_write_field(struct http_output *out, const char *name, struct slice va
 
 void http_write_text(struct http_output *out, const char *name, const char *value)
 {
-    http_write_field(out, name, slice_of(value, strlen(value)));
+    http_write_field(out, name, slice_of_text(value));
 }
 
 void http_write_number(struct http_output *out, const char *name, uint64_t value)

@@ -65,7 +65,7 @@ size_t websocket_write_control(char to[WEBSOCKET_HEAD_MAX + WEBSOCKET_CONTROL_MA
 size_t websocket_write_close(char to[WEBSOCKET_HEAD_MAX + WEBSOCKET_CONTROL_MAX], unsigned code,
                              const char *reason)
 {
-    struct slice text = slice_of(reason, strlen(reason));
+    struct slice text = slice_of_text(reason);
     char data[WEBSOCKET_CONTROL_MAX];
 
     if (code == WEBSOCKET_NO_CODE)

@@ -313,10 +313,10 @@ static bool read_word(struct reader *reader, struct json_value *value)
 {
     struct slice word = next_word(reader);
 
-    value->boolean = slice_equal(word, slice_of("true", 4));
-    if (value->boolean || slice_equal(word, slice_of("false", 5)))
+    value->boolean = slice_is(word, "true");
+    if (value->boolean || slice_is(word, "false"))
         value->type = JSON_BOOLEAN;
-    else if (slice_equal(word, slice_of("null", 4)))
+    else if (slice_is(word, "null"))
         value->type = JSON_NULL;
     else
         return expected(reader, "a value");
@@ -399,7 +399,7 @@ const struct json_value *document_member(const struct json_value *object, const 
     const struct json_value *member;
 
     for (member = object->first; member != NULL; member = member->next) {
-        if (slice_equal(member->key, slice_of(key, strlen(key))))
+        if (slice_is(member->key, key))
             return member;
     }
     return NULL;

@@ -187,7 +187,7 @@ static struct slice read_number(char to[MESSAGE_ID_TEXT_MAX], struct slice raw)
     double value;
 
     if (raw.data[0] == '-' && is_plain_integer(slice_of(raw.data + 1, raw.len - 1)))
-        return slice_equal(raw, slice_of("-0", 2)) ? slice_of("0", 1) : raw;
+        return slice_is(raw, "-0") ? slice_of_text("0") : raw;
     memcpy(to, raw.data, raw.len);
     to[raw.len] = '\0';
     value = strtod(to, NULL);
@@ -309,7 +309,7 @@ const char *message_problem_text(enum message_problem problem)
 
 static void add_text(struct json_output *out, const char *json)
 {
-    json_output_add(out, slice_of(json, strlen(json)));
+    json_output_add(out, slice_of_text(json));
 }
 
 static void add_id(struct json_output *out, struct message_id id)
@@ -345,7 +345,7 @@ size_t message_write_error_data(char *to, size_t size, struct message_id id, int
     add_text(&out, ",\"error\":{\"code\":");
     add_text(&out, number);
     add_text(&out, ",\"message\":");
-    json_output_string(&out, slice_of(text, strlen(text)));
+    json_output_string(&out, slice_of_text(text));
     if (data != NULL) {
         add_text(&out, ",\"data\":");
         add_text(&out, data);

@@ -341,7 +341,7 @@ void param_fields_find(struct param_fields *found, struct slice message, size_t 
 bool param_fields_member(struct slice object, const char *name, struct slice *value)
 {
     struct walk walk = {.start = (position)object.data, .end = (position)object.data + object.len};
-    const struct slice wanted = slice_of(name, strlen(name));
+    const struct slice wanted = slice_of_text(name);
     position p = skip_blanks(walk.start);
     bool found = false;
 

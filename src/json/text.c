@@ -36,7 +36,7 @@ void json_text_add(struct json_text *text, struct slice json)
 
 void json_text_literal(struct json_text *text, const char *json)
 {
-    json_text_add(text, slice_of(json, strlen(json)));
+    json_text_add(text, slice_of_text(json));
 }
 
 void json_text_format(struct json_text *text, const char *format, ...)
@@ -114,7 +114,7 @@ static void begin_member(struct json_text *text, const char *key)
         json_text_literal(text, ",");
     if (key == NULL)
         return;
-    json_text_string(text, slice_of(key, strlen(key)));
+    json_text_string(text, slice_of_text(key));
     json_text_literal(text, ":");
 }
 

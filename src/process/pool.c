@@ -22,7 +22,7 @@ struct pool *pool_create(const struct pool_config *config, struct router *router
         return NULL;
     pool->config = config;
     list_init(&pool->workers);
-    group_init(&pool->group, slice_of(config->id, strlen(config->id)), &config->mode);
+    group_init(&pool->group, slice_of_text(config->id), &config->mode);
     router_add_pool(router, &pool->group);
     if (config->mode.stateless != CLIENTS_SHARED) {
         struct pool_mode mode = pool_mode_of_stateless(&config->mode);
@@ -65,7 +65,7 @@ void pool_adopt(struct pool *pool, const struct pool_config *config, struct setu
 
     pool->setup = setup_hold(setup);
     pool->config = config;
-    pool->group.id = pool->stateless.id = slice_of(config->id, strlen(config->id));
+    pool->group.id = pool->stateless.id = slice_of_text(config->id);
     set_numbers(&pool->group.mode, &config->mode);
     set_numbers(&pool->stateless.mode, &stateless);
     list_each(&pool->workers, node, following)

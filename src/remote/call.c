@@ -116,7 +116,7 @@ static size_t page_line(char *to, size_t size, struct slice bytes, bool is_html)
 
 static void add_text(struct json_output *out, const char *text)
 {
-    json_output_add(out, slice_of(text, strlen(text)));
+    json_output_add(out, slice_of_text(text));
 }
 
 /* --- creating --- */

@@ -19,7 +19,7 @@
 
 static void add(struct json_output *out, const char *text)
 {
-    json_output_add(out, slice_of(text, strlen(text)));
+    json_output_add(out, slice_of_text(text));
 }
 
 /* A proxy gets the whole URL. */

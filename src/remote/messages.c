@@ -15,7 +15,7 @@
 
 static void add(struct json_output *out, const char *text)
 {
-    json_output_add(out, slice_of(text, strlen(text)));
+    json_output_add(out, slice_of_text(text));
 }
 
 bool fields_is_plain(struct slice text)
@@ -124,7 +124,7 @@ bool fields_write(struct json_output *out, const struct message *message,
         fields_is_plain(message->method))
         add_field(out, "Mcp-Method", message->method);
     for (size_t i = 0; message->method.data != NULL && i < sizeof names / sizeof names[0]; i++) {
-        if (slice_equal(message->method, slice_of(names[i].method, strlen(names[i].method))))
+        if (slice_is(message->method, names[i].method))
             return add_name(out, message->bytes, names[i].key);
     }
     return true;
@@ -169,9 +169,8 @@ bool messages_is_error(const struct message *message)
         return false;
     version = document_member(document.root, "jsonrpc");
     error = document_member(document.root, "error");
-    is_error = version != NULL && version->type == JSON_STRING &&
-               slice_equal(version->text, slice_of("2.0", 3)) && error != NULL &&
-               error->type == JSON_OBJECT;
+    is_error = version != NULL && version->type == JSON_STRING && slice_is(version->text, "2.0") &&
+               error != NULL && error->type == JSON_OBJECT;
     document_free(&document);
     return is_error;
 }

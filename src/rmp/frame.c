@@ -360,8 +360,7 @@ char *rmp_compose(const struct rmp_draft *draft, size_t *len)
     size_t meta_room = draft->topic.len + META_ROOM, size;
     char *meta = malloc(meta_room), *frame = NULL;
     struct msgpack_writer writer = {.to = meta, .size = meta_room};
-    struct rmp_envelope envelope = {.type = slice_of(draft->type, strlen(draft->type)),
-                                    .payload = draft->payload};
+    struct rmp_envelope envelope = {.type = slice_of_text(draft->type), .payload = draft->payload};
 
     if (meta == NULL)
         return NULL;

@@ -38,8 +38,8 @@ static int rmp_own_message_add(struct rmp_broker *broker, const struct rmp_own_m
     struct rmp_header *header;
 
     put_body(&writer, own);
-    message = rmp_message_create(slice_of(own->topic, strlen(own->topic)),
-                                 RMP_BODY_OFFSET + writer.len, &broker->copies_bytes);
+    message = rmp_message_create(slice_of_text(own->topic), RMP_BODY_OFFSET + writer.len,
+                                 &broker->copies_bytes);
     if (message == NULL) {
         broker->counters.no_memory++;
         return STDIO_BUS_ERR;
@@ -178,8 +178,7 @@ void rmp_notices_add(struct rmp_broker *broker, enum rmp_drop_reason reason,
         break;
     }
     if (!rmp_topic_is_system(publication->topic) &&
-        rmp_topics_find(&broker->topics, slice_of(RMP_TOPIC_DROPS, strlen(RMP_TOPIC_DROPS))) !=
-            NULL)
+        rmp_topics_find(&broker->topics, slice_of_text(RMP_TOPIC_DROPS)) != NULL)
         publish_notice(broker, &notice, time);
 }
 
@@ -373,11 +372,6 @@ static void put_topics(struct msgpack_writer *writer, const void *argument)
 
 /* --- when --- */
 
-static bool is_topic(struct slice topic, const char *name)
-{
-    return slice_equal(topic, slice_of(name, strlen(name)));
-}
-
 static void plan(struct rmp_broker *broker, uint64_t now_ms)
 {
     if (broker->options.metrics_interval_ms > 0 && broker->metrics_at_ms == UINT64_MAX)
@@ -386,7 +380,7 @@ static void plan(struct rmp_broker *broker, uint64_t now_ms)
 
 void rmp_metrics_subscribed(struct rmp_broker *broker, struct slice topic, uint64_t now_ms)
 {
-    if (is_topic(topic, RMP_TOPIC_METRICS) || is_topic(topic, RMP_TOPIC_STATS))
+    if (slice_is(topic, RMP_TOPIC_METRICS) || slice_is(topic, RMP_TOPIC_STATS))
         plan(broker, now_ms);
 }
 
@@ -424,7 +418,7 @@ static void add_topics(struct rmp_broker *broker, struct rmp_time time)
 
 static bool has_subscription(const struct rmp_broker *broker, const char *topic)
 {
-    return rmp_topics_find(&broker->topics, slice_of(topic, strlen(topic))) != NULL;
+    return rmp_topics_find(&broker->topics, slice_of_text(topic)) != NULL;
 }
 
 void rmp_metrics_run(struct rmp_broker *broker, struct rmp_time time)

@@ -262,7 +262,7 @@ bool msgpack_read_whole(struct slice *input, unsigned max_depth, struct msgpack_
 
 bool msgpack_find(struct slice map, const char *key, struct msgpack_value *value, struct slice *raw)
 {
-    struct slice wanted = slice_of(key, strlen(key)), at;
+    struct slice wanted = slice_of_text(key), at;
     struct msgpack_value head UNINITIALIZED, name UNINITIALIZED;
 
     if (!msgpack_read(&map, &head) || head.type != MSGPACK_MAP)
@@ -379,7 +379,7 @@ void msgpack_put_str(struct msgpack_writer *writer, struct slice text)
 
 void msgpack_put_text(struct msgpack_writer *writer, const char *text)
 {
-    msgpack_put_str(writer, slice_of(text, strlen(text)));
+    msgpack_put_str(writer, slice_of_text(text));
 }
 
 void msgpack_put_bin(struct msgpack_writer *writer, struct slice bytes)

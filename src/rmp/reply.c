@@ -39,7 +39,7 @@ static size_t write_id(char *to, struct rmp_id id)
 
 static void add_json(struct json_output *out, const char *text)
 {
-    json_output_add(out, slice_of(text, strlen(text)));
+    json_output_add(out, slice_of_text(text));
 }
 
 static void add_id(struct json_output *out, struct rmp_id id)

@@ -40,7 +40,7 @@ static char *compose(const struct rmp_header *header, const struct rmp_kept_even
     struct rmp_draft draft;
 
     bridge_events_topic(topic, header->trace_id);
-    draft = draft_of(header, slice_of(topic, strlen(topic)), slice_of(event->payload, event->len));
+    draft = draft_of(header, slice_of_text(topic), slice_of(event->payload, event->len));
     return rmp_compose(&draft, len);
 }
 
@@ -69,8 +69,7 @@ char *run_file_accepted(struct rmp_id run, uint32_t user, struct slice payload, 
                                       .ttl_ms = RMP_CONTROL_TTL_MS,
                                       .trace_id = run,
                                       .msg_id = user};
-    const struct rmp_draft draft =
-        draft_of(&header, slice_of(RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1), payload);
+    const struct rmp_draft draft = draft_of(&header, slice_of_text(RMP_TOPIC_CONTROL), payload);
 
     return rmp_compose(&draft, len);
 }

@@ -119,9 +119,8 @@ struct peer *task_messages_owner(struct decision *decision)
 
 static bool is_final(struct slice status)
 {
-    return slice_equal(status, slice_of("completed", 9)) ||
-           slice_equal(status, slice_of("failed", 6)) ||
-           slice_equal(status, slice_of("cancelled", 9));
+    return slice_is(status, "completed") || slice_is(status, "failed") ||
+           slice_is(status, "cancelled");
 }
 
 void task_messages_status(const struct decision *decision)

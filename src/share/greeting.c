@@ -64,8 +64,8 @@ static void write_failure(char *to, size_t size, const struct stdio_bus *bus)
 
         if (out.len > 0 || failure->text == NULL || !pool_is_failing(pool))
             continue;
-        json_output_add(&out, slice_of(FAILURE, strlen(FAILURE)));
-        json_output_string(&out, slice_of(failure->text, strlen(failure->text)));
+        json_output_add(&out, slice_of_text(FAILURE));
+        json_output_string(&out, slice_of_text(failure->text));
         json_output_add(&out, slice_of("", 1));
     }
 }
@@ -102,8 +102,7 @@ static char *write_difference(const struct greeting *greeting, struct slice want
     size_t size = sizeof GREETING_DIFFERS + sizeof names + sizeof GREETING_DIFFERS_END;
     char *line = malloc(size);
 
-    identity_difference(names, sizeof names,
-                        slice_of(greeting->identity, strlen(greeting->identity)), wanted);
+    identity_difference(names, sizeof names, slice_of_text(greeting->identity), wanted);
     if (line != NULL)
         snprintf(line, size, GREETING_DIFFERS "%s" GREETING_DIFFERS_END "\n", names);
     return line;
@@ -117,11 +116,6 @@ static char *copy_of(const char *line)
     return copy != NULL ? memcpy(copy, line, size) : NULL;
 }
 
-static bool is_line(struct slice line, const char *text)
-{
-    return slice_equal(line, slice_of(text, strlen(text)));
-}
-
 /* The identity in a line that joins. */
 static bool read_join(struct slice line, struct slice *identity)
 {
@@ -130,7 +124,7 @@ static bool read_join(struct slice line, struct slice *identity)
     if (line.len < begin + end || memcmp(line.data, GREETING_JOIN, begin) != 0)
         return false;
     *identity = slice_of(line.data + begin, line.len - begin - end);
-    return is_line(slice_of(line.data + line.len - end, end), GREETING_JOIN_END) &&
+    return slice_is(slice_of(line.data + line.len - end, end), GREETING_JOIN_END) &&
            memchr(identity->data, '"', identity->len) == NULL;
 }
 
@@ -140,11 +134,11 @@ static char *reply_to(const struct greeting *greeting, const struct stdio_bus *b
 {
     struct slice wanted;
 
-    if (is_line(line, GREETING_STATUS))
+    if (slice_is(line, GREETING_STATUS))
         return write_status(greeting, bus);
     if (!read_join(line, &wanted))
         wanted = slice_of("", 0);
-    *admits = identity_fits(wanted, slice_of(greeting->identity, strlen(greeting->identity)));
+    *admits = identity_fits(wanted, slice_of_text(greeting->identity));
     return *admits ? copy_of(GREETING_JOINED "\n") : write_difference(greeting, wanted);
 }
 

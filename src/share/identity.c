@@ -148,7 +148,7 @@ static bool is_variable(struct slice field)
 /* The hash of each field goes into the next. */
 void identity_name(char to[IDENTITY_NAME_MAX], const char *identity)
 {
-    struct slice text = slice_of(identity, strlen(identity)), field;
+    struct slice text = slice_of_text(identity), field;
     uint64_t hash = 0;
 
     while (take_field(&text, &field)) {
@@ -181,7 +181,7 @@ static void hide(struct writer *out, struct slice text)
 
 char *identity_hide(const char *identity)
 {
-    struct slice text = slice_of(identity, strlen(identity));
+    struct slice text = slice_of_text(identity);
     struct writer out = {.to = NULL};
 
     hide(&out, text);
@@ -316,10 +316,10 @@ static void compare(struct names *names, struct slice a, struct slice b, bool fi
     size_t i;
 
     if (!identity_same_command(a, b))
-        add_name(names, slice_of("the command", 11));
+        add_name(names, slice_of_text("the command"));
     for (i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (!slice_equal(first_of(a, fields[i].field), first_of(b, fields[i].field)))
-            add_name(names, slice_of(fields[i].name, strlen(fields[i].name)));
+            add_name(names, slice_of_text(fields[i].name));
     }
     compare_variables(names, a, b, fits);
 }

@@ -61,8 +61,7 @@ static void report_silence(const char *file)
 static bool read_status(struct share *share, const char *file)
 {
     struct document_error error;
-    int status = document_read(&share->status, slice_of(share->reply, strlen(share->reply)),
-                               &error);
+    int status = document_read(&share->status, slice_of_text(share->reply), &error);
 
     if (status == STDIO_BUS_OK && share->status.root->type == JSON_OBJECT)
         return true;

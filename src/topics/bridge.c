@@ -17,7 +17,7 @@
 
 static bool is_control_topic(struct slice topic)
 {
-    return slice_equal(topic, slice_of(RMP_TOPIC_CONTROL, sizeof RMP_TOPIC_CONTROL - 1));
+    return slice_is(topic, RMP_TOPIC_CONTROL);
 }
 
 static bool has_room(const struct rmp_port *port)

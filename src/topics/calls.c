@@ -131,7 +131,7 @@ static void fail_call(struct rmp_call *call, const char *reason)
 {
     log_warn(call->port->bridge->bus->log, call->port->endpoint.context,
              "the answer of a worker was dropped: %s", reason);
-    rmp_call_failed(call, false, slice_of(reason, strlen(reason)));
+    rmp_call_failed(call, false, slice_of_text(reason));
 }
 
 static char *cancelled(const struct rmp_call *call, size_t *len)
@@ -226,6 +226,6 @@ void rmp_call_answered(struct rmp_call *call, const struct bridge_message *messa
     if (text != NULL)
         rmp_call_failed(call, message->retryable, slice_of(text, len));
     else
-        rmp_call_failed(call, message->retryable, slice_of("error", 5));
+        rmp_call_failed(call, message->retryable, slice_of_text("error"));
     free(text);
 }

@@ -22,7 +22,7 @@ static bool check_message(const struct rmp_client *client, const struct rmp_comm
         result->actual = command->body.len;
     } else if (command->body.len > rules->max_body) {
         result->outcome = RMP_RESULT_FORBIDDEN;
-        result->text = slice_of("the body exceeds rmp.max_body", 29);
+        result->text = slice_of_text("the body exceeds rmp.max_body");
     } else if (rmp_schemas_find(rules->schemas, header->schema_id) == NULL) {
         result->outcome = RMP_RESULT_UNKNOWN_SCHEMA;
     }

@@ -23,7 +23,7 @@ static void send_answer(struct rmp_client *client, enum rmp_schema_id schema,
 {
     struct rmp_hub *hub = client->hub;
     const char *type = rmp_schemas_find(hub->rules.schemas, (uint16_t)schema)->type;
-    const struct rmp_envelope envelope = {.type = slice_of(type, strlen(type)), .payload = payload};
+    const struct rmp_envelope envelope = {.type = slice_of_text(type), .payload = payload};
     const struct rmp_header header = {
         .schema_id = (uint16_t)schema,
         .created_at_ms = rmp_hub_time(hub).epoch_ms,
@@ -64,7 +64,7 @@ static void report_error(struct rmp_client *client, enum rmp_error error,
 {
     const char *text = rmp_error_text(error);
     const struct report report = {.code = rmp_error_name(error),
-                                  .message = slice_of(text, strlen(text)),
+                                  .message = slice_of_text(text),
                                   .topic = topic,
                                   .header = header};
 
@@ -122,7 +122,7 @@ static struct slice message_of(const struct rmp_result *result)
         text = rmp_error_text(RMP_INVALID_TTL);
     else if (outcomes[result->outcome].error != RMP_OK)
         text = rmp_error_text(outcomes[result->outcome].error);
-    return text != NULL ? slice_of(text, strlen(text)) : result->text;
+    return text != NULL ? slice_of_text(text) : result->text;
 }
 
 static void report_result(struct rmp_client *client, const struct rmp_header *header,
@@ -164,7 +164,7 @@ static void say_hello(struct rmp_client *client, const struct rmp_frame *frame, 
         return;
     }
     name = kinds[rmp_client_set_kind(client, asked)];
-    confirm(client, &frame->header, "hello", "kind", slice_of(name, strlen(name)));
+    confirm(client, &frame->header, "hello", "kind", slice_of_text(name));
 }
 
 /* Whether the events that are kept are to come first. False: it is neither true nor false. */

@@ -268,7 +268,7 @@ static void expired(void *user_data)
         abandon(call);
     else if (port->paused && port->lines.head.next == &call->link)
         leave_hold(port);
-    rmp_call_failed(call, false, slice_of("timeout", 7));
+    rmp_call_failed(call, false, slice_of_text("timeout"));
 }
 
 void rmp_port_start_deadline(struct rmp_call *call, int64_t delay_ms)

@@ -33,7 +33,7 @@ struct origin {
 
 static inline struct slice origin_name(const struct origin *origin)
 {
-    return slice_of(origin->name, strlen(origin->name));
+    return slice_of_text(origin->name);
 }
 
 /* The origin of stdin and stdout. */

@@ -74,7 +74,7 @@ static void answer_error(struct judging *judging, int status, const char *messag
     struct json_output out = {.to = verdict->text, .size = sizeof verdict->text};
 
     json_output_add(&out, slice_of(before, sizeof before - 1));
-    json_output_string(&out, slice_of(message, strlen(message)));
+    json_output_string(&out, slice_of_text(message));
     json_output_add(&out, slice_of("}}\n", 3));
     verdict->status = status;
     verdict->type = JSON_TYPE;

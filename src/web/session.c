@@ -370,8 +370,7 @@ void http_session_get(struct http_exchange *http, struct slice last_event)
     if (stream == NULL) {
         /* Official clients take this for the end of the stream, and any other status for an error:
          * a stream whose request was cancelled has no answer that would say so. */
-        http_answer(http, 405, "text/plain", slice_of(NO_STREAM, sizeof NO_STREAM - 1),
-                    slice_of(NULL, 0));
+        http_answer(http, 405, "text/plain", slice_of_text(NO_STREAM), slice_of(NULL, 0));
         return;
     }
     if (stream->over && number >= stream->events.last) {

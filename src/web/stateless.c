@@ -158,16 +158,16 @@ static void refuse_version(struct http_exchange *http, struct message_id id, str
     out.len = message_write_error(line, sizeof line, id, MCP_UNSUPPORTED_VERSION,
                                   "the protocol version is not supported");
     out.len -= strlen("}}\n");
-    json_output_add(&out, slice_of(SUPPORTED, sizeof SUPPORTED - 1));
+    json_output_add(&out, slice_of_text(SUPPORTED));
     json_output_string(&out, version);
-    json_output_add(&out, slice_of("}}}", 3));
+    json_output_add(&out, slice_of_text("}}}"));
     http_answer(http, 400, "application/json", slice_of(line, out.len), slice_of(NULL, 0));
 }
 
 /* Its head names a version without sessions. */
 static bool begins_session(const struct message *message)
 {
-    return slice_equal(message->method, slice_of("initialize", 10));
+    return slice_is(message->method, "initialize");
 }
 
 void http_stateless_post(struct http_exchange *http, const struct message *message,
@@ -202,7 +202,7 @@ void http_stateless_post(struct http_exchange *http, const struct message *messa
         refuse_version(http, message->id, http->mcp->fields.version);
         return;
     }
-    if (has_id && slice_equal(http->mcp->fields.method, slice_of("initialize", 10))) {
+    if (has_id && slice_is(http->mcp->fields.method, "initialize")) {
         http_answer_error(http, 404, message->id, JSONRPC_METHOD_NOT_FOUND,
                           "the stateless era has no initialize");
         return;

@@ -286,7 +286,7 @@ int http_stream_answer(struct http_session *session, struct message_id id,
     if (http != NULL && http->state == HTTP_OWING && http->takes_json) {
         if (session->names_itself)
             snprintf(field, sizeof field, "Mcp-Session-Id: %s\r\n", session->id);
-        result = http_answer_delivery(http, 200, delivery, slice_of(field, strlen(field)));
+        result = http_answer_delivery(http, 200, delivery, slice_of_text(field));
         if (result == STDIO_BUS_OK)
             http_stream_free(stream);
     } else if (takes_events(stream)) {

@@ -247,8 +247,7 @@ static void refuse(struct http_exchange *http, int status, const char *text, con
     size_t len = message_write_error(line, sizeof line, no_id, JSONRPC_INVALID_REQUEST, text);
 
     http_reader_skip_body(&http->reader);
-    http_answer(http, status, "application/json", slice_of(line, len),
-                slice_of(more, strlen(more)));
+    http_answer(http, status, "application/json", slice_of(line, len), slice_of_text(more));
 }
 
 /* RFC 6455, 4.2.1. True: refused. */
@@ -262,7 +261,7 @@ static bool refuse_request(struct http_exchange *http, const struct http_head *h
         refuse(http, 400, "a request for an upgrade has no body", "");
     else if (!http_head_lists(head, bytes, HTTP_CONNECTION, "upgrade"))
         refuse(http, 400, "Upgrade without Connection: Upgrade", "");
-    else if (version.data == NULL || !slice_equal(version, slice_of("13", 2)))
+    else if (version.data == NULL || !slice_is(version, "13"))
         refuse(http, 426, "the version of WebSocket is 13",
                "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
     else if (key.data == NULL || !websocket_key_valid(key))
@@ -282,7 +281,7 @@ static void add_subprotocol(struct http_output *out, const struct http_head *hea
 
     while (http_head_next_member(head, bytes, HTTP_SEC_WEBSOCKET_PROTOCOL, &at, &offered)) {
         for (size_t i = 0; i < sizeof subprotocols / sizeof subprotocols[0]; i++) {
-            if (slice_equal(offered, slice_of(subprotocols[i], strlen(subprotocols[i])))) {
+            if (slice_is(offered, subprotocols[i])) {
                 http_write_field(out, "Sec-WebSocket-Protocol", offered);
                 return;
             }
@@ -366,7 +365,7 @@ void http_websocket_archive(struct archive *archive, struct client *client)
     struct stream_options options = {.handler = &handler, .framing = &framing_websocket};
 
     if (websocket == NULL && (websocket = calloc(1, sizeof *websocket)) == NULL) {
-        archive_fail(archive, "out of memory");
+        archive_lacks_memory(archive);
         return;
     }
     options.reader = &websocket->reader;

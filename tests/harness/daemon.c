@@ -180,6 +180,13 @@ void daemon_signal(struct daemon *daemon, int signo)
     kill(daemon->pid, signo);
 }
 
+bool daemon_has_ended(const struct daemon *daemon)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)daemon->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid != 0;
+}
+
 static void wait_end(struct daemon *daemon)
 {
     WAIT_UNTIL(waitpid(daemon->pid, &daemon->status, WNOHANG) != 0, "the daemon does not exit");

@@ -97,6 +97,9 @@ void daemon_mark_log(struct daemon *daemon);
 
 void daemon_signal(struct daemon *daemon, int signo);
 
+/* Whether it exited, or was waited for already. It stays for daemon_wait. */
+bool daemon_has_ended(const struct daemon *daemon);
+
 /* Waits for its exit and returns the status; a death by signal fails the test. Then checks that
  * nothing is left: no process, no zombie that it should have reaped, no socket, no file but those
  * of the harness and "test-..." ones. Removes the directory. */
