@@ -154,6 +154,43 @@ static bool read_byte(struct chunked_reader *chunks, char c)
     }
 }
 
+static bool end_loose_size(struct chunked_reader *chunks, char c)
+{
+    chunks->state = c != '\n' ? IN_EXTENSION : chunks->left > 0 ? IN_DATA : AT_LINE;
+    return true;
+}
+
+/* A byte of a line that chunked_reader.loose allows; an extension is limited per chunk. */
+static bool read_loose_byte(struct chunked_reader *chunks, char c)
+{
+    bool ends = c == '\n';
+
+    switch ((enum state)chunks->state) {
+    case IN_SIZE:
+        if (http_hex_value(c) >= 0)
+            return read_size(chunks, c);
+        if (chunks->digits == 0 || memchr("\r\n; \t", c, 5) == NULL)
+            return false;
+        chunks->extra = 0;
+        return end_loose_size(chunks, c);
+    case IN_EXTENSION:
+        end_loose_size(chunks, c);
+        break;
+    case AT_DATA_END:
+        if (ends)
+            chunks->state = IN_SIZE;
+        chunks->digits = 0;
+        return ends || c == '\r';
+    default: /* of the trailers: AT_LINE, until a byte that is not of its end */
+        if (ends)
+            chunks->state = chunks->state == AT_LINE ? OVER : AT_LINE;
+        else if (c != '\r')
+            chunks->state = IN_VALUE;
+        break;
+    }
+    return ++chunks->extra <= CHUNKED_EXTRA_MAX;
+}
+
 enum chunked_status chunked_read(struct chunked_reader *chunks, struct slice input,
                                  size_t *consumed)
 {
@@ -162,7 +199,9 @@ enum chunked_status chunked_read(struct chunked_reader *chunks, struct slice inp
     if (chunks->state == IN_DATA && chunks->left == 0)
         chunks->state = AT_DATA_END;
     while (chunks->state != IN_DATA && chunks->state != OVER && at < input.len) {
-        if (!read_byte(chunks, input.data[at++]))
+        char c = input.data[at++];
+
+        if (!(chunks->loose ? read_loose_byte(chunks, c) : read_byte(chunks, c)))
             return CHUNKED_BAD;
     }
     *consumed = at;

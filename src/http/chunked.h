@@ -15,6 +15,9 @@ struct chunked_reader {
     uint32_t extra; /* bytes of extensions and trailers */
     uint8_t state;
     uint8_t digits; /* of the size */
+    bool loose;     /* the caller's, as a client reads a server: a line may end with a line feed
+                     * alone, blanks may follow a size, extensions and trailers are any text, and
+                     * each chunk may have CHUNKED_EXTRA_MAX of an extension */
 };
 
 enum chunked_status {

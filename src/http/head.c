@@ -335,24 +335,62 @@ static int note_field(struct http_head *head, struct slice bytes, struct slice n
     return 0;
 }
 
-/* The field line at the start of `rest`. Returns its length with its end, or 0. */
-static size_t read_field_line(struct slice rest, struct slice *name, struct slice *value)
+struct slice http_take_until(struct slice *rest, char separator)
 {
-    size_t name_len = http_span_bytes(rest, HTTP_TOKEN_BYTES), end = name_len + 1;
+    const char *end = rest->len > 0 ? memchr(rest->data, separator, rest->len) : NULL;
+    size_t len = end != NULL ? (size_t)(end - rest->data) : rest->len;
+    struct slice part = http_trim(slice_of(rest->data, len));
+
+    *rest = end != NULL ? slice_of(end + 1, rest->len - len - 1) : slice_of(NULL, 0);
+    return part;
+}
+
+/* As far as the colon; 0: the line is folded. */
+static size_t loose_name_len(struct slice line)
+{
+    size_t len = 0;
+
+    while (len < line.len && line.data[len] != ':' && line.data[len] != '\n')
+        len++;
+    return len > 0 && is_blank(line.data[0]) ? 0 : len;
+}
+
+size_t http_field_line_read(struct slice rest, bool loose, struct slice *name, struct slice *value)
+{
+    size_t name_len = loose ? loose_name_len(rest) : http_span_bytes(rest, HTTP_TOKEN_BYTES);
+    size_t end = name_len + 1, len;
 
     if (name_len == 0 || name_len >= rest.len || rest.data[name_len] != ':')
         return 0;
     for (; end < rest.len; end++) {
         unsigned char c = (unsigned char)rest.data[end];
 
-        if ((c < ' ' && c != '\t') || c == 0x7F)
+        if (loose ? c == '\n' : (c < ' ' && c != '\t') || c == 0x7F)
             break;
     }
-    if (end + 1 >= rest.len || rest.data[end] != '\r' || rest.data[end + 1] != '\n')
+    if (loose && rest.data[end - 1] == '\r')
+        end--;
+    len = end < rest.len && rest.data[end] == '\r' ? end + 1 : loose ? end : rest.len;
+    if (len >= rest.len || rest.data[len] != '\n')
         return 0;
     *name = slice_of(rest.data, name_len);
+    if (loose)
+        *name = http_trim(*name);
     *value = http_trim(slice_of(rest.data + name_len + 1, end - name_len - 1));
-    return end + 2;
+    return len + 1;
+}
+
+bool http_length_read(struct slice digits, uint64_t *length)
+{
+    *length = 0;
+    if (digits.len == 0 || digits.len > LENGTH_DIGITS)
+        return false;
+    for (size_t i = 0; i < digits.len; i++) {
+        if (!http_is_digit(digits.data[i]))
+            return false;
+        *length = *length * 10 + (uint64_t)(digits.data[i] - '0');
+    }
+    return true;
 }
 
 static int read_fields(struct http_head *head, struct slice bytes, const char **problem)
@@ -362,7 +400,7 @@ static int read_fields(struct http_head *head, struct slice bytes, const char **
     int status = 0;
 
     while (status == 0 && at + 2 < bytes.len) {
-        len = read_field_line(slice_of(bytes.data + at, bytes.len - at), &name, &value);
+        len = http_field_line_read(slice_of(bytes.data + at, bytes.len - at), false, &name, &value);
         if (len == 0)
             return refuse(400, problem, "a field is malformed");
         if (++count > HTTP_FIELDS_MAX)
@@ -407,13 +445,7 @@ static int read_coding(struct http_head *head, struct slice value, const char **
 
 static int read_length(struct http_head *head, struct slice value, const char **problem)
 {
-    bool good = value.len > 0 && value.len <= LENGTH_DIGITS;
-
-    for (size_t i = 0; good && i < value.len; i++) {
-        good = http_is_digit(value.data[i]);
-        head->length = head->length * 10 + (uint64_t)(value.data[i] - '0');
-    }
-    if (!good)
+    if (!http_length_read(value, &head->length))
         return refuse(400, problem, "Content-Length is not a number");
     head->body = head->length > 0 ? HTTP_BODY_SIZED : HTTP_BODY_NONE;
     return 0;
@@ -446,7 +478,7 @@ bool http_head_next(const struct http_head *head, struct slice bytes, size_t *at
         *at = head->fields_start;
     if (*at + 2 >= bytes.len)
         return false;
-    *at += read_field_line(slice_of(bytes.data + *at, bytes.len - *at), name, value);
+    *at += http_field_line_read(slice_of(bytes.data + *at, bytes.len - *at), false, name, value);
     return true;
 }
 
@@ -529,17 +561,6 @@ bool http_head_next_member(const struct http_head *head, struct slice bytes, enu
     }
 }
 
-/* Takes the part before the first semicolon away from a member, and returns it. */
-static struct slice take_parameter(struct slice *member)
-{
-    const char *end = memchr(member->data, ';', member->len);
-    size_t len = end != NULL ? (size_t)(end - member->data) : member->len;
-    struct slice part = http_trim(slice_of(member->data, len));
-
-    *member = end != NULL ? slice_of(end + 1, member->len - len - 1) : slice_of(NULL, 0);
-    return part;
-}
-
 bool http_head_lists(const struct http_head *head, struct slice bytes, enum http_field field,
                      const char *word)
 {
@@ -547,7 +568,7 @@ bool http_head_lists(const struct http_head *head, struct slice bytes, enum http
     size_t at = 0;
 
     while (http_head_next_member(head, bytes, field, &at, &member)) {
-        if (http_word_is(take_parameter(&member), word))
+        if (http_word_is(http_take_until(&member, ';'), word))
             return true;
     }
     return false;
@@ -557,7 +578,7 @@ bool http_head_lists(const struct http_head *head, struct slice bytes, enum http
 static bool is_refused(struct slice parameters)
 {
     while (parameters.len > 0) {
-        struct slice part = take_parameter(&parameters);
+        struct slice part = http_take_until(&parameters, ';');
 
         if (part.len < 3 || (part.data[0] | 0x20) != 'q' || part.data[1] != '=' ||
             part.data[2] != '0')
@@ -594,7 +615,7 @@ bool http_head_accepts(const struct http_head *head, struct slice bytes, const c
     size_t at = 0;
 
     while (http_head_next_member(head, bytes, HTTP_ACCEPT, &at, &member)) {
-        close = closeness(take_parameter(&member), type);
+        close = closeness(http_take_until(&member, ';'), type);
         if (close > closest) {
             closest = close;
             accepted = !is_refused(member);

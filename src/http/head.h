@@ -1,5 +1,5 @@
 /* The head of an HTTP/1.1 request: request line and fields (RFC 9112, RFC 9110). What is ambiguous
- * is refused, lest a proxy in front reads it otherwise. */
+ * is refused, lest a proxy in front reads it otherwise. A response has the same field lines. */
 #ifndef STDIO_BUS_HTTP_HEAD_H
 #define STDIO_BUS_HTTP_HEAD_H
 
@@ -46,6 +46,23 @@ struct slice http_query_value(struct slice query, const char *name);
  * of an IPv6 address, and is empty where `text` is; *port has data NULL where there is none. False:
  * not in the grammar. */
 bool http_authority_read(struct slice text, struct slice *host, struct slice *port);
+
+/* --- fields, of requests and responses --- */
+
+/* Takes the part before the first separator, and that, away from the front of *rest; all of it if
+ * there is none. Returns the part without the blanks around. */
+struct slice http_take_until(struct slice *rest, char separator);
+
+/* Reads the field line that `rest` begins with. *value is without the blanks around. `loose`, as a
+ * client reads a server: a line may end with a line feed alone, and its name and value have any
+ * other byte. Returns the length of the line with its end; 0: malformed or folded, or the empty
+ * line. */
+size_t http_field_line_read(struct slice rest, bool loose, struct slice *name, struct slice *value);
+
+/* Reads the value of Content-Length: 1 to 18 digits. False: not one. */
+bool http_length_read(struct slice digits, uint64_t *length);
+
+/* --- heads of requests --- */
 
 #define HTTP_HEAD_MAX 16384 /* bytes, the empty line at its end included */
 #define HTTP_FIELDS_MAX 100 /* lines */

@@ -6,18 +6,11 @@
 
 #include "http/head.h"
 
-#define CHUNK_SIZE_DIGITS 15
-#define TRAILER_MAX 16384 /* bytes of chunk extensions and trailers */
-
 enum part {
     PART_HEAD,
-    PART_LENGTH,     /* `left` bytes of the body */
-    PART_CLOSE,      /* the body ends with the connection */
-    PART_CHUNK_SIZE, /* of a chunked body, */
-    PART_EXTENSION,
-    PART_CHUNK,     /* `left` bytes of it */
-    PART_CHUNK_END, /* and the line's end after it */
-    PART_TRAILER,
+    PART_LENGTH, /* `left` bytes of the body */
+    PART_CLOSE,  /* the body ends with the connection */
+    PART_CHUNKED,
     PART_OVER
 };
 
@@ -29,80 +22,54 @@ static enum http_response_status malformed(struct http_response_reader *reader, 
 
 /* --- fields --- */
 
-static struct slice trimmed(struct slice text)
+/* Reads the field line at *at, and moves *at after it. False: there is no more, or it is malformed.
+ */
+static bool next_field(const struct http_response_reader *reader, size_t *at, struct slice *name,
+                       struct slice *value)
 {
-    if (text.len > 0 && text.data[text.len - 1] == '\r')
-        text.len--;
-    return http_trim(text);
+    struct slice rest = slice_of(reader->head + *at, reader->head_len - *at);
+    size_t len = http_field_line_read(rest, true, name, value);
+
+    *at += len;
+    return len > 0;
 }
 
-/* Takes the next line, without its end, from the front of *rest. */
-static struct slice take_line(struct slice *rest)
+/* Finds the next field of this name from *at on, and moves *at after it. */
+static struct slice find_field(const struct http_response_reader *reader, const char *wanted,
+                               size_t *at)
 {
-    const char *newline = memchr(rest->data, '\n', rest->len);
-    struct slice line = *rest;
+    struct slice name, value;
 
-    if (newline != NULL)
-        line.len = (size_t)(newline - rest->data);
-    *rest = slice_of(rest->data + line.len + (newline != NULL),
-                     rest->len - line.len - (newline != NULL));
-    return trimmed(line);
-}
-
-/* The part of the text before the separator, and *rest after it. */
-static struct slice take_until(struct slice *rest, char separator)
-{
-    const char *at = memchr(rest->data, separator, rest->len);
-    struct slice first = *rest;
-
-    if (at != NULL)
-        first.len = (size_t)(at - rest->data);
-    *rest = slice_of(rest->data + first.len + (at != NULL), rest->len - first.len - (at != NULL));
-    return trimmed(first);
-}
-
-/* Finds the field of this name, beginning at line `*from`, which then is the line after it. */
-static struct slice find_field(const struct http_response_reader *reader, const char *name,
-                               size_t *from)
-{
-    struct slice rest = slice_of(reader->head, reader->head_len);
-
-    for (size_t i = 0; rest.len > 0; i++) {
-        struct slice line = take_line(&rest), field_name;
-
-        if (i < *from || line.len == 0)
-            continue;
-        field_name = take_until(&line, ':');
-        *from = i + 1;
-        if (http_word_is(field_name, name))
-            return trimmed(line);
+    while (next_field(reader, at, &name, &value)) {
+        if (http_word_is(name, wanted))
+            return value;
     }
     return slice_of(NULL, 0);
 }
 
 struct slice http_response_field(const struct http_response_reader *reader, const char *name)
 {
-    size_t from = 1;
+    size_t at = reader->fields_start;
 
-    return find_field(reader, name, &from);
+    return find_field(reader, name, &at);
 }
 
 bool http_response_is(const struct http_response_reader *reader, const char *type)
 {
     struct slice value = http_response_field(reader, "content-type");
 
-    return value.data != NULL && http_word_is(take_until(&value, ';'), type);
+    return value.data != NULL && http_word_is(http_take_until(&value, ';'), type);
 }
 
 /* Whether a list of such fields has the word. */
 static bool has_word(const struct http_response_reader *reader, const char *name, const char *word)
 {
-    size_t from = 1;
+    size_t at = reader->fields_start;
     struct slice value;
 
-    while ((value = find_field(reader, name, &from)).data != NULL) {
+    while ((value = find_field(reader, name, &at)).data != NULL) {
         while (value.len > 0) {
-            if (http_word_is(take_until(&value, ','), word))
+            if (http_word_is(http_take_until(&value, ','), word))
                 return true;
         }
     }
@@ -125,45 +92,35 @@ static bool read_status_line(struct http_response_reader *reader, struct slice l
     reader->keep_alive = at[0] != '0' || has_word(reader, "connection", "keep-alive");
     if (has_word(reader, "connection", "close"))
         reader->keep_alive = false;
-    reader->reason = trimmed(slice_of(at + 5, line.len - len - 5));
+    reader->reason = http_trim(slice_of(at + 5, line.len - len - 5));
     return reader->status >= 100;
 }
 
 static bool fields_are_good(const struct http_response_reader *reader)
 {
-    struct slice rest = slice_of(reader->head, reader->head_len);
+    size_t at = reader->fields_start;
+    struct slice name, value;
 
-    take_line(&rest);
-    while (rest.len > 0) {
-        bool folded = rest.data[0] == ' ' || rest.data[0] == '\t';
-        struct slice line = take_line(&rest);
-
-        if (line.len > 0 && (folded || memchr(line.data, ':', line.len) == NULL))
-            return false;
-    }
-    return true;
+    while (next_field(reader, &at, &name, &value))
+        continue;
+    if (reader->head[at] == '\r')
+        at++;
+    return at + 1 == reader->head_len && reader->head[at] == '\n';
 }
 
 /* Several lengths are good if they are the same. */
 static bool read_length(struct http_response_reader *reader, bool *found)
 {
-    size_t from = 1;
+    size_t at = reader->fields_start;
     struct slice value;
 
     *found = false;
-    while ((value = find_field(reader, "content-length", &from)).data != NULL) {
+    while ((value = find_field(reader, "content-length", &at)).data != NULL) {
         do {
-            struct slice digits = take_until(&value, ',');
-            uint64_t len = 0;
+            struct slice digits = http_take_until(&value, ',');
+            uint64_t len;
 
-            if (digits.len == 0 || digits.len > 18)
-                return false;
-            for (size_t i = 0; i < digits.len; i++) {
-                if (!http_is_digit(digits.data[i]))
-                    return false;
-                len = len * 10 + (unsigned)(digits.data[i] - '0');
-            }
-            if (*found && reader->left != len)
+            if (!http_length_read(digits, &len) || (*found && reader->left != len))
                 return false;
             reader->left = len;
             *found = true;
@@ -188,9 +145,8 @@ static enum http_response_status start_body(struct http_response_reader *reader)
             reader->keep_alive = false;
         if (!http_word_is(coding, "chunked"))
             return malformed(reader, "a Transfer-Encoding other than chunked");
-        reader->left = 0;
-        reader->line = 0;
-        reader->part = PART_CHUNK_SIZE;
+        reader->chunks = (struct chunked_reader){.loose = true};
+        reader->part = PART_CHUNKED;
     } else if (has_length) {
         reader->part = PART_LENGTH;
     } else {
@@ -204,15 +160,19 @@ static enum http_response_status start_body(struct http_response_reader *reader)
 static void start_response(struct http_response_reader *reader)
 {
     reader->part = PART_HEAD;
-    reader->head_len = reader->trailer_len = 0;
+    reader->head_len = 0;
     reader->begun = false;
 }
 
 static enum http_response_status end_head(struct http_response_reader *reader)
 {
     struct slice rest = slice_of(reader->head, reader->head_len);
+    struct slice line = http_take_until(&rest, '\n');
 
-    if (!read_status_line(reader, take_line(&rest)) || !fields_are_good(reader))
+    if (line.len > 0 && line.data[line.len - 1] == '\r')
+        line = http_trim(slice_of(line.data, line.len - 1));
+    reader->fields_start = (uint32_t)(reader->head_len - rest.len);
+    if (!read_status_line(reader, line) || !fields_are_good(reader))
         return malformed(reader, "no head of an HTTP/1.1 response");
     if (reader->status == 101)
         return malformed(reader, "an upgrade that was not asked for");
@@ -257,119 +217,62 @@ static enum http_response_status read_head(struct http_response_reader *reader, 
 
 /* --- the body --- */
 
-static enum http_response_status take_body(struct http_response_reader *reader, struct slice *bytes,
-                                           struct slice *body)
+/* Takes at most *left bytes, and subtracts them. */
+static enum http_response_status take_body(struct slice *bytes, uint64_t *left, struct slice *body)
 {
     size_t len = bytes->len;
 
-    if (reader->part != PART_CLOSE) {
-        if (len > reader->left)
-            len = (size_t)reader->left;
-        reader->left -= len;
-    }
+    if (len > *left)
+        len = (size_t)*left;
+    *left -= len;
     *body = slice_of(bytes->data, len);
     *bytes = slice_of(bytes->data + len, bytes->len - len);
     return HTTP_RESPONSE_BODY;
 }
 
-/* The head of a chunk is over. */
-static void start_chunk(struct http_response_reader *reader)
+static enum http_response_status end_body(struct http_response_reader *reader)
 {
-    reader->line = 0;
-    reader->part = reader->left > 0 ? PART_CHUNK : PART_TRAILER;
-}
-
-static bool read_chunk_size(struct http_response_reader *reader, char c)
-{
-    int value = http_hex_value(c);
-
-    if (value >= 0) {
-        if (reader->line >= CHUNK_SIZE_DIGITS)
-            return false;
-        reader->left = reader->left * 16 + (unsigned)value;
-        reader->line++;
-        return true;
-    }
-    if (reader->line == 0)
-        return false;
-    if (c == '\n')
-        start_chunk(reader);
-    else if (c == ';' || c == ' ' || c == '\t' || c == '\r')
-        reader->part = PART_EXTENSION;
-    else
-        return false;
-    return true;
-}
-
-/* One byte between two pieces of a chunked body. */
-static bool read_between(struct http_response_reader *reader, char c)
-{
-    switch (reader->part) {
-    case PART_CHUNK_SIZE:
-        return read_chunk_size(reader, c);
-    case PART_EXTENSION:
-        if (c == '\n')
-            start_chunk(reader);
-        return ++reader->trailer_len <= TRAILER_MAX;
-    case PART_CHUNK_END:
-        if (c == '\n') {
-            reader->left = 0;
-            reader->line = 0;
-            reader->part = PART_CHUNK_SIZE;
-        }
-        return c == '\n' || c == '\r';
-    default: /* PART_TRAILER; `line` counts the bytes of a line that are no part of its end */
-        if (c == '\n' && reader->line == 0)
-            reader->part = PART_OVER;
-        reader->line = (unsigned char)(c == '\n' ? 0 : c == '\r' ? reader->line : 1);
-        return ++reader->trailer_len <= TRAILER_MAX;
-    }
+    reader->part = PART_OVER;
+    reader->begun = false;
+    return HTTP_RESPONSE_END;
 }
 
 static enum http_response_status read_chunked(struct http_response_reader *reader,
                                               struct slice *bytes, struct slice *body)
 {
-    if (reader->part == PART_CHUNK && reader->left == 0)
-        reader->part = PART_CHUNK_END;
-    while (bytes->len > 0 && reader->part != PART_CHUNK && reader->part != PART_OVER) {
-        if (!read_between(reader, *bytes->data))
-            return malformed(reader, "a bad chunk");
-        *bytes = slice_of(bytes->data + 1, bytes->len - 1);
-    }
-    if (reader->part == PART_OVER)
-        return HTTP_RESPONSE_END;
-    return bytes->len > 0 ? take_body(reader, bytes, body) : HTTP_RESPONSE_MORE;
+    size_t consumed = 0;
+    enum chunked_status status = chunked_read(&reader->chunks, *bytes, &consumed);
+
+    if (status == CHUNKED_BAD)
+        return malformed(reader, "a bad chunk");
+    *bytes = slice_of(bytes->data + consumed, bytes->len - consumed);
+    if (status == CHUNKED_END)
+        return end_body(reader);
+    return status == CHUNKED_DATA ? take_body(bytes, &reader->chunks.left, body)
+                                  : HTTP_RESPONSE_MORE;
 }
 
 enum http_response_status http_response_next(struct http_response_reader *reader,
                                              struct slice *bytes, struct slice *body)
 {
-    switch (reader->part) {
+    uint64_t all = UINT64_MAX;
+
+    switch ((enum part)reader->part) {
     case PART_OVER:
-        if (reader->begun) {
-            reader->begun = false;
-            return HTTP_RESPONSE_END;
-        }
+        if (reader->begun)
+            return end_body(reader);
         start_response(reader);
         return read_head(reader, bytes);
-    case PART_HEAD:
-        return read_head(reader, bytes);
     case PART_LENGTH:
-        if (reader->left == 0) {
-            reader->part = PART_OVER;
-            reader->begun = false;
-            return HTTP_RESPONSE_END;
-        }
-        return bytes->len > 0 ? take_body(reader, bytes, body) : HTTP_RESPONSE_MORE;
+        if (reader->left == 0)
+            return end_body(reader);
+        return bytes->len > 0 ? take_body(bytes, &reader->left, body) : HTTP_RESPONSE_MORE;
     case PART_CLOSE:
-        return bytes->len > 0 ? take_body(reader, bytes, body) : HTTP_RESPONSE_MORE;
-    default: {
-        enum http_response_status status = read_chunked(reader, bytes, body);
-
-        if (status == HTTP_RESPONSE_END)
-            reader->begun = false;
-        return status;
-    }
+        return bytes->len > 0 ? take_body(bytes, &all, body) : HTTP_RESPONSE_MORE;
+    case PART_CHUNKED:
+        return read_chunked(reader, bytes, body);
+    default:
+        return read_head(reader, bytes);
     }
 }
 
@@ -379,7 +282,5 @@ enum http_response_status http_response_close(struct http_response_reader *reade
         return HTTP_RESPONSE_MORE;
     if (!reader->ends_with_close || reader->part != PART_CLOSE)
         return malformed(reader, "the connection ended within a response");
-    reader->part = PART_OVER;
-    reader->begun = false;
-    return HTTP_RESPONSE_END;
+    return end_body(reader);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/slice.h"
+#include "http/chunked.h"
 
 #define HTTP_RESPONSE_HEAD_MAX 16384 /* bytes of the status line and all fields */
 
@@ -27,12 +28,12 @@ struct http_response_reader {
     const char *problem; /* static text */
     /* The rest belongs to response_reader.c. */
     unsigned char part;   /* what the next byte belongs to */
-    unsigned char line;   /* progress within a line of a chunked body */
     bool ends_with_close; /* the end of the connection is that of the body */
     bool begun;           /* a byte of the response has come */
     uint32_t head_len;
-    uint32_t trailer_len;
-    uint64_t left; /* bytes of the body or chunk */
+    uint32_t fields_start;
+    uint64_t left; /* bytes of a body with a length */
+    struct chunked_reader chunks;
     char head[HTTP_RESPONSE_HEAD_MAX];
 };
 

@@ -66,6 +66,10 @@ static const struct response_case responses[] = {
      false},
     {HEAD "Transfer-Encoding: gzip, chunked\r\n\r\n", "!a Transfer-Encoding other than chunked",
      false},
+    {HEAD "Transfer-Encoding: chunked\n\n2 \nok\n1 ;a=\x01\r\n!\r\r\n0\nodd\n\r\n" HEAD
+          "Content-Length: 0\r\n\r\n",
+     "200[ok!]200[]", false},
+    {HEAD "Odd Name : \x02\r\nContent-Length : 2\r\n\r\nok", "200[ok]", false},
     {HEAD "Transfer-Encoding: chunked\r\n\r\nx\r\n", "200[!a bad chunk", false},
     {HEAD "Transfer-Encoding: chunked\r\n\r\n\r\n", "200[!a bad chunk", false},
     {HEAD "Transfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", "200[a!a bad chunk", false},
@@ -209,6 +213,48 @@ START_TEST(heads_have_a_limit)
 }
 END_TEST
 
+/* A stream of events may have more chunks than CHUNKED_EXTRA_MAX. */
+START_TEST(chunks_have_no_limit)
+{
+    struct http_response_reader *reader = calloc(1, sizeof *reader);
+    static const char head[] = HEAD "Transfer-Encoding: chunked\r\n\r\n", chunk[] = "1 ;a\r\nx\r\n";
+    struct slice bytes = slice_of(head, sizeof head - 1), body;
+
+    ck_assert_int_eq(http_response_next(reader, &bytes, &body), HTTP_RESPONSE_HEAD);
+    for (unsigned i = 0; i <= CHUNKED_EXTRA_MAX; i++) {
+        bytes = slice_of(chunk, sizeof chunk - 1);
+        ck_assert_int_eq(http_response_next(reader, &bytes, &body), HTTP_RESPONSE_BODY);
+        ck_assert(slice_equal(body, slice_of("x", 1)));
+        ck_assert_int_eq(http_response_next(reader, &bytes, &body), HTTP_RESPONSE_MORE);
+    }
+    bytes = slice_of("0\r\n\r\n", 5);
+    ck_assert_int_eq(http_response_next(reader, &bytes, &body), HTTP_RESPONSE_END);
+    free(reader);
+}
+END_TEST
+
+START_TEST(extensions_and_trailers_have_a_limit)
+{
+    static const char *const heads[] = {"1;", "0\r\nA: "};
+    struct http_response_reader *reader = calloc(1, sizeof *reader);
+    static const char head[] = HEAD "Transfer-Encoding: chunked\r\n\r\n";
+    struct slice bytes = slice_of(head, sizeof head - 1), body;
+    unsigned count = 0;
+
+    ck_assert_int_eq(http_response_next(reader, &bytes, &body), HTTP_RESPONSE_HEAD);
+    bytes = slice_of(heads[_i], strlen(heads[_i]));
+    ck_assert_int_eq(http_response_next(reader, &bytes, &body), HTTP_RESPONSE_MORE);
+    do {
+        bytes = slice_of("x", 1);
+        count++;
+    } while (http_response_next(reader, &bytes, &body) == HTTP_RESPONSE_MORE);
+    ck_assert_uint_ge(count, CHUNKED_EXTRA_MAX - 4);
+    ck_assert_uint_le(count, CHUNKED_EXTRA_MAX + 1);
+    ck_assert_str_eq(reader->problem, "a bad chunk");
+    free(reader);
+}
+END_TEST
+
 /* --- events --- */
 
 struct event_case {
@@ -319,6 +365,8 @@ static void add_tests(TCase *tcase)
                         (int)(sizeof responses / sizeof responses[0]));
     tcase_add_test(tcase, fields_of_a_head);
     tcase_add_test(tcase, heads_have_a_limit);
+    tcase_add_test(tcase, chunks_have_no_limit);
+    tcase_add_loop_test(tcase, extensions_and_trailers_have_a_limit, 0, 2);
     tcase_add_loop_test(tcase, events_in_pieces_of_any_size, 0,
                         (int)(sizeof events / sizeof events[0]));
     tcase_add_test(tcase, ids_have_a_limit);
