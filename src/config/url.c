@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "http/head.h"
+
 #define HTTP_PORT 80
 #define HTTPS_PORT 443
 
@@ -22,45 +24,38 @@ static bool is_plain(const char *text)
     return *text == '\0';
 }
 
-static bool read_port(const char *text, size_t len, uint16_t *port)
+static bool read_port(struct slice digits, uint16_t *port)
 {
     unsigned value = 0;
 
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9' || value > UINT16_MAX)
-            return false;
-        value = value * 10 + (unsigned)(text[i] - '0');
-    }
+    for (size_t i = 0; i < digits.len && value <= UINT16_MAX; i++)
+        value = value * 10 + (unsigned)(digits.data[i] - '0');
     *port = (uint16_t)value;
-    return len > 0 && value > 0 && value <= UINT16_MAX;
+    return value > 0 && value <= UINT16_MAX;
 }
 
 /* HOST, HOST:PORT, [IPV6] or [IPV6]:PORT. */
-static const char *read_authority(struct remote_url *url, const char *text, size_t len)
+static const char *read_authority(struct remote_url *url, struct slice text)
 {
-    const char *host = text, *end = memchr(text, ':', len), *after;
-    size_t host_len;
+    struct slice host, port;
+    bool split = http_authority_split(text, &host, &port);
 
-    if (memchr(text, '@', len) != NULL)
+    if (memchr(text.data, '@', text.len) != NULL)
         return "a URL with a user name is not supported: use --token-file";
-    if (len > 0 && *text == '[') {
-        host++;
-        end = memchr(text, ']', len);
-        if (end == NULL)
+    if (host.len > 0 && host.data[0] == '[') {
+        if (host.data[host.len - 1] != ']')
             return "expected ] after the IPv6 address";
+        host = slice_of(host.data + 1, host.len - 2);
     }
-    after = end != NULL ? end + (*end == ']') : text + len;
-    host_len = (size_t)((end != NULL ? end : after) - host);
-    if (host_len == 0 || host_len > URL_HOST_MAX)
+    if (host.len == 0 || host.len > URL_HOST_MAX)
         return "expected http://HOST:PORT/PATH";
-    memcpy(url->host, host, host_len);
-    url->host[host_len] = '\0';
+    memcpy(url->host, host.data, host.len);
+    url->host[host.len] = '\0';
     url->port = url->is_tls ? HTTPS_PORT : HTTP_PORT;
-    if (after < text + len &&
-        (*after != ':' || !read_port(after + 1, (size_t)(text + len - after) - 1, &url->port)))
+    if (!split || (port.data != NULL && !read_port(port, &url->port)))
         return "port must be 1 to 65535";
-    memcpy(url->authority, text, len);
-    url->authority[len] = '\0';
+    memcpy(url->authority, text.data, text.len);
+    url->authority[text.len] = '\0';
     return NULL;
 }
 
@@ -113,7 +108,7 @@ const char *url_read(struct remote_url *url, const char *text)
     len = strcspn(start, "/?#");
     if (len >= sizeof url->authority)
         return "expected http://HOST:PORT/PATH";
-    problem = read_authority(url, start, len);
+    problem = read_authority(url, slice_of(start, len));
     if (problem == NULL && url->is_tls && !is_name(url->host))
         return "the name of the host has a character that no host's name has";
     start += len;

@@ -129,35 +129,37 @@ struct slice http_query_value(struct slice query, const char *name)
     return slice_of(NULL, 0);
 }
 
-/* The length of the host that the text begins with; false: an IPv6 address without its end. */
-static bool host_len(struct slice text, size_t *len)
+bool http_authority_split(struct slice text, struct slice *host, struct slice *port)
 {
-    if (text.len == 0 || text.data[0] != '[') {
-        *len = http_span_bytes(text, HTTP_NAME_BYTES);
-        return http_escapes_valid(slice_of(text.data, *len));
-    }
-    *len = 1 + http_span_bytes(slice_of(text.data + 1, text.len - 1), HTTP_ADDRESS_BYTES);
-    return *len > 1 && *len < text.len && text.data[(*len)++] == ']';
-}
+    bool is_address = text.len > 0 && text.data[0] == '[';
+    const char *end = text.len > 0 ? memchr(text.data, is_address ? ']' : ':', text.len) : NULL;
+    size_t len = end != NULL ? (size_t)(end - text.data) + is_address : text.len;
 
-bool http_authority_read(struct slice text, struct slice *host, struct slice *port)
-{
-    size_t len;
-
-    *host = *port = slice_of(NULL, 0);
-    if (!host_len(text, &len))
-        return false;
     *host = slice_of(text.data, len);
+    *port = slice_of(NULL, 0);
     if (len == text.len)
-        return true;
-    if (len == 0 || text.data[len] != ':')
-        return false;
+        return end != NULL || !is_address;
     *port = slice_of(text.data + len + 1, text.len - len - 1);
     for (size_t i = 0; i < port->len; i++) {
         if (!http_is_digit(port->data[i]))
             return false;
     }
-    return port->len <= 5;
+    return text.data[len] == ':';
+}
+
+/* Whether it is a name, perhaps an empty one, or an address in brackets. */
+static bool host_is_valid(struct slice host)
+{
+    if (host.len == 0 || host.data[0] != '[')
+        return http_span_bytes(host, HTTP_NAME_BYTES) == host.len && http_escapes_valid(host);
+    host = slice_of(host.data + 1, host.len - 2);
+    return host.len > 0 && http_span_bytes(host, HTTP_ADDRESS_BYTES) == host.len;
+}
+
+bool http_authority_read(struct slice text, struct slice *host, struct slice *port)
+{
+    return http_authority_split(text, host, port) && host_is_valid(*host) &&
+           (host->len > 0 || port->data == NULL) && port->len <= 5;
 }
 
 #define VERSION_LEN (sizeof "HTTP/1.1" - 1)

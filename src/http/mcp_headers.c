@@ -4,10 +4,7 @@
 
 #include <string.h>
 
-#include "http/base64.h"
-
-#define ENCODED_BEFORE "=?base64?"
-#define ENCODED_AFTER "?="
+#include "base/base64.h"
 
 enum mcp_name mcp_name_of(struct slice method)
 {
@@ -59,17 +56,17 @@ bool mcp_version_is_handshake(struct slice version)
 
 static bool is_encoded(struct slice field)
 {
-    size_t before = sizeof ENCODED_BEFORE - 1, after = sizeof ENCODED_AFTER - 1;
+    size_t before = sizeof MCP_ENCODED_BEFORE - 1, after = sizeof MCP_ENCODED_AFTER - 1;
 
-    return field.len >= before + after && memcmp(field.data, ENCODED_BEFORE, before) == 0 &&
-           memcmp(field.data + field.len - after, ENCODED_AFTER, after) == 0;
+    return field.len >= before + after && memcmp(field.data, MCP_ENCODED_BEFORE, before) == 0 &&
+           memcmp(field.data + field.len - after, MCP_ENCODED_AFTER, after) == 0;
 }
 
 /* The text is compared by encoding it: one text has one spelling in Base64 (RFC 4648, 3.5). */
 static bool equals_encoded(struct slice field, struct slice text)
 {
-    size_t before = sizeof ENCODED_BEFORE - 1,
-           len = field.len - before - (sizeof ENCODED_AFTER - 1);
+    size_t before = sizeof MCP_ENCODED_BEFORE - 1,
+           len = field.len - before - (sizeof MCP_ENCODED_AFTER - 1);
     const char *code = field.data + before;
     char piece[BASE64_LEN(48)];
 

@@ -19,6 +19,10 @@ struct mcp_headers {
     struct slice name;    /* Mcp-Name; params.name, uri or taskId, by the method */
 };
 
+/* Around the base64 of a value that a field cannot have as it is. */
+#define MCP_ENCODED_BEFORE "=?base64?"
+#define MCP_ENCODED_AFTER "?="
+
 /* What Mcp-Name repeats. */
 enum mcp_name { MCP_NAME_NONE, MCP_NAME_NAME, MCP_NAME_URI, MCP_NAME_TASK };
 enum mcp_name mcp_name_of(struct slice method);

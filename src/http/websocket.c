@@ -4,8 +4,8 @@
 
 #include "base/archive.h"
 #include "base/assert.h"
+#include "base/base64.h"
 #include "framing/sized_frame.h"
-#include "http/base64.h"
 #include "http/event_log.h"
 #include "http/sha1.h"
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/error.h"
-#include "http/base64.h"
 
 #define HEAD_MAX                                                                                   \
     (EXCHANGE_FIELDS_MAX + URL_PATH_MAX + TOKEN_MAX + HEADERS_BYTES_MAX + 4 * PROXY_LOGIN_MAX +    \

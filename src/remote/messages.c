@@ -4,14 +4,13 @@
 
 #include <stdlib.h>
 
+#include "base/base64.h"
 #include "base/error.h"
 #include "base/slice.h"
-#include "http/base64.h"
+#include "http/mcp_headers.h"
 #include "json/document.h"
 
 #define METHOD_MAX 256
-#define CODED_BEGIN "=?base64?"
-#define CODED_END "?="
 
 static void add(struct json_output *out, const char *text)
 {
@@ -44,7 +43,7 @@ static bool begins_with(struct slice text, const char *word)
 static bool needs_code(struct slice value)
 {
     if (value.len == 0 || is_blank(value.data[0]) || is_blank(value.data[value.len - 1]) ||
-        begins_with(value, CODED_BEGIN))
+        begins_with(value, MCP_ENCODED_BEFORE))
         return true;
     for (size_t i = 0; i < value.len; i++) {
         if ((value.data[i] < ' ' && value.data[i] != '\t') || value.data[i] > '~')
@@ -69,20 +68,12 @@ static void fields_add_value(struct json_output *out, struct slice value)
         json_output_add(out, value);
         return;
     }
-    add(out, CODED_BEGIN);
+    add(out, MCP_ENCODED_BEFORE);
     add_base64(out, value);
-    add(out, CODED_END);
+    add(out, MCP_ENCODED_AFTER);
 }
 
 /* --- the fields of a message --- */
-
-/* The parameter that Mcp-Name has. */
-static const struct {
-    const char *method, *key;
-} names[] = {
-    {"tools/call", "name"},  {"prompts/get", "name"},    {"resources/read", "uri"},
-    {"tasks/get", "taskId"}, {"tasks/update", "taskId"}, {"tasks/cancel", "taskId"},
-};
 
 static void add_field(struct json_output *out, const char *name, struct slice value)
 {
@@ -114,7 +105,10 @@ static bool add_name(struct json_output *out, struct slice bytes, const char *ke
 bool fields_write(struct json_output *out, const struct message *message,
                   const struct param_fields *found)
 {
+    static const char *const keys[] = {
+        [MCP_NAME_NAME] = "name", [MCP_NAME_URI] = "uri", [MCP_NAME_TASK] = "taskId"};
     char decoded[METHOD_MAX];
+    enum mcp_name name;
     struct slice value;
 
     if (param_fields_string(found, PARAM_VERSION, message->bytes, decoded, METHOD_MAX, &value) &&
@@ -123,11 +117,8 @@ bool fields_write(struct json_output *out, const struct message *message,
     if (message->method.data != NULL && message->method.len <= METHOD_MAX &&
         fields_is_plain(message->method))
         add_field(out, "Mcp-Method", message->method);
-    for (size_t i = 0; message->method.data != NULL && i < sizeof names / sizeof names[0]; i++) {
-        if (slice_is(message->method, names[i].method))
-            return add_name(out, message->bytes, names[i].key);
-    }
-    return true;
+    name = message->method.data != NULL ? mcp_name_of(message->method) : MCP_NAME_NONE;
+    return name == MCP_NAME_NONE || add_name(out, message->bytes, keys[name]);
 }
 
 /* The object without what surrounds it. Its fields are moved along. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/base64.h"
 #include "base/error.h"
 #include "rmp/frame.h"
 #include "json/string.h"
@@ -17,19 +18,14 @@
 
 void convert_add_base64(struct json_text *text, struct slice bytes)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-                                 "0123456789+/=";
-    const unsigned char *p = (const unsigned char *)bytes.data;
+    char piece[BASE64_LEN(48)];
 
-    for (size_t left = bytes.len; left > 0; p += 3) {
-        unsigned group = (unsigned)p[0] << 16 | (left > 1 ? (unsigned)p[1] << 8 : 0) |
-                         (left > 2 ? p[2] : 0);
-        const char quad[4] = {digits[group >> 18], digits[group >> 12 & 63],
-                              digits[left > 1 ? group >> 6 & 63 : 64],
-                              digits[left > 2 ? group & 63 : 64]};
+    while (bytes.len > 0) {
+        struct slice part = slice_of(bytes.data, bytes.len < 48 ? bytes.len : 48);
 
-        json_text_add(text, slice_of(quad, sizeof quad));
-        left -= left < 3 ? left : 3;
+        base64_encode(piece, part);
+        json_text_add(text, slice_of(piece, BASE64_LEN(part.len)));
+        bytes = slice_of(bytes.data + part.len, bytes.len - part.len);
     }
 }
 

@@ -2,7 +2,7 @@
  * those that the tests of other parsers have, and those by which requests are smuggled. */
 #include "build_config.h"
 
-#include "http/base64.h"
+#include "base/base64.h"
 #include "http/event_log.h"
 #include "http/head.h"
 #include "http/response.h"

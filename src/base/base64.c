@@ -1,6 +1,6 @@
 #include "build_config.h"
 
-#include "http/base64.h"
+#include "base/base64.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* Base64 (RFC 4648, section 4), with padding. */
-#ifndef STDIO_BUS_HTTP_BASE64_H
-#define STDIO_BUS_HTTP_BASE64_H
+#ifndef STDIO_BUS_BASE_BASE64_H
+#define STDIO_BUS_BASE_BASE64_H
 
 #include <stdbool.h>
 
