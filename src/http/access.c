@@ -162,10 +162,10 @@ enum http_origin http_origin_judge(const struct http_rules *rules, struct slice 
 
 /* --- what a page is told --- */
 
-static size_t add(char *to, size_t size, size_t len, const char *format, ...)
+static size_t add_format(char *to, size_t size, size_t len, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-static size_t add(char *to, size_t size, size_t len, const char *format, ...)
+static size_t add_format(char *to, size_t size, size_t len, const char *format, ...)
 {
     va_list args;
     int more;
@@ -180,12 +180,12 @@ static size_t add(char *to, size_t size, size_t len, const char *format, ...)
 size_t http_cors_fields(char to[HTTP_CORS_MAX], struct slice origin)
 {
     ASSERT(origin.len <= ORIGIN_MAX);
-    return add(to, HTTP_CORS_MAX, 0,
-               "Access-Control-Allow-Origin: %.*s\r\n"
-               "Access-Control-Expose-Headers: Mcp-Session-Id, Mcp-Protocol-Version, "
-               "WWW-Authenticate, Retry-After\r\n"
-               "Vary: Origin\r\n",
-               (int)origin.len, origin.data);
+    return add_format(to, HTTP_CORS_MAX, 0,
+                      "Access-Control-Allow-Origin: %.*s\r\n"
+                      "Access-Control-Expose-Headers: Mcp-Session-Id, Mcp-Protocol-Version, "
+                      "WWW-Authenticate, Retry-After\r\n"
+                      "Vary: Origin\r\n",
+                      (int)origin.len, origin.data);
 }
 
 /* Names, commas and blanks. */
@@ -209,13 +209,13 @@ size_t http_preflight_fields(char to[HTTP_CORS_MAX], struct slice origin, struct
     if (!is_list_of_names(headers))
         headers = slice_of_text("Content-Type, Accept, Authorization, Mcp-Session-Id, "
                                 "Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID");
-    len = add(to, HTTP_CORS_MAX, len,
-              "Access-Control-Allow-Methods: GET, POST, DELETE, OPTIONS\r\n"
-              "Access-Control-Allow-Headers: %.*s\r\n"
-              "Access-Control-Max-Age: 7200\r\n",
-              (int)headers.len, headers.data);
+    len = add_format(to, HTTP_CORS_MAX, len,
+                     "Access-Control-Allow-Methods: GET, POST, DELETE, OPTIONS\r\n"
+                     "Access-Control-Allow-Headers: %.*s\r\n"
+                     "Access-Control-Max-Age: 7200\r\n",
+                     (int)headers.len, headers.data);
     if (is_private)
-        len = add(to, HTTP_CORS_MAX, len, "Access-Control-Allow-Private-Network: true\r\n");
+        len = add_format(to, HTTP_CORS_MAX, len, "Access-Control-Allow-Private-Network: true\r\n");
     return len;
 }
 
@@ -255,13 +255,13 @@ static const char *path_of(const char *url)
 
 size_t http_challenge(char to[HTTP_CHALLENGE_MAX], const struct http_rules *rules, bool invalid)
 {
-    size_t len = add(to, HTTP_CHALLENGE_MAX, 0, "Bearer realm=\"stdio_bus\"%s",
-                     invalid ? ", error=\"invalid_token\"" : "");
+    size_t len = add_format(to, HTTP_CHALLENGE_MAX, 0, "Bearer realm=\"stdio_bus\"%s",
+                            invalid ? ", error=\"invalid_token\"" : "");
 
     if (rules->resource == NULL || strlen(rules->resource) > HTTP_CHALLENGE_MAX / 2)
         return len;
-    return add(to, HTTP_CHALLENGE_MAX, len, ", resource_metadata=\"%.*s" WELL_KNOWN "%s\"",
-               (int)base_of(rules->resource), rules->resource, path_of(rules->resource));
+    return add_format(to, HTTP_CHALLENGE_MAX, len, ", resource_metadata=\"%.*s" WELL_KNOWN "%s\"",
+                      (int)base_of(rules->resource), rules->resource, path_of(rules->resource));
 }
 
 /* --- the document --- */

@@ -22,7 +22,7 @@ bool batch_begins(struct slice body, bool *decided)
     return *decided && body.data[at] == '[';
 }
 
-static enum batch_status refuse(struct frame *frame, size_t wrong, const char *problem)
+static enum batch_status refuse_array(struct frame *frame, size_t wrong, const char *problem)
 {
     frame->consumed = wrong;
     frame->problem = problem;
@@ -39,14 +39,15 @@ static enum batch_status at_token(struct batch_reader *reader, const struct fram
     case AT_ARRAY:
         reader->part = AT_MEMBER;
         reader->checked++;
-        return token == '[' ? BATCH_MORE : refuse(frame, reader->checked - 1, "not an array");
+        return token == '[' ? BATCH_MORE : refuse_array(frame, reader->checked - 1, "not an array");
     case AT_MEMBER:
         reader->part = IN_MEMBER;
         state->check->reset(state->check_state, true);
-        return token == '{' ? BATCH_MORE
-                            : refuse(frame, reader->checked, "a member of the array is no object");
+        return token == '{'
+                   ? BATCH_MORE
+                   : refuse_array(frame, reader->checked, "a member of the array is no object");
     default:
-        return refuse(frame, reader->checked, "more text after the array");
+        return refuse_array(frame, reader->checked, "more text after the array");
     }
 }
 
@@ -71,7 +72,7 @@ static enum batch_status in_member(struct batch_reader *reader, const struct fra
     default:
         break;
     }
-    return refuse(frame, start + frame->consumed, frame->problem);
+    return refuse_array(frame, start + frame->consumed, frame->problem);
 }
 
 enum batch_status batch_check(struct batch_reader *reader, const struct framing_state *state,
@@ -95,7 +96,7 @@ enum batch_status batch_check(struct batch_reader *reader, const struct framing_
         return status == BATCH_BAD ? BATCH_BAD : BATCH_MORE;
     if (reader->part == AFTER_ARRAY)
         return BATCH_WHOLE;
-    return refuse(frame, body.len, "the body ends inside the array");
+    return refuse_array(frame, body.len, "the body ends inside the array");
 }
 
 size_t batch_gap(struct slice body)

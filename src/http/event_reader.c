@@ -209,7 +209,7 @@ static size_t plain_data(const struct http_event_reader *reader, struct slice by
     return end != NULL ? (size_t)(end - bytes.data) : len;
 }
 
-static enum http_event_status take(struct http_event_reader *reader, struct slice *bytes)
+static enum http_event_status take_event(struct http_event_reader *reader, struct slice *bytes)
 {
     size_t len = plain_data(reader, *bytes);
     enum http_event_status status;
@@ -253,6 +253,6 @@ enum http_event_status http_event_next(struct http_event_reader *reader, struct 
         start_event(reader);
     skip_mark(reader, bytes);
     while (bytes->len > 0 && status == HTTP_EVENT_MORE)
-        status = take(reader, bytes);
+        status = take_event(reader, bytes);
     return status;
 }

@@ -165,7 +165,7 @@ bool http_authority_read(struct slice text, struct slice *host, struct slice *po
 #define VERSION_LEN (sizeof "HTTP/1.1" - 1)
 #define LENGTH_DIGITS 18 /* of a Content-Length: fewer than 2^63 */
 
-static int refuse(int status, const char **problem, const char *text)
+static int refuse_head(int status, const char **problem, const char *text)
 {
     *problem = text;
     return status;
@@ -243,9 +243,9 @@ static int read_version(struct http_head *head, struct slice text, const char **
 {
     if (memcmp(text.data, "HTTP/", 5) != 0 || !http_is_digit(text.data[5]) || text.data[6] != '.' ||
         !http_is_digit(text.data[7]))
-        return refuse(400, problem, "the request line has no version");
+        return refuse_head(400, problem, "the request line has no version");
     if (text.data[5] != '1')
-        return refuse(505, problem, "only HTTP/1.1 and HTTP/1.0 are spoken here");
+        return refuse_head(505, problem, "only HTTP/1.1 and HTTP/1.0 are spoken here");
     head->minor = text.data[7] != '0';
     return 0;
 }
@@ -259,17 +259,17 @@ static int read_request_line(struct http_head *head, struct slice bytes, struct 
 
     if (method_len == 0 || line.len < method_len + 2 + VERSION_LEN ||
         line.data[method_len] != ' ' || line.data[line.len - VERSION_LEN - 1] != ' ')
-        return refuse(400, problem, "not a request line");
+        return refuse_head(400, problem, "not a request line");
     status = read_version(head, slice_of(line.data + line.len - VERSION_LEN, VERSION_LEN), problem);
     if (status != 0)
         return status;
     head->method_len = (uint16_t)method_len;
     head->method = method_of(slice_of(line.data, method_len));
     if (slice_is(slice_of(line.data, method_len), "CONNECT"))
-        return refuse(501, problem, "this is no proxy");
+        return refuse_head(501, problem, "this is no proxy");
     target = slice_of(line.data + method_len + 1, line.len - VERSION_LEN - method_len - 2);
     if (!read_target(head, bytes, target))
-        return refuse(400, problem, "the request target is malformed");
+        return refuse_head(400, problem, "the request target is malformed");
     return 0;
 }
 
@@ -332,7 +332,7 @@ static int note_field(struct http_head *head, struct slice bytes, struct slice n
         return 0;
     }
     if (field >= HTTP_LIST_FIELDS)
-        return refuse(400, problem, "a field comes twice");
+        return refuse_head(400, problem, "a field comes twice");
     head->repeated |= UINT32_C(1) << field;
     return 0;
 }
@@ -404,9 +404,9 @@ static int read_fields(struct http_head *head, struct slice bytes, const char **
     while (status == 0 && at + 2 < bytes.len) {
         len = http_field_line_read(slice_of(bytes.data + at, bytes.len - at), false, &name, &value);
         if (len == 0)
-            return refuse(400, problem, "a field is malformed");
+            return refuse_head(400, problem, "a field is malformed");
         if (++count > HTTP_FIELDS_MAX)
-            return refuse(431, problem, "too many fields");
+            return refuse_head(431, problem, "too many fields");
         status = note_field(head, bytes, name, value, problem);
         at += len;
     }
@@ -420,9 +420,9 @@ static int read_host(struct http_head *head, struct slice bytes, const char **pr
     struct slice value = http_head_value(head, bytes, HTTP_HOST), host, port;
 
     if (value.data == NULL && head->minor > 0)
-        return refuse(400, problem, "Host is missing");
+        return refuse_head(400, problem, "Host is missing");
     if (value.data != NULL && !http_authority_read(value, &host, &port))
-        return refuse(400, problem, "Host is malformed");
+        return refuse_head(400, problem, "Host is malformed");
     if (head->host.at == 0)
         head->host = head->fields[HTTP_HOST];
     return 0;
@@ -434,13 +434,13 @@ static int read_coding(struct http_head *head, struct slice value, const char **
     size_t start = value.len;
 
     if (head->minor == 0 || head->fields[HTTP_CONTENT_LENGTH].at > 0)
-        return refuse(400, problem, "Transfer-Encoding in HTTP/1.0 or beside Content-Length");
+        return refuse_head(400, problem, "Transfer-Encoding in HTTP/1.0 or beside Content-Length");
     while (start > 0 && value.data[start - 1] != ',')
         start--;
     if (!http_word_is(http_trim(slice_of(value.data + start, value.len - start)), "chunked"))
-        return refuse(400, problem, "Transfer-Encoding does not end with chunked");
+        return refuse_head(400, problem, "Transfer-Encoding does not end with chunked");
     if (start > 0)
-        return refuse(501, problem, "a Transfer-Encoding beside chunked");
+        return refuse_head(501, problem, "a Transfer-Encoding beside chunked");
     head->body = HTTP_BODY_CHUNKED;
     return 0;
 }
@@ -448,7 +448,7 @@ static int read_coding(struct http_head *head, struct slice value, const char **
 static int read_length(struct http_head *head, struct slice value, const char **problem)
 {
     if (!http_length_read(value, &head->length))
-        return refuse(400, problem, "Content-Length is not a number");
+        return refuse_head(400, problem, "Content-Length is not a number");
     head->body = head->length > 0 ? HTTP_BODY_SIZED : HTTP_BODY_NONE;
     return 0;
 }
@@ -470,7 +470,7 @@ static int read_expectation(struct http_head *head, struct slice bytes, const ch
     if (value.data == NULL || head->minor == 0)
         return 0;
     head->expects_continue = head->body != HTTP_BODY_NONE;
-    return http_word_is(value, "100-continue") ? 0 : refuse(417, problem, "Expect is unknown");
+    return http_word_is(value, "100-continue") ? 0 : refuse_head(417, problem, "Expect is unknown");
 }
 
 bool http_head_next(const struct http_head *head, struct slice bytes, size_t *at,
@@ -493,7 +493,7 @@ int http_head_read(struct http_head *head, struct slice bytes, const char **prob
 
     *head = (struct http_head){.method = HTTP_OTHER_METHOD};
     if (end == NULL || end[1] != '\n')
-        return refuse(400, problem, "not a request line");
+        return refuse_head(400, problem, "not a request line");
     head->fields_start = (uint16_t)(end + 2 - bytes.data);
     status = read_request_line(head, bytes, slice_of(bytes.data, (size_t)(end - bytes.data)),
                                problem);

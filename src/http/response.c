@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static void add(struct http_output *out, const char *text, size_t len)
+static void add_part(struct http_output *out, const char *text, size_t len)
 {
     if (out->full || len > out->size - out->len) {
         out->full = true;
@@ -18,7 +18,7 @@ static void add(struct http_output *out, const char *text, size_t len)
 
 static void add_text(struct http_output *out, const char *text)
 {
-    add(out, text, strlen(text));
+    add_part(out, text, strlen(text));
 }
 
 const char *http_reason(int status)
@@ -76,7 +76,7 @@ void http_write_request(struct http_output *out, const char *method, struct slic
 {
     add_text(out, method);
     add_text(out, " ");
-    add(out, target.data, target.len);
+    add_part(out, target.data, target.len);
     add_text(out, " HTTP/1.1\r\n");
 }
 
@@ -87,7 +87,7 @@ void http_write_field(struct http_output *out, const char *name, struct slice va
     add_text(out, name);
     add_text(out, ": ");
     start = out->len;
-    add(out, value.data, value.len);
+    add_part(out, value.data, value.len);
     for (; start < out->len; start++) {
         unsigned char c = (unsigned char)out->to[start];
 

@@ -14,7 +14,8 @@ enum part {
     PART_OVER
 };
 
-static enum http_response_status malformed(struct http_response_reader *reader, const char *problem)
+static enum http_response_status malformed_response(struct http_response_reader *reader,
+                                                    const char *problem)
 {
     reader->problem = problem;
     return HTTP_RESPONSE_MALFORMED;
@@ -136,7 +137,7 @@ static enum http_response_status start_body(struct http_response_reader *reader)
     bool has_length;
 
     if (!read_length(reader, &has_length))
-        return malformed(reader, "a bad Content-Length");
+        return malformed_response(reader, "a bad Content-Length");
     reader->ends_with_close = false;
     if (reader->status == 204 || reader->status == 304) {
         reader->part = PART_OVER;
@@ -144,7 +145,7 @@ static enum http_response_status start_body(struct http_response_reader *reader)
         if (has_length)
             reader->keep_alive = false;
         if (!http_word_is(coding, "chunked"))
-            return malformed(reader, "a Transfer-Encoding other than chunked");
+            return malformed_response(reader, "a Transfer-Encoding other than chunked");
         reader->chunks = (struct chunked_reader){.loose = true};
         reader->part = PART_CHUNKED;
     } else if (has_length) {
@@ -173,9 +174,9 @@ static enum http_response_status end_head(struct http_response_reader *reader)
         line = http_trim(slice_of(line.data, line.len - 1));
     reader->fields_start = (uint32_t)(reader->head_len - rest.len);
     if (!read_status_line(reader, line) || !fields_are_good(reader))
-        return malformed(reader, "no head of an HTTP/1.1 response");
+        return malformed_response(reader, "no head of an HTTP/1.1 response");
     if (reader->status == 101)
-        return malformed(reader, "an upgrade that was not asked for");
+        return malformed_response(reader, "an upgrade that was not asked for");
     if (reader->status < 200) {
         start_response(reader);
         return HTTP_RESPONSE_MORE;
@@ -201,9 +202,9 @@ static enum http_response_status read_head(struct http_response_reader *reader, 
             continue; /* as the end of a body that had one too many */
         reader->begun = true;
         if (c == '\0')
-            return malformed(reader, "a NUL in the head");
+            return malformed_response(reader, "a NUL in the head");
         if (reader->head_len == HTTP_RESPONSE_HEAD_MAX)
-            return malformed(reader, "a head that is too long");
+            return malformed_response(reader, "a head that is too long");
         reader->head[reader->head_len++] = c;
         if (c == '\n' && head_is_whole(reader)) {
             enum http_response_status status = end_head(reader);
@@ -244,7 +245,7 @@ static enum http_response_status read_chunked(struct http_response_reader *reade
     enum chunked_status status = chunked_read(&reader->chunks, *bytes, &consumed);
 
     if (status == CHUNKED_BAD)
-        return malformed(reader, "a bad chunk");
+        return malformed_response(reader, "a bad chunk");
     *bytes = slice_of(bytes->data + consumed, bytes->len - consumed);
     if (status == CHUNKED_END)
         return end_body(reader);
@@ -281,6 +282,6 @@ enum http_response_status http_response_close(struct http_response_reader *reade
     if (!reader->begun)
         return HTTP_RESPONSE_MORE;
     if (!reader->ends_with_close || reader->part != PART_CLOSE)
-        return malformed(reader, "the connection ended within a response");
+        return malformed_response(reader, "the connection ended within a response");
     return end_body(reader);
 }

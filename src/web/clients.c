@@ -45,7 +45,7 @@ static bool is_last(struct http_exchange *http)
     return ++http->requests == http->hub->bus->options.config->limits.max_requests_per_connection;
 }
 
-static void begin(struct http_exchange *http, struct slice head)
+static void begin_request(struct http_exchange *http, struct slice head)
 {
     const struct http_head *parts = &http->reader.head;
     struct http_verdict verdict UNINITIALIZED;
@@ -93,11 +93,11 @@ static void read_frame(struct connection *connection, struct slice bytes)
         connection_pause(connection);
         connection_watch_hangup(connection); /* its end gives up the current request */
     } else {
-        begin(http, bytes);
+        begin_request(http, bytes);
     }
 }
 
-static void noted(struct connection *connection)
+static void end_batch(struct connection *connection)
 {
     struct http_exchange *http = http_of(connection);
 
@@ -142,7 +142,8 @@ static void unacceptable(struct stream *stream, const struct message *message,
                    message->id, JSONRPC_INVALID_REQUEST, message_problem_text(problem));
 }
 
-static void refused(struct connection *connection, enum frame_fault fault, const char *problem)
+static void request_refused(struct connection *connection, enum frame_fault fault,
+                            const char *problem)
 {
     static const struct message_id no_id;
     struct http_exchange *http = http_of(connection);
@@ -152,7 +153,8 @@ static void refused(struct connection *connection, enum frame_fault fault, const
     answer_problem(http, status, no_id, stream_error_code(fault), problem);
 }
 
-static void malformed(struct connection *connection, enum frame_fault fault, const char *problem)
+static void request_malformed(struct connection *connection, enum frame_fault fault,
+                              const char *problem)
 {
     struct http_exchange *http = http_of(connection);
 
@@ -164,7 +166,7 @@ static void malformed(struct connection *connection, enum frame_fault fault, con
     if (fault == FRAME_FAULT_FOREIGN)
         connection_linger(connection);
     else if (http->state == HTTP_IDLE || http->state == HTTP_READING)
-        refused(connection, fault, problem);
+        request_refused(connection, fault, problem);
 }
 
 /* --- the end of its input --- */
@@ -176,7 +178,7 @@ static void left_early(struct client *client)
     clients_remove(client, "hung up");
 }
 
-static void ended(struct connection *connection, size_t cut)
+static void end_input(struct connection *connection, size_t cut)
 {
     struct http_exchange *http = http_of(connection);
 
@@ -190,7 +192,7 @@ static void ended(struct connection *connection, size_t cut)
 
 /* --- its queue --- */
 
-static void full(struct connection *connection, bool is_full)
+static void queue_full(struct connection *connection, bool is_full)
 {
     struct http_exchange *http = http_of(connection);
     bool has_own = http->kind == NULL || http->kind->full == NULL;
@@ -203,7 +205,7 @@ static void full(struct connection *connection, bool is_full)
         http_hub_note(http->hub, &http->due);
 }
 
-static void act(struct http_due *due)
+static void resume_head(struct http_due *due)
 {
     struct http_exchange *http = list_entry(due, struct http_exchange, due);
 
@@ -279,12 +281,12 @@ static const struct stream_handler handler = {
     .connection =
         {
             .frame = read_frame,
-            .malformed = malformed,
+            .malformed = request_malformed,
             .skipped = stream_skipped,
-            .refused = refused,
-            .noted = noted,
-            .ended = ended,
-            .full = full,
+            .refused = request_refused,
+            .noted = end_batch,
+            .ended = end_input,
+            .full = queue_full,
             .failed = clients_failed,
             .starved = deliver_starved,
         },
@@ -318,7 +320,7 @@ static void open_exchange(struct client *client, struct http_exchange *http, str
 
     http->client = client;
     http->hub = hub;
-    http->due.act = act;
+    http->due.act = resume_head;
     timer_init(&http->timer, timer_expired, http);
     client->http = http;
     client->leaving = leaving;
@@ -332,7 +334,7 @@ static void open_exchange(struct client *client, struct http_exchange *http, str
 /* --- the listener --- */
 
 /* The connection does not become a client of HTTP, and gets the reason. */
-static void refuse(struct client *client, const struct arrival *arrival)
+static void refuse_connection(struct client *client, const struct arrival *arrival)
 {
     char answer[VISITOR_REASON_MAX + 256];
     const char *head = arrival->admission == ADMISSION_FULL
@@ -376,7 +378,7 @@ static void accept_connection(void *user_data, int fd, const struct origin *orig
         return;
     }
     if (http == NULL) {
-        refuse(client, &arrival);
+        refuse_connection(client, &arrival);
         return;
     }
     if (listener->pool != NULL)

@@ -62,7 +62,7 @@ void http_exchange_owe(struct http_exchange *http)
     start_timer(http, HTTP_SILENCE_MS);
 }
 
-static void clear(struct http_exchange *http)
+static void clear_request(struct http_exchange *http)
 {
     const struct http_kind *kind = http->kind;
 
@@ -81,7 +81,7 @@ static void clear(struct http_exchange *http)
 
 void http_exchange_end(struct http_exchange *http)
 {
-    clear(http);
+    clear_request(http);
     stdio_bus_event_loop_stop_timer(bus_of(http)->loop, &http->timer);
     list_remove(&http->due.node);
 }
@@ -90,7 +90,7 @@ void http_exchange_done(struct http_exchange *http)
 {
     struct connection *connection = http_connection(http);
 
-    clear(http);
+    clear_request(http);
     start_timer(http, HTTP_IDLE_MS);
     if (http->closes || connection->input_state == INPUT_ENDED)
         connection_linger(connection);
@@ -100,7 +100,7 @@ void http_exchange_done(struct http_exchange *http)
 
 /* --- heads --- */
 
-static void add(struct http_output *out, struct slice bytes)
+static void add_bytes(struct http_output *out, struct slice bytes)
 {
     if (bytes.len > out->size - out->len) {
         out->full = true;
@@ -120,7 +120,7 @@ static struct slice write_head(struct http_exchange *http, char head[HTTP_RESPON
     http->closes = http->closes || http->reader.closes ||
                    (length == LENGTH_UNKNOWN && !http->chunked);
     http_write_status(&out, status);
-    add(&out, http_hub_date(http->hub));
+    add_bytes(&out, http_hub_date(http->hub));
     if (type != NULL)
         http_write_text(&out, "Content-Type", type);
     if (length != LENGTH_UNKNOWN && status != 204)
@@ -129,8 +129,8 @@ static struct slice write_head(struct http_exchange *http, char head[HTTP_RESPON
         http_write_text(&out, "Transfer-Encoding", "chunked");
     if (http->closes)
         http_write_text(&out, "Connection", "close");
-    add(&out, more);
-    add(&out, slice_of(http->fields, http->fields_len));
+    add_bytes(&out, more);
+    add_bytes(&out, slice_of(http->fields, http->fields_len));
     http_write_end(&out);
     if (out.full) {
         log_error(bus_of(http)->log, http->client->stream.endpoint.context,

@@ -17,7 +17,7 @@
 
 static const struct message_id no_id;
 
-static void refuse(struct http_exchange *http, int status, int code, const char *text)
+static void refuse_mcp(struct http_exchange *http, int status, int code, const char *text)
 {
     http_answer_error(http, status, no_id, code, text);
 }
@@ -85,7 +85,7 @@ static void read_message(struct http_exchange *http, const struct message *messa
             http_sessions_find(http->hub, slice_of(http->mcp->session, HTTP_SESSION_ID_LEN));
 
         if (session == NULL) {
-            refuse(http, 404, JSONRPC_SERVER_ERROR, "no such session: it has ended");
+            refuse_mcp(http, 404, JSONRPC_SERVER_ERROR, "no such session: it has ended");
             return;
         }
         http_session_join(session, http);
@@ -191,7 +191,7 @@ static struct http_session *named_session(struct http_exchange *http, struct sli
     if (session == NULL || session->ending != NULL || !is_pool_of(session, http) ||
         session->listener != http->client->listener || session->token != http->token) {
         http_reader_skip_body(&http->reader);
-        refuse(http, 404, JSONRPC_SERVER_ERROR, "no such session: it has ended");
+        refuse_mcp(http, 404, JSONRPC_SERVER_ERROR, "no such session: it has ended");
         return NULL;
     }
     return session;
@@ -209,8 +209,8 @@ static bool is_json(struct slice type)
     return http_word_is(http_trim(type), "application/json");
 }
 
-static void post(struct http_exchange *http, struct slice head, struct slice session_id,
-                 bool stateless)
+static void take_post(struct http_exchange *http, struct slice head, struct slice session_id,
+                      bool stateless)
 {
     const struct http_head *parts = &http->reader.head;
     const char *problem = NULL;
@@ -232,7 +232,7 @@ static void post(struct http_exchange *http, struct slice head, struct slice ses
     }
     if (problem != NULL) {
         http_reader_skip_body(&http->reader);
-        refuse(http, status, JSONRPC_INVALID_REQUEST, problem);
+        refuse_mcp(http, status, JSONRPC_INVALID_REQUEST, problem);
         return;
     }
     http->kind = &http_mcp_kind;
@@ -241,10 +241,10 @@ static void post(struct http_exchange *http, struct slice head, struct slice ses
         (void)connection_send_bytes(http_connection(http), slice_of_text(HTTP_CONTINUE));
 }
 
-static void get(struct http_exchange *http, struct slice head, struct http_session *session)
+static void serve_get(struct http_exchange *http, struct slice head, struct http_session *session)
 {
     if (!http_head_accepts(&http->reader.head, head, "text/event-stream")) {
-        refuse(http, 406, JSONRPC_INVALID_REQUEST, "Accept does not allow text/event-stream");
+        refuse_mcp(http, 406, JSONRPC_INVALID_REQUEST, "Accept does not allow text/event-stream");
         return;
     }
     http->takes_events = true;
@@ -263,9 +263,9 @@ static void in_session(struct http_exchange *http, struct slice head, struct sli
     if (version.data != NULL)
         session->primes = memcmp(version.data, "2025-11-25", 10) >= 0;
     if (http->reader.head.method == HTTP_POST) {
-        post(http, head, session_id, false);
+        take_post(http, head, session_id, false);
     } else if (http->reader.head.method == HTTP_GET) {
-        get(http, head, session);
+        serve_get(http, head, session);
     } else {
         http_sessions_end(session, "its client has deleted it");
         http_answer_empty(http, 204, slice_of(NULL, 0));
@@ -290,12 +290,12 @@ void http_mcp_begin(struct http_exchange *http, struct slice head)
     } else if (id.data != NULL && version.data != NULL && !stateless &&
                !mcp_version_is_handshake(version)) {
         http_reader_skip_body(&http->reader);
-        refuse(http, 400, JSONRPC_INVALID_REQUEST, "MCP-Protocol-Version is not supported");
+        refuse_mcp(http, 400, JSONRPC_INVALID_REQUEST, "MCP-Protocol-Version is not supported");
     } else if (id.data != NULL && !stateless) {
         if (!is_post)
             http_reader_skip_body(&http->reader);
         in_session(http, head, id, version);
     } else {
-        post(http, head, id, stateless);
+        take_post(http, head, id, stateless);
     }
 }

@@ -171,7 +171,7 @@ static bool read_timeout(const struct http_exchange *http, struct slice head, un
     return *seconds >= 1 && *seconds <= TIMEOUT_MAX;
 }
 
-static void refuse(struct http_exchange *http, int status, const char *problem)
+static void refuse_rpc(struct http_exchange *http, int status, const char *problem)
 {
     http_reader_skip_body(&http->reader);
     http_answer_error(http, status, no_id, JSONRPC_INVALID_REQUEST, problem);
@@ -202,13 +202,13 @@ void http_rpc_begin(struct http_exchange *http, struct slice head)
         return;
     }
     if (parts->body == HTTP_BODY_NONE || !read_timeout(http, head, &seconds)) {
-        refuse(http, 400,
-               parts->body == HTTP_BODY_NONE ? "a POST without a body"
-                                             : "timeout: 1 to 3600 seconds");
+        refuse_rpc(http, 400,
+                   parts->body == HTTP_BODY_NONE ? "a POST without a body"
+                                                 : "timeout: 1 to 3600 seconds");
         return;
     }
     if (!keep_rpc(http)) {
-        refuse(http, 503, "out of memory");
+        refuse_rpc(http, 503, "out of memory");
         return;
     }
     if (seconds > 0)

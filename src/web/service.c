@@ -10,17 +10,17 @@
 #include "web/sessions.h"
 #include "web/websocket.h"
 
-static void *create(struct stdio_bus *bus)
+static void *create_hub(struct stdio_bus *bus)
 {
     return http_hub_create(bus);
 }
 
-static void destroy(void *state)
+static void destroy_hub(void *state)
 {
     http_hub_free(state);
 }
 
-static void act(void *state)
+static void act_on_notes(void *state)
 {
     http_hub_run(state);
 }
@@ -181,10 +181,10 @@ static void limit(void *state, const struct limits *limits)
 }
 
 const struct service http_service = {
-    .create = create,
-    .destroy = destroy,
+    .create = create_hub,
+    .destroy = destroy_hub,
     .listener = &http_listener,
-    .act = act,
+    .act = act_on_notes,
     .stop_input = stop_input,
     .before_close = before_close,
     .newest = newest,

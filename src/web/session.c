@@ -25,7 +25,7 @@ static struct stdio_bus *bus_of(const struct http_session *session)
     return session->hub->bus;
 }
 
-static void note(struct http_session *session)
+static void note_session(struct http_session *session)
 {
     http_hub_note(session->hub, &session->due);
 }
@@ -58,7 +58,7 @@ static int answer_first(struct http_session *session, struct message_id id,
     session->answered = is_good;
     if (!is_good) {
         session->ending = "initialize was refused";
-        note(session);
+        note_session(session);
     }
     return STDIO_BUS_OK;
 }
@@ -129,7 +129,7 @@ static void session_close(struct endpoint *endpoint)
 
     if (session->ending == NULL)
         session->ending = endpoint->peer.closing != NULL ? endpoint->peer.closing : "closed";
-    note(session);
+    note_session(session);
 }
 
 static void session_watch_hangup(struct endpoint *endpoint)
@@ -165,7 +165,7 @@ static void leave_hold(struct http_session *session)
     deliver_end_hold(&session->endpoint);
     session->paused = false;
     session->holder = NULL;
-    note(session);
+    note_session(session);
 }
 
 /* The message of the exchange waits to be taken by the router, and will not be. A request is not in
@@ -197,7 +197,7 @@ static void over(struct http_exchange *http)
     rest(session);
 }
 
-static void full(struct http_exchange *http, bool full)
+static void session_full(struct http_exchange *http, bool full)
 {
     if (http->stream == NULL)
         return;
@@ -206,7 +206,7 @@ static void full(struct http_exchange *http, bool full)
         http_stream_flow(http->stream);
 }
 
-static void silent(struct http_exchange *http)
+static void session_silent(struct http_exchange *http)
 {
     if (http->state == HTTP_STREAMING)
         http_answer_comment(http);
@@ -233,8 +233,8 @@ static void closes(struct http_exchange *http)
 const struct http_kind http_session_kind = {
     .message = http_session_post,
     .long_message = http_session_post,
-    .silent = silent,
-    .full = full,
+    .silent = session_silent,
+    .full = session_full,
     .input_ended = input_ended,
     .closes = closes,
     .over = over,
@@ -317,8 +317,8 @@ static bool asks(const struct message *message)
            (message->method.data != NULL || !message_is_response(message));
 }
 
-static void deliver(struct http_session *session, struct http_exchange *http,
-                    const struct message *message)
+static void deliver_post(struct http_session *session, struct http_exchange *http,
+                         const struct message *message)
 {
     session->offering = http;
     session->endpoint.carrier = &http->client->stream.endpoint;
@@ -343,7 +343,7 @@ void http_session_post(struct http_exchange *http, const struct message *message
     }
     if (is_request && !begin_request(http, message))
         return;
-    deliver(session, http, message);
+    deliver_post(session, http, message);
     if (session->paused && session->holder == http) {
         list_prepend(&session->held, &http->held);
         return;

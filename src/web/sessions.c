@@ -140,7 +140,7 @@ static void idle_over(void *user_data)
         http_sessions_end(session, "nothing came for session_idle_sec");
 }
 
-static void act(struct http_due *due)
+static void act_on_session(struct http_due *due)
 {
     struct http_session *session = list_entry(due, struct http_session, due);
 
@@ -190,7 +190,7 @@ static struct http_session *make_session(struct http_hub *hub)
     http_session_init(session);
     session->endpoint.limits = limits > 0 ? (struct client_limits *)(session + 1) : NULL;
     session->hub = hub;
-    session->due.act = act;
+    session->due.act = act_on_session;
     event_log_init(&session->log, &hub->events, EVENTS_MAX,
                    hub->bus->options.config->limits.max_resume);
     session->log.forgets = forgets;
@@ -245,7 +245,7 @@ static struct http_session *new_session(const struct http_exchange *http)
 }
 
 /* The session is a client of the router, with the share of its client. */
-static void begin(struct http_session *session, const struct client *client)
+static void begin_session(struct http_session *session, const struct client *client)
 {
     struct stdio_bus *bus = session->hub->bus;
     struct endpoint *endpoint = &session->endpoint;
@@ -280,7 +280,7 @@ struct http_session *http_sessions_add(const struct http_exchange *http, const c
     *problem = "out of memory";
     session = new_session(http);
     if (session != NULL)
-        begin(session, http->client);
+        begin_session(session, http->client);
     return session;
 }
 

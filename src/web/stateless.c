@@ -64,7 +64,7 @@ static int stateless_deliver(struct http_exchange *http, const struct delivery *
     return result;
 }
 
-static void silent(struct http_exchange *http)
+static void stateless_silent(struct http_exchange *http)
 {
     if (http->state == HTTP_STREAMING)
         http_answer_comment(http);
@@ -73,12 +73,12 @@ static void silent(struct http_exchange *http)
                   "out of memory: a stream does not begin");
 }
 
-static void over(struct http_exchange *http)
+static void stateless_over(struct http_exchange *http)
 {
     router_set_brief(&http->client->stream.endpoint.peer, false);
 }
 
-static void offer(struct http_exchange *http, const struct message *message)
+static void offer_message(struct http_exchange *http, const struct message *message)
 {
     struct endpoint *endpoint = &http->client->stream.endpoint;
 
@@ -88,11 +88,11 @@ static void offer(struct http_exchange *http, const struct message *message)
 }
 
 const struct http_kind http_stateless_kind = {
-    .message = offer,
-    .long_message = offer,
+    .message = offer_message,
+    .long_message = offer_message,
     .deliver = stateless_deliver,
-    .silent = silent,
-    .over = over,
+    .silent = stateless_silent,
+    .over = stateless_over,
 };
 
 /* --- the check of the head --- */
@@ -213,5 +213,5 @@ void http_stateless_post(struct http_exchange *http, const struct message *messa
     http_open_pool(http);
     if (has_id)
         http_exchange_owe(http);
-    offer(http, message);
+    offer_message(http, message);
 }

@@ -165,7 +165,7 @@ static struct slice event_id(char text[EVENT_ID_MAX], const struct http_stream *
 }
 
 /* The client comes back with the last event that it has got. */
-static void cut(struct http_stream *stream)
+static void cut_stream(struct http_stream *stream)
 {
     struct http_exchange *http = stream->http;
 
@@ -186,7 +186,7 @@ int http_stream_open(struct http_stream *stream)
     if (session->primes &&
         http_answer_empty_event(stream->http, event_id(id, stream, stream->written)) !=
             STDIO_BUS_OK)
-        cut(stream);
+        cut_stream(stream);
     return STDIO_BUS_OK;
 }
 
@@ -245,7 +245,7 @@ static void write_event(struct http_stream *stream, const struct event *event)
     if ((stream->http->state != HTTP_STREAMING && http_stream_open(stream) != STDIO_BUS_OK) ||
         (stream->http != NULL &&
          http_answer_event(stream->http, event_id(id, stream, number), &delivery) != STDIO_BUS_OK))
-        cut(stream);
+        cut_stream(stream);
     else
         stream->written = number;
 }
@@ -433,7 +433,7 @@ void http_stream_resume(struct http_stream *stream, struct http_exchange *http, 
     stream->written = number;
     http_stream_attach(stream, http);
     if (http_stream_open(stream) != STDIO_BUS_OK)
-        cut(stream);
+        cut_stream(stream);
     else
         http_stream_flow(stream);
 }

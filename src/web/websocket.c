@@ -83,7 +83,7 @@ static void answer_ping(struct http_websocket *websocket)
         log_error(bus_of(websocket)->log, connection->context, "out of memory: a PONG was lost");
 }
 
-static void noted(struct connection *connection)
+static void websocket_noted(struct connection *connection)
 {
     struct http_websocket *websocket = websocket_of(connection);
 
@@ -124,7 +124,8 @@ static void look_for_life(void *user_data)
 
 /* --- reports of the connection --- */
 
-static void malformed(struct connection *connection, enum frame_fault fault, const char *problem)
+static void websocket_malformed(struct connection *connection, enum frame_fault fault,
+                                const char *problem)
 {
     struct http_websocket *websocket = websocket_of(connection);
     const struct client *client = websocket->client;
@@ -135,13 +136,14 @@ static void malformed(struct connection *connection, enum frame_fault fault, con
 }
 
 /* Without a CLOSE the peer is gone (7.1.5): no answer can reach it. */
-static void ended(struct connection *connection, size_t cut)
+static void websocket_ended(struct connection *connection, size_t cut)
 {
     (void)cut;
     clients_remove(websocket_of(connection)->client, "it left without a CLOSE");
 }
 
-static void refused(struct connection *connection, enum frame_fault fault, const char *problem)
+static void websocket_refused(struct connection *connection, enum frame_fault fault,
+                              const char *problem)
 {
     clients_handler.connection.refused(connection, fault, problem);
 }
@@ -159,11 +161,11 @@ static const struct stream_handler handler = {
     .connection =
         {
             .frame = stream_read,
-            .malformed = malformed,
+            .malformed = websocket_malformed,
             .skipped = stream_skipped,
-            .refused = refused,
-            .noted = noted,
-            .ended = ended,
+            .refused = websocket_refused,
+            .noted = websocket_noted,
+            .ended = websocket_ended,
             .full = deliver_full,
             .failed = clients_failed,
             .starved = deliver_starved,
@@ -201,7 +203,7 @@ static void leaving(struct client *client)
     stdio_bus_event_loop_defer(bus_of(websocket)->loop, &websocket->deferred, free, websocket);
 }
 
-static void take(struct client *client, struct http_websocket *websocket)
+static void adopt_client(struct client *client, struct http_websocket *websocket)
 {
     client->websocket = websocket;
     client->leaving = leaving;
@@ -222,7 +224,7 @@ static void open_websocket(struct http_exchange *http, struct http_websocket *we
     client->http = NULL;
     endpoint->owes_answers = false;
     client_limits_set_idle(endpoint, true);
-    take(client, websocket);
+    adopt_client(client, websocket);
     connection_set_reader(&client->stream.connection, &websocket->reader);
     stream_hand_over(&client->stream, &handler, &framing_websocket, false);
     start_timer(websocket);
@@ -241,7 +243,8 @@ bool http_upgrade_wanted(const struct http_head *head, struct slice bytes)
 
 static const struct message_id no_id;
 
-static void refuse(struct http_exchange *http, int status, const char *text, const char *more)
+static void refuse_upgrade(struct http_exchange *http, int status, const char *text,
+                           const char *more)
 {
     char line[MESSAGE_ERROR_MAX];
     size_t len = message_write_error(line, sizeof line, no_id, JSONRPC_INVALID_REQUEST, text);
@@ -258,14 +261,14 @@ static bool refuse_request(struct http_exchange *http, const struct http_head *h
     struct slice key = http_head_value(head, bytes, HTTP_SEC_WEBSOCKET_KEY);
 
     if (head->body != HTTP_BODY_NONE)
-        refuse(http, 400, "a request for an upgrade has no body", "");
+        refuse_upgrade(http, 400, "a request for an upgrade has no body", "");
     else if (!http_head_lists(head, bytes, HTTP_CONNECTION, "upgrade"))
-        refuse(http, 400, "Upgrade without Connection: Upgrade", "");
+        refuse_upgrade(http, 400, "Upgrade without Connection: Upgrade", "");
     else if (version.data == NULL || !slice_is(version, "13"))
-        refuse(http, 426, "the version of WebSocket is 13",
-               "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
+        refuse_upgrade(http, 426, "the version of WebSocket is 13",
+                       "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n");
     else if (key.data == NULL || !websocket_key_valid(key))
-        refuse(http, 400, "Sec-WebSocket-Key is not the base64 of 16 bytes", "");
+        refuse_upgrade(http, 400, "Sec-WebSocket-Key is not the base64 of 16 bytes", "");
     else
         return false;
     return true;
@@ -371,7 +374,7 @@ void http_websocket_archive(struct archive *archive, struct client *client)
     options.reader = &websocket->reader;
     stream_archive(archive, &client->stream, &bus->transport, &options);
     if (!archive->saves)
-        take(client, websocket);
+        adopt_client(client, websocket);
     websocket_reader_archive(archive, &websocket->reader);
     ARCHIVE_INTEGER(archive, websocket->seen);
     archive_flag(archive, &websocket->pinged);
