@@ -51,9 +51,10 @@ static void begin_request(struct http_exchange *http, struct slice head)
     struct http_verdict verdict UNINITIALIZED;
 
     stdio_bus_event_loop_start_timer(http->hub->bus->loop, &http->timer, HTTP_SILENCE_MS);
-    http->chunked = parts->minor > 0;
+    http->form = parts->method == HTTP_HEAD ? HTTP_FORM_NONE
+                 : parts->minor > 0         ? HTTP_FORM_CHUNKED
+                                            : HTTP_FORM_BARE;
     http->closes = http->reader.closes || parts->minor == 0 || is_last(http);
-    http->is_head = parts->method == HTTP_HEAD;
     http_gate_judge(&verdict, http->client, parts, head);
     http->pool = verdict.pool;
     http->token = verdict.token;
@@ -462,8 +463,9 @@ static void archive_kept(struct archive *archive, struct http_exchange *http)
 
 static const struct archive_field exchange_fields[] = {
     ARCHIVE_CHOICE(struct http_exchange, state, HTTP_STREAMING),
-    ARCHIVE_FLAGS(struct http_exchange, chunked, closes, waits, is_head, spoke, takes_json,
-                  takes_events, is_notice),
+    ARCHIVE_CHOICE(struct http_exchange, form, HTTP_FORM_NONE),
+    ARCHIVE_CHOICE(struct http_exchange, reply, HTTP_REPLY_EVENTS),
+    ARCHIVE_FLAGS(struct http_exchange, closes, waits, spoke),
     ARCHIVE_INTEGERS(struct http_exchange, requests, token),
 };
 

@@ -118,14 +118,14 @@ static struct slice write_head(struct http_exchange *http, char head[HTTP_RESPON
     struct http_output out = {.to = head, .size = HTTP_RESPONSE_MAX};
 
     http->closes = http->closes || http->reader.closes ||
-                   (length == LENGTH_UNKNOWN && !http->chunked);
+                   (length == LENGTH_UNKNOWN && http->form != HTTP_FORM_CHUNKED);
     http_write_status(&out, status);
     add_bytes(&out, http_hub_date(http->hub));
     if (type != NULL)
         http_write_text(&out, "Content-Type", type);
     if (length != LENGTH_UNKNOWN && status != 204)
         http_write_number(&out, "Content-Length", length);
-    else if (length == LENGTH_UNKNOWN && http->chunked)
+    else if (length == LENGTH_UNKNOWN && http->form == HTTP_FORM_CHUNKED)
         http_write_text(&out, "Transfer-Encoding", "chunked");
     if (http->closes)
         http_write_text(&out, "Connection", "close");
@@ -149,7 +149,7 @@ void http_answer(struct http_exchange *http, int status, const char *type, struc
     const struct connection_parts parts = {
         .before = write_head(http, head, status, type, body.len, more)};
 
-    if (http->is_head || body.data == NULL)
+    if (http->form == HTTP_FORM_NONE || body.data == NULL)
         body = slice_of("", 0);
     if (connection_send_parts(http_connection(http), NULL, &parts, body, NULL, 0) != STDIO_BUS_OK)
         no_memory(http);
@@ -235,14 +235,16 @@ int http_answer_piece(struct http_exchange *http, struct slice before,
     size_t len = 0;
 
     ASSERT(before.len <= 8);
-    if (http->chunked)
+    if (http->form == HTTP_FORM_CHUNKED)
         len = chunk_write_head(head,
                                before.len + splice_len(slice_without_newline(delivery->bytes).len,
                                                        delivery->edits, delivery->edit_count));
     if (before.len > 0)
         memcpy(head + len, before.data, before.len);
     return send_message(http, slice_of(head, len + before.len),
-                        http->chunked ? slice_of(CHUNK_TAIL, 2) : slice_of(NULL, 0), delivery);
+                        http->form == HTTP_FORM_CHUNKED ? slice_of(CHUNK_TAIL, 2)
+                                                        : slice_of(NULL, 0),
+                        delivery);
 }
 
 int http_answer_text(struct http_exchange *http, struct slice text)
@@ -259,7 +261,7 @@ int http_answer_event(struct http_exchange *http, struct slice id, const struct 
     event_frame_write(&frame, id, 0,
                       splice_len(slice_without_newline(delivery->bytes).len, delivery->edits,
                                  delivery->edit_count),
-                      http->chunked);
+                      http->form == HTTP_FORM_CHUNKED);
     return send_message(http, slice_of(frame.before, frame.before_len), frame.after, delivery);
 }
 
@@ -267,14 +269,15 @@ int http_answer_empty_event(struct http_exchange *http, struct slice id)
 {
     struct event_frame frame;
 
-    event_frame_write_empty(&frame, id, 0, http->chunked);
+    event_frame_write_empty(&frame, id, 0, http->form == HTTP_FORM_CHUNKED);
     http->spoke = true;
     return connection_send_bytes(http_connection(http), slice_of(frame.before, frame.before_len));
 }
 
 void http_answer_comment(struct http_exchange *http)
 {
-    if (connection_send_bytes(http_connection(http), event_comment(http->chunked)) != STDIO_BUS_OK)
+    if (connection_send_bytes(http_connection(http),
+                              event_comment(http->form == HTTP_FORM_CHUNKED)) != STDIO_BUS_OK)
         no_memory(http);
 }
 
@@ -282,7 +285,8 @@ void http_answer_end(struct http_exchange *http)
 {
     const struct slice end = {CHUNKED_LAST, sizeof CHUNKED_LAST - 1};
 
-    if (http->chunked && connection_send_bytes(http_connection(http), end) != STDIO_BUS_OK)
+    if (http->form == HTTP_FORM_CHUNKED &&
+        connection_send_bytes(http_connection(http), end) != STDIO_BUS_OK)
         http->closes = true; /* in the middle of the body: the client sees that it is cut */
     http_exchange_done(http);
 }

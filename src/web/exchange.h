@@ -19,9 +19,24 @@
 
 enum http_state {
     HTTP_IDLE,     /* no current request */
-    HTTP_READING,  /* the head was taken, and the body comes */
+    HTTP_READING,  /* the head was taken, and the body comes; or it is a stateless notification,
+                    * which is being delivered */
     HTTP_OWING,    /* the request is being served: nothing of the answer is written */
     HTTP_STREAMING /* a part of the answer is written */
+};
+
+/* How the body of the answer is written. */
+enum http_form {
+    HTTP_FORM_BARE,    /* the connection ends after one whose length is not known (HTTP/1.0) */
+    HTTP_FORM_CHUNKED, /* in chunks, where its length is not known */
+    HTTP_FORM_NONE     /* the request is HEAD */
+};
+
+/* What Accept allows in answer to a POST, or to a GET of MCP. */
+enum http_reply {
+    HTTP_REPLY_EITHER, /* JSON; events, if another message precedes the answer */
+    HTTP_REPLY_JSON,
+    HTTP_REPLY_EVENTS
 };
 
 struct http_exchange;
@@ -56,13 +71,11 @@ struct http_exchange {
     struct http_reader reader;
     enum http_state state;
     const struct http_kind *kind; /* NULL: of no request, or its body is of no use */
-    bool chunked;                 /* the client can read a body in chunks */
-    bool closes;                  /* the connection ends after this answer */
-    bool waits;                   /* a head was paused */
-    bool is_head;                 /* the answer has no body */
-    bool spoke;                   /* something was written since the timer was started */
-    bool takes_json, takes_events;
-    bool is_notice;     /* the current message is answered by 202 alone */
+    enum http_form form;
+    enum http_reply reply;
+    bool closes;        /* the connection ends after this answer */
+    bool waits;         /* a head was paused */
+    bool spoke;         /* something was written since the timer was started */
     struct group *pool; /* of the path; NULL: the messages name it */
     unsigned requests;  /* on this connection so far */
     unsigned token;     /* serial number of the one that was shown; 0: none */

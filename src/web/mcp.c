@@ -213,17 +213,20 @@ static void take_post(struct http_exchange *http, struct slice head, struct slic
                       bool stateless)
 {
     const struct http_head *parts = &http->reader.head;
+    bool takes_json = http_head_accepts(parts, head, "application/json");
+    bool takes_events = http_head_accepts(parts, head, "text/event-stream");
     const char *problem = NULL;
     int status = 400;
 
-    http->takes_json = http_head_accepts(parts, head, "application/json");
-    http->takes_events = http_head_accepts(parts, head, "text/event-stream");
+    http->reply = !takes_events ? HTTP_REPLY_JSON
+                  : takes_json  ? HTTP_REPLY_EITHER
+                                : HTTP_REPLY_EVENTS;
     if (parts->body == HTTP_BODY_NONE) {
         problem = "a POST without a body";
     } else if (!is_json(http_head_value(parts, head, HTTP_CONTENT_TYPE))) {
         status = 415;
         problem = "Content-Type is not application/json";
-    } else if (!http->takes_json && !http->takes_events) {
+    } else if (!takes_json && !takes_events) {
         status = 406;
         problem = "Accept allows neither application/json nor text/event-stream";
     } else if (!keep_head(http, head, stateless ? slice_of(NULL, 0) : session_id)) {
@@ -247,7 +250,7 @@ static void serve_get(struct http_exchange *http, struct slice head, struct http
         refuse_mcp(http, 406, JSONRPC_INVALID_REQUEST, "Accept does not allow text/event-stream");
         return;
     }
-    http->takes_events = true;
+    http->reply = HTTP_REPLY_EVENTS;
     http_session_join(session, http);
     http_session_get(http, http_head_value(&http->reader.head, head, HTTP_LAST_EVENT_ID));
 }

@@ -210,7 +210,7 @@ static void session_silent(struct http_exchange *http)
 {
     if (http->state == HTTP_STREAMING)
         http_answer_comment(http);
-    else if (http->stream != NULL && http->takes_events &&
+    else if (http->stream != NULL && http->reply != HTTP_REPLY_JSON &&
              http_stream_open(http->stream) != STDIO_BUS_OK)
         log_error(http->hub->bus->log, http->session->endpoint.context,
                   "out of memory: a stream does not begin");
@@ -220,7 +220,7 @@ static void session_silent(struct http_exchange *http)
  * is sent something. */
 static bool input_ended(struct http_exchange *http)
 {
-    return http->state == HTTP_OWING && http->stream != NULL && http->takes_events &&
+    return http->state == HTTP_OWING && http->stream != NULL && http->reply != HTTP_REPLY_JSON &&
            http_stream_open(http->stream) == STDIO_BUS_OK;
 }
 

@@ -51,12 +51,12 @@ static int stateless_deliver(struct http_exchange *http, const struct delivery *
     struct delivery_subject subject = delivery_subject(delivery);
     int result;
 
-    if (http->state == HTTP_READING && http->is_notice) /* nothing waits for an answer */
+    if (http->state == HTTP_READING) /* nothing waits for an answer */
         return STDIO_BUS_OK;
-    if (subject.answers && http->state == HTTP_OWING && http->takes_json)
+    if (subject.answers && http->state == HTTP_OWING && http->reply != HTTP_REPLY_EVENTS)
         return http_answer_delivery(http, status_of_delivery(delivery), delivery,
                                     slice_of(NULL, 0));
-    if (!subject.answers && !http->takes_events)
+    if (!subject.answers && http->reply == HTTP_REPLY_JSON)
         return STDIO_BUS_OK;
     result = send_event(http, delivery);
     if (result == STDIO_BUS_OK && subject.answers)
@@ -68,7 +68,7 @@ static void stateless_silent(struct http_exchange *http)
 {
     if (http->state == HTTP_STREAMING)
         http_answer_comment(http);
-    else if (http->takes_events && http_answer_begin_events(http, NULL) != STDIO_BUS_OK)
+    else if (http->reply != HTTP_REPLY_JSON && http_answer_begin_events(http, NULL) != STDIO_BUS_OK)
         log_error(http->hub->bus->log, http->client->stream.endpoint.context,
                   "out of memory: a stream does not begin");
 }
@@ -83,7 +83,7 @@ static void offer_message(struct http_exchange *http, const struct message *mess
     struct endpoint *endpoint = &http->client->stream.endpoint;
 
     client_limits_offer(endpoint, message);
-    if (http->is_notice && http->state == HTTP_READING && !peer_held(&endpoint->peer))
+    if (http->state == HTTP_READING && !peer_held(&endpoint->peer))
         http_answer_empty(http, 202, slice_of(NULL, 0));
 }
 
@@ -207,7 +207,6 @@ void http_stateless_post(struct http_exchange *http, const struct message *messa
                           "the stateless era has no initialize");
         return;
     }
-    http->is_notice = !has_id;
     http->kind = &http_stateless_kind;
     router_set_brief(peer, true);
     http_open_pool(http);

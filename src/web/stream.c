@@ -193,7 +193,7 @@ int http_stream_open(struct http_stream *stream)
 /* The stream may be sent events: its client has begun to read it, or can. */
 static bool takes_events(const struct http_stream *stream)
 {
-    return stream->begun || (stream->http != NULL && stream->http->takes_events);
+    return stream->begun || (stream->http != NULL && stream->http->reply != HTTP_REPLY_JSON);
 }
 
 static int add_event(struct http_stream *stream, const struct delivery *delivery, bool asks)
@@ -283,7 +283,7 @@ int http_stream_answer(struct http_session *session, struct message_id id,
 
     if (stream == NULL)
         return STDIO_BUS_OK;
-    if (http != NULL && http->state == HTTP_OWING && http->takes_json) {
+    if (http != NULL && http->state == HTTP_OWING && http->reply != HTTP_REPLY_EVENTS) {
         if (session->names_itself)
             snprintf(field, sizeof field, "Mcp-Session-Id: %s\r\n", session->id);
         result = http_answer_delivery(http, 200, delivery, slice_of_text(field));
