@@ -76,12 +76,10 @@ static const struct error_line {
 
 void ends_init(struct ends *ends, const struct limits *limits)
 {
-    int i;
-
     memset(ends, 0, sizeof *ends);
     ends->limits = limits;
     ends->traces = fuzz_traces();
-    for (i = 0; i < ENDS_MAX; i++)
+    for (int i = 0; i < ENDS_MAX; i++)
         ends->ends[i].owed = ends->ends[i].client = NOBODY;
 }
 
@@ -359,9 +357,7 @@ size_t ends_write(struct ends *ends, int number, size_t max)
 
 void ends_excuse(struct ends *ends, int end)
 {
-    int i;
-
-    for (i = 0; i < ends->sent_count; i++) {
+    for (int i = 0; i < ends->sent_count; i++) {
         struct sent *sent = &ends->sent[i];
 
         if (sent->from != end || sent->kind != REQUEST || sent->fate == ANSWERED)
@@ -376,9 +372,7 @@ void ends_excuse(struct ends *ends, int end)
 
 void ends_excuse_dead(struct ends *ends)
 {
-    int i;
-
-    for (i = 0; i < world.child_count; i++) {
+    for (int i = 0; i < world.child_count; i++) {
         if (world.children[i].running || ends->ends[i].excused)
             continue;
         ends->ends[i].excused = true;
@@ -425,9 +419,7 @@ static bool is_leaving(const struct ends *ends, int end)
 /* The first open request of this end with this id, or NOBODY. */
 static int find_open(const struct ends *ends, int end, struct message_id id)
 {
-    int i;
-
-    for (i = 0; i < ends->sent_count; i++) {
+    for (int i = 0; i < ends->sent_count; i++) {
         const struct sent *sent = &ends->sent[i];
 
         if (sent->from == end && sent->kind == REQUEST && sent->fate == OPEN &&
@@ -474,9 +466,7 @@ static bool is_error_line(const struct error_line *known, const struct limits *l
 /* What a worker had written when it exited is read first. */
 static void check_last_words(const struct ends *ends, int request)
 {
-    int i;
-
-    for (i = request; i < ends->sent_count && !ends->patience_lost; i++) {
+    for (int i = request; i < ends->sent_count && !ends->patience_lost; i++) {
         const struct sent *sent = &ends->sent[i];
 
         EXPECT(sent->kind != ANSWER || sent->answers != request ||
@@ -643,11 +633,10 @@ static bool is_as_sent(const struct ends *ends, int number, struct slice line,
                        const struct sent *sent)
 {
     bool spaces = ends_framing(ends, number) == NULL;
-    size_t i;
 
     if (line.len != sent->len)
         return false;
-    for (i = 0; i + 1 < line.len; i++) {
+    for (size_t i = 0; i + 1 < line.len; i++) {
         char c = sent->line[i];
 
         if (line.data[i] != (spaces && (c == '\r' || c == '\n') ? ' ' : c))
@@ -748,9 +737,7 @@ size_t ends_read(struct ends *ends, int number, size_t max)
 
 int ends_lingering(const struct ends *ends)
 {
-    int i;
-
-    for (i = WORLD_CHILDREN_MAX; i < WORLD_CHILDREN_MAX + ends->client_count; i++) {
+    for (int i = WORLD_CHILDREN_MAX; i < WORLD_CHILDREN_MAX + ends->client_count; i++) {
         const struct end *end = &ends->ends[i];
 
         if (end->fd_in >= 0 && !end->ended && (end->half_closed || end->farewell))
@@ -761,9 +748,7 @@ int ends_lingering(const struct ends *ends)
 
 int ends_uncomplained(const struct ends *ends)
 {
-    int i;
-
-    for (i = WORLD_CHILDREN_MAX; i < WORLD_CHILDREN_MAX + ends->client_count; i++) {
+    for (int i = WORLD_CHILDREN_MAX; i < WORLD_CHILDREN_MAX + ends->client_count; i++) {
         const struct end *end = &ends->ends[i];
 
         if (ends_lives(ends, i) && !end->poisoned && !ends->strict && end->complaints < end->wrong)
@@ -774,9 +759,7 @@ int ends_uncomplained(const struct ends *ends)
 
 int ends_unsettled(const struct ends *ends)
 {
-    int i;
-
-    for (i = 0; i < ends->sent_count; i++) {
+    for (int i = 0; i < ends->sent_count; i++) {
         const struct sent *sent = &ends->sent[i];
 
         if (sent->kind == REQUEST && sent->fate == OPEN && !ends->strict &&

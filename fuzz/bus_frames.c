@@ -8,8 +8,6 @@
 
 size_t frames_head(const struct framing *framing, char to[FRAMES_HEAD_MAX], size_t len)
 {
-    int i;
-
     if (framing == NULL)
         return 0;
     if (framing == &framing_content_length)
@@ -18,7 +16,7 @@ size_t frames_head(const struct framing *framing, char to[FRAMES_HEAD_MAX], size
                                         : "content-type: application/json\r\ncontent-length:%zu "
                                           "\r\n\r\n",
                                 len);
-    for (i = 3; i >= 0; i--, len /= 256)
+    for (int i = 3; i >= 0; i--, len /= 256)
         to[i] = (char)(len % 256);
     return 4;
 }

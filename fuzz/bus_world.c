@@ -265,9 +265,7 @@ void world_end_orphan(struct fake_child *child)
 
 void world_close(void)
 {
-    int i;
-
-    for (i = 0; i < world.child_count; i++) {
+    for (int i = 0; i < world.child_count; i++) {
         world_end_orphan(&world.children[i]);
         world_exit(&world.children[i], false);
         EXPECT(world.children[i].reaped, "process %d is a zombie", i);

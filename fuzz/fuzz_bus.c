@@ -372,13 +372,12 @@ static void check_spare(const struct run *run)
 {
     size_t clients = 0, processes = 0;
     struct list_node *node, *following;
-    int i;
 
     if (run->ends->q_clients != CLIENTS_EXCLUSIVE || is_stopping(run))
         return;
     list_each(&run->bus->clients.list, node, following)
         clients++;
-    for (i = 0; i < world.child_count; i++)
+    for (int i = 0; i < world.child_count; i++)
         processes += world.children[i].pool == POOL_Q && world.children[i].running;
     EXPECT(processes <= clients + run->pools[POOL_Q].mode.spare, "%zu processes, %zu clients",
            processes, clients);
@@ -410,11 +409,9 @@ static void settle(struct run *run)
 
 static void shut_down(struct run *run)
 {
-    int rounds;
-
     if (run->outcome == BUS_RUNNING)
         bus_stop(run->bus);
-    for (rounds = 0; run->outcome == BUS_RUNNING && rounds < SETTLE_ROUNDS_MAX; rounds++) {
+    for (int rounds = 0; run->outcome == BUS_RUNNING && rounds < SETTLE_ROUNDS_MAX; rounds++) {
         oblige(run);
         world.now_ms += 100;
     }
@@ -497,9 +494,7 @@ static void lend_stdio(struct run *run)
 
 static void give_stdio_back(const struct run *run)
 {
-    int i;
-
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         EXPECT((fcntl(i, F_GETFL) & O_NONBLOCK) == 0, "a lent descriptor is changed");
         dup2(run->saved[i], i);
         close(run->saved[i]);

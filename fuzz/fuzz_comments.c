@@ -118,10 +118,9 @@ static bool is_json_with_comments(const char *text, size_t len)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = fuzz_copy(data, size), *left = fuzz_copy(data, size), *again;
-    size_t i;
 
     comments_blank(left, size);
-    for (i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i++) {
         EXPECT(left[i] == text[i] || left[i] == ' ', "byte %zu is another one", i);
         EXPECT((left[i] == '\n') == (text[i] == '\n'), "line ends are others, at %zu", i);
     }

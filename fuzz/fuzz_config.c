@@ -37,7 +37,6 @@ static void report(void *user_data, bool is_error, const char *text)
 static void check_pool(const struct config *config, size_t index)
 {
     const struct pool_config *pool = &config->pools[index];
-    size_t i;
 
     EXPECT(pool->id != NULL && pool->id[0] != '\0', "pool %zu has no id", index);
     EXPECT(strlen(pool->id) <= 256, "pool %zu has a long id", index);
@@ -45,12 +44,12 @@ static void check_pool(const struct config *config, size_t index)
     EXPECT(pool->argv != NULL && pool->argv[0] == pool->command, "pool %zu: argv[0]", index);
     EXPECT(pool->instances >= 1 && pool->instances <= 1024, "pool %zu: %u instances", index,
            pool->instances);
-    for (i = 0; pool->argv[i] != NULL; i++)
+    for (size_t i = 0; pool->argv[i] != NULL; i++)
         EXPECT(strlen(pool->argv[i]) < ((size_t)1 << 24), "an argument");
     EXPECT(pool->envp != NULL, "pool %zu has no environment", index);
-    for (i = 0; pool->envp[i] != NULL; i++)
+    for (size_t i = 0; pool->envp[i] != NULL; i++)
         EXPECT(strlen(pool->envp[i]) > 0, "a variable");
-    for (i = 0; i < index; i++)
+    for (size_t i = 0; i < index; i++)
         EXPECT(strcmp(config->pools[i].id, pool->id) != 0, "two pools have the id %s", pool->id);
 }
 
@@ -109,7 +108,6 @@ static struct reports read_once(const char *text, size_t len, bool check)
     static const struct reports nothing;
     struct reports reports = nothing;
     struct config config;
-    size_t i;
     int code;
 
     memset(&config, 0xA5, sizeof config);
@@ -120,7 +118,7 @@ static struct reports read_once(const char *text, size_t len, bool check)
         EXPECT(config.pools == NULL && config.pool_count == 0, "something is left");
     } else if (check) {
         EXPECT(config.pool_count > 0, "no pool");
-        for (i = 0; i < config.pool_count; i++)
+        for (size_t i = 0; i < config.pool_count; i++)
             check_pool(&config, i);
         check_limits(&config.limits);
         EXPECT(reference_document(text, len, DOCUMENT_MAX_DEPTH), "taken, but it is not JSON");

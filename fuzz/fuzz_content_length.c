@@ -37,9 +37,8 @@ struct stream {
 static void add_bytes(uint64_t *digest, const void *data, size_t len)
 {
     const unsigned char *bytes = data;
-    size_t i;
 
-    for (i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         *digest = (*digest ^ bytes[i]) * UINT64_C(0x100000001b3);
     *digest = (*digest ^ len) * UINT64_C(0x100000001b3);
 }
@@ -55,9 +54,8 @@ static void check_line(struct slice body, const struct scan_fields *fields)
 {
     char *line = malloc(body.len + 1);
     struct reference_result is;
-    size_t i;
 
-    for (i = 0; i < body.len; i++)
+    for (size_t i = 0; i < body.len; i++)
         line[i] = body.data[i] == '\n' || body.data[i] == '\r' ? ' ' : body.data[i];
     line[body.len] = '\n';
     reference_line(&is, line, body.len + 1);

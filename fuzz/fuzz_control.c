@@ -126,12 +126,11 @@ static size_t read_all(struct run *run)
 {
     size_t moved = 0;
     char bytes[4096];
-    int i;
 
-    for (i = 0; i < PEOPLE; i++)
+    for (int i = 0; i < PEOPLE; i++)
         moved += read_person(&run->people[i]);
     moved += run->client >= 0 && read(run->client, bytes, sizeof bytes) > 0;
-    for (i = 0; i < world.child_count; i++)
+    for (int i = 0; i < world.child_count; i++)
         moved += world.children[i].fd_stdin >= 0 &&
                  read(world.children[i].fd_stdin, bytes, sizeof bytes) > 0;
     return moved;
@@ -141,9 +140,8 @@ static size_t read_all(struct run *run)
 static size_t tend_processes(struct run *run)
 {
     size_t moved = 0;
-    int i;
 
-    for (i = 0; i < world.child_count; i++) {
+    for (int i = 0; i < world.child_count; i++) {
         struct fake_child *child = &world.children[i];
 
         if (child->fd_exec >= 0) {
@@ -323,14 +321,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tape none = {NULL, NULL};
     struct run *run = calloc(1, sizeof *run);
     char *text = fuzz_copy(data, size);
-    int i;
 
     EXPECT(run != NULL, "memory");
     signal(SIGPIPE, SIG_IGN);
     world_reset(&none);
     world.honest = true;
     run->client = -1;
-    for (i = 0; i < PEOPLE; i++)
+    for (int i = 0; i < PEOPLE; i++)
         run->people[i].fd = -1;
     begin(run);
     play(run, text, size);

@@ -82,13 +82,11 @@ static bool is_worker(const struct run *run, const struct actor *actor)
 
 static struct actor *actor_of(struct run *run, const struct peer *peer)
 {
-    unsigned i;
-
-    for (i = 0; i < CLIENTS; i++) {
+    for (unsigned i = 0; i < CLIENTS; i++) {
         if (run->clients[i].peer == peer)
             return &run->clients[i];
     }
-    for (i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < WORKERS; i++) {
         if (run->workers[i].peer == peer)
             return &run->workers[i];
     }
@@ -105,9 +103,7 @@ static void forget(struct run *run, struct asked *asked)
 
 static struct asked *find_seen(struct run *run, const struct actor *worker, const char *seen)
 {
-    unsigned i;
-
-    for (i = 0; i < run->asked_count; i++) {
+    for (unsigned i = 0; i < run->asked_count; i++) {
         if (run->asked[i].answerer == worker && strcmp(run->asked[i].seen, seen) == 0)
             return &run->asked[i];
     }
@@ -118,9 +114,8 @@ static struct asked *find_seen(struct run *run, const struct actor *worker, cons
 static const struct actor *cause_of_logs(const struct run *run, const struct actor *worker)
 {
     const struct actor *found = NULL;
-    unsigned i;
 
-    for (i = 0; i < run->asked_count; i++) {
+    for (unsigned i = 0; i < run->asked_count; i++) {
         const struct asked *asked = &run->asked[i];
 
         if (asked->answerer != worker || asked->kind != CALL_LOGS)
@@ -283,9 +278,7 @@ static void decide(struct run *run, struct actor *from)
 /* As bus/probe.c does. */
 static void send_probes(struct run *run)
 {
-    unsigned i;
-
-    for (i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < WORKERS; i++) {
         struct actor *worker = &run->workers[i];
 
         if (!worker->peer->probed || worker->asked)
@@ -324,9 +317,7 @@ static void unanswered(void *user_data, const struct request *request)
 
 static void client_leaves(struct run *run, struct actor *client)
 {
-    unsigned i;
-
-    for (i = 0; i < run->asked_count; i++) {
+    for (unsigned i = 0; i < run->asked_count; i++) {
         if (run->asked[i].asker == client)
             run->asked[i].asker = NULL;
         if (run->asked[i].cause == client)
@@ -348,9 +339,7 @@ static void refuse(struct run *run)
 
 static void worker_dies(struct run *run, struct actor *worker)
 {
-    unsigned i;
-
-    for (i = run->asked_count; i > 0; i--) {
+    for (unsigned i = run->asked_count; i > 0; i--) {
         if (run->asked[i - 1].answerer == worker)
             forget(run, &run->asked[i - 1]);
     }
@@ -509,7 +498,6 @@ static void begin(struct run *run)
                              .stateless = CLIENTS_STICKY,
                              .busy_timeout_sec = 1},
                      stateless = pool_mode_of_stateless(&mode);
-    unsigned i;
 
     run->verdict = ERA_UNKNOWN;
     run->limits = (struct limits)LIMITS_DEFAULT;
@@ -519,7 +507,7 @@ static void begin(struct run *run)
     eras_join(&run->eras[0], &run->eras[1]);
     router_add_pool(&run->router, &run->eras[0]);
     router_add_pool(&run->router, &run->eras[1]);
-    for (i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < WORKERS; i++) {
         run->workers[i].peer = calloc(1, sizeof *run->workers[i].peer);
         if (run->workers[i].peer == NULL ||
             router_add_worker(&run->router, run->workers[i].peer, &run->eras[0]) != 0)
@@ -530,13 +518,11 @@ static void begin(struct run *run)
 
 static void end(struct run *run)
 {
-    unsigned i;
-
-    for (i = 0; i < CLIENTS; i++) {
+    for (unsigned i = 0; i < CLIENTS; i++) {
         if (run->clients[i].peer != NULL)
             client_leaves(run, &run->clients[i]);
     }
-    for (i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < WORKERS; i++) {
         worker_dies(run, &run->workers[i]);
         EXPECT(list_empty(&run->workers[i].peer->bindings), "a binding is left");
         EXPECT(list_empty(&run->workers[i].peer->logging), "a cause of logs is left");
@@ -547,7 +533,7 @@ static void end(struct run *run)
     router_free(&run->router);
     group_free(&run->eras[0]);
     group_free(&run->eras[1]);
-    for (i = 0; i < WORKERS; i++)
+    for (unsigned i = 0; i < WORKERS; i++)
         free(run->workers[i].peer);
 }
 

@@ -26,9 +26,8 @@ struct verdicts {
 static void add_bytes(uint64_t *digest, const void *data, size_t len)
 {
     const unsigned char *bytes = data;
-    size_t i;
 
-    for (i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         *digest = (*digest ^ bytes[i]) * UINT64_C(0x100000001b3);
     *digest = (*digest ^ len) * UINT64_C(0x100000001b3);
 }
@@ -96,12 +95,11 @@ static void check_number(struct message_id id, struct slice raw)
 {
     static const char *const afters[] = {".0", "e0", "0e-1", ".000E+0", "00e-02"};
     struct message_scratch scratch;
-    size_t i;
 
     if (raw.len > 15 || memchr(raw.data, '.', raw.len) || memchr(raw.data, 'e', raw.len) ||
         memchr(raw.data, 'E', raw.len))
         return;
-    for (i = 0; i < sizeof afters / sizeof *afters; i++) {
+    for (size_t i = 0; i < sizeof afters / sizeof *afters; i++) {
         struct message_id other;
 
         if (afters[i][0] == '0' && raw.data[raw.len - 1] == '0' && raw.len <= 2)
@@ -301,11 +299,10 @@ static void expect_same(const struct verdicts *whole, const struct verdicts *cut
 static uint8_t *spread(const uint8_t *data, size_t size, size_t *len)
 {
     uint8_t *to = malloc(size * REPEATS + 1);
-    size_t i;
 
     EXPECT(to != NULL, "memory");
     *len = 0;
-    for (i = 0; i < size; i++) {
+    for (size_t i = 0; i < size; i++) {
         bool repeats = data[i] == REPEAT && i > 0;
 
         memset(to + *len, data[repeats ? i - 1 : i], repeats ? REPEATS : 1);

@@ -109,9 +109,8 @@ static struct value wanted(const char *text, enum param_field field)
         [ERROR_CODE] = {"error", "code"},
     };
     struct value object = {skip(text), NULL};
-    unsigned i;
 
-    for (i = 0; i < 4 && paths[field][i] != NULL; i++)
+    for (unsigned i = 0; i < 4 && paths[field][i] != NULL; i++)
         object = member(object, paths[field][i]);
     return object;
 }
@@ -147,7 +146,6 @@ static size_t hint_after(const struct scan_field *field)
 static void check(const char *text, size_t len, size_t hint)
 {
     struct param_fields found;
-    unsigned i;
 
     memset(&found, 0xA5, sizeof found);
     EXPECT(param_fields_may_have_token(slice_of(text, len)) ||
@@ -164,7 +162,7 @@ static void check(const char *text, size_t len, size_t hint)
                wanted(text, PARAM_VERSION).start == NULL,
            "a version was overlooked");
     param_fields_find(&found, slice_of(text, len), hint);
-    for (i = 0; i < PARAM_FIELDS_COUNT; i++) {
+    for (unsigned i = 0; i < PARAM_FIELDS_COUNT; i++) {
         struct value value = wanted(text, (enum param_field)i);
         bool has = param_fields_has(&found, (enum param_field)i);
         struct slice raw;
@@ -185,9 +183,8 @@ static void check_members(const char *text, size_t len)
     static const char *const path[] = {"params", "capabilities", "elicitation", "url"};
     struct value value = {skip(text), NULL};
     struct slice object = slice_of(text, len), found;
-    unsigned i;
 
-    for (i = 0; i < sizeof path / sizeof *path; i++) {
+    for (unsigned i = 0; i < sizeof path / sizeof *path; i++) {
         bool has = param_fields_member(object, path[i], &found);
 
         value = member(value, path[i]);

@@ -29,13 +29,11 @@ static const char *const tokens[] = {"1", "2", "\"t\"", "\"\\u0074\"", "5e0"};
 
 static struct actor *actor_of(struct run *run, const struct peer *peer)
 {
-    unsigned i;
-
-    for (i = 0; i < CLIENTS; i++) {
+    for (unsigned i = 0; i < CLIENTS; i++) {
         if (run->clients[i].peer == peer)
             return &run->clients[i];
     }
-    for (i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < WORKERS; i++) {
         if (run->workers[i].peer == peer)
             return &run->workers[i];
     }
@@ -48,13 +46,12 @@ static struct actor *actor_of(struct run *run, const struct peer *peer)
 static void check_binding(struct run *run, struct actor *client, struct actor *worker)
 {
     const struct pool_mode *mode = &run->mode[worker->pool];
-    unsigned i;
 
     EXPECT(mode->clients != CLIENTS_SHARED, "bound in a shared pool");
     if (client->bound[worker->pool] == NULL)
         client->bound[worker->pool] = worker;
     EXPECT(client->bound[worker->pool] == worker, "the client is another's");
-    for (i = 0; i < CLIENTS && mode->clients == CLIENTS_EXCLUSIVE; i++)
+    for (unsigned i = 0; i < CLIENTS && mode->clients == CLIENTS_EXCLUSIVE; i++)
         EXPECT(&run->clients[i] == client || run->clients[i].bound[worker->pool] != worker,
                "two clients have an exclusive worker");
 }
@@ -112,7 +109,6 @@ static void delivered_answer(struct run *run, struct actor *from, struct actor *
 static void delivered_note(struct run *run, struct actor *from, struct actor *to, const char *text)
 {
     char token[40];
-    unsigned i;
 
     pool_run_value_of(token, text, META);
     if (from->is_worker || token[0] == '\0' || !pool_run_mode_of(run, from, to)->rewrite_ids) {
@@ -120,7 +116,7 @@ static void delivered_note(struct run *run, struct actor *from, struct actor *to
         return;
     }
     EXPECT(pool_run_same_but(from->text, text, META, META), "%s became %s", from->text, text);
-    for (i = 0; i < run->asked_count; i++)
+    for (unsigned i = 0; i < run->asked_count; i++)
         EXPECT(run->asked[i].answerer != to || !pool_run_same_id(run->asked[i].seen_id, token),
                "the token of a request: %s", text);
 }
@@ -131,10 +127,9 @@ static void delivered_progress(struct run *run, struct actor *from, struct actor
 {
     char token[40], expected[TEXT_MAX];
     bool known = false;
-    unsigned i;
 
     pool_run_value_of(token, from->text, PROGRESS);
-    for (i = 0; i < run->asked_count; i++) {
+    for (unsigned i = 0; i < run->asked_count; i++) {
         const struct asked *asked = &run->asked[i];
 
         const char *seen = pool_run_same_id(asked->seen_token, token) ? asked->seen_token
@@ -158,11 +153,10 @@ static void delivered_cancel(struct run *run, struct actor *from, struct actor *
                              const char *text)
 {
     char seen[40];
-    unsigned i;
 
     pool_run_value_of(seen, text, CANCEL);
     EXPECT(pool_run_same_but(from->text, text, CANCEL, CANCEL), "%s became %s", from->text, text);
-    for (i = 0; i < run->asked_count; i++) {
+    for (unsigned i = 0; i < run->asked_count; i++) {
         struct asked *asked = &run->asked[i];
 
         if (asked->answerer == to && asked->asker == from &&
@@ -226,11 +220,9 @@ static void dropped(struct run *run, struct actor *from)
 
 static void check_broadcast(const struct run *run, const struct actor *from)
 {
-    unsigned i;
-
     EXPECT(run->mode[from->pool].clients == CLIENTS_STICKY, "broadcast");
     EXPECT(strstr(from->text, ID) == NULL, "a request to all");
-    for (i = 0; i < CLIENTS; i++)
+    for (unsigned i = 0; i < CLIENTS; i++)
         EXPECT(run->clients[i].bound[from->pool] != from || !run->clients[i].peer->full, "full");
 }
 
@@ -238,9 +230,7 @@ static void check_broadcast(const struct run *run, const struct actor *from)
 
 static void check_bindings(struct run *run, struct actor *client)
 {
-    unsigned i;
-
-    for (i = 0; i < POOLS; i++) {
+    for (unsigned i = 0; i < POOLS; i++) {
         struct peer *worker = affinity_worker(client->peer, &run->pools[i]);
 
         if (worker != NULL)
@@ -335,10 +325,8 @@ static void note_unanswered(void *user_data, const struct request *request)
 /* The actor's requests are abandoned; those that it had to answer are over. */
 static void forget_actor(struct run *run, const struct actor *actor)
 {
-    unsigned i;
-
     pool_run_end_sessions(run, actor);
-    for (i = 0; i < run->asked_count;) {
+    for (unsigned i = 0; i < run->asked_count;) {
         if (run->asked[i].asker == actor)
             pool_run_abandon(run, &run->asked[i]);
         if (run->asked[i].answerer == actor)
@@ -350,9 +338,7 @@ static void forget_actor(struct run *run, const struct actor *actor)
 
 static void client_leaves(struct run *run, struct actor *client)
 {
-    unsigned i;
-
-    for (i = 0; i < POOLS; i++) {
+    for (unsigned i = 0; i < POOLS; i++) {
         struct actor *worker = client->bound[i];
 
         if (worker != NULL && worker->peer->availability == PEER_READY)
@@ -379,15 +365,13 @@ static void client_comes(struct run *run, struct actor *client)
 
 static void worker_dies(struct run *run, struct actor *worker, bool for_good)
 {
-    unsigned i;
-
     departure_worker(&run->router, worker->peer, note_unanswered, run);
     forget_actor(run, worker);
     worker->pending = worker->retiring = worker->left = false;
     if (!for_good)
         return;
     waiting_worker_available(&run->router, worker->peer, PEER_FAILED);
-    for (i = 0; i < CLIENTS; i++) {
+    for (unsigned i = 0; i < CLIENTS; i++) {
         if (run->clients[i].bound[worker->pool] == worker)
             run->clients[i].bound[worker->pool] = NULL;
     }
@@ -574,14 +558,13 @@ static void release_starved(struct run *run)
 static void begin(struct run *run, const uint8_t *setup)
 {
     const struct siphash_key key = {7, 9};
-    unsigned i;
 
     run->limits = (struct limits)LIMITS_DEFAULT;
     run->limits.max_sessions = SESSIONS_MAX;
     run->limits.max_pending_requests = 24;
     router_init(&run->router, &run->limits, &key);
     list_init(&run->starved);
-    for (i = 0; i < POOLS; i++) {
+    for (unsigned i = 0; i < POOLS; i++) {
         struct pool_mode *mode = &run->mode[i];
 
         mode->clients = (enum pool_clients)(setup[i] % 3);
@@ -593,7 +576,7 @@ static void begin(struct run *run, const uint8_t *setup)
         group_init(&run->pools[i], slice_of(pool_names[i], 1), mode);
         router_add_pool(&run->router, &run->pools[i]);
     }
-    for (i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < WORKERS; i++) {
         run->workers[i].is_worker = true;
         run->workers[i].pool = i % POOLS;
         run->workers[i].peer = calloc(1, sizeof *run->workers[i].peer);
@@ -606,9 +589,7 @@ static void begin(struct run *run, const uint8_t *setup)
 
 static bool waits_for_leave(const struct run *run, const struct actor *client)
 {
-    unsigned i;
-
-    for (i = 0; i < POOLS; i++) {
+    for (unsigned i = 0; i < POOLS; i++) {
         const struct list_node *node;
         const struct list *waiting = &run->pools[i].waiting;
 
@@ -629,31 +610,29 @@ static void end_waiting(struct run *run, struct actor *actor)
 /* Workers start, queues drain, requests are answered and time limits pass. */
 static void make_well(struct run *run)
 {
-    unsigned i, rounds;
-
     run->well = true;
-    for (rounds = 0; rounds < 20; rounds++) {
+    for (unsigned rounds = 0; rounds < 20; rounds++) {
         release_starved(run);
-        for (i = 0; i < WORKERS; i++) {
+        for (unsigned i = 0; i < WORKERS; i++) {
             if (run->workers[i].retiring)
                 worker_dies(run, &run->workers[i], false);
             if (run->workers[i].peer->availability == PEER_ABSENT)
                 waiting_worker_available(&run->router, run->workers[i].peer, PEER_READY);
             waiting_set_full(&run->router, run->workers[i].peer, false);
         }
-        for (i = 0; i < CLIENTS; i++) {
+        for (unsigned i = 0; i < CLIENTS; i++) {
             if (run->clients[i].peer == NULL)
                 continue;
             waiting_set_full(&run->router, run->clients[i].peer, false);
             if (run->clients[i].pending && waits_for_leave(run, &run->clients[i]))
                 waiting_expire(&run->router, run->clients[i].peer);
         }
-        for (i = 0; rounds > 10 && i < CLIENTS; i++)
+        for (unsigned i = 0; rounds > 10 && i < CLIENTS; i++)
             end_waiting(run, &run->clients[i]);
-        for (i = 0; rounds > 10 && i < WORKERS; i++)
+        for (unsigned i = 0; rounds > 10 && i < WORKERS; i++)
             end_waiting(run, &run->workers[i]);
         settle(run);
-        for (i = run->asked_count; i > 0; i--) {
+        for (unsigned i = run->asked_count; i > 0; i--) {
             struct actor *answerer = i <= run->asked_count ? run->asked[i - 1].answerer : NULL;
 
             if (answerer != NULL && !answerer->pending)
@@ -665,35 +644,33 @@ static void make_well(struct run *run)
 
 static void end(struct run *run)
 {
-    unsigned i;
-
     make_well(run);
-    for (i = 0; i < WORKERS; i++)
+    for (unsigned i = 0; i < WORKERS; i++)
         EXPECT(!run->workers[i].pending, "worker %u is held in vain: %s", i, run->workers[i].text);
-    for (i = 0; i < CLIENTS; i++) {
+    for (unsigned i = 0; i < CLIENTS; i++) {
         if (run->clients[i].peer != NULL)
             EXPECT(!run->clients[i].pending, "client %u is held in vain: %s", i,
                    run->clients[i].text);
     }
-    for (i = 0; i < CLIENTS; i++) {
+    for (unsigned i = 0; i < CLIENTS; i++) {
         if (run->clients[i].peer != NULL)
             client_leaves(run, &run->clients[i]);
     }
-    for (i = 0; i < WORKERS; i++) {
+    for (unsigned i = 0; i < WORKERS; i++) {
         worker_dies(run, &run->workers[i], false);
         EXPECT(list_empty(&run->workers[i].peer->bindings), "a binding is left");
     }
     EXPECT(run->router.sessions.table.count == 0, "a session is left");
     EXPECT(run->router.from_clients.by_answerer.count == 0, "a request is left");
     EXPECT(run->router.from_workers.by_answerer.count == 0, "a request of a worker is left");
-    for (i = 0; i < POOLS; i++)
+    for (unsigned i = 0; i < POOLS; i++)
         EXPECT(list_empty(&run->pools[i].timed), "a deadline is left");
     while (waiting_next_released(&run->router) != NULL)
         continue;
     router_free(&run->router);
-    for (i = 0; i < POOLS; i++)
+    for (unsigned i = 0; i < POOLS; i++)
         group_free(&run->pools[i]);
-    for (i = 0; i < WORKERS; i++)
+    for (unsigned i = 0; i < WORKERS; i++)
         free(run->workers[i].peer);
 }
 

@@ -118,11 +118,10 @@ static void expect_same(const struct run *run)
 {
     const struct model *model = &run->model;
     const struct rmp_counters *counters = rmp_broker_counters(run->broker);
-    size_t i;
 
     EXPECT(run->event_count == model->event_count, "%zu events, not %zu", run->event_count,
            model->event_count);
-    for (i = 0; i < run->event_count; i++) {
+    for (size_t i = 0; i < run->event_count; i++) {
         const struct model_event *real = &run->events[i], *wanted = &model->events[i];
 
         EXPECT(real->what == wanted->what && real->peer == wanted->peer &&
@@ -140,7 +139,7 @@ static void expect_same(const struct run *run)
     EXPECT(run->notices + counters->notices_suppressed ==
                model->drops_ttl + model->drops_duplicate + model->drops_backpressure,
            "%zu notices", run->notices);
-    for (i = 0; i < MODEL_PEERS; i++)
+    for (size_t i = 0; i < MODEL_PEERS; i++)
         EXPECT(run->actors[i].peer.busy == model->peers[i].busy, "busy");
 }
 

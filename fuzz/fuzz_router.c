@@ -54,9 +54,7 @@ static const char *const pools[MODEL_POOLS + 1] = {"p", "q", "none"};
 
 static int actor_of(const struct run *run, const struct peer *peer)
 {
-    int i;
-
-    for (i = 0; i < MODEL_ACTORS; i++) {
+    for (int i = 0; i < MODEL_ACTORS; i++) {
         if (peer == &run->actors[i].peer)
             return i;
     }
@@ -78,9 +76,7 @@ static int id_of(struct message_id id)
  * decided about next. */
 static void read_kept(struct run *run, int deciding)
 {
-    int i;
-
-    for (i = 0; i < MODEL_ACTORS; i++) {
+    for (int i = 0; i < MODEL_ACTORS; i++) {
         const struct actor *actor = &run->actors[i];
         const struct request *kept = actor->peer.reserved;
         struct model_actor *known = &run->model.actors[i];
@@ -228,9 +224,8 @@ static void check_counts(const struct run *run)
     const struct router *router = &run->router;
     const struct model *model = &run->model;
     size_t pending = 0, kept[2] = {0, 0};
-    int i;
 
-    for (i = 0; i < MODEL_ACTORS; i++) {
+    for (int i = 0; i < MODEL_ACTORS; i++) {
         const struct actor *actor = &run->actors[i];
 
         pending += actor->pending && is_request(i, &actor->message);
@@ -297,9 +292,8 @@ static void unanswered(void *user_data, const struct request *request)
 {
     struct run *run = user_data;
     int number = actor_of(run, request->asker), sent = id_of(request->asker_id);
-    size_t i;
 
-    for (i = 0; i < run->reported_count; i++) {
+    for (size_t i = 0; i < run->reported_count; i++) {
         if (run->reported[i].asker == number && run->reported[i].id == sent) {
             run->reported[i] = run->reported[--run->reported_count];
             run->open--;
@@ -313,11 +307,10 @@ static void unanswered(void *user_data, const struct request *request)
 static void forget_asked(struct run *run, int number)
 {
     struct actor *actor = &run->actors[number];
-    size_t i;
 
-    for (i = 0; i < MODEL_ACTORS; i++)
+    for (size_t i = 0; i < MODEL_ACTORS; i++)
         run->actors[i].waits_in_vain |= run->actors[i].hold.waits_at == number;
-    for (i = 0; i < run->model.request_count; i++)
+    for (size_t i = 0; i < run->model.request_count; i++)
         run->open -= run->model.requests[i].asker == number;
     run->open -= actor->pending && is_request(number, &actor->message);
     actor->pending = actor->starved = false;
@@ -441,9 +434,8 @@ static struct model_message choose_message(struct tape *tape)
 static void answer(struct run *run, int number, unsigned which)
 {
     struct model_message message = {NOBODY, NOBODY, NOBODY, false, true};
-    size_t i;
 
-    for (i = 0; i < run->model.request_count; i++) {
+    for (size_t i = 0; i < run->model.request_count; i++) {
         if (run->model.requests[i].answerer == number) {
             message.id = run->model.requests[i].id;
             if (which-- == 0)
@@ -519,9 +511,8 @@ static void step(struct run *run)
 static bool is_any_pending(const struct run *run)
 {
     bool pending = false;
-    int i;
 
-    for (i = 0; i < MODEL_ACTORS; i++)
+    for (int i = 0; i < MODEL_ACTORS; i++)
         pending = pending || run->actors[i].pending;
     return pending;
 }
@@ -529,24 +520,22 @@ static bool is_any_pending(const struct run *run)
 /* All requests are answered and time passes: then no peer is held, no request in flight. */
 static void settle(struct run *run)
 {
-    int i, round;
-
     release_starved(run);
-    for (i = 0; i < MODEL_ACTORS; i++) {
+    for (int i = 0; i < MODEL_ACTORS; i++) {
         set_full(run, i, false);
         if (model_is_worker(i))
             set_availability(run, i, PEER_READY);
     }
     drain(run);
-    for (round = 0; round < 100; round++) {
+    for (int round = 0; round < 100; round++) {
         if (run->model.request_count == 0 && !is_any_pending(run))
             break;
-        for (i = 0; i < MODEL_ACTORS; i++) {
+        for (int i = 0; i < MODEL_ACTORS; i++) {
             answer(run, i, 0);
             drain(run);
         }
         /* Two peers may each wait for an id that the other would free: a time limit ends that. */
-        for (i = 0; i < MODEL_ACTORS && round % 10 == 9; i++) {
+        for (int i = 0; i < MODEL_ACTORS && round % 10 == 9; i++) {
             expire_hold(run, i);
             drain(run);
         }
@@ -560,9 +549,8 @@ static void settle(struct run *run)
 static void part(struct run *run)
 {
     const struct router *router = &run->router;
-    int i;
 
-    for (i = 0; i < MODEL_ACTORS; i++) {
+    for (int i = 0; i < MODEL_ACTORS; i++) {
         if (model_is_worker(i))
             lose_worker(run, i);
         else
@@ -588,7 +576,6 @@ static void begin(struct run *run)
     static const struct siphash_key key = {1, 2};
     static const struct pool_mode plain;
     unsigned limits = tape_byte(&run->tape);
-    int i;
 
     run->limits = defaults;
     run->limits.max_pending_requests = 1 + limits % MODEL_LIMIT_MAX;
@@ -597,11 +584,11 @@ static void begin(struct run *run)
     list_init(&run->starved);
     model_init(&run->model, run->limits.max_pending_requests, run->limits.max_sessions);
     router_init(&run->router, &run->limits, &key);
-    for (i = 0; i < MODEL_POOLS; i++) {
+    for (int i = 0; i < MODEL_POOLS; i++) {
         group_init(&run->pools[i], text_of(pools[i]), &plain);
         router_add_pool(&run->router, &run->pools[i]);
     }
-    for (i = 0; i < MODEL_WORKERS; i++) {
+    for (int i = 0; i < MODEL_WORKERS; i++) {
         EXPECT(router_add_worker(&run->router, &run->actors[i].peer, &run->pools[i == 2]) == 0,
                "a worker");
         run->model.actors[i].here = true; /* it starts */

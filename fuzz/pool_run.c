@@ -30,9 +30,7 @@ bool pool_run_same_id(const char *a, const char *b)
 /* The request with this id, as its answerer sees it, or NULL. */
 struct asked *pool_run_find_asked(struct run *run, const struct actor *answerer, const char *id)
 {
-    unsigned i;
-
-    for (i = 0; i < run->asked_count; i++) {
+    for (unsigned i = 0; i < run->asked_count; i++) {
         struct asked *asked = &run->asked[i];
 
         if (asked->answerer == answerer && pool_run_same_id(asked->seen_id, id))
@@ -50,10 +48,9 @@ void pool_run_forget(struct run *run, struct asked *asked)
 void pool_run_abandon(struct run *run, struct asked *asked)
 {
     size_t count[2] = {0, 0};
-    unsigned i;
 
     asked->asker = NULL;
-    for (i = 0; i < run->asked_count; i++)
+    for (unsigned i = 0; i < run->asked_count; i++)
         count[run->asked[i].answerer->is_worker] += run->asked[i].asker == NULL;
     run->forgetful |= count[0] > run->limits.max_pending_requests ||
                       count[1] > run->limits.max_pending_requests;
@@ -118,9 +115,8 @@ static struct known_session *find_session(struct run *run, const struct actor *w
                                           const char *id)
 {
     bool shared = run->mode[worker->pool].clients == CLIENTS_SHARED;
-    unsigned i;
 
-    for (i = 0; i < run->session_count; i++) {
+    for (unsigned i = 0; i < run->session_count; i++) {
         struct known_session *session = &run->sessions[i];
 
         if (strcmp(session->id, id) == 0 &&
@@ -164,9 +160,7 @@ void pool_run_answer_session(struct run *run, const struct actor *worker, bool f
 
 void pool_run_end_sessions(struct run *run, const struct actor *of)
 {
-    unsigned i;
-
-    for (i = run->session_count; i > 0; i--) {
+    for (unsigned i = run->session_count; i > 0; i--) {
         if (run->sessions[i - 1].owner == of || run->sessions[i - 1].worker == of)
             run->sessions[i - 1] = run->sessions[--run->session_count];
     }
@@ -175,9 +169,7 @@ void pool_run_end_sessions(struct run *run, const struct actor *of)
 static bool is_sole_client(const struct run *run, const struct actor *worker,
                            const struct actor *client)
 {
-    unsigned i;
-
-    for (i = 0; i < CLIENTS; i++) {
+    for (unsigned i = 0; i < CLIENTS; i++) {
         if (&run->clients[i] != client && run->clients[i].bound[worker->pool] == worker)
             return false;
     }
@@ -190,13 +182,12 @@ void pool_run_check_addressee(struct run *run, const struct actor *worker, const
     bool asks = strstr(worker->text, ID) != NULL, given_up = false;
     const struct known_session *session;
     char id[40], token[40];
-    unsigned i;
 
     id[0] = '\0';
     if (learns(run, worker))
         pool_run_value_of(id, worker->text, SESSION);
     pool_run_value_of(token, worker->text, META);
-    for (i = 0; i < run->asked_count; i++) {
+    for (unsigned i = 0; i < run->asked_count; i++) {
         const struct asked *asked = &run->asked[i];
 
         if (asked->answerer != worker)

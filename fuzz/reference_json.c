@@ -113,14 +113,13 @@ static const struct sequence {
 static bool read_character(struct reader *r)
 {
     const struct sequence *sequence = sequences, *end = sequences + 8;
-    int i;
 
     while (sequence < end && (peek(r) < sequence->first_low || peek(r) > sequence->first_high))
         sequence++;
     if (sequence == end)
         return wrong_inside(r, SCAN_ERROR_UTF8);
     r->at++;
-    for (i = 1; i < sequence->len; i++, r->at++) {
+    for (int i = 1; i < sequence->len; i++, r->at++) {
         int low = i == 1 ? sequence->second_low : 0x80;
         int high = i == 1 ? sequence->second_high : 0xBF;
 
@@ -137,8 +136,6 @@ static bool is_one_of(int c, const char *set)
 
 static bool read_escape(struct reader *r)
 {
-    int i;
-
     r->at++;
     if (peek(r) != 'u') {
         if (!is_one_of(peek(r), "\"\\/bfnrt"))
@@ -147,7 +144,7 @@ static bool read_escape(struct reader *r)
         return true;
     }
     r->at++;
-    for (i = 0; i < 4; i++, r->at++) {
+    for (int i = 0; i < 4; i++, r->at++) {
         if (!is_one_of(peek(r), "0123456789abcdefABCDEF"))
             return wrong_inside(r, SCAN_ERROR_ESCAPE);
     }

@@ -25,9 +25,8 @@ static const char *current; /* the one global: for the handler of a crash */
 static void report_current(int signo)
 {
     static const char words[] = "while replaying ";
-    ssize_t ignored;
+    ssize_t ignored = write(STDERR_FILENO, words, sizeof words - 1);
 
-    ignored = write(STDERR_FILENO, words, sizeof words - 1);
     ignored = write(STDERR_FILENO, current, strlen(current));
     ignored = write(STDERR_FILENO, "\n", 1);
     (void)ignored;
@@ -112,13 +111,12 @@ static bool replay_own_corpus(const char *program)
 int main(int argc, char **argv)
 {
     bool good = true;
-    int i;
 
     signal(SIGABRT, report_current);
     signal(SIGSEGV, report_current);
     if (argc < 2)
         good = replay_own_corpus(argv[0]);
-    for (i = 1; i < argc; i++)
+    for (int i = 1; i < argc; i++)
         good = replay(argv[i]) && good;
     printf("%lu inputs replayed\n", runs);
     return good && runs > 0 ? 0 : 1;

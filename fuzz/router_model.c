@@ -6,22 +6,18 @@
 
 void model_init(struct model *model, size_t max_pending, size_t max_sessions)
 {
-    int i;
-
     memset(model, 0, sizeof *model);
     model->max_pending = max_pending;
     model->max_sessions = max_sessions;
-    for (i = 0; i < MODEL_ACTORS; i++)
+    for (int i = 0; i < MODEL_ACTORS; i++)
         model->actors[i].kept_at = NOBODY;
-    for (i = 0; i < MODEL_SESSIONS; i++)
+    for (int i = 0; i < MODEL_SESSIONS; i++)
         model->sessions[i].owner = model->sessions[i].worker = NOBODY;
 }
 
 int model_find_to_answer(const struct model *model, int answerer, int id)
 {
-    size_t i;
-
-    for (i = 0; i < model->request_count; i++) {
+    for (size_t i = 0; i < model->request_count; i++) {
         const struct model_request *request = &model->requests[i];
 
         if (request->answerer == answerer && (id == NOBODY || request->id == id))
@@ -32,9 +28,7 @@ int model_find_to_answer(const struct model *model, int answerer, int id)
 
 static bool has_asked(const struct model *model, int asker, int id)
 {
-    size_t i;
-
-    for (i = 0; i < model->request_count; i++) {
+    for (size_t i = 0; i < model->request_count; i++) {
         if (model->requests[i].asker == asker && model->requests[i].id == id)
             return true;
     }
@@ -46,13 +40,11 @@ static bool has_asked(const struct model *model, int asker, int id)
 static bool may_pass_for_reply(const struct model *model, int from, int worker,
                                const struct model_message *message)
 {
-    size_t i;
-
     if (!message->has_result)
         return false;
     if (message->id != NOBODY && has_asked(model, worker, message->id))
         return true;
-    for (i = 0; i < model->request_count; i++) {
+    for (size_t i = 0; i < model->request_count; i++) {
         const struct model_request *request = &model->requests[i];
 
         if (request->asker == worker && request->answerer != from &&
@@ -66,9 +58,8 @@ static bool may_pass_for_reply(const struct model *model, int from, int worker,
 size_t model_count_sessions(const struct model *model)
 {
     size_t count = 0;
-    int i;
 
-    for (i = 0; i < MODEL_SESSIONS; i++)
+    for (int i = 0; i < MODEL_SESSIONS; i++)
         count += model->sessions[i].owner != NOBODY;
     return count;
 }
@@ -85,9 +76,7 @@ size_t model_count_requests(const struct model *model, bool of_clients, bool aba
 
 static bool id_is_free(const struct model *model, int from, int answerer, int id)
 {
-    int i;
-
-    for (i = 0; i < MODEL_ACTORS; i++) {
+    for (int i = 0; i < MODEL_ACTORS; i++) {
         const struct model_actor *actor = &model->actors[i];
 
         if (i != from && actor->kept_at == answerer && actor->kept_id == id)
@@ -157,9 +146,8 @@ static size_t count_asked(const struct model *model, int asker)
 static size_t count_owned(const struct model *model, int owner)
 {
     size_t count = 0;
-    int i;
 
-    for (i = 0; i < MODEL_SESSIONS; i++)
+    for (int i = 0; i < MODEL_SESSIONS; i++)
         count += model->sessions[i].owner == owner;
     return count;
 }
@@ -168,9 +156,8 @@ static size_t count_owned(const struct model *model, int owner)
 static bool has_less_than_its_share(const struct model *model, int actor, size_t held, size_t max)
 {
     size_t here = 0;
-    int i;
 
-    for (i = 0; i < MODEL_ACTORS; i++)
+    for (int i = 0; i < MODEL_ACTORS; i++)
         here += model_is_worker(i) == model_is_worker(actor) &&
                 (model_is_worker(i) || model->actors[i].here);
     return held * 2 * here < max;
@@ -367,11 +354,10 @@ size_t model_stop_answering(struct model *model, int actor, struct model_request
 static void forget_oldest(struct model *model, bool of_clients)
 {
     int oldest = NOBODY;
-    size_t i;
 
     if (model_count_requests(model, of_clients, true) <= model->max_pending)
         return;
-    for (i = 0; i < model->request_count; i++) {
+    for (size_t i = 0; i < model->request_count; i++) {
         const struct model_request *request = &model->requests[i];
 
         if (request->asker == NOBODY && model_is_worker(request->answerer) == of_clients &&
@@ -384,9 +370,8 @@ static void forget_oldest(struct model *model, bool of_clients)
 void model_stop_asking(struct model *model, int actor)
 {
     bool found = true;
-    size_t i;
 
-    for (i = 0; i < MODEL_SESSIONS; i++) {
+    for (size_t i = 0; i < MODEL_SESSIONS; i++) {
         struct model_session *session = &model->sessions[i];
 
         if (session->owner == actor || session->worker == actor)
@@ -394,7 +379,7 @@ void model_stop_asking(struct model *model, int actor)
     }
     while (found) {
         found = false;
-        for (i = 0; i < model->request_count && !found; i++) {
+        for (size_t i = 0; i < model->request_count && !found; i++) {
             if (model->requests[i].asker == actor) {
                 model->requests[i].asker = NOBODY;
                 model->requests[i].abandoned = ++model->abandonments;

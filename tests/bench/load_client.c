@@ -330,9 +330,8 @@ unsigned client_read(struct client *client, size_t max)
     bool pushed = client->options.push && client->next_id > 0 && client->in_flight == 0;
     unsigned answers = 0;
     uint64_t now_ns;
-    ssize_t n;
+    ssize_t n = read(client->fd_in, client->in + client->in_end, room < max ? room : max);
 
-    n = read(client->fd_in, client->in + client->in_end, room < max ? room : max);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (n <= 0)

@@ -202,13 +202,12 @@ static void find_worker(struct options *options, const char *self)
 static void read_options(struct options *options, int argc, char *argv[])
 {
     const char *daemon = getenv("STDIO_BUS");
-    int i;
 
     options->daemon = daemon != NULL && daemon[0] != '\0' ? daemon : "./stdio_bus";
     options->seconds = 30;
     options->seed = new_seed();
     options->pools = 2;
-    for (i = 1; i < argc; i += 2) {
+    for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc || !read_option(options, argv[i], argv[i + 1])) {
             fputs(USAGE, stderr);
             exit(64);

@@ -19,10 +19,9 @@ void note_event(struct chaos *chaos, const char *format, ...)
     char *to = verdict->events[verdict->event_count++ % VERDICT_EVENTS];
     int64_t ms = now_ms() - verdict->start_ms;
     va_list arguments;
-    int len;
+    int len = snprintf(to, VERDICT_EVENT_MAX, "%6" PRId64 ".%03d %-6s ", ms / 1000,
+                       (int)(ms % 1000), phase_name(chaos->phase));
 
-    len = snprintf(to, VERDICT_EVENT_MAX, "%6" PRId64 ".%03d %-6s ", ms / 1000, (int)(ms % 1000),
-                   phase_name(chaos->phase));
     va_start(arguments, format);
     vsnprintf(to + len, VERDICT_EVENT_MAX - (size_t)len, format, arguments);
     va_end(arguments);

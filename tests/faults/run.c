@@ -458,9 +458,8 @@ static void start(struct run *run)
     struct text words[ARGUMENTS_MAX] = {{0}};
     char *argv[ARGUMENTS_MAX + 1] = {(char *)(uintptr_t)program};
     int theirs[3];
-    size_t i;
 
-    for (i = 0; run->scene->arguments[i] != NULL && i + 1 < ARGUMENTS_MAX; i++) {
+    for (size_t i = 0; run->scene->arguments[i] != NULL && i + 1 < ARGUMENTS_MAX; i++) {
         expand(run, &words[i], run->scene->arguments[i]);
         argv[i + 1] = words[i].data;
     }
@@ -484,7 +483,7 @@ static void start(struct run *run)
         close(theirs[fd]);
     if (run->scene->manager && run->listener >= 0)
         close(run->listener);
-    for (i = 0; i < ARGUMENTS_MAX; i++)
+    for (size_t i = 0; i < ARGUMENTS_MAX; i++)
         text_free(&words[i]);
 }
 

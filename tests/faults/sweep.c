@@ -249,9 +249,8 @@ static void begin(struct sweep *sweep, struct job *job, size_t test)
 static uint64_t error_bit(const struct fault *fault)
 {
     const int *errors = fault_names[site_name(fault->key)].errors;
-    unsigned i;
 
-    for (i = 0; i < ERRORS_MAX && errors[i] != 0; i++) {
+    for (unsigned i = 0; i < ERRORS_MAX && errors[i] != 0; i++) {
         if (errors[i] == fault->error)
             return UINT64_C(1) << i;
     }

@@ -1,8 +1,11 @@
-/* The harness of the end-to-end tests. */
+/* The harness of the end-to-end tests, and what they need of the C library. */
 #ifndef TESTS_HARNESS_HARNESS_H
 #define TESTS_HARNESS_HARNESS_H
 
-#include <check.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "client.h"
 #include "daemon.h"

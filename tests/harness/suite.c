@@ -23,7 +23,7 @@
 #include "proc.h"
 #include "steps.h"
 
-#define CASE_SECONDS 90
+#define CASE_SECONDS 120
 #define PARENT_MAX 60 /* bytes */
 
 struct cleanup {
@@ -114,40 +114,40 @@ void expect_word(const char *text, const char *word)
 
 /* --- the program --- */
 
-static TCase *new_case(const char *name)
-{
-    TCase *tcase = tcase_create(name);
-    tcase_set_timeout(tcase, CASE_SECONDS * timeout_factor());
-    tcase_add_checked_fixture(tcase, NULL, end_test);
-    return tcase;
-}
+static struct harness_test *tests, **tests_end = &tests;
+static struct harness_fixture no_fixture, *fixtures;
+static enum fork_status fork_status = CK_FORK_GETENV;
 
-TCase *harness_case(Suite *suite, const char *name)
-{
-    TCase *tcase = new_case(name);
-    suite_add_tcase(suite, tcase);
-    return tcase;
-}
-
-bool harness_chosen(const char *name)
+void harness_add(struct harness_test *test)
 {
     const char *only = getenv("TEST_ONLY");
-    return only == NULL || strcmp(only, name) == 0;
+    if (only != NULL && strcmp(only, test->name) != 0)
+        return;
+    *tests_end = test;
+    tests_end = &test->next;
 }
 
-TCase *harness_tests(void)
+void harness_add_fixture(struct harness_fixture *fixture)
 {
-    static TCase *tests;
-    if (tests == NULL)
-        tests = new_case("tests");
-    return tests;
+    fixture->next = fixtures;
+    fixtures = fixture;
 }
 
-int harness_main(const char *name)
+void harness_without_fork(void)
 {
-    Suite *suite = suite_create(name);
-    suite_add_tcase(suite, harness_tests());
-    return harness_run(suite);
+    fork_status = CK_NOFORK;
+}
+
+/* A case with all tests, whose time limit suits the deadlines. */
+static TCase *new_case(const struct harness_fixture *fixture)
+{
+    TCase *tcase = tcase_create("tests");
+    tcase_set_timeout(tcase, CASE_SECONDS * timeout_factor());
+    tcase_add_checked_fixture(tcase, NULL, end_test);
+    tcase_add_checked_fixture(tcase, fixture->set_up, fixture->tear_down);
+    for (const struct harness_test *test = tests; test != NULL; test = test->next)
+        test->add_to(tcase);
+    return tcase;
 }
 
 void harness_adopt_orphans(void)
@@ -255,8 +255,9 @@ static const char *short_parent(void)
     return parent != NULL && strlen(parent) <= PARENT_MAX ? parent : "/tmp";
 }
 
-int harness_run(Suite *suite)
+int harness_main(const char *name)
 {
+    Suite *suite = suite_create(name);
     char path[256];
     snprintf(path, sizeof path, "%s/sbt-XXXXXX", short_parent());
     if (mkdtemp(path) == NULL || setenv("TEST_DIR", path, 1) != 0) {
@@ -265,7 +266,12 @@ int harness_run(Suite *suite)
     }
     signal(SIGPIPE, SIG_IGN);
     harness_adopt_orphans();
+    if (fixtures == NULL)
+        fixtures = &no_fixture;
+    for (const struct harness_fixture *each = fixtures; each != NULL; each = each->next)
+        suite_add_tcase(suite, new_case(each));
     SRunner *runner = srunner_create(suite);
+    srunner_set_fork_status(runner, fork_status);
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -2,14 +2,23 @@
 #ifndef TESTS_HARNESS_SUITE_H
 #define TESTS_HARNESS_SUITE_H
 
+/* What the tests need of the C library, which they do not include again. */
 #include <check.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* Defines a test and adds it to the suite that harness_main runs. A body follows. */
+/* Defines a test and adds it to its program. A body follows. */
 #define TEST(name) TEST_ROWS(name, 1)
 
 /* The same, run once for each row of a table, each time in a process of its own; the body reads the
@@ -22,32 +31,55 @@
         name##_run((size_t)_i);                                                                    \
     }                                                                                              \
     END_TEST                                                                                       \
+    static void name##_add_to(TCase *tcase)                                                        \
+    {                                                                                              \
+        tcase_add_loop_test(tcase, name, 0, (int)(count));                                         \
+    }                                                                                              \
     __attribute__((constructor)) static void name##_add(void)                                      \
     {                                                                                              \
-        if (harness_chosen(#name))                                                                 \
-            tcase_add_loop_test(harness_tests(), name, 0, (int)(count));                           \
+        static struct harness_test added = {#name, name##_add_to, NULL};                           \
+        harness_add(&added);                                                                       \
     }                                                                                              \
     static void name##_run(size_t row __attribute__((unused)))
 
-/* Whether the test is to run: the environment's TEST_ONLY is its name, or unset. */
-bool harness_chosen(const char *name);
+/* What each test of this program has before it and after it; NULL: nothing. After several of these
+ * all tests run once with each. */
+#define FIXTURE(set_up, tear_down)                                                                 \
+    __attribute__((constructor)) static void set_up##_##tear_down##_add(void)                      \
+    {                                                                                              \
+        static struct harness_fixture added = {set_up, tear_down, NULL};                           \
+        harness_add_fixture(&added);                                                               \
+    }
 
-/* A test begins, in a process of its own. */
+/* The tests of this program run in its own process: thousands of forks are slow with sanitizers. */
+#define WITHOUT_FORK                                                                               \
+    __attribute__((constructor)) static void without_fork(void)                                    \
+    {                                                                                              \
+        harness_without_fork();                                                                    \
+    }
+
+struct harness_test {
+    const char *name;
+    void (*add_to)(TCase *tcase);
+    struct harness_test *next;
+};
+
+struct harness_fixture {
+    void (*set_up)(void), (*tear_down)(void);
+    struct harness_fixture *next;
+};
+
+/* For these macros. A test whose name is not the environment's TEST_ONLY is left out. */
+void harness_add(struct harness_test *test);
+void harness_add_fixture(struct harness_fixture *fixture);
+void harness_without_fork(void);
 void harness_begin(const char *name);
 
-/* The case of this program's tests. */
-TCase *harness_tests(void);
-
-/* Runs the tests of this program, in the order of their definitions. Returns main's exit status. */
+/* Runs the tests of this program in the order of their definitions, each in a process of its own.
+ * Afterwards prints the daemon logs of the tests that failed, ends their processes and removes
+ * their files (unless TEST_KEEP is set). Returns main's exit status. The main function of a program
+ * that defines none is this. */
 int harness_main(const char *suite);
-
-/* A case whose time limit suits the deadlines. */
-TCase *harness_case(Suite *suite, const char *name);
-
-/* Runs the suite, each test in a process of its own, and frees it. Afterwards prints the daemon
- * logs of the tests that failed, ends their processes and removes their files (unless TEST_KEEP is
- * set). Returns main's exit status. */
-int harness_run(Suite *suite);
 
 /* Calls fn(object) at the end of a test that passes, in reverse order of the calls: clients are
  * closed before their daemon is stopped. Of tests in these cases only. */

@@ -332,11 +332,10 @@ static void send_command(int fd, const char *command)
 static void read_command(int fd)
 {
     unsigned char prefix[4], byte;
-    size_t len;
 
     if (recv(fd, prefix, sizeof prefix, MSG_WAITALL) != sizeof prefix)
         fail("no command");
-    for (len = (size_t)prefix[2] << 8 | prefix[3]; len > 0; len--) {
+    for (size_t len = (size_t)prefix[2] << 8 | prefix[3]; len > 0; len--) {
         if (read(fd, &byte, 1) != 1)
             fail("a command is cut");
     }

@@ -1,9 +1,6 @@
 /* ADR-010: a wrong frame gets an error with the id null, and the connection continues. */
 #include "build_config.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "harness.h"
 
 #define LENGTH(n) "Content-Length: " #n "\r\n"
@@ -218,9 +215,4 @@ TEST_ROWS(adr_010_worker_errors_are_logged, 2)
             daemon_wait_log(daemon, " WARN .*worker=1.* refused a frame of its output: ");
     }
     ck_assert(span_is(client_ask(client, "3", NULL, "reply_text", NULL), "null"));
-}
-
-int main(void)
-{
-    return harness_main("ADR-010: errors");
 }

@@ -1,8 +1,6 @@
 /* ADR-010: messages framed by Content-Length, and bridging between framings. */
 #include "build_config.h"
 
-#include <string.h>
-
 #include "harness.h"
 
 /* Answers of a worker and an error of the daemon: frames, and nothing else. */
@@ -238,9 +236,4 @@ TEST_ROWS(adr_010_body_is_one_line_for_a_worker, 2)
         frames_send(client, "%s", good);
         frames_result(client, "1");
     }
-}
-
-int main(void)
-{
-    return harness_main("ADR-010: framing");
 }

@@ -1,8 +1,6 @@
 /* ADR-010: the limits of a frame's length, of its headers and of its time. */
 #include "build_config.h"
 
-#include <string.h>
-
 #include "harness.h"
 
 #define TEN_MIB ((size_t)10485760)
@@ -190,9 +188,4 @@ TEST(adr_010_idle_connection_is_not_late)
     daemon_check_asleep(daemon);
     ck_assert(!daemon_logged(daemon, LATE));
     frames_pid(client, 2);
-}
-
-int main(void)
-{
-    return harness_main("ADR-010: limits");
 }

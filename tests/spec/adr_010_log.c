@@ -1,13 +1,7 @@
 /* ADR-010: stdout carries only messages; the log goes to stderr or to a file. */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "harness.h"
 
@@ -128,9 +122,4 @@ TEST_ROWS(adr_010_log_file_is_refused, COUNT(bad_files))
 {
     ck_assert_str_eq(RUN(78, .mode = SETUP_STDIO, .arguments = {"--log-file", bad_files[row].path}),
                      bad_files[row].message);
-}
-
-int main(void)
-{
-    return harness_main("ADR-010: log");
 }

@@ -163,8 +163,3 @@ TEST(agents_roots_of_the_next_client_that_has_them)
     make_ask(none, NULL, METHOD("roots/list"));
     expect_question(last, METHOD("roots/list"), "last");
 }
-
-int main(void)
-{
-    return harness_main("agents: capabilities");
-}

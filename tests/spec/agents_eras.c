@@ -1,7 +1,6 @@
 /* Pools for MCP: the era with a handshake and the stateless one (protocol.md). */
 #include "build_config.h"
 
-#include "deadline.h"
 #include "harness.h"
 
 #define MCP(instances, keys)                                                                       \
@@ -238,9 +237,4 @@ TEST(agents_eras_half_close_cancels_subscriptions)
     ck_assert(span_is(client_result(b, "1"),
                       "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\","
                       "\"params\":{\"requestId\":2}}"));
-}
-
-int main(void)
-{
-    return harness_main("agents: eras");
 }

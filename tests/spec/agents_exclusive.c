@@ -304,8 +304,3 @@ TEST(agents_client_that_leaves_while_it_waits_gets_no_process)
     ck_assert_ptr_eq(strchr(strchr(record.data, '\n') + 1, '\n') + 1, record.data + record.len);
     text_free(&record);
 }
-
-int main(void)
-{
-    return harness_main("agents: exclusive");
-}

@@ -3,9 +3,6 @@
 
 #include "harness.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #define MCP(instances, keys)                                                                       \
     "{'id':'p','command':'@WORKER@','args':['--one-initialize'],'instances':" #instances           \
     ",'protocol':'mcp','clients':'sticky'" keys "}"
@@ -432,9 +429,4 @@ TEST_ROWS(agents_one_handshake_whose_replay_fails, 3)
     client_expect_eof(a);
     client_expect_eof(b);
     expect_heard(greet(daemon), SHAKEN);
-}
-
-int main(void)
-{
-    return harness_main("agents: one handshake");
 }

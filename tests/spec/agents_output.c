@@ -1,9 +1,6 @@
 /* What programs of a protocol write beside their messages (protocol.md). */
 #include "build_config.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "harness.h"
 
 #define SHARED_MCP(args)                                                                           \
@@ -150,9 +147,4 @@ TEST(agents_array_for_a_plain_pool_is_malformed)
     client_send(client, "[{'id':1,'pool':'p','method':'plain'}]");
     client_error(client, "null", -32700, "not a JSON object");
     client_expect_eof(client);
-}
-
-int main(void)
-{
-    return harness_main("agents: output");
 }

@@ -4,9 +4,6 @@
 
 #include "harness.h"
 
-#include <signal.h>
-#include <stdio.h>
-
 #define MCP(keys) "{'id':'p','command':'@WORKER@','instances':2,'protocol':'mcp'" keys "}"
 
 #define REVISION "'protocolVersion':'2025-11-25'"
@@ -310,9 +307,4 @@ TEST_ROWS(agents_exit_closes_the_client, 4)
     client_expect_eof(client);
     ck_assert_int_eq(client_pid(other, "2", NULL), of_other);
     client_expect_quiet(client_connect(daemon));
-}
-
-int main(void)
-{
-    return harness_main("agents: replay");
 }

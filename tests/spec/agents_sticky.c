@@ -549,8 +549,3 @@ TEST(agents_requests_time_out)
     client_expect_quiet(client);
     ck_assert(!daemon_logged(daemon, "WARN.*discarded"));
 }
-
-int main(void)
-{
-    return harness_main("agents: sticky");
-}

@@ -1,15 +1,6 @@
 /* stdio_bus(1), "Servers with a URL": --connect http://, the client side of Streamable HTTP. */
 #include "build_config.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "joined.h"
 #include "setup.h"
@@ -619,9 +610,4 @@ TEST(connect_http_with_a_slow_program)
     kept = sent / len;
     for (size_t i = 0; i < kept; i++)
         client_line(joined.client);
-}
-
-int main(void)
-{
-    return harness_main("connect_http");
 }

@@ -1,13 +1,6 @@
 /* stdio_bus(1), "Servers with a URL": what a program gets that --connect http:// cannot serve. */
 #include "build_config.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "joined.h"
 
@@ -244,9 +237,4 @@ TEST(connect_http_does_not_retry_at_once)
     web_stream(request, "");
     web_event(request, NULL, "{'jsonrpc':'2.0','id':1,'result':{'n':1}}");
     client_result(joined.client, "1");
-}
-
-int main(void)
-{
-    return harness_main("connect_http_refusals");
 }

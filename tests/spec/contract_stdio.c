@@ -1,16 +1,7 @@
 /* The transport contract: the daemon as a server on stdin and stdout. */
 #include "build_config.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <termios.h>
-#include <unistd.h>
 
 #include "harness.h"
 
@@ -320,9 +311,4 @@ TEST(contract_large_messages_before_the_end)
     }
     client_expect_eof(client);
     ck_assert_int_eq(daemon_wait(daemon), 0);
-}
-
-int main(void)
-{
-    return harness_main("transport contract");
 }

@@ -1,13 +1,6 @@
 /* stdio_bus ctl and --ping. */
 #include "build_config.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "control.h"
 #include "harness.h"
 
@@ -371,9 +364,4 @@ TEST(control_deep_ping_leaves_a_drained_pool_out)
     expect_member(control_ask(control, "drain", "{'pool':'m'}"), "workers", "2");
     program = CONTROL_PROGRAM(daemon, "--ping", "@CONTROL@", "--deep");
     rmp_program_end(&program, 0);
-}
-
-int main(void)
-{
-    return harness_main("control ctl");
 }

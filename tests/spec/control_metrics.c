@@ -1,13 +1,6 @@
 /* The metrics: counters add up exactly to what was sent. */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "control.h"
 #include "harness.h"
 #include "rmp.h"
@@ -270,9 +263,4 @@ TEST(rmp_5_metrics_count_drops_by_reason)
     EXPECT(control, "stdio_bus_rmp_subscriptions", 2);
     EXPECT(control, "stdio_bus_rmp_dedupe_keys", 1);
     EXPECT(control, "stdio_bus_rmp_waits_total", 0);
-}
-
-int main(void)
-{
-    return harness_main("control metrics");
 }

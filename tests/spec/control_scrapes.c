@@ -1,10 +1,6 @@
 /* What Prometheus reads: two scrapes, of `stdio_bus ctl metrics` and of /metrics, add up. */
 #include "build_config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "control.h"
 #include "harness.h"
 
@@ -218,9 +214,4 @@ TEST_ROWS(control_two_scrapes_add_up, 2)
     expect_rise(&first, &second, "stdio_bus_request_duration_seconds_count{pool='a'}", 20);
     check_histogram(&second, "a");
     check_histogram(&second, "b");
-}
-
-int main(void)
-{
-    return harness_main("control_scrapes");
 }

@@ -1,13 +1,6 @@
 /* The control socket: what it reports, what it does, who may use it. */
 #include "build_config.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "control.h"
 #include "harness.h"
 
@@ -436,9 +429,4 @@ TEST(control_clients_end_with_the_daemon)
     client_expect_eof(control);
     client_close(control);
     ck_assert_int_eq(daemon_wait(daemon), 0);
-}
-
-int main(void)
-{
-    return harness_main("control socket");
 }

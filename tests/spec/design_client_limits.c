@@ -1,10 +1,6 @@
 /* stdio_bus.conf(5), "limits": max_requests_per_client, max_message_rate, idle_timeout_sec. */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "harness.h"
 #include "web_socket.h"
 
@@ -260,9 +256,4 @@ TEST(design_silent_websocket_is_disconnected)
     http_send(http, "POST", "/rpc/a", HTTP_JSON, "{'id':1,'method':'echo'}");
     message_result(http_expect(http, 200), "1");
     daemon_stop(daemon);
-}
-
-int main(void)
-{
-    return harness_main("design: limits of a client");
 }

@@ -1,12 +1,6 @@
 /* stdio_bus(1), a command after "--": a pool without a configuration. */
 #include "build_config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "share.h"
 
@@ -131,9 +125,4 @@ TEST(design_check_config_json_has_the_pools)
     fputs("{\"pools\":[]}", file);
     ck_assert_int_eq(fclose(file), 0);
     ck_assert_str_eq(share_run(words, 78), "");
-}
-
-int main(void)
-{
-    return harness_main("command line");
 }

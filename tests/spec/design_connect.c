@@ -1,15 +1,7 @@
 /* stdio_bus(1), --connect: the client side of a running daemon. */
 #include "build_config.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "joined.h"
@@ -358,9 +350,4 @@ TEST(design_connect_waits_for_the_daemon)
     joined = JOINED("/dev/null/socket", "--wait", "86400"); /* no daemon can come there */
     client_expect_eof(joined.client);
     expect_status(&joined, 69);
-}
-
-int main(void)
-{
-    return harness_main("design_connect");
 }

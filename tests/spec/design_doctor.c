@@ -1,13 +1,6 @@
 /* stdio_bus(1), doctor: what is wrong around the daemon, and the cure. */
 #include "build_config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "planted.h"
 
@@ -259,9 +252,4 @@ TEST(design_doctor_words)
     expect_word(doctor("", "now", 64), "stdio_bus: doctor: now: neither an option nor expected");
     expect_word(doctor("", "--path", 64), "doctor: --path: neither an option");
     expect_word(doctor("", ">/dev/full", 71), "doctor: cannot write to stdout: ");
-}
-
-int main(void)
-{
-    return harness_main("design_doctor");
 }

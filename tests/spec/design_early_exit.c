@@ -2,10 +2,6 @@
  * is started. The pool key "stderr" of stdio_bus.conf(5). */
 #include "build_config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "harness.h"
 #include "share.h"
 
@@ -121,9 +117,4 @@ TEST(design_flood_of_stderr_is_bounded)
     client_ask(client, "'last'", NULL, "echo", NULL);
     ck_assert_uint_le(daemon_count_log(daemon, "stderr: flood"), 300);
     client_close(client);
-}
-
-int main(void)
-{
-    return harness_main("early_exit");
 }

@@ -2,15 +2,7 @@
  * the other clients. */
 #include "build_config.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "harness.h"
 
@@ -331,9 +323,4 @@ TEST(design_worker_with_a_full_queue_can_be_refused)
     daemon_check_asleep(daemon); /* with most of it in the worker's queue */
     kill(worker, SIGUSR1);
     ck_assert_int_eq(client_pid(client, "5", NULL), worker);
-}
-
-int main(void)
-{
-    return harness_main("design: failures");
 }

@@ -63,8 +63,3 @@ TEST_ROWS(design_close_after_a_half_close_is_noticed, 2)
     daemon_wait_log(daemon, "client=2.*disconnected");
     client_ask(helper, "2", "t", "plain", NULL);
 }
-
-int main(void)
-{
-    return harness_main("design: half-closed clients");
-}

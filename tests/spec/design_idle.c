@@ -31,8 +31,3 @@ TEST(design_idle_daemon_makes_no_wakeup)
     if (!harness_skips_memory())
         ck_assert_int_le(proc_status(daemon->pid, "VmRSS"), MAX_RSS_KIB);
 }
-
-int main(void)
-{
-    return harness_main("design: idle");
-}

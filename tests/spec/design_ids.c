@@ -339,8 +339,3 @@ TEST(design_request_to_a_gone_owner_is_refused)
     expect_member(result, "id", "'q'");
     expect_member(result, "error.code", "-32000");
 }
-
-int main(void)
-{
-    return harness_main("design: ids");
-}

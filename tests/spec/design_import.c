@@ -1,12 +1,6 @@
 /* stdio_bus(1), --import: the configuration of an MCP client becomes one of the daemon. */
 #include "build_config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "setup.h"
 
@@ -177,9 +171,4 @@ TEST(design_import_of_no_file)
     expect_word(RUN(78, IMPORT("/no/such/file")), "/no/such/file: cannot open: No such file");
     expect_word(RUN(64, .mode = SETUP_UNIX, .no_config = true, .arguments = {"--import", "x"}),
                 "--import stands alone");
-}
-
-int main(void)
-{
-    return harness_main("design_import");
 }

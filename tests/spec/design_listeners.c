@@ -3,16 +3,8 @@
 #include "build_config.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "harness.h"
 
@@ -435,9 +427,4 @@ TEST(design_named_socket_that_is_not_there)
                           .members = "'listen':{'fd':'bus'}");
 
     expect_word(log, "cannot listen on the socket bus: no such stream socket was passed on");
-}
-
-int main(void)
-{
-    return harness_main("design_listeners");
 }

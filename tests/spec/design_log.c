@@ -1,13 +1,6 @@
 /* stdio_bus(1): the formats of the log and its places. */
 #include "build_config.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "manager.h"
 
@@ -123,9 +116,4 @@ TEST(design_log_shows_the_way_of_a_request)
                                 "none\\) to client=1 as id abc$",
                                 number));
     daemon_stop(daemon);
-}
-
-int main(void)
-{
-    return harness_main("design: log");
 }

@@ -1,8 +1,6 @@
 /* stdio_bus.conf(5), max_message: long messages of pools with a protocol. */
 #include "build_config.h"
 
-#include <string.h>
-
 #include "harness.h"
 
 #define TWENTY_MB ((size_t)20000000)
@@ -314,9 +312,4 @@ TEST_ROWS(design_half_of_a_long_frame, 2)
     client_send_bytes(client, frame->data, frame->len);
     daemon_wait_log(daemon, " WARN .*client=1.* a frame was not complete after frame_timeout_sec");
     frames_pid(client, 2);
-}
-
-int main(void)
-{
-    return harness_main("design: long messages");
 }

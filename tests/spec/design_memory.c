@@ -1,9 +1,6 @@
 /* doc/security.md: all buffers together are bounded by max_memory. */
 #include "build_config.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "harness.h"
 
 #define CLIENTS 20
@@ -197,9 +194,4 @@ TEST_ROWS(design_message_longer_than_the_memory, COUNT(framings))
         client_send_bytes(client, request->data, request->len);
         expect_length(row == 1, client, i);
     }
-}
-
-int main(void)
-{
-    return harness_main("design: the memory of long messages");
 }

@@ -2,8 +2,6 @@
  * ignored. */
 #include "build_config.h"
 
-#include <signal.h>
-
 #include "harness.h"
 
 static const struct {
@@ -60,9 +58,4 @@ TEST_ROWS(design_signal_of_a_part_that_is_not_there, 2)
     kill(daemon->pid, signals[row]);
     daemon_wait_log(daemon, "nothing acts on SIG");
     client_ask(client, "1", NULL, "echo", NULL);
-}
-
-int main(void)
-{
-    return harness_main("design: parts");
 }

@@ -1,8 +1,6 @@
 /* stdio_bus.conf(5), "Pools": the keys beyond the specification. */
 #include "build_config.h"
 
-#include <stdlib.h>
-
 #include "harness.h"
 
 /* A worker whose name is `word`, expanded by a shell. */
@@ -201,9 +199,4 @@ TEST(design_later_answers_show_nothing)
     client_request(client, "1", NULL, "plain", "{'protocolVersion':'2025-06-18'}");
     client_result(client, "1");
     ck_assert(!daemon_logged(daemon, "has answered"));
-}
-
-int main(void)
-{
-    return harness_main("design_pools");
 }

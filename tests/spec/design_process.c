@@ -1,13 +1,7 @@
 /* DESIGN 2: the daemon as a process, whatever started it. */
 #include "build_config.h"
 
-#include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "network.h"
@@ -116,9 +110,4 @@ TEST(design_mapped_address_is_the_ipv4_one)
     ck_assert(!daemon_logged(daemon, " WARN "));
     client_expect_quiet(client_connect(daemon));
     daemon_wait_log(daemon, "connected: 127\\.0\\.0\\.1:[0-9]+$");
-}
-
-int main(void)
-{
-    return harness_main("design: the daemon as a process");
 }

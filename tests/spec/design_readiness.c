@@ -1,12 +1,6 @@
 /* stdio_bus(1), ENVIRONMENT: reports to a service manager, in the protocol of sd_notify(3). */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "manager.h"
 
@@ -97,9 +91,4 @@ TEST(design_lost_manager_does_not_disturb)
     daemon_wait_log(daemon, " WARN .*cannot reach the service manager at NOTIFY_SOCKET");
     client_ask(client_connect(daemon), "1", NULL, "echo", NULL);
     daemon_stop(daemon);
-}
-
-int main(void)
-{
-    return harness_main("design: readiness");
 }

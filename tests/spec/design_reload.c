@@ -1,17 +1,8 @@
 /* stdio_bus(1), RELOADING: the configuration is read again while clients stay connected. */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "control.h"
 #include "harness.h"
-#include "load.h"
 #include "manager.h"
 
 #define A(args) POOL("a", 2, args)
@@ -569,9 +560,4 @@ TEST_ROWS(stress_reloads_under_load, 2)
     daemon_wait_fds(daemon, fds);
     client_ask(client_connect(daemon), "1", NULL, "echo", NULL);
     daemon_stop(daemon);
-}
-
-int main(void)
-{
-    return harness_main("design: reload");
 }

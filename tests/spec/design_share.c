@@ -1,14 +1,6 @@
 /* stdio_bus(1), --share: a server that all clients of a user share, started by the first. */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "share.h"
 
@@ -744,9 +736,4 @@ static const char *const misuses[][6] = {
 TEST_ROWS(design_share_misused, COUNT(misuses))
 {
     share_run(misuses[row], 64);
-}
-
-int main(void)
-{
-    return harness_main("share");
 }

@@ -1,20 +1,10 @@
 /* stdio_bus(1), --share: users, versions and directories that are in each other's way. */
 #include "build_config.h"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "deadline.h"
 #include "harness.h"
-#include "proc.h"
 #include "share.h"
 
 #define NAMED(value)                                                                               \
@@ -245,9 +235,4 @@ TEST(design_connect_that_is_refused_waits_longer_each_time)
     ck_assert_int_ge(now_ms() - begun, 2000); /* 0.1, 0.4 and 1.6 s */
     client_half_close(sharer->client);
     client_expect_eof(sharer->client);
-}
-
-int main(void)
-{
-    return harness_main("share_races");
 }

@@ -1,11 +1,6 @@
 /* DESIGN 2, "Fair shares": of which one client takes what it can get, the others get theirs. */
 #include "build_config.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "harness.h"
 
 #define HONEST "127.0.0.2"
@@ -317,9 +312,4 @@ TEST(design_crashing_clients_wait_for_their_next_process)
         ck_assert(!client_line_before(last, now_ms(), &line));
     client_result(last, "1");
     ck_assert_int_ge(now_ms() - start, 2100);
-}
-
-int main(void)
-{
-    return harness_main("design: shares");
 }

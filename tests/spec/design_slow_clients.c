@@ -4,10 +4,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "harness.h"
 
@@ -285,9 +281,4 @@ TEST(design_full_client_gets_no_new_answers)
     }
     ck_assert_int_eq(notes, 1500);
     ck_assert(daemon_logged(daemon, "forwarding a message \\(id later"));
-}
-
-int main(void)
-{
-    return harness_main("design: slow clients");
 }

@@ -2,14 +2,8 @@
 #include "build_config.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "harness.h"
 
@@ -188,9 +182,4 @@ TEST(design_socket_of_a_killed_daemon)
         daemon_kill(start_on(path));
         ck_assert_int_eq(access(path, F_OK), 0);
     }
-}
-
-int main(void)
-{
-    return harness_main("design: sockets");
 }

@@ -1,8 +1,6 @@
 /* Sessions of MCP over HTTP without use give way (protocol.md, "MCP: sessions"). */
 #include "build_config.h"
 
-#include <stdio.h>
-
 #include "harness.h"
 
 #define INITIALIZE "{'jsonrpc':'2.0','id':1,'method':'initialize'}"
@@ -122,9 +120,4 @@ TEST(http_idle_session_is_kept_from_an_origin_that_has_more)
     http_session(few);
     http_post(many, second, ECHO("3"));
     expect_gone(many);
-}
-
-int main(void)
-{
-    return harness_main("http_idle");
 }

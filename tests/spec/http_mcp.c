@@ -1,10 +1,6 @@
 /* MCP over HTTP, handshake era: sessions (protocol.md, "HTTP"). */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 #include "harness.h"
 
 #define MCP_POOL(keys)                                                                             \
@@ -352,9 +348,4 @@ TEST(http_answer_without_a_reader_is_dropped)
     message_result(http_expect(b, 200), "3");
     http_post(b, session, ECHO("2")); /* its id is free */
     message_result(http_expect(b, 200), "2");
-}
-
-int main(void)
-{
-    return harness_main("http_mcp");
 }

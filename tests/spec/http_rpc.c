@@ -170,8 +170,3 @@ TEST(http_rpc_member_that_is_unacceptable_ends_the_connection)
     ask(other, "/rpc/b", "{'jsonrpc':'2.0','id':4,'method':'release'}", "4");
     client_expect_eof(http->client);
 }
-
-int main(void)
-{
-    return harness_main("http_rpc");
-}

@@ -207,8 +207,3 @@ TEST(http_stateless_shared_process_survives_a_death)
     post(http, FIELDS("echo"), REQUEST("1", "echo", ""));
     message_result(http_expect(http, 200), "1");
 }
-
-int main(void)
-{
-    return harness_main("http_stateless");
-}

@@ -1,10 +1,6 @@
 /* MCP over HTTP, handshake era: streams of events, and resuming (protocol.md, "HTTP"). */
 #include "build_config.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <sys/socket.h>
-
 #include "control.h"
 #include "harness.h"
 
@@ -550,9 +546,4 @@ TEST(http_stream_that_is_not_read_is_cut)
     daemon_wait_log(daemon, "did not read for backpressure_timeout_sec");
     http_post(b, session, ECHO("2"));
     ck_assert_int_eq(http_status(b), 200);
-}
-
-int main(void)
-{
-    return harness_main("http_streams");
 }

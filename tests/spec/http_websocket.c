@@ -1,11 +1,6 @@
 /* WebSocket at an HTTP listener: each section of RFC 6455 that a server can break. */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "harness.h"
 #include "web_socket.h"
 
@@ -406,9 +401,4 @@ TEST(websocket_pings_of_a_client_that_does_not_read)
         ck_assert_int_lt(proc_status(daemon->pid, "VmRSS"), 20000);
     ws_expect_alive(other);
     text_free(&frames);
-}
-
-int main(void)
-{
-    return harness_main("http_websocket");
 }

@@ -170,8 +170,3 @@ TEST_ROWS(rfc_9112_9_5_body_that_trickles_is_ended, COUNT(trickles))
     http_expect(http, 408);
     ck_assert(span_is(http_field(http, "Connection"), "close"));
 }
-
-int main(void)
-{
-    return harness_main("http_wire");
-}

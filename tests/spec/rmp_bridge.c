@@ -1,11 +1,6 @@
 /* RMP 9: pools of workers as agents and as the runner of the topic bus. */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "rmp.h"
 #include "rmp_program.h"
@@ -521,9 +516,4 @@ TEST(rmp_shutdown_fails_what_is_in_flight)
     rmp_program_expect(&replies, "the daemon has hung up");
     rmp_program_end(&replies, 69);
     ck_assert_int_eq(daemon_wait(daemon), 0);
-}
-
-int main(void)
-{
-    return harness_main("rmp_bridge");
 }

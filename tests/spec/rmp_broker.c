@@ -3,8 +3,6 @@
 #include "build_config.h"
 
 #include <inttypes.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "rmp.h"
@@ -402,9 +400,4 @@ TEST(rmp_11_stats_have_each_topic)
                       "no %s", names[i]);
     RMP_SEND(reader, .topic = "rlp/sys/stats");
     rmp_expect_word(reader, RMP_ERROR_SCHEMA, "Forbidden");
-}
-
-int main(void)
-{
-    return harness_main("RMP: the broker");
 }

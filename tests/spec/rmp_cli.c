@@ -1,15 +1,7 @@
 /* stdio_bus_rmp(1). */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "harness.h"
-#include "proc.h"
 #include "rmp_program.h"
 
 #define RUNNER "{'id':'runner','command':'@WORKER@','instances':1,'rmp':{'runner':true}}"
@@ -433,9 +425,4 @@ TEST(rmp_7_cut_frame_is_named)
     rmp_program_expect(&program, "'error':'LengthMismatch'");
     rmp_program_expect(&program, "stdio_bus_rmp: LengthMismatch");
     rmp_program_end(&program, 65);
-}
-
-int main(void)
-{
-    return harness_main("rmp_cli");
 }

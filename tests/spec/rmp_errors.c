@@ -3,7 +3,6 @@
 #include "build_config.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "harness.h"
 #include "rmp.h"
@@ -308,9 +307,4 @@ TEST_ROWS(rmp_stranger_is_closed_without_an_answer, COUNT(strangers))
     client_expect_eof(client);
     if (row < COUNT(strangers) - 1)
         daemon_wait_log(daemon, " WARN .*unacceptable input: (HTTP|TLS) in place of messages");
-}
-
-int main(void)
-{
-    return harness_main("RMP: errors");
 }

@@ -2,14 +2,7 @@
 #include "build_config.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "deadline.h"
 #include "harness.h"
 #include "rmp.h"
 #include "rmp_program.h"
@@ -584,9 +577,4 @@ TEST(rmp_10_run_of_the_document_is_followed_before_and_after_a_restart)
     expect_document_end(&program);
     client = executor(daemon);
     execute(daemon, client, "critic", 2);
-}
-
-int main(void)
-{
-    return harness_main("rmp_history");
 }

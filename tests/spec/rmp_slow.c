@@ -2,9 +2,6 @@
  * nobody else waits. */
 #include "build_config.h"
 
-#include <signal.h>
-#include <string.h>
-
 #include "harness.h"
 #include "rmp.h"
 
@@ -241,9 +238,4 @@ TEST(rmp_shutdown_waits_briefly_for_unread_errors)
     daemon_signal(daemon, SIGTERM);
     daemon_wait_log(daemon, "it did not read while the daemon was shutting down");
     ck_assert_int_eq(daemon_wait(daemon), 0);
-}
-
-int main(void)
-{
-    return harness_main("RMP: slow subscribers");
 }

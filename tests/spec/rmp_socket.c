@@ -1,16 +1,8 @@
 /* RMP v0, section 12: the RMP socket: its place, its rights, and its clients. */
 #include "build_config.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "rmp.h"
@@ -236,9 +228,4 @@ TEST_ROWS(rmp_shutdown_delivers_what_is_queued, 2)
     client_close(publisher);
     client_close(subscriber);
     ck_assert_int_eq(daemon_wait(daemon), 0);
-}
-
-int main(void)
-{
-    return harness_main("RMP: the socket");
 }

@@ -1,9 +1,6 @@
 /* doc/security.md: its claims that no other test shows. */
 #include "build_config.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "harness.h"
 
 /* No message of a client or worker makes a line of the log. */
@@ -230,9 +227,4 @@ TEST(security_worker_gains_no_rights)
                                  "'no_new_privs':true}"),
                 "no_new_privs");
 #endif
-}
-
-int main(void)
-{
-    return harness_main("security");
 }

@@ -1,12 +1,7 @@
 /* doc/security.md: who connects, and what other users of the machine can do. */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "transport/origin.h"
@@ -199,9 +194,4 @@ TEST(security_log_file_is_not_reopened_as_a_link)
     client_expect_quiet(client_connect(daemon));
     daemon_wait_log(daemon, "\\[client=1\\] connected");
     ck_assert(!read_file(text, test_format("%s/target", dir)));
-}
-
-int main(void)
-{
-    return harness_main("security: access");
 }

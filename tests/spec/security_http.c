@@ -2,19 +2,10 @@
 #include "build_config.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "harness.h"
 
@@ -216,11 +207,10 @@ TEST_ROWS(security_http_origin_of_another_page, COUNT(origins))
 TEST(security_http_preflight)
 {
     const char *tokens = write_tokens("secret");
-    struct daemon *daemon;
-    const char *answer;
+    struct daemon *daemon =
+        start_http(test_format("'origins':['https://app.example'],'token_file':'%s'", tokens));
+    const char *answer = ask_from(daemon, "OPTIONS", "https://app.example", PREFLIGHT);
 
-    daemon = start_http(test_format("'origins':['https://app.example'],'token_file':'%s'", tokens));
-    answer = ask_from(daemon, "OPTIONS", "https://app.example", PREFLIGHT);
     expect_status(answer, 204);
     expect_field(answer, "Access-Control-Allow-Origin: https://app.example");
     expect_field(answer, "Access-Control-Allow-Headers: authorization, mcp-session-id");
@@ -441,9 +431,8 @@ TEST(security_http_too_many_connections)
                                   .members = "'listen':[{'http':'127.0.0.1:0'}]",
                                   .limits = "'max_connections':2");
     struct client *first = connect_to(daemon), *second = connect_to(daemon);
-    const char *answer;
+    const char *answer = ask(daemon, "GET /mcp HTTP/1.1\r\nHost: localhost\r\n");
 
-    answer = ask(daemon, "GET /mcp HTTP/1.1\r\nHost: localhost\r\n");
     expect_status(answer, 503);
     expect_field(answer, "Retry-After: 5");
     expect_word(answer, "max_connections 2");
@@ -599,9 +588,4 @@ TEST(design_metrics_have_a_listener)
     expect_status(ask(daemon, GET("/healthz")), 200);
     expect_status(ask_rpc(daemon, "/rpc", ""), 404);
     client_finish(client, daemon);
-}
-
-int main(void)
-{
-    return harness_main("security_http");
 }

@@ -1,10 +1,6 @@
 /* doc/security.md: a client cannot flood the log, nor hide the lines of others in it. */
 #include "build_config.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-
 #include "harness.h"
 
 #define SOME 100
@@ -106,9 +102,4 @@ TEST(security_storm_does_not_hide_other_connections)
     daemon_wait_log(daemon, "\\[client=1\\] disconnected: ");
     daemon_wait_log(daemon, "\\] connected: 127\\.0\\.0\\.2:[0-9]+$");
     daemon_wait_log(daemon, "more lines of 127\\.0\\.0\\.1 left out within .* connected: 127");
-}
-
-int main(void)
-{
-    return harness_main("security: the log");
 }

@@ -2,8 +2,6 @@
  * wrong before a client's first good frame. */
 #include "build_config.h"
 
-#include <string.h>
-
 #include "harness.h"
 
 static const char *const framings[] = {"ndjson", "content-length", "length"};
@@ -267,9 +265,4 @@ TEST(security_late_first_frame_ends_the_connection)
         frames_error(client, "null", PARSE_ERROR, "the first frame was not complete");
         client_expect_eof(client);
     }
-}
-
-int main(void)
-{
-    return harness_main("security: strangers");
 }

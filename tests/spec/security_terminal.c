@@ -1,12 +1,6 @@
 /* doc/security.md: what other programs say, on the terminal of the user. */
 #include "build_config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "harness.h"
 #include "planted.h"
 
@@ -155,9 +149,4 @@ TEST(security_terminal_gets_nothing_of_a_configuration)
     expect_word(run(test_format("$BUS --config %s --check-config || :", path)), "ERROR");
     expect_word(run("$BUS ctl \"$(printf 'a\\033b')\" || :"), "a\\x1bb");
     expect_word(run("$BUS \"--$(printf 'a\\033\\302\\233b')\" || :"), "stdio_bus: ");
-}
-
-int main(void)
-{
-    return harness_main("security of terminals");
 }

@@ -2,15 +2,9 @@
 #include "build_config.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "harness.h"
 
@@ -345,9 +339,4 @@ TEST(security_open_excludes_a_token_file)
     const char *members = test_format("'listen':{'open':true,'token_file':'%s'}",
                                       write_file("token", 0600));
     expect_word(RUN(78, .mode = SETUP_TCP, .members = members), "excludes token_file");
-}
-
-int main(void)
-{
-    return harness_main("security: token");
 }

@@ -1,9 +1,7 @@
 /* Specification, chapter 10: graceful shutdown; and Appendix C, the log. */
 #include "build_config.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <signal.h>
 
 #include "harness.h"
 
@@ -372,9 +370,4 @@ TEST(spec_appendix_c_log_level)
     client_expect_eof(client);
     ck_assert_uint_eq(daemon_count_log(daemon, "Z (DEBUG|INFO|WARN) "), 0);
     ck_assert_int_eq(daemon_wait(daemon), 0);
-}
-
-int main(void)
-{
-    return harness_main("spec 10: shutdown");
 }

@@ -2,9 +2,6 @@
 #include "build_config.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "harness.h"
 
@@ -212,9 +209,4 @@ TEST(spec_3_5_requests_with_and_without_session_and_params)
     client_ask(client, "3", "s", "echo", NULL);
     client_ask(client, "4", "s", "echo", "[1,2]");
     client_ask(client, "'text'", "s", "echo", "[1,2]");
-}
-
-int main(void)
-{
-    return harness_main("spec 3: entities");
 }

@@ -2,7 +2,6 @@
 #include "build_config.h"
 
 #include <poll.h>
-#include <string.h>
 
 #include "data/json_texts.h"
 #include "harness.h"
@@ -275,9 +274,4 @@ TEST(spec_4_3_1_error_names_the_reason)
     client_error(client, "null", NOT_JSON, "UTF-8");
     client_expect_eof(client);
     daemon_wait_log(daemon, " WARN .*UTF-8");
-}
-
-int main(void)
-{
-    return harness_main("spec 4.3: malformed input");
 }

@@ -2,8 +2,6 @@
 #include "build_config.h"
 
 #include <poll.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "network.h"
@@ -317,9 +315,4 @@ TEST(design_pool_field_picks_the_pool)
     client_error(client, "3", -32602, "pool");
     client_send(client, "{'pool':'c','method':'echo'}");
     client_expect_quiet(client);
-}
-
-int main(void)
-{
-    return harness_main("spec 4: clients");
 }

@@ -1,8 +1,6 @@
 /* Specification, chapter 5, and the state of a new worker (DESIGN, "Workers"). */
 #include "build_config.h"
 
-#include <string.h>
-
 #include "harness.h"
 
 TEST(spec_5_1_1_worker_input_is_lines)
@@ -205,9 +203,4 @@ TEST(design_worker_command_is_found_in_path)
         client_connect(START(.pools = "{'id':'p','command':'sh','instances':1,"
                                       "'args':['-c','exec @WORKER@ --name by-sh']}"));
     expect_member(client_ask(client, "1", NULL, "echo", NULL), "worker", "'by-sh'");
-}
-
-int main(void)
-{
-    return harness_main("spec 5: workers");
 }

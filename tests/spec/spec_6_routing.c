@@ -241,8 +241,3 @@ TEST(spec_6_order_within_a_session)
         next[id % 7] += 7;
     }
 }
-
-int main(void)
-{
-    return harness_main("spec 6: routing");
-}

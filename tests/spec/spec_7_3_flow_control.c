@@ -2,8 +2,6 @@
 #include "build_config.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <string.h>
 
 #include "harness.h"
 
@@ -237,9 +235,4 @@ TEST(spec_7_3_2_too_long_a_line_closes_the_worker)
     daemon_wait_log(daemon,
                     " ERROR .*\\[worker=[0-9]+ pid=[0-9]+ pool=[a-z]+\\].*max_input_buffer");
     ck_assert_int_ne(client_pid(client, "3", "s"), pid);
-}
-
-int main(void)
-{
-    return harness_main("spec 7.3: flow control");
 }

@@ -1,13 +1,8 @@
 /* Specification 7.1 and 7.2: workers that exit, clients that disconnect. */
 #include "build_config.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "control.h"
 #include "harness.h"
@@ -510,9 +505,4 @@ TEST(design_sigterm_while_forking)
         nanosleep(&moment, NULL);
         daemon_interrupt(daemon);
     }
-}
-
-int main(void)
-{
-    return harness_main("spec 7: failures");
 }

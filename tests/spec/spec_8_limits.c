@@ -130,8 +130,3 @@ TEST(spec_8_2_default_max_pending_requests)
     client_expect_plain(client, NULL, 4096);
     client_expect_quiet(client);
 }
-
-int main(void)
-{
-    return harness_main("spec 8: limits");
-}

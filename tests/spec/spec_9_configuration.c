@@ -2,9 +2,6 @@
  * started. */
 #include "build_config.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "harness.h"
 
 /* The daemon must exit with `status` and write a match to stderr, nothing to stdout. */
@@ -359,9 +356,4 @@ TEST_ROWS(design_help_and_version, COUNT(information))
         .mode = SETUP_STDIO, .config = "{}", .arguments = {information[row].option}};
     ck_assert_str_eq(daemon_run(&setup, 0, out), "");
     ck_assert_msg(text_matches(out->data, information[row].output), "%s", out->data);
-}
-
-int main(void)
-{
-    return harness_main("spec 9: configuration");
 }

@@ -3,9 +3,6 @@
  * messages and no other, and every request gets an answer or an error. */
 #include "build_config.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "harness.h"
 
 enum { CLIENTS = 24, STEPS = 6000, IDS = 4 };
@@ -201,9 +198,4 @@ TEST_ROWS(stress_each_client_gets_its_own_messages, 3)
     ck_assert_uint_gt(questions, 10);
     ck_assert_uint_gt(errors, 0);
     ck_assert_uint_lt(errors, STEPS / 10);
-}
-
-int main(void)
-{
-    return harness_main("stress: agents");
 }

@@ -2,8 +2,6 @@
 #include "build_config.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
 
 #include "harness.h"
 
@@ -63,9 +61,4 @@ TEST(stress_while_others_stall)
     long pid = json_number(client_result(helper, "2"), "pid");
     load_run(&load, daemon);
     kill((pid_t)pid, SIGUSR1);
-}
-
-int main(void)
-{
-    return harness_main("stress: nothing lost");
 }

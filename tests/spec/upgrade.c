@@ -1,16 +1,7 @@
 /* Upgrade in place: another program takes the place of the daemon in the same process. */
 #include "build_config.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "control.h"
 #include "harness.h"
@@ -752,9 +743,4 @@ TEST_ROWS(upgrade_under_load, 2)
     }
     load_end(&load);
     ck_assert_uint_ge(daemon_count_log(daemon, DAEMON_UPGRADED), 1); /* on a busy machine, few */
-}
-
-int main(void)
-{
-    return harness_main("upgrade in place");
 }

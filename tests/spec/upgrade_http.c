@@ -1,12 +1,7 @@
 /* Upgrade in place: what clients of HTTP and WebSocket have stays theirs. */
 #include "build_config.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <sys/stat.h>
-
 #include "harness.h"
-#include "proc.h"
 #include "web_socket.h"
 
 #define POOL_OF(keys)                                                                              \
@@ -240,9 +235,4 @@ TEST_ROWS(upgrade_http_after_an_answer_of_the_gate, COUNT(poolless))
     http_send(http, "GET", "/healthz", NULL, NULL);
     http_expect(http, 200);
     daemon_stop(daemon);
-}
-
-int main(void)
-{
-    return harness_main("upgrade in place, HTTP");
 }

@@ -3,9 +3,6 @@
 #include "build_config.h"
 
 #include <inttypes.h>
-#include <signal.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "harness.h"
 #include "rmp.h"
@@ -387,9 +384,4 @@ TEST(upgrade_rmp_after_a_reload)
     rmp_program_execute(daemon, "plain", "{'result':2}");
     rmp_program_expect(&replies, "'payload':{'Completed':2}");
     rmp_program_stop(&replies);
-}
-
-int main(void)
-{
-    return harness_main("upgrade in place, RMP");
 }

@@ -2,7 +2,6 @@
 
 #include <grp.h>
 #include <pwd.h>
-#include <unistd.h>
 
 #include "config_fixture.h"
 #include "transport/origin.h"
@@ -23,7 +22,7 @@ static void expect_listen(const char *members, const char *expected)
     expect_text(text, expected);
 }
 
-START_TEST(owner_alone_may_connect_by_default)
+TEST(owner_alone_may_connect_by_default)
 {
     expect_listen("", "");
     ck_assert_uint_eq(config.listen.access.mode, 0600);
@@ -31,25 +30,23 @@ START_TEST(owner_alone_may_connect_by_default)
     ck_assert(!access_is_set(&config.listen.access));
     ck_assert(access_allows(&config.listen.access, 12345));
 }
-END_TEST
 
 static const struct {
     const char *text;
     mode_t mode;
 } modes[] = {{"0600", 0600}, {"660", 0660}, {"0666", 0666}, {"00777", 0777}};
 
-START_TEST(mode_is_octal)
+TEST_ROWS(mode_is_octal, COUNT(modes))
 {
     char members[64];
 
-    snprintf(members, sizeof members, "\"mode\": \"%s\"", modes[_i].text);
+    snprintf(members, sizeof members, "\"mode\": \"%s\"", modes[row].text);
     expect_listen(members, "");
-    ck_assert_uint_eq(config.listen.access.mode, modes[_i].mode);
+    ck_assert_uint_eq(config.listen.access.mode, modes[row].mode);
     ck_assert(access_is_set(&config.listen.access));
 }
-END_TEST
 
-START_TEST(group_is_a_name_or_a_number)
+TEST(group_is_a_name_or_a_number)
 {
     const struct group *group = getgrgid(getegid());
     char members[128];
@@ -64,9 +61,8 @@ START_TEST(group_is_a_name_or_a_number)
     ck_assert(config.listen.access.has_group);
     ck_assert_uint_eq(config.listen.access.group, getegid());
 }
-END_TEST
 
-START_TEST(users_are_names_or_numbers)
+TEST(users_are_names_or_numbers)
 {
     const struct passwd *user = getpwuid(geteuid());
     char members[128];
@@ -85,7 +81,6 @@ START_TEST(users_are_names_or_numbers)
     ck_assert(access_allows(&config.listen.access, user != NULL ? geteuid() : 0));
     ck_assert(!access_allows(&config.listen.access, 12345));
 }
-END_TEST
 
 static const struct {
     const char *members, *problem;
@@ -112,35 +107,21 @@ static const struct {
      "listen.allow_uids[1]: there is no user \"no such user\""},
 };
 
-START_TEST(faults_are_reported)
+TEST_ROWS(faults_are_reported, COUNT(faults))
 {
     char document[512];
     const char *text;
 
-    if (!ORIGIN_HAS_CREDENTIALS && strstr(faults[_i].members, "uids") != NULL)
+    if (!ORIGIN_HAS_CREDENTIALS && strstr(faults[row].members, "uids") != NULL)
         return;
-    write_config(document, sizeof document, faults[_i].members);
+    write_config(document, sizeof document, faults[row].members);
     ck_assert_int_eq(config_read_text(&config, document, strlen(document), "c.json", note_report,
                                       reports),
                      STDIO_BUS_EINVAL);
     text = strstr(reports, "listen.");
     ck_assert_ptr_nonnull(text);
-    ck_assert_int_eq(strncmp(text, faults[_i].problem, strlen(faults[_i].problem)), 0);
+    ck_assert_int_eq(strncmp(text, faults[row].problem, strlen(faults[row].problem)), 0);
     expect_nothing();
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("access");
-    TCase *tcase = tcase_create("access");
-
-    suite_add_tcase(suite, tcase);
-    tcase_add_checked_fixture(tcase, NULL, free_config);
-    tcase_add_test(tcase, owner_alone_may_connect_by_default);
-    tcase_add_loop_test(tcase, mode_is_octal, 0, COUNT(modes));
-    tcase_add_test(tcase, group_is_a_name_or_a_number);
-    tcase_add_test(tcase, users_are_names_or_numbers);
-    tcase_add_loop_test(tcase, faults_are_reported, 0, COUNT(faults));
-    return run_suite(suite);
-}
+FIXTURE(NULL, free_config)

@@ -2,9 +2,6 @@
 
 #include "config/config.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "config_fixture.h"
 
 #define SEEMS                                                                                      \
@@ -122,9 +119,4 @@ TEST(errors_come_alone)
 {
     expect_text("{\"pools\": [" POOL_OF("a", "mcp") ", " POOL_OF("a", "mcp") "]}",
                 "E c.json:2:28: pools[1].id: \"a\" is the id of pools[0] already, at 1:19\n");
-}
-
-int main(void)
-{
-    return harness_main("advice");
 }

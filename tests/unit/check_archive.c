@@ -2,7 +2,6 @@
 #include "build_config.h"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "base/archive.h"
 #include "pool_mode_fixture.h"
@@ -305,9 +304,4 @@ TEST(archive_of_a_router_that_is_cut_is_refused)
     }
     archive_free(&saved);
     tear_down();
-}
-
-int main(void)
-{
-    return harness_main("archive");
 }

@@ -2,15 +2,9 @@
 
 #include "bus/bus.h"
 
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "client.h"
@@ -118,11 +112,10 @@ static void expect(struct client *client, const char *name)
     int64_t deadline = deadline_usual();
     struct span line;
     char wanted[100];
-    size_t i;
 
     while (!client_line_before(client, now_ms(), &line)) {
         ck_assert(!deadline_over(deadline) && !client->eof);
-        for (i = 0; i < 2; i++)
+        for (size_t i = 0; i < 2; i++)
             ck_assert(hosts[i].bus == NULL || bus_step(hosts[i].bus, 5) == BUS_RUNNING);
     }
     snprintf(wanted, sizeof wanted, "{\"id\":1,\"sessionId\":\"s\",\"result\":\"%s\"}", name);
@@ -233,8 +226,4 @@ TEST(third_stop_does_not_wait_for_workers)
         ck_assert(WIFSIGNALED(status)); /* SIGTERM came before */
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("bus");
-}
+FIXTURE(set_up, tear_down)

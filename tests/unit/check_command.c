@@ -2,9 +2,7 @@
 
 #include "config/command.h"
 
-#include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "config_fixture.h"
 
@@ -129,9 +127,4 @@ TEST(command_for_a_shell)
     make_script("a b", "#!/bin/sh\n");
     expect_command("./a b", "\"args\": []", "");
     leave_directory();
-}
-
-int main(void)
-{
-    return harness_main("command");
 }

@@ -2,10 +2,6 @@
 
 #include "config/command_line.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "config_fixture.h"
 
 /* Makes the configuration; the reports are `expected`. */
@@ -190,9 +186,4 @@ TEST(command_line_problems_name_the_key)
                 "\"protocol\": \"mcp\"; if it is none, set \"clients\": \"shared\"\n");
     unlink(path);
     free_config();
-}
-
-int main(void)
-{
-    return harness_main("command_line");
 }

@@ -2,10 +2,6 @@
 
 #include "json/document.h"
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "suite.h"
 
 /* Texts, and what is left of them. */
@@ -48,9 +44,4 @@ TEST_ROWS(comments_become_spaces, COUNT(texts))
     ck_assert_uint_eq(len, strlen(texts[row].left));
     ck_assert_msg(memcmp(copy, texts[row].left, len) == 0, "\"%.*s\"", (int)len, copy);
     free(copy);
-}
-
-int main(void)
-{
-    return harness_main("comments");
 }

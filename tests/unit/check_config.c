@@ -2,13 +2,9 @@
 
 #include "config/config.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "config_fixture.h"
 
@@ -105,7 +101,7 @@ static void expect_limits(const struct limits *expected)
     ck_assert_uint_eq(config.limits.max_message, expected->max_message);
 }
 
-START_TEST(test_full)
+TEST(test_full)
 {
     static const struct limits expected = {.max_input_buffer = 2048,
                                            .max_frame_body = 2048,
@@ -155,10 +151,9 @@ START_TEST(test_full)
     ck_assert_uint_eq(config.pools[1].instances, 1024);
     ck_assert(config.strict);
 }
-END_TEST
 
 /* spec 9.3.5, 9.3.6 */
-START_TEST(test_defaults)
+TEST_ROWS(test_defaults, 3)
 {
     static const struct {
         const char *text;
@@ -172,7 +167,7 @@ START_TEST(test_defaults)
                               .max_frame_body = 10485760,
                               .max_message = 67108864,
                               .max_output_queue = 4194304,
-                              .max_restarts = cases[_i].max_restarts,
+                              .max_restarts = cases[row].max_restarts,
                               .restart_window_sec = 60,
                               .drain_timeout_sec = 30,
                               .backpressure_timeout_sec = 60,
@@ -189,7 +184,7 @@ START_TEST(test_defaults)
                               .max_resume_total = 67108864,
                               .ping_sec = 30};
 
-    expect_text(cases[_i].text, "");
+    expect_text(cases[row].text, "");
     expect_limits(&expected);
     ck_assert_ptr_null(config.listen.framing);
     ck_assert_ptr_null(config.pools[0].framing);
@@ -197,9 +192,8 @@ START_TEST(test_defaults)
     ck_assert(!config.strict);
     ck_assert(!config.pools[0].skip_bad_output);
 }
-END_TEST
 
-START_TEST(test_integral_numbers)
+TEST(test_integral_numbers)
 {
     expect_text("{\"pools\": [{\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 2.0}],"
                 " \"limits\": {\"max_input_buffer\": 1e6, \"max_restarts\": 0.5e1}}",
@@ -208,7 +202,6 @@ START_TEST(test_integral_numbers)
     ck_assert_uint_eq(config.limits.max_input_buffer, 1000000);
     ck_assert_uint_eq(config.limits.max_restarts, 5);
 }
-END_TEST
 
 /* --- problems --- */
 
@@ -271,11 +264,10 @@ static const struct {
      "E c.json:5:11: strict: must be true or false, not a number\n"},
 };
 
-START_TEST(problems_are_reported)
+TEST_ROWS(problems_are_reported, COUNT(problems))
 {
-    expect_text(problems[_i].text, problems[_i].reports);
+    expect_text(problems[row].text, problems[row].reports);
 }
-END_TEST
 
 static const struct {
     const char *members, *reports;
@@ -333,13 +325,12 @@ static const struct {
 #endif
 };
 
-START_TEST(problems_of_a_pool_are_reported)
+TEST_ROWS(problems_of_a_pool_are_reported, COUNT(pool_problems))
 {
-    expect_pool(pool_problems[_i].members, pool_problems[_i].reports);
+    expect_pool(pool_problems[row].members, pool_problems[row].reports);
 }
-END_TEST
 
-START_TEST(test_pool_id)
+TEST(test_pool_id)
 {
     char members[1024], id[300];
 
@@ -356,7 +347,6 @@ START_TEST(test_pool_id)
     expect_pool(members, "");
     ck_assert_uint_eq(strlen(config.pools[0].id), 256);
 }
-END_TEST
 
 static void make_file(const char *name, mode_t mode)
 {
@@ -367,7 +357,7 @@ static void make_file(const char *name, mode_t mode)
     close(fd);
 }
 
-START_TEST(test_command_mode)
+TEST(test_command_mode)
 {
     make_file("file", 0600);
     expect_pool(FIRST "\"command\": \"./file\"",
@@ -376,11 +366,10 @@ START_TEST(test_command_mode)
     expect_pool(FIRST "\"command\": \"./file\"", "");
     ck_assert_str_eq(config.pools[0].command, "./file");
 }
-END_TEST
 
 /* The rules of execvp: files that are missing or not executable are passed over; an empty part is
  * the working directory. */
-START_TEST(test_command_in_path)
+TEST(test_command_in_path)
 {
     static const char at[] = "c.json:3:12: pools[0].command";
 
@@ -408,10 +397,9 @@ START_TEST(test_command_in_path)
     expect_pool(FIRST "\"command\": \"sh\"", "");
     ck_assert_int_eq(chdir(".."), 0);
 }
-END_TEST
 
 /* A directory name too long for any path is passed over, as execvp does. */
-START_TEST(test_command_path_too_long)
+TEST(test_command_path_too_long)
 {
     char *path = malloc(6001);
 
@@ -427,9 +415,8 @@ START_TEST(test_command_path_too_long)
                 not_in_path("c.json:3:12: pools[0].command", "cat", ENOENT, path));
     free(path);
 }
-END_TEST
 
-START_TEST(test_confinement)
+TEST(test_confinement)
 {
     expect_pool(FIRST "\"command\": \"/bin/cat\"", "");
     ck_assert(!config.pools[0].no_new_privs && !config.pools[0].no_core);
@@ -447,9 +434,8 @@ START_TEST(test_confinement)
     ck_assert(config.pools[0].no_new_privs && !config.pools[0].no_core);
 #endif
 }
-END_TEST
 
-START_TEST(test_on_bad_output)
+TEST(test_on_bad_output)
 {
     expect_pool(FIRST "\"command\": \"/bin/cat\", \"on_bad_output\": \"terminate\"", "");
     ck_assert(!config.pools[0].skip_bad_output);
@@ -462,9 +448,8 @@ START_TEST(test_on_bad_output)
                 "");
     ck_assert(!config.pools[0].skip_bad_output);
 }
-END_TEST
 
-START_TEST(test_all_instances)
+TEST(test_all_instances)
 {
     char text[1024] = "{\"pools\": [";
     size_t used, i;
@@ -483,7 +468,6 @@ START_TEST(test_all_instances)
     expect_text(text, "E c.json:1:11: pools: the instances of all pools must be <= 4096, "
                       "not 4097\n");
 }
-END_TEST
 
 /* --- limits --- */
 
@@ -498,9 +482,9 @@ static void expect_limit(const char *key, const char *value, const char *expecte
     expect_text(text, expected);
 }
 
-START_TEST(test_limit)
+TEST_ROWS(test_limit, COUNT(limit_cases))
 {
-    const struct limit_case *limit = &limit_cases[_i];
+    const struct limit_case *limit = &limit_cases[row];
     char value[32], expected[256];
 
     snprintf(value, sizeof value, "%ld", limit->min);
@@ -525,7 +509,6 @@ START_TEST(test_limit)
              limit->min);
     expect_limit(limit->key, "null", expected);
 }
-END_TEST
 
 /* It holds any other message, and two of it fit into the memory; that is the default, too. */
 static const struct {
@@ -548,23 +531,22 @@ static const struct {
      "limits.max_message: must be at most half of max_memory (134217728)"},
 };
 
-START_TEST(test_max_message)
+TEST_ROWS(test_max_message, COUNT(max_messages))
 {
     char text[256], expected[200] = "";
 
-    snprintf(text, sizeof text, "{\"limits\": {%s}, " MINIMAL_REST, max_messages[_i].limits);
-    if (max_messages[_i].report[0] != '\0')
+    snprintf(text, sizeof text, "{\"limits\": {%s}, " MINIMAL_REST, max_messages[row].limits);
+    if (max_messages[row].report[0] != '\0')
         snprintf(expected, sizeof expected, "E c.json:1:%d: %s\n",
                  (int)(strchr(strstr(text, "max_message"), ':') - text) + 3,
-                 max_messages[_i].report);
+                 max_messages[row].report);
     expect_text(text, expected);
-    ck_assert_uint_eq(config.limits.max_message, max_messages[_i].max_message);
+    ck_assert_uint_eq(config.limits.max_message, max_messages[row].max_message);
 }
-END_TEST
 
 /* --- framing --- */
 
-START_TEST(test_framing)
+TEST(test_framing)
 {
     expect_text("{\"listen\": {\"framing\": \"content-length\"}, \"pools\": ["
                 "{\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 1,"
@@ -587,10 +569,9 @@ START_TEST(test_framing)
                 "{\"id\": \"a\", \"command\": \"/bin/cat\", \"instances\": 1}]}",
                 "E c.json:1:12: listen: must be an object, not a string\n");
 }
-END_TEST
 
 /* Keys for other readers, wherever they stand. */
-START_TEST(test_comments)
+TEST(test_comments)
 {
     expect_text("{\"$schema\": \"x\", \"_\": 1,\n"
                 "\"pools\": [{\"_comment\": \"c\", \"id\": \"a\", \"command\": \"/bin/cat\","
@@ -598,9 +579,8 @@ START_TEST(test_comments)
                 "");
     ck_assert_uint_eq(config.limits.max_restarts, 5);
 }
-END_TEST
 
-START_TEST(test_unknown_keys)
+TEST(test_unknown_keys)
 {
     expect_text("{\"pool\": 1, \"Strict\": true, \"$schema\": \"x\",\n"
                 "\"pools\": [{\"ID\": \"b\", \"id\": \"a\", \"command\": \"/bin/cat\","
@@ -622,9 +602,8 @@ START_TEST(test_unknown_keys)
     ck_assert_uint_eq(config.limits.max_restarts, 5);
     ck_assert(!config.strict);
 }
-END_TEST
 
-START_TEST(test_long_unknown_key)
+TEST(test_long_unknown_key)
 {
     char key[101], text[512], expected[512];
 
@@ -634,7 +613,6 @@ START_TEST(test_long_unknown_key)
     snprintf(expected, sizeof expected, "W c.json:1:2: %.60s...: unknown key\n", key);
     expect_text(text, expected);
 }
-END_TEST
 
 /* --- files and descriptors --- */
 
@@ -678,7 +656,7 @@ static void expect_file(const char *path, const char *expected)
     expect(config_read_file(&config, path, note_report, reports), expected);
 }
 
-START_TEST(test_file)
+TEST(test_file)
 {
     make_config(MINIMAL "\n", strlen(MINIMAL) + 1);
     expect_file("c.json", "");
@@ -690,9 +668,8 @@ START_TEST(test_file)
     expect_file("./c.json", "E ./c.json:1:2: expected a key in double quotes or '}', "
                             "found the end of the file\n");
 }
-END_TEST
 
-START_TEST(test_file_size)
+TEST(test_file_size)
 {
     char *text = padded(LARGEST + 1);
 
@@ -703,7 +680,6 @@ START_TEST(test_file_size)
     expect_file("c.json", "E c.json: larger than 16 MiB\n");
     free(text);
 }
-END_TEST
 
 /* A child that writes `len` bytes, `piece` at a time; returns the descriptor to read. */
 static int start_writer(const char *text, size_t len, size_t piece, pid_t *child)
@@ -724,7 +700,7 @@ static int start_writer(const char *text, size_t len, size_t piece, pid_t *child
 
 static const size_t pieces[] = {1, 2, 7, 4096, 1000000};
 
-START_TEST(test_pipe)
+TEST_ROWS(test_pipe, COUNT(pieces))
 {
     const size_t size = 50000; /* more than the first reads hold */
     char *text = padded(size);
@@ -732,7 +708,7 @@ START_TEST(test_pipe)
     pid_t child;
 
     for (nonblocking = 0; nonblocking < 2; nonblocking++) {
-        fd = start_writer(text, size, pieces[_i], &child);
+        fd = start_writer(text, size, pieces[row], &child);
         flags = fcntl(fd, F_GETFL);
         ck_assert_int_eq(fcntl(fd, F_SETFL, nonblocking ? flags | O_NONBLOCK : flags), 0);
         config_free(&config);
@@ -744,9 +720,8 @@ START_TEST(test_pipe)
     }
     free(text);
 }
-END_TEST
 
-START_TEST(test_pipe_errors)
+TEST(test_pipe_errors)
 {
     int fd, status;
     pid_t child;
@@ -760,9 +735,8 @@ START_TEST(test_pipe_errors)
     expect(config_read_fd(&config, fd, "fd 5", note_report, reports),
            "E fd 5: cannot read: Bad file descriptor\n");
 }
-END_TEST
 
-START_TEST(test_fifo)
+TEST(test_fifo)
 {
     int status, fd;
     pid_t child;
@@ -780,9 +754,8 @@ START_TEST(test_fifo)
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
 }
-END_TEST
 
-START_TEST(test_free_twice)
+TEST(test_free_twice)
 {
     expect_text(MINIMAL, "");
     config_free(&config);
@@ -790,46 +763,7 @@ START_TEST(test_free_twice)
     config_free(&config);
     expect_nothing();
 }
-END_TEST
 
 /* --- suite --- */
 
-static void add_rule_tests(TCase *tcase)
-{
-    tcase_add_test(tcase, test_full);
-    tcase_add_loop_test(tcase, test_defaults, 0, 3);
-    tcase_add_test(tcase, test_integral_numbers);
-    tcase_add_loop_test(tcase, problems_are_reported, 0, COUNT(problems));
-    tcase_add_loop_test(tcase, problems_of_a_pool_are_reported, 0, COUNT(pool_problems));
-    tcase_add_test(tcase, test_pool_id);
-    tcase_add_test(tcase, test_command_mode);
-    tcase_add_test(tcase, test_command_in_path);
-    tcase_add_test(tcase, test_command_path_too_long);
-    tcase_add_test(tcase, test_confinement);
-    tcase_add_test(tcase, test_on_bad_output);
-    tcase_add_test(tcase, test_all_instances);
-    tcase_add_loop_test(tcase, test_max_message, 0, COUNT(max_messages));
-    tcase_add_loop_test(tcase, test_limit, 0, COUNT(limit_cases));
-    tcase_add_test(tcase, test_framing);
-    tcase_add_test(tcase, test_comments);
-    tcase_add_test(tcase, test_unknown_keys);
-    tcase_add_test(tcase, test_long_unknown_key);
-}
-
-int main(void)
-{
-    Suite *suite = suite_create("config");
-    TCase *tcase = tcase_create("config");
-
-    suite_add_tcase(suite, tcase);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_checked_fixture(tcase, enter_directory, leave_directory);
-    add_rule_tests(tcase);
-    tcase_add_test(tcase, test_file);
-    tcase_add_test(tcase, test_file_size);
-    tcase_add_loop_test(tcase, test_pipe, 0, COUNT(pieces));
-    tcase_add_test(tcase, test_pipe_errors);
-    tcase_add_test(tcase, test_fifo);
-    tcase_add_test(tcase, test_free_twice);
-    return run_suite(suite);
-}
+FIXTURE(enter_directory, leave_directory)

@@ -3,26 +3,19 @@
 #include "cli/connect.h"
 
 #include <arpa/inet.h>
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "deadline.h"
 #include "network.h"
 #include "quick_assert.h"
-#include "run_tests.h"
+#include "suite.h"
 
 #define BIG ((size_t)3 << 20)
 
@@ -217,7 +210,7 @@ static size_t fill_up(int fd)
 
 /* --- copying --- */
 
-START_TEST(end_of_input_is_passed_on)
+TEST(end_of_input_is_passed_on)
 {
     start();
     put(copier.in, "question\n");
@@ -234,9 +227,8 @@ START_TEST(end_of_input_is_passed_on)
     expect_end(copier.out);
     expect_status(EXIT_DONE);
 }
-END_TEST
 
-START_TEST(nothing_at_all_is_orderly)
+TEST(nothing_at_all_is_orderly)
 {
     start();
     end_of(&copier.in);
@@ -244,9 +236,8 @@ START_TEST(nothing_at_all_is_orderly)
     end_of(&copier.daemon);
     expect_status(EXIT_DONE);
 }
-END_TEST
 
-START_TEST(input_from_a_file)
+TEST(input_from_a_file)
 {
     char path[] = "/tmp/check_connect_XXXXXX";
     int in = mkstemp(path);
@@ -261,17 +252,15 @@ START_TEST(input_from_a_file)
     end_of(&copier.daemon);
     expect_status(EXIT_DONE);
 }
-END_TEST
 
-START_TEST(input_that_cannot_be_read)
+TEST(input_that_cannot_be_read)
 {
     start_with(open("/", O_RDONLY), false);
     expect_status(EXIT_OS_ERROR);
 }
-END_TEST
 
 /* Each direction continues while the other is stuck, and nothing is lost in either. */
-START_TEST(a_reader_that_stalls_holds_its_direction_alone)
+TEST(a_reader_that_stalls_holds_its_direction_alone)
 {
     size_t fed, taken = 0;
 
@@ -289,9 +278,8 @@ START_TEST(a_reader_that_stalls_holds_its_direction_alone)
     end_of(&copier.daemon);
     expect_status(EXIT_DONE);
 }
-END_TEST
 
-START_TEST(signals_are_no_end)
+TEST(signals_are_no_end)
 {
     size_t fed = 0, taken = 0;
 
@@ -309,10 +297,9 @@ START_TEST(signals_are_no_end)
     end_of(&copier.daemon);
     expect_status(EXIT_DONE);
 }
-END_TEST
 
 /* The descriptors may be shared with a shell. */
-START_TEST(flags_of_others_are_left_alone)
+TEST(flags_of_others_are_left_alone)
 {
     int in[2], out[2], sockets[2], kept_in, kept_out;
 
@@ -331,62 +318,56 @@ START_TEST(flags_of_others_are_left_alone)
     ck_assert_int_eq(fcntl(kept_out, F_GETFL) & O_NONBLOCK, 0);
     ck_assert_int_eq(kill(copier.pid, SIGKILL), 0);
 }
-END_TEST
 
 /* --- the end --- */
 
-START_TEST(closed_stdout_is_noticed_at_once)
+TEST_ROWS(closed_stdout_is_noticed_at_once, 2)
 {
-    start_with(-1, _i == 1);
+    start_with(-1, row == 1);
     put(copier.daemon, "a\n");
     expect_text(copier.out, "a\n");
     end_of(&copier.out);
     expect_status(EXIT_STDOUT_CLOSED);
 }
-END_TEST
 
-START_TEST(stdout_closed_while_it_is_full)
+TEST(stdout_closed_while_it_is_full)
 {
     start();
     fill_up(copier.daemon);
     end_of(&copier.out);
     expect_status(EXIT_STDOUT_CLOSED);
 }
-END_TEST
 
-START_TEST(daemon_goes_first)
+TEST_ROWS(daemon_goes_first, 4)
 {
     static const char *const last[] = {"{}\n", "Content-Length: 2\r\n\r\n{}", "",
                                        "Content-Length: 5\r\n\r\n{}\t\r "};
 
     start();
-    expect_end_after(last[_i], EXIT_DAEMON_LEFT);
+    expect_end_after(last[row], EXIT_DAEMON_LEFT);
 }
-END_TEST
 
-START_TEST(daemon_goes_within_a_message)
+TEST_ROWS(daemon_goes_within_a_message, 3)
 {
     static const char *const cut[] = {"{}\n{\"id\"", "{}\n{\"id\"", "{}\n{\"id\": "};
 
     start();
-    if (_i == 1)
+    if (row == 1)
         end_of(&copier.in);
-    expect_end_after(cut[_i], EXIT_CONNECTION_LOST);
+    expect_end_after(cut[row], EXIT_CONNECTION_LOST);
 }
-END_TEST
 
 /* Its last message is delivered. */
-START_TEST(daemon_goes_with_input_unread)
+TEST(daemon_goes_with_input_unread)
 {
     start();
     put(copier.in, "unread\n");
     ck_assert(wait_fd(copier.daemon, POLLIN, deadline_usual()));
     expect_end_after("bye\n", EXIT_CONNECTION_LOST);
 }
-END_TEST
 
 /* It stops reading, and still writes. */
-START_TEST(daemon_that_stopped_reading_is_still_read)
+TEST(daemon_that_stopped_reading_is_still_read)
 {
     start();
     ck_assert_int_eq(shutdown(copier.daemon, SHUT_RD), 0);
@@ -397,10 +378,9 @@ START_TEST(daemon_that_stopped_reading_is_still_read)
     end_of(&copier.daemon);
     expect_status(EXIT_DAEMON_LEFT);
 }
-END_TEST
 
 /* The socket has hung up, while stdout has no room for the bytes before that. */
-START_TEST(waiting_is_not_busy)
+TEST(waiting_is_not_busy)
 {
     struct rusage used;
     size_t fed;
@@ -417,7 +397,6 @@ START_TEST(waiting_is_not_busy)
     ck_assert_int_eq(used.ru_utime.tv_sec + used.ru_stime.tv_sec, 0);
     ck_assert_int_lt(used.ru_utime.tv_usec + used.ru_stime.tv_usec, 250000);
 }
-END_TEST
 
 /* --- connecting --- */
 
@@ -441,17 +420,17 @@ static int listen_at(const char *host, uint16_t *port)
     return fd;
 }
 
-START_TEST(tcp_without_delays)
+TEST_ROWS(tcp_without_delays, 4)
 {
     static const char *const hosts[] = {"127.0.0.1", "", "::1", "localhost"};
     struct options options = {.config_fd = -1};
     socklen_t len = sizeof(int);
     int on = 0, fd, listener;
 
-    if ((_i == 2 && !have_ipv6()) || (_i == 3 && !have_localhost()))
+    if ((row == 2 && !have_ipv6()) || (row == 3 && !have_localhost()))
         return;
-    snprintf(options.connect.host, sizeof options.connect.host, "%s", hosts[_i]);
-    listener = listen_at(_i == 2 ? "::1" : "127.0.0.1", &options.connect.port);
+    snprintf(options.connect.host, sizeof options.connect.host, "%s", hosts[row]);
+    listener = listen_at(row == 2 ? "::1" : "127.0.0.1", &options.connect.port);
     fd = connect_open(&options, reason, sizeof reason);
     ck_assert_msg(fd >= 0, "%s", reason);
     ck_assert_int_eq(getsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, &len), 0);
@@ -460,7 +439,6 @@ START_TEST(tcp_without_delays)
     close(fd);
     close(listener);
 }
-END_TEST
 
 static void expect_refusal(const struct options *options, const char *text)
 {
@@ -475,7 +453,7 @@ static void expect_refusal(const struct options *options, const char *text)
     close(fd);
 }
 
-START_TEST(connection_refused)
+TEST(connection_refused)
 {
     struct options options = {.connect = {.host = "127.0.0.1"}};
 
@@ -490,10 +468,9 @@ START_TEST(connection_refused)
     snprintf(options.connect.path, sizeof options.connect.path, "/");
     expect_refusal(&options, "cannot connect to /: ");
 }
-END_TEST
 
 /* Who may not is told where that is decided. */
-START_TEST(connection_not_allowed)
+TEST(connection_not_allowed)
 {
     struct options options = {.connect = {.is_unix = true}};
     char folder[] = "/tmp/check_connect.XXXXXX";
@@ -507,31 +484,4 @@ START_TEST(connection_not_allowed)
                       "%s", reason);
     }
     rmdir(folder);
-}
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_test(tcase, end_of_input_is_passed_on);
-    tcase_add_test(tcase, nothing_at_all_is_orderly);
-    tcase_add_test(tcase, input_from_a_file);
-    tcase_add_test(tcase, input_that_cannot_be_read);
-    tcase_add_test(tcase, a_reader_that_stalls_holds_its_direction_alone);
-    tcase_add_test(tcase, signals_are_no_end);
-    tcase_add_test(tcase, flags_of_others_are_left_alone);
-    tcase_add_loop_test(tcase, closed_stdout_is_noticed_at_once, 0, 2);
-    tcase_add_test(tcase, stdout_closed_while_it_is_full);
-    tcase_add_loop_test(tcase, daemon_goes_first, 0, 4);
-    tcase_add_loop_test(tcase, daemon_goes_within_a_message, 0, 3);
-    tcase_add_test(tcase, daemon_goes_with_input_unread);
-    tcase_add_test(tcase, daemon_that_stopped_reading_is_still_read);
-    tcase_add_test(tcase, waiting_is_not_busy);
-    tcase_add_loop_test(tcase, tcp_without_delays, 0, 4);
-    tcase_add_test(tcase, connection_refused);
-    tcase_add_test(tcase, connection_not_allowed);
-}
-
-int main(void)
-{
-    return run_tests("connect", 60 * timeout_factor(), add_tests);
 }

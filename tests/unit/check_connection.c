@@ -23,9 +23,8 @@ static void add_small_script(struct bytes *script, struct bytes *messages)
         "  {\"k\":\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"}\n",
         "{\"id\":-1.5e3}\n",
     };
-    size_t i;
 
-    for (i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         bytes_add(script, lines[i], strlen(lines[i]));
         if (strchr(lines[i], '{') != NULL)
             bytes_add(messages, lines[i], strlen(lines[i]));
@@ -36,9 +35,8 @@ static void add_large_script(struct bytes *script)
 {
     static const size_t lengths[] = {100,  65535, 20,    65536,  65537, 30,    300000, 2000,
                                      2016, 2048,  16384, 131072, 50,    49152, 16383,  1048576};
-    unsigned i;
 
-    for (i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+    for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         add_message(script, lengths[i], i);
 }
 
@@ -95,13 +93,12 @@ static const char *const returns[][2] = {
 
 /* Sends the lines, and expects what becomes of them. row: chunk size, held or not, socket or
  * pipes. */
-static void run_lines(int row, const char *const lines[][2], size_t count, unsigned skipped)
+static void run_lines(size_t row, const char *const lines[][2], size_t count, unsigned skipped)
 {
     struct bytes script = {NULL, 0, 0}, messages = {NULL, 0, 0};
     struct owner owner;
-    size_t i;
 
-    for (i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         bytes_add(&script, lines[i][0], strlen(lines[i][0]));
         bytes_add(&messages, lines[i][1], strlen(lines[i][1]));
     }
@@ -148,17 +145,16 @@ TEST_ROWS(array_longer_than_the_limit_of_a_message, 2)
 {
     struct bytes messages = {NULL, 0, 0};
     struct owner owner;
-    size_t i;
 
     limits.max_input_buffer = 2000;
     open_either(&owner, row);
     owner.stream.scanner.splits_arrays = true;
     framing_ndjson.reset(&owner.stream.connection.framing_state);
     bytes_add(&messages, "[", 1);
-    for (i = 0; i < 1000; i++)
+    for (size_t i = 0; i < 1000; i++)
         add_message(&messages, 2000 - (i == 0), (unsigned)i);
     bytes_add(&owner.other.to_send, messages.data, messages.len);
-    for (i = 0; i < messages.len; i++) {
+    for (size_t i = 0; i < messages.len; i++) {
         if (messages.data[i] == '\n')
             owner.other.to_send.data[i] = i + 1 < messages.len ? ',' : ']';
     }
@@ -215,10 +211,9 @@ TEST(many_messages_in_one_read)
 {
     struct bytes script = {NULL, 0, 0};
     struct owner owner;
-    unsigned i;
 
     limits.max_input_buffer = 100; /* of one message, not of a read */
-    for (i = 0; i < 5000; i++)
+    for (unsigned i = 0; i < 5000; i++)
         add_message(&script, 25 + i % 76, i);
     open_socket(&owner);
     run_script(&owner, &script, &script, SIZE_MAX);
@@ -272,14 +267,13 @@ TEST_ROWS(held_connection_reads_nothing_more, 2)
 {
     struct owner owner;
     size_t sent;
-    int i;
 
     open_either(&owner, row);
     owner.hold_mode = HOLD_ALWAYS;
-    for (i = 0; i < 40000; i++)
+    for (int i = 0; i < 40000; i++)
         other_send(&owner.other, "{\"id\":1,\"padding\":\"xxxxxxxxxxxxxxxxxxxxxxx\"}\n");
     run_until(&owner, owner.offers == 1);
-    for (i = 0; i < 20; i++)
+    for (int i = 0; i < 20; i++)
         run_some(&owner);
     sent = owner.other.sent;
     ck_assert_uint_lt(sent, owner.other.to_send.len);
@@ -732,7 +726,6 @@ TEST_ROWS(closed_in_its_own_callback, 10)
     static const enum closing_at points[] = {CLOSE_AT_MESSAGE, CLOSE_AT_MALFORMED, CLOSE_AT_ENDED,
                                              CLOSE_AT_FULL, CLOSE_AT_DRAINED};
     struct owner owner;
-    int i;
 
     limits.max_output_queue = 10;
     open_either(&owner, row % 2);
@@ -744,7 +737,7 @@ TEST_ROWS(closed_in_its_own_callback, 10)
     } else if (owner.closing_at == CLOSE_AT_MALFORMED) {
         other_send(&owner.other, "]\n");
     } else if (owner.closing_at != CLOSE_AT_MESSAGE) {
-        for (i = 0; i < 5 && connection_is_open(&owner.stream.connection); i++)
+        for (int i = 0; i < 5 && connection_is_open(&owner.stream.connection); i++)
             ck_assert_int_eq(send_line(&owner, slice_of("{}    \n", 7)), STDIO_BUS_OK);
     }
     other_send(&owner.other, "{\"id\":2}\n");
@@ -892,9 +885,4 @@ TEST(input_from_a_file)
     close_owner(&owner);
     fclose(file);
     bytes_free(&script);
-}
-
-int main(void)
-{
-    return run_suite("connection");
 }

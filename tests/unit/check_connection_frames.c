@@ -96,13 +96,12 @@ TEST_ROWS(copied_and_edited_messages_are_bridged, PAIRS * 2)
     bool lines_in = from_framing == &framing_ndjson, lines_out = to_framing == &framing_ndjson;
     struct bytes expected = {NULL, 0, 0}, body = {NULL, 0, 0}, edited = {NULL, 0, 0};
     struct owner from, to, *both[2] = {&from, &to};
-    unsigned i;
 
     open_in(&from, from_framing);
     open_in(&to, to_framing);
     from.forward_to = &to.stream.endpoint;
     from.sending = row / PAIRS == 0 ? SENDING_COPY : SENDING_EDITED;
-    for (i = 0; i < LENGTHS; i++) {
+    for (unsigned i = 0; i < LENGTHS; i++) {
         make_body(&body, lengths[i], i, !lines_in);
         add_framed(&from.other.to_send, from_framing, body.data, body.len);
         make_body(&body, lengths[i], i, !lines_in && !lines_out);
@@ -128,9 +127,8 @@ TEST(body_that_ends_with_its_buffer)
     struct bytes expected = {NULL, 0, 0}, body = {NULL, 0, 0};
     struct owner from, to, *both[2] = {&from, &to};
     char prefix[FRAME_PREFIX_MAX];
-    size_t len;
 
-    for (len = BUFFER_LARGE - 40; len < BUFFER_LARGE + 2; len++) {
+    for (size_t len = BUFFER_LARGE - 40; len < BUFFER_LARGE + 2; len++) {
         open_in(&from, &framing_content_length);
         open_in(&to, &framing_ndjson);
         from.forward_to = &to.stream.endpoint;
@@ -234,12 +232,11 @@ TEST(limits_are_of_the_framing)
 TEST_ROWS(refused_frames_are_reported_in_turn, 4)
 {
     struct owner owner;
-    int i;
 
     open_in(&owner, &framing_content_length);
     owner.hold_refused = row % 2 == 1;
     owner.other.send_chunk = row / 2 == 0 ? 1 : SIZE_MAX;
-    for (i = 0; i < 5; i++) {
+    for (int i = 0; i < 5; i++) {
         send_framed_text(&owner, "{");
         send_framed_text(&owner, "{\"id\":1}");
         other_send(&owner.other, "Content-Length: x\r\n\r\n");
@@ -348,11 +345,10 @@ TEST_ROWS(late_frame_is_given_up, 3)
                                         "Content-Length: 2000000000\r\n\r\n{\"id\""};
     struct owner owner;
     int64_t deadline;
-    int i;
 
     log_close(&test_log); /* its warnings would only confuse */
     open_in(&owner, &framing_content_length);
-    for (i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++) {
         send_part(&owner, parts[row]);
         run_some(&owner);
         ck_assert(is_timed(&owner));
@@ -376,12 +372,11 @@ TEST_ROWS(late_frame_is_given_up, 3)
 TEST_ROWS(whole_frames_start_no_timer, 2)
 {
     struct owner owner, *only = &owner;
-    int i;
 
     open_in(&owner, framings[1 + row]);
-    for (i = 0; i < 100; i++)
+    for (int i = 0; i < 100; i++)
         send_framed_text(&owner, "{\"id\":1}");
-    for (i = 0; i < 1000 && owner.messages < 100; i++) {
+    for (int i = 0; i < 1000 && owner.messages < 100; i++) {
         run_round(&only, 1);
         ck_assert(!is_timed(&owner) || owner.stream.connection.framing_state.begun);
     }
@@ -469,9 +464,4 @@ TEST_ROWS(stopped_input_is_not_late, 2)
     pass_ms(60000);
     ck_assert_int_eq(owner.refused_count, 0);
     close_owner(&owner);
-}
-
-int main(void)
-{
-    return run_suite("connection_frames");
 }

@@ -207,7 +207,7 @@ TEST_ROWS(late_requests_are_malformed, 2)
     open_with(&owner, &framing_http);
     other_send(&owner.other, row == 0 ? "GET / HTTP/1.1\r\n" : HEAD "Content-Length: 2\r\n\r\n{");
     run_until(&owner, other_sent_all(&owner.other) && owner.stream.connection.framing_state.begun &&
-                          timer_started(&owner.stream.connection.frame_time) && heads == row);
+                          timer_started(&owner.stream.connection.frame_time) && heads == (int)row);
     pass_ms(row == 0 ? HTTP_HEAD_MS - 1000 : 29000);
     ck_assert_int_eq(owner.malformed_count, 0);
     pass_ms(row == 0 ? HTTP_HEAD_MS + 10 : 30010);
@@ -344,9 +344,4 @@ TEST(plain_bytes)
     run_until(&owner, owner.other.received.len == 3);
     ck_assert_int_eq(memcmp(owner.other.received.data, "def", 3), 0);
     close_owner(&owner);
-}
-
-int main(void)
-{
-    return run_suite("connection_http");
 }

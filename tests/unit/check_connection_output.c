@@ -41,11 +41,10 @@ TEST_ROWS(any_length_arrives, 4)
     static const size_t lengths[] = {20, 2000, 65536, 300000, 3000000};
     struct bytes sent = {NULL, 0, 0};
     struct owner owner;
-    unsigned i;
 
     open_either(&owner, row % 2);
     owner.other.read_chunk = row / 2 == 0 ? SIZE_MAX : 60000;
-    for (i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
         struct bytes message = {NULL, 0, 0};
 
         add_message(&message, lengths[i], i);
@@ -119,12 +118,11 @@ TEST_ROWS(full_and_drained_by_turns, 4)
     uint64_t random = UINT64_C(0x9e3779b97f4a7c15) + (unsigned)row;
     struct bytes sent = {NULL, 0, 0};
     struct owner owner, *only = &owner;
-    unsigned round;
 
     limits.max_output_queue = 30000;
     round_ms = 0;
     open_either(&owner, row % 2);
-    for (round = 0; round < 600; round++) {
+    for (unsigned round = 0; round < 600; round++) {
         owner.other.read_chunk = round / 50 % 2 == 0 ? 0 : random_below(&random, 40000);
         if (!owner.stream.connection.full) {
             struct bytes message = {NULL, 0, 0};
@@ -291,9 +289,8 @@ static void add_mixed_script(struct bytes *script)
 {
     static const size_t lengths[] = {16383, 16384, 16385, 30,    65536,  25, 200000, 40000, 50, 20,
                                      9000,  20000, 65535, 65537, 900000, 21, 16384,  16384};
-    unsigned i;
 
-    for (i = 0; i < 2 * sizeof lengths / sizeof lengths[0]; i++)
+    for (unsigned i = 0; i < 2 * sizeof lengths / sizeof lengths[0]; i++)
         add_message(script, lengths[i % (sizeof lengths / sizeof lengths[0])], i);
 }
 
@@ -327,7 +324,6 @@ TEST_ROWS(forwarded_byte_for_byte, 16)
 TEST(long_queue_of_forwarded_messages)
 {
     struct owner from, to, *both[2];
-    unsigned i;
 
     open_socket(&from);
     open_socket(&to);
@@ -336,7 +332,7 @@ TEST(long_queue_of_forwarded_messages)
     from.forward_to = &to.stream.endpoint;
     from.other.send_chunk = 20000; /* each in a buffer of its own */
     to.other.read_chunk = 0;
-    for (i = 0; i < 190; i++)
+    for (unsigned i = 0; i < 190; i++)
         add_message(&from.other.to_send, 20000, i);
     run_owners_until(both, 2, from.messages == 190);
     ck_assert_uint_gt(to.stream.connection.output.bytes, 64 * 20000);
@@ -368,7 +364,6 @@ TEST(two_sources_do_not_mix)
     static const size_t lengths[] = {30, 17000, 2000, 40000, 100, 20000};
     struct owner even, odd, to, *all[3];
     struct bytes picked = {NULL, 0, 0};
-    unsigned i;
 
     open_socket(&even);
     open_pipes(&odd);
@@ -380,7 +375,7 @@ TEST(two_sources_do_not_mix)
     even.other.send_chunk = 7000;
     odd.other.send_chunk = 11000;
     to.other.read_chunk = 13000;
-    for (i = 0; i < 60; i++)
+    for (unsigned i = 0; i < 60; i++)
         add_message(i % 2 == 0 ? &even.other.to_send : &odd.other.to_send, lengths[i % 6], i);
     run_owners_until(all, 3,
                      to.other.received.len == even.other.to_send.len + odd.other.to_send.len);
@@ -390,7 +385,7 @@ TEST(two_sources_do_not_mix)
     pick_lines(&to.other.received, 1, &picked);
     expect_same_bytes(&picked, &odd.other.to_send);
     bytes_free(&picked);
-    for (i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 3; i++)
         close_owner(all[i]);
 }
 
@@ -703,9 +698,4 @@ TEST(lingering_that_fails_at_once_leaves_nothing)
         other_close(&owner.other);
     }
     close_owner(&owner);
-}
-
-int main(void)
-{
-    return run_suite("connection_output");
 }

@@ -3,8 +3,6 @@
 
 #include "control/request.h"
 
-#include <string.h>
-
 #include "bus/refusal.h"
 #include "bus/rows.h"
 #include "control/reports.h"
@@ -186,9 +184,4 @@ TEST(texts_have_their_reasons)
     ck_assert_int_eq(refusal_of("unknown task"), REFUSAL_OTHER);
     for (int i = 0; i < REFUSALS; i++)
         ck_assert_ptr_nonnull(refusal_names[i]);
-}
-
-int main(void)
-{
-    return harness_main("control");
 }

@@ -3,12 +3,8 @@
 
 #include "cli/ctl_table.h"
 
-#include <check.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "base/terminal.h"
 #include "cli/ctl_columns.h"
@@ -219,9 +215,4 @@ TEST(terminal_width_is_that_of_the_terminal)
     ck_assert_uint_eq(terminal_width(terminal), 133);
     close(terminal);
     ck_assert_uint_eq(terminal_width(terminal), TERMINAL_WIDTH);
-}
-
-int main(void)
-{
-    return harness_main("tables of ctl");
 }

@@ -3,11 +3,6 @@
 
 #include "bus/deliver.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "recording_endpoint.h"
 #include "router/departure.h"
 #include "router/waiting.h"
@@ -45,9 +40,7 @@ static void leave(struct peer *client);
 
 static void tear_down(void)
 {
-    int i;
-
-    for (i = 0; i < PEERS; i++) {
+    for (int i = 0; i < PEERS; i++) {
         leave(&clients[i].endpoint.peer);
         recording_endpoint_free(&clients[i]);
         recording_endpoint_free(&workers[i]);
@@ -89,13 +82,11 @@ static void add(struct recording_endpoint *recorder, bool is_worker)
 /* Two clients, and a pool "p" of this number of ready workers. */
 static void add_peers(int worker_count, struct pool_mode mode)
 {
-    int i;
-
     group_init(&pool, slice_of("p", 1), &mode);
     router_add_pool(&bus.router, &pool);
-    for (i = 0; i < PEERS; i++)
+    for (int i = 0; i < PEERS; i++)
         add(&clients[i], false);
-    for (i = 0; i < worker_count; i++)
+    for (int i = 0; i < worker_count; i++)
         add(&workers[i], true);
 }
 
@@ -296,7 +287,6 @@ TEST_ROWS(failed_delivery_changes_nothing_and_is_repeated, 3)
 TEST(broadcast_reaches_each_client_once)
 {
     static const char notification[] = "{\"method\":\"n\"}";
-    int i;
 
     add_peers(1, (struct pool_mode){.clients = CLIENTS_STICKY});
     give(&clients[0], notification);
@@ -306,15 +296,11 @@ TEST(broadcast_reaches_each_client_once)
     ck_assert_int_eq(workers[0].pauses, 1);
     deliver_retry_starved(&bus);
     expect_retry(&workers[0]);
-    for (i = 0; i < PEERS; i++) {
+    for (int i = 0; i < PEERS; i++) {
         expect(&clients[i], notification);
         ck_assert_int_eq(clients[i].kept, 1);
     }
     ck_assert_uint_eq(workers[0].endpoint.peer.broadcast, 0);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("deliver");
-}
+FIXTURE(set_up, tear_down)

@@ -1,8 +1,6 @@
 /* What changes between two configurations. */
 #include "build_config.h"
 
-#include <check.h>
-
 #include "config/config.h"
 #include "config_fixture.h"
 #include "suite.h"
@@ -110,9 +108,4 @@ TEST(difference_of_the_access_to_a_socket)
     ck_assert(access_differs(&one, &mode));
     ck_assert(access_differs(&one, &group));
     ck_assert(access_differs(&group, &other));
-}
-
-int main(void)
-{
-    return harness_main("difference");
 }

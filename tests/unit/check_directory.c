@@ -2,16 +2,9 @@
 
 #include "share/directory.h"
 
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "suite.h"
@@ -144,9 +137,4 @@ TEST(directory_lock_is_released_by_a_crash)
     unlink("lock");
     ck_assert_int_eq(chdir("/"), 0);
     rmdir(own);
-}
-
-int main(void)
-{
-    return harness_main("directory");
 }

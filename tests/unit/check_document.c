@@ -2,15 +2,8 @@
 
 #include "json/document.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/error.h"
-#include "run_tests.h"
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#include "suite.h"
 
 static struct document document;
 static struct document_error error;
@@ -69,7 +62,7 @@ static void expect_text(const struct json_value *value, const char *bytes, size_
     ck_assert_mem_eq(value->text.data, bytes, len + 1);
 }
 
-START_TEST(test_values)
+TEST(test_values)
 {
     const struct json_value *root = read_ok(
         "{\"null\": null, \"yes\": true, \"no\": false, \"number\": -12.50e+3, \"text\": \"a b\","
@@ -97,9 +90,8 @@ START_TEST(test_values)
     ck_assert_ptr_null(document_member(root, "nul"));
     ck_assert_ptr_null(document_member(root, "nulll"));
 }
-END_TEST
 
-START_TEST(test_any_root)
+TEST(test_any_root)
 {
     ck_assert_int_eq(read_ok("null")->type, JSON_NULL);
     ck_assert_int_eq(read_ok(" \t\r\n 7 \t\r\n ")->type, JSON_NUMBER);
@@ -108,9 +100,8 @@ START_TEST(test_any_root)
     ck_assert_int_eq(read_ok("{ }")->type, JSON_OBJECT);
     ck_assert_int_eq(read_ok("[ ]")->type, JSON_ARRAY);
 }
-END_TEST
 
-START_TEST(test_string_escapes)
+TEST(test_string_escapes)
 {
     expect_text(read_ok("\"\\\" \\\\ \\/ \\b \\f \\n \\r \\t\""), "\" \\ / \b \f \n \r \t", 15);
     expect_text(read_ok("\"\\u0041\\u00e9\\u20AC\\ud83d\\uDE00\\uffff\""),
@@ -120,9 +111,8 @@ START_TEST(test_string_escapes)
     expect_text(read_ok("\"a\\u0000b\""), "a\0b", 3);
     expect_text(read_ok("\"\x7f\""), "\x7f", 1);
 }
-END_TEST
 
-START_TEST(test_utf8_accepted)
+TEST(test_utf8_accepted)
 {
     static const char *const texts[] = {
         "\xc2\x80",     "\xdf\xbf",      "\xe0\xa0\x80",     "\xed\x9f\xbf",
@@ -130,16 +120,14 @@ START_TEST(test_utf8_accepted)
         "\xef\xbb\xbf", "z\xc3\xbcrich", "\xf3\xbf\xbf\xbf",
     };
     char text[16];
-    size_t i;
 
-    for (i = 0; i < COUNT(texts); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         snprintf(text, sizeof(text), "\"%s\"", texts[i]);
         expect_text(read_ok(text), texts[i], strlen(texts[i]));
     }
 }
-END_TEST
 
-START_TEST(test_utf8_refused)
+TEST(test_utf8_refused)
 {
     /* clang-format off */
     static const char *const texts[] = {
@@ -152,9 +140,8 @@ START_TEST(test_utf8_refused)
     };
     /* clang-format on */
     char text[16], expected[64];
-    size_t i;
 
-    for (i = 0; i < COUNT(texts); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         snprintf(text, sizeof(text), "[\"\xc3\xbc%s\"]", texts[i]);
         snprintf(expected, sizeof(expected), "1:4: [0]: expected UTF-8, found byte 0x%02x",
                  (unsigned char)texts[i][0]);
@@ -163,25 +150,22 @@ START_TEST(test_utf8_refused)
         expect_error(text, expected);
     }
 }
-END_TEST
 
-START_TEST(test_numbers_accepted)
+TEST(test_numbers_accepted)
 {
     static const char *const texts[] = {
         "0",    "-0",       "7",    "1234567890", "0.5",
         "-0.0", "1e5",      "1E5",  "1e+05",      "1e-5",
         "0e0",  "10.01e10", "-1.5", "1e99",       "99999999999999999999999999999"};
-    size_t i;
 
-    for (i = 0; i < COUNT(texts); i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         const struct json_value *value = read_ok(texts[i]);
         ck_assert_int_eq(value->type, JSON_NUMBER);
         ck_assert(slice_equal(value->text, slice_of(texts[i], strlen(texts[i]))));
     }
 }
-END_TEST
 
-START_TEST(test_numbers_refused)
+TEST(test_numbers_refused)
 {
     expect_error("01", "1:2: expected no digit after a leading 0, found '1'");
     expect_error("-01", "1:3: expected no digit after a leading 0, found '1'");
@@ -198,9 +182,8 @@ START_TEST(test_numbers_refused)
     expect_error("NaN", "1:1: expected a value, found 'NaN'");
     expect_error("-Infinity", "1:2: expected a digit after '-', found 'Infinity'");
 }
-END_TEST
 
-START_TEST(test_integers)
+TEST(test_integers)
 {
     static const struct {
         const char *text;
@@ -233,19 +216,17 @@ START_TEST(test_integers)
         "0.5",  "1.5",   "1e-1", "12e-1", "1000.5", "1e-999999999999999999999",
         "null", "\"1\"", "true", "[1]",   "{}"};
     int64_t integer;
-    size_t i;
 
-    for (i = 0; i < COUNT(integral); i++) {
+    for (size_t i = 0; i < COUNT(integral); i++) {
         ck_assert_msg(document_integer(read_ok(integral[i].text), &integer), "%s",
                       integral[i].text);
         ck_assert_int_eq(integer, integral[i].integer);
     }
-    for (i = 0; i < COUNT(others); i++)
+    for (size_t i = 0; i < COUNT(others); i++)
         ck_assert_msg(!document_integer(read_ok(others[i]), &integer), "%s", others[i]);
 }
-END_TEST
 
-START_TEST(test_positions)
+TEST(test_positions)
 {
     const struct json_value *root = read_ok("\n  {\t\"z\xc3\xbc\": [1,\r\n\n \"\xe2\x82\xac\", 3],"
                                             "\n\"b\" : {}}");
@@ -265,9 +246,8 @@ START_TEST(test_positions)
     ck_assert_uint_eq(object->key_at.column, 1);
     ck_assert_uint_eq(object->at.column, 7);
 }
-END_TEST
 
-START_TEST(test_paths)
+TEST(test_paths)
 {
     const struct json_value *root =
         read_ok("{\"pools\": [0, {\"max-size_1\": [[2]]}], \"a b\": {\"\": {\"c\\n\\\"\": 1}}}");
@@ -291,9 +271,8 @@ START_TEST(test_paths)
     document_path(path, sizeof(path), value->first);
     ck_assert_str_eq(path, "[0]");
 }
-END_TEST
 
-START_TEST(test_structure_errors)
+TEST(test_structure_errors)
 {
     expect_error("", "1:1: expected a value, found the end of the file");
     expect_error(" \n\n  ", "3:3: expected a value, found the end of the file");
@@ -326,9 +305,8 @@ START_TEST(test_structure_errors)
     expect_error_bytes("[\0]", 3, "1:2: [0]: expected a value, found byte 0x00");
     expect_error_bytes("{}\0", 3, "1:3: expected the end of the file, found byte 0x00");
 }
-END_TEST
 
-START_TEST(test_string_errors)
+TEST(test_string_errors)
 {
     expect_error("[\"ab", "1:5: [0]: expected '\"' at the end of the string, "
                           "found the end of the file");
@@ -358,9 +336,8 @@ START_TEST(test_string_errors)
     expect_error("\"\\ud800\\uzzzz\"",
                  "1:10: expected four hexadecimal digits after \\u, found 'zzzz'");
 }
-END_TEST
 
-START_TEST(test_duplicate_keys)
+TEST(test_duplicate_keys)
 {
     expect_error("{\"a\": 1,\n \"b\": 2, \"a\": 3}", "2:10: duplicate key \"a\", first at 1:2");
     expect_error("{\"x\": {\"id\": 1, \"\\u0069d\": 2}}",
@@ -368,7 +345,6 @@ START_TEST(test_duplicate_keys)
     expect_error("[{\"\": 1, \"\": 2}]", "1:10: [0]: duplicate key \"\", first at 1:3");
     read_ok("{\"a\": {\"a\": 1}, \"A\": {\"a\": 2}, \"a\\u0000\": 3}");
 }
-END_TEST
 
 static void nest(char *to, size_t depth, char open, char close)
 {
@@ -377,10 +353,9 @@ static void nest(char *to, size_t depth, char open, char close)
     to[2 * depth] = '\0';
 }
 
-START_TEST(test_depth)
+TEST(test_depth)
 {
     char text[512];
-    size_t i;
 
     nest(text, DOCUMENT_MAX_DEPTH, '[', ']');
     read_ok(text);
@@ -390,37 +365,34 @@ START_TEST(test_depth)
     ck_assert_uint_eq(error.at.column, DOCUMENT_MAX_DEPTH + 1);
 
     text[0] = '\0';
-    for (i = 0; i <= DOCUMENT_MAX_DEPTH; i++)
+    for (size_t i = 0; i <= DOCUMENT_MAX_DEPTH; i++)
         memcpy(text + 5 * i, "{\"a\":", 6);
     ck_assert_int_eq(read_bytes(text, strlen(text)), STDIO_BUS_EINVAL);
     ck_assert_str_eq(error.text, "nested deeper than 64 levels");
     ck_assert_uint_eq(error.at.column, 5 * DOCUMENT_MAX_DEPTH + 1);
 
     read_ok("[[[]], [[]], {\"a\": {}}]"); /* closed levels do not count */
-    for (i = 0; i < 100; i++)
+    for (size_t i = 0; i < 100; i++)
         memcpy(text + 4 * i, i == 0 ? "[[] " : ",[] ", 4);
     memcpy(text + 400, "]", 2);
     ck_assert_uint_eq(read_ok(text)->count, 100);
 }
-END_TEST
 
 /* A document that is cut anywhere is refused; nothing after the cut is read. */
-START_TEST(test_every_cut)
+TEST(test_every_cut)
 {
     static const char text[] = "{\"a\": [-1.5e+3, \"\\u00e9\\ud83d\\ude00\xe2\x82\xac\", true,"
                                " null], \"b\": {\"c\": false, \"d\": []}}";
-    size_t len;
 
-    for (len = 0; len < sizeof(text) - 1; len++) {
+    for (size_t len = 0; len < sizeof(text) - 1; len++) {
         ck_assert_msg(read_bytes(text, len) == STDIO_BUS_EINVAL, "cut at %zu", len);
         ck_assert_uint_eq(error.at.line, 1);
         ck_assert_uint_le(error.at.column, len + 1);
     }
     read_ok(text);
 }
-END_TEST
 
-START_TEST(test_free_of_nothing)
+TEST(test_free_of_nothing)
 {
     struct document nothing;
 
@@ -429,9 +401,8 @@ START_TEST(test_free_of_nothing)
     ck_assert_ptr_null(nothing.root);
     ck_assert_int_eq(document_read(&nothing, slice_of(NULL, 0), &error), STDIO_BUS_EINVAL);
 }
-END_TEST
 
-START_TEST(test_type_names)
+TEST(test_type_names)
 {
     ck_assert_str_eq(document_type_name(JSON_NULL), "null");
     ck_assert_str_eq(document_type_name(JSON_BOOLEAN), "a boolean");
@@ -440,31 +411,5 @@ START_TEST(test_type_names)
     ck_assert_str_eq(document_type_name(JSON_ARRAY), "an array");
     ck_assert_str_eq(document_type_name(JSON_OBJECT), "an object");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("document");
-    TCase *tcase = tcase_create("document");
-
-    suite_add_tcase(suite, tcase);
-    tcase_add_checked_fixture(tcase, NULL, forget);
-    tcase_add_test(tcase, test_values);
-    tcase_add_test(tcase, test_any_root);
-    tcase_add_test(tcase, test_string_escapes);
-    tcase_add_test(tcase, test_utf8_accepted);
-    tcase_add_test(tcase, test_utf8_refused);
-    tcase_add_test(tcase, test_numbers_accepted);
-    tcase_add_test(tcase, test_numbers_refused);
-    tcase_add_test(tcase, test_integers);
-    tcase_add_test(tcase, test_positions);
-    tcase_add_test(tcase, test_paths);
-    tcase_add_test(tcase, test_structure_errors);
-    tcase_add_test(tcase, test_string_errors);
-    tcase_add_test(tcase, test_duplicate_keys);
-    tcase_add_test(tcase, test_depth);
-    tcase_add_test(tcase, test_every_cut);
-    tcase_add_test(tcase, test_free_of_nothing);
-    tcase_add_test(tcase, test_type_names);
-    return run_suite(suite);
-}
+FIXTURE(NULL, forget)

@@ -10,7 +10,7 @@ static struct recording_endpoint recorder;
 static const struct framing *const framings[] = {&framing_ndjson, &framing_content_length,
                                                  &framing_length};
 
-static void open_in(struct owner *owner, int which)
+static void open_in(struct owner *owner, size_t which)
 {
     recording_endpoint_init(&recorder);
     framing = framings[which];
@@ -160,9 +160,4 @@ TEST(stream_without_a_connection_loses_deliveries)
     stream.endpoint.ops->resume(&stream.endpoint);
     stream.endpoint.ops->close(&stream.endpoint);
     ck_assert_uint_eq(stream.connection.output.bytes, 0);
-}
-
-int main(void)
-{
-    return run_suite("endpoint");
 }

@@ -3,8 +3,6 @@
 #include "config/environment.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "config_fixture.h"
 
@@ -33,7 +31,7 @@ static size_t count_of(char *const *envp, const char *name)
     return count;
 }
 
-START_TEST(environment_is_inherited)
+TEST(environment_is_inherited)
 {
     setenv("CHECK_ONE", "1=1", 1);
     setenv("CHECK_EMPTY", "", 1);
@@ -46,9 +44,8 @@ START_TEST(environment_is_inherited)
     expect_pool("\"clear_env\": false", "");
     expect_variable("CHECK_ONE", "1=1");
 }
-END_TEST
 
-START_TEST(env_sets_and_replaces_variables)
+TEST(env_sets_and_replaces_variables)
 {
     setenv("CHECK_ONE", "old", 1);
     setenv("CHECK_ONE_MORE", "kept", 1);
@@ -60,9 +57,8 @@ START_TEST(env_sets_and_replaces_variables)
     ck_assert_uint_eq(count_of(config.pools[0].envp, "CHECK_ONE"), 1);
     ck_assert_str_eq(getenv("CHECK_ONE"), "old");
 }
-END_TEST
 
-START_TEST(clear_env_inherits_nothing)
+TEST(clear_env_inherits_nothing)
 {
     setenv("CHECK_ONE", "1", 1);
     expect_pool("\"clear_env\": true", "");
@@ -71,9 +67,8 @@ START_TEST(clear_env_inherits_nothing)
     ck_assert_str_eq(config.pools[0].envp[0], "A=1");
     ck_assert_ptr_null(config.pools[0].envp[1]);
 }
-END_TEST
 
-START_TEST(private_variables_are_not_inherited)
+TEST(private_variables_are_not_inherited)
 {
     static const char *const names[] = {"NOTIFY_SOCKET",  "LISTEN_FDS",    "LISTEN_PID",
                                         "LISTEN_FDNAMES", "WATCHDOG_USEC", "WATCHDOG_PID",
@@ -92,9 +87,8 @@ START_TEST(private_variables_are_not_inherited)
     expect_pool("\"env\": {\"LISTEN_FDS\": \"3\"}", ""); /* set expressly */
     expect_variable("LISTEN_FDS", "3");
 }
-END_TEST
 
-START_TEST(names_in_values_are_expanded)
+TEST(names_in_values_are_expanded)
 {
     static const struct {
         const char *written, *value;
@@ -112,18 +106,16 @@ START_TEST(names_in_values_are_expanded)
         {"$(CHECK_ONE)`id`", "$(CHECK_ONE)`id`"},
     };
     char members[256];
-    size_t i;
 
     setenv("CHECK_ONE", "first", 1);
     setenv("CHECK_EMPTY", "", 1);
     setenv("_2", "$x ${y}", 1);
-    for (i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         snprintf(members, sizeof members, "\"env\": {\"A\": \"%s\"}", cases[i].written);
         expect_pool(members, "");
         expect_variable("A", cases[i].value);
     }
 }
-END_TEST
 
 static const struct {
     const char *members, *problem;
@@ -150,17 +142,16 @@ static const struct {
     {"\"cwd\": \"/dev/null\"", "2:8: pools[0].cwd: cannot work in \"/dev/null\": Not a directory"},
 };
 
-START_TEST(faults_are_reported)
+TEST_ROWS(faults_are_reported, COUNT(faults))
 {
     char expected[512];
 
     unsetenv("CHECK_NONE");
-    snprintf(expected, sizeof expected, "E c.json:%s\n", faults[_i].problem);
-    expect_pool(faults[_i].members, expected);
+    snprintf(expected, sizeof expected, "E c.json:%s\n", faults[row].problem);
+    expect_pool(faults[row].members, expected);
 }
-END_TEST
 
-START_TEST(name_has_a_limit)
+TEST(name_has_a_limit)
 {
     char name[300], members[1024];
 
@@ -176,17 +167,15 @@ START_TEST(name_has_a_limit)
     expect_pool(members, "E c.json:2:14: pools[0].env.A: not the name of a variable: "
                          "\"NNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNN...\"\n");
 }
-END_TEST
 
-START_TEST(working_directory_is_read)
+TEST(working_directory_is_read)
 {
     expect_pool("\"cwd\": \"/tmp/..\"", "");
     ck_assert_str_eq(config.pools[0].cwd, "/tmp/..");
 }
-END_TEST
 
 /* In the PATH and the working directory of the workers. */
-START_TEST(command_is_looked_up_as_for_the_workers)
+TEST(command_is_looked_up_as_for_the_workers)
 {
     static const char at[] = "c.json:1:35: pools[0].command";
     static const char path[] = "/usr/bin:/bin";
@@ -216,10 +205,9 @@ START_TEST(command_is_looked_up_as_for_the_workers)
     ck_assert_int_eq(unlink(tool), 0);
     ck_assert_int_eq(rmdir(dir), 0);
 }
-END_TEST
 
 /* A directory of PATH that refuses does not end the search. */
-START_TEST(refusal_in_path_is_reported_last)
+TEST(refusal_in_path_is_reported_last)
 {
     static const char at[] = "c.json:1:35: pools[0].command";
     char dir[] = "/tmp/check_environment.XXXXXX", file[64], path[64];
@@ -238,24 +226,5 @@ START_TEST(refusal_in_path_is_reported_last)
     ck_assert_int_eq(unlink(file), 0);
     ck_assert_int_eq(rmdir(dir), 0);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("environment");
-    TCase *tcase = tcase_create("environment");
-
-    suite_add_tcase(suite, tcase);
-    tcase_add_checked_fixture(tcase, NULL, free_config);
-    tcase_add_test(tcase, environment_is_inherited);
-    tcase_add_test(tcase, env_sets_and_replaces_variables);
-    tcase_add_test(tcase, clear_env_inherits_nothing);
-    tcase_add_test(tcase, private_variables_are_not_inherited);
-    tcase_add_test(tcase, names_in_values_are_expanded);
-    tcase_add_loop_test(tcase, faults_are_reported, 0, COUNT(faults));
-    tcase_add_test(tcase, name_has_a_limit);
-    tcase_add_test(tcase, working_directory_is_read);
-    tcase_add_test(tcase, command_is_looked_up_as_for_the_workers);
-    tcase_add_test(tcase, refusal_in_path_is_reported_last);
-    return run_suite(suite);
-}
+FIXTURE(NULL, free_config)

@@ -480,8 +480,4 @@ TEST(eras_log_messages_wait_for_a_full_client)
     expect_unchanged(&workers[1], LOG, a);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("eras");
-}
+FIXTURE(set_up, tear_down)

@@ -3,9 +3,6 @@
 
 #include "http/event_log.h"
 
-#include <check.h>
-#include <string.h>
-
 #include "suite.h"
 
 #define SIZE (sizeof(struct event) + 4) /* of an event with four bytes */
@@ -186,8 +183,4 @@ TEST(events_that_were_got_are_forgotten_without_a_call)
     ck_assert_uint_eq(forgotten_count, 0);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("event_log");
-}
+FIXTURE(set_up, tear_down)

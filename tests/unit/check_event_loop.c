@@ -3,19 +3,14 @@
 
 #include "event/event_loop.h"
 
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "event/backend.h"
 #include "event_fixture.h"
 
-START_TEST(default_backend_is_the_configured_one)
+TEST(default_backend_is_the_configured_one)
 {
     struct stdio_bus_event_loop *plain = stdio_bus_event_loop_create();
     const char *chosen = getenv("STDIO_BUS_EVENT_BACKEND"); /* in a build with all of them */
@@ -27,9 +22,8 @@ START_TEST(default_backend_is_the_configured_one)
     stdio_bus_event_loop_destroy(plain);
     stdio_bus_event_loop_destroy(NULL);
 }
-END_TEST
 
-START_TEST(delivers_while_ready)
+TEST(delivers_while_ready)
 {
     struct watched reader, writer;
 
@@ -47,9 +41,8 @@ START_TEST(delivers_while_ready)
     ck_assert_int_eq(run(WAIT_MS), 1);
     ck_assert_uint_eq(writer.events, WRITE);
 }
-END_TEST
 
-START_TEST(delivers_both_ways)
+TEST(delivers_both_ways)
 {
     struct watched watched;
 
@@ -68,9 +61,8 @@ START_TEST(delivers_both_ways)
     ck_assert_int_eq(run(0), 0);
     ck_assert_int_eq(spy.wait_result, 0);
 }
-END_TEST
 
-START_TEST(removal_leaves_the_others_alone)
+TEST(removal_leaves_the_others_alone)
 {
     struct watched three[3];
 
@@ -87,9 +79,8 @@ START_TEST(removal_leaves_the_others_alone)
     ck_assert_int_eq(run(WAIT_MS), 1);
     ck_assert_int_eq(three[2].calls, 1);
 }
-END_TEST
 
-START_TEST(refuses_wrong_arguments)
+TEST(refuses_wrong_arguments)
 {
     struct watched reader, gone = {.fd = dup(0)};
 
@@ -115,9 +106,8 @@ START_TEST(refuses_wrong_arguments)
     put(&reader);
     ck_assert_int_eq(run(WAIT_MS), 1);
 }
-END_TEST
 
-START_TEST(create_without_descriptors_fails_cleanly)
+TEST(create_without_descriptors_fails_cleanly)
 {
     struct rlimit limit = {0, 0}, old;
     struct stdio_bus_event_loop *none;
@@ -136,9 +126,8 @@ START_TEST(create_without_descriptors_fails_cleanly)
     }
     stdio_bus_event_loop_destroy(none);
 }
-END_TEST
 
-START_TEST(failed_change_changes_nothing)
+TEST(failed_change_changes_nothing)
 {
     struct watched reader;
 
@@ -160,9 +149,8 @@ START_TEST(failed_change_changes_nothing)
     ck_assert_int_eq(stdio_bus_event_loop_modify(loop, reader.fd, WRITE), STDIO_BUS_ERR);
     ck_assert_int_eq(run(WAIT_MS), 1);
 }
-END_TEST
 
-START_TEST(failed_wait_is_reported)
+TEST(failed_wait_is_reported)
 {
     struct watched reader;
 
@@ -173,9 +161,8 @@ START_TEST(failed_wait_is_reported)
     ck_assert_int_eq(errno, ENOMEM);
     ck_assert_int_eq(run(0), 1);
 }
-END_TEST
 
-START_TEST(same_interest_costs_nothing)
+TEST(same_interest_costs_nothing)
 {
     struct watched reader;
     int changes;
@@ -193,14 +180,13 @@ START_TEST(same_interest_costs_nothing)
     ck_assert_int_eq(run(WAIT_MS), 1);
     ck_assert_int_eq(spy.changes, changes + 1);
 }
-END_TEST
 
 static void remove_itself(struct watched *watched)
 {
     ck_assert_int_eq(stdio_bus_event_loop_remove(loop, watched->fd), STDIO_BUS_OK);
 }
 
-START_TEST(callback_removes_itself)
+TEST(callback_removes_itself)
 {
     struct watched reader;
 
@@ -213,7 +199,6 @@ START_TEST(callback_removes_itself)
     ck_assert_int_eq(run(WAIT_MS), 1);
     ck_assert_int_eq(reader.calls, 2);
 }
-END_TEST
 
 static void remove_other(struct watched *watched)
 {
@@ -236,7 +221,7 @@ static void open_two(struct watched two[2], void (*act)(struct watched *))
     }
 }
 
-START_TEST(callback_removes_another_that_is_ready)
+TEST(callback_removes_another_that_is_ready)
 {
     struct watched two[2];
 
@@ -245,9 +230,8 @@ START_TEST(callback_removes_another_that_is_ready)
     ck_assert_int_eq(spy.wait_result, 2);
     ck_assert_int_eq(two[0].calls + two[1].calls, 1);
 }
-END_TEST
 
-START_TEST(callback_pauses_another_that_is_ready)
+TEST(callback_pauses_another_that_is_ready)
 {
     struct watched two[2];
 
@@ -259,7 +243,6 @@ START_TEST(callback_pauses_another_that_is_ready)
     modify(&two[1], READ);
     ck_assert_int_eq(run(WAIT_MS), 2);
 }
-END_TEST
 
 static struct watched successor;
 
@@ -283,7 +266,7 @@ static void replace_other(struct watched *watched)
     ck_assert_int_eq(stdio_bus_event_loop_remove(loop, watched->fd), STDIO_BUS_OK);
 }
 
-START_TEST(reused_number_gets_no_old_event)
+TEST(reused_number_gets_no_old_event)
 {
     struct watched two[2];
 
@@ -296,9 +279,8 @@ START_TEST(reused_number_gets_no_old_event)
     ck_assert_int_eq(run(WAIT_MS), 1);
     ck_assert_int_eq(successor.calls, 1);
 }
-END_TEST
 
-START_TEST(hangup_comes_after_the_data)
+TEST(hangup_comes_after_the_data)
 {
     struct watched reader;
 
@@ -312,10 +294,9 @@ START_TEST(hangup_comes_after_the_data)
     ck_assert_uint_eq(reader.events, READ);
     ck_assert_int_eq(take(&reader), 0);
 }
-END_TEST
 
 /* A pipe that is full, so only the loss of its reader makes it ready. */
-START_TEST(lost_reader_arrives_as_writable)
+TEST(lost_reader_arrives_as_writable)
 {
     struct watched writer;
     char block[4096] = {0};
@@ -329,10 +310,9 @@ START_TEST(lost_reader_arrives_as_writable)
     ck_assert_int_eq(run(WAIT_MS), 1);
     ck_assert_uint_eq(writer.events, WRITE);
 }
-END_TEST
 
 /* Paused from the start, paused later, and a socket: all hung up, and none may wake the loop. */
-START_TEST(paused_and_hung_up_does_not_spin)
+TEST(paused_and_hung_up_does_not_spin)
 {
     struct watched three[3];
 
@@ -358,11 +338,10 @@ START_TEST(paused_and_hung_up_does_not_spin)
         ck_assert_int_eq(take(&three[i]), 0);
     }
 }
-END_TEST
 
 /* A client that has shut down its sending side: after the end of input, its disconnect is the only
  * event of interest. */
-START_TEST(interest_in_hangup_alone_reports_a_lost_peer)
+TEST(interest_in_hangup_alone_reports_a_lost_peer)
 {
     struct watched watched;
 
@@ -382,7 +361,6 @@ START_TEST(interest_in_hangup_alone_reports_a_lost_peer)
     ck_assert_int_eq(run(WAIT_MS), 1);
     ck_assert_uint_eq(watched.events, STDIO_BUS_EVENT_HANGUP);
 }
-END_TEST
 
 /* A regular file, also at its end, and /dev/null, which epoll and kqueue refuse with different
  * errors. */
@@ -411,7 +389,7 @@ static void check_always_ready(struct watched *watched)
     close_watched(watched);
 }
 
-START_TEST(regular_file_is_always_ready)
+TEST(regular_file_is_always_ready)
 {
     char path[] = "/tmp/check_event_loop.XXXXXX";
     int fd = mkstemp(path);
@@ -424,9 +402,8 @@ START_TEST(regular_file_is_always_ready)
     check_always_ready(&file);
     ck_assert_int_eq(spy.changes, 0);
 }
-END_TEST
 
-START_TEST(null_device_is_always_ready)
+TEST(null_device_is_always_ready)
 {
     struct watched null;
 
@@ -439,11 +416,10 @@ START_TEST(null_device_is_always_ready)
         check_always_ready(&null);
     }
 }
-END_TEST
 
 #define FILES 70
 
-START_TEST(always_ready_descriptors_leave_room_and_take_turns)
+TEST(always_ready_descriptors_leave_room_and_take_turns)
 {
     struct watched files[FILES], reader;
     int calls = 0;
@@ -464,11 +440,10 @@ START_TEST(always_ready_descriptors_leave_room_and_take_turns)
     ck_assert_int_ge(calls, FILES);
     ck_assert_int_eq(run(0), 1);
 }
-END_TEST
 
 #define READERS 300
 
-START_TEST(many_ready_descriptors_all_get_their_turn)
+TEST(many_ready_descriptors_all_get_their_turn)
 {
     struct watched *readers = calloc(READERS, sizeof(*readers));
     int rounds = READERS / (EVENT_BACKEND_ROUND_MAX / 2) + 1;
@@ -487,35 +462,4 @@ START_TEST(many_ready_descriptors_all_get_their_turn)
         ck_assert_int_ge(readers[i].calls, 1);
     tear_down();
     free(readers);
-}
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_test(tcase, default_backend_is_the_configured_one);
-    tcase_add_test(tcase, delivers_while_ready);
-    tcase_add_test(tcase, delivers_both_ways);
-    tcase_add_test(tcase, removal_leaves_the_others_alone);
-    tcase_add_test(tcase, refuses_wrong_arguments);
-    tcase_add_test(tcase, create_without_descriptors_fails_cleanly);
-    tcase_add_test(tcase, failed_change_changes_nothing);
-    tcase_add_test(tcase, failed_wait_is_reported);
-    tcase_add_test(tcase, same_interest_costs_nothing);
-    tcase_add_test(tcase, callback_removes_itself);
-    tcase_add_test(tcase, callback_removes_another_that_is_ready);
-    tcase_add_test(tcase, callback_pauses_another_that_is_ready);
-    tcase_add_test(tcase, reused_number_gets_no_old_event);
-    tcase_add_test(tcase, hangup_comes_after_the_data);
-    tcase_add_test(tcase, lost_reader_arrives_as_writable);
-    tcase_add_test(tcase, paused_and_hung_up_does_not_spin);
-    tcase_add_test(tcase, interest_in_hangup_alone_reports_a_lost_peer);
-    tcase_add_test(tcase, regular_file_is_always_ready);
-    tcase_add_test(tcase, null_device_is_always_ready);
-    tcase_add_test(tcase, always_ready_descriptors_leave_room_and_take_turns);
-    tcase_add_test(tcase, many_ready_descriptors_all_get_their_turn);
-}
-
-int main(void)
-{
-    return run_over_backends("event_loop", add_tests);
 }

@@ -3,14 +3,9 @@
 
 #include "event/event_loop.h"
 
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "event/backend.h"
@@ -79,7 +74,7 @@ static bool nothing_is_freed_yet(void *user_data)
     return false;
 }
 
-START_TEST(deferred_memory_goes_at_the_end_of_the_round)
+TEST(deferred_memory_goes_at_the_end_of_the_round)
 {
     struct watched reader;
 
@@ -102,7 +97,6 @@ START_TEST(deferred_memory_goes_at_the_end_of_the_round)
     tear_down();
     ck_assert_int_eq(freed_len, 6);
 }
-END_TEST
 
 /* Timers that append their number. */
 struct alarm {
@@ -130,7 +124,7 @@ static void start_alarm(struct alarm *alarm, int number, int delay_ms)
     timers_start(stdio_bus_event_loop_timers(loop), &alarm->timer, clock_now_ms() + delay_ms);
 }
 
-START_TEST(deadline_ends_the_wait_and_not_too_early)
+TEST(deadline_ends_the_wait_and_not_too_early)
 {
     struct alarm alarm;
     int64_t start_ms;
@@ -144,10 +138,9 @@ START_TEST(deadline_ends_the_wait_and_not_too_early)
     ck_assert_int_ge(stdio_bus_event_loop_now_ms(loop) - start_ms, 30);
     ck_assert_int_le(spy.waits, 2); /* 1, where a wait is not cut short by the system */
 }
-END_TEST
 
 #ifdef HAVE_WRAP
-START_TEST(time_stands_still_while_the_clock_fails)
+TEST(time_stands_still_while_the_clock_fails)
 {
     struct alarm alarm;
     struct watched reader;
@@ -171,10 +164,9 @@ START_TEST(time_stands_still_while_the_clock_fails)
     ck_assert_int_eq(rung_len, 0);
     stdio_bus_event_loop_stop_timer(loop, &alarm.timer);
 }
-END_TEST
 #endif
 
-START_TEST(wait_is_the_shorter_of_timeout_and_deadline)
+TEST(wait_is_the_shorter_of_timeout_and_deadline)
 {
     struct alarm alarm;
     struct watched reader;
@@ -199,9 +191,8 @@ START_TEST(wait_is_the_shorter_of_timeout_and_deadline)
     ck_assert_int_eq(run(-1), 1);
     ck_assert_int_eq(spy.wait_ms, -1);
 }
-END_TEST
 
-START_TEST(timers_run_in_order_after_descriptors)
+TEST(timers_run_in_order_after_descriptors)
 {
     struct alarm alarms[3];
     struct watched reader;
@@ -225,7 +216,6 @@ START_TEST(timers_run_in_order_after_descriptors)
     ck_assert_int_eq(run(-1), 1);
     ck_assert_int_gt(spy.wait_ms, 0);
 }
-END_TEST
 
 static int hook_calls;
 static int hook_wishes; /* how many times it asks for another round */
@@ -240,7 +230,7 @@ static bool after_hook(void *user_data)
     return hook_wishes-- > 0;
 }
 
-START_TEST(after_hook_asks_for_another_round)
+TEST(after_hook_asks_for_another_round)
 {
     struct watched reader;
     struct alarm alarm;
@@ -257,7 +247,6 @@ START_TEST(after_hook_asks_for_another_round)
         ck_assert_int_eq(spy.wait_ms, i == 4 ? -1 : 0);
     }
 }
-END_TEST
 
 static void ignore_signal(int signo)
 {
@@ -265,7 +254,7 @@ static void ignore_signal(int signo)
 }
 
 /* Again and again, so it does not matter when the wait begins. */
-START_TEST(signal_ends_the_wait)
+TEST(signal_ends_the_wait)
 {
     struct sigaction action = {.sa_handler = ignore_signal};
     struct itimerval interval = {{0, 10000}, {0, 10000}}, none = {{0, 0}, {0, 0}};
@@ -277,7 +266,6 @@ START_TEST(signal_ends_the_wait)
     ck_assert_int_eq(spy.wait_result, -1);
     ck_assert_int_eq(spy.wait_errno, EINTR);
 }
-END_TEST
 
 static bool readable(int fd)
 {
@@ -286,12 +274,11 @@ static bool readable(int fd)
     return poll(&asked, 1, 0) == 1 && (asked.revents & POLLIN) != 0;
 }
 
-START_TEST(poll_fd_is_readable_with_work)
+TEST(poll_fd_is_readable_with_work)
 {
     struct watched reader;
-    int fd;
+    int fd = stdio_bus_event_loop_get_poll_fd(loop);
 
-    fd = stdio_bus_event_loop_get_poll_fd(loop);
     if (spy.real == &event_backend_poll) {
         ck_assert_int_eq(fd, -1);
     } else {
@@ -305,24 +292,4 @@ START_TEST(poll_fd_is_readable_with_work)
         ck_assert(!readable(fd));
         close_watched(&reader);
     }
-}
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_test(tcase, deferred_memory_goes_at_the_end_of_the_round);
-    tcase_add_test(tcase, deadline_ends_the_wait_and_not_too_early);
-#ifdef HAVE_WRAP
-    tcase_add_test(tcase, time_stands_still_while_the_clock_fails);
-#endif
-    tcase_add_test(tcase, wait_is_the_shorter_of_timeout_and_deadline);
-    tcase_add_test(tcase, timers_run_in_order_after_descriptors);
-    tcase_add_test(tcase, after_hook_asks_for_another_round);
-    tcase_add_test(tcase, signal_ends_the_wait);
-    tcase_add_test(tcase, poll_fd_is_readable_with_work);
-}
-
-int main(void)
-{
-    return run_over_backends("event_rounds", add_tests);
 }

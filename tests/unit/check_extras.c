@@ -3,11 +3,6 @@
 
 #include "router/extras.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "quick_assert.h"
 #include "router/peer.h"
@@ -192,8 +187,4 @@ TEST(equal_tokens_have_one_entry)
     ck_assert_ptr_null(find(&answerers[0], 3, &which));
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("extras");
-}
+FIXTURE(set_up, tear_down)

@@ -2,16 +2,12 @@
  * however it is cut, and continues after each of them (ADR-010). */
 #include "build_config.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "data/json_texts.h"
 #include "framing/content_length.h"
 #include "framing/first_frame.h"
 #include "framing/foreign.h"
 #include "framing/framing.h"
+#include "suite.h"
 #include "json/message.h"
 
 #define MAX_BODY 1000
@@ -209,26 +205,24 @@ static const struct {
 
 #define CONVERSATIONS (int)(sizeof conversations / sizeof conversations[0])
 
-START_TEST(conversations_at_all_chunk_sizes)
+TEST_ROWS(conversations_at_all_chunk_sizes, CONVERSATIONS)
 {
     struct bytes stream = {NULL, 0};
     struct framing_state state;
-    size_t size;
 
-    append_stream(&stream, &framing_content_length, conversations[_i].stream);
+    append_stream(&stream, &framing_content_length, conversations[row].stream);
     append_text(&stream, "");
-    for (size = 1; size <= 70; size++) {
+    for (size_t size = 1; size <= 70; size++) {
         struct bytes notes = {NULL, 0};
 
         read_stream(&framing_content_length, &stream, size, &notes, &state);
-        ck_assert_msg(strcmp(notes.data, conversations[_i].notes) == 0, "in pieces of %zu: %s",
+        ck_assert_msg(strcmp(notes.data, conversations[row].notes) == 0, "in pieces of %zu: %s",
                       size, notes.data);
-        ck_assert_int_eq(state.begun, conversations[_i].begun);
+        ck_assert_int_eq(state.begun, conversations[row].begun);
         free(notes.data);
     }
     free(stream.data);
 }
-END_TEST
 
 static const struct framing *const framings[] = {&framing_content_length, &framing_length};
 
@@ -240,14 +234,13 @@ static void append_complaint(struct bytes *to, const char *text)
 
 /* Every text that NDJSON accepts is accepted here, newline and all; of the others, each costs one
  * complaint. With its newline inside a string or word it is wrong in the same place. */
-START_TEST(json_texts_in_frames)
+TEST_ROWS(json_texts_in_frames, 2)
 {
-    const struct framing *framing = framings[_i];
+    const struct framing *framing = framings[row];
     struct bytes stream = {NULL, 0}, expected = {NULL, 0};
     struct framing_state state;
-    size_t size, i;
 
-    for (i = 0; i < JSON_TEXT_COUNT; i++) {
+    for (size_t i = 0; i < JSON_TEXT_COUNT; i++) {
         const struct json_text *text = &json_texts[i];
         if (text->len > MAX_BODY || text->error == SCAN_ERROR_CUT)
             continue;
@@ -258,7 +251,7 @@ START_TEST(json_texts_in_frames)
             append_complaint(&expected, scan_error_text(text->error));
         append_text(&expected, ";");
     }
-    for (size = 1; size <= 4096; size = size * 3 + 1) {
+    for (size_t size = 1; size <= 4096; size = size * 3 + 1) {
         struct bytes notes = {NULL, 0};
 
         ck_assert_uint_eq(read_stream(framing, &stream, size, &notes, &state), 0);
@@ -269,7 +262,6 @@ START_TEST(json_texts_in_frames)
     free(stream.data);
     free(expected.data);
 }
-END_TEST
 
 /* A body of this length, in spaces but for the object at its start. */
 static void append_body(struct bytes *to, const struct framing *framing, size_t len)
@@ -283,17 +275,16 @@ static void append_body(struct bytes *to, const struct framing *framing, size_t 
     free(body);
 }
 
-START_TEST(bodies_at_the_limit)
+TEST_ROWS(bodies_at_the_limit, 2)
 {
-    const struct framing *framing = framings[_i];
+    const struct framing *framing = framings[row];
     struct bytes stream = {NULL, 0}, notes = {NULL, 0};
     struct framing_state state;
-    size_t size;
 
     append_body(&stream, framing, MAX_BODY);
     append_body(&stream, framing, MAX_BODY + 1);
     append_body(&stream, framing, 3);
-    for (size = 1; size <= 3000; size = size * 3 + 1) {
+    for (size_t size = 1; size <= 3000; size = size * 3 + 1) {
         notes.len = 0;
         ck_assert_uint_eq(read_stream(framing, &stream, size, &notes, &state), 0);
         ck_assert_uint_eq(notes.len, MAX_BODY + 1 + strlen(TOO_LONG) + 4);
@@ -302,12 +293,11 @@ START_TEST(bodies_at_the_limit)
     free(stream.data);
     free(notes.data);
 }
-END_TEST
 
 /* What is too long is not kept: each piece of it is done with as it comes. */
-START_TEST(skipped_bytes_are_not_kept)
+TEST_ROWS(skipped_bytes_are_not_kept, 2)
 {
-    const struct framing *framing = framings[_i];
+    const struct framing *framing = framings[row];
     struct framing_state state;
     struct frame frame;
     char prefix[FRAME_PREFIX_MAX], bytes[1000] = "";
@@ -324,7 +314,6 @@ START_TEST(skipped_bytes_are_not_kept)
     }
     ck_assert(!state.begun);
 }
-END_TEST
 
 /* `count` headers, `len` bytes together, with the Content-Length and the empty line. */
 static void append_headers(struct bytes *to, unsigned count, size_t len)
@@ -343,7 +332,7 @@ static void append_headers(struct bytes *to, unsigned count, size_t len)
     append_text(to, last);
 }
 
-START_TEST(headers_at_their_limits)
+TEST_ROWS(headers_at_their_limits, 15)
 {
     static const struct {
         unsigned count;
@@ -359,29 +348,27 @@ START_TEST(headers_at_their_limits)
     struct bytes stream = {NULL, 0}, notes = {NULL, 0};
     struct framing_state state;
 
-    append_headers(&stream, heads[_i / 3].count, heads[_i / 3].len);
+    append_headers(&stream, heads[row / 3].count, heads[row / 3].len);
     append_text(&stream, "{}");
     append_stream(&stream, &framing_content_length, "<{}>");
     read_stream(&framing_content_length, &stream,
-                _i % 3 == 0   ? 1
-                : _i % 3 == 1 ? 1000
-                              : SIZE_MAX,
+                row % 3 == 0   ? 1
+                : row % 3 == 1 ? 1000
+                               : SIZE_MAX,
                 &notes, &state);
-    ck_assert_str_eq(notes.data, heads[_i / 3].notes);
+    ck_assert_str_eq(notes.data, heads[row / 3].notes);
     free(stream.data);
     free(notes.data);
 }
-END_TEST
 
-START_TEST(length_framing_stays_in_step)
+TEST(length_framing_stays_in_step)
 {
     struct bytes stream = {NULL, 0};
     struct framing_state state;
-    size_t size;
 
     append_stream(&stream, &framing_length, "<{\"id\":1}><><{\n}><{\"id\":><x><[]{}><{\"id\":2}>");
     append(&stream, "\xFF\xFF\xFF\xFF{}", 6);
-    for (size = 1; size <= stream.len; size++) {
+    for (size_t size = 1; size <= stream.len; size++) {
         struct bytes notes = {NULL, 0};
 
         read_stream(&framing_length, &stream, size, &notes, &state);
@@ -394,9 +381,8 @@ START_TEST(length_framing_stays_in_step)
     }
     free(stream.data);
 }
-END_TEST
 
-/* Gives up a frame of which the first _i bytes are there, then sends the rest and another one. */
+/* Gives up a frame of which the first row bytes are there, then sends the rest and another one. */
 static void check_give_up(const struct framing *framing, const char *stream_text, size_t cut,
                           const char *expected)
 {
@@ -423,22 +409,19 @@ static void check_give_up(const struct framing *framing, const char *stream_text
     free(notes.data);
 }
 
-START_TEST(frames_are_given_up)
+TEST(frames_are_given_up)
 {
-    size_t cut;
-
-    for (cut = 1; cut < strlen("Content-Length: 8\r\n\r\n{\"id\":1}"); cut++)
+    for (size_t cut = 1; cut < strlen("Content-Length: 8\r\n\r\n{\"id\":1}"); cut++)
         check_give_up(&framing_content_length, "<{\"id\":1}><{}>", cut, "{};");
-    for (cut = 1; cut < 12; cut++)
+    for (size_t cut = 1; cut < 12; cut++)
         check_give_up(&framing_length, "<{\"id\":1}><{}>", cut, "{};");
-    for (cut = 1; cut < 4; cut++)
+    for (size_t cut = 1; cut < 4; cut++)
         check_give_up(&framing_length, "<><{}>", cut, "{};");
     check_give_up(&framing_content_length, "Content-Length: 2000\r\n\r\n{}{}<{}>", 25,
                   TOO_LONG "{};");
 }
-END_TEST
 
-START_TEST(prefixes)
+TEST(prefixes)
 {
     static const struct {
         size_t len;
@@ -451,9 +434,8 @@ START_TEST(prefixes)
         {4294967295u, "Content-Length: 4294967295\r\n\r\n", {'\xFF', '\xFF', '\xFF', '\xFF'}},
     };
     char to[FRAME_PREFIX_MAX];
-    size_t i;
 
-    for (i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         ck_assert_uint_eq(framing_content_length.prefix(to, known[i].len), strlen(known[i].text));
         ck_assert_mem_eq(to, known[i].text, strlen(known[i].text));
         ck_assert_uint_eq(framing_length.prefix(to, known[i].len), 4);
@@ -461,9 +443,8 @@ START_TEST(prefixes)
     }
     ck_assert_uint_le(framing_content_length.prefix(to, SIZE_MAX), FRAME_PREFIX_MAX);
 }
-END_TEST
 
-START_TEST(names)
+TEST(names)
 {
     ck_assert_ptr_eq(framing_named("ndjson"), &framing_ndjson);
     ck_assert_ptr_eq(framing_named("content-length"), &framing_content_length);
@@ -471,7 +452,6 @@ START_TEST(names)
     ck_assert_ptr_null(framing_named("Content-Length"));
     ck_assert_ptr_null(framing_named(""));
 }
-END_TEST
 
 /* --- an unknown sender --- */
 
@@ -570,27 +550,23 @@ static const struct {
     {&framing_ndjson, "{}\nPOST / HTTP/1.1\n", "{}\n;not a JSON object"},
 };
 
-START_TEST(unknown_senders)
+TEST_ROWS(unknown_senders, COUNT(strangers))
 {
     struct bytes stream = {NULL, 0};
-    size_t size;
 
-    append_stream(&stream, strangers[_i].framing, strangers[_i].stream);
-    for (size = 1; size <= stream.len; size++) {
+    append_stream(&stream, strangers[row].framing, strangers[row].stream);
+    for (size_t size = 1; size <= stream.len; size++) {
         struct bytes notes = {NULL, 0};
 
-        read_wary(strangers[_i].framing, &stream, size, &notes);
-        ck_assert_msg(strcmp(notes.data, strangers[_i].notes) == 0, "in pieces of %zu: %s", size,
+        read_wary(strangers[row].framing, &stream, size, &notes);
+        ck_assert_msg(strcmp(notes.data, strangers[row].notes) == 0, "in pieces of %zu: %s", size,
                       notes.data);
         free(notes.data);
     }
     free(stream.data);
 }
-END_TEST
 
-#define STRANGERS (int)(sizeof strangers / sizeof strangers[0])
-
-START_TEST(content_types)
+TEST(content_types)
 {
     static const char *const accepted[] = {
         "application/vscode-jsonrpc; charset=utf-8",
@@ -621,18 +597,16 @@ START_TEST(content_types)
         "application/json, application/json",
         "application/json; charset=utf-8, x",
     };
-    size_t i;
 
-    for (i = 0; i < sizeof accepted / sizeof accepted[0]; i++)
+    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++)
         ck_assert_msg(content_type_accepted(slice_of(accepted[i], strlen(accepted[i]))), "%s",
                       accepted[i]);
-    for (i = 0; i < sizeof refused / sizeof refused[0]; i++)
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
         ck_assert_msg(!content_type_accepted(slice_of(refused[i], strlen(refused[i]))), "%s",
                       refused[i]);
 }
-END_TEST
 
-START_TEST(fields_are_those_of_the_message)
+TEST(fields_are_those_of_the_message)
 {
     struct framing_state state;
     struct bytes stream = {NULL, 0};
@@ -656,34 +630,5 @@ START_TEST(fields_are_those_of_the_message)
     ck_assert(slice_equal(message.method, slice_of("m", 1)));
     free(stream.data);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("framing");
-    TCase *tcase = tcase_create("frames");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, conversations_at_all_chunk_sizes, 0, CONVERSATIONS);
-    tcase_add_loop_test(tcase, json_texts_in_frames, 0, 2);
-    tcase_add_loop_test(tcase, bodies_at_the_limit, 0, 2);
-    tcase_add_loop_test(tcase, skipped_bytes_are_not_kept, 0, 2);
-    tcase_add_loop_test(tcase, headers_at_their_limits, 0, 15);
-    tcase_add_test(tcase, length_framing_stays_in_step);
-    tcase_add_test(tcase, frames_are_given_up);
-    tcase_add_test(tcase, prefixes);
-    tcase_add_test(tcase, names);
-    tcase_add_loop_test(tcase, unknown_senders, 0, STRANGERS);
-    tcase_add_test(tcase, content_types);
-    tcase_add_test(tcase, fields_are_those_of_the_message);
-    suite_add_tcase(suite, tcase);
-
-    runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* hundreds of forks are slow under a sanitizer */
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+WITHOUT_FORK

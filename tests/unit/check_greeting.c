@@ -167,8 +167,4 @@ TEST(greeting_is_not_for_other_pools)
     expect_unchanged(a, "{'id':2,'method':'initialize','pool':'one each'}", &workers[1]);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("greeting");
-}
+FIXTURE(set_up, tear_down)

@@ -2,14 +2,10 @@
 
 #include "base/hash_table.h"
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "base/siphash.h"
 #include "quick_assert.h"
-#include "run_tests.h"
+#include "suite.h"
 
 /* The table with an allocator that fails on demand: this object's functions take the place of the
  * library's. */
@@ -70,34 +66,31 @@ static const struct vector vectors[] = {
 
 #define VECTORS (int)(sizeof vectors / sizeof vectors[0])
 
-START_TEST(siphash_is_siphash_1_3)
+TEST_ROWS(siphash_is_siphash_1_3, VECTORS)
 {
-    const struct vector *vector = &vectors[_i];
+    const struct vector *vector = &vectors[row];
     const struct siphash_key zero = {0, 0};
     const struct siphash_key ramp = {UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908)};
     unsigned char bytes[308];
-    size_t shift, i;
 
     if (!is_little_endian())
-        return;                           /* bytes are taken in the machine's own order */
-    for (shift = 0; shift < 8; shift++) { /* however the bytes are aligned */
-        for (i = 0; i < vector->len; i++)
+        return;                                  /* bytes are taken in the machine's own order */
+    for (size_t shift = 0; shift < 8; shift++) { /* however the bytes are aligned */
+        for (size_t i = 0; i < vector->len; i++)
             bytes[shift + i] = (unsigned char)i;
         ck_assert_uint_eq(siphash(&zero, bytes + shift, vector->len), vector->of_zero);
         ck_assert_uint_eq(siphash(&ramp, bytes + shift, vector->len), vector->of_ramp);
     }
 }
-END_TEST
 
-START_TEST(siphash_of_nothing_may_be_null)
+TEST(siphash_of_nothing_may_be_null)
 {
     const struct siphash_key key = {1, 2};
 
     ck_assert_uint_eq(siphash(&key, NULL, 0), siphash(&key, "x", 0));
 }
-END_TEST
 
-START_TEST(siphash_depends_on_every_byte_and_key_bit)
+TEST(siphash_depends_on_every_byte_and_key_bit)
 {
     struct siphash_key key = {3, 4};
     unsigned char bytes[40] = {0};
@@ -120,9 +113,8 @@ START_TEST(siphash_depends_on_every_byte_and_key_bit)
     /* The length counts too. */
     ck_assert_uint_ne(siphash(&key, bytes, sizeof bytes - 1), plain);
 }
-END_TEST
 
-START_TEST(random_keys_differ)
+TEST(random_keys_differ)
 {
     struct siphash_key a = siphash_random_key(), b = siphash_random_key();
 
@@ -130,7 +122,6 @@ START_TEST(random_keys_differ)
     ck_assert_uint_ne(a.k1, b.k1);
     ck_assert(a.k0 != 0 && a.k1 != 0);
 }
-END_TEST
 
 /* --- the table against a naive model: an array --- */
 
@@ -246,9 +237,9 @@ static void make_items(uint64_t seed, int kind)
         model.items[i] = (struct item){.number = i, .hash = make_hash(kind)};
 }
 
-START_TEST(same_as_a_naive_model)
+TEST_ROWS(same_as_a_naive_model, KINDS_OF_HASH)
 {
-    make_items(0x9e3779b97f4a7c15u + (unsigned)_i, _i);
+    make_items(0x9e3779b97f4a7c15u + (unsigned)row, (int)row);
     for (int i = 0; i < STEPS; i++) {
         step(i / 2000 % 2 == 0); /* fills and empties by turns */
         if (i % 97 == 0)
@@ -259,11 +250,10 @@ START_TEST(same_as_a_naive_model)
         take_out(&model.items[i]);
     check_all();
 }
-END_TEST
 
 /* --- the contract --- */
 
-START_TEST(zeroed_and_freed_tables_are_empty_and_usable)
+TEST(zeroed_and_freed_tables_are_empty_and_usable)
 {
     struct item *item = &model.items[0];
 
@@ -277,9 +267,8 @@ START_TEST(zeroed_and_freed_tables_are_empty_and_usable)
         item->present = false;
     }
 }
-END_TEST
 
-START_TEST(equal_items_differ_by_address)
+TEST(equal_items_differ_by_address)
 {
     struct item *a = &model.items[0], *b = &model.items[1];
 
@@ -290,7 +279,6 @@ START_TEST(equal_items_differ_by_address)
     ck_assert_int_eq(take_out(a), STDIO_BUS_OK);
     ck_assert_ptr_eq(find(a), b);
 }
-END_TEST
 
 static bool never_asked(const void *item, const void *key)
 {
@@ -300,7 +288,7 @@ static bool never_asked(const void *item, const void *key)
     return false;
 }
 
-START_TEST(other_hashes_are_not_compared)
+TEST(other_hashes_are_not_compared)
 {
     model.items[0] = (struct item){.number = 1, .hash = 5};
     model.items[1] = (struct item){.number = 2, .hash = 5 + 64};
@@ -308,9 +296,8 @@ START_TEST(other_hashes_are_not_compared)
     ck_assert_int_eq(insert(&model.items[1]), STDIO_BUS_OK);
     ck_assert_ptr_null(hash_table_find(&model.table, 5 + 128, never_asked, NULL));
 }
-END_TEST
 
-START_TEST(failed_insert_changes_nothing)
+TEST(failed_insert_changes_nothing)
 {
     size_t capacity;
     unsigned i = 1;
@@ -332,7 +319,6 @@ START_TEST(failed_insert_changes_nothing)
     ck_assert_uint_eq(model.table.capacity, 2 * capacity);
     check_all();
 }
-END_TEST
 
 static void set_up(void)
 {
@@ -344,21 +330,4 @@ static void tear_down(void)
     hash_table_free(&model.table);
 }
 
-static void add_tests(TCase *tcase)
-{
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, siphash_is_siphash_1_3, 0, VECTORS);
-    tcase_add_test(tcase, siphash_of_nothing_may_be_null);
-    tcase_add_test(tcase, siphash_depends_on_every_byte_and_key_bit);
-    tcase_add_test(tcase, random_keys_differ);
-    tcase_add_loop_test(tcase, same_as_a_naive_model, 0, KINDS_OF_HASH);
-    tcase_add_test(tcase, zeroed_and_freed_tables_are_empty_and_usable);
-    tcase_add_test(tcase, equal_items_differ_by_address);
-    tcase_add_test(tcase, other_hashes_are_not_compared);
-    tcase_add_test(tcase, failed_insert_changes_nothing);
-}
-
-int main(void)
-{
-    return run_tests("hash_table", 60, add_tests);
-}
+FIXTURE(set_up, tear_down)

@@ -1,10 +1,6 @@
 /* Access to an HTTP listener: Host, Origin, what pages are told, and tokens. */
 #include "build_config.h"
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "http/access.h"
 #include "suite.h"
 
@@ -271,9 +267,4 @@ TEST(resource_document)
     ck_assert_ptr_nonnull(text);
     ck_assert_ptr_null(strstr(test_format("%.*s", (int)len, text), "scopes"));
     free(text);
-}
-
-int main(void)
-{
-    return harness_main("http_access");
 }

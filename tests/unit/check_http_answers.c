@@ -1,14 +1,9 @@
 /* The client side of HTTP: responses and event streams, in pieces of every size. */
 #include "build_config.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "http/event_reader.h"
 #include "http/response_reader.h"
-#include "run_tests.h"
+#include "suite.h"
 
 #define SEEN_MAX 4096
 
@@ -158,15 +153,14 @@ static void check_response(const struct response_case *test, size_t piece)
     free(reader);
 }
 
-START_TEST(responses_in_pieces_of_any_size)
+TEST_ROWS(responses_in_pieces_of_any_size, COUNT(responses))
 {
-    const struct response_case *test = &responses[_i];
+    const struct response_case *test = &responses[row];
     size_t len = strlen(test->sent);
 
     for (size_t piece = 1; piece <= len + 1; piece++)
         check_response(test, piece);
 }
-END_TEST
 
 static void expect_field(const struct http_response_reader *reader, const char *name,
                          const char *value)
@@ -177,7 +171,7 @@ static void expect_field(const struct http_response_reader *reader, const char *
                   "%s: \"%.*s\"", name, (int)found.len, found.data);
 }
 
-START_TEST(fields_of_a_head)
+TEST(fields_of_a_head)
 {
     static const char head[] = HEAD
         "content-TYPE:\tText/Event-Stream; charset=utf-8 \r\nMcp-Session-Id: a:b c\r\n"
@@ -194,9 +188,8 @@ START_TEST(fields_of_a_head)
     ck_assert_ptr_null(http_response_field(reader, "mcp-session").data);
     free(reader);
 }
-END_TEST
 
-START_TEST(heads_have_a_limit)
+TEST(heads_have_a_limit)
 {
     struct http_response_reader *reader = calloc(1, sizeof *reader);
     struct slice bytes = slice_of(HEAD "A: ", strlen(HEAD "A: ")), body;
@@ -211,10 +204,9 @@ START_TEST(heads_have_a_limit)
     ck_assert_str_eq(reader->problem, "a head that is too long");
     free(reader);
 }
-END_TEST
 
 /* A stream of events may have more chunks than CHUNKED_EXTRA_MAX. */
-START_TEST(chunks_have_no_limit)
+TEST(chunks_have_no_limit)
 {
     struct http_response_reader *reader = calloc(1, sizeof *reader);
     static const char head[] = HEAD "Transfer-Encoding: chunked\r\n\r\n", chunk[] = "1 ;a\r\nx\r\n";
@@ -231,9 +223,8 @@ START_TEST(chunks_have_no_limit)
     ck_assert_int_eq(http_response_next(reader, &bytes, &body), HTTP_RESPONSE_END);
     free(reader);
 }
-END_TEST
 
-START_TEST(extensions_and_trailers_have_a_limit)
+TEST_ROWS(extensions_and_trailers_have_a_limit, 2)
 {
     static const char *const heads[] = {"1;", "0\r\nA: "};
     struct http_response_reader *reader = calloc(1, sizeof *reader);
@@ -242,7 +233,7 @@ START_TEST(extensions_and_trailers_have_a_limit)
     unsigned count = 0;
 
     ck_assert_int_eq(http_response_next(reader, &bytes, &body), HTTP_RESPONSE_HEAD);
-    bytes = slice_of(heads[_i], strlen(heads[_i]));
+    bytes = slice_of(heads[row], strlen(heads[row]));
     ck_assert_int_eq(http_response_next(reader, &bytes, &body), HTTP_RESPONSE_MORE);
     do {
         bytes = slice_of("x", 1);
@@ -253,7 +244,6 @@ START_TEST(extensions_and_trailers_have_a_limit)
     ck_assert_str_eq(reader->problem, "a bad chunk");
     free(reader);
 }
-END_TEST
 
 /* --- events --- */
 
@@ -313,9 +303,9 @@ static void read_events(struct http_event_reader *reader, struct slice bytes, st
     ck_assert_uint_eq(bytes.len, 0);
 }
 
-START_TEST(events_in_pieces_of_any_size)
+TEST_ROWS(events_in_pieces_of_any_size, COUNT(events))
 {
-    const struct event_case *test = &events[_i];
+    const struct event_case *test = &events[row];
     size_t len = strlen(test->sent);
 
     for (size_t piece = 1; piece <= len; piece++) {
@@ -338,9 +328,8 @@ START_TEST(events_in_pieces_of_any_size)
         http_event_free(&reader);
     }
 }
-END_TEST
 
-START_TEST(ids_have_a_limit)
+TEST(ids_have_a_limit)
 {
     struct http_event_reader reader = {.max_data = MAX_DATA};
     char line[HTTP_EVENT_ID_MAX + 32], id[HTTP_EVENT_ID_MAX + 2];
@@ -356,23 +345,4 @@ START_TEST(ids_have_a_limit)
     read_events(&reader, slice_of(line, strlen(line)), &seen);
     ck_assert_str_eq(reader.id, id + 1);
     http_event_free(&reader);
-}
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_loop_test(tcase, responses_in_pieces_of_any_size, 0,
-                        (int)(sizeof responses / sizeof responses[0]));
-    tcase_add_test(tcase, fields_of_a_head);
-    tcase_add_test(tcase, heads_have_a_limit);
-    tcase_add_test(tcase, chunks_have_no_limit);
-    tcase_add_loop_test(tcase, extensions_and_trailers_have_a_limit, 0, 2);
-    tcase_add_loop_test(tcase, events_in_pieces_of_any_size, 0,
-                        (int)(sizeof events / sizeof events[0]));
-    tcase_add_test(tcase, ids_have_a_limit);
-}
-
-int main(void)
-{
-    return run_tests("http answers", 60, add_tests);
 }

@@ -1,8 +1,6 @@
 /* HTTP/1.1 as a framing: heads and bodies, however the stream is cut. */
 #include "build_config.h"
 
-#include <stdlib.h>
-
 #include "http/reader.h"
 #include "http_stream.h"
 
@@ -341,9 +339,4 @@ TEST(time_of_heads_and_bodies)
     http_stream_read(&stream, slice_of(test_fill('x', 65536), 65536), 65536);
     ck_assert(!stream.state.timed);
     http_stream_end(&stream);
-}
-
-int main(void)
-{
-    return harness_main("http_framing");
 }

@@ -654,8 +654,3 @@ TEST(base64)
     for (size_t i = 0; i < COUNT(bad); i++)
         ck_assert(!base64_decode(text, slice_of(bad[i], strlen(bad[i])), &len));
 }
-
-int main(void)
-{
-    return harness_main("http_head");
-}

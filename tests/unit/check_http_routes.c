@@ -1,9 +1,6 @@
 /* Routes: what is at a path of an HTTP listener. */
 #include "build_config.h"
 
-#include <check.h>
-#include <string.h>
-
 #include "http/access.h"
 #include "suite.h"
 
@@ -85,9 +82,4 @@ TEST(description)
     ck_assert_str_eq(to, "/mcp, /a/b, /call, /");
     ck_assert_uint_eq(http_routes_describe(&config, to, 8), 7);
     ck_assert_str_eq(to, "/mcp, /");
-}
-
-int main(void)
-{
-    return harness_main("http_routes");
 }

@@ -2,12 +2,8 @@
 
 #include "share/identity.h"
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "run_tests.h"
 #include "share/variables.h"
+#include "suite.h"
 
 static char *words[] = {(char *)"server", (char *)"an arg", NULL};
 static char *variables[] = {(char *)"A=1", (char *)"HOME=/h", (char *)"TOKEN=s3cret", NULL};
@@ -36,7 +32,7 @@ static void expect_selected(const char *const *inherited, const char *names,
     free(selected);
 }
 
-START_TEST(test_variables_of_the_session_are_not_passed)
+TEST(test_variables_of_the_session_are_not_passed)
 {
     const char *const inherited[] = {"Z=1",
                                      "TERM=vt100",
@@ -60,9 +56,8 @@ START_TEST(test_variables_of_the_session_are_not_passed)
 
     expect_selected(inherited, NULL, wanted);
 }
-END_TEST
 
-START_TEST(test_variables_by_name)
+TEST(test_variables_by_name)
 {
     const char *const inherited[] = {"PATH=/p", "HOME=/h", "LC_ALL=C",         "AB=1", "A=2",
                                      "TERM=x",  "C=3",     "XDG_SESSION_ID=4", NULL};
@@ -75,11 +70,10 @@ START_TEST(test_variables_by_name)
     ck_assert_int_eq(variable_kind_of("AB=1", "A,TERM"), VARIABLE_OF_HOST);
     ck_assert_int_eq(variable_kind_of("PATH=/p", NULL), VARIABLE_COUNTS);
 }
-END_TEST
 
 /* --- the text --- */
 
-START_TEST(test_identity_is_a_json_string_as_it_stands)
+TEST(test_identity_is_a_json_string_as_it_stands)
 {
     char *odd[] = {(char *)"a\"b\\c%d\n\xff", NULL}, *none[] = {NULL};
     struct identity_parts parts = {.words = odd, .variables = none};
@@ -91,7 +85,6 @@ START_TEST(test_identity_is_a_json_string_as_it_stands)
         ck_assert(*at >= ' ' && *at < 0x7F && *at != '"' && *at != '\\');
     free(identity);
 }
-END_TEST
 
 struct change {
     void (*apply)(struct identity_parts *parts);
@@ -155,9 +148,9 @@ static const struct change changes[] = {
     {options, "--clients, the umask"},
 };
 
-START_TEST(test_identity_difference)
+TEST_ROWS(test_identity_difference, COUNT(changes))
 {
-    const struct change *change = &changes[_i];
+    const struct change *change = &changes[row];
     struct identity_parts parts = usual;
     char text[256];
     char *a = identity_write(&usual), *b, *hidden_a, *hidden_b;
@@ -182,7 +175,6 @@ START_TEST(test_identity_difference)
     free(hidden_a);
     free(hidden_b);
 }
-END_TEST
 
 /* --- variables that a client may leave out --- */
 
@@ -203,35 +195,34 @@ static const struct {
     {with_display, fewer_variables, "A, TOKEN", "A, DISPLAY, LANG, TOKEN"},
 };
 
-START_TEST(test_identity_without_variables_of_the_machine)
+TEST_ROWS(test_identity_without_variables_of_the_machine, COUNT(machines))
 {
     struct identity_parts own = usual, wanted = usual;
     char text[256], names[2][IDENTITY_NAME_MAX], *a, *b;
 
-    own.variables = machines[_i].own;
-    wanted.variables = machines[_i].wanted;
+    own.variables = machines[row].own;
+    wanted.variables = machines[row].wanted;
     a = identity_write(&own);
     b = identity_write(&wanted);
     ck_assert(a != NULL && b != NULL);
     ck_assert_int_eq(identity_fits(slice_of_text(b), slice_of_text(a)),
-                     machines[_i].difference[0] == '\0');
+                     machines[row].difference[0] == '\0');
     identity_difference(text, sizeof text, slice_of_text(a), slice_of_text(b));
-    ck_assert_str_eq(text, machines[_i].difference);
+    ck_assert_str_eq(text, machines[row].difference);
     text[0] = '\0';
     identity_add_differences(text, sizeof text, slice_of_text(a), slice_of_text(b));
-    ck_assert_str_eq(text, machines[_i].both);
+    ck_assert_str_eq(text, machines[row].both);
     identity_add_differences(text, sizeof text, slice_of_text(b), slice_of_text(a));
-    ck_assert_str_eq(text, machines[_i].both); /* each name once */
+    ck_assert_str_eq(text, machines[row].both); /* each name once */
     /* The client looks for the server under the name that it has. */
     identity_name(names[0], a);
     identity_name(names[1], b);
-    ck_assert_int_eq(strcmp(names[0], names[1]) == 0, machines[_i].wanted != fewer_variables);
+    ck_assert_int_eq(strcmp(names[0], names[1]) == 0, machines[row].wanted != fewer_variables);
     free(a);
     free(b);
 }
-END_TEST
 
-START_TEST(test_identity_texts_are_cut)
+TEST(test_identity_texts_are_cut)
 {
     char text[12], name[IDENTITY_NAME_MAX];
     char *identity = identity_write(&usual);
@@ -249,9 +240,8 @@ START_TEST(test_identity_texts_are_cut)
     ck_assert_uint_eq(strspn(name, "0123456789abcdef"), 16);
     free(identity);
 }
-END_TEST
 
-START_TEST(test_identity_words_are_those_of_the_command)
+TEST(test_identity_words_are_those_of_the_command)
 {
     static char *said[] = {(char *)"a b", (char *)"", (char *)"%\"\\\n\xff", NULL};
     struct identity_parts parts = usual;
@@ -277,10 +267,9 @@ START_TEST(test_identity_words_are_those_of_the_command)
     ck_assert(!identity_directory(to, &len, slice_of_text(identity)));
     free(identity);
 }
-END_TEST
 
 /* What a stranger sends is no identity, and is compared all the same. */
-START_TEST(test_identity_of_a_stranger)
+TEST(test_identity_of_a_stranger)
 {
     static const char *const texts[] = {" ", "env= ", "env ", "arg=% ", "arg=%4 ", "=", "env=A=1"};
     char *identity = identity_write(&usual);
@@ -301,24 +290,4 @@ START_TEST(test_identity_of_a_stranger)
         free(identity_hide(texts[i]));
     }
     free(identity);
-}
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_test(tcase, test_variables_of_the_session_are_not_passed);
-    tcase_add_test(tcase, test_variables_by_name);
-    tcase_add_test(tcase, test_identity_is_a_json_string_as_it_stands);
-    tcase_add_loop_test(tcase, test_identity_difference, 0,
-                        (int)(sizeof changes / sizeof changes[0]));
-    tcase_add_loop_test(tcase, test_identity_without_variables_of_the_machine, 0,
-                        (int)(sizeof machines / sizeof machines[0]));
-    tcase_add_test(tcase, test_identity_texts_are_cut);
-    tcase_add_test(tcase, test_identity_words_are_those_of_the_command);
-    tcase_add_test(tcase, test_identity_of_a_stranger);
-}
-
-int main(void)
-{
-    return run_tests("identity", 30, add_tests);
 }

@@ -2,10 +2,6 @@
 
 #include "cli/import.h"
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "config_fixture.h"
 #include "json/document.h"
@@ -222,9 +218,4 @@ TEST(import_of_a_long_file)
     free_config();
     import_free(&import);
     free(text);
-}
-
-int main(void)
-{
-    return harness_main("import");
 }

@@ -1,9 +1,6 @@
 /* The key "include", and files with comments. */
 #include "build_config.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "cli/default_config.h"
 #include "config_fixture.h"
 
@@ -216,9 +213,4 @@ TEST(system_configuration_comes_first)
     setenv("HOME", "", 1);
     ck_assert(!default_config_find(found, at("none.json")));
     ck_assert_str_eq(found, "");
-}
-
-int main(void)
-{
-    return harness_main("include");
 }

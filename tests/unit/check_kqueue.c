@@ -2,19 +2,13 @@
  * tests/kqueue-shim/kqueue_shim.c, on the shim or the system's own kqueue. */
 #include "build_config.h"
 
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/event.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "suite.h"
 
@@ -304,9 +298,4 @@ TEST(kqueue_device_and_unknown_are_refused)
     ck_assert_int_eq(change(ends[0], -100, EV_ADD), EINVAL);
     ck_assert_int_eq(kevent(kq, NULL, 0, events, 1, &(struct timespec){0, -1}), -1);
     ck_assert_int_eq(errno, EINVAL);
-}
-
-int main(void)
-{
-    return harness_main("kqueue");
 }

@@ -1,9 +1,6 @@
 /* The key "listen": an object for the listeners of the command line, or a list of listeners. */
 #include "build_config.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "config_fixture.h"
@@ -196,16 +193,10 @@ static const struct {
 /* The place is that of the value; tests/unit/check_config.c tests places. */
 TEST_ROWS(listens_that_are_refused, COUNT(refused))
 {
-    const char *report, *problem;
+    const char *report = refuse_text(with_listen(refused[row].listen));
+    const char *problem = strchr(report, ' ');
 
-    report = refuse_text(with_listen(refused[row].listen));
-    problem = strchr(report, ' ');
     ck_assert_msg(strncmp(report, "E c.json:1:", 11) == 0, "%s", report);
     problem = strchr(problem + 1, ' ');
     ck_assert_str_eq(problem + 1, test_format("%s\n", refused[row].problem));
-}
-
-int main(void)
-{
-    return harness_main("listen");
 }

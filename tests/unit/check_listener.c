@@ -3,21 +3,14 @@
 #include "transport/listener.h"
 
 #include <arpa/inet.h>
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <netinet/in.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #ifdef HAVE_FLOCK
 #include <sys/file.h>
 #endif
@@ -60,10 +53,8 @@ static void set_up(void)
 
 static void tear_down(void)
 {
-    int i;
-
     listener_close(&listener);
-    for (i = 0; i < accepted_count; i++)
+    for (int i = 0; i < accepted_count; i++)
         close(accepted[i]);
     unlink(path);
     ck_assert_int_eq(rmdir(folder), 0); /* nothing else was left in it */
@@ -891,8 +882,4 @@ TEST(closed_while_it_rests)
     close(client);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("listener");
-}
+FIXTURE(set_up, tear_down)

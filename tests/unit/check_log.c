@@ -2,21 +2,14 @@
 
 #include "base/log.h"
 
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "run_tests.h"
+#include "suite.h"
 
 #define PREFIX_LEN (sizeof("2026-01-02T03:04:05.678Z ") - 1)
 #define OUTPUT_MAX (1u << 21)
@@ -124,7 +117,7 @@ static void format_second(char *text, size_t size)
     ck_assert_uint_gt(strftime(text, size, "%Y-%m-%dT%H:%M:%S.", &parts), 0);
 }
 
-START_TEST(line_has_time_level_context_and_text)
+TEST(line_has_time_level_context_and_text)
 {
     const char *line;
     char before[32], after[32];
@@ -146,9 +139,8 @@ START_TEST(line_has_time_level_context_and_text)
     ck_assert(has(line, "Z ERROR c\n"));
     ck_assert_uint_eq(count_lines(line), 4);
 }
-END_TEST
 
-START_TEST(lower_levels_are_silent)
+TEST(lower_levels_are_silent)
 {
     open_over_pipe(LOG_LEVEL_WARN);
     ck_assert(!log_enabled(&fixture.log, LOG_LEVEL_INFO));
@@ -158,24 +150,22 @@ START_TEST(lower_levels_are_silent)
     log_warn(&fixture.log, "", "yes");
     ck_assert_uint_eq(count_lines(read_output()), 1);
 }
-END_TEST
 
-START_TEST(control_bytes_forge_no_line)
+TEST(control_bytes_forge_no_line)
 {
     open_over_pipe(LOG_LEVEL_INFO);
     log_info(&fixture.log, "c\nd", "a\nb\r\x1b[1m\x7f\t\xc3\xa9");
     ck_assert_str_eq(read_output() + PREFIX_LEN,
                      "INFO  [c\\x0ad] a\\x0ab\\x0d\\x1b[1m\\x7f\\x09\xc3\xa9\n");
 }
-END_TEST
 
 /* Every length around the limit, of one-, two- and four-byte pieces: the line ends in "..." and a
  * newline, is no longer than it may be, and no piece is split. */
-START_TEST(long_text_is_cut)
+TEST_ROWS(long_text_is_cut, 4)
 {
     static const char *const pieces[] = {"x", "\xc3\xa9", "\n", "\xf0\x9f\x98\x80"};
     static const char *const outputs[] = {"x", "\xc3\xa9", "\\x0a", "\xf0\x9f\x98\x80"};
-    const char *piece = pieces[_i], *output = outputs[_i];
+    const char *piece = pieces[row], *output = outputs[row];
     char text[2 * LOG_LINE_MAX];
 
     open_over_pipe(LOG_LEVEL_INFO);
@@ -202,9 +192,8 @@ START_TEST(long_text_is_cut)
         forget_output();
     }
 }
-END_TEST
 
-START_TEST(closed_descriptor_drops)
+TEST(closed_descriptor_drops)
 {
     struct log log;
 
@@ -213,7 +202,6 @@ START_TEST(closed_descriptor_drops)
     ck_assert_uint_eq(log.dropped, 1);
     log_close(&log);
 }
-END_TEST
 
 static void fill(int fd)
 {
@@ -252,12 +240,12 @@ static void open_kind(int kind)
         ck_assert_int_eq(fixture.log.output, LOG_SOCKET);
 }
 
-START_TEST(full_output_drops_and_reports)
+TEST_ROWS(full_output_drops_and_reports, 3)
 {
     const char *output;
     int flags;
 
-    open_kind(_i);
+    open_kind((int)row);
     flags = fcntl(fixture.ends[1], F_GETFL);
     fill(fixture.ends[1]);
     for (int i = 0; i < 3; i++)
@@ -275,10 +263,9 @@ START_TEST(full_output_drops_and_reports)
     ck_assert_uint_eq(fixture.log.dropped, 0);
     ck_assert_int_eq(fcntl(fixture.ends[1], F_GETFL), flags);
 }
-END_TEST
 
 /* A terminal whose reader has stopped takes parts of lines. Its descriptor stays blocking. */
-START_TEST(stopped_terminal_drops_and_reports)
+TEST(stopped_terminal_drops_and_reports)
 {
     int ends[2] = {posix_openpt(O_RDWR | O_NOCTTY), -1};
     const char *output;
@@ -302,17 +289,16 @@ START_TEST(stopped_terminal_drops_and_reports)
     for (const char *line = output; *line != '\0'; line = strchr(line, '\n') + 1)
         ck_assert(strncmp(line, "20", 2) == 0 && strchr(line, '\n') != NULL);
 }
-END_TEST
 
 /* A socket raises no SIGPIPE, which may be at its default in a host; a pipe does. */
-START_TEST(output_without_reader_drops_and_leaves_errno_alone)
+TEST_ROWS(output_without_reader_drops_and_leaves_errno_alone, 2)
 {
-    struct sigaction action = {.sa_handler = _i == 0 ? SIG_DFL : SIG_IGN};
+    struct sigaction action = {.sa_handler = row == 0 ? SIG_DFL : SIG_IGN};
     struct log log;
     int ends[2];
 
     ck_assert_int_eq(sigaction(SIGPIPE, &action, NULL), 0);
-    ck_assert_int_eq(_i == 0 ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends), 0);
+    ck_assert_int_eq(row == 0 ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends), 0);
     log_open(&log, ends[1], LOG_LEVEL_INFO);
     ck_assert_int_eq(close(ends[0]), 0);
     errno = 1234;
@@ -323,7 +309,6 @@ START_TEST(output_without_reader_drops_and_leaves_errno_alone)
     log_close(&log);
     ck_assert_int_eq(close(ends[1]), 0);
 }
-END_TEST
 
 static void limit_file_size(rlim_t size)
 {
@@ -334,9 +319,11 @@ static void limit_file_size(rlim_t size)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
+#define FIRST_LINE_LEN (PREFIX_LEN + sizeof("INFO  first\n") - 1)
+
 /* A file at its size limit takes a part of a line: the next one begins on a line of its own. The
  * limit is put everywhere in the first line. */
-START_TEST(torn_line_does_not_garble_the_next)
+TEST_ROWS(torn_line_does_not_garble_the_next, FIRST_LINE_LEN)
 {
     struct sigaction action = {.sa_handler = SIG_IGN};
     struct rlimit old;
@@ -349,7 +336,7 @@ START_TEST(torn_line_does_not_garble_the_next)
     ck_assert_int_eq(sigaction(SIGXFSZ, &action, NULL), 0);
     ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
     log_open(&log, fileno(file), LOG_LEVEL_INFO);
-    limit_file_size((rlim_t)_i);
+    limit_file_size((rlim_t)row);
     log_info(&log, "", "first");
     log_info(&log, "", "second");
     ck_assert_uint_eq(log.dropped, 2);
@@ -359,15 +346,12 @@ START_TEST(torn_line_does_not_garble_the_next)
     rewind(file);
     len = fread(output, 1, sizeof output - 1, file);
     output[len] = '\0';
-    ck_assert_uint_eq(count_lines(output), _i == 0 ? 2 : 3);
+    ck_assert_uint_eq(count_lines(output), row == 0 ? 2 : 3);
     ck_assert(has(output, "Z WARN  2 log lines dropped"));
     ck_assert(has(output, "Z INFO  third\n"));
-    ck_assert(_i == 0 || output[_i] == '\n');
+    ck_assert(row == 0 || output[row] == '\n');
     ck_assert_int_eq(fclose(file), 0);
 }
-END_TEST
-
-#define FIRST_LINE_LEN (PREFIX_LEN + sizeof("INFO  first\n") - 1)
 
 static void repeat(struct log *log, int times)
 {
@@ -382,7 +366,7 @@ static void let_windows_pass(struct log *log)
         log->kinds[i].window_start_ms -= REPETITION_WINDOW_MS;
 }
 
-START_TEST(repeated_warning_is_limited_and_summed_up)
+TEST(repeated_warning_is_limited_and_summed_up)
 {
     const char *output;
 
@@ -403,9 +387,8 @@ START_TEST(repeated_warning_is_limited_and_summed_up)
     ck_assert(has(read_output(), "again 0"));
     ck_assert_uint_eq(count_lines(fixture.output), 1);
 }
-END_TEST
 
-START_TEST(no_error_is_left_out)
+TEST(no_error_is_left_out)
 {
     open_over_pipe(LOG_LEVEL_DEBUG);
     for (int i = 0; i < 3 * REPETITION_BURST; i++) {
@@ -416,7 +399,6 @@ START_TEST(no_error_is_left_out)
     }
     ck_assert_uint_eq(count_lines(read_output()), 12 * REPETITION_BURST);
 }
-END_TEST
 
 static void arrive(const char *source, int times)
 {
@@ -425,7 +407,7 @@ static void arrive(const char *source, int times)
                      "from %s", source);
 }
 
-START_TEST(source_hides_no_other)
+TEST(source_hides_no_other)
 {
     const char *output;
 
@@ -440,10 +422,9 @@ START_TEST(source_hides_no_other)
     ck_assert(has(read_output(), "INFO  100 more lines of uid 1 left out within 1 s, the first: "
                                  "[client=1] from uid 1\n"));
 }
-END_TEST
 
 /* A storm of one line each from thousands of addresses is bounded, too. */
-START_TEST(many_sources_share_a_window)
+TEST(many_sources_share_a_window)
 {
     char source[32];
 
@@ -458,9 +439,8 @@ START_TEST(many_sources_share_a_window)
     ck_assert(has(read_output(), " more lines of various origins left out within 1 s, the first: "
                                  "[client=1] from 10.0.0.14\n"));
 }
-END_TEST
 
-START_TEST(crash_is_not_hidden_by_expected_exits)
+TEST(crash_is_not_hidden_by_expected_exits)
 {
     open_over_pipe(LOG_LEVEL_INFO);
     for (int i = 0; i < 2 * REPETITION_BURST; i++)
@@ -468,14 +448,13 @@ START_TEST(crash_is_not_hidden_by_expected_exits)
                      LOG_NO_SOURCE, "exited");
     ck_assert_uint_eq(count_lines(read_output()), 2 * REPETITION_BURST);
 }
-END_TEST
 
 static void note_left_out(void *user_data)
 {
     ++*(int *)user_data;
 }
 
-START_TEST(summary_can_be_asked_for)
+TEST(summary_can_be_asked_for)
 {
     int noted = 0;
 
@@ -492,9 +471,8 @@ START_TEST(summary_can_be_asked_for)
     ck_assert(!log_report(&fixture.log));
     ck_assert(has(read_output(), "WARN  5 more lines left out within 1 s, the first: again 0\n"));
 }
-END_TEST
 
-START_TEST(line_that_a_peer_causes_is_limited)
+TEST(line_that_a_peer_causes_is_limited)
 {
     open_over_pipe(LOG_LEVEL_INFO);
     for (int i = 0; i < REPETITION_BURST + 5; i++) {
@@ -508,7 +486,6 @@ START_TEST(line_that_a_peer_causes_is_limited)
     ck_assert(has(read_output(), "INFO  5 more lines left out within 1 s, the first: [client=1] "
                                  "connected 10\n"));
 }
-END_TEST
 
 /* --- files --- */
 
@@ -526,7 +503,7 @@ static const char *contents(const char *path)
     return text;
 }
 
-START_TEST(file_is_appended_to_and_reopened)
+TEST(file_is_appended_to_and_reopened)
 {
     char dir[] = "/tmp/check_log.XXXXXX", path[64], moved[64];
     struct log log;
@@ -560,9 +537,8 @@ START_TEST(file_is_appended_to_and_reopened)
     ck_assert_int_eq(unlink(moved), 0);
     ck_assert_int_eq(rmdir(dir), 0);
 }
-END_TEST
 
-START_TEST(without_a_path_nothing_is_reopened)
+TEST(without_a_path_nothing_is_reopened)
 {
     bool shares;
 
@@ -576,10 +552,9 @@ START_TEST(without_a_path_nothing_is_reopened)
     ck_assert(!shares);
     ck_assert_int_eq(log_shares(&fixture.log, -1, &shares), STDIO_BUS_ERR);
 }
-END_TEST
 
 /* log_open_file does not wait for the reader of a fifo. */
-START_TEST(fifo_without_reader_is_refused)
+TEST(fifo_without_reader_is_refused)
 {
     char dir[] = "/tmp/check_log.XXXXXX", path[64];
     struct log log;
@@ -592,9 +567,8 @@ START_TEST(fifo_without_reader_is_refused)
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(rmdir(dir), 0);
 }
-END_TEST
 
-START_TEST(close_reports_the_rest)
+TEST(close_reports_the_rest)
 {
     const char *output;
 
@@ -610,10 +584,9 @@ START_TEST(close_reports_the_rest)
     ck_assert(has(output, "WARN  1 log lines dropped"));
     ck_assert_uint_eq(count_lines(output), 2);
 }
-END_TEST
 
 /* More call sites than places: a place is taken over, and its number reported. */
-START_TEST(more_kinds_than_places)
+TEST(more_kinds_than_places)
 {
     static char formats[REPETITION_KINDS + 2][8];
     const char *output;
@@ -638,9 +611,8 @@ START_TEST(more_kinds_than_places)
     log_warn(&fixture.log, "", formats[REPETITION_KINDS + 1], 0);
     ck_assert_uint_eq(fixture.log.dropped, 2); /* the line, and the one left out before */
 }
-END_TEST
 
-START_TEST(escape_shows_any_byte)
+TEST(escape_shows_any_byte)
 {
     char text[64];
     static const char bytes[] = "a\"b'c\\d\n\0\x7f\xff ~";
@@ -649,10 +621,9 @@ START_TEST(escape_shows_any_byte)
                      "a\\x22b\\x27c\\x5cd\\x0a\\x00\\x7f\\xff ~");
     ck_assert_str_eq(log_escape(text, sizeof text, slice_of(NULL, 0)), "");
 }
-END_TEST
 
 /* Every size: never longer than it may be, a cut text is a prefix of whole pieces and "...". */
-START_TEST(escape_cuts)
+TEST(escape_cuts)
 {
     static const char bytes[] = "ab\ncd\ne";
     static const char whole[] = "ab\\x0acd\\x0ae";
@@ -681,9 +652,8 @@ START_TEST(escape_cuts)
     ck_assert_ptr_eq(log_escape(text, 0, slice_of(bytes, 1)), text);
     ck_assert_int_eq(text[0], '#');
 }
-END_TEST
 
-START_TEST(level_names)
+TEST(level_names)
 {
     static const struct {
         const char *name;
@@ -702,38 +672,5 @@ START_TEST(level_names)
         ck_assert_int_eq(level, expected);
     }
 }
-END_TEST
 
-static void add_tests(TCase *tcase)
-{
-    tcase_add_checked_fixture(tcase, NULL, tear_down);
-    tcase_add_test(tcase, line_has_time_level_context_and_text);
-    tcase_add_test(tcase, lower_levels_are_silent);
-    tcase_add_test(tcase, control_bytes_forge_no_line);
-    tcase_add_loop_test(tcase, long_text_is_cut, 0, 4);
-    tcase_add_test(tcase, closed_descriptor_drops);
-    tcase_add_test(tcase, stopped_terminal_drops_and_reports);
-    tcase_add_loop_test(tcase, full_output_drops_and_reports, 0, 3);
-    tcase_add_loop_test(tcase, output_without_reader_drops_and_leaves_errno_alone, 0, 2);
-    tcase_add_loop_test(tcase, torn_line_does_not_garble_the_next, 0, (int)FIRST_LINE_LEN);
-    tcase_add_test(tcase, repeated_warning_is_limited_and_summed_up);
-    tcase_add_test(tcase, no_error_is_left_out);
-    tcase_add_test(tcase, source_hides_no_other);
-    tcase_add_test(tcase, many_sources_share_a_window);
-    tcase_add_test(tcase, crash_is_not_hidden_by_expected_exits);
-    tcase_add_test(tcase, summary_can_be_asked_for);
-    tcase_add_test(tcase, line_that_a_peer_causes_is_limited);
-    tcase_add_test(tcase, file_is_appended_to_and_reopened);
-    tcase_add_test(tcase, without_a_path_nothing_is_reopened);
-    tcase_add_test(tcase, fifo_without_reader_is_refused);
-    tcase_add_test(tcase, close_reports_the_rest);
-    tcase_add_test(tcase, more_kinds_than_places);
-    tcase_add_test(tcase, escape_shows_any_byte);
-    tcase_add_test(tcase, escape_cuts);
-    tcase_add_test(tcase, level_names);
-}
-
-int main(void)
-{
-    return run_tests("log", 30, add_tests);
-}
+FIXTURE(NULL, tear_down)

@@ -2,11 +2,6 @@
 
 #include "base/log_line.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "suite.h"
 #include "json/reader.h"
 
@@ -163,9 +158,4 @@ TEST(format_has_a_name)
     ck_assert(log_format_from_name("journald", &format) && format == LOG_JOURNALD);
     ck_assert(log_format_from_name("logfmt", &format) && format == LOG_LOGFMT);
     ck_assert(!log_format_from_name("syslog", &format) && format == LOG_LOGFMT);
-}
-
-int main(void)
-{
-    return harness_main("log line");
 }

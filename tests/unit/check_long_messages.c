@@ -246,8 +246,3 @@ TEST_ROWS(long_malformed_line, 2)
     bytes_free(&body);
     close_owner(&owner);
 }
-
-int main(void)
-{
-    return run_suite("long messages");
-}

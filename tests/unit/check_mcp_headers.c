@@ -3,9 +3,6 @@
 
 #include "http/mcp_headers.h"
 
-#include <check.h>
-#include <string.h>
-
 #include "suite.h"
 
 static struct slice slice(const char *text)
@@ -115,9 +112,4 @@ TEST_ROWS(fields_are_compared, COUNT(rows))
 
     expect(mcp_headers_mismatch(&head, &message, true), rows[row].problem);
     expect(mcp_headers_mismatch(&head, &message, false), rows[row].of_notice);
-}
-
-int main(void)
-{
-    return harness_main("mcp_headers");
 }

@@ -1,12 +1,7 @@
 /* Messages: routing fields as decoded values, and error replies. */
 #include "build_config.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "run_tests.h"
+#include "suite.h"
 #include "json/message.h"
 #include "json/scanner.h"
 
@@ -60,7 +55,7 @@ static const char *repeated(char *to, char c, size_t times, const char *after)
     return to;
 }
 
-START_TEST(plain_fields_are_not_copied)
+TEST(plain_fields_are_not_copied)
 {
     struct sample s;
 
@@ -81,9 +76,8 @@ START_TEST(plain_fields_are_not_copied)
     ck_assert(s.message.has_error && !s.message.has_result);
     ck_assert(message_is_response(&s.message));
 }
-END_TEST
 
-START_TEST(absent_fields_are_absent)
+TEST(absent_fields_are_absent)
 {
     static const char *const texts[] = {
         "{}", "{\"id\":null,\"method\":null}",
@@ -101,9 +95,8 @@ START_TEST(absent_fields_are_absent)
         ck_assert(!message_is_response(&s.message));
     }
 }
-END_TEST
 
-START_TEST(empty_strings_are_not_absent)
+TEST(empty_strings_are_not_absent)
 {
     struct sample s;
 
@@ -117,9 +110,8 @@ START_TEST(empty_strings_are_not_absent)
     ck_assert_ptr_nonnull(s.message.pool.data);
     ck_assert_uint_eq(s.message.session_id.len, 0);
 }
-END_TEST
 
-START_TEST(escaped_fields_are_decoded)
+TEST(escaped_fields_are_decoded)
 {
     struct sample s;
 
@@ -131,7 +123,6 @@ START_TEST(escaped_fields_are_decoded)
     ck_assert(slice_is(s.message.method, "a\\/b"));
     ck_assert(slice_is(s.message.pool, "\"p\""));
 }
-END_TEST
 
 /* Ids of one line are the same, those of different lines are not. */
 static const char *const same_ids[][8] = {
@@ -172,24 +163,23 @@ static const char *const same_ids[][8] = {
     {"null"},
 };
 
-START_TEST(ids_are_compared_by_value)
+TEST_ROWS(ids_are_compared_by_value, COUNT(same_ids))
 {
     struct sample a, b;
 
     for (size_t i = 0; i < sizeof same_ids / sizeof same_ids[0]; i++) {
-        read_id(&a, same_ids[_i][0]);
+        read_id(&a, same_ids[row][0]);
         ck_assert_int_eq(a.problem, MESSAGE_OK);
         for (size_t k = 0; k < 8 && same_ids[i][k] != NULL; k++) {
             read_id(&b, same_ids[i][k]);
             ck_assert_int_eq(b.problem, MESSAGE_OK);
-            ck_assert_msg(message_id_equal(a.message.id, b.message.id) == (i == (size_t)_i),
-                          "%s and %s", same_ids[_i][0], same_ids[i][k]);
+            ck_assert_msg(message_id_equal(a.message.id, b.message.id) == (i == (size_t)row),
+                          "%s and %s", same_ids[row][0], same_ids[i][k]);
         }
     }
 }
-END_TEST
 
-START_TEST(numbers_have_their_canonical_text)
+TEST(numbers_have_their_canonical_text)
 {
     /* clang-format off */
     static const char *const pairs[][2] = {
@@ -210,9 +200,8 @@ START_TEST(numbers_have_their_canonical_text)
                       (int)s.message.id.text.len, s.message.id.text.data, pairs[i][1]);
     }
 }
-END_TEST
 
-START_TEST(long_integers_are_written_out_up_to_the_limit)
+TEST(long_integers_are_written_out_up_to_the_limit)
 {
     char digits[256];
     struct sample s;
@@ -234,7 +223,6 @@ START_TEST(long_integers_are_written_out_up_to_the_limit)
     read_id(&s, "-1.7976931348623157e308");
     ck_assert(slice_is(s.message.id.text, "-17976931348623157e292"));
 }
-END_TEST
 
 static void assert_id_problem(const char *id, enum message_problem problem)
 {
@@ -246,7 +234,7 @@ static void assert_id_problem(const char *id, enum message_problem problem)
         ck_assert_int_eq(s.message.id.type, ID_NONE);
 }
 
-START_TEST(ids_have_a_limit)
+TEST(ids_have_a_limit)
 {
     char id[1024] = "\"";
 
@@ -272,19 +260,17 @@ START_TEST(ids_have_a_limit)
     repeated(id + 1, '1', 128, "");
     assert_id_problem(id, MESSAGE_ID_LENGTH);
 }
-END_TEST
 
-START_TEST(ids_of_other_types_are_a_problem)
+TEST(ids_of_other_types_are_a_problem)
 {
     static const char *const ids[] = {"true", "false", "{}", "[]", "[1]", "{\"id\":1}"};
 
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
         assert_id_problem(ids[i], MESSAGE_ID_TYPE);
 }
-END_TEST
 
 /* A worker could answer Infinity, which is not JSON. */
-START_TEST(numbers_beyond_all_doubles_are_a_problem)
+TEST(numbers_beyond_all_doubles_are_a_problem)
 {
     static const char *const ids[] = {"1e400",
                                       "-1e400",
@@ -300,20 +286,19 @@ START_TEST(numbers_beyond_all_doubles_are_a_problem)
     assert_id_problem("1.7976931348623158e308", MESSAGE_OK);
     assert_id_problem("0e400", MESSAGE_OK);
 }
-END_TEST
 
 /* sessionId and pool have the same rules. */
-START_TEST(sessions_and_pools_have_types_and_limits)
+TEST_ROWS(sessions_and_pools_have_types_and_limits, 2)
 {
     static const char *const keys[] = {"sessionId", "pool"};
     static const char *const wrong[] = {"1", "null", "true", "[]", "{}", "-1.5", "[\"s\"]"};
-    enum message_problem type = _i == 0 ? MESSAGE_SESSION_TYPE : MESSAGE_POOL_TYPE;
-    enum message_problem length = _i == 0 ? MESSAGE_SESSION_LENGTH : MESSAGE_POOL_LENGTH;
+    enum message_problem type = row == 0 ? MESSAGE_SESSION_TYPE : MESSAGE_POOL_TYPE;
+    enum message_problem length = row == 0 ? MESSAGE_SESSION_LENGTH : MESSAGE_POOL_LENGTH;
     char text[1024], value[512];
     struct sample s;
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        snprintf(text, sizeof text, "{\"%s\":%s,\"id\":5,\"result\":1}", keys[_i], wrong[i]);
+        snprintf(text, sizeof text, "{\"%s\":%s,\"id\":5,\"result\":1}", keys[row], wrong[i]);
         read_sample(&s, text);
         ck_assert_int_eq(s.problem, type);
         ck_assert(slice_is(s.message.id.text, "5"));
@@ -322,20 +307,19 @@ START_TEST(sessions_and_pools_have_types_and_limits)
         ck_assert_ptr_null(s.message.pool.data);
     }
     for (size_t len = 250; len < 260; len++) {
-        snprintf(text, sizeof text, "{\"id\":5,\"%s\":\"%s\"}", keys[_i],
+        snprintf(text, sizeof text, "{\"id\":5,\"%s\":\"%s\"}", keys[row],
                  repeated(value, 'x', len, ""));
         read_sample(&s, text);
         ck_assert_int_eq(s.problem, len <= 256 ? MESSAGE_OK : length);
-        snprintf(text, sizeof text, "{\"id\":5,\"%s\":\"%s\"}", keys[_i],
+        snprintf(text, sizeof text, "{\"id\":5,\"%s\":\"%s\"}", keys[row],
                  repeated(value, 'x', len - 3, "\\u20ac"));
         read_sample(&s, text);
         ck_assert_int_eq(s.problem, len <= 256 ? MESSAGE_OK : length);
         ck_assert(slice_is(s.message.id.text, "5"));
     }
 }
-END_TEST
 
-START_TEST(the_first_problem_is_the_one)
+TEST(the_first_problem_is_the_one)
 {
     struct sample s;
 
@@ -346,9 +330,8 @@ START_TEST(the_first_problem_is_the_one)
     read_sample(&s, "{\"pool\":1,\"sessionId\":\"2\",\"id\":3}");
     ck_assert_int_eq(s.problem, MESSAGE_POOL_TYPE);
 }
-END_TEST
 
-START_TEST(problems_have_different_texts)
+TEST(problems_have_different_texts)
 {
     for (int i = MESSAGE_OK; i <= MESSAGE_POOL_LENGTH; i++) {
         ck_assert_str_ne(message_problem_text((enum message_problem)i), "");
@@ -358,7 +341,6 @@ START_TEST(problems_have_different_texts)
     }
     ck_assert_str_eq(message_problem_text(MESSAGE_ID_TYPE), "id must be a string or a number");
 }
-END_TEST
 
 static struct message_id id_of(enum id_type type, const char *text)
 {
@@ -367,7 +349,7 @@ static struct message_id id_of(enum id_type type, const char *text)
     return id;
 }
 
-START_TEST(error_replies_are_json)
+TEST_ROWS(error_replies_are_json, 5)
 {
     static const struct {
         enum id_type type;
@@ -390,24 +372,23 @@ START_TEST(error_replies_are_json)
          "{\"jsonrpc\":\"2.0\",\"id\":\"\",\"error\":{\"code\":1,\"message\":\"x\"}}\n"},
     };
 
-    struct message_id id = id_of(replies[_i].type, replies[_i].id);
-    size_t expected = strlen(replies[_i].line);
+    struct message_id id = id_of(replies[row].type, replies[row].id);
+    size_t expected = strlen(replies[row].line);
     for (size_t size = 0; size <= expected + 1; size++) {
         char *line = malloc(size + 1);
         size_t len;
         ck_assert_ptr_nonnull(line);
         line[size] = '#';
-        len = message_write_error(line, size, id, replies[_i].code, replies[_i].text);
+        len = message_write_error(line, size, id, replies[row].code, replies[row].text);
         ck_assert_int_eq(line[size], '#');
         ck_assert_uint_eq(len, size < expected ? 0 : expected);
-        ck_assert_mem_eq(line, replies[_i].line, len);
+        ck_assert_mem_eq(line, replies[row].line, len);
         free(line);
     }
 }
-END_TEST
 
 /* The id comes back as the value that was asked with, and the line is one that is accepted. */
-START_TEST(error_replies_have_the_id_of_the_request)
+TEST(error_replies_have_the_id_of_the_request)
 {
     struct sample request, reply;
     char line[MESSAGE_ERROR_MAX];
@@ -424,9 +405,8 @@ START_TEST(error_replies_have_the_id_of_the_request)
         ck_assert_msg(message_id_equal(request.message.id, reply.message.id), "%s", same_ids[i][0]);
     }
 }
-END_TEST
 
-START_TEST(the_longest_error_reply_has_room)
+TEST(the_longest_error_reply_has_room)
 {
     char line[MESSAGE_ERROR_MAX], id[MESSAGE_ID_TEXT_MAX], text[301];
     struct message_id longest = {ID_STRING, {id, sizeof id}};
@@ -436,7 +416,6 @@ START_TEST(the_longest_error_reply_has_room)
     text[300] = '\0';
     ck_assert_uint_gt(message_write_error(line, sizeof line, longest, -2147483647 - 1, text), 2700);
 }
-END_TEST
 
 /* The text in the last of the bytes that come before a daemon ends a connection. */
 static const struct {
@@ -452,40 +431,11 @@ static const struct {
     {"", NULL},
 };
 
-START_TEST(refusals_have_a_text)
+TEST_ROWS(refusals_have_a_text, COUNT(refusals))
 {
-    const char *bytes = refusals[_i].bytes, *text = refusals[_i].text;
+    const char *bytes = refusals[row].bytes, *text = refusals[row].text;
     struct slice found = message_refusal_text(slice_of(bytes, strlen(bytes)));
 
     ck_assert_int_eq(found.data != NULL, text != NULL);
     ck_assert(text == NULL || slice_is(found, text));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("message");
-    TCase *fields = tcase_create("fields"), *replies = tcase_create("replies");
-
-    tcase_add_test(fields, plain_fields_are_not_copied);
-    tcase_add_test(fields, absent_fields_are_absent);
-    tcase_add_test(fields, empty_strings_are_not_absent);
-    tcase_add_test(fields, escaped_fields_are_decoded);
-    tcase_add_loop_test(fields, ids_are_compared_by_value, 0, sizeof same_ids / sizeof same_ids[0]);
-    tcase_add_test(fields, numbers_have_their_canonical_text);
-    tcase_add_test(fields, long_integers_are_written_out_up_to_the_limit);
-    tcase_add_test(fields, ids_have_a_limit);
-    tcase_add_test(fields, ids_of_other_types_are_a_problem);
-    tcase_add_test(fields, numbers_beyond_all_doubles_are_a_problem);
-    tcase_add_loop_test(fields, sessions_and_pools_have_types_and_limits, 0, 2);
-    tcase_add_test(fields, the_first_problem_is_the_one);
-    tcase_add_test(fields, problems_have_different_texts);
-    suite_add_tcase(suite, fields);
-
-    tcase_add_loop_test(replies, error_replies_are_json, 0, 5);
-    tcase_add_test(replies, error_replies_have_the_id_of_the_request);
-    tcase_add_test(replies, the_longest_error_reply_has_room);
-    tcase_add_loop_test(replies, refusals_have_a_text, 0, sizeof refusals / sizeof refusals[0]);
-    suite_add_tcase(suite, replies);
-    return run_suite(suite);
 }

@@ -4,8 +4,6 @@
 #include "bus/metrics.h"
 #include "bus/service.h"
 
-#include <string.h>
-
 #include "suite.h"
 
 static struct metrics_pool pools[2];
@@ -145,9 +143,4 @@ TEST(unknown_memory_is_left_out)
     ck_assert_ptr_null(strstr(write_text(&metrics), "process_resident_memory_bytes"));
     metrics.resident = 5;
     expect_word(write_text(&metrics), "\nprocess_resident_memory_bytes 5\n");
-}
-
-int main(void)
-{
-    return harness_main("metrics");
 }

@@ -1,12 +1,9 @@
 /* The NDJSON framing: a stream of lines, however it is cut, gives the same frames. */
 #include "build_config.h"
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "data/json_texts.h"
 #include "framing/framing.h"
+#include "suite.h"
 #include "json/message.h"
 
 static struct scanner scanner;
@@ -67,12 +64,12 @@ static const char *const lines[] = {
 
 #define LINE_COUNT (sizeof lines / sizeof lines[0])
 
-START_TEST(frames_are_the_same_at_all_chunk_sizes)
+TEST_ROWS(frames_are_the_same_at_all_chunk_sizes, 39)
 {
     struct stream stream = {NULL, 0};
     struct framing_state state;
     struct frame frame;
-    size_t begin = 0, there = 0, line = 0, size = (size_t)_i;
+    size_t begin = 0, there = 0, line = 0, size = row + 1;
 
     for (size_t i = 0; i < LINE_COUNT; i++)
         append(&stream, lines[i], strlen(lines[i]));
@@ -94,9 +91,8 @@ START_TEST(frames_are_the_same_at_all_chunk_sizes)
     ck_assert_uint_eq(begin, stream.len);
     free(stream.bytes);
 }
-END_TEST
 
-START_TEST(fields_are_those_of_the_message)
+TEST(fields_are_those_of_the_message)
 {
     struct framing_state state;
     struct frame frame;
@@ -120,9 +116,8 @@ START_TEST(fields_are_those_of_the_message)
     }
     ck_assert_int_eq(ids, 5);
 }
-END_TEST
 
-START_TEST(a_stream_of_all_accepted_texts_gives_all_of_them)
+TEST_ROWS(a_stream_of_all_accepted_texts_gives_all_of_them, 17)
 {
     struct stream stream = {NULL, 0};
     struct framing_state state;
@@ -135,7 +130,7 @@ START_TEST(a_stream_of_all_accepted_texts_gives_all_of_them)
     }
     start_stream(&state);
     while (there < stream.len) {
-        there = stream.len - there < (size_t)_i ? stream.len : there + (size_t)_i;
+        there = stream.len - there < row + 1 ? stream.len : there + row + 1;
         while (next_frame(&state, &stream, begin, there, &frame) == FRAME_WHOLE) {
             while (json_texts[text].error != SCAN_ERROR_NONE)
                 text++;
@@ -148,11 +143,10 @@ START_TEST(a_stream_of_all_accepted_texts_gives_all_of_them)
     ck_assert_uint_eq(begin, stream.len);
     free(stream.bytes);
 }
-END_TEST
 
-START_TEST(a_wrong_text_ends_the_stream_with_its_reason)
+TEST_ROWS(a_wrong_text_ends_the_stream_with_its_reason, JSON_TEXT_COUNT)
 {
-    const struct json_text *text = &json_texts[_i];
+    const struct json_text *text = &json_texts[row];
     struct stream stream = {NULL, 0};
     struct framing_state state;
     struct frame frame;
@@ -185,9 +179,8 @@ START_TEST(a_wrong_text_ends_the_stream_with_its_reason)
     }
     free(stream.bytes);
 }
-END_TEST
 
-START_TEST(a_reset_forgets_what_was_begun)
+TEST(a_reset_forgets_what_was_begun)
 {
     struct framing_state state;
     struct frame frame;
@@ -203,27 +196,5 @@ START_TEST(a_reset_forgets_what_was_begun)
     ck_assert_int_eq(framing_ndjson.next(&state, slice_of("\n", 1), &frame), FRAME_SKIP);
     ck_assert_uint_eq(frame.consumed, 1);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("ndjson");
-    TCase *tcase = tcase_create("frames");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, frames_are_the_same_at_all_chunk_sizes, 1, 40);
-    tcase_add_test(tcase, fields_are_those_of_the_message);
-    tcase_add_loop_test(tcase, a_stream_of_all_accepted_texts_gives_all_of_them, 1, 18);
-    tcase_add_loop_test(tcase, a_wrong_text_ends_the_stream_with_its_reason, 0, JSON_TEXT_COUNT);
-    tcase_add_test(tcase, a_reset_forgets_what_was_begun);
-    suite_add_tcase(suite, tcase);
-
-    runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* thousands of forks are slow under a sanitizer */
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+WITHOUT_FORK

@@ -2,12 +2,7 @@
 
 #include "base/datagram.h"
 
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "manager.h"
@@ -132,9 +127,4 @@ TEST_ROWS(watchdog_is_for_this_process, COUNT(watchdogs))
                      STDIO_BUS_OK);
     ck_assert_int_eq(notify.watchdog_ms, watchdogs[row].ms);
     notify_close(&notify);
-}
-
-int main(void)
-{
-    return harness_main("notify");
 }

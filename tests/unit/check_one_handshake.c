@@ -120,11 +120,10 @@ TEST(versions_are_asked_one_at_a_time)
 TEST(versions_are_bounded)
 {
     char text[200], id[12];
-    int i;
 
     two_clients();
     greet(a);
-    for (i = 0; i < 3 * VERSIONS_MAX; i++) {
+    for (int i = 0; i < 3 * VERSIONS_MAX; i++) {
         snprintf(text, sizeof text, INITIALIZE("1", "%d"), i);
         expect_action(give(b, text), ACTION_HOLD);
         snprintf(id, sizeof id, "%d", 2 * i + 4);
@@ -171,7 +170,7 @@ TEST(initialize_is_kept_with_all_capabilities)
     struct errand errand;
     struct splice_edit id;
     char line[500];
-    size_t i, len;
+    size_t len;
 
     two_clients();
     expect_action(give(a, initialize), ACTION_HOLD);
@@ -181,7 +180,7 @@ TEST(initialize_is_kept_with_all_capabilities)
     len = splice_len(errand.initialize->line.len, &id, 1);
     splice_write(line, errand.initialize->line.data, 0, errand.initialize->line.len, &id, 1);
     line[len] = '\0';
-    for (i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         line[i] = line[i] == '"' ? '\'' : line[i];
     ck_assert_str_eq(line,
                      " {'params' :{ 'protocolVersion':'v','capabilities':{'sampling':{'tools':{}},"
@@ -411,8 +410,4 @@ TEST(levels_follow_the_clients)
     expect_errand(NULL);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("one handshake");
-}
+FIXTURE(set_up, tear_down)

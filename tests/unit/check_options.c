@@ -2,17 +2,12 @@
 
 #include "cli/parse.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/un.h>
 
 #include "base/error.h"
 #include "cli/help.h"
-#include "run_tests.h"
+#include "suite.h"
 
-#define COUNT(array) (sizeof array / sizeof((array)[0]))
 #define ARGS_MAX 12
 
 static struct options options;
@@ -63,7 +58,7 @@ static void expect_unix(const char *path)
     ck_assert_str_eq(options.listens[0].path, path);
 }
 
-START_TEST(test_defaults)
+TEST(test_defaults)
 {
     EXPECT_OK("--config", "c.json");
     ck_assert_int_eq(options.action, ACTION_RUN);
@@ -75,9 +70,8 @@ START_TEST(test_defaults)
     ck_assert_ptr_null(options.framing);
     ck_assert_ptr_null(options.log_file);
 }
-END_TEST
 
-START_TEST(test_both_ways_to_give_a_value)
+TEST(test_both_ways_to_give_a_value)
 {
     EXPECT_OK("--config=c=1.json", "--unix=/tmp/s", "--log-level=debug");
     ck_assert_str_eq(options.config_path, "c=1.json");
@@ -88,9 +82,8 @@ START_TEST(test_both_ways_to_give_a_value)
     expect_unix("--s"); /* a value may look like an option */
     ck_assert_str_eq(options.config_path, "-");
 }
-END_TEST
 
-START_TEST(test_config_fd)
+TEST(test_config_fd)
 {
     EXPECT_OK("--config-fd", "3");
     ck_assert_int_eq(options.config_fd, 3);
@@ -101,9 +94,8 @@ START_TEST(test_config_fd)
     ck_assert_int_eq(options.config_fd, 0);
     EXPECT_OK("--config-fd", "0", "--check-config");
 }
-END_TEST
 
-START_TEST(test_command)
+TEST(test_command)
 {
     EXPECT_OK("--", "npx", "--help", "--");
     ck_assert_int_eq(options.action, ACTION_RUN);
@@ -124,9 +116,8 @@ START_TEST(test_command)
     EXPECT_OK("--config", "c");
     ck_assert_ptr_null(options.line.words);
 }
-END_TEST
 
-START_TEST(test_actions)
+TEST(test_actions)
 {
     EXPECT_OK("--check-config", "--config", "c", "--tcp", ":1");
     ck_assert_int_eq(options.action, ACTION_CHECK_CONFIG);
@@ -146,9 +137,8 @@ START_TEST(test_actions)
     EXPECT_OK("-V");
     ck_assert_int_eq(options.action, ACTION_VERSION);
 }
-END_TEST
 
-START_TEST(test_unix)
+TEST(test_unix)
 {
     const size_t max = UNIX_PATH_MAX;
     char path[300], expected[128];
@@ -162,9 +152,8 @@ START_TEST(test_unix)
     snprintf(expected, sizeof expected, "--unix: " UNIX_PATH_PROBLEM, max + 1, max);
     EXPECT_PROBLEM(expected, "--config", "c", "--unix", path);
 }
-END_TEST
 
-START_TEST(test_tcp)
+TEST(test_tcp)
 {
     static const struct {
         const char *value, *host;
@@ -189,10 +178,9 @@ START_TEST(test_tcp)
         ck_assert_uint_eq(options.listens[0].port, cases[i].port);
     }
 }
-END_TEST
 
 /* Any number of listeners of any kind, in their order. */
-START_TEST(test_listeners)
+TEST(test_listeners)
 {
     EXPECT_OK("--http", "127.0.0.1:8080", "--unix=a", "--http=unix:/b", "--tcp=:1", "--unix", "c",
               "--", "cat");
@@ -211,9 +199,8 @@ START_TEST(test_listeners)
     EXPECT_OK("--unix=a", "--http=:1", "--token-file=t", "--", "cat");
     ck_assert_str_eq(options.token_file, "t");
 }
-END_TEST
 
-START_TEST(test_connect)
+TEST(test_connect)
 {
     static const char *const paths[] = {"/run/bus.sock", "./a:80", "bus.sock", "/[::1]:80"};
 
@@ -236,7 +223,6 @@ START_TEST(test_connect)
     ck_assert_str_eq(options.pool, "a b");
     ck_assert_uint_eq(options.wait_sec, 7);
 }
-END_TEST
 
 struct url_case {
     const char *text, *host, *authority, *path;
@@ -252,9 +238,9 @@ static const struct url_case urls[] = {
     {"http://[::1]", "::1", "[::1]", "/", 80},
 };
 
-START_TEST(test_connect_url)
+TEST_ROWS(test_connect_url, COUNT(urls))
 {
-    const struct url_case *url = &urls[_i];
+    const struct url_case *url = &urls[row];
 
     EXPECT_OK("--connect", url->text, "--token-file", "t", "--protocol", "mcp", "--wait", "3");
     ck_assert(options.has_url);
@@ -263,9 +249,8 @@ START_TEST(test_connect_url)
     ck_assert_str_eq(options.url.path, url->path);
     ck_assert_uint_eq(options.url.port, url->port);
 }
-END_TEST
 
-START_TEST(test_connect_path_length)
+TEST(test_connect_path_length)
 {
     char path[300];
 
@@ -274,9 +259,8 @@ START_TEST(test_connect_path_length)
     ck_assert_int_eq(PARSE("--connect", path), STDIO_BUS_EINVAL);
     ck_assert_msg(strstr(problem, "--connect: the path is 299 bytes long") != NULL, "%s", problem);
 }
-END_TEST
 
-START_TEST(test_tcp_host_length)
+TEST(test_tcp_host_length)
 {
     char value[300];
 
@@ -288,9 +272,8 @@ START_TEST(test_tcp_host_length)
     EXPECT_PROBLEM("--tcp: the host is 256 bytes long, it may have 255", "--config", "c", "--tcp",
                    value);
 }
-END_TEST
 
-START_TEST(test_log_level)
+TEST(test_log_level)
 {
     static const char *const names[] = {"debug", "info", "warn", "error"};
 
@@ -299,9 +282,8 @@ START_TEST(test_log_level)
         ck_assert_int_eq(options.log_level, (int)i);
     }
 }
-END_TEST
 
-START_TEST(test_values_point_into_argv)
+TEST(test_values_point_into_argv)
 {
     char name[] = "stdio_bus", config[] = "--config=c.json", unix_option[] = "--unix";
     char path[] = "/tmp/s";
@@ -311,10 +293,9 @@ START_TEST(test_values_point_into_argv)
                      STDIO_BUS_OK);
     ck_assert_ptr_eq(options.config_path, config + 9);
 }
-END_TEST
 
 /* A small buffer cuts the explanation; nothing is written after it. */
-START_TEST(test_small_problem)
+TEST(test_small_problem)
 {
     char name[] = "stdio_bus", wrong[] = "--wrong", small[12] = "..........z";
     char *argv[] = {name, wrong, NULL};
@@ -324,9 +305,8 @@ START_TEST(test_small_problem)
     ck_assert_int_eq(small[10], 'z');
     ck_assert_int_eq(options_parse(&options, 0, argv, sockets, small, 10), STDIO_BUS_EINVAL);
 }
-END_TEST
 
-START_TEST(test_framing)
+TEST(test_framing)
 {
     EXPECT_OK("--config=c", "--framing", "content-length");
     ck_assert_ptr_eq(options.framing, &framing_content_length);
@@ -335,16 +315,14 @@ START_TEST(test_framing)
     EXPECT_OK("--config=c", "--framing=ndjson");
     ck_assert_ptr_eq(options.framing, &framing_ndjson);
 }
-END_TEST
 
-START_TEST(test_log_file)
+TEST(test_log_file)
 {
     EXPECT_OK("--config=c", "--log-file", "/var/log/bus");
     ck_assert_str_eq(options.log_file, "/var/log/bus");
 }
-END_TEST
 
-START_TEST(test_help)
+TEST(test_help)
 {
     static const char *const names[] = {
         "--config PATH", "--config-fd N",  "--stdio",         "--unix PATH",
@@ -365,7 +343,6 @@ START_TEST(test_help)
         ck_assert_msg(end - line <= 79, "too long: %.*s", (int)(end - line), line);
     ck_assert_str_eq(line, ""); /* the last line is whole */
 }
-END_TEST
 
 #define HELP "; see stdio_bus --help"
 #define REQUIRED "--config PATH, --config-fd N or -- COMMAND is required" HELP
@@ -515,15 +492,14 @@ static const struct {
 };
 /* clang-format on */
 
-START_TEST(test_refused)
+TEST_ROWS(test_refused, COUNT(refused))
 {
-    ck_assert_int_eq(parse(refused[_i].words), STDIO_BUS_EINVAL);
-    ck_assert_str_eq(problem, refused[_i].problem);
+    ck_assert_int_eq(parse(refused[row].words), STDIO_BUS_EINVAL);
+    ck_assert_str_eq(problem, refused[row].problem);
 }
-END_TEST
 
 /* The path may follow as a word or after '='; an option is no path. */
-START_TEST(test_rmp)
+TEST(test_rmp)
 {
     EXPECT_OK("--rmp");
     ck_assert_ptr_nonnull(options_socket(&options, "rmp"));
@@ -544,10 +520,9 @@ START_TEST(test_rmp)
     EXPECT_OK("--config", "c");
     ck_assert_ptr_null(options_socket(&options, "rmp"));
 }
-END_TEST
 
 /* The path of a socket that a service names. */
-START_TEST(test_socket_of_a_service)
+TEST(test_socket_of_a_service)
 {
     EXPECT_OK("--toy", "/t", "--unix", "/u", "--control", "/c", "--config", "c");
     ck_assert_str_eq(options_socket(&options, "toy"), "/t");
@@ -558,35 +533,4 @@ START_TEST(test_socket_of_a_service)
     ck_assert_str_eq(problem, "--toy needs a value: --toy PATH");
     ck_assert_int_eq(PARSE("--connect", "/s", "--toy", "/t"), STDIO_BUS_EINVAL);
     ck_assert_str_eq(problem, "--toy is for a daemon");
-}
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_loop_test(tcase, test_refused, 0, (int)COUNT(refused));
-    tcase_add_test(tcase, test_defaults);
-    tcase_add_test(tcase, test_both_ways_to_give_a_value);
-    tcase_add_test(tcase, test_config_fd);
-    tcase_add_test(tcase, test_command);
-    tcase_add_test(tcase, test_actions);
-    tcase_add_test(tcase, test_unix);
-    tcase_add_test(tcase, test_tcp);
-    tcase_add_test(tcase, test_listeners);
-    tcase_add_test(tcase, test_connect);
-    tcase_add_loop_test(tcase, test_connect_url, 0, (int)(sizeof urls / sizeof urls[0]));
-    tcase_add_test(tcase, test_connect_path_length);
-    tcase_add_test(tcase, test_tcp_host_length);
-    tcase_add_test(tcase, test_log_level);
-    tcase_add_test(tcase, test_values_point_into_argv);
-    tcase_add_test(tcase, test_small_problem);
-    tcase_add_test(tcase, test_framing);
-    tcase_add_test(tcase, test_log_file);
-    tcase_add_test(tcase, test_help);
-    tcase_add_test(tcase, test_rmp);
-    tcase_add_test(tcase, test_socket_of_a_service);
-}
-
-int main(void)
-{
-    return run_tests("options", 60, add_tests);
 }

@@ -3,12 +3,8 @@
 #include "transport/origin.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "suite.h"
 
@@ -92,9 +88,4 @@ TEST(origins_of_one_user_are_equal)
     ck_assert_int_eq(origin_equal(&a, &unknown), !a.has_credentials);
     close(ends[0]);
     close(ends[1]);
-}
-
-int main(void)
-{
-    return harness_main("origin");
 }

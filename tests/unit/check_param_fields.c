@@ -2,16 +2,10 @@
 
 #include "json/param_fields.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "run_tests.h"
+#include "suite.h"
 #include "json/scanner.h"
 
 #define MCP "\"io.modelcontextprotocol/"
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The raw value of the field in `to`, or "-" if there is none. The message is in memory of just its
  * size. */
@@ -141,23 +135,23 @@ static const struct {
     {"{\"method\":\"m\"}", PARAM_ID, "-"},
 };
 
-START_TEST(finds_the_fields)
+TEST_ROWS(finds_the_fields, COUNT(cases))
 {
     char raw[64];
 
-    ck_assert_str_eq(look(raw, sizeof raw, cases[_i].text, cases[_i].wanted, false), cases[_i].raw);
-    ck_assert_str_eq(look(raw, sizeof raw, cases[_i].text, cases[_i].wanted, true), cases[_i].raw);
+    ck_assert_str_eq(look(raw, sizeof raw, cases[row].text, cases[row].wanted, false),
+                     cases[row].raw);
+    ck_assert_str_eq(look(raw, sizeof raw, cases[row].text, cases[row].wanted, true),
+                     cases[row].raw);
 }
-END_TEST
 
 /* At each place in the blocks of 64 bytes. */
-START_TEST(finds_them_at_any_place)
+TEST(finds_them_at_any_place)
 {
     char text[1024], raw[100];
-    int before, inside;
 
-    for (before = 0; before < 140; before++) {
-        for (inside = 0; inside < 70; inside += 3) {
+    for (int before = 0; before < 140; before++) {
+        for (int inside = 0; inside < 70; inside += 3) {
             snprintf(text, sizeof text,
                      "{\"a\":\"%*s\",\"params\":{\"b\":\"%*s\\\"[\",\"id\":\"%*s\"}}", before, "",
                      inside, "", inside, "x");
@@ -166,9 +160,8 @@ START_TEST(finds_them_at_any_place)
         }
     }
 }
-END_TEST
 
-START_TEST(strings_are_decoded)
+TEST(strings_are_decoded)
 {
     static const char text[] = "{\"params\":{\"sessionId\":\"a\\u0062\",\"id\":7}}\n";
     struct slice message = slice_of(text, sizeof text - 1), value;
@@ -181,17 +174,4 @@ START_TEST(strings_are_decoded)
     ck_assert(!param_fields_string(&found, PARAM_SESSION, message, to, 1, &value));
     ck_assert(!param_fields_string(&found, PARAM_ID, message, to, sizeof to, &value));
     ck_assert(!param_fields_string(&found, PARAM_TOKEN, message, to, sizeof to, &value));
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("param_fields");
-    TCase *tcase = tcase_create("param_fields");
-
-    tcase_add_loop_test(tcase, finds_the_fields, 0, COUNT(cases));
-    tcase_add_test(tcase, finds_them_at_any_place);
-    tcase_add_test(tcase, strings_are_decoded);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
 }

@@ -2,11 +2,6 @@
 
 #include "router/pending.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "quick_assert.h"
 #include "suite.h"
 #include "table_fixture.h"
@@ -30,10 +25,9 @@ static void set_up(void)
 {
     const struct siphash_key key = {1, 2};
     uint64_t number = 0;
-    int i;
 
     pending_init(&requests, &key, MAX_ACTIVE);
-    for (i = 0; i < PEERS; i++) {
+    for (int i = 0; i < PEERS; i++) {
         memset(&askers[i], 0, sizeof askers[i]);
         memset(&answerers[i], 0, sizeof answerers[i]);
         askers[i].number = ++number;
@@ -146,9 +140,8 @@ TEST_ROWS(text_of_the_id_is_copied, COUNT(id_lengths))
     size_t len = id_lengths[row];
     struct message_id id = {ID_STRING, {text, len}}, again = {ID_STRING, {same, len}};
     struct request *request;
-    size_t i;
 
-    for (i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++)
         text[i] = same[i] = (char)(i * 5); /* NUL bytes too */
     request = add(&askers[0], &answerers[0], id);
     memset(text, '#', sizeof text);
@@ -167,9 +160,8 @@ TEST(full_table_counts_active_requests)
 {
     struct request *request = NULL;
     char text[16];
-    int i;
 
-    for (i = 0; i < MAX_ACTIVE; i++) {
+    for (int i = 0; i < MAX_ACTIVE; i++) {
         ck_assert(!is_full());
         snprintf(text, sizeof text, "%d", i);
         request = add(&askers[0], &answerers[0], number_id(text));
@@ -267,16 +259,15 @@ TEST(steady_traffic_allocates_nothing)
 {
     struct request *request = NULL;
     char text[16];
-    int i;
 
-    for (i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++) {
         snprintf(text, sizeof text, "%d", i);
         request = add(&askers[0], &answerers[0], number_id(text));
         ck_assert_ptr_nonnull(request);
     }
     request_remove(request);
     allocations_left = 0;
-    for (i = 4; i < 1000; i++) {
+    for (int i = 4; i < 1000; i++) {
         snprintf(text, sizeof text, "%d", i);
         request = add(&askers[0], &answerers[0], number_id(text));
         ck_assert_ptr_nonnull(request);
@@ -288,9 +279,8 @@ TEST(steady_traffic_allocates_nothing)
 TEST(failed_add_changes_nothing)
 {
     char text[64];
-    int i;
 
-    for (i = 0; i < 120; i++) {
+    for (int i = 0; i < 120; i++) {
         struct message_id id;
         long limit;
         struct request *request;
@@ -318,10 +308,10 @@ TEST(failed_activation_leaves_the_request_reserved)
 {
     struct request *request = add(&askers[0], &answerers[0], number_id("1"));
     char text[16];
-    int i;
 
     request_reserve(request, &askers[1]);
-    for (i = 0; requests.by_asker.count < 48; i++) { /* until the table must grow for the next */
+    for (int i = 0; requests.by_asker.count < 48;
+         i++) { /* until the table must grow for the next */
         snprintf(text, sizeof text, "s%d", i);
         ck_assert_ptr_nonnull(add(&askers[0], &answerers[0], string_id(text)));
     }
@@ -363,9 +353,7 @@ static struct message_id id_of(unsigned id)
 
 static bool asked_by(int asker, unsigned id)
 {
-    int answerer;
-
-    for (answerer = 0; answerer < PEERS; answerer++) {
+    for (int answerer = 0; answerer < PEERS; answerer++) {
         if (model[answerer][id].state == REQUEST_ACTIVE && model[answerer][id].asker == asker)
             return true;
     }
@@ -433,11 +421,9 @@ static void check_model(void)
 {
     size_t counts[3] = {0, 0, 0};
     size_t asked = 0, answering = 0;
-    int i;
-    unsigned id;
 
-    for (i = 0; i < PEERS; i++) {
-        for (id = 0; id < IDS; id++) {
+    for (int i = 0; i < PEERS; i++) {
+        for (unsigned id = 0; id < IDS; id++) {
             check_place(i, id, counts);
             QUICK_ASSERT(asked_by(i, id) || at_asker(&askers[i], id_of(id)) == NULL);
         }
@@ -453,7 +439,7 @@ static void check_model(void)
 
 TEST_ROWS(table_agrees_with_a_naive_model, 4)
 {
-    unsigned i, id;
+    unsigned id;
     int answerer;
 
     random_state = 0x9e3779b97f4a7c15u + (unsigned)row;
@@ -461,7 +447,7 @@ TEST_ROWS(table_agrees_with_a_naive_model, 4)
         for (id = 0; id < IDS; id++)
             model[answerer][id].state = -1;
     }
-    for (i = 0; i < STEPS; i++) {
+    for (unsigned i = 0; i < STEPS; i++) {
         struct place *place;
         int asker = (int)next_random(PEERS);
 
@@ -478,8 +464,4 @@ TEST_ROWS(table_agrees_with_a_naive_model, 4)
     check_model();
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("pending");
-}
+FIXTURE(set_up, tear_down)

@@ -64,14 +64,13 @@ static const struct {
     {"'clients': 'exclusive', 'on_worker_exit': 'close'", "- exclusive top preserve 0 10 0 closes"},
 };
 
-START_TEST(mode_is_read)
+TEST_ROWS(mode_is_read, COUNT(modes))
 {
     char text[128];
 
-    read_pool(modes[_i].members, "");
-    ck_assert_str_eq(describe(text, sizeof text, &config.pools[0].mode), modes[_i].mode);
+    read_pool(modes[row].members, "");
+    ck_assert_str_eq(describe(text, sizeof text, &config.pools[0].mode), modes[row].mode);
 }
-END_TEST
 
 #define REPLAY "\"replay\" needs \"protocol\": \"mcp\": other conversations cannot be begun again"
 #define EXCLUSIVE                                                                                  \
@@ -98,23 +97,12 @@ static const struct {
     {"'request_timeout_sec': 0.5", "25: pools[0].request_timeout_sec: must be an integer >= 0"},
 };
 
-START_TEST(wrong_value_is_an_error)
+TEST_ROWS(wrong_value_is_an_error, COUNT(wrong))
 {
     char expected[256];
 
-    snprintf(expected, sizeof expected, "E c.json:2:%s\n", wrong[_i].problem);
-    read_pool(wrong[_i].members, expected);
+    snprintf(expected, sizeof expected, "E c.json:2:%s\n", wrong[row].problem);
+    read_pool(wrong[row].members, expected);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("pool_mode");
-    TCase *tcase = tcase_create("pool_mode");
-
-    tcase_add_checked_fixture(tcase, NULL, free_config);
-    tcase_add_loop_test(tcase, mode_is_read, 0, COUNT(modes));
-    tcase_add_loop_test(tcase, wrong_value_is_an_error, 0, COUNT(wrong));
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
-}
+FIXTURE(NULL, free_config)

@@ -52,7 +52,6 @@ TEST(shared_pools_have_the_modes_of_the_pools_that_are_left)
 TEST(sticky_clients_get_the_worker_with_fewest_and_stay)
 {
     struct peer *a = add_client(), *b = add_client(), *c = add_client(), *d = add_client();
-    int i;
 
     POOL("p", 2, STICKY);
     expect_unchanged(a, "{'method':'m'}", &workers[0]);
@@ -61,7 +60,7 @@ TEST(sticky_clients_get_the_worker_with_fewest_and_stay)
     leave(a);
     leave(c);
     expect_unchanged(d, "{'method':'m'}", &workers[0]);
-    for (i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++) {
         expect_unchanged(b, "{'method':'m'}", &workers[1]);
         expect_unchanged(d, "{'method':'m'}", &workers[0]);
     }
@@ -214,12 +213,11 @@ TEST(sticky_worker_is_not_trusted_after_its_requests_were_forgotten)
 {
     struct peer *a = add_client(), *b = add_client();
     char text[100];
-    int i;
 
     router.from_clients.max = 2;
     POOL("p", 1, STICKY);
     give(a, "{'method':'m'}");
-    for (i = 1; i <= 3; i++) {
+    for (int i = 1; i <= 3; i++) {
         snprintf(text, sizeof text, "{'id':%d,'method':'m'}", i);
         give(b, text);
         snprintf(text, sizeof text,
@@ -849,8 +847,4 @@ TEST(progress_restarts_the_clock)
     ck_assert_str_eq(expired, "1 ");
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("pool_modes");
-}
+FIXTURE(set_up, tear_down)

@@ -2,10 +2,6 @@
 
 #include "base/terminal.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "suite.h"
 
 static const struct {
@@ -45,9 +41,4 @@ TEST_ROWS(text_is_printable, COUNT(texts))
     len = printable_clean(text);
     ck_assert_str_eq(text, texts[row].cleaned);
     ck_assert_uint_eq(len, strlen(text));
-}
-
-int main(void)
-{
-    return harness_main("printable");
 }

@@ -2,23 +2,16 @@
 
 #include "process/process.h"
 
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "run_tests.h"
+#include "suite.h"
 
 #define DEADLINE_MS 20000 /* longer than anything that is waited for */
 #define FDS_MAX 2000      /* descriptors that are looked at */
@@ -196,7 +189,7 @@ static char *reported(const struct rlimit *nofile, struct process *process)
 
 /* --- what the child gets --- */
 
-START_TEST(nothing_is_inherited_but_three_descriptors)
+TEST(nothing_is_inherited_but_three_descriptors)
 {
     struct process process;
     const char *text, *at;
@@ -215,9 +208,8 @@ START_TEST(nothing_is_inherited_but_three_descriptors)
     ck_assert_int_ge(fcntl(50, F_GETFD), 0); /* those of the parent are left alone */
     ck_assert_int_eq(fcntl(50, F_GETFD) & FD_CLOEXEC, 0);
 }
-END_TEST
 
-START_TEST(signals_are_as_new)
+TEST(signals_are_as_new)
 {
     struct process process;
     struct sigaction action;
@@ -243,9 +235,8 @@ START_TEST(signals_are_as_new)
     ck_assert_int_eq(sigaction(SIGTERM, NULL, &action), 0);
     ck_assert(action.sa_handler == SIG_IGN);
 }
-END_TEST
 
-START_TEST(group_and_stderr)
+TEST(group_and_stderr)
 {
     struct process process;
     struct stat status;
@@ -258,9 +249,8 @@ START_TEST(group_and_stderr)
     expect_line(text, "stderr=%llu:%llu\n", (unsigned long long)status.st_dev,
                 (unsigned long long)status.st_ino);
 }
-END_TEST
 
-START_TEST(descriptor_limit)
+TEST(descriptor_limit)
 {
     struct process process;
     struct rlimit ours, given;
@@ -273,7 +263,6 @@ START_TEST(descriptor_limit)
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &given), 0);
     ck_assert(given.rlim_cur == ours.rlim_cur);
 }
-END_TEST
 
 static void expect_error_of(const struct program *program, int expected)
 {
@@ -300,7 +289,7 @@ static char *output_of(const struct program *program)
 }
 
 /* The program gets nothing else; the parent's environment stays. */
-START_TEST(environment)
+TEST(environment)
 {
     char env[] = "/usr/bin/env", one[] = "ONE=1", two[] = "TWO=a=b c", *argv[] = {env, NULL};
     char *envp[] = {one, two, NULL};
@@ -312,10 +301,9 @@ START_TEST(environment)
     expect_line(output_of(&(struct program){.argv = argv}), "CHECK_PROCESS=ours\n");
     ck_assert_str_eq(getenv("CHECK_PROCESS"), "ours");
 }
-END_TEST
 
 /* The command is looked up there, too. */
-START_TEST(working_directory)
+TEST(working_directory)
 {
     char folder[] = "/tmp/check_process_XXXXXX", link[64], pwd[] = "pwd", slash_pwd[] = "./pwd";
     char here[] = "PATH=.", *argv[] = {pwd, NULL}, *slash[] = {slash_pwd, NULL};
@@ -338,9 +326,8 @@ START_TEST(working_directory)
     expect_error_of(&(struct program){.argv = argv, .cwd = folder}, ENOENT);
     expect_error_of(&(struct program){.argv = argv, .cwd = "/dev/null"}, ENOTDIR);
 }
-END_TEST
 
-START_TEST(stdin_and_stdout_are_pipes)
+TEST(stdin_and_stdout_are_pipes)
 {
     struct process process = spawn_program(&cat);
 
@@ -356,10 +343,9 @@ START_TEST(stdin_and_stdout_are_pipes)
     close(process.fd_from);
     close(process.fd_exec);
 }
-END_TEST
 
 /* The group can be signalled as soon as process_spawn returns. */
-START_TEST(group_is_there_at_once)
+TEST(group_is_there_at_once)
 {
 
     for (int i = 0; i < 50; i++) {
@@ -371,7 +357,6 @@ START_TEST(group_is_there_at_once)
         close_process(&process);
     }
 }
-END_TEST
 
 static volatile sig_atomic_t caught;
 
@@ -388,7 +373,7 @@ static void catch_signal(int signo)
 }
 
 /* A signal that meets the child between fork and exec is neither lost nor caught by the handler. */
-START_TEST(signal_right_after_the_fork)
+TEST(signal_right_after_the_fork)
 {
     int pipe_ends[2], i;
 
@@ -408,12 +393,11 @@ START_TEST(signal_right_after_the_fork)
     }
     ck_assert_int_eq(caught, 0);
 }
-END_TEST
 
 #if defined(__linux__) && defined(HAVE_PRCTL)
 /* The parent is a process in between, which is killed. The child holds the write end of the pipe as
  * its stderr, so the end of the pipe is the end of the child. */
-START_TEST(child_dies_with_its_parent)
+TEST(child_dies_with_its_parent)
 {
     char sleep_path[] = "/bin/sleep", seconds[] = "1000";
     char *argv[] = {sleep_path, seconds, NULL};
@@ -446,16 +430,15 @@ START_TEST(child_dies_with_its_parent)
     ck_assert_int_eq(read(ends[0], &byte, 1), 0);
     ck_assert_int_eq(waitpid(between, NULL, 0), between);
 }
-END_TEST
 #endif
 
-START_TEST(works_with_standard_descriptors_closed)
+TEST_ROWS(works_with_standard_descriptors_closed, 2)
 {
     struct process process;
 
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
-    if (_i == 1)
+    if (row == 1)
         close(STDERR_FILENO);
     process = spawn_program(&cat);
     ck_assert_int_gt(process.fd_to, STDERR_FILENO);
@@ -465,7 +448,6 @@ START_TEST(works_with_standard_descriptors_closed)
     ck_assert_str_eq(read_all(process.fd_from), "hello\n");
     ck_assert_int_eq(wait_status(process.pid), 0);
 }
-END_TEST
 
 /* --- exec and its failure --- */
 
@@ -477,7 +459,7 @@ static void expect_exec_error(char *path, int expected)
 }
 
 /* A directory of PATH that refuses does not end the search. */
-START_TEST(refusal_in_path_is_reported_last)
+TEST(refusal_in_path_is_reported_last)
 {
     char folder[] = "/tmp/check_process_XXXXXX", file[64], path[64], long_path[80];
     char *envp[] = {path, NULL}, *long_envp[] = {long_path, NULL};
@@ -498,9 +480,8 @@ START_TEST(refusal_in_path_is_reported_last)
     ck_assert_int_eq(unlink(file), 0);
     ck_assert_int_eq(rmdir(folder), 0);
 }
-END_TEST
 
-START_TEST(exec_error_is_reported)
+TEST(exec_error_is_reported)
 {
     char nowhere[] = "/nonexistent/program", unknown[] = "no-such-program-in-the-path";
     char directory[] = "/", path[] = "/tmp/check_process_XXXXXX", below[64];
@@ -517,9 +498,8 @@ START_TEST(exec_error_is_reported)
     expect_exec_error(below, ENOTDIR);
     ck_assert_int_eq(unlink(path), 0);
 }
-END_TEST
 
-START_TEST(exec_result_is_not_waited_for)
+TEST(exec_result_is_not_waited_for)
 {
     int ends[2], error = 0, number = EPERM;
 
@@ -535,9 +515,8 @@ START_TEST(exec_result_is_not_waited_for)
     ck_assert_int_eq(process_exec_result(ends[0], &error), STDIO_BUS_ERR);
     ck_assert_int_eq(error, EBADF);
 }
-END_TEST
 
-START_TEST(failed_spawn_leaves_nothing)
+TEST(failed_spawn_leaves_nothing)
 {
     struct rlimit limit;
     struct process process;
@@ -566,9 +545,8 @@ START_TEST(failed_spawn_leaves_nothing)
     ck_assert_int_eq(count_fds(), fds);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no child, no zombie */
 }
-END_TEST
 
-START_TEST(spawn_and_exit_leave_no_descriptor)
+TEST(spawn_and_exit_leave_no_descriptor)
 {
     int fds = count_fds(), i;
 
@@ -582,11 +560,10 @@ START_TEST(spawn_and_exit_leave_no_descriptor)
     }
     ck_assert_int_eq(count_fds(), fds);
 }
-END_TEST
 
 /* --- reaping, signalling, killing --- */
 
-START_TEST(reaped_once_it_has_exited)
+TEST(reaped_once_it_has_exited)
 {
     struct process process = spawn_program(&cat);
     int status = -1;
@@ -600,9 +577,8 @@ START_TEST(reaped_once_it_has_exited)
     close(process.fd_from);
     close(process.fd_exec);
 }
-END_TEST
 
-START_TEST(signal_reaches_the_whole_group)
+TEST(signal_reaches_the_whole_group)
 {
     struct process process = spawn_shell("sleep 1000 & echo ready; wait");
     char byte[16];
@@ -615,9 +591,8 @@ START_TEST(signal_reaches_the_whole_group)
     expect_death_by(process.pid, SIGTERM);
     close_process(&process);
 }
-END_TEST
 
-START_TEST(group_without_members)
+TEST(group_without_members)
 {
     struct process process = spawn_shell("exit 0");
 
@@ -627,9 +602,8 @@ START_TEST(group_without_members)
     ck_assert(!process_signal_group(-1, 0)); /* not all processes */
     close_process(&process);
 }
-END_TEST
 
-START_TEST(destroyed_although_it_ignores_signals)
+TEST_ROWS(destroyed_although_it_ignores_signals, 2)
 {
     struct process process =
         spawn_shell("trap '' TERM INT HUP; echo ready; while :; do sleep 1000; done");
@@ -637,7 +611,7 @@ START_TEST(destroyed_although_it_ignores_signals)
 
     wait_readable(process.fd_from);
     ck_assert_int_eq(read(process.fd_from, byte, sizeof byte), 6);
-    if (_i == 1)
+    if (row == 1)
         ck_assert(process_signal_group(process.pid, SIGSTOP));
     process_destroy(process.pid);
     ck_assert_int_eq(waitpid(process.pid, NULL, WNOHANG), -1);
@@ -645,9 +619,8 @@ START_TEST(destroyed_although_it_ignores_signals)
     ck_assert_str_eq(read_all(process.fd_from), ""); /* with its children */
     close_process(&process);
 }
-END_TEST
 
-START_TEST(status_in_words)
+TEST(status_in_words)
 {
     struct process process = spawn_shell("exit 3");
     char text[80], tiny[8];
@@ -661,39 +634,11 @@ START_TEST(status_in_words)
     close_process(&process);
     ck_assert_str_eq(process_status_text(tiny, sizeof tiny, 0), "exited "); /* cut, and ended */
 }
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_test(tcase, nothing_is_inherited_but_three_descriptors);
-    tcase_add_test(tcase, signals_are_as_new);
-    tcase_add_test(tcase, group_and_stderr);
-    tcase_add_test(tcase, descriptor_limit);
-    tcase_add_test(tcase, environment);
-    tcase_add_test(tcase, working_directory);
-    tcase_add_test(tcase, stdin_and_stdout_are_pipes);
-    tcase_add_test(tcase, group_is_there_at_once);
-    tcase_add_test(tcase, signal_right_after_the_fork);
-#if defined(__linux__) && defined(HAVE_PRCTL)
-    tcase_add_test(tcase, child_dies_with_its_parent);
-#endif
-    tcase_add_loop_test(tcase, works_with_standard_descriptors_closed, 0, 2);
-    tcase_add_test(tcase, exec_error_is_reported);
-    tcase_add_test(tcase, refusal_in_path_is_reported_last);
-    tcase_add_test(tcase, exec_result_is_not_waited_for);
-    tcase_add_test(tcase, failed_spawn_leaves_nothing);
-    tcase_add_test(tcase, spawn_and_exit_leave_no_descriptor);
-    tcase_add_test(tcase, reaped_once_it_has_exited);
-    tcase_add_test(tcase, signal_reaches_the_whole_group);
-    tcase_add_test(tcase, group_without_members);
-    tcase_add_loop_test(tcase, destroyed_although_it_ignores_signals, 0, 2);
-    tcase_add_test(tcase, status_in_words);
-}
 
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "report") == 0)
         return report();
     self = argv[0];
-    return run_tests("process", 60, add_tests);
+    return harness_main("check_process");
 }

@@ -243,16 +243,12 @@ TEST(origin_with_a_penalty_waits_alone)
     list_remove(&penalty.link);
 }
 
-static void clear(void)
+static void begin(void)
 {
+    set_up();
     memset(&one, 0, sizeof one);
     memset(&other, 0, sizeof other);
     memset(&third, 0, sizeof third);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    tcase_add_checked_fixture(harness_tests(), clear, NULL);
-    return harness_main("process_shares");
-}
+FIXTURE(begin, tear_down)

@@ -2,14 +2,8 @@
 
 #include "base/queue.h"
 
-#include <check.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/error.h"
-#include "run_tests.h"
+#include "suite.h"
 #include "turns.h"
 
 /* The buffers with an allocator that counts and fails on demand: this object's functions take the
@@ -86,21 +80,20 @@ static void check_fresh(const struct buffer *buffer, size_t capacity)
     ck_assert_ptr_null(buffer->next);
 }
 
-START_TEST(buffer_has_the_capacity_asked_for)
+TEST_ROWS(buffer_has_the_capacity_asked_for, TAKES)
 {
-    struct buffer *buffer = buffer_take(&pool, takes[_i].asked);
+    struct buffer *buffer = buffer_take(&pool, takes[row].asked);
 
-    check_fresh(buffer, takes[_i].capacity);
+    check_fresh(buffer, takes[row].capacity);
     memset(buffer->data, 'x', buffer->capacity); /* all of it may be used */
     buffer->start = 1;
     buffer->end = buffer->capacity;
     buffer_give(&pool, buffer);
-    buffer = buffer_take(&pool, takes[_i].asked);
-    check_fresh(buffer, takes[_i].capacity); /* a recycled one too */
+    buffer = buffer_take(&pool, takes[row].asked);
+    check_fresh(buffer, takes[row].capacity); /* a recycled one too */
     buffer_give(&pool, buffer);
-    ck_assert_uint_eq(allocated, takes[_i].capacity > RECYCLED_MAX ? 2 : 1);
+    ck_assert_uint_eq(allocated, takes[row].capacity > RECYCLED_MAX ? 2 : 1);
 }
-END_TEST
 
 /* The pool keeps `max` buffers of this capacity and frees the rest. */
 static void check_cap(size_t capacity, unsigned max)
@@ -126,7 +119,7 @@ static void check_cap(size_t capacity, unsigned max)
     free_pool();
 }
 
-START_TEST(pool_is_bounded)
+TEST(pool_is_bounded)
 {
     check_cap(BUFFER_SMALL, BUFFER_POOL_SMALL_MAX);
     check_cap(BUFFER_LARGE, BUFFER_POOL_MAX_BYTES / BUFFER_LARGE);
@@ -135,17 +128,15 @@ START_TEST(pool_is_bounded)
     check_cap(RECYCLED_MAX + 1, 0);
     buffer_give(&pool, NULL);
 }
-END_TEST
 
-START_TEST(pool_keeps_more_when_told)
+TEST(pool_keeps_more_when_told)
 {
     pool.more = BUFFER_POOL_MAX_BYTES;
     check_cap(BUFFER_LARGE, 2 * BUFFER_POOL_MAX_BYTES / BUFFER_LARGE);
     pool.more = 0;
 }
-END_TEST
 
-START_TEST(pool_keeps_the_sizes_that_are_in_use)
+TEST(pool_keeps_the_sizes_that_are_in_use)
 {
     enum { COUNT = BUFFER_POOL_MAX_BYTES / BUFFER_LARGE };
     struct buffer *buffers[COUNT], *longer;
@@ -163,25 +154,20 @@ START_TEST(pool_keeps_the_sizes_that_are_in_use)
     ck_assert_ptr_eq(buffer_take(&pool, 4 * BUFFER_LARGE), longer);
     buffer_give(&pool, longer);
 }
-END_TEST
 
 static void fill_ramp(struct buffer *buffer, size_t start, size_t end)
 {
-    size_t i;
-
     buffer->start = start;
     buffer->end = end;
-    for (i = start; i < end; i++)
+    for (size_t i = start; i < end; i++)
         buffer->data[i] = (char)(i * 7);
 }
 
 static void check_ramp(const struct buffer *buffer, size_t start, size_t end)
 {
-    size_t i;
-
     ck_assert_uint_eq(buffer->start, 0);
     ck_assert_uint_eq(buffer_len(buffer), end - start);
-    for (i = start; i < end; i++)
+    for (size_t i = start; i < end; i++)
         ck_assert_int_eq(buffer->data[i - start], (char)(i * 7));
 }
 
@@ -201,31 +187,30 @@ static const struct {
 
 #define ROOMS (int)(sizeof rooms / sizeof rooms[0])
 
-START_TEST(buffer_gets_room_and_keeps_its_content)
+TEST_ROWS(buffer_gets_room_and_keeps_its_content, ROOMS)
 {
-    size_t start = rooms[_i].start, end = rooms[_i].end, room = rooms[_i].room;
+    size_t start = rooms[row].start, end = rooms[row].end, room = rooms[row].room;
     struct buffer *buffer = buffer_take(&pool, 1), *other;
 
     fill_ramp(buffer, start, end);
     out_of_memory = true;
     other = buffer_with_room(&pool, buffer, room);
-    if (!rooms[_i].same) {
+    if (!rooms[row].same) {
         ck_assert_ptr_null(other);
         ck_assert_uint_eq(buffer->start, start);
         ck_assert_uint_eq(buffer->end, end);
         out_of_memory = false;
         other = buffer_with_room(&pool, buffer, room);
     }
-    ck_assert_int_eq(other == buffer, rooms[_i].same);
+    ck_assert_int_eq(other == buffer, rooms[row].same);
     check_ramp(other, start, end);
     ck_assert_uint_ge(buffer_room(other), room);
     buffer_give(&pool, other);
 }
-END_TEST
 
-START_TEST(buffer_above_the_recycled_sizes_gets_exactly_the_room)
+TEST_ROWS(buffer_above_the_recycled_sizes_gets_exactly_the_room, 2)
 {
-    size_t start = _i == 0 ? 0 : 1000, end = RECYCLED_MAX + 1;
+    size_t start = row == 0 ? 0 : 1000, end = RECYCLED_MAX + 1;
     struct buffer *buffer = buffer_take(&pool, end), *other;
 
     fill_ramp(buffer, start, end);
@@ -242,7 +227,6 @@ START_TEST(buffer_above_the_recycled_sizes_gets_exactly_the_room)
     buffer_give(&pool, other);
     ck_assert_uint_eq(pool.used, 0);
 }
-END_TEST
 
 /* --- queues: the content is always the numbers from `gone` to `come`, as bytes --- */
 
@@ -318,11 +302,10 @@ static void check_pieces(int max)
     struct iovec pieces[32];
     int count = queue_pieces(&stream.queue, pieces, max);
     size_t at = stream.gone;
-    int i;
 
     ck_assert_uint_eq(stream.queue.bytes, stream.come - stream.gone);
     ck_assert_int_le(count, max);
-    for (i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         size_t len = pieces[i].iov_len;
 
         ck_assert_uint_gt(len, 0);
@@ -366,12 +349,10 @@ static const size_t sizes[] = {
 
 #define SIZES (sizeof sizes / sizeof sizes[0])
 
-START_TEST(any_size_after_any_size)
+TEST(any_size_after_any_size)
 {
-    size_t first, second;
-
-    for (first = 0; first < SIZES; first++) {
-        for (second = 0; second < SIZES; second++) {
+    for (size_t first = 0; first < SIZES; first++) {
+        for (size_t second = 0; second < SIZES; second++) {
             ck_assert_int_eq(append(sizes[first]), STDIO_BUS_OK);
             check_pieces(8);
             ck_assert_int_eq(append(sizes[second]), STDIO_BUS_OK);
@@ -383,7 +364,6 @@ START_TEST(any_size_after_any_size)
         }
     }
 }
-END_TEST
 
 static void random_step(void)
 {
@@ -407,11 +387,11 @@ static void random_step(void)
         check_empty(&stream.queue);
 }
 
-START_TEST(bytes_come_out_as_they_went_in)
+TEST_ROWS(bytes_come_out_as_they_went_in, 4)
 {
     int steps = turns(STEPS);
 
-    stream.random = 0x2545f4914f6cdd1d + (unsigned)_i;
+    stream.random = 0x2545f4914f6cdd1d + (unsigned)row;
     for (int i = 0; i < steps; i++) {
         random_step();
         check_pieces(1 + (int)next_random(3));
@@ -424,9 +404,8 @@ START_TEST(bytes_come_out_as_they_went_in)
     }
     check_empty(&stream.queue);
 }
-END_TEST
 
-START_TEST(byte_by_byte_over_every_edge)
+TEST(byte_by_byte_over_every_edge)
 {
     ck_assert_int_eq(append(BUFFER_SMALL + 3), STDIO_BUS_OK);
     append_buffer(5, 1);
@@ -437,9 +416,8 @@ START_TEST(byte_by_byte_over_every_edge)
     }
     check_empty(&stream.queue);
 }
-END_TEST
 
-START_TEST(handed_over_buffer_is_not_copied)
+TEST(handed_over_buffer_is_not_copied)
 {
     struct iovec piece;
     struct buffer *buffer;
@@ -454,9 +432,8 @@ START_TEST(handed_over_buffer_is_not_copied)
     ck_assert_ptr_eq(buffer_take(&pool, 100000), buffer); /* given back as a whole */
     buffer_give(&pool, buffer);
 }
-END_TEST
 
-START_TEST(failed_append_appends_nothing)
+TEST(failed_append_appends_nothing)
 {
     out_of_memory = true;
     ck_assert_int_eq(append(1), STDIO_BUS_ERR);
@@ -474,9 +451,8 @@ START_TEST(failed_append_appends_nothing)
     ck_assert_int_eq(append(1), STDIO_BUS_OK);
     check_pieces(8);
 }
-END_TEST
 
-START_TEST(clear_forgets_everything)
+TEST(clear_forgets_everything)
 {
     queue_clear(&stream.queue, &pool);
     check_empty(&stream.queue);
@@ -489,9 +465,8 @@ START_TEST(clear_forgets_everything)
     ck_assert_int_eq(append(10), STDIO_BUS_OK); /* and is usable still */
     check_pieces(8);
 }
-END_TEST
 
-START_TEST(short_messages_share_buffers)
+TEST(short_messages_share_buffers)
 {
     for (size_t i = 0; i < BUFFER_SMALL / 10; i++)
         ck_assert_int_eq(append(10), STDIO_BUS_OK);
@@ -501,9 +476,8 @@ START_TEST(short_messages_share_buffers)
     /* What a long queue occupies is little more than its bytes. */
     ck_assert_uint_le(allocated, 2 + BYTES_MAX / BUFFER_LARGE);
 }
-END_TEST
 
-START_TEST(steady_traffic_allocates_nothing)
+TEST(steady_traffic_allocates_nothing)
 {
     unsigned warm = 0;
 
@@ -517,28 +491,5 @@ START_TEST(steady_traffic_allocates_nothing)
         consume(i % 2 == 0 ? 5000 : 15200);
     }
 }
-END_TEST
 
-static void add_tests(TCase *tcase)
-{
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, buffer_has_the_capacity_asked_for, 0, TAKES);
-    tcase_add_test(tcase, pool_is_bounded);
-    tcase_add_test(tcase, pool_keeps_more_when_told);
-    tcase_add_test(tcase, pool_keeps_the_sizes_that_are_in_use);
-    tcase_add_loop_test(tcase, buffer_gets_room_and_keeps_its_content, 0, ROOMS);
-    tcase_add_loop_test(tcase, buffer_above_the_recycled_sizes_gets_exactly_the_room, 0, 2);
-    tcase_add_test(tcase, any_size_after_any_size);
-    tcase_add_loop_test(tcase, bytes_come_out_as_they_went_in, 0, 4);
-    tcase_add_test(tcase, byte_by_byte_over_every_edge);
-    tcase_add_test(tcase, handed_over_buffer_is_not_copied);
-    tcase_add_test(tcase, failed_append_appends_nothing);
-    tcase_add_test(tcase, clear_forgets_everything);
-    tcase_add_test(tcase, short_messages_share_buffers);
-    tcase_add_test(tcase, steady_traffic_allocates_nothing);
-}
-
-int main(void)
-{
-    return run_tests("queue", 60, add_tests);
-}
+FIXTURE(set_up, tear_down)

@@ -1,8 +1,6 @@
 /* The reader of whole JSON texts. The commands of the RMP socket test what it takes one by one. */
 #include "build_config.h"
 
-#include <stdlib.h>
-
 #include "data/json_texts.h"
 #include "suite.h"
 #include "json/reader.h"
@@ -75,9 +73,4 @@ TEST(texts_are_decoded)
     ck_assert(json_take_text(&reader, &text, room, sizeof room));
     ck_assert(slice_equal(text, slice_of("A\n", 2)) && text.data == room);
     ck_assert(!json_take_text(&reader, &text, room, sizeof room));
-}
-
-int main(void)
-{
-    return harness_main("json_reader");
 }

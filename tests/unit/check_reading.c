@@ -3,8 +3,6 @@
 
 #include "transport/origin.h"
 
-#include <check.h>
-
 #include "suite.h"
 
 #define CONNECTIONS 5 /* those of the flood; the last one is of another origin */
@@ -117,8 +115,4 @@ TEST(connection_that_leaves_has_no_turn)
     ck_assert(is_read(2, 1));
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("reading");
-}
+FIXTURE(set_up, tear_down)

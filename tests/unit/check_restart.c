@@ -2,14 +2,9 @@
 
 #include "process/restart.h"
 
-#include <check.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "base/limits.h"
-#include "run_tests.h"
+#include "suite.h"
 
 /* The policy with an allocator that fails on demand: this object's functions take the place of the
  * library's. */
@@ -45,19 +40,17 @@ static int64_t exit_at(int64_t now_ms, int64_t expected_delay_ms)
     return delay < 0 ? -1 : now_ms + delay;
 }
 
-START_TEST(delays_grow_and_are_capped)
+TEST(delays_grow_and_are_capped)
 {
     static const int64_t delays[] = {100, 400, 1600, 6400, 25600, 30000, 30000, 30000};
     int64_t now = 5000;
-    size_t i;
 
     open_policy(100, 3600);
-    for (i = 0; i < sizeof delays / sizeof delays[0]; i++)
+    for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++)
         now = exit_at(now, delays[i]);
 }
-END_TEST
 
-START_TEST(five_restarts_outlast_half_a_minute)
+TEST(five_restarts_outlast_half_a_minute)
 {
     const struct limits limits = LIMITS_DEFAULT;
     int64_t now = 0;
@@ -76,16 +69,14 @@ START_TEST(five_restarts_outlast_half_a_minute)
     ck_assert_uint_eq(restarts, 5);
     ck_assert_int_ge(now, 30000);
 }
-END_TEST
 
-START_TEST(given_up_after_max_within_the_window)
+TEST_ROWS(given_up_after_max_within_the_window, 8)
 {
-    unsigned max = (unsigned)_i + 1;
+    unsigned max = (unsigned)row + 1;
     int64_t now = 1000000;
-    unsigned i;
 
     open_policy(max, 600);
-    for (i = 0; i < max; i++) {
+    for (unsigned i = 0; i < max; i++) {
         int64_t delay = restart_after_exit(&policy, now);
 
         ck_assert_int_ge(delay, 0);
@@ -94,9 +85,8 @@ START_TEST(given_up_after_max_within_the_window)
     exit_at(now, -1);
     exit_at(now + 1, -1); /* and it stays so while they are within the window */
 }
-END_TEST
 
-START_TEST(window_slides)
+TEST(window_slides)
 {
     open_policy(2, 10);
     ck_assert_int_eq(exit_at(0, 100), 100);     /* restarted at 100 */
@@ -106,9 +96,8 @@ START_TEST(window_slides)
     ck_assert_int_ge(exit_at(10101, 1600), 0);
     exit_at(15399, -1);
 }
-END_TEST
 
-START_TEST(pardoned_restarts_leave_the_delay)
+TEST(pardoned_restarts_leave_the_delay)
 {
     open_policy(1, 10);
     ck_assert_int_eq(exit_at(0, 100), 100);
@@ -120,22 +109,19 @@ START_TEST(pardoned_restarts_leave_the_delay)
     ck_assert_int_eq(policy.last_start_ms, 0);
     ck_assert_int_eq(exit_at(700, 100), 800);
 }
-END_TEST
 
-START_TEST(one_restart_is_allowed_again_after_the_window)
+TEST(one_restart_is_allowed_again_after_the_window)
 {
     int64_t now = 0;
-    int i;
 
     open_policy(1, 60);
-    for (i = 0; i < 20; i++) { /* a crash now and then is no crash loop */
+    for (int i = 0; i < 20; i++) { /* a crash now and then is no crash loop */
         now = exit_at(now, 100);
         now += 60001;
     }
 }
-END_TEST
 
-START_TEST(delays_start_over_after_a_quiet_window)
+TEST(delays_start_over_after_a_quiet_window)
 {
     int64_t now = 0;
 
@@ -146,31 +132,27 @@ START_TEST(delays_start_over_after_a_quiet_window)
     now = exit_at(now + 60000, 100);
     now = exit_at(now, 400);
 }
-END_TEST
 
 /* A window shorter than the delays: the delays themselves are not quiet times. */
-START_TEST(delays_are_no_quiet_window)
+TEST(delays_are_no_quiet_window)
 {
     static const int64_t delays[] = {100, 400, 1600, 6400, 25600, 30000, 30000};
     int64_t now = 0;
-    size_t i;
 
     open_policy(5, 1);
-    for (i = 0; i < sizeof delays / sizeof delays[0]; i++)
+    for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++)
         now = exit_at(now + (i >= 3 ? 999 : 0), delays[i]);
     exit_at(now + 1000, 100);
 }
-END_TEST
 
-START_TEST(never_restarts_with_zero)
+TEST(never_restarts_with_zero)
 {
     open_policy(0, 60);
     exit_at(0, -1);
     exit_at(1000000, -1);
 }
-END_TEST
 
-START_TEST(every_exit_of_a_crash_loop_is_counted)
+TEST(every_exit_of_a_crash_loop_is_counted)
 {
     /* However short the life between two restarts, no more than max begin in any window. */
     enum { MAX = 5, WINDOW_SEC = 60 };
@@ -193,9 +175,8 @@ START_TEST(every_exit_of_a_crash_loop_is_counted)
     for (i = MAX; i < count; i++)
         ck_assert_int_ge(starts[i] - starts[i - MAX], (int64_t)WINDOW_SEC * 1000);
 }
-END_TEST
 
-START_TEST(init_without_memory_leaves_nothing)
+TEST(init_without_memory_leaves_nothing)
 {
     out_of_memory = true;
     ck_assert_int_eq(restart_init(&policy, 5, 60), STDIO_BUS_ERR);
@@ -203,25 +184,5 @@ START_TEST(init_without_memory_leaves_nothing)
     ck_assert_int_eq(restart_init(&policy, 0, 60), STDIO_BUS_OK); /* needs none */
     restart_free(&policy);
 }
-END_TEST
 
-static void add_tests(TCase *tcase)
-{
-    tcase_add_checked_fixture(tcase, NULL, close_policy);
-    tcase_add_test(tcase, delays_grow_and_are_capped);
-    tcase_add_test(tcase, five_restarts_outlast_half_a_minute);
-    tcase_add_loop_test(tcase, given_up_after_max_within_the_window, 0, 8);
-    tcase_add_test(tcase, window_slides);
-    tcase_add_test(tcase, pardoned_restarts_leave_the_delay);
-    tcase_add_test(tcase, one_restart_is_allowed_again_after_the_window);
-    tcase_add_test(tcase, delays_start_over_after_a_quiet_window);
-    tcase_add_test(tcase, delays_are_no_quiet_window);
-    tcase_add_test(tcase, never_restarts_with_zero);
-    tcase_add_test(tcase, every_exit_of_a_crash_loop_is_counted);
-    tcase_add_test(tcase, init_without_memory_leaves_nothing);
-}
-
-int main(void)
-{
-    return run_tests("restart", 60, add_tests);
-}
+FIXTURE(NULL, close_policy)

@@ -23,15 +23,14 @@ TEST(answers_get_the_id_as_it_was_spelled)
                                       "'\\/'", "'\xc3\xa9'", LONG_NUMBER, "-0.0"};
     struct peer *a = add_client();
     char request[200], seen[200], answer[200], expected[200];
-    size_t i;
 
     POOL("p", 1, REWRITE);
-    for (i = 0; i < COUNT(ids); i++) {
+    for (size_t i = 0; i < COUNT(ids); i++) {
         snprintf(request, sizeof request, "{ 'id' : %s , 'method' : 'm' }", ids[i]);
         snprintf(seen, sizeof seen, "{ 'id' : %zu , 'method' : 'm' }", 2 * i + 2);
         expect(give(a, request), &workers[0], seen);
     }
-    for (i = 0; i < COUNT(ids); i++) {
+    for (size_t i = 0; i < COUNT(ids); i++) {
         snprintf(answer, sizeof answer, "{'result':{'id':1},'id':%zu.0 }", 2 * i + 2);
         snprintf(expected, sizeof expected, "{'result':{'id':1},'id':%s }", ids[i]);
         expect(give(&workers[0], answer), a, expected);
@@ -215,12 +214,11 @@ TEST_ROWS(tokens_that_cannot_be_read_are_refused, 4)
                                          "'workDoneToken':1,'_meta':{'progressToken':%s}"};
     struct peer *a = add_client(), *b = add_client();
     char place[300], text[400];
-    size_t i;
 
     POOL("rewriting", 1, STICKY, REWRITE);
     POOL("preserving", 1, STICKY);
     POOL("plain", 1, .clients = CLIENTS_SHARED);
-    for (i = 0; i < COUNT(places); i++) {
+    for (size_t i = 0; i < COUNT(places); i++) {
         static const char *const names[] = {"rewriting", "preserving", "plain"};
         size_t j;
 
@@ -343,12 +341,11 @@ TEST(numbers_of_other_clients_cannot_be_named)
     static const char theirs[] =
         "{'method':'window/workDoneProgress/cancel','params':{'token':99}}";
     struct peer *a = add_client(), *b = add_client();
-    size_t i;
 
     POOL("p", 1, STICKY, REWRITE);
     give(a, "{'id':1,'method':'m','params':{'workDoneToken':1,'partialResultToken':2}}");
     give(b, "{'method':'m'}");
-    for (i = 0; i < COUNT(notifications); i++)
+    for (size_t i = 0; i < COUNT(notifications); i++)
         expect_action(give(b, notifications[i]), ACTION_DROP);
     expect_unchanged(b, theirs, &workers[0]);
     expect_refused(give(b, "{'id':1,'method':'$/cancelRequest','params':{'id':2}}"),
@@ -463,9 +460,8 @@ TEST(numbers_begin_again)
 TEST(numbers_are_written_in_decimal)
 {
     char text[PENDING_DIGITS], expected[16];
-    uint32_t i;
 
-    for (i = 2; i < 300000; i += 2) {
+    for (uint32_t i = 2; i < 300000; i += 2) {
         struct message_id id = pending_number_id(text, i);
 
         snprintf(expected, sizeof expected, "%u", i);
@@ -638,8 +634,4 @@ TEST_ROWS(every_other_byte_is_unchanged, 3)
     ck_assert_uint_eq(router.from_workers.active_count, 0);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("rewriting");
-}
+FIXTURE(set_up, tear_down)

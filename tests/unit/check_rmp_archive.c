@@ -266,8 +266,4 @@ TEST(archive_that_is_cut_is_refused)
     archive_free(&archive);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("rmp_archive");
-}
+FIXTURE(set_up, tear_down)

@@ -2,8 +2,6 @@
 
 #include "rmp/bridge.h"
 
-#include <stdlib.h>
-
 #include "rmp/control.h"
 #include "rmp/convert.h"
 #include "rmp/frame.h"
@@ -219,9 +217,4 @@ TEST(composed_frame)
     ck_assert(slice_equal(rmp_envelope_topic(&frame.envelope), draft.topic));
     ck_assert(rmp_envelope_wants_ack(&frame.envelope));
     free(bytes);
-}
-
-int main(void)
-{
-    return harness_main("rmp_bridge");
 }

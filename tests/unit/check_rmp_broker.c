@@ -463,8 +463,4 @@ TEST(after_close_nothing_is_published_or_subscribed)
     ck_assert_uint_eq(peers[1].got_count, 1);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("rmp_broker");
-}
+FIXTURE(set_up, tear_down)

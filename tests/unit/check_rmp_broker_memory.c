@@ -3,8 +3,6 @@
  * the functions of the C library. */
 #include "build_config.h"
 
-#include <stdio.h>
-
 #include "quick_assert.h"
 #include "rmp/dedupe.h"
 #include "rmp_archive_fixture.h"
@@ -241,8 +239,4 @@ TEST(archive_is_refused_if_any_allocation_fails)
     archive_free(&archive);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("rmp_broker_memory");
-}
+FIXTURE(set_up, tear_down)

@@ -3,7 +3,6 @@
 #include "build_config.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "rmp/command.h"
 #include "rmp/msgpack.h"
@@ -567,9 +566,4 @@ TEST(messages_fit)
     free(rest);
     text_free(&numbers);
     text_free(&message);
-}
-
-int main(void)
-{
-    return harness_main("rmp_command");
 }

@@ -2,8 +2,6 @@
 
 #include "rmp/control.h"
 
-#include <stdlib.h>
-
 #include "rmp/bridge.h"
 #include "rmp/peer.h"
 #include "suite.h"
@@ -374,9 +372,4 @@ TEST(run_of_a_daemon_before)
     ck_assert_uint_eq(rmp_control_user(&control, other), RMP_USER_BUS);
     ck_assert_uint_eq(accepted.len, 0);
     rmp_control_free(&control);
-}
-
-int main(void)
-{
-    return harness_main("rmp_control");
 }

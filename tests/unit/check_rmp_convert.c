@@ -2,9 +2,6 @@
 
 #include "rmp/convert.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "rmp/frame.h"
 #include "suite.h"
@@ -244,9 +241,4 @@ TEST_ROWS(not_uuid, COUNT(not_uuids))
     struct rmp_id id;
 
     ck_assert(!rmp_uuid_read(slice_of(not_uuids[row], strlen(not_uuids[row])), &id));
-}
-
-int main(void)
-{
-    return harness_main("rmp_convert");
 }

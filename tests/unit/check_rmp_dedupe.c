@@ -252,8 +252,4 @@ TEST(set_is_that_of_a_model)
     }
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("rmp_dedupe");
-}
+FIXTURE(set_up, tear_down)

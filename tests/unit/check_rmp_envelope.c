@@ -1,8 +1,6 @@
 /* Bodies of frames: the envelope, its types, and the registry of schemas. */
 #include "build_config.h"
 
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "rmp/frame.h"
 #include "rmp/peer.h"
@@ -337,9 +335,4 @@ TEST(kinds)
     ck_assert(!rmp_kind_read(slice_of("", 0), &kind));
     ck_assert(!rmp_kind_read(slice_of("u", 1), &kind));
     ck_assert(!rmp_kind_read(slice_of("uis", 3), &kind));
-}
-
-int main(void)
-{
-    return harness_main("rmp_envelope");
 }

@@ -2,8 +2,6 @@
  * which the one that is judged first is reported. */
 #include "build_config.h"
 
-#include <stdlib.h>
-
 #include "base/error.h"
 #include "rmp/frame.h"
 #include "rmp/msgpack.h"
@@ -308,9 +306,4 @@ TEST_ROWS(expiry_is_exact, COUNT(expiries))
         ck_assert_uint_eq(expires_at_ms, header.created_at_ms + header.ttl_ms);
     else
         ck_assert_uint_eq(expires_at_ms, UINT64_MAX);
-}
-
-int main(void)
-{
-    return harness_main("rmp_frame");
 }

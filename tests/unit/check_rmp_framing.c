@@ -1,8 +1,6 @@
 /* The framing of the RMP socket: both dialects on one stream, however it is cut. */
 #include "build_config.h"
 
-#include <stdlib.h>
-
 #include "framing/sized_frame.h"
 #include "rmp/command.h"
 #include "rmp/framing.h"
@@ -337,9 +335,4 @@ TEST(late_frames_are_given_up)
     for (size_t here = 1; here < late.len; here++)
         give_up_after(&late, here, 1);
     text_free(&late);
-}
-
-int main(void)
-{
-    return harness_main("rmp_framing");
 }

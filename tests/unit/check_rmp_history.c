@@ -3,8 +3,6 @@
 
 #include "rmp/history.h"
 
-#include <string.h>
-
 #include "suite.h"
 
 #define BESIDE (sizeof(struct rmp_run) + sizeof(struct rmp_kept_event)) /* of a run with an event */
@@ -381,9 +379,4 @@ TEST(archive_that_is_cut)
         end();
     }
     archive_free(&archive);
-}
-
-int main(void)
-{
-    return harness_main("rmp_history");
 }

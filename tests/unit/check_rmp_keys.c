@@ -1,18 +1,11 @@
 #include "build_config.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "config/config.h"
 #include "config/rmp_keys.h"
-#include "run_tests.h"
-
-#define COUNT(array) (sizeof array / sizeof((array)[0]))
+#include "suite.h"
 
 static struct config config;
 static char reports[1024];
@@ -31,7 +24,7 @@ static int read_text(const char *text)
     return config_read_text(&config, text, strlen(text), "c", report, NULL);
 }
 
-START_TEST(the_defaults)
+TEST(the_defaults)
 {
     ck_assert_int_eq(read_text("{\"rmp\": {}}"), STDIO_BUS_OK);
     ck_assert_str_eq(reports, "");
@@ -57,9 +50,8 @@ START_TEST(the_defaults)
     ck_assert_uint_eq(config.rmp.max_body, 8388608);
     config_free(&config);
 }
-END_TEST
 
-START_TEST(all_keys)
+TEST(all_keys)
 {
     ck_assert_int_eq(read_text("{\"rmp\": {\"socket_path\": \"/a/s\", \"sockets_dir\": \"\",\n"
                                "\"max_body\": 1000, \"max_ttl_ms\": 31536000000,\n"
@@ -90,7 +82,6 @@ START_TEST(all_keys)
     ck_assert_str_eq(rmp_schemas_find(&config.rmp.schemas, 4660)->type, "intent.my.thing.v1");
     config_free(&config);
 }
-END_TEST
 
 /* clang-format off */
 static const struct {
@@ -126,15 +117,14 @@ static const struct {
 };
 /* clang-format on */
 
-START_TEST(a_problem_is_reported)
+TEST_ROWS(a_problem_is_reported, COUNT(problems))
 {
     char text[256];
 
-    snprintf(text, sizeof text, "{\"rmp\":%s%s}", " ", problems[_i].rmp);
+    snprintf(text, sizeof text, "{\"rmp\":%s%s}", " ", problems[row].rmp);
     ck_assert_int_eq(read_text(text), STDIO_BUS_EINVAL);
-    ck_assert_str_eq(reports, problems[_i].report);
+    ck_assert_str_eq(reports, problems[row].report);
 }
-END_TEST
 
 /* --- the socket --- */
 
@@ -158,7 +148,7 @@ static void expect_mode(const char *directory)
     ck_assert_int_eq(rmdir(name), 0);
 }
 
-START_TEST(the_path_that_is_set_first_counts)
+TEST(the_path_that_is_set_first_counts)
 {
     char own[] = "~/x/s", directory[] = "$HOME/a/b";
     struct rmp_place place = {"relative", own, directory};
@@ -185,9 +175,8 @@ START_TEST(the_path_that_is_set_first_counts)
     expect_mode("/.runloop");
     ck_assert_int_eq(rmdir(home), 0);
 }
-END_TEST
 
-START_TEST(a_set_path_that_cannot_be_used_is_an_error)
+TEST(a_set_path_that_cannot_be_used_is_an_error)
 {
     char own[] = "/dev/null/x/s", unset[] = "$NO_SUCH_NAME/x";
     struct rmp_place place = {.socket_path = own};
@@ -207,19 +196,4 @@ START_TEST(a_set_path_that_cannot_be_used_is_an_error)
     longest[RMP_SOCKET_MAX - strlen(RMP_SOCKET_NAME)] = '\0';
     place = (struct rmp_place){.sockets_dir = longest};
     ck_assert_int_eq(rmp_socket_find(path, &place, reason), STDIO_BUS_EINVAL);
-}
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_test(tcase, the_defaults);
-    tcase_add_test(tcase, all_keys);
-    tcase_add_loop_test(tcase, a_problem_is_reported, 0, (int)COUNT(problems));
-    tcase_add_test(tcase, the_path_that_is_set_first_counts);
-    tcase_add_test(tcase, a_set_path_that_cannot_be_used_is_an_error);
-}
-
-int main(void)
-{
-    return run_tests("rmp_keys", 60, add_tests);
 }

@@ -2,8 +2,6 @@
  * that it counts in. */
 #include "build_config.h"
 
-#include <stdio.h>
-
 #include "quick_assert.h"
 #include "rmp/state.h"
 #include "rmp_archive_fixture.h"
@@ -52,9 +50,7 @@ static enum rmp_outcome subscribe_number(int peer, uint64_t number)
 
 TEST(subscriptions_over_the_limit_are_refused_but_to_those_who_hold_little)
 {
-    uint64_t i;
-
-    for (i = 0; i < 16; i++)
+    for (uint64_t i = 0; i < 16; i++)
         ck_assert_int_eq(subscribe_number(0, i), RMP_RESULT_OK);
     ck_assert_uint_eq(total, 16 * EACH);
     ck_assert_int_eq(subscribe_number(0, 100), RMP_RESULT_FORBIDDEN);
@@ -66,7 +62,7 @@ TEST(subscriptions_over_the_limit_are_refused_but_to_those_who_hold_little)
     ck_assert_int_eq(subscribe_number(1, 1), RMP_RESULT_OK);
     ck_assert_int_eq(subscribe_number(1, 2), RMP_RESULT_OK);
     ck_assert_int_eq(subscribe_number(1, 3), RMP_RESULT_FORBIDDEN);
-    for (i = 4; i < 7; i++)
+    for (uint64_t i = 4; i < 7; i++)
         ck_assert(unsubscribe(0, i));
     ck_assert_int_eq(subscribe_number(1, 3), RMP_RESULT_OK);
     ck_assert_uint_eq(total, kept());
@@ -74,22 +70,20 @@ TEST(subscriptions_over_the_limit_are_refused_but_to_those_who_hold_little)
 
 TEST(subscriptions_have_a_share_for_each_user)
 {
-    uint64_t i;
-
     peers[0].peer.user = peers[1].peer.user = A;
     peers[2].peer.user = peers[3].peer.user = B;
-    for (i = 0; i < 16; i++)
+    for (uint64_t i = 0; i < 16; i++)
         ck_assert_int_eq(subscribe_number(0, i), RMP_RESULT_OK);
     ck_assert_int_eq(subscribe_number(0, 16), RMP_RESULT_FORBIDDEN);
     /* Another user: a fourth of the memory, whichever of its peers. */
-    for (i = 0; i < 4; i++)
+    for (uint64_t i = 0; i < 4; i++)
         ck_assert_int_eq(subscribe_number(2, i), RMP_RESULT_OK);
     ck_assert_int_eq(subscribe_number(2, 4), RMP_RESULT_FORBIDDEN);
     rmp_broker_leave(broker, &peers[2].peer);
-    for (i = 0; i < 4; i++)
+    for (uint64_t i = 0; i < 4; i++)
         ck_assert_int_eq(subscribe_number(3, i), RMP_RESULT_OK);
     rmp_broker_leave(broker, &peers[0].peer);
-    for (i = 4; i < 16; i++)
+    for (uint64_t i = 4; i < 16; i++)
         ck_assert_int_eq(subscribe_number(3, i), RMP_RESULT_OK);
     rmp_broker_leave(broker, &peers[3].peer);
     ck_assert_uint_eq(total, 0);
@@ -98,9 +92,7 @@ TEST(subscriptions_have_a_share_for_each_user)
 
 TEST(bound_is_changed)
 {
-    uint64_t i;
-
-    for (i = 0; i < 16; i++)
+    for (uint64_t i = 0; i < 16; i++)
         ck_assert_int_eq(subscribe_number(0, i), RMP_RESULT_OK);
     ck_assert_int_eq(subscribe_number(0, 16), RMP_RESULT_FORBIDDEN);
     rmp_broker_bound(broker, 17 * EACH, narrow.key_bytes);
@@ -257,8 +249,4 @@ TEST(archived_memory_counts)
     ck_assert(is_duplicate(1, "t", 1));
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("rmp_memory");
-}
+FIXTURE(set_up, tear_down)

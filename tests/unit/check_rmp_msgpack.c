@@ -1,8 +1,6 @@
 /* MsgPack: every format is read, whole and cut anywhere, and written in its shortest form. */
 #include "build_config.h"
 
-#include <stdlib.h>
-
 #include "rmp/msgpack.h"
 #include "suite.h"
 
@@ -321,9 +319,4 @@ TEST(members_are_found)
     ck_assert(!msgpack_find(map, "kk", &value, &raw));
     for (size_t i = 0; i < COUNT(others); i++)
         ck_assert(!msgpack_find(others[i], "k", &value, &raw));
-}
-
-int main(void)
-{
-    return harness_main("rmp_msgpack");
 }

@@ -1,8 +1,6 @@
 /* What the broker publishes itself: drop notices and metrics. */
 #include "build_config.h"
 
-#include <stdio.h>
-
 #define GOT_FRAME_MAX 16384
 #include "rmp_broker_fixture.h"
 #include "suite.h"
@@ -422,8 +420,4 @@ TEST(metrics_can_be_off)
     ck_assert_uint_eq(rmp_broker_deadline(broker), RMP_NO_DEADLINE);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("rmp_notices");
-}
+FIXTURE(set_up, tear_down)

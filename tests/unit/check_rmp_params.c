@@ -4,8 +4,6 @@
 
 #include "cli/rmp_params.h"
 
-#include <string.h>
-
 #include "cli/rmp_params.c"
 #include "cli/yaml_block.c"
 #include "suite.h"
@@ -99,9 +97,4 @@ TEST_ROWS(openings_are_refused, COUNT(refused))
     ck_assert(!merge(&text, refused[row].opening, problem));
     ck_assert_msg(strstr(problem, refused[row].problem) != NULL, "%s", problem);
     json_text_free(&text);
-}
-
-int main(void)
-{
-    return harness_main("rmp_params");
 }

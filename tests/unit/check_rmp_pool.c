@@ -70,8 +70,3 @@ TEST(unique)
     expect_text(TWO("{\"runner\": true}", "{\"runner\": false}"), "");
     free_config();
 }
-
-int main(void)
-{
-    return harness_main("rmp_pool");
-}

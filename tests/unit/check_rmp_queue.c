@@ -432,8 +432,4 @@ TEST(broker_with_waiting_messages_is_freed_whole)
     /* The leak checker and broker_free's assertion look. */
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("rmp_queue");
-}
+FIXTURE(set_up, tear_down)

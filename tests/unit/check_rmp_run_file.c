@@ -3,9 +3,6 @@
 
 #include "rmp/run_file.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "rmp/bridge.h"
 #include "rmp/control.h"
 #include "suite.h"
@@ -139,9 +136,4 @@ TEST_ROWS(topic_names_a_run, COUNT(topics))
     ck_assert_int_eq(bridge_run_of_topic(slice_of(topic, strlen(topic)), &found),
                      topics[row].is_run);
     ck_assert(!topics[row].is_run || rmp_id_equal(found, run));
-}
-
-int main(void)
-{
-    return harness_main("rmp_run_file");
 }

@@ -112,8 +112,4 @@ TEST(client_without_memory_roams_later)
     expect_forward(retry(c), &workers[0]);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("roaming");
-}
+FIXTURE(set_up, tear_down)

@@ -7,10 +7,9 @@
 TEST(without_a_session_workers_take_turns)
 {
     struct peer *client = add_client(), *other = add_client();
-    int round;
 
     add_pool("a", 3);
-    for (round = 0; round < 3; round++) {
+    for (int round = 0; round < 3; round++) {
         expect_forward(give(client, notification()), &workers[0]);
         expect_forward(give(other, notification()), &workers[1]);
         expect_forward(give(client, notification()), &workers[2]);
@@ -21,13 +20,12 @@ TEST(without_a_session_workers_take_turns)
 TEST(new_sessions_are_assigned_by_turns_and_stay)
 {
     struct peer *client = add_client();
-    int round;
 
     add_pool("a", 3);
     expect_forward(give(client, in_session(request("1"), "s")), &workers[0]);
     expect_forward(give(client, in_session(notification(), "t")), &workers[1]);
     expect_forward(give(client, notification()), &workers[2]);
-    for (round = 0; round < 4; round++) { /* 6.1.2: takes no turn */
+    for (int round = 0; round < 4; round++) { /* 6.1.2: takes no turn */
         expect_forward(give(client, in_session(notification(), "t")), &workers[1]);
         expect_forward(give(client, in_session(notification(), "s")), &workers[0]);
     }
@@ -735,7 +733,6 @@ TEST_ROWS(turns_go_on_after_a_worker_was_removed, 3)
 {
     static const int next[3][4] = {{1, 2, 1, 2}, {2, 0, 2, 0}, {1, 0, 1, 0}};
     struct peer *client = add_client();
-    int i;
 
     add_pool("a", 3);
     expect_forward(give(client, notification()), &workers[0]);
@@ -743,7 +740,7 @@ TEST_ROWS(turns_go_on_after_a_worker_was_removed, 3)
     worker_gone(&workers[row]);
     remove_worker(&workers[row]);
     ck_assert_uint_eq(router.all.count, 2);
-    for (i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++) {
         expect_forward(give(client, notification()), &workers[next[row][i]]);
         expect_forward(give(client, in_pool(notification(), "a")), &workers[next[row][i]]);
     }
@@ -829,8 +826,4 @@ TEST(removed_pool_releases_its_clients)
     ck_assert_ptr_null(router_pool_named(&router, text("a")));
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("router");
-}
+FIXTURE(set_up, tear_down)

@@ -63,11 +63,10 @@ TEST(abandoned_ids_are_bounded)
 {
     struct peer *client;
     char id[16];
-    int i;
 
     limit_to(8, 4);
     add_pool("a", 1);
-    for (i = 0; i < 12; i++) {
+    for (int i = 0; i < 12; i++) {
         client = add_client();
         snprintf(id, sizeof id, "%d", i);
         expect_forward(give(client, request(id)),
@@ -140,19 +139,18 @@ TEST(client_that_leaves_with_many_ids)
 {
     struct peer *gone, *next, *client;
     char id[16];
-    int i;
 
     limit_to(8, 4);
     add_pool("a", 1);
     gone = add_client();
     next = add_client();
     client = add_client();
-    for (i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++) {
         snprintf(id, sizeof id, "%d", i);
         expect_forward(give(gone, request(id)), &workers[0]);
     }
     client_gone(gone);
-    for (i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++) {
         snprintf(id, sizeof id, "n%d", i);
         expect_forward(give(next, request(id)), &workers[0]);
     }
@@ -806,13 +804,12 @@ TEST(reservation_survives_no_memory)
     struct peer *a = add_client(), *b = add_client();
     struct decision decision;
     char id[16];
-    int i;
 
     add_pool("a", 1);
     give(a, request("1"));
     expect_hold_for_id(give(b, request("1")));
     expect_forward(give(&workers[0], response("1")), a);
-    for (i = 0; router.from_clients.by_asker.count < 48;
+    for (int i = 0; router.from_clients.by_asker.count < 48;
          i++) { /* until the next entry makes the table grow */
         snprintf(id, sizeof id, "x%d", i);
         give(a, request(id));
@@ -871,8 +868,4 @@ TEST(owner_holds_and_releases_peers)
     expect_forward(give(a, request("1")), &workers[0]);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("router_failures");
-}
+FIXTURE(set_up, tear_down)

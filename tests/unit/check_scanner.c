@@ -3,12 +3,9 @@
  * see a read after its end. */
 #include "build_config.h"
 
-#include <check.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "data/json_texts.h"
 #include "quick_assert.h"
+#include "suite.h"
 #include "turns.h"
 #include "json/scanner.h"
 
@@ -121,9 +118,9 @@ static void assert_same_at_some_chunk_sizes(const char *name, const char *text, 
         assert_same(name, scan_pieces(text, len, sizes[i], sizes[i]), whole);
 }
 
-START_TEST(every_text_has_its_verdict)
+TEST_ROWS(every_text_has_its_verdict, JSON_TEXT_COUNT)
 {
-    const struct json_text *text = &json_texts[_i];
+    const struct json_text *text = &json_texts[row];
     struct result result = scan_whole(text->text, text->len);
 
     ck_assert_msg(result.error == text->error, "%s: %s, not %s", text->name,
@@ -132,27 +129,24 @@ START_TEST(every_text_has_its_verdict)
                   result.position, text->at);
     ck_assert_int_eq(result.status, text->error == SCAN_ERROR_NONE ? SCAN_MESSAGE : SCAN_INVALID);
 }
-END_TEST
 
-START_TEST(every_text_is_the_same_in_two_pieces)
+TEST_ROWS(every_text_is_the_same_in_two_pieces, JSON_TEXT_COUNT)
 {
-    const struct json_text *text = &json_texts[_i];
+    const struct json_text *text = &json_texts[row];
 
     assert_same_in_two_pieces(text->name, text->text, text->len);
 }
-END_TEST
 
-START_TEST(every_text_is_the_same_at_all_chunk_sizes)
+TEST_ROWS(every_text_is_the_same_at_all_chunk_sizes, JSON_TEXT_COUNT)
 {
-    const struct json_text *text = &json_texts[_i];
+    const struct json_text *text = &json_texts[row];
 
     assert_same_at_chunk_sizes(text->name, text->text, text->len);
 }
-END_TEST
 
-START_TEST(every_text_is_the_same_with_others_after_it)
+TEST_ROWS(every_text_is_the_same_with_others_after_it, JSON_TEXT_COUNT)
 {
-    const struct json_text *text = &json_texts[_i];
+    const struct json_text *text = &json_texts[row];
     static const char after[] = "\"]}\n{\"id\":1,\"x\":\"\xFF\\\n\n";
     char *both = malloc(text->len + sizeof after);
 
@@ -163,11 +157,10 @@ START_TEST(every_text_is_the_same_with_others_after_it)
                 scan_whole(text->text, text->len));
     free(both);
 }
-END_TEST
 
-START_TEST(the_first_wrong_byte_is_reported_when_it_is_there)
+TEST_ROWS(the_first_wrong_byte_is_reported_when_it_is_there, JSON_TEXT_COUNT)
 {
-    const struct json_text *text = &json_texts[_i];
+    const struct json_text *text = &json_texts[row];
 
     if (text->error == SCAN_ERROR_NONE)
         return;
@@ -175,7 +168,6 @@ START_TEST(the_first_wrong_byte_is_reported_when_it_is_there)
     assert_same(text->name, scan_whole(text->text, text->at + 1),
                 scan_whole(text->text, text->len));
 }
-END_TEST
 
 static unsigned next_random(unsigned *state, unsigned limit)
 {
@@ -211,28 +203,27 @@ static void build_deep(struct builder *builder, const char *open, const char *cl
     build(builder, "}\n", 1);
 }
 
-START_TEST(depth_is_limited_for_objects_and_arrays)
+TEST_ROWS(depth_is_limited_for_objects_and_arrays, 4)
 {
     static const char *const opens[] = {"{\"a\":", "[", "{ \"a\" : ", "[ "};
     static const char *const closes[] = {"}", "]", " }", " ]"};
     struct builder b;
     struct result result;
 
-    build_deep(&b, opens[_i], closes[_i], STDIO_BUS_MAX_DEPTH);
+    build_deep(&b, opens[row], closes[row], STDIO_BUS_MAX_DEPTH);
     ck_assert_int_eq(scan_whole(b.text, b.len).status, SCAN_MESSAGE);
     assert_same_at_some_chunk_sizes("deepest", b.text, b.len);
 
-    build_deep(&b, opens[_i], closes[_i], STDIO_BUS_MAX_DEPTH + 1);
+    build_deep(&b, opens[row], closes[row], STDIO_BUS_MAX_DEPTH + 1);
     result = scan_whole(b.text, b.len);
     ck_assert_int_eq(result.status, SCAN_INVALID);
     ck_assert_int_eq(result.error, SCAN_ERROR_DEPTH);
-    ck_assert_uint_eq(result.position, 5 + strlen(opens[_i]) * (STDIO_BUS_MAX_DEPTH - 1));
+    ck_assert_uint_eq(result.position, 5 + strlen(opens[row]) * (STDIO_BUS_MAX_DEPTH - 1));
     assert_same_at_some_chunk_sizes("too deep", b.text, b.len);
 }
-END_TEST
 
 /* At each of the 1024 levels the scanner knows whether an object or an array is to be closed. */
-START_TEST(each_level_is_closed_by_its_own_kind)
+TEST(each_level_is_closed_by_its_own_kind)
 {
     struct builder b = {{0}, 0};
     size_t middle, depth = 1;
@@ -264,10 +255,9 @@ START_TEST(each_level_is_closed_by_its_own_kind)
         b.text[i] = right;
     }
 }
-END_TEST
 
 /* A special byte at every place of a string that is longer than a window. */
-START_TEST(special_bytes_are_found_at_every_place_of_a_string)
+TEST_ROWS(special_bytes_are_found_at_every_place_of_a_string, 23)
 {
     static const struct {
         const char *bytes;
@@ -306,22 +296,21 @@ START_TEST(special_bytes_are_found_at_every_place_of_a_string)
         build(&b, "{\"a\":\"", 1);
         build(&b, "x", at);
         from = b.len;
-        build(&b, special[_i].bytes, 1);
+        build(&b, special[row].bytes, 1);
         build(&b, "y", 140 - at);
         build(&b, "\"}\n", 1);
         whole = scan_whole(b.text, b.len);
-        ck_assert_int_eq(whole.error, special[_i].error);
+        ck_assert_int_eq(whole.error, special[row].error);
         ck_assert_uint_eq(whole.position,
-                          whole.status == SCAN_MESSAGE ? b.len : from + special[_i].wrong);
+                          whole.status == SCAN_MESSAGE ? b.len : from + special[row].wrong);
         assert_same_at_some_chunk_sizes("special", b.text, b.len);
         assert_same("special", scan_pieces(b.text, b.len, from, 1), whole);
     }
 }
-END_TEST
 
 /* Long texts of all kinds of escapes, now and then with an error. They begin with an escape, so
  * that the loop for long texts runs from the first byte on. */
-START_TEST(texts_with_escapes_are_the_same_however_they_are_cut)
+TEST_ROWS(texts_with_escapes_are_the_same_however_they_are_cut, 16)
 {
     /* clang-format off */
     static const char *const parts[] = {
@@ -333,7 +322,7 @@ START_TEST(texts_with_escapes_are_the_same_however_they_are_cut)
         "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xC3", "\xE6\xB6", "\xF0\x9F\x9A",
         "\x80"};
     /* clang-format on */
-    unsigned random = (unsigned)_i;
+    unsigned random = (unsigned)row;
 
     for (int round = 0; round < turns(200); round++) {
         struct builder b = {{0}, 0};
@@ -353,15 +342,14 @@ START_TEST(texts_with_escapes_are_the_same_however_they_are_cut)
                     scan_whole(b.text, b.len));
     }
 }
-END_TEST
 
 /* Each lead byte with right and wrong bytes after it, at every place of a block, has the result of
  * the text read byte by byte. */
-START_TEST(not_ascii_is_the_same_in_long_texts)
+TEST_ROWS(not_ascii_is_the_same_in_long_texts, turns(66))
 {
     static const char second[] = "\x41\x7F\x80\x8F\x90\x9F\xA0\xBF\xC0\xC2\xE0\xF0\xFF\"\\";
     static const char others[] = "\x80\xBF\"";
-    size_t place = 130 + (size_t)(_i * 66 / turns(66));
+    size_t place = 130 + row * 66 / (size_t)turns(66);
 
     for (unsigned lead = 0x80; lead <= 0xFF; lead++) {
         for (unsigned i = 0; i < (sizeof second - 1) * 3 * 3; i++) {
@@ -379,10 +367,9 @@ START_TEST(not_ascii_is_the_same_in_long_texts)
         }
     }
 }
-END_TEST
 
 /* A key or string of every length: its quote is at every place of a window. */
-START_TEST(strings_of_every_length_are_accepted)
+TEST(strings_of_every_length_are_accepted)
 {
     for (size_t len = 0; len < 140; len++) {
         struct builder b = {{0}, 0};
@@ -398,9 +385,8 @@ START_TEST(strings_of_every_length_are_accepted)
         assert_same_at_some_chunk_sizes("lengths", b.text, b.len);
     }
 }
-END_TEST
 
-START_TEST(numbers_of_every_length_are_judged)
+TEST_ROWS(numbers_of_every_length_are_judged, 28)
 {
     static const struct {
         const char *before, *after;
@@ -418,20 +404,19 @@ START_TEST(numbers_of_every_length_are_judged)
     for (size_t len = 1; len < 140; len++) {
         struct builder b = {{0}, 0};
         build(&b, "{\"a\":[", 1);
-        build(&b, forms[_i].before, 1);
+        build(&b, forms[row].before, 1);
         build(&b, "7", len);
-        build(&b, forms[_i].after, 1);
+        build(&b, forms[row].after, 1);
         build(&b, ",0],\"id\":", 1);
-        build(&b, forms[_i].before, 1);
+        build(&b, forms[row].before, 1);
         build(&b, "7", len);
-        build(&b, forms[_i].after, 1);
+        build(&b, forms[row].after, 1);
         build(&b, "}\n", 1);
         ck_assert_int_eq(scan_whole(b.text, b.len).status,
-                         forms[_i].valid ? SCAN_MESSAGE : SCAN_INVALID);
+                         forms[row].valid ? SCAN_MESSAGE : SCAN_INVALID);
         assert_same_at_some_chunk_sizes("number", b.text, b.len);
     }
 }
-END_TEST
 
 struct expected {
     const char *text;
@@ -508,24 +493,23 @@ static void assert_field(const char *text, struct scan_field field, struct expec
     ck_assert_mem_eq(text + field.offset, expected.text, expected.len);
 }
 
-START_TEST(routing_fields_are_found)
+TEST_ROWS(routing_fields_are_found, COUNT(field_tests))
 {
-    const char *text = field_tests[_i].text;
+    const char *text = field_tests[row].text;
     struct result result = scan_whole(text, strlen(text));
 
     ck_assert_int_eq(result.status, SCAN_MESSAGE);
-    assert_field(text, result.fields.id, field_tests[_i].id);
-    assert_field(text, result.fields.session_id, field_tests[_i].session_id);
-    assert_field(text, result.fields.method, field_tests[_i].method);
-    assert_field(text, result.fields.pool, field_tests[_i].pool);
-    ck_assert_int_eq(result.fields.has_result, field_tests[_i].has_result);
-    ck_assert_int_eq(result.fields.has_error, field_tests[_i].has_error);
+    assert_field(text, result.fields.id, field_tests[row].id);
+    assert_field(text, result.fields.session_id, field_tests[row].session_id);
+    assert_field(text, result.fields.method, field_tests[row].method);
+    assert_field(text, result.fields.pool, field_tests[row].pool);
+    ck_assert_int_eq(result.fields.has_result, field_tests[row].has_result);
+    ck_assert_int_eq(result.fields.has_error, field_tests[row].has_error);
     assert_same_in_two_pieces(text, text, strlen(text));
     assert_same_at_chunk_sizes(text, text, strlen(text));
 }
-END_TEST
 
-START_TEST(blank_lines_are_blank)
+TEST(blank_lines_are_blank)
 {
     static const char *const blanks[] = {"\n", "\r\n", " \n", " \t\r \n", "\n\n", "\n{}\n", "\nx"};
 
@@ -536,9 +520,8 @@ START_TEST(blank_lines_are_blank)
         assert_same_in_two_pieces("blank", blanks[i], strlen(blanks[i]));
     }
 }
-END_TEST
 
-START_TEST(no_bytes_are_no_error)
+TEST(no_bytes_are_no_error)
 {
     struct scanner scanner;
 
@@ -550,9 +533,8 @@ START_TEST(no_bytes_are_no_error)
     ck_assert_uint_eq(scanner.position, 7);
     ck_assert_int_eq(run_copy(&scanner, "{\"id\":1}\n", 9, 0), SCAN_MESSAGE);
 }
-END_TEST
 
-START_TEST(fields_stay_until_the_next_run_and_not_longer)
+TEST(fields_stay_until_the_next_run_and_not_longer)
 {
     struct scanner scanner;
 
@@ -565,11 +547,10 @@ START_TEST(fields_stay_until_the_next_run_and_not_longer)
     ck_assert_int_eq(scanner.fields.id.type, SCAN_ABSENT);
     ck_assert(!scanner.fields.has_result);
 }
-END_TEST
 
-START_TEST(a_reset_forgets_the_error)
+TEST_ROWS(a_reset_forgets_the_error, JSON_TEXT_COUNT)
 {
-    const struct json_text *text = &json_texts[_i];
+    const struct json_text *text = &json_texts[row];
     struct scanner scanner;
 
     scanner_reset(&scanner);
@@ -581,14 +562,13 @@ START_TEST(a_reset_forgets_the_error)
     ck_assert_uint_eq(scanner.fields.id.offset, 7);
     ck_assert_uint_eq(scanner.fields.id.len, 1);
 }
-END_TEST
 
 /* Random changes to the texts. */
-START_TEST(damaged_texts_are_the_same_however_they_are_cut)
+TEST_ROWS(damaged_texts_are_the_same_however_they_are_cut, 16)
 {
     static const char bytes[] = "{}[]:,\"\\ \t\r\n0123456789.eE+-truefalsn/bu\x00\x01\x1F\x7F"
                                 "\x80\xBF\xC2\xE0\xED\xF0\xF4\xFF";
-    unsigned random = (unsigned)_i;
+    unsigned random = (unsigned)row;
     char text[512];
 
     for (int round = 0; round < turns(100); round++) {
@@ -606,9 +586,8 @@ START_TEST(damaged_texts_are_the_same_however_they_are_cut)
         assert_same(from->name, scan_pieces(text, len, 1, 1), scan_whole(text, len));
     }
 }
-END_TEST
 
-START_TEST(errors_have_different_texts)
+TEST(errors_have_different_texts)
 {
     for (int i = SCAN_ERROR_NONE; i <= SCAN_ERROR_DEPTH; i++) {
         ck_assert_str_ne(scan_error_text((enum scan_error)i), "");
@@ -617,53 +596,10 @@ START_TEST(errors_have_different_texts)
                              scan_error_text((enum scan_error)j));
     }
 }
-END_TEST
 
-START_TEST(a_scanner_is_small)
+TEST(a_scanner_is_small)
 {
     ck_assert_uint_le(sizeof(struct scanner), 300);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("scanner");
-    TCase *texts = tcase_create("texts"), *others = tcase_create("others");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(texts, 60);
-    tcase_add_loop_test(texts, every_text_has_its_verdict, 0, JSON_TEXT_COUNT);
-    tcase_add_loop_test(texts, every_text_is_the_same_in_two_pieces, 0, JSON_TEXT_COUNT);
-    tcase_add_loop_test(texts, every_text_is_the_same_at_all_chunk_sizes, 0, JSON_TEXT_COUNT);
-    tcase_add_loop_test(texts, every_text_is_the_same_with_others_after_it, 0, JSON_TEXT_COUNT);
-    tcase_add_loop_test(texts, the_first_wrong_byte_is_reported_when_it_is_there, 0,
-                        JSON_TEXT_COUNT);
-    tcase_add_loop_test(texts, a_reset_forgets_the_error, 0, JSON_TEXT_COUNT);
-    suite_add_tcase(suite, texts);
-
-    tcase_set_timeout(others, 60);
-    tcase_add_loop_test(others, depth_is_limited_for_objects_and_arrays, 0, 4);
-    tcase_add_test(others, each_level_is_closed_by_its_own_kind);
-    tcase_add_loop_test(others, special_bytes_are_found_at_every_place_of_a_string, 0, 23);
-    tcase_add_loop_test(others, texts_with_escapes_are_the_same_however_they_are_cut, 0, 16);
-    tcase_add_loop_test(others, not_ascii_is_the_same_in_long_texts, 0, turns(66));
-    tcase_add_test(others, strings_of_every_length_are_accepted);
-    tcase_add_loop_test(others, numbers_of_every_length_are_judged, 0, 28);
-    tcase_add_loop_test(others, routing_fields_are_found, 0,
-                        sizeof field_tests / sizeof field_tests[0]);
-    tcase_add_test(others, blank_lines_are_blank);
-    tcase_add_test(others, no_bytes_are_no_error);
-    tcase_add_test(others, fields_stay_until_the_next_run_and_not_longer);
-    tcase_add_loop_test(others, damaged_texts_are_the_same_however_they_are_cut, 0, 16);
-    tcase_add_test(others, errors_have_different_texts);
-    tcase_add_test(others, a_scanner_is_small);
-    suite_add_tcase(suite, others);
-
-    runner = srunner_create(suite);
-    srunner_set_fork_status(runner, CK_NOFORK); /* thousands of forks are slow under a sanitizer */
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
-}
+WITHOUT_FORK

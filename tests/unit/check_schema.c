@@ -3,7 +3,6 @@
 #include "build_config.h"
 
 #include <regex.h>
-#include <stdlib.h>
 
 #include "config/schema.h"
 #include "config_fixture.h"
@@ -352,13 +351,12 @@ static size_t walk(const char *path, const struct json_value *rule)
     return count;
 }
 
-START_TEST(schema_and_parser_agree)
+TEST(schema_and_parser_agree)
 {
     read_schema();
     ck_assert_uint_gt(walk("", schema.root), 60);
     free_all();
 }
-END_TEST
 
 static const char *const lists[] = {
     "[]",
@@ -376,33 +374,19 @@ static const char *const lists[] = {
     "[{\"fd\": \"a\"}, {\"http\": \"fd:b\"}]",
 };
 
-START_TEST(schema_takes_a_list_of_listeners)
+TEST(schema_takes_a_list_of_listeners)
 {
     read_schema();
     for (size_t i = 0; i < COUNT(lists); i++)
         expect_agreement("listen", lists[i]);
     free_all();
 }
-END_TEST
 
 /* A file names its schema. */
-START_TEST(schema_has_a_key)
+TEST(schema_has_a_key)
 {
     read_schema();
     expect_agreement("$schema", "\"stdio_bus.schema.json\"");
     expect_agreement("_comment", "[]");
     free_all();
-}
-END_TEST
-
-static void add_tests(TCase *tcase)
-{
-    tcase_add_test(tcase, schema_and_parser_agree);
-    tcase_add_test(tcase, schema_takes_a_list_of_listeners);
-    tcase_add_test(tcase, schema_has_a_key);
-}
-
-int main(void)
-{
-    return run_tests("schema", 60, add_tests);
 }

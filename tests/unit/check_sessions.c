@@ -2,11 +2,6 @@
 
 #include "router/sessions.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/limits.h"
 #include "suite.h"
 #include "table_fixture.h"
@@ -27,10 +22,9 @@ static struct peer clients[PEERS], workers[PEERS];
 static void set_up(void)
 {
     const struct siphash_key key = {3, 4};
-    int i;
 
     sessions_init(&sessions, &key, MAX_SESSIONS);
-    for (i = 0; i < PEERS; i++) {
+    for (int i = 0; i < PEERS; i++) {
         list_init(&clients[i].sessions);
         list_init(&workers[i].sessions);
     }
@@ -91,9 +85,8 @@ TEST(table_is_full_at_max)
 {
     struct session *session = NULL;
     char id[16];
-    int i;
 
-    for (i = 0; i < MAX_SESSIONS; i++) {
+    for (int i = 0; i < MAX_SESSIONS; i++) {
         ck_assert(!sessions_full(&sessions));
         snprintf(id, sizeof id, "s%d", i);
         session = sessions_add(&sessions, text(id), &workers[0], &clients[0]);
@@ -141,9 +134,8 @@ static void check_model(void)
 {
     size_t of_worker[PEERS] = {0}, of_client[PEERS] = {0}, count = 0;
     char id[16];
-    unsigned i;
 
-    for (i = 0; i < IDS; i++) {
+    for (unsigned i = 0; i < IDS; i++) {
         struct session *found;
 
         snprintf(id, sizeof id, "%u", i);
@@ -157,7 +149,7 @@ static void check_model(void)
         of_client[model[i].client]++;
         count++;
     }
-    for (i = 0; i < PEERS; i++) {
+    for (unsigned i = 0; i < PEERS; i++) {
         ck_assert_uint_eq(length(&workers[i].sessions), of_worker[i]);
         ck_assert_uint_eq(length(&clients[i].sessions), of_client[i]);
     }
@@ -167,10 +159,9 @@ static void check_model(void)
 TEST_ROWS(table_agrees_with_a_naive_model, 4)
 {
     char id[16];
-    unsigned i;
 
     random_state = 0x9e3779b97f4a7c15u + (unsigned)row;
-    for (i = 0; i < STEPS; i++) {
+    for (unsigned i = 0; i < STEPS; i++) {
         unsigned which = next_random(IDS);
 
         snprintf(id, sizeof id, "%u", which);
@@ -190,8 +181,4 @@ TEST_ROWS(table_agrees_with_a_naive_model, 4)
     check_model();
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("sessions");
-}
+FIXTURE(set_up, tear_down)

@@ -311,16 +311,12 @@ TEST(strangers_have_no_shares)
     ck_assert_uint_eq(router.origin_count, 2);
 }
 
-static void clear(void)
+static void begin(void)
 {
+    set_up();
     memset(origins, 0, sizeof origins);
     memset(present, 0, sizeof present);
     last_id = 0;
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    tcase_add_checked_fixture(harness_tests(), clear, NULL);
-    return harness_main("shares");
-}
+FIXTURE(begin, tear_down)

@@ -2,16 +2,12 @@
 
 #include "event/signals.h"
 
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "run_tests.h"
+#include "suite.h"
 
 #define MANY 70000 /* more than a pipe holds */
 #define WAIT_MS 5000
@@ -83,21 +79,20 @@ static void set_disposition(int signo, void (*handler)(int))
     ck_assert_int_eq(sigaction(signo, &action, NULL), 0);
 }
 
-START_TEST(each_kind_arrives)
+TEST_ROWS(each_kind_arrives, 6)
 {
     static const int kinds[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
 
     set_disposition(SIGHUP, SIG_DFL);
     open_signals();
-    ck_assert_int_eq(raise(kinds[_i]), 0);
-    wait_for(kinds[_i]);
+    ck_assert_int_eq(raise(kinds[row]), 0);
+    wait_for(kinds[row]);
     for (int signo = 1; signo < 128; signo++)
-        ck_assert_int_eq(fixture.counts[signo], signo == kinds[_i] ? 1 : 0);
+        ck_assert_int_eq(fixture.counts[signo], signo == kinds[row] ? 1 : 0);
     ck_assert_int_eq(stdio_bus_event_loop_run_once(fixture.loop, 0), 0);
 }
-END_TEST
 
-START_TEST(different_kinds_do_not_merge)
+TEST(different_kinds_do_not_merge)
 {
     open_signals();
     for (int i = 0; i < 1000; i++)
@@ -110,9 +105,8 @@ START_TEST(different_kinds_do_not_merge)
     ck_assert_int_eq(fixture.counts[SIGTERM], 1);
     ck_assert_int_eq(fixture.counts[SIGINT], 1);
 }
-END_TEST
 
-START_TEST(child_death_wakes_the_loop)
+TEST(child_death_wakes_the_loop)
 {
     pid_t pid;
 
@@ -124,9 +118,8 @@ START_TEST(child_death_wakes_the_loop)
     wait_for(SIGCHLD);
     ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
-END_TEST
 
-START_TEST(full_pipe_neither_blocks_nor_touches_errno)
+TEST(full_pipe_neither_blocks_nor_touches_errno)
 {
     open_signals();
     errno = 1234;
@@ -137,9 +130,8 @@ START_TEST(full_pipe_neither_blocks_nor_touches_errno)
     ck_assert_int_eq(raise(SIGTERM), 0);
     wait_for(SIGTERM);
 }
-END_TEST
 
-START_TEST(one_at_a_time)
+TEST(one_at_a_time)
 {
     struct signals second;
 
@@ -152,9 +144,8 @@ START_TEST(one_at_a_time)
     ck_assert_int_eq(signals_open(&second, fixture.loop, on_signal, &fixture), STDIO_BUS_OK);
     signals_close(&second);
 }
-END_TEST
 
-START_TEST(close_restores_everything)
+TEST(close_restores_everything)
 {
     sigset_t mask;
 
@@ -177,9 +168,8 @@ START_TEST(close_restores_everything)
     ck_assert_int_eq(sigismember(&mask, SIGCHLD), 1);
     ck_assert_int_eq(sigismember(&mask, SIGTERM), 0);
 }
-END_TEST
 
-START_TEST(ignored_hangup_stays_ignored)
+TEST(ignored_hangup_stays_ignored)
 {
     set_disposition(SIGHUP, SIG_IGN);
     open_signals();
@@ -187,7 +177,6 @@ START_TEST(ignored_hangup_stays_ignored)
     signals_close(&fixture.signals);
     ck_assert(is_ignored(SIGHUP));
 }
-END_TEST
 
 #define FDS 256
 
@@ -197,7 +186,7 @@ static void find_open_fds(bool open[FDS])
         open[fd] = fcntl(fd, F_GETFD) >= 0;
 }
 
-START_TEST(pipe_is_not_inherited)
+TEST(pipe_is_not_inherited)
 {
     bool before[FDS], after[FDS];
     int found = 0;
@@ -217,9 +206,8 @@ START_TEST(pipe_is_not_inherited)
     find_open_fds(after);
     ck_assert_mem_eq(before, after, sizeof before);
 }
-END_TEST
 
-START_TEST(open_without_descriptors_changes_nothing)
+TEST(open_without_descriptors_changes_nothing)
 {
     struct rlimit limit = {0, 0}, old;
 
@@ -235,9 +223,8 @@ START_TEST(open_without_descriptors_changes_nothing)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
     open_signals();
 }
-END_TEST
 
-START_TEST(callback_may_close)
+TEST(callback_may_close)
 {
     open_signals();
     fixture.close_in_callback = true;
@@ -246,9 +233,8 @@ START_TEST(callback_may_close)
     ck_assert_int_eq(stdio_bus_event_loop_run_once(fixture.loop, WAIT_MS), 1);
     ck_assert_int_eq(fixture.counts[SIGINT] + fixture.counts[SIGCHLD], 1);
 }
-END_TEST
 
-START_TEST(blocked_signals_come_afterwards)
+TEST(blocked_signals_come_afterwards)
 {
     sigset_t saved;
 
@@ -259,7 +245,6 @@ START_TEST(blocked_signals_come_afterwards)
     signals_restore(&saved);
     wait_for(SIGTERM);
 }
-END_TEST
 
 /* The state that a worker starts with. Returns the child's exit status, 0 for the right one. */
 static int child_after_reset(void)
@@ -279,7 +264,7 @@ static int child_after_reset(void)
     return 0;
 }
 
-START_TEST(child_starts_afresh)
+TEST(child_starts_afresh)
 {
     int status = 0;
     pid_t pid;
@@ -295,10 +280,9 @@ START_TEST(child_starts_afresh)
     ck_assert(WIFEXITED(status));
     ck_assert_int_eq(WEXITSTATUS(status), 0);
 }
-END_TEST
 
 /* A signal that was caught, and not reported yet, would be lost. */
-START_TEST(hold_comes_after_what_has_arrived)
+TEST(hold_comes_after_what_has_arrived)
 {
     sigset_t mask, pending;
 
@@ -316,27 +300,5 @@ START_TEST(hold_comes_after_what_has_arrived)
     fixture.counts[SIGTERM] = 0;
     wait_for(SIGTERM);
 }
-END_TEST
 
-static void add_tests(TCase *tcase)
-{
-    tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, each_kind_arrives, 0, 6);
-    tcase_add_test(tcase, different_kinds_do_not_merge);
-    tcase_add_test(tcase, child_death_wakes_the_loop);
-    tcase_add_test(tcase, full_pipe_neither_blocks_nor_touches_errno);
-    tcase_add_test(tcase, one_at_a_time);
-    tcase_add_test(tcase, close_restores_everything);
-    tcase_add_test(tcase, ignored_hangup_stays_ignored);
-    tcase_add_test(tcase, pipe_is_not_inherited);
-    tcase_add_test(tcase, open_without_descriptors_changes_nothing);
-    tcase_add_test(tcase, callback_may_close);
-    tcase_add_test(tcase, blocked_signals_come_afterwards);
-    tcase_add_test(tcase, child_starts_afresh);
-    tcase_add_test(tcase, hold_comes_after_what_has_arrived);
-}
-
-int main(void)
-{
-    return run_tests("signals", 60, add_tests);
-}
+FIXTURE(set_up, tear_down)

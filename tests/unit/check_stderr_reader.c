@@ -2,12 +2,7 @@
 
 #include "process/stderr_reader.h"
 
-#include <check.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -173,9 +168,4 @@ TEST(stderr_in_an_archive)
     archive_free(&archive);
     archive_free(&loaded);
     finish();
-}
-
-int main(void)
-{
-    return harness_main("stderr_reader");
 }

@@ -3,11 +3,6 @@
  * counters before the functions it calls. */
 #include "build_config.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "bus/bus.h"
@@ -173,10 +168,9 @@ static void start(const struct traffic *traffic)
 static void connect_clients(const struct traffic *traffic)
 {
     struct daemon daemon = {.port = 0};
-    unsigned i;
 
     snprintf(daemon.socket_path, sizeof daemon.socket_path, "%s", path);
-    for (i = 0; i < traffic->clients; i++)
+    for (unsigned i = 0; i < traffic->clients; i++)
         clients[i] = client_connect(&daemon);
 }
 
@@ -184,16 +178,15 @@ static void connect_clients(const struct traffic *traffic)
 static void compose(const struct traffic *traffic, unsigned client, struct text *text)
 {
     struct text body = {0};
-    unsigned id;
 
-    for (id = 0; id < traffic->window && traffic->framed; id++) {
+    for (unsigned id = 0; id < traffic->window && traffic->framed; id++) {
         body.len = 0;
         text_printf(&body, "{\"id\":%u,\"sessionId\":\"s%u\",\"method\":\"plain\"}",
                     client * 100 + id, client);
         frames_add(text, body.data, body.len);
     }
     text_free(&body);
-    for (id = 0; id < traffic->window && !traffic->framed; id++) {
+    for (unsigned id = 0; id < traffic->window && !traffic->framed; id++) {
         text_printf(text, "{\"jsonrpc\":\"2.0\",\"id\":%u,", client * 100 + id);
         if (traffic->sessions)
             text_printf(text, "\"sessionId\":\"s%u\",", client);
@@ -267,9 +260,4 @@ TEST_ROWS(message_in_steady_traffic_costs_nothing, COUNT(traffics))
         client_close(clients[i]);
     }
     stop();
-}
-
-int main(void)
-{
-    return harness_main("steady");
 }

@@ -1,12 +1,7 @@
 /* The inside of JSON strings. */
 #include "build_config.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "run_tests.h"
+#include "suite.h"
 #include "json/string.h"
 
 struct pair {
@@ -93,13 +88,12 @@ static void assert_converts(convert *function, const char *from, size_t from_len
     }
 }
 
-START_TEST(escapes_are_decoded)
+TEST_ROWS(escapes_are_decoded, COUNT(decoding))
 {
-    const struct pair *pair = &decoding[_i];
+    const struct pair *pair = &decoding[row];
 
     assert_converts(json_string_decode, pair->raw, pair->raw_len, pair->decoded, pair->decoded_len);
 }
-END_TEST
 
 /* The text between the quotes that json_output_string writes. */
 static size_t encode(char *to, size_t size, struct slice text)
@@ -119,25 +113,23 @@ static size_t encode(char *to, size_t size, struct slice text)
     return out.full ? size + 1 : out.len - 2;
 }
 
-START_TEST(text_is_encoded)
+TEST_ROWS(text_is_encoded, COUNT(encoding))
 {
-    const struct pair *pair = &encoding[_i];
+    const struct pair *pair = &encoding[row];
 
     assert_converts(encode, pair->decoded, pair->decoded_len, pair->raw, pair->raw_len);
 }
-END_TEST
 
-START_TEST(empty_text_stays_empty)
+TEST(empty_text_stays_empty)
 {
     char room[1];
 
     ck_assert_uint_eq(json_string_decode(room, 0, slice_of(NULL, 0)), 0);
     ck_assert_uint_eq(encode(room, 0, slice_of(NULL, 0)), 0);
 }
-END_TEST
 
 /* Every unit of UTF-16, decoded, encoded and decoded again, stays the same. */
-START_TEST(every_unit_survives_both_ways)
+TEST(every_unit_survives_both_ways)
 {
     for (unsigned unit = 0; unit <= 0xFFFF; unit++) {
         char raw[8], decoded[8], encoded[8], again[8];
@@ -150,19 +142,4 @@ START_TEST(every_unit_survives_both_ways)
         again_len = json_string_decode(again, sizeof again, slice_of(encoded, encoded_len));
         ck_assert(slice_equal(slice_of(again, again_len), slice_of(decoded, len)));
     }
-}
-END_TEST
-
-int main(void)
-{
-    Suite *suite = suite_create("json_string");
-    TCase *tcase = tcase_create("both ways");
-
-    tcase_add_loop_test(tcase, escapes_are_decoded, 0, sizeof decoding / sizeof decoding[0]);
-    tcase_add_loop_test(tcase, text_is_encoded, 0, sizeof encoding / sizeof encoding[0]);
-    tcase_add_test(tcase, empty_text_stays_empty);
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, every_unit_survives_both_ways);
-    suite_add_tcase(suite, tcase);
-    return run_suite(suite);
 }

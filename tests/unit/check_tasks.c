@@ -411,11 +411,10 @@ TEST_ROWS(tasks_are_forgotten, 2)
 TEST(tasks_are_bounded)
 {
     char text[100];
-    int i;
 
     router.tasks.max = 8;
     two_clients();
-    for (i = 1; i <= 12; i++) {
+    for (int i = 1; i <= 12; i++) {
         give(a, CALL("1"));
         snprintf(text, sizeof text, BEGUN("%d", "'%d'"), 2 * i, i);
         ck_assert_ptr_eq(give(worker, text)->decision.to, a);
@@ -425,7 +424,7 @@ TEST(tasks_are_bounded)
     expect_action(give(worker, PROGRESS("8")), ACTION_DROP);
     expect(give(worker, PROGRESS("10")), a, PROGRESS("'t'"));
     /* The other one has its share, a quarter. */
-    for (i = 13; i <= 20; i++) {
+    for (int i = 13; i <= 20; i++) {
         give(b, CALL("1"));
         snprintf(text, sizeof text, BEGUN("%d", "'%d'"), 2 * i, i);
         ck_assert_ptr_eq(give(worker, text)->decision.to, b);
@@ -465,8 +464,4 @@ TEST(tasks_without_memory)
     expect_unchanged(worker, NOTE("'new'"), a);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("tasks");
-}
+FIXTURE(set_up, tear_down)

@@ -3,11 +3,6 @@
 
 #include "base/terminal.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "suite.h"
 
@@ -146,9 +141,4 @@ TEST(terminal_reports_a_stream_that_takes_no_more)
     ck_assert_int_eq(terminal_lines(full, TERMINAL_TEXT, slice_of_text("x")), STDIO_BUS_ERR);
     ck_assert_int_eq(terminal_sequence(full, "\033[H"), STDIO_BUS_ERR);
     fclose(full);
-}
-
-int main(void)
-{
-    return harness_main("terminal");
 }

@@ -2,14 +2,10 @@
 
 #include "event/timers.h"
 
-#include <check.h>
 #include <limits.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "quick_assert.h"
-#include "run_tests.h"
+#include "suite.h"
 
 #define TIMERS 64
 #define ROUNDS 20000
@@ -117,10 +113,10 @@ static void run_model(struct model *model)
         QUICK_ASSERT(!model->entries[i].due);
 }
 
-START_TEST(same_as_a_naive_model)
+TEST_ROWS(same_as_a_naive_model, 4)
 {
     static const uint64_t seeds[] = {1, 0x9e3779b97f4a7c15u, 88172645463325252u, 42};
-    struct model model = {.random = seeds[_i]};
+    struct model model = {.random = seeds[row]};
     int total = 0;
 
     for (size_t i = 0; i < TIMERS; i++) {
@@ -143,7 +139,6 @@ START_TEST(same_as_a_naive_model)
     }
     ck_assert_int_gt(total, ROUNDS / 20);
 }
-END_TEST
 
 static struct {
     struct timers timers;
@@ -163,7 +158,7 @@ static void set_up(void)
     timer_init(&trace.b, count, &trace.calls_b);
 }
 
-START_TEST(wait_is_capped_and_never_negative)
+TEST(wait_is_capped_and_never_negative)
 {
     ck_assert_int_eq(timers_wait_ms(&trace.timers, 5), -1);
     timers_start(&trace.timers, &trace.a, INT64_MAX);
@@ -174,9 +169,8 @@ START_TEST(wait_is_capped_and_never_negative)
     timers_start(&trace.timers, &trace.a, INT64_MIN);
     ck_assert_int_eq(timers_wait_ms(&trace.timers, INT64_MAX), 0);
 }
-END_TEST
 
-START_TEST(runs_at_its_deadline_and_not_before)
+TEST(runs_at_its_deadline_and_not_before)
 {
     timers_start(&trace.timers, &trace.a, 100);
     ck_assert_int_eq(timers_run(&trace.timers, 99), 0);
@@ -186,9 +180,8 @@ START_TEST(runs_at_its_deadline_and_not_before)
     ck_assert_int_eq(timers_run(&trace.timers, 200), 0);
     ck_assert_int_eq(trace.calls_a, 1);
 }
-END_TEST
 
-START_TEST(stop_of_a_stopped_timer_is_nothing)
+TEST(stop_of_a_stopped_timer_is_nothing)
 {
     timers_stop(&trace.timers, &trace.a);
     timers_start(&trace.timers, &trace.b, 1);
@@ -198,7 +191,6 @@ START_TEST(stop_of_a_stopped_timer_is_nothing)
     ck_assert_int_eq(timers_wait_ms(&trace.timers, 0), -1);
     ck_assert_int_eq(timers_run(&trace.timers, 10), 0);
 }
-END_TEST
 
 static void restart_itself(void *user_data)
 {
@@ -206,7 +198,7 @@ static void restart_itself(void *user_data)
     timers_start(&trace.timers, &trace.a, 0);
 }
 
-START_TEST(restarted_for_now_waits_for_the_next_run)
+TEST(restarted_for_now_waits_for_the_next_run)
 {
     timer_init(&trace.a, restart_itself, &trace.calls_a);
     timers_start(&trace.timers, &trace.a, 0);
@@ -215,7 +207,6 @@ START_TEST(restarted_for_now_waits_for_the_next_run)
     ck_assert_int_eq(timers_run(&trace.timers, 10), 1);
     ck_assert_int_eq(trace.calls_a, 2);
 }
-END_TEST
 
 static void restart_the_due_b(void *user_data)
 {
@@ -223,7 +214,7 @@ static void restart_the_due_b(void *user_data)
     timers_start(&trace.timers, &trace.b, 2);
 }
 
-START_TEST(due_timer_restarted_by_another_waits_for_the_next_run)
+TEST(due_timer_restarted_by_another_waits_for_the_next_run)
 {
     timer_init(&trace.a, restart_the_due_b, &trace.calls_a);
     timers_start(&trace.timers, &trace.b, 2);
@@ -233,7 +224,6 @@ START_TEST(due_timer_restarted_by_another_waits_for_the_next_run)
     ck_assert_int_eq(timers_run(&trace.timers, 10), 1);
     ck_assert_int_eq(trace.calls_b, 1);
 }
-END_TEST
 
 struct owner {
     struct timers *timers;
@@ -251,7 +241,7 @@ static void free_both(void *user_data)
 }
 
 /* Under valgrind or ASan: nothing is touched after its owner is gone. */
-START_TEST(callback_frees_itself_and_another_due_timer)
+TEST_ROWS(callback_frees_itself_and_another_due_timer, 2)
 {
     struct timers timers = {NULL, NULL};
     struct owner *a = calloc(1, sizeof(*a));
@@ -263,25 +253,9 @@ START_TEST(callback_frees_itself_and_another_due_timer)
     timer_init(&a->timer, free_both, a);
     timer_init(&b->timer, free_both, b);
     timers_start(&timers, &a->timer, 1);
-    timers_start(&timers, &b->timer, 1 + _i);
+    timers_start(&timers, &b->timer, 1 + (int64_t)row);
     ck_assert_int_eq(timers_run(&timers, 1), 1);
     ck_assert_int_eq(timers_wait_ms(&timers, 1), -1);
 }
-END_TEST
 
-static void add_tests(TCase *tcase)
-{
-    tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_add_loop_test(tcase, same_as_a_naive_model, 0, 4);
-    tcase_add_test(tcase, wait_is_capped_and_never_negative);
-    tcase_add_test(tcase, runs_at_its_deadline_and_not_before);
-    tcase_add_test(tcase, stop_of_a_stopped_timer_is_nothing);
-    tcase_add_test(tcase, restarted_for_now_waits_for_the_next_run);
-    tcase_add_test(tcase, due_timer_restarted_by_another_waits_for_the_next_run);
-    tcase_add_loop_test(tcase, callback_frees_itself_and_another_due_timer, 0, 2);
-}
-
-int main(void)
-{
-    return run_tests("timers", 60, add_tests);
-}
+FIXTURE(set_up, NULL)

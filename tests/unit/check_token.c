@@ -1,12 +1,7 @@
 /* The token of TCP clients, and opening lines. tests/spec/security_token.c tests its file. */
 #include "build_config.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/connect.h"
 #include "config/tokens.h"
@@ -186,9 +181,4 @@ TEST(token_has_a_limit)
 
     memset(token.text, '0', TOKEN_MAX);
     ck_assert(!matches(&token, line, len));
-}
-
-int main(void)
-{
-    return harness_main("token");
 }

@@ -1,11 +1,7 @@
 /* The file of a listener's tokens: one without a name, or several with names. */
 #include "build_config.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "config/tokens.h"
@@ -187,9 +183,4 @@ TEST(escaped_tokens)
     ck_assert_str_eq(tokens_find_escaped(&tokens, slice_of("\\u0078\\\"", 8))->name, "a");
     ck_assert_ptr_null(tokens_find_escaped(&tokens, slice_of("x", 1)));
     tokens_free(&tokens);
-}
-
-int main(void)
-{
-    return harness_main("tokens");
 }

@@ -3,10 +3,6 @@
 
 #include "cli/toml.h"
 
-#include <check.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "suite.h"
 
@@ -132,9 +128,4 @@ TEST_ROWS(toml_has_a_depth, 3)
     ck_assert_str_eq(error.text,
                      row < 2 ? "it is nested more than 64 levels deep" : "too many keys in a row");
     toml_free(&toml);
-}
-
-int main(void)
-{
-    return harness_main("toml");
 }

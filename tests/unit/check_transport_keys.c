@@ -59,8 +59,3 @@ TEST_ROWS(transport_that_is_refused, COUNT(refused))
 {
     expect_members(refused[row].members, refused[row].expected);
 }
-
-int main(void)
-{
-    return harness_main("transport_keys");
-}

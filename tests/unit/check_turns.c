@@ -84,8 +84,4 @@ TEST(peers_that_are_released_together_take_turns)
     expect_none_released();
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("turns");
-}
+FIXTURE(set_up, tear_down)

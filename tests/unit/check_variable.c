@@ -2,9 +2,6 @@
 
 #include "config/environment.h"
 
-#include <check.h>
-#include <stdlib.h>
-
 #include "suite.h"
 
 /* Paths, and what becomes of them, or the problem. */
@@ -73,9 +70,4 @@ TEST(room_is_limited)
     ck_assert_str_eq(to, "12345678");
     ck_assert_int_eq(variable_expand_path(to, 8, "1234567", problem), 7);
     ck_assert_str_eq(to, "1234567");
-}
-
-int main(void)
-{
-    return harness_main("variable");
 }

@@ -5,12 +5,6 @@
 
 #include "share/variables.h"
 
-#include <check.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "share/identity.h"
 #include "suite.h"
 
@@ -226,9 +220,4 @@ TEST_ROWS(path_is_without_directories_of_hosts, COUNT(paths))
     variables_clean_path(variables);
     ck_assert_str_eq(path + 5, paths[row].cleaned);
     ck_assert_str_eq(other, "XPATH=/n/codex-path");
-}
-
-int main(void)
-{
-    return harness_main("variables");
 }

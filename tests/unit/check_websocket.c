@@ -1,8 +1,6 @@
 /* WebSocket frames, however the stream is cut (RFC 6455). */
 #include "build_config.h"
 
-#include <stdlib.h>
-
 #include "http/websocket.h"
 #include "http_stream.h"
 
@@ -361,9 +359,4 @@ TEST(keys)
     ck_assert(!websocket_key_valid(slice_of("dGhlIHNhbXBsZSBub25jZQAA", 24)));
     ck_assert(!websocket_key_valid(slice_of("dGhlIHNhbXBsZSBub25j", 20)));
     ck_assert(!websocket_key_valid(slice_of("", 0)));
-}
-
-int main(void)
-{
-    return harness_main("websocket");
 }

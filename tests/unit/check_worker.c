@@ -2,11 +2,6 @@
 
 #include "process/worker.h"
 
-#include <check.h>
-#include <signal.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "process/pool.h"
@@ -149,14 +144,13 @@ TEST_ROWS(worker_is_added_to_and_removed_from_its_pool, 2)
     struct worker *workers[3];
     struct router router;
     struct pool *pool;
-    unsigned i;
 
     config.mode.clients = row == 0 ? CLIENTS_SHARED : CLIENTS_EXCLUSIVE;
     config.mode.spare = 1;
     router_init(&router, &limits, &key);
     pool = pool_create(&config, &router);
     ck_assert_ptr_eq(router_pool_named(&router, slice_of("pool", 4)), &pool->group);
-    for (i = 0; i < 3; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         workers[i] = pool_add_worker(pool, i + 1, NULL, &router, &transport, &host, NULL);
         ck_assert_int_eq(workers[i]->state, WORKER_STOPPED);
         ck_assert_uint_eq(workers[i]->number, i + 1);
@@ -176,8 +170,4 @@ TEST_ROWS(worker_is_added_to_and_removed_from_its_pool, 2)
     router_free(&router);
 }
 
-int main(void)
-{
-    tcase_add_checked_fixture(harness_tests(), set_up, tear_down);
-    return harness_main("worker");
-}
+FIXTURE(set_up, tear_down)

@@ -2,14 +2,8 @@
 #ifndef CHECK_CONFIG_FIXTURE_H
 #define CHECK_CONFIG_FIXTURE_H
 
-#include <check.h>
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "config/config.h"
-#include "run_tests.h"
 #include "suite.h"
 
 /* One pool, whose further members begin at 2:1. */

@@ -6,20 +6,13 @@
 #ifndef CHECK_CONNECTION_FIXTURE_H
 #define CHECK_CONNECTION_FIXTURE_H
 
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "endpoint/stream.h"
-#include "event/backend.h"
+#include "over_backends.h"
 #include "quick_assert.h"
 
 static bool out_of_memory;
@@ -74,25 +67,6 @@ static inline void set_up_over(const struct event_backend *backend)
     transport_init(&transport, loop, &test_log, &limits);
 }
 
-#ifdef HAVE_SYS_EPOLL_H
-static inline void set_up_epoll(void)
-{
-    set_up_over(&event_backend_epoll);
-}
-#endif
-
-#if defined(HAVE_KQUEUE) || defined(TEST_KQUEUE)
-static inline void set_up_kqueue(void)
-{
-    set_up_over(&event_backend_kqueue);
-}
-#endif
-
-static inline void set_up_poll(void)
-{
-    set_up_over(&event_backend_poll);
-}
-
 static inline void tear_down(void)
 {
     out_of_memory = out_of_watches = false;
@@ -100,6 +74,8 @@ static inline void tear_down(void)
     log_close(&test_log);
     stdio_bus_event_loop_destroy(loop);
 }
+
+OVER_EACH_BACKEND
 
 /* --- bytes that grow --- */
 
@@ -143,14 +119,14 @@ static inline void add_message(struct bytes *to, size_t len, unsigned number)
 {
     char head[32];
     unsigned letter = number % 26;
-    size_t head_len, i;
+    size_t head_len;
 
     snprintf(head, sizeof head, "{\"id\":%u,\"p\":\"", number);
     head_len = strlen(head);
     ck_assert_uint_ge(len, head_len + 3);
     bytes_add(to, head, head_len);
     bytes_reserve(to, len - head_len);
-    for (i = head_len; i < len - 3; i++) {
+    for (size_t i = head_len; i < len - 3; i++) {
         to->data[to->len++] = (char)('a' + letter);
         letter = letter < 19 ? letter + 7 : letter - 19;
     }
@@ -501,7 +477,7 @@ static inline void open_pipes(struct owner *owner)
 }
 
 /* Over one or the other; 0 and 1. */
-static inline void open_either(struct owner *owner, int which)
+static inline void open_either(struct owner *owner, size_t which)
 {
     if (which == 0)
         open_socket(owner);
@@ -547,9 +523,7 @@ static inline void check_between_rounds(const struct owner *owner)
 /* One round of the event loop, and of everybody around it. */
 static inline void run_round(struct owner **owners, int count)
 {
-    int i;
-
-    for (i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++) {
         struct owner *owner = owners[i];
 
         other_send_some(&owner->other);
@@ -561,7 +535,7 @@ static inline void run_round(struct owner **owners, int count)
     QUICK_ASSERT(stdio_bus_event_loop_run_once(loop, list_empty(&transport.dirty) ? round_ms : 0) >=
                  0);
     connection_flush_all(&transport);
-    for (i = 0; i < count; i++)
+    for (int i = 0; i < count; i++)
         check_between_rounds(owners[i]);
 }
 
@@ -585,74 +559,8 @@ static inline void run_round(struct owner **owners, int count)
 /* Some rounds in which something must not happen. */
 static inline void run_some(struct owner *owner)
 {
-    int i;
-
-    for (i = 0; i < 5; i++)
+    for (int i = 0; i < 5; i++)
         run_round(&owner, 1);
-}
-
-/* Defines a test, which run_suite runs. A body follows. */
-#define TEST(name) TEST_ROWS(name, 1)
-
-/* The same, run for each `row` below `count`. */
-#define TEST_ROWS(name, count)                                                                     \
-    static void name##_run(int row);                                                               \
-    START_TEST(name)                                                                               \
-    {                                                                                              \
-        name##_run(_i);                                                                            \
-    }                                                                                              \
-    END_TEST                                                                                       \
-    static void name##_add(TCase *tcase)                                                           \
-    {                                                                                              \
-        tcase_add_loop_test(tcase, name, 0, (int)(count));                                         \
-    }                                                                                              \
-    __attribute__((constructor)) static void name##_define(void)                                   \
-    {                                                                                              \
-        if (test_count == TESTS_MAX)                                                               \
-            abort();                                                                               \
-        tests[test_count++] = name##_add;                                                          \
-    }                                                                                              \
-    static void name##_run(int row __attribute__((unused)))
-
-#define TESTS_MAX 50
-
-static void (*tests[TESTS_MAX])(TCase *tcase);
-static int test_count;
-
-/* Runs the tests over every backend that is compiled in. Returns the exit status. */
-static inline int run_suite(const char *name)
-{
-    static const struct {
-        const char *name;
-        void (*set_up)(void);
-    } backends[] = {
-#ifdef HAVE_SYS_EPOLL_H
-        {"epoll", set_up_epoll},
-#endif
-#if defined(HAVE_KQUEUE) || defined(TEST_KQUEUE)
-        {"kqueue", set_up_kqueue},
-#endif
-        {"poll", set_up_poll},
-    };
-    Suite *suite = suite_create(name);
-    SRunner *runner;
-    int failed, j;
-    size_t i;
-
-    for (i = 0; i < sizeof backends / sizeof backends[0]; i++) {
-        TCase *tcase = tcase_create(backends[i].name);
-
-        tcase_set_timeout(tcase, 120);
-        tcase_add_checked_fixture(tcase, backends[i].set_up, tear_down);
-        for (j = 0; j < test_count; j++)
-            tests[j](tcase);
-        suite_add_tcase(suite, tcase);
-    }
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? 0 : 1;
 }
 
 #endif

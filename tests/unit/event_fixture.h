@@ -3,17 +3,12 @@
 #ifndef CHECK_EVENT_FIXTURE_H
 #define CHECK_EVENT_FIXTURE_H
 
-#include <check.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/error.h"
-#include "event/backend.h"
 #include "event/event_loop.h"
-#include "run_tests.h"
+#include "over_backends.h"
 
 #define READ STDIO_BUS_EVENT_READ
 #define WRITE STDIO_BUS_EVENT_WRITE
@@ -88,25 +83,6 @@ static inline void set_up_over(const struct event_backend *backend)
     ck_assert_ptr_nonnull(loop);
 }
 
-static inline void set_up_poll(void)
-{
-    set_up_over(&event_backend_poll);
-}
-
-#ifdef HAVE_SYS_EPOLL_H
-static inline void set_up_epoll(void)
-{
-    set_up_over(&event_backend_epoll);
-}
-#endif
-
-#if defined(HAVE_KQUEUE) || defined(TEST_KQUEUE)
-static inline void set_up_kqueue(void)
-{
-    set_up_over(&event_backend_kqueue);
-}
-#endif
-
 static inline void tear_down(void)
 {
     stdio_bus_event_loop_destroy(loop);
@@ -118,30 +94,7 @@ static inline void tear_down(void)
     }
 }
 
-/* Runs the tests over each backend that is compiled in. Returns main's exit status. */
-static inline int run_over_backends(const char *name, void (*add_tests)(TCase *tcase))
-{
-    static void (*const set_ups[])(void) = {
-        set_up_poll,
-#ifdef HAVE_SYS_EPOLL_H
-        set_up_epoll,
-#endif
-#if defined(HAVE_KQUEUE) || defined(TEST_KQUEUE)
-        set_up_kqueue,
-#endif
-    };
-    Suite *suite = suite_create(name);
-
-    for (size_t i = 0; i < sizeof set_ups / sizeof set_ups[0]; i++) {
-        TCase *tcase = tcase_create(name);
-
-        tcase_set_timeout(tcase, 30);
-        tcase_add_checked_fixture(tcase, set_ups[i], tear_down);
-        add_tests(tcase);
-        suite_add_tcase(suite, tcase);
-    }
-    return run_suite(suite);
-}
+OVER_EACH_BACKEND
 
 static inline int run(int timeout_ms)
 {

@@ -2,11 +2,6 @@
 #ifndef CHECK_POOL_MODE_FIXTURE_H
 #define CHECK_POOL_MODE_FIXTURE_H
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "quick_assert.h"
 #include "router/affinity.h"
@@ -58,13 +53,11 @@ static inline void leave(struct peer *client)
 
 static inline void tear_down(void)
 {
-    int i;
-
-    for (i = 0; i < client_count; i++) {
+    for (int i = 0; i < client_count; i++) {
         waiting_leave(&router, &clients[i]);
         affinity_clear_client(&clients[i]);
     }
-    for (i = 0; i < worker_count; i++)
+    for (int i = 0; i < worker_count; i++)
         handshake_forget(&workers[i]);
     router_free(&router);
     while (pool_count > 0)

@@ -3,11 +3,6 @@
 #ifndef CHECK_ROUTER_FIXTURE_H
 #define CHECK_ROUTER_FIXTURE_H
 
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/error.h"
 #include "quick_assert.h"
 #include "router/departure.h"
