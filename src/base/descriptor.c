@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #ifdef HAVE_CLOSE_RANGE
 #include <sys/syscall.h>
@@ -87,6 +88,36 @@ int descriptor_open_own(int fd, int access)
         return -1;
     }
     return own;
+}
+
+int descriptor_connect(const struct sockaddr *address, socklen_t len)
+{
+    int fd = socket(address->sa_family, SOCK_STREAM, 0), status;
+
+    if (fd < 0)
+        return -1;
+    do
+        status = connect(fd, address, len);
+    while (status < 0 && errno == EINTR);
+    if ((status == 0 || errno == EISCONN) && /* EISCONN: after an interruption */
+        fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+        return fd;
+    descriptor_close(fd);
+    return -1;
+}
+
+bool descriptor_write_all(int fd, const char *bytes, size_t len)
+{
+    ssize_t written;
+
+    for (; len > 0; bytes += written, len -= (size_t)written) {
+        written = write(fd, bytes, len);
+        if (written < 0 && errno == EINTR)
+            written = 0;
+        if (written < 0)
+            return false;
+    }
+    return true;
 }
 
 #define READY_FD 3

@@ -3,6 +3,8 @@
 #define STDIO_BUS_BASE_DESCRIPTOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <sys/socket.h>
 
 /* A pipe: ends[0] is read, ends[1] written. Both are close-on-exec; `flags` is 0 or O_NONBLOCK.
  * STDIO_BUS_ERR with errno set; then both ends are -1. */
@@ -19,6 +21,12 @@ void descriptor_close_pipe(int ends[2]);
  * process that inherited it. Returns -1 where that is impossible: another kind of file, no /dev/fd,
  * a pipe of another user's, or a system where /dev/fd only duplicates. */
 int descriptor_open_own(int fd, int access);
+
+/* A socket that is connected to the address: blocking, close-on-exec. -1 with errno set. */
+int descriptor_connect(const struct sockaddr *address, socklen_t len);
+
+/* Writes all bytes to a blocking descriptor. False with errno set. */
+bool descriptor_write_all(int fd, const char *bytes, size_t len);
 
 /* --- A forked process that reports over a pipe when it is ready. --- */
 

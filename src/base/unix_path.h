@@ -19,6 +19,10 @@
     "the path is %zu bytes long, a socket's may have %zu: choose a shorter one, such as "          \
     "~/NAME.sock"
 
+/* A socket that is connected to the one at the path: blocking, close-on-exec. -1 with errno set;
+ * ENAMETOOLONG: the path is longer than UNIX_PATH_MAX. */
+int unix_path_connect(const char *path);
+
 /* --- Directories that a path needs. --- */
 
 /* Makes the directories above the last component of the path that are missing, with the mode 0700.

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -65,24 +64,22 @@ bool connect_write_opening(const struct options *options, char line[OPENING_MAX]
 
 /* --- connecting --- */
 
-static int connected_socket(int family, const struct sockaddr *address, socklen_t len)
+/* The same descriptor, or -1 with errno set; then it is closed. */
+static int without_blocking(int fd)
 {
-    int fd = socket(family, SOCK_STREAM, 0);
-    int on = 1, status;
-
-    if (fd < 0)
-        return -1;
-    do
-        status = connect(fd, address, len);
-    while (status < 0 && errno == EINTR);
-    if (status == 0 || errno == EISCONN) { /* EISCONN: after an interruption */
-        if (family != AF_UNIX)
-            setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        if (fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
-            return fd;
-    }
+    if (fd < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+        return fd;
     descriptor_close(fd);
     return -1;
+}
+
+static int connect_tcp(const struct addrinfo *address)
+{
+    int fd = descriptor_connect(address->ai_addr, address->ai_addrlen), on = 1;
+
+    if (fd >= 0)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return without_blocking(fd);
 }
 
 /* The error is that of a daemon, or a network, that is not there yet. */
@@ -107,7 +104,7 @@ static int open_tcp(const struct options *options, char *reason, size_t reason_s
     int fd = -1, error = EHOSTUNREACH;
 
     for (each = found; each != NULL && fd < 0; each = each->ai_next) {
-        fd = connected_socket(each->ai_family, each->ai_addr, each->ai_addrlen);
+        fd = connect_tcp(each);
         if (fd < 0) {
             error = errno;
             snprintf(why, sizeof why, "%s", strerror(error));
@@ -124,13 +121,9 @@ static int open_tcp(const struct options *options, char *reason, size_t reason_s
 
 static int open_unix(const struct options *options, char *reason, size_t reason_size)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
     const char *path = options->connect.path;
-    int fd, error;
+    int fd = without_blocking(unix_path_connect(path)), error = errno;
 
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    fd = connected_socket(AF_UNIX, (const struct sockaddr *)&address, sizeof address);
-    error = errno;
     if (fd < 0)
         snprintf(reason, reason_size, "cannot connect to %s: %s%s", path, strerror(error),
                  error == EACCES ? "; see mode and group in stdio_bus.conf(5)" : "");

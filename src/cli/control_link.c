@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -28,26 +26,11 @@ static bool fail(struct control_link *link, const char *what)
 
 bool control_link_open(struct control_link *link, const char *path)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int status;
-
-    *link = (struct control_link){.fd = -1};
-    if (strlen(path) > UNIX_PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return fail(link, path);
-    }
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    link->fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (link->fd < 0)
-        return fail(link, "cannot open a socket");
-    do
-        status = connect(link->fd, (const struct sockaddr *)&address, sizeof address);
-    while (status < 0 && errno == EINTR);
-    if (status == 0 || errno == EISCONN)
+    *link = (struct control_link){.fd = unix_path_connect(path)};
+    if (link->fd >= 0)
         return true;
     snprintf(link->reason, sizeof link->reason, "%s: %s%s", path, strerror(errno),
              errno == EACCES ? "; it is for the user of the daemon, and for root" : "");
-    control_link_close(link);
     return false;
 }
 

@@ -6,8 +6,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -42,31 +40,9 @@ uint64_t rmp_link_new_msg_id(void)
 
 /* --- the connection --- */
 
-static int connect_to(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd, status;
-
-    if (strlen(path) > UNIX_PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(address.sun_path, path, strlen(path) + 1);
-    fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (fd < 0)
-        return -1;
-    do
-        status = connect(fd, (const struct sockaddr *)&address, sizeof address);
-    while (status < 0 && errno == EINTR);
-    if (status == 0 || errno == EISCONN)
-        return fd;
-    descriptor_close(fd);
-    return -1;
-}
-
 bool rmp_link_open(struct rmp_link *link, const char *path)
 {
-    *link = (struct rmp_link){.fd = connect_to(path), .id = rmp_link_new_id()};
+    *link = (struct rmp_link){.fd = unix_path_connect(path), .id = rmp_link_new_id()};
     return link->fd >= 0;
 }
 
@@ -78,21 +54,6 @@ void rmp_link_close(struct rmp_link *link)
     *link = (struct rmp_link){.fd = -1};
 }
 
-static bool send_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t written = write(fd, bytes, len);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        bytes += written;
-        len -= (size_t)written;
-    }
-    return true;
-}
-
 bool rmp_link_send(struct rmp_link *link, const struct rmp_header *header, const char *type,
                    struct slice topic, struct slice payload)
 {
@@ -100,7 +61,7 @@ bool rmp_link_send(struct rmp_link *link, const struct rmp_header *header, const
         .header = *header, .type = type, .topic = topic, .payload = payload, .ack = topic.len > 0};
     size_t len;
     char *frame = rmp_compose(&draft, &len);
-    bool sent = frame != NULL && send_all(link->fd, frame, len);
+    bool sent = frame != NULL && descriptor_write_all(link->fd, frame, len);
 
     free(frame);
     return sent;

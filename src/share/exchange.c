@@ -3,12 +3,10 @@
 #include "share/exchange.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
@@ -16,49 +14,13 @@
 #include "base/unix_path.h"
 #include "share/identity.h"
 
-static int send_all(int fd, const char *bytes, size_t len)
-{
-    ssize_t sent;
-
-    for (; len > 0; bytes += sent, len -= (size_t)sent) {
-        sent = write(fd, bytes, len);
-        if (sent < 0 && errno == EINTR)
-            sent = 0;
-        if (sent < 0)
-            return STDIO_BUS_ERR;
-    }
-    return STDIO_BUS_OK;
-}
-
-static int connect_to(const char *file)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int fd, status;
-
-    if (strlen(file) > UNIX_PATH_MAX) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(address.sun_path, file, strlen(file) + 1);
-    fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    if (fd < 0)
-        return -1;
-    do
-        status = connect(fd, (const struct sockaddr *)&address, sizeof address);
-    while (status < 0 && errno == EINTR);
-    if ((status == 0 || errno == EISCONN) && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
-        return fd;
-    descriptor_close(fd);
-    return -1;
-}
-
 int exchange_connect(const char *file, const char *parts[], size_t count)
 {
-    int fd = connect_to(file);
+    int fd = unix_path_connect(file);
     size_t i;
 
     for (i = 0; fd >= 0 && i < count; i++) {
-        if (send_all(fd, parts[i], strlen(parts[i])) != STDIO_BUS_OK) {
+        if (!descriptor_write_all(fd, parts[i], strlen(parts[i]))) {
             descriptor_close(fd);
             return -1;
         }
