@@ -374,8 +374,3 @@ TEST_ROWS(connect_https_verifies_certificates, COUNT(certificates))
         client_expect(joined.client, ANSWER, 1);
     }
 }
-
-int main(void)
-{
-    return harness_main("connect_https");
-}

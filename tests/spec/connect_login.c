@@ -205,8 +205,3 @@ TEST(connect_http_does_not_wait_long_for_metadata)
     web_next(server, "GET /.well-known/oauth-protected-resource/mcp", NULL);
     client_error(joined.client, "1", -32000, "npx mcp-remote can log in");
 }
-
-int main(void)
-{
-    return harness_main("connect_login");
-}

@@ -315,8 +315,3 @@ TEST(control_top_refuses_an_unknown_order)
     rmp_program_expect(&program, "not messages, bytes, requests or queue");
     rmp_program_end(&program, 64);
 }
-
-int main(void)
-{
-    return harness_main("control top");
-}

@@ -298,8 +298,3 @@ TEST(page_shows_names_as_text)
     expect_not_in(page, "mcp add --transport http _");
     daemon_interrupt(daemon);
 }
-
-int main(void)
-{
-    return harness_main("design_page");
-}

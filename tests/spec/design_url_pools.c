@@ -179,8 +179,3 @@ TEST_ROWS(design_url_pool_checks_its_keys, COUNT(refused))
                            .arguments = {"--check-config"});
     expect_word(said, refused[row].problem);
 }
-
-int main(void)
-{
-    return harness_main("design_url_pools");
-}

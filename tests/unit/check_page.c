@@ -159,8 +159,3 @@ TEST(errors_are_forgotten)
     page_errors_write(&errors, &text);
     expect_text(&text, "\"errors\":{\"errors\":[],\"total\":0}");
 }
-
-int main(void)
-{
-    return harness_main("page");
-}
