@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/base64.h"
 #include "base/error.h"
 #include "bus/listeners.h"
-#include "http/base64.h"
 #include "http/head.h"
 #include "page/lines.h"
 #include "page/sha256.h"
