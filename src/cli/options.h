@@ -12,10 +12,10 @@
 #include "bus/options.h"
 #include "cli/default_config.h"
 #include "config/command_line.h"
-#include "config/listen_address.h"
-#include "framing/framing.h"
 #include "config/headers.h"
+#include "config/listen_address.h"
 #include "config/url.h"
+#include "framing/framing.h"
 
 #define LISTEN_OPTIONS_MAX 16 /* of one command line */
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "http/head.h"
+#include "base/authority.h"
 
 #define HTTP_PORT 80
 #define HTTPS_PORT 443
@@ -38,7 +38,7 @@ static bool read_port(struct slice digits, uint16_t *port)
 static const char *read_authority(struct remote_url *url, struct slice text)
 {
     struct slice host, port;
-    bool split = http_authority_split(text, &host, &port);
+    bool split = authority_split(text, &host, &port);
 
     if (memchr(text.data, '@', text.len) != NULL)
         return "a URL with a user name is not supported: use --token-file";

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/assert.h"
+#include "base/authority.h"
 
 size_t http_span_bytes(struct slice text, enum http_bytes set)
 {
@@ -129,24 +130,6 @@ struct slice http_query_value(struct slice query, const char *name)
     return slice_of(NULL, 0);
 }
 
-bool http_authority_split(struct slice text, struct slice *host, struct slice *port)
-{
-    bool is_address = text.len > 0 && text.data[0] == '[';
-    const char *end = text.len > 0 ? memchr(text.data, is_address ? ']' : ':', text.len) : NULL;
-    size_t len = end != NULL ? (size_t)(end - text.data) + is_address : text.len;
-
-    *host = slice_of(text.data, len);
-    *port = slice_of(NULL, 0);
-    if (len == text.len)
-        return end != NULL || !is_address;
-    *port = slice_of(text.data + len + 1, text.len - len - 1);
-    for (size_t i = 0; i < port->len; i++) {
-        if (!http_is_digit(port->data[i]))
-            return false;
-    }
-    return text.data[len] == ':';
-}
-
 /* Whether it is a name, perhaps an empty one, or an address in brackets. */
 static bool host_is_valid(struct slice host)
 {
@@ -158,7 +141,7 @@ static bool host_is_valid(struct slice host)
 
 bool http_authority_read(struct slice text, struct slice *host, struct slice *port)
 {
-    return http_authority_split(text, host, port) && host_is_valid(*host) &&
+    return authority_split(text, host, port) && host_is_valid(*host) &&
            (host->len > 0 || port->data == NULL) && port->len <= 5;
 }
 
