@@ -221,7 +221,7 @@ TEST(test_connect)
     EXPECT_OK("--connect", "~/s", "--pool", "a b", "--wait=7");
     ck_assert_str_eq(options.connect.path, "/check/s");
     ck_assert_str_eq(options.pool, "a b");
-    ck_assert_uint_eq(options.wait_sec, 7);
+    ck_assert_int_eq(options.wait_sec, 7);
 }
 
 struct url_case {
