@@ -2,6 +2,8 @@
 
 #include "rmp/command.h"
 
+#include <stddef.h>
+
 #include "json/number.h"
 #include "json/reader.h"
 #include "json/string.h"
@@ -12,76 +14,6 @@ struct parse {
     char *work; /* the body from RMP_BODY_OFFSET on; the decoded topic at its end */
     char *work_end;
 };
-
-/* --- objects --- */
-
-typedef bool read_fn(struct parse *parse);
-
-struct field {
-    struct slice name;
-    read_fn *read;
-};
-
-#define FIELD(text, function)                                                                      \
-    {                                                                                              \
-        .name = {(text), sizeof(text) - 1}, .read = (function)                                     \
-    }
-
-#define COUNT(array) (unsigned)(sizeof(array) / sizeof(array)[0])
-
-/* Takes a key and its colon. *field is its index; `count` if it is none of the fields. The search
- * begins at *field. */
-static bool take_key(struct parse *parse, const struct field *fields, unsigned count,
-                     unsigned *field)
-{
-    char room[32] UNINITIALIZED; /* more than any name has */
-    struct slice key;
-    bool escaped;
-    unsigned i = *field % count;
-
-    if (!json_take_string(&parse->json, &key, &escaped) || !json_take(&parse->json, ':'))
-        return false;
-    if (escaped)
-        key = slice_of(room, json_string_decode(room, sizeof room, key));
-    *field = count;
-    for (unsigned looked = 0; looked < count && *field == count; looked++) {
-        if (key.len <= sizeof room && slice_equal(key, fields[i].name))
-            *field = i;
-        i = i + 1 < count ? i + 1 : 0;
-    }
-    return true;
-}
-
-/* Takes an object that has each of the first `needed` fields once, in any order, and the others at
- * most once. Unknown ones are ignored. */
-static bool take_fields(struct parse *parse, const struct field *fields, unsigned count,
-                        unsigned needed)
-{
-    unsigned seen = 0, next = 0, field;
-
-    if (!json_take(&parse->json, '{') || json_peek(&parse->json) == '}')
-        return false;
-    do {
-        field = next;
-        if (!take_key(parse, fields, count, &field))
-            return false;
-        if (field == count) {
-            if (!json_skip_value(&parse->json))
-                return false;
-            continue;
-        }
-        if ((seen & 1u << field) != 0 || !fields[field].read(parse))
-            return false;
-        seen |= 1u << field;
-        next = field + 1;
-    } while (json_take(&parse->json, ','));
-    return json_take(&parse->json, '}') && (~seen & ((1u << needed) - 1)) == 0;
-}
-
-static bool take_object(struct parse *parse, const struct field *fields, unsigned count)
-{
-    return take_fields(parse, fields, count, count);
-}
 
 /* --- values --- */
 
@@ -115,91 +47,133 @@ static bool take_integer(struct parse *parse, struct rmp_id *value)
     return json->p == json->end || (*json->p != '.' && (*json->p | 0x20) != 'e');
 }
 
-static bool take_number(struct parse *parse, uint64_t max, uint64_t *number)
-{
-    struct rmp_id value;
+/* --- objects --- */
 
-    if (!take_integer(parse, &value) || value.high != 0 || value.low > max)
+typedef bool read_fn(struct parse *parse);
+
+/* What is read by no function is a number. */
+struct field {
+    struct slice name;
+    read_fn *read;
+    size_t offset, size; /* where in the command; size 0: it is not kept, and is always: */
+    uint64_t constant;
+};
+
+#define NAME(text) .name = {(text), sizeof(text) - 1}
+#define FIELD(text, function)                                                                      \
+    {                                                                                              \
+        NAME(text), .read = (function)                                                             \
+    }
+#define CONSTANT(text, value)                                                                      \
+    {                                                                                              \
+        NAME(text), .constant = (value)                                                            \
+    }
+#define NUMBER(text, member)                                                                       \
+    {                                                                                              \
+        NAME(text), .offset = offsetof(struct rmp_command, member),                                \
+                    .size = sizeof(((struct rmp_command *)NULL)->member)                           \
+    }
+
+#define COUNT(array) (unsigned)(sizeof(array) / sizeof(array)[0])
+
+/* Takes a key and its colon. *field is its index; `count` if it is none of the fields. The search
+ * begins at *field. */
+static bool take_key(struct parse *parse, const struct field *fields, unsigned count,
+                     unsigned *field)
+{
+    char room[32] UNINITIALIZED; /* more than any name has */
+    struct slice key;
+    bool escaped;
+    unsigned i = *field % count;
+
+    if (!json_take_string(&parse->json, &key, &escaped) || !json_take(&parse->json, ':'))
         return false;
-    *number = value.low;
+    if (escaped)
+        key = slice_of(room, json_string_decode(room, sizeof room, key));
+    *field = count;
+    for (unsigned looked = 0; looked < count && *field == count; looked++) {
+        if (key.len <= sizeof room && slice_equal(key, fields[i].name))
+            *field = i;
+        i = i + 1 < count ? i + 1 : 0;
+    }
     return true;
 }
 
-/* Takes the number that is the only one allowed. */
-static bool take_constant(struct parse *parse, uint64_t wanted)
+static bool take_number_field(struct parse *parse, const struct field *field)
 {
-    uint64_t number;
+    void *to = (char *)parse->command + field->offset;
+    struct rmp_id value;
 
-    return take_number(parse, wanted, &number) && number == wanted;
+    if (!take_integer(parse, &value))
+        return false;
+    switch (field->size) {
+    case sizeof(struct rmp_id):
+        *(struct rmp_id *)to = value;
+        return true;
+    case sizeof(uint64_t):
+        *(uint64_t *)to = value.low;
+        return value.high == 0;
+    case sizeof(uint32_t):
+        *(uint32_t *)to = (uint32_t)value.low;
+        return value.high == 0 && value.low <= UINT32_MAX;
+    case sizeof(uint16_t):
+        *(uint16_t *)to = (uint16_t)value.low;
+        return value.high == 0 && value.low <= UINT16_MAX;
+    default:
+        return value.high == 0 && value.low == field->constant;
+    }
+}
+
+static bool take_field(struct parse *parse, const struct field *field)
+{
+    return field->read != NULL ? field->read(parse) : take_number_field(parse, field);
+}
+
+/* Takes an object that has each of the first `needed` fields once, in any order, and the others at
+ * most once. Unknown ones are ignored. */
+static bool take_fields(struct parse *parse, const struct field *fields, unsigned count,
+                        unsigned needed)
+{
+    unsigned seen = 0, next = 0, field;
+
+    if (!json_take(&parse->json, '{') || json_peek(&parse->json) == '}')
+        return false;
+    do {
+        field = next;
+        if (!take_key(parse, fields, count, &field))
+            return false;
+        if (field == count) {
+            if (!json_skip_value(&parse->json))
+                return false;
+            continue;
+        }
+        if ((seen & 1u << field) != 0 || !take_field(parse, &fields[field]))
+            return false;
+        seen |= 1u << field;
+        next = field + 1;
+    } while (json_take(&parse->json, ','));
+    return json_take(&parse->json, '}') && (~seen & ((1u << needed) - 1)) == 0;
+}
+
+static bool take_object(struct parse *parse, const struct field *fields, unsigned count)
+{
+    return take_fields(parse, fields, count, count);
 }
 
 /* --- the header --- */
 
-static bool read_header_version(struct parse *parse)
-{
-    return take_constant(parse, 0);
-}
-
-static bool read_header_len(struct parse *parse)
-{
-    return take_constant(parse, RMP_HEADER_LEN);
-}
-
-static bool read_flags(struct parse *parse)
-{
-    return take_constant(parse, 0);
-}
-
-static bool read_schema_id(struct parse *parse)
-{
-    uint64_t number = 0;
-    bool good = take_number(parse, UINT16_MAX, &number);
-
-    parse->command->header.schema_id = (uint16_t)number;
-    return good;
-}
-
-static bool read_body_len(struct parse *parse)
-{
-    uint64_t number = 0;
-    bool good = take_number(parse, UINT32_MAX, &number);
-
-    parse->command->header.body_len = (uint32_t)number;
-    return good;
-}
-
-static bool read_created_at(struct parse *parse)
-{
-    return take_number(parse, UINT64_MAX, &parse->command->header.created_at_ms);
-}
-
-static bool read_ttl(struct parse *parse)
-{
-    return take_number(parse, UINT64_MAX, &parse->command->header.ttl_ms);
-}
-
-static bool read_trace_id(struct parse *parse)
-{
-    return take_integer(parse, &parse->command->header.trace_id);
-}
-
-static bool read_msg_id(struct parse *parse)
-{
-    return take_number(parse, UINT64_MAX, &parse->command->header.msg_id);
-}
-
 static bool read_header(struct parse *parse)
 {
     static const struct field fields[] = {
-        FIELD("header_version", read_header_version),
-        FIELD("header_len", read_header_len),
-        FIELD("flags", read_flags),
-        FIELD("schema_id", read_schema_id),
-        FIELD("body_len", read_body_len),
-        FIELD("created_at_ms", read_created_at),
-        FIELD("ttl_ms", read_ttl),
-        FIELD("trace_id", read_trace_id),
-        FIELD("msg_id", read_msg_id),
+        CONSTANT("header_version", 0),
+        CONSTANT("header_len", RMP_HEADER_LEN),
+        CONSTANT("flags", 0),
+        NUMBER("schema_id", header.schema_id),
+        NUMBER("body_len", header.body_len),
+        NUMBER("created_at_ms", header.created_at_ms),
+        NUMBER("ttl_ms", header.ttl_ms),
+        NUMBER("trace_id", header.trace_id),
+        NUMBER("msg_id", header.msg_id),
     };
 
     return take_object(parse, fields, COUNT(fields));
@@ -261,16 +235,6 @@ static bool read_message(struct parse *parse)
 
 /* --- commands --- */
 
-static bool read_id(struct parse *parse)
-{
-    return take_number(parse, UINT64_MAX, &parse->command->id);
-}
-
-static bool read_sub_id(struct parse *parse)
-{
-    return take_number(parse, UINT64_MAX, &parse->command->sub_id);
-}
-
 /* A decoded topic has at most the bytes of its text, and a body at most half of them: neither
  * reaches the other's part of the work area. */
 static bool read_topic(struct parse *parse)
@@ -307,7 +271,7 @@ static bool read_hello(struct parse *parse)
 
 static bool read_publish(struct parse *parse)
 {
-    static const struct field fields[] = {FIELD("id", read_id), FIELD("topic", read_topic),
+    static const struct field fields[] = {NUMBER("id", id), FIELD("topic", read_topic),
                                           FIELD("message", read_message)};
 
     parse->command->type = RMP_PUBLISH;
@@ -324,9 +288,8 @@ static bool read_replay(struct parse *parse)
 
 static bool read_subscribe(struct parse *parse)
 {
-    static const struct field fields[] = {FIELD("id", read_id), FIELD("topic", read_topic),
-                                          FIELD("sub_id", read_sub_id),
-                                          FIELD("replay", read_replay)};
+    static const struct field fields[] = {NUMBER("id", id), FIELD("topic", read_topic),
+                                          NUMBER("sub_id", sub_id), FIELD("replay", read_replay)};
 
     parse->command->type = RMP_SUBSCRIBE;
     return take_fields(parse, fields, COUNT(fields), COUNT(fields) - 1);
@@ -334,7 +297,7 @@ static bool read_subscribe(struct parse *parse)
 
 static bool read_unsubscribe(struct parse *parse)
 {
-    static const struct field fields[] = {FIELD("sub_id", read_sub_id)};
+    static const struct field fields[] = {NUMBER("sub_id", sub_id)};
 
     parse->command->type = RMP_UNSUBSCRIBE;
     return take_object(parse, fields, COUNT(fields));
