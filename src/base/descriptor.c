@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -108,14 +109,19 @@ int descriptor_connect(const struct sockaddr *address, socklen_t len)
 
 bool descriptor_write_all(int fd, const char *bytes, size_t len)
 {
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
     ssize_t written;
 
-    for (; len > 0; bytes += written, len -= (size_t)written) {
+    while (len > 0) {
         written = write(fd, bytes, len);
-        if (written < 0 && errno == EINTR)
-            written = 0;
-        if (written < 0)
+        if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            (void)poll(&ready, 1, -1);
+        else if (written < 0 && errno != EINTR)
             return false;
+        if (written > 0) {
+            bytes += written;
+            len -= (size_t)written;
+        }
     }
     return true;
 }

@@ -25,7 +25,7 @@ int descriptor_open_own(int fd, int access);
 /* A socket that is connected to the address: blocking, close-on-exec. -1 with errno set. */
 int descriptor_connect(const struct sockaddr *address, socklen_t len);
 
-/* Writes all bytes to a blocking descriptor. False with errno set. */
+/* Writes all bytes, and waits for a descriptor that takes none now. False with errno set. */
 bool descriptor_write_all(int fd, const char *bytes, size_t len);
 
 /* --- A forked process that reports over a pipe when it is ready. --- */

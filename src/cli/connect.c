@@ -335,30 +335,11 @@ struct rejoin {
     int first; /* a connection that is there already; -1: none */
 };
 
-/* The socket does not block. */
-static int send_head(const struct rejoin *rejoin, int fd)
-{
-    struct pollfd ready = {.fd = fd, .events = POLLOUT};
-    size_t sent = 0;
-    ssize_t n;
-
-    while (sent < rejoin->head_len) {
-        n = write(fd, rejoin->head + sent, rejoin->head_len - sent);
-        if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
-            return STDIO_BUS_ERR;
-        if (n < 0)
-            poll(&ready, 1, -1);
-        else
-            sent += (size_t)n;
-    }
-    return STDIO_BUS_OK;
-}
-
 static int join_daemon(struct rejoin *rejoin)
 {
     int fd = connect_open(rejoin->options, rejoin->reason, sizeof rejoin->reason);
 
-    if (fd < 0 || send_head(rejoin, fd) == STDIO_BUS_OK)
+    if (fd < 0 || descriptor_write_all(fd, rejoin->head, rejoin->head_len))
         return fd;
     snprintf(rejoin->reason, sizeof rejoin->reason, "the connection broke: %s", strerror(errno));
     descriptor_close(fd);

@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/unix_path.h"
 
@@ -51,17 +52,8 @@ void control_link_close(struct control_link *link)
 
 bool control_link_send(struct control_link *link, struct slice bytes)
 {
-    size_t sent = 0;
-    ssize_t n;
-
-    while (sent < bytes.len) {
-        n = write(link->fd, bytes.data + sent, bytes.len - sent);
-        if (n < 0 && errno != EINTR && errno != EAGAIN)
-            return fail(link, "cannot send the request");
-        if (n > 0)
-            sent += (size_t)n;
-    }
-    return true;
+    return descriptor_write_all(link->fd, bytes.data, bytes.len) ||
+           fail(link, "cannot send the request");
 }
 
 /* Waits until there is something to read. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "json/message.h"
 
@@ -86,25 +87,6 @@ enum bus_outcome front_run(const struct front *front)
 
 /* --- no server --- */
 
-/* stdout may be non-blocking. What cannot be written is lost. */
-static void write_reply(const char *bytes, size_t len)
-{
-    struct pollfd ready = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    ssize_t written;
-
-    while (len > 0) {
-        written = write(STDOUT_FILENO, bytes, len);
-        if (written < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-            written = poll(&ready, 1, -1) < 0 ? -1 : 0;
-        if (written < 0 && errno != EINTR)
-            return;
-        if (written > 0) {
-            bytes += written;
-            len -= (size_t)written;
-        }
-    }
-}
-
 /* True once a request was answered. */
 static bool refuse_line(struct slice line, const char *reason)
 {
@@ -120,7 +102,7 @@ static bool refuse_line(struct slice line, const char *reason)
         message.id.type == ID_NONE || message_is_response(&message))
         return false;
     len = message_write_error(reply, sizeof reply, message.id, JSONRPC_SERVER_ERROR, reason);
-    write_reply(reply, len);
+    (void)descriptor_write_all(STDOUT_FILENO, reply, len); /* else it is lost */
     return true;
 }
 
