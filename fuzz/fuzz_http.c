@@ -78,7 +78,7 @@ static void whole(struct frame_run *run, struct slice frame, bool cut)
     frame_run_add_bytes(run, frame);
     while (http_head_next_member(head, frame, HTTP_ACCEPT, &at, &member))
         EXPECT(member.len > 0, "an empty member");
-    frame_run_add(run, "%d\n", http_head_accepts(head, frame, "application/json"));
+    frame_run_add(run, "%d\n", (http_head_accepts(head, frame) & HTTP_ACCEPTS_JSON) != 0);
 }
 
 static void noted(struct frame_run *run)

@@ -592,18 +592,22 @@ static int closeness(struct slice range, const char *type)
     return range.len == family + 1 && strncasecmp(range.data, type, family) == 0 ? 2 : 0;
 }
 
-bool http_head_accepts(const struct http_head *head, struct slice bytes, const char *type)
+unsigned http_head_accepts(const struct http_head *head, struct slice bytes)
 {
-    bool accepted = head->fields[HTTP_ACCEPT].at == 0;
-    struct slice member;
-    int closest = 0, close;
+    static const char *const types[] = {"application/json", "text/event-stream"};
+    unsigned accepted = head->fields[HTTP_ACCEPT].at == 0 ? HTTP_ACCEPTS_ALL : 0;
+    struct slice member, range;
+    int closest[] = {0, 0}, close;
     size_t at = 0;
 
     while (http_head_next_member(head, bytes, HTTP_ACCEPT, &at, &member)) {
-        close = closeness(http_take_until(&member, ';'), type);
-        if (close > closest) {
-            closest = close;
-            accepted = !is_refused(member);
+        range = http_take_until(&member, ';');
+        for (unsigned i = 0; i < 2; i++) {
+            close = closeness(range, types[i]);
+            if (close <= closest[i])
+                continue;
+            closest[i] = close;
+            accepted = is_refused(member) ? accepted & ~(1U << i) : accepted | 1U << i;
         }
     }
     return accepted;

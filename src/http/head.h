@@ -180,9 +180,12 @@ bool http_head_lists(const struct http_head *head, struct slice bytes, enum http
 bool http_head_next_member(const struct http_head *head, struct slice bytes, enum http_field field,
                            size_t *at, struct slice *member);
 
-/* Whether Accept allows this media type ("application/json", in lower case): it is absent, or lists
- * the type or a range of it, without q=0. */
-bool http_head_accepts(const struct http_head *head, struct slice bytes, const char *type);
+/* The types of answers that Accept allows: it is absent, or lists the type or a range of it, without
+ * q=0. */
+#define HTTP_ACCEPTS_JSON 1U   /* application/json */
+#define HTTP_ACCEPTS_EVENTS 2U /* text/event-stream */
+#define HTTP_ACCEPTS_ALL 3U
+unsigned http_head_accepts(const struct http_head *head, struct slice bytes);
 
 /* Whether the client wants the connection to continue after the answer: the field Connection, and
  * the version. */

@@ -213,20 +213,19 @@ static void take_post(struct http_exchange *http, struct slice head, struct slic
                       bool stateless)
 {
     const struct http_head *parts = &http->reader.head;
-    bool takes_json = http_head_accepts(parts, head, "application/json");
-    bool takes_events = http_head_accepts(parts, head, "text/event-stream");
+    unsigned accepted = http_head_accepts(parts, head);
     const char *problem = NULL;
     int status = 400;
 
-    http->reply = !takes_events ? HTTP_REPLY_JSON
-                  : takes_json  ? HTTP_REPLY_EITHER
-                                : HTTP_REPLY_EVENTS;
+    http->reply = accepted == HTTP_ACCEPTS_JSON     ? HTTP_REPLY_JSON
+                  : accepted == HTTP_ACCEPTS_EVENTS ? HTTP_REPLY_EVENTS
+                                                    : HTTP_REPLY_EITHER;
     if (parts->body == HTTP_BODY_NONE) {
         problem = "a POST without a body";
     } else if (!is_json(http_head_value(parts, head, HTTP_CONTENT_TYPE))) {
         status = 415;
         problem = "Content-Type is not application/json";
-    } else if (!takes_json && !takes_events) {
+    } else if (accepted == 0) {
         status = 406;
         problem = "Accept allows neither application/json nor text/event-stream";
     } else if (!keep_head(http, head, stateless ? slice_of(NULL, 0) : session_id)) {
@@ -246,7 +245,7 @@ static void take_post(struct http_exchange *http, struct slice head, struct slic
 
 static void serve_get(struct http_exchange *http, struct slice head, struct http_session *session)
 {
-    if (!http_head_accepts(&http->reader.head, head, "text/event-stream")) {
+    if (!(http_head_accepts(&http->reader.head, head) & HTTP_ACCEPTS_EVENTS)) {
         refuse_mcp(http, 406, JSONRPC_INVALID_REQUEST, "Accept does not allow text/event-stream");
         return;
     }
