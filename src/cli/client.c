@@ -19,6 +19,7 @@ static int run_remote(const struct options *options)
         [REMOTE_DONE] = EXIT_DONE,
         [REMOTE_MALFORMED] = EXIT_DATA_ERROR,
         [REMOTE_OUTPUT_CLOSED] = EXIT_STDOUT_CLOSED,
+        [REMOTE_LOST] = EXIT_CONNECTION_LOST,
         [REMOTE_UNUSABLE] = EXIT_CONFIG_ERROR,
         [REMOTE_SYSTEM_ERROR] = EXIT_OS_ERROR,
     };

@@ -86,14 +86,4 @@ struct call *call_find(const struct remote *remote, struct message_id id);
 #define CALL_REASON_MAX (EXCHANGE_REASON_MAX + 2 * URL_HOST_MAX + 512)
 const char *call_reason(const struct call *call, char to[CALL_REASON_MAX]);
 
-/* --- The text of a page that was made for people, as one line for an error message. --- */
-
-/* The transport of 2024-11-05, HTTP+SSE, which is not served: a server that has no other is named
- * as such. */
-
-/* The server has refused initialize: a GET shows whether it has the older transport alone. Then, or
- * when it does not answer in time, the call fails. False: the status of the refusal says something
- * else, or out of memory. */
-bool older_try(struct call *call);
-
 #endif

@@ -139,6 +139,7 @@ bool login_try(struct call *call)
     if (call->exchange.status != 401 || remote->login[0] != '\0' ||
         remote->options->token != NULL || headers_have(&remote->options->headers, "authorization"))
         return false;
+    free(call->refusal);
     call->refusal = call_copy(slice_of_text(call_reason(call, reason)));
     if (call->refusal == NULL)
         return false;

@@ -34,6 +34,7 @@ enum remote_outcome {
     REMOTE_DONE,          /* stdin has ended, or a signal came */
     REMOTE_MALFORMED,     /* stdin has something that is no message */
     REMOTE_OUTPUT_CLOSED, /* stdout is closed */
+    REMOTE_LOST,          /* the stream of HTTP+SSE has ended; logged */
     REMOTE_UNUSABLE,      /* no program speaks TLS, or the proxy has no address; logged */
     REMOTE_SYSTEM_ERROR   /* the system refused something; logged */
 };
@@ -86,6 +87,8 @@ struct remote {
     size_t request_count; /* of the program's calls, that are not cancelled */
     size_t cancelled_count;
     char path[URL_PATH_MAX + 1]; /* of the URL, or where the server has moved it */
+    struct call *older;          /* the stream of HTTP+SSE; NULL: Streamable HTTP */
+    bool is_lost;                /* it has ended */
     unsigned holds;              /* reasons to take no message of the program */
     struct remote_session session;
     int64_t wait_until_ms; /* a server that is not there yet is waited for */

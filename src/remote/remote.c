@@ -51,6 +51,8 @@ static void parting_is_over(void *user_data)
 /* Requests in flight after the end of stdin are answered first. */
 static bool go_on(struct remote *remote)
 {
+    if (remote->is_lost)
+        part(remote, REMOTE_LOST);
     if (remote->phase == REMOTE_PHASE_ENDING && remote->request_count == 0 && remote->holds == 0)
         part(remote, remote->outcome);
     if (remote->phase != REMOTE_PHASE_FLUSHING)

@@ -9,6 +9,7 @@
 #include "remote/call.h"
 #include "remote/login.h"
 #include "remote/messages.h"
+#include "remote/older.h"
 #include "remote/program.h"
 #include "remote/session.h"
 #include "json/param_fields.h"
@@ -201,6 +202,9 @@ static void request_ended(struct exchange *exchange, enum exchange_end end)
         request_refused(call);
         return;
     }
+    if (end == EXCHANGE_COMPLETE && exchange->remote->older != NULL && !call->answered &&
+        !call->cancelled)
+        return; /* the answer comes on the stream */
     if (end == EXCHANGE_COMPLETE && exchange->is_json)
         problem = session_take(call, slice_of(exchange->text, exchange->text_len), request_answer);
     if (call->answered || call->cancelled) {

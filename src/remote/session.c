@@ -197,7 +197,8 @@ void session_listen(struct remote *remote)
     struct remote_session *session = &remote->session;
     struct call *call;
 
-    if (session->listener != NULL || session->no_stream || remote->phase != REMOTE_PHASE_SERVING)
+    if (remote->older != NULL || session->listener != NULL || session->no_stream ||
+        remote->phase != REMOTE_PHASE_SERVING)
         return;
     call = call_create(remote, CALL_OWN, &listen_handler, slice_of(NULL, 0));
     if (call == NULL) {
