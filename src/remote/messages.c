@@ -217,7 +217,7 @@ const char *messages_read(struct slice text, void (*fn)(void *user, const struct
     const char *problem;
 
     if (line == NULL)
-        return "out of memory";
+        return MESSAGES_NO_MEMORY;
     if (text.len > 0)
         memcpy(line, text.data, text.len);
     splice_blank(line, text.len, '\n');

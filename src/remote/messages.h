@@ -30,6 +30,7 @@ bool messages_is_error(const struct message *message);
 
 /* Calls fn(user, message) for each; the bytes of a message are its object. Returns NULL, or what is
  * wrong with the text after the messages so far: static. */
+#define MESSAGES_NO_MEMORY "out of memory"
 const char *messages_read(struct slice text, void (*fn)(void *user, const struct message *message),
                           void *user);
 

@@ -118,6 +118,24 @@ static void take_answer(struct call *stream, const struct message *answer)
     call_end(asker);
 }
 
+/* The end of the stream is that of the session, and of this process: whoever supervises it begins
+ * a new one, as after the end of any server. */
+static void lose(struct call *stream, const char *reason)
+{
+    struct remote *remote = stream->exchange.remote;
+    struct list_node *node, *following;
+
+    log_error(remote->log, "", "%s", reason);
+    list_each(&remote->calls, node, following) {
+        struct call *call = list_entry(node, struct call, node);
+
+        if (call->kind == CALL_REQUEST)
+            call_fail(call, reason);
+    }
+    remote->is_lost = true;
+    call_end(stream);
+}
+
 static void stream_event(struct exchange *exchange, char *bytes, size_t len)
 {
     struct remote *remote = exchange->remote;
@@ -128,35 +146,24 @@ static void stream_event(struct exchange *exchange, char *bytes, size_t len)
         return;
     }
     problem = session_take(call_of(exchange), slice_of(bytes, len), take_answer);
-    if (problem != NULL)
+    if (problem != NULL && strcmp(problem, MESSAGES_NO_MEMORY) == 0)
+        lose(call_of(exchange), "out of memory: a message of the server was lost");
+    else if (problem != NULL)
         log_warn(remote->log, "", "the server sent no message: %s", problem);
 }
 
-/* The end of the stream is that of the session, and of this process: whoever supervises it begins
- * a new one, as after the end of any server. */
 static void stream_ended(struct exchange *exchange, enum exchange_end end)
 {
-    struct remote *remote = exchange->remote;
     struct call *stream = call_of(exchange);
-    struct list_node *node, *following;
     char reason[CALL_REASON_MAX];
 
-    if (remote->older == NULL) {
+    if (exchange->remote->older == NULL) {
         give_up(stream, NULL);
         return;
     }
     if (end == EXCHANGE_COMPLETE)
         snprintf(exchange->reason, sizeof exchange->reason, "the server ended its stream");
-    call_reason(stream, reason);
-    log_error(remote->log, "", "%s", reason);
-    list_each(&remote->calls, node, following) {
-        struct call *call = list_entry(node, struct call, node);
-
-        if (call->kind == CALL_REQUEST)
-            call_fail(call, reason);
-    }
-    remote->is_lost = true;
-    call_end(stream);
+    lose(stream, call_reason(stream, reason));
 }
 
 static const struct exchange_handler stream_handler = {

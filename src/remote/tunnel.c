@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "config/command.h"
@@ -170,14 +169,12 @@ static const char *cannot_run(char to[TUNNEL_REASON_MAX], const char *name, int 
 /* Reads what the program writes, and waits for its end. */
 static const char *await_end(const struct process *process, char to[TUNNEL_REASON_MAX])
 {
-    int64_t until = clock_now_ms() + TRY_MS, left;
     struct pollfd ready = {.fd = process->fd_from, .events = POLLIN};
     char bytes[512];
-    int status = 0;
+    int status = 0, left = TRY_MS / RETRY_MS;
 
-    while ((left = until - clock_now_ms()) > 0 && !process_reap(process->pid, &status)) {
-        if (poll(&ready, 1, (int)(left < RETRY_MS ? left : RETRY_MS)) > 0 &&
-            read(process->fd_from, bytes, sizeof bytes) == 0)
+    for (; left > 0 && !process_reap(process->pid, &status); left--) {
+        if (poll(&ready, 1, RETRY_MS) > 0 && read(process->fd_from, bytes, sizeof bytes) == 0)
             ready.fd = -1;
     }
     if (left <= 0) {

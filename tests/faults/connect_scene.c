@@ -84,21 +84,44 @@ struct web_server {
     char input[8][4096];
     size_t len[8];
     int count;
+    bool is_older; /* it has HTTP+SSE alone, with */
+    int stream;    /* this connection, */
 };
 
-static const struct {
+struct web_answer {
     const char *word, *answer; /* of a request with this word */
-} web_answers[] = {
-    {"'initialize'", "200 OK\r\nMcp-Session-Id: s\r\nContent-Type: application/json\r\n"
-                     "Content-Length: 50\r\n\r\n"
-                     "{\"id\":0,\"result\":{\"protocolVersion\":\"2025-11-25\"}}"},
-    {"initialized", "202 Accepted\r\nContent-Length: 0\r\n\r\n"},
-    {"'id':1", "200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    const char *event;         /* and this on the stream; NULL: nothing */
+};
+
+/* In their order. */
+static const struct web_answer older_answers[] = {
+    {.word = "POST /mcp", .answer = "405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"},
+    {.word = "GET ",
+     .answer = "200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+               "event: endpoint\ndata: /m\n\n"},
+    {"'initialize'", "202 Accepted\r\nContent-Length: 0\r\n\r\n",
+     "data: {\"id\":0,\"result\":{\"protocolVersion\":\"2024-11-05\"}}\n\n"},
+    {"'id':1", "202 Accepted\r\nContent-Length: 0\r\n\r\n", "data: {\"id\":1,\"result\":{}}\n\n"},
+    {"'id':2", "202 Accepted\r\nContent-Length: 0\r\n\r\n", "data: {\"id\":2,\"result\":{}}\n\n"},
+    {.word = "POST /m", .answer = "202 Accepted\r\nContent-Length: 0\r\n\r\n"},
+    {.word = NULL},
+};
+
+static const struct web_answer web_answers[] = {
+    {.word = "'initialize'",
+     .answer = "200 OK\r\nMcp-Session-Id: s\r\nContent-Type: application/json\r\n"
+               "Content-Length: 50\r\n\r\n"
+               "{\"id\":0,\"result\":{\"protocolVersion\":\"2025-11-25\"}}"},
+    {.word = "initialized", .answer = "202 Accepted\r\nContent-Length: 0\r\n\r\n"},
+    {.word = "'id':1",
+     .answer = "200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
                "1b\r\ndata: {\"id\":1,\"result\":{}}\n\r\n1\r\n\n\r\n0\r\n\r\n"},
-    {"'id':2", "200 OK\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n"
+    {.word = "'id':2",
+     .answer = "200 OK\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n"
                "{\"id\":2,\"result\":{}}\n"},
-    {"GET ", "405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"},
-    {"DELETE ", "204 No Content\r\n\r\n"},
+    {.word = "GET ", .answer = "405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"},
+    {.word = "DELETE ", .answer = "204 No Content\r\n\r\n"},
+    {.word = NULL},
 };
 
 /* Whether the request is whole. */
@@ -111,6 +134,7 @@ static bool has_request(const char *input)
 
 static void serve_web(struct web_server *server, int i)
 {
+    const struct web_answer *answers = server->is_older ? older_answers : web_answers;
     char *input = server->input[i];
     ssize_t n = recv(server->fds[i], input + server->len[i],
                      sizeof server->input[i] - 1 - server->len[i], MSG_DONTWAIT);
@@ -124,16 +148,21 @@ static void serve_web(struct web_server *server, int i)
     input[server->len[i]] = '\0';
     if (!has_request(input))
         return;
-    for (size_t k = 0; k < sizeof web_answers / sizeof web_answers[0]; k++) {
+    for (; answers->word != NULL; answers++) {
         struct text word = {0}, answer = {0};
         bool found;
 
-        text_printf(&word, "%s", web_answers[k].word);
+        text_printf(&word, "%s", answers->word);
         text_quote(&word, 0);
         found = strstr(input, word.data) != NULL;
-        text_printf(&answer, "HTTP/1.1 %s", web_answers[k].answer);
+        text_printf(&answer, "HTTP/1.1 %s", answers->answer);
         if (found)
             send(server->fds[i], answer.data, answer.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (found && strcmp(answers->word, "GET ") == 0)
+            server->stream = server->fds[i];
+        if (found && answers->event != NULL)
+            send(server->stream, answers->event, strlen(answers->event),
+                 MSG_DONTWAIT | MSG_NOSIGNAL);
         text_free(&word);
         text_free(&answer);
         if (found)
@@ -169,7 +198,7 @@ void plant_openssl(struct run *run)
 }
 
 /* Each request of both eras is answered, by a result or an error. */
-void play_url(struct run *run)
+static void play_server(struct run *run, bool is_older)
 {
     static struct web_server server;
     int64_t deadline = deadline_usual();
@@ -177,6 +206,8 @@ void play_url(struct run *run)
     ssize_t n = -1;
 
     memset(&server, 0, sizeof server);
+    server.is_older = is_older;
+    server.stream = -1;
     fcntl(run->listener, F_SETFL, O_NONBLOCK);
     fcntl(run->from, F_SETFL, O_NONBLOCK);
     run_write_stdin(run, "{'id':0,'method':'initialize','params':{}}\n"
@@ -201,4 +232,14 @@ void play_url(struct run *run)
         if (server.fds[i] >= 0)
             close(server.fds[i]);
     }
+}
+
+void play_url(struct run *run)
+{
+    play_server(run, false);
+}
+
+void play_older_url(struct run *run)
+{
+    play_server(run, true);
 }

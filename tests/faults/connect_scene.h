@@ -13,4 +13,7 @@ void plant_openssl(struct run *run);
 /* A server of MCP over HTTP on run->listener. */
 void play_url(struct run *run);
 
+/* One of HTTP+SSE alone. */
+void play_older_url(struct run *run);
+
 #endif

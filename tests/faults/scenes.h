@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 55
+#define SCENES 56
 
 extern const struct scene scenes[SCENES];
 
