@@ -1,14 +1,18 @@
-/* HOST[:PORT], as in URLs and in HTTP's Host. */
+/* A host and a port, as in URLs, in the field Host and in addresses to listen on. */
 #ifndef STDIO_BUS_BASE_AUTHORITY_H
 #define STDIO_BUS_BASE_AUTHORITY_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/slice.h"
 
-/* *host keeps the brackets of an IPv6 address, and is set even where the port is malformed; *port
- * has data NULL where there is none. False: the address does not end, or the port has other bytes
- * than digits. */
+/* Splits HOST, HOST:PORT, [IPV6] or [IPV6]:PORT; either may be empty. *host is without the
+ * brackets; *port has data NULL where there is none. False: a bracket without its end, or something
+ * but a port after it. */
 bool authority_split(struct slice text, struct slice *host, struct slice *port);
+
+/* Reads a number up to 65535 in digits. */
+bool authority_read_port(struct slice text, uint16_t *port);
 
 #endif

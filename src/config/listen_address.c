@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/authority.h"
+
 #define UNIX_PREFIX "unix:"
 #define FD_PREFIX "fd:"
 
@@ -36,49 +38,25 @@ bool listen_address_of_path(struct listen_address *to, const char *path,
     return true;
 }
 
-/* Copies the part before the port, without its brackets. */
-static bool set_host(struct listen_address *to, const char *host, size_t len,
-                     char problem[LISTEN_PROBLEM_MAX])
-{
-    if (len > 0 && host[0] == '[') {
-        if (len < 3 || host[len - 1] != ']')
-            return refuse_address(problem, "expected an address between [ and ]");
-        host++;
-        len -= 2;
-    } else if (memchr(host, ':', len) != NULL) {
-        return refuse_address(problem, "an IPv6 address needs brackets, as in [::1]:8080");
-    }
-    if (len > LISTEN_HOST_MAX)
-        return refuse_address(problem, "the host is %zu bytes long, it may have %d", len,
-                              LISTEN_HOST_MAX);
-    memcpy(to->host, host, len);
-    to->host[len] = '\0';
-    return true;
-}
-
-/* Reads digits to the end of the text. */
-static bool set_port(struct listen_address *to, const char *text, long port_min)
-{
-    const char *at = text;
-    long port = 0;
-
-    for (; *at >= '0' && *at <= '9' && port <= UINT16_MAX; at++)
-        port = port * 10 + (*at - '0');
-    to->port = (uint16_t)port;
-    return at > text && *at == '\0' && port >= port_min && port <= UINT16_MAX;
-}
-
 bool listen_address_of_host(struct listen_address *to, const char *text, long port_min,
                             char problem[LISTEN_PROBLEM_MAX])
 {
-    const char *colon = strrchr(text, ':');
+    struct slice host, port;
+    bool whole = authority_split(slice_of_text(text), &host, &port);
 
     *to = (struct listen_address){.kind = LISTEN_TCP};
-    if (colon == NULL || strchr(colon, ']') != NULL)
+    if (!whole || (text[0] == '[' && host.len == 0))
+        return refuse_address(problem, "expected an address between [ and ]");
+    if (port.data == NULL)
         return refuse_address(problem, "expected HOST:PORT, [IPV6]:PORT or :PORT");
-    if (!set_host(to, text, (size_t)(colon - text), problem))
-        return false;
-    return set_port(to, colon + 1, port_min) ||
+    if (memchr(port.data, ':', port.len) != NULL)
+        return refuse_address(problem, "an IPv6 address needs brackets, as in [::1]:8080");
+    if (host.len > LISTEN_HOST_MAX)
+        return refuse_address(problem, "the host is %zu bytes long, it may have %d", host.len,
+                              LISTEN_HOST_MAX);
+    memcpy(to->host, host.data, host.len);
+    to->host[host.len] = '\0';
+    return (authority_read_port(port, &to->port) && to->port >= port_min) ||
            refuse_address(problem, "port must be %ld to 65535", port_min);
 }
 

@@ -24,36 +24,23 @@ static bool is_plain(const char *text)
     return *text == '\0';
 }
 
-static bool read_port(struct slice digits, uint16_t *port)
-{
-    unsigned value = 0;
-
-    for (size_t i = 0; i < digits.len && value <= UINT16_MAX; i++)
-        value = value * 10 + (unsigned)(digits.data[i] - '0');
-    *port = (uint16_t)value;
-    return value > 0 && value <= UINT16_MAX;
-}
-
-/* HOST, HOST:PORT, [IPV6] or [IPV6]:PORT. */
 static const char *read_authority(struct remote_url *url, struct slice text)
 {
+    static const char port_problem[] = "port must be 1 to 65535";
     struct slice host, port;
-    bool split = authority_split(text, &host, &port);
 
     if (memchr(text.data, '@', text.len) != NULL)
         return "a URL with a user name is not supported: use --token-file";
-    if (host.len > 0 && host.data[0] == '[') {
-        if (host.data[host.len - 1] != ']')
-            return "expected ] after the IPv6 address";
-        host = slice_of(host.data + 1, host.len - 2);
-    }
+    if (!authority_split(text, &host, &port))
+        return memchr(text.data, ']', text.len) == NULL ? "expected ] after the IPv6 address"
+                                                        : port_problem;
     if (host.len == 0 || host.len > URL_HOST_MAX)
         return "expected http://HOST:PORT/PATH";
     memcpy(url->host, host.data, host.len);
     url->host[host.len] = '\0';
     url->port = url->is_tls ? HTTPS_PORT : HTTP_PORT;
-    if (!split || (port.data != NULL && !read_port(port, &url->port)))
-        return "port must be 1 to 65535";
+    if (port.data != NULL && (!authority_read_port(port, &url->port) || url->port == 0))
+        return port_problem;
     memcpy(url->authority, text.data, text.len);
     url->authority[text.len] = '\0';
     return NULL;

@@ -130,19 +130,23 @@ struct slice http_query_value(struct slice query, const char *name)
     return slice_of(NULL, 0);
 }
 
-/* Whether it is a name, perhaps an empty one, or an address in brackets. */
-static bool host_is_valid(struct slice host)
-{
-    if (host.len == 0 || host.data[0] != '[')
-        return http_span_bytes(host, HTTP_NAME_BYTES) == host.len && http_escapes_valid(host);
-    host = slice_of(host.data + 1, host.len - 2);
-    return host.len > 0 && http_span_bytes(host, HTTP_ADDRESS_BYTES) == host.len;
-}
-
 bool http_authority_read(struct slice text, struct slice *host, struct slice *port)
 {
-    return authority_split(text, host, port) && host_is_valid(*host) &&
-           (host->len > 0 || port->data == NULL) && port->len <= 5;
+    if (!authority_split(text, host, port) || (port->data != NULL && host->len == 0))
+        return false;
+    if (host->data == text.data) {
+        if (http_span_bytes(*host, HTTP_NAME_BYTES) < host->len || !http_escapes_valid(*host))
+            return false;
+    } else {
+        if (host->len == 0 || http_span_bytes(*host, HTTP_ADDRESS_BYTES) < host->len)
+            return false;
+        *host = slice_of(text.data, host->len + 2);
+    }
+    for (size_t i = 0; i < port->len; i++) {
+        if (!http_is_digit(port->data[i]))
+            return false;
+    }
+    return port->len <= 5;
 }
 
 #define VERSION_LEN (sizeof "HTTP/1.1" - 1)

@@ -42,9 +42,9 @@ bool http_percent_decode(char *to, size_t size, struct slice text, size_t *len);
 /* The value of a parameter in a query, NAME=VALUE&...; as it came. data NULL: absent. */
 struct slice http_query_value(struct slice query, const char *name);
 
-/* Splits HOST[:PORT] (base/authority.h) in the grammar of RFC 3986 with at most five digits: the
- * value of Host, or what follows :// in an Origin. *host is empty where `text` is. False: it is not
- * in the grammar. */
+/* Splits HOST[:PORT], the value of Host or what follows :// in an Origin. *host keeps the brackets
+ * of an IPv6 address, and is empty where `text` is; *port has data NULL where there is none. False:
+ * not in the grammar. */
 bool http_authority_read(struct slice text, struct slice *host, struct slice *port);
 
 /* --- fields, of requests and responses --- */
