@@ -180,8 +180,8 @@ bool http_head_lists(const struct http_head *head, struct slice bytes, enum http
 bool http_head_next_member(const struct http_head *head, struct slice bytes, enum http_field field,
                            size_t *at, struct slice *member);
 
-/* The types of answers that Accept allows: it is absent, or lists the type or a range of it, without
- * q=0. */
+/* The types of answers that Accept allows: it is absent, or lists the type or a range of it,
+ * without q=0. */
 #define HTTP_ACCEPTS_JSON 1U   /* application/json */
 #define HTTP_ACCEPTS_EVENTS 2U /* text/event-stream */
 #define HTTP_ACCEPTS_ALL 3U
