@@ -29,7 +29,7 @@ static struct repetition *find_repetition(struct repetition kinds[], const char 
 
         if (kind->format != format || kind->level != level)
             continue;
-        if (slice_equal(slice_of(kind->source, strlen(kind->source)), source))
+        if (slice_is(source, kind->source))
             return kind;
         *sources += !repetition_is_over(kind, now_ms);
     }

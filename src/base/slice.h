@@ -36,6 +36,11 @@ static inline bool slice_equal(struct slice a, struct slice b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+static inline bool slice_is(struct slice slice, const char *text)
+{
+    return slice_equal(slice, slice_of_text(text));
+}
+
 /* --- A run of bytes with parts of it replaced. --- */
 
 /* The `len` bytes at `offset` are replaced by `text`. Edits are in the order of their offsets and

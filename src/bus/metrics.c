@@ -37,10 +37,7 @@ static void add_worker(struct metrics *metrics, struct metrics_pool *to,
 {
     const struct peer *peer = &worker->stream.endpoint.peer;
 
-    to->traffic.bytes_in += worker->carried.bytes_in;
-    to->traffic.bytes_out += worker->carried.bytes_out;
-    to->traffic.frames_in += worker->carried.frames_in;
-    to->traffic.frames_out += worker->carried.frames_out;
+    traffic_add(&to->traffic, &worker->carried);
     connection_add_traffic(&worker->stream.connection, &to->traffic);
     to->workers[worker->state]++;
     to->drained += peer->drained;
@@ -73,10 +70,7 @@ static void read_pools(struct stdio_bus *bus, struct metrics *metrics, struct me
         const struct pool *pool = list_entry(node, struct pool, link);
         struct metrics_pool *to = pool_named(metrics, pools, pool->group.id);
 
-        to->traffic.bytes_in += pool->past.carried.bytes_in;
-        to->traffic.bytes_out += pool->past.carried.bytes_out;
-        to->traffic.frames_in += pool->past.carried.frames_in;
-        to->traffic.frames_out += pool->past.carried.frames_out;
+        traffic_add(&to->traffic, &pool->past.carried);
         to->starts += pool->past.starts;
         to->restarts += pool->past.restarts;
         request_counts_add(&to->asked, &pool->group.asked);

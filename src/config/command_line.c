@@ -145,11 +145,6 @@ static const struct launcher launchers[] = {
     {.name = "podman", .verbs = {"run"}, .kind = NAMES_IMAGE, .options = OF_DOCKER},
 };
 
-static bool is_text(struct slice slice, const char *text)
-{
-    return slice_equal(slice, slice_of_text(text));
-}
-
 static bool is_one_of(const char *word, const char *const *texts, size_t count)
 {
     for (size_t i = 0; i < count && texts[i] != NULL; i++) {
@@ -231,7 +226,7 @@ static bool says_nothing(struct slice name)
                                         "out",   "stdio", ".",      "..",  ""};
 
     for (size_t i = 0; i < ITEMS(usual); i++) {
-        if (is_text(name, usual[i]))
+        if (slice_is(name, usual[i]))
             return true;
     }
     return false;
@@ -272,7 +267,7 @@ static char *const *after_verb(const struct launcher *launcher, char *const *wor
     char *const *verb;
     bool is_named;
 
-    if (!is_text(base_of(slice_of_text(words[0])), launcher->name))
+    if (!slice_is(base_of(slice_of_text(words[0])), launcher->name))
         return NULL;
     if (launcher->verbs[0] == NULL)
         return words + 1;

@@ -50,7 +50,7 @@ static struct json_value *member(struct json_value *object, const char *key)
 {
     struct json_value *value = object->first;
 
-    while (value != NULL && !slice_equal(value->key, slice_of(key, strlen(key))))
+    while (value != NULL && !slice_is(value->key, key))
         value = value->next;
     return value;
 }

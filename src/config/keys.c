@@ -46,7 +46,7 @@ static size_t spelling_distance(struct slice a, struct slice b)
 int key_word(const struct json_value *value, const char *const *words)
 {
     for (int i = 0; words[i] != NULL; i++) {
-        if (slice_equal(value->text, slice_of(words[i], strlen(words[i]))))
+        if (slice_is(value->text, words[i]))
             return i;
     }
     return -1;
@@ -180,7 +180,7 @@ static const char *nearest(struct slice key, const struct key_table *table)
 const struct key *key_find(const struct key_table *table, struct slice name)
 {
     for (size_t i = 0; i < table->count; i++) {
-        if (slice_equal(name, slice_of(table->keys[i].name, strlen(table->keys[i].name))))
+        if (slice_is(name, table->keys[i].name))
             return &table->keys[i];
     }
     return NULL;

@@ -39,11 +39,6 @@ static bool skip_scheme(struct slice *text)
     return false;
 }
 
-static bool is_word(struct slice text, const char *word)
-{
-    return slice_equal(text, slice_of(word, strlen(word)));
-}
-
 /* A name or an address, with a port or without. */
 static bool is_authority(struct slice text)
 {
@@ -53,7 +48,7 @@ static bool is_authority(struct slice text)
 
 static bool is_origin(struct slice text)
 {
-    return is_word(text, "*") || is_word(text, "null") ||
+    return slice_is(text, "*") || slice_is(text, "null") ||
            (is_visible(text) && skip_scheme(&text) && is_authority(text));
 }
 
@@ -117,7 +112,8 @@ static bool is_route(struct slice path)
     return is_visible(path) && path.len <= PATH_MAX_BYTES && path.data[0] == '/' &&
            (path.len == 1 || path.data[path.len - 1] != '/') &&
            memchr(path.data, '?', path.len) == NULL && memchr(path.data, '#', path.len) == NULL &&
-           !is_word(path, "/healthz") && !is_word(path, "/readyz") && !is_word(path, "/metrics") &&
+           !slice_is(path, "/healthz") && !slice_is(path, "/readyz") &&
+           !slice_is(path, "/metrics") &&
            strncmp(path.data, WELL_KNOWN, sizeof WELL_KNOWN - 1) != 0;
 }
 

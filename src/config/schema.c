@@ -99,12 +99,25 @@ static void add_bound(struct lines *lines, const struct key *key, const char *me
         add_integer(lines, member, bound);
 }
 
-static void add_words(struct lines *lines, const char *const *words)
+/* The word of this index that the key may be, or NULL. */
+static const char *word_at(const struct key *key, size_t index)
 {
+    const struct framing *framing;
+
+    if (key->kind == KEY_WORD)
+        return key->words[index];
+    framing = framing_at(index);
+    return framing != NULL ? framing->name : NULL;
+}
+
+static void add_words(struct lines *lines, const struct key *key)
+{
+    const char *word;
+
     add_json(lines, ",\"enum\":[");
-    for (size_t i = 0; words[i] != NULL; i++) {
+    for (size_t i = 0; (word = word_at(key, i)) != NULL; i++) {
         add_json(lines, i > 0 ? "," : "");
-        add_string(lines, words[i]);
+        add_string(lines, word);
     }
     add_json(lines, "]");
 }
@@ -121,7 +134,6 @@ static void add_described(struct lines *lines, const struct key_table *table)
 
 static void add_kind(struct lines *lines, const struct key *key)
 {
-    static const char *const framings[] = {"ndjson", "content-length", "length", NULL};
     const char *further = key->schema != NULL ? key->schema : "";
     const char *before = key->schema != NULL ? "," : "";
 
@@ -130,7 +142,7 @@ static void add_kind(struct lines *lines, const struct key *key)
     add_bound(lines, key, kinds[key->kind].min, key->min);
     add_bound(lines, key, kinds[key->kind].max, key->max);
     if (key->kind == KEY_WORD || key->kind == KEY_FRAMING)
-        add_words(lines, key->kind == KEY_WORD ? key->words : framings);
+        add_words(lines, key);
     if (key->kind == KEY_TEXTS)
         add_json(lines, ",\"items\":{\"type\":\"string\"");
     add_json(lines, before);

@@ -16,7 +16,7 @@ const struct source *sources_find(const struct sources *sources, struct slice pa
 {
     const struct source *source = sources->first;
 
-    while (source != NULL && !slice_equal(slice_of(source->path, strlen(source->path)), path))
+    while (source != NULL && !slice_is(path, source->path))
         source = source->next;
     return source;
 }

@@ -43,8 +43,7 @@ struct reading {
 
 static bool is_same(const struct named_token *token, struct slice name, struct slice text)
 {
-    return slice_equal(slice_of(token->name, strlen(token->name)), name) &&
-           token_is(slice_of(token->text, token->len), text);
+    return slice_is(name, token->name) && token_is(slice_of(token->text, token->len), text);
 }
 
 static unsigned serial_of(struct reading *reading, struct slice name, struct slice text)

@@ -81,10 +81,7 @@ static void add_worker(struct pool_report *pool, const struct worker_report *wor
     pool->queue += worker->queue;
     pool->starts += worker->starts;
     pool->restarts += worker->restarts;
-    pool->traffic.bytes_in += worker->traffic.bytes_in;
-    pool->traffic.bytes_out += worker->traffic.bytes_out;
-    pool->traffic.frames_in += worker->traffic.frames_in;
-    pool->traffic.frames_out += worker->traffic.frames_out;
+    traffic_add(&pool->traffic, &worker->traffic);
 }
 
 static struct pool_report report_pool(const struct pool *pool)

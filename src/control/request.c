@@ -25,8 +25,7 @@ static bool read_method(struct control_request *request, const struct json_value
     int i;
 
     for (i = 0; i < CONTROL_METHODS; i++) {
-        if (slice_equal(method->text,
-                        slice_of(control_method_names[i], strlen(control_method_names[i])))) {
+        if (slice_is(method->text, control_method_names[i])) {
             request->method = (enum control_method)i;
             return true;
         }

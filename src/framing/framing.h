@@ -7,6 +7,9 @@
 /* The names, as in a sentence. */
 #define FRAMING_NAMES "ndjson, content-length or length"
 
+/* The framings that have a name, in this order; NULL after the last one. */
+const struct framing *framing_at(size_t index);
+
 /* The framing of this name, or NULL. */
 const struct framing *framing_named(const char *name);
 

@@ -318,12 +318,7 @@ bool http_is_resource_path(const struct http_rules *rules, struct slice path)
     if (rules->resource == NULL || path.len < len || memcmp(path.data, WELL_KNOWN, len) != 0)
         return false;
     path = slice_of(path.data + len, path.len - len);
-    return path.len == 0 || slice_equal(path, slice_of_text(path_of(rules->resource)));
-}
-
-static bool is_text(struct slice path, const char *text)
-{
-    return slice_equal(path, slice_of(text, strlen(text)));
+    return path.len == 0 || slice_is(path, path_of(rules->resource));
 }
 
 static struct http_route at(enum http_place place, struct slice pool)
@@ -358,11 +353,11 @@ static struct http_route find_usual(struct slice path)
 
 struct http_route http_routes_find(const struct http_listen_config *config, struct slice path)
 {
-    if (config->health && is_text(path, "/healthz"))
+    if (config->health && slice_is(path, "/healthz"))
         return at(HTTP_PLACE_HEALTH, slice_of(NULL, 0));
-    if (config->health && is_text(path, "/readyz"))
+    if (config->health && slice_is(path, "/readyz"))
         return at(HTTP_PLACE_READY, slice_of(NULL, 0));
-    if (config->metrics && is_text(path, "/metrics"))
+    if (config->metrics && slice_is(path, "/metrics"))
         return at(HTTP_PLACE_METRICS, slice_of(NULL, 0));
     if (config->is_bare)
         return at(HTTP_PLACE_NOWHERE, slice_of(NULL, 0));
@@ -373,7 +368,7 @@ struct http_route http_routes_find(const struct http_listen_config *config, stru
     for (size_t i = 0; i < config->route_count; i++) {
         const struct http_route_config *route = &config->routes[i];
 
-        if (is_text(path, route->path))
+        if (slice_is(path, route->path))
             return at(route->kind == HTTP_ROUTE_RPC ? HTTP_PLACE_RPC : HTTP_PLACE_MCP,
                       slice_of(route->pool, strlen(route->pool)));
     }

@@ -185,7 +185,7 @@ static const char *const methods[] = {
 static enum http_method method_of(struct slice name)
 {
     for (enum http_method method = HTTP_GET; method <= HTTP_PATCH; method++) {
-        if (slice_equal(name, slice_of(methods[method], strlen(methods[method]))))
+        if (slice_is(name, methods[method]))
             return method;
     }
     return HTTP_OTHER_METHOD;

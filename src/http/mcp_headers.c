@@ -9,11 +9,6 @@
 #define ENCODED_BEFORE "=?base64?"
 #define ENCODED_AFTER "?="
 
-static bool is(struct slice text, const char *word)
-{
-    return slice_equal(text, slice_of(word, strlen(word)));
-}
-
 enum mcp_name mcp_name_of(struct slice method)
 {
     static const struct {
@@ -26,7 +21,7 @@ enum mcp_name mcp_name_of(struct slice method)
     };
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (is(method, names[i].method))
+        if (slice_is(method, names[i].method))
             return names[i].name;
     }
     return MCP_NAME_NONE;
@@ -56,8 +51,8 @@ bool mcp_version_is_stateless(struct slice version)
 
 bool mcp_version_is_handshake(struct slice version)
 {
-    return is(version, "2025-11-25") || is(version, "2025-06-18") || is(version, "2025-03-26") ||
-           is(version, "2024-11-05");
+    return slice_is(version, "2025-11-25") || slice_is(version, "2025-06-18") ||
+           slice_is(version, "2025-03-26") || slice_is(version, "2024-11-05");
 }
 
 /* --- the comparison --- */

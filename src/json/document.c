@@ -399,7 +399,7 @@ const struct json_value *document_member(const struct json_value *object, const 
     const struct json_value *member;
 
     for (member = object->first; member != NULL; member = member->next) {
-        if (slice_equal(member->key, slice_of(key, strlen(key))))
+        if (slice_is(member->key, key))
             return member;
     }
     return NULL;

@@ -15,7 +15,7 @@
 static const struct pool_config *config_named(const struct config *config, struct slice id)
 {
     for (size_t i = 0; i < config->pool_count; i++) {
-        if (slice_equal(slice_of(config->pools[i].id, strlen(config->pools[i].id)), id))
+        if (slice_is(id, config->pools[i].id))
             return &config->pools[i];
     }
     return NULL;
@@ -28,7 +28,7 @@ static struct pool *pool_with(struct stdio_bus *bus, const char *id, enum pool_f
     list_each(&bus->pools, node, following) {
         struct pool *pool = list_entry(node, struct pool, link);
 
-        if (pool->fate == fate && slice_equal(pool->group.id, slice_of(id, strlen(id))))
+        if (pool->fate == fate && slice_is(pool->group.id, id))
             return pool;
     }
     return NULL;

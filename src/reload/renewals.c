@@ -136,10 +136,7 @@ static void give_place(struct renewals *renewals, struct worker *worker)
 
 static void note_past(struct pool_past *past, const struct worker *worker)
 {
-    past->carried.bytes_in += worker->carried.bytes_in;
-    past->carried.bytes_out += worker->carried.bytes_out;
-    past->carried.frames_in += worker->carried.frames_in;
-    past->carried.frames_out += worker->carried.frames_out;
+    traffic_add(&past->carried, &worker->carried);
     past->starts += worker->starts;
     past->restarts += worker->restarts;
 }
@@ -191,10 +188,7 @@ static void pass_on(const struct stdio_bus *bus, const struct pool *pool)
 
         if (other->fate != POOL_SERVES || !slice_equal(other->group.id, pool->group.id))
             continue;
-        other->past.carried.bytes_in += pool->past.carried.bytes_in;
-        other->past.carried.bytes_out += pool->past.carried.bytes_out;
-        other->past.carried.frames_in += pool->past.carried.frames_in;
-        other->past.carried.frames_out += pool->past.carried.frames_out;
+        traffic_add(&other->past.carried, &pool->past.carried);
         other->past.starts += pool->past.starts;
         other->past.restarts += pool->past.restarts;
         request_counts_add(&other->group.asked, &pool->group.asked);

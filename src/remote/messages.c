@@ -124,7 +124,7 @@ bool fields_write(struct json_output *out, const struct message *message,
         fields_is_plain(message->method))
         add_field(out, "Mcp-Method", message->method);
     for (size_t i = 0; message->method.data != NULL && i < sizeof names / sizeof names[0]; i++) {
-        if (slice_equal(message->method, slice_of(names[i].method, strlen(names[i].method))))
+        if (slice_is(message->method, names[i].method))
             return add_name(out, message->bytes, names[i].key);
     }
     return true;

@@ -18,8 +18,7 @@
 
 static bool is_method(const struct message *message, const char *method)
 {
-    return message->method.data != NULL &&
-           slice_equal(message->method, slice_of(method, strlen(method)));
+    return message->method.data != NULL && slice_is(message->method, method);
 }
 
 /* --- requests --- */

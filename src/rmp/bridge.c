@@ -38,11 +38,6 @@ void bridge_put_refusal(struct json_text *text, struct slice id)
 
 /* --- from workers --- */
 
-static bool is_text(struct slice json, const char *text)
-{
-    return slice_equal(json, slice_of(text, strlen(text)));
-}
-
 /* The number of an id "rmp:NUMBER". */
 static bool read_number(struct slice id, uint64_t *number)
 {
@@ -69,25 +64,25 @@ static void read_error(struct bridge_message *message, struct slice error)
     if (convert_find(error, "code", &value))
         message->code = strtol(value.data, NULL, 10);
     if (convert_find(error, "data", &value) && convert_find(value, "retryable", &value))
-        message->retryable = is_text(value, "true");
+        message->retryable = slice_is(value, "true");
 }
 
 void bridge_read(struct bridge_message *message, struct slice json)
 {
     struct slice method, value;
-    bool has_id = convert_find(json, "id", &message->id) && !is_text(message->id, "null");
+    bool has_id = convert_find(json, "id", &message->id) && !slice_is(message->id, "null");
 
     *message = (struct bridge_message){.kind = BRIDGE_OTHER, .id = message->id};
     if (convert_find(json, "method", &method)) {
         if (has_id)
             message->kind = BRIDGE_QUESTION;
-        else if (is_text(method, "\"run/event\"") && convert_find(json, "params", &message->value))
+        else if (slice_is(method, "\"run/event\"") && convert_find(json, "params", &message->value))
             message->kind = BRIDGE_EVENT;
         return;
     }
     if (!has_id || !read_number(message->id, &message->number))
         return;
-    if (convert_find(json, "error", &value) && !is_text(value, "null"))
+    if (convert_find(json, "error", &value) && !slice_is(value, "null"))
         read_error(message, value);
     else if (convert_find(json, "result", &message->value))
         message->kind = BRIDGE_RESULT;

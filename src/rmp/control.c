@@ -332,7 +332,7 @@ enum rmp_run_end rmp_run_end_named(struct slice name)
 {
     enum rmp_run_end end = RMP_RUN_CANCELLED;
 
-    while (end > RMP_RUN_OPEN && !slice_equal(name, slice_of(ends[end], strlen(ends[end]))))
+    while (end > RMP_RUN_OPEN && !slice_is(name, ends[end]))
         end--;
     return end;
 }

@@ -92,7 +92,7 @@ bool convert_names_id(struct slice key)
     static const char *const keys[] = {"trace_id", "request_id", "opening_id", "run_id", "span_id"};
 
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (slice_equal(key, slice_of(keys[i], strlen(keys[i]))))
+        if (slice_is(key, keys[i]))
             return true;
     }
     return false;
@@ -470,7 +470,7 @@ bool convert_find(struct slice json, const char *key, struct slice *value)
 
         start = skip_space(start + 1, end); /* after the colon */
         at = value_end(start, end);
-        if (slice_equal(name, slice_of(key, strlen(key)))) {
+        if (slice_is(name, key)) {
             *value = trimmed(start, at);
             found = true;
         }

@@ -283,7 +283,7 @@ static void load_entry(struct archive *archive, struct rmp_dedupe *dedupe,
     if (!archive_ok(archive))
         return;
     if (dedupe->count == dedupe->capacity && grow(dedupe) != STDIO_BUS_OK) {
-        archive_fail(archive, "out of memory");
+        archive_lacks_memory(archive);
         return;
     }
     entry = append(dedupe);

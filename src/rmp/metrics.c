@@ -373,11 +373,6 @@ static void put_topics(struct msgpack_writer *writer, const void *argument)
 
 /* --- when --- */
 
-static bool is_topic(struct slice topic, const char *name)
-{
-    return slice_equal(topic, slice_of(name, strlen(name)));
-}
-
 static void plan(struct rmp_broker *broker, uint64_t now_ms)
 {
     if (broker->options.metrics_interval_ms > 0 && broker->metrics_at_ms == UINT64_MAX)
@@ -386,7 +381,7 @@ static void plan(struct rmp_broker *broker, uint64_t now_ms)
 
 void rmp_metrics_subscribed(struct rmp_broker *broker, struct slice topic, uint64_t now_ms)
 {
-    if (is_topic(topic, RMP_TOPIC_METRICS) || is_topic(topic, RMP_TOPIC_STATS))
+    if (slice_is(topic, RMP_TOPIC_METRICS) || slice_is(topic, RMP_TOPIC_STATS))
         plan(broker, now_ms);
 }
 

@@ -57,7 +57,7 @@ bool msgpack_find(struct slice map, const char *key, struct msgpack_value *value
 /* Whether a value that was read is this string. */
 static inline bool msgpack_is(const struct msgpack_value *value, const char *text)
 {
-    return value->type == MSGPACK_STR && slice_equal(value->bytes, slice_of(text, strlen(text)));
+    return value->type == MSGPACK_STR && slice_is(value->bytes, text);
 }
 
 /* --- writing --- */

@@ -22,7 +22,7 @@ static const char *rmp_acl_forbids(enum rmp_kind kind, struct slice topic, uint1
         return NULL;
     if (schema_id == RMP_SCHEMA_ACTION_DECISION)
         return "action decisions are published by clients of kind ui or tui alone";
-    if (slice_equal(topic, slice_of(DECISION_TOPIC, strlen(DECISION_TOPIC))))
+    if (slice_is(topic, DECISION_TOPIC))
         return "the topic action.decision is for clients of kind ui or tui alone";
     return NULL;
 }

@@ -87,7 +87,7 @@ static bool is_family(struct slice part)
                                            "critique",    "statedelta", "error"};
 
     for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-        if (slice_equal(part, slice_of(families[i], strlen(families[i]))))
+        if (slice_is(part, families[i]))
             return true;
     }
     return false;
@@ -120,7 +120,7 @@ bool rmp_schema_takes(const struct rmp_schema *schema, struct slice type)
 {
     struct slice family;
 
-    if (slice_equal(type, slice_of(schema->type, strlen(schema->type))))
+    if (slice_is(type, schema->type))
         return true;
     return has_form(type, &family) && strncmp(schema->type, family.data, family.len) == 0 &&
            schema->type[family.len] == '.';
@@ -164,7 +164,7 @@ static const struct rmp_schema *find_type(const struct rmp_schema *schemas, size
                                           struct slice type)
 {
     for (size_t i = 0; i < count; i++) {
-        if (slice_equal(type, slice_of(schemas[i].type, strlen(schemas[i].type))))
+        if (slice_is(type, schemas[i].type))
             return &schemas[i];
     }
     return NULL;

@@ -165,7 +165,7 @@ static void complete(struct edits *edits, struct slice object, const struct memb
                                     members->name, value);
         else if (is_object(found) && value[0] == '{')
             complete(edits, found, members->members);
-        else if (!slice_equal(found, slice_of(value, strlen(value))))
+        else if (!slice_is(found, value))
             add_edit(edits, found, value, strlen(value));
     }
     ASSERT(len < sizeof missing);

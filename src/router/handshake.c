@@ -141,7 +141,7 @@ enum log_rank handshake_rank(struct slice level)
     for (rank = RANK_DEBUG; rank <= RANK_EMERGENCY; rank++) {
         const char *name = levels[rank - RANK_DEBUG];
 
-        if (slice_equal(level, slice_of(name, strlen(name))))
+        if (slice_is(level, name))
             return (enum log_rank)rank;
     }
     return RANK_NONE;

@@ -52,7 +52,7 @@ static void load(struct kept_message *kept, struct archive *archive, struct slic
     char *copy = malloc(line.len + id.len + 1);
 
     if (copy == NULL) {
-        archive_fail(archive, "out of memory");
+        archive_lacks_memory(archive);
         return;
     }
     memcpy(copy, line.data, line.len);

@@ -31,8 +31,7 @@ static bool is_text(struct slice raw, const char *text)
 {
     char decoded[TEXT_MAX];
 
-    return slice_equal(slice_of(decoded, json_string_decode(decoded, sizeof decoded, raw)),
-                       slice_of(text, strlen(text)));
+    return slice_is(slice_of(decoded, json_string_decode(decoded, sizeof decoded, raw)), text);
 }
 
 /* NULL: it is another method. */

@@ -70,7 +70,7 @@ static const struct method *method_named(struct slice raw)
     if (memchr(raw.data, '\\', raw.len) != NULL)
         raw = slice_of(decoded, json_string_decode(decoded, sizeof decoded, raw));
     for (i = 0; i < sizeof methods / sizeof methods[0]; i++) {
-        if (slice_equal(raw, slice_of(methods[i].name, strlen(methods[i].name))))
+        if (slice_is(raw, methods[i].name))
             return &methods[i];
     }
     return NULL;

@@ -117,11 +117,6 @@ static char *copy_of(const char *line)
     return copy != NULL ? memcpy(copy, line, size) : NULL;
 }
 
-static bool is_line(struct slice line, const char *text)
-{
-    return slice_equal(line, slice_of(text, strlen(text)));
-}
-
 /* The identity in a line that joins. */
 static bool read_join(struct slice line, struct slice *identity)
 {
@@ -130,7 +125,7 @@ static bool read_join(struct slice line, struct slice *identity)
     if (line.len < begin + end || memcmp(line.data, GREETING_JOIN, begin) != 0)
         return false;
     *identity = slice_of(line.data + begin, line.len - begin - end);
-    return is_line(slice_of(line.data + line.len - end, end), GREETING_JOIN_END) &&
+    return slice_is(slice_of(line.data + line.len - end, end), GREETING_JOIN_END) &&
            memchr(identity->data, '"', identity->len) == NULL;
 }
 
@@ -140,7 +135,7 @@ static char *reply_to(const struct greeting *greeting, const struct stdio_bus *b
 {
     struct slice wanted;
 
-    if (is_line(line, GREETING_STATUS))
+    if (slice_is(line, GREETING_STATUS))
         return write_status(greeting, bus);
     if (!read_join(line, &wanted))
         wanted = slice_of("", 0);

@@ -67,6 +67,14 @@ struct traffic {
     uint64_t bytes_in, bytes_out, frames_in, frames_out;
 };
 
+static inline void traffic_add(struct traffic *to, const struct traffic *more)
+{
+    to->bytes_in += more->bytes_in;
+    to->bytes_out += more->bytes_out;
+    to->frames_in += more->frames_in;
+    to->frames_out += more->frames_out;
+}
+
 struct connection;
 
 /* Reports to the owner of a connection. Any callback may close the connection. */

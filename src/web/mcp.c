@@ -26,7 +26,7 @@ static void refuse(struct http_exchange *http, int status, int code, const char 
 
 static bool is_method(const struct message *message, const char *name)
 {
-    return message->method.data != NULL && slice_equal(message->method, slice_of_text(name));
+    return message->method.data != NULL && slice_is(message->method, name);
 }
 
 /* The only request without a session begins one. */
@@ -172,7 +172,7 @@ void http_mcp_archive(struct archive *archive, struct http_exchange *http)
     archive_expect(archive, session.data == NULL || session.len == HTTP_SESSION_ID_LEN,
                    "the id of a session has another length");
     if (!archive->saves && archive_ok(archive) && !keep_fields(http, &fields, session))
-        archive_fail(archive, "out of memory");
+        archive_lacks_memory(archive);
 }
 
 /* Of one name: a session may keep a pool whose name another one has now. */

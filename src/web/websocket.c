@@ -284,7 +284,7 @@ static void add_subprotocol(struct http_output *out, const struct http_head *hea
 
     while (http_head_next_member(head, bytes, HTTP_SEC_WEBSOCKET_PROTOCOL, &at, &offered)) {
         for (size_t i = 0; i < sizeof subprotocols / sizeof subprotocols[0]; i++) {
-            if (slice_equal(offered, slice_of(subprotocols[i], strlen(subprotocols[i])))) {
+            if (slice_is(offered, subprotocols[i])) {
                 http_write_field(out, "Sec-WebSocket-Protocol", offered);
                 return;
             }
@@ -368,7 +368,7 @@ void http_websocket_archive(struct archive *archive, struct client *client)
     struct stream_options options = {.handler = &handler, .framing = &framing_websocket};
 
     if (websocket == NULL && (websocket = calloc(1, sizeof *websocket)) == NULL) {
-        archive_fail(archive, "out of memory");
+        archive_lacks_memory(archive);
         return;
     }
     options.reader = &websocket->reader;

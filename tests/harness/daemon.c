@@ -396,6 +396,14 @@ void daemon_upgrade(struct daemon *daemon)
     } while (strstr(line, DAEMON_UPGRADED) == NULL);
 }
 
+bool daemon_has_ended(const struct daemon *daemon)
+{
+    siginfo_t info = {0};
+
+    return waitid(P_PID, (id_t)daemon->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+           info.si_pid != 0;
+}
+
 bool daemon_can_upgrade(void)
 {
     return getenv("STDIO_BUS_WRAPPER") == NULL && proc_available();

@@ -64,6 +64,9 @@ struct daemon {
  * as daemon_stop does if it still runs. A test runs one daemon at a time. */
 struct daemon *daemon_start(const struct setup *setup);
 
+/* Whether its process has ended; it is not reaped by this. */
+bool daemon_has_ended(const struct daemon *daemon);
+
 /* Upgrades it in place once it serves, and waits until the next program continues. */
 #define DAEMON_UPGRADED "upgraded from version"
 void daemon_upgrade(struct daemon *daemon);

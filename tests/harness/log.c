@@ -55,9 +55,7 @@ const char *daemon_wait_log(struct daemon *daemon, const char *pattern)
 {
     int64_t deadline = deadline_usual();
     while (count_matches(daemon, pattern, true) == 0) {
-        siginfo_t info = {0};
-        bool ended = waitid(P_PID, (id_t)daemon->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-                     info.si_pid != 0;
+        bool ended = daemon_has_ended(daemon);
         if (ended && count_matches(daemon, pattern, true) > 0)
             break;
         ck_assert_msg(!ended, "the daemon ended before it logged: %s", pattern);

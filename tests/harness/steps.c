@@ -65,14 +65,6 @@ static bool is_due(const struct kind *kind)
     return kind->count < STEPS_MAX || (steps & (steps - 1)) == 0;
 }
 
-static bool has_ended(const struct daemon *daemon)
-{
-    siginfo_t info = {0};
-
-    return waitid(P_PID, (id_t)daemon->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-           info.si_pid != 0;
-}
-
 /* A daemon that has logged this handles the signals, and logs what came of them. */
 static bool serves(struct daemon *daemon)
 {
@@ -120,7 +112,7 @@ static void have(struct kind *kind, struct daemon *daemon)
 
     ck_assert_int_eq(kill(daemon->pid, kind->signo), 0);
     while (!is_over(kind, daemon, mark)) {
-        if (has_ended(daemon))
+        if (daemon_has_ended(daemon))
             return;
         ck_assert_msg(!deadline_over(deadline), "no end of one of the %s", kind->name);
         nap();
@@ -132,7 +124,7 @@ void harness_step(void)
     steps++;
     for (size_t i = 0; i < KINDS; i++) {
         if (followed != NULL && interval(&kinds[i]) > 0 && daemon_can_upgrade() &&
-            is_due(&kinds[i]) && !has_ended(followed) && serves(followed))
+            is_due(&kinds[i]) && !daemon_has_ended(followed) && serves(followed))
             have(&kinds[i], followed);
     }
 }

@@ -38,7 +38,6 @@
 #define QUIET_MS 300
 #define SCENE_SECONDS 60 /* an answer that does not come */
 #define LINE_SIZE 512
-#define HEAD_SIZE 4096
 #define OPTIONS_MAX 8
 #define ID_KEY "\"id\":"
 

@@ -47,11 +47,6 @@ static void read_id(struct sample *sample, const char *id)
     read_sample(sample, text);
 }
 
-static bool slice_is(struct slice slice, const char *text)
-{
-    return slice_equal(slice, slice_of(text, strlen(text)));
-}
-
 /* Whether the slice is a part of the message itself. */
 static bool is_in_place(const struct sample *sample, struct slice slice)
 {
