@@ -28,7 +28,7 @@ static int run_remote(const struct options *options)
         .framing = options->framing,
         .headers = options->headers,
         .tls_command = options->tls_command,
-        .wait_sec = options->wait_sec,
+        .wait_sec = (unsigned)options->wait_sec,
     };
     char reason[TOKEN_REASON_MAX];
     struct token token;

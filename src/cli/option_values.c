@@ -39,24 +39,76 @@ static bool read_number(const char *text, long max, long *number)
     return at > text && *at == '\0';
 }
 
-/* --- the effect of each option --- */
+/* --- the kinds of values --- */
 
 static bool check_path(struct parser *parser, const char *option, const char *path)
 {
     return *path != '\0' || parser_fail(parser, "--%s: the path must not be empty", option);
 }
 
-static bool apply_config(struct parser *parser, const char *option, const char *value)
+static bool check_socket_path(struct parser *parser, const char *option, const char *value)
 {
-    parser->options->config_path = value;
-    return check_path(parser, option, value);
+    struct listen_address checked;
+    char why[LISTEN_PROBLEM_MAX];
+
+    return listen_address_of_path(&checked, value, why) ||
+           parser_fail(parser, "--%s: %s", option, why);
 }
 
-static bool apply_import(struct parser *parser, const char *option, const char *value)
+static bool check_word(struct parser *parser, const struct option_spec *spec, const char *value)
 {
-    parser->options->import_path = value;
-    return check_path(parser, option, value);
+    const char *const *words = spec->words;
+    char list[64];
+    size_t len = 0;
+
+    for (size_t i = 0; words[i] != NULL; i++) {
+        if (strcmp(value, words[i]) == 0)
+            return true;
+    }
+    for (size_t i = 0; words[i] != NULL && len < sizeof list; i++)
+        len += (size_t)snprintf(list + len, sizeof list - len, "%s%s",
+                                i == 0                 ? ""
+                                : words[i + 1] == NULL ? " or "
+                                                       : ", ",
+                                words[i]);
+    return parser_fail(parser, "--%s: must be %s", spec->name, list);
 }
+
+static bool take_seconds(struct parser *parser, const struct option_spec *spec, const char *value)
+{
+    long seconds;
+
+    if (!read_number(value, spec->max, &seconds))
+        return parser_fail(parser, "--%s: must be a number of seconds, at most %ld", spec->name,
+                           spec->max);
+    memcpy((char *)parser->options + spec->at, &seconds, sizeof seconds);
+    return true;
+}
+
+static bool take_flag(struct parser *parser, const struct option_spec *spec)
+{
+    const bool on = true;
+
+    memcpy((char *)parser->options + spec->at, &on, sizeof on);
+    return true;
+}
+
+bool option_take(struct parser *parser, const struct option_spec *spec, const char *value)
+{
+    if (spec->kind == OPTION_FLAG)
+        return take_flag(parser, spec);
+    if (spec->kind == OPTION_SECONDS)
+        return take_seconds(parser, spec, value);
+    if (spec->kind == OPTION_OTHER)
+        return spec->apply == NULL || spec->apply(parser, spec->name, value);
+    memcpy((char *)parser->options + spec->at, &value, sizeof value);
+    if (spec->kind == OPTION_WORD)
+        return check_word(parser, spec, value);
+    return spec->kind == OPTION_SOCKET ? check_socket_path(parser, spec->name, value)
+                                       : check_path(parser, spec->name, value);
+}
+
+/* --- the effect of options of their own kind --- */
 
 static bool apply_config_fd(struct parser *parser, const char *option, const char *value)
 {
@@ -149,35 +201,6 @@ static bool apply_tls_command(struct parser *parser, const char *option, const c
            parser_fail(parser, "--%s: must not be empty", option);
 }
 
-static bool apply_wait(struct parser *parser, const char *option, const char *value)
-{
-    long seconds;
-
-    if (!read_number(value, WAIT_MAX_SEC, &seconds))
-        return parser_fail(parser, "--%s: must be a number of seconds, at most %d", option,
-                           WAIT_MAX_SEC);
-    parser->options->wait_sec = (unsigned)seconds;
-    return true;
-}
-
-static bool is_word(const char *value, const char *const *words)
-{
-    for (; *words != NULL; words++) {
-        if (strcmp(value, *words) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool check_socket_path(struct parser *parser, const char *option, const char *value)
-{
-    struct listen_address checked;
-    char why[LISTEN_PROBLEM_MAX];
-
-    return listen_address_of_path(&checked, value, why) ||
-           parser_fail(parser, "--%s: %s", option, why);
-}
-
 bool parser_apply_socket(struct parser *parser, const char *option, const char *value)
 {
     struct options *options = parser->options;
@@ -187,42 +210,6 @@ bool parser_apply_socket(struct parser *parser, const char *option, const char *
     options->sockets[options->socket_count++] =
         (struct socket_option){.name = option, .path = value != NULL ? value : ""};
     return value == NULL || check_socket_path(parser, option, value);
-}
-
-static bool apply_ping(struct parser *parser, const char *option, const char *value)
-{
-    parser->options->ping_path = value;
-    return check_socket_path(parser, option, value);
-}
-
-static bool apply_deep(struct parser *parser, const char *option, const char *value)
-{
-    (void)option;
-    (void)value;
-    parser->options->deep = true;
-    return true;
-}
-
-static bool apply_json(struct parser *parser, const char *option, const char *value)
-{
-    (void)option;
-    (void)value;
-    parser->options->json = true;
-    return true;
-}
-
-static bool apply_protocol(struct parser *parser, const char *option, const char *value)
-{
-    parser->options->line.protocol = value;
-    return is_word(value, pool_mode_protocol_words) ||
-           parser_fail(parser, "--%s: must be mcp, acp or lsp", option);
-}
-
-static bool apply_clients(struct parser *parser, const char *option, const char *value)
-{
-    parser->options->line.clients = value;
-    return is_word(value, pool_mode_clients_words) ||
-           parser_fail(parser, "--%s: must be shared, sticky or exclusive", option);
 }
 
 static bool apply_instances(struct parser *parser, const char *option, const char *value)
@@ -246,26 +233,6 @@ static bool apply_framing(struct parser *parser, const char *option, const char 
     parser->options->framing = framing_named(value);
     return parser->options->framing != NULL ||
            parser_fail(parser, "--%s: must be " FRAMING_NAMES, option);
-}
-
-static bool apply_token_file(struct parser *parser, const char *option, const char *value)
-{
-    parser->options->token_file = value;
-    return check_path(parser, option, value);
-}
-
-static bool apply_strict(struct parser *parser, const char *option, const char *value)
-{
-    (void)option;
-    (void)value;
-    parser->options->strict = true;
-    return true;
-}
-
-static bool apply_log_file(struct parser *parser, const char *option, const char *value)
-{
-    parser->options->log_file = value;
-    return check_path(parser, option, value);
 }
 
 static bool apply_log_level(struct parser *parser, const char *option, const char *value)
@@ -303,23 +270,18 @@ static bool apply_env(struct parser *parser, const char *option, const char *val
            parser_fail(parser, "--%s: takes names of variables, without values", option);
 }
 
-static bool apply_any_cwd(struct parser *parser, const char *option, const char *value)
-{
-    (void)option;
-    (void)value;
-    parser->options->any_cwd = true;
-    return true;
-}
+/* --- the table --- */
 
-static bool apply_idle_exit(struct parser *parser, const char *option, const char *value)
-{
-    return read_number(value, IDLE_EXIT_MAX, &parser->options->idle_exit_sec) ||
-           parser_fail(parser, "--%s: must be a number of seconds, at most %d", option,
-                       IDLE_EXIT_MAX);
-}
+#define FLAG(member) .kind = OPTION_FLAG, .at = offsetof(struct options, member)
+#define PATH(member) .kind = OPTION_PATH, .at = offsetof(struct options, member)
+#define SOCKET(member) .kind = OPTION_SOCKET, .at = offsetof(struct options, member)
+#define SECONDS(member, most)                                                                      \
+    .kind = OPTION_SECONDS, .max = (most), .at = offsetof(struct options, member)
+#define WORD(member, list)                                                                         \
+    .kind = OPTION_WORD, .words = (list), .at = offsetof(struct options, member)
 
 const struct option_spec parser_options[] = {
-    {.name = "config", .value_name = "PATH", .apply = apply_config},
+    {.name = "config", .value_name = "PATH", PATH(config_path)},
     {.name = "config-fd", .value_name = "N", .apply = apply_config_fd},
     {.name = "stdio", .is_mode = true},
     {.name = "unix", .value_name = "PATH", .is_listener = true, .apply = apply_unix},
@@ -341,41 +303,47 @@ const struct option_spec parser_options[] = {
      .may_repeat = true,
      .apply = apply_header_env},
     {.name = "tls-command", .value_name = "COMMAND", .of_client = true, .apply = apply_tls_command},
-    {.name = "wait", .value_name = "SECONDS", .of_client = true, .apply = apply_wait},
+    {.name = "wait", .value_name = "SECONDS", .of_client = true, SECONDS(wait_sec, WAIT_MAX_SEC)},
     {.name = "rmp",
      .value_name = "PATH",
      .may_lack_value = true,
      .may_follow = true,
      .apply = parser_apply_socket},
     {.name = "control", .value_name = "PATH", .apply = parser_apply_socket},
-    {.name = "ping", .value_name = "SOCKET", .action = ACTION_PING, .apply = apply_ping},
-    {.name = "deep", .apply = apply_deep},
+    {.name = "ping", .value_name = "SOCKET", .action = ACTION_PING, SOCKET(ping_path)},
+    {.name = "deep", FLAG(deep)},
     {.name = "share",
      .value_name = "NAME",
      .may_lack_value = true,
      .is_mode = true,
      .apply = apply_share},
     {.name = "list", .action = ACTION_LIST},
-    {.name = "json", .apply = apply_json},
+    {.name = "json", FLAG(json)},
     {.name = "env", .value_name = "NAME,...", .of_share = true, .apply = apply_env},
-    {.name = "any-cwd", .of_share = true, .apply = apply_any_cwd},
-    {.name = "idle-exit", .value_name = "SECONDS", .apply = apply_idle_exit},
+    {.name = "any-cwd", .of_share = true, FLAG(any_cwd)},
+    {.name = "idle-exit", .value_name = "SECONDS", SECONDS(idle_exit_sec, IDLE_EXIT_MAX)},
     {.name = "framing", .value_name = "NAME", .apply = apply_framing},
     {.name = "worker-framing",
      .value_name = "NAME",
      .of_command = true,
      .apply = apply_worker_framing},
-    {.name = "protocol", .value_name = "NAME", .of_command = true, .apply = apply_protocol},
-    {.name = "clients", .value_name = "KIND", .of_command = true, .apply = apply_clients},
+    {.name = "protocol",
+     .value_name = "NAME",
+     .of_command = true,
+     WORD(line.protocol, pool_mode_protocol_words)},
+    {.name = "clients",
+     .value_name = "KIND",
+     .of_command = true,
+     WORD(line.clients, pool_mode_clients_words)},
     {.name = "instances", .value_name = "N", .of_command = true, .apply = apply_instances},
     {.name = "check-config", .action = ACTION_CHECK_CONFIG},
-    {.name = "strict", .apply = apply_strict},
-    {.name = "token-file", .value_name = "FILE", .apply = apply_token_file},
-    {.name = "log-file", .value_name = "PATH", .apply = apply_log_file},
+    {.name = "strict", FLAG(strict)},
+    {.name = "token-file", .value_name = "FILE", PATH(token_file)},
+    {.name = "log-file", .value_name = "PATH", PATH(log_file)},
     {.name = "log-format", .value_name = "NAME", .apply = apply_log_format},
     {.name = "log-level", .value_name = "LEVEL", .apply = apply_log_level},
     {.name = "log-syslog", .value_name = "PATH", .may_lack_value = true, .apply = apply_log_syslog},
-    {.name = "import", .value_name = "FILE", .action = ACTION_IMPORT, .apply = apply_import},
+    {.name = "import", .value_name = "FILE", .action = ACTION_IMPORT, PATH(import_path)},
     {.name = "schema", .action = ACTION_SCHEMA},
     {.name = "help", .letter = 'h', .action = ACTION_HELP},
     {.name = "version", .letter = 'V', .action = ACTION_VERSION},

@@ -8,6 +8,15 @@
 
 struct parser;
 
+enum option_kind {
+    OPTION_OTHER,   /* `apply`, if there is one */
+    OPTION_FLAG,    /* no value: a bool becomes true */
+    OPTION_PATH,    /* of a file: not empty */
+    OPTION_SOCKET,  /* the path of a Unix socket */
+    OPTION_SECONDS, /* at most `max`; a long */
+    OPTION_WORD     /* one of `words`; stored as its text */
+};
+
 struct option_spec {
     const char *name;           /* without the dashes */
     char letter;                /* -h; or '\0' */
@@ -21,6 +30,10 @@ struct option_spec {
     bool of_command;            /* describes the pool of a command */
     bool of_share;              /* says what is shared */
     enum options_action action; /* of an option without a value; ACTION_RUN: unchanged */
+    enum option_kind kind;
+    size_t at; /* of the member of struct options that has the value */
+    long max;
+    const char *const *words; /* ends with NULL */
     bool (*apply)(struct parser *parser, const char *option, const char *value);
 };
 
@@ -43,6 +56,9 @@ extern const struct option_spec parser_options[];
 
 /* The option names a socket that a service brings. */
 bool parser_apply_socket(struct parser *parser, const char *option, const char *value);
+
+/* Checks the value, which is NULL where there is none, and stores it. False after parser_fail. */
+bool option_take(struct parser *parser, const struct option_spec *spec, const char *value);
 
 /* Writes the problem and returns false. */
 bool parser_fail(struct parser *parser, const char *format, ...)

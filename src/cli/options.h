@@ -58,7 +58,7 @@ struct options {
     bool deep;                     /* --ping asks a worker, too */
     bool json;                     /* --list and --check-config print JSON */
     const char *pool;              /* of --connect: points into argv, or NULL */
-    unsigned wait_sec;             /* of --connect: for a daemon that is not there yet */
+    long wait_sec;                 /* of --connect: for a daemon that is not there yet */
     const struct framing *framing; /* of the clients; NULL: as configured */
     struct remote_headers headers; /* of --connect URL; points into argv and the environment */
     const char *tls_command;       /* of --connect https://; points into argv, or NULL */

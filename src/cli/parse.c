@@ -86,8 +86,7 @@ static bool read_option(struct parser *parser, int argc, char *const argv[], int
         value = argv[++*i];
     if (spec->action != ACTION_RUN)
         parser->options->action = spec->action;
-    return note_option(parser, spec) &&
-           (spec->apply == NULL || spec->apply(parser, spec->name, value));
+    return note_option(parser, spec) && option_take(parser, spec, value);
 }
 
 /* --- the options as a whole --- */

@@ -67,6 +67,14 @@ struct traffic {
     uint64_t bytes_in, bytes_out, frames_in, frames_out;
 };
 
+static inline void traffic_add(struct traffic *to, const struct traffic *more)
+{
+    to->bytes_in += more->bytes_in;
+    to->bytes_out += more->bytes_out;
+    to->frames_in += more->frames_in;
+    to->frames_out += more->frames_out;
+}
+
 struct connection;
 
 /* Reports to the owner of a connection. Any callback may close the connection. */
@@ -203,14 +211,6 @@ static inline size_t connection_queue_max(const struct transport *transport)
 /* After a write that took this number of bytes: notes since when the descriptor does not take all,
  * and whether the peer reads nevertheless. */
 void connection_note_jam(struct connection *connection, size_t took, bool jammed);
-
-static inline void traffic_add(struct traffic *to, const struct traffic *more)
-{
-    to->bytes_in += more->bytes_in;
-    to->bytes_out += more->bytes_out;
-    to->frames_in += more->frames_in;
-    to->frames_out += more->frames_out;
-}
 
 /* Adds what the connection has carried. */
 static inline void connection_add_traffic(const struct connection *connection, struct traffic *to)

@@ -64,6 +64,9 @@ struct daemon {
  * as daemon_stop does if it still runs. A test runs one daemon at a time. */
 struct daemon *daemon_start(const struct setup *setup);
 
+/* Whether its process has ended; it is not reaped by this. */
+bool daemon_has_ended(const struct daemon *daemon);
+
 /* Upgrades it in place once it serves, and waits until the next program continues. */
 #define DAEMON_UPGRADED "upgraded from version"
 void daemon_upgrade(struct daemon *daemon);
@@ -96,9 +99,6 @@ size_t daemon_count_log(struct daemon *daemon, const char *pattern);
 void daemon_mark_log(struct daemon *daemon);
 
 void daemon_signal(struct daemon *daemon, int signo);
-
-/* Whether it exited, or was waited for already. It stays for daemon_wait. */
-bool daemon_has_ended(const struct daemon *daemon);
 
 /* Waits for its exit and returns the status; a death by signal fails the test. Then checks that
  * nothing is left: no process, no zombie that it should have reaped, no socket, no file but those
