@@ -49,18 +49,17 @@ static void write_script(const char *text)
     write_program(text, strlen(text), 0755);
 }
 
-static bool can_upgrade(void)
+static void copy_program(void)
 {
     const char *path = getenv("STDIO_BUS");
 
-    if (!daemon_can_upgrade())
-        return false;
     setenv("ORIGINAL_STDIO_BUS", path != NULL ? path : "./stdio_bus", 1);
     program = test_format("%s/stdio_bus", test_dir());
     setenv("STDIO_BUS", program, 1);
     write_build(PACKAGE_VERSION, PACKAGE_VERSION);
-    return true;
 }
+
+FIXTURE(copy_program, NULL)
 
 static void expect_refused(struct daemon *daemon, const char *pattern)
 {
@@ -88,17 +87,11 @@ static const char *hang_up(struct daemon *daemon)
 
 TEST(upgrade_keeps_the_process_its_workers_and_clients)
 {
-    struct daemon *daemon;
-    struct client *client;
-    pid_t pid;
-    long worker;
+    struct daemon *daemon = START(.instances = 1);
+    struct client *client = client_connect(daemon);
+    pid_t pid = daemon->pid;
+    long worker = client_pid(client, "1", "s");
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.instances = 1);
-    client = client_connect(daemon);
-    pid = daemon->pid;
-    worker = client_pid(client, "1", "s");
     write_build(PACKAGE_VERSION, NEXT_VERSION);
     daemon_upgrade(daemon);
     daemon_wait_log(daemon, DAEMON_UPGRADED " " PACKAGE_VERSION " to " NEXT_VERSION);
@@ -145,8 +138,6 @@ TEST_ROWS(upgrade_within_a_message_of_a_client, COUNT(framings))
     struct daemon *daemon;
     struct client *client;
 
-    if (!can_upgrade())
-        return;
     add_framed(&message, framing,
                "{\"id\":\"\\u0061\\u00e9\",\"method\":\"plain\",\"params\":[true,-1.5e2]}");
     add_framed(&answer, framing,
@@ -174,8 +165,6 @@ TEST_ROWS(upgrade_within_a_message_of_a_worker, 3)
     struct daemon *daemon;
     struct client *client;
 
-    if (!can_upgrade())
-        return;
     text_hex(&first, answer, cuts[row]);
     text_hex(&rest, answer + cuts[row], sizeof answer - 1 - cuts[row]);
     daemon = START(.instances = 1);
@@ -193,17 +182,14 @@ TEST_ROWS(upgrade_within_a_message_of_a_worker, 3)
 /* Half of a message that is longer than a read; and the queue of a client that does not read. */
 TEST(upgrade_with_long_messages_and_full_queues)
 {
-    struct daemon *daemon;
-    struct client *client, *slow;
     const char *text = test_fill('x', 3000000);
+    struct daemon *daemon =
+        START(.pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp',"
+                       "'clients':'sticky'}",
+              .limits = "'max_output_queue':65536");
+    struct client *client = client_connect(daemon);
+    struct client *slow = client_connect_small(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp',"
-                            "'clients':'sticky'}",
-                   .limits = "'max_output_queue':65536");
-    client = client_connect(daemon);
-    slow = client_connect_small(daemon);
     client_pid(client, "0", NULL);
     for (int i = 0; i < 8; i++)
         client_request(slow, test_format("%d", i), NULL, "big", "{'size':200000}");
@@ -222,13 +208,9 @@ TEST(upgrade_with_long_messages_and_full_queues)
 
 TEST(upgrade_while_a_worker_waits_for_its_restart)
 {
-    struct daemon *daemon;
-    struct client *client;
+    struct daemon *daemon = START(.instances = 1);
+    struct client *client = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.instances = 1);
-    client = client_connect(daemon);
     client_crash(client, "1", NULL, "{'code':3}");
     daemon_wait_log(daemon, "restarting in 100 ms");
     daemon_upgrade(daemon);
@@ -242,15 +224,10 @@ TEST(upgrade_while_a_worker_waits_for_its_restart)
 /* The exit falls before, between or after the programs. */
 TEST_ROWS(upgrade_while_a_worker_is_killed, 20)
 {
-    struct daemon *daemon;
-    struct client *client;
-    long worker;
+    struct daemon *daemon = START(.instances = 1);
+    struct client *client = client_connect(daemon);
+    long worker = client_pid(client, "1", NULL);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.instances = 1);
-    client = client_connect(daemon);
-    worker = client_pid(client, "1", NULL);
     daemon_mark_log(daemon);
     daemon_signal(daemon, SIGUSR2);
     for (size_t i = 0; i < row; i++)
@@ -265,17 +242,15 @@ TEST_ROWS(upgrade_while_a_worker_is_killed, 20)
 
 TEST(upgrade_keeps_the_handshake_that_clients_share)
 {
-    struct daemon *daemon;
-    struct client *one, *other;
+    struct client *other;
     const char *initialize = "{'result':{'protocolVersion':'2025-06-18','n':1},"
                              "'protocolVersion':'2025-06-18'}";
     const char *roots = "{'message':{'id':1,'method':'roots/list'}}";
+    struct daemon *daemon =
+        START(.pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp','"
+                       "clients':'sticky'}");
+    struct client *one = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp','"
-                            "clients':'sticky'}");
-    one = client_connect(daemon);
     client_ask(one, "1", NULL, "initialize", initialize);
     client_ask(one, "2", NULL, "resources/subscribe", "{'uri':'file:///x'}");
     client_ask(one, "3", NULL, "logging/setLevel", "{'level':'error'}");
@@ -295,19 +270,16 @@ TEST(upgrade_keeps_the_handshake_that_clients_share)
 /* A request to subscribe is in flight, and another one waits for its answer. */
 TEST(upgrade_while_a_client_subscribes)
 {
-    struct daemon *daemon;
-    struct client *one, *other, *third;
     const char *initialize = "{'result':{'protocolVersion':'2025-06-18'},"
                              "'protocolVersion':'2025-06-18'}";
+    struct daemon *daemon =
+        START(.pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp','"
+                       "clients':'sticky'}",
+              .arguments = {"--log-level", "debug"});
+    struct client *one = client_connect(daemon);
+    struct client *other = client_connect(daemon);
+    struct client *third = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp','"
-                            "clients':'sticky'}",
-                   .arguments = {"--log-level", "debug"});
-    one = client_connect(daemon);
-    other = client_connect(daemon);
-    third = client_connect(daemon);
     client_ask(one, "1", NULL, "initialize", initialize);
     client_ask(other, "1", NULL, "initialize", initialize);
     client_ask(third, "1", NULL, "hold", NULL);
@@ -339,8 +311,6 @@ TEST(upgrade_before_a_token_is_shown)
     fputs("secret\n", file);
     fclose(file);
     ck_assert_int_eq(chmod(path, 0600), 0);
-    if (!can_upgrade())
-        return;
     daemon = START(.mode = SETUP_TCP, .members = test_format("'listen':{'token_file':'%s'}", path));
     known = client_connect(daemon);
     client_send(known, "{'token':'secret'}");
@@ -356,15 +326,13 @@ TEST(upgrade_before_a_token_is_shown)
 
 TEST(upgrade_by_the_control_socket)
 {
-    struct daemon *daemon;
-    struct client *control, *events, *client;
+    struct client *client;
+    struct daemon *daemon =
+        CONTROL_DAEMON(.pools = POOL("pool", 1, "") ",{'id':'m','command':'@WORKER@',"
+                                                    "'instances':1,'protocol':'mcp'}");
+    struct client *control = control_connect(daemon);
+    struct client *events = control_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = CONTROL_DAEMON(.pools = POOL("pool", 1, "") ",{'id':'m','command':'@WORKER@',"
-                                                         "'instances':1,'protocol':'mcp'}");
-    control = control_connect(daemon);
-    events = control_connect(daemon);
     client = client_connect(daemon);
     client_send(client, "{'id':'i','pool':'m','method':'initialize','params':{'protocolVersion':"
                         "'2025-06-18','clientInfo':{'name':'host'}}}");
@@ -401,13 +369,9 @@ static const struct {
 
 TEST_ROWS(upgrade_to_no_daemon, COUNT(bad_programs))
 {
-    struct daemon *daemon;
-    struct client *client;
+    struct daemon *daemon = START(.instances = 1);
+    struct client *client = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.instances = 1);
-    client = client_connect(daemon);
     client_ask(client, "0", NULL, "hold", NULL);
     client_request(client, "1", NULL, "echo", NULL);
     if (bad_programs[row].script == NULL)
@@ -425,13 +389,9 @@ TEST_ROWS(upgrade_to_no_daemon, COUNT(bad_programs))
 
 TEST(upgrade_to_a_build_with_another_form)
 {
-    struct daemon *daemon;
-    struct client *client;
+    struct daemon *daemon = START(.instances = 1);
+    struct client *client = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.instances = 1);
-    client = client_connect(daemon);
     client_pid(client, "1", NULL);
     write_build("stdio_bus state ", "stdio_bus State ");
     expect_refused(daemon, "another form");
@@ -441,13 +401,9 @@ TEST(upgrade_to_a_build_with_another_form)
 /* The check has passed, and then the program fails: it gives the state back. */
 TEST(upgrade_is_taken_back)
 {
-    struct daemon *daemon;
-    struct client *client;
+    struct daemon *daemon = START(.instances = 1);
+    struct client *client = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.instances = 1);
-    client = client_connect(daemon);
     client_ask(client, "0", NULL, "hold", NULL);
     client_request(client, "1", NULL, "echo", NULL);
     write_script(test_format("#!/bin/sh\n"
@@ -466,14 +422,10 @@ TEST(upgrade_is_taken_back)
 /* The files are those of the next reload. */
 TEST(upgrade_goes_on_with_the_configuration_that_was_read)
 {
-    struct daemon *daemon;
-    struct client *client;
     struct text path = {0};
+    struct daemon *daemon = START(.members = "'include':['test-*.jsonc']");
+    struct client *client = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.members = "'include':['test-*.jsonc']");
-    client = client_connect(daemon);
     daemon_write_file(daemon, "@DIR@/test-1.jsonc", "{'pools':[" POOL("one", 1, "") "]} // once\n");
     hang_up(daemon);
     client_send(client, "{'id':1,'pool':'one','method':'echo'}");
@@ -512,13 +464,10 @@ static const struct {
 TEST_ROWS(upgrade_after_a_reload, COUNT(configs))
 {
     const char *before = configs[row].before;
-    struct daemon *daemon;
-    struct client *client;
+    struct daemon *daemon = START(.pools = POOL("pool", 1, ""),
+                                  .members = before[0] != '\0' ? before + 1 : NULL);
+    struct client *client = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.pools = POOL("pool", 1, ""), .members = before[0] != '\0' ? before + 1 : NULL);
-    client = client_connect(daemon);
     client_pid(client, "1", NULL);
     write_config(daemon, configs[row].after);
     ck_assert_ptr_null(strstr(hang_up(daemon), "not reloaded"));
@@ -533,13 +482,9 @@ TEST_ROWS(upgrade_after_a_reload, COUNT(configs))
 /* It has left nothing to wait for. */
 TEST(upgrade_after_a_reload_that_failed)
 {
-    struct daemon *daemon;
-    struct client *client;
+    struct daemon *daemon = START(.instances = 1);
+    struct client *client = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.instances = 1);
-    client = client_connect(daemon);
     client_pid(client, "1", NULL);
     write_config(daemon, ",'listen':[{'unix':'@DIR@/other.sock'},{'unix':'@DIR@/none/such'}]");
     ck_assert_ptr_nonnull(strstr(hang_up(daemon), "not reloaded"));
@@ -560,14 +505,10 @@ TEST(upgrade_keeps_counters)
         "stdio_bus_connections_total",
     };
     double before[COUNT(names)];
-    struct daemon *daemon;
-    struct client *client, *control;
+    struct daemon *daemon = CONTROL_DAEMON(.pools = POOL("pool", 2, ""));
+    struct client *client = client_connect(daemon);
+    struct client *control = control_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = CONTROL_DAEMON(.pools = POOL("pool", 2, ""));
-    client = client_connect(daemon);
-    control = control_connect(daemon);
     client_pid(client, "1", NULL);
     client_pid(client, "2", NULL);
     write_config(daemon, "");
@@ -603,8 +544,6 @@ TEST_ROWS(upgrade_keeps_sockets_that_were_passed_on, 2)
     snprintf(at.sun_path, sizeof at.sun_path, "%s/passed", test_dir());
     ck_assert_int_eq(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
     ck_assert_int_eq(listen(fd, 8), 0);
-    if (!can_upgrade())
-        return;
     daemon = START(.mode = SETUP_STDIO, .default_mode = true, .closed = true, .passed_fd = fd,
                    .passed_name = "bus",
                    .members = row == 0 ? "'listen':[{'fd':'bus'}]"
@@ -621,13 +560,10 @@ TEST_ROWS(upgrade_keeps_sockets_that_were_passed_on, 2)
 
 TEST(upgrade_needs_the_log_file)
 {
-    const char *directory, *moved;
+    const char *directory = test_format("%s/logs", test_dir());
+    const char *moved = test_format("%s-moved", directory);
     struct daemon *daemon;
 
-    if (!can_upgrade())
-        return;
-    directory = test_format("%s/logs", test_dir());
-    moved = test_format("%s-moved", directory);
     ck_assert_int_eq(mkdir(directory, 0700), 0);
     daemon = START(.no_wait = true, .arguments = {"--log-file", test_format("%s/log", directory)});
     snprintf(daemon->log_path, sizeof daemon->log_path, "%s/log", directory);
@@ -647,13 +583,9 @@ TEST(upgrade_needs_the_log_file)
 /* A signal comes before, between or after the programs: none is lost. */
 TEST_ROWS(upgrade_while_the_daemon_is_to_stop, 12)
 {
-    struct daemon *daemon;
-    struct client *client;
+    struct daemon *daemon = START(.instances = 1);
+    struct client *client = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.instances = 1);
-    client = client_connect(daemon);
     client_pid(client, "1", NULL);
     client_close(client);
     daemon_signal(daemon, SIGUSR2);
@@ -667,13 +599,9 @@ TEST_ROWS(upgrade_of_a_damaged_state_is_refused, 3)
 {
     static const char *const edits[] = {"s/connect/cannect/", "s/rmppeer/rmpbear/",
                                         "s/rmpread/rmpdead/"};
-    struct daemon *daemon;
-    struct client *client;
+    struct daemon *daemon = rmp_start(NULL, NULL);
+    struct client *client = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = rmp_start(NULL, NULL);
-    client = client_connect(daemon);
     rmp_subscribe(client, true, "a/b", 0);
     write_script(test_format("#!/bin/sh\n"
                              "LC_ALL=C sed '%s' >%s.state\n"
@@ -688,14 +616,10 @@ TEST_ROWS(upgrade_of_a_damaged_state_is_refused, 3)
 
 TEST(upgrade_leaks_nothing)
 {
-    struct daemon *daemon;
-    struct client *client;
     long memory = 0, fds = 0;
+    struct daemon *daemon = CONTROL_DAEMON(.instances = 2);
+    struct client *client = client_connect(daemon);
 
-    if (!can_upgrade())
-        return;
-    daemon = CONTROL_DAEMON(.instances = 2);
-    client = client_connect(daemon);
     client_pid(client, "1", NULL);
     for (int i = 0; i < MANY; i++) {
         if (i == MANY / 10) {
@@ -719,11 +643,8 @@ TEST_ROWS(upgrade_under_load, 2)
         .clients = 25, .in_flight = 4, .requests = 200, .size = 3000, .in_sessions = row == 1};
     unsigned count = 0;
     pid_t child;
-    struct daemon *daemon;
+    struct daemon *daemon = START(.instances = 4);
 
-    if (!can_upgrade())
-        return;
-    daemon = START(.instances = 4);
     load_begin(&load, daemon);
     while (now_ms() < until || count < 5) {
         write_build(PACKAGE_VERSION, count++ % 2 == 0 ? NEXT_VERSION : PACKAGE_VERSION);
@@ -743,4 +664,9 @@ TEST_ROWS(upgrade_under_load, 2)
     }
     load_end(&load);
     ck_assert_uint_ge(daemon_count_log(daemon, DAEMON_UPGRADED), 1); /* on a busy machine, few */
+}
+
+int main(void)
+{
+    return daemon_can_upgrade() ? harness_main("upgrade") : 0;
 }

@@ -54,14 +54,10 @@ static void upgrade_beside_end(struct daemon *daemon, struct http *http, const c
 /* Its events, which nobody has fetched, end with it. */
 TEST(upgrade_http_beside_the_end_of_a_session)
 {
-    struct daemon *daemon;
-    struct http *http;
     const char *session;
+    struct daemon *daemon = START(MCP);
+    struct http *http = http_connect(daemon);
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = START(MCP);
-    http = http_connect(daemon);
     for (int i = 0; i < 40; i++) {
         session = http_session(http);
         http_send(http, "POST", "/mcp",
@@ -77,13 +73,10 @@ TEST(upgrade_http_beside_the_end_of_a_session)
 /* A session waits for a process; so does the one that its client began after it. */
 TEST(upgrade_http_keeps_messages_that_wait)
 {
-    struct daemon *daemon;
     struct http *http, *waits[2];
     const char *session;
+    struct daemon *daemon = START(POOL_OF("'clients':'exclusive'"));
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = START(POOL_OF("'clients':'exclusive'"));
     http = http_connect(daemon);
     session = http_session(http);
     for (size_t i = 0; i < COUNT(waits); i++) {
@@ -123,11 +116,8 @@ TEST_ROWS(upgrade_http_within_a_request, 3)
 {
     const char *request = request_of(row);
     size_t len = strlen(request);
-    struct daemon *daemon;
+    struct daemon *daemon = START(RPC);
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = START(RPC);
     for (size_t i = 1; i < len; i++) {
         struct http *http = http_connect(daemon);
 
@@ -147,14 +137,10 @@ TEST(upgrade_http_within_a_message_of_a_web_socket)
 {
     static const char message[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}";
     char frame[2 + 4 + sizeof message];
-    struct daemon *daemon;
-    struct web_socket *socket;
     size_t len = sizeof message - 1;
+    struct daemon *daemon = START(RPC);
+    struct web_socket *socket = ws_open(daemon);
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = START(RPC);
-    socket = ws_open(daemon);
     frame[0] = (char)(WS_FIN | WS_TEXT);
     frame[1] = (char)(0x80 | len);
     for (size_t i = 0; i < 4; i++)
@@ -217,14 +203,11 @@ static const char *token_member(void)
  * answered by the gate. */
 TEST_ROWS(upgrade_http_after_an_answer_of_the_gate, COUNT(poolless))
 {
-    struct daemon *daemon;
-    struct http *http;
+    struct daemon *daemon =
+        START(MCP,
+              .members = test_format(GATE_LISTEN, poolless[row].asks_token ? token_member() : ""));
+    struct http *http = http_connect(daemon);
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = START(MCP, .members = test_format(GATE_LISTEN,
-                                               poolless[row].asks_token ? token_member() : ""));
-    http = http_connect(daemon);
     http_send(http, poolless[row].method, poolless[row].target, poolless[row].fields, NULL);
     ck_assert_int_eq(http_status(http), poolless[row].status);
     daemon_mark_log(daemon);
@@ -235,4 +218,9 @@ TEST_ROWS(upgrade_http_after_an_answer_of_the_gate, COUNT(poolless))
     http_send(http, "GET", "/healthz", NULL, NULL);
     http_expect(http, 200);
     daemon_stop(daemon);
+}
+
+int main(void)
+{
+    return daemon_can_upgrade() ? harness_main("upgrade_http") : 0;
 }

@@ -59,8 +59,6 @@ TEST_ROWS(upgrade_rmp_keeps_the_history, 2)
                                   .arguments = {"--rmp", "@DIR@/rmp.sock"});
     struct rmp_program program;
 
-    if (!daemon_can_upgrade())
-        return;
     daemon_wait_log(daemon, "listening on .*/rmp\\.sock");
     rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
     program = RMP_PROGRAM(daemon, "sub", "--replay", "--count", "2",
@@ -116,14 +114,10 @@ static void expect_answer(struct client *client, size_t row)
 
 TEST_ROWS(upgrade_rmp_within_a_frame, 3)
 {
-    struct daemon *daemon;
-    struct client *client;
     size_t len = 2;
+    struct daemon *daemon = rmp_start(NULL, NULL);
+    struct client *client = client_connect(daemon);
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_start(NULL, NULL);
-    client = client_connect(daemon);
     for (size_t i = 1; i < len; i++) {
         struct text bytes = {0};
 
@@ -141,16 +135,12 @@ TEST_ROWS(upgrade_rmp_within_a_frame, 3)
 /* A client that does not read its answers is not read from, before and after. */
 TEST(upgrade_rmp_keeps_answers_that_are_not_read)
 {
-    struct daemon *daemon;
-    struct client *client, *other;
     struct text frames = {0};
     size_t sent = 0, taken, count = 20000;
+    struct daemon *daemon = rmp_start(NULL, LIMITS);
+    struct client *client = client_connect_small(daemon);
+    struct client *other = client_connect(daemon);
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_start(NULL, LIMITS);
-    client = client_connect_small(daemon);
-    other = client_connect(daemon);
     for (size_t i = 0; i < count; i++)
         rmp_frame(&frames, &(struct rmp_sent){.topic = "a/b", .msg_id = i + 1, .ack = true});
     do {
@@ -169,16 +159,12 @@ TEST(upgrade_rmp_keeps_answers_that_are_not_read)
 /* They come all, once, in their order; the publisher waits again for places as before. */
 TEST_ROWS(upgrade_rmp_keeps_queues, 2)
 {
-    struct daemon *daemon;
-    struct client *slow, *fast, *publisher;
     unsigned last;
+    struct daemon *daemon = rmp_start(NULL, LIMITS);
+    struct client *slow = client_connect_small(daemon);
+    struct client *fast = client_connect_small(daemon);
+    struct client *publisher = client_connect(daemon);
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_start(NULL, LIMITS);
-    slow = client_connect_small(daemon);
-    fast = client_connect_small(daemon);
-    publisher = client_connect(daemon);
     rmp_subscribe(slow, row == 1, "a/b", 1);
     rmp_subscribe(fast, row == 0, "a/b", 1);
     last = fill(publisher, 0);
@@ -199,15 +185,11 @@ TEST_ROWS(upgrade_rmp_keeps_queues, 2)
 /* The publisher has its answer once, whenever the upgrade comes. */
 TEST(upgrade_rmp_answers_publishers_that_wait)
 {
-    struct daemon *daemon;
-    struct client *slow, *publisher;
     unsigned last, got = 0;
+    struct daemon *daemon = rmp_start(NULL, LIMITS);
+    struct client *slow = client_connect_small(daemon);
+    struct client *publisher = client_connect(daemon);
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_start(NULL, LIMITS);
-    slow = client_connect_small(daemon);
-    publisher = client_connect(daemon);
     rmp_subscribe(slow, true, "a/b", 0);
     last = fill(publisher, 0);
     for (unsigned round = 1; round <= 5; round++) {
@@ -229,17 +211,13 @@ TEST(upgrade_rmp_answers_publishers_that_wait)
 
 TEST(upgrade_rmp_drops_what_has_expired)
 {
-    struct daemon *daemon;
-    struct client *slow, *publisher, *watcher;
     int64_t start;
     uint64_t last, got = 0, next;
+    struct daemon *daemon = rmp_start(NULL, LIMITS);
+    struct client *slow = client_connect_small(daemon);
+    struct client *publisher = client_connect(daemon);
+    struct client *watcher = client_connect(daemon);
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_start(NULL, LIMITS);
-    slow = client_connect_small(daemon);
-    publisher = client_connect(daemon);
-    watcher = client_connect(daemon);
     rmp_subscribe(slow, true, "a/b", 0);
     last = fill(publisher, SHORT_MS);
     start = now_ms();
@@ -270,14 +248,10 @@ static int metric(const struct rmp_got *got, const char *name)
 
 TEST(upgrade_rmp_goes_on_with_metrics)
 {
-    struct daemon *daemon;
-    struct client *client;
     struct rmp_got before, after;
+    struct daemon *daemon = rmp_start(",'metrics_interval_ms':300", NULL);
+    struct client *client = client_connect(daemon);
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_start(",'metrics_interval_ms':300", NULL);
-    client = client_connect(daemon);
     for (unsigned i = 1; i <= 3; i++) {
         publish(client, i, 0);
         expect_published(client, i);
@@ -299,13 +273,9 @@ TEST(upgrade_rmp_goes_on_with_metrics)
 /* Its worker is away until it is started again. */
 TEST(upgrade_rmp_keeps_requests_that_are_held)
 {
-    struct daemon *daemon;
-    struct rmp_program replies;
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_program_daemon(RMP_WRITER(1));
-    replies = rmp_program_subscriber(daemon, "reply");
     for (int i = 0; i < 3; i++) { /* the next start is 1.6 s away */
         rmp_program_execute(daemon, "die", "{}");
         rmp_program_expect(&replies, "'retryable':true");
@@ -322,14 +292,10 @@ TEST(upgrade_rmp_keeps_requests_that_are_held)
 /* The runner has written events before its answer. */
 TEST(upgrade_rmp_keeps_events_of_a_run)
 {
-    struct daemon *daemon;
-    struct client *watcher;
+    struct daemon *daemon = rmp_program_daemon("{'id':'w','command':'@WORKER@','instances':1,"
+                                               "'rmp':{'agent':'writer','runner':true}}");
+    struct client *watcher = rmp_program_connect(daemon);
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_program_daemon("{'id':'w','command':'@WORKER@','instances':1,"
-                                "'rmp':{'agent':'writer','runner':true}}");
-    watcher = rmp_program_connect(daemon);
     rmp_subscribe(watcher, true, "rlp/runs/trace:" RMP_TRACE "/events", 0);
     rmp_subscribe(watcher, true, "rlp/runs/trace:" RMP_OTHER_TRACE "/events", 0);
     rmp_program_execute(daemon, "hold", "{}");
@@ -368,13 +334,9 @@ static void reload(struct daemon *daemon, const char *config)
 /* The topic bus has its pools from its start on. */
 TEST(upgrade_rmp_after_a_reload)
 {
-    struct daemon *daemon;
-    struct rmp_program replies;
+    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
+    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
 
-    if (!daemon_can_upgrade())
-        return;
-    daemon = rmp_program_daemon(RMP_WRITER(1));
-    replies = rmp_program_subscriber(daemon, "reply");
     reload(daemon, "{'pools':[" RMP_WRITER(2) "],'rmp':{'max_ttl_ms':40000}}");
     daemon_upgrade(daemon);
     rmp_program_execute(daemon, "plain", "{'result':1}");
@@ -384,4 +346,9 @@ TEST(upgrade_rmp_after_a_reload)
     rmp_program_execute(daemon, "plain", "{'result':2}");
     rmp_program_expect(&replies, "'payload':{'Completed':2}");
     rmp_program_stop(&replies);
+}
+
+int main(void)
+{
+    return daemon_can_upgrade() ? harness_main("upgrade_rmp") : 0;
 }
