@@ -10,35 +10,15 @@
 
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "deadline.h"
 #include "proc.h"
 
-#define PRINTED_MAX 8
 #define STORM_MS 12000
 #define RSS_SLACK_KIB (24L << 10) /* the pool of buffers and what the C library keeps */
-
-void violation(struct chaos *chaos, const char *format, ...)
-{
-    va_list arguments;
-
-    if (chaos->violations++ >= PRINTED_MAX)
-        return;
-    fprintf(stderr,
-            "VIOLATION after %.3f s, seed %llu: ", (double)(now_ms() - chaos->start_ms) / 1000,
-            chaos->seed);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputs("\n", stderr);
-}
 
 /* --- one turn --- */
 
@@ -68,12 +48,12 @@ static void poll_links(struct chaos *chaos)
 static void turn(struct chaos *chaos)
 {
     poll_links(chaos);
-    upgrades_step(&chaos->upgrades, &chaos->dice, chaos->pid);
+    upgrades_step(&chaos->run.upgrades, &chaos->run.dice, chaos->run.pid);
     for (unsigned i = 0; i < ACTORS; i++) {
         if (now_ms() >= chaos->actors[i].next_ms)
             talk_act(chaos, &chaos->actors[i]);
     }
-    if (!subject_alive(chaos))
+    if (!run_alive(&chaos->run))
         violation(chaos, "the daemon is gone");
 }
 
@@ -82,9 +62,9 @@ static void turn(struct chaos *chaos)
 static void storm(struct chaos *chaos, int64_t until_ms)
 {
     chaos->calm = false;
-    while (now_ms() < until_ms && chaos->pid != 0 && chaos->violations < 100) {
-        if (now_ms() >= chaos->next_kill_ms) {
-            chaos->next_kill_ms = now_ms() + dice_between(&chaos->dice, 100, 1500);
+    while (now_ms() < until_ms && chaos->run.pid != 0 && chaos->run.violations < 100) {
+        if (now_ms() >= chaos->run.next_kill_ms) {
+            chaos->run.next_kill_ms = now_ms() + dice_between(&chaos->run.dice, 100, 1500);
             subject_harm(chaos);
         }
         turn(chaos);
@@ -110,7 +90,7 @@ static void settle(struct chaos *chaos)
     subject_spare(chaos);
     for (unsigned i = 0; i < ACTORS * LINKS; i++)
         chaos->actors[i / LINKS].links[i % LINKS].cut_after = -1;
-    while ((busy = busy_one(chaos)) != NULL && !deadline_over(deadline) && chaos->pid != 0)
+    while ((busy = busy_one(chaos)) != NULL && !deadline_over(deadline) && chaos->run.pid != 0)
         turn(chaos);
     for (unsigned i = 0; busy != NULL && i < CALLS; i++) {
         if (busy->calls[i].kind != CALL_NONE && busy->calls[i].kind != CALL_GET)
@@ -132,9 +112,9 @@ static void rest(struct chaos *chaos, int base_fds, long base_kib)
 
     for (unsigned i = 0; i < ACTORS; i++)
         talk_end_life(chaos, &chaos->actors[i]);
-    while ((fds = proc_fd_count(chaos->pid)) > max_fds && !deadline_over(deadline))
+    while ((fds = proc_fd_count(chaos->run.pid)) > max_fds && !deadline_over(deadline))
         nap();
-    kib = proc_status(chaos->pid, "VmRSS");
+    kib = proc_status(chaos->run.pid, "VmRSS");
     printf("memory: %ld KiB, %ld at the start; descriptors: %d, %d at the start\n", kib, base_kib,
            fds, base_fds);
     if (fds > max_fds)
@@ -163,10 +143,10 @@ static void begin(struct chaos *chaos)
 static int count_descriptors(const struct chaos *chaos)
 {
     int64_t since_ms = now_ms();
-    int count = proc_fd_count(chaos->pid);
+    int count = proc_fd_count(chaos->run.pid);
 
     while (now_ms() - since_ms < 300) {
-        int now = proc_fd_count(chaos->pid);
+        int now = proc_fd_count(chaos->run.pid);
 
         if (now != count)
             since_ms = now_ms();
@@ -178,57 +158,18 @@ static int count_descriptors(const struct chaos *chaos)
 
 static void run(struct chaos *chaos)
 {
-    int64_t end_ms = now_ms() + (int64_t)chaos->seconds * 1000, until_ms;
-    long base_kib = proc_status(chaos->pid, "VmRSS");
+    int64_t end_ms = now_ms() + (int64_t)chaos->run.seconds * 1000, until_ms;
+    long base_kib = proc_status(chaos->run.pid, "VmRSS");
     int base_fds = count_descriptors(chaos);
 
     begin(chaos);
-    while (now_ms() < end_ms && chaos->pid != 0 && chaos->violations < 100) {
+    while (now_ms() < end_ms && chaos->run.pid != 0 && chaos->run.violations < 100) {
         until_ms = now_ms() + STORM_MS;
         storm(chaos, until_ms < end_ms ? until_ms : end_ms);
         settle(chaos);
     }
-    if (chaos->pid != 0)
+    if (chaos->run.pid != 0)
         rest(chaos, base_fds, base_kib);
-}
-
-/* --- the command line --- */
-
-static void find_worker(struct chaos *chaos, const char *self)
-{
-    const char *slash = strrchr(self, '/');
-    struct text path = {0};
-
-    text_printf(&path, "%.*shttp_worker", slash != NULL ? (int)(slash - self) + 1 : 0, self);
-    chaos->worker = realpath(path.data, NULL);
-    text_free(&path);
-}
-
-static void read_options(struct chaos *chaos, int argc, char *argv[])
-{
-    const char *daemon = getenv("STDIO_BUS");
-
-    chaos->seconds = 30;
-    chaos->seed = (unsigned long long)time(NULL) % 1000000;
-    chaos->daemon = daemon != NULL && daemon[0] != '\0' ? daemon : "./stdio_bus";
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--http") == 0)
-            continue;
-        if (i + 1 < argc && strcmp(argv[i], "--seconds") == 0)
-            chaos->seconds = (unsigned)strtoul(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
-            chaos->seed = strtoull(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--upgrade") == 0)
-            chaos->upgrades.apart_ms = (unsigned)strtoul(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--daemon") == 0)
-            chaos->daemon = argv[++i];
-        else {
-            fputs("usage: http_chaos [--seconds N] [--seed S] [--daemon PATH] "
-                  "[--upgrade MILLISECONDS]\n",
-                  stderr);
-            exit(64);
-        }
-    }
 }
 
 static void print_summary(const struct chaos *chaos)
@@ -243,38 +184,31 @@ static void print_summary(const struct chaos *chaos)
     printf("cancelled %llu, timed out %llu, no process free %llu, arrays %llu, over WebSocket "
            "%llu, bad requests refused %llu, workers killed %llu\nupgrades %llu\nviolations %llu\n",
            chaos->cancels, chaos->timeouts, chaos->busy, chaos->batches, chaos->web_messages,
-           chaos->refusals, chaos->kills, chaos->upgrades.count, chaos->violations);
+           chaos->refusals, chaos->run.kills, chaos->run.upgrades.count, chaos->run.violations);
 }
 
 int main(int argc, char *argv[])
 {
-    static struct chaos chaos;
+    static struct chaos chaos = {.run.name = "http_chaos"};
+    const char *slash = strrchr(argv[0], '/');
+    struct text worker = {0};
 
-    read_options(&chaos, argc, argv);
-    find_worker(&chaos, argv[0]);
-    if (chaos.worker == NULL) {
-        perror("http_chaos: http_worker");
-        return 64;
-    }
-    if (!proc_available()) {
-        puts("http_chaos: there is no /proc");
-        return 77;
-    }
-    signal(SIGPIPE, SIG_IGN);
-    dice_seed(&chaos.dice, chaos.seed);
-    chaos.start_ms = now_ms();
-    chaos.forgetful = dice_chance(&chaos.dice, 250);
+    text_printf(&worker, "%.*shttp_worker", slash != NULL ? (int)(slash - argv[0]) + 1 : 0,
+                argv[0]);
+    run_begin(&chaos.run, argc, argv, worker.data);
+    text_free(&worker);
+    chaos.forgetful = dice_chance(&chaos.run.dice, 250);
     chaos.last_kill_ms = now_ms() - 1000000;
     chaos.actors = calloc(ACTORS, sizeof *chaos.actors);
     if (chaos.actors == NULL)
         return 71;
-    printf("http_chaos: seed %llu, %u s, %s%s\n", chaos.seed, chaos.seconds, chaos.daemon,
-           chaos.forgetful ? ", little is kept for resuming" : "");
+    printf("http_chaos: seed %llu, %u s, %s%s\n", chaos.run.seed, chaos.run.seconds,
+           chaos.run.daemon, chaos.forgetful ? ", little is kept for resuming" : "");
     fflush(stdout);
     if (!subject_start(&chaos))
         return 71;
     run(&chaos);
     subject_stop(&chaos);
     print_summary(&chaos);
-    return chaos.violations > 0;
+    return chaos.run.violations > 0;
 }

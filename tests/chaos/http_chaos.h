@@ -7,12 +7,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "dice.h"
 #include "http/event_reader.h"
 #include "http/response_reader.h"
 #include "json.h"
+#include "run.h"
 #include "text.h"
-#include "upgrades.h"
 
 #define ACTORS 44
 #define CALLS 8 /* of an actor, at once */
@@ -105,34 +104,25 @@ struct actor {
 };
 
 struct chaos {
-    unsigned seconds;
-    unsigned long long seed;
-    const char *daemon;
-    char *worker;
-    struct dice dice;
-    struct upgrades upgrades;
-    char dir[64], config_path[96], log_path[96], socket_path[96];
+    struct run run;
     unsigned port;
-    pid_t pid;
-    int status;
     bool calm;      /* no more harm */
     bool forgetful; /* max_resume is little */
-    int64_t start_ms, last_kill_ms, next_kill_ms, stopped_until_ms;
+    int64_t last_kill_ms, stopped_until_ms;
     pid_t stopped;
     struct actor *actors;
-    unsigned long long violations, connections, kills, sessions, lives, requests, answers, errors,
-        events, resumed, cuts, lost, cancels, timeouts, refusals, ended_idle, ended_killed, busy,
-        web_messages, batches;
+    unsigned long long connections, sessions, lives, requests, answers, errors, events, resumed,
+        cuts, lost, cancels, timeouts, refusals, ended_idle, ended_killed, busy, web_messages,
+        batches;
     int64_t slowest_ms;
 };
 
-void violation(struct chaos *chaos, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define violation(chaos, ...) run_violation(&(chaos)->run, __VA_ARGS__)
 
 /* --- http_subject.c: the daemon --- */
 
 bool subject_start(struct chaos *chaos);
 int subject_connect(const struct chaos *chaos, bool tcp);
-bool subject_alive(struct chaos *chaos);
 void subject_harm(struct chaos *chaos);
 void subject_spare(struct chaos *chaos);
 void subject_stop(struct chaos *chaos);

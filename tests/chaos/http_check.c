@@ -60,7 +60,7 @@ static void resume_later(struct chaos *chaos, struct actor *actor, struct call *
     call->link = NULL;
     call->resumes = false;
     call->over_before = actor->over;
-    call->next_ms = now_ms() + dice_below(&chaos->dice, 400);
+    call->next_ms = now_ms() + dice_below(&chaos->run.dice, 400);
 }
 
 void check_cut(struct chaos *chaos, struct actor *actor, struct call *call)

@@ -40,11 +40,12 @@ static bool open_link(struct chaos *chaos, struct actor *actor, struct link *lin
     chaos->connections++;
     if (chaos->calm)
         return true;
-    link->drips = dice_chance(&chaos->dice, 60);
-    if (dice_chance(&chaos->dice, 150))
-        link->cut_after = dice_below(&chaos->dice, dice_chance(&chaos->dice, 300) ? 20000 : 1500);
-    if (dice_chance(&chaos->dice, 60))
-        link->until_ms = now_ms() + dice_between(&chaos->dice, 50, 2500);
+    link->drips = dice_chance(&chaos->run.dice, 60);
+    if (dice_chance(&chaos->run.dice, 150))
+        link->cut_after = dice_below(&chaos->run.dice,
+                                     dice_chance(&chaos->run.dice, 300) ? 20000 : 1500);
+    if (dice_chance(&chaos->run.dice, 60))
+        link->until_ms = now_ms() + dice_between(&chaos->run.dice, 50, 2500);
     return true;
 }
 
@@ -105,7 +106,7 @@ void link_close(struct chaos *chaos, struct link *link)
     if (link->fd < 0)
         return;
     memcpy(calls, link->calls, sizeof calls);
-    if (chaos->calm || link->actor->resets || dice_chance(&chaos->dice, 500))
+    if (chaos->calm || link->actor->resets || dice_chance(&chaos->run.dice, 500))
         setsockopt(link->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     close(link->fd);
     link->fd = -1;
@@ -126,9 +127,9 @@ void link_write(struct chaos *chaos, struct link *link)
     if (len == 0)
         return;
     if (link->drips && !chaos->calm)
-        len = 1 + dice_below(&chaos->dice, len < 12 ? (uint32_t)len : 12);
-    else if (dice_chance(&chaos->dice, 100))
-        len = 1 + dice_below(&chaos->dice, (uint32_t)len);
+        len = 1 + dice_below(&chaos->run.dice, len < 12 ? (uint32_t)len : 12);
+    else if (dice_chance(&chaos->run.dice, 100))
+        len = 1 + dice_below(&chaos->run.dice, (uint32_t)len);
     n = send(link->fd, link->output.data + link->written, len, MSG_NOSIGNAL);
     if (n > 0)
         link->written += (size_t)n;
@@ -219,7 +220,7 @@ static void see_end(struct chaos *chaos, struct link *link, const char *how)
 {
     bool waits = link->count > 0 && link->web == WEB_NOT && !link->doomed && !link->refused;
 
-    if (waits && chaos->pid != 0)
+    if (waits && chaos->run.pid != 0)
         violation(chaos, "actor %u: %s in place of a response%s, mark %s", link->actor->index, how,
                   link->in_response ? " or the rest of it" : "",
                   link->calls[0] != NULL ? link->calls[0]->mark : "none");
@@ -231,7 +232,8 @@ static void see_end(struct chaos *chaos, struct link *link, const char *how)
 void link_read(struct chaos *chaos, struct link *link)
 {
     char bytes[16384];
-    size_t size = dice_chance(&chaos->dice, 100) ? 1 + dice_below(&chaos->dice, 60) : sizeof bytes;
+    size_t size = dice_chance(&chaos->run.dice, 100) ? 1 + dice_below(&chaos->run.dice, 60)
+                                                     : sizeof bytes;
     ssize_t n;
 
     if (link->cut_after >= 0 && (int64_t)size > link->cut_after)

@@ -21,15 +21,15 @@ static void ask_stateless(struct chaos *chaos, struct actor *actor)
 
     if (call == NULL)
         return;
-    call->notes = dice_chance(&chaos->dice, 400) ? (long)dice_below(&chaos->dice, 6) : 0;
-    call->forever = !chaos->calm && dice_chance(&chaos->dice, 80);
+    call->notes = dice_chance(&chaos->run.dice, 400) ? (long)dice_below(&chaos->run.dice, 6) : 0;
+    call->forever = !chaos->calm && dice_chance(&chaos->run.dice, 80);
     talk_put_work(chaos, &body, call, call->id, true);
     talk_post(chaos, &request, "/mcp/own",
               "Accept: application/json, text/event-stream\r\n"
               "MCP-Protocol-Version: " STATELESS "\r\nMcp-Method: work\r\n",
               &body);
     link_send(link, &request, call);
-    call->next_ms = now_ms() + dice_below(&chaos->dice, 1500);
+    call->next_ms = now_ms() + dice_below(&chaos->run.dice, 1500);
     text_free(&request);
     text_free(&body);
 }
@@ -50,12 +50,13 @@ static void ask_rpc(struct chaos *chaos, struct actor *actor, bool pipelined)
     struct call *call = link != NULL ? talk_new_call(chaos, actor, CALL_RPC) : NULL;
     struct text body = {0}, request = {0};
     char target[40];
-    bool plain = dice_chance(&chaos->dice, 400);
+    bool plain = dice_chance(&chaos->run.dice, 400);
 
     if (call == NULL)
         return;
-    call->parts = dice_chance(&chaos->dice, 300) ? 2 + dice_below(&chaos->dice, BATCH_MAX - 1) : 1;
-    call->forever = !chaos->calm && !plain && dice_chance(&chaos->dice, 60);
+    call->parts =
+        dice_chance(&chaos->run.dice, 300) ? 2 + dice_below(&chaos->run.dice, BATCH_MAX - 1) : 1;
+    call->forever = !chaos->calm && !plain && dice_chance(&chaos->run.dice, 60);
     snprintf(target, sizeof target, "/rpc/%s%s", plain ? "plain" : "all",
              call->forever ? "?timeout=1" : "");
     if (call->parts == 1)
@@ -88,7 +89,7 @@ static bool give_up(struct chaos *chaos, struct actor *actor)
 
 static void act_as_caller(struct chaos *chaos, struct actor *actor)
 {
-    uint32_t dice = dice_below(&chaos->dice, 1000);
+    uint32_t dice = dice_below(&chaos->run.dice, 1000);
 
     actor->question_count = 0;
     if (give_up(chaos, actor) || chaos->calm)
@@ -96,9 +97,9 @@ static void act_as_caller(struct chaos *chaos, struct actor *actor)
     if (dice < 400)
         ask_stateless(chaos, actor);
     else if (dice < 800)
-        ask_rpc(chaos, actor, dice_chance(&chaos->dice, 400));
+        ask_rpc(chaos, actor, dice_chance(&chaos->run.dice, 400));
     else if (dice < 850)
-        link_close(chaos, &actor->links[dice_below(&chaos->dice, LINKS)]);
+        link_close(chaos, &actor->links[dice_below(&chaos->run.dice, LINKS)]);
     else if (dice < 852)
         talk_end_life(chaos, actor);
 }
@@ -108,7 +109,7 @@ static void act_as_caller(struct chaos *chaos, struct actor *actor)
 static void put_frame(struct chaos *chaos, struct text *to, unsigned first, const char *data,
                       size_t len)
 {
-    uint32_t mask = (uint32_t)dice_throw(&chaos->dice);
+    uint32_t mask = (uint32_t)dice_throw(&chaos->run.dice);
     char head[8] = {(char)first, (char)(0x80 | (len > 125 ? 126 : len)), (char)(len >> 8),
                     (char)len};
 
@@ -136,8 +137,9 @@ static void put_message(struct chaos *chaos, struct link *link, const struct tex
 
     while (at < body->len) {
         size_t rest = body->len - at;
-        size_t len = dice_chance(&chaos->dice, 600) ? rest
-                                                    : dice_below(&chaos->dice, (uint32_t)rest);
+        size_t len = dice_chance(&chaos->run.dice, 600)
+                         ? rest
+                         : dice_below(&chaos->run.dice, (uint32_t)rest);
         unsigned first = (at == 0 ? 1 : 0);
 
         if (len > 60000)
@@ -146,7 +148,7 @@ static void put_message(struct chaos *chaos, struct link *link, const struct tex
             len = 1;
         put_frame(chaos, &link->output, first | (len == rest ? 0x80 : 0), body->data + at, len);
         at += len;
-        if (dice_chance(&chaos->dice, 100))
+        if (dice_chance(&chaos->run.dice, 100))
             put_ping(chaos, &link->output, link->actor);
     }
 }
@@ -185,7 +187,7 @@ static void ask_over_web(struct chaos *chaos, struct actor *actor)
                     call->id);
         text_quote(&body, 0);
     } else {
-        call->notes = strcmp(actor->pool, "plain") == 0 ? 0 : (long)dice_below(&chaos->dice, 4);
+        call->notes = strcmp(actor->pool, "plain") == 0 ? 0 : (long)dice_below(&chaos->run.dice, 4);
         talk_put_work(chaos, &body, call, call->id, false);
     }
     put_message(chaos, &actor->links[0], &body);
@@ -207,7 +209,7 @@ static void close_web(struct chaos *chaos, struct actor *actor)
 
 static void act_as_web(struct chaos *chaos, struct actor *actor)
 {
-    uint32_t dice = dice_below(&chaos->dice, 1000);
+    uint32_t dice = dice_below(&chaos->run.dice, 1000);
     struct link *link = &actor->links[0];
 
     actor->question_count = 0;
@@ -237,7 +239,7 @@ static void take_close(struct chaos *chaos, struct link *link, const unsigned ch
 {
     unsigned code = len >= 2 ? (unsigned)(data[0] << 8 | data[1]) : 0;
 
-    if (link->web == WEB_CLOSING ? code != 1000 : chaos->pid != 0)
+    if (link->web == WEB_CLOSING ? code != 1000 : chaos->run.pid != 0)
         violation(chaos, "actor %u: a close with %u: %.*s", link->actor->index, code,
                   len > 2 ? (int)len - 2 : 0, (const char *)data + 2);
     link->web = WEB_CLOSING;
@@ -361,7 +363,7 @@ static void act_as_vandal(struct chaos *chaos, struct actor *actor)
 {
     struct link *link = &actor->links[0];
     const char *bad =
-        bad_requests[dice_below(&chaos->dice, sizeof bad_requests / sizeof bad_requests[0])];
+        bad_requests[dice_below(&chaos->run.dice, sizeof bad_requests / sizeof bad_requests[0])];
     size_t len = strlen(bad);
 
     if (link->fd >= 0) {
@@ -372,13 +374,13 @@ static void act_as_vandal(struct chaos *chaos, struct actor *actor)
     if (chaos->calm || (link = link_free(chaos, actor, false)) == NULL)
         return;
     link->refused = true;
-    if (dice_chance(&chaos->dice, 300))
-        len = dice_below(&chaos->dice, (uint32_t)len);
+    if (dice_chance(&chaos->run.dice, 300))
+        len = dice_below(&chaos->run.dice, (uint32_t)len);
     text_add(&link->output, bad, len);
-    if (dice_chance(&chaos->dice, 100))
+    if (dice_chance(&chaos->run.dice, 100))
         text_fill(&link->output, 'a', 20000);
-    actor->deadline_ms = now_ms() +
-                         dice_below(&chaos->dice, dice_chance(&chaos->dice, 50) ? 14000 : 400);
+    actor->deadline_ms = now_ms() + dice_below(&chaos->run.dice,
+                                               dice_chance(&chaos->run.dice, 50) ? 14000 : 400);
 }
 
 void others_act(struct chaos *chaos, struct actor *actor)

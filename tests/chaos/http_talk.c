@@ -17,21 +17,21 @@
 static void put_chunks(struct chaos *chaos, struct text *to, const struct text *body)
 {
     for (size_t at = 0; at < body->len;) {
-        size_t len = 1 + dice_below(&chaos->dice, (uint32_t)(body->len - at));
+        size_t len = 1 + dice_below(&chaos->run.dice, (uint32_t)(body->len - at));
 
-        text_printf(to, "%zx%s\r\n", len, dice_chance(&chaos->dice, 200) ? ";a=b" : "");
+        text_printf(to, "%zx%s\r\n", len, dice_chance(&chaos->run.dice, 200) ? ";a=b" : "");
         text_add(to, body->data + at, len);
         text_printf(to, "\r\n");
         at += len;
     }
-    text_printf(to, "0\r\n%s\r\n", dice_chance(&chaos->dice, 200) ? "X-Trailer: 1\r\n" : "");
+    text_printf(to, "0\r\n%s\r\n", dice_chance(&chaos->run.dice, 200) ? "X-Trailer: 1\r\n" : "");
 }
 
 void talk_post(struct chaos *chaos, struct text *to, const char *target, const char *fields,
                const struct text *body)
 {
     text_printf(to, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s" FIELDS, target, fields);
-    if (dice_chance(&chaos->dice, 250)) {
+    if (dice_chance(&chaos->run.dice, 250)) {
         text_printf(to, "Transfer-Encoding: chunked\r\n\r\n");
         put_chunks(chaos, to, body);
         return;
@@ -60,15 +60,16 @@ struct call *talk_new_call(struct chaos *chaos, struct actor *actor, enum call_k
 void talk_put_work(struct chaos *chaos, struct text *body, struct call *call, unsigned id,
                    bool stateless)
 {
-    long pad = dice_chance(&chaos->dice, 30) ? (long)dice_below(&chaos->dice, 40000)
-                                             : (long)dice_below(&chaos->dice, 40);
-    bool slow = dice_chance(&chaos->dice, 300), odd = stateless && id % 2 == 1;
+    long pad = dice_chance(&chaos->run.dice, 30) ? (long)dice_below(&chaos->run.dice, 40000)
+                                                 : (long)dice_below(&chaos->run.dice, 40);
+    bool slow = dice_chance(&chaos->run.dice, 300), odd = stateless && id % 2 == 1;
 
     text_printf(body, "{'jsonrpc':'2.0','id':%u,'method':'work','params':{'mark':'%s','pad':%ld",
                 id, call->mark, pad);
     text_printf(body, ",'delay':%u,'notes':%ld,'loose':%ld,'ask':%s,'forever':%s",
-                slow ? dice_below(&chaos->dice, 1000) : dice_below(&chaos->dice, 10), call->notes,
-                call->loose, call->asked ? "true" : "false", call->forever ? "true" : "false");
+                slow ? dice_below(&chaos->run.dice, 1000) : dice_below(&chaos->run.dice, 10),
+                call->notes, call->loose, call->asked ? "true" : "false",
+                call->forever ? "true" : "false");
     text_printf(body, ",'_meta':{'progressToken':%s%u%s", odd ? "'t" : "", id, odd ? "'" : "");
     if (stateless)
         text_printf(body, ",'io.modelcontextprotocol/protocolVersion':'" STATELESS
@@ -182,11 +183,11 @@ static void work(struct chaos *chaos, struct actor *actor, bool pipelined)
 
     if (call == NULL)
         return;
-    call->takes_json_only = dice_chance(&chaos->dice, 150);
-    call->notes = dice_chance(&chaos->dice, 500) ? (long)dice_below(&chaos->dice, 8) : 0;
-    call->asked = dice_chance(&chaos->dice, 150);
-    if (strcmp(actor->pool, "own") == 0 && dice_chance(&chaos->dice, 200))
-        call->loose = 1 + (long)dice_below(&chaos->dice, 3);
+    call->takes_json_only = dice_chance(&chaos->run.dice, 150);
+    call->notes = dice_chance(&chaos->run.dice, 500) ? (long)dice_below(&chaos->run.dice, 8) : 0;
+    call->asked = dice_chance(&chaos->run.dice, 150);
+    if (strcmp(actor->pool, "own") == 0 && dice_chance(&chaos->run.dice, 200))
+        call->loose = 1 + (long)dice_below(&chaos->run.dice, 3);
     talk_put_work(chaos, &body, call, call->id, false);
     post(chaos, actor, link, call, &body);
     text_free(&body);
@@ -198,7 +199,7 @@ static struct call *any_call(struct chaos *chaos, struct actor *actor, enum call
     unsigned count = 0;
 
     for (unsigned i = 0; i < CALLS; i++) {
-        if (actor->calls[i].kind == kind && dice_below(&chaos->dice, ++count) == 0)
+        if (actor->calls[i].kind == kind && dice_below(&chaos->run.dice, ++count) == 0)
             found = &actor->calls[i];
     }
     return found;
@@ -273,7 +274,7 @@ static void resume_all(struct chaos *chaos, struct actor *actor)
 static void take_over(struct chaos *chaos, struct actor *actor)
 {
     struct call *call = any_call(chaos, actor,
-                                 dice_chance(&chaos->dice, 300) ? CALL_GET : CALL_WORK);
+                                 dice_chance(&chaos->run.dice, 300) ? CALL_GET : CALL_WORK);
 
     if (call != NULL && call->link != NULL && call->event[0] != '\0' && !call->cancelled &&
         call->link->fd >= 0 && call->link->calls[0] == call && call->link->in_response)
@@ -282,7 +283,7 @@ static void take_over(struct chaos *chaos, struct actor *actor)
 
 static void cut(struct chaos *chaos, struct actor *actor)
 {
-    struct link *link = &actor->links[dice_below(&chaos->dice, LINKS)];
+    struct link *link = &actor->links[dice_below(&chaos->run.dice, LINKS)];
 
     if (link->fd >= 0)
         link_close(chaos, link);
@@ -319,16 +320,16 @@ void talk_end_life(struct chaos *chaos, struct actor *actor)
     actor->expected = actor->got = 0;
     actor->question_count = 0;
     actor->over = 0;
-    actor->last_id = dice_below(&chaos->dice, 3);
-    actor->tcp = dice_chance(&chaos->dice, 600);
-    actor->resets = actor->kind != SESSION || dice_chance(&chaos->dice, 500);
+    actor->last_id = dice_below(&chaos->run.dice, 3);
+    actor->tcp = dice_chance(&chaos->run.dice, 600);
+    actor->resets = actor->kind != SESSION || dice_chance(&chaos->run.dice, 500);
     chaos->lives++;
 }
 
 /* The session is left alone until it has ended by itself, or for good. */
 static void go_idle(struct chaos *chaos, struct actor *actor)
 {
-    if (!actor->resets || dice_chance(&chaos->dice, 500)) {
+    if (!actor->resets || dice_chance(&chaos->run.dice, 500)) {
         talk_end_life(chaos, actor);
         return;
     }
@@ -366,7 +367,7 @@ static void greet(struct chaos *chaos, struct actor *actor)
 
 static void live(struct chaos *chaos, struct actor *actor)
 {
-    uint32_t dice = dice_below(&chaos->dice, 1000);
+    uint32_t dice = dice_below(&chaos->run.dice, 1000);
 
     if (!actor->greeted) {
         greet(chaos, actor);
@@ -432,7 +433,7 @@ static void act_in_session(struct chaos *chaos, struct actor *actor)
 
 void talk_act(struct chaos *chaos, struct actor *actor)
 {
-    actor->next_ms = now_ms() + dice_below(&chaos->dice, 40);
+    actor->next_ms = now_ms() + dice_below(&chaos->run.dice, 40);
     if (actor->kind == SESSION)
         act_in_session(chaos, actor);
     else

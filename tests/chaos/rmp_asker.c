@@ -70,11 +70,11 @@ static void put_execute(struct chaos *chaos, struct msgpack_writer *writer)
     msgpack_put_text(writer, "node");
     msgpack_put_map(writer, 1);
     msgpack_put_text(writer, "method");
-    msgpack_put_text(writer, methods[dice_below(&chaos->dice, 7)]);
+    msgpack_put_text(writer, methods[dice_below(&chaos->run.dice, 7)]);
     msgpack_put_text(writer, "inputs");
     msgpack_put_map(writer, 1);
     msgpack_put_text(writer, "result");
-    msgpack_put_uint(writer, dice_throw(&chaos->dice));
+    msgpack_put_uint(writer, dice_throw(&chaos->run.dice));
     msgpack_put_text(writer, "attempt");
     msgpack_put_uint(writer, 1);
     msgpack_put_text(writer, "reply_topic");
@@ -93,16 +93,16 @@ static void put_submit(struct chaos *chaos, struct msgpack_writer *writer, uint6
     msgpack_put_text(writer, "request_id");
     msgpack_put_bin(writer, slice_of(id, sizeof id));
     msgpack_put_text(writer, "opening_yaml");
-    msgpack_put_text(writer, yamls[dice_below(&chaos->dice, 4)]);
+    msgpack_put_text(writer, yamls[dice_below(&chaos->run.dice, 4)]);
 }
 
 void asker_ask(struct chaos *chaos)
 {
     char payload[400];
     struct msgpack_writer writer = {.to = payload, .size = sizeof payload};
-    bool runs = dice_chance(&chaos->dice, 250);
+    bool runs = dice_chance(&chaos->run.dice, 250);
     uint64_t number = ++chaos->request_count, trace = TRACE_BIT | number;
-    uint64_t ttl = dice_between(&chaos->dice, 500, 3000);
+    uint64_t ttl = dice_between(&chaos->run.dice, 500, 3000);
     struct request *request = &chaos->requests[number % REQUESTS];
     struct rmp_draft draft =
         runs ? draft_of("intent.ctrl.request.v1", RMP_SCHEMA_CTRL_REQ, trace, ttl)

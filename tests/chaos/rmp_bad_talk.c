@@ -19,7 +19,7 @@ static void bad_command(struct chaos *chaos, struct peer *peer)
     char topic[LONG_TOPIC + 1] = "a/b";
 
     text_fill(&body, 'x', 5);
-    switch (dice_below(&chaos->dice, 4)) {
+    switch (dice_below(&chaos->run.dice, 4)) {
     case 0:
         memset(topic, 't', LONG_TOPIC);
         topic[LONG_TOPIC] = '\0';
@@ -56,7 +56,7 @@ static void bad_frame(struct chaos *chaos, struct peer *peer, bool fatal)
                               .type = "observation.a.v1",
                               .topic = {"a/b", 3},
                               .payload = {"\x80", 1}};
-    unsigned kind = fatal ? 5 : dice_below(&chaos->dice, 5);
+    unsigned kind = fatal ? 5 : dice_below(&chaos->run.dice, 5);
     struct text big = {0};
     size_t len;
     char *frame;
@@ -92,7 +92,7 @@ static void fatally(struct chaos *chaos, struct peer *peer)
                                        "\"HelloAck\""};
     const struct asked truncated = {.ask = ASK_BAD, .frames = true, .error = "TruncatedHeader"};
     struct text json = {0};
-    uint32_t kind = dice_below(&chaos->dice, 6);
+    uint32_t kind = dice_below(&chaos->run.dice, 6);
 
     if (kind == 5) {
         bad_frame(chaos, peer, true);
@@ -108,9 +108,9 @@ static void fatally(struct chaos *chaos, struct peer *peer)
 
 void talk_badly(struct chaos *chaos, struct peer *peer)
 {
-    if (dice_chance(&chaos->dice, 150))
+    if (dice_chance(&chaos->run.dice, 150))
         fatally(chaos, peer);
-    else if (dice_chance(&chaos->dice, 500))
+    else if (dice_chance(&chaos->run.dice, 500))
         bad_command(chaos, peer);
     else
         bad_frame(chaos, peer, false);

@@ -9,18 +9,13 @@
 
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "deadline.h"
 #include "proc.h"
 
-#define PRINTED_MAX 8
 #define STORM_MS 6000
 #define RSS_SLACK_KIB (24L << 10) /* the pool of buffers and what the C library keeps */
 #define PAUSE_MS 40               /* at most, between two acts of a peer */
@@ -37,57 +32,42 @@ const char *const topic_names[TOPICS] = {"a",
                                          "t",
                                          "action/decision"};
 
-void violation(struct chaos *chaos, const char *format, ...)
-{
-    va_list arguments;
-
-    if (chaos->violations++ >= PRINTED_MAX)
-        return;
-    fprintf(stderr,
-            "VIOLATION after %.3f s, seed %llu: ", (double)(now_ms() - chaos->start_ms) / 1000,
-            chaos->seed);
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fputs("\n", stderr);
-}
-
 /* --- a peer's life --- */
 
 static void begin(struct chaos *chaos, struct peer *peer)
 {
     if (!peer_connect(chaos, peer))
         return;
-    peer->frames = dice_chance(&chaos->dice, 500);
-    peer->stalled = dice_chance(&chaos->dice, 250);
-    if (dice_chance(&chaos->dice, 700))
+    peer->frames = dice_chance(&chaos->run.dice, 500);
+    peer->stalled = dice_chance(&chaos->run.dice, 250);
+    if (dice_chance(&chaos->run.dice, 700))
         talk_hello(chaos, peer, peer->frames);
 }
 
 static void stall(struct chaos *chaos, struct peer *peer)
 {
-    bool long_one = dice_chance(&chaos->dice, 150);
+    bool long_one = dice_chance(&chaos->run.dice, 150);
 
-    peer->manners = dice_chance(&chaos->dice, 400) ? READS_SLOWLY : READS_NOTHING;
-    peer->until_ms = now_ms() + dice_between(&chaos->dice, 100, long_one ? 5000 : 1500);
+    peer->manners = dice_chance(&chaos->run.dice, 400) ? READS_SLOWLY : READS_NOTHING;
+    peer->until_ms = now_ms() + dice_between(&chaos->run.dice, 100, long_one ? 5000 : 1500);
 }
 
 static void leave(struct chaos *chaos, struct peer *peer)
 {
-    if (dice_chance(&chaos->dice, 500) || peer->output.len > 0) {
+    if (dice_chance(&chaos->run.dice, 500) || peer->output.len > 0) {
         peer_close(chaos, peer);
         return;
     }
     shutdown(peer->fd, SHUT_WR);
     peer->half_closed = true;
-    peer->next_ms = now_ms() + dice_between(&chaos->dice, 100, 1500);
+    peer->next_ms = now_ms() + dice_between(&chaos->run.dice, 100, 1500);
 }
 
 static void act(struct chaos *chaos, struct peer *peer)
 {
-    uint32_t dice = dice_below(&chaos->dice, 1000);
+    uint32_t dice = dice_below(&chaos->run.dice, 1000);
 
-    peer->next_ms = now_ms() + dice_below(&chaos->dice, PAUSE_MS);
+    peer->next_ms = now_ms() + dice_below(&chaos->run.dice, PAUSE_MS);
     if (peer->fd < 0)
         begin(chaos, peer);
     else if (peer->half_closed)
@@ -97,11 +77,11 @@ static void act(struct chaos *chaos, struct peer *peer)
     else if (dice < 4)
         leave(chaos, peer);
     else if (dice < 30)
-        talk_subscribe(chaos, peer, dice_below(&chaos->dice, TOPICS));
+        talk_subscribe(chaos, peer, dice_below(&chaos->run.dice, TOPICS));
     else if (dice < 45)
         talk_unsubscribe(chaos, peer);
     else if (dice < 60)
-        talk_hello(chaos, peer, dice_chance(&chaos->dice, 500));
+        talk_hello(chaos, peer, dice_chance(&chaos->run.dice, 500));
     else if (dice < 75)
         talk_badly(chaos, peer);
     else if (dice < 110 && peer->stalled && peer->manners == READS)
@@ -147,10 +127,10 @@ static void turn(struct chaos *chaos)
             .events = (short)((wants_input(peer) ? POLLIN : 0) | (writes ? POLLOUT : 0))};
     }
     poll(polled, PEERS, 1);
-    upgrades_step(&chaos->upgrades, &chaos->dice, chaos->pid);
+    upgrades_step(&chaos->run.upgrades, &chaos->run.dice, chaos->run.pid);
     for (unsigned i = 0; i < PEERS; i++)
         serve(chaos, &chaos->peers[i], polled[i].revents);
-    if (!subject_alive(chaos)) {
+    if (!run_alive(&chaos->run)) {
         violation(chaos, "the daemon is gone");
         return;
     }
@@ -161,17 +141,17 @@ static void turn(struct chaos *chaos)
 static void storm(struct chaos *chaos, int64_t until_ms)
 {
     chaos->calm = false;
-    while (now_ms() < until_ms && chaos->pid != 0 && chaos->violations < 100) {
+    while (now_ms() < until_ms && chaos->run.pid != 0 && chaos->run.violations < 100) {
         for (unsigned i = 1; i < PEERS; i++) {
             if (now_ms() >= chaos->peers[i].next_ms)
                 act(chaos, &chaos->peers[i]);
         }
         if (now_ms() >= chaos->peers[0].next_ms) {
-            chaos->peers[0].next_ms = now_ms() + dice_below(&chaos->dice, 50);
+            chaos->peers[0].next_ms = now_ms() + dice_below(&chaos->run.dice, 50);
             asker_ask(chaos);
         }
-        if (now_ms() >= chaos->next_kill_ms) {
-            chaos->next_kill_ms = now_ms() + dice_between(&chaos->dice, 300, 3000);
+        if (now_ms() >= chaos->run.next_kill_ms) {
+            chaos->run.next_kill_ms = now_ms() + dice_between(&chaos->run.dice, 300, 3000);
             subject_kill_worker(chaos);
         }
         turn(chaos);
@@ -206,9 +186,9 @@ static void settle(struct chaos *chaos)
         if (peer->half_closed)
             peer_close(chaos, peer);
         if (peer->fd >= 0 && !peer->doomed && peer->asked_count < ASKED)
-            talk_hello(chaos, peer, dice_chance(&chaos->dice, 500));
+            talk_hello(chaos, peer, dice_chance(&chaos->run.dice, 500));
     }
-    while (busy(chaos, &lacking) && !deadline_over(deadline) && chaos->pid != 0)
+    while (busy(chaos, &lacking) && !deadline_over(deadline) && chaos->run.pid != 0)
         turn(chaos);
     if (busy(chaos, &lacking))
         violation(chaos, "not at rest; message %" PRIu64 " has not come", lacking);
@@ -224,10 +204,11 @@ static void rest(struct chaos *chaos, long baseline_kib)
         peer_close(chaos, &chaos->peers[i]);
     while (!deadline_over(deadline))
         turn(chaos);
-    while (now_ms() < chaos->requests[chaos->request_count % REQUESTS].until_ms && chaos->pid != 0)
+    while (now_ms() < chaos->requests[chaos->request_count % REQUESTS].until_ms &&
+           chaos->run.pid != 0)
         turn(chaos);
     asker_check(chaos, true);
-    kib = proc_status(chaos->pid, "VmRSS");
+    kib = proc_status(chaos->run.pid, "VmRSS");
     printf("memory: %ld KiB, %ld at the start\n", kib, baseline_kib);
     if (getenv("TEST_NO_RSS") == NULL && kib > baseline_kib + RSS_SLACK_KIB)
         violation(chaos, "memory at rest is %ld KiB, %ld at the start", kib, baseline_kib);
@@ -235,8 +216,8 @@ static void rest(struct chaos *chaos, long baseline_kib)
 
 static void run(struct chaos *chaos)
 {
-    int64_t end_ms = now_ms() + (int64_t)chaos->seconds * 1000, until_ms;
-    long baseline_kib = proc_status(chaos->pid, "VmRSS");
+    int64_t end_ms = now_ms() + (int64_t)chaos->run.seconds * 1000, until_ms;
+    long baseline_kib = proc_status(chaos->run.pid, "VmRSS");
 
     for (unsigned i = 0; i < PEERS; i++) {
         chaos->peers[i].fd = -1;
@@ -245,44 +226,13 @@ static void run(struct chaos *chaos)
     if (!peer_connect(chaos, &chaos->peers[0]))
         return;
     asker_begin(chaos);
-    while (now_ms() < end_ms && chaos->pid != 0 && chaos->violations < 100) {
+    while (now_ms() < end_ms && chaos->run.pid != 0 && chaos->run.violations < 100) {
         until_ms = now_ms() + STORM_MS;
         storm(chaos, until_ms < end_ms ? until_ms : end_ms);
         settle(chaos);
     }
-    if (chaos->pid != 0)
+    if (chaos->run.pid != 0)
         rest(chaos, baseline_kib);
-}
-
-/* --- the command line --- */
-
-static void read_options(struct chaos *chaos, int argc, char *argv[])
-{
-    const char *daemon = getenv("STDIO_BUS"), *worker = getenv("TEST_WORKER");
-
-    chaos->seconds = 30;
-    chaos->seed = epoch_ms() % 1000000;
-    chaos->daemon = daemon != NULL && daemon[0] != '\0' ? daemon : "./stdio_bus";
-    chaos->worker =
-        realpath(worker != NULL && worker[0] != '\0' ? worker : "tests/harness/test_worker", NULL);
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--rmp") == 0)
-            continue;
-        if (i + 1 < argc && strcmp(argv[i], "--seconds") == 0)
-            chaos->seconds = (unsigned)strtoul(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0)
-            chaos->seed = strtoull(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--upgrade") == 0)
-            chaos->upgrades.apart_ms = (unsigned)strtoul(argv[++i], NULL, 10);
-        else if (i + 1 < argc && strcmp(argv[i], "--daemon") == 0)
-            chaos->daemon = argv[++i];
-        else {
-            fputs("usage: rmp_chaos [--seconds N] [--seed S] [--daemon PATH] "
-                  "[--upgrade MILLISECONDS]\n",
-                  stderr);
-            exit(64);
-        }
-    }
 }
 
 static void print_summary(const struct chaos *chaos)
@@ -298,37 +248,28 @@ static void print_summary(const struct chaos *chaos)
            chaos->seen.backpressure, chaos->known.backpressure);
     printf("requests to agents and the runner %" PRIu64 ", answers %llu, workers killed %llu; "
            "snapshots %" PRIu64 "\nupgrades %llu\nviolations %llu\n",
-           chaos->request_count, chaos->agent_answers, chaos->kills, chaos->snapshots,
-           chaos->upgrades.count, chaos->violations);
+           chaos->request_count, chaos->agent_answers, chaos->run.kills, chaos->snapshots,
+           chaos->run.upgrades.count, chaos->run.violations);
 }
 
 int main(int argc, char *argv[])
 {
-    static struct chaos chaos;
+    static struct chaos chaos = {.run.name = "rmp_chaos"};
+    const char *worker = getenv("TEST_WORKER");
 
-    read_options(&chaos, argc, argv);
-    if (chaos.worker == NULL) {
-        perror("rmp_chaos: $TEST_WORKER");
-        return 64;
-    }
-    if (!proc_available()) {
-        puts("rmp_chaos: there is no /proc");
-        return 77;
-    }
-    signal(SIGPIPE, SIG_IGN);
-    dice_seed(&chaos.dice, chaos.seed);
-    chaos.start_ms = now_ms();
+    run_begin(&chaos.run, argc, argv,
+              worker != NULL && worker[0] != '\0' ? worker : "tests/harness/test_worker");
     chaos.ledger = calloc(KEPT, sizeof *chaos.ledger);
     chaos.peers = calloc(PEERS, sizeof *chaos.peers);
     chaos.requests = calloc(REQUESTS, sizeof *chaos.requests);
     if (chaos.ledger == NULL || chaos.peers == NULL || chaos.requests == NULL)
         return 71;
-    printf("rmp_chaos: seed %llu, %u s, %s\n", chaos.seed, chaos.seconds, chaos.daemon);
+    printf("rmp_chaos: seed %llu, %u s, %s\n", chaos.run.seed, chaos.run.seconds, chaos.run.daemon);
     fflush(stdout);
     if (!subject_start(&chaos))
         return 71;
     run(&chaos);
     subject_stop(&chaos);
     print_summary(&chaos);
-    return chaos.violations > 0;
+    return chaos.run.violations > 0;
 }

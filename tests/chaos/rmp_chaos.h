@@ -7,10 +7,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "dice.h"
 #include "rmp/frame.h"
+#include "run.h"
 #include "text.h"
-#include "upgrades.h"
 
 #define PEERS 36
 #define SUBSCRIPTIONS 6 /* of each peer */
@@ -105,18 +104,10 @@ struct request { /* to an agent, or to the runner; by trace */
 #define REQUESTS 4096
 
 struct chaos {
-    unsigned seconds;
-    unsigned long long seed;
-    const char *daemon, *worker;
-    struct dice dice;
-    struct upgrades upgrades;
-    char dir[64], config_path[96], log_path[96], socket_path[96];
-    pid_t pid;
-    int status;
+    struct run run;
     bool calm; /* no more harm */
-    int64_t start_ms;
     uint64_t event, last_number, last_id, last_connection, last_slot;
-    unsigned long long violations, delivered, published, connections, kills;
+    unsigned long long delivered, published, connections;
     unsigned long long told_ok, told_errors, told_timeouts, agent_answers, closed_slow;
     struct publication *ledger;
     struct peer *peers;
@@ -125,21 +116,18 @@ struct chaos {
     uint64_t snapshots;
     struct request *requests; /* by number % REQUESTS */
     uint64_t request_count;
-    int64_t next_kill_ms;
     int64_t slowest_ms;
 };
 
 extern const char *const topic_names[TOPICS];
 
-void violation(struct chaos *chaos, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define violation(chaos, ...) run_violation(&(chaos)->run, __VA_ARGS__)
 
 uint64_t epoch_ms(void);
 
 /* --- rmp_subject.c: the daemon --- */
 
 bool subject_start(struct chaos *chaos);
-int subject_connect(const struct chaos *chaos);
-bool subject_alive(struct chaos *chaos);
 void subject_kill_worker(struct chaos *chaos);
 void subject_stop(struct chaos *chaos);
 

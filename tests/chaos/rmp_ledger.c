@@ -39,7 +39,7 @@ struct publication *ledger_publish(struct chaos *chaos, const struct peer *peer,
     publication->publisher = peer->index;
     publication->connection = peer->connection;
     publication->topic = topic;
-    publication->header.trace_id = (struct rmp_id){chaos->seed, number};
+    publication->header.trace_id = (struct rmp_id){chaos->run.seed, number};
     publication->header.msg_id = number;
     if (first != NULL) {
         publication->first = first->number;

@@ -19,7 +19,7 @@
 bool peer_connect(struct chaos *chaos, struct peer *peer)
 {
     unsigned index = peer->index;
-    int fd = subject_connect(chaos);
+    int fd = run_connect(&chaos->run, 0);
 
     if (fd < 0) {
         violation(chaos, "peer %u cannot connect: %s", index, strerror(errno));

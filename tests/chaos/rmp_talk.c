@@ -30,8 +30,8 @@ static void push(struct chaos *chaos, struct peer *peer)
     size_t left = peer->output.len - peer->written;
 
     peer->output_hold = 0;
-    if (!chaos->calm && left > 0 && dice_chance(&chaos->dice, 150))
-        peer->output_hold = dice_below(&chaos->dice, (uint32_t)left);
+    if (!chaos->calm && left > 0 && dice_chance(&chaos->run.dice, 150))
+        peer->output_hold = dice_below(&chaos->run.dice, (uint32_t)left);
     peer_write(chaos, peer);
 }
 
@@ -162,8 +162,8 @@ static struct subscription *note_subscription(struct chaos *chaos, struct peer *
 
 void talk_subscribe(struct chaos *chaos, struct peer *peer, unsigned topic)
 {
-    bool frames = dice_chance(&chaos->dice, 150) ? !peer->frames : peer->frames;
-    uint64_t sub_id = 1 + dice_below(&chaos->dice, SUBSCRIPTIONS);
+    bool frames = dice_chance(&chaos->run.dice, 150) ? !peer->frames : peer->frames;
+    uint64_t sub_id = 1 + dice_below(&chaos->run.dice, SUBSCRIPTIONS);
     struct asked asked = {.ask = ASK_SUBSCRIBE, .frames = frames, .id = talk_next_id(chaos)};
     const struct subscription *old = same_name(peer, frames, sub_id, topic);
     struct text json = {0};
@@ -186,7 +186,7 @@ void talk_subscribe(struct chaos *chaos, struct peer *peer, unsigned topic)
 /* In the dialect of commands there is no answer; that to a Hello after it proves the end. */
 void talk_unsubscribe(struct chaos *chaos, struct peer *peer)
 {
-    struct subscription *at = &peer->subscriptions[dice_below(&chaos->dice, SUBSCRIPTIONS)];
+    struct subscription *at = &peer->subscriptions[dice_below(&chaos->run.dice, SUBSCRIPTIONS)];
     struct asked asked = {.ask = ASK_UNSUBSCRIBE, .frames = true, .id = talk_next_id(chaos)};
     struct text json = {0};
 
@@ -202,7 +202,7 @@ void talk_unsubscribe(struct chaos *chaos, struct peer *peer)
     text_printf(&json, "{\"Unsubscribe\":{\"sub_id\":%" PRIu64 "}}", at->sub_id);
     talk_send_json(chaos, peer, &json);
     text_free(&json);
-    if (dice_chance(&chaos->dice, 800))
+    if (dice_chance(&chaos->run.dice, 800))
         talk_hello(chaos, peer, false);
 }
 
@@ -211,14 +211,14 @@ void talk_unsubscribe(struct chaos *chaos, struct peer *peer)
 /* The mark by which it is known again, and some bytes. */
 static void put_filling(struct chaos *chaos, struct text *to, uint64_t number)
 {
-    uint32_t most = dice_chance(&chaos->dice, 30) ? BODY_MAX : 500;
-    uint32_t len = dice_below(&chaos->dice, most);
+    uint32_t most = dice_chance(&chaos->run.dice, 30) ? BODY_MAX : 500;
+    uint32_t len = dice_below(&chaos->run.dice, most);
 
     text_add(to, "PUB!", 4);
     for (unsigned i = 0; i < 8; i++)
         text_add(to, &(char){(char)(number >> (56 - 8 * i))}, 1);
     for (uint32_t i = 0; i < len; i++)
-        text_add(to, &(char){(char)dice_throw(&chaos->dice)}, 1);
+        text_add(to, &(char){(char)dice_throw(&chaos->run.dice)}, 1);
 }
 
 static void send_as_frame(struct chaos *chaos, struct peer *peer, struct publication *publication,
@@ -301,12 +301,12 @@ static void send_as_command(struct chaos *chaos, struct peer *peer, struct publi
 static const char *choose_time(struct chaos *chaos, struct rmp_header *header)
 {
     header->created_at_ms = epoch_ms();
-    header->ttl_ms = dice_between(&chaos->dice, 20000, TTL_MAX_MS);
-    if (dice_chance(&chaos->dice, 150))
-        header->ttl_ms = dice_between(&chaos->dice, 1, 800);
-    if (chaos->calm || !dice_chance(&chaos->dice, 30))
+    header->ttl_ms = dice_between(&chaos->run.dice, 20000, TTL_MAX_MS);
+    if (dice_chance(&chaos->run.dice, 150))
+        header->ttl_ms = dice_between(&chaos->run.dice, 1, 800);
+    if (chaos->calm || !dice_chance(&chaos->run.dice, 30))
         return NULL;
-    switch (dice_below(&chaos->dice, 4)) {
+    switch (dice_below(&chaos->run.dice, 4)) {
     case 0:
         header->ttl_ms = 0;
         return "InvalidTtl";
@@ -325,10 +325,10 @@ static const char *choose_time(struct chaos *chaos, struct rmp_header *header)
 /* One that was answered of late, or 0. A refused one has left no key. */
 static uint64_t choose_repeated(struct chaos *chaos)
 {
-    uint64_t back = 1 + dice_below(&chaos->dice, REPEAT_WITHIN);
+    uint64_t back = 1 + dice_below(&chaos->run.dice, REPEAT_WITHIN);
     const struct publication *old = NULL;
 
-    if (!dice_chance(&chaos->dice, 100) || back >= chaos->last_number)
+    if (!dice_chance(&chaos->run.dice, 100) || back >= chaos->last_number)
         return 0;
     old = ledger_find(chaos, chaos->last_number - back);
     return old != NULL && (old->told == TOLD_OK || old->told == TOLD_MAYBE) && old->answered != 0
@@ -338,17 +338,17 @@ static uint64_t choose_repeated(struct chaos *chaos)
 
 void talk_publish(struct chaos *chaos, struct peer *peer)
 {
-    bool frames = dice_chance(&chaos->dice, 150) ? !peer->frames : peer->frames;
+    bool frames = dice_chance(&chaos->run.dice, 150) ? !peer->frames : peer->frames;
     uint64_t repeated = choose_repeated(chaos);
-    unsigned topic = dice_below(&chaos->dice, TOPICS);
+    unsigned topic = dice_below(&chaos->run.dice, TOPICS);
     struct publication *publication = ledger_publish(chaos, peer, topic, repeated);
-    bool ack = repeated != 0 || dice_chance(&chaos->dice, 700);
+    bool ack = repeated != 0 || dice_chance(&chaos->run.dice, 700);
     struct asked asked = {.ask = ASK_PUBLISH, .frames = frames, .optional = frames && !ack};
     struct text filling = {0};
 
     asked.error = choose_time(chaos, &publication->header);
     publication->header.schema_id =
-        schemas[dice_below(&chaos->dice, sizeof schemas / sizeof schemas[0])];
+        schemas[dice_below(&chaos->run.dice, sizeof schemas / sizeof schemas[0])];
     asked.number = publication->number;
     asked.id = frames ? publication->header.trace_id.low : publication->number;
     asked.optional &= asked.error == NULL;
