@@ -11,7 +11,7 @@ static const size_t chunks[] = {1, 2, 3, 7, 64, 1000, 4096, 65536, SIZE_MAX};
 /* --- messages --- */
 
 /* Lines of all kinds, and in `messages` those that are messages. */
-static void add_small_script(struct bytes *script, struct bytes *messages)
+static void add_small_script(struct text *script, struct text *messages)
 {
     static const char *const lines[] = {
         "{\"id\":1,\"method\":\"a\"}\n",
@@ -25,13 +25,13 @@ static void add_small_script(struct bytes *script, struct bytes *messages)
     };
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        bytes_add(script, lines[i], strlen(lines[i]));
+        text_add(script, lines[i], strlen(lines[i]));
         if (strchr(lines[i], '{') != NULL)
-            bytes_add(messages, lines[i], strlen(lines[i]));
+            text_add(messages, lines[i], strlen(lines[i]));
     }
 }
 
-static void add_large_script(struct bytes *script)
+static void add_large_script(struct text *script)
 {
     static const size_t lengths[] = {100,  65535, 20,    65536,  65537, 30,    300000, 2000,
                                      2016, 2048,  16384, 131072, 50,    49152, 16383,  1048576};
@@ -41,11 +41,11 @@ static void add_large_script(struct bytes *script)
 }
 
 /* Sends the script in chunks and expects the messages, then the end. */
-static void run_script(struct owner *owner, const struct bytes *script,
-                       const struct bytes *messages, size_t chunk)
+static void run_script(struct owner *owner, const struct text *script,
+                       const struct text *messages, size_t chunk)
 {
     owner->other.send_chunk = chunk;
-    bytes_add(&owner->other.to_send, script->data, script->len);
+    text_add(&owner->other.to_send, script->data, script->len);
     run_until(owner, other_sent_all(&owner->other));
     ck_assert_int_eq(owner->ended_count, 0);
     if (owner->other.fd_in == owner->other.fd_out)
@@ -65,7 +65,7 @@ static void run_script(struct owner *owner, const struct bytes *script,
 /* row: chunk size, held or not, socket or pipes. */
 TEST_ROWS(small_messages_in_chunks, 4 * CHUNKS)
 {
-    struct bytes script = {NULL, 0, 0}, messages = {NULL, 0, 0};
+    struct text script = {0}, messages = {0};
     struct owner owner;
 
     add_small_script(&script, &messages);
@@ -75,8 +75,8 @@ TEST_ROWS(small_messages_in_chunks, 4 * CHUNKS)
     ck_assert_int_eq(owner.messages, 5);
     ck_assert_int_eq(owner.offers, owner.hold_mode == HOLD_NEVER ? 5 : 10);
     close_owner(&owner);
-    bytes_free(&script);
-    bytes_free(&messages);
+    text_free(&script);
+    text_free(&messages);
 }
 
 /* Each carriage return of a line but the one before its newline, and the line that is forwarded. */
@@ -95,12 +95,12 @@ static const char *const returns[][2] = {
  * pipes. */
 static void run_lines(size_t row, const char *const lines[][2], size_t count, unsigned skipped)
 {
-    struct bytes script = {NULL, 0, 0}, messages = {NULL, 0, 0};
+    struct text script = {0}, messages = {0};
     struct owner owner;
 
     for (size_t i = 0; i < count; i++) {
-        bytes_add(&script, lines[i][0], strlen(lines[i][0]));
-        bytes_add(&messages, lines[i][1], strlen(lines[i][1]));
+        text_add(&script, lines[i][0], strlen(lines[i][0]));
+        text_add(&messages, lines[i][1], strlen(lines[i][1]));
     }
     open_either(&owner, row % 2);
     owner.stream.connection.skips_bad_lines = owner.stream.scanner.splits_arrays = skipped > 0;
@@ -109,8 +109,8 @@ static void run_lines(size_t row, const char *const lines[][2], size_t count, un
     run_script(&owner, &script, &messages, chunks[row / 4]);
     ck_assert_uint_eq(owner.stream.skipped, skipped);
     close_owner(&owner);
-    bytes_free(&script);
-    bytes_free(&messages);
+    text_free(&script);
+    text_free(&messages);
 }
 
 /* A carriage return within a line could begin a line of its own for its reader. */
@@ -143,17 +143,17 @@ TEST_ROWS(arrays_are_split_into_messages, 4 * CHUNKS)
 /* An array needs no more memory than its longest message. */
 TEST_ROWS(array_longer_than_the_limit_of_a_message, 2)
 {
-    struct bytes messages = {NULL, 0, 0};
+    struct text messages = {0};
     struct owner owner;
 
     limits.max_input_buffer = 2000;
     open_either(&owner, row);
     owner.stream.scanner.splits_arrays = true;
     framing_ndjson.reset(&owner.stream.connection.framing_state);
-    bytes_add(&messages, "[", 1);
+    text_add(&messages, "[", 1);
     for (size_t i = 0; i < 1000; i++)
         add_message(&messages, 2000 - (i == 0), (unsigned)i);
-    bytes_add(&owner.other.to_send, messages.data, messages.len);
+    text_add(&owner.other.to_send, messages.data, messages.len);
     for (size_t i = 0; i < messages.len; i++) {
         if (messages.data[i] == '\n')
             owner.other.to_send.data[i] = i + 1 < messages.len ? ',' : ']';
@@ -164,30 +164,30 @@ TEST_ROWS(array_longer_than_the_limit_of_a_message, 2)
     expect_same_bytes(&owner.taken, &messages);
     ck_assert_int_eq(owner.malformed_count, 0);
     close_owner(&owner);
-    bytes_free(&messages);
+    text_free(&messages);
 }
 
 /* row: copied, moved or edited. */
 TEST_ROWS(carriage_returns_are_kept_in_no_way_of_sending, 6)
 {
     static const size_t lengths[] = {10, 200000};
-    struct bytes script = {NULL, 0, 0};
+    struct text script = {0};
     struct owner from, to, *both[2];
 
-    bytes_add(&script, "{\r\"a\":\"", 7);
+    text_add(&script, "{\r\"a\":\"", 7);
     while (script.len < lengths[row / 3])
-        bytes_add(&script, "xxxxxxxxxx", 10);
-    bytes_add(&script, "\"\r}\n", 4);
+        text_add(&script, "xxxxxxxxxx", 10);
+    text_add(&script, "\"\r}\n", 4);
     open_socket(&from);
     open_socket(&to);
     both[0] = &from;
     both[1] = &to;
     from.sending = (enum sending)(row % 3);
     from.forward_to = &to.stream.endpoint;
-    bytes_add(&from.other.to_send, script.data, script.len);
+    text_add(&from.other.to_send, script.data, script.len);
     run_owners_until(both, 2, to.other.received.len >= script.len);
     ck_assert_ptr_null(memchr(to.other.received.data, '\r', to.other.received.len));
-    bytes_free(&script);
+    text_free(&script);
     close_owner(&from);
     close_owner(&to);
 }
@@ -195,7 +195,7 @@ TEST_ROWS(carriage_returns_are_kept_in_no_way_of_sending, 6)
 TEST_ROWS(large_messages_in_chunks, 16)
 {
     static const size_t large_chunks[] = {1000, 30000, 65536, SIZE_MAX};
-    struct bytes script = {NULL, 0, 0};
+    struct text script = {0};
     struct owner owner;
 
     add_large_script(&script);
@@ -204,12 +204,12 @@ TEST_ROWS(large_messages_in_chunks, 16)
     run_script(&owner, &script, &script, large_chunks[row / 4]);
     ck_assert_int_eq(owner.messages, 16);
     close_owner(&owner);
-    bytes_free(&script);
+    text_free(&script);
 }
 
 TEST(many_messages_in_one_read)
 {
-    struct bytes script = {NULL, 0, 0};
+    struct text script = {0};
     struct owner owner;
 
     limits.max_input_buffer = 100; /* of one message, not of a read */
@@ -219,7 +219,7 @@ TEST(many_messages_in_one_read)
     run_script(&owner, &script, &script, SIZE_MAX);
     ck_assert_int_eq(owner.messages, 5000);
     close_owner(&owner);
-    bytes_free(&script);
+    text_free(&script);
 }
 
 TEST(fields_are_there_when_offered_again)
@@ -415,30 +415,30 @@ TEST_ROWS(longer_message_is_not_accepted, EDGE_CHUNKS)
 TEST_ROWS(line_without_end_is_not_accepted, 2)
 {
     struct owner owner;
-    struct bytes line = {NULL, 0, 0};
+    struct text line = {0};
 
     limits.max_input_buffer = 100000;
     add_message(&line, 100001, 1);
     open_socket(&owner);
     owner.other.send_chunk = row == 0 ? 9999 : SIZE_MAX;
-    bytes_add(&owner.other.to_send, line.data, 99999);
+    text_add(&owner.other.to_send, line.data, 99999);
     run_until(&owner, other_sent_all(&owner.other));
     run_some(&owner);
     ck_assert_int_eq(owner.malformed_count, 0); /* the newline may come still */
-    bytes_add(&owner.other.to_send, line.data + 99999, 1);
+    text_add(&owner.other.to_send, line.data + 99999, 1);
     run_until(&owner, owner.malformed_count == 1);
     ck_assert_int_eq(owner.malformed_code, JSONRPC_INVALID_REQUEST);
     ck_assert_int_eq(owner.messages, 0);
-    bytes_free(&line);
+    text_free(&line);
     close_owner(&owner);
 }
 
 /* --- input that continues all the same --- */
 
-static void add_bad_line(struct bytes *script, const char *line)
+static void add_bad_line(struct text *script, const char *line)
 {
-    bytes_add(script, line, strlen(line));
-    bytes_add(script, "\n", 1);
+    text_add(script, line, strlen(line));
+    text_add(script, "\n", 1);
 }
 
 /* row: chunk size, held or not, socket or pipes. */
@@ -448,7 +448,7 @@ TEST_ROWS(bad_lines_are_skipped, 4 * CHUNKS)
         "Starting: {\"id\":9}", "[]", "}",  "{\"id\":1",     "{\"id\":2}}", "\x01\xff\xfe",
         "{\"k\":\"\xc3\"}",     "7",  "\"", "{\"id\":3,}\r",
     };
-    struct bytes script = {NULL, 0, 0}, messages = {NULL, 0, 0};
+    struct text script = {0}, messages = {0};
     struct owner owner;
     unsigned i, count = sizeof bad / sizeof bad[0];
 
@@ -459,7 +459,7 @@ TEST_ROWS(bad_lines_are_skipped, 4 * CHUNKS)
         add_message(&messages, 20 + i * 200, i);
         if (i % 3 == 0)
             add_message(&script, 2001 + i * 1000, i); /* too long */
-        bytes_add(&script, "\n", i % 2);              /* blank lines are none */
+        text_add(&script, "\n", i % 2);              /* blank lines are none */
     }
     open_either(&owner, row % 2);
     owner.stream.connection.skips_bad_lines = true;
@@ -467,8 +467,8 @@ TEST_ROWS(bad_lines_are_skipped, 4 * CHUNKS)
     run_script(&owner, &script, &messages, chunks[row / 4]);
     ck_assert_uint_eq(owner.stream.skipped, count + 4);
     close_owner(&owner);
-    bytes_free(&script);
-    bytes_free(&messages);
+    text_free(&script);
+    text_free(&messages);
 }
 
 /* However it comes. */
@@ -486,7 +486,7 @@ TEST_ROWS(skipped_line_is_shown, CHUNKS)
     owner.stream.connection.skips_bad_lines = true;
     owner.other.send_chunk = chunks[row];
     other_send(&owner.other, "Hello, world\r\n");
-    bytes_reserve(&owner.other.to_send, 3000);
+    (void)text_room(&owner.other.to_send, 3000);
     memset(owner.other.to_send.data + owner.other.to_send.len, 'x', 3000);
     owner.other.to_send.len += 3000;
     run_until(&owner, owner.stream.skipped == 2);
@@ -505,14 +505,14 @@ TEST_ROWS(skipped_line_is_shown, CHUNKS)
 TEST_ROWS(long_line_is_skipped_as_it_comes, 2)
 {
     struct owner owner;
-    struct bytes line = {NULL, 0, 0};
+    struct text line = {0};
 
     limits.max_input_buffer = 100000;
     add_message(&line, 3000000, 1);
     open_socket(&owner);
     owner.stream.connection.skips_bad_lines = true;
     owner.other.send_chunk = row == 0 ? 9999 : SIZE_MAX;
-    bytes_add(&owner.other.to_send, line.data, line.len - 1);
+    text_add(&owner.other.to_send, line.data, line.len - 1);
     while (!other_sent_all(&owner.other)) {
         run_some(&owner);
         ck_assert(owner.stream.connection.input == NULL ||
@@ -524,7 +524,7 @@ TEST_ROWS(long_line_is_skipped_as_it_comes, 2)
     other_send(&owner.other, "\n{\"id\":1}\n");
     run_until(&owner, owner.messages == 1);
     ck_assert_uint_eq(owner.stream.skipped, 1);
-    bytes_free(&line);
+    text_free(&line);
     close_owner(&owner);
 }
 
@@ -626,21 +626,21 @@ TEST(half_closed_socket_that_goes_is_broken)
 
 TEST_ROWS(what_was_sent_before_a_close_is_read, 4)
 {
-    struct bytes script = {NULL, 0, 0};
+    struct text script = {0};
     struct owner owner;
 
     add_message(&script, 150000, 1);
     add_message(&script, 30, 2);
     open_either(&owner, row % 2);
     owner.hold_mode = row / 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
-    bytes_add(&owner.other.to_send, script.data, script.len);
+    text_add(&owner.other.to_send, script.data, script.len);
     run_until(&owner, other_sent_all(&owner.other));
     other_close(&owner.other); /* altogether, while it is in the kernel's buffers */
     run_until(&owner, owner.ended_count == 1 || owner.failed_count == 1);
     expect_same_bytes(&owner.taken, &script);
     ck_assert_int_eq(owner.ended_count, 1);
     close_owner(&owner);
-    bytes_free(&script);
+    text_free(&script);
 }
 
 TEST_ROWS(stopped_input_is_thrown_away, 4)
@@ -671,13 +671,13 @@ TEST_ROWS(stopped_input_is_thrown_away, 4)
 
 TEST(starved_connection_goes_on)
 {
-    struct bytes script = {NULL, 0, 0};
+    struct text script = {0};
     struct owner owner;
 
     add_large_script(&script);
     open_socket(&owner);
     owner.other.send_chunk = 40000;
-    bytes_add(&owner.other.to_send, script.data, script.len);
+    text_add(&owner.other.to_send, script.data, script.len);
     while (owner.taken.len < script.len) {
         int starved = owner.starved_count;
         size_t sent = owner.other.sent + 200000;
@@ -695,7 +695,7 @@ TEST(starved_connection_goes_on)
     ck_assert_int_gt(owner.starved_count, 0);
     expect_same_bytes(&owner.taken, &script);
     close_owner(&owner);
-    bytes_free(&script);
+    text_free(&script);
 }
 
 /* Two failures in one callback: the second one closes the connection, and is the last report. */
@@ -867,7 +867,7 @@ TEST(failed_open_closes_its_own)
 /* A file, which epoll refuses, as standard input has it in: stdio_bus < requests. */
 TEST(input_from_a_file)
 {
-    struct bytes script = {NULL, 0, 0};
+    struct text script = {0};
     struct owner owner;
     FILE *file = tmpfile();
     int out[2];
@@ -884,5 +884,5 @@ TEST(input_from_a_file)
     ck_assert_int_eq(stdio_bus_event_loop_run_once(loop, 0), 0); /* it is at rest */
     close_owner(&owner);
     fclose(file);
-    bytes_free(&script);
+    text_free(&script);
 }

@@ -18,15 +18,15 @@ static void open_in(struct owner *owner, const struct framing *which)
 }
 
 /* A message as it is on the wire. */
-static void add_framed(struct bytes *to, const struct framing *which, const char *body, size_t len)
+static void add_framed(struct text *to, const struct framing *which, const char *body, size_t len)
 {
     char prefix[FRAME_PREFIX_MAX];
 
     if (which->prefix != NULL)
-        bytes_add(to, prefix, which->prefix(prefix, len));
-    bytes_add(to, body, len);
+        text_add(to, prefix, which->prefix(prefix, len));
+    text_add(to, body, len);
     if (which->prefix == NULL)
-        bytes_add(to, "\n", 1);
+        text_add(to, "\n", 1);
 }
 
 static void send_framed_text(struct owner *owner, const char *body)
@@ -35,7 +35,7 @@ static void send_framed_text(struct owner *owner, const char *body)
 }
 
 /* A body of `len` bytes; with newlines between its tokens, or spaces in their place. */
-static void make_body(struct bytes *body, size_t len, unsigned number, bool newlines)
+static void make_body(struct text *body, size_t len, unsigned number, bool newlines)
 {
     size_t end;
 
@@ -43,10 +43,10 @@ static void make_body(struct bytes *body, size_t len, unsigned number, bool newl
     add_message(body, len - 3, number);
     end = body->len - 2; /* of what stands before the brace */
     body->len = end;
-    bytes_add(body, newlines ? "\n}\r\n" : " }  ", 4);
+    text_add(body, newlines ? "\n}\r\n" : " }  ", 4);
     body->len = end + 4;
     body->data[body->len] = '\0';
-    bytes_add(body, " ", 1);
+    text_add(body, " ", 1);
     ck_assert_uint_eq(body->len, len);
 }
 
@@ -62,7 +62,7 @@ TEST_ROWS(bridged_byte_for_byte, PAIRS * 2 * 3)
 {
     const struct framing *from_framing = framings[row % 3], *to_framing = framings[row / 3 % 3];
     bool lines_in = from_framing == &framing_ndjson, lines_out = to_framing == &framing_ndjson;
-    struct bytes expected = {NULL, 0, 0}, body = {NULL, 0, 0};
+    struct text expected = {0}, body = {0};
     struct owner from, to, *both[2] = {&from, &to};
     unsigned i, count = in_emulator() ? LENGTHS : 2 * LENGTHS;
 
@@ -83,8 +83,8 @@ TEST_ROWS(bridged_byte_for_byte, PAIRS * 2 * 3)
     ck_assert_int_eq(from.messages, count);
     ck_assert_int_gt(from.handed_over, 0);
     ck_assert_int_lt(from.handed_over, from.messages);
-    bytes_free(&expected);
-    bytes_free(&body);
+    text_free(&expected);
+    text_free(&body);
     close_owner(&from);
     close_owner(&to);
 }
@@ -94,7 +94,7 @@ TEST_ROWS(copied_and_edited_messages_are_bridged, PAIRS * 2)
 {
     const struct framing *from_framing = framings[row % 3], *to_framing = framings[row / 3 % 3];
     bool lines_in = from_framing == &framing_ndjson, lines_out = to_framing == &framing_ndjson;
-    struct bytes expected = {NULL, 0, 0}, body = {NULL, 0, 0}, edited = {NULL, 0, 0};
+    struct text expected = {0}, body = {0}, edited = {0};
     struct owner from, to, *both[2] = {&from, &to};
 
     open_in(&from, from_framing);
@@ -106,17 +106,17 @@ TEST_ROWS(copied_and_edited_messages_are_bridged, PAIRS * 2)
         add_framed(&from.other.to_send, from_framing, body.data, body.len);
         make_body(&body, lengths[i], i, !lines_in && !lines_out);
         edited.len = 0;
-        bytes_add(&edited, body.data, 1);
+        text_add(&edited, body.data, 1);
         if (from.sending == SENDING_EDITED)
-            bytes_add(&edited, EDIT EDIT, 2 * (sizeof EDIT - 1));
-        bytes_add(&edited, body.data + 1, body.len - 1);
+            text_add(&edited, EDIT EDIT, 2 * (sizeof EDIT - 1));
+        text_add(&edited, body.data + 1, body.len - 1);
         add_framed(&expected, to_framing, edited.data, edited.len);
     }
     run_owners_until(both, 2, to.other.received.len >= expected.len);
     expect_same_bytes(&to.other.received, &expected);
-    bytes_free(&expected);
-    bytes_free(&body);
-    bytes_free(&edited);
+    text_free(&expected);
+    text_free(&body);
+    text_free(&edited);
     close_owner(&from);
     close_owner(&to);
 }
@@ -124,7 +124,7 @@ TEST_ROWS(copied_and_edited_messages_are_bridged, PAIRS * 2)
 /* A body without a spare byte after it in its buffer is copied. */
 TEST(body_that_ends_with_its_buffer)
 {
-    struct bytes expected = {NULL, 0, 0}, body = {NULL, 0, 0};
+    struct text expected = {0}, body = {0};
     struct owner from, to, *both[2] = {&from, &to};
     char prefix[FRAME_PREFIX_MAX];
 
@@ -142,15 +142,15 @@ TEST(body_that_ends_with_its_buffer)
         close_owner(&from);
         close_owner(&to);
     }
-    bytes_free(&expected);
-    bytes_free(&body);
+    text_free(&expected);
+    text_free(&body);
 }
 
 /* row: framings of both sides, moved or copied, which allocation fails. */
 TEST_ROWS(bridging_without_memory_loses_nothing, PAIRS * 2)
 {
     const struct framing *from_framing = framings[row % 3], *to_framing = framings[row / 3 % 3];
-    struct bytes expected = {NULL, 0, 0}, body = {NULL, 0, 0};
+    struct text expected = {0}, body = {0};
     struct owner from, to, *both[2] = {&from, &to};
     int failures;
 
@@ -177,15 +177,15 @@ TEST_ROWS(bridging_without_memory_loses_nothing, PAIRS * 2)
     ck_assert_ptr_null(to.stream.connection.output.first);
     run_owners_until(both, 2, to.other.received.len >= expected.len);
     expect_same_bytes(&to.other.received, &expected);
-    bytes_free(&expected);
-    bytes_free(&body);
+    text_free(&expected);
+    text_free(&body);
     close_owner(&from);
     close_owner(&to);
 }
 
 TEST_ROWS(sent_lines_are_framed, 3)
 {
-    struct bytes expected = {NULL, 0, 0};
+    struct text expected = {0};
     struct owner owner;
 
     open_in(&owner, framings[row]);
@@ -200,14 +200,14 @@ TEST_ROWS(sent_lines_are_framed, 3)
     ck_assert_int_eq(send_line(&owner, slice_of("{}\n", 3)), STDIO_BUS_ERR);
     out_of_memory = false;
     ck_assert_uint_eq(owner.stream.connection.output.bytes, 0);
-    bytes_free(&expected);
+    text_free(&expected);
     close_owner(&owner);
 }
 
 /* The limit of the side without announced lengths is not this side's. */
 TEST(limits_are_of_the_framing)
 {
-    struct bytes body = {NULL, 0, 0};
+    struct text body = {0};
     struct owner owner;
 
     limits.max_input_buffer = 1000;
@@ -215,14 +215,14 @@ TEST(limits_are_of_the_framing)
     make_body(&body, 100000, 1, false);
     open_in(&owner, &framing_content_length);
     add_framed(&owner.other.to_send, framing, body.data, body.len);
-    bytes_add(&body, " ", 1);
+    text_add(&body, " ", 1);
     add_framed(&owner.other.to_send, framing, body.data, body.len);
     add_framed(&owner.other.to_send, framing, "{}", 2);
     run_until(&owner, owner.messages == 2);
     ck_assert_int_eq(owner.refused_count, 1);
     ck_assert_int_eq(owner.refused_code, JSONRPC_INVALID_REQUEST);
     ck_assert_int_eq(owner.malformed_count, 0);
-    bytes_free(&body);
+    text_free(&body);
     close_owner(&owner);
 }
 
@@ -312,7 +312,7 @@ TEST(closed_when_the_end_is_refused)
 
     open_in(&owner, &framing_length);
     owner.closing_at = CLOSE_AT_REFUSED;
-    bytes_add(&owner.other.to_send, "\0", 1);
+    text_add(&owner.other.to_send, "\0", 1);
     end_input(&owner);
     ck_assert_int_eq(owner.refused_count, 1);
     ck_assert_int_eq(owner.ended_count, 0);

@@ -62,34 +62,34 @@ enum coding { SIZED, LARGE_CHUNKS, SMALL_CHUNKS, ONE_FRAME, LARGE_FRAGMENTS, SMA
 #define CODINGS 6
 #define HEAD "POST / HTTP/1.1\r\nHost: a\r\n"
 
-static void add_chunks(struct bytes *to, const char *body, size_t len, size_t size)
+static void add_chunks(struct text *to, const char *body, size_t len, size_t size)
 {
     char head[CHUNK_HEAD_MAX];
 
     for (size_t at = 0; at < len; at += size) {
         size_t count = len - at < size ? len - at : size;
 
-        bytes_add(to, head, chunk_write_head(head, count));
-        bytes_add(to, body + at, count);
-        bytes_add(to, CHUNK_TAIL, 2);
+        text_add(to, head, chunk_write_head(head, count));
+        text_add(to, body + at, count);
+        text_add(to, CHUNK_TAIL, 2);
     }
-    bytes_add(to, CHUNKED_LAST, sizeof CHUNKED_LAST - 1);
+    text_add(to, CHUNKED_LAST, sizeof CHUNKED_LAST - 1);
 }
 
-static void add_frame(struct bytes *to, unsigned first, const char *data, size_t len)
+static void add_frame(struct text *to, unsigned first, const char *data, size_t len)
 {
     static const unsigned char mask[] = {0xA5, 0x11, 0x7F, 0xC3};
     char head[WEBSOCKET_HEAD_MAX];
 
-    bytes_add(to, head, websocket_write_head(head, WEBSOCKET_TEXT, len, mask));
+    text_add(to, head, websocket_write_head(head, WEBSOCKET_TEXT, len, mask));
     to->data[to->len - (len < 126 ? 6 : len < 65536 ? 8 : 14)] = (char)first;
-    bytes_add(to, data, len);
+    text_add(to, data, len);
     if (len > 0)
         websocket_mask(to->data + to->len - len, len, mask, 0);
 }
 
 /* With a ping after each fragment. */
-static void add_fragments(struct bytes *to, const char *body, size_t len, size_t size)
+static void add_fragments(struct text *to, const char *body, size_t len, size_t size)
 {
     for (size_t at = 0; at < len; at += size) {
         size_t count = len - at < size ? len - at : size;
@@ -99,20 +99,20 @@ static void add_fragments(struct bytes *to, const char *body, size_t len, size_t
     }
 }
 
-static void add_coded(struct bytes *to, enum coding coding, const char *body, size_t len)
+static void add_coded(struct text *to, enum coding coding, const char *body, size_t len)
 {
     char head[128];
 
     switch (coding) {
     case SIZED:
         snprintf(head, sizeof head, HEAD "Content-Length: %zu\r\n\r\n", len);
-        bytes_add(to, head, strlen(head));
-        bytes_add(to, body, len);
+        text_add(to, head, strlen(head));
+        text_add(to, body, len);
         break;
     case LARGE_CHUNKS:
     case SMALL_CHUNKS:
         snprintf(head, sizeof head, HEAD "Transfer-Encoding: chunked\r\n\r\n");
-        bytes_add(to, head, strlen(head));
+        text_add(to, head, strlen(head));
         add_chunks(to, body, len, coding == LARGE_CHUNKS ? 50000 : 7);
         break;
     case ONE_FRAME:
@@ -135,7 +135,7 @@ TEST_ROWS(forwarded_byte_for_byte, CODINGS * 2 * 3)
 {
     enum coding coding = (enum coding)(row % CODINGS);
     bool is_http = coding <= SMALL_CHUNKS;
-    struct bytes expected = {NULL, 0, 0}, message = {NULL, 0, 0};
+    struct text expected = {0}, message = {0};
     struct owner from, to, *both[2] = {&from, &to};
 
     limits.max_frame_body = 1 << 20;
@@ -148,7 +148,7 @@ TEST_ROWS(forwarded_byte_for_byte, CODINGS * 2 * 3)
         message.len = 0;
         add_message(&message, lengths[i], i);
         add_coded(&from.other.to_send, coding, message.data, message.len - 1);
-        bytes_add(&expected, message.data, message.len);
+        text_add(&expected, message.data, message.len);
     }
     run_owners_until(both, 2, to.other.received.len >= expected.len);
     expect_same_bytes(&to.other.received, &expected);
@@ -157,8 +157,8 @@ TEST_ROWS(forwarded_byte_for_byte, CODINGS * 2 * 3)
     ck_assert_int_eq(heads, is_http ? (int)LENGTHS : 0);
     ck_assert((notes > 0) == (coding > ONE_FRAME));
     ck_assert_int_eq(from.refused_count + from.malformed_count, 0);
-    bytes_free(&expected);
-    bytes_free(&message);
+    text_free(&expected);
+    text_free(&message);
     close_owner(&from);
     close_owner(&to);
 }
@@ -167,7 +167,7 @@ TEST_ROWS(forwarded_byte_for_byte, CODINGS * 2 * 3)
 TEST_ROWS(bodies_share_memory, CODINGS)
 {
     struct owner owners[4], to, *all[5];
-    struct bytes message = {NULL, 0, 0};
+    struct text message = {0};
 
     max_long = limits.max_message = 1 << 20;
     limits.max_frame_body = 1 << 20;
@@ -189,7 +189,7 @@ TEST_ROWS(bodies_share_memory, CODINGS)
     }
     ck_assert_uint_eq(transport.shares[0].reserved, 0);
     close_owner(&to);
-    bytes_free(&message);
+    text_free(&message);
 }
 
 /* --- what is late --- */
@@ -267,7 +267,7 @@ TEST_ROWS(parts_around_a_body, 4)
 {
     static const struct endpoint_ops ops = {.deliver = send_in_parts};
     struct endpoint sink = {.ops = &ops};
-    struct bytes expected = {NULL, 0, 0}, message = {NULL, 0, 0};
+    struct text expected = {0}, message = {0};
     struct owner from, to, *both[2] = {&from, &to};
 
     limits.max_input_buffer = 1 << 20;
@@ -279,11 +279,11 @@ TEST_ROWS(parts_around_a_body, 4)
     for (unsigned i = 0; i < LENGTHS; i++) {
         message.len = 0;
         add_message(&message, lengths[i], i);
-        bytes_add(&from.other.to_send, message.data, message.len);
-        bytes_add(&expected, "<before>{", 9);
-        bytes_add(&expected, "\"a\":0,", parts_edited ? 6 : 0);
-        bytes_add(&expected, message.data + 1, message.len - 2);
-        bytes_add(&expected, "<after the body>", 16);
+        text_add(&from.other.to_send, message.data, message.len);
+        text_add(&expected, "<before>{", 9);
+        text_add(&expected, "\"a\":0,", parts_edited ? 6 : 0);
+        text_add(&expected, message.data + 1, message.len - 2);
+        text_add(&expected, "<after the body>", 16);
     }
     for (int i = 0; i < 2000 && to.other.received.len < expected.len; i++) {
         out_of_memory = row >= 2 && i % 7 == 3;
@@ -293,8 +293,8 @@ TEST_ROWS(parts_around_a_body, 4)
     run_owners_until(both, 2, to.other.received.len >= expected.len);
     expect_same_bytes(&to.other.received, &expected);
     ck_assert_int_gt(from.handed_over, 0);
-    bytes_free(&expected);
-    bytes_free(&message);
+    text_free(&expected);
+    text_free(&message);
     close_owner(&from);
     close_owner(&to);
 }
@@ -303,7 +303,7 @@ TEST_ROWS(parts_around_a_body, 4)
 TEST(last_byte_is_edited)
 {
     static const struct splice_edit edits[] = {{99997, 0, {",\"z\":9", 6}}};
-    struct bytes message = {NULL, 0, 0};
+    struct text message = {0};
     struct owner to;
     struct owner from;
 
@@ -312,7 +312,7 @@ TEST(last_byte_is_edited)
     from.hold_mode = HOLD_ALWAYS;
     add_message(&message, 99999, 1);
     message.data[99999 - 1] = '\n';
-    bytes_add(&from.other.to_send, message.data, message.len);
+    text_add(&from.other.to_send, message.data, message.len);
     run_until(&from, from.offers == 1);
     ck_assert_int_eq(connection_send_parts(&to.stream.connection, &from.stream.connection, &parts,
                                            slice_of(from.stream.connection.input->data +
@@ -325,7 +325,7 @@ TEST(last_byte_is_edited)
     ck_assert_int_eq(memcmp(to.other.received.data + 8 + 99990, message.data + 99990, 7), 0);
     ck_assert_int_eq(memcmp(to.other.received.data + 8 + 99997, ",\"z\":9}<after the body>", 23),
                      0);
-    bytes_free(&message);
+    text_free(&message);
     close_owner(&from);
     close_owner(&to);
 }

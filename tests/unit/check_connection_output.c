@@ -8,7 +8,7 @@ static void send_text(struct owner *owner, const char *text)
     ck_assert_int_eq(send_line(owner, slice_of(text, strlen(text))), STDIO_BUS_OK);
 }
 
-static void send_bytes(struct owner *owner, const struct bytes *bytes)
+static void send_bytes(struct owner *owner, const struct text *bytes)
 {
     ck_assert_int_eq(send_line(owner, slice_of(bytes->data, bytes->len)), STDIO_BUS_OK);
 }
@@ -39,23 +39,23 @@ TEST(one_write_for_a_round)
 TEST_ROWS(any_length_arrives, 4)
 {
     static const size_t lengths[] = {20, 2000, 65536, 300000, 3000000};
-    struct bytes sent = {NULL, 0, 0};
+    struct text sent = {0};
     struct owner owner;
 
     open_either(&owner, row % 2);
     owner.other.read_chunk = row / 2 == 0 ? SIZE_MAX : 60000;
     for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
-        struct bytes message = {NULL, 0, 0};
+        struct text message = {0};
 
         add_message(&message, lengths[i], i);
         send_bytes(&owner, &message);
-        bytes_add(&sent, message.data, message.len);
-        bytes_free(&message);
+        text_add(&sent, message.data, message.len);
+        text_free(&message);
     }
     run_until(&owner, owner.other.received.len == sent.len);
     expect_same_bytes(&owner.other.received, &sent);
     ck_assert_uint_eq(owner.stream.connection.output.bytes, 0);
-    bytes_free(&sent);
+    text_free(&sent);
     close_owner(&owner);
 }
 
@@ -116,7 +116,7 @@ static size_t random_below(uint64_t *state, size_t below)
 TEST_ROWS(full_and_drained_by_turns, 4)
 {
     uint64_t random = UINT64_C(0x9e3779b97f4a7c15) + (unsigned)row;
-    struct bytes sent = {NULL, 0, 0};
+    struct text sent = {0};
     struct owner owner, *only = &owner;
 
     limits.max_output_queue = 30000;
@@ -125,12 +125,12 @@ TEST_ROWS(full_and_drained_by_turns, 4)
     for (unsigned round = 0; round < 600; round++) {
         owner.other.read_chunk = round / 50 % 2 == 0 ? 0 : random_below(&random, 40000);
         if (!owner.stream.connection.full) {
-            struct bytes message = {NULL, 0, 0};
+            struct text message = {0};
 
             add_message(&message, 20 + random_below(&random, 20000), round);
             send_bytes(&owner, &message);
-            bytes_add(&sent, message.data, message.len);
-            bytes_free(&message);
+            text_add(&sent, message.data, message.len);
+            text_free(&message);
         }
         run_round(&only, 1);
     }
@@ -139,7 +139,7 @@ TEST_ROWS(full_and_drained_by_turns, 4)
     expect_same_bytes(&owner.other.received, &sent);
     ck_assert_int_ge(owner.full_count, 3);
     ck_assert_int_eq(owner.full_count, owner.drained_count);
-    bytes_free(&sent);
+    text_free(&sent);
     close_owner(&owner);
 }
 
@@ -149,7 +149,7 @@ TEST(half_full_is_not_drained)
 {
     static char page[4096];
     struct owner owner;
-    struct bytes message = {NULL, 0, 0};
+    struct text message = {0};
     size_t filled = 0;
     ssize_t written;
 
@@ -172,7 +172,7 @@ TEST(half_full_is_not_drained)
     owner.other.read_chunk = SIZE_MAX;
     run_until(&owner, owner.other.received.len == filled + 20480);
     ck_assert_int_eq(owner.drained_count, 1);
-    bytes_free(&message);
+    text_free(&message);
     close_owner(&owner);
 }
 #endif
@@ -180,13 +180,13 @@ TEST(half_full_is_not_drained)
 /* More than the kernel takes, and a limit that it exceeds. */
 static void fill(struct owner *owner)
 {
-    struct bytes message = {NULL, 0, 0};
+    struct text message = {0};
 
     limits.max_output_queue = 1000;
     owner->other.read_chunk = 0;
     add_message(&message, 1000000, 1);
     send_bytes(owner, &message);
-    bytes_free(&message);
+    text_free(&message);
     run_some(owner);
     ck_assert_int_eq(owner->full_count, 1);
     ck_assert_int_eq(owner->drained_count, 0);
@@ -285,7 +285,7 @@ TEST(time_of_a_full_queue_can_start_over)
 
 /* --- forwarding --- */
 
-static void add_mixed_script(struct bytes *script)
+static void add_mixed_script(struct text *script)
 {
     static const size_t lengths[] = {16383, 16384, 16385, 30,    65536,  25, 200000, 40000, 50, 20,
                                      9000,  20000, 65535, 65537, 900000, 21, 16384,  16384};
@@ -300,7 +300,7 @@ static const size_t forward_chunks[] = {5000, 16384, 65536, SIZE_MAX};
 TEST_ROWS(forwarded_byte_for_byte, 16)
 {
     struct owner from, to, *both[2];
-    struct bytes script = {NULL, 0, 0};
+    struct text script = {0};
 
     add_mixed_script(&script);
     open_either(&from, row % 2);
@@ -310,13 +310,13 @@ TEST_ROWS(forwarded_byte_for_byte, 16)
     from.hold_mode = row / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
     from.forward_to = &to.stream.endpoint;
     from.other.send_chunk = forward_chunks[row / 4];
-    bytes_add(&from.other.to_send, script.data, script.len);
+    text_add(&from.other.to_send, script.data, script.len);
     run_owners_until(both, 2, to.other.received.len == script.len);
     expect_same_bytes(&to.other.received, &script);
     expect_same_bytes(&from.taken, &script);
     ck_assert_int_gt(from.handed_over, 0);
     ck_assert_int_lt(from.handed_over, from.messages); /* short ones are copied */
-    bytes_free(&script);
+    text_free(&script);
     close_owner(&from);
     close_owner(&to);
 }
@@ -344,7 +344,7 @@ TEST(long_queue_of_forwarded_messages)
 }
 
 /* The lines in `all` whose id has this parity, in order. */
-static void pick_lines(const struct bytes *all, unsigned parity, struct bytes *picked)
+static void pick_lines(const struct text *all, unsigned parity, struct text *picked)
 {
     size_t at = 0;
 
@@ -354,7 +354,7 @@ static void pick_lines(const struct bytes *all, unsigned parity, struct bytes *p
 
         ck_assert_uint_gt(len, 7);
         if (strtoul(all->data + at + 6, NULL, 10) % 2 == parity)
-            bytes_add(picked, all->data + at, len);
+            text_add(picked, all->data + at, len);
         at += len;
     }
 }
@@ -363,7 +363,7 @@ TEST(two_sources_do_not_mix)
 {
     static const size_t lengths[] = {30, 17000, 2000, 40000, 100, 20000};
     struct owner even, odd, to, *all[3];
-    struct bytes picked = {NULL, 0, 0};
+    struct text picked = {0};
 
     open_socket(&even);
     open_pipes(&odd);
@@ -384,7 +384,7 @@ TEST(two_sources_do_not_mix)
     picked.len = 0;
     pick_lines(&to.other.received, 1, &picked);
     expect_same_bytes(&picked, &odd.other.to_send);
-    bytes_free(&picked);
+    text_free(&picked);
     for (unsigned i = 0; i < 3; i++)
         close_owner(all[i]);
 }
@@ -500,7 +500,7 @@ TEST(closed_output_is_the_end_for_the_peer)
 
 TEST_ROWS(lingering_writes_the_rest, 4)
 {
-    struct bytes message = {NULL, 0, 0};
+    struct text message = {0};
     struct owner owner;
 
     open_either(&owner, row % 2);
@@ -515,7 +515,7 @@ TEST_ROWS(lingering_writes_the_rest, 4)
     other_close(&owner.other);
     run_until(&owner, owner.failed_count == 1);
     ck_assert_int_eq(owner.failure, CONNECTION_LINGERED);
-    bytes_free(&message);
+    text_free(&message);
     close_owner(&owner);
 }
 
@@ -523,7 +523,7 @@ TEST_ROWS(lingering_writes_the_rest, 4)
 TEST_ROWS(output_ends_after_the_queue, 2)
 {
     size_t lengths[] = {0, 700000};
-    struct bytes message = {NULL, 0, 0};
+    struct text message = {0};
     struct owner owner;
 
     open_pipes(&owner);
@@ -538,14 +538,14 @@ TEST_ROWS(output_ends_after_the_queue, 2)
     ck_assert_int_eq(owner.stream.connection.output_state, OUTPUT_CLOSED);
     other_send(&owner.other, "{\"id\":1}\n");
     run_until(&owner, owner.messages == 1);
-    bytes_free(&message);
+    text_free(&message);
     close_owner(&owner);
 }
 
 /* What still comes is read, so that no reset destroys our last words, and is not looked at. */
 TEST_ROWS(lingering_takes_no_messages, 2)
 {
-    struct bytes flood = {NULL, 0, 0};
+    struct text flood = {0};
     struct owner owner;
 
     add_message(&flood, 600000, 1);
@@ -556,7 +556,7 @@ TEST_ROWS(lingering_takes_no_messages, 2)
     owner.other.read_chunk = 0;
     send_text(&owner, "{\"last\":\"words\"}\n");
     connection_linger(&owner.stream.connection);
-    bytes_add(&owner.other.to_send, flood.data, flood.len);
+    text_add(&owner.other.to_send, flood.data, flood.len);
     other_send(&owner.other, "]not even JSON\n");
     run_until(&owner, other_sent_all(&owner.other)); /* more than the kernel's buffers hold */
     send_text(&owner, "");
@@ -569,7 +569,7 @@ TEST_ROWS(lingering_takes_no_messages, 2)
     other_close(&owner.other);
     run_until(&owner, owner.failed_count == 1);
     ck_assert_int_eq(owner.failure, CONNECTION_LINGERED);
-    bytes_free(&flood);
+    text_free(&flood);
     close_owner(&owner);
 }
 
@@ -596,12 +596,12 @@ TEST_ROWS(lingering_peer_that_does_not_read, 4)
     if (row / 2 == 0) {
         fill(&owner); /* its time runs already */
     } else {
-        struct bytes message = {NULL, 0, 0};
+        struct text message = {0};
 
         owner.other.read_chunk = 0;
         add_message(&message, 1000000, 1); /* the queue is not full */
         send_bytes(&owner, &message);
-        bytes_free(&message);
+        text_free(&message);
     }
     connection_linger(&owner.stream.connection);
     run_some(&owner);
@@ -616,7 +616,7 @@ TEST_ROWS(lingering_peer_that_does_not_read, 4)
 /* That it has read half of it does not give it for ever. */
 TEST_ROWS(lingering_peer_that_stops_reading, 2)
 {
-    struct bytes message = {NULL, 0, 0};
+    struct text message = {0};
     struct owner owner;
 
     limits.max_output_queue = 1600000;
@@ -632,7 +632,7 @@ TEST_ROWS(lingering_peer_that_stops_reading, 2)
     pass_ms(61000);
     ck_assert_int_eq(owner.failed_count, 1);
     ck_assert_int_eq(owner.failure, CONNECTION_STALLED);
-    bytes_free(&message);
+    text_free(&message);
     close_owner(&owner);
 }
 

@@ -23,7 +23,7 @@ static void send_in_framing(struct owner *owner, const char *body)
     char prefix[FRAME_PREFIX_MAX];
 
     if (framing->prefix != NULL)
-        bytes_add(&owner->other.to_send, prefix, framing->prefix(prefix, strlen(body)));
+        text_add(&owner->other.to_send, prefix, framing->prefix(prefix, strlen(body)));
     other_send(&owner->other, body);
     if (framing->prefix == NULL)
         other_send(&owner->other, "\n");

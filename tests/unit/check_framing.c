@@ -27,36 +27,22 @@ static void start_stream(struct framing_state *state, const struct framing *fram
     framing->reset(state);
 }
 
-struct bytes {
-    char *data;
-    size_t len;
-};
-
-static void append(struct bytes *to, const char *data, size_t len)
+static void append_text(struct text *to, const char *text)
 {
-    to->data = realloc(to->data, to->len + len + 1);
-    ck_assert_ptr_nonnull(to->data);
-    memcpy(to->data + to->len, data, len);
-    to->len += len;
-    to->data[to->len] = '\0';
+    text_add(to, text, strlen(text));
 }
 
-static void append_text(struct bytes *to, const char *text)
-{
-    append(to, text, strlen(text));
-}
-
-static void append_frame(struct bytes *to, const struct framing *framing, const char *body,
+static void append_frame(struct text *to, const struct framing *framing, const char *body,
                          size_t len)
 {
     char prefix[FRAME_PREFIX_MAX];
 
-    append(to, prefix, framing->prefix(prefix, len));
-    append(to, body, len);
+    text_add(to, prefix, framing->prefix(prefix, len));
+    text_add(to, body, len);
 }
 
 /* The stream that `text` describes: what stands between < and > is framed. */
-static void append_stream(struct bytes *to, const struct framing *framing, const char *text)
+static void append_stream(struct text *to, const struct framing *framing, const char *text)
 {
     const char *end;
 
@@ -64,7 +50,7 @@ static void append_stream(struct bytes *to, const struct framing *framing, const
         end = strchr(text, '<');
         if (end == NULL)
             end = text + strlen(text);
-        append(to, text, (size_t)(end - text));
+        text_add(to, text, (size_t)(end - text));
         if (*end == '<') {
             text = end + 1;
             end = strchr(text, '>');
@@ -79,8 +65,8 @@ static void append_stream(struct bytes *to, const struct framing *framing, const
 
 /* Puts down what `next` says of an exact copy of stream[begin, there), and moves `begin`. */
 static enum frame_status note_next(const struct framing *framing, struct framing_state *state,
-                                   const struct bytes *stream, size_t *begin, size_t there,
-                                   struct bytes *notes)
+                                   const struct text *stream, size_t *begin, size_t there,
+                                   struct text *notes)
 {
     size_t len = there - *begin;
     char *copy = malloc(len + (len == 0));
@@ -92,7 +78,7 @@ static enum frame_status note_next(const struct framing *framing, struct framing
     memcpy(copy, stream->data + *begin, len);
     status = framing->next(state, slice_of(copy, len), &frame);
     if (status == FRAME_WHOLE) {
-        append(notes, copy, frame.consumed);
+        text_add(notes, copy, frame.consumed);
         append_text(notes, ";");
     } else if (status == FRAME_REFUSED) {
         ck_assert(state->reported || !state->begun);
@@ -107,8 +93,8 @@ static enum frame_status note_next(const struct framing *framing, struct framing
 }
 
 /* Reads the stream in pieces of `size` bytes. Returns how many are left. */
-static size_t read_stream(const struct framing *framing, const struct bytes *stream, size_t size,
-                          struct bytes *notes, struct framing_state *state)
+static size_t read_stream(const struct framing *framing, const struct text *stream, size_t size,
+                          struct text *notes, struct framing_state *state)
 {
     size_t begin = 0, there = 0;
     enum frame_status status;
@@ -207,26 +193,26 @@ static const struct {
 
 TEST_ROWS(conversations_at_all_chunk_sizes, CONVERSATIONS)
 {
-    struct bytes stream = {NULL, 0};
+    struct text stream = {0};
     struct framing_state state;
 
     append_stream(&stream, &framing_content_length, conversations[row].stream);
     append_text(&stream, "");
     for (size_t size = 1; size <= 70; size++) {
-        struct bytes notes = {NULL, 0};
+        struct text notes = {0};
 
         read_stream(&framing_content_length, &stream, size, &notes, &state);
         ck_assert_msg(strcmp(notes.data, conversations[row].notes) == 0, "in pieces of %zu: %s",
                       size, notes.data);
         ck_assert_int_eq(state.begun, conversations[row].begun);
-        free(notes.data);
+        text_free(&notes);
     }
-    free(stream.data);
+    text_free(&stream);
 }
 
 static const struct framing *const framings[] = {&framing_content_length, &framing_length};
 
-static void append_complaint(struct bytes *to, const char *text)
+static void append_complaint(struct text *to, const char *text)
 {
     append_text(to, PARSE_ERROR);
     append_text(to, text);
@@ -237,7 +223,7 @@ static void append_complaint(struct bytes *to, const char *text)
 TEST_ROWS(json_texts_in_frames, 2)
 {
     const struct framing *framing = framings[row];
-    struct bytes stream = {NULL, 0}, expected = {NULL, 0};
+    struct text stream = {0}, expected = {0};
     struct framing_state state;
 
     for (size_t i = 0; i < JSON_TEXT_COUNT; i++) {
@@ -246,25 +232,25 @@ TEST_ROWS(json_texts_in_frames, 2)
             continue;
         append_frame(&stream, framing, text->text, text->len);
         if (text->error == SCAN_ERROR_NONE)
-            append(&expected, text->text, text->len);
+            text_add(&expected, text->text, text->len);
         else
             append_complaint(&expected, scan_error_text(text->error));
         append_text(&expected, ";");
     }
     for (size_t size = 1; size <= 4096; size = size * 3 + 1) {
-        struct bytes notes = {NULL, 0};
+        struct text notes = {0};
 
         ck_assert_uint_eq(read_stream(framing, &stream, size, &notes, &state), 0);
         ck_assert_uint_eq(notes.len, expected.len);
         ck_assert_mem_eq(notes.data, expected.data, notes.len);
-        free(notes.data);
+        text_free(&notes);
     }
-    free(stream.data);
-    free(expected.data);
+    text_free(&stream);
+    text_free(&expected);
 }
 
 /* A body of this length, in spaces but for the object at its start. */
-static void append_body(struct bytes *to, const struct framing *framing, size_t len)
+static void append_body(struct text *to, const struct framing *framing, size_t len)
 {
     char *body = malloc(len);
 
@@ -278,7 +264,7 @@ static void append_body(struct bytes *to, const struct framing *framing, size_t 
 TEST_ROWS(bodies_at_the_limit, 2)
 {
     const struct framing *framing = framings[row];
-    struct bytes stream = {NULL, 0}, notes = {NULL, 0};
+    struct text stream = {0}, notes = {0};
     struct framing_state state;
 
     append_body(&stream, framing, MAX_BODY);
@@ -290,8 +276,8 @@ TEST_ROWS(bodies_at_the_limit, 2)
         ck_assert_uint_eq(notes.len, MAX_BODY + 1 + strlen(TOO_LONG) + 4);
         ck_assert_str_eq(notes.data + MAX_BODY, ";" TOO_LONG "{} ;");
     }
-    free(stream.data);
-    free(notes.data);
+    text_free(&stream);
+    text_free(&notes);
 }
 
 /* What is too long is not kept: each piece of it is done with as it comes. */
@@ -316,7 +302,7 @@ TEST_ROWS(skipped_bytes_are_not_kept, 2)
 }
 
 /* `count` headers, `len` bytes together, with the Content-Length and the empty line. */
-static void append_headers(struct bytes *to, unsigned count, size_t len)
+static void append_headers(struct text *to, unsigned count, size_t len)
 {
     static const char last[] = "Content-Length: 2\r\n\r\n";
     size_t end = to->len + len - strlen(last);
@@ -345,7 +331,7 @@ TEST_ROWS(headers_at_their_limits, 15)
         {2, FRAME_MAX_HEADER_BYTES + 1, INVALID "headers are too long;{};"},
         {2, 3 * FRAME_MAX_HEADER_BYTES, INVALID "headers are too long;{};{};"},
     };
-    struct bytes stream = {NULL, 0}, notes = {NULL, 0};
+    struct text stream = {0}, notes = {0};
     struct framing_state state;
 
     append_headers(&stream, heads[row / 3].count, heads[row / 3].len);
@@ -357,19 +343,19 @@ TEST_ROWS(headers_at_their_limits, 15)
                                : SIZE_MAX,
                 &notes, &state);
     ck_assert_str_eq(notes.data, heads[row / 3].notes);
-    free(stream.data);
-    free(notes.data);
+    text_free(&stream);
+    text_free(&notes);
 }
 
 TEST(length_framing_stays_in_step)
 {
-    struct bytes stream = {NULL, 0};
+    struct text stream = {0};
     struct framing_state state;
 
     append_stream(&stream, &framing_length, "<{\"id\":1}><><{\n}><{\"id\":><x><[]{}><{\"id\":2}>");
-    append(&stream, "\xFF\xFF\xFF\xFF{}", 6);
+    text_add(&stream, "\xFF\xFF\xFF\xFF{}", 6);
     for (size_t size = 1; size <= stream.len; size++) {
-        struct bytes notes = {NULL, 0};
+        struct text notes = {0};
 
         read_stream(&framing_length, &stream, size, &notes, &state);
         ck_assert_str_eq(notes.data,
@@ -377,16 +363,16 @@ TEST(length_framing_stays_in_step)
                          "not a JSON object;" PARSE_ERROR "not a JSON object;{\"id\":2};" TOO_LONG);
         ck_assert(state.begun && state.reported);
         ck_assert_uint_eq(state.left, 0xFFFFFFFF - 2);
-        free(notes.data);
+        text_free(&notes);
     }
-    free(stream.data);
+    text_free(&stream);
 }
 
 /* Gives up a frame of which the first row bytes are there, then sends the rest and another one. */
 static void check_give_up(const struct framing *framing, const char *stream_text, size_t cut,
                           const char *expected)
 {
-    struct bytes stream = {NULL, 0}, notes = {NULL, 0};
+    struct text stream = {0}, notes = {0};
     struct framing_state state;
     size_t begin = 0;
 
@@ -405,8 +391,8 @@ static void check_give_up(const struct framing *framing, const char *stream_text
         continue;
     ck_assert_msg(strcmp(notes.data, expected) == 0, "cut at %zu: %s", cut, notes.data);
     ck_assert(!state.begun);
-    free(stream.data);
-    free(notes.data);
+    text_free(&stream);
+    text_free(&notes);
 }
 
 TEST(frames_are_given_up)
@@ -461,8 +447,8 @@ TEST(names)
 /* Reads the stream of an unknown sender in pieces of `size` bytes, as a connection does, until it
  * is malformed. Puts down each problem, after ? if the stream continues and after ! if it is of
  * another protocol. */
-static void read_wary(const struct framing *framing, const struct bytes *stream, size_t size,
-                      struct bytes *notes)
+static void read_wary(const struct framing *framing, const struct text *stream, size_t size,
+                      struct text *notes)
 {
     const struct framing *reader = &framing_first_frame;
     struct framing_state state;
@@ -488,7 +474,7 @@ static void read_wary(const struct framing *framing, const struct bytes *stream,
             memcpy(copy, stream->data + begin, there - begin);
             status = reader->next(&state, slice_of(copy, there - begin), &frame);
             if (status == FRAME_WHOLE) {
-                append(notes, copy, frame.consumed);
+                text_add(notes, copy, frame.consumed);
                 append_text(notes, ";");
                 reader = framing;
             }
@@ -552,18 +538,18 @@ static const struct {
 
 TEST_ROWS(unknown_senders, COUNT(strangers))
 {
-    struct bytes stream = {NULL, 0};
+    struct text stream = {0};
 
     append_stream(&stream, strangers[row].framing, strangers[row].stream);
     for (size_t size = 1; size <= stream.len; size++) {
-        struct bytes notes = {NULL, 0};
+        struct text notes = {0};
 
         read_wary(strangers[row].framing, &stream, size, &notes);
         ck_assert_msg(strcmp(notes.data, strangers[row].notes) == 0, "in pieces of %zu: %s", size,
                       notes.data);
-        free(notes.data);
+        text_free(&notes);
     }
-    free(stream.data);
+    text_free(&stream);
 }
 
 TEST(content_types)
@@ -609,7 +595,7 @@ TEST(content_types)
 TEST(fields_are_those_of_the_message)
 {
     struct framing_state state;
-    struct bytes stream = {NULL, 0};
+    struct text stream = {0};
     struct frame frame;
     struct message message;
     struct message_scratch scratch;
@@ -628,7 +614,7 @@ TEST(fields_are_those_of_the_message)
     ck_assert(message.id.type == ID_STRING && slice_equal(message.id.text, slice_of("x", 1)));
     ck_assert(slice_equal(message.session_id, slice_of("s", 1)));
     ck_assert(slice_equal(message.method, slice_of("m", 1)));
-    free(stream.data);
+    text_free(&stream);
 }
 
 WITHOUT_FORK

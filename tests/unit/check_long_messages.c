@@ -33,11 +33,11 @@ static const char *const texts[] = {
 
 #define TEXTS (int)(sizeof texts / sizeof texts[0])
 
-static void add_body(struct bytes *to, const char *text, size_t len)
+static void add_body(struct text *to, const char *text, size_t len)
 {
     for (; *text != '\0'; text++) {
         for (size_t i = 0; (*text == '@' || *text == '#') && i < len; i++)
-            bytes_add(to,
+            text_add(to,
                       *text == '@' ? "x"
                       : i % 7 == 3 ? "\\u0061\\\""
                                    : "\\\\",
@@ -45,19 +45,19 @@ static void add_body(struct bytes *to, const char *text, size_t len)
                       : i % 7 == 3 ? 8
                                    : 2);
         if (*text != '@' && *text != '#')
-            bytes_add(to, text, 1);
+            text_add(to, text, 1);
     }
 }
 
-static void add_frame(struct bytes *to, const struct framing *used, const struct bytes *body)
+static void add_frame(struct text *to, const struct framing *used, const struct text *body)
 {
     char prefix[FRAME_PREFIX_MAX];
 
     if (used->prefix != NULL)
-        bytes_add(to, prefix, used->prefix(prefix, body->len));
-    bytes_add(to, body->data, body->len);
+        text_add(to, prefix, used->prefix(prefix, body->len));
+    text_add(to, body->data, body->len);
     if (used->prefix == NULL)
-        bytes_add(to, "\n", 1);
+        text_add(to, "\n", 1);
 }
 
 /* What is known of a message. */
@@ -82,7 +82,7 @@ static void note_facts(struct facts *facts, struct slice bytes, const struct sca
     facts->is_cut = (fields->oddities & SCAN_CUT) != 0;
 }
 
-static void expect_facts(const struct bytes *body, const struct facts *found, bool is_cut)
+static void expect_facts(const struct text *body, const struct facts *found, bool is_cut)
 {
     struct scanner whole;
     struct facts expected;
@@ -169,7 +169,7 @@ TEST_ROWS(ids_are_found_in_pieces_of_any_size, FRAMINGS *PIECES)
                                    .max_long = MAX_LONG};
     used->reset(&state);
     for (int i = 0; i < TEXTS * (int)(sizeof lengths / sizeof lengths[0]); i++) {
-        struct bytes body = {NULL, 0, 0}, frame = {NULL, 0, 0};
+        struct text body = {0}, frame = {0};
         struct facts facts;
 
         if (pieces[row % PIECES] < 64 && (i % 5 > 0 || lengths[i / TEXTS] > 7000))
@@ -178,8 +178,8 @@ TEST_ROWS(ids_are_found_in_pieces_of_any_size, FRAMINGS *PIECES)
         add_frame(&frame, used, &body);
         read_frame(used, &state, slice_of(frame.data, frame.len), pieces[row % PIECES], &facts);
         expect_facts(&body, &facts, body.len + (used->prefix == NULL) > MAX_LONG);
-        bytes_free(&body);
-        bytes_free(&frame);
+        text_free(&body);
+        text_free(&frame);
     }
 }
 
@@ -188,7 +188,7 @@ TEST_ROWS(ids_are_found_in_pieces_of_any_size, FRAMINGS *PIECES)
 /* row: framing, held or not. A message that is cut comes once, and little of it is kept. */
 TEST_ROWS(long_message_is_cut_as_it_comes, FRAMINGS * 2)
 {
-    struct bytes body = {NULL, 0, 0};
+    struct text body = {0};
     struct owner owner;
 
     framing = framings[row / 2];
@@ -223,7 +223,7 @@ TEST_ROWS(long_message_is_cut_as_it_comes, FRAMINGS * 2)
     ck_assert_uint_eq(owner.stream.connection.reserved, 0);
     ck_assert_uint_eq(transport.shares[0].reserved, 0);
     ck_assert_uint_eq(transport.shares[0].growing, 0);
-    bytes_free(&body);
+    text_free(&body);
     close_owner(&owner);
 }
 
@@ -231,7 +231,7 @@ TEST_ROWS(long_message_is_cut_as_it_comes, FRAMINGS * 2)
 TEST_ROWS(long_malformed_line, 2)
 {
     struct owner owner;
-    struct bytes body = {NULL, 0, 0};
+    struct text body = {0};
 
     limits.max_input_buffer = 100000;
     max_long = 400000;
@@ -243,6 +243,6 @@ TEST_ROWS(long_malformed_line, 2)
     run_until(&owner, row == 1 ? owner.messages == 1 : owner.malformed_count == 1);
     ck_assert_uint_eq(owner.stream.skipped, (unsigned)row);
     ck_assert_int_eq(owner.long_count, 0);
-    bytes_free(&body);
+    text_free(&body);
     close_owner(&owner);
 }

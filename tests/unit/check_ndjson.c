@@ -17,23 +17,8 @@ static void start_stream(struct framing_state *state)
     framing_ndjson.reset(state);
 }
 
-struct stream {
-    char *bytes;
-    size_t len;
-};
-
-static void append(struct stream *stream, const char *bytes, size_t len)
-{
-    char *grown = realloc(stream->bytes, stream->len + len);
-
-    ck_assert_ptr_nonnull(grown);
-    memcpy(grown + stream->len, bytes, len);
-    stream->bytes = grown;
-    stream->len += len;
-}
-
 /* Looks for a frame in an exact copy of stream[begin, there). */
-static enum frame_status next_frame(struct framing_state *state, const struct stream *stream,
+static enum frame_status next_frame(struct framing_state *state, const struct text *stream,
                                     size_t begin, size_t there, struct frame *frame)
 {
     size_t len = there - begin;
@@ -41,7 +26,7 @@ static enum frame_status next_frame(struct framing_state *state, const struct st
     enum frame_status status;
 
     ck_assert_ptr_nonnull(copy);
-    memcpy(copy, stream->bytes + begin, len);
+    memcpy(copy, stream->data + begin, len);
     status = framing_ndjson.next(state, slice_of(copy, len), frame);
     if (status == FRAME_WHOLE) {
         ck_assert_int_eq(copy[frame->consumed - 1], '\n');
@@ -66,13 +51,13 @@ static const char *const lines[] = {
 
 TEST_ROWS(frames_are_the_same_at_all_chunk_sizes, 39)
 {
-    struct stream stream = {NULL, 0};
+    struct text stream = {0};
     struct framing_state state;
     struct frame frame;
     size_t begin = 0, there = 0, line = 0, size = row + 1;
 
     for (size_t i = 0; i < LINE_COUNT; i++)
-        append(&stream, lines[i], strlen(lines[i]));
+        text_add(&stream, lines[i], strlen(lines[i]));
     start_stream(&state);
     while (there < stream.len) {
         enum frame_status status;
@@ -82,14 +67,14 @@ TEST_ROWS(frames_are_the_same_at_all_chunk_sizes, 39)
             ck_assert_int_eq(status, blank ? FRAME_SKIP : FRAME_WHOLE);
             ck_assert_uint_eq(frame.consumed, strlen(lines[line]));
             if (!blank)
-                ck_assert_mem_eq(stream.bytes + begin, lines[line], frame.consumed);
+                ck_assert_mem_eq(stream.data + begin, lines[line], frame.consumed);
             begin += frame.consumed;
             line++;
         }
     }
     ck_assert_uint_eq(line, LINE_COUNT);
     ck_assert_uint_eq(begin, stream.len);
-    free(stream.bytes);
+    text_free(&stream);
 }
 
 TEST(fields_are_those_of_the_message)
@@ -119,14 +104,14 @@ TEST(fields_are_those_of_the_message)
 
 TEST_ROWS(a_stream_of_all_accepted_texts_gives_all_of_them, 17)
 {
-    struct stream stream = {NULL, 0};
+    struct text stream = {0};
     struct framing_state state;
     struct frame frame;
     size_t begin = 0, there = 0, text = 0;
 
     for (size_t i = 0; i < JSON_TEXT_COUNT; i++) {
         if (json_texts[i].error == SCAN_ERROR_NONE)
-            append(&stream, json_texts[i].text, json_texts[i].len);
+            text_add(&stream, json_texts[i].text, json_texts[i].len);
     }
     start_stream(&state);
     while (there < stream.len) {
@@ -135,26 +120,26 @@ TEST_ROWS(a_stream_of_all_accepted_texts_gives_all_of_them, 17)
             while (json_texts[text].error != SCAN_ERROR_NONE)
                 text++;
             ck_assert_uint_eq(frame.consumed, json_texts[text].len);
-            ck_assert_mem_eq(stream.bytes + begin, json_texts[text].text, frame.consumed);
+            ck_assert_mem_eq(stream.data + begin, json_texts[text].text, frame.consumed);
             begin += frame.consumed;
             text++;
         }
     }
     ck_assert_uint_eq(begin, stream.len);
-    free(stream.bytes);
+    text_free(&stream);
 }
 
 TEST_ROWS(a_wrong_text_ends_the_stream_with_its_reason, JSON_TEXT_COUNT)
 {
     const struct json_text *text = &json_texts[row];
-    struct stream stream = {NULL, 0};
+    struct text stream = {0};
     struct framing_state state;
     struct frame frame;
     size_t begin;
 
-    append(&stream, "\n{\"id\":1}\n", 10);
-    append(&stream, text->text, text->len);
-    append(&stream, "{}\n", 3);
+    text_add(&stream, "\n{\"id\":1}\n", 10);
+    text_add(&stream, text->text, text->len);
+    text_add(&stream, "{}\n", 3);
     for (size_t size = 1; size <= 64; size *= 2) {
         enum frame_status status = FRAME_MORE;
         start_stream(&state);
@@ -177,7 +162,7 @@ TEST_ROWS(a_wrong_text_ends_the_stream_with_its_reason, JSON_TEXT_COUNT)
         ck_assert_uint_eq(begin, 10);
         ck_assert_uint_eq(scanner.position, text->at);
     }
-    free(stream.bytes);
+    text_free(&stream);
 }
 
 TEST(a_reset_forgets_what_was_begun)

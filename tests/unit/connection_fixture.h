@@ -14,6 +14,7 @@
 #include "endpoint/stream.h"
 #include "over_backends.h"
 #include "quick_assert.h"
+#include "text.h"
 
 static bool out_of_memory;
 static bool out_of_watches; /* the event loop cannot change an interest */
@@ -77,37 +78,7 @@ static inline void tear_down(void)
 
 OVER_EACH_BACKEND
 
-/* --- bytes that grow --- */
-
-struct bytes {
-    char *data;
-    size_t len, capacity;
-};
-
-static inline void bytes_reserve(struct bytes *bytes, size_t len)
-{
-    if (bytes->len + len > bytes->capacity) {
-        bytes->capacity = 2 * (bytes->len + len);
-        bytes->data = realloc(bytes->data, bytes->capacity);
-        ck_assert_ptr_nonnull(bytes->data);
-    }
-}
-
-static inline void bytes_add(struct bytes *bytes, const char *data, size_t len)
-{
-    bytes_reserve(bytes, len);
-    if (len > 0)
-        memcpy(bytes->data + bytes->len, data, len);
-    bytes->len += len;
-}
-
-static inline void bytes_free(struct bytes *bytes)
-{
-    free(bytes->data);
-    memset(bytes, 0, sizeof *bytes);
-}
-
-static inline void expect_same_bytes(const struct bytes *a, const struct bytes *b)
+static inline void expect_same_bytes(const struct text *a, const struct text *b)
 {
     ck_assert_uint_eq(a->len, b->len);
     ck_assert(a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
@@ -115,7 +86,7 @@ static inline void expect_same_bytes(const struct bytes *a, const struct bytes *
 
 /* A message of exactly `len` bytes, newline included (at least 20), that differs from number to
  * number. */
-static inline void add_message(struct bytes *to, size_t len, unsigned number)
+static inline void add_message(struct text *to, size_t len, unsigned number)
 {
     char head[32];
     unsigned letter = number % 26;
@@ -124,20 +95,20 @@ static inline void add_message(struct bytes *to, size_t len, unsigned number)
     snprintf(head, sizeof head, "{\"id\":%u,\"p\":\"", number);
     head_len = strlen(head);
     ck_assert_uint_ge(len, head_len + 3);
-    bytes_add(to, head, head_len);
-    bytes_reserve(to, len - head_len);
+    text_add(to, head, head_len);
+    (void)text_room(to, len - head_len);
     for (size_t i = head_len; i < len - 3; i++) {
         to->data[to->len++] = (char)('a' + letter);
         letter = letter < 19 ? letter + 7 : letter - 19;
     }
-    bytes_add(to, "\"}\n", 3);
+    text_add(to, "\"}\n", 3);
 }
 
 /* --- the other end --- */
 
 struct other_end {
     int fd_in, fd_out; /* -1: closed */
-    struct bytes to_send, received;
+    struct text to_send, received;
     size_t sent;
     size_t send_chunk, read_chunk; /* bytes per round at most; 0: it does not */
     bool eof;
@@ -170,7 +141,7 @@ static inline void other_read_some(struct other_end *other)
         return;
     got = read(other->fd_in, buffer, room);
     if (got > 0)
-        bytes_add(&other->received, buffer, (size_t)got);
+        text_add(&other->received, buffer, (size_t)got);
     else if (got == 0)
         other->eof = true;
     else if (errno != EAGAIN)
@@ -193,7 +164,7 @@ static inline void other_close(struct other_end *other)
 
 static inline void other_send(struct other_end *other, const char *text)
 {
-    bytes_add(&other->to_send, text, strlen(text));
+    text_add(&other->to_send, text, strlen(text));
 }
 
 /* --- the connection's owner --- */
@@ -233,7 +204,7 @@ struct owner {
     struct endpoint *forward_to; /* messages go there; NULL: they are taken */
     bool was_held;               /* the message that is offered next */
     int resume_in;               /* rounds until connection_resume; 0: none is due */
-    struct bytes taken;          /* messages */
+    struct text taken;          /* messages */
     int messages, offers, handed_over, forward_failures;
     int long_count;
     bool is_cut;                  /* the last one */
@@ -317,7 +288,7 @@ static inline void take_message(struct stream *stream, const struct message *mes
         stream->endpoint.ops->pause(&stream->endpoint);
         return;
     }
-    bytes_add(&owner->taken, message->bytes.data, message->bytes.len);
+    text_add(&owner->taken, message->bytes.data, message->bytes.len);
     if (owner->forward_to != NULL) {
         if (send_on(owner, message->bytes) != STDIO_BUS_OK) {
             owner->forward_failures++;
@@ -494,9 +465,9 @@ static inline void close_owner(struct owner *owner)
     ck_assert(!timer_started(&owner->stream.connection.stall));
     ck_assert(!timer_started(&owner->stream.connection.frame_time));
     ck_assert(!list_linked(&owner->stream.connection.dirty));
-    bytes_free(&owner->taken);
-    bytes_free(&owner->other.to_send);
-    bytes_free(&owner->other.received);
+    text_free(&owner->taken);
+    text_free(&owner->other.to_send);
+    text_free(&owner->other.received);
 }
 
 /* What holds between two rounds. */
