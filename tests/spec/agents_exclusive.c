@@ -290,7 +290,7 @@ TEST(agents_client_that_leaves_while_it_waits_gets_no_process)
                        "'instances':1,'clients':'exclusive','busy_timeout_sec':600}");
     struct client *first = client_connect(daemon), *leaving = client_connect(daemon);
     struct client *half_closed = client_connect(daemon);
-    struct text record = {0};
+    struct text *record = test_text();
     client_pid(first, "1", NULL);
     client_request(leaving, "1", NULL, "echo", NULL);
     client_close(leaving);
@@ -300,7 +300,6 @@ TEST(agents_client_that_leaves_while_it_waits_gets_no_process)
     client_close(first);
     client_result(half_closed, "1");
     client_expect_eof(half_closed);
-    ck_assert(read_file(&record, test_format("%s/test-record", daemon->dir)));
-    ck_assert_ptr_eq(strchr(strchr(record.data, '\n') + 1, '\n') + 1, record.data + record.len);
-    text_free(&record);
+    ck_assert(read_file(record, test_format("%s/test-record", daemon->dir)));
+    ck_assert_ptr_eq(strchr(strchr(record->data, '\n') + 1, '\n') + 1, record->data + record->len);
 }

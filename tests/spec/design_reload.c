@@ -250,7 +250,7 @@ TEST_ROWS(design_reload_of_a_faulty_file_changes_nothing, 5)
     };
     struct daemon *daemon = CONTROL_DAEMON(.pools = A("'--name','a'"));
     struct client *client = client_connect(daemon), *control = control_connect(daemon);
-    struct text one = {0};
+    struct text *one = test_text();
 
     client_ask(client, "1", NULL, "echo", NULL);
     daemon_write_file(daemon, daemon->config_path, rows[row].text);
@@ -259,11 +259,10 @@ TEST_ROWS(design_reload_of_a_faulty_file_changes_nothing, 5)
     ck_assert_ptr_nonnull(strstr(hang_up(daemon), "everything is as it was"));
     expect_worker(client, "2", ",'pool':'a'", "a");
     daemon_wait_workers(daemon, 2);
-    daemon_expand(daemon, &one, "@DIR@/test-one");
-    ck_assert_int_ne(access(one.data, F_OK), 0);
+    daemon_expand(daemon, one, "@DIR@/test-one");
+    ck_assert_int_ne(access(one->data, F_OK), 0);
     ck_assert(control_metric(control, "stdio_bus_reloads_total{result='failed'}") == 2);
     ck_assert(control_metric(control, "stdio_bus_reloads_total{result='done'}") == 0);
-    text_free(&one);
     daemon_stop(daemon);
 }
 
@@ -410,10 +409,9 @@ TEST(design_reload_reads_included_files)
     daemon_write_file(daemon, "@DIR@/more.json", "{'pools':[" POOL("b", 1, "'--name','b'") "]}");
     ck_assert_ptr_null(strstr(hang_up(daemon), "not reloaded"));
     expect_worker(client, "2", ",'pool':'b'", "b");
-    struct text path = {0};
-    daemon_expand(daemon, &path, "@DIR@/more.json");
-    ck_assert_int_eq(unlink(path.data), 0);
-    text_free(&path);
+    struct text *path = test_text();
+    daemon_expand(daemon, path, "@DIR@/more.json");
+    ck_assert_int_eq(unlink(path->data), 0);
     ck_assert_ptr_null(strstr(hang_up(daemon), "not reloaded"));
     client_send(client, "{'id':3,'pool':'b','method':'echo'}");
     client_error(client, "3", -32602, "no such pool");

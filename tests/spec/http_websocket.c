@@ -388,17 +388,16 @@ TEST(websocket_pings_of_a_client_that_does_not_read)
     struct daemon *daemon = WS_DAEMON(.limits = "'max_output_queue':65536");
     struct web_socket *socket = ws_open(daemon), *other = ws_open(daemon);
     const char *data = test_fill('p', 125);
-    struct text frames = {0};
+    struct text *frames = test_text();
     size_t sent = 0;
     for (int i = 0; i < 1000; i++) {
-        text_add(&frames, "\x89\xFD\0\0\0\0", 6);
-        text_add(&frames, data, 125);
+        text_add(frames, "\x89\xFD\0\0\0\0", 6);
+        text_add(frames, data, 125);
     }
     for (int64_t until = now_ms() + 1000; now_ms() < until && sent < 100000000;)
-        sent += client_offer(socket->client, frames.data + sent % frames.len,
-                             frames.len - sent % frames.len);
+        sent += client_offer(socket->client, frames->data + sent % frames->len,
+                             frames->len - sent % frames->len);
     if (!harness_skips_memory())
         ck_assert_int_lt(proc_status(daemon->pid, "VmRSS"), 20000);
     ws_expect_alive(other);
-    text_free(&frames);
 }

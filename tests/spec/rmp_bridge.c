@@ -33,19 +33,18 @@ TEST(rmp_9_1_request_is_json)
 
     rmp_program_execute(daemon, "mirror", "{}");
     line = rmp_program_expect(&replies, "Completed");
-    struct text request = {0};
+    struct text *request = test_text();
     line = json_text(json_get(line, "body.payload.Completed.line"));
     for (size_t i = 0; i + 1 < line.len; i += 2) {
         unsigned byte;
         ck_assert_int_eq(sscanf(line.data + i, "%2x", &byte), 1);
-        text_add(&request, &(char){(char)byte}, 1);
+        text_add(request, &(char){(char)byte}, 1);
     }
-    params = (struct span){request.data, request.len};
+    params = (struct span){request->data, request->len};
     expect_member(params, "method", "\"agent/execute\"");
     expect_member(params, "sessionId", "\"" RMP_TRACE "\"");
     expect_member(params, "params.attempt", "1");
     expect_member(params, "params.reply_topic", "\"reply\"");
-    text_free(&request);
     rmp_program_stop(&replies);
 }
 

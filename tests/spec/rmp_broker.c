@@ -65,12 +65,11 @@ TEST(rmp_frame_is_delivered_byte_for_byte)
 {
     struct daemon *daemon = rmp_start(NULL, NULL);
     struct client *client = client_connect(daemon);
-    struct text frame = {0};
+    struct text *frame = test_text();
     rmp_subscribe(client, true, "a/b", 0);
-    rmp_frame(&frame, &(struct rmp_sent){.topic = "a/b", .trace = 77, .msg_id = 9, .filler = 100});
-    client_send_chunks(client, frame.data, frame.len, 7);
-    rmp_expect_frame(client, &frame);
-    text_free(&frame);
+    rmp_frame(frame, &(struct rmp_sent){.topic = "a/b", .trace = 77, .msg_id = 9, .filler = 100});
+    client_send_chunks(client, frame->data, frame->len, 7);
+    rmp_expect_frame(client, frame);
 }
 
 #define TOO_MANY "too many subscriptions"
@@ -163,14 +162,13 @@ TEST(rmp_one_client_uses_both_dialects)
 {
     struct daemon *daemon = rmp_start(NULL, NULL);
     struct client *client = client_connect(daemon);
-    struct text frame = {0};
+    struct text *frame = test_text();
     rmp_subscribe(client, false, "a/b", 4);
     rmp_subscribe(client, true, "a/b", 0);
-    rmp_frame(&frame, &(struct rmp_sent){.topic = "a/b", .msg_id = 9});
-    client_send_bytes(client, frame.data, frame.len);
+    rmp_frame(frame, &(struct rmp_sent){.topic = "a/b", .msg_id = 9});
+    client_send_bytes(client, frame->data, frame->len);
     rmp_expect_message(client, 4, 9);
-    rmp_expect_frame(client, &frame);
-    text_free(&frame);
+    rmp_expect_frame(client, frame);
 }
 
 /* --- subscriptions --- */

@@ -39,13 +39,13 @@ TEST_ROWS(rmp_error_of_a_frame, COUNT(changes))
     const struct change *change = &changes[row];
     struct daemon *daemon = rmp_start(NULL, NULL);
     struct client *client = client_connect(daemon);
-    struct text frame = {0};
+    struct text *frame = test_text();
     struct rmp_sent sent = {.topic = "a/b", .trace = 12, .msg_id = 34};
     if (strcmp(change->code, "BodyTypeMismatch") == 0)
         sent.type = "intent.trace.line.v1";
-    rmp_frame(&frame, &sent);
-    memcpy(frame.data + change->offset, change->bytes, change->len);
-    client_send_bytes(client, frame.data, frame.len);
+    rmp_frame(frame, &sent);
+    memcpy(frame->data + change->offset, change->bytes, change->len);
+    client_send_bytes(client, frame->data, frame->len);
     struct rmp_got got = rmp_expect_word(client, RMP_ERROR_SCHEMA, change->code);
     ck_assert_uint_eq(got.trace, 12);
     ck_assert_uint_eq(got.ttl_ms, 30000);
@@ -53,7 +53,6 @@ TEST_ROWS(rmp_error_of_a_frame, COUNT(changes))
         client_expect_eof(client);
     else
         rmp_hello(client, true, "agent");
-    text_free(&frame);
 }
 
 TEST(rmp_truncated_header_closes)
@@ -151,15 +150,14 @@ TEST_ROWS(rmp_errors_at_any_chunk_size, 6)
     static const size_t chunks[] = {1, 2, 3, 5, 67, 69};
     struct daemon *daemon = rmp_start(NULL, NULL);
     struct client *client = client_connect(daemon);
-    struct text bytes = {0};
-    rmp_frame(&bytes, &(struct rmp_sent){.topic = "a", .schema = 9999, .filler = 50});
-    rmp_frame(&bytes, &(struct rmp_sent){.topic = "a", .no_ttl = true});
-    rmp_frame(&bytes, &(struct rmp_sent){.topic = "a", .ack = true});
-    client_send_chunks(client, bytes.data, bytes.len, chunks[row]);
+    struct text *bytes = test_text();
+    rmp_frame(bytes, &(struct rmp_sent){.topic = "a", .schema = 9999, .filler = 50});
+    rmp_frame(bytes, &(struct rmp_sent){.topic = "a", .no_ttl = true});
+    rmp_frame(bytes, &(struct rmp_sent){.topic = "a", .ack = true});
+    client_send_chunks(client, bytes->data, bytes->len, chunks[row]);
     rmp_expect_word(client, RMP_ERROR_SCHEMA, "UnknownSchema");
     rmp_expect_word(client, RMP_ERROR_SCHEMA, "InvalidTtl");
     rmp_expect_word(client, RMP_OK_SCHEMA, "publish");
-    text_free(&bytes);
 }
 
 TEST_ROWS(rmp_4_ttl_of_a_frame_is_refused_with_its_reason, 2)

@@ -144,21 +144,20 @@ TEST_ROWS(rmp_client_that_reads_no_answers_is_held, 2)
 {
     struct daemon *daemon = rmp_start(NULL, LIMITS);
     struct client *client = client_connect_small(daemon), *other = client_connect(daemon);
-    struct text frame = {0};
+    struct text *frame = test_text();
     size_t taken = 0, sent = 0;
     struct rmp_sent bad = {.topic = "a/b", .schema = row == 1 ? 9999 : 0, .ack = true};
     for (unsigned i = 0; i < 20000; i++)
-        rmp_frame(&frame, &bad);
+        rmp_frame(frame, &bad);
     do {
-        taken = client_offer(client, frame.data + sent, frame.len - sent);
+        taken = client_offer(client, frame->data + sent, frame->len - sent);
         sent += taken;
         rmp_hello(other, false, "Agent"); /* the daemon has had its turn */
-    } while (taken > 0 && sent < frame.len);
-    ck_assert_uint_lt(sent, frame.len);
-    size_t frames = sent / (frame.len / 20000);
+    } while (taken > 0 && sent < frame->len);
+    ck_assert_uint_lt(sent, frame->len);
+    size_t frames = sent / (frame->len / 20000);
     for (size_t i = 0; i < frames; i++)
         ck_assert_uint_eq(rmp_next(client).schema, row == 1 ? RMP_ERROR_SCHEMA : RMP_OK_SCHEMA);
-    text_free(&frame);
 }
 
 /* A subscriber that never reads is closed after backpressure_timeout_sec. */

@@ -134,26 +134,24 @@ static void expect_bytes(struct client *client, const struct text *expected)
 TEST_ROWS(upgrade_within_a_message_of_a_client, COUNT(framings))
 {
     const char *framing = framings[row];
-    struct text message = {0}, answer = {0};
+    struct text *message = test_text(), *answer = test_text();
     struct daemon *daemon;
     struct client *client;
 
-    add_framed(&message, framing,
+    add_framed(message, framing,
                "{\"id\":\"\\u0061\\u00e9\",\"method\":\"plain\",\"params\":[true,-1.5e2]}");
-    add_framed(&answer, framing,
+    add_framed(answer, framing,
                "{\"jsonrpc\":\"2.0\",\"id\":\"\\u0061\\u00e9\",\"result\":[true,-1.5e2]}");
     daemon = START(.instances = 1, .arguments = {"--framing", framing});
     client = client_connect(daemon);
-    client_send_bytes(client, message.data, message.len);
-    expect_bytes(client, &answer);
-    for (size_t i = 0; i < message.len; i++) {
-        client_send_bytes(client, message.data, i);
+    client_send_bytes(client, message->data, message->len);
+    expect_bytes(client, answer);
+    for (size_t i = 0; i < message->len; i++) {
+        client_send_bytes(client, message->data, i);
         daemon_upgrade(daemon);
-        client_send_bytes(client, message.data + i, message.len - i);
-        expect_bytes(client, &answer);
+        client_send_bytes(client, message->data + i, message->len - i);
+        expect_bytes(client, answer);
     }
-    text_free(&message);
-    text_free(&answer);
 }
 
 /* The worker writes the first bytes of an answer before the upgrade, and the others after it. */
@@ -161,22 +159,20 @@ TEST_ROWS(upgrade_within_a_message_of_a_worker, 3)
 {
     static const char answer[] = "{\"jsonrpc\":\"2.0\",\"id\":\"w\",\"result\":\"\\u00e9\"}\n";
     const size_t cuts[] = {1, 17, sizeof answer - 2};
-    struct text first = {0}, rest = {0};
+    struct text *first = test_text(), *rest = test_text();
     struct daemon *daemon;
     struct client *client;
 
-    text_hex(&first, answer, cuts[row]);
-    text_hex(&rest, answer + cuts[row], sizeof answer - 1 - cuts[row]);
+    text_hex(first, answer, cuts[row]);
+    text_hex(rest, answer + cuts[row], sizeof answer - 1 - cuts[row]);
     daemon = START(.instances = 1);
     client = client_connect(daemon);
     client_pid(client, "1", NULL);
-    client_request(client, "'w'", NULL, "garbage", test_format("{'hex':'%s'}", first.data));
+    client_request(client, "'w'", NULL, "garbage", test_format("{'hex':'%s'}", first->data));
     nap();
     daemon_upgrade(daemon);
-    client_send(client, "{'method':'garbage','params':{'hex':'%s'}}", rest.data);
+    client_send(client, "{'method':'garbage','params':{'hex':'%s'}}", rest->data);
     client_result(client, "'w'");
-    text_free(&first);
-    text_free(&rest);
 }
 
 /* Half of a message that is longer than a read; and the queue of a client that does not read. */
@@ -422,7 +418,7 @@ TEST(upgrade_is_taken_back)
 /* The files are those of the next reload. */
 TEST(upgrade_goes_on_with_the_configuration_that_was_read)
 {
-    struct text path = {0};
+    struct text *path = test_text();
     struct daemon *daemon = START(.members = "'include':['test-*.jsonc']");
     struct client *client = client_connect(daemon);
 
@@ -431,8 +427,8 @@ TEST(upgrade_goes_on_with_the_configuration_that_was_read)
     client_send(client, "{'id':1,'pool':'one','method':'echo'}");
     client_result(client, "1");
     daemon_write_file(daemon, daemon->config_path, "{'pools':[");
-    daemon_expand(daemon, &path, "@DIR@/test-1.jsonc");
-    ck_assert_int_eq(unlink(path.data), 0);
+    daemon_expand(daemon, path, "@DIR@/test-1.jsonc");
+    ck_assert_int_eq(unlink(path->data), 0);
     daemon_write_file(daemon, "@DIR@/test-2.jsonc", "{'pools':[" POOL("two", 1, "") "]}");
     for (int i = 0; i < 2; i++) {
         daemon_upgrade(daemon);
@@ -444,7 +440,6 @@ TEST(upgrade_goes_on_with_the_configuration_that_was_read)
     ck_assert_ptr_null(strstr(hang_up(daemon), "not reloaded"));
     client_send(client, "{'id':3,'pool':'two','method':'echo'}");
     client_result(client, "3");
-    text_free(&path);
 }
 
 /* What differs between the two configurations, for clients and sockets that were there before. */

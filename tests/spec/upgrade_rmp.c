@@ -135,23 +135,22 @@ TEST_ROWS(upgrade_rmp_within_a_frame, 3)
 /* A client that does not read its answers is not read from, before and after. */
 TEST(upgrade_rmp_keeps_answers_that_are_not_read)
 {
-    struct text frames = {0};
+    struct text *frames = test_text();
     size_t sent = 0, taken, count = 20000;
     struct daemon *daemon = rmp_start(NULL, LIMITS);
     struct client *client = client_connect_small(daemon);
     struct client *other = client_connect(daemon);
 
     for (size_t i = 0; i < count; i++)
-        rmp_frame(&frames, &(struct rmp_sent){.topic = "a/b", .msg_id = i + 1, .ack = true});
+        rmp_frame(frames, &(struct rmp_sent){.topic = "a/b", .msg_id = i + 1, .ack = true});
     do {
-        taken = client_offer(client, frames.data + sent, frames.len - sent);
+        taken = client_offer(client, frames->data + sent, frames->len - sent);
         sent += taken;
         rmp_hello(other, false, "agent"); /* the daemon has had its turn */
-    } while (taken > 0 && sent < frames.len);
+    } while (taken > 0 && sent < frames->len);
     daemon_upgrade(daemon);
-    for (size_t i = 0; i < sent / (frames.len / count); i++)
+    for (size_t i = 0; i < sent / (frames->len / count); i++)
         ck_assert_uint_eq(rmp_next(client).schema, RMP_OK_SCHEMA);
-    text_free(&frames);
 }
 
 /* --- messages that wait --- */

@@ -41,8 +41,8 @@ static void add_large_script(struct text *script)
 }
 
 /* Sends the script in chunks and expects the messages, then the end. */
-static void run_script(struct owner *owner, const struct text *script,
-                       const struct text *messages, size_t chunk)
+static void run_script(struct owner *owner, const struct text *script, const struct text *messages,
+                       size_t chunk)
 {
     owner->other.send_chunk = chunk;
     text_add(&owner->other.to_send, script->data, script->len);
@@ -65,18 +65,16 @@ static void run_script(struct owner *owner, const struct text *script,
 /* row: chunk size, held or not, socket or pipes. */
 TEST_ROWS(small_messages_in_chunks, 4 * CHUNKS)
 {
-    struct text script = {0}, messages = {0};
+    struct text *script = test_text(), *messages = test_text();
     struct owner owner;
 
-    add_small_script(&script, &messages);
+    add_small_script(script, messages);
     open_either(&owner, row % 2);
     owner.hold_mode = row / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
-    run_script(&owner, &script, &messages, chunks[row / 4]);
+    run_script(&owner, script, messages, chunks[row / 4]);
     ck_assert_int_eq(owner.messages, 5);
     ck_assert_int_eq(owner.offers, owner.hold_mode == HOLD_NEVER ? 5 : 10);
     close_owner(&owner);
-    text_free(&script);
-    text_free(&messages);
 }
 
 /* Each carriage return of a line but the one before its newline, and the line that is forwarded. */
@@ -143,51 +141,49 @@ TEST_ROWS(arrays_are_split_into_messages, 4 * CHUNKS)
 /* An array needs no more memory than its longest message. */
 TEST_ROWS(array_longer_than_the_limit_of_a_message, 2)
 {
-    struct text messages = {0};
+    struct text *messages = test_text();
     struct owner owner;
 
     limits.max_input_buffer = 2000;
     open_either(&owner, row);
     owner.stream.scanner.splits_arrays = true;
     framing_ndjson.reset(&owner.stream.connection.framing_state);
-    text_add(&messages, "[", 1);
+    text_add(messages, "[", 1);
     for (size_t i = 0; i < 1000; i++)
-        add_message(&messages, 2000 - (i == 0), (unsigned)i);
-    text_add(&owner.other.to_send, messages.data, messages.len);
-    for (size_t i = 0; i < messages.len; i++) {
-        if (messages.data[i] == '\n')
-            owner.other.to_send.data[i] = i + 1 < messages.len ? ',' : ']';
+        add_message(messages, 2000 - (i == 0), (unsigned)i);
+    text_add(&owner.other.to_send, messages->data, messages->len);
+    for (size_t i = 0; i < messages->len; i++) {
+        if (messages->data[i] == '\n')
+            owner.other.to_send.data[i] = i + 1 < messages->len ? ',' : ']';
     }
-    messages.data[0] = ' ';
+    messages->data[0] = ' ';
     owner.other.send_chunk = 1000;
-    run_until(&owner, owner.taken.len == messages.len);
-    expect_same_bytes(&owner.taken, &messages);
+    run_until(&owner, owner.taken.len == messages->len);
+    expect_same_bytes(&owner.taken, messages);
     ck_assert_int_eq(owner.malformed_count, 0);
     close_owner(&owner);
-    text_free(&messages);
 }
 
 /* row: copied, moved or edited. */
 TEST_ROWS(carriage_returns_are_kept_in_no_way_of_sending, 6)
 {
     static const size_t lengths[] = {10, 200000};
-    struct text script = {0};
+    struct text *script = test_text();
     struct owner from, to, *both[2];
 
-    text_add(&script, "{\r\"a\":\"", 7);
-    while (script.len < lengths[row / 3])
-        text_add(&script, "xxxxxxxxxx", 10);
-    text_add(&script, "\"\r}\n", 4);
+    text_add(script, "{\r\"a\":\"", 7);
+    while (script->len < lengths[row / 3])
+        text_add(script, "xxxxxxxxxx", 10);
+    text_add(script, "\"\r}\n", 4);
     open_socket(&from);
     open_socket(&to);
     both[0] = &from;
     both[1] = &to;
     from.sending = (enum sending)(row % 3);
     from.forward_to = &to.stream.endpoint;
-    text_add(&from.other.to_send, script.data, script.len);
-    run_owners_until(both, 2, to.other.received.len >= script.len);
+    text_add(&from.other.to_send, script->data, script->len);
+    run_owners_until(both, 2, to.other.received.len >= script->len);
     ck_assert_ptr_null(memchr(to.other.received.data, '\r', to.other.received.len));
-    text_free(&script);
     close_owner(&from);
     close_owner(&to);
 }
@@ -195,31 +191,29 @@ TEST_ROWS(carriage_returns_are_kept_in_no_way_of_sending, 6)
 TEST_ROWS(large_messages_in_chunks, 16)
 {
     static const size_t large_chunks[] = {1000, 30000, 65536, SIZE_MAX};
-    struct text script = {0};
+    struct text *script = test_text();
     struct owner owner;
 
-    add_large_script(&script);
+    add_large_script(script);
     open_either(&owner, row % 2);
     owner.hold_mode = row / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
-    run_script(&owner, &script, &script, large_chunks[row / 4]);
+    run_script(&owner, script, script, large_chunks[row / 4]);
     ck_assert_int_eq(owner.messages, 16);
     close_owner(&owner);
-    text_free(&script);
 }
 
 TEST(many_messages_in_one_read)
 {
-    struct text script = {0};
+    struct text *script = test_text();
     struct owner owner;
 
     limits.max_input_buffer = 100; /* of one message, not of a read */
     for (unsigned i = 0; i < 5000; i++)
-        add_message(&script, 25 + i % 76, i);
+        add_message(script, 25 + i % 76, i);
     open_socket(&owner);
-    run_script(&owner, &script, &script, SIZE_MAX);
+    run_script(&owner, script, script, SIZE_MAX);
     ck_assert_int_eq(owner.messages, 5000);
     close_owner(&owner);
-    text_free(&script);
 }
 
 TEST(fields_are_there_when_offered_again)
@@ -415,21 +409,20 @@ TEST_ROWS(longer_message_is_not_accepted, EDGE_CHUNKS)
 TEST_ROWS(line_without_end_is_not_accepted, 2)
 {
     struct owner owner;
-    struct text line = {0};
+    struct text *line = test_text();
 
     limits.max_input_buffer = 100000;
-    add_message(&line, 100001, 1);
+    add_message(line, 100001, 1);
     open_socket(&owner);
     owner.other.send_chunk = row == 0 ? 9999 : SIZE_MAX;
-    text_add(&owner.other.to_send, line.data, 99999);
+    text_add(&owner.other.to_send, line->data, 99999);
     run_until(&owner, other_sent_all(&owner.other));
     run_some(&owner);
     ck_assert_int_eq(owner.malformed_count, 0); /* the newline may come still */
-    text_add(&owner.other.to_send, line.data + 99999, 1);
+    text_add(&owner.other.to_send, line->data + 99999, 1);
     run_until(&owner, owner.malformed_count == 1);
     ck_assert_int_eq(owner.malformed_code, JSONRPC_INVALID_REQUEST);
     ck_assert_int_eq(owner.messages, 0);
-    text_free(&line);
     close_owner(&owner);
 }
 
@@ -448,27 +441,25 @@ TEST_ROWS(bad_lines_are_skipped, 4 * CHUNKS)
         "Starting: {\"id\":9}", "[]", "}",  "{\"id\":1",     "{\"id\":2}}", "\x01\xff\xfe",
         "{\"k\":\"\xc3\"}",     "7",  "\"", "{\"id\":3,}\r",
     };
-    struct text script = {0}, messages = {0};
+    struct text *script = test_text(), *messages = test_text();
     struct owner owner;
     unsigned i, count = sizeof bad / sizeof bad[0];
 
     limits.max_input_buffer = 2000;
     for (i = 0; i < count; i++) {
-        add_bad_line(&script, bad[i]);
-        add_message(&script, 20 + i * 200, i);
-        add_message(&messages, 20 + i * 200, i);
+        add_bad_line(script, bad[i]);
+        add_message(script, 20 + i * 200, i);
+        add_message(messages, 20 + i * 200, i);
         if (i % 3 == 0)
-            add_message(&script, 2001 + i * 1000, i); /* too long */
-        text_add(&script, "\n", i % 2);              /* blank lines are none */
+            add_message(script, 2001 + i * 1000, i); /* too long */
+        text_add(script, "\n", i % 2);               /* blank lines are none */
     }
     open_either(&owner, row % 2);
     owner.stream.connection.skips_bad_lines = true;
     owner.hold_mode = row / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
-    run_script(&owner, &script, &messages, chunks[row / 4]);
+    run_script(&owner, script, messages, chunks[row / 4]);
     ck_assert_uint_eq(owner.stream.skipped, count + 4);
     close_owner(&owner);
-    text_free(&script);
-    text_free(&messages);
 }
 
 /* However it comes. */
@@ -505,14 +496,14 @@ TEST_ROWS(skipped_line_is_shown, CHUNKS)
 TEST_ROWS(long_line_is_skipped_as_it_comes, 2)
 {
     struct owner owner;
-    struct text line = {0};
+    struct text *line = test_text();
 
     limits.max_input_buffer = 100000;
-    add_message(&line, 3000000, 1);
+    add_message(line, 3000000, 1);
     open_socket(&owner);
     owner.stream.connection.skips_bad_lines = true;
     owner.other.send_chunk = row == 0 ? 9999 : SIZE_MAX;
-    text_add(&owner.other.to_send, line.data, line.len - 1);
+    text_add(&owner.other.to_send, line->data, line->len - 1);
     while (!other_sent_all(&owner.other)) {
         run_some(&owner);
         ck_assert(owner.stream.connection.input == NULL ||
@@ -524,7 +515,6 @@ TEST_ROWS(long_line_is_skipped_as_it_comes, 2)
     other_send(&owner.other, "\n{\"id\":1}\n");
     run_until(&owner, owner.messages == 1);
     ck_assert_uint_eq(owner.stream.skipped, 1);
-    text_free(&line);
     close_owner(&owner);
 }
 
@@ -626,21 +616,20 @@ TEST(half_closed_socket_that_goes_is_broken)
 
 TEST_ROWS(what_was_sent_before_a_close_is_read, 4)
 {
-    struct text script = {0};
+    struct text *script = test_text();
     struct owner owner;
 
-    add_message(&script, 150000, 1);
-    add_message(&script, 30, 2);
+    add_message(script, 150000, 1);
+    add_message(script, 30, 2);
     open_either(&owner, row % 2);
     owner.hold_mode = row / 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
-    text_add(&owner.other.to_send, script.data, script.len);
+    text_add(&owner.other.to_send, script->data, script->len);
     run_until(&owner, other_sent_all(&owner.other));
     other_close(&owner.other); /* altogether, while it is in the kernel's buffers */
     run_until(&owner, owner.ended_count == 1 || owner.failed_count == 1);
-    expect_same_bytes(&owner.taken, &script);
+    expect_same_bytes(&owner.taken, script);
     ck_assert_int_eq(owner.ended_count, 1);
     close_owner(&owner);
-    text_free(&script);
 }
 
 TEST_ROWS(stopped_input_is_thrown_away, 4)
@@ -671,31 +660,30 @@ TEST_ROWS(stopped_input_is_thrown_away, 4)
 
 TEST(starved_connection_goes_on)
 {
-    struct text script = {0};
+    struct text *script = test_text();
     struct owner owner;
 
-    add_large_script(&script);
+    add_large_script(script);
     open_socket(&owner);
     owner.other.send_chunk = 40000;
-    text_add(&owner.other.to_send, script.data, script.len);
-    while (owner.taken.len < script.len) {
+    text_add(&owner.other.to_send, script->data, script->len);
+    while (owner.taken.len < script->len) {
         int starved = owner.starved_count;
         size_t sent = owner.other.sent + 200000;
 
-        run_until(&owner, owner.other.sent >= sent || owner.taken.len == script.len);
-        if (owner.taken.len == script.len)
+        run_until(&owner, owner.other.sent >= sent || owner.taken.len == script->len);
+        if (owner.taken.len == script->len)
             break;
         buffer_pool_free(&transport.pool); /* or it would do with what it has */
         out_of_memory = true;
         run_until(&owner, owner.starved_count > starved || other_sent_all(&owner.other));
         out_of_memory = false;
         if (other_sent_all(&owner.other))
-            run_until(&owner, owner.taken.len == script.len);
+            run_until(&owner, owner.taken.len == script->len);
     }
     ck_assert_int_gt(owner.starved_count, 0);
-    expect_same_bytes(&owner.taken, &script);
+    expect_same_bytes(&owner.taken, script);
     close_owner(&owner);
-    text_free(&script);
 }
 
 /* Two failures in one callback: the second one closes the connection, and is the last report. */
@@ -867,22 +855,21 @@ TEST(failed_open_closes_its_own)
 /* A file, which epoll refuses, as standard input has it in: stdio_bus < requests. */
 TEST(input_from_a_file)
 {
-    struct text script = {0};
+    struct text *script = test_text();
     struct owner owner;
     FILE *file = tmpfile();
     int out[2];
 
     ck_assert_ptr_nonnull(file);
-    add_large_script(&script);
-    ck_assert_uint_eq(fwrite(script.data, 1, script.len, file), script.len);
+    add_large_script(script);
+    ck_assert_uint_eq(fwrite(script->data, 1, script->len, file), script->len);
     ck_assert_int_eq(fflush(file), 0);
     ck_assert_int_eq(lseek(fileno(file), 0, SEEK_SET), 0);
     ck_assert_int_eq(pipe(out), 0);
     open_owner(&owner, dup(fileno(file)), out[1], out[0], dup(out[0]));
     run_until(&owner, owner.ended_count == 1);
-    expect_same_bytes(&owner.taken, &script);
+    expect_same_bytes(&owner.taken, script);
     ck_assert_int_eq(stdio_bus_event_loop_run_once(loop, 0), 0); /* it is at rest */
     close_owner(&owner);
     fclose(file);
-    text_free(&script);
 }

@@ -62,7 +62,7 @@ TEST_ROWS(bridged_byte_for_byte, PAIRS * 2 * 3)
 {
     const struct framing *from_framing = framings[row % 3], *to_framing = framings[row / 3 % 3];
     bool lines_in = from_framing == &framing_ndjson, lines_out = to_framing == &framing_ndjson;
-    struct text expected = {0}, body = {0};
+    struct text *expected = test_text(), *body = test_text();
     struct owner from, to, *both[2] = {&from, &to};
     unsigned i, count = in_emulator() ? LENGTHS : 2 * LENGTHS;
 
@@ -73,18 +73,16 @@ TEST_ROWS(bridged_byte_for_byte, PAIRS * 2 * 3)
     from.hold_mode = row / PAIRS % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
     from.other.send_chunk = chunks[row / PAIRS / 2];
     for (i = 0; i < count; i++) {
-        make_body(&body, lengths[i % LENGTHS], i, !lines_in);
-        add_framed(&from.other.to_send, from_framing, body.data, body.len);
-        make_body(&body, lengths[i % LENGTHS], i, !lines_in && !lines_out);
-        add_framed(&expected, to_framing, body.data, body.len);
+        make_body(body, lengths[i % LENGTHS], i, !lines_in);
+        add_framed(&from.other.to_send, from_framing, body->data, body->len);
+        make_body(body, lengths[i % LENGTHS], i, !lines_in && !lines_out);
+        add_framed(expected, to_framing, body->data, body->len);
     }
-    run_owners_until(both, 2, to.other.received.len >= expected.len);
-    expect_same_bytes(&to.other.received, &expected);
+    run_owners_until(both, 2, to.other.received.len >= expected->len);
+    expect_same_bytes(&to.other.received, expected);
     ck_assert_int_eq(from.messages, count);
     ck_assert_int_gt(from.handed_over, 0);
     ck_assert_int_lt(from.handed_over, from.messages);
-    text_free(&expected);
-    text_free(&body);
     close_owner(&from);
     close_owner(&to);
 }
@@ -94,7 +92,7 @@ TEST_ROWS(copied_and_edited_messages_are_bridged, PAIRS * 2)
 {
     const struct framing *from_framing = framings[row % 3], *to_framing = framings[row / 3 % 3];
     bool lines_in = from_framing == &framing_ndjson, lines_out = to_framing == &framing_ndjson;
-    struct text expected = {0}, body = {0}, edited = {0};
+    struct text *expected = test_text(), *body = test_text(), *edited = test_text();
     struct owner from, to, *both[2] = {&from, &to};
 
     open_in(&from, from_framing);
@@ -102,21 +100,18 @@ TEST_ROWS(copied_and_edited_messages_are_bridged, PAIRS * 2)
     from.forward_to = &to.stream.endpoint;
     from.sending = row / PAIRS == 0 ? SENDING_COPY : SENDING_EDITED;
     for (unsigned i = 0; i < LENGTHS; i++) {
-        make_body(&body, lengths[i], i, !lines_in);
-        add_framed(&from.other.to_send, from_framing, body.data, body.len);
-        make_body(&body, lengths[i], i, !lines_in && !lines_out);
-        edited.len = 0;
-        text_add(&edited, body.data, 1);
+        make_body(body, lengths[i], i, !lines_in);
+        add_framed(&from.other.to_send, from_framing, body->data, body->len);
+        make_body(body, lengths[i], i, !lines_in && !lines_out);
+        edited->len = 0;
+        text_add(edited, body->data, 1);
         if (from.sending == SENDING_EDITED)
-            text_add(&edited, EDIT EDIT, 2 * (sizeof EDIT - 1));
-        text_add(&edited, body.data + 1, body.len - 1);
-        add_framed(&expected, to_framing, edited.data, edited.len);
+            text_add(edited, EDIT EDIT, 2 * (sizeof EDIT - 1));
+        text_add(edited, body->data + 1, body->len - 1);
+        add_framed(expected, to_framing, edited->data, edited->len);
     }
-    run_owners_until(both, 2, to.other.received.len >= expected.len);
-    expect_same_bytes(&to.other.received, &expected);
-    text_free(&expected);
-    text_free(&body);
-    text_free(&edited);
+    run_owners_until(both, 2, to.other.received.len >= expected->len);
+    expect_same_bytes(&to.other.received, expected);
     close_owner(&from);
     close_owner(&to);
 }
@@ -124,7 +119,7 @@ TEST_ROWS(copied_and_edited_messages_are_bridged, PAIRS * 2)
 /* A body without a spare byte after it in its buffer is copied. */
 TEST(body_that_ends_with_its_buffer)
 {
-    struct text expected = {0}, body = {0};
+    struct text *expected = test_text(), *body = test_text();
     struct owner from, to, *both[2] = {&from, &to};
     char prefix[FRAME_PREFIX_MAX];
 
@@ -132,25 +127,23 @@ TEST(body_that_ends_with_its_buffer)
         open_in(&from, &framing_content_length);
         open_in(&to, &framing_ndjson);
         from.forward_to = &to.stream.endpoint;
-        make_body(&body, len - framing_content_length.prefix(prefix, len), 1, true);
-        add_framed(&from.other.to_send, &framing_content_length, body.data, body.len);
-        make_body(&body, body.len, 1, false);
-        expected.len = 0;
-        add_framed(&expected, &framing_ndjson, body.data, body.len);
-        run_owners_until(both, 2, to.other.received.len >= expected.len);
-        expect_same_bytes(&to.other.received, &expected);
+        make_body(body, len - framing_content_length.prefix(prefix, len), 1, true);
+        add_framed(&from.other.to_send, &framing_content_length, body->data, body->len);
+        make_body(body, body->len, 1, false);
+        expected->len = 0;
+        add_framed(expected, &framing_ndjson, body->data, body->len);
+        run_owners_until(both, 2, to.other.received.len >= expected->len);
+        expect_same_bytes(&to.other.received, expected);
         close_owner(&from);
         close_owner(&to);
     }
-    text_free(&expected);
-    text_free(&body);
 }
 
 /* row: framings of both sides, moved or copied, which allocation fails. */
 TEST_ROWS(bridging_without_memory_loses_nothing, PAIRS * 2)
 {
     const struct framing *from_framing = framings[row % 3], *to_framing = framings[row / 3 % 3];
-    struct text expected = {0}, body = {0};
+    struct text *expected = test_text(), *body = test_text();
     struct owner from, to, *both[2] = {&from, &to};
     int failures;
 
@@ -158,11 +151,11 @@ TEST_ROWS(bridging_without_memory_loses_nothing, PAIRS * 2)
     open_in(&to, to_framing);
     from.forward_to = &to.stream.endpoint;
     from.hold_mode = HOLD_ALWAYS;
-    make_body(&body, row / PAIRS == 0 ? 40000 : 4000, 1, false);
-    add_framed(&from.other.to_send, from_framing, body.data, body.len);
-    add_framed(&expected, to_framing, body.data, body.len);
+    make_body(body, row / PAIRS == 0 ? 40000 : 4000, 1, false);
+    add_framed(&from.other.to_send, from_framing, body->data, body->len);
+    add_framed(expected, to_framing, body->data, body->len);
     add_framed(&from.other.to_send, from_framing, "{}", 2);
-    add_framed(&expected, to_framing, "{}", 2);
+    add_framed(expected, to_framing, "{}", 2);
     run_owners_until(both, 2, from.offers == 1 && other_sent_all(&from.other));
     from.hold_mode = HOLD_NEVER;
     buffer_pool_free(&transport.pool);
@@ -175,54 +168,50 @@ TEST_ROWS(bridging_without_memory_loses_nothing, PAIRS * 2)
     ck_assert_int_eq(failures, 1);
     ck_assert_uint_eq(to.stream.connection.output.bytes, 0);
     ck_assert_ptr_null(to.stream.connection.output.first);
-    run_owners_until(both, 2, to.other.received.len >= expected.len);
-    expect_same_bytes(&to.other.received, &expected);
-    text_free(&expected);
-    text_free(&body);
+    run_owners_until(both, 2, to.other.received.len >= expected->len);
+    expect_same_bytes(&to.other.received, expected);
     close_owner(&from);
     close_owner(&to);
 }
 
 TEST_ROWS(sent_lines_are_framed, 3)
 {
-    struct text expected = {0};
+    struct text *expected = test_text();
     struct owner owner;
 
     open_in(&owner, framings[row]);
     ck_assert_int_eq(send_line(&owner, slice_of("{\"a\":1}\n", 8)), STDIO_BUS_OK);
     ck_assert_int_eq(send_line(&owner, slice_of("{}\n", 3)), STDIO_BUS_OK);
-    add_framed(&expected, framings[row], "{\"a\":1}", 7);
-    add_framed(&expected, framings[row], "{}", 2);
-    run_until(&owner, owner.other.received.len >= expected.len);
-    expect_same_bytes(&owner.other.received, &expected);
+    add_framed(expected, framings[row], "{\"a\":1}", 7);
+    add_framed(expected, framings[row], "{}", 2);
+    run_until(&owner, owner.other.received.len >= expected->len);
+    expect_same_bytes(&owner.other.received, expected);
     buffer_pool_free(&transport.pool);
     out_of_memory = true;
     ck_assert_int_eq(send_line(&owner, slice_of("{}\n", 3)), STDIO_BUS_ERR);
     out_of_memory = false;
     ck_assert_uint_eq(owner.stream.connection.output.bytes, 0);
-    text_free(&expected);
     close_owner(&owner);
 }
 
 /* The limit of the side without announced lengths is not this side's. */
 TEST(limits_are_of_the_framing)
 {
-    struct text body = {0};
+    struct text *body = test_text();
     struct owner owner;
 
     limits.max_input_buffer = 1000;
     limits.max_frame_body = 100000;
-    make_body(&body, 100000, 1, false);
+    make_body(body, 100000, 1, false);
     open_in(&owner, &framing_content_length);
-    add_framed(&owner.other.to_send, framing, body.data, body.len);
-    text_add(&body, " ", 1);
-    add_framed(&owner.other.to_send, framing, body.data, body.len);
+    add_framed(&owner.other.to_send, framing, body->data, body->len);
+    text_add(body, " ", 1);
+    add_framed(&owner.other.to_send, framing, body->data, body->len);
     add_framed(&owner.other.to_send, framing, "{}", 2);
     run_until(&owner, owner.messages == 2);
     ck_assert_int_eq(owner.refused_count, 1);
     ck_assert_int_eq(owner.refused_code, JSONRPC_INVALID_REQUEST);
     ck_assert_int_eq(owner.malformed_count, 0);
-    text_free(&body);
     close_owner(&owner);
 }
 

@@ -135,7 +135,7 @@ TEST_ROWS(forwarded_byte_for_byte, CODINGS * 2 * 3)
 {
     enum coding coding = (enum coding)(row % CODINGS);
     bool is_http = coding <= SMALL_CHUNKS;
-    struct text expected = {0}, message = {0};
+    struct text *expected = test_text(), *message = test_text();
     struct owner from, to, *both[2] = {&from, &to};
 
     limits.max_frame_body = 1 << 20;
@@ -145,20 +145,18 @@ TEST_ROWS(forwarded_byte_for_byte, CODINGS * 2 * 3)
     from.hold_mode = row / CODINGS % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
     from.other.send_chunk = chunks[row / CODINGS / 2];
     for (unsigned i = 0; i < LENGTHS; i++) {
-        message.len = 0;
-        add_message(&message, lengths[i], i);
-        add_coded(&from.other.to_send, coding, message.data, message.len - 1);
-        text_add(&expected, message.data, message.len);
+        message->len = 0;
+        add_message(message, lengths[i], i);
+        add_coded(&from.other.to_send, coding, message->data, message->len - 1);
+        text_add(expected, message->data, message->len);
     }
-    run_owners_until(both, 2, to.other.received.len >= expected.len);
-    expect_same_bytes(&to.other.received, &expected);
+    run_owners_until(both, 2, to.other.received.len >= expected->len);
+    expect_same_bytes(&to.other.received, expected);
     ck_assert_int_eq(from.messages, (int)LENGTHS);
     ck_assert_int_gt(from.handed_over, 0);
     ck_assert_int_eq(heads, is_http ? (int)LENGTHS : 0);
     ck_assert((notes > 0) == (coding > ONE_FRAME));
     ck_assert_int_eq(from.refused_count + from.malformed_count, 0);
-    text_free(&expected);
-    text_free(&message);
     close_owner(&from);
     close_owner(&to);
 }
@@ -167,12 +165,12 @@ TEST_ROWS(forwarded_byte_for_byte, CODINGS * 2 * 3)
 TEST_ROWS(bodies_share_memory, CODINGS)
 {
     struct owner owners[4], to, *all[5];
-    struct text message = {0};
+    struct text *message = test_text();
 
     max_long = limits.max_message = 1 << 20;
     limits.max_frame_body = 1 << 20;
     limits.max_memory = 4 << 20;
-    add_message(&message, 900000, 1);
+    add_message(message, 900000, 1);
     open_socket(&to);
     all[4] = &to;
     for (int i = 0; i < 4; i++) {
@@ -180,16 +178,15 @@ TEST_ROWS(bodies_share_memory, CODINGS)
         open_with(&owners[i], row <= SMALL_CHUNKS ? &framing_http : &framing_websocket);
         owners[i].forward_to = &to.stream.endpoint;
         owners[i].other.send_chunk = 100000;
-        add_coded(&owners[i].other.to_send, (enum coding)row, message.data, message.len - 1);
+        add_coded(&owners[i].other.to_send, (enum coding)row, message->data, message->len - 1);
     }
-    run_owners_until(all, 5, to.other.received.len >= 4 * message.len);
+    run_owners_until(all, 5, to.other.received.len >= 4 * message->len);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(owners[i].messages, 1);
         close_owner(&owners[i]);
     }
     ck_assert_uint_eq(transport.shares[0].reserved, 0);
     close_owner(&to);
-    text_free(&message);
 }
 
 /* --- what is late --- */
@@ -267,7 +264,7 @@ TEST_ROWS(parts_around_a_body, 4)
 {
     static const struct endpoint_ops ops = {.deliver = send_in_parts};
     struct endpoint sink = {.ops = &ops};
-    struct text expected = {0}, message = {0};
+    struct text *expected = test_text(), *message = test_text();
     struct owner from, to, *both[2] = {&from, &to};
 
     limits.max_input_buffer = 1 << 20;
@@ -277,24 +274,22 @@ TEST_ROWS(parts_around_a_body, 4)
     parts_edited = row % 2 == 1;
     from.forward_to = &sink;
     for (unsigned i = 0; i < LENGTHS; i++) {
-        message.len = 0;
-        add_message(&message, lengths[i], i);
-        text_add(&from.other.to_send, message.data, message.len);
-        text_add(&expected, "<before>{", 9);
-        text_add(&expected, "\"a\":0,", parts_edited ? 6 : 0);
-        text_add(&expected, message.data + 1, message.len - 2);
-        text_add(&expected, "<after the body>", 16);
+        message->len = 0;
+        add_message(message, lengths[i], i);
+        text_add(&from.other.to_send, message->data, message->len);
+        text_add(expected, "<before>{", 9);
+        text_add(expected, "\"a\":0,", parts_edited ? 6 : 0);
+        text_add(expected, message->data + 1, message->len - 2);
+        text_add(expected, "<after the body>", 16);
     }
-    for (int i = 0; i < 2000 && to.other.received.len < expected.len; i++) {
+    for (int i = 0; i < 2000 && to.other.received.len < expected->len; i++) {
         out_of_memory = row >= 2 && i % 7 == 3;
         run_round(both, 2);
     }
     out_of_memory = false;
-    run_owners_until(both, 2, to.other.received.len >= expected.len);
-    expect_same_bytes(&to.other.received, &expected);
+    run_owners_until(both, 2, to.other.received.len >= expected->len);
+    expect_same_bytes(&to.other.received, expected);
     ck_assert_int_gt(from.handed_over, 0);
-    text_free(&expected);
-    text_free(&message);
     close_owner(&from);
     close_owner(&to);
 }
@@ -303,16 +298,16 @@ TEST_ROWS(parts_around_a_body, 4)
 TEST(last_byte_is_edited)
 {
     static const struct splice_edit edits[] = {{99997, 0, {",\"z\":9", 6}}};
-    struct text message = {0};
+    struct text *message = test_text();
     struct owner to;
     struct owner from;
 
     open_socket(&from);
     open_socket(&to);
     from.hold_mode = HOLD_ALWAYS;
-    add_message(&message, 99999, 1);
-    message.data[99999 - 1] = '\n';
-    text_add(&from.other.to_send, message.data, message.len);
+    add_message(message, 99999, 1);
+    message->data[99999 - 1] = '\n';
+    text_add(&from.other.to_send, message->data, message->len);
     run_until(&from, from.offers == 1);
     ck_assert_int_eq(connection_send_parts(&to.stream.connection, &from.stream.connection, &parts,
                                            slice_of(from.stream.connection.input->data +
@@ -322,10 +317,9 @@ TEST(last_byte_is_edited)
                      STDIO_BUS_OK);
     ck_assert_ptr_null(from.stream.connection.input);
     run_until(&to, to.other.received.len == 8 + 99998 + 6 + 16);
-    ck_assert_int_eq(memcmp(to.other.received.data + 8 + 99990, message.data + 99990, 7), 0);
+    ck_assert_int_eq(memcmp(to.other.received.data + 8 + 99990, message->data + 99990, 7), 0);
     ck_assert_int_eq(memcmp(to.other.received.data + 8 + 99997, ",\"z\":9}<after the body>", 23),
                      0);
-    text_free(&message);
     close_owner(&from);
     close_owner(&to);
 }

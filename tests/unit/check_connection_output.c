@@ -39,7 +39,7 @@ TEST(one_write_for_a_round)
 TEST_ROWS(any_length_arrives, 4)
 {
     static const size_t lengths[] = {20, 2000, 65536, 300000, 3000000};
-    struct text sent = {0};
+    struct text *sent = test_text();
     struct owner owner;
 
     open_either(&owner, row % 2);
@@ -49,13 +49,12 @@ TEST_ROWS(any_length_arrives, 4)
 
         add_message(&message, lengths[i], i);
         send_bytes(&owner, &message);
-        text_add(&sent, message.data, message.len);
+        text_add(sent, message.data, message.len);
         text_free(&message);
     }
-    run_until(&owner, owner.other.received.len == sent.len);
-    expect_same_bytes(&owner.other.received, &sent);
+    run_until(&owner, owner.other.received.len == sent->len);
+    expect_same_bytes(&owner.other.received, sent);
     ck_assert_uint_eq(owner.stream.connection.output.bytes, 0);
-    text_free(&sent);
     close_owner(&owner);
 }
 
@@ -116,7 +115,7 @@ static size_t random_below(uint64_t *state, size_t below)
 TEST_ROWS(full_and_drained_by_turns, 4)
 {
     uint64_t random = UINT64_C(0x9e3779b97f4a7c15) + (unsigned)row;
-    struct text sent = {0};
+    struct text *sent = test_text();
     struct owner owner, *only = &owner;
 
     limits.max_output_queue = 30000;
@@ -129,17 +128,16 @@ TEST_ROWS(full_and_drained_by_turns, 4)
 
             add_message(&message, 20 + random_below(&random, 20000), round);
             send_bytes(&owner, &message);
-            text_add(&sent, message.data, message.len);
+            text_add(sent, message.data, message.len);
             text_free(&message);
         }
         run_round(&only, 1);
     }
     owner.other.read_chunk = SIZE_MAX;
-    run_until(&owner, owner.other.received.len == sent.len);
-    expect_same_bytes(&owner.other.received, &sent);
+    run_until(&owner, owner.other.received.len == sent->len);
+    expect_same_bytes(&owner.other.received, sent);
     ck_assert_int_ge(owner.full_count, 3);
     ck_assert_int_eq(owner.full_count, owner.drained_count);
-    text_free(&sent);
     close_owner(&owner);
 }
 
@@ -149,7 +147,7 @@ TEST(half_full_is_not_drained)
 {
     static char page[4096];
     struct owner owner;
-    struct text message = {0};
+    struct text *message = test_text();
     size_t filled = 0;
     ssize_t written;
 
@@ -160,8 +158,8 @@ TEST(half_full_is_not_drained)
     owner.other.read_chunk = 0;
     while ((written = write(owner.stream.connection.fd_out, page, sizeof page)) > 0)
         filled += (size_t)written;
-    add_message(&message, 20480, 1);
-    send_bytes(&owner, &message);
+    add_message(message, 20480, 1);
+    send_bytes(&owner, message);
     run_some(&owner);
     ck_assert_uint_eq(owner.stream.connection.output.bytes, 20480);
     owner.other.read_chunk = 4096;
@@ -172,7 +170,6 @@ TEST(half_full_is_not_drained)
     owner.other.read_chunk = SIZE_MAX;
     run_until(&owner, owner.other.received.len == filled + 20480);
     ck_assert_int_eq(owner.drained_count, 1);
-    text_free(&message);
     close_owner(&owner);
 }
 #endif
@@ -300,9 +297,9 @@ static const size_t forward_chunks[] = {5000, 16384, 65536, SIZE_MAX};
 TEST_ROWS(forwarded_byte_for_byte, 16)
 {
     struct owner from, to, *both[2];
-    struct text script = {0};
+    struct text *script = test_text();
 
-    add_mixed_script(&script);
+    add_mixed_script(script);
     open_either(&from, row % 2);
     open_either(&to, (row + 1) % 2);
     both[0] = &from;
@@ -310,13 +307,12 @@ TEST_ROWS(forwarded_byte_for_byte, 16)
     from.hold_mode = row / 2 % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
     from.forward_to = &to.stream.endpoint;
     from.other.send_chunk = forward_chunks[row / 4];
-    text_add(&from.other.to_send, script.data, script.len);
-    run_owners_until(both, 2, to.other.received.len == script.len);
-    expect_same_bytes(&to.other.received, &script);
-    expect_same_bytes(&from.taken, &script);
+    text_add(&from.other.to_send, script->data, script->len);
+    run_owners_until(both, 2, to.other.received.len == script->len);
+    expect_same_bytes(&to.other.received, script);
+    expect_same_bytes(&from.taken, script);
     ck_assert_int_gt(from.handed_over, 0);
     ck_assert_int_lt(from.handed_over, from.messages); /* short ones are copied */
-    text_free(&script);
     close_owner(&from);
     close_owner(&to);
 }
@@ -363,7 +359,7 @@ TEST(two_sources_do_not_mix)
 {
     static const size_t lengths[] = {30, 17000, 2000, 40000, 100, 20000};
     struct owner even, odd, to, *all[3];
-    struct text picked = {0};
+    struct text *picked = test_text();
 
     open_socket(&even);
     open_pipes(&odd);
@@ -379,12 +375,11 @@ TEST(two_sources_do_not_mix)
         add_message(i % 2 == 0 ? &even.other.to_send : &odd.other.to_send, lengths[i % 6], i);
     run_owners_until(all, 3,
                      to.other.received.len == even.other.to_send.len + odd.other.to_send.len);
-    pick_lines(&to.other.received, 0, &picked);
-    expect_same_bytes(&picked, &even.other.to_send);
-    picked.len = 0;
-    pick_lines(&to.other.received, 1, &picked);
-    expect_same_bytes(&picked, &odd.other.to_send);
-    text_free(&picked);
+    pick_lines(&to.other.received, 0, picked);
+    expect_same_bytes(picked, &even.other.to_send);
+    picked->len = 0;
+    pick_lines(&to.other.received, 1, picked);
+    expect_same_bytes(picked, &odd.other.to_send);
     for (unsigned i = 0; i < 3; i++)
         close_owner(all[i]);
 }
@@ -500,22 +495,21 @@ TEST(closed_output_is_the_end_for_the_peer)
 
 TEST_ROWS(lingering_writes_the_rest, 4)
 {
-    struct text message = {0};
+    struct text *message = test_text();
     struct owner owner;
 
     open_either(&owner, row % 2);
     owner.other.read_chunk = row / 2 == 0 ? SIZE_MAX : 50000;
-    add_message(&message, 700000, 1);
-    send_bytes(&owner, &message);
+    add_message(message, 700000, 1);
+    send_bytes(&owner, message);
     connection_linger(&owner.stream.connection);
     connection_linger(&owner.stream.connection);
-    run_until(&owner, owner.other.received.len == message.len);
-    expect_same_bytes(&owner.other.received, &message);
+    run_until(&owner, owner.other.received.len == message->len);
+    expect_same_bytes(&owner.other.received, message);
     run_until(&owner, owner.other.eof); /* the output was shut down */
     other_close(&owner.other);
     run_until(&owner, owner.failed_count == 1);
     ck_assert_int_eq(owner.failure, CONNECTION_LINGERED);
-    text_free(&message);
     close_owner(&owner);
 }
 
@@ -523,32 +517,31 @@ TEST_ROWS(lingering_writes_the_rest, 4)
 TEST_ROWS(output_ends_after_the_queue, 2)
 {
     size_t lengths[] = {0, 700000};
-    struct text message = {0};
+    struct text *message = test_text();
     struct owner owner;
 
     open_pipes(&owner);
     owner.other.read_chunk = 50000;
     if (lengths[row] > 0) {
-        add_message(&message, lengths[row], 1);
-        send_bytes(&owner, &message);
+        add_message(message, lengths[row], 1);
+        send_bytes(&owner, message);
     }
     connection_end_output(&owner.stream.connection);
     run_until(&owner, owner.other.eof);
-    expect_same_bytes(&owner.other.received, &message);
+    expect_same_bytes(&owner.other.received, message);
     ck_assert_int_eq(owner.stream.connection.output_state, OUTPUT_CLOSED);
     other_send(&owner.other, "{\"id\":1}\n");
     run_until(&owner, owner.messages == 1);
-    text_free(&message);
     close_owner(&owner);
 }
 
 /* What still comes is read, so that no reset destroys our last words, and is not looked at. */
 TEST_ROWS(lingering_takes_no_messages, 2)
 {
-    struct text flood = {0};
+    struct text *flood = test_text();
     struct owner owner;
 
-    add_message(&flood, 600000, 1);
+    add_message(flood, 600000, 1);
     open_socket(&owner);
     owner.hold_mode = row == 0 ? HOLD_NEVER : HOLD_ALWAYS;
     other_send(&owner.other, "{\"id\":1}\n");
@@ -556,7 +549,7 @@ TEST_ROWS(lingering_takes_no_messages, 2)
     owner.other.read_chunk = 0;
     send_text(&owner, "{\"last\":\"words\"}\n");
     connection_linger(&owner.stream.connection);
-    text_add(&owner.other.to_send, flood.data, flood.len);
+    text_add(&owner.other.to_send, flood->data, flood->len);
     other_send(&owner.other, "]not even JSON\n");
     run_until(&owner, other_sent_all(&owner.other)); /* more than the kernel's buffers hold */
     send_text(&owner, "");
@@ -569,7 +562,6 @@ TEST_ROWS(lingering_takes_no_messages, 2)
     other_close(&owner.other);
     run_until(&owner, owner.failed_count == 1);
     ck_assert_int_eq(owner.failure, CONNECTION_LINGERED);
-    text_free(&flood);
     close_owner(&owner);
 }
 
@@ -616,14 +608,14 @@ TEST_ROWS(lingering_peer_that_does_not_read, 4)
 /* That it has read half of it does not give it for ever. */
 TEST_ROWS(lingering_peer_that_stops_reading, 2)
 {
-    struct text message = {0};
+    struct text *message = test_text();
     struct owner owner;
 
     limits.max_output_queue = 1600000;
     open_either(&owner, row);
     owner.other.read_chunk = 50000;
-    add_message(&message, 2000000, 1);
-    send_bytes(&owner, &message);
+    add_message(message, 2000000, 1);
+    send_bytes(&owner, message);
     connection_linger(&owner.stream.connection);
     run_until(&owner, owner.drained_count == 1);
     owner.other.read_chunk = 0;
@@ -632,7 +624,6 @@ TEST_ROWS(lingering_peer_that_stops_reading, 2)
     pass_ms(61000);
     ck_assert_int_eq(owner.failed_count, 1);
     ck_assert_int_eq(owner.failure, CONNECTION_STALLED);
-    text_free(&message);
     close_owner(&owner);
 }
 

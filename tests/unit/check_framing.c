@@ -193,21 +193,20 @@ static const struct {
 
 TEST_ROWS(conversations_at_all_chunk_sizes, CONVERSATIONS)
 {
-    struct text stream = {0};
+    struct text *stream = test_text();
     struct framing_state state;
 
-    append_stream(&stream, &framing_content_length, conversations[row].stream);
-    append_text(&stream, "");
+    append_stream(stream, &framing_content_length, conversations[row].stream);
+    append_text(stream, "");
     for (size_t size = 1; size <= 70; size++) {
         struct text notes = {0};
 
-        read_stream(&framing_content_length, &stream, size, &notes, &state);
+        read_stream(&framing_content_length, stream, size, &notes, &state);
         ck_assert_msg(strcmp(notes.data, conversations[row].notes) == 0, "in pieces of %zu: %s",
                       size, notes.data);
         ck_assert_int_eq(state.begun, conversations[row].begun);
         text_free(&notes);
     }
-    text_free(&stream);
 }
 
 static const struct framing *const framings[] = {&framing_content_length, &framing_length};
@@ -223,30 +222,28 @@ static void append_complaint(struct text *to, const char *text)
 TEST_ROWS(json_texts_in_frames, 2)
 {
     const struct framing *framing = framings[row];
-    struct text stream = {0}, expected = {0};
+    struct text *stream = test_text(), *expected = test_text();
     struct framing_state state;
 
     for (size_t i = 0; i < JSON_TEXT_COUNT; i++) {
         const struct json_text *text = &json_texts[i];
         if (text->len > MAX_BODY || text->error == SCAN_ERROR_CUT)
             continue;
-        append_frame(&stream, framing, text->text, text->len);
+        append_frame(stream, framing, text->text, text->len);
         if (text->error == SCAN_ERROR_NONE)
-            text_add(&expected, text->text, text->len);
+            text_add(expected, text->text, text->len);
         else
-            append_complaint(&expected, scan_error_text(text->error));
-        append_text(&expected, ";");
+            append_complaint(expected, scan_error_text(text->error));
+        append_text(expected, ";");
     }
     for (size_t size = 1; size <= 4096; size = size * 3 + 1) {
         struct text notes = {0};
 
-        ck_assert_uint_eq(read_stream(framing, &stream, size, &notes, &state), 0);
-        ck_assert_uint_eq(notes.len, expected.len);
-        ck_assert_mem_eq(notes.data, expected.data, notes.len);
+        ck_assert_uint_eq(read_stream(framing, stream, size, &notes, &state), 0);
+        ck_assert_uint_eq(notes.len, expected->len);
+        ck_assert_mem_eq(notes.data, expected->data, notes.len);
         text_free(&notes);
     }
-    text_free(&stream);
-    text_free(&expected);
 }
 
 /* A body of this length, in spaces but for the object at its start. */
@@ -264,20 +261,18 @@ static void append_body(struct text *to, const struct framing *framing, size_t l
 TEST_ROWS(bodies_at_the_limit, 2)
 {
     const struct framing *framing = framings[row];
-    struct text stream = {0}, notes = {0};
+    struct text *stream = test_text(), *notes = test_text();
     struct framing_state state;
 
-    append_body(&stream, framing, MAX_BODY);
-    append_body(&stream, framing, MAX_BODY + 1);
-    append_body(&stream, framing, 3);
+    append_body(stream, framing, MAX_BODY);
+    append_body(stream, framing, MAX_BODY + 1);
+    append_body(stream, framing, 3);
     for (size_t size = 1; size <= 3000; size = size * 3 + 1) {
-        notes.len = 0;
-        ck_assert_uint_eq(read_stream(framing, &stream, size, &notes, &state), 0);
-        ck_assert_uint_eq(notes.len, MAX_BODY + 1 + strlen(TOO_LONG) + 4);
-        ck_assert_str_eq(notes.data + MAX_BODY, ";" TOO_LONG "{} ;");
+        notes->len = 0;
+        ck_assert_uint_eq(read_stream(framing, stream, size, notes, &state), 0);
+        ck_assert_uint_eq(notes->len, MAX_BODY + 1 + strlen(TOO_LONG) + 4);
+        ck_assert_str_eq(notes->data + MAX_BODY, ";" TOO_LONG "{} ;");
     }
-    text_free(&stream);
-    text_free(&notes);
 }
 
 /* What is too long is not kept: each piece of it is done with as it comes. */
@@ -331,33 +326,31 @@ TEST_ROWS(headers_at_their_limits, 15)
         {2, FRAME_MAX_HEADER_BYTES + 1, INVALID "headers are too long;{};"},
         {2, 3 * FRAME_MAX_HEADER_BYTES, INVALID "headers are too long;{};{};"},
     };
-    struct text stream = {0}, notes = {0};
+    struct text *stream = test_text(), *notes = test_text();
     struct framing_state state;
 
-    append_headers(&stream, heads[row / 3].count, heads[row / 3].len);
-    append_text(&stream, "{}");
-    append_stream(&stream, &framing_content_length, "<{}>");
-    read_stream(&framing_content_length, &stream,
+    append_headers(stream, heads[row / 3].count, heads[row / 3].len);
+    append_text(stream, "{}");
+    append_stream(stream, &framing_content_length, "<{}>");
+    read_stream(&framing_content_length, stream,
                 row % 3 == 0   ? 1
                 : row % 3 == 1 ? 1000
                                : SIZE_MAX,
-                &notes, &state);
-    ck_assert_str_eq(notes.data, heads[row / 3].notes);
-    text_free(&stream);
-    text_free(&notes);
+                notes, &state);
+    ck_assert_str_eq(notes->data, heads[row / 3].notes);
 }
 
 TEST(length_framing_stays_in_step)
 {
-    struct text stream = {0};
+    struct text *stream = test_text();
     struct framing_state state;
 
-    append_stream(&stream, &framing_length, "<{\"id\":1}><><{\n}><{\"id\":><x><[]{}><{\"id\":2}>");
-    text_add(&stream, "\xFF\xFF\xFF\xFF{}", 6);
-    for (size_t size = 1; size <= stream.len; size++) {
+    append_stream(stream, &framing_length, "<{\"id\":1}><><{\n}><{\"id\":><x><[]{}><{\"id\":2}>");
+    text_add(stream, "\xFF\xFF\xFF\xFF{}", 6);
+    for (size_t size = 1; size <= stream->len; size++) {
         struct text notes = {0};
 
-        read_stream(&framing_length, &stream, size, &notes, &state);
+        read_stream(&framing_length, stream, size, &notes, &state);
         ck_assert_str_eq(notes.data,
                          "{\"id\":1};" SHORT "{\n};" SHORT PARSE_ERROR
                          "not a JSON object;" PARSE_ERROR "not a JSON object;{\"id\":2};" TOO_LONG);
@@ -365,7 +358,6 @@ TEST(length_framing_stays_in_step)
         ck_assert_uint_eq(state.left, 0xFFFFFFFF - 2);
         text_free(&notes);
     }
-    text_free(&stream);
 }
 
 /* Gives up a frame of which the first row bytes are there, then sends the rest and another one. */
@@ -538,18 +530,17 @@ static const struct {
 
 TEST_ROWS(unknown_senders, COUNT(strangers))
 {
-    struct text stream = {0};
+    struct text *stream = test_text();
 
-    append_stream(&stream, strangers[row].framing, strangers[row].stream);
-    for (size_t size = 1; size <= stream.len; size++) {
+    append_stream(stream, strangers[row].framing, strangers[row].stream);
+    for (size_t size = 1; size <= stream->len; size++) {
         struct text notes = {0};
 
-        read_wary(strangers[row].framing, &stream, size, &notes);
+        read_wary(strangers[row].framing, stream, size, &notes);
         ck_assert_msg(strcmp(notes.data, strangers[row].notes) == 0, "in pieces of %zu: %s", size,
                       notes.data);
         text_free(&notes);
     }
-    text_free(&stream);
 }
 
 TEST(content_types)
@@ -595,16 +586,16 @@ TEST(content_types)
 TEST(fields_are_those_of_the_message)
 {
     struct framing_state state;
-    struct text stream = {0};
+    struct text *stream = test_text();
     struct frame frame;
     struct message message;
     struct message_scratch scratch;
     struct slice input;
 
-    append_stream(&stream, &framing_content_length,
+    append_stream(stream, &framing_content_length,
                   "<\n{\"method\":\"m\",\n\"id\":\n\"x\",\r\n\"sessionId\":\"s\"\n}>");
     start_stream(&state, &framing_content_length);
-    input = slice_of(stream.data, stream.len);
+    input = slice_of(stream->data, stream->len);
     ck_assert_int_eq(framing_content_length.next(&state, input, &frame), FRAME_SKIP);
     input = slice_of(input.data + frame.consumed, input.len - frame.consumed);
     ck_assert_int_eq(framing_content_length.next(&state, input, &frame), FRAME_WHOLE);
@@ -614,7 +605,6 @@ TEST(fields_are_those_of_the_message)
     ck_assert(message.id.type == ID_STRING && slice_equal(message.id.text, slice_of("x", 1)));
     ck_assert(slice_equal(message.session_id, slice_of("s", 1)));
     ck_assert(slice_equal(message.method, slice_of("m", 1)));
-    text_free(&stream);
 }
 
 WITHOUT_FORK

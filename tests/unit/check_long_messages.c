@@ -38,12 +38,12 @@ static void add_body(struct text *to, const char *text, size_t len)
     for (; *text != '\0'; text++) {
         for (size_t i = 0; (*text == '@' || *text == '#') && i < len; i++)
             text_add(to,
-                      *text == '@' ? "x"
-                      : i % 7 == 3 ? "\\u0061\\\""
-                                   : "\\\\",
-                      *text == '@' ? 1
-                      : i % 7 == 3 ? 8
-                                   : 2);
+                     *text == '@' ? "x"
+                     : i % 7 == 3 ? "\\u0061\\\""
+                                  : "\\\\",
+                     *text == '@' ? 1
+                     : i % 7 == 3 ? 8
+                                  : 2);
         if (*text != '@' && *text != '#')
             text_add(to, text, 1);
     }
@@ -188,7 +188,7 @@ TEST_ROWS(ids_are_found_in_pieces_of_any_size, FRAMINGS *PIECES)
 /* row: framing, held or not. A message that is cut comes once, and little of it is kept. */
 TEST_ROWS(long_message_is_cut_as_it_comes, FRAMINGS * 2)
 {
-    struct text body = {0};
+    struct text *body = test_text();
     struct owner owner;
 
     framing = framings[row / 2];
@@ -201,9 +201,9 @@ TEST_ROWS(long_message_is_cut_as_it_comes, FRAMINGS * 2)
         int messages = owner.messages;
         bool begun = false;
 
-        body.len = 0;
-        add_body(&body, texts[1], i == 0 ? 3000000 : i == 1 ? 50 : i == 2 ? 390000 : 400001);
-        add_frame(&owner.other.to_send, framing, &body);
+        body->len = 0;
+        add_body(body, texts[1], i == 0 ? 3000000 : i == 1 ? 50 : i == 2 ? 390000 : 400001);
+        add_frame(&owner.other.to_send, framing, body);
         while (owner.messages == messages) {
             const struct buffer *input = owner.stream.connection.input;
 
@@ -223,7 +223,6 @@ TEST_ROWS(long_message_is_cut_as_it_comes, FRAMINGS * 2)
     ck_assert_uint_eq(owner.stream.connection.reserved, 0);
     ck_assert_uint_eq(transport.shares[0].reserved, 0);
     ck_assert_uint_eq(transport.shares[0].growing, 0);
-    text_free(&body);
     close_owner(&owner);
 }
 
@@ -231,18 +230,17 @@ TEST_ROWS(long_message_is_cut_as_it_comes, FRAMINGS * 2)
 TEST_ROWS(long_malformed_line, 2)
 {
     struct owner owner;
-    struct text body = {0};
+    struct text *body = test_text();
 
     limits.max_input_buffer = 100000;
     max_long = 400000;
     open_socket(&owner);
     owner.stream.connection.skips_bad_lines = row == 1;
-    add_body(&body, "{\"id\":1,\"x\":\"@\",}", 1000000);
-    add_frame(&owner.other.to_send, &framing_ndjson, &body);
+    add_body(body, "{\"id\":1,\"x\":\"@\",}", 1000000);
+    add_frame(&owner.other.to_send, &framing_ndjson, body);
     other_send(&owner.other, "{\"id\":2}\n");
     run_until(&owner, row == 1 ? owner.messages == 1 : owner.malformed_count == 1);
     ck_assert_uint_eq(owner.stream.skipped, (unsigned)row);
     ck_assert_int_eq(owner.long_count, 0);
-    text_free(&body);
     close_owner(&owner);
 }

@@ -51,30 +51,29 @@ static const char *const lines[] = {
 
 TEST_ROWS(frames_are_the_same_at_all_chunk_sizes, 39)
 {
-    struct text stream = {0};
+    struct text *stream = test_text();
     struct framing_state state;
     struct frame frame;
     size_t begin = 0, there = 0, line = 0, size = row + 1;
 
     for (size_t i = 0; i < LINE_COUNT; i++)
-        text_add(&stream, lines[i], strlen(lines[i]));
+        text_add(stream, lines[i], strlen(lines[i]));
     start_stream(&state);
-    while (there < stream.len) {
+    while (there < stream->len) {
         enum frame_status status;
-        there = stream.len - there < size ? stream.len : there + size;
-        while ((status = next_frame(&state, &stream, begin, there, &frame)) != FRAME_MORE) {
+        there = stream->len - there < size ? stream->len : there + size;
+        while ((status = next_frame(&state, stream, begin, there, &frame)) != FRAME_MORE) {
             bool blank = strchr(lines[line], '{') == NULL;
             ck_assert_int_eq(status, blank ? FRAME_SKIP : FRAME_WHOLE);
             ck_assert_uint_eq(frame.consumed, strlen(lines[line]));
             if (!blank)
-                ck_assert_mem_eq(stream.data + begin, lines[line], frame.consumed);
+                ck_assert_mem_eq(stream->data + begin, lines[line], frame.consumed);
             begin += frame.consumed;
             line++;
         }
     }
     ck_assert_uint_eq(line, LINE_COUNT);
-    ck_assert_uint_eq(begin, stream.len);
-    text_free(&stream);
+    ck_assert_uint_eq(begin, stream->len);
 }
 
 TEST(fields_are_those_of_the_message)
@@ -104,57 +103,56 @@ TEST(fields_are_those_of_the_message)
 
 TEST_ROWS(a_stream_of_all_accepted_texts_gives_all_of_them, 17)
 {
-    struct text stream = {0};
+    struct text *stream = test_text();
     struct framing_state state;
     struct frame frame;
     size_t begin = 0, there = 0, text = 0;
 
     for (size_t i = 0; i < JSON_TEXT_COUNT; i++) {
         if (json_texts[i].error == SCAN_ERROR_NONE)
-            text_add(&stream, json_texts[i].text, json_texts[i].len);
+            text_add(stream, json_texts[i].text, json_texts[i].len);
     }
     start_stream(&state);
-    while (there < stream.len) {
-        there = stream.len - there < row + 1 ? stream.len : there + row + 1;
-        while (next_frame(&state, &stream, begin, there, &frame) == FRAME_WHOLE) {
+    while (there < stream->len) {
+        there = stream->len - there < row + 1 ? stream->len : there + row + 1;
+        while (next_frame(&state, stream, begin, there, &frame) == FRAME_WHOLE) {
             while (json_texts[text].error != SCAN_ERROR_NONE)
                 text++;
             ck_assert_uint_eq(frame.consumed, json_texts[text].len);
-            ck_assert_mem_eq(stream.data + begin, json_texts[text].text, frame.consumed);
+            ck_assert_mem_eq(stream->data + begin, json_texts[text].text, frame.consumed);
             begin += frame.consumed;
             text++;
         }
     }
-    ck_assert_uint_eq(begin, stream.len);
-    text_free(&stream);
+    ck_assert_uint_eq(begin, stream->len);
 }
 
 TEST_ROWS(a_wrong_text_ends_the_stream_with_its_reason, JSON_TEXT_COUNT)
 {
     const struct json_text *text = &json_texts[row];
-    struct text stream = {0};
+    struct text *stream = test_text();
     struct framing_state state;
     struct frame frame;
     size_t begin;
 
-    text_add(&stream, "\n{\"id\":1}\n", 10);
-    text_add(&stream, text->text, text->len);
-    text_add(&stream, "{}\n", 3);
+    text_add(stream, "\n{\"id\":1}\n", 10);
+    text_add(stream, text->text, text->len);
+    text_add(stream, "{}\n", 3);
     for (size_t size = 1; size <= 64; size *= 2) {
         enum frame_status status = FRAME_MORE;
         start_stream(&state);
         begin = 0;
-        for (size_t there = 0; status != FRAME_MALFORMED && there < stream.len;) {
-            there = stream.len - there < size ? stream.len : there + size;
+        for (size_t there = 0; status != FRAME_MALFORMED && there < stream->len;) {
+            there = stream->len - there < size ? stream->len : there + size;
             do {
-                status = next_frame(&state, &stream, begin, there, &frame);
+                status = next_frame(&state, stream, begin, there, &frame);
                 if (status == FRAME_WHOLE || status == FRAME_SKIP)
                     begin += frame.consumed;
             } while (status == FRAME_WHOLE || status == FRAME_SKIP);
         }
         if (text->error == SCAN_ERROR_NONE) {
             ck_assert_int_eq(status, FRAME_MORE);
-            ck_assert_uint_eq(begin, stream.len);
+            ck_assert_uint_eq(begin, stream->len);
             continue;
         }
         ck_assert_int_eq(status, FRAME_MALFORMED);
@@ -162,7 +160,6 @@ TEST_ROWS(a_wrong_text_ends_the_stream_with_its_reason, JSON_TEXT_COUNT)
         ck_assert_uint_eq(begin, 10);
         ck_assert_uint_eq(scanner.position, text->at);
     }
-    text_free(&stream);
 }
 
 TEST(a_reset_forgets_what_was_begun)
