@@ -112,7 +112,7 @@ TEST(archive_with_a_wrong_number_is_refused)
     struct archive saved, loaded;
 
     save_sample(&saved);
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    for (size_t i = 0; i < COUNT(places); i++) {
         struct values values = {.small = 1};
         char before = saved.data[places[i] + 1];
 

@@ -6,8 +6,6 @@
 
 static const size_t chunks[] = {1, 2, 3, 7, 64, 1000, 4096, 65536, SIZE_MAX};
 
-#define CHUNKS (int)(sizeof chunks / sizeof chunks[0])
-
 /* --- messages --- */
 
 /* Lines of all kinds, and in `messages` those that are messages. */
@@ -24,7 +22,7 @@ static void add_small_script(struct text *script, struct text *messages)
         "{\"id\":-1.5e3}\n",
     };
 
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+    for (size_t i = 0; i < COUNT(lines); i++) {
         text_add(script, lines[i], strlen(lines[i]));
         if (strchr(lines[i], '{') != NULL)
             text_add(messages, lines[i], strlen(lines[i]));
@@ -36,7 +34,7 @@ static void add_large_script(struct text *script)
     static const size_t lengths[] = {100,  65535, 20,    65536,  65537, 30,    300000, 2000,
                                      2016, 2048,  16384, 131072, 50,    49152, 16383,  1048576};
 
-    for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+    for (unsigned i = 0; i < COUNT(lengths); i++)
         add_message(script, lengths[i], i);
 }
 
@@ -63,7 +61,7 @@ static void run_script(struct owner *owner, const struct text *script, const str
 }
 
 /* row: chunk size, held or not, socket or pipes. */
-TEST_ROWS(small_messages_in_chunks, 4 * CHUNKS)
+TEST_ROWS(small_messages_in_chunks, 4 * COUNT(chunks))
 {
     struct text *script = test_text(), *messages = test_text();
     struct owner owner;
@@ -112,9 +110,9 @@ static void run_lines(size_t row, const char *const lines[][2], size_t count, un
 }
 
 /* A carriage return within a line could begin a line of its own for its reader. */
-TEST_ROWS(carriage_returns_in_a_line_become_spaces, 4 * CHUNKS)
+TEST_ROWS(carriage_returns_in_a_line_become_spaces, 4 * COUNT(chunks))
 {
-    run_lines(row, returns, sizeof returns / sizeof returns[0], 0);
+    run_lines(row, returns, COUNT(returns), 0);
 }
 
 /* Lines that are arrays, and what becomes of them. */
@@ -133,9 +131,9 @@ static const char *const arrays[][2] = {
     {"[{\"id\":16}{\"id\":17}]\n", ""},
 };
 
-TEST_ROWS(arrays_are_split_into_messages, 4 * CHUNKS)
+TEST_ROWS(arrays_are_split_into_messages, 4 * COUNT(chunks))
 {
-    run_lines(row, arrays, sizeof arrays / sizeof arrays[0], 12);
+    run_lines(row, arrays, COUNT(arrays), 12);
 }
 
 /* An array needs no more memory than its longest message. */
@@ -346,7 +344,7 @@ TEST(idle_connection_holds_no_buffer)
 
 /* --- input that cannot continue --- */
 
-TEST_ROWS(malformed_input_ends_it, CHUNKS)
+TEST_ROWS(malformed_input_ends_it, COUNT(chunks))
 {
     struct owner owner;
 
@@ -371,9 +369,7 @@ TEST_ROWS(malformed_input_ends_it, CHUNKS)
 
 static const size_t edge_chunks[] = {1, 10, 99, 100, 101, SIZE_MAX};
 
-#define EDGE_CHUNKS (int)(sizeof edge_chunks / sizeof edge_chunks[0])
-
-TEST_ROWS(longest_message_is_accepted, EDGE_CHUNKS)
+TEST_ROWS(longest_message_is_accepted, COUNT(edge_chunks))
 {
     struct owner owner;
 
@@ -388,7 +384,7 @@ TEST_ROWS(longest_message_is_accepted, EDGE_CHUNKS)
     close_owner(&owner);
 }
 
-TEST_ROWS(longer_message_is_not_accepted, EDGE_CHUNKS)
+TEST_ROWS(longer_message_is_not_accepted, COUNT(edge_chunks))
 {
     struct owner owner;
 
@@ -435,7 +431,7 @@ static void add_bad_line(struct text *script, const char *line)
 }
 
 /* row: chunk size, held or not, socket or pipes. */
-TEST_ROWS(bad_lines_are_skipped, 4 * CHUNKS)
+TEST_ROWS(bad_lines_are_skipped, 4 * COUNT(chunks))
 {
     static const char *const bad[] = {
         "Starting: {\"id\":9}", "[]", "}",  "{\"id\":1",     "{\"id\":2}}", "\x01\xff\xfe",
@@ -443,7 +439,7 @@ TEST_ROWS(bad_lines_are_skipped, 4 * CHUNKS)
     };
     struct text *script = test_text(), *messages = test_text();
     struct owner owner;
-    unsigned i, count = sizeof bad / sizeof bad[0];
+    unsigned i, count = COUNT(bad);
 
     limits.max_input_buffer = 2000;
     for (i = 0; i < count; i++) {
@@ -463,7 +459,7 @@ TEST_ROWS(bad_lines_are_skipped, 4 * CHUNKS)
 }
 
 /* However it comes. */
-TEST_ROWS(skipped_line_is_shown, CHUNKS)
+TEST_ROWS(skipped_line_is_shown, COUNT(chunks))
 {
     char shown[1000] = "";
     FILE *file = tmpfile();
@@ -489,7 +485,6 @@ TEST_ROWS(skipped_line_is_shown, CHUNKS)
     close_owner(&owner);
     log_close(&log);
     transport.log = &test_log;
-    fclose(file);
 }
 
 /* However long it is, no more than its beginning is kept. */
@@ -530,7 +525,7 @@ static void end_of_input(struct owner *owner)
     }
 }
 
-TEST_ROWS(unterminated_last_line_is_cut, 2 * CHUNKS)
+TEST_ROWS(unterminated_last_line_is_cut, 2 * COUNT(chunks))
 {
     static const char rest[] = "{\"id\":2,\"method\":\"m\"}";
     struct owner owner;
@@ -871,5 +866,4 @@ TEST(input_from_a_file)
     expect_same_bytes(&owner.taken, script);
     ck_assert_int_eq(stdio_bus_event_loop_run_once(loop, 0), 0); /* it is at rest */
     close_owner(&owner);
-    fclose(file);
 }

@@ -53,8 +53,6 @@ static void make_body(struct text *body, size_t len, unsigned number, bool newli
 static const size_t lengths[] = {60,   16384, 30,    65536, 25,     200000, 40000, 50,   40,
                                  9000, 20000, 65535, 65537, 900000, 100000, 30,    16383};
 
-#define LENGTHS (sizeof lengths / sizeof lengths[0])
-
 static const size_t chunks[] = {5000, 65536, SIZE_MAX};
 
 /* row: framings of both sides, held or not, chunk size. */
@@ -64,7 +62,7 @@ TEST_ROWS(bridged_byte_for_byte, PAIRS * 2 * 3)
     bool lines_in = from_framing == &framing_ndjson, lines_out = to_framing == &framing_ndjson;
     struct text *expected = test_text(), *body = test_text();
     struct owner from, to, *both[2] = {&from, &to};
-    unsigned i, count = in_emulator() ? LENGTHS : 2 * LENGTHS;
+    unsigned i, count = in_emulator() ? COUNT(lengths) : 2 * COUNT(lengths);
 
     limits.max_frame_body = 1 << 20;
     open_in(&from, from_framing);
@@ -73,9 +71,9 @@ TEST_ROWS(bridged_byte_for_byte, PAIRS * 2 * 3)
     from.hold_mode = row / PAIRS % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
     from.other.send_chunk = chunks[row / PAIRS / 2];
     for (i = 0; i < count; i++) {
-        make_body(body, lengths[i % LENGTHS], i, !lines_in);
+        make_body(body, lengths[i % COUNT(lengths)], i, !lines_in);
         add_framed(&from.other.to_send, from_framing, body->data, body->len);
-        make_body(body, lengths[i % LENGTHS], i, !lines_in && !lines_out);
+        make_body(body, lengths[i % COUNT(lengths)], i, !lines_in && !lines_out);
         add_framed(expected, to_framing, body->data, body->len);
     }
     run_owners_until(both, 2, to.other.received.len >= expected->len);
@@ -99,7 +97,7 @@ TEST_ROWS(copied_and_edited_messages_are_bridged, PAIRS * 2)
     open_in(&to, to_framing);
     from.forward_to = &to.stream.endpoint;
     from.sending = row / PAIRS == 0 ? SENDING_COPY : SENDING_EDITED;
-    for (unsigned i = 0; i < LENGTHS; i++) {
+    for (unsigned i = 0; i < COUNT(lengths); i++) {
         make_body(body, lengths[i], i, !lines_in);
         add_framed(&from.other.to_send, from_framing, body->data, body->len);
         make_body(body, lengths[i], i, !lines_in && !lines_out);
@@ -279,9 +277,7 @@ static const struct {
     {"\nsomething content", 1, JSONRPC_PARSE_ERROR, 7},
 };
 
-#define ENDS (int)(sizeof ends / sizeof ends[0])
-
-TEST_ROWS(input_ends_inside_a_frame, ENDS)
+TEST_ROWS(input_ends_inside_a_frame, COUNT(ends))
 {
     struct owner owner;
 

@@ -126,8 +126,6 @@ static void add_coded(struct text *to, enum coding coding, const char *body, siz
 static const size_t lengths[] = {60,   16384, 30,    65536, 25,     200000, 40000, 50,   40,
                                  9000, 20000, 65535, 65537, 900000, 100000, 30,    16383};
 
-#define LENGTHS (sizeof lengths / sizeof lengths[0])
-
 static const size_t chunks[] = {5000, 65536, SIZE_MAX};
 
 /* row: coding, held or not, chunk size of the socket. */
@@ -144,7 +142,7 @@ TEST_ROWS(forwarded_byte_for_byte, CODINGS * 2 * 3)
     from.forward_to = &to.stream.endpoint;
     from.hold_mode = row / CODINGS % 2 == 0 ? HOLD_NEVER : HOLD_ONCE;
     from.other.send_chunk = chunks[row / CODINGS / 2];
-    for (unsigned i = 0; i < LENGTHS; i++) {
+    for (unsigned i = 0; i < COUNT(lengths); i++) {
         message->len = 0;
         add_message(message, lengths[i], i);
         add_coded(&from.other.to_send, coding, message->data, message->len - 1);
@@ -152,9 +150,9 @@ TEST_ROWS(forwarded_byte_for_byte, CODINGS * 2 * 3)
     }
     run_owners_until(both, 2, to.other.received.len >= expected->len);
     expect_same_bytes(&to.other.received, expected);
-    ck_assert_int_eq(from.messages, (int)LENGTHS);
+    ck_assert_int_eq(from.messages, (int)COUNT(lengths));
     ck_assert_int_gt(from.handed_over, 0);
-    ck_assert_int_eq(heads, is_http ? (int)LENGTHS : 0);
+    ck_assert_int_eq(heads, is_http ? (int)COUNT(lengths) : 0);
     ck_assert((notes > 0) == (coding > ONE_FRAME));
     ck_assert_int_eq(from.refused_count + from.malformed_count, 0);
     close_owner(&from);
@@ -273,7 +271,7 @@ TEST_ROWS(parts_around_a_body, 4)
     parts_to = &to.stream.connection;
     parts_edited = row % 2 == 1;
     from.forward_to = &sink;
-    for (unsigned i = 0; i < LENGTHS; i++) {
+    for (unsigned i = 0; i < COUNT(lengths); i++) {
         message->len = 0;
         add_message(message, lengths[i], i);
         text_add(&from.other.to_send, message->data, message->len);

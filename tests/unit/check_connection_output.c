@@ -44,7 +44,7 @@ TEST_ROWS(any_length_arrives, 4)
 
     open_either(&owner, row % 2);
     owner.other.read_chunk = row / 2 == 0 ? SIZE_MAX : 60000;
-    for (unsigned i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+    for (unsigned i = 0; i < COUNT(lengths); i++) {
         struct text message = {0};
 
         add_message(&message, lengths[i], i);
@@ -287,8 +287,8 @@ static void add_mixed_script(struct text *script)
     static const size_t lengths[] = {16383, 16384, 16385, 30,    65536,  25, 200000, 40000, 50, 20,
                                      9000,  20000, 65535, 65537, 900000, 21, 16384,  16384};
 
-    for (unsigned i = 0; i < 2 * sizeof lengths / sizeof lengths[0]; i++)
-        add_message(script, lengths[i % (sizeof lengths / sizeof lengths[0])], i);
+    for (unsigned i = 0; i < 2 * COUNT(lengths); i++)
+        add_message(script, lengths[i % (COUNT(lengths))], i);
 }
 
 static const size_t forward_chunks[] = {5000, 16384, 65536, SIZE_MAX};

@@ -73,7 +73,7 @@ TEST(private_variables_are_not_inherited)
     static const char *const names[] = {"NOTIFY_SOCKET",  "LISTEN_FDS",    "LISTEN_PID",
                                         "LISTEN_FDNAMES", "WATCHDOG_USEC", "WATCHDOG_PID",
                                         "STDIO_BUS_ANY",  "STDIO_BUS_"};
-    size_t i, count = sizeof names / sizeof names[0];
+    size_t i, count = COUNT(names);
 
     for (i = 0; i < count; i++)
         setenv(names[i], "x", 1);
@@ -110,7 +110,7 @@ TEST(names_in_values_are_expanded)
     setenv("CHECK_ONE", "first", 1);
     setenv("CHECK_EMPTY", "", 1);
     setenv("_2", "$x ${y}", 1);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         snprintf(members, sizeof members, "\"env\": {\"A\": \"%s\"}", cases[i].written);
         expect_pool(members, "");
         expect_variable("A", cases[i].value);

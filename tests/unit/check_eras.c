@@ -213,7 +213,7 @@ static const struct {
 static const char *const first_messages[] = {(PROBE("'p'")), (CALL("'p'"))};
 
 /* Of the first client's messages the worker sees none before. */
-TEST_ROWS(eras_probe_is_answered, 2 * sizeof answers / sizeof answers[0])
+TEST_ROWS(eras_probe_is_answered, 2 * COUNT(answers))
 {
     struct peer *a = add_client(), *b = add_client();
     const char *first = first_messages[row % 2];

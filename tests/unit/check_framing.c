@@ -189,9 +189,7 @@ static const struct {
     {"\nccccccccc<{}>", STRAY "{};", false},
 };
 
-#define CONVERSATIONS (int)(sizeof conversations / sizeof conversations[0])
-
-TEST_ROWS(conversations_at_all_chunk_sizes, CONVERSATIONS)
+TEST_ROWS(conversations_at_all_chunk_sizes, COUNT(conversations))
 {
     struct text *stream = test_text();
     struct framing_state state;
@@ -413,7 +411,7 @@ TEST(prefixes)
     };
     char to[FRAME_PREFIX_MAX];
 
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+    for (size_t i = 0; i < COUNT(known); i++) {
         ck_assert_uint_eq(framing_content_length.prefix(to, known[i].len), strlen(known[i].text));
         ck_assert_mem_eq(to, known[i].text, strlen(known[i].text));
         ck_assert_uint_eq(framing_length.prefix(to, known[i].len), 4);
@@ -575,10 +573,10 @@ TEST(content_types)
         "application/json; charset=utf-8, x",
     };
 
-    for (size_t i = 0; i < sizeof accepted / sizeof accepted[0]; i++)
+    for (size_t i = 0; i < COUNT(accepted); i++)
         ck_assert_msg(content_type_accepted(slice_of(accepted[i], strlen(accepted[i]))), "%s",
                       accepted[i]);
-    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+    for (size_t i = 0; i < COUNT(refused); i++)
         ck_assert_msg(!content_type_accepted(slice_of(refused[i], strlen(refused[i]))), "%s",
                       refused[i]);
 }

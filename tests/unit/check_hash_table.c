@@ -64,9 +64,7 @@ static const struct vector vectors[] = {
     {300, UINT64_C(0x4a3ee92cf03a1ab4), UINT64_C(0x4016a23bda5a2224)},
 };
 
-#define VECTORS (int)(sizeof vectors / sizeof vectors[0])
-
-TEST_ROWS(siphash_is_siphash_1_3, VECTORS)
+TEST_ROWS(siphash_is_siphash_1_3, COUNT(vectors))
 {
     const struct vector *vector = &vectors[row];
     const struct siphash_key zero = {0, 0};

@@ -277,7 +277,7 @@ TEST(test_identity_of_a_stranger)
     char text[256];
     size_t i, len;
 
-    for (i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (i = 0; i < COUNT(texts); i++) {
         identity_difference(text, sizeof text, slice_of_text(identity), slice_of_text(texts[i]));
         ck_assert_str_ne(text, "");
         identity_difference(text, sizeof text, slice_of_text(texts[i]), slice_of_text(identity));

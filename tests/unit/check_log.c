@@ -663,7 +663,7 @@ TEST(level_names)
         {"debug", LOG_LEVEL_DEBUG}, {"warning", -1},          {"", -1},
     };
 
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT(cases); i++) {
         enum log_level level = LOG_LEVEL_ERROR, expected = LOG_LEVEL_ERROR;
 
         ck_assert_int_eq(log_level_from_name(cases[i].name, &level), cases[i].level >= 0);

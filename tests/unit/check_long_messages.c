@@ -12,9 +12,6 @@ static const struct framing *const framings[] = {&framing_ndjson, &framing_conte
                                                  &framing_length};
 static const size_t pieces[] = {1, 7, 64, 1000, 1024, 4096, 5999, 65536, SIZE_MAX};
 
-#define FRAMINGS (int)(sizeof framings / sizeof framings[0])
-#define PIECES (int)(sizeof pieces / sizeof pieces[0])
-
 /* @ stands for a long text, # for a long one of escapes. */
 static const char *const texts[] = {
     "{\"id\":1,\"result\":\"@\"}",
@@ -30,8 +27,6 @@ static const char *const texts[] = {
     "   {  \"x\" : \"@\"  ,  \"id\"  :  -7  }   ",
     "{\"x\":\"@\xC3\xA9\xF0\x9F\x98\x80@\",\"id\":\"\xC3\xA9\"}",
 };
-
-#define TEXTS (int)(sizeof texts / sizeof texts[0])
 
 static void add_body(struct text *to, const char *text, size_t len)
 {
@@ -155,10 +150,10 @@ static void read_frame(const struct framing *used, struct framing_state *state, 
 }
 
 /* One state for messages that are long, and others that are not. */
-TEST_ROWS(ids_are_found_in_pieces_of_any_size, FRAMINGS *PIECES)
+TEST_ROWS(ids_are_found_in_pieces_of_any_size, COUNT(framings) * COUNT(pieces))
 {
     static const size_t lengths[] = {20000, 3, 2900, 7000, 1100, 0, 50000};
-    const struct framing *used = framings[row / PIECES];
+    const struct framing *used = framings[row / COUNT(pieces)];
     struct scanner scanner;
     struct framing_state state;
 
@@ -168,15 +163,16 @@ TEST_ROWS(ids_are_found_in_pieces_of_any_size, FRAMINGS *PIECES)
                                    .max_body = MAX_BODY,
                                    .max_long = MAX_LONG};
     used->reset(&state);
-    for (int i = 0; i < TEXTS * (int)(sizeof lengths / sizeof lengths[0]); i++) {
+    for (size_t i = 0; i < COUNT(texts) * COUNT(lengths); i++) {
         struct text body = {0}, frame = {0};
         struct facts facts;
 
-        if (pieces[row % PIECES] < 64 && (i % 5 > 0 || lengths[i / TEXTS] > 7000))
+        if (pieces[row % COUNT(pieces)] < 64 && (i % 5 > 0 || lengths[i / COUNT(texts)] > 7000))
             continue; /* it takes its time */
-        add_body(&body, texts[i % TEXTS], lengths[i / TEXTS]);
+        add_body(&body, texts[i % COUNT(texts)], lengths[i / COUNT(texts)]);
         add_frame(&frame, used, &body);
-        read_frame(used, &state, slice_of(frame.data, frame.len), pieces[row % PIECES], &facts);
+        read_frame(used, &state, slice_of(frame.data, frame.len), pieces[row % COUNT(pieces)],
+                   &facts);
         expect_facts(&body, &facts, body.len + (used->prefix == NULL) > MAX_LONG);
         text_free(&body);
         text_free(&frame);
@@ -186,7 +182,7 @@ TEST_ROWS(ids_are_found_in_pieces_of_any_size, FRAMINGS *PIECES)
 /* --- in a connection --- */
 
 /* row: framing, held or not. A message that is cut comes once, and little of it is kept. */
-TEST_ROWS(long_message_is_cut_as_it_comes, FRAMINGS * 2)
+TEST_ROWS(long_message_is_cut_as_it_comes, COUNT(framings) * 2)
 {
     struct text *body = test_text();
     struct owner owner;

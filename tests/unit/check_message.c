@@ -85,7 +85,7 @@ TEST(absent_fields_are_absent)
         "{\"id\":1,\"id\":null,\"method\":3}"};
     struct sample s;
 
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < COUNT(texts); i++) {
         read_sample(&s, texts[i]);
         ck_assert_int_eq(s.problem, MESSAGE_OK);
         ck_assert_int_eq(s.message.id.type, ID_NONE);
@@ -167,7 +167,7 @@ TEST_ROWS(ids_are_compared_by_value, COUNT(same_ids))
 {
     struct sample a, b;
 
-    for (size_t i = 0; i < sizeof same_ids / sizeof same_ids[0]; i++) {
+    for (size_t i = 0; i < COUNT(same_ids); i++) {
         read_id(&a, same_ids[row][0]);
         ck_assert_int_eq(a.problem, MESSAGE_OK);
         for (size_t k = 0; k < 8 && same_ids[i][k] != NULL; k++) {
@@ -194,7 +194,7 @@ TEST(numbers_have_their_canonical_text)
     /* clang-format on */
     struct sample s;
 
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+    for (size_t i = 0; i < COUNT(pairs); i++) {
         read_id(&s, pairs[i][0]);
         ck_assert_msg(slice_is(s.message.id.text, pairs[i][1]), "%s is %.*s, not %s", pairs[i][0],
                       (int)s.message.id.text.len, s.message.id.text.data, pairs[i][1]);
@@ -265,7 +265,7 @@ TEST(ids_of_other_types_are_a_problem)
 {
     static const char *const ids[] = {"true", "false", "{}", "[]", "[1]", "{\"id\":1}"};
 
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+    for (size_t i = 0; i < COUNT(ids); i++)
         assert_id_problem(ids[i], MESSAGE_ID_TYPE);
 }
 
@@ -280,7 +280,7 @@ TEST(numbers_beyond_all_doubles_are_a_problem)
                                       "0.1e999999999999999999"};
     char id[256];
 
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
+    for (size_t i = 0; i < COUNT(ids); i++)
         assert_id_problem(ids[i], MESSAGE_ID_RANGE);
     assert_id_problem(repeated(id, '9', 124, "e300"), MESSAGE_ID_RANGE);
     assert_id_problem("1.7976931348623158e308", MESSAGE_OK);
@@ -297,7 +297,7 @@ TEST_ROWS(sessions_and_pools_have_types_and_limits, 2)
     char text[1024], value[512];
     struct sample s;
 
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT(wrong); i++) {
         snprintf(text, sizeof text, "{\"%s\":%s,\"id\":5,\"result\":1}", keys[row], wrong[i]);
         read_sample(&s, text);
         ck_assert_int_eq(s.problem, type);
@@ -393,7 +393,7 @@ TEST(error_replies_have_the_id_of_the_request)
     struct sample request, reply;
     char line[MESSAGE_ERROR_MAX];
 
-    for (size_t i = 0; i < sizeof same_ids / sizeof same_ids[0]; i++) {
+    for (size_t i = 0; i < COUNT(same_ids); i++) {
         size_t len;
         read_id(&request, same_ids[i][0]);
         len = message_write_error(line, sizeof line, request.message.id, -1, "no");

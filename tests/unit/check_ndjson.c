@@ -47,8 +47,6 @@ static const char *const lines[] = {
     "{\"id\":4,\"error\":null}\n",
 };
 
-#define LINE_COUNT (sizeof lines / sizeof lines[0])
-
 TEST_ROWS(frames_are_the_same_at_all_chunk_sizes, 39)
 {
     struct text *stream = test_text();
@@ -56,7 +54,7 @@ TEST_ROWS(frames_are_the_same_at_all_chunk_sizes, 39)
     struct frame frame;
     size_t begin = 0, there = 0, line = 0, size = row + 1;
 
-    for (size_t i = 0; i < LINE_COUNT; i++)
+    for (size_t i = 0; i < COUNT(lines); i++)
         text_add(stream, lines[i], strlen(lines[i]));
     start_stream(&state);
     while (there < stream->len) {
@@ -72,7 +70,7 @@ TEST_ROWS(frames_are_the_same_at_all_chunk_sizes, 39)
             line++;
         }
     }
-    ck_assert_uint_eq(line, LINE_COUNT);
+    ck_assert_uint_eq(line, COUNT(lines));
     ck_assert_uint_eq(begin, stream->len);
 }
 
@@ -86,7 +84,7 @@ TEST(fields_are_those_of_the_message)
     int ids = 0;
 
     start_stream(&state);
-    for (size_t i = 0; i < LINE_COUNT; i++) {
+    for (size_t i = 0; i < COUNT(lines); i++) {
         input = slice_of(lines[i], strlen(lines[i]));
         if (framing_ndjson.next(&state, input, &frame) != FRAME_WHOLE)
             continue;

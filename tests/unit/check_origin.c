@@ -86,6 +86,4 @@ TEST(origins_of_one_user_are_equal)
     ck_assert(!unknown.has_credentials);
     ck_assert_ptr_nonnull(strstr(unknown.text, "an unknown user"));
     ck_assert_int_eq(origin_equal(&a, &unknown), !a.has_credentials);
-    close(ends[0]);
-    close(ends[1]);
 }

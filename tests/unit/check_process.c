@@ -340,8 +340,6 @@ TEST(stdin_and_stdout_are_pipes)
     close(process.fd_to);
     ck_assert_str_eq(read_all(process.fd_from), "hello\n");
     ck_assert_int_eq(wait_status(process.pid), 0);
-    close(process.fd_from);
-    close(process.fd_exec);
 }
 
 /* The group can be signalled as soon as process_spawn returns. */
@@ -574,8 +572,6 @@ TEST(reaped_once_it_has_exited)
     status = -1;
     ck_assert(process_reap(process.pid, &status)); /* reaped elsewhere */
     ck_assert_int_eq(status, 0);
-    close(process.fd_from);
-    close(process.fd_exec);
 }
 
 TEST(signal_reaches_the_whole_group)

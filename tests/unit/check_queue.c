@@ -69,8 +69,6 @@ static const struct {
     {RECYCLED_MAX + 1, RECYCLED_MAX + 1},
 };
 
-#define TAKES (int)(sizeof takes / sizeof takes[0])
-
 static void check_fresh(const struct buffer *buffer, size_t capacity)
 {
     ck_assert_ptr_nonnull(buffer);
@@ -80,7 +78,7 @@ static void check_fresh(const struct buffer *buffer, size_t capacity)
     ck_assert_ptr_null(buffer->next);
 }
 
-TEST_ROWS(buffer_has_the_capacity_asked_for, TAKES)
+TEST_ROWS(buffer_has_the_capacity_asked_for, COUNT(takes))
 {
     struct buffer *buffer = buffer_take(&pool, takes[row].asked);
 
@@ -185,9 +183,7 @@ static const struct {
     {10, 2000, 1000000, false},
 };
 
-#define ROOMS (int)(sizeof rooms / sizeof rooms[0])
-
-TEST_ROWS(buffer_gets_room_and_keeps_its_content, ROOMS)
+TEST_ROWS(buffer_gets_room_and_keeps_its_content, COUNT(rooms))
 {
     size_t start = rooms[row].start, end = rooms[row].end, room = rooms[row].room;
     struct buffer *buffer = buffer_take(&pool, 1), *other;
@@ -347,12 +343,10 @@ static const size_t sizes[] = {
     200000,
 };
 
-#define SIZES (sizeof sizes / sizeof sizes[0])
-
 TEST(any_size_after_any_size)
 {
-    for (size_t first = 0; first < SIZES; first++) {
-        for (size_t second = 0; second < SIZES; second++) {
+    for (size_t first = 0; first < COUNT(sizes); first++) {
+        for (size_t second = 0; second < COUNT(sizes); second++) {
             ck_assert_int_eq(append(sizes[first]), STDIO_BUS_OK);
             check_pieces(8);
             ck_assert_int_eq(append(sizes[second]), STDIO_BUS_OK);
@@ -367,7 +361,7 @@ TEST(any_size_after_any_size)
 
 static void random_step(void)
 {
-    size_t size = sizes[next_random(SIZES)];
+    size_t size = sizes[next_random(COUNT(sizes))];
     size_t len = next_random(2) == 0 ? size : next_random(size + 1);
 
     if (stream.queue.bytes + len > BYTES_MAX)

@@ -46,7 +46,7 @@ TEST(delays_grow_and_are_capped)
     int64_t now = 5000;
 
     open_policy(100, 3600);
-    for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++)
+    for (size_t i = 0; i < COUNT(delays); i++)
         now = exit_at(now, delays[i]);
 }
 
@@ -140,7 +140,7 @@ TEST(delays_are_no_quiet_window)
     int64_t now = 0;
 
     open_policy(5, 1);
-    for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++)
+    for (size_t i = 0; i < COUNT(delays); i++)
         now = exit_at(now + (i >= 3 ? 999 : 0), delays[i]);
     exit_at(now + 1000, 100);
 }

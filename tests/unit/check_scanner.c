@@ -114,7 +114,7 @@ static void assert_same_at_some_chunk_sizes(const char *name, const char *text, 
     static const size_t sizes[] = {1, 3, 8, 17, 64};
     struct result whole = scan_whole(text, len);
 
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (size_t i = 0; i < COUNT(sizes); i++)
         assert_same(name, scan_pieces(text, len, sizes[i], sizes[i]), whole);
 }
 
@@ -330,9 +330,9 @@ TEST_ROWS(texts_with_escapes_are_the_same_however_they_are_cut, 16)
         build(&b, "{\"id\":\"\\n", 1);
         for (unsigned n = next_random(&random, 40); n > 0; n--) {
             build(&b, "x", next_random(&random, 4) ? next_random(&random, 70) : 0);
-            build(&b, parts[next_random(&random, sizeof parts / sizeof parts[0])], 1);
+            build(&b, parts[next_random(&random, COUNT(parts))], 1);
             if (n == flaw)
-                build(&b, wrong[next_random(&random, sizeof wrong / sizeof wrong[0])], 1);
+                build(&b, wrong[next_random(&random, COUNT(wrong))], 1);
         }
         build(&b, "\",\"method\":\"", 1);
         build(&b, "x", next_random(&random, 100));
@@ -513,7 +513,7 @@ TEST(blank_lines_are_blank)
 {
     static const char *const blanks[] = {"\n", "\r\n", " \n", " \t\r \n", "\n\n", "\n{}\n", "\nx"};
 
-    for (size_t i = 0; i < sizeof blanks / sizeof blanks[0]; i++) {
+    for (size_t i = 0; i < COUNT(blanks); i++) {
         struct result result = scan_whole(blanks[i], strlen(blanks[i]));
         ck_assert_int_eq(result.status, SCAN_BLANK);
         ck_assert_uint_eq(result.position, strcspn(blanks[i], "\n") + 1);

@@ -140,5 +140,4 @@ TEST(terminal_reports_a_stream_that_takes_no_more)
     ck_assert_int_eq(terminal_line(full, "x"), STDIO_BUS_ERR);
     ck_assert_int_eq(terminal_lines(full, TERMINAL_TEXT, slice_of_text("x")), STDIO_BUS_ERR);
     ck_assert_int_eq(terminal_sequence(full, "\033[H"), STDIO_BUS_ERR);
-    fclose(full);
 }

@@ -62,7 +62,7 @@ static const struct {
     {"a", "{\"token\":\"a\\u0000\"}\n", false},
 };
 
-TEST_ROWS(lines_that_match, sizeof lines / sizeof lines[0])
+TEST_ROWS(lines_that_match, COUNT(lines))
 {
     struct token token = token_of(lines[row].token, strlen(lines[row].token));
 
@@ -110,7 +110,7 @@ static void expect_value(struct slice value, const char *expected)
         ck_assert(value.data != NULL && slice_equal(value, slice_of(expected, strlen(expected))));
 }
 
-TEST_ROWS(opening_lines, sizeof others / sizeof others[0])
+TEST_ROWS(opening_lines, COUNT(others))
 {
     struct opening opening;
     bool read = opening_read(&opening, slice_of(others[row].line, strlen(others[row].line)));
