@@ -234,66 +234,6 @@ TEST_ROWS(upgrade_while_a_worker_is_killed, 20)
     ck_assert_int_ne(client_pid(client, "2", NULL), worker);
 }
 
-/* --- pools with a protocol --- */
-
-TEST(upgrade_keeps_the_handshake_that_clients_share)
-{
-    struct client *other;
-    const char *initialize = "{'result':{'protocolVersion':'2025-06-18','n':1},"
-                             "'protocolVersion':'2025-06-18'}";
-    const char *roots = "{'message':{'id':1,'method':'roots/list'}}";
-    struct daemon *daemon =
-        START(.pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp','"
-                       "clients':'sticky'}");
-    struct client *one = client_connect(daemon);
-
-    client_ask(one, "1", NULL, "initialize", initialize);
-    client_ask(one, "2", NULL, "resources/subscribe", "{'uri':'file:///x'}");
-    client_ask(one, "3", NULL, "logging/setLevel", "{'level':'error'}");
-    daemon_upgrade(daemon);
-    client_request(one, NULL, NULL, "say_only", roots); /* that client has none */
-    WAIT_UNTIL(strstr(client_ask(one, "4", NULL, "reply_text", NULL).data, "-32601") != NULL,
-               "the server was not refused roots");
-    other = client_connect(daemon);
-    client_ask(other, "1", NULL, "initialize", initialize); /* from what is kept */
-    client_ask(other, "2", NULL, "logging/setLevel", "{'level':'debug'}");
-    client_close(one); /* the daemon unsubscribes, and knows that it has to */
-    WAIT_UNTIL(strstr(client_ask(other, "3", NULL, "heard", NULL).data,
-                      "resources/unsubscribe file:///x") != NULL,
-               "the server was not unsubscribed");
-}
-
-/* A request to subscribe is in flight, and another one waits for its answer. */
-TEST(upgrade_while_a_client_subscribes)
-{
-    const char *initialize = "{'result':{'protocolVersion':'2025-06-18'},"
-                             "'protocolVersion':'2025-06-18'}";
-    struct daemon *daemon =
-        START(.pools = "{'id':'p','command':'@WORKER@','instances':1,'protocol':'mcp','"
-                       "clients':'sticky'}",
-              .arguments = {"--log-level", "debug"});
-    struct client *one = client_connect(daemon);
-    struct client *other = client_connect(daemon);
-    struct client *third = client_connect(daemon);
-
-    client_ask(one, "1", NULL, "initialize", initialize);
-    client_ask(other, "1", NULL, "initialize", initialize);
-    client_ask(third, "1", NULL, "hold", NULL);
-    client_request(one, "2", NULL, "resources/subscribe", "{'uri':'x:/'}");
-    daemon_wait_log(daemon, "client=1.*forwarding a message .id 2");
-    client_request(other, "2", NULL, "resources/subscribe", "{'uri':'x:/'}");
-    daemon_upgrade(daemon);
-    client_request(third, "2", NULL, "release", NULL);
-    client_result(one, "2");
-    client_expect(other, "{'jsonrpc':'2.0','id':2,'result':{}}");
-    client_result(third, "2");
-    client_close(one);
-    client_close(other);
-    WAIT_UNTIL(strstr(client_ask(third, "3", NULL, "heard", NULL).data,
-                      "resources/subscribe x:/,resources/unsubscribe x:/") != NULL,
-               "the server was subscribed twice, or was not unsubscribed");
-}
-
 /* --- tokens, control --- */
 
 TEST(upgrade_before_a_token_is_shown)

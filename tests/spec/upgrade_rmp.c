@@ -269,25 +269,6 @@ TEST(upgrade_rmp_goes_on_with_metrics)
 
 /* --- pools --- */
 
-/* Its worker is away until it is started again. */
-TEST(upgrade_rmp_keeps_requests_that_are_held)
-{
-    struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
-    struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
-
-    for (int i = 0; i < 3; i++) { /* the next start is 1.6 s away */
-        rmp_program_execute(daemon, "die", "{}");
-        rmp_program_expect(&replies, "'retryable':true");
-    }
-    for (int i = 0; i < 3; i++) {
-        rmp_program_execute(daemon, "plain", test_format("{'result':%d}", i));
-        daemon_upgrade(daemon);
-    }
-    for (int i = 0; i < 3; i++)
-        rmp_program_expect(&replies, "'payload':{'Completed':%d}", i);
-    rmp_program_stop(&replies);
-}
-
 /* The runner has written events before its answer. */
 TEST(upgrade_rmp_keeps_events_of_a_run)
 {
