@@ -26,7 +26,6 @@ TEST(control_ctl_prints_metrics)
 
     rmp_program_expect(&program, "# HELP stdio_bus_build_info");
     rmp_program_expect(&program, "# TYPE stdio_bus_build_info gauge");
-    rmp_program_stop(&program);
 }
 
 TEST(control_ctl_does_what_it_is_told)
@@ -67,7 +66,6 @@ TEST(control_ctl_follows_events)
     WAIT_UNTIL(json_number(control_ask(control, "events", NULL), "watchers") == 2, "no watcher");
     client_connect(daemon);
     rmp_program_expect(&program, "'connected'");
-    rmp_program_stop(&program);
 }
 
 TEST(control_ctl_top_shows_the_busiest)
@@ -119,7 +117,6 @@ TEST(control_ctl_tables_show_no_process_that_is_none)
     rmp_program_expect(&program, "phase");
     rmp_program_expect(&program, "healthy");
     rmp_program_expect(&program, "runs  ");
-    rmp_program_stop(&program);
 }
 
 /* --- the programs of clients --- */

@@ -22,7 +22,6 @@ TEST(rmp_9_1_result_is_completed)
     expect_member(line, "header.ttl_ms", "30000");
     expect_member(line, "body.type", "\"toolresult.executor.agent.response.v1\"");
     expect_member(line, "body.meta.topic", "\"reply\"");
-    rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_request_is_json)
@@ -45,7 +44,6 @@ TEST(rmp_9_1_request_is_json)
     expect_member(params, "sessionId", "\"" RMP_TRACE "\"");
     expect_member(params, "params.attempt", "1");
     expect_member(params, "params.reply_topic", "\"reply\"");
-    rmp_program_stop(&replies);
 }
 
 static const struct {
@@ -64,7 +62,6 @@ TEST_ROWS(rmp_9_1_error_is_failed, COUNT(failures))
 
     rmp_program_execute(daemon, "fail", failures[row].inputs);
     rmp_program_expect(&replies, "'payload':%s", failures[row].failed);
-    rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_ttl_is_the_deadline)
@@ -76,7 +73,6 @@ TEST(rmp_9_1_ttl_is_the_deadline)
     rmp_program_expect(&replies, "'payload':{'Failed':{'retryable':false,'reason':'timeout'}}");
     rmp_program_execute(daemon, "plain", "{'result':1}");
     rmp_program_expect(&replies, "'payload':{'Completed':1}");
-    rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_late_answer_is_dropped)
@@ -92,7 +88,6 @@ TEST(rmp_9_1_late_answer_is_dropped)
     rmp_program_expect(&replies, "Completed");
     rmp_program_execute(daemon, "plain", "{'result':2}");
     rmp_program_expect(&replies, "'payload':{'Completed':2}");
-    rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_dead_worker_is_retryable)
@@ -105,7 +100,6 @@ TEST(rmp_9_1_dead_worker_is_retryable)
                                  "before answering: it exited with status 1'}}");
     rmp_program_execute(daemon, "plain", "{'result':3}"); /* held until the next process runs */
     rmp_program_expect(&replies, "'payload':{'Completed':3}");
-    rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_killed_worker_is_retryable)
@@ -121,7 +115,6 @@ TEST(rmp_9_1_killed_worker_is_retryable)
     ck_assert_uint_eq(daemon_workers(daemon, &worker, 1), 1);
     kill(worker, SIGKILL);
     rmp_program_expect(&replies, "'payload':{'Failed':{'retryable':true,");
-    rmp_program_stop(&replies);
 }
 
 /* The worker is away until it is started again. */
@@ -138,7 +131,6 @@ TEST(rmp_9_1_held_request_times_out)
     rmp_program_expect(&replies, "'payload':{'Failed':{'retryable':false,'reason':'timeout'}}");
     rmp_program_execute(daemon, "plain", "{'result':2}");
     rmp_program_expect(&replies, "'payload':{'Completed':2}");
-    rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_trace_stays_at_its_worker)
@@ -158,7 +150,6 @@ TEST(rmp_9_1_trace_stays_at_its_worker)
                                      "body.payload.Completed.pid"),
                          first);
     }
-    rmp_program_stop(&replies);
 }
 
 /* --- the pool is that of the topic, whatever the trace --- */
@@ -197,8 +188,6 @@ TEST(rmp_9_1_topic_decides_the_pool_of_a_trace)
                         "{'RunCancel':{'trace_id':'" RMP_TRACE "'}}");
     rmp_program_expect(&answers, "RunCancel");
     rmp_program_expect(&answers, "RunCancelled");
-    rmp_program_stop(&answers);
-    rmp_program_stop(&replies);
 }
 
 /* A client of JSON-RPC names a session as it likes. */
@@ -214,7 +203,6 @@ TEST(rmp_9_1_session_of_a_client_decides_no_pool_of_a_trace)
     expect_member(client_ask(client, "1", RMP_TRACE, "echo", NULL), "worker", "\"plain\"");
     expect_agent(daemon, &replies, "writer");
     expect_member(client_ask(client, "2", RMP_TRACE, "echo", NULL), "worker", "\"plain\"");
-    rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_question_of_an_agent_is_refused)
@@ -224,7 +212,6 @@ TEST(rmp_9_1_question_of_an_agent_is_refused)
 
     rmp_program_execute(daemon, "ask", "{'id':7,'params':{}}");
     rmp_program_expect(&replies, "-32601");
-    rmp_program_stop(&replies);
 }
 
 TEST(rmp_9_1_request_without_reply_topic_is_dropped)
@@ -237,7 +224,6 @@ TEST(rmp_9_1_request_without_reply_topic_is_dropped)
     daemon_wait_log(daemon, "WARN.*it has no reply_topic");
     rmp_program_execute(daemon, "plain", "{'result':1}");
     rmp_program_expect(&replies, "'payload':{'Completed':1}");
-    rmp_program_stop(&replies);
 }
 
 /* The bridge has no rights that the publisher of the request has not. */
@@ -245,7 +231,6 @@ TEST(rmp_11_reply_topic_of_the_system_is_refused)
 {
     struct daemon *daemon = rmp_program_daemon(RMP_WRITER(1));
     struct rmp_program replies = rmp_program_subscriber(daemon, "reply");
-    struct rmp_program drops = rmp_program_subscriber(daemon, "rlp/sys/drops");
 
     rmp_program_publish(daemon, "agent/writer", "intent.executor.agent.request.v1", RMP_TRACE,
                         "30000",
@@ -253,8 +238,6 @@ TEST(rmp_11_reply_topic_of_the_system_is_refused)
     daemon_wait_log(daemon, "WARN.*cannot publish on .rlp/sys/drops");
     rmp_program_execute(daemon, "plain", "{'result':1}");
     rmp_program_expect(&replies, "'payload':{'Completed':1}");
-    rmp_program_stop(&replies);
-    rmp_program_stop(&drops);
 }
 
 /* --- clients of JSON-RPC beside it --- */
@@ -294,8 +277,6 @@ TEST(rmp_9_submit_is_accepted_and_its_events_come)
     expect_member(line, "header.schema_id", "8");
     expect_member(line, "header.trace_id", "\"" RMP_TRACE "\"");
     rmp_program_expect(&events, "'payload':{'kind':'status','message':'completed'");
-    rmp_program_stop(&answers);
-    rmp_program_stop(&events);
 }
 
 TEST(rmp_9_duplicate_is_one_run)
@@ -311,7 +292,6 @@ TEST(rmp_9_duplicate_is_one_run)
     rmp_program_submit(daemon, RMP_OTHER_TRACE, "'opening_yaml':'name: a'");
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers, "'opening_name':'run 2'");
-    rmp_program_stop(&answers);
 }
 
 /* The duplicate comes while the runner works on the first one. */
@@ -331,7 +311,6 @@ TEST(rmp_9_duplicate_in_flight_is_one_run)
     rmp_program_submit(daemon, RMP_OTHER_TRACE, "'opening_yaml':'name: a'");
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers, "'opening_name':'run 2'");
-    rmp_program_stop(&answers);
 }
 
 TEST(rmp_9_rejection_is_not_remembered)
@@ -346,7 +325,6 @@ TEST(rmp_9_rejection_is_not_remembered)
     rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers, "'opening_name':'run 1'");
-    rmp_program_stop(&answers);
 }
 
 TEST(rmp_9_bad_submit_is_rejected)
@@ -361,7 +339,6 @@ TEST(rmp_9_bad_submit_is_rejected)
                         "{'RunSubmit':{'request_id':'" RMP_OTHER_TRACE "','opening_yaml':'a'}}");
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers, "'reason':'request_id is not the trace_id of the frame'");
-    rmp_program_stop(&answers);
 }
 
 TEST(rmp_9_cancel)
@@ -377,8 +354,6 @@ TEST(rmp_9_cancel)
     rmp_program_expect(&answers, "'payload':{'RunCancelled':{'request_id':'" RMP_OTHER_TRACE
                                  "','trace_id':'" RMP_TRACE "'}}");
     rmp_program_expect(&events, "'message':'cancelled'");
-    rmp_program_stop(&answers);
-    rmp_program_stop(&events);
 }
 
 TEST(rmp_9_silent_runner_is_a_rejection)
@@ -391,7 +366,6 @@ TEST(rmp_9_silent_runner_is_a_rejection)
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers,
                        "{'RunRejected':{'request_id':'" RMP_TRACE "','reason':'timeout'}}");
-    rmp_program_stop(&answers);
 }
 
 TEST(rmp_9_no_runner)
@@ -402,7 +376,6 @@ TEST(rmp_9_no_runner)
     rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
     rmp_program_expect(&answers, "RunSubmit");
     rmp_program_expect(&answers, "'reason':'no runner pool is configured'");
-    rmp_program_stop(&answers);
 }
 
 TEST(rmp_10_event_without_a_trace_is_dropped)
@@ -416,7 +389,6 @@ TEST(rmp_10_event_without_a_trace_is_dropped)
                         "{'message':{'method':'run/event','params':{'kind':'log'}}}");
     daemon_wait_log(daemon, "WARN.*run/event has no trace_id");
     rmp_program_expect(&replies, "Completed");
-    rmp_program_stop(&replies);
 }
 
 /* One connection has both topics: it gets messages in the order of their publication. */
@@ -497,7 +469,6 @@ TEST_ROWS(rmp_10_event_of_no_kind_or_level_is_dropped, COUNT(bad_events))
                         "{'message':{'method':'run/event','params':{'trace_id':'" RMP_TRACE
                         "','kind':'plan','level':'error','message':'good'}}}");
     rmp_program_expect(&events, "'payload':{'kind':'plan','level':'error','message':'good'");
-    rmp_program_stop(&events);
 }
 
 /* --- the end --- */

@@ -231,7 +231,6 @@ TEST(rmp_10_sub_and_trace_replay)
     rmp_program_end(&program, 0);
     program = RMP_PROGRAM(daemon, "trace", "--replay", "--count", "2", RMP_TRACE);
     rmp_program_expect(&program, "frame_len=");
-    rmp_program_stop(&program);
 }
 
 /* --- bounds --- */

@@ -325,7 +325,6 @@ TEST(upgrade_rmp_after_a_reload)
     expect_refused(daemon, "the pools of the topic bus are others");
     rmp_program_execute(daemon, "plain", "{'result':2}");
     rmp_program_expect(&replies, "'payload':{'Completed':2}");
-    rmp_program_stop(&replies);
 }
 
 int main(void)
