@@ -105,6 +105,18 @@ void rmp_program_end(struct rmp_program *program, int expected)
     ck_assert_int_eq(WEXITSTATUS(status), expected);
 }
 
+void rmp_program_says(struct rmp_program program, int status, const char *format, ...)
+{
+    struct text *word = test_text();
+    va_list arguments;
+
+    va_start(arguments, format);
+    text_vprintf(word, format, arguments);
+    va_end(arguments);
+    rmp_program_expect(&program, "%s", word->data);
+    rmp_program_end(&program, status);
+}
+
 void rmp_program_stop(struct rmp_program *program)
 {
     kill(program->pid, SIGTERM);

@@ -31,6 +31,10 @@ struct span rmp_program_expect(struct rmp_program *program, const char *format, 
 /* It must print no more, and exit with this status. */
 void rmp_program_end(struct rmp_program *program, int status);
 
+/* Its next line must contain the word (printf), and nothing may follow, with this status. */
+void rmp_program_says(struct rmp_program program, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Ends it by a signal. */
 void rmp_program_stop(struct rmp_program *program);
 

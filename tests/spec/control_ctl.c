@@ -32,24 +32,17 @@ TEST(control_ctl_does_what_it_is_told)
 {
     struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
     struct client *client = client_connect(daemon);
-    struct rmp_program program;
 
     client_ask(client, "1", NULL, "echo", NULL);
-    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "drain", "pool");
-    rmp_program_expect(&program, "{'workers':1}");
-    rmp_program_end(&program, 0);
-    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "resume");
-    rmp_program_expect(&program, "{'workers':1}");
-    rmp_program_end(&program, 0);
-    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "restart", "1");
-    rmp_program_expect(&program, "{'worker':1}");
-    rmp_program_end(&program, 0);
-    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "log", "debug");
-    rmp_program_expect(&program, "{'level':'debug'}");
-    rmp_program_end(&program, 0);
-    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "disconnect", "client=1");
-    rmp_program_expect(&program, "{'client':1}");
-    rmp_program_end(&program, 0);
+    rmp_program_says(CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "drain", "pool"), 0,
+                     "{'workers':1}");
+    rmp_program_says(CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "resume"), 0, "{'workers':1}");
+    rmp_program_says(CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "restart", "1"), 0,
+                     "{'worker':1}");
+    rmp_program_says(CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "log", "debug"), 0,
+                     "{'level':'debug'}");
+    rmp_program_says(CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "disconnect", "client=1"), 0,
+                     "{'client':1}");
     client_error(client, "null", -32000, "operator");
 }
 
@@ -227,19 +220,15 @@ TEST(control_ctl_tables_have_the_listeners)
 TEST(control_ctl_reports_refusals)
 {
     struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
-    struct rmp_program program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "restart", "one");
 
-    rmp_program_expect(&program, "one is no number of a worker");
-    rmp_program_end(&program, 64);
-    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "drain", "nothing");
-    rmp_program_expect(&program, "stdio_bus: ctl: drain nothing: no such worker or pool");
-    rmp_program_end(&program, 1);
-    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "restart", "9");
-    rmp_program_expect(&program, "stdio_bus: ctl: restart 9: no such worker");
-    rmp_program_end(&program, 1);
-    program = CONTROL_PROGRAM(daemon, "ctl", "/nowhere/at/all", "status");
-    rmp_program_expect(&program, "/nowhere/at/all: No such file");
-    rmp_program_end(&program, 69);
+    rmp_program_says(CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "restart", "one"), 64,
+                     "one is no number of a worker");
+    rmp_program_says(CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "drain", "nothing"), 1,
+                     "stdio_bus: ctl: drain nothing: no such worker or pool");
+    rmp_program_says(CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "restart", "9"), 1,
+                     "stdio_bus: ctl: restart 9: no such worker");
+    rmp_program_says(CONTROL_PROGRAM(daemon, "ctl", "/nowhere/at/all", "status"), 69,
+                     "/nowhere/at/all: No such file");
 }
 
 /* Without a path, and without a daemon at the usual one, ctl says how to name it. */
@@ -315,9 +304,8 @@ TEST(control_ping_of_a_daemon_that_serves)
     control_wait(control_connect(daemon), "status", "phase", "'serving'");
     program = CONTROL_PROGRAM(daemon, "--ping", "@CONTROL@");
     rmp_program_end(&program, 0);
-    program = CONTROL_PROGRAM(daemon, "--ping", "/nowhere/at/all");
-    rmp_program_expect(&program, "/nowhere/at/all: No such file");
-    rmp_program_end(&program, 69);
+    rmp_program_says(CONTROL_PROGRAM(daemon, "--ping", "/nowhere/at/all"), 69,
+                     "/nowhere/at/all: No such file");
 }
 
 TEST(control_ping_of_a_daemon_that_has_lost_a_pool)
@@ -325,14 +313,12 @@ TEST(control_ping_of_a_daemon_that_has_lost_a_pool)
     struct daemon *daemon = CONTROL_DAEMON(.pools = POOL("a", 1, "") "," POOL("b", 1, ""),
                                            .limits = "'max_restarts':0");
     struct client *control = control_connect(daemon), *client = client_connect(daemon);
-    struct rmp_program program;
 
     client_send(client, "{'id':1,'pool':'b','method':'die'}");
     client_error(client, "1", -32000, DIED);
     control_wait(control, "status", "healthy", "false");
-    program = CONTROL_PROGRAM(daemon, "--ping", "@CONTROL@");
-    rmp_program_expect(&program, "a pool has lost all of its workers");
-    rmp_program_end(&program, 69);
+    rmp_program_says(CONTROL_PROGRAM(daemon, "--ping", "@CONTROL@"), 69,
+                     "a pool has lost all of its workers");
 }
 
 TEST_ROWS(control_deep_ping_asks_a_worker, 4)

@@ -310,8 +310,6 @@ TEST_ROWS(control_top_sorts_by_the_order_that_is_asked_for, COUNT(orders))
 TEST(control_top_refuses_an_unknown_order)
 {
     struct daemon *daemon = start(1);
-    struct rmp_program program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "top", "age");
-
-    rmp_program_expect(&program, "not messages, bytes, requests or queue");
-    rmp_program_end(&program, 64);
+    rmp_program_says(CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "top", "age"), 64,
+                     "not messages, bytes, requests or queue");
 }

@@ -432,9 +432,7 @@ TEST(design_reload_is_reported)
     while (strstr(client_line(events).data, "\"reloaded\"") == NULL)
         ;
     control_wait(control, "pools", "pools.1.running", "3");
-    struct rmp_program program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "reload");
-    rmp_program_expect(&program, "\"pools\":2");
-    rmp_program_end(&program, 0);
+    rmp_program_says(CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "reload"), 0, "\"pools\":2");
     expect_member(control_ask(control, "pools", NULL), "pools.1.pool", "'b'");
     ck_assert(control_metric(control, "stdio_bus_reloads_total{result='done'}") == 2);
     write_config(daemon, ONE("'--name','a'"), NULL);

@@ -52,19 +52,15 @@ TEST(rmp_9_submit_twice_runs_once)
     const char *path = file_of("name: a");
 
     for (int i = 0; i < 2; i++) {
-        struct rmp_program program = RMP_PROGRAM(daemon, "submit", "--trace", TRACE, path);
-
-        rmp_program_expect(&program, "accepted: trace " TRACE ", opening run 1 (7)");
-        rmp_program_end(&program, 0);
+        rmp_program_says(RMP_PROGRAM(daemon, "submit", "--trace", TRACE, path), 0,
+                         "accepted: trace " TRACE ", opening run 1 (7)");
     }
 }
 
 TEST(rmp_9_submit_is_rejected)
 {
-    struct rmp_program program = RMP_PROGRAM(start(), "submit", file_of("reject"), "--follow");
-
-    rmp_program_expect(&program, "stdio_bus_rmp: rejected: as you asked");
-    rmp_program_end(&program, 1);
+    rmp_program_says(RMP_PROGRAM(start(), "submit", file_of("reject"), "--follow"), 1,
+                     "stdio_bus_rmp: rejected: as you asked");
 }
 
 /* The runner shows the opening that it got. */
@@ -95,11 +91,9 @@ static const struct {
 
 TEST_ROWS(rmp_9_params_that_cannot_be_merged, COUNT(no_params))
 {
-    struct rmp_program program = RMP_PROGRAM(start(), "submit", "--params", no_params[row].params,
-                                             file_of(no_params[row].opening));
-
-    rmp_program_expect(&program, "%s", no_params[row].problem);
-    rmp_program_end(&program, 65);
+    rmp_program_says(RMP_PROGRAM(start(), "submit", "--params", no_params[row].params,
+                                 file_of(no_params[row].opening)),
+                     65, "%s", no_params[row].problem);
 }
 
 static void expect_guidance(struct rmp_program *program, int64_t began)
@@ -117,14 +111,12 @@ TEST_ROWS(rmp_12_submit_without_a_daemon_fails_at_once, 2)
 {
     const char *path = test_format("%s/none.sock", test_dir());
     int64_t began = now_ms();
-    struct rmp_program program;
 
     if (row == 1)
         path = file_of("a");
-    program = RMP_PROGRAM(NULL, "submit", file_of("a"), "--socket", path);
-    rmp_program_expect(&program, "cannot connect to %s: %s", path,
-                       row == 0 ? "No such file" : "Connection refused");
-    rmp_program_end(&program, 69);
+    rmp_program_says(RMP_PROGRAM(NULL, "submit", file_of("a"), "--socket", path), 69,
+                     "cannot connect to %s: %s", path,
+                     row == 0 ? "No such file" : "Connection refused");
     ck_assert_int_lt(now_ms() - began, 2000);
 }
 
@@ -262,19 +254,17 @@ TEST(rmp_pub_reaches_sub)
     struct daemon *daemon = start();
     struct rmp_program one = RMP_PROGRAM(daemon, "sub", "--count", "2", "notes", "other");
     struct rmp_program all = RMP_PROGRAM(daemon, "sub", "--json", "--count", "1", "notes");
-    struct rmp_program program;
 
     rmp_program_expect(&one, "subscribed");
     rmp_program_expect(&all, "subscribed");
-    program = RMP_PROGRAM(daemon, "pub", "notes", "{\"a\":[1,\"\xc3\xa9\"]}", "--trace", TRACE);
-    rmp_program_expect(&program, TRACE);
-    rmp_program_end(&program, 0);
+    rmp_program_says(RMP_PROGRAM(daemon, "pub", "notes", "{\"a\":[1,\"\xc3\xa9\"]}", "--trace",
+                                 TRACE),
+                     0, TRACE);
     rmp_program_expect(&one, "notes observation.generic.v1 {'a':[1,'\xc3\xa9']}");
     rmp_program_expect(&all, "{'topic':'notes','frame_len':");
     rmp_program_end(&all, 0);
-    program = RMP_PROGRAM(daemon, "pub", "other", "{}", "--type", "artifact.my.thing.v2");
-    rmp_program_expect(&program, "-");
-    rmp_program_end(&program, 0);
+    rmp_program_says(RMP_PROGRAM(daemon, "pub", "other", "{}", "--type", "artifact.my.thing.v2"), 0,
+                     "-");
     rmp_program_expect(&one, "other artifact.my.thing.v2 {}");
     rmp_program_end(&one, 0);
 }
@@ -316,9 +306,7 @@ TEST(rmp_cli_help)
 
     rmp_program_expect(&program, "usage: stdio_bus_rmp pub");
     rmp_program_stop(&program);
-    program = RMP_PROGRAM(NULL, "--version");
-    rmp_program_expect(&program, "stdio_bus_rmp " PACKAGE_VERSION);
-    rmp_program_end(&program, 0);
+    rmp_program_says(RMP_PROGRAM(NULL, "--version"), 0, "stdio_bus_rmp " PACKAGE_VERSION);
 }
 
 /* --- trace --- */
@@ -332,9 +320,8 @@ TEST(rmp_3_ladder_of_a_trace)
     program = RMP_PROGRAM(daemon, "pub", "rlp/ctrl", "{}"); /* another trace */
     rmp_program_expect(&program, "-");
     rmp_program_end(&program, 0);
-    program = RMP_PROGRAM(daemon, "submit", "--trace", TRACE, file_of("name: a"));
-    rmp_program_expect(&program, "accepted");
-    rmp_program_end(&program, 0);
+    rmp_program_says(RMP_PROGRAM(daemon, "submit", "--trace", TRACE, file_of("name: a")), 0,
+                     "accepted");
     for (int i = 1; i <= 4; i++)
         rmp_program_expect(&ladder, "frame_len=");
     rmp_program_end(&ladder, 0);
@@ -380,7 +367,6 @@ TEST(rmp_8_golden_frame_is_decoded)
 
 TEST(rmp_8_golden_frame_in_binary_as_json)
 {
-    struct rmp_program program;
     char frame[164];
     size_t len = 0;
 
@@ -395,11 +381,10 @@ TEST(rmp_8_golden_frame_in_binary_as_json)
         }
     }
     ck_assert_uint_eq(len, sizeof frame);
-    program = decode(frame, len, "--json");
-    rmp_program_expect(&program, "'body':{'type':'error.report.v1','payload':{'code':'tool."
-                                 "unavailable','message':'mailer offline'},'meta':{'opening_id':"
-                                 "1234}}");
-    rmp_program_end(&program, 0);
+    rmp_program_says(decode(frame, len, "--json"), 0,
+                     "'body':{'type':'error.report.v1','payload':{'code':'tool."
+                     "unavailable','message':'mailer offline'},'meta':{'opening_id':"
+                     "1234}}");
 }
 
 static const struct {
@@ -412,10 +397,8 @@ static const struct {
 
 TEST_ROWS(rmp_7_malformed_frame_is_named, COUNT(malformed))
 {
-    struct rmp_program program = decode(malformed[row].hex, strlen(malformed[row].hex), NULL);
-
-    rmp_program_expect(&program, "stdio_bus_rmp: %s", malformed[row].problem);
-    rmp_program_end(&program, 65);
+    rmp_program_says(decode(malformed[row].hex, strlen(malformed[row].hex), NULL), 65,
+                     "stdio_bus_rmp: %s", malformed[row].problem);
 }
 
 TEST(rmp_7_cut_frame_is_named)

@@ -58,10 +58,8 @@ static const char *file_of(const char *text)
 
 static void submit(const struct daemon *daemon, const char *trace, const char *opening)
 {
-    struct rmp_program program = RMP_PROGRAM(daemon, "submit", "--trace", trace, file_of(opening));
-
-    rmp_program_expect(&program, "accepted: trace ");
-    rmp_program_end(&program, 0);
+    rmp_program_says(RMP_PROGRAM(daemon, "submit", "--trace", trace, file_of(opening)), 0,
+                     "accepted: trace ");
 }
 
 /* The runner writes an event of this run. */
