@@ -94,6 +94,12 @@ struct span rmp_program_expect(struct rmp_program *program, const char *format, 
     return line;
 }
 
+void rmp_program_expect_lines(struct rmp_program *program, const char *const *words)
+{
+    for (; *words != NULL; words++)
+        rmp_program_expect(program, "%s", *words);
+}
+
 void rmp_program_end(struct rmp_program *program, int expected)
 {
     int status = 0;

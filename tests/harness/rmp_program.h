@@ -31,6 +31,11 @@ struct span rmp_program_expect(struct rmp_program *program, const char *format, 
 /* It must print no more, and exit with this status. */
 void rmp_program_end(struct rmp_program *program, int status);
 
+/* The next lines must contain these words, one each. */
+#define RMP_PROGRAM_EXPECT(program, ...)                                                           \
+    rmp_program_expect_lines((program), (const char *const[]){__VA_ARGS__, NULL})
+void rmp_program_expect_lines(struct rmp_program *program, const char *const *words);
+
 /* Its next line must contain the word (printf), and nothing may follow, with this status. */
 void rmp_program_says(struct rmp_program program, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

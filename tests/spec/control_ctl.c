@@ -24,8 +24,8 @@ TEST(control_ctl_prints_metrics)
     struct daemon *daemon = CONTROL_DAEMON(.instances = 1);
     struct rmp_program program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "metrics");
 
-    rmp_program_expect(&program, "# HELP stdio_bus_build_info");
-    rmp_program_expect(&program, "# TYPE stdio_bus_build_info gauge");
+    RMP_PROGRAM_EXPECT(&program, "# HELP stdio_bus_build_info",
+                       "# TYPE stdio_bus_build_info gauge");
 }
 
 TEST(control_ctl_does_what_it_is_told)
@@ -69,22 +69,17 @@ TEST(control_ctl_top_shows_the_busiest)
 
     client_ask(client, "1", NULL, "echo", NULL);
     program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "top");
-    rmp_program_expect(&program, "runs for");
-    rmp_program_expect(&program, "1 clients");
+    RMP_PROGRAM_EXPECT(&program, "runs for", "1 clients");
     ck_assert_uint_eq(client_line(program.client).len, 0);
-    rmp_program_expect(&program, "CLIENT");
-    rmp_program_expect(&program, "1 ");
+    RMP_PROGRAM_EXPECT(&program, "CLIENT", "1 ");
     ck_assert_uint_eq(client_line(program.client).len, 0);
-    rmp_program_expect(&program, "WORKER");
-    rmp_program_expect(&program, "running");
-    rmp_program_expect(&program, "running");
+    RMP_PROGRAM_EXPECT(&program, "WORKER", "running", "running");
     rmp_program_end(&program, 0);
     control_ask(control_connect(daemon), "drain", "{'worker':1}");
     program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "top");
     for (int i = 0; i < 7; i++)
         client_line(program.client); /* to the head of the workers */
-    rmp_program_expect(&program, "running, drained");
-    rmp_program_expect(&program, "running");
+    RMP_PROGRAM_EXPECT(&program, "running, drained", "running");
     rmp_program_end(&program, 0);
 }
 
@@ -98,18 +93,13 @@ TEST(control_ctl_tables_show_no_process_that_is_none)
 
     control_wait(control_connect(daemon), "status", "phase", "'serving'");
     program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "workers", "--table");
-    rmp_program_expect(&program, "DRAINED");
-    rmp_program_expect(&program, "no");
+    RMP_PROGRAM_EXPECT(&program, "DRAINED", "no");
     line = client_line(program.client);
     ck_assert_int_eq(sscanf(line.data, " 2 m stopped no %7s", pid), 1);
     ck_assert_str_eq(pid, "-");
     rmp_program_end(&program, 0);
     program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "status", "--table");
-    rmp_program_expect(&program, "version");
-    rmp_program_expect(&program, "pid");
-    rmp_program_expect(&program, "phase");
-    rmp_program_expect(&program, "healthy");
-    rmp_program_expect(&program, "runs  ");
+    RMP_PROGRAM_EXPECT(&program, "version", "pid", "phase", "healthy", "runs  ");
 }
 
 /* --- the programs of clients --- */
@@ -210,8 +200,7 @@ TEST(control_ctl_tables_have_the_listeners)
     while (!span_is(line, "listen"));
     rmp_program_expect(&program, "kind                 unix");
     rmp_program_expect(&program, "path                 %s", daemon->socket_path);
-    rmp_program_expect(&program, "token                no");
-    rmp_program_expect(&program, "framing              ndjson");
+    RMP_PROGRAM_EXPECT(&program, "token                no", "framing              ndjson");
     rmp_program_end(&program, 0);
 }
 

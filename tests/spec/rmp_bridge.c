@@ -178,16 +178,14 @@ TEST(rmp_9_1_topic_decides_the_pool_of_a_trace)
     struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
 
     rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
-    rmp_program_expect(&answers, "RunSubmit");
-    rmp_program_expect(&answers, "'opening_name':'run 1'");
+    RMP_PROGRAM_EXPECT(&answers, "RunSubmit", "'opening_name':'run 1'");
     for (int i = 0; i < 2; i++) {
         expect_agent(daemon, &replies, "writer");
         expect_agent(daemon, &replies, "critic");
     }
     rmp_program_publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", RMP_TRACE, "30000",
                         "{'RunCancel':{'trace_id':'" RMP_TRACE "'}}");
-    rmp_program_expect(&answers, "RunCancel");
-    rmp_program_expect(&answers, "RunCancelled");
+    RMP_PROGRAM_EXPECT(&answers, "RunCancel", "RunCancelled");
 }
 
 /* A client of JSON-RPC names a session as it likes. */
@@ -286,12 +284,10 @@ TEST(rmp_9_duplicate_is_one_run)
 
     for (int i = 0; i < 3; i++) {
         rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
-        rmp_program_expect(&answers, "RunSubmit");
-        rmp_program_expect(&answers, "'opening_name':'run 1'");
+        RMP_PROGRAM_EXPECT(&answers, "RunSubmit", "'opening_name':'run 1'");
     }
     rmp_program_submit(daemon, RMP_OTHER_TRACE, "'opening_yaml':'name: a'");
-    rmp_program_expect(&answers, "RunSubmit");
-    rmp_program_expect(&answers, "'opening_name':'run 2'");
+    RMP_PROGRAM_EXPECT(&answers, "RunSubmit", "'opening_name':'run 2'");
 }
 
 /* The duplicate comes while the runner works on the first one. */
@@ -309,8 +305,7 @@ TEST(rmp_9_duplicate_in_flight_is_one_run)
     client_ask(client, "2", NULL, "release", NULL);
     rmp_program_expect(&answers, "'opening_name':'run 1'");
     rmp_program_submit(daemon, RMP_OTHER_TRACE, "'opening_yaml':'name: a'");
-    rmp_program_expect(&answers, "RunSubmit");
-    rmp_program_expect(&answers, "'opening_name':'run 2'");
+    RMP_PROGRAM_EXPECT(&answers, "RunSubmit", "'opening_name':'run 2'");
 }
 
 TEST(rmp_9_rejection_is_not_remembered)
@@ -323,8 +318,7 @@ TEST(rmp_9_rejection_is_not_remembered)
     rmp_program_expect(&answers,
                        "{'RunRejected':{'request_id':'" RMP_TRACE "','reason':'as you asked'}}");
     rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
-    rmp_program_expect(&answers, "RunSubmit");
-    rmp_program_expect(&answers, "'opening_name':'run 1'");
+    RMP_PROGRAM_EXPECT(&answers, "RunSubmit", "'opening_name':'run 1'");
 }
 
 TEST(rmp_9_bad_submit_is_rejected)
@@ -333,12 +327,11 @@ TEST(rmp_9_bad_submit_is_rejected)
     struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
 
     rmp_program_submit(daemon, RMP_TRACE, "'other':1");
-    rmp_program_expect(&answers, "RunSubmit");
-    rmp_program_expect(&answers, "'reason':'RunSubmit has no opening_yaml'");
+    RMP_PROGRAM_EXPECT(&answers, "RunSubmit", "'reason':'RunSubmit has no opening_yaml'");
     rmp_program_publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", RMP_TRACE, "30000",
                         "{'RunSubmit':{'request_id':'" RMP_OTHER_TRACE "','opening_yaml':'a'}}");
-    rmp_program_expect(&answers, "RunSubmit");
-    rmp_program_expect(&answers, "'reason':'request_id is not the trace_id of the frame'");
+    RMP_PROGRAM_EXPECT(&answers, "RunSubmit",
+                       "'reason':'request_id is not the trace_id of the frame'");
 }
 
 TEST(rmp_9_cancel)
@@ -350,9 +343,9 @@ TEST(rmp_9_cancel)
 
     rmp_program_publish(daemon, "rlp/ctrl", "intent.ctrl.request.v1", RMP_OTHER_TRACE, "30000",
                         "{'RunCancel':{'trace_id':'" RMP_TRACE "'}}");
-    rmp_program_expect(&answers, "RunCancel");
-    rmp_program_expect(&answers, "'payload':{'RunCancelled':{'request_id':'" RMP_OTHER_TRACE
-                                 "','trace_id':'" RMP_TRACE "'}}");
+    RMP_PROGRAM_EXPECT(&answers, "RunCancel",
+                       "'payload':{'RunCancelled':{'request_id':'" RMP_OTHER_TRACE
+                       "','trace_id':'" RMP_TRACE "'}}");
     rmp_program_expect(&events, "'message':'cancelled'");
 }
 
@@ -374,8 +367,7 @@ TEST(rmp_9_no_runner)
     struct rmp_program answers = rmp_program_subscriber(daemon, "rlp/ctrl");
 
     rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
-    rmp_program_expect(&answers, "RunSubmit");
-    rmp_program_expect(&answers, "'reason':'no runner pool is configured'");
+    RMP_PROGRAM_EXPECT(&answers, "RunSubmit", "'reason':'no runner pool is configured'");
 }
 
 TEST(rmp_10_event_without_a_trace_is_dropped)
@@ -482,8 +474,8 @@ TEST(rmp_shutdown_fails_what_is_in_flight)
     rmp_program_execute(daemon, "plain", "{'result':1}");
     rmp_program_expect(&replies, "Completed");
     daemon_signal(daemon, SIGTERM);
-    rmp_program_expect(&replies, "'payload':{'Failed':{'retryable':true,");
-    rmp_program_expect(&replies, "the daemon has hung up");
+    RMP_PROGRAM_EXPECT(&replies, "'payload':{'Failed':{'retryable':true,",
+                       "the daemon has hung up");
     rmp_program_end(&replies, 69);
     ck_assert_int_eq(daemon_wait(daemon), 0);
 }

@@ -30,9 +30,7 @@ TEST(rmp_9_submit_follows_a_run)
 {
     struct rmp_program program = RMP_PROGRAM(start(), "submit", file_of("name: a"), "--follow");
 
-    rmp_program_expect(&program, "accepted: trace ");
-    rmp_program_expect(&program, "log: one");
-    rmp_program_expect(&program, "status: completed");
+    RMP_PROGRAM_EXPECT(&program, "accepted: trace ", "log: one", "status: completed");
     rmp_program_end(&program, 0);
 }
 
@@ -40,9 +38,7 @@ TEST(rmp_9_submit_follows_a_run_that_fails)
 {
     struct rmp_program program = RMP_PROGRAM(start(), "submit", file_of("fail"), "--follow");
 
-    rmp_program_expect(&program, "accepted: trace ");
-    rmp_program_expect(&program, "log: one");
-    rmp_program_expect(&program, "status: failed");
+    RMP_PROGRAM_EXPECT(&program, "accepted: trace ", "log: one", "status: failed");
     rmp_program_end(&program, 1);
 }
 
@@ -71,11 +67,11 @@ TEST(rmp_9_params_are_merged_into_the_opening)
                                              "--params", "{\"copies\":2,\"who\":[\"a b\"]}",
                                              "--params", "urgent=true", path);
 
-    rmp_program_expect(&program, "accepted: trace ");
-    rmp_program_expect(&program, "log: show: it\\x0aparams:\\x0a  'to': 'Bob'\\x0a  tone: warm\\x0a"
-                                 "  'copies': 2\\x0a  'who': ['a b']\\x0a  'urgent': true\\x0a"
-                                 "steps:\\x0a- a\\x0a");
-    rmp_program_expect(&program, "status: completed");
+    RMP_PROGRAM_EXPECT(&program, "accepted: trace ",
+                       "log: show: it\\x0aparams:\\x0a  'to': 'Bob'\\x0a  tone: warm\\x0a"
+                       "  'copies': 2\\x0a  'who': ['a b']\\x0a  'urgent': true\\x0a"
+                       "steps:\\x0a- a\\x0a",
+                       "status: completed");
     rmp_program_end(&program, 0);
 }
 
@@ -196,9 +192,7 @@ TEST(rmp_9_local_run_waits_for_its_runner)
         "'instances':1,'rmp':{'runner':true}}]}",
         "name: a");
 
-    rmp_program_expect(&program, "accepted: ");
-    rmp_program_expect(&program, "log: one");
-    rmp_program_expect(&program, "status: completed");
+    RMP_PROGRAM_EXPECT(&program, "accepted: ", "log: one", "status: completed");
     rmp_program_end(&program, 0);
 }
 
@@ -225,8 +219,8 @@ TEST(rmp_9_local_run_ends_with_its_runner)
     if (!run_on(&program, &bus, &runner))
         return;
     ck_assert_int_eq(kill(runner, SIGKILL), 0);
-    rmp_program_expect(&program, "was killed by SIGKILL");
-    rmp_program_expect(&program, "the runner has exited before the end of the run");
+    RMP_PROGRAM_EXPECT(&program, "was killed by SIGKILL",
+                       "the runner has exited before the end of the run");
     rmp_program_end(&program, 1);
     expect_nothing_left();
 }
@@ -350,18 +344,14 @@ TEST(rmp_8_golden_frame_is_decoded)
 {
     struct rmp_program program = decode(golden, strlen(golden), NULL);
 
-    rmp_program_expect(&program, "frame_len      160");
-    rmp_program_expect(&program, "schema_id      10 (error.report.v1)");
-    rmp_program_expect(&program, "body_len       96");
-    rmp_program_expect(&program, "created_at_ms  1731465600123 (2024-11-13T02:40:00.123Z)");
-    rmp_program_expect(&program, "ttl_ms         60000");
-    rmp_program_expect(&program, "trace_id       " TRACE);
-    rmp_program_expect(&program, "msg_id         42");
-    rmp_program_expect(&program, "type           error.report.v1");
-    rmp_program_expect(&program, "payload        {'code':'tool.unavailable','message':'mailer "
-                                 "offline'}");
-    rmp_program_expect(&program, "meta           {'opening_id':1234}");
-    rmp_program_expect(&program, "error          Expired");
+    RMP_PROGRAM_EXPECT(&program, "frame_len      160", "schema_id      10 (error.report.v1)",
+                       "body_len       96",
+                       "created_at_ms  1731465600123 (2024-11-13T02:40:00.123Z)",
+                       "ttl_ms         60000", "trace_id       " TRACE, "msg_id         42",
+                       "type           error.report.v1",
+                       "payload        {'code':'tool.unavailable','message':'mailer "
+                       "offline'}",
+                       "meta           {'opening_id':1234}", "error          Expired");
     rmp_program_end(&program, 0);
 }
 
@@ -405,7 +395,6 @@ TEST(rmp_7_cut_frame_is_named)
 {
     struct rmp_program program = decode(golden, strlen(golden) - 4, "--json");
 
-    rmp_program_expect(&program, "'error':'LengthMismatch'");
-    rmp_program_expect(&program, "stdio_bus_rmp: LengthMismatch");
+    RMP_PROGRAM_EXPECT(&program, "'error':'LengthMismatch'", "stdio_bus_rmp: LengthMismatch");
     rmp_program_end(&program, 65);
 }

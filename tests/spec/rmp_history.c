@@ -84,9 +84,8 @@ static void expect_whole_run(const struct daemon *daemon, const char *opening)
     struct rmp_program program = RMP_PROGRAM(daemon, "submit", "--follow", "--trace", RMP_TRACE,
                                              file_of(opening));
 
-    rmp_program_expect(&program, "accepted: trace " RMP_TRACE ", opening run 1 (7)");
-    rmp_program_expect(&program, "log: one");
-    rmp_program_expect(&program, "status: completed");
+    RMP_PROGRAM_EXPECT(&program, "accepted: trace " RMP_TRACE ", opening run 1 (7)", "log: one",
+                       "status: completed");
     rmp_program_end(&program, 0);
 }
 
@@ -223,9 +222,7 @@ TEST(rmp_10_sub_and_trace_replay)
 
     submit(daemon, RMP_TRACE, "name: a");
     program = RMP_PROGRAM(daemon, "sub", "--replay", "--count", "2", EVENTS_TOPIC);
-    rmp_program_expect(&program, "subscribed");
-    rmp_program_expect(&program, "'message':'one'");
-    rmp_program_expect(&program, "'message':'completed'");
+    RMP_PROGRAM_EXPECT(&program, "subscribed", "'message':'one'", "'message':'completed'");
     rmp_program_end(&program, 0);
     program = RMP_PROGRAM(daemon, "trace", "--replay", "--count", "2", RMP_TRACE);
     rmp_program_expect(&program, "frame_len=");
@@ -242,9 +239,7 @@ TEST(rmp_10_last_events_of_a_run_are_kept)
     add_event(daemon, RMP_TRACE, "log", "two");
     add_event(daemon, RMP_TRACE, "status", "completed");
     program = RMP_PROGRAM(daemon, "submit", "--follow", "--trace", RMP_TRACE, file_of("a"));
-    rmp_program_expect(&program, "accepted: trace ");
-    rmp_program_expect(&program, "log: two");
-    rmp_program_expect(&program, "status: completed");
+    RMP_PROGRAM_EXPECT(&program, "accepted: trace ", "log: two", "status: completed");
     rmp_program_end(&program, 0);
 }
 
@@ -259,8 +254,8 @@ TEST_ROWS(rmp_10_follower_of_a_run_that_is_forgotten, COUNT(forgetful))
     submit(daemon, RMP_TRACE, "fail");
     submit(daemon, RMP_OTHER_TRACE, "name: b");
     program = RMP_PROGRAM(daemon, "submit", "--follow", "--trace", RMP_TRACE, file_of("fail"));
-    rmp_program_expect(&program, "the run has ended (failed); its last event is not kept");
-    rmp_program_expect(&program, "accepted: trace ");
+    RMP_PROGRAM_EXPECT(&program, "the run has ended (failed); its last event is not kept",
+                       "accepted: trace ");
     rmp_program_end(&program, 1);
 }
 
@@ -311,8 +306,7 @@ TEST(rmp_10_file_of_a_run_is_frames)
     /* With the user who has submitted it, which the shares of the history need again. */
     got = rmp_program_expect(&program, "RunAccepted");
     ck_assert_int_eq(json_number(got, "header.msg_id"), (int64_t)getuid() + 2);
-    rmp_program_expect(&program, "'message':'one'");
-    rmp_program_expect(&program, "'message':'completed'");
+    RMP_PROGRAM_EXPECT(&program, "'message':'one'", "'message':'completed'");
     rmp_program_end(&program, 0);
 }
 
@@ -329,9 +323,7 @@ TEST(rmp_10_run_without_an_end_has_failed_with_its_daemon)
         daemon = start_at(directory);
         program = RMP_PROGRAM(daemon, "submit", "--follow", "--trace", RMP_TRACE,
                               file_of("open: it"));
-        rmp_program_expect(&program, "accepted: trace ");
-        rmp_program_expect(&program, "log: open: it");
-        rmp_program_expect(&program, "status error: failed");
+        RMP_PROGRAM_EXPECT(&program, "accepted: trace ", "log: open: it", "status error: failed");
         rmp_program_end(&program, 1);
         daemon_stop(daemon);
     }

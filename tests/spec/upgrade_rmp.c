@@ -63,15 +63,12 @@ TEST_ROWS(upgrade_rmp_keeps_the_history, 2)
     rmp_program_submit(daemon, RMP_TRACE, "'opening_yaml':'name: a'");
     program = RMP_PROGRAM(daemon, "sub", "--replay", "--count", "2",
                           "rlp/runs/trace:" RMP_TRACE "/events");
-    rmp_program_expect(&program, "subscribed");
-    rmp_program_expect(&program, "'message':'one'");
-    rmp_program_expect(&program, "'message':'completed'");
+    RMP_PROGRAM_EXPECT(&program, "subscribed", "'message':'one'", "'message':'completed'");
     rmp_program_end(&program, 0);
     daemon_upgrade(daemon);
     program = RMP_PROGRAM(daemon, "submit", "--follow", "--trace", RMP_TRACE, "/dev/null");
-    rmp_program_expect(&program, "accepted: trace " RMP_TRACE ", opening run 1 (7)");
-    rmp_program_expect(&program, "log: one");
-    rmp_program_expect(&program, "status: completed");
+    RMP_PROGRAM_EXPECT(&program, "accepted: trace " RMP_TRACE ", opening run 1 (7)", "log: one",
+                       "status: completed");
     rmp_program_end(&program, 0);
     if (row == 0)
         return;
