@@ -5,37 +5,46 @@
 #include "joined.h"
 #include "setup.h"
 
+static struct web_server *server;
+static struct joined joined; /* to it */
+
+static void join(void)
+{
+    server = web_start();
+    joined = joined_to(server);
+}
+
+FIXTURE(join, NULL)
+
 /* The handshake in a session of this name. The server has no stream of its own. */
-static void shake_hands(struct web_server *server, const struct joined *joined, const char *session)
+static void shake_hands(const char *session)
 {
     struct web_request *request;
-    client_send(joined->client, INITIALIZE);
+    client_send(joined.client, INITIALIZE);
     request = web_next(server, "POST /mcp", "'initialize'");
     web_answer(request, "200 OK", test_format("Mcp-Session-Id: %s\r\n", session), WELCOME);
-    client_expect(joined->client, WELCOME);
-    client_send(joined->client, INITIALIZED);
+    client_expect(joined.client, WELCOME);
+    client_send(joined.client, INITIALIZED);
     web_answer(web_next(server, "POST /mcp", "initialized"), "202 Accepted", "", "%s", "");
     web_answer(web_next(server, "GET /mcp", NULL), "405 Method Not Allowed", "", "%s", "");
 }
 
 /* Ends the input: the session is ended, and the process. */
-static void part(struct web_server *server, const struct joined *joined, const char *session)
+static void part(const char *session)
 {
     struct web_request *request;
-    client_half_close(joined->client);
+    client_half_close(joined.client);
     request = web_next(server, "DELETE /mcp", NULL);
     web_expect_field(request, "Mcp-Session-Id", session);
     web_answer(request, "204 No Content", "", "%s", "");
-    client_expect_eof(joined->client);
-    joined_expect_status(joined, 0);
+    client_expect_eof(joined.client);
+    joined_expect_status(&joined, 0);
 }
 
 /* --- the handshake era --- */
 
 TEST(connect_http_speaks_for_a_session)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     client_send(joined.client, INITIALIZE);
     request = web_next(server, "POST /mcp", "'initialize'");
@@ -63,14 +72,12 @@ TEST(connect_http_speaks_for_a_session)
     web_expect_field(request, "Mcp-Session-Id", "s:1");
     joined_answer(request, 1);
     client_expect(joined.client, ANSWER, 1);
-    part(server, &joined, "s:1");
+    part("s:1");
 }
 
 /* A server without sessions. */
 TEST(connect_http_without_a_session)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     client_send(joined.client, INITIALIZE);
     web_answer(web_next(server, "POST /mcp", NULL), "200 OK", "", WELCOME);
@@ -96,8 +103,6 @@ TEST_ROWS(connect_http_takes_streams, 4)
                                  "data: {\"method\":\r\ndata: \"b\"}\r\n\r\n"
                                  "data: {\"id\":1,\"result\":{}}\r\n\r\n";
     static const size_t pieces[] = {1, 2, 7, 1000};
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     joined_ask(&joined, 1);
     request = joined_asked(server, 1);
@@ -122,8 +127,6 @@ TEST_ROWS(connect_http_takes_streams, 4)
 
 TEST(connect_http_has_a_stream_of_the_server)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *stream, *request;
     client_send(joined.client, INITIALIZE);
     web_answer(web_next(server, "POST /mcp", NULL), "200 OK", "Mcp-Session-Id: s\r\n", WELCOME);
@@ -146,17 +149,15 @@ TEST(connect_http_has_a_stream_of_the_server)
     web_stream(stream, "");
     web_event(stream, "1-3", "{'method':'missed'}");
     client_expect(joined.client, "{'method':'missed'}");
-    part(server, &joined, "s");
+    part("s");
 }
 
 /* --- streams that are cut --- */
 
 TEST_ROWS(connect_http_continues_a_stream, 2)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
-    shake_hands(server, &joined, "s");
+    shake_hands("s");
     joined_ask(&joined, 1);
     request = joined_asked(server, 1);
     web_stream(request, "");
@@ -179,14 +180,12 @@ TEST_ROWS(connect_http_continues_a_stream, 2)
     client_expect(joined.client, "{'method':'after'}");
     client_expect(joined.client, "{'id':1,'result':{}}");
     web_stream_end(request);
-    part(server, &joined, "s");
+    part("s");
 }
 
 /* It is not sent again: the server may have done what it asks for. */
 TEST_ROWS(connect_http_reports_a_cut, 4)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     joined_ask(&joined, 1);
     request = joined_asked(server, 1);
@@ -218,10 +217,8 @@ static const char *const forgotten[] = {"404 Not Found", "400 Bad Request"};
 
 TEST_ROWS(connect_http_begins_a_new_session, 2)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *one, *other;
-    shake_hands(server, &joined, "old");
+    shake_hands("old");
     joined_ask(&joined, 1);
     one = joined_asked(server, 1);
     joined_ask(&joined, 2);
@@ -245,15 +242,13 @@ TEST_ROWS(connect_http_begins_a_new_session, 2)
         joined_answer(one, id);
         client_expect(joined.client, ANSWER, id); /* and nothing of the handshake */
     }
-    part(server, &joined, "new");
+    part("new");
 }
 
 TEST_ROWS(connect_http_without_a_new_session, 3)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
-    shake_hands(server, &joined, "old");
+    shake_hands("old");
     joined_ask(&joined, 1);
     web_answer(joined_asked(server, 1), "404 Not Found", "", "%s", "");
     request = web_next(server, "POST /mcp", "'initialize'");
@@ -275,8 +270,6 @@ enum { MANY = 100 };
 
 TEST(connect_http_has_many_in_flight)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *requests[MANY];
     for (int id = 0; id < MANY; id++)
         joined_ask(&joined, id);
@@ -298,8 +291,6 @@ TEST(connect_http_has_many_in_flight)
 
 TEST(connect_http_sends_notifications_in_order)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     for (int i = 0; i < 3; i++)
         client_send(joined.client, "{'method':'n%d'}", i);
@@ -316,10 +307,8 @@ TEST(connect_http_sends_notifications_in_order)
 /* Whatever comes for it, and whenever, the program gets none of it. */
 TEST_ROWS(connect_http_cancels_in_the_session, 6)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request, *notice;
-    shake_hands(server, &joined, "s");
+    shake_hands("s");
     joined_ask(&joined, 1);
     request = joined_asked(server, 1);
     client_send(joined.client,
@@ -343,17 +332,15 @@ TEST_ROWS(connect_http_cancels_in_the_session, 6)
         web_answer(notice, "202 Accepted", "", "%s", "");
     joined_answer(web_next(server, "POST /mcp", "ping"), 1);
     client_expect(joined.client, ANSWER, 1);
-    part(server, &joined, "s");
+    part("s");
 }
 
 /* Official clients leave the stream of such a request open; some servers take its end for that of
  * their client. */
 TEST(connect_http_leaves_the_stream_of_a_cancelled_request_open)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
-    shake_hands(server, &joined, "s");
+    shake_hands("s");
     joined_ask(&joined, 1);
     request = joined_asked(server, 1);
     web_stream(request, "");
@@ -371,7 +358,7 @@ TEST(connect_http_leaves_the_stream_of_a_cancelled_request_open)
     joined_ask(&joined, 3);
     joined_answer(joined_asked(server, 3), 3);
     client_expect(joined.client, ANSWER, 3); /* nothing in between, and no GET */
-    part(server, &joined, "s");
+    part("s");
 }
 
 /* --- the stateless era --- */
@@ -395,8 +382,6 @@ static const struct {
 
 TEST_ROWS(connect_http_writes_stateless_headers, COUNT(stateless))
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     client_send(joined.client, "{'id':1,'method':'%s','params':{%s" META "}}",
                 stateless[row].method, stateless[row].params);
@@ -415,8 +400,6 @@ TEST_ROWS(connect_http_writes_stateless_headers, COUNT(stateless))
 /* The end of the stream is the cancellation: nothing is sent. */
 TEST(connect_http_cancels_without_a_session)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     client_send(joined.client, "{'id':1,'method':'tools/call','params':{'name':'n'," META "}}");
     request = web_next(server, "POST /mcp", NULL);
@@ -434,8 +417,6 @@ TEST(connect_http_cancels_without_a_session)
 /* A subscription is open until the end of the input. */
 TEST(connect_http_ends_subscriptions)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     client_send(joined.client,
                 "{'id':'listen:0','method':'subscriptions/listen','params':{" META "}}");
@@ -453,8 +434,6 @@ TEST(connect_http_ends_subscriptions)
 
 TEST(connect_http_keeps_connections)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     for (int id = 0; id < 4; id++) {
         struct web_request *request;
         joined_ask(&joined, id);
@@ -468,8 +447,6 @@ TEST(connect_http_keeps_connections)
 /* One that the server closes while nothing is asked is not used again. */
 TEST(connect_http_leaves_closed_connections)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     joined_ask(&joined, 1);
     request = joined_asked(server, 1);
@@ -488,8 +465,6 @@ enum { LONG = 20000000 };
 
 TEST(connect_http_carries_long_messages)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     struct span line;
     const char *fill = test_fill('x', LONG);
@@ -519,10 +494,8 @@ TEST(connect_http_carries_long_messages)
 
 TEST(connect_http_answers_what_is_in_flight)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
-    shake_hands(server, &joined, "s");
+    shake_hands("s");
     joined_ask(&joined, 1);
     request = joined_asked(server, 1);
     client_half_close(joined.client);
@@ -535,9 +508,7 @@ TEST(connect_http_answers_what_is_in_flight)
 
 TEST(connect_http_ends_the_session_at_a_signal)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
-    shake_hands(server, &joined, "s");
+    shake_hands("s");
     joined_ask(&joined, 1);
     joined_asked(server, 1);
     ck_assert_int_eq(kill(joined.pid, SIGTERM), 0);
@@ -548,8 +519,6 @@ TEST(connect_http_ends_the_session_at_a_signal)
 
 TEST(connect_http_with_malformed_input)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     client_send(joined.client, "nonsense");
     client_error(joined.client, "null", -32700, "");
     client_expect_eof(joined.client);
@@ -558,8 +527,6 @@ TEST(connect_http_with_malformed_input)
 
 TEST(connect_http_with_a_closed_stdout)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     joined_ask(&joined, 1);
     request = joined_asked(server, 1);
@@ -572,8 +539,6 @@ TEST(connect_http_with_a_closed_stdout)
 /* The program has left: no answer is waited for. */
 TEST(connect_http_with_both_pipes_closed)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     joined_ask(&joined, 1);
     joined_asked(server, 1);
     client_half_close(joined.client);
@@ -585,8 +550,6 @@ TEST(connect_http_with_both_pipes_closed)
 /* A program that does not read holds the server, not memory. */
 TEST(connect_http_with_a_slow_program)
 {
-    struct web_server *server = web_start();
-    struct joined joined = joined_to(server);
     struct web_request *request;
     const char *event = test_format("data: {\"method\":\"m\",\"params\":\"%s\"}\n\n",
                                     test_fill('x', 100000));
