@@ -204,7 +204,7 @@ struct owner {
     struct endpoint *forward_to; /* messages go there; NULL: they are taken */
     bool was_held;               /* the message that is offered next */
     int resume_in;               /* rounds until connection_resume; 0: none is due */
-    struct text taken;          /* messages */
+    struct text taken;           /* messages */
     int messages, offers, handed_over, forward_failures;
     int long_count;
     bool is_cut;                  /* the last one */
