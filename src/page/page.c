@@ -120,7 +120,7 @@ static bool host_is_loopback(struct slice text)
 
     if (!http_authority_read(text, &host, &port))
         return false;
-    if (http_word_is(host, "localhost") || slice_is(host, "::1"))
+    if (http_word_is(host, "localhost") || slice_is(host, "[::1]"))
         return true;
     if (host.len >= sizeof name)
         return false;
