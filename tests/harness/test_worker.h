@@ -14,9 +14,10 @@
  *   --framing NAME       content-length or length: of all that it reads and writes but the bytes
  *                        of --say and of the method garbage
  *   --tunnel PORT        relays stdin and stdout to this port of 127.0.0.1, as TUNNEL_MODE in the
- *                        environment says: "garbage" first, "silent", "words" (says its own) or
- *                        "flood" of stderr; writes TUNNEL_SAYS to stderr and exits. Under the name
- *                        openssl it does so as s_client; TUNNEL_MODE "old" knows no option
+ *                        environment says: "garbage" first, "silent" (makes the file TUNNEL_MARK),
+ *                        "words" (says its own) or "flood" of stderr; writes TUNNEL_SAYS to
+ *                        stderr and exits. Under the name openssl it does so as s_client;
+ *                        TUNNEL_MODE "old" knows no option
  *
  * Methods; "answer" means {"jsonrpc":"2.0","id":ID,"sessionId":S,"result":R}, raw id and session of
  * the request; a notification gets no answer:

@@ -237,15 +237,18 @@ TEST_ROWS(connect_https_survives_garbage, 2)
 TEST(connect_https_leaves_no_program)
 {
     struct web_server *server = web_start();
+    const char *mark = test_format("%s/mark", test_dir());
     setenv("TUNNEL_MODE", "silent", 1);
+    setenv("TUNNEL_MARK", mark, 1);
     harness_adopt_orphans();
     struct joined joined = joined_by_openssl(server);
     joined_ask(&joined, 1);
-    WAIT_UNTIL(tunnels_of(joined.pid) == 1, "no program");
+    WAIT_UNTIL(access(mark, F_OK) == 0, "no program");
     kill(joined.pid, SIGTERM);
     client_expect_eof(joined.client);
     joined_expect_status(&joined, 0);
     ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1); /* no orphan */
+    unlink(mark);
 }
 
 /* --- the command line --- */

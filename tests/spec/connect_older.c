@@ -158,8 +158,3 @@ TEST(connect_http_older_is_cancelled)
     client_expect_eof(joined.client);
     joined_expect_status(&joined, 0);
 }
-
-int main(void)
-{
-    return harness_main("connect_older");
-}
