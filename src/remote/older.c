@@ -158,6 +158,9 @@ static void stream_ended(struct exchange *exchange, enum exchange_end end)
     char reason[CALL_REASON_MAX];
 
     if (exchange->remote->older == NULL) {
+        if (end != EXCHANGE_COMPLETE && end != EXCHANGE_REFUSED)
+            log_warn(exchange->remote->log, "", "no stream of HTTP+SSE: %s",
+                     call_reason(stream, reason));
         give_up(stream, NULL);
         return;
     }
@@ -182,6 +185,7 @@ bool older_try(struct call *call)
     call->refusal = call_copy(slice_of_text(call_reason(call, reason)));
     stream = call_create(remote, CALL_OWN, &stream_handler, slice_of(NULL, 0));
     if (call->refusal == NULL || stream == NULL) {
+        log_error(remote->log, "", "out of memory: HTTP+SSE is not tried");
         if (stream != NULL)
             call_end(stream);
         return false;
@@ -189,6 +193,6 @@ bool older_try(struct call *call)
     timer_init(&stream->again, too_late, stream);
     stdio_bus_event_loop_start_timer(remote->loop, &stream->again, TRY_MS);
     if (call_continue(stream) != STDIO_BUS_OK)
-        give_up(stream, NULL);
+        give_up(stream, "out of memory");
     return true;
 }

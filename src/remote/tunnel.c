@@ -324,6 +324,7 @@ static void stderr_readable(void *user_data, unsigned events)
 {
     struct tunnel *tunnel = user_data;
     bool more = take_words(tunnel);
+    int error = 0;
 
     (void)events;
     if (!more)
@@ -333,7 +334,9 @@ static void stderr_readable(void *user_data, unsigned events)
     if (tunnel_words_ready(tunnel->said)) {
         report_ready(tunnel);
     } else if (!more) {
-        if (!tunnel_words_reason(tunnel->said, tunnel->reason, sizeof tunnel->reason))
+        if (tunnel->fd_exec >= 0 && process_exec_result(tunnel->fd_exec, &error) == STDIO_BUS_ERR)
+            cannot_run(tunnel->reason, "openssl", error);
+        else if (!tunnel_words_reason(tunnel->said, tunnel->reason, sizeof tunnel->reason))
             snprintf(tunnel->reason, sizeof tunnel->reason, "openssl has ended without a reason");
         fail_attempt(tunnel, tunnel_words_absent(tunnel->said));
     }
@@ -430,7 +433,9 @@ void tunnel_stop(struct tunnel *tunnel)
 
 const char *tunnel_failure(const struct tunnel *tunnel)
 {
-    return tunnel->again ? tunnel->reason : NULL;
+    bool waits = tunnel->loop != NULL && timer_started(&tunnel->timer);
+
+    return waits && tunnel->pid == 0 ? tunnel->reason : NULL;
 }
 
 const char *tunnel_last_words(struct tunnel *tunnel, char to[TUNNEL_REASON_MAX])
