@@ -194,9 +194,11 @@ void *services_state(const struct stdio_bus *bus, const struct service *service)
 /* Goes through the services of the bus that have the operation:
  *     each_service(bus, at, act)
  *         at.service->act(at.state); */
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration and a member */
 #define each_service(bus, at, operation)                                                           \
     for (struct service_at at = {.next = 0}; services_next(bus, &at);)                             \
         if (at.service->operation != NULL)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 struct service_at {
     const struct service *service;

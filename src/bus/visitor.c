@@ -162,7 +162,7 @@ void visitor_drop(struct visitor *visitor)
 }
 
 /* The visitor counts (1), or does no more (-1). */
-static void count(const struct visitor *visitor, int change)
+static void count_visitor(const struct visitor *visitor, int change)
 {
     struct stdio_bus *bus = visitor->of->bus;
 
@@ -180,7 +180,7 @@ static void count(const struct visitor *visitor, int change)
 static void join_list(struct visitor *visitor)
 {
     list_append(&visitor->of->list, &visitor->link);
-    count(visitor, 1);
+    count_visitor(visitor, 1);
 }
 
 void visitor_enter(struct visitor *visitor)
@@ -254,7 +254,7 @@ void visitor_remove(struct visitor *visitor, const char *reason)
         return;
     log_gone(visitor, reason);
     list_remove(&visitor->link);
-    count(visitor, -1);
+    count_visitor(visitor, -1);
     visitors->kind->leave(visitor, reason);
     connection_close(visitor->connection);
     origins_release(visitor->present);
@@ -369,7 +369,7 @@ void visitors_each_connection(struct stdio_bus *bus, void (*fn)(struct connectio
 
 /* --- the archive --- */
 
-void visitor_archive(struct archive *archive, struct visitor *visitor)
+bool visitor_archive(struct archive *archive, struct visitor *visitor)
 {
     static const struct archive_field fields[] = {
         ARCHIVE_INTEGERS(struct visitor, number),
@@ -381,10 +381,14 @@ void visitor_archive(struct archive *archive, struct visitor *visitor)
     origin_archive(archive, &visitor->origin);
     origins_archive(archive, visitor->of->bus, &visitor->present);
     archive_expect(archive, visitor->refused || visitor->present != NULL, "a client has no origin");
-    if (archive_loads(archive))
-        join_list(visitor);
-    else if (!archive->saves)
+    if (archive->saves)
+        return true;
+    if (!archive_loads(archive)) {
         visitor_drop(visitor);
+        return false;
+    }
+    join_list(visitor);
+    return true;
 }
 
 void visitor_archived(struct archive *archive, struct visitor *visitor)
@@ -408,8 +412,7 @@ static void archive_one(struct archive *archive, void *owner, void *item)
 
     if (!archive_made(archive, visitor != NULL))
         return;
-    visitor_archive(archive, visitor);
-    if (!archive->saves && !archive_ok(archive))
+    if (!visitor_archive(archive, visitor))
         return;
     if (!archive->saves) {
         visitors->kind->prepare(visitor, &options);

@@ -146,9 +146,9 @@ void visitors_each_connection(struct stdio_bus *bus, void (*fn)(struct connectio
 
 /* --- the archive --- */
 
-/* Saves what is common to all kinds, or loads it into a new one, which counts from now on, or is
- * freed. */
-void visitor_archive(struct archive *archive, struct visitor *visitor);
+/* Saves what is common to all kinds, or loads it into a new one, which counts from now on. False
+ * after archive_fail: the new one is freed. */
+bool visitor_archive(struct archive *archive, struct visitor *visitor);
 
 /* After its connection was loaded: the connection is one of its origin. */
 void visitor_archived(struct archive *archive, struct visitor *visitor);

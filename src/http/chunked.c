@@ -169,7 +169,7 @@ static bool read_loose_byte(struct chunked_reader *chunks, char c)
     case IN_SIZE:
         if (http_hex_value(c) >= 0)
             return read_size(chunks, c);
-        if (chunks->digits == 0 || memchr("\r\n; \t", c, 5) == NULL)
+        if (chunks->digits == 0 || (c != '\r' && c != '\n' && c != ';' && c != ' ' && c != '\t'))
             return false;
         chunks->extra = 0;
         return end_loose_size(chunks, c);

@@ -26,7 +26,7 @@ static bool is_plain_path(struct slice path)
 static void add_name(struct json_text *to, struct slice id)
 {
     for (size_t i = 0; i < id.len; i++)
-        json_text_literal(to, (char[]){is_plain(id.data[i]) ? id.data[i] : '_', '\0'});
+        json_text_literal(to, is_plain(id.data[i]) ? (char[]){id.data[i], '\0'} : "_");
 }
 
 /* The path of a route to the pool; "": there is none. */
@@ -66,8 +66,10 @@ static void add_pattern(struct json_text *to, struct slice pattern, struct slice
     bool is_left_out = false;
 
     for (size_t i = 0; i < pattern.len; i++) {
-        char sign = i + 1 < pattern.len && pattern.data[i] == '@' ? pattern.data[i + 1] : '\0';
+        char sign = '\0';
 
+        if (i + 1 < pattern.len && pattern.data[i] == '@')
+            sign = pattern.data[i + 1];
         if (sign == '[' || sign == ']')
             is_left_out = sign == '[' && !has_token;
         else if (is_left_out)

@@ -20,7 +20,7 @@
 #define DATA_PATH "/page.json"
 #define HTML_TYPE "text/html; charset=utf-8"
 #define TEXT_TYPE "text/plain; charset=utf-8"
-#define HASH_LEN BASE64_LEN(SHA256_BYTES)
+#define HASH_LEN BASE64_LEN((size_t)SHA256_BYTES)
 
 /* --- the source, and its parts --- */
 

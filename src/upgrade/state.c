@@ -173,8 +173,7 @@ static void archive_client(struct archive *archive, void *owner, void *item)
 
     if (!archive_made(archive, client != NULL))
         return;
-    visitor_archive(archive, &client->visitor);
-    if (!archive->saves && !archive_ok(archive))
+    if (!visitor_archive(archive, &client->visitor))
         return;
     if (!archive->saves)
         clients_enter(client, true);
