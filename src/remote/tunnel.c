@@ -19,6 +19,7 @@
 #define ATTEMPT_MS 30000 /* to connect and for the handshake */
 #define RETRY_MS 50
 #define TRY_MS 60000
+#define END_MS 2
 #define WORDS_MAX 40
 #define WORDS_TEXT_MAX 8192
 
@@ -172,9 +173,14 @@ static const char *await_end(const struct process *process, char to[TUNNEL_REASO
     struct pollfd ready = {.fd = process->fd_from, .events = POLLIN};
     char bytes[512];
     int status = 0, left = TRY_MS / RETRY_MS;
+    ssize_t got;
 
-    for (; left > 0 && !process_reap(process->pid, &status); left--) {
-        if (poll(&ready, 1, RETRY_MS) > 0 && read(process->fd_from, bytes, sizeof bytes) == 0)
+    /* It is about to end when it has closed its stdout. */
+    for (; left > 0 && (ready.fd >= 0 || !process_reap(process->pid, &status)); left--) {
+        if (poll(&ready, 1, ready.fd >= 0 ? RETRY_MS : END_MS) <= 0)
+            continue;
+        got = read(process->fd_from, bytes, sizeof bytes);
+        if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
             ready.fd = -1;
     }
     if (left <= 0) {
