@@ -13,7 +13,7 @@ void html_text(struct json_text *to, struct slice text)
 
         if (c == '<' || c == '>' || c == '&' || c == '"' || c == '\'')
             json_text_format(to, "&#%d;", c);
-        else if (c >= 0 && c < ' ')
+        else if ((unsigned char)c < ' ')
             json_text_literal(to, " ");
         else
             json_text_add(to, slice_of(&c, 1));

@@ -45,9 +45,9 @@ bound() {
 status=0
 bound 'request, plain' 66 13 24 || status=1
 bound 'request, rewriting' 83 17 30 || status=1
-bound 'request, POST' 475 41 130 || status=1
+bound 'request, POST' 430 40 130 || status=1
 bound 'answer, POST' 335 30 72 || status=1
-bound 'publication and its message' 1000 36 450 || status=1
+bound 'publication and its message' 1005 36 450 || status=1
 bound 'request, front' 97 20 38 || status=1
 bound 'answer, front' 90 22 38 || status=1
 exit $status
