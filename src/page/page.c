@@ -67,21 +67,14 @@ static void write_hash(char hash[HASH_LEN + 1], struct slice bytes)
     hash[HASH_LEN] = '\0';
 }
 
-/* --- from creation to the end --- */
-
-static void note_line(void *user_data, enum log_level level, const char *context, const char *text)
+/* The fields of each answer, with the hashes; written when somebody looks for the first time. */
+static const char *fields_of(struct page *page)
 {
-    page_errors_note(user_data, level, context, text);
-}
-
-struct page *page_create(struct stdio_bus *bus)
-{
-    struct page *page = calloc(1, sizeof *page);
     char style[HASH_LEN + 1], script[HASH_LEN + 1];
     int len;
 
-    if (page == NULL)
-        return NULL;
+    if (page->fields[0] != '\0')
+        return page->fields;
     write_hash(style, source_between("<style>", "</style>"));
     write_hash(script, source_between("<script>", "</script>"));
     len = snprintf(page->fields, sizeof page->fields,
@@ -98,6 +91,22 @@ struct page *page_create(struct stdio_bus *bus)
                    style, script);
     ASSERT(len > 0 && (size_t)len < sizeof page->fields);
     (void)len;
+    return page->fields;
+}
+
+/* --- from creation to the end --- */
+
+static void note_line(void *user_data, enum log_level level, const char *context, const char *text)
+{
+    page_errors_note(user_data, level, context, text);
+}
+
+struct page *page_create(struct stdio_bus *bus)
+{
+    struct page *page = calloc(1, sizeof *page);
+
+    if (page == NULL)
+        return NULL;
     page->figures.bus = bus;
     log_watch(bus->log, note_line, &page->figures.errors);
     return page;
@@ -212,7 +221,7 @@ bool page_show(struct page *page, const struct web_look *look, struct web_view *
 
     if (http->no_page || http->is_bare || !(is_html || (is_data && !is_locked)))
         return false;
-    view->fields = page->fields;
+    view->fields = fields_of(page);
     if (look->query.data != NULL)
         show_text(view, 400,
                   "the page takes no parameters: a token in a URL would stay in "

@@ -10,7 +10,7 @@
 
 struct page {
     struct figures figures;
-    char fields[PAGE_FIELDS_MAX]; /* of each answer: the policy, with the hashes of the page */
+    char fields[PAGE_FIELDS_MAX]; /* of each answer, with the policy; "": no answer yet */
 };
 
 /* NULL if out of memory. */

@@ -2,11 +2,15 @@
 
 #include "http.h"
 
+#include <arpa/inet.h>
 #include <check.h>
+#include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "deadline.h"
 #include "steps.h"
@@ -45,6 +49,35 @@ struct http *http_connect_from(const struct daemon *daemon, const char *address)
 
     ck_assert_msg(client != NULL, "cannot connect from %s", address);
     return http_adopt(client);
+}
+
+struct client *http_client(struct daemon *daemon)
+{
+    const char *line = daemon_wait_log(daemon, "listening on [0-9.]+:[0-9]+");
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons((uint16_t)strtoul(strrchr(line, ':') + 1, NULL, 10));
+    ck_assert_msg(connect(fd, (struct sockaddr *)&address, sizeof address) == 0, "%s: %s", line,
+                  strerror(errno));
+    return client_adopt(fd, fd);
+}
+
+const char *http_ask(struct client *client, const char *head, const char *body)
+{
+    struct text *text = test_text();
+
+    text_printf(text, "%sConnection: close\r\n", head);
+    if (body != NULL)
+        text_printf(text, "Content-Length: %zu\r\n", strlen(body));
+    text_printf(text, "\r\n%s", body != NULL ? body : "");
+    client_send_bytes(client, text->data, text->len);
+    while (client_read_before(client, deadline_usual()))
+        ;
+    ck_assert_msg(client->eof, "no end of the answer");
+    return test_format("%.*s", (int)client->input.len,
+                       client->input.len > 0 ? client->input.data : "");
 }
 
 /* --- requests --- */

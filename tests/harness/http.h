@@ -30,6 +30,13 @@ struct http *http_adopt(struct client *client);
 /* The same, from this address; see client_try_connect_from. */
 struct http *http_connect_from(const struct daemon *daemon, const char *address);
 
+/* A client of the HTTP listener that the log names, at an IPv4 address of loopback. */
+struct client *http_client(struct daemon *daemon);
+
+/* Sends a request that ends the connection: `head` has its line and fields, but for those of the
+ * body, which may be NULL. Returns the whole answer. */
+const char *http_ask(struct client *client, const char *head, const char *body);
+
 /* Sends a request; `fields` are whole lines, "" or NULL: none; body NULL: none. */
 void http_send(struct http *http, const char *method, const char *target, const char *fields,
                const char *body);

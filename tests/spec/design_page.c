@@ -1,13 +1,9 @@
 /* doc/security.md: the page for browsers at / of an HTTP listener. */
 #include "build_config.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -37,40 +33,9 @@ static struct daemon *start_with_token(void)
     return start_page(test_format(",'token_file':'%s'", path));
 }
 
-static struct client *connect_to(struct daemon *daemon)
-{
-    const char *line = daemon_wait_log(daemon, "listening on [0-9.]+:[0-9]+");
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons((uint16_t)strtoul(strrchr(line, ':') + 1, NULL, 10));
-    ck_assert_msg(connect(fd, (struct sockaddr *)&address, sizeof address) == 0, "%s: %s", line,
-                  strerror(errno));
-    return client_adopt(fd, fd);
-}
-
-/* Sends a request, which ends the connection, and returns the whole answer. */
-static const char *ask_with(struct daemon *daemon, const char *head, const char *body)
-{
-    struct client *client = connect_to(daemon);
-    struct text *text = test_text();
-
-    text_printf(text, "%sConnection: close\r\n", head);
-    if (body != NULL)
-        text_printf(text, "Content-Type: application/json\r\nContent-Length: %zu\r\n",
-                    strlen(body));
-    text_printf(text, "\r\n%s", body != NULL ? body : "");
-    client_send_bytes(client, text->data, text->len);
-    while (client_read_before(client, deadline_usual()))
-        ;
-    ck_assert_msg(client->eof, "no end of the answer");
-    return test_format("%.*s", (int)client->input.len, client->input.data);
-}
-
 static const char *ask(struct daemon *daemon, const char *head)
 {
-    return ask_with(daemon, head, NULL);
+    return http_ask(http_client(daemon), head, NULL);
 }
 
 static void expect_status(const char *answer, int status)
@@ -169,7 +134,7 @@ TEST(page_shows_errors_with_their_causes)
     const char *data;
 
     expect_status(ask(daemon, DATA), 200);
-    (void)ask_with(daemon, "POST /rpc/a HTTP/1.1\r\n" HOST,
+    (void)http_ask(http_client(daemon), "POST /rpc/a HTTP/1.1\r\n" HOST HTTP_JSON,
                    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"die\",\"params\":{\"code\":3}}");
     daemon_wait_log(daemon, "exited with status 3");
     let_a_second_pass();
@@ -281,9 +246,7 @@ TEST(page_shows_names_as_text)
               .members = "'listen':[{'http':'127.0.0.1:0'}]");
     const char *page;
 
-    (void)ask_with(daemon,
-                   "POST /mcp/m HTTP/1.1\r\n" HOST
-                   "Accept: application/json, text/event-stream\r\n",
+    (void)http_ask(http_client(daemon), "POST /mcp/m HTTP/1.1\r\n" HOST HTTP_POST_FIELDS,
                    test_format("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":"
                                "{\"protocolVersion\":\"2025-06-18\",\"capabilities\":{},"
                                "\"clientInfo\":{\"name\":\"%s\",\"version\":\"1\"}}}",

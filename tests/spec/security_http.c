@@ -25,39 +25,9 @@ static struct daemon *start_http(const char *members)
     return start_http_at("127.0.0.1:0", members);
 }
 
-static struct client *connect_to(struct daemon *daemon)
-{
-    const char *line = daemon_wait_log(daemon, "listening on [0-9.]+:[0-9]+");
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons((uint16_t)strtoul(strrchr(line, ':') + 1, NULL, 10));
-    ck_assert_msg(connect(fd, (struct sockaddr *)&address, sizeof address) == 0, "%s: %s", line,
-                  strerror(errno));
-    return client_adopt(fd, fd);
-}
-
-/* Sends a request, which ends the connection, and returns the whole answer. */
-static const char *ask_by(struct client *client, const char *head, const char *body)
-{
-    struct text *text = test_text();
-
-    text_printf(text, "%sConnection: close\r\n", head);
-    if (body != NULL)
-        text_printf(text, "Content-Length: %zu\r\n", strlen(body));
-    text_printf(text, "\r\n%s", body != NULL ? body : "");
-    client_send_bytes(client, text->data, text->len);
-    while (client_read_before(client, deadline_usual()))
-        ;
-    ck_assert_msg(client->eof, "no end of the answer");
-    return test_format("%.*s", (int)client->input.len,
-                       client->input.len > 0 ? client->input.data : "");
-}
-
 static const char *ask(struct daemon *daemon, const char *head)
 {
-    return ask_by(connect_to(daemon), head, NULL);
+    return http_ask(http_client(daemon), head, NULL);
 }
 
 #define RPC "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"echo\"}"
@@ -65,9 +35,9 @@ static const char *ask(struct daemon *daemon, const char *head)
 
 static const char *ask_rpc(struct daemon *daemon, const char *path, const char *fields)
 {
-    return ask_by(connect_to(daemon),
-                  test_format("POST %s HTTP/1.1\r\nHost: localhost\r\n" JSON "%s", path, fields),
-                  RPC);
+    return http_ask(http_client(daemon),
+                    test_format("POST %s HTTP/1.1\r\nHost: localhost\r\n" JSON "%s", path, fields),
+                    RPC);
 }
 
 static void expect_status(const char *answer, int status)
@@ -133,8 +103,8 @@ TEST_ROWS(security_http_host_of_another_name, COUNT(hosts))
 {
     const char *fields = test_format("Host: %s\r\n" JSON, hosts[row].host);
     struct daemon *daemon = start_http("'pool':'a'");
-    const char *answer = ask_by(connect_to(daemon), test_format("POST /rpc HTTP/1.1\r\n%s", fields),
-                                RPC);
+    const char *answer = http_ask(http_client(daemon),
+                                  test_format("POST /rpc HTTP/1.1\r\n%s", fields), RPC);
 
     expect_status(answer, hosts[row].local ? 200 : 403);
     if (!hosts[row].local) {
@@ -143,7 +113,7 @@ TEST_ROWS(security_http_host_of_another_name, COUNT(hosts))
     }
     daemon_stop(daemon);
     daemon = start_http("'hosts':['mcp.example'],'pool':'a'");
-    answer = ask_by(connect_to(daemon), test_format("POST /rpc HTTP/1.1\r\n%s", fields), RPC);
+    answer = http_ask(http_client(daemon), test_format("POST /rpc HTTP/1.1\r\n%s", fields), RPC);
     expect_status(answer, hosts[row].named ? 200 : 403);
 }
 
@@ -172,11 +142,11 @@ static const struct {
 static const char *ask_from(struct daemon *daemon, const char *method, const char *origin,
                             const char *more)
 {
-    return ask_by(connect_to(daemon),
-                  test_format("%s /rpc/a HTTP/1.1\r\nHost: localhost:7777\r\nOrigin: %s\r\n" JSON
-                              "%s",
-                              method, origin, more),
-                  strcmp(method, "POST") == 0 ? RPC : NULL);
+    return http_ask(http_client(daemon),
+                    test_format("%s /rpc/a HTTP/1.1\r\nHost: localhost:7777\r\nOrigin: %s\r\n" JSON
+                                "%s",
+                                method, origin, more),
+                    strcmp(method, "POST") == 0 ? RPC : NULL);
 }
 
 /* A refused request reaches no worker, and no page reads the answer. */
@@ -275,7 +245,7 @@ TEST(security_http_token_is_revoked)
                                   "Authorization: Bearer one\r\nContent-Length: 40\r\n\r\n" RPC;
     const char *path = write_tokens("ann:one\nbob:two\n");
     struct daemon *daemon = start_http(test_format("'token_file':'%s'", path));
-    struct client *ann = connect_to(daemon);
+    struct client *ann = http_client(daemon);
 
     client_send_bytes(ann, request, sizeof request - 1);
     while (ann->input.len == 0 || strstr(ann->input.data, "\"worker\":\"a\"") == NULL)
@@ -301,7 +271,7 @@ TEST_ROWS(security_http_silent_connections_keep_nobody_out, 2)
               .limits = row == 0 ? "'max_connections':1000" : "'max_connections':3");
 
     for (int i = 0; i < 70; i++)
-        silent[i] = connect_to(daemon);
+        silent[i] = http_client(daemon);
     expect_served(ask_rpc(daemon, "/rpc/a", "Authorization: Bearer secret\r\n"), "a");
     client_expect_eof(silent[0]);
     client_expect_eof(silent[6]);
@@ -374,15 +344,15 @@ TEST(security_http_other_machines)
     if (far == NULL)
         return;
     daemon_wait_log(daemon, "WARN .*whose connections are refused");
-    answer = ask_by(far, FROM_AFAR, RPC);
+    answer = http_ask(far, FROM_AFAR, RPC);
     expect_status(answer, 403);
     expect_word(answer, "listen.token_file");
     expect_served(ask_rpc(daemon, "/rpc/a", ""), "a");
     daemon_stop(daemon);
     daemon = start_http_at("0.0.0.0:0", test_format("'token_file':'%s'", write_tokens("secret")));
-    expect_status(ask_by(connect_from_afar(daemon), FROM_AFAR, RPC), 401);
-    expect_served(ask_by(connect_from_afar(daemon), FROM_AFAR "Authorization: Bearer secret\r\n",
-                         RPC),
+    expect_status(http_ask(connect_from_afar(daemon), FROM_AFAR, RPC), 401);
+    expect_served(http_ask(connect_from_afar(daemon), FROM_AFAR "Authorization: Bearer secret\r\n",
+                           RPC),
                   "a");
 }
 
@@ -395,9 +365,9 @@ TEST(security_http_open_listener)
     if (far == NULL)
         return;
     daemon_wait_log(daemon, "WARN .*without authentication");
-    expect_served(ask_by(far, FROM_AFAR, RPC), "a");
-    expect_status(ask_by(connect_from_afar(daemon),
-                         "POST /rpc/a HTTP/1.1\r\nHost: evil.example\r\n" JSON, RPC),
+    expect_served(http_ask(far, FROM_AFAR, RPC), "a");
+    expect_status(http_ask(connect_from_afar(daemon),
+                           "POST /rpc/a HTTP/1.1\r\nHost: evil.example\r\n" JSON, RPC),
                   403);
 }
 
@@ -415,13 +385,13 @@ TEST(security_http_unix_socket)
     ck_assert_uint_eq(status.st_mode & 0777, 0660);
     memcpy(address.sun_path, path, strlen(path) + 1);
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-    expect_served(ask_by(client_adopt(fd, fd), "POST /rpc/b HTTP/1.1\r\nHost: mcp.example\r\n" JSON,
-                         RPC),
+    expect_served(http_ask(client_adopt(fd, fd),
+                           "POST /rpc/b HTTP/1.1\r\nHost: mcp.example\r\n" JSON, RPC),
                   "b");
     fd = socket(AF_UNIX, SOCK_STREAM, 0); /* and so the page is for nobody there */
     ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
-    expect_status(ask_by(client_adopt(fd, fd),
-                         "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n", NULL),
+    expect_status(http_ask(client_adopt(fd, fd),
+                           "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n", NULL),
                   WITH_PAGE ? 403 : 404);
 }
 
@@ -430,7 +400,7 @@ TEST(security_http_too_many_connections)
     struct daemon *daemon = START(.mode = SETUP_STDIO, .default_mode = true, .closed = true,
                                   .members = "'listen':[{'http':'127.0.0.1:0'}]",
                                   .limits = "'max_connections':2");
-    struct client *first = connect_to(daemon), *second = connect_to(daemon);
+    struct client *first = http_client(daemon), *second = http_client(daemon);
     const char *answer = ask(daemon, "GET /mcp HTTP/1.1\r\nHost: localhost\r\n");
 
     expect_status(answer, 503);
@@ -447,7 +417,7 @@ TEST(design_http_requests_of_a_connection)
     struct daemon *daemon = START(.mode = SETUP_STDIO, .default_mode = true, .closed = true,
                                   .members = "'listen':[{'http':'127.0.0.1:0'}]",
                                   .limits = "'max_requests_per_connection':2");
-    struct client *client = connect_to(daemon);
+    struct client *client = http_client(daemon);
     const char *second;
 
     for (int i = 0; i < 3; i++)
@@ -482,9 +452,9 @@ TEST(design_http_routes)
 TEST(security_http_path_confines_to_its_pool)
 {
     struct daemon *daemon = start_http("");
-    const char *answer = ask_by(connect_to(daemon),
-                                "POST /rpc/a HTTP/1.1\r\nHost: localhost\r\n" JSON,
-                                "{\"id\":1,\"method\":\"echo\",\"pool\":\"b\"}");
+    const char *answer = http_ask(http_client(daemon),
+                                  "POST /rpc/a HTTP/1.1\r\nHost: localhost\r\n" JSON,
+                                  "{\"id\":1,\"method\":\"echo\",\"pool\":\"b\"}");
 
     expect_word(answer, "no such pool");
     expect_served(ask_rpc(daemon, "/rpc/b", ""), "b");
@@ -526,8 +496,8 @@ TEST(design_http_readiness)
     const char *answer;
 
     WAIT_UNTIL(strncmp(ask(daemon, GET("/readyz")), "HTTP/1.1 200", 12) == 0, "not ready");
-    ask_by(connect_to(daemon), "POST /rpc/b HTTP/1.1\r\nHost: localhost\r\n" JSON,
-           "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"die\",\"params\":{\"code\":1}}");
+    http_ask(http_client(daemon), "POST /rpc/b HTTP/1.1\r\nHost: localhost\r\n" JSON,
+             "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"die\",\"params\":{\"code\":1}}");
     daemon_wait_log(daemon, "worker=2 .*exited with status 1");
     WAIT_UNTIL(strncmp(answer = ask(daemon, GET("/readyz")), "HTTP/1.1 503", 12) == 0,
                "still ready");
