@@ -1,4 +1,4 @@
-/* What the page shows, as one text of JSON: computed at most once a second, for all who look. */
+/* What the page shows, as one text of JSON: computed at most once a second for all browsers. */
 #ifndef STDIO_BUS_PAGE_FIGURES_H
 #define STDIO_BUS_PAGE_FIGURES_H
 

@@ -10,7 +10,7 @@
  * page/figures.h, read. */
 void tables_add_head(struct json_text *to, const struct json_value *figures);
 
-/* Adds the lists of what runs, and of who waits for what. */
+/* Adds the lists of what runs, and of waiting requests. */
 void tables_add_lists(struct json_text *to, const struct json_value *figures);
 
 #endif
