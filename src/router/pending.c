@@ -147,15 +147,28 @@ static inline void give_back(struct request *request)
     list_prepend(&request->table->free, &request->in_asker); /* the warmest is used next */
 }
 
-struct message_id pending_number_id(char text[PENDING_DIGITS], uint32_t number)
+#define TEN(d) d "0" d "1" d "2" d "3" d "4" d "5" d "6" d "7" d "8" d "9"
+
+/* Two digits at a time: it is done for each request whose ids are rewritten. */
+static const char digit_pairs[] = TEN("0") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5") TEN("6")
+    TEN("7") TEN("8") TEN("9");
+
+static inline struct message_id write_number(char text[PENDING_DIGITS], uint32_t number)
 {
     size_t at = PENDING_DIGITS;
 
-    do {
-        text[--at] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
+    for (; number >= 10; number /= 100) {
+        at -= 2;
+        memcpy(text + at, digit_pairs + 2 * (size_t)(number % 100), 2);
+    }
+    if (number > 0 || at == PENDING_DIGITS)
+        text[--at] = (char)('0' + number);
     return (struct message_id){ID_NUMBER, {text + at, PENDING_DIGITS - at}};
+}
+
+struct message_id pending_number_id(char text[PENDING_DIGITS], uint32_t number)
+{
+    return write_number(text, number);
 }
 
 /* The daemon chooses the numbers: a peer cannot make them collide. */
@@ -175,7 +188,7 @@ struct request *pending_by_number(const struct pending *pending, const struct pe
 struct message_id pending_numbered(const struct pending *pending, char text[PENDING_DIGITS],
                                    uint32_t number, uint64_t *hash)
 {
-    struct message_id id = pending_number_id(text, number);
+    struct message_id id = write_number(text, number);
 
     *hash = hash_of_number(pending, number, id);
     return id;

@@ -2,6 +2,9 @@
 
 #include "router/pending.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "quick_assert.h"
 #include "suite.h"
 #include "table_fixture.h"
@@ -117,6 +120,22 @@ TEST(number_and_string_are_two_ids)
     request_remove(number);
     ck_assert_ptr_null(at_answerer(&answerers[0], number_id("1")));
     ck_assert_ptr_eq(at_answerer(&answerers[0], string_id("1")), string);
+}
+
+static const uint32_t numbers[] = {0,     1,     2,      9,         10,         11,
+                                   90,    99,    100,    101,       998,        1000,
+                                   10000, 99999, 100000, 1000001,   9999,       7306,
+                                   54321, 65536, 999999, 999999999, 1000000000, UINT32_MAX};
+
+TEST_ROWS(number_is_written_as_by_printf, COUNT(numbers))
+{
+    char text[PENDING_DIGITS], expected[PENDING_DIGITS + 1];
+    struct message_id id = pending_number_id(text, numbers[row]);
+
+    (void)snprintf(expected, sizeof expected, "%" PRIu32, numbers[row]);
+    ck_assert_int_eq(id.type, ID_NUMBER);
+    ck_assert(slice_is(id.text, expected));
+    ck_assert_ptr_eq(id.text.data + id.text.len, text + PENDING_DIGITS);
 }
 
 TEST(same_id_at_other_peers_is_another_request)
