@@ -119,6 +119,17 @@ static const struct service *const services[] = {
     NULL,
 };
 
+/* Those of a page that is not of a daemon: ctl page, --list --page. */
+static const struct service *const page_services[] = {
+#if WITH_HTTP
+    &http_service,
+#endif
+#if WITH_PAGE
+    &page_service,
+#endif
+    NULL,
+};
+
 /* The options of sockets that they bring, up to a NULL. */
 static const char *const *socket_options(const char *names[SERVICES_MAX + 1])
 {
@@ -431,7 +442,8 @@ int main(int argc, char *argv[])
     if (!takes_over && fill_standard_descriptors() < 0)
         return system_error("cannot open /dev/null or /");
     if (argc > 1 && strcmp(argv[1], "ctl") == 0)
-        return WITH_CONTROL ? ctl_run(argc - 2, argv + 2) : without(argv[1], PART_CONTROL);
+        return WITH_CONTROL ? ctl_run(argc - 2, argv + 2, page_services)
+                            : without(argv[1], PART_CONTROL);
     if (argc > 1 && strcmp(argv[1], "doctor") == 0)
         return WITH_DOCTOR ? doctor_run(argc - 2, argv + 2) : without(argv[1], PART_DOCTOR);
     if (options_parse(&options, argc, argv, socket_options(names), problem, sizeof problem) !=
@@ -453,7 +465,7 @@ int main(int argc, char *argv[])
     if (options.action == ACTION_CONNECT)
         return client_run(&options);
     if (WITH_SHARE && options.action == ACTION_LIST)
-        return list_run(options.json);
+        return WITH_PAGE && options.page ? list_page_run(page_services) : list_run(options.json);
     if (WITH_CONTROL && options.action == ACTION_PING)
         return ping_run(&options);
     if (WITH_SHARE && options.action == ACTION_SHARE)

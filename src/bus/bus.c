@@ -171,12 +171,12 @@ static void caught_signal(void *user_data, int signo)
     log_info(bus->log, "", "received %s", signals_name(name, sizeof name, signo));
     if (is_caught(bus, signo))
         return;
-    if (signo == SIGUSR2 || (signo == SIGHUP && bus->options.dialer == NULL)) {
+    if (signo == SIGUSR2 || (signo == SIGHUP && !bus->options.ends_on_hangup)) {
         log_warn(bus->log, "", "nothing acts on %s here", name);
         return;
     }
-    /* The front of a shared server ends with its terminal, where SIGHUP may come twice, or right
-     * after SIGTERM: not a sign of impatience. */
+    /* Where a terminal goes, SIGHUP may come twice, or right after SIGTERM: not a sign of
+     * impatience. */
     if (signo != SIGHUP || bus->phase < BUS_PHASE_DRAINING)
         bus_stop(bus);
 }

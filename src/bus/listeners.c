@@ -3,9 +3,11 @@
 #include "bus/listeners.h"
 
 #include <limits.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "base/assert.h"
 #include "base/error.h"
@@ -219,6 +221,21 @@ void listeners_descriptor_freed(struct stdio_bus *bus)
 
     list_each(&bus->listeners, node, following)
         listener_descriptor_freed(&list_entry(node, struct bus_listener, link)->listener);
+}
+
+unsigned listeners_port(const struct bus_listener *listener)
+{
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } bound = {.any = {.sa_family = AF_UNSPEC}};
+    socklen_t len = sizeof bound;
+
+    if (listener->listener.count == 0 ||
+        getsockname(listener->listener.sockets[0].fd, &bound.any, &len) != 0)
+        return listener->config->address.port;
+    return ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
 }
 
 void listeners_close(struct stdio_bus *bus)

@@ -98,6 +98,9 @@ void listeners_archive_one(struct archive *archive, const struct stdio_bus *bus,
 /* A descriptor was freed: listeners that rest for want of one continue. */
 void listeners_descriptor_freed(struct stdio_bus *bus);
 
+/* The port of one of TCP, which the system may have picked. */
+unsigned listeners_port(const struct bus_listener *listener);
+
 /* Closes the sockets of all of them. */
 void listeners_close(struct stdio_bus *bus);
 

@@ -14,6 +14,7 @@
 
 #define SERVICES_MAX 8
 
+struct figures_source;
 struct notify;
 struct service;
 struct setup;
@@ -46,6 +47,8 @@ struct bus_options {
     const struct dialer *dialer;   /* of every worker, NULL: programs; borrowed until bus_destroy */
     const struct greeter *greeter; /* of the Unix clients, NULL: none; borrowed until bus_destroy */
     struct notify *notify;         /* the service manager, NULL: none; also borrowed */
+    const struct figures_source *figures; /* what the page shows (page/figures.h); NULL: this bus;
+                                           * also borrowed */
     char *const
         *argv; /* of the program, which may be executed again (upgrade/upgrade.h); NULL: it may not;
                         * also borrowed */
@@ -55,6 +58,7 @@ struct bus_options {
     const struct service *const *services; /* that the bus has, up to a NULL (bus/service.h); NULL:
                                             * none; also borrowed */
     unsigned idle_exit_sec;                /* stops so long after its last client; 0: never */
+    bool ends_on_hangup;                   /* SIGHUP stops it, as its terminal is gone */
     bool handle_signals; /* SIGTERM and SIGINT stop the bus, SIGHUP reloads the configuration,
                             * SIGUSR1 reopens the log, SIGCHLD is waited for; for one bus per
                             * process. Without it the exit of a worker is seen at the end of its

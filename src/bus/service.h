@@ -147,6 +147,9 @@ struct service {
 
     void (*report)(void *state, const struct bus_report *report);
 
+    /* What the page shows, as JSON that lives until the next call; data NULL: out of memory. */
+    struct slice (*figures)(void *state);
+
     /* Answers a look that is for it. False: it is not. */
     bool (*show)(void *state, const struct web_look *look, struct web_view *view);
 

@@ -2,8 +2,6 @@
 
 #include "bus/status.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "bus/listeners.h"
@@ -52,22 +50,6 @@ static void write_workers(const struct stdio_bus *bus, struct json_text *to)
     row_end(to, '}');
 }
 
-/* The port that it has, since the system may have picked one. */
-static unsigned port_of(const struct bus_listener *listener)
-{
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-    } bound = {.any = {.sa_family = AF_UNSPEC}};
-    socklen_t len = sizeof bound;
-
-    if (listener->listener.count == 0 ||
-        getsockname(listener->listener.sockets[0].fd, &bound.any, &len) != 0)
-        return listener->config->address.port;
-    return ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
-}
-
 /* Where its clients connect, and how their messages are framed. */
 static void write_listener(const struct bus_listener *listener, struct json_text *to)
 {
@@ -80,7 +62,7 @@ static void write_listener(const struct bus_listener *listener, struct json_text
         row_string(to, "path", config->address.path);
     } else {
         row_string(to, "host", config->address.host);
-        row_number(to, "port", (int64_t)port_of(listener));
+        row_number(to, "port", (int64_t)listeners_port(listener));
     }
     row_boolean(to, "token", listener_asks_token(listener));
     if (config->pool != NULL)

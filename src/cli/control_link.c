@@ -148,6 +148,16 @@ static const struct json_value *result_of(struct control_link *link, struct slic
     return NULL;
 }
 
+struct slice control_link_result(struct slice line)
+{
+    static const char before[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":";
+    const size_t len = sizeof before - 1;
+
+    if (line.len <= len || memcmp(line.data, before, len) != 0)
+        return line;
+    return slice_of(line.data + len, line.len - len - 1); /* it is the last member */
+}
+
 const struct json_value *control_link_ask(struct control_link *link, const char *method,
                                           const char *params, struct slice *line)
 {
@@ -161,7 +171,7 @@ const struct json_value *control_link_ask(struct control_link *link, const char 
         !control_link_send(link, slice_of_text(params)) ||
         !control_link_send(link, slice_of("}\n", 2)))
         return NULL;
-    if (control_link_read(link, line, ANSWER_MS))
+    if (control_link_read(link, line, link->answer_ms > 0 ? link->answer_ms : ANSWER_MS))
         return result_of(link, *line);
     if (link->reason[0] == '\0')
         snprintf(link->reason, sizeof link->reason, "the daemon has closed the connection");

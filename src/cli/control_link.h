@@ -16,6 +16,7 @@ struct control_link {
     char *in;
     size_t start, len, capacity;
     struct document reply; /* the last one */
+    int answer_ms;         /* for which an answer is awaited; 0: as usual */
     char reason[CONTROL_LINK_REASON_MAX];
 };
 
@@ -41,5 +42,8 @@ bool control_link_fill(struct control_link *link, int64_t until_ms);
  * result, which lives until the next call; NULL with the reason. */
 const struct json_value *control_link_ask(struct control_link *link, const char *method,
                                           const char *params, struct slice *line);
+
+/* The result in the line of an answer, as it came. */
+struct slice control_link_result(struct slice line);
 
 #endif

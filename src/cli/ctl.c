@@ -12,13 +12,14 @@
 #include "base/error.h"
 #include "base/terminal.h"
 #include "cli/ctl_columns.h"
+#include "cli/ctl_page.h"
 #include "cli/ctl_table.h"
 #include "cli/ctl_top.h"
+#include "config/parts.h"
 #include "json/text.h"
 
 #define PATH_VARIABLE "STDIO_BUS_CONTROL"
 #define PATH_DEFAULT "/run/stdio_bus/control.sock"
-#define EXIT_REFUSED 1
 
 /* --- the commands --- */
 
@@ -40,6 +41,7 @@ struct ctl {
     bool is_terminal; /* stdout */
     bool asked_json, asked_table;
     bool json; /* not tables */
+    const struct service *const *page_services;
     struct control_link link;
     struct json_text out;
 };
@@ -54,6 +56,7 @@ struct ctl_command {
 static int run_metrics(struct ctl *ctl);
 static int run_events(struct ctl *ctl);
 static int run_top(struct ctl *ctl);
+static int run_page(struct ctl *ctl);
 
 static const struct ctl_command commands[] = {
     {.name = "status"},
@@ -71,6 +74,7 @@ static const struct ctl_command commands[] = {
     {.name = "upgrade"},
     {.name = "metrics", .run = run_metrics},
     {.name = "events", .run = run_events},
+    {.name = "page", .run = run_page},
     {.name = "top", .argument = ARGUMENT_ORDER, .run = run_top},
     {.name = NULL},
 };
@@ -90,6 +94,8 @@ static const char usage[] =
     "                        what there is\n"
     "  top [ORDER]           the busiest clients and workers, by messages, bytes,\n"
     "                        requests or queue; on a terminal every second, until q\n"
+    "  page                  all of this in a browser: prints an address, and serves it\n"
+    "                        until interrupted\n"
     "  events                what happens, until interrupted\n"
     "  metrics               counters in the text format of Prometheus\n"
     "  restart WORKER        end this worker's process and start the next one\n"
@@ -183,13 +189,9 @@ static void add_line(struct ctl *ctl, struct slice line)
 static void add_result(struct ctl *ctl, const struct json_value *result, struct slice line)
 {
     const struct json_value *list = NULL, *member;
-    static const char before[] = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":";
-    size_t len = strlen(before);
 
-    if (ctl->json) { /* as it came: the result is the last member of the reply */
-        if (line.len > len && memcmp(line.data, before, len) == 0)
-            line = slice_of(line.data + len, line.len - len - 1);
-        add_line(ctl, line);
+    if (ctl->json) {
+        add_line(ctl, control_link_result(line));
         return;
     }
     if (ctl->command->columns != NULL)
@@ -273,6 +275,19 @@ static int run_top(struct ctl *ctl)
     }
     status = ctl_top_run(&ctl->link, (enum ctl_top_order)order);
     return status == EXIT_DONE ? status : refused(ctl, status);
+}
+
+static int run_page(struct ctl *ctl)
+{
+    int status;
+
+    if (!WITH_PAGE || !WITH_HTTP) {
+        snprintf(ctl->link.reason, sizeof ctl->link.reason, "page: built without %s",
+                 part_names[WITH_HTTP ? PART_PAGE : PART_HTTP]);
+        return refused(ctl, EXIT_USAGE_ERROR);
+    }
+    status = ctl_page_run(&ctl->link, ctl->path, ctl->page_services);
+    return status == EXIT_REFUSED ? request_refused(ctl) : status;
 }
 
 /* --- the command line --- */
@@ -389,9 +404,9 @@ static int read_words(struct ctl *ctl, int argc, char *const argv[])
     return EXIT_USAGE_ERROR;
 }
 
-int ctl_run(int argc, char *const argv[])
+int ctl_run(int argc, char *const argv[], const struct service *const *page_services)
 {
-    struct ctl ctl = {.path = NULL};
+    struct ctl ctl = {.path = NULL, .page_services = page_services};
     int status;
 
     signal(SIGPIPE, SIG_IGN);

@@ -27,6 +27,7 @@ static const char shared[] =
     "  --env NAME,...     only these variables count, and few others are passed\n"
     "  --idle-exit SECS   end so long after the last client; default 300, 0: never\n"
     "  --list             show what is shared\n"
+    "  --page             with --list: in a browser; prints the address\n"
     "  --json             with --list or --check-config: as JSON\n"
     "\n";
 

@@ -319,6 +319,7 @@ const struct option_spec parser_options[] = {
      .apply = apply_share},
     {.name = "list", .action = ACTION_LIST},
     {.name = "json", FLAG(json)},
+    {.name = "page", FLAG(page)},
     {.name = "env", .value_name = "NAME,...", .of_share = true, .apply = apply_env},
     {.name = "any-cwd", .of_share = true, FLAG(any_cwd)},
     {.name = "idle-exit", .value_name = "SECONDS", SECONDS(idle_exit_sec, IDLE_EXIT_MAX)},

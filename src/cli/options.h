@@ -57,6 +57,7 @@ struct options {
     const char *ping_path;         /* of --ping: points into argv, or NULL */
     bool deep;                     /* --ping asks a worker, too */
     bool json;                     /* --list and --check-config print JSON */
+    bool page;                     /* --list in a browser */
     const char *pool;              /* of --connect: points into argv, or NULL */
     long wait_sec;                 /* of --connect: for a daemon that is not there yet */
     const struct framing *framing; /* of the clients; NULL: as configured */

@@ -253,6 +253,8 @@ static bool check_parts(struct parser *parser)
         {"protocol", is_mode(parser, "connect") && options->line.protocol != NULL, PART_REMOTE},
         {"share", is_mode(parser, "share"), PART_SHARE},
         {"list", options->action == ACTION_LIST, PART_SHARE},
+        {"page", options->page, PART_PAGE},
+        {"page", options->page, PART_HTTP},
         {"import", options->import_path != NULL, PART_DOCTOR},
     };
     char text[PART_MISSING_MAX];
@@ -272,6 +274,8 @@ static bool check_options(struct parser *parser)
         return false;
     if (options->json && options->action != ACTION_LIST && options->action != ACTION_CHECK_CONFIG)
         return parser_fail(parser, "--json is for --list and --check-config");
+    if (options->page && (options->action != ACTION_LIST || options->json))
+        return parser_fail(parser, "--page is for --list, without --json");
     if (options->ping_path != NULL)
         return check_ping(parser);
     if (options->deep)

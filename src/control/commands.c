@@ -79,6 +79,21 @@ static void run_requests(struct command *command)
     lists_requests(command->bus, &command->result, command->request->limit);
 }
 
+/* What the page shows; it is for programs that show it elsewhere. */
+static void run_figures(struct command *command)
+{
+    fail(command, JSONRPC_SERVER_ERROR, "this daemon was built without that");
+    each_service(command->bus, at, figures) {
+        struct slice figures = at.service->figures(at.state);
+
+        json_text_add(&command->result, figures);
+        if (figures.data == NULL)
+            fail(command, CONTROL_NO_MEMORY, "out of memory");
+        else
+            fail(command, 0, NULL);
+    }
+}
+
 static void run_metrics(struct command *command)
 {
     struct json_text text = {.data = NULL};
@@ -329,14 +344,14 @@ static void run_upgrade(struct command *command)
 /* --- all of them --- */
 
 static command_fn *const command_fns[CONTROL_METHODS] = {
-    [CONTROL_STATUS] = run_status,     [CONTROL_POOLS] = run_pools,
-    [CONTROL_WORKERS] = run_workers,   [CONTROL_CLIENTS] = run_clients,
-    [CONTROL_SESSIONS] = run_sessions, [CONTROL_REQUESTS] = run_requests,
-    [CONTROL_METRICS] = run_metrics,   [CONTROL_EVENTS] = run_events,
-    [CONTROL_RESTART] = run_restart,   [CONTROL_DRAIN] = run_drain,
-    [CONTROL_RESUME] = run_resume,     [CONTROL_DISCONNECT] = run_disconnect,
-    [CONTROL_LOG] = run_log,           [CONTROL_RELOAD] = run_reload,
-    [CONTROL_UPGRADE] = run_upgrade,
+    [CONTROL_STATUS] = run_status,         [CONTROL_POOLS] = run_pools,
+    [CONTROL_WORKERS] = run_workers,       [CONTROL_CLIENTS] = run_clients,
+    [CONTROL_SESSIONS] = run_sessions,     [CONTROL_REQUESTS] = run_requests,
+    [CONTROL_FIGURES] = run_figures,       [CONTROL_METRICS] = run_metrics,
+    [CONTROL_EVENTS] = run_events,         [CONTROL_RESTART] = run_restart,
+    [CONTROL_DRAIN] = run_drain,           [CONTROL_RESUME] = run_resume,
+    [CONTROL_DISCONNECT] = run_disconnect, [CONTROL_LOG] = run_log,
+    [CONTROL_RELOAD] = run_reload,         [CONTROL_UPGRADE] = run_upgrade,
 };
 
 static void reply(struct command *command, struct slice id)

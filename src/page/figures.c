@@ -111,12 +111,11 @@ static void write_lists(struct stdio_bus *bus, struct json_text *to)
     }
 }
 
-static void compute(struct figures *figures, int64_t now_ms)
+/* Those of the bus, which has them `since_ms` after the last ones. */
+static void compute(struct figures *figures, int64_t since_ms)
 {
     struct json_text *to = &figures->text;
-    int64_t since_ms = now_ms - (to->len > 0 ? figures->computed_ms : figures->bus->started_ms);
 
-    json_text_free(to);
     metrics_start(figures->bus);
     row_begin(to, NULL, '{');
     row_number(to, "time_ms", (int64_t)clock_epoch_ms());
@@ -126,6 +125,18 @@ static void compute(struct figures *figures, int64_t now_ms)
     write_lists(figures->bus, to);
     page_errors_write(&figures->errors, to);
     row_end(to, '}');
+}
+
+static void renew(struct figures *figures, int64_t now_ms)
+{
+    int64_t since_ms = now_ms -
+                       (figures->text.len > 0 ? figures->computed_ms : figures->bus->started_ms);
+
+    json_text_free(&figures->text);
+    if (figures->source != NULL)
+        figures->source->write(figures->source->user_data, &figures->text);
+    else
+        compute(figures, since_ms);
     figures->computed_ms = now_ms;
 }
 
@@ -134,7 +145,7 @@ struct slice figures_read(struct figures *figures)
     int64_t now_ms = stdio_bus_event_loop_now_ms(figures->bus->loop);
 
     if (figures->text.len == 0 || now_ms - figures->computed_ms >= FIGURES_LIFE_MS)
-        compute(figures, now_ms);
+        renew(figures, now_ms);
     if (figures->text.failed)
         json_text_free(&figures->text);
     return json_text_slice(&figures->text);

@@ -81,12 +81,23 @@ static void put_number(struct json_text *to, enum html_kind kind, int64_t number
     }
 }
 
+/* Elements with blanks between them. */
+static void put_words(struct json_text *to, const struct json_value *word)
+{
+    for (; word != NULL; word = word->next) {
+        html_value(to, HTML_TEXT, word);
+        json_text_literal(to, word->next != NULL ? " " : "");
+    }
+}
+
 void html_value(struct json_text *to, enum html_kind kind, const struct json_value *value)
 {
     int64_t number;
 
     if (value != NULL && value->type == JSON_STRING)
         html_text(to, value->text);
+    else if (value != NULL && value->type == JSON_ARRAY)
+        put_words(to, value->first);
     else if (value != NULL && document_integer(value, &number))
         put_number(to, kind, number);
     else

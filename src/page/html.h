@@ -19,7 +19,7 @@ enum html_kind {
 /* Adds text that is never markup, neither between tags nor in an attribute with quotes. */
 void html_text(struct json_text *to, struct slice text);
 
-/* Adds a value; one that is absent (NULL) or null is a dash. */
+/* Adds a value; one that is absent (NULL) or null is a dash, an array its elements. */
 void html_value(struct json_text *to, enum html_kind kind, const struct json_value *value);
 
 #endif

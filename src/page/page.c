@@ -11,13 +11,14 @@
 #include "base/base64.h"
 #include "base/error.h"
 #include "bus/listeners.h"
+#include "config/tokens.h"
 #include "http/head.h"
 #include "page/lines.h"
 #include "page/sha256.h"
 #include "page/source.h"
 #include "page/tables.h"
 
-#define DATA_PATH "/page.json"
+#define DATA_NAME "page.json"
 #define HTML_TYPE "text/html; charset=utf-8"
 #define TEXT_TYPE "text/plain; charset=utf-8"
 #define HASH_LEN BASE64_LEN((size_t)SHA256_BYTES)
@@ -108,6 +109,7 @@ struct page *page_create(struct stdio_bus *bus)
     if (page == NULL)
         return NULL;
     page->figures.bus = bus;
+    page->figures.source = bus->options.figures;
     log_watch(bus->log, note_line, &page->figures.errors);
     return page;
 }
@@ -154,10 +156,13 @@ static void show_text(struct web_view *view, int status, const char *text)
     view->body = slice_of_text(text);
 }
 
-static void show_no_memory(struct page *page, struct web_view *view)
+static void show_nothing(struct page *page, struct web_view *view)
 {
-    log_error(page->figures.bus->log, "", "out of memory: the page is not shown");
-    show_text(view, 503, "out of memory\n");
+    bool is_other = page->figures.source != NULL;
+
+    if (!is_other)
+        log_error(page->figures.bus->log, "", "out of memory: the page is not shown");
+    show_text(view, 503, is_other ? "the daemon does not answer\n" : "out of memory\n");
 }
 
 static void show_figures(struct page *page, struct web_view *view)
@@ -165,7 +170,7 @@ static void show_figures(struct page *page, struct web_view *view)
     struct slice text = figures_read(&page->figures);
 
     if (text.data == NULL) {
-        show_no_memory(page, view);
+        show_nothing(page, view);
         return;
     }
     view->status = 200;
@@ -174,14 +179,16 @@ static void show_figures(struct page *page, struct web_view *view)
 }
 
 /* `figures` NULL: the script asks for the token. */
-static void add_main(struct json_text *to, const struct web_look *look,
+static void add_main(struct json_text *to, const struct page *page, const struct web_look *look,
                      const struct json_value *figures)
 {
     json_text_literal(to, figures != NULL ? "<main>" : "<main class=locked>");
     if (figures != NULL) {
         tables_add_head(to, figures);
-        json_text_literal(to, "<h2>Lines for clients</h2>");
-        lines_add(to, look->listener, look->host, source_pool());
+        if (page->figures.source == NULL) {
+            json_text_literal(to, "<h2>Lines for clients</h2>");
+            lines_add(to, look->listener, look->host, source_pool());
+        }
         tables_add_lists(to, figures);
     }
     json_text_literal(to, "</main>");
@@ -198,12 +205,12 @@ static void show_html(struct page *page, const struct web_look *look, bool is_lo
         document_read(&document, figures_read(&page->figures), &error) != STDIO_BUS_OK)
         html.failed = true;
     json_text_add(&html, source_head());
-    add_main(&html, look, document.root);
+    add_main(&html, page, look, document.root);
     json_text_add(&html, source_tail());
     document_free(&document);
     if (html.failed) {
         json_text_free(&html);
-        show_no_memory(page, view);
+        show_nothing(page, view);
         return;
     }
     view->status = 200;
@@ -212,14 +219,28 @@ static void show_html(struct page *page, const struct web_look *look, bool is_lo
     view->body = json_text_slice(&html);
 }
 
+/* The part of the path after that of the page. data NULL: it is another path. A path that is secret
+ * takes the same time however much of it is right. */
+static struct slice path_in_page(const struct page *page, struct slice path)
+{
+    struct slice base = slice_of_text(page->figures.source != NULL ? page->figures.source->path
+                                                                   : "/");
+
+    if (path.len < base.len || !token_is(base, slice_of(path.data, base.len)))
+        return slice_of(NULL, 0);
+    return slice_of(path.data + base.len, path.len - base.len);
+}
+
 bool page_show(struct page *page, const struct web_look *look, struct web_view *view)
 {
     const struct http_listen_config *http = &look->listener->config->http;
-    bool is_data = slice_equal(look->path, slice_of_text(DATA_PATH)),
-         is_html = slice_equal(look->path, slice_of_text("/")) && look->takes_html,
+    struct slice path = path_in_page(page, look->path);
+    bool is_data = slice_is(path, DATA_NAME),
+         is_html = path.data != NULL && path.len == 0 && look->takes_html,
          is_locked = listener_asks_token(look->listener) && !look->has_token;
 
-    if (http->no_page || http->is_bare || !(is_html || (is_data && !is_locked)))
+    if (http->no_page || (http->is_bare && page->figures.source == NULL) ||
+        !(is_html || (is_data && !is_locked)))
         return false;
     view->fields = fields_of(page);
     if (look->query.data != NULL)

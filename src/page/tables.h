@@ -6,8 +6,8 @@
 #include "json/document.h"
 #include "json/text.h"
 
-/* Adds the state in a line, the figures that have curves, and the errors. `figures` is the text of
- * page/figures.h, read. */
+/* Adds the state in a line, the figures that have curves, the errors and what is shared: of these
+ * what there is in `figures`, which is the text of page/figures.h, read. */
 void tables_add_head(struct json_text *to, const struct json_value *figures);
 
 /* Adds the lists of what runs, and of waiting requests. */

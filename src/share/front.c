@@ -69,6 +69,7 @@ enum bus_outcome front_run(const struct front *front)
         .stdio = true,
         .framing = front->framing,
         .dialer = front->dialer,
+        .ends_on_hangup = true,
         .handle_signals = true,
     };
     enum bus_outcome outcome = BUS_SYSTEM_ERROR;

@@ -10,8 +10,10 @@
 
 #include "base/error.h"
 #include "base/terminal.h"
+#include "page/viewer.h"
 #include "share/directory.h"
 #include "share/identity.h"
+#include "share/shares.h"
 
 #define DIFFERENCE_MAX 4096
 #define SEPARATOR ", " /* of the names of what differs */
@@ -81,14 +83,14 @@ static void write_names(struct json_text *text, const char *names)
 }
 
 /* The daemons that have the command of the one at `first`, which is the oldest of them: nothing if
- * it is the only one. */
-static void write_group(struct json_text *text, const struct shares *shares, size_t first)
+ * it is the only one. Returns whether it is not. */
+static bool write_group(struct json_text *text, const struct shares *shares, size_t first)
 {
     char difference[DIFFERENCE_MAX] = "";
     size_t i = shares_alike(shares, first, first + 1);
 
     if (i == shares->count)
-        return;
+        return false;
     row_begin(text, NULL, '{');
     row_begin(text, "names", '[');
     row_string(text, NULL, shares->at[first].base);
@@ -100,27 +102,43 @@ static void write_group(struct json_text *text, const struct shares *shares, siz
     row_end(text, ']');
     write_names(text, difference);
     row_end(text, '}');
+    return true;
 }
 
-/* Adds one object, on one line; stdio_bus(1) has its members. `directory` is that of the daemons.
- * If out of memory, text->failed. */
-static void list_json_write(struct json_text *text, const struct shares *shares,
-                            const struct usage *usage, const char *directory)
+/* Members of an object: the daemons and their number; what differs between those of one command.
+ * `directory` is that of the daemons. */
+static void write_shared(struct json_text *text, const struct shares *shares,
+                         const struct usage *usage, const char *directory)
 {
     size_t i;
 
-    row_begin(text, NULL, '{');
     row_begin(text, "shared", '[');
     for (i = 0; i < shares->count; i++)
         write_share(text, &shares->at[i], usage, directory);
     row_end(text, ']');
     row_number(text, "total", (int64_t)shares->count);
+}
+
+static size_t write_differences(struct json_text *text, const struct shares *shares)
+{
+    size_t i, groups = 0;
+
     row_begin(text, "differences", '[');
     for (i = 0; i < shares->count; i++) {
         if (shares_alike(shares, i, 0) == i)
-            write_group(text, shares, i);
+            groups += write_group(text, shares, i);
     }
     row_end(text, ']');
+    return groups;
+}
+
+/* Adds one object, on one line; stdio_bus(1) has its members. If out of memory, text->failed. */
+static void list_json_write(struct json_text *text, const struct shares *shares,
+                            const struct usage *usage, const char *directory)
+{
+    row_begin(text, NULL, '{');
+    write_shared(text, shares, usage, directory);
+    (void)write_differences(text, shares);
     row_end(text, '}');
 }
 
@@ -279,18 +297,81 @@ static int print_all(const struct shares *shares, const char *directory, bool js
                                                                             : STDIO_BUS_ERR;
 }
 
-int list_run(bool json)
+/* Makes the directory of the daemons the working directory. STDIO_BUS_ENOTFOUND: there is none.
+ * STDIO_BUS_EINVAL after the reason was printed. */
+static int enter(char directory[DIRECTORY_MAX])
 {
-    char directory[DIRECTORY_MAX], reason[DIRECTORY_REASON_MAX];
-    struct shares shares = {.at = NULL};
+    char reason[DIRECTORY_REASON_MAX];
     int status = directory_find(directory, reason);
 
     if (status == STDIO_BUS_OK)
         status = directory_enter(directory, false, reason);
-    if (status == STDIO_BUS_EINVAL) {
+    if (status == STDIO_BUS_EINVAL)
         terminal_line(stderr, "stdio_bus: %s", reason);
-        return EXIT_OS_ERROR;
+    return status;
+}
+
+/* --- the page --- */
+
+static void write_now(struct json_text *text, const struct shares *shares,
+                      const struct usage *usage)
+{
+    int64_t clients = 0, kib = 0;
+    size_t all = 0, processes, i;
+
+    for (i = 0; i < shares->count; i++) {
+        kib += share_usage(&shares->at[i], usage, &processes);
+        all += processes;
+        clients += share_number(&shares->at[i], "clients");
     }
+    row_begin(text, "now", '{');
+    row_number(text, "clients", clients);
+    row_number(text, "processes", (int64_t)all);
+    if (usage->count > 0)
+        row_number(text, "resident", kib * 1024);
+    row_end(text, '}');
+}
+
+/* As the page has lists: each an object with its number. */
+static void write_figures(void *user_data, struct json_text *text)
+{
+    const char *directory = user_data;
+    char reason[DIRECTORY_REASON_MAX];
+    struct shares shares = {.at = NULL, .is_quiet = true};
+    struct usage usage = {.count = 0};
+
+    if (directory_enter(directory, false, reason) == STDIO_BUS_OK)
+        (void)shares_find(&shares);
+    (void)usage_read(&usage);
+    row_begin(text, NULL, '{');
+    write_now(text, &shares, &usage);
+    row_begin(text, "shared", '{');
+    write_shared(text, &shares, &usage, directory);
+    row_end(text, '}');
+    row_begin(text, "differences", '{');
+    row_number(text, "total", (int64_t)write_differences(text, &shares));
+    row_end(text, '}');
+    row_end(text, '}');
+    usage_free(&usage);
+    shares_free(&shares);
+}
+
+int list_page_run(const struct service *const *services)
+{
+    char directory[DIRECTORY_MAX];
+    struct figures_source source = {.write = write_figures, .user_data = directory};
+
+    return enter(directory) == STDIO_BUS_EINVAL ? EXIT_OS_ERROR : viewer_run(&source, services);
+}
+
+int list_run(bool json)
+{
+    char directory[DIRECTORY_MAX];
+    struct shares shares = {.at = NULL};
+    int status = enter(directory);
+
+    if (status == STDIO_BUS_EINVAL)
+        return EXIT_OS_ERROR;
     if (status == STDIO_BUS_OK)
         status = shares_find(&shares);
     if (status == STDIO_BUS_ERR) {

@@ -4,13 +4,14 @@
 
 #include <stdbool.h>
 
-#include "share/shares.h"
-#include "json/text.h"
+#include "bus/service.h"
 
 /* Prints a line for each daemon, and what differs between those of the same command; or the same as
  * one document of JSON. Returns the exit status. */
 int list_run(bool json);
 
-/* --- stdio_bus --list --json. --- */
+/* The same as a page of a browser, until a signal ends the process. `services`: see page/viewer.h.
+ * Returns the exit status. */
+int list_page_run(const struct service *const *services);
 
 #endif

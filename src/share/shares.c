@@ -58,29 +58,31 @@ static void report_silence(const char *file)
         terminal_line(stderr, "stdio_bus: %s does not answer: %s", file, strerror(error));
 }
 
-static bool read_status(struct share *share, const char *file)
+static bool read_status(struct share *share, const char *file, bool is_quiet)
 {
     struct document_error error;
     int status = document_read(&share->status, slice_of_text(share->reply), &error);
 
     if (status == STDIO_BUS_OK && share->status.root->type == JSON_OBJECT)
         return true;
-    terminal_line(stderr, "stdio_bus: %s does not answer as a daemon does: %s", file,
-                  status == STDIO_BUS_ERR ? "out of memory" : share->reply);
+    if (!is_quiet)
+        terminal_line(stderr, "stdio_bus: %s does not answer as a daemon does: %s", file,
+                      status == STDIO_BUS_ERR ? "out of memory" : share->reply);
     return false;
 }
 
 /* False: nobody answers, or not as a daemon does; then the reason is on stderr. */
-static bool ask(struct share *share, const char *file)
+static bool ask(struct share *share, const char *file, bool is_quiet)
 {
     *share = (struct share){.reply = exchange_ask(file, GREETING_STATUS "\n", REPLY_MS)};
     if (share->reply == NULL) {
-        report_silence(file);
+        if (!is_quiet)
+            report_silence(file);
         return false;
     }
     snprintf(share->base, sizeof share->base, "%.*s", (int)(strlen(file) - strlen(DAEMON_SOCKET)),
              file);
-    if (read_status(share, file))
+    if (read_status(share, file, is_quiet))
         return true;
     free_share(share);
     return false;
@@ -119,7 +121,7 @@ static int find_sockets(struct shares *found)
             continue;
         }
         found->at = grown;
-        if (ask(&found->at[found->count], entry->d_name))
+        if (ask(&found->at[found->count], entry->d_name, found->is_quiet))
             found->count++;
     }
     if (error == 0)

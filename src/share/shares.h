@@ -20,11 +20,12 @@ struct share {
 struct shares {
     struct share *at; /* the oldest first */
     size_t count, capacity;
+    bool is_quiet; /* nothing is printed */
 };
 
 /* Asks each daemon whose socket is in the working directory. Why one is left out is printed to
- * stderr, unless it was about to end. STDIO_BUS_ERR with errno set when the directory cannot be
- * read or out of memory: to be freed all the same. */
+ * stderr, unless it was about to end or the list is quiet. STDIO_BUS_ERR with errno set when the
+ * directory cannot be read or out of memory: to be freed all the same. */
 int shares_find(struct shares *shares);
 
 void shares_free(struct shares *shares);

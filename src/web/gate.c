@@ -340,7 +340,7 @@ static void answer_nowhere(struct judging *judging, const struct http_route *rou
     const struct http_listen_config *http = &judging->listener->config->http;
     char paths[HTTP_GATE_REASON_MAX / 2], message[HTTP_GATE_REASON_MAX] = "nothing is here";
     bool is_told = !judging->listener->listener.is_outside &&
-                   judging->client->visitor.origin.is_local;
+                   judging->client->visitor.origin.is_local && (!http->is_bare || http->metrics);
 
     if (is_told && route->pool.data != NULL) {
         gate_describe_pools(judging->listener, message);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "deadline.h"
+#include "list_scene.h"
 
 #define STALL_MS 60    /* without input: a lasting fault has had its effect */
 #define CONNECTIONS 18 /* more than are served */
@@ -68,8 +69,8 @@ static bool ask(struct run *run, int fd, const char *method)
 
 void play_control(struct run *run)
 {
-    static const char *const methods[] = {"status",  "workers", "clients",
-                                          "metrics", "events",  "restart"};
+    static const char *const methods[] = {"status", "workers", "clients", "metrics",
+                                          "events", "restart", "figures"};
     int fds[CONNECTIONS], fd = connect_to(run, "control"), client = connect_to(run, "socket");
     bool good = fd >= 0;
 
@@ -106,6 +107,8 @@ static const struct {
     {"'clients'", "{'jsonrpc':'2.0','id':1,'result':{'clients':[{'client':1,'peer':'uid 0'}],"
                   "'total':1}}\n"},
     {"'pools'", "{'jsonrpc':'2.0','id':1,'result':{'pools':[{'pool':'a','protocol':'mcp'}]}}\n"},
+    {"'figures'", "{'jsonrpc':'2.0','id':1,'result':{'status':{'pid':1},'now':{'waiting':0},"
+                  "'pools':{'pools':[{'pool':'a'}],'total':1}}}\n"},
     {"'events'", "{'jsonrpc':'2.0','id':1,'result':{}}\n"
                  "{'jsonrpc':'2.0','method':'event','params':{'event':'exited','of':'x'}}\n"},
     {"'reload'", "{'jsonrpc':'2.0','id':1,'error':{'code':-32000,'message':'no'}}\n"},
@@ -144,7 +147,7 @@ void play_ctl(struct run *run)
 {
     int fds[8], fd;
     size_t count = 0;
-    char bytes[4096];
+    struct viewer_look look = {.is_over = false};
 
     fcntl(run->listener, F_SETFL, O_NONBLOCK);
     fcntl(run->from, F_SETFL, O_NONBLOCK);
@@ -160,10 +163,10 @@ void play_ctl(struct run *run)
                 fds[i--] = fds[--count];
             }
         }
-        while (read(run->from, bytes, sizeof bytes) > 0)
-            ;
+        viewer_look(&look, run);
         nap();
     }
     while (count > 0)
         close(fds[--count]);
+    viewer_look_free(&look);
 }

@@ -16,6 +16,7 @@
 #include "control_scene.h"
 #include "deadline.h"
 #include "http_scene.h"
+#include "list_scene.h"
 #include "reload_scene.h"
 #include "rmp_scene.h"
 #include "upgrade_scene.h"
@@ -531,43 +532,6 @@ static void play_refused(struct run *run)
     run->client_lost = false; /* as it must be */
 }
 
-/* Adds to the log what the program has printed so far, or until its end: findings have reasons. */
-static void take_stdout(struct run *run)
-{
-    char bytes[4096];
-    ssize_t got;
-
-    do {
-        got = read(run->from, bytes, sizeof bytes);
-        if (got > 0)
-            text_add(&run->log_text, bytes, (size_t)got);
-    } while (got > 0 || (got < 0 && errno == EINTR));
-}
-
-static void play_list(struct run *run)
-{
-    static const char reply[] = "{\"stdio_bus\":\"shares\",\"version\":\"1\",\"pid\":1,"
-                                "\"seconds\":1,\"clients\":1,\"identity\":\"arg=sh env=A=1 \","
-                                "\"workers\":[1]}\n";
-    char bytes[4096];
-    int fd;
-
-    fcntl(run->listener, F_SETFL, O_NONBLOCK);
-    fcntl(run->from, F_SETFL, O_NONBLOCK);
-    while (run_alive(run)) {
-        fd = accept(run->listener, NULL, NULL);
-        if (fd >= 0 && read(fd, bytes, sizeof bytes) > 0)
-            (void)send(fd, reply, sizeof reply - 1, MSG_NOSIGNAL);
-        if (fd >= 0)
-            close(fd);
-        else
-            nap();
-        take_stdout(run);
-    }
-    take_stdout(run);
-}
-
-/* What the program prints is its log. */
 /* A home without a file. */
 static void prepare_nothing(struct run *run)
 {
@@ -825,6 +789,11 @@ const struct scene scenes[SCENES] = {
      .play = play_list,
      .listener = SHARED_LISTENER,
      .shares = true},
+    {.name = "list as a page",
+     .arguments = WORDS("--list", "--page"),
+     .play = play_list_page,
+     .listener = SHARED_LISTENER,
+     .shares = true},
     {.name = "doctor",
      .arguments = WORDS("doctor", "--json"),
      .prepare = prepare_doctor,
@@ -851,6 +820,10 @@ const struct scene scenes[SCENES] = {
      .listener = UNIX_LISTENER},
     {.name = "ctl top",
      .arguments = WORDS("ctl", "@DIR@/socket", "top"),
+     .play = play_ctl,
+     .listener = UNIX_LISTENER},
+    {.name = "ctl page",
+     .arguments = WORDS("ctl", "@DIR@/socket", "page"),
      .play = play_ctl,
      .listener = UNIX_LISTENER},
     {.name = "ctl events",

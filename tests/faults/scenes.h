@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 56
+#define SCENES 58
 
 extern const struct scene scenes[SCENES];
 

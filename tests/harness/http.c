@@ -51,17 +51,23 @@ struct http *http_connect_from(const struct daemon *daemon, const char *address)
     return http_adopt(client);
 }
 
-struct client *http_client(struct daemon *daemon)
+struct client *http_client_at(unsigned port)
 {
-    const char *line = daemon_wait_log(daemon, "listening on [0-9.]+:[0-9]+");
     struct sockaddr_in address = {.sin_family = AF_INET};
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons((uint16_t)strtoul(strrchr(line, ':') + 1, NULL, 10));
-    ck_assert_msg(connect(fd, (struct sockaddr *)&address, sizeof address) == 0, "%s: %s", line,
-                  strerror(errno));
+    address.sin_port = htons((uint16_t)port);
+    ck_assert_msg(connect(fd, (struct sockaddr *)&address, sizeof address) == 0, "port %u: %s",
+                  port, strerror(errno));
     return client_adopt(fd, fd);
+}
+
+struct client *http_client(struct daemon *daemon)
+{
+    const char *line = daemon_wait_log(daemon, "listening on [0-9.]+:[0-9]+");
+
+    return http_client_at((unsigned)strtoul(strrchr(line, ':') + 1, NULL, 10));
 }
 
 const char *http_ask(struct client *client, const char *head, const char *body)

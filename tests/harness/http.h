@@ -33,6 +33,9 @@ struct http *http_connect_from(const struct daemon *daemon, const char *address)
 /* A client of the HTTP listener that the log names, at an IPv4 address of loopback. */
 struct client *http_client(struct daemon *daemon);
 
+/* The same at this port. */
+struct client *http_client_at(unsigned port);
+
 /* Sends a request that ends the connection: `head` has its line and fields, but for those of the
  * body, which may be NULL. Returns the whole answer. */
 const char *http_ask(struct client *client, const char *head, const char *body);

@@ -13,6 +13,7 @@ static const struct {
     {"control", "--ping", "/nowhere/control", "--ping: built without control"},
     {"remote", "--connect", "http://127.0.0.1:1/", "--connect: built without remote"},
     {"share", "--list", NULL, "--list: built without share"},
+    {"page", "--page", NULL, "--page: built without page"},
     {"doctor", "--import", "/nowhere/file", "--import: built without doctor"},
 };
 

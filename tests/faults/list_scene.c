@@ -1,0 +1,128 @@
+#include "build_config.h"
+
+#include "list_scene.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "deadline.h"
+
+#define LOOK_SECONDS 3 /* the page may be lost */
+
+static void read_url(struct viewer_look *look, struct run *run)
+{
+    char bytes[256];
+    ssize_t n;
+
+    while ((n = read(run->from, bytes, sizeof bytes)) > 0)
+        text_add(&look->printed, bytes, (size_t)n);
+}
+
+/* Connects, and sends the request. */
+static void ask(struct viewer_look *look)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    struct text request = {0};
+    char *path;
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons((uint16_t)strtoul(strrchr(look->printed.data, ':') + 1, &path, 10));
+    text_printf(&request,
+                "GET %.*s HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n"
+                "Connection: close\r\n\r\n",
+                (int)strcspn(path, "\n"), path);
+    look->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    look->is_sent = true;
+    look->deadline = deadline_in(LOOK_SECONDS);
+    if (connect(look->fd, (struct sockaddr *)&address, sizeof address) == 0)
+        (void)send(look->fd, request.data, request.len, MSG_NOSIGNAL);
+    fcntl(look->fd, F_SETFL, O_NONBLOCK);
+    text_free(&request);
+}
+
+void viewer_look(struct viewer_look *look, struct run *run)
+{
+    char bytes[4096];
+    ssize_t n;
+
+    read_url(look, run);
+    if (look->is_over) {
+        run_insist(run);
+        return;
+    }
+    if (!look->is_sent && look->printed.len > 0 && strchr(look->printed.data, '\n') != NULL &&
+        strstr(look->printed.data, "http://") != NULL)
+        ask(look);
+    if (!look->is_sent)
+        return;
+    n = read(look->fd, bytes, sizeof bytes);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || deadline_over(look->deadline)) {
+        look->is_over = true;
+        run_lift(run);
+        run_terminate(run);
+    }
+}
+
+void viewer_look_free(struct viewer_look *look)
+{
+    if (look->is_sent)
+        close(look->fd);
+    text_free(&look->printed);
+}
+
+void take_stdout(struct run *run)
+{
+    char bytes[4096];
+    ssize_t got;
+
+    do {
+        got = read(run->from, bytes, sizeof bytes);
+        if (got > 0)
+            text_add(&run->log_text, bytes, (size_t)got);
+    } while (got > 0 || (got < 0 && errno == EINTR));
+}
+
+/* With a browser for the page; NULL: without. */
+static void serve_list(struct run *run, struct viewer_look *look)
+{
+    static const char reply[] = "{\"stdio_bus\":\"shares\",\"version\":\"1\",\"pid\":1,"
+                                "\"seconds\":1,\"clients\":1,\"identity\":\"arg=sh env=A=1 \","
+                                "\"workers\":[1]}\n";
+    char bytes[4096];
+    int fd;
+
+    fcntl(run->listener, F_SETFL, O_NONBLOCK);
+    fcntl(run->from, F_SETFL, O_NONBLOCK);
+    while (run_alive(run)) {
+        fd = accept(run->listener, NULL, NULL);
+        if (fd >= 0 && read(fd, bytes, sizeof bytes) > 0)
+            (void)send(fd, reply, sizeof reply - 1, MSG_NOSIGNAL);
+        if (fd >= 0)
+            close(fd);
+        else
+            nap();
+        if (look != NULL)
+            viewer_look(look, run);
+        else
+            take_stdout(run);
+    }
+    if (look == NULL)
+        take_stdout(run);
+}
+
+void play_list(struct run *run)
+{
+    serve_list(run, NULL);
+}
+
+void play_list_page(struct run *run)
+{
+    struct viewer_look look = {.is_over = false};
+
+    serve_list(run, &look);
+    viewer_look_free(&look);
+}
