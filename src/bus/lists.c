@@ -54,7 +54,7 @@ static struct worker_report report_worker(const struct worker *worker)
     struct worker_report report = {
         .number = worker->number,
         .pool = worker->pool_id,
-        .state = workers_state_names[worker->state],
+        .state = workers_state(worker),
         .drained = peer->drained,
         .leaving = worker->renewal == RENEWAL_LEAVES,
         .pid = worker->child.pid,
@@ -65,6 +65,7 @@ static struct worker_report report_worker(const struct worker *worker)
         .queue = worker->stream.connection.output.bytes,
         .starts = worker->starts,
         .restarts = worker->restarts,
+        .sleeps = worker->sleeps,
         .traffic = worker->carried,
         .hold = hold_of(endpoint),
     };

@@ -10,6 +10,7 @@
 #include "bus/deliver.h"
 #include "bus/probe.h"
 #include "bus/replay.h"
+#include "bus/sleep.h"
 #include "bus/workers.h"
 #include "router/departure.h"
 
@@ -31,6 +32,7 @@ int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count)
                    &worker->stream.endpoint);
         timer_init(&worker->replay, replay_expired, worker);
         timer_init(&worker->probe, probe_expired, worker);
+        timer_init(&worker->idle, sleep_look, worker);
     }
     return STDIO_BUS_OK;
 }
@@ -69,6 +71,7 @@ void pools_remove_worker(struct stdio_bus *bus, struct worker *worker)
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->stream.endpoint.hold_timer);
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->replay);
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->probe);
+    stdio_bus_event_loop_stop_timer(bus->loop, &worker->idle);
     pool_remove_worker(worker, &bus->router);
 }
 

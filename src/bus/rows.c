@@ -69,6 +69,7 @@ void rows_worker(struct json_text *to, const struct worker_report *worker)
     put_number(to, "queue", worker->queue);
     put_number(to, "starts", worker->starts);
     put_number(to, "restarts", worker->restarts);
+    put_number(to, "sleeps", worker->sleeps);
     write_traffic(to, &worker->traffic);
     write_hold(to, &worker->hold);
     row_end(to, '}');

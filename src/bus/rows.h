@@ -25,7 +25,7 @@ struct worker_report {
     pid_t pid;       /* 0: none */
     int64_t runs_ms; /* -1: it does not run */
     size_t clients, requests, sessions, queue;
-    uint64_t starts, restarts;
+    uint64_t starts, restarts, sleeps;
     struct traffic traffic;
     struct hold_report hold;
 };

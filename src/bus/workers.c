@@ -17,6 +17,7 @@
 #include "bus/probe.h"
 #include "bus/replay.h"
 #include "bus/reports.h"
+#include "bus/sleep.h"
 #include "process/pool.h"
 #include "router/departure.h"
 #include "router/shares.h"
@@ -244,6 +245,17 @@ static void probe(struct worker *worker)
         worker->stream.handler = &workers_handlers[WORKERS_PROBE];
 }
 
+const char *workers_state(const struct worker *worker)
+{
+    if (worker->state != WORKER_STOPPED || timer_started(&worker->deadline))
+        return workers_state_names[worker->state];
+    if (worker->stream.endpoint.peer.rest != PEER_AWAKE)
+        return "asleep";
+    return worker->starts == 0 && pool_of(worker)->group.mode.lazy
+               ? "not started"
+               : workers_state_names[WORKER_STOPPED];
+}
+
 void workers_probe(struct stdio_bus *bus)
 {
     workers_each(bus, probe);
@@ -256,8 +268,10 @@ static void on_available(struct worker *worker, enum peer_availability availabil
     struct stdio_bus *bus = bus_of(worker);
 
     notifier_changed(bus);
-    if (availability == PEER_READY)
+    if (availability == PEER_READY) {
         reports_worker_started(worker);
+        sleep_begin(worker);
+    }
     /* While starting, the first worker to be up would get everything; afterwards no worker gets a
      * message. */
     if (availability == PEER_READY &&
@@ -294,6 +308,7 @@ static void on_gone(struct worker *worker)
     bus_read_clock(bus);
     crashes_blame(worker);
     probe_process_ended(worker);
+    sleep_process_ended(worker);
     early_exit_note(worker);
     expected = departure_worker(&bus->router, peer, report_unanswered, worker);
     replay_process_ended(worker);

@@ -34,6 +34,9 @@ void workers_supply(struct stdio_bus *bus);
 /* By enum worker_state, as reports and metrics have them. */
 extern const char *const workers_state_names[WORKER_FAILED + 1];
 
+/* The state of a worker; that of a stopped one may be "asleep" or "not started". */
+const char *workers_state(const struct worker *worker);
+
 /* Requests that the peer has to answer. */
 size_t workers_answering(const struct peer *peer);
 

@@ -44,6 +44,8 @@ static const char one_pool[] =
     "                     content-length\n"
     "  --instances N      processes, at most; default: 16 where they are started as\n"
     "                     clients come, otherwise 1\n"
+    "  --idle-stop SECS   an MCP server that is not called for so long ends until\n"
+    "                     it is, and its clients stay; default 0: never\n"
     "\n";
 
 static const char configuration[] =

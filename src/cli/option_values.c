@@ -221,6 +221,16 @@ static bool apply_instances(struct parser *parser, const char *option, const cha
            parser_fail(parser, "--%s: must be a number from 1 to %d", option, INSTANCES_MAX);
 }
 
+static bool apply_idle_stop(struct parser *parser, const char *option, const char *value)
+{
+    long number;
+
+    parser->options->line.idle_stop = value;
+    return read_number(value, POOL_MODE_TIMEOUT_MAX, &number) ||
+           parser_fail(parser, "--%s: must be a number from 0 to %d", option,
+                       POOL_MODE_TIMEOUT_MAX);
+}
+
 static bool apply_worker_framing(struct parser *parser, const char *option, const char *value)
 {
     parser->options->line.framing = value;
@@ -337,6 +347,7 @@ const struct option_spec parser_options[] = {
      .of_command = true,
      WORD(line.clients, pool_mode_clients_words)},
     {.name = "instances", .value_name = "N", .of_command = true, .apply = apply_instances},
+    {.name = "idle-stop", .value_name = "SECONDS", .of_command = true, .apply = apply_idle_stop},
     {.name = "check-config", .action = ACTION_CHECK_CONFIG},
     {.name = "strict", FLAG(strict)},
     {.name = "token-file", .value_name = "FILE", PATH(token_file)},

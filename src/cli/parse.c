@@ -210,7 +210,7 @@ static bool lacks_command(const struct parser *parser)
     if (line->words != NULL || parser->of_command == NULL)
         return false;
     return !is_mode(parser, "connect") || line->clients != NULL || line->instances != NULL ||
-           line->framing != NULL;
+           line->framing != NULL || line->idle_stop != NULL;
 }
 
 static bool listens_to(const struct options *options, enum listen_kind kind)

@@ -9,7 +9,7 @@
 
 #include "base/slice.h"
 
-#define VALUES_MAX 11 /* beside the arguments */
+#define VALUES_MAX 12 /* beside the arguments */
 
 /* Adds a child in front of the others. */
 static struct json_value *add(struct json_value **unused, struct json_value *parent,
@@ -47,6 +47,8 @@ static void add_mode(struct json_value **unused, struct json_value *pool,
         add(unused, pool, "clients", JSON_STRING, "exclusive");
     if (line->instances != NULL)
         add(unused, pool, "instances", JSON_NUMBER, line->instances);
+    if (line->idle_stop != NULL)
+        add(unused, pool, "idle_stop_sec", JSON_NUMBER, line->idle_stop);
     pool_config_mode(&mode, pool);
     if (line->one_client && mode.spare > 0)
         add(unused, pool, "spare", JSON_NUMBER, "0");

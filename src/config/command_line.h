@@ -12,6 +12,7 @@ struct command_line {
     const char *protocol;  /* the keys of the pool, as written; NULL: left out, */
     const char *clients;   /* or set to suit the others */
     const char *instances; /* a number in decimal digits */
+    const char *idle_stop; /* the same; the key idle_stop_sec */
     const char *framing;   /* of its workers */
     bool one_client;       /* on stdin and stdout: it gets all messages of the process */
 };

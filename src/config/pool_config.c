@@ -227,6 +227,11 @@ static const struct key pool_list[] = {
     KEY_ROW("spare", "Processes of an exclusive pool that are kept for the next clients.",
             .kind = KEY_INTEGER, .max = POOL_MODE_SPARE_MAX,
             KEY_AT(struct pool_config, mode.spare)),
+    KEY_ROW("lazy", "No process is started before a message needs one. Default: false.",
+            .kind = KEY_BOOLEAN, KEY_AT(struct pool_config, mode.lazy)),
+    KEY_ROW("idle_stop_sec", "A process that is not called for so long ends; 0: never. Default: 0.",
+            .kind = KEY_INTEGER, .max = POOL_MODE_TIMEOUT_MAX,
+            KEY_AT(struct pool_config, mode.idle_stop_sec)),
     KEY_ROW("rmp", "What the pool is on the topic bus.", .kind = KEY_OBJECT,
             .members = &rmp_keys_of_pool, .check = check_rmp, KEY_AT(struct pool_config, rmp)),
     KEY_ROW("busy_timeout_sec", "How long a client waits for a process of its own. Default: 10.",
@@ -426,6 +431,12 @@ void pool_config_mode(struct pool_mode *mode, const struct json_value *pool)
     mode->by_name = document_member(pool, "rmp") != NULL;
     if (mode->clients != CLIENTS_EXCLUSIVE && !pool_mode_shares_handshake(mode))
         mode->on_exit = EXIT_REPLACES;
+    if (mode->on_exit != EXIT_REPLAYS) { /* the next process would not know the clients */
+        mode->lazy = false;
+        mode->idle_stop_sec = 0;
+    }
+    if (mode->lazy)
+        mode->spare = 0;
 }
 
 bool pool_config_read(struct pool_config *pool, const struct json_value *object)
@@ -472,7 +483,8 @@ static bool modes_differ(const struct pool_mode *before, const struct pool_mode 
 {
     return before->stateless != after->stateless || before->by_name != after->by_name ||
            before->frugal != after->frugal || before->is_front != after->is_front ||
-           (before->request_timeout_sec > 0) != (after->request_timeout_sec > 0);
+           (before->request_timeout_sec > 0) != (after->request_timeout_sec > 0) ||
+           (before->idle_stop_sec > 0) != (after->idle_stop_sec > 0);
 }
 
 enum key_change pool_config_difference(const struct pool_config *before,
@@ -567,6 +579,25 @@ static void advise_unused(struct diagnostics *diagnostics, const struct json_val
         diagnostics_warn(diagnostics, spare, "is more than \"instances\", the largest number");
 }
 
+static void advise_resting(struct diagnostics *diagnostics, const struct json_value *pool,
+                           const struct pool_mode *mode)
+{
+    static const char *const keys[] = {"lazy", "idle_stop_sec"};
+    const struct json_value *spare = document_member(pool, "spare");
+
+    for (size_t i = 0; i < COUNT(keys) && mode->on_exit != EXIT_REPLAYS; i++) {
+        const struct json_value *member = document_member(pool, keys[i]);
+
+        if (member != NULL &&
+            (member->type == JSON_BOOLEAN ? member->boolean : document_number(pool, keys[i]) > 0))
+            diagnostics_warn(diagnostics, member,
+                             "has no effect: the next process does not get the handshake of the "
+                             "clients");
+    }
+    if (mode->lazy && spare != NULL && document_number(pool, "spare") > 0)
+        diagnostics_warn(diagnostics, spare, "has no effect: the pool is \"lazy\"");
+}
+
 static void advise_shared(struct diagnostics *diagnostics, const struct json_value *pool,
                           const struct pool_mode *mode)
 {
@@ -591,6 +622,7 @@ void pools_advise(struct diagnostics *diagnostics, const struct json_value *pool
                              "an MCP server, it seems, but messages get lost without \"protocol\": "
                              "\"mcp\"; if it is none, set \"clients\": \"shared\"");
         advise_unused(diagnostics, pool, &mode);
+        advise_resting(diagnostics, pool, &mode);
         advise_shared(diagnostics, pool, &mode);
     }
 }

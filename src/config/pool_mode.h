@@ -35,6 +35,9 @@ struct pool_mode {
                                    * the first of them comes */
     bool is_front;                /* exclusive: the process is a daemon, whose next one is to know
                                    * all that the client has set (share/front.h) */
+    bool lazy;                    /* MCP: no process before a message needs one */
+    unsigned idle_stop_sec;       /* MCP: a process that is not called for so long sleeps
+                                   * (bus/sleep.h); 0: none does */
     unsigned spare;               /* exclusive: workers kept started and idle */
     unsigned busy_timeout_sec;    /* exclusive: a client waits this long for a worker */
     unsigned request_timeout_sec; /* 0: none */
@@ -78,7 +81,13 @@ static inline bool pool_mode_reads_tokens(const struct pool_mode *mode)
 static inline bool pool_mode_reads_tasks(const struct pool_mode *mode)
 {
     return mode->protocol == PROTOCOL_MCP &&
-           (mode->clients != CLIENTS_EXCLUSIVE || mode->rewrite_ids);
+           (mode->clients != CLIENTS_EXCLUSIVE || mode->rewrite_ids || mode->idle_stop_sec > 0);
+}
+
+/* True if it has no process for a time without clients. */
+static inline bool pool_mode_rests(const struct pool_mode *mode)
+{
+    return mode->lazy || mode->idle_stop_sec > 0;
 }
 
 #endif

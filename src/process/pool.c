@@ -52,6 +52,8 @@ static void set_program(struct worker *worker, const struct pool_config *config)
 /* The numbers of a mode, which may change while requests are in flight. */
 static void set_numbers(struct pool_mode *mode, const struct pool_mode *wanted)
 {
+    mode->lazy = wanted->lazy;
+    mode->idle_stop_sec = wanted->idle_stop_sec;
     mode->spare = wanted->spare;
     mode->busy_timeout_sec = wanted->busy_timeout_sec;
     mode->request_timeout_sec = wanted->request_timeout_sec;
@@ -141,6 +143,8 @@ size_t pool_starts(const struct pool *pool)
 {
     const struct pool_mode *mode = &pool->group.mode;
 
+    if (mode->lazy)
+        return 0;
     if (mode->frugal)
         return 1;
     return mode->clients == CLIENTS_EXCLUSIVE && mode->spare < pool->group.count
@@ -173,11 +177,36 @@ static bool is_deserted(const struct worker *worker)
 static bool is_dormant(const struct worker *worker)
 {
     return worker->state == WORKER_STOPPED && !timer_started(&worker->deadline) &&
-           worker->after_end != WORKER_STAYS_STOPPED && worker->renewal != RENEWAL_LEAVES;
+           worker->after_end != WORKER_STAYS_STOPPED && worker->renewal != RENEWAL_LEAVES &&
+           list_empty(&peer_of(worker)->bindings);
+}
+
+static bool is_called(const struct worker *worker)
+{
+    return worker->state == WORKER_STOPPED && !timer_started(&worker->deadline) &&
+           worker->after_end != WORKER_STAYS_STOPPED && peer_of(worker)->rest == PEER_CALLED;
+}
+
+static bool is_awaited(const struct pool *pool)
+{
+    const struct group *stateless = pool->group.other_era;
+
+    return !list_empty(&pool->group.waiting) ||
+           (stateless != NULL && !list_empty(&stateless->waiting));
+}
+
+static size_t count_spare(const struct pool *pool)
+{
+    const struct list_node *node;
+    size_t count = 0;
+
+    for (node = pool->workers.head.next; node != &pool->workers.head; node = node->next)
+        count += is_spare(list_entry(node, struct worker, link));
+    return count;
 }
 
 /* Where clients share as few processes as can be: for each client that cannot share, and for each
- * era that is not served. One process is always ready. */
+ * era that is not served. One process is always ready, unless the pool rests. */
 static size_t count_frugal(const struct pool *pool)
 {
     const struct group *group = &pool->group, *stateless = group->other_era;
@@ -194,7 +223,9 @@ static size_t count_frugal(const struct pool *pool)
     }
     wanted += any && !served;
     wanted += !list_empty(&stateless->waiting) && !others_served;
-    return wanted > 0 || served || others_served || group->failure.count > 0 ? wanted : 1;
+    if (wanted > 0 || served || others_served || group->failure.count > 0)
+        return wanted;
+    return pool_mode_rests(&group->mode) ? count_spare(pool) : 1;
 }
 
 /* How many processes that no client has had there should be. */
@@ -206,7 +237,8 @@ static size_t count_wanted(const struct pool *pool)
     if (pool->group.mode.frugal)
         return count_frugal(pool);
     if (pool->group.mode.clients != CLIENTS_EXCLUSIVE)
-        return pool->group.count;
+        return pool_mode_rests(&pool->group.mode) && !is_awaited(pool) ? count_spare(pool)
+                                                                       : pool->group.count;
     if (stateless == NULL)
         return wanted;
     if (stateless->mode.clients == CLIENTS_EXCLUSIVE)
@@ -319,6 +351,26 @@ static void start_dormant(struct pool *pool, size_t *wanted, bool delayed)
     }
 }
 
+/* A message waits for the next process of a worker that is asleep. */
+static void wake_called(struct pool *pool)
+{
+    struct list_node *node, *following;
+
+    list_each(&pool->workers, node, following) {
+        struct worker *worker = list_entry(node, struct worker, link);
+        int64_t delay = delay_of(worker);
+
+        if (!is_called(worker))
+            continue;
+        log_process(worker, LOG_LEVEL_INFO, "a message needs it: waking it (sleeps: %llu)",
+                    (unsigned long long)worker->sleeps);
+        if (delay > 0)
+            worker_start_deadline(worker, delay);
+        else
+            worker_handle(worker, WORKER_DEADLINE);
+    }
+}
+
 static void hurry(struct pool *pool)
 {
     struct list_node *node, *following;
@@ -326,17 +378,10 @@ static void hurry(struct pool *pool)
     list_each(&pool->workers, node, following) {
         struct worker *worker = list_entry(node, struct worker, link);
 
-        if (worker->state == WORKER_STOPPING && shares_press(&pool->group, peer_of(worker)))
+        if (worker->state == WORKER_STOPPING &&
+            (peer_of(worker)->rest == PEER_CALLED || shares_press(&pool->group, peer_of(worker))))
             worker_handle(worker, WORKER_HURRY);
     }
-}
-
-static bool is_awaited(const struct pool *pool)
-{
-    const struct group *stateless = pool->group.other_era;
-
-    return !list_empty(&pool->group.waiting) ||
-           (stateless != NULL && !list_empty(&stateless->waiting));
 }
 
 bool pool_is_supplied(const struct pool *pool)
@@ -352,6 +397,7 @@ void pool_supply(struct pool *pool)
 
     if (!pool_is_supplied(pool) || pool->fate == POOL_REMOVED)
         return;
+    wake_called(pool);
     failing = pool_is_failing(pool);
     missing = wanted = count_wanted(pool);
     keep_spares(pool, &wanted, false);

@@ -65,14 +65,14 @@ void pool_remove_worker(struct worker *worker, struct router *router);
 /* Kills what is left of the workers, and frees everything. The router must not be used any more. */
 void pool_destroy(struct pool *pool);
 
-/* How many of the pool's first workers are started with the bus: all, or an exclusive pool's spare
- * ones. The others are for clients that come. */
+/* How many of the pool's first workers are started with the bus: all, an exclusive pool's spare
+ * ones, or none of a lazy pool. The others are for clients that come. */
 size_t pool_starts(const struct pool *pool);
 
-/* In a pool that is exclusive or has two eras: starts the processes that clients wait for and the
- * spare ones, and retires those that no client needs any more. Those that end are hurried
- * where clients wait for them (shares_press). In a pool that is failing one process is started at a
- * time, and only if a client waits for it. */
+/* In a pool that is exclusive or has two eras: starts the processes that clients wait for, those of
+ * workers that are called while they sleep, and the spare ones, and retires those that no client
+ * needs any more. Those that end are hurried where clients wait for them (shares_press). In a pool
+ * that is failing one process is started at a time, and only if a client waits for it. */
 void pool_supply(struct pool *pool);
 
 #endif

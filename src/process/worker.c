@@ -275,8 +275,7 @@ static void running_stop(struct worker *worker)
 /* Its client has left, or none came: its input is closed once its queue is written. */
 static void running_retire(struct worker *worker)
 {
-    log_debug(worker_log(worker), worker_context(worker),
-              "there is no client for it any more: ending it");
+    log_debug(worker_log(worker), worker_context(worker), "no client needs it: ending it");
     worker->after_end = WORKER_WAITS_FOR_CLIENT;
     restart_pardon(&worker->restart);
     worker->state = WORKER_STOPPING;
@@ -391,6 +390,7 @@ static void stopping_stop(struct worker *worker)
 static void stopped_deadline(struct worker *worker)
 {
     worker->after_end = WORKER_RESTARTS; /* a failing start is tried again, after a delay */
+    worker->stream.endpoint.peer.rest = PEER_AWAKE;
     if (worker_start(worker) == STDIO_BUS_OK)
         return;
     log_error(worker_log(worker), worker_context(worker), "cannot start %s: %s",
@@ -565,7 +565,8 @@ void worker_archive(struct archive *archive, struct worker *worker,
                     const struct stream_handler *handler)
 {
     static const struct archive_field fields[] = {
-        ARCHIVE_INTEGERS(struct worker, number, failures_before, starts, restarts, carried),
+        ARCHIVE_INTEGERS(struct worker, number, failures_before, starts, restarts, carried,
+                         idle_frames, idle_since_ms, sleeps),
         ARCHIVE_CHOICE(struct worker, state, WORKER_FAILED),
         ARCHIVE_CHOICE(struct worker, after_end, WORKER_STAYS_STOPPED),
         ARCHIVE_FLAGS(struct worker, executed, output_ended, awaits_exit, answered, hurried,
@@ -583,5 +584,6 @@ void worker_archive(struct archive *archive, struct worker *worker,
     timer_archive(archive, loop, &worker->deadline);
     timer_archive(archive, loop, &worker->replay);
     timer_archive(archive, loop, &worker->probe);
+    timer_archive(archive, loop, &worker->idle);
     stream_archive(archive, &worker->stream, worker->transport, &options);
 }

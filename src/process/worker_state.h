@@ -87,6 +87,10 @@ struct worker {
     struct timer deadline;
     struct timer replay, probe; /* its owner's (bus/replay.h, bus/probe.h) */
     bool probe_sent;            /* the same */
+    struct timer idle;          /* its owner's (bus/sleep.h): at the next look at it */
+    uint64_t idle_frames;       /* messages that had passed at the last look, */
+    int64_t idle_since_ms;      /* since when none has passed, */
+    uint64_t sleeps;            /* and how often it fell asleep */
     bool refused;               /* its owner's (bus/first_answer.h): by the daemon it has dialled */
     /* The same: processes that ran, that ended unasked, what they have carried: */
     uint64_t starts, restarts;

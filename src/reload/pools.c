@@ -6,6 +6,8 @@
 
 #include "base/error.h"
 #include "bus/pools.h"
+#include "bus/sleep.h"
+#include "bus/workers.h"
 #include "config/config.h"
 #include "reload/pool_holders.h"
 #include "reload/renewals.h"
@@ -252,6 +254,7 @@ static void start_pools(struct stdio_bus *bus)
         list_each(&list_entry(node, struct pool, link)->workers, at, next)
             start_added(list_entry(at, struct worker, link));
     }
+    workers_each(bus, sleep_begin);
     bus->router.demand = true;
 }
 

@@ -70,6 +70,8 @@ static void remove_binding(struct binding *binding)
     affinity_set_rank(binding, RANK_NONE);
     list_remove(&binding->in_client);
     list_remove(&binding->in_worker);
+    if (binding->worker->rest == PEER_CALLED && list_empty(&binding->worker->bindings))
+        binding->worker->rest = PEER_ASLEEP;
     subscriptions_end_all(&binding->subscriber);
     free(binding);
 }

@@ -6,6 +6,7 @@
 #include "router/affinity.h"
 #include "router/eras.h"
 #include "router/shares.h"
+#include "router/waiting.h"
 
 /* Holds the client if its origin has a penalty that delays. */
 static bool penalty_holds(struct decision *decision, struct group *pool)
@@ -124,6 +125,20 @@ static void wait_for_leave(struct decision *decision, struct group *pool)
         decision->hold_ms = client->hold_until_ms > now_ms ? client->hold_until_ms - now_ms : 1;
 }
 
+/* Where clients share a process that is asleep, a new one joins them. */
+static void call_sleeper(struct router *router, const struct group *pool, const struct peer *client)
+{
+    for (size_t i = 0; i < pool->count && !client->alone; i++) {
+        struct peer *worker = pool->workers[i];
+
+        if (worker->pool == pool && worker->rest == PEER_ASLEEP && !worker->alone &&
+            !list_empty(&worker->bindings)) {
+            waiting_call(router, worker);
+            return;
+        }
+    }
+}
+
 /* Processes have ended before they could get the client's message. True: it is refused. */
 static bool refuse_after_failures(struct decision *decision, const struct group *claimed)
 {
@@ -173,6 +188,8 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
     }
     if (refuse_after_failures(decision, claimed))
         return NULL;
+    if (pool->mode.clients != CLIENTS_EXCLUSIVE)
+        call_sleeper(decision->router, pool, decision->from);
     shares_claim(decision->router, eras_claimed(pool), decision->from);
     if (supply.may_come > 0)
         decision_hold(decision, &pool->waiting, HELD_FOR_PROCESS);

@@ -46,6 +46,7 @@ struct handshake {
     bool answered; /* initialize, with a result */
     bool lost;     /* a part, or the answer, was too long: the messages cannot be sent again */
     bool replays;  /* to a new process, whose answer to the part `awaited` has not come yet */
+    bool watches;  /* where each client has a process: it may have subscribed to resources */
     enum handshake_part awaited;
 
     /* Where clients share it: */

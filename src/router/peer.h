@@ -22,6 +22,13 @@ enum peer_availability {
     PEER_READY     /* takes messages */
 };
 
+/* Whether a worker's process was ended because no message needed it (bus/sleep.h). */
+enum peer_rest {
+    PEER_AWAKE,
+    PEER_ASLEEP, /* its clients stay */
+    PEER_CALLED  /* a message waits for its next process */
+};
+
 /* What a peer was held for. */
 enum peer_hold {
     HELD_FOR_WORKER,  /* some worker that takes messages */
@@ -103,6 +110,7 @@ struct peer {
     /* For pools with a mode (config/pool_mode.h): */
     struct group *pool;   /* a worker's */
     bool drained;         /* a worker: PEER_DRAINING instead of PEER_READY (waiting_set_drained) */
+    enum peer_rest rest;  /* a worker */
     struct list bindings; /* a client: to its workers; a worker: to its clients */
     struct list logging;  /* a worker: extras of requests that ask for log messages */
     struct list loading;  /* a worker: extras of requests that load a session, oldest first */

@@ -246,6 +246,14 @@ static int watch(const struct decision *decision, struct peer *worker,
                              &extras->watched);
 }
 
+/* The next process of the client would not know of it. */
+static void note_watch(const struct decision *decision, const struct peer *worker)
+{
+    if (decision->kind == REQUEST_WATCHES && keeps_handshake(decision->pool) &&
+        worker->handshake != NULL)
+        worker->handshake->watches = true;
+}
+
 struct request *record_request(struct decision *decision, struct pending *pending,
                                struct peer *answerer)
 {
@@ -259,8 +267,10 @@ struct request *record_request(struct decision *decision, struct pending *pendin
 
     /* What a worker asks has a kind only if its pool has a mode. */
     if (pending == &decision->router->from_clients &&
-        (decision->pool->keeps_extras || decision->kind != REQUEST_ORDINARY))
+        (decision->pool->keeps_extras || decision->kind != REQUEST_ORDINARY)) {
         needs = find_needs(decision);
+        note_watch(decision, answerer);
+    }
     if (!has_tokens && !needs_any(&needs))
         return record(decision, pending, answerer, keeps);
     if (!read_tokens(&tokens, decision)) {

@@ -141,6 +141,7 @@ void router_archive_peer(struct router_archive *state, struct peer *peer)
 {
     static const struct archive_field fields[] = {
         ARCHIVE_CHOICE(struct peer, availability, PEER_READY),
+        ARCHIVE_CHOICE(struct peer, rest, PEER_CALLED),
         ARCHIVE_FLAGS(struct peer, full, input_ended, is_brief, confined, drained, stateless, alone,
                       probed, client_left, numbers_reused, greets_each, hold_expired, was_held),
         ARCHIVE_INTEGERS(struct peer, number, given_up, broadcast, last_number, hold_until_ms),
@@ -463,7 +464,7 @@ static void archive_handshake(struct router_archive *state, struct peer *worker)
         ARCHIVE_TEXTS(struct handshake, answer.version),
         ARCHIVE_FLAGS(struct handshake, answer.announces[HANDSHAKE_TOOLS],
                       answer.announces[HANDSHAKE_PROMPTS], answer.announces[HANDSHAKE_RESOURCES],
-                      answered, lost, replays, lacks_roots),
+                      answered, lost, replays, watches, lacks_roots),
         ARCHIVE_CHOICE(struct handshake, awaited, HANDSHAKE_PARTS - 1),
         ARCHIVE_CHOICE(struct handshake, rank, RANK_EMERGENCY),
         ARCHIVE_INTEGERS(struct handshake, confirmer, teller),

@@ -89,6 +89,13 @@ void subscriptions_free(struct subscriptions *all);
 void process_subscriptions_init(struct process_subscriptions *process, struct subscriptions *all,
                                 uint64_t number);
 
+/* Whether the server knows, or is to know, of any. */
+static inline bool subscriptions_any(const struct process_subscriptions *process)
+{
+    return !list_empty(&process->known) || !list_empty(&process->asked) ||
+           !list_empty(&process->wanted) || !list_empty(&process->stale);
+}
+
 /* NULL: the process has none of this URI. */
 struct subscription *subscriptions_find(const struct process_subscriptions *process,
                                         struct slice uri);

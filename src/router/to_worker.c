@@ -119,8 +119,9 @@ static struct peer *take_turn(struct decision *decision, struct group *group)
 }
 
 /* The worker of a removed pool gets what belongs to requests in flight. */
-__attribute__((cold)) static bool takes_rest(struct decision *decision, const struct peer *worker)
+__attribute__((cold)) static bool takes_rest(struct decision *decision, struct peer *worker)
 {
+    waiting_call(decision->router, worker);
     if (!peer_serves(worker))
         decision_hold(decision, &decision->router->waiting_for_worker, HELD_FOR_WORKER);
     else if (decision->asks)

@@ -197,6 +197,14 @@ void waiting_worker_available(struct router *router, struct peer *worker,
         affinity_clear_worker(worker);
 }
 
+void waiting_call(struct router *router, struct peer *worker)
+{
+    if (worker->rest != PEER_ASLEEP)
+        return;
+    worker->rest = PEER_CALLED;
+    router->demand = true;
+}
+
 void waiting_set_drained(struct router *router, struct peer *worker, bool drained)
 {
     worker->drained = drained;

@@ -48,6 +48,9 @@ void waiting_worker_free(struct router *router, const struct peer *worker);
 void waiting_worker_available(struct router *router, struct peer *worker,
                               enum peer_availability availability);
 
+/* A message waits for this worker: if it is asleep, its owner is to wake it. */
+void waiting_call(struct router *router, struct peer *worker);
+
 /* A drained worker gets no other messages than those of its clients, its sessions and the requests
  * in flight at it, nor does the next process in its place; until it is no longer drained. */
 void waiting_set_drained(struct router *router, struct peer *worker, bool drained);

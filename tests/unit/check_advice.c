@@ -56,6 +56,7 @@ TEST_ROWS(server_without_its_protocol, COUNT(programs))
 #define IN_TURN                                                                                    \
     "the messages of a client reach all workers in turn, its \"initialize\" only one: use "        \
     "\"sticky\" or \"exclusive\", or \"instances\": 1\n"
+#define NOT_REPEATED "has no effect: the next process does not get the handshake of the clients\n"
 #define NOT_EXCLUSIVE "has no effect: \"clients\" is not \"exclusive\"\n"
 
 static const struct {
@@ -79,6 +80,15 @@ static const struct {
      "W c.json:2:1: pools[0].busy_timeout_sec: " NOT_EXCLUSIVE},
     {"\"on_worker_exit\": \"close\", \"protocol\": \"acp\",",
      "W c.json:2:1: pools[0].on_worker_exit: " NOT_EXCLUSIVE},
+    {"\"lazy\": true, \"idle_stop_sec\": 9, \"protocol\": \"mcp\",", ""},
+    {"\"lazy\": true, \"protocol\": \"mcp\", \"on_worker_exit\": \"close\",",
+     "W c.json:2:1: pools[0].lazy: " NOT_REPEATED},
+    {"\"idle_stop_sec\": 9, \"protocol\": \"mcp\", \"clients\": \"sticky\", \"ids\": \"preserve\",",
+     "W c.json:2:1: pools[0].idle_stop_sec: " NOT_REPEATED},
+    {"\"lazy\": true,", "W c.json:2:1: pools[0].lazy: " NOT_REPEATED},
+    {"\"spare\": 1, \"protocol\": \"mcp\", \"lazy\": true,",
+     "W c.json:2:1: pools[0].spare: has no effect: the pool is \"lazy\"\n"},
+    {"\"spare\": 0, \"protocol\": \"mcp\", \"lazy\": true,", ""},
 };
 
 TEST_ROWS(keys_that_contradict_each_other, COUNT(modes))

@@ -111,6 +111,8 @@ TEST(test_command)
     ck_assert_str_eq(options.line.protocol, "mcp");
     ck_assert_str_eq(options.line.clients, "sticky");
     ck_assert_str_eq(options.line.instances, "007");
+    EXPECT_OK("--protocol=mcp", "--idle-stop", "60", "--", "a");
+    ck_assert_str_eq(options.line.idle_stop, "60");
     EXPECT_OK("--check-config", "--strict", "--", "a");
     ck_assert_int_eq(options.action, ACTION_CHECK_CONFIG);
     EXPECT_OK("--config", "c");
@@ -407,6 +409,8 @@ static const struct {
     {"--instances" OF_COMMAND, {"--instances", "2"}},
     {"--protocol: must be mcp, acp or lsp", {"--protocol", "MCP", "--", "cat"}},
     {"--clients: must be shared, sticky or exclusive", {"--clients=", "--", "cat"}},
+    {"--idle-stop" OF_COMMAND, {"--connect", "s", "--idle-stop", "2"}},
+    {"--idle-stop: must be a number from 0 to 86400", {"--idle-stop", "86401", "--", "cat"}},
     {"--instances: must be a number from 1 to 1024", {"--instances", "0", "--", "cat"}},
     {"--instances: must be a number from 1 to 1024", {"--instances", "1025", "--", "cat"}},
     {"--instances: must be a number from 1 to 1024", {"--instances", "2x", "--", "cat"}},

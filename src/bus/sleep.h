@@ -1,0 +1,20 @@
+/* Sleep: the process of a worker that is not called for idle_stop_sec is ended in order. Its
+ * clients stay; the next message for it wakes it (waiting_call, pool_supply), and the handshake is
+ * repeated (bus/replay.h). */
+#ifndef STDIO_BUS_BUS_SLEEP_H
+#define STDIO_BUS_BUS_SLEEP_H
+
+#include "process/worker.h"
+
+/* The process takes messages, or its pool may have another idle_stop_sec: its time begins, unless
+ * it runs already. */
+void sleep_begin(struct worker *worker);
+
+/* timer_fn: looks whether a message has passed since the last look, four times in idle_stop_sec,
+ * and ends the process if it has been idle for so long. */
+void sleep_look(void *user_data);
+
+/* No message comes any more from the process there was. */
+void sleep_process_ended(struct worker *worker);
+
+#endif
