@@ -3,7 +3,8 @@
 # STDIO_BUS (the daemon), SOURCE_DIR and BUILD_DIR. Installs the packages of package-lock.json in
 # the build directory, or with INTEROP_LATEST=yes the latest version of each; with the argument
 # `packages` that is all. INTEROP_JOBS: how many files of tests run at once, 1 without it. With
-# INTEROP_QUICK=yes fewer clients run at once. Exits with status 77 without node or npm.
+# INTEROP_QUICK=yes fewer clients run at once, and no browser but one that CHROMIUM names; otherwise
+# that is a chromium in PATH. Exits with status 77 without node or npm.
 
 . "$SOURCE_DIR/tests/interop/npm.sh"
 
@@ -22,8 +23,11 @@ else
     install_locked "$here" || exit 1
 fi
 [ "$1" != packages ] || exit 0
+[ -n "$INTEROP_QUICK" ] || : "${CHROMIUM=$(command -v chromium || command -v chromium-browser)}"
+export CHROMIUM
 exec node --test --test-concurrency="${INTEROP_JOBS:-1}" --test-reporter=spec \
     interop.test.mjs mcp.test.mjs \
     mcp_servers.test.mjs eras.test.mjs tasks.test.mjs questions.test.mjs acp.test.mjs \
-    acp_versions.test.mjs share.test.mjs rmp.test.mjs connect_http.test.mjs conformance.test.mjs \
-    http.test.mjs websocket.test.mjs proxies.test.mjs browser.test.mjs </dev/null
+    acp_versions.test.mjs share.test.mjs rmp.test.mjs connect_http.test.mjs remote.test.mjs \
+    conformance.test.mjs http.test.mjs websocket.test.mjs proxies.test.mjs browser.test.mjs \
+    page.test.mjs </dev/null

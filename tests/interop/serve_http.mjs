@@ -1,5 +1,6 @@
 // An MCP server over HTTP, by the official library 2.x alone: sessions of the handshake era, with a
-// memory of events for streams that were cut, and the stateless era. Prints its port.
+// memory of events for streams that were cut, and the stateless era. Prints its port, which the
+// second argument may name.
 
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -75,5 +76,6 @@ export function serveHttp(make, changedHere) {
         else
             response.writeHead(404).end();
     });
-    listener.listen(0, '127.0.0.1', () => console.log(listener.address().port));
+    listener.listen(Number(process.argv[3] ?? 0), '127.0.0.1',
+        () => console.log(listener.address().port));
 }
