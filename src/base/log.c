@@ -169,6 +169,13 @@ int log_open_system(struct log *log, const char *path, enum log_level level)
     return datagram_open(&log->system, path);
 }
 
+void log_open_calls(struct log *log, log_line_fn *take, void *user_data, enum log_level level)
+{
+    *log = (struct log){.level = level, .format = LOG_JOURNALD, .fd = -1, .output = LOG_CALLS};
+    log->take = take;
+    log->taker = user_data;
+}
+
 void log_set_format(struct log *log, enum log_format format)
 {
     log->format = format;
@@ -244,6 +251,11 @@ static bool write_line(struct log *log, enum log_level level, const char *contex
     size_t start = log->torn ? 0 : 1, written;
 
     log_line_make(&line, log->format, level, context, text);
+    if (log->output == LOG_CALLS) {
+        line.bytes[line.len - 1] = '\0';
+        log->take(log->taker, level, line.bytes + sizeof "\n<4>" - 1);
+        return true;
+    }
     written = write_now(log, line.bytes + start, line.len - start);
     if (written > 0 && log->output != LOG_DATAGRAMS)
         log->torn = line.bytes[start + written - 1] != '\n';

@@ -43,11 +43,15 @@ static inline bool repetition_is_over(const struct repetition *kind, int64_t now
 
 /* How the log may be written without blocking. */
 enum log_output {
-    LOG_BORROWED, /* a descriptor shared with other processes: asked first whether it is ready */
-    LOG_SOCKET,   /* a shared socket: each send is non-blocking */
-    LOG_OWN,      /* a non-blocking description that the log has opened, and closes */
-    LOG_DATAGRAMS /* a datagram for each line, to the system's log */
+    LOG_BORROWED,  /* a descriptor shared with other processes: asked first whether it is ready */
+    LOG_SOCKET,    /* a shared socket: each send is non-blocking */
+    LOG_OWN,       /* a non-blocking description that the log has opened, and closes */
+    LOG_DATAGRAMS, /* a datagram for each line, to the system's log */
+    LOG_CALLS      /* a call for each line */
 };
+
+/* Gets a line: "[worker=2 pid=71] text", without a newline, printable. */
+typedef void log_line_fn(void *user_data, enum log_level level, const char *line);
 
 /* Gets a line of the log: its context, and its text as it came. */
 typedef void log_watch_fn(void *user_data, enum log_level level, const char *context,
@@ -62,6 +66,8 @@ struct log {
     enum log_output output;
     bool torn; /* the last line was written in part: the next one starts with a newline */
     struct datagram system;
+    log_line_fn *take; /* of LOG_CALLS */
+    void *taker;
     uint64_t dropped; /* lines that did not fit since the last one that did */
     struct repetition kinds[REPETITION_KINDS];
     void (*left_out)(void *user_data);
@@ -83,6 +89,9 @@ int log_open_file(struct log *log, const char *path, enum log_level level);
 /* Starts logging to the socket of the system's log, in the format LOG_SYSLOG. The errors of
  * datagram_open. */
 int log_open_system(struct log *log, const char *path, enum log_level level);
+
+/* Starts logging to a function, which must not write to this log. */
+void log_open_calls(struct log *log, log_line_fn *take, void *user_data, enum log_level level);
 
 /* Sets the format, which is LOG_TEXT at first; one of a log that is no system's. */
 void log_set_format(struct log *log, enum log_format format);

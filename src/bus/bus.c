@@ -241,8 +241,8 @@ static void act_on_notes(struct stdio_bus *bus)
     if (bus->router.answered_last)
         clients_end_answered(bus);
     bus->router.answered_last = bus->end_noted = false;
-    if (ended && bus->phase < BUS_PHASE_DRAINING && bus->router.worker_count > 0 &&
-        workers_all(bus, worker_failed)) {
+    if (ended && !bus->options.is_guest && bus->phase < BUS_PHASE_DRAINING &&
+        bus->router.worker_count > 0 && workers_all(bus, worker_failed)) {
         log_error(bus->log, "", "no worker is left");
         bus_note_stop(bus, BUS_NO_WORKER_LEFT);
     }
@@ -253,6 +253,12 @@ static void act_on_notes(struct stdio_bus *bus)
     bus->started_noted = false;
     if (ended)
         check_stopped(bus);
+}
+
+bool bus_has_work(const struct stdio_bus *bus)
+{
+    return !list_empty(&bus->router.open) || !list_empty(&bus->transport.dirty) ||
+           bus->transport.reader_count > 0 || has_notes(bus);
 }
 
 static bool after_round(void *user_data)
@@ -283,15 +289,15 @@ static bool after_round(void *user_data)
     }
     if (bus->transport.is_awaited)
         bus_watch_slow_clients(bus, SLOW_CLIENTS_SOON_MS);
-    return !list_empty(&router->open) || !list_empty(&bus->transport.dirty) ||
-           bus->transport.reader_count > 0 || has_notes(bus);
+    return bus_has_work(bus);
 }
 
 enum bus_outcome bus_step(struct stdio_bus *bus, int timeout_ms)
 {
     if (bus->phase == BUS_PHASE_STOPPED)
         return bus->reason;
-    if (stdio_bus_event_loop_run_once(bus->loop, timeout_ms) == STDIO_BUS_ERR) {
+    bus->served = stdio_bus_event_loop_run_once(bus->loop, timeout_ms);
+    if (bus->served == STDIO_BUS_ERR) {
         log_error(bus->log, "", "cannot wait for events: %s", strerror(errno));
         bus->phase = BUS_PHASE_STOPPED;
         bus->reason = BUS_SYSTEM_ERROR;
@@ -431,7 +437,7 @@ void descriptor_limit_raise(struct stdio_bus *bus)
         need += (rlim_t)bus->options.config->limits.max_connections * 3 / 2 + 1;
     each_service(bus, at, descriptors)
         need += at.service->descriptors(at.state);
-    if (!bus->has_nofile)
+    if (!bus->has_nofile || bus->options.is_guest)
         return;
     wanted = bus->nofile;
     if (wanted.rlim_cur == RLIM_INFINITY || wanted.rlim_cur >= need)

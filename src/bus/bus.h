@@ -21,6 +21,9 @@ int bus_continue(struct stdio_bus *bus);
 /* One round of the event loop, waiting at most timeout_ms (-1: until something happens). */
 enum bus_outcome bus_step(struct stdio_bus *bus, int timeout_ms);
 
+/* Whether the next round has something to do that no descriptor and no timer shows. */
+bool bus_has_work(const struct stdio_bus *bus);
+
 /* Begins the graceful shutdown (spec 10.2); called again, it ends the wait for the workers. Keep
  * stepping until the outcome is not BUS_RUNNING. */
 void bus_stop(struct stdio_bus *bus);

@@ -66,7 +66,7 @@ static void leave(struct visitor *visitor, const char *reason)
     struct endpoint *endpoint = &client->stream.endpoint;
     struct stdio_bus *bus = endpoint->bus;
 
-    reports_client_gone(&client->stream, reason);
+    reports_client_gone(&client->stream, visitor->number, reason);
     clients_leave_gate(client);
     if (client->leaving != NULL)
         client->leaving(client);
@@ -319,7 +319,7 @@ struct client *clients_add(struct stdio_bus *bus, const struct stream_options *o
     visitor_enter(&client->visitor);
     clients_enter(client, !stream.borrowed);
     if (!refused)
-        reports_client_came(&client->stream, origin);
+        reports_client_came(&client->stream, client->visitor.number, origin);
     return client;
 }
 

@@ -436,6 +436,7 @@ static bool awaits_process(const struct endpoint *from, const struct decision *d
 /* Carries out any decision but to forward. */
 static void carry_out(struct stdio_bus *bus, struct endpoint *from, struct decision *decision)
 {
+    bus->carried_out = (int)decision->action;
     switch (decision->action) {
     case ACTION_FORWARD:
         break;
@@ -489,6 +490,15 @@ void deliver_message(struct endpoint *from, const struct message *message)
         forward(bus, from, &decision);
     else
         carry_out(bus, from, &decision);
+}
+
+enum action deliver_offer(struct endpoint *from, const struct message *message)
+{
+    struct stdio_bus *bus = from->bus;
+
+    bus->carried_out = ACTION_FORWARD;
+    deliver_message(from, message);
+    return (enum action)bus->carried_out;
 }
 
 void deliver_long_message(struct endpoint *from, const struct message *message)

@@ -4,6 +4,7 @@
 
 #include "bus/state.h"
 #include "endpoint/stream.h"
+#include "router/decision.h"
 #include "json/message.h"
 
 /* What a message is about, as its receiver knows it. */
@@ -20,6 +21,9 @@ struct delivery_subject delivery_subject(const struct delivery *delivery);
 /* Delivers a message of a client or a worker, or pauses its endpoint. */
 void deliver_message(struct endpoint *from, const struct message *message);
 void deliver_long_message(struct endpoint *from, const struct message *message);
+
+/* The same as deliver_message for an endpoint that has to know what became of its message. */
+enum action deliver_offer(struct endpoint *from, const struct message *message);
 
 /* A worker's answer that cannot be forwarded, because of the problem: whoever waits for it gets an
  * error. Of the message its id alone counts. */

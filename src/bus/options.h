@@ -57,12 +57,15 @@ struct bus_options {
                              * are not */
     const struct service *const *services; /* that the bus has, up to a NULL (bus/service.h); NULL:
                                             * none; also borrowed */
-    unsigned idle_exit_sec;                /* stops so long after its last client; 0: never */
-    bool ends_on_hangup;                   /* SIGHUP stops it, as its terminal is gone */
-    bool handle_signals; /* SIGTERM and SIGINT stop the bus, SIGHUP reloads the configuration,
+    void *host;    /* the state of a program that the bus is part of, for its service; else NULL */
+    bool is_guest; /* of such a program, whose limits and threads are its own; without a worker it
+                    * continues. Not with handle_signals */
+    unsigned idle_exit_sec; /* stops so long after its last client; 0: never */
+    bool ends_on_hangup;    /* SIGHUP stops it, as its terminal is gone */
+    bool handle_signals;    /* SIGTERM and SIGINT stop the bus, SIGHUP reloads the configuration,
                             * SIGUSR1 reopens the log, SIGCHLD is waited for; for one bus per
-                            * process. Without it the exit of a worker is seen at the end of its
-                            * output. */
+                            * process. Without it and is_guest the exit of a worker is seen at the
+                            * end of its output. */
 };
 
 enum bus_outcome {

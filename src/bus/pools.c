@@ -27,6 +27,7 @@ int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count)
             return STDIO_BUS_ERR;
         worker->generation = bus->generation;
         worker->program.dialer = bus->options.dialer;
+        worker->program.of_guest = bus->options.is_guest;
         worker->options.same_socket = bus->options.dialer != NULL;
         timer_init(&worker->stream.endpoint.hold_timer, deliver_hold_expired,
                    &worker->stream.endpoint);

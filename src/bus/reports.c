@@ -5,36 +5,45 @@
 #include "bus/deliver.h"
 #include "bus/service.h"
 
+static void send_report(struct stdio_bus *bus, const struct bus_report *report)
+{
+    each_service(bus, at, report)
+        at.service->report(at.state, report);
+}
+
 void reports_send(struct stdio_bus *bus, const char *name, const char *of, const char *pool,
                   const char *text)
 {
     const struct bus_report report = {.name = name, .of = of, .pool = pool, .text = text};
 
-    each_service(bus, at, report)
-        at.service->report(at.state, &report);
+    send_report(bus, &report);
 }
 
 /* --- clients --- */
 
-void reports_client_came(struct stream *client, const struct origin *origin)
+void reports_client_came(struct stream *client, unsigned number, const struct origin *origin)
 {
     struct endpoint *endpoint = &client->endpoint;
     struct stdio_bus *bus = endpoint->bus;
+    const struct bus_report report = {
+        .name = "connected", .of = endpoint->context, .text = origin->text, .number = number};
 
     endpoint->since_ms = stdio_bus_event_loop_now_ms(bus->loop);
     bus->counters.connected++;
-    reports_send(bus, "connected", endpoint->context, NULL, origin->text);
+    send_report(bus, &report);
 }
 
-void reports_client_gone(struct stream *client, const char *reason)
+void reports_client_gone(struct stream *client, unsigned number, const char *reason)
 {
     struct endpoint *endpoint = &client->endpoint;
     struct stdio_bus *bus = endpoint->bus;
+    const struct bus_report report = {
+        .name = "disconnected", .of = endpoint->context, .text = reason, .number = number};
 
     deliver_end_hold(endpoint);
     connection_move_traffic(&client->connection, &bus->counters.gone);
     if (endpoint->since_ms != 0) /* one that was refused has not come */
-        reports_send(bus, "disconnected", endpoint->context, NULL, reason);
+        send_report(bus, &report);
 }
 
 void reports_session_came(struct endpoint *session, const char *of)
@@ -58,22 +67,31 @@ void reports_worker_started(struct worker *worker)
 {
     struct endpoint *endpoint = &worker->stream.endpoint;
     struct stdio_bus *bus = endpoint->bus;
+    const struct bus_report report = {.name = "started",
+                                      .of = endpoint->context,
+                                      .pool = worker->pool_id,
+                                      .number = worker->number};
 
     endpoint->since_ms = stdio_bus_event_loop_now_ms(bus->loop);
     worker->starts++;
-    reports_send(bus, "started", endpoint->context, worker->pool_id, NULL);
+    send_report(bus, &report);
 }
 
 void reports_worker_finished(struct worker *worker)
 {
     struct endpoint *endpoint = &worker->stream.endpoint;
     char text[80];
+    const struct bus_report report = {
+        .name = worker_failed(worker) ? "failed" : "exited",
+        .of = endpoint->context,
+        .pool = worker->pool_id,
+        .text = process_status_text(text, sizeof text, worker->child.status),
+        .number = worker->number,
+        .restarts = timer_started(&worker->deadline),
+    };
 
     deliver_end_hold(endpoint);
     connection_move_traffic(&worker->stream.connection, &worker->carried);
-    process_status_text(text, sizeof text, worker->child.status);
-    reports_send(endpoint->bus, worker_failed(worker) ? "failed" : "exited", endpoint->context,
-                 worker->pool_id, text);
-    if (timer_started(&worker->deadline))
-        worker->restarts++;
+    worker->restarts += report.restarts;
+    send_report(endpoint->bus, &report);
 }

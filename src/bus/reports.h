@@ -10,9 +10,9 @@
 void reports_send(struct stdio_bus *bus, const char *name, const char *of, const char *pool,
                   const char *text);
 
-/* A client of a connection. */
-void reports_client_came(struct stream *client, const struct origin *origin);
-void reports_client_gone(struct stream *client, const char *reason);
+/* A client of a connection, with its number. */
+void reports_client_came(struct stream *client, unsigned number, const struct origin *origin);
+void reports_client_gone(struct stream *client, unsigned number, const char *reason);
 
 /* A client with connections of its own; `of`: whose connection has begun it. */
 void reports_session_came(struct endpoint *session, const char *of);

@@ -50,6 +50,8 @@ typedef void client_report_fn(void *user_data, const struct client_report *repor
  * most, `of`: the context of a client or worker. */
 struct bus_report {
     const char *name, *of, *pool, *text;
+    unsigned number; /* of the client or worker; 0: it is about none, or a session */
+    bool restarts;   /* the worker will be started again */
 };
 
 /* A GET or HEAD of HTTP at a path that is no pool's. Strings are borrowed. */

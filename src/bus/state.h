@@ -89,6 +89,8 @@ struct stdio_bus {
     int64_t started_ms; /* of the event loop's time */
     uint64_t started_epoch_ms;
     unsigned attentive; /* services that act in each round */
+    int served;         /* callbacks for descriptors and timers in the last round */
+    int carried_out;    /* enum action: of the last message that was not forwarded */
     struct bus_counters counters;
     struct list listeners; /* struct bus_listener */
     struct bus_listener_kind listener_kinds[SERVICES_MAX + 2];

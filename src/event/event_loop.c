@@ -198,6 +198,13 @@ static int wait_limit_ms(const struct stdio_bus_event_loop *loop, int timeout_ms
     return timeout_ms < 0 || deadline_ms < timeout_ms ? deadline_ms : timeout_ms;
 }
 
+int64_t event_loop_due_ms(const struct stdio_bus_event_loop *loop)
+{
+    if (loop->again || loop->always_count > 0)
+        return EVENT_LOOP_NOW;
+    return loop->timers.root != NULL ? loop->timers.root->key : EVENT_LOOP_NEVER;
+}
+
 /* Appends always-ready descriptors with interest to the `count` that the backend found. A snapshot:
  * callbacks may add and remove some. */
 static int collect_always(struct stdio_bus_event_loop *loop, int count)

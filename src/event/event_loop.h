@@ -85,10 +85,17 @@ void stdio_bus_event_loop_defer(struct stdio_bus_event_loop *loop,
                                 void (*fn)(void *user_data), void *user_data);
 
 /* A descriptor that is readable when run_once has ready descriptors, or -1 where the backend has
- * none (poll). Deadlines, always-ready descriptors and the after-hook do not make it readable. */
+ * none (poll). Deadlines, always-ready descriptors and the after-hook do not make it readable, but
+ * for a loop with a waker (event/waker.h). */
 int stdio_bus_event_loop_get_poll_fd(const struct stdio_bus_event_loop *loop);
 
 #pragma GCC visibility pop
+
+#define EVENT_LOOP_NOW 0
+#define EVENT_LOOP_NEVER INT64_MAX
+
+/* When the next round has something to do that no descriptor shows, in now_ms's time. */
+int64_t event_loop_due_ms(const struct stdio_bus_event_loop *loop);
 
 struct event_usage {
     uint64_t rounds;

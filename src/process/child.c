@@ -8,15 +8,64 @@
 
 #include "base/error.h"
 
+/* How often an exit is looked for, where no descriptor shows it. */
+#define EXIT_CHECK_MS 100
+
 static void orphans_expired(void *user_data)
 {
     child_kill_orphans(user_data);
 }
 
+/* --- exits without SIGCHLD --- */
+
+static void exit_readable(void *user_data, unsigned events)
+{
+    struct child *child = user_data;
+
+    (void)events;
+    child->exited(child->watcher);
+}
+
+static void check_exit(void *user_data)
+{
+    struct child *child = user_data;
+
+    stdio_bus_event_loop_start_timer(child->loop, &child->exit_check, EXIT_CHECK_MS);
+    child->exited(child->watcher);
+}
+
+void child_watch(struct child *child, timer_fn *exited, void *user_data)
+{
+    child->exited = exited;
+    child->watcher = user_data;
+    child->fd_exit = process_watch(child->pid);
+    if (child->fd_exit >= 0 &&
+        stdio_bus_event_loop_add(child->loop, child->fd_exit, STDIO_BUS_EVENT_READ, exit_readable,
+                                 child) == STDIO_BUS_OK)
+        return;
+    if (child->fd_exit >= 0)
+        close(child->fd_exit);
+    child->fd_exit = -1;
+    stdio_bus_event_loop_start_timer(child->loop, &child->exit_check, EXIT_CHECK_MS);
+}
+
+static void end_watch(struct child *child)
+{
+    stdio_bus_event_loop_stop_timer(child->loop, &child->exit_check);
+    if (child->fd_exit < 0)
+        return;
+    stdio_bus_event_loop_remove(child->loop, child->fd_exit);
+    close(child->fd_exit);
+    child->fd_exit = -1;
+}
+
+/* --- from its start to its end --- */
+
 void child_init(struct child *child, struct stdio_bus_event_loop *loop)
 {
     child->loop = loop;
-    child->fd_exec = -1;
+    child->fd_exec = child->fd_exit = -1;
+    timer_init(&child->exit_check, check_exit, child);
     timer_init(&child->orphans_deadline, orphans_expired, child);
 }
 
@@ -84,6 +133,7 @@ bool child_reap(struct child *child, int *status, int64_t grace_ms)
 
     if (pid == 0 || !process_reap(pid, status))
         return false;
+    end_watch(child);
     child->status = *status;
     child->pid = 0;
     child_kill_orphans(child); /* those of the process before it have had their time */
@@ -108,6 +158,7 @@ void child_destroy(struct child *child)
     if (child->pid > 0 && child->signalled != CHILD_KILLED)
         process_destroy(child->pid);
     child->pid = 0;
+    end_watch(child);
     child_kill_orphans(child);
     close_exec(child);
 }

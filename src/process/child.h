@@ -12,8 +12,12 @@ struct child {
     struct stdio_bus_event_loop *loop;
     pid_t pid; /* 0: none, or reaped */
     enum child_signalled signalled;
-    int status;    /* of the last process that was reaped, as from waitpid */
-    int fd_exec;   /* -1: the result of exec is known */
+    int status;  /* of the last process that was reaped, as from waitpid */
+    int fd_exec; /* -1: the result of exec is known */
+    int fd_exit; /* child_watch: readable once the process has exited; -1: none */
+    timer_fn *exited;
+    void *watcher;
+    struct timer exit_check; /* started where there is no fd_exit */
     pid_t orphans; /* the process group of a process that was reaped; 0: no member is left */
     struct timer orphans_deadline;
 };
@@ -26,6 +30,10 @@ void child_init(struct child *child, struct stdio_bus_event_loop *loop);
  * and then nothing is left. */
 int child_start(struct child *child, const struct program *program,
                 stdio_bus_event_fn *exec_readable, void *user_data, struct process *process);
+
+/* Until the process is reaped, calls `exited` when it may have exited: for a program that does not
+ * catch SIGCHLD. */
+void child_watch(struct child *child, timer_fn *exited, void *user_data);
 
 /* As process_exec_result; STDIO_BUS_EAGAIN also after the result was given once. */
 int child_exec_result(struct child *child, int *error);

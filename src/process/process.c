@@ -12,8 +12,12 @@
 #if defined(HAVE_PRCTL) || defined(HAVE_NO_NEW_PRIVS)
 #include <sys/prctl.h>
 #endif
-#ifdef HAVE_CLOSE_RANGE
+#if defined(HAVE_CLOSE_RANGE) || defined(HAVE_PIDFD_OPEN)
 #include <sys/syscall.h>
+#endif
+#ifdef HAVE_EVFILT_PROC
+#include <sys/event.h>
+#include <sys/time.h>
 #endif
 
 #include "base/descriptor.h"
@@ -99,7 +103,8 @@ static void run_child(const struct child_setup *setup)
     if (setpgid(0, 0) < 0)
         goto fail; /* signals to the group would not reach the child */
 #ifdef HAVE_PRCTL
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!program->of_guest) /* it is sent when the thread ends */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
     if (getppid() != setup->parent)
         _exit(EXIT_EXEC_FAILED); /* the parent died before the request */
@@ -144,7 +149,8 @@ static int dial(struct process *process, const struct dialer *dialer)
 
     if (fd < 0)
         return STDIO_BUS_ERR;
-    process->fd_to = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    process->fd_to = dialer->dial_output != NULL ? dialer->dial_output(dialer->user_data)
+                                                 : fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (process->fd_to < 0 || descriptor_open_pipe(ends, O_NONBLOCK) != STDIO_BUS_OK) {
         if (process->fd_to >= 0)
             descriptor_close(process->fd_to);
@@ -217,6 +223,34 @@ int process_exec_result(int fd_exec, int *error)
     *error = got < 0 ? errno : EIO;
     return STDIO_BUS_ERR;
 }
+
+#if defined HAVE_PIDFD_OPEN
+int process_watch(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+#elif defined HAVE_EVFILT_PROC
+int process_watch(pid_t pid)
+{
+    struct kevent exits = {.ident = (uintptr_t)pid, .filter = EVFILT_PROC};
+    int fd = kqueue();
+
+    exits.flags = EV_ADD;
+    exits.fflags = NOTE_EXIT;
+    if (fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 && kevent(fd, &exits, 1, NULL, 0, NULL) == 0)
+        return fd;
+    if (fd >= 0)
+        descriptor_close(fd);
+    return -1;
+}
+#else
+int process_watch(pid_t pid)
+{
+    (void)pid;
+    errno = ENOSYS;
+    return -1;
+}
+#endif
 
 bool process_reap(pid_t pid, int *status)
 {

@@ -17,7 +17,9 @@ struct process {
 
 /* Where no program is started: the process is the peer of a connection. */
 struct dialer {
-    int (*dial)(void *user_data); /* a connected socket, the caller's; -1 with errno set */
+    int (*dial)(void *user_data);        /* a connected socket, the caller's; -1 with errno set */
+    int (*dial_output)(void *user_data); /* the same for what is written to, after `dial`; NULL:
+                                          * the socket that was dialled */
     void *user_data;
 };
 
@@ -31,6 +33,8 @@ struct program {
     bool no_new_privs;           /* no program that it runs gains rights (Linux) */
     bool no_core;                /* it leaves no core file */
     bool pipes_stderr;           /* its stderr is a pipe, not the daemon's stderr */
+    bool of_guest;               /* its parent is a program that the bus is a guest of: SIGCHLD is
+                                  * not caught, and the thread that starts it may end before it */
     const struct dialer *dialer; /* instead of all this; NULL: none */
 };
 
@@ -46,6 +50,10 @@ int process_spawn(struct process *process, const struct program *program);
  * working directory failed with the errno *error. STDIO_BUS_EAGAIN: not known yet. fd_exec is
  * non-blocking. */
 int process_exec_result(int fd_exec, int *error);
+
+/* A descriptor that is readable once the child has exited, the caller's. -1 with errno set: the
+ * system has none. */
+int process_watch(pid_t pid);
 
 /* Reaps the child if it has exited; *status as from waitpid. False: the child still runs. */
 bool process_reap(pid_t pid, int *status);

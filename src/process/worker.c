@@ -70,6 +70,11 @@ static void exec_readable(void *user_data, unsigned events)
     check_exec(user_data);
 }
 
+static void may_have_exited(void *user_data)
+{
+    worker_check_exit(user_data);
+}
+
 int worker_start(struct worker *worker)
 {
     struct process process;
@@ -86,6 +91,8 @@ int worker_start(struct worker *worker)
     worker_set_context(worker);
     if (worker_open_streams(worker, &process) == STDIO_BUS_OK) {
         worker->state = WORKER_STARTING;
+        if (worker->program.of_guest && worker->child.pid > 0)
+            child_watch(&worker->child, may_have_exited, worker);
         log_process(worker, LOG_LEVEL_INFO, "started %s for pool %s", program_name(worker),
                     worker->pool_id);
         return STDIO_BUS_OK;

@@ -52,7 +52,9 @@ struct router {
     struct turns released;          /* peers that may offer their message again */
     struct list open;               /* struct turns, whose peers may: that one among them */
     struct shared_handshakes handshakes;
-    struct peer own; /* the asker of what the daemon itself asks of workers */
+    struct peer own;   /* the asker of what the daemon itself asks of workers */
+    struct peer *host; /* the only client, which gets all messages of the workers of plain pools,
+                        * also those that name no request or session; NULL: none */
 };
 
 /* An empty router over `limits` (borrowed). */

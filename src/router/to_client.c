@@ -78,12 +78,26 @@ static inline struct request *answered(struct decision *decision, bool whole)
     return NULL;
 }
 
+/* An answer that no request is waiting for: the host of the bus gets it all the same. */
+__attribute__((cold, noinline)) static void unasked(struct decision *decision, struct peer *host)
+{
+    if (decision->action != ACTION_DISCARD || !decision->pool->plain)
+        return;
+    if (host->full)
+        decision_hold_turns(decision, &host->waiting, HELD_FOR_QUEUE);
+    else
+        decision_forward(decision, host);
+}
+
 static void answer(struct decision *decision)
 {
     struct request *request = answered(decision, true);
 
-    if (request == NULL)
+    if (request == NULL) {
+        if (decision->router->host != NULL)
+            unasked(decision, decision->router->host);
         return;
+    }
     if (request->asker->full) {
         decision_hold_turns(decision, &request->asker->waiting, HELD_FOR_QUEUE);
     } else if (request->extras == NULL || answer_extras(decision, request)) {
@@ -288,6 +302,15 @@ static bool to_asker(struct decision *decision)
     return true;
 }
 
+/* The host gets a request, too, that cannot be entered in the table: its reply finds the worker by
+ * the session, or by an earlier request with the same id. */
+__attribute__((noinline)) static void to_host(struct decision *decision, struct peer *host)
+{
+    send_to(decision, host);
+    if (decision->action == ACTION_REFUSE)
+        decision_forward(decision, host);
+}
+
 /* A request or a notification. */
 static void to_owner(struct decision *decision)
 {
@@ -299,6 +322,9 @@ static void to_owner(struct decision *decision)
         if (decision->subject != ABOUT_NOTHING &&
             subject_decide(decision, &router->from_workers, &router->from_clients))
             return;
+    } else if (router->host != NULL) {
+        to_host(decision, router->host);
+        return;
     }
     if (decision->subject == ABOUT_CAUSE && to_asker(decision))
         return;

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "event/backend.h"
+#include "event/waker.h"
 #include "event_fixture.h"
 
 #ifdef HAVE_WRAP
@@ -292,4 +293,55 @@ TEST(poll_fd_is_readable_with_work)
         ck_assert(!readable(fd));
         close_watched(&reader);
     }
+}
+
+/* --- wakers --- */
+
+static bool poll_fd_is_readable(int wait_ms)
+{
+    struct pollfd wanted = {stdio_bus_event_loop_get_poll_fd(loop), POLLIN, 0};
+
+    return poll(&wanted, 1, wait_ms) == 1;
+}
+
+/* A program that waits for the poll_fd alone is woken for deadlines. */
+TEST(waker_makes_the_poll_fd_readable)
+{
+    struct waker waker;
+
+    ck_assert_int_eq(waker_open(&waker, loop), STDIO_BUS_OK);
+    if (waker.fd < 0)
+        return; /* this backend has no poll_fd, or this system no such descriptor */
+    ck_assert(!poll_fd_is_readable(0));
+    waker_arm(&waker, EVENT_LOOP_NEVER);
+    ck_assert(!poll_fd_is_readable(0));
+    waker_arm(&waker, clock_now_ms() + 3600000);
+    ck_assert(!poll_fd_is_readable(20));
+    waker_arm(&waker, clock_now_ms() + 20);
+    waker_arm(&waker, clock_now_ms() + 3600000); /* the earlier one holds */
+    ck_assert(poll_fd_is_readable(WAIT_MS));
+    (void)stdio_bus_event_loop_run_once(loop, 0);
+    ck_assert(!poll_fd_is_readable(0));
+    waker_arm(&waker, EVENT_LOOP_NOW);
+    ck_assert(poll_fd_is_readable(WAIT_MS));
+    waker_close(&waker);
+    waker_close(&waker);
+    ck_assert(!poll_fd_is_readable(0));
+}
+
+static void no_timer(void *user_data)
+{
+    (void)user_data;
+}
+
+TEST(loop_tells_when_it_is_due)
+{
+    struct timer timer;
+
+    ck_assert_int_eq(event_loop_due_ms(loop), EVENT_LOOP_NEVER);
+    timer_init(&timer, no_timer, NULL);
+    stdio_bus_event_loop_start_timer(loop, &timer, 1000);
+    ck_assert_int_eq(event_loop_due_ms(loop), stdio_bus_event_loop_now_ms(loop) + 1000);
+    stdio_bus_event_loop_stop_timer(loop, &timer);
+    ck_assert_int_eq(event_loop_due_ms(loop), EVENT_LOOP_NEVER);
 }

@@ -674,3 +674,35 @@ TEST(level_names)
 }
 
 FIXTURE(NULL, tear_down)
+
+/* --- calls --- */
+
+static char taken[LOG_LINE_MAX + 100];
+static enum log_level taken_level;
+
+static void take_line(void *user_data, enum log_level level, const char *line)
+{
+    ck_assert_ptr_eq(user_data, taken);
+    taken_level = level;
+    snprintf(taken, sizeof taken, "%s", line);
+}
+
+TEST(lines_are_given_to_a_function)
+{
+    struct log log;
+    char long_text[2 * LOG_LINE_MAX];
+
+    log_open_calls(&log, take_line, taken, LOG_LEVEL_INFO);
+    log_debug(&log, "", "not this one");
+    ck_assert_str_eq(taken, "");
+    log_info(&log, "worker=2", "hello\n\x1b[1m");
+    ck_assert_str_eq(taken, "[worker=2] hello\\x0a\\x1b[1m");
+    log_error(&log, "", "%s", "bad");
+    ck_assert_str_eq(taken, "bad");
+    ck_assert_int_eq(taken_level, LOG_LEVEL_ERROR);
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    log_info(&log, "", "%s", long_text);
+    ck_assert_str_eq(taken + strlen(taken) - 3, "...");
+    log_close(&log);
+}

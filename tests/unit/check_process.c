@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "process/child.h"
 #include "suite.h"
 
 #define DEADLINE_MS 20000 /* longer than anything that is waited for */
@@ -637,4 +638,68 @@ int main(int argc, char **argv)
         return report();
     self = argv[0];
     return harness_main("check_process");
+}
+
+/* --- exits without SIGCHLD --- */
+
+static int exits_noted;
+
+static void note_exit(void *user_data)
+{
+    (void)user_data;
+    exits_noted++;
+}
+
+static void run_until_noted(struct stdio_bus_event_loop *loop, int count)
+{
+    int64_t deadline = clock_now_ms() + DEADLINE_MS;
+
+    while (exits_noted < count) {
+        ck_assert_int_lt(clock_now_ms(), deadline);
+        ck_assert_int_ge(stdio_bus_event_loop_run_once(loop, 1000), 0);
+    }
+}
+
+TEST(exit_is_noted_once_it_is_there)
+{
+    struct stdio_bus_event_loop *loop = stdio_bus_event_loop_create();
+    struct child child = {.pid = 0};
+    int status;
+
+    ck_assert_ptr_nonnull(loop);
+    child_init(&child, loop);
+    child.pid = fork();
+    if (child.pid == 0)
+        _exit(3);
+    exits_noted = 0;
+    child_watch(&child, note_exit, NULL);
+    while (!child_reap(&child, &status, 1000))
+        run_until_noted(loop, exits_noted + 1);
+    ck_assert_int_eq(WEXITSTATUS(status), 3);
+    ck_assert_int_eq(child.fd_exit, -1);
+    child_destroy(&child);
+    stdio_bus_event_loop_destroy(loop);
+}
+
+/* There is no such process any more, so there is no descriptor for its exit. */
+TEST(exit_without_a_descriptor_is_looked_for)
+{
+    struct stdio_bus_event_loop *loop = stdio_bus_event_loop_create();
+    struct child child = {.pid = 0};
+    int status;
+
+    ck_assert_ptr_nonnull(loop);
+    child_init(&child, loop);
+    child.pid = fork();
+    if (child.pid == 0)
+        _exit(0);
+    ck_assert_int_eq(waitpid(child.pid, &status, 0), child.pid);
+    exits_noted = 0;
+    child_watch(&child, note_exit, NULL);
+    ck_assert_int_eq(child.fd_exit, -1);
+    run_until_noted(loop, 2);
+    ck_assert(child_reap(&child, &status, 1000));
+    ck_assert(!timer_started(&child.exit_check));
+    child_destroy(&child);
+    stdio_bus_event_loop_destroy(loop);
 }
