@@ -12,9 +12,6 @@
 #include "event/event.h"
 #include "event/timers.h"
 
-/* A program that links the objects sees these names alone. */
-#pragma GCC visibility push(default)
-
 struct archive;
 struct stdio_bus_event_loop;
 
@@ -88,8 +85,6 @@ void stdio_bus_event_loop_defer(struct stdio_bus_event_loop *loop,
  * none (poll). Deadlines, always-ready descriptors and the after-hook do not make it readable, but
  * for a loop with a waker (event/waker.h). */
 int stdio_bus_event_loop_get_poll_fd(const struct stdio_bus_event_loop *loop);
-
-#pragma GCC visibility pop
 
 #define EVENT_LOOP_NOW 0
 #define EVENT_LOOP_NEVER INT64_MAX
