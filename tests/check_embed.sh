@@ -1,0 +1,56 @@
+#!/bin/sh
+# check_embed.sh: programs outside compile and run with libstdio_bus: the example of the
+# documentation with the archive and with the shared library, and a host in C++17.
+
+if [ ! -e "$BUILD_DIR/libstdio_bus.a" ]; then
+    echo 'skipped: this build has no libstdio_bus.a'
+    exit 77
+fi
+dir=$(mktemp -d "${TMPDIR:-/tmp}/embed.XXXXXX") || exit 99
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+include=$SOURCE_DIR/src/embed
+example=$SOURCE_DIR/doc/examples/embedded_host.c
+
+fail()
+{
+    echo "FAILED: $*"
+    exit 1
+}
+
+# Each line comes back: cat is a worker that asks the host what it was told.
+printf '{"pools":[{"id":"cat","command":"cat","instances":1}]}\n' >"$dir/config.json"
+try()
+{
+    printf '{"method":"a"}\n{"method":"b","params":{"n":1}}\n' >"$dir/in"
+    { cat "$dir/in"; sleep 1; } | "$@" "$dir/config.json" >"$dir/out" 2>"$dir/err" ||
+        { cat "$dir/err"; fail "$1 has failed"; }
+    cmp "$dir/in" "$dir/out" || { cat "$dir/err"; fail "$1 has lost a message"; }
+}
+
+# The flags are to be split.
+# shellcheck disable=SC2086
+$COMPILE -I"$include" -o "$dir/archive" "$example" "$BUILD_DIR/libstdio_bus.a" $LINK_FLAGS ||
+    fail 'the example does not link with the archive'
+try "$dir/archive"
+if [ -e "$BUILD_DIR/libstdio_bus.so" ]; then
+    # shellcheck disable=SC2086
+    $COMPILE -I"$include" -o "$dir/shared" "$example" -L"$BUILD_DIR" -lstdio_bus $LINK_FLAGS ||
+        fail 'the example does not link with the shared library'
+    try env LD_LIBRARY_PATH="$BUILD_DIR" "$dir/shared"
+fi
+
+case " $COMPILE" in
+*' -fsanitize='*) echo 'check_embed: C++ was left out: the objects have sanitizers'; exit 0 ;;
+esac
+for compiler in ${CXX-} c++ g++ clang++; do
+    echo 'int main() { return 0; }' >"$dir/none.cc"
+    "$compiler" -std=c++17 -o "$dir/none" "$dir/none.cc" 2>"$dir/err" || continue
+    "$compiler" -std=c++17 -Wall -Wextra -Wpedantic -Werror -I"$include" -o "$dir/host" \
+        "$SOURCE_DIR/tests/embedded_host.cc" "$BUILD_DIR/libstdio_bus.a" ||
+        fail 'a host in C++ does not compile'
+    timeout 20 "$dir/host" || fail 'the host in C++ has failed'
+    echo 'check_embed: C and C++'
+    exit 0
+done
+echo 'check_embed: C; no C++ compiler was found'
