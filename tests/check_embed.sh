@@ -41,6 +41,17 @@ if [ -e "$BUILD_DIR/libstdio_bus.so" ]; then
 fi
 
 case " $COMPILE" in
+*' -fsanitize='*) ;;
+*)
+    if [ -e "$BUILD_DIR/libstdio_bus.so" ] && python3 -c 'import asyncio, ctypes' 2>"$dir/err"; then
+        STDIO_BUS_LIBRARY=$BUILD_DIR/libstdio_bus.so timeout 60 python3 -B \
+            "$SOURCE_DIR/tests/embedded_host.py" 1600 "$TEST_WORKER" >"$dir/out" 2>&1 ||
+            { cat "$dir/out"; fail 'the host in Python has failed'; }
+    fi
+    ;;
+esac
+
+case " $COMPILE" in
 *' -fsanitize='*) echo 'check_embed: C++ was left out: the objects have sanitizers'; exit 0 ;;
 esac
 for compiler in ${CXX-} c++ g++ clang++; do
