@@ -140,6 +140,17 @@ static const struct json_value *first_of(const struct json_value *array)
     return array != NULL && array->type == JSON_ARRAY ? array->first : NULL;
 }
 
+/* Gemini has "httpUrl", Windsurf "serverUrl", goose "uri". */
+static const struct json_value *url_of(const struct json_value *server)
+{
+    static const char *const keys[] = {"url", "serverUrl", "httpUrl", "uri"};
+    const struct json_value *url = NULL;
+
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0] && url == NULL; i++)
+        url = document_member(server, keys[i]);
+    return url;
+}
+
 /* Zed has had the command and what belongs to it in an object of its own. */
 static void find_parts(struct client_server *server)
 {
@@ -156,6 +167,7 @@ static void find_parts(struct client_server *server)
         server->first_arg = server->command != NULL ? server->command->next : NULL;
     server->env = document_member(own, server->in_one ? "environment" : "env");
     server->cwd = document_member(own, "cwd");
+    server->url = url_of(server->value);
 }
 
 static bool is_stdio_bus(struct slice command)
@@ -176,25 +188,14 @@ static bool is_disabled(const struct json_value *server)
            (enabled != NULL && enabled->type == JSON_BOOLEAN && !enabled->boolean);
 }
 
-static bool has_url(const struct json_value *server)
-{
-    static const char *const urls[] = {"url", "serverUrl", "httpUrl", "uri"};
-
-    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
-        if (document_member(server, urls[i]) != NULL)
-            return true;
-    }
-    return false;
-}
-
 static enum client_server_kind kind_of(const struct client_server *server)
 {
     if (server->value->type != JSON_OBJECT)
         return SERVER_IS_NO_OBJECT;
-    if (has_url(server->value))
-        return SERVER_HAS_URL;
     if (is_disabled(server->value))
         return SERVER_IS_DISABLED;
+    if (server->url != NULL)
+        return SERVER_HAS_URL;
     if (!client_server_is_text(server->command) || server->command->text.len == 0)
         return SERVER_HAS_NO_COMMAND;
     return is_stdio_bus(server->command->text) ? SERVER_IS_STDIO_BUS : SERVER_IS_STARTED;

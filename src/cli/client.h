@@ -39,7 +39,7 @@ enum client_server_kind {
     SERVER_IS_STARTED,   /* by a command */
     SERVER_IS_STDIO_BUS, /* the command is this program */
     SERVER_IS_NO_OBJECT,
-    SERVER_HAS_URL, /* and is not started */
+    SERVER_HAS_URL, /* in place of a command */
     SERVER_IS_DISABLED,
     SERVER_HAS_NO_COMMAND
 };
@@ -49,7 +49,7 @@ struct client_server {
     const struct json_value *value; /* the key is the server's name */
     const char *project;            /* the directory in which its client starts it; "": any */
     enum client_server_kind kind;
-    const struct json_value *command, *first_arg, *env, *cwd;
+    const struct json_value *command, *first_arg, *env, *cwd, *url;
     bool in_one; /* the command and its arguments are one array, as opencode has them */
 };
 

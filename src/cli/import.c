@@ -12,7 +12,9 @@
 #include "base/terminal.h"
 #include "cli/client.h"
 #include "config/environment.h"
+#include "config/headers.h"
 #include "config/pool_mode.h"
+#include "config/url.h"
 #include "json/string.h"
 
 static void import_add(struct json_output *out, const char *text)
@@ -285,7 +287,8 @@ static const char *const left_out[] = {
     [SERVER_IS_STARTED] = NULL,
     [SERVER_IS_STDIO_BUS] = "left alone: it is stdio_bus already\n",
     [SERVER_IS_NO_OBJECT] = "left out: it is no object\n",
-    [SERVER_HAS_URL] = "left out: it is reached by a URL, not started by a command\n",
+    [SERVER_HAS_URL] = WITH_REMOTE ? NULL
+                                   : "left out: it is reached by a URL, not started by a command\n",
     [SERVER_IS_DISABLED] = "left out: it is disabled\n",
     [SERVER_HAS_NO_COMMAND] = "left out: it has no command\n",
 };
@@ -385,25 +388,135 @@ static bool name_pool(struct import_writer *writer, const struct json_value *ser
     return len > 0 && len <= POOL_ID_MAX;
 }
 
+/* With the key of a command or a URL. */
+static void begin_pool(struct import_writer *writer, const char *key, const char *value)
+{
+    import_add(&writer->config, writer->servers++ > 0 ? ",\n" : "");
+    import_add(&writer->config, "        {\n            \"id\": ");
+    import_add_string(&writer->config, writer->pool);
+    import_add(&writer->config, ",\n            ");
+    import_add_string(&writer->config, key);
+    import_add(&writer->config, ": ");
+    import_add_string(&writer->config, value);
+}
+
+static void end_pool(struct import_writer *writer)
+{
+    import_add(&writer->config,
+               ",\n            \"protocol\": \"mcp\",\n            \"instances\": " DECIMAL(
+                   POOL_MODE_INSTANCES) "\n        }");
+}
+
+/* What scratch has is the value. */
+static void add_field(struct import_writer *writer, struct slice name)
+{
+    import_add(&writer->config, writer->fields++ > 0 ? ", " : ",\n            \"headers\": {");
+    json_output_string(&writer->config, name);
+    import_add(&writer->config, ": ");
+    json_output_string(&writer->config, slice_of(writer->scratch.to, writer->scratch.len));
+}
+
+static void note_field(struct import_writer *writer, struct slice name)
+{
+    import_note(writer, "write the field ");
+    json_output_string(&writer->notes, name);
+    import_add(&writer->notes, " into \"headers\"\n");
+}
+
+/* Fields that the daemon writes itself are no loss. */
+static void add_headers(struct import_writer *writer, const struct json_value *headers)
+{
+    const struct json_value *field = NULL;
+
+    if (headers != NULL && headers->type == JSON_OBJECT)
+        field = headers->first;
+    for (; field != NULL; field = field->next) {
+        struct remote_headers checked = {.count = 0};
+
+        if (headers_add_pair(&checked, field->key, "") != NULL)
+            continue;
+        if (client_server_is_text(field) && import_translate(writer, field->text, USE_VARIABLE))
+            add_field(writer, field->key);
+        else
+            note_field(writer, field->key);
+    }
+}
+
+/* A field with the value of a variable; one that is not set here would be an error. */
+static void add_variable(struct import_writer *writer, struct slice name, const char *before,
+                         const struct json_value *variable)
+{
+    const char *value;
+
+    if (variable == NULL || variable->type != JSON_STRING)
+        return;
+    if (variable_find(variable->text, &value) != VARIABLE_FOUND) {
+        note_field(writer, name);
+        return;
+    }
+    writer->scratch.len = 0;
+    import_add(&writer->scratch, before);
+    import_add(&writer->scratch, "${");
+    json_output_add(&writer->scratch, variable->text);
+    import_add(&writer->scratch, "}");
+    add_field(writer, name);
+}
+
+/* Codex has three keys of its own for them. */
+static void add_all_headers(struct import_writer *writer, const struct json_value *server)
+{
+    const struct json_value *variables = document_member(server, "env_http_headers"), *each = NULL;
+
+    writer->fields = 0;
+    add_headers(writer, document_member(server, "headers"));
+    add_headers(writer, document_member(server, "http_headers"));
+    if (variables != NULL && variables->type == JSON_OBJECT)
+        each = variables->first;
+    for (; each != NULL; each = each->next)
+        add_variable(writer, each->key, "", each);
+    add_variable(writer, slice_of_text("Authorization"), "Bearer ",
+                 document_member(server, "bearer_token_env_var"));
+    import_add(&writer->config, writer->fields > 0 ? "}" : "");
+}
+
+static void add_url(struct import_writer *writer, const struct client_server *server)
+{
+    char text[URL_PATH_MAX + URL_HOST_MAX + 32] = "";
+    struct remote_url url;
+    const char *problem;
+
+    if (client_server_is_text(server->url) &&
+        import_translate(writer, server->url->text, USE_VALUE))
+        snprintf(text, sizeof text, "%.*s", (int)writer->scratch.len, writer->scratch.to);
+    problem = url_read(&url, text);
+    if (problem != NULL) {
+        import_note(writer, "left out: its URL: ");
+        import_add(&writer->notes, problem);
+        import_add(&writer->notes, "\n");
+        return;
+    }
+    begin_pool(writer, "url", text);
+    add_all_headers(writer, server->value);
+    end_pool(writer);
+    import_note(writer, "in place of its URL and its headers write\n");
+    add_words(writer, "\"--connect\", \"~/bus.sock\", \"--pool\", ", server);
+    import_add_string(&writer->notes, writer->pool);
+    import_add(&writer->notes, "]\n");
+}
+
 static void add_keys(struct import_writer *writer, const struct client_server *server)
 {
     struct import_program program;
 
     /* The command is in scratch. */
     import_program_find(&program, slice_of(writer->scratch.to, writer->scratch.len));
-    import_add(&writer->config, writer->servers++ > 0 ? ",\n" : "");
-    import_add(&writer->config, "        {\n            \"id\": ");
-    import_add_string(&writer->config, writer->pool);
-    import_add(&writer->config, ",\n            \"command\": ");
-    import_add_string(&writer->config, program.command);
+    begin_pool(writer, "command", program.command);
     add_args(writer, server->first_arg);
     add_env(writer, server->env, &program);
     add_cwd(writer, server->cwd);
     if (document_member(server->value, "envFile") != NULL)
         import_note(writer, "envFile is left out: write its variables into \"env\"\n");
-    import_add(&writer->config,
-               ",\n            \"protocol\": \"mcp\",\n            \"instances\": " DECIMAL(
-                   POOL_MODE_INSTANCES) "\n        }");
+    end_pool(writer);
     note_program(writer, &program);
     add_advice(writer, server, &program);
 }
@@ -423,6 +536,8 @@ static void add_server(void *user_data, const struct client_server *server)
         reason = "left out: its name and its project's have more than 256 bytes\n";
     if (reason != NULL)
         import_note(writer, reason);
+    else if (server->kind == SERVER_HAS_URL)
+        add_url(writer, server);
     else if (!import_translate(writer, server->command->text, USE_PATH))
         import_note_placeholder(writer, "command", server->command->text, ", and is left out: ");
     else

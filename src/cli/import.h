@@ -47,10 +47,10 @@ struct import_program {
 /* What is written; once more with more room if one of them is full. */
 struct import_writer {
     struct json_output config, notes, scratch;
-    size_t servers;
-    bool is_toml;        /* the client's file */
-    const char *name;    /* of the server being read */
-    const char *project; /* its directory; "": it is of none */
+    size_t servers, fields; /* the second: of the server being read */
+    bool is_toml;           /* the client's file */
+    const char *name;       /* of the server being read */
+    const char *project;    /* its directory; "": it is of none */
     char pool[POOL_ID_MAX * 2];
 };
 

@@ -31,18 +31,18 @@ TEST(design_import_is_a_configuration)
     const char *client =
         write_text("mcp.json",
                    expanded("{ // of an editor\n'servers': {\n"
-                            "'web': {'type': 'http', 'url': 'https://example.org/mcp'},\n"
                             "'one': {'command': '@WORKER@', 'args': ['--name', 'the one']},\n"
-                            "'two': {'command': '@WORKER@', 'args': ['--name', 'two'],},\n},}\n"));
+                            "'two': {'command': '@WORKER@', 'args': ['--name', 'two'],},\n"
+                            "'web': {'type': 'http', 'url': 'https://127.0.0.1:1/mcp'},\n},}\n"));
     struct text *config = test_text();
     const char *notes = daemon_run(&(struct setup){IMPORT(client)}, 0, config);
-    expect_word(notes, "\"web\": left out: it is reached by a URL");
+    expect_word(notes, "\"args\": [\"--connect\", \"~/bus.sock\", \"--pool\", \"web\"]");
     expect_word(notes, "\"args\": [\"--connect\", \"~/bus.sock\", \"--pool\", \"one\"]");
     expect_word(notes, "\"args\": [\"--share\", \"--\", \"");
     const char *path = write_text("bus.json", config->data);
     expect_word(RUN(0, .mode = SETUP_STDIO, .config_path = path,
                     .arguments = {"--check-config", "--strict"}),
-                "the configuration is valid: 2 pools");
+                "the configuration is valid: 3 pools");
     struct daemon *daemon = START(.config_path = path);
     struct client *two = client_connect(daemon), *first = client_connect(daemon);
     client_send(two, "{'pool':'two'}");
@@ -55,14 +55,19 @@ TEST(design_import_of_toml)
 {
     const char *client = write_text(
         "config.toml",
-        expanded("model = \"m\" # of Codex\n[mcp_servers.web]\nurl = \"https://example.org/mcp\"\n"
-                 "[mcp_servers.one]\ncommand = \"@WORKER@\"\nargs = [\n  \"--name\", # one\n"
+        expanded("model = \"m\" # of Codex\n[mcp_servers.one]\ncommand = \"@WORKER@\"\nargs = [\n  "
+                 "\"--name\", # one\n"
                  "  \"the one\",\n]\nstartup_timeout_sec = 10\n[mcp_servers.one.env]\n"
                  "KEY = \"caf\\u00e9\"\n[mcp_servers.off]\ncommand = \"x\"\nenabled = false\n"
+                 "[mcp_servers.web]\nurl = \"https://127.0.0.1:1/mcp\"\n"
+                 "bearer_token_env_var = \"WEB_TOKEN\"\nhttp_headers = {X-A = \"1\"}\n"
                  "[projects.\"/x.y\"]\ntrust_level = \"trusted\"\n"));
     struct text *config = test_text();
+    ck_assert_int_eq(setenv("WEB_TOKEN", "t", 1), 0);
     const char *notes = daemon_run(&(struct setup){IMPORT(client)}, 0, config);
-    expect_word(notes, "\"web\": left out: it is reached by a URL");
+    expect_word(config->data, "\"url\": \"https://127.0.0.1:1/mcp\"");
+    expect_word(config->data, "\"headers\": {\"X-A\": \"1\", \"Authorization\": "
+                              "\"Bearer ${WEB_TOKEN}\"}");
     expect_word(notes, "\"off\": left out: it is disabled");
     expect_word(notes, "    command = \"stdio_bus\"\n"
                        "    args = [\"--connect\", \"~/bus.sock\", \"--pool\", \"one\"]\n");

@@ -110,11 +110,48 @@ TEST(import_carries_all_keys)
     import_free(&import);
 }
 
+/* What the daemon writes itself is left out, and so is a variable that is not set. */
+TEST(import_of_a_url)
+{
+    const char *const *argv;
+
+    setenv("CHECK_1", "one", 1);
+    unsetenv("CHECK_NONE");
+    ck_assert_int_eq(
+        read_text(
+            "{\"servers\": {\"a\": {\"type\": \"http\", \"url\": \"https://${CHECK_1}/mcp?a=b\", "
+            "\"headers\": {\"Authorization\": \"Bearer ${CHECK_1}\", \"Accept\": \"x\", "
+            "\"X-None\": \"${CHECK_NONE}\", \"X-Dollar\": \"$1\"}}, "
+            "\"b\": {\"type\": \"sse\", \"serverUrl\": \"http://b:1\", \"headers\": 1, "
+            "\"env_http_headers\": {\"X\": \"CHECK_1\"}, \"bearer_token_env_var\": "
+            "\"CHECK_NONE\"}}}"),
+        STDIO_BUS_OK);
+    expect_valid();
+    ck_assert_uint_eq(config.pool_count, 2);
+    ck_assert_str_eq(config.pools[0].url, "https://one/mcp?a=b");
+    argv = (const char *const *)config.pools[0].argv;
+    ck_assert_str_eq(argv[2], "https://one/mcp?a=b");
+    ck_assert_str_eq(argv[3], "--header-env");
+    ck_assert_int_eq(strncmp(argv[4], "Authorization=", 14), 0);
+    ck_assert_int_eq(strncmp(argv[6], "X-Dollar=", 9), 0);
+    ck_assert_ptr_null(argv[7]);
+    ck_assert_str_eq(config.pools[1].url, "http://b:1");
+    ck_assert_int_eq(strncmp(config.pools[1].argv[4], "X=", 2), 0);
+    ck_assert_ptr_nonnull(strstr(import.notes, "\"a\": write the field \"X-None\" into"));
+    ck_assert_ptr_nonnull(strstr(import.notes, "in place of its URL and its headers write"));
+    ck_assert_ptr_nonnull(strstr(import.notes, "\"b\": write the field \"Authorization\" into"));
+    ck_assert_ptr_null(strstr(import.notes, "Accept"));
+    free_config();
+    import_free(&import);
+}
+
 static const struct {
     const char *server, *note;
 } others[] = {
-    {"\"a\": {\"url\": \"http://x\"}", "\"a\": left out: it is reached by a URL"},
-    {"\"a\": {\"type\": \"sse\", \"serverUrl\": \"http://x\"}", "it is reached by a URL"},
+    {"\"a\": {\"url\": \"ws://x\"}", "\"a\": left out: its URL: "},
+    {"\"a\": {\"type\": \"sse\", \"serverUrl\": 1}", "\"a\": left out: its URL: "},
+    {"\"a\": {\"url\": \"${CHECK_NONE}\"}", "\"a\": left out: its URL: "},
+    {"\"a\": {\"url\": \"http://x\", \"disabled\": true}", "left out: it is disabled"},
     {"\"a\": {\"source\": \"extension\", \"settings\": {}}", "\"a\": left out: it has no command"},
     {"\"a\": {\"command\": \"\"}", "it has no command"},
     {"\"a\": {\"command\": []}", "it has no command"},
