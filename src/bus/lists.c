@@ -86,12 +86,19 @@ static void add_worker(struct pool_report *pool, const struct worker_report *wor
     traffic_add(&pool->traffic, &worker->traffic);
 }
 
+/* A query may have a key. */
+static struct slice url_of(const char *url)
+{
+    return url != NULL ? slice_of(url, strcspn(url, "?")) : slice_of(NULL, 0);
+}
+
 static struct pool_report report_pool(const struct pool *pool)
 {
     const struct pool_mode *mode = &pool->group.mode;
     struct list_node *node, *following;
     struct pool_report report = {
         .id = pool->group.id,
+        .url = url_of(pool->config->url),
         .protocol = pool_mode_protocol_name(mode->protocol),
         .clients = pool_mode_clients_words[mode->clients],
     };

@@ -37,6 +37,7 @@ void rows_pool(struct json_text *to, const struct pool_report *pool)
 {
     row_begin(to, NULL, '{');
     row_slice(to, "pool", pool->id);
+    row_slice(to, "url", pool->url);
     row_string(to, "protocol", pool->protocol);
     row_string(to, "sharing", pool->clients);
     put_number(to, "instances", pool->instances);

@@ -11,7 +11,8 @@
 
 struct pool_report {
     struct slice id;
-    const char *protocol, *clients;                        /* as in the configuration */
+    struct slice url;               /* without a query; data NULL: it has none */
+    const char *protocol, *clients; /* as in the configuration */
     size_t instances, running, drained, failed, connected; /* the last: clients of its own */
     size_t requests, sessions, queue;
     uint64_t starts, restarts;

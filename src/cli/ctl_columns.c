@@ -16,19 +16,13 @@
     }
 
 const struct ctl_column ctl_pool_columns[] = {
-    {"pool", "POOL", CTL_TEXT, 0, 0},
-    {"protocol", "PROTOCOL", CTL_TEXT, 3, 0},
-    {"sharing", "SHARING", CTL_TEXT, 4, 0},
-    {"running", "RUNNING", CTL_COUNT, 0, 0},
-    {"instances", "OF", CTL_COUNT, 0, 0},
-    {"drained", "DRAINED", CTL_COUNT, 2, 0},
-    {"failed", "FAILED", CTL_COUNT, 1, 0},
-    {"clients", "CLIENTS", CTL_COUNT, 5, 0},
-    {"requests", "REQUESTS", CTL_COUNT, 1, 0},
-    {"sessions", "SESSIONS", CTL_COUNT, 6, 0},
-    {"restarts", "RESTARTS", CTL_COUNT, 2, 0},
-    TRAFFIC,
-    END,
+    {"pool", "POOL", CTL_TEXT, 0, 0},          {"protocol", "PROTOCOL", CTL_TEXT, 3, 0},
+    {"sharing", "SHARING", CTL_TEXT, 4, 0},    {"running", "RUNNING", CTL_COUNT, 0, 0},
+    {"instances", "OF", CTL_COUNT, 0, 0},      {"drained", "DRAINED", CTL_COUNT, 2, 0},
+    {"failed", "FAILED", CTL_COUNT, 1, 0},     {"clients", "CLIENTS", CTL_COUNT, 5, 0},
+    {"requests", "REQUESTS", CTL_COUNT, 1, 0}, {"sessions", "SESSIONS", CTL_COUNT, 6, 0},
+    {"restarts", "RESTARTS", CTL_COUNT, 2, 0}, TRAFFIC,
+    {"url", "URL", CTL_TEXT, 1, 14},           END,
 };
 
 const struct ctl_column ctl_worker_columns[] = {

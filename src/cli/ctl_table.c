@@ -126,6 +126,8 @@ static void measure(struct layout *layout, const struct ctl_rows *rows,
     size_t i;
 
     for (i = 0; columns[i].key != NULL; i++) {
+        layout->left_out[i] = columns[i].rank > 0 && columns[i].kind == CTL_TEXT &&
+                              rows->first != NULL;
         layout->natural[i] = strlen(columns[i].title);
         if (columns[i].kind != CTL_TEXT)
             widen(&layout->natural[i], columns[i].least);
@@ -134,6 +136,7 @@ static void measure(struct layout *layout, const struct ctl_rows *rows,
         for (i = 0; columns[i].key != NULL; i++) {
             rows->cell(cell, row, &columns[i]);
             widen(&layout->natural[i], terminal_columns(cell));
+            layout->left_out[i] = layout->left_out[i] && strcmp(cell, "-") == 0;
         }
     }
     for (i = 0; columns[i].key != NULL; i++)

@@ -1,6 +1,6 @@
 /* Lists of objects as tables, for a terminal. A table is as wide as the terminal at most. If its
  * columns need more, long texts are cut, and then columns are left out, those of the highest rank
- * first. */
+ * first; so are those of text in which no row has anything, unless their rank is 0. */
 #ifndef STDIO_BUS_CLI_CTL_TABLE_H
 #define STDIO_BUS_CLI_CTL_TABLE_H
 

@@ -19,6 +19,22 @@ TEST(control_ctl_prints_json_into_a_pipe)
     rmp_program_end(&program, 0);
 }
 
+/* A query may have a key. */
+TEST(control_ctl_pools_have_their_url)
+{
+    struct daemon *daemon = CONTROL_DAEMON(.pools = MCP ",{'id':'far','protocol':'mcp',"
+                                                        "'url':'http://127.0.0.1:1/mcp?key=1'}");
+    struct rmp_program program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "pools");
+    struct span line = rmp_program_expect(&program, "{'pools':[{");
+
+    expect_member(line, "pools.0.url", "null");
+    expect_member(line, "pools.1.url", "'http://127.0.0.1:1/mcp'");
+    rmp_program_end(&program, 0);
+    program = CONTROL_PROGRAM(daemon, "ctl", "@CONTROL@", "pools", "--table");
+    RMP_PROGRAM_EXPECT(&program, "URL", "m ", "http://127.");
+    rmp_program_end(&program, 0);
+}
+
 TEST(control_ctl_prints_metrics)
 {
     struct daemon *daemon = CONTROL_DAEMON(.instances = 1);

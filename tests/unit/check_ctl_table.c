@@ -80,7 +80,7 @@ static const struct {
     const struct ctl_column *columns;
     const char *titles[8]; /* of 80 columns, with long texts and large numbers */
 } tables[] = {
-    {ctl_pool_columns, {"POOL", "RUNNING", "OF", "FAILED", "REQUESTS", "RESTARTS", "PROTOCOL"}},
+    {ctl_pool_columns, {"POOL", "RUNNING", "OF", "FAILED", "REQUESTS", "RESTARTS", "URL"}},
     {ctl_worker_columns, {"WORKER", "POOL", "STATE", "PID", "REQUESTS"}},
     {ctl_client_columns, {"CLIENT", "PROGRAM", "PEER", "REQUESTS"}},
     {ctl_session_columns, {"SESSION", "CLIENT", "WORKER"}},
