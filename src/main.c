@@ -32,6 +32,7 @@
 #include "doctor/doctor.h"
 #include "page/service.h"
 #include "reload/reload.h"
+#include "share/care.h"
 #include "share/list.h"
 #include "share/share.h"
 #include "topics/service.h"
@@ -341,6 +342,17 @@ static int run_share(const struct options *options)
     return share_run(&share);
 }
 
+/* Of servers that are shared: shows them, or does something with one. */
+static int look_after(const struct options *options)
+{
+    if (options->action == ACTION_LOG)
+        return care_run_log(options->cared_for);
+    if (options->cared_for != NULL)
+        return care_run(options->action == ACTION_STOP ? CARE_STOP : CARE_RESTART,
+                        options->cared_for);
+    return WITH_PAGE && options->page ? list_page_run(page_services) : list_run(options->json);
+}
+
 /* Of a valid one. */
 static int report_config(const struct options *options, const struct config *config,
                          struct log *log)
@@ -464,8 +476,8 @@ int main(int argc, char *argv[])
     release_long_buffers();
     if (options.action == ACTION_CONNECT)
         return client_run(&options);
-    if (WITH_SHARE && options.action == ACTION_LIST)
-        return WITH_PAGE && options.page ? list_page_run(page_services) : list_run(options.json);
+    if (WITH_SHARE && (options.action == ACTION_LIST || options.cared_for != NULL))
+        return look_after(&options);
     if (WITH_CONTROL && options.action == ACTION_PING)
         return ping_run(&options);
     if (WITH_SHARE && options.action == ACTION_SHARE)

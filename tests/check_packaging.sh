@@ -198,6 +198,17 @@ if has bash; then
     STDIO_BUS_CONTROL=/nowhere/c check 'bash: pools of the usual configuration' \
         completes_in_bash 'memory-2 tools' "$STDIO_BUS" --connect s --pool ''
 fi
+# Shared servers: --list shows one.
+mkdir -m 700 "$dir/shared"
+export XDG_RUNTIME_DIR="$dir/shared"
+"$STDIO_BUS" --share=tools --idle-exit 1 -- cat </dev/null >"$dir/front.log" 2>&1
+for shell in bash fish; do
+    has $shell || continue
+    check "$shell: shared servers" completes_in_$shell \
+        "tools@$("$STDIO_BUS" --version | sed -n '1s/.* //p')" "$STDIO_BUS" --restart ''
+done
+"$STDIO_BUS" --stop tools >/dev/null 2>&1
+unset XDG_RUNTIME_DIR
 check 'completions run nothing' test ! -e "$dir/run"
 kill $daemon
 wait $daemon 2>/dev/null

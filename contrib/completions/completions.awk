@@ -89,23 +89,29 @@ function purpose(name,   text) {
     return text
 }
 
+# Its value is a name of --list.
+function is_shared(name) {
+    return ctl != "" && name ~ /^(stop|restart|log)$/
+}
+
 function quoted(text) {
     gsub(/'/, "'\\''", text)
     return "'" text "'"
 }
 
-# --- names of pools, workers and clients ---
+# --- names of pools, workers, clients and shared servers ---
 
 # They are read from the JSON of the program on the command line: after ctl, of the daemon at its
 # socket; for --pool of the configuration, or of the daemon at the usual socket, or of the usual
-# configuration. Names are not trusted, and compgen -W expands its words: a name with a character
-# that a shell would interpret is not offered.
+# configuration; for --stop, --restart and --log of --list. Names are not trusted, and compgen -W
+# expands its words: a name with a character that a shell would interpret is not offered.
 function names_filter(name, number) {
     return "tr '{,' '\\n\\n' | sed -nE -e " name " -e " number " | sort -u"
 }
 
 BEGIN {
     pool_pattern = "'s#^\"pool\":\"([A-Za-z0-9_.@/+-]+)\"[]}]*$#\\1#p'"
+    share_pattern = "'s#^\"name\":\"([A-Za-z0-9_.@/+-]+)\"[]}]*$#\\1#p'"
     number_pattern = "'s#^\"(worker|client)\":([0-9]+)[]}]*$#\\2#p'"
 }
 
@@ -122,6 +128,7 @@ function names_function(typed) {
     print "    restart) list=workers name= ;;"
     print "    disconnect) list=clients name= ;;"
     print "    drain | resume) list=workers ;;"
+    print "    shared) name=" share_pattern " number= ;;"
     print "    *) number= ;;"
     print "    esac"
     print "    for word in \"${typed[@]:1}\"; do"
@@ -133,7 +140,9 @@ function names_function(typed) {
     print "        fi"
     print "    done"
     print "    bus=${bus/#\\~/$HOME} socket=${socket/#\\~/$HOME} config=${config/#\\~/$HOME}"
-    print "    if [[ $first == ctl ]]; then"
+    print "    if [[ $1 == shared ]]; then"
+    print "        \"$bus\" --list --json"
+    print "    elif [[ $first == ctl ]]; then"
     print "        \"$bus\" ctl ${socket:+\"$socket\"} $list --json"
     print "    elif [[ -n $config ]]; then"
     print "        \"$bus\" --config \"$config\" --check-config --json"
@@ -149,7 +158,7 @@ function bash_pattern(kind,   i, name, out) {
     for (i = 1; i <= count; i++) {
         name = options[i]
         if (values[name] != "" && !optional[name] && !(name in words) && name != "pool" &&
-            (is_file(name) ? "file" : "other") == kind)
+            !is_shared(name) && (is_file(name) ? "file" : "other") == kind)
             out = out (out == "" ? "" : "|") "--" name
     }
     return out
@@ -212,6 +221,9 @@ function bash(   i, name, all) {
     if (ctl != "")
         print "    --pool)\n        COMPREPLY=($(compgen -W \"$(_" program \
             "_names pool)\" -- \"$cur\"))\n        return ;;"
+    if (ctl != "")
+        print "    --stop | --restart | --log)\n        COMPREPLY=($(compgen -W \"$(_" program \
+            "_names shared)\" -- \"$cur\"))\n        return ;;"
     if (bash_pattern("other") != "")
         print "    " bash_pattern("other") ")\n        return ;;"
     print "    esac"
@@ -236,7 +248,8 @@ function bash(   i, name, all) {
 
 function zsh_value(name) {
     return name in words ? "(" words[name] ")" : is_file(name) ? "_files" : \
-        name == "pool" && ctl != "" ? "{compadd -- $(_" program "_names pool)}" : " "
+        name == "pool" && ctl != "" ? "{compadd -- $(_" program "_names pool)}" : \
+        is_shared(name) ? "{compadd -- $(_" program "_names shared)}" : " "
 }
 
 function zsh(   i, name, text, spec) {
@@ -303,11 +316,16 @@ function fish_names() {
     print "            set name ''"
     print "        case drain resume"
     print "            set list workers"
+    print "        case shared"
+    print "            set name " share_pattern
+    print "            set number ''"
     print "        case '*'"
     print "            set number ''"
     print "    end"
     print "    begin"
-    print "        if test \"$typed[2]\" = ctl"
+    print "        if test \"$argv[1]\" = shared"
+    print "            $bus --list --json"
+    print "        else if test \"$typed[2]\" = ctl"
     print "            $bus ctl (string replace -r '^~' $HOME -- $socket) $list --json"
     print "        else if test -n \"$config\""
     print "            set config (string replace -r '^~' $HOME -- $config)"
@@ -350,7 +368,8 @@ function fish(   i, name, names) {
         print "complete -c " program (letters[name] != "" ? " -s " letters[name] : "") " -l " name \
             (values[name] == "" || optional[name] ? "" : name in words ? \
             " -x -a " quoted(words[name]) : is_file(name) ? " -r -F" : \
-            name == "pool" && ctl != "" ? " -x -a '(__" program "_names pool)'" : " -x") \
+            name == "pool" && ctl != "" ? " -x -a '(__" program "_names pool)'" : \
+            is_shared(name) ? " -x -a '(__" program "_names shared)'" : " -x") \
             " -d " quoted(purpose(name))
     }
 }

@@ -146,7 +146,7 @@ static void enter(struct client *client, struct slice reply)
 static void read_greeting(struct endpoint *from, const struct message *message)
 {
     struct client *client = client_of_endpoint(from);
-    const struct stdio_bus *bus = bus_of(client);
+    struct stdio_bus *bus = bus_of(client);
     const struct greeter *greeter = bus->options.greeter;
     bool admits = false;
     struct slice reply = greeter->greet(greeter->user_data, bus, message->bytes, &admits);

@@ -24,8 +24,7 @@ struct stdio_bus;
 struct greeter {
     /* Returns the reply, a line that lives until the next call. Without *admits the connection is
      * closed after it. */
-    struct slice (*greet)(void *user_data, const struct stdio_bus *bus, struct slice line,
-                          bool *admits);
+    struct slice (*greet)(void *user_data, struct stdio_bus *bus, struct slice line, bool *admits);
     void *user_data;
     size_t line_max; /* bytes, the newline included */
 };

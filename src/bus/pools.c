@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "bus/crashes.h"
 #include "bus/deliver.h"
+#include "bus/halt.h"
 #include "bus/probe.h"
 #include "bus/replay.h"
 #include "bus/sleep.h"
@@ -34,6 +35,7 @@ int pools_add_workers(struct stdio_bus *bus, struct pool *pool, size_t count)
         timer_init(&worker->replay, replay_expired, worker);
         timer_init(&worker->probe, probe_expired, worker);
         timer_init(&worker->idle, sleep_look, worker);
+        timer_init(&worker->halting, halt_look, worker);
     }
     return STDIO_BUS_OK;
 }
@@ -73,6 +75,7 @@ void pools_remove_worker(struct stdio_bus *bus, struct worker *worker)
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->replay);
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->probe);
     stdio_bus_event_loop_stop_timer(bus->loop, &worker->idle);
+    stdio_bus_event_loop_stop_timer(bus->loop, &worker->halting);
     pool_remove_worker(worker, &bus->router);
 }
 

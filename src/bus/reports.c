@@ -80,6 +80,7 @@ void reports_worker_started(struct worker *worker)
 void reports_worker_finished(struct worker *worker)
 {
     struct endpoint *endpoint = &worker->stream.endpoint;
+    const struct stdio_bus *bus = endpoint->bus;
     char text[80];
     const struct bus_report report = {
         .name = worker_failed(worker) ? "failed" : "exited",
@@ -90,6 +91,7 @@ void reports_worker_finished(struct worker *worker)
         .restarts = timer_started(&worker->deadline),
     };
 
+    endpoint->since_ms = stdio_bus_event_loop_now_ms(bus->loop);
     deliver_end_hold(endpoint);
     connection_move_traffic(&worker->stream.connection, &worker->carried);
     worker->restarts += report.restarts;

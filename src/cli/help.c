@@ -26,9 +26,12 @@ static const char shared[] =
     "  --any-cwd          the directory does not count; the server runs in HOME\n"
     "  --env NAME,...     only these variables count, and few others are passed\n"
     "  --idle-exit SECS   end so long after the last client; default 300, 0: never\n"
-    "  --list             show what is shared\n"
-    "  --page             with --list: in a browser; prints the address\n"
+    "  --list             show what is shared; NAME is one of it in the next three\n"
+    "  --stop NAME        end its processes; the next message starts it again\n"
+    "  --restart NAME     start its processes anew; its clients stay connected\n"
+    "  --log NAME         show its log, and that of its daemon\n"
     "  --json             with --list or --check-config: as JSON\n"
+    "  --page             with --list: in a browser; prints the address\n"
     "\n";
 
 static const char one_pool[] =

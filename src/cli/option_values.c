@@ -273,6 +273,12 @@ static bool apply_share(struct parser *parser, const char *option, const char *v
     return problem == NULL || parser_fail(parser, "--%s: %s", option, problem);
 }
 
+static bool apply_care(struct parser *parser, const char *option, const char *value)
+{
+    parser->options->cared_for = value;
+    return *value != '\0' || parser_fail(parser, "--%s: the name must not be empty", option);
+}
+
 static bool apply_env(struct parser *parser, const char *option, const char *value)
 {
     parser->options->share_variables = value;
@@ -289,6 +295,8 @@ static bool apply_env(struct parser *parser, const char *option, const char *val
     .kind = OPTION_SECONDS, .max = (most), .at = offsetof(struct options, member)
 #define WORD(member, list)                                                                         \
     .kind = OPTION_WORD, .words = (list), .at = offsetof(struct options, member)
+
+#define CARE(what) .value_name = "NAME", .is_mode = true, .action = (what), .apply = apply_care
 
 const struct option_spec parser_options[] = {
     {.name = "config", .value_name = "PATH", PATH(config_path)},
@@ -328,6 +336,9 @@ const struct option_spec parser_options[] = {
      .is_mode = true,
      .apply = apply_share},
     {.name = "list", .action = ACTION_LIST},
+    {.name = "stop", CARE(ACTION_STOP)},
+    {.name = "restart", CARE(ACTION_RESTART)},
+    {.name = "log", CARE(ACTION_LOG)},
     {.name = "json", FLAG(json)},
     {.name = "page", FLAG(page)},
     {.name = "env", .value_name = "NAME,...", .of_share = true, .apply = apply_env},

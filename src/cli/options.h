@@ -22,8 +22,11 @@
 enum options_action {
     ACTION_RUN,
     ACTION_CHECK_CONFIG,
-    ACTION_SHARE,   /* the command of the line, in a daemon that all clients of this user share */
-    ACTION_LIST,    /* such daemons */
+    ACTION_SHARE, /* the command of the line, in a daemon that all clients of this user share */
+    ACTION_LIST,  /* such daemons */
+    ACTION_STOP,  /* one of them, `cared_for`, with the next two */
+    ACTION_RESTART,
+    ACTION_LOG,
     ACTION_CONNECT, /* to the address `connect` */
     ACTION_IMPORT,
     ACTION_PING,
@@ -70,6 +73,7 @@ struct options {
     bool has_log_format;
     enum log_level log_level;
     bool has_log_level;
+    const char *cared_for;       /* points into argv; the server that is stopped, or the like */
     const char *share_name;      /* points into argv; NULL: none */
     const char *share_variables; /* the same: those that count; NULL: as usual */
     bool any_cwd;                /* the working directory does not count */

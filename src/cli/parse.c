@@ -186,6 +186,17 @@ static bool check_ping(struct parser *parser)
     return true;
 }
 
+/* A shared server is looked after. */
+static bool check_care(struct parser *parser)
+{
+    const struct options *options = parser->options;
+
+    if (options->config_path != NULL || options->config_fd >= 0 || options->line.words != NULL ||
+        options->action < ACTION_STOP || options->action > ACTION_LOG)
+        return parser_fail(parser, "--%s stands alone", parser->mode->name);
+    return true;
+}
+
 /* Nothing is run. */
 static bool check_import(struct parser *parser)
 {
@@ -255,6 +266,7 @@ static bool check_parts(struct parser *parser)
         {"list", options->action == ACTION_LIST, PART_SHARE},
         {"page", options->page, PART_PAGE},
         {"page", options->page, PART_HTTP},
+        {parser->mode != NULL ? parser->mode->name : "", options->cared_for != NULL, PART_SHARE},
         {"import", options->import_path != NULL, PART_DOCTOR},
     };
     char text[PART_MISSING_MAX];
@@ -294,10 +306,12 @@ static bool check_options(struct parser *parser)
             parser->of_command->name);
     if (options->socket_count > 0 &&
         (options->import_path != NULL || options->action == ACTION_LIST ||
-         is_mode(parser, "share") || is_mode(parser, "connect")))
+         options->cared_for != NULL || is_mode(parser, "share") || is_mode(parser, "connect")))
         return parser_fail(parser, "--%s is for a daemon", options->sockets[0].name);
     if (options->import_path != NULL)
         return check_import(parser);
+    if (options->cared_for != NULL)
+        return check_care(parser);
     if (options->action == ACTION_LIST)
         return true;
     if (is_mode(parser, "share"))

@@ -4,7 +4,7 @@
 
 #include "page/html.h"
 
-#define COLUMNS_MAX 12
+#define COLUMNS_MAX 13
 
 struct column {
     const char *key, *title;
@@ -36,6 +36,9 @@ static const struct table first_tables[] = {
      {{"name", "Name", HTML_TEXT},
       {"command", "Command", HTML_TEXT},
       {"pid", "PID", HTML_NUMBER},
+      {"state", "State", HTML_TEXT},
+      {"state_ms", "For", HTML_MS},
+      {"calls", "Calls", HTML_NUMBER},
       {"runs_ms", "Runs for", HTML_MS},
       {"clients", "Clients", HTML_NUMBER},
       {"processes", "Processes", HTML_NUMBER},

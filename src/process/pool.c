@@ -234,6 +234,8 @@ static size_t count_wanted(const struct pool *pool)
     const struct group *stateless = pool->group.other_era;
     size_t wanted = pool->group.mode.spare + list_count(&pool->group.waiting);
 
+    if (pool->halted)
+        return count_spare(pool);
     if (pool->group.mode.frugal)
         return count_frugal(pool);
     if (pool->group.mode.clients != CLIENTS_EXCLUSIVE)
@@ -397,6 +399,7 @@ void pool_supply(struct pool *pool)
 
     if (!pool_is_supplied(pool) || pool->fate == POOL_REMOVED)
         return;
+    pool->halted = pool->halted && !is_awaited(pool);
     wake_called(pool);
     failing = pool_is_failing(pool);
     missing = wanted = count_wanted(pool);

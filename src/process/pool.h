@@ -34,6 +34,7 @@ struct pool {
     struct pool_past past; /* the same (bus/renewal.h): of workers that are gone */
     char failure_text[POOL_FAILURE_MAX]; /* the same (bus/early_exit.h): of group.failure, */
     char *failure_data;                  /* which is freed with the pool */
+    bool halted;        /* a user has stopped it (bus/halt.h), and no new client has come since */
     bool seen_protocol; /* a worker speaks one that the configuration does not name */
 };
 

@@ -573,9 +573,10 @@ void worker_archive(struct archive *archive, struct worker *worker,
 {
     static const struct archive_field fields[] = {
         ARCHIVE_INTEGERS(struct worker, number, failures_before, starts, restarts, carried,
-                         idle_frames, idle_since_ms, sleeps),
+                         idle_frames, idle_since_ms, sleeps, halt_until_ms),
         ARCHIVE_CHOICE(struct worker, state, WORKER_FAILED),
         ARCHIVE_CHOICE(struct worker, after_end, WORKER_STAYS_STOPPED),
+        ARCHIVE_CHOICE(struct worker, halt, HALT_REST),
         ARCHIVE_FLAGS(struct worker, executed, output_ended, awaits_exit, answered, hurried,
                       probe_sent, refused, restart_asked),
     };
@@ -592,5 +593,6 @@ void worker_archive(struct archive *archive, struct worker *worker,
     timer_archive(archive, loop, &worker->replay);
     timer_archive(archive, loop, &worker->probe);
     timer_archive(archive, loop, &worker->idle);
+    timer_archive(archive, loop, &worker->halting);
     stream_archive(archive, &worker->stream, worker->transport, &options);
 }

@@ -46,6 +46,13 @@ enum worker_renewal {
     RENEWAL_LEAVES    /* the same, and the worker with it */
 };
 
+/* What a user has asked for (bus/halt.h). */
+enum worker_halt {
+    HALT_NONE,
+    HALT_RESTART, /* the next process is started when this one has ended */
+    HALT_REST     /* none is started before a message needs it */
+};
+
 struct worker;
 
 /* Reports of a worker to its host, which must not free it. */
@@ -91,6 +98,9 @@ struct worker {
     uint64_t idle_frames;       /* messages that had passed at the last look, */
     int64_t idle_since_ms;      /* since when none has passed, */
     uint64_t sleeps;            /* and how often it fell asleep */
+    enum worker_halt halt;      /* its owner's (bus/halt.h), while its process is to end: */
+    struct timer halting;       /* the next look at it, */
+    int64_t halt_until_ms;      /* and until when requests in flight are waited for */
     bool refused;               /* its owner's (bus/first_answer.h): by the daemon it has dialled */
     /* The same: processes that ran, that ended unasked, what they have carried: */
     uint64_t starts, restarts;

@@ -13,6 +13,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "bus/bus.h"
+#include "bus/state.h"
 #include "event/signals.h"
 #include "share/directory.h"
 #include "share/greeting.h"
@@ -69,6 +70,8 @@ static enum bus_outcome serve(const struct daemon *daemon, struct log *log)
     }
     greeting_init(&greeting, daemon->identity);
     bus = bus_create(&options);
+    if (bus != NULL)
+        router_measure(&bus->router); /* --list counts the calls */
     if (bus != NULL && bus_start(bus) == STDIO_BUS_OK) {
         if (!readiness_report())
             log_debug(log, "", "the client that has started this daemon is gone");

@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bus/bus.h"
+#include "bus/halt.h"
 #include "bus/state.h"
+#include "bus/workers.h"
 #include "process/pool.h"
 #include "share/identity.h"
 #include "json/string.h"
@@ -70,11 +73,84 @@ static void write_failure(char *to, size_t size, const struct stdio_bus *bus)
     }
 }
 
+/* --- its state --- */
+
+/* What the server is doing: that of the worker that says most. */
+struct state {
+    const char *name;
+    int64_t since_ms; /* of the event loop's time; 0: since the start of the daemon */
+    int rank;
+};
+
+static struct state state_of(const struct worker *worker)
+{
+    struct state state = {.since_ms = worker->stream.endpoint.since_ms};
+
+    switch (worker->state) {
+    case WORKER_RUNNING:
+        state.name = "awake";
+        state.rank = 5;
+        break;
+    case WORKER_STARTING:
+        state.name = "starting";
+        state.rank = 4;
+        break;
+    case WORKER_STOPPING:
+        state.name = "ending";
+        state.rank = 3;
+        break;
+    case WORKER_STOPPED:
+    case WORKER_FAILED:
+        state.name = worker->starts > 0 ? workers_state(worker) : "not started";
+        state.rank = worker->starts > 0 ? 2 : 1;
+        break;
+    }
+    return state;
+}
+
+/* Of workers that say the same: the one that has been so for longest while it runs, or else the one
+ * that has changed last. */
+static struct state find_state(const struct stdio_bus *bus)
+{
+    struct list_node *pool, *next_pool, *node, *following;
+    struct state found = {.name = "not started"};
+
+    list_each(&bus->pools, pool, next_pool) {
+        list_each(&list_entry(pool, struct pool, link)->workers, node, following) {
+            const struct state state = state_of(list_entry(node, struct worker, link));
+            bool later = state.since_ms > found.since_ms;
+
+            if (state.rank > found.rank || (state.rank == found.rank && later == (state.rank == 2)))
+                found = state;
+        }
+    }
+    return found;
+}
+
+/* Requests of clients that the server has answered. */
+static uint64_t count_calls(const struct stdio_bus *bus)
+{
+    struct list_node *node, *following;
+    uint64_t count = 0;
+
+    list_each(&bus->pools, node, following) {
+        const struct pool *pool = list_entry(node, struct pool, link);
+
+        count += pool->group.asked.outcomes[OUTCOME_RESULT] +
+                 pool->group.asked.outcomes[OUTCOME_ERROR] +
+                 pool->stateless.asked.outcomes[OUTCOME_RESULT] +
+                 pool->stateless.asked.outcomes[OUTCOME_ERROR];
+    }
+    return count;
+}
+
 static char *write_status(const struct greeting *greeting, const struct stdio_bus *bus)
 {
     char *identity = identity_hide(greeting->identity), *line = NULL, failure[FAILURE_MAX];
     size_t workers = (count_workers(bus) + 1) * PID_MAX;
-    size_t size = identity != NULL ? strlen(identity) + workers + FAILURE_MAX + 256 : 0;
+    size_t size = identity != NULL ? strlen(identity) + workers + FAILURE_MAX + 512 : 0;
+    const struct state state = find_state(bus);
+    int64_t now_ms = stdio_bus_event_loop_now_ms(bus->loop);
     int n;
 
     if (identity != NULL)
@@ -82,10 +158,13 @@ static char *write_status(const struct greeting *greeting, const struct stdio_bu
     if (line != NULL) {
         n = snprintf(line, size,
                      "{\"stdio_bus\":\"shares\",\"version\":\"%s\",\"pid\":%ld,\"seconds\":%lld,"
-                     "\"clients\":%zu,\"identity\":\"%s\",\"workers\":[",
+                     "\"clients\":%zu,\"state\":\"%s\",\"state_ms\":%lld,\"calls\":%llu,"
+                     "\"identity\":\"%s\",\"workers\":[",
                      PACKAGE_VERSION, (long)getpid(),
                      (long long)(clock_now_ms() - greeting->since_ms) / 1000,
-                     bus->client_count - bus->gated_count, identity);
+                     bus->client_count - bus->gated_count, state.name,
+                     (long long)(now_ms - (state.since_ms > 0 ? state.since_ms : bus->started_ms)),
+                     (unsigned long long)count_calls(bus), identity);
         n += (int)write_workers(line + n, workers, bus);
         write_failure(failure, sizeof failure, bus);
         snprintf(line + n, size - (size_t)n, "]%s}\n", failure);
@@ -128,22 +207,50 @@ static bool read_join(struct slice line, struct slice *identity)
            memchr(identity->data, '"', identity->len) == NULL;
 }
 
+/* --- the user that stops or restarts it --- */
+
+/* Whether clients that are connected get the next process. */
+static bool has_lasting_clients(const struct stdio_bus *bus)
+{
+    const struct pool *pool = list_entry(bus->pools.head.next, struct pool, link);
+
+    return bus->client_count > bus->gated_count && pool->group.mode.on_exit == EXIT_REPLAYS;
+}
+
+static void stop(struct stdio_bus *bus)
+{
+    if (has_lasting_clients(bus)) {
+        (void)halt_processes(bus, HALT_REST);
+        return;
+    }
+    log_info(bus->log, "", "stop, asked for by the user");
+    bus_note_stop(bus, BUS_DONE);
+}
+
 /* An unknown line is of another version, or of somebody else's program. */
-static char *reply_to(const struct greeting *greeting, const struct stdio_bus *bus,
-                      struct slice line, bool *admits)
+static char *reply_to(const struct greeting *greeting, struct stdio_bus *bus, struct slice line,
+                      bool *admits)
 {
     struct slice wanted;
 
     if (slice_is(line, GREETING_STATUS))
         return write_status(greeting, bus);
+    if (slice_is(line, GREETING_STOP) || slice_is(line, GREETING_RESTART)) {
+        char *status = write_status(greeting, bus);
+
+        if (slice_is(line, GREETING_STOP))
+            stop(bus);
+        else
+            (void)halt_processes(bus, HALT_RESTART);
+        return status;
+    }
     if (!read_join(line, &wanted))
         wanted = slice_of("", 0);
     *admits = identity_fits(wanted, slice_of_text(greeting->identity));
     return *admits ? copy_of(GREETING_JOINED "\n") : write_difference(greeting, wanted);
 }
 
-static struct slice greet(void *user_data, const struct stdio_bus *bus, struct slice line,
-                          bool *admits)
+static struct slice greet(void *user_data, struct stdio_bus *bus, struct slice line, bool *admits)
 {
     struct greeting *greeting = user_data;
 

@@ -1,5 +1,6 @@
 /* The first lines of a connection to a shared daemon: the client sends the identity of the server
- * that it wants, the daemon compares it with its own. Or the client asks what is shared here. */
+ * that it wants, the daemon compares it with its own. Or the client asks what is shared here, or
+ * for a stop or a restart of the server (bus/halt.h): the reply is the status of before. */
 #ifndef STDIO_BUS_SHARE_GREETING_H
 #define STDIO_BUS_SHARE_GREETING_H
 
@@ -10,6 +11,8 @@
 #define GREETING_JOIN "{\"stdio_bus\":\"join\",\"identity\":\""
 #define GREETING_JOIN_END "\"}"
 #define GREETING_STATUS "{\"stdio_bus\":\"status\"}"
+#define GREETING_STOP "{\"stdio_bus\":\"stop\"}"
+#define GREETING_RESTART "{\"stdio_bus\":\"restart\"}"
 #define GREETING_JOINED "{\"stdio_bus\":\"joined\"}"
 #define GREETING_DIFFERS "{\"stdio_bus\":\"differs\",\"in\":\""
 #define GREETING_DIFFERS_END "\"}"

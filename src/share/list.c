@@ -44,6 +44,22 @@ static void write_log(struct json_text *text, const struct share *share, const c
     row_string(text, "log", path);
 }
 
+/* A daemon of an older version does not say. */
+static void write_state(struct json_text *text, const struct share *share)
+{
+    const struct json_value *state = share_member(share, "state", JSON_STRING);
+
+    row_slice(text, "state", state != NULL ? state->text : slice_of(NULL, 0));
+    if (state != NULL)
+        row_number(text, "state_ms", share_number(share, "state_ms"));
+    else
+        row_string(text, "state_ms", NULL);
+    if (state != NULL)
+        row_number(text, "calls", share_number(share, "calls"));
+    else
+        row_string(text, "calls", NULL);
+}
+
 static void write_share(struct json_text *text, const struct share *share,
                         const struct usage *usage, const char *directory)
 {
@@ -57,6 +73,7 @@ static void write_share(struct json_text *text, const struct share *share,
     row_slice(text, "version", version != NULL ? version->text : slice_of(NULL, 0));
     row_number(text, "pid", share_number(share, "pid"));
     row_number(text, "runs_ms", share_number(share, "seconds") * 1000);
+    write_state(text, share);
     row_number(text, "clients", share_number(share, "clients"));
     row_number(text, "processes", (int64_t)processes);
     if (kib >= 0)
@@ -177,14 +194,32 @@ static const char *write_age(char *to, size_t size, int64_t seconds)
     return to;
 }
 
+/* "asleep 5 min": for how long it has been so. */
+static const char *write_word(char *to, size_t size, const struct share *share)
+{
+    const struct json_value *state = share_member(share, "state", JSON_STRING);
+    char age[32];
+
+    if (state == NULL)
+        snprintf(to, size, "-");
+    else if (slice_is(state->text, "not started"))
+        snprintf(to, size, "not started");
+    else
+        snprintf(to, size, "%.*s %s", (int)state->text.len, state->text.data,
+                 write_age(age, sizeof age, share_number(share, "state_ms") / 1000));
+    return to;
+}
+
 static void print_line(const struct share *share, const struct usage *usage)
 {
-    char command[COMMAND_MAX], age[32], memory[64];
+    char command[COMMAND_MAX], age[32], memory[64], state[64];
 
     identity_command(command, isatty(STDOUT_FILENO) ? COMMAND_TERMINAL : sizeof command,
                      share_identity(share));
-    terminal_line(stdout, "%-18s %7lld %7lld %s %10s  %s", share->base,
-                  (long long)share_number(share, "pid"), (long long)share_number(share, "clients"),
+    terminal_line(stdout, "%-18s %7lld  %-16s %6lld %7lld %s %10s  %s", share->base,
+                  (long long)share_number(share, "pid"), write_word(state, sizeof state, share),
+                  (long long)share_number(share, "calls"),
+                  (long long)share_number(share, "clients"),
                   write_usage(memory, sizeof memory, share, usage),
                   write_age(age, sizeof age, share_number(share, "seconds")), command);
 }
@@ -253,8 +288,8 @@ static void print_table(const struct shares *shares, const struct usage *usage,
         terminal_line(stdout, "nothing is shared");
         return;
     }
-    terminal_line(stdout, "%-18s %7s %7s %9s %8s %10s  %s", "NAME", "PID", "CLIENTS", "PROCESSES",
-                  "MEMORY", "RUNS FOR", "COMMAND");
+    terminal_line(stdout, "%-18s %7s  %-16s %6s %7s %9s %8s %10s  %s", "NAME", "PID", "STATE",
+                  "CALLS", "CLIENTS", "PROCESSES", "MEMORY", "RUNS FOR", "COMMAND");
     for (i = 0; i < shares->count; i++)
         print_line(&shares->at[i], usage);
     print_failures(shares);
@@ -366,21 +401,17 @@ int list_page_run(const struct service *const *services)
 
 int list_run(bool json)
 {
-    char directory[DIRECTORY_MAX];
-    struct shares shares = {.at = NULL};
-    int status = enter(directory);
+    char directory[DIRECTORY_MAX], reason[DIRECTORY_REASON_MAX];
+    struct shares shares;
+    int status = shares_open(&shares, directory, reason);
 
-    if (status == STDIO_BUS_EINVAL)
-        return EXIT_OS_ERROR;
-    if (status == STDIO_BUS_OK)
-        status = shares_find(&shares);
-    if (status == STDIO_BUS_ERR) {
-        terminal_line(stderr, "stdio_bus: cannot read %s: %s", directory, strerror(errno));
+    if (status != STDIO_BUS_OK) {
+        terminal_line(stderr, "stdio_bus: %s", reason);
     } else {
         status = print_all(&shares, directory, json);
-        if (status == STDIO_BUS_ERR)
+        if (status != STDIO_BUS_OK)
             terminal_line(stderr, "stdio_bus: cannot write the list: %s", strerror(errno));
     }
     shares_free(&shares);
-    return status == STDIO_BUS_ERR ? EXIT_OS_ERROR : EXIT_DONE;
+    return status == STDIO_BUS_OK ? EXIT_DONE : EXIT_OS_ERROR;
 }

@@ -43,48 +43,58 @@ struct slice share_identity(const struct share *share)
 
 /* --- asking --- */
 
-static void free_share(struct share *share)
+void share_free(struct share *share)
 {
     document_free(&share->status);
     free(share->reply);
+    share->reply = NULL;
 }
 
-/* A daemon that was about to end is none. */
-static void report_silence(const char *file)
-{
-    int error = errno;
-
-    if (error != ECONNRESET && error != EPIPE && error != ECONNREFUSED && error != ENOENT)
-        terminal_line(stderr, "stdio_bus: %s does not answer: %s", file, strerror(error));
-}
-
-static bool read_status(struct share *share, const char *file, bool is_quiet)
+static bool read_status(struct share *share)
 {
     struct document_error error;
     int status = document_read(&share->status, slice_of_text(share->reply), &error);
 
     if (status == STDIO_BUS_OK && share->status.root->type == JSON_OBJECT)
         return true;
-    if (!is_quiet)
-        terminal_line(stderr, "stdio_bus: %s does not answer as a daemon does: %s", file,
-                      status == STDIO_BUS_ERR ? "out of memory" : share->reply);
+    errno = status == STDIO_BUS_ERR ? ENOMEM : EBADMSG;
     return false;
+}
+
+bool share_ask(struct share *share, const char *base, const char *line)
+{
+    char file[DAEMON_FILE_MAX];
+
+    *share = (struct share){.reply = NULL};
+    snprintf(share->base, sizeof share->base, "%s", base);
+    snprintf(file, sizeof file, "%s" DAEMON_SOCKET, share->base);
+    share->reply = exchange_ask(file, line, REPLY_MS);
+    return share->reply != NULL && read_status(share);
+}
+
+/* A daemon that was about to end is none. */
+static void report_silence(const struct share *share, const char *file)
+{
+    int error = errno;
+
+    if (share->reply != NULL && error == EBADMSG)
+        terminal_line(stderr, "stdio_bus: %s does not answer as a daemon does: %s", file,
+                      share->reply);
+    else if (error != ECONNRESET && error != EPIPE && error != ECONNREFUSED && error != ENOENT)
+        terminal_line(stderr, "stdio_bus: %s does not answer: %s", file, strerror(error));
 }
 
 /* False: nobody answers, or not as a daemon does; then the reason is on stderr. */
 static bool ask(struct share *share, const char *file, bool is_quiet)
 {
-    *share = (struct share){.reply = exchange_ask(file, GREETING_STATUS "\n", REPLY_MS)};
-    if (share->reply == NULL) {
-        if (!is_quiet)
-            report_silence(file);
-        return false;
-    }
-    snprintf(share->base, sizeof share->base, "%.*s", (int)(strlen(file) - strlen(DAEMON_SOCKET)),
-             file);
-    if (read_status(share, file, is_quiet))
+    char base[DAEMON_BASE_MAX];
+
+    snprintf(base, sizeof base, "%.*s", (int)(strlen(file) - strlen(DAEMON_SOCKET)), file);
+    if (share_ask(share, base, GREETING_STATUS "\n"))
         return true;
-    free_share(share);
+    if (!is_quiet)
+        report_silence(share, file);
+    share_free(share);
     return false;
 }
 
@@ -140,6 +150,24 @@ static int by_age(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
+int shares_open(struct shares *shares, char directory[DIRECTORY_MAX],
+                char reason[DIRECTORY_REASON_MAX])
+{
+    int status = directory_find(directory, reason);
+
+    *shares = (struct shares){.at = NULL};
+    if (status == STDIO_BUS_OK)
+        status = directory_enter(directory, false, reason);
+    if (status == STDIO_BUS_ENOTFOUND)
+        return STDIO_BUS_OK;
+    if (status == STDIO_BUS_OK && shares_find(shares) != STDIO_BUS_OK) {
+        snprintf(reason, DIRECTORY_REASON_MAX, "cannot read the directory of shared servers: %s",
+                 strerror(errno));
+        status = STDIO_BUS_ERR;
+    }
+    return status;
+}
+
 int shares_find(struct shares *shares)
 {
     int status = find_sockets(shares);
@@ -154,7 +182,7 @@ void shares_free(struct shares *shares)
     size_t i;
 
     for (i = 0; i < shares->count; i++)
-        free_share(&shares->at[i]);
+        share_free(&shares->at[i]);
     free(shares->at);
     *shares = (struct shares){.at = NULL};
 }

@@ -2,11 +2,13 @@
 #ifndef STDIO_BUS_SHARE_SHARES_H
 #define STDIO_BUS_SHARE_SHARES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/slice.h"
 #include "share/daemon.h"
+#include "share/directory.h"
 #include "share/usage.h"
 #include "json/document.h"
 
@@ -23,12 +25,25 @@ struct shares {
     bool is_quiet; /* nothing is printed */
 };
 
+/* shares_find in the directory of the shared servers, whose path is stored and which is the working
+ * directory from now on; if it is not there, none is shared. Another status than STDIO_BUS_OK with
+ * a line of explanation in `reason`: to be freed all the same. */
+int shares_open(struct shares *shares, char directory[DIRECTORY_MAX],
+                char reason[DIRECTORY_REASON_MAX]);
+
 /* Asks each daemon whose socket is in the working directory. Why one is left out is printed to
  * stderr, unless it was about to end or the list is quiet. STDIO_BUS_ERR with errno set when the
  * directory cannot be read or out of memory: to be freed all the same. */
 int shares_find(struct shares *shares);
 
 void shares_free(struct shares *shares);
+
+/* Sends a line (share/greeting.h) to the daemon of this name, in the working directory, and reads
+ * the status that it answers. False with errno set; EBADMSG: the reply is no status. To be freed
+ * all the same. */
+bool share_ask(struct share *share, const char *base, const char *line);
+
+void share_free(struct share *share);
 
 /* The member of the status; NULL if there is none of this type. */
 const struct json_value *share_member(const struct share *share, const char *key,

@@ -86,21 +86,38 @@ void take_stdout(struct run *run)
     } while (got > 0 || (got < 0 && errno == EINTR));
 }
 
+#define STATUS(state, workers)                                                                     \
+    "{\"stdio_bus\":\"shares\",\"version\":\"1\",\"pid\":1,\"seconds\":1,\"clients\":1,\"state\":" \
+    "\"" state                                                                                     \
+    "\",\"state_ms\":1,\"calls\":1,\"identity\":\"arg=sh env=A=1 \",\"workers\":[" workers "]}\n"
+
+/* What a daemon answers to a line; another process runs after a restart, none after a stop. */
+static const char *reply_to(const char *line, const char *before)
+{
+    if (strstr(line, "restart") != NULL)
+        return STATUS("awake", "2");
+    return strstr(line, "stop") != NULL ? STATUS("asleep", "") : before;
+}
+
 /* With a browser for the page; NULL: without. */
 static void serve_list(struct run *run, struct viewer_look *look)
 {
-    static const char reply[] = "{\"stdio_bus\":\"shares\",\"version\":\"1\",\"pid\":1,"
-                                "\"seconds\":1,\"clients\":1,\"identity\":\"arg=sh env=A=1 \","
-                                "\"workers\":[1]}\n";
+    const char *now = STATUS("awake", "1"), *next;
     char bytes[4096];
+    ssize_t n;
     int fd;
 
     fcntl(run->listener, F_SETFL, O_NONBLOCK);
     fcntl(run->from, F_SETFL, O_NONBLOCK);
     while (run_alive(run)) {
         fd = accept(run->listener, NULL, NULL);
-        if (fd >= 0 && read(fd, bytes, sizeof bytes) > 0)
-            (void)send(fd, reply, sizeof reply - 1, MSG_NOSIGNAL);
+        n = fd >= 0 ? read(fd, bytes, sizeof bytes - 1) : 0;
+        if (n > 0) {
+            bytes[n] = '\0';
+            next = reply_to(bytes, now);
+            (void)send(fd, now, strlen(now), MSG_NOSIGNAL);
+            now = next;
+        }
         if (fd >= 0)
             close(fd);
         else

@@ -93,7 +93,8 @@ static void finish(struct run *run)
                                         SHARED_LOCK,
                                         SHARED_FILE,
                                         SHARED_DIR "/b.sock",
-                                        SHARED_DIR "/a.sock"};
+                                        SHARED_DIR "/a.sock",
+                                        SHARED_DIR "/a.log"};
     char path[PATH_SIZE];
 
     run->outcome->board = *run->board;

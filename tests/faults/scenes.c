@@ -532,6 +532,18 @@ static void play_refused(struct run *run)
     run->client_lost = false; /* as it must be */
 }
 
+/* A log of a shared server. */
+static void prepare_log(struct run *run)
+{
+    char path[128];
+    FILE *file;
+
+    snprintf(path, sizeof path, "%s/stdio_bus/a.log", run->dir);
+    file = fopen(path, "w");
+    if (file == NULL || fputs("a line\n", file) == EOF || fclose(file) != 0)
+        abort();
+}
+
 /* A home without a file. */
 static void prepare_nothing(struct run *run)
 {
@@ -792,6 +804,22 @@ const struct scene scenes[SCENES] = {
     {.name = "list as a page",
      .arguments = WORDS("--list", "--page"),
      .play = play_list_page,
+     .listener = SHARED_LISTENER,
+     .shares = true},
+    {.name = "restart",
+     .arguments = WORDS("--restart", "a"),
+     .play = play_list,
+     .listener = SHARED_LISTENER,
+     .shares = true},
+    {.name = "stop",
+     .arguments = WORDS("--stop", "a"),
+     .play = play_list,
+     .listener = SHARED_LISTENER,
+     .shares = true},
+    {.name = "log",
+     .arguments = WORDS("--log", "a"),
+     .prepare = prepare_log,
+     .play = play_list,
      .listener = SHARED_LISTENER,
      .shares = true},
     {.name = "doctor",

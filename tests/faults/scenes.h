@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 58
+#define SCENES 61
 
 extern const struct scene scenes[SCENES];
 

@@ -577,8 +577,10 @@ TEST(design_share_list_json)
     pid_of(first);
     pid_t daemon = share_daemon();
     struct span document = share_list_json(), shared = json_get(document, "shared.0");
-    expect_members(shared, "name version pid runs_ms clients processes memory command directory "
-                           "failure log");
+    expect_members(
+        shared,
+        "name version pid runs_ms state state_ms calls clients processes memory command directory "
+        "failure log");
     ck_assert(span_is(json_get(document, "total"), "1"));
     ck_assert(span_is(json_get(document, "differences"), "[]"));
     ck_assert_int_eq(json_number(shared, "pid"), daemon);

@@ -1,0 +1,121 @@
+#include "build_config.h"
+
+#include "bus/halt.h"
+
+#include "bus/replay.h"
+#include "bus/workers.h"
+#include "process/pool.h"
+#include "router/waiting.h"
+
+#define LOOK_MS 10 /* between two looks */
+
+static struct stdio_bus *bus_of(const struct worker *worker)
+{
+    return worker->stream.endpoint.bus;
+}
+
+static int64_t now_ms(const struct worker *worker)
+{
+    return stdio_bus_event_loop_now_ms(bus_of(worker)->loop);
+}
+
+static bool is_busy(const struct worker *worker)
+{
+    const struct peer *peer = &worker->stream.endpoint.peer;
+
+    return workers_answering(peer) > 0 || !list_empty(&peer->asked) || peer_held(peer) ||
+           worker->stream.connection.output.bytes > 0;
+}
+
+/* Whether clients would miss the next process. */
+static bool is_used(const struct worker *worker)
+{
+    return !list_empty(&worker->stream.endpoint.peer.bindings) ||
+           pool_of(worker)->group.mode.clients != CLIENTS_EXCLUSIVE;
+}
+
+static void end_process(struct worker *worker)
+{
+    bool rests = worker->halt == HALT_REST;
+
+    log_info(bus_of(worker)->log, worker->stream.endpoint.context, "%s, asked for by the user%s",
+             rests ? "stop" : "restart",
+             is_busy(worker) ? "; what is in flight is not waited for any longer" : "");
+    worker->halt = HALT_NONE;
+    worker->restart_asked = !rests && is_used(worker);
+    worker_handle(worker, WORKER_RETIRE);
+}
+
+/* The process ends by itself. */
+static void give_up(struct worker *worker)
+{
+    if (worker->halt == HALT_REST && worker->state == WORKER_STOPPED)
+        worker_handle(worker, WORKER_RETIRE);
+    worker->halt = HALT_NONE;
+}
+
+void halt_look(void *user_data)
+{
+    struct worker *worker = user_data;
+    struct peer *peer = &worker->stream.endpoint.peer;
+
+    if (worker->state != WORKER_STARTING && worker->state != WORKER_RUNNING) {
+        give_up(worker);
+        return;
+    }
+    if (peer_serves(peer))
+        waiting_worker_available(&bus_of(worker)->router, peer, PEER_ABSENT);
+    if (replay_runs(worker) || (is_busy(worker) && now_ms(worker) < worker->halt_until_ms))
+        stdio_bus_event_loop_start_timer(bus_of(worker)->loop, &worker->halting, LOOK_MS);
+    else
+        end_process(worker);
+}
+
+/* Nothing runs. */
+static void start_again(struct worker *worker)
+{
+    if (worker->state == WORKER_FAILED)
+        worker_revive(worker);
+    else if (!timer_started(&worker->deadline))
+        return;
+    stdio_bus_event_loop_stop_timer(bus_of(worker)->loop, &worker->deadline);
+    worker_handle(worker, WORKER_DEADLINE);
+}
+
+/* Whether it has a process. */
+static bool halt(struct worker *worker, enum worker_halt halt)
+{
+    switch (worker->state) {
+    case WORKER_STARTING:
+    case WORKER_RUNNING:
+        if (halt == HALT_REST)
+            worker->stream.endpoint.peer.rest = PEER_ASLEEP;
+        worker->halt = halt;
+        worker->halt_until_ms = now_ms(worker) + HALT_MS;
+        halt_look(worker);
+        return true;
+    case WORKER_STOPPING:
+        return true;
+    case WORKER_STOPPED:
+    case WORKER_FAILED:
+        break;
+    }
+    if (halt == HALT_RESTART)
+        start_again(worker);
+    else if (worker->state == WORKER_STOPPED)
+        worker_handle(worker, WORKER_RETIRE);
+    return false;
+}
+
+size_t halt_processes(struct stdio_bus *bus, enum worker_halt kind)
+{
+    struct list_node *pool, *next_pool, *node, *following;
+    size_t count = 0;
+
+    list_each(&bus->pools, pool, next_pool) {
+        list_entry(pool, struct pool, link)->halted = kind == HALT_REST;
+        list_each(&list_entry(pool, struct pool, link)->workers, node, following)
+            count += halt(list_entry(node, struct worker, link), kind);
+    }
+    return count;
+}
