@@ -16,6 +16,9 @@
 #include "base/error.h"
 
 #define DESCRIPTORS_MAX 65536
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC 4U /* not every libc has a name for it */
+#endif
 
 void descriptor_close(int fd)
 {
@@ -25,20 +28,19 @@ void descriptor_close(int fd)
     errno = saved;
 }
 
-/* Closes every descriptor from `first` on. */
-static void descriptor_close_from(int first)
+void descriptor_close_from(int first, bool on_exec)
 {
     long max;
 
 #ifdef HAVE_CLOSE_RANGE
-    if (syscall(SYS_close_range, first, ~0U, 0U) == 0)
+    if (syscall(SYS_close_range, first, ~0U, on_exec ? CLOSE_RANGE_CLOEXEC : 0U) == 0)
         return;
 #endif
     max = sysconf(_SC_OPEN_MAX);
     if (max < 0 || max > DESCRIPTORS_MAX)
         max = DESCRIPTORS_MAX;
     for (int fd = first; fd < (int)max; fd++)
-        (void)close(fd);
+        (void)(on_exec ? fcntl(fd, F_SETFD, FD_CLOEXEC) : close(fd));
 }
 
 void descriptor_close_pipe(int ends[2])
@@ -133,7 +135,7 @@ bool readiness_keep(int fd)
 {
     if ((fd != READY_FD && dup2(fd, READY_FD) < 0) || fcntl(READY_FD, F_SETFD, FD_CLOEXEC) < 0)
         return false;
-    descriptor_close_from(READY_FD + 1);
+    descriptor_close_from(READY_FD + 1, false);
     return true;
 }
 

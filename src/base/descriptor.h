@@ -16,6 +16,9 @@ void descriptor_close(int fd);
 /* Closes both ends of a pipe, where they are not -1. errno stays as it was. */
 void descriptor_close_pipe(int ends[2]);
 
+/* Closes every descriptor from `first` on, now or when a program is executed. */
+void descriptor_close_from(int first, bool on_exec);
+
 /* Opens the terminal or the pipe for writing that `fd` refers to a second time, non-blocking and
  * close-on-exec, with the access O_RDONLY or O_WRONLY: the flags of fd itself are shared by every
  * process that inherited it. Returns -1 where that is impossible: another kind of file, no /dev/fd,

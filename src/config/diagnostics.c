@@ -53,38 +53,38 @@ void diagnostics_syntax(struct diagnostics *diagnostics, const struct document_e
 }
 
 /* A value that is in no file is named by its key. */
-static void name_value(char path[DOCUMENT_PATH_MAX], const struct json_value *value)
+static void report_value(struct diagnostics *diagnostics, bool is_error,
+                         const struct json_value *value, const char *format, va_list args)
 {
+    char problem[PROBLEM_MAX], path[DOCUMENT_PATH_MAX];
+
+    vsnprintf(problem, sizeof problem, format, args);
     if (value->at.line > 0)
-        document_path(path, DOCUMENT_PATH_MAX, value);
+        document_path(path, sizeof path, value);
     else
-        snprintf(path, DOCUMENT_PATH_MAX, "%.*s", (int)value->key.len, value->key.data);
+        snprintf(path, sizeof path, "%.*s", (int)value->key.len, value->key.data);
+    report(diagnostics, is_error, file_of(diagnostics, value), is_error ? value->at : value->key_at,
+           path, problem);
 }
 
 void diagnostics_value(struct diagnostics *diagnostics, const struct json_value *value,
                        const char *format, ...)
 {
-    char problem[PROBLEM_MAX], path[DOCUMENT_PATH_MAX];
     va_list args;
 
-    name_value(path, value);
     va_start(args, format);
-    vsnprintf(problem, sizeof problem, format, args);
+    report_value(diagnostics, true, value, format, args);
     va_end(args);
-    report(diagnostics, true, file_of(diagnostics, value), value->at, path, problem);
 }
 
 void diagnostics_warn(struct diagnostics *diagnostics, const struct json_value *member,
                       const char *format, ...)
 {
-    char problem[PROBLEM_MAX], path[DOCUMENT_PATH_MAX];
     va_list args;
 
-    name_value(path, member);
     va_start(args, format);
-    vsnprintf(problem, sizeof problem, format, args);
+    report_value(diagnostics, false, member, format, args);
     va_end(args);
-    report(diagnostics, false, file_of(diagnostics, member), member->key_at, path, problem);
 }
 
 void diagnostics_missing(struct diagnostics *diagnostics, const struct json_value *object,

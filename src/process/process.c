@@ -12,7 +12,7 @@
 #if defined(HAVE_PRCTL) || defined(HAVE_NO_NEW_PRIVS)
 #include <sys/prctl.h>
 #endif
-#if defined(HAVE_CLOSE_RANGE) || defined(HAVE_PIDFD_OPEN)
+#ifdef HAVE_PIDFD_OPEN
 #include <sys/syscall.h>
 #endif
 #ifdef HAVE_EVFILT_PROC
@@ -27,11 +27,7 @@
 extern char **environ;
 
 #define EXIT_EXEC_FAILED 127 /* as the shell has it */
-#define DESCRIPTORS_MAX 65536
 #define PIPE_BYTES 131072
-#ifndef CLOSE_RANGE_CLOEXEC
-#define CLOSE_RANGE_CLOEXEC 4U /* not every libc has a name for it */
-#endif
 
 enum { READ_END, WRITE_END };
 enum { IN, OUT, ERR, EXEC, PIPES };
@@ -56,23 +52,6 @@ static int open_pipe(int ends[2])
     if (descriptor_open_pipe(ends, 0) != STDIO_BUS_OK || lift(&ends[READ_END]) != STDIO_BUS_OK)
         return STDIO_BUS_ERR;
     return lift(&ends[WRITE_END]);
-}
-
-/* The daemon's parent may have left descriptors open without close-on-exec; workers must not get
- * them. */
-static void close_others_on_exec(void)
-{
-    long max;
-
-#ifdef HAVE_CLOSE_RANGE
-    if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
-        return;
-#endif
-    max = sysconf(_SC_OPEN_MAX);
-    if (max < 0 || max > DESCRIPTORS_MAX)
-        max = DESCRIPTORS_MAX;
-    for (int fd = STDERR_FILENO + 1; fd < (int)max; fd++)
-        fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
 /* What the pool asks for to limit its workers. Failing that, the program is not run. */
@@ -112,7 +91,8 @@ static void run_child(const struct child_setup *setup)
         dup2(setup->pipes[OUT][WRITE_END], STDOUT_FILENO) < 0 ||
         (program->pipes_stderr && dup2(setup->pipes[ERR][WRITE_END], STDERR_FILENO) < 0))
         goto fail;
-    close_others_on_exec();
+    /* The daemon's parent may have left descriptors open without close-on-exec. */
+    descriptor_close_from(STDERR_FILENO + 1, true);
     if (program->nofile != NULL)
         setrlimit(RLIMIT_NOFILE, program->nofile);
     if (confine(program) != STDIO_BUS_OK)
