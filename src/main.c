@@ -339,7 +339,7 @@ static int run_share(const struct options *options)
         .stderr_level = options->has_log_level ? options->log_level : LOG_LEVEL_ERROR,
     };
 
-    return share_run(&share);
+    return share_command(&share);
 }
 
 /* Of servers that are shared: shows them, or does something with one. */

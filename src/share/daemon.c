@@ -132,7 +132,7 @@ static bool await_daemon(pid_t pid, int ready)
     return listens;
 }
 
-bool daemon_start(const struct daemon *daemon)
+bool daemon_fork(const struct daemon *daemon)
 {
     bool ready = false;
     int ends[2], error;

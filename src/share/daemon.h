@@ -21,6 +21,6 @@ struct daemon {
 
 /* Forks the daemon, and waits until it listens. Its working directory is this process's. False: it
  * does not listen; errno says why, or else is 0: then the daemon's log may. */
-bool daemon_start(const struct daemon *daemon);
+bool daemon_fork(const struct daemon *daemon);
 
 #endif

@@ -93,7 +93,7 @@ static enum outcome greet(struct join *join, int *fd)
 /* The caller has the lock. */
 static void start_daemon(struct join *join, unsigned *starts)
 {
-    if (daemon_start(&join->daemon)) {
+    if (daemon_fork(&join->daemon)) {
         tidy_directory();
         return;
     }

@@ -219,7 +219,7 @@ static int serve(struct share *share)
     return statuses[outcome];
 }
 
-int share_run(const struct share_options *options)
+int share_command(const struct share_options *options)
 {
     struct share share = {.options = options};
     int status;

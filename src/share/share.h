@@ -21,6 +21,6 @@ struct share_options {
 
 /* Joins the daemon, and serves stdin and stdout until their client has finished. Returns the exit
  * status, after the reason was written to stderr. */
-int share_run(const struct share_options *options);
+int share_command(const struct share_options *options);
 
 #endif

@@ -167,7 +167,7 @@ void rmp_command(struct client *client, const char *format, ...)
     text_free(&command);
 }
 
-void rmp_publish(struct client *client, unsigned id, const struct rmp_sent *sent)
+void client_publish(struct client *client, unsigned id, const struct rmp_sent *sent)
 {
     struct text command = {0}, body = {0};
     struct rmp_sent without_topic = *sent;

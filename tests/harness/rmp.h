@@ -30,10 +30,10 @@ void rmp_frame(struct text *to, const struct rmp_sent *sent);
 
 /* Sends the frame; sends the command Publish with the body of that frame, but for its meta. */
 void rmp_send(struct client *client, const struct rmp_sent *sent);
-void rmp_publish(struct client *client, unsigned id, const struct rmp_sent *sent);
+void client_publish(struct client *client, unsigned id, const struct rmp_sent *sent);
 
 #define RMP_SEND(client, ...) rmp_send((client), &(struct rmp_sent){__VA_ARGS__})
-#define RMP_PUBLISH(client, id, ...) rmp_publish((client), (id), &(struct rmp_sent){__VA_ARGS__})
+#define RMP_PUBLISH(client, id, ...) client_publish((client), (id), &(struct rmp_sent){__VA_ARGS__})
 
 /* Sends a command (printf). */
 void rmp_command(struct client *client, const char *format, ...)

@@ -29,7 +29,7 @@ static void publish(struct client *client, bool frames, struct rmp_sent sent)
         rmp_expect_word(client, RMP_OK_SCHEMA, "publish");
         return;
     }
-    rmp_publish(client, (unsigned)sent.msg_id, &sent);
+    client_publish(client, (unsigned)sent.msg_id, &sent);
     rmp_expect(client, "{'PublishAck':{'id':%u,'result':{'Ok':null}}}", (unsigned)sent.msg_id);
 }
 
@@ -246,7 +246,7 @@ static void refuse(struct client *client, bool frames, struct rmp_sent sent, con
         ck_assert_uint_eq(got.trace, sent.trace);
         return;
     }
-    rmp_publish(client, 8, &sent);
+    client_publish(client, 8, &sent);
     rmp_expect(client, "{'PublishAck':{'id':8,'result':{'Err':%s}}}", err);
 }
 
@@ -338,7 +338,7 @@ TEST_ROWS(rmp_decision_of_an_agent_is_forbidden, 2)
         if (row == 1)
             rmp_send(client, &sent);
         else
-            rmp_publish(client, 1, &sent);
+            client_publish(client, 1, &sent);
         struct rmp_got got = rmp_next(client);
         ck_assert(memmem(got.payload.data, got.payload.len, "Forbidden", 9) != NULL);
     }

@@ -30,7 +30,7 @@ static unsigned fill(struct client *publisher, bool frames, struct client *reade
         if (frames)
             rmp_send(publisher, &sent);
         else
-            rmp_publish(publisher, i, &sent);
+            client_publish(publisher, i, &sent);
         if (reader != NULL)
             expect_id(reader, to_frames, i);
         struct rmp_got got = rmp_next(publisher);
