@@ -222,49 +222,13 @@ TEST(buses_live_side_by_side)
         embed_end(&buses[i]);
 }
 
-#define THREADS 8
-
-/* A worker dies in between. */
-static void *run_bus(void *user_data)
-{
-    struct embed *of = user_data;
-
-    embed_init(of, 2, "", "");
-    embed_start(of);
-    for (int i = 0; i < 50; i++) {
-        EMBED_SEND(of, "{'id':%d,'sessionId':'s%d','method':'plain','params':%d}", i, i % 5, i);
-        if (json_number(embed_message(of), "result") != i)
-            return NULL;
-    }
-    EMBED_SEND(of, "{'method':'die','params':{'code':1}}");
-    EMBED_UNTIL(of, embed_has(of, "worker 1 restarting") || embed_has(of, "worker 2 restarting"));
-    embed_stop(of);
-    embed_end(of);
-    return of;
-}
-
-/* The workers outlive the thread that has started them. */
-TEST(buses_of_threads_need_no_lock)
-{
-    static struct embed buses[THREADS];
-    pthread_t threads[THREADS];
-    void *result;
-
-    embed_init(&embed, 1, "", "");
-    for (size_t i = 0; i < THREADS; i++)
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, run_bus, &buses[i]), 0);
-    for (size_t i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_join(threads[i], &result), 0);
-        ck_assert_ptr_eq(result, &buses[i]);
-    }
-}
-
 static void *start_bus(void *user_data)
 {
     embed_start(user_data);
     return user_data;
 }
 
+/* Their parent is the process, not the thread. */
 TEST(workers_outlive_the_thread_that_started_them)
 {
     pthread_t thread;
