@@ -22,8 +22,9 @@ enum ctl_kind {
 struct ctl_column {
     const char *key, *title; /* the key NULL: the last column was before */
     enum ctl_kind kind;
-    unsigned rank;  /* 0: it is never left out */
-    unsigned least; /* a number is so wide even if no cell is; a longer text is cut to this before
+    unsigned char rank; /* 0: it is never left out */
+    unsigned char
+        least; /* a number is so wide even if no cell is; a longer text is cut to this before
                      * another column is left out. 0: no matter; 12 */
 };
 

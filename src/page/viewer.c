@@ -58,8 +58,8 @@ static int serve(const struct bus_options *options)
 
 int viewer_run(struct figures_source *source, const struct service *const *services)
 {
-    static const struct config config = {.limits = LIMITS_DEFAULT};
-    static const struct listen_config listen = {
+    const struct config config = {.limits = LIMITS_DEFAULT};
+    const struct listen_config listen = {
         .address = {.kind = LISTEN_HTTP},
         .http = {.is_bare = true},
     };

@@ -10,7 +10,7 @@
 #   BENCH_PORT     of 127.0.0.1, and the five after it; no port that the kernel
 #                  gives to clients itself                                (21900)
 #   BENCH_STREAMS  number of open streams whose memory is measured         (10000)
-#   BENCH_ONLY     some of: posts messages streams beside                    (all)
+#   BENCH_ONLY     some of: posts page messages streams beside               (all)
 
 export LC_ALL=C # the decimal point is that of ASCII
 here=${SOURCE_DIR:-.}/tests/bench
@@ -20,7 +20,7 @@ runs=${BENCH_RUNS:-3}
 seconds=${BENCH_SECONDS:-2}
 port=${BENCH_PORT:-21900}
 streams=${BENCH_STREAMS:-10000}
-only=${BENCH_ONLY:-posts messages streams beside}
+only=${BENCH_ONLY:-posts page messages streams beside}
 [ ${#TMPDIR} -le 60 ] || TMPDIR=/tmp # the path of a socket is short
 PATH=$PATH:/usr/sbin
 work=$(mktemp -d) || exit 99
@@ -231,6 +231,28 @@ if wanted posts; then
         all_posts
     done
     processors=$processor
+fi
+
+# What a browser costs that has the page open: it asks for its figures each second.
+if wanted page; then
+    serve stdio_bus "$port" "$STDIO_BUS" --http "127.0.0.1:$port" --protocol mcp --instances 1 \
+        --clients sticky -- "$counter"
+    session=$(client session "127.0.0.1:$port")
+    load stdio_bus "$port" "$server" /mcp "$session" 1
+    run=0
+    while [ $run -lt "$runs" ]; do
+        run=$((run + 1))
+        load stdio_bus "$port" "$server" /mcp "$session" "$seconds"
+        cat "$work/result" >>"$work/page-closed"
+        client look "127.0.0.1:$port" "$seconds" >>"$work/looks" &
+        load stdio_bus "$port" "$server" /mcp "$session" "$seconds"
+        wait $!
+        cat "$work/result" >>"$work/page-open"
+    done
+    printf '\nPOST, 16 in flight, pinned: CPU %.0f ns; %.0f ns beside a page that is open\n' \
+        "$(median 1 "$work/page-closed")" "$(median 1 "$work/page-open")"
+    awk '{ sum += $1 } END { print "the page has asked " sum " times" }' "$work/looks"
+    end stdio_bus "$server"
 fi
 
 # messages NAME OPTION... -- OPTION...: those of load, and those of the daemon.

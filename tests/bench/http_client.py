@@ -6,6 +6,8 @@
     streams HOST:PORT COUNT PID        opens so many sessions, each with its GET stream, and prints
                                        the bytes of memory that each takes in the process
     uploads HOST:PORT SECONDS BYTES    sends requests of that length, one after the other
+    look HOST:PORT SECONDS             asks for the figures of the page each second, as a browser
+                                       does that has it open, and prints how often
 """
 
 import http.client
@@ -111,5 +113,19 @@ def uploads(address, seconds, length):
     print(count)
 
 
-COMMANDS = {"session": session, "kept": kept, "streams": streams, "uploads": uploads}
+def look(address, seconds):
+    end = time.monotonic() + float(seconds)
+    connection = http.client.HTTPConnection(address)
+    count = 0
+    while time.monotonic() < end:
+        connection.request("GET", "/page.json", headers={"Sec-Fetch-Site": "same-origin"})
+        response = connection.getresponse()
+        assert response.status == 200 and "now" in json.loads(response.read())
+        count += 1
+        time.sleep(1)
+    print(count)
+
+
+COMMANDS = {"session": session, "kept": kept, "streams": streams, "uploads": uploads,
+            "look": look}
 COMMANDS[sys.argv[1]](*sys.argv[2:])
