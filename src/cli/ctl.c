@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/terminal.h"
 #include "cli/ctl_columns.h"
+#include "cli/ctl_mcp.h"
 #include "cli/ctl_page.h"
 #include "cli/ctl_table.h"
 #include "cli/ctl_top.h"
@@ -90,6 +91,7 @@ static const char *const needs[] = {
 
 static const char usage[] =
     "usage: stdio_bus ctl [PATH] COMMAND [--json | --table]\n"
+    "       stdio_bus ctl --mcp\n"
     "  status, pools, workers, clients, sessions, requests\n"
     "                        what there is\n"
     "  top [ORDER]           the busiest clients and workers, by messages, bytes,\n"
@@ -105,6 +107,8 @@ static const char usage[] =
     "  log LEVEL             debug, info, warn or error\n"
     "  reload                read the configuration again\n"
     "  upgrade               go on as the program that is installed now\n"
+    "--mcp is an MCP server on stdin and stdout: an agent lists the shared servers of\n"
+    "this user (stdio_bus --list), reads their logs, restarts and stops them.\n"
     "PATH, with a slash, is that of the control socket (--control); without it the\n"
     "environment's " PATH_VARIABLE ", or " PATH_DEFAULT ".\n";
 
@@ -404,6 +408,16 @@ static int read_words(struct ctl *ctl, int argc, char *const argv[])
     return EXIT_USAGE_ERROR;
 }
 
+static int run_mcp(void)
+{
+    char text[PART_MISSING_MAX];
+
+    if (WITH_SHARE)
+        return ctl_mcp_run();
+    terminal_line(stderr, "stdio_bus: ctl --mcp: %s", part_missing(text, PART_SHARE));
+    return EXIT_USAGE_ERROR;
+}
+
 int ctl_run(int argc, char *const argv[], const struct service *const *page_services)
 {
     struct ctl ctl = {.path = NULL, .page_services = page_services};
@@ -414,6 +428,8 @@ int ctl_run(int argc, char *const argv[], const struct service *const *page_serv
         json_text_literal(&ctl.out, usage);
         return print(&ctl, TERMINAL_TEXT);
     }
+    if (argc == 1 && strcmp(argv[0], "--mcp") == 0)
+        return run_mcp();
     status = read_words(&ctl, argc, argv);
     if (status != EXIT_DONE)
         return status;

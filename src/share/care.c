@@ -336,7 +336,7 @@ int care_run(enum care_act act, const char *word)
 {
     char text[CARE_TEXT_MAX];
     const struct share *share;
-    struct shares shares;
+    struct shares shares = {.at = NULL};
     int status = find_shares(&shares);
 
     if (status == EXIT_DONE) {
@@ -354,7 +354,7 @@ int care_run(enum care_act act, const char *word)
 int care_run_log(const char *word)
 {
     char text[CARE_TEXT_MAX], *log;
-    struct shares shares;
+    struct shares shares = {.at = NULL};
     int status = find_shares(&shares);
 
     if (status == EXIT_DONE) {

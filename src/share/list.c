@@ -402,7 +402,7 @@ int list_page_run(const struct service *const *services)
 int list_run(bool json)
 {
     char directory[DIRECTORY_MAX], reason[DIRECTORY_REASON_MAX];
-    struct shares shares;
+    struct shares shares = {.at = NULL};
     int status = shares_open(&shares, directory, reason);
 
     if (status != STDIO_BUS_OK) {

@@ -155,7 +155,6 @@ int shares_open(struct shares *shares, char directory[DIRECTORY_MAX],
 {
     int status = directory_find(directory, reason);
 
-    *shares = (struct shares){.at = NULL};
     if (status == STDIO_BUS_OK)
         status = directory_enter(directory, false, reason);
     if (status == STDIO_BUS_ENOTFOUND)

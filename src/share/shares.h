@@ -25,9 +25,10 @@ struct shares {
     bool is_quiet; /* nothing is printed */
 };
 
-/* shares_find in the directory of the shared servers, whose path is stored and which is the working
- * directory from now on; if it is not there, none is shared. Another status than STDIO_BUS_OK with
- * a line of explanation in `reason`: to be freed all the same. */
+/* Of zeroed shares, but for is_quiet: shares_find in the directory of the shared servers, whose
+ * path is stored and which is the working directory from now on; if it is not there, none is
+ * shared. Another status than STDIO_BUS_OK with a line of explanation in `reason`: to be freed all
+ * the same. */
 int shares_open(struct shares *shares, char directory[DIRECTORY_MAX],
                 char reason[DIRECTORY_REASON_MAX]);
 

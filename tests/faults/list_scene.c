@@ -136,6 +136,22 @@ void play_list(struct run *run)
     serve_list(run, NULL);
 }
 
+#define CALL(tool, arguments)                                                                      \
+    "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"" tool         \
+    "\",\"arguments\":{" arguments "}}}\n"
+
+void play_agent(struct run *run)
+{
+    static const char lines[] =
+        "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"tools/list\"}\n" CALL("list", "")
+            CALL("logs", "\"name\":\"a\"") CALL("restart", "\"name\":\"a\"");
+
+    if (write(run->to, lines, sizeof lines - 1) > 0)
+        close(run->to);
+    run->to = -1;
+    serve_list(run, NULL);
+}
+
 void play_list_page(struct run *run)
 {
     struct viewer_look look = {.is_over = false};

@@ -21,6 +21,7 @@ void viewer_look_free(struct viewer_look *look);
 void take_stdout(struct run *run);
 
 void play_list(struct run *run);
+void play_agent(struct run *run); /* ctl --mcp */
 void play_list_page(struct run *run);
 
 #endif

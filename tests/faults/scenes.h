@@ -4,7 +4,7 @@
 
 #include "run.h"
 
-#define SCENES 61
+#define SCENES 62
 
 extern const struct scene scenes[SCENES];
 

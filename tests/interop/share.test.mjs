@@ -42,7 +42,7 @@ class Shared {
     // The daemons that run.
     daemons() {
         const rows = this.list().split('\n').slice(1)
-            .map((line) => line.match(/^\S+ +(\d+) +\d+ +\d/));
+            .map((line) => line.match(/^\S+ +(\d+) +[a-z]/));
         return rows.filter(Boolean).map(([, pid]) => Number(pid));
     }
 

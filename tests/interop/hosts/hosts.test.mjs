@@ -91,7 +91,7 @@ class Place {
     // The daemons of --share.
     daemons() {
         const list = execFileSync(daemon, ['--list'], { env: this.env, encoding: 'utf8' });
-        return list.split('\n').slice(1).map((line) => line.match(/^\S+ +(\d+) +\d+ +\d/))
+        return list.split('\n').slice(1).map((line) => line.match(/^\S+ +(\d+) +[a-z]/))
             .filter(Boolean).map(([, pid]) => Number(pid));
     }
 }
