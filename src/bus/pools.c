@@ -66,16 +66,24 @@ int pools_create(struct stdio_bus *bus)
     return STDIO_BUS_OK;
 }
 
+/* Those that are the bus's: a freed one would stay in the heap of the event loop. */
+static void stop_timers(struct worker *worker)
+{
+    struct stdio_bus_event_loop *loop = worker->transport->loop;
+
+    stdio_bus_event_loop_stop_timer(loop, &worker->stream.endpoint.hold_timer);
+    stdio_bus_event_loop_stop_timer(loop, &worker->replay);
+    stdio_bus_event_loop_stop_timer(loop, &worker->probe);
+    stdio_bus_event_loop_stop_timer(loop, &worker->idle);
+    stdio_bus_event_loop_stop_timer(loop, &worker->halting);
+}
+
 void pools_remove_worker(struct stdio_bus *bus, struct worker *worker)
 {
     workers_release_origin(worker);
     crashes_excuse(worker);
     list_remove(&worker->renewing);
-    stdio_bus_event_loop_stop_timer(bus->loop, &worker->stream.endpoint.hold_timer);
-    stdio_bus_event_loop_stop_timer(bus->loop, &worker->replay);
-    stdio_bus_event_loop_stop_timer(bus->loop, &worker->probe);
-    stdio_bus_event_loop_stop_timer(bus->loop, &worker->idle);
-    stdio_bus_event_loop_stop_timer(bus->loop, &worker->halting);
+    stop_timers(worker);
     pool_remove_worker(worker, &bus->router);
 }
 
@@ -129,6 +137,7 @@ void pools_destroy(struct stdio_bus *bus)
 
     workers_each(bus, workers_release_origin);
     workers_each(bus, crashes_excuse);
+    workers_each(bus, stop_timers);
     while ((node = list_take_first(&bus->pools)) != NULL) {
         crashes_forget(list_entry(node, struct pool, link));
         pool_destroy(list_entry(node, struct pool, link));

@@ -73,6 +73,19 @@ TEST(running_bus_is_destroyed)
     EMBED_SEND(&embed, "{'id':1,'method':'no_answer'}");
 }
 
+/* Two of three wait for the id of the first, each with a deadline. */
+TEST(bus_with_held_workers_is_destroyed)
+{
+    embed_init(&embed, 3, "", "");
+    embed_start(&embed);
+    for (int i = 0; i < 3; i++)
+        EMBED_SEND(&embed, "{'method':'say_only','params':{'message':{'id':5,'method':'q'}}}");
+    (void)embed_message(&embed);
+    for (int i = 0; i < 40; i++)
+        ck_assert_int_ge(stdio_bus_step(embed.bus, 5), 0);
+    ck_assert_uint_eq(embed.count, 1);
+}
+
 static void call_all(struct embed *of, const char *msg, size_t len)
 {
     (void)msg;
