@@ -332,6 +332,7 @@ static int run_share(const struct options *options)
         .name = options->share_name,
         .variables = options->share_variables,
         .any_directory = options->any_cwd,
+        .eager = options->eager,
         .idle_exit_sec = options->idle_exit_sec >= 0 ? (unsigned)options->idle_exit_sec
                                                      : SHARE_IDLE_EXIT_SEC,
         .framing = options->framing,

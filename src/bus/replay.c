@@ -9,6 +9,7 @@
 #include "bus/depart.h"
 #include "bus/errands.h"
 #include "router/affinity.h"
+#include "router/from_memory.h"
 #include "router/handshake.h"
 #include "router/waiting.h"
 
@@ -72,6 +73,8 @@ static void close_clients(struct worker *worker, const char *reason)
     struct peer *peer = peer_of(worker);
 
     stop_timer(worker);
+    if (peer->pool->remembered != NULL)
+        remembered_clear(peer->pool->remembered);
     while (affinity_sole(peer) != NULL)
         close_client(worker, affinity_sole(peer)->client, reason);
     if (peer->handshake == NULL || !peer->handshake->replays)
@@ -111,22 +114,12 @@ void replay_expired(void *user_data)
 
 /* --- the replay --- */
 
-/* The lists that the client has read may be others now. */
-static void announce_changes(struct stdio_bus *bus, struct endpoint *client,
-                             const struct handshake_answer *answer)
+/* The lists that the client has read may be others now. Those that are remembered are compared. */
+static void announce_changes(struct endpoint *client, const struct handshake *handshake)
 {
-#define CHANGED(list) "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/" list "/list_changed\"}\n"
-    static const char *const lines[] = {
-        [HANDSHAKE_TOOLS] = CHANGED("tools"),
-        [HANDSHAKE_PROMPTS] = CHANGED("prompts"),
-        [HANDSHAKE_RESOURCES] = CHANGED("resources"),
-    };
-    size_t i;
+    unsigned lists = handshake_announced(&handshake->answer);
 
-    for (i = 0; i < HANDSHAKE_LISTS && !bus->options.config->strict; i++) {
-        if (answer->announces[i] && deliver_line(client, slice_of_text(lines[i])) != STDIO_BUS_OK)
-            log_error(bus->log, client->context, "out of memory: a notification was lost");
-    }
+    errands_announce(client, lists & ~from_memory_compared(handshake));
 }
 
 static void finish(struct worker *worker, struct handshake *handshake)
@@ -142,10 +135,11 @@ static void finish(struct worker *worker, struct handshake *handshake)
 
         log_repeated(bus->log, LOG_LEVEL_INFO, client->context, LOG_NO_SOURCE,
                      "its new process is initialized as the one that exited");
-        announce_changes(bus, client, &handshake->answer);
+        announce_changes(client, handshake);
     }
     if (worker->state == WORKER_RUNNING)
         waiting_worker_available(&bus->router, peer_of(worker), PEER_READY);
+    from_memory_compare(handshake);
     handshake_note_errand(handshake);
     errands_run(bus);
 }
@@ -197,6 +191,17 @@ bool replay_runs(const struct worker *worker)
     return handshake != NULL && handshake->replays;
 }
 
+static void take_result(struct worker *worker, struct handshake *handshake,
+                        const struct message *message, const struct handshake_answer *answer)
+{
+    memcpy(handshake->answer.has, answer->has, sizeof answer->has);
+    if (from_memory_renew(handshake, message))
+        log_repeated(bus_of(worker)->log, LOG_LEVEL_INFO, worker->stream.endpoint.context,
+                     LOG_NO_SOURCE,
+                     "it answers initialize in another way than its clients were told");
+    send_rest(worker, handshake);
+}
+
 bool replay_take_answer(struct worker *worker, const struct message *message)
 {
     struct handshake *handshake = handshake_of_clients(worker);
@@ -218,6 +223,6 @@ bool replay_take_answer(struct worker *worker, const struct message *message)
     else if (strcmp(answer.version, handshake->answer.version) != 0)
         close_clients(worker, REPLACED "that has another protocolVersion");
     else
-        send_rest(worker, handshake);
+        take_result(worker, handshake, message, &answer);
     return true;
 }

@@ -38,8 +38,8 @@ static bool has_to_answer(const struct peer *peer)
 static bool handshake_is_needed(const struct handshake *handshake)
 {
     return handshake->watches || subscriptions_any(&handshake->subscriptions) ||
-           !list_empty(&handshake->waiting) || !list_empty(&handshake->own) ||
-           versions_open(&handshake->versions) != NULL;
+           handshake->remembering.asks || !list_empty(&handshake->waiting) ||
+           !list_empty(&handshake->own) || versions_open(&handshake->versions) != NULL;
 }
 
 /* A message is under way, or the process keeps what clients have of it. */

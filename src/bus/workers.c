@@ -249,11 +249,9 @@ const char *workers_state(const struct worker *worker)
 {
     if (worker->state != WORKER_STOPPED || timer_started(&worker->deadline))
         return workers_state_names[worker->state];
-    if (worker->stream.endpoint.peer.rest != PEER_AWAKE)
-        return "asleep";
-    return worker->starts == 0 && pool_of(worker)->group.mode.lazy
-               ? "not started"
-               : workers_state_names[WORKER_STOPPED];
+    if (worker->stream.endpoint.peer.rest == PEER_AWAKE)
+        return workers_state_names[WORKER_STOPPED];
+    return worker->starts == 0 ? "not started" : "asleep";
 }
 
 void workers_probe(struct stdio_bus *bus)

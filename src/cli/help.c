@@ -25,6 +25,7 @@ static const char shared[] =
     "                     environment, or start it; a NAME keeps others out\n"
     "  --any-cwd          the directory does not count; the server runs in HOME\n"
     "  --env NAME,...     only these variables count, and few others are passed\n"
+    "  --eager            remember no answers of the server for the next clients\n"
     "  --idle-exit SECS   end so long after the last client; default 300, 0: never\n"
     "  --list             show what is shared; NAME is one of it in the next three\n"
     "  --stop NAME        end its processes; the next message starts it again\n"

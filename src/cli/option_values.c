@@ -343,6 +343,7 @@ const struct option_spec parser_options[] = {
     {.name = "page", FLAG(page)},
     {.name = "env", .value_name = "NAME,...", .of_share = true, .apply = apply_env},
     {.name = "any-cwd", .of_share = true, FLAG(any_cwd)},
+    {.name = "eager", .of_share = true, FLAG(eager)},
     {.name = "idle-exit", .value_name = "SECONDS", SECONDS(idle_exit_sec, IDLE_EXIT_MAX)},
     {.name = "framing", .value_name = "NAME", .apply = apply_framing},
     {.name = "worker-framing",

@@ -76,6 +76,7 @@ struct options {
     const char *cared_for;       /* points into argv; the server that is stopped, or the like */
     const char *share_name;      /* points into argv; NULL: none */
     const char *share_variables; /* the same: those that count; NULL: as usual */
+    bool eager;                  /* --share remembers nothing */
     bool any_cwd;                /* the working directory does not count */
     long idle_exit_sec;          /* 0: the daemon stays without clients, too; -1: as usual */
 };

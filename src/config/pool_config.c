@@ -435,6 +435,7 @@ void pool_config_mode(struct pool_mode *mode, const struct json_value *pool)
         mode->lazy = false;
         mode->idle_stop_sec = 0;
     }
+    mode->remembers = mode->lazy;
     if (mode->lazy)
         mode->spare = 0;
 }

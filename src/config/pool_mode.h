@@ -36,6 +36,8 @@ struct pool_mode {
     bool is_front;                /* exclusive: the process is a daemon, whose next one is to know
                                    * all that the client has set (share/front.h) */
     bool lazy;                    /* MCP: no process before a message needs one */
+    bool remembers;               /* sticky, MCP: clients get what the server has answered before
+                                   * (router/remembered.h) */
     unsigned idle_stop_sec;       /* MCP: a process that is not called for so long sleeps
                                    * (bus/sleep.h); 0: none does */
     unsigned spare;               /* exclusive: workers kept started and idle */

@@ -14,6 +14,15 @@
 
 #define FAILURE_DELAY_MAX_MS 3000 /* while a client waits */
 
+/* Where clients share no handshake, nothing of one client's is given to another. */
+static void set_memory(struct pool *pool, const struct pool_mode *mode)
+{
+    pool->group.remembered = mode->remembers && pool->group.one_handshake ? &pool->remembered
+                                                                          : NULL;
+    if (pool->group.remembered == NULL)
+        remembered_clear(&pool->remembered);
+}
+
 struct pool *pool_create(const struct pool_config *config, struct router *router)
 {
     struct pool *pool = calloc(1, sizeof *pool);
@@ -23,6 +32,8 @@ struct pool *pool_create(const struct pool_config *config, struct router *router
     pool->config = config;
     list_init(&pool->workers);
     group_init(&pool->group, slice_of_text(config->id), &config->mode);
+    remembered_init(&pool->remembered);
+    set_memory(pool, &config->mode);
     router_add_pool(router, &pool->group);
     if (config->mode.stateless != CLIENTS_SHARED) {
         struct pool_mode mode = pool_mode_of_stateless(&config->mode);
@@ -53,6 +64,7 @@ static void set_program(struct worker *worker, const struct pool_config *config)
 static void set_numbers(struct pool_mode *mode, const struct pool_mode *wanted)
 {
     mode->lazy = wanted->lazy;
+    mode->remembers = wanted->remembers;
     mode->idle_stop_sec = wanted->idle_stop_sec;
     mode->spare = wanted->spare;
     mode->busy_timeout_sec = wanted->busy_timeout_sec;
@@ -70,6 +82,7 @@ void pool_adopt(struct pool *pool, const struct pool_config *config, struct setu
     pool->group.id = pool->stateless.id = slice_of_text(config->id);
     set_numbers(&pool->group.mode, &config->mode);
     set_numbers(&pool->stateless.mode, &stateless);
+    set_memory(pool, &config->mode);
     list_each(&pool->workers, node, following)
         set_program(list_entry(node, struct worker, link), config);
     setup_release(before);
@@ -114,6 +127,8 @@ struct worker *pool_add_worker(struct pool *pool, unsigned number, const struct 
         return NULL;
     }
     list_append(&pool->workers, &worker->link);
+    if (config->mode.lazy)
+        worker->stream.endpoint.peer.rest = PEER_ASLEEP;
     if (router_add_worker(router, &worker->stream.endpoint.peer, &pool->group) == STDIO_BUS_OK)
         return worker;
     free_worker(worker);
@@ -134,6 +149,7 @@ void pool_destroy(struct pool *pool)
         free_worker(list_entry(node, struct worker, link));
     group_free(&pool->group);
     group_free(&pool->stateless);
+    remembered_clear(&pool->remembered);
     setup_release(pool->setup);
     free(pool->failure_data);
     free(pool);

@@ -5,6 +5,7 @@
 #include "config/pool_url.h"
 #include "config/setup.h"
 #include "process/worker.h"
+#include "router/remembered.h"
 #include "router/router.h"
 
 #define POOL_FAILURE_MAX 1024 /* bytes of the text of a failure */
@@ -23,9 +24,10 @@ struct pool_past {
 };
 
 struct pool {
-    struct group group;     /* the router's view: id, mode, turns */
-    struct group stateless; /* MCP: its other era, if it has one (router/eras.h) */
-    struct list_node link;  /* in a list of its owner's */
+    struct group group;           /* the router's view: id, mode, turns */
+    struct remembered remembered; /* of the server; in use if group.remembered is it */
+    struct group stateless;       /* MCP: its other era, if it has one (router/eras.h) */
+    struct list_node link;        /* in a list of its owner's */
     const struct pool_config *config;
     struct list workers; /* struct worker, in the order of their numbers */
     struct setup *setup; /* a reference: the configuration is part of it; NULL: it never changes */

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "router/affinity.h"
 #include "router/eras.h"
+#include "router/from_memory.h"
 #include "router/shares.h"
 #include "router/waiting.h"
 
@@ -157,9 +158,13 @@ struct peer *bind_to_worker(struct decision *decision, struct group *pool)
 {
     const struct group *claimed = eras_claimed(pool);
     struct supply supply;
-    struct peer *worker = find_unbound(pool, decision->from, &supply);
-    bool joins = worker != NULL && !peer_is_fresh(worker) &&
-                 pool->mode.clients != CLIENTS_EXCLUSIVE;
+    struct peer *worker = from_memory_worker(decision, pool);
+    bool joins;
+
+    if (worker != NULL)
+        return affinity_add(decision->from, worker) == STDIO_BUS_OK ? worker : NULL;
+    worker = find_unbound(pool, decision->from, &supply);
+    joins = worker != NULL && !peer_is_fresh(worker) && pool->mode.clients != CLIENTS_EXCLUSIVE;
 
     decision->router->demand = true;
     if (!joins && penalty_holds(decision, pool))

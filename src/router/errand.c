@@ -16,9 +16,13 @@ static void begin(struct router *router, struct peer *worker, struct errand *err
     errand->kind = kind;
     errand->worker = worker;
     errand->initialize = NULL;
+    errand->method = NULL;
+    errand->lists = 0;
     errand->text = slice_of(NULL, 0);
     errand->request = record_own(router, worker,
-                                 kind == ERRAND_INITIALIZE ? EXTRAS_OWN_INITIALIZE : EXTRAS_OWN);
+                                 kind == ERRAND_INITIALIZE ? EXTRAS_OWN_INITIALIZE
+                                 : kind == ERRAND_LIST     ? EXTRAS_OWN_LIST
+                                                           : EXTRAS_OWN);
 }
 
 static bool find_subscription(struct router *router, struct handshake *handshake,
@@ -36,6 +40,45 @@ static bool find_subscription(struct router *router, struct handshake *handshake
     errand->text = slice_of(errand->uri, subscription->uri_len);
     if (errand->request != NULL)
         subscriptions_sent(subscription);
+    return true;
+}
+
+/* Lists whose change was not announced in the handshake are looked at at the next one. */
+static bool find_announcement(struct handshake *handshake, struct errand *errand)
+{
+    static const enum handshake_list of[REMEMBERED_LISTS] = {
+        [REMEMBERED_TOOLS] = HANDSHAKE_TOOLS,
+        [REMEMBERED_PROMPTS] = HANDSHAKE_PROMPTS,
+        [REMEMBERED_RESOURCES] = HANDSHAKE_RESOURCES,
+        [REMEMBERED_TEMPLATES] = HANDSHAKE_RESOURCES,
+    };
+    unsigned changed = handshake->remembering.changed;
+
+    if (changed == 0)
+        return false;
+    *errand = (struct errand){.kind = ERRAND_ANNOUNCE, .worker = handshake->worker};
+    for (int list = 0; list < REMEMBERED_LISTS; list++) {
+        if ((changed >> list & 1) != 0)
+            errand->lists |= 1u << of[list];
+    }
+    handshake->remembering.changed = 0;
+    return true;
+}
+
+/* The server answers no list before the end of its handshake. */
+static bool find_list(struct router *router, struct handshake *handshake, struct errand *errand)
+{
+    struct slice cursor;
+    const char *method;
+
+    if (handshake->parts[HANDSHAKE_INITIALIZED].line.data == NULL || handshake->replays ||
+        handshake->worker->full ||
+        (method = remembering_next(&handshake->remembering, &cursor)) == NULL)
+        return false;
+    begin(router, handshake->worker, errand, ERRAND_LIST);
+    handshake->remembering.number = errand->request != NULL ? errand->request->number : 0;
+    errand->method = method;
+    errand->text = cursor;
     return true;
 }
 
@@ -58,7 +101,8 @@ static bool find_errand(struct router *router, struct handshake *handshake, stru
             handshake->rank = wanted;
         return true;
     }
-    return find_subscription(router, handshake, errand);
+    return find_announcement(handshake, errand) || find_list(router, handshake, errand) ||
+           find_subscription(router, handshake, errand);
 }
 
 bool errand_next(struct router *router, struct errand *errand)
@@ -69,7 +113,7 @@ bool errand_next(struct router *router, struct errand *errand)
 
         bool found = peer_serves(handshake->worker) && find_errand(router, handshake, errand);
 
-        if (!found || errand->request == NULL)
+        if (!found || (errand->request == NULL && errand->kind != ERRAND_ANNOUNCE))
             list_remove(&handshake->errand); /* until the next one is noted */
         if (found)
             return true;
@@ -86,6 +130,8 @@ void errand_failed(struct router *router, const struct errand *errand)
         one_handshake_expire(router, handshake);
         versions_forget(&handshake->versions, false);
     }
+    if (errand->kind == ERRAND_LIST)
+        remembering_clear(&handshake->remembering);
     if (errand->request != NULL)
         waiting_late_answer(router, errand->request);
 }

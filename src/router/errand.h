@@ -8,7 +8,14 @@
 #include "router/router.h"
 #include "router/subscriptions.h"
 
-enum errand_kind { ERRAND_INITIALIZE, ERRAND_SET_LEVEL, ERRAND_SUBSCRIBE, ERRAND_UNSUBSCRIBE };
+enum errand_kind {
+    ERRAND_INITIALIZE,
+    ERRAND_SET_LEVEL,
+    ERRAND_SUBSCRIBE,
+    ERRAND_UNSUBSCRIBE,
+    ERRAND_LIST,    /* a page of a list, to be remembered */
+    ERRAND_ANNOUNCE /* no request: the clients of the worker are told of lists that differ */
+};
 
 struct errand {
     enum errand_kind kind;
@@ -16,7 +23,9 @@ struct errand {
     struct request *request;               /* in flight from now on; the router takes its answer.
                                             * NULL: out of memory, see errand_failed */
     const struct kept_message *initialize; /* to be sent under the request's id */
-    struct slice text;                     /* the level, or the URI: */
+    const char *method;                    /* LIST */
+    unsigned lists;                        /* ANNOUNCE: bits (enum handshake_list) */
+    struct slice text;                     /* the level, the cursor (data NULL: none) or the URI: */
     char uri[SUBSCRIPTION_URI_MAX];
 };
 

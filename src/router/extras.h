@@ -51,7 +51,8 @@ enum extras_kind {
     EXTRAS_SETS_LEVEL,  /* MCP logging/setLevel, where clients share a handshake */
     EXTRAS_WATCHES,     /* MCP resources/subscribe: the same */
     EXTRAS_OWN,         /* the daemon itself has asked, and needs no answer */
-    EXTRAS_OWN_INITIALIZE
+    EXTRAS_OWN_INITIALIZE,
+    EXTRAS_OWN_LIST /* a page of a list, to be remembered */
 };
 
 struct request_extras {

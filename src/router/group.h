@@ -10,6 +10,8 @@
 #include "router/request_counts.h"
 #include "router/turns.h"
 
+struct remembered;
+
 /* Whether the server of a pool serves the stateless era of MCP. */
 enum era_support { ERA_SERVED, ERA_UNKNOWN, ERA_REFUSED };
 
@@ -53,7 +55,8 @@ struct group {
     bool removed;             /* it is no pool of the configuration any more */
     enum era_support support; /* of that era; ERA_SERVED in all other groups */
     struct peer *fallback;    /* the client of messages that are for no other one; NULL: none */
-    struct list timed;        /* extras of requests with a deadline, the earliest first */
+    struct remembered *remembered; /* of the server (router/remembered.h); NULL: nothing is */
+    struct list timed;             /* extras of requests with a deadline, the earliest first */
 
     struct start_failure failure; /* of both eras: in the one with a handshake */
 

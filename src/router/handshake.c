@@ -25,6 +25,7 @@ struct handshake *handshake_of(struct peer *worker, struct shared_handshakes *sh
     list_init(&handshake->waiting);
     list_init(&handshake->own);
     list_init(&handshake->levels);
+    remembering_init(&handshake->remembering);
     process_subscriptions_init(&handshake->subscriptions,
                                shared != NULL ? &shared->subscriptions : NULL, worker->number);
     worker->handshake = handshake;
@@ -71,27 +72,35 @@ static void read_result(struct handshake_answer *to, const struct json_value *re
         [HANDSHAKE_PROMPTS] = "prompts",
         [HANDSHAKE_RESOURCES] = "resources",
     };
-    const struct json_value *version = member_of(result, "protocolVersion"), *changes;
+    const struct json_value *version = member_of(result, "protocolVersion"), *ability, *changes;
     size_t i;
 
     if (version != NULL && version->type == JSON_STRING)
         snprintf(to->version, sizeof to->version, "%s", version->text.data);
     for (i = 0; i < HANDSHAKE_LISTS; i++) {
-        changes = member_of(member_of(member_of(result, "capabilities"), lists[i]), "listChanged");
+        ability = member_of(member_of(result, "capabilities"), lists[i]);
+        changes = member_of(ability, "listChanged");
+        to->has[i] = ability != NULL;
         to->announces[i] = changes != NULL && changes->type == JSON_BOOLEAN && changes->boolean;
     }
 }
 
 int handshake_read_answer(struct handshake_answer *to, const struct message *answer)
 {
+    memset(to, 0, sizeof *to);
+    if (!answer->has_result || answer->has_error || answer->bytes.len > HANDSHAKE_PART_MAX)
+        return STDIO_BUS_EINVAL;
+    return handshake_read_line(to, answer->bytes);
+}
+
+int handshake_read_line(struct handshake_answer *to, struct slice line)
+{
     struct document_error error;
     struct document document;
     int result;
 
     memset(to, 0, sizeof *to);
-    if (!answer->has_result || answer->has_error || answer->bytes.len > HANDSHAKE_PART_MAX)
-        return STDIO_BUS_EINVAL;
-    result = document_read(&document, answer->bytes, &error);
+    result = document_read(&document, line, &error);
     if (result != STDIO_BUS_OK)
         return result;
     read_result(to, member_of(document.root, "result"));
@@ -167,104 +176,6 @@ void handshake_forget(struct peer *worker)
     let_go(&handshake->own);
     let_go(&handshake->levels);
     subscriptions_clear(&handshake->subscriptions);
+    remembering_clear(&handshake->remembering);
     free(handshake);
-}
-
-/* --- versions --- */
-
-struct version *versions_find(const struct list *versions, struct slice name)
-{
-    const struct list_node *node;
-
-    for (node = versions->head.next; node != &versions->head; node = node->next) {
-        struct version *version = list_entry(node, struct version, node);
-
-        if (slice_equal(slice_of(version->name, version->name_len), name))
-            return version;
-    }
-    return NULL;
-}
-
-struct version *versions_open(const struct list *versions)
-{
-    const struct list_node *last = versions->head.prev;
-    struct version *version = list_entry(last, struct version, node);
-
-    return last != &versions->head && version->state <= VERSION_ASKED ? version : NULL;
-}
-
-static void forget_version(struct version *version)
-{
-    list_remove(&version->node);
-    kept_message_free(&version->request);
-    kept_message_free(&version->answer);
-    free(version);
-}
-
-/* Leaves room for one more. */
-static void make_room(struct list *versions)
-{
-    struct list_node *node, *following;
-    size_t count = 0;
-
-    list_each(versions, node, following)
-        count++;
-    if (count >= VERSIONS_MAX)
-        forget_version(list_entry(versions->head.next, struct version, node));
-}
-
-struct version *versions_new(struct list *versions, struct slice name)
-{
-    struct version *version = calloc(1, sizeof *version);
-
-    if (version == NULL)
-        return NULL;
-    make_room(versions);
-    if (name.len > 0)
-        memcpy(version->name, name.data, name.len);
-    version->name_len = name.len;
-    list_append(versions, &version->node);
-    return version;
-}
-
-struct version *versions_add(struct list *versions, struct slice name,
-                             const struct message *initialize)
-{
-    struct version *version = versions_find(versions, name);
-
-    if (version == NULL && (version = versions_new(versions, name)) == NULL)
-        return NULL;
-    if (kept_message_copy(&version->request, initialize) != STDIO_BUS_OK) {
-        forget_version(version);
-        return NULL;
-    }
-    kept_message_free(&version->answer);
-    version->state = VERSION_WANTED;
-    list_remove(&version->node);
-    list_append(versions, &version->node);
-    return version;
-}
-
-void versions_forget(struct list *versions, bool all)
-{
-    struct list_node *node, *following;
-
-    list_each(versions, node, following) {
-        struct version *version = list_entry(node, struct version, node);
-
-        if (all || version->state != VERSION_ANSWERED)
-            forget_version(version);
-    }
-}
-
-int versions_settle(struct version *version, const struct message *answer)
-{
-    bool whole = answer != NULL && answer->bytes.len <= VERSION_ANSWER_MAX;
-
-    if (whole && kept_message_copy(&version->answer, answer) != STDIO_BUS_OK)
-        return STDIO_BUS_ERR;
-    version->state = whole && answer->has_result && !answer->has_error ? VERSION_ANSWERED
-                                                                       : VERSION_REFUSED;
-    kept_message_free(&version->request);
-    return STDIO_BUS_OK;
 }

@@ -7,7 +7,9 @@
 #include "base/list.h"
 #include "router/kept_message.h"
 #include "router/peer.h"
+#include "router/remembered.h"
 #include "router/subscriptions.h"
+#include "router/versions.h"
 
 enum handshake_part {
     HANDSHAKE_INITIALIZE,
@@ -28,14 +30,16 @@ enum log_rank { RANK_NONE, RANK_DEBUG, RANK_EMERGENCY = RANK_DEBUG + 7 };
 /* What the answer to initialize says. */
 struct handshake_answer {
     char version[64];                /* protocolVersion, cut to fit; "": none */
-    bool announces[HANDSHAKE_LISTS]; /* capabilities: listChanged */
+    bool has[HANDSHAKE_LISTS];       /* capabilities, */
+    bool announces[HANDSHAKE_LISTS]; /* and their listChanged */
 };
 
 /* What the handshakes that clients share have in common, at all workers. */
 struct shared_handshakes {
     struct list errands; /* those with something that the daemon itself has to send
                           * (router/errand.h) */
-    bool noted;          /* it may not be empty */
+    bool noted;          /* it may not be empty, or */
+    bool forgot;         /* memory was lacking to remember an answer; the owner resets it */
     struct subscriptions subscriptions;
 };
 
@@ -61,6 +65,10 @@ struct handshake {
                           * 0: none */
     bool lacks_roots;    /* the process has asked for roots last of a client that has none */
     enum log_rank rank;  /* of the last level that it was sent; RANK_NONE: unknown */
+    char
+        begun[VERSION_NAME_MAX]; /* the version of the initialize that is kept; length 0: unknown */
+    size_t begun_len;
+    struct remembering remembering;
     size_t ranks[RANK_EMERGENCY + 1]; /* how many clients have set each level */
     struct process_subscriptions subscriptions;
 };
@@ -81,6 +89,19 @@ int handshake_note_answer(struct handshake *handshake, const struct message *ans
  * out of memory. */
 int handshake_read_answer(struct handshake_answer *to, const struct message *answer);
 
+/* Reads one that was kept. */
+int handshake_read_line(struct handshake_answer *to, struct slice line);
+
+/* The lists whose changes it announces: bits, by enum handshake_list. */
+static inline unsigned handshake_announced(const struct handshake_answer *answer)
+{
+    unsigned lists = 0;
+
+    for (int i = 0; i < HANDSHAKE_LISTS; i++)
+        lists |= answer->announces[i] ? 1u << i : 0;
+    return lists;
+}
+
 /* The process may have to be sent something (one_handshake_errand). */
 void handshake_note_errand(struct handshake *handshake);
 
@@ -93,52 +114,5 @@ enum log_rank handshake_rank(struct slice level);
 
 /* Frees the worker's handshake, if it has one. No client waits on it, none subscribes. */
 void handshake_forget(struct peer *worker);
-
-/* --- versions --- */
-
-/* MCP: the protocol versions that clients of one process have asked for in initialize, each with
- * the server's answer. */
-
-/* At most this number is kept for a process: another one takes the place of the oldest. */
-#define VERSIONS_MAX 8
-
-#define VERSION_NAME_MAX 64
-#define VERSION_ANSWER_MAX 1048576 /* bytes of an answer to initialize */
-
-enum version_state {
-    VERSION_WANTED, /* the server is to be asked */
-    VERSION_ASKED,
-    VERSION_ANSWERED, /* with a result */
-    VERSION_REFUSED   /* with an error; answer.line.data NULL: the answer cannot be kept */
-};
-
-struct version {
-    struct list_node node;
-    enum version_state state;
-    char name[VERSION_NAME_MAX];
-    size_t name_len;
-    struct kept_message request; /* of its first client; as long as it is wanted */
-    struct kept_message answer;
-};
-
-/* NULL: no client has asked for it. */
-struct version *versions_find(const struct list *versions, struct slice name);
-
-/* The version that is wanted or asked for, or NULL: there is one at most. */
-struct version *versions_open(const struct list *versions);
-
-/* A version of this name, of which there is none. NULL if out of memory. */
-struct version *versions_new(struct list *versions, struct slice name);
-
-/* A version that is wanted, in place of one of this name. NULL if out of memory. */
-struct version *versions_add(struct list *versions, struct slice name,
-                             const struct message *initialize);
-
-/* Forgets the versions without a result, or all. */
-void versions_forget(struct list *versions, bool all);
-
-/* The server has answered. NULL: what came is no whole message. STDIO_BUS_ERR if out of memory, and
- * then nothing has changed. */
-int versions_settle(struct version *version, const struct message *answer);
 
 #endif

@@ -46,20 +46,26 @@ int kept_message_copy(struct kept_message *kept, const struct message *message)
 }
 
 /* The bytes of the id are after those of the line. */
-static void load(struct kept_message *kept, struct archive *archive, struct slice line,
-                 struct slice id)
+static int set(struct kept_message *kept, struct slice line, struct slice id)
 {
     char *copy = malloc(line.len + id.len + 1);
 
-    if (copy == NULL) {
-        archive_lacks_memory(archive);
-        return;
-    }
+    if (copy == NULL)
+        return STDIO_BUS_ERR;
     memcpy(copy, line.data, line.len);
     if (id.len > 0)
         memcpy(copy + line.len, id.data, id.len);
     kept->line = slice_of(copy, line.len);
     kept->id.text = slice_of(copy + line.len, id.len);
+    return STDIO_BUS_OK;
+}
+
+int kept_message_repeat(struct kept_message *kept, const struct kept_message *other)
+{
+    kept_message_free(kept);
+    kept->id.type = other->id.type;
+    kept->at = other->at;
+    return set(kept, other->line, other->id.text);
 }
 
 void kept_message_archive(struct kept_message *kept, struct archive *archive)
@@ -76,5 +82,5 @@ void kept_message_archive(struct kept_message *kept, struct archive *archive)
                    kept->at.offset <= line.len && kept->at.len <= line.len - kept->at.offset,
                    "the id of a message is beyond its end");
     if (!archive->saves && archive_ok(archive))
-        load(kept, archive, line, id);
+        (void)archive_done(archive, set(kept, line, id));
 }

@@ -16,6 +16,9 @@ struct kept_message {
  * nothing is kept. */
 int kept_message_copy(struct kept_message *kept, const struct message *message);
 
+/* Copies what another one keeps, in the same way. */
+int kept_message_repeat(struct kept_message *kept, const struct kept_message *other);
+
 /* Saves what is kept, or loads it where nothing is. */
 void kept_message_archive(struct kept_message *kept, struct archive *archive);
 

@@ -2,9 +2,12 @@
 
 #include "router/one_handshake.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "router/abilities.h"
 #include "router/affinity.h"
+#include "router/from_memory.h"
 #include "router/handshake.h"
 #include "router/shared_settings.h"
 #include "router/waiting.h"
@@ -68,6 +71,15 @@ static bool is_acceptable(struct decision *decision, const struct peer *worker)
     return false;
 }
 
+/* Keeps the initialize for the next process. False: out of memory. */
+static bool begin(struct handshake *handshake, const struct message *message, struct slice version)
+{
+    handshake->begun_len = version.len;
+    if (version.len > 0)
+        memcpy(handshake->begun, version.data, version.len);
+    return handshake_keep(handshake, HANDSHAKE_INITIALIZE, message) == STDIO_BUS_OK;
+}
+
 /* The server is asked for one version at a time. False: out of memory. */
 static bool ask(struct decision *decision, struct handshake *handshake)
 {
@@ -79,8 +91,7 @@ static bool ask(struct decision *decision, struct handshake *handshake)
         return true;
     if (offer_make(&offer, decision->message) != STDIO_BUS_OK)
         return false;
-    kept = handshake->answered ||
-           handshake_keep(handshake, HANDSHAKE_INITIALIZE, &offer.message) == STDIO_BUS_OK;
+    kept = handshake->answered || begin(handshake, &offer.message, decision->named);
     kept = kept && versions_add(&handshake->versions, decision->named, &offer.message) != NULL;
     offer_free(&offer);
     return kept;
@@ -99,7 +110,7 @@ static bool initialize(struct decision *decision, struct peer *worker)
         return true;
     }
     if (!peer_takes_messages(worker))
-        return false;
+        return from_memory_initialize(decision, worker);
     handshake = handshake_of(worker, &decision->router->handshakes);
     if (handshake == NULL)
         return true;
@@ -147,7 +158,7 @@ static bool confirm(struct decision *decision, struct peer *worker)
     struct handshake *handshake = worker->handshake;
 
     if (handshake == NULL || !handshake->answered || !peer_takes_messages(worker))
-        return false;
+        return from_memory_keep(decision, worker);
     if (handshake->confirmer != 0 && handshake->confirmer != decision->from->number) {
         if (brings_roots(decision, worker))
             return false;
@@ -157,20 +168,22 @@ static bool confirm(struct decision *decision, struct peer *worker)
     if (handshake_keep(handshake, HANDSHAKE_INITIALIZED, decision->message) != STDIO_BUS_OK)
         return true;
     handshake->confirmer = decision->from->number;
+    from_memory_compare(handshake);
     return false;
 }
 
 /* notifications/roots/list_changed */
-static void note_teller(struct decision *decision, struct peer *worker)
+static bool note_teller(struct decision *decision, struct peer *worker)
 {
     if (worker->handshake != NULL && peer_takes_messages(worker))
         worker->handshake->teller = decision->from->number;
+    return from_memory_keep(decision, worker);
 }
 
 bool one_handshake_takes(struct decision *decision, struct peer *worker)
 {
     if (decision->kind == REQUEST_TELLS_ROOTS && !decision->asks)
-        note_teller(decision, worker);
+        return note_teller(decision, worker);
     if (decision->kind == REQUEST_CONFIRMS)
         return !decision->asks && confirm(decision, worker);
     if (!decision->asks)
@@ -205,6 +218,7 @@ static bool settle(struct decision *decision, bool whole)
         return false;
     if (versions_settle(version, answer) != STDIO_BUS_OK)
         return false;
+    from_memory_learn(handshake, version, answer);
     waiting_release_all(decision->router, &handshake->waiting);
     return true;
 }
@@ -213,6 +227,9 @@ void one_handshake_own_answer(struct decision *decision, struct request *request
 {
     if (request->extras->kind == EXTRAS_OWN_INITIALIZE && !settle(decision, whole))
         return;
+    if (request->extras->kind == EXTRAS_OWN_LIST && decision->from->handshake != NULL)
+        from_memory_list_answered(decision->from->handshake, request->number,
+                                  whole ? decision->message : NULL);
     decision_discard(decision, ACTION_DROP, "it answers the daemon");
     waiting_late_answer(decision->router, request);
 }
@@ -263,4 +280,5 @@ void one_handshake_worker_ended(struct router *router, struct peer *worker)
     subscriptions_restart(&handshake->subscriptions);
     handshake->rank = RANK_NONE;
     handshake->lacks_roots = false;
+    remembering_clear(&handshake->remembering);
 }

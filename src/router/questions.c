@@ -4,6 +4,7 @@
 
 #include "router/abilities.h"
 #include "router/affinity.h"
+#include "router/from_memory.h"
 #include "json/string.h"
 
 #define TEXT_MAX 32
@@ -73,6 +74,7 @@ bool questions_refuse(struct decision *decision, const struct peer *client)
     enum ability needs;
     unsigned has;
 
+    from_memory_note(decision);
     if (question == NULL || binding == NULL || handshake == NULL || decision->router->strict ||
         !ability_is_set(binding->abilities, ABILITY_KNOWN))
         return false;

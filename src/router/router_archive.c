@@ -1,5 +1,6 @@
 #include "build_config.h"
 
+#include "router/from_memory.h"
 #include "router/router_archive.h"
 
 #include <stdlib.h>
@@ -91,6 +92,18 @@ void router_archive_group(struct router_archive *state, struct group **group)
     archive_expect(archive, *group != NULL, "the state names a pool that is not there");
 }
 
+/* The configuration may have changed between both. */
+static void archive_remembered(struct archive *archive, struct group *group)
+{
+    struct remembered unwanted, *remembered = group->remembered;
+
+    if (!archive_present(archive, remembered != NULL))
+        return;
+    remembered_init(&unwanted);
+    remembered_archive(remembered != NULL ? remembered : &unwanted, archive);
+    remembered_clear(&unwanted);
+}
+
 static void archive_group(struct archive *archive, void *owner, void *item)
 {
     static const struct archive_field fields[] = {
@@ -102,6 +115,7 @@ static void archive_group(struct archive *archive, void *owner, void *item)
     (void)owner;
     archive_mark(archive, "group");
     ARCHIVE_FIELDS(archive, group, fields);
+    archive_remembered(archive, group);
     if (!archive->saves && group->turn >= group->count)
         group->turn = 0;
 }
@@ -202,7 +216,7 @@ struct extras_record {
 
 static const struct archive_field extras_fields[] = {
     ARCHIVE_SLICES(struct extras_record, names),
-    ARCHIVE_CHOICE(struct extras_record, kind, EXTRAS_OWN_INITIALIZE),
+    ARCHIVE_CHOICE(struct extras_record, kind, EXTRAS_OWN_LIST),
     ARCHIVE_FLAGS(struct extras_record, names_session, by_asker, by_answerer, timed, loads, logs),
     ARCHIVE_INTEGERS(struct extras_record, deadline_ms, logs_for),
 };
@@ -440,29 +454,23 @@ static void archive_task(struct archive *archive, void *owner, void *item)
 
 /* --- handshakes --- */
 
-static void archive_version(struct archive *archive, void *owner, void *item)
+static void archive_begun(struct archive *archive, struct handshake *handshake)
 {
-    struct version *version = item;
-    struct slice name = archive_slice(archive, version != NULL
-                                                   ? slice_of(version->name, version->name_len)
-                                                   : slice_of(NULL, 0));
+    struct slice begun = archive_slice(archive, slice_of(handshake->begun, handshake->begun_len));
 
-    archive_expect(archive, name.data != NULL && name.len <= VERSION_NAME_MAX,
-                   "a version has no name");
-    if (archive_loads(archive))
-        version = versions_new(owner, name);
-    if (!archive_made(archive, version))
+    archive_expect(archive, begun.len <= VERSION_NAME_MAX, "a version is too long");
+    if (!archive_loads(archive) || begun.len == 0)
         return;
-    ARCHIVE_ENUM(archive, version->state, VERSION_REFUSED);
-    kept_message_archive(&version->request, archive);
-    kept_message_archive(&version->answer, archive);
+    memcpy(handshake->begun, begun.data, begun.len);
+    handshake->begun_len = begun.len;
 }
 
 static void archive_handshake(struct router_archive *state, struct peer *worker)
 {
     static const struct archive_field fields[] = {
         ARCHIVE_TEXTS(struct handshake, answer.version),
-        ARCHIVE_FLAGS(struct handshake, answer.announces[HANDSHAKE_TOOLS],
+        ARCHIVE_FLAGS(struct handshake, answer.has[HANDSHAKE_TOOLS], answer.has[HANDSHAKE_PROMPTS],
+                      answer.has[HANDSHAKE_RESOURCES], answer.announces[HANDSHAKE_TOOLS],
                       answer.announces[HANDSHAKE_PROMPTS], answer.announces[HANDSHAKE_RESOURCES],
                       answered, lost, replays, watches, lacks_roots),
         ARCHIVE_CHOICE(struct handshake, awaited, HANDSHAKE_PARTS - 1),
@@ -483,10 +491,13 @@ static void archive_handshake(struct router_archive *state, struct peer *worker)
     for (int i = 0; i < HANDSHAKE_PARTS; i++)
         kept_message_archive(&handshake->parts[i], archive);
     ARCHIVE_FIELDS(archive, handshake, fields);
-    ARCHIVE_LIST(archive, &handshake->versions, struct version, node, archive_version,
-                 &handshake->versions);
-    if (!archive->saves)
-        handshake_note_errand(handshake);
+    archive_begun(archive, handshake);
+    versions_archive(&handshake->versions, archive);
+    if (archive->saves)
+        return;
+    if (peer_serves(worker) && handshake->confirmer != 0)
+        from_memory_compare(handshake); /* what was asked for is asked for again */
+    handshake_note_errand(handshake);
 }
 
 /* --- subscriptions --- */

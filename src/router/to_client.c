@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "router/affinity.h"
+#include "router/from_memory.h"
 #include "router/greeting.h"
 #include "router/named_session.h"
 #include "router/one_handshake.h"
@@ -188,6 +189,8 @@ static void broadcast(struct decision *decision)
     bool shared = decision->pool->one_handshake, any = false;
     struct list_node *node, *following;
 
+    if (shared)
+        from_memory_note(decision);
     if (list_empty(bindings)) {
         decision_discard(decision, ACTION_DROP, "the worker has no client");
         return;

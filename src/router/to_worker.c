@@ -7,6 +7,7 @@
 #include "router/affinity.h"
 #include "router/bind.h"
 #include "router/eras.h"
+#include "router/from_memory.h"
 #include "router/one_handshake.h"
 #include "router/record.h"
 #include "router/rewrite.h"
@@ -121,6 +122,8 @@ static struct peer *take_turn(struct decision *decision, struct group *group)
 /* The worker of a removed pool gets what belongs to requests in flight. */
 __attribute__((cold)) static bool takes_rest(struct decision *decision, struct peer *worker)
 {
+    if (from_memory_takes(decision, worker))
+        return false;
     waiting_call(decision->router, worker);
     if (!peer_serves(worker))
         decision_hold(decision, &decision->router->waiting_for_worker, HELD_FOR_WORKER);

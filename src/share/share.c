@@ -102,6 +102,7 @@ static int read_config(struct share *share)
     if (config_of_command(&share->config, &line, report, share) != STDIO_BUS_OK)
         return EXIT_CONFIG_ERROR;
     share->config.pools[0].mode.frugal = frugal;
+    share->config.pools[0].mode.remembers = !share->options->eager;
     if (frugal)
         share->config.pools[0].instances = POOL_MODE_INSTANCES; /* at most */
     share->config.pools[0].logs_stderr = true;

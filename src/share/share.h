@@ -12,6 +12,7 @@ struct share_options {
     struct command_line line;
     const char *name;              /* NULL: the daemon is known by the server's identity */
     const char *variables;         /* the names of those that count; NULL: all that a server has */
+    bool eager;                    /* nothing is remembered */
     bool any_directory;            /* the server starts in the home directory */
     unsigned idle_exit_sec;        /* of a daemon that is started; 0: never */
     const struct framing *framing; /* of the client; NULL: NDJSON */

@@ -424,7 +424,10 @@ static void survive(struct peer *peer)
 /* A process that clients share gets one handshake, and hears of a subscription once. */
 static void shake_hands(struct peer *peer)
 {
-    peer_call(peer, 60, ",'protocolVersion':'1'", ",'method':'initialize','pool':'c'");
+    peer_call(peer, 60,
+              ",'protocolVersion':'1','result':{'protocolVersion':'1','who':'Ann','capabilities':{'"
+              "tools':{}}}",
+              ",'method':'initialize','pool':'c'");
     peer_send(peer, "{'method':'notifications/initialized','pool':'c'}");
     peer_call(peer, 61, ",'uri':'u'", ",'method':'resources/subscribe','pool':'c'");
     peer_call(peer, 62, ",'uri':'u'", ",'method':'resources/unsubscribe','pool':'c'");
@@ -775,7 +778,7 @@ const struct scene scenes[SCENES] = {
                "{'id':'a','command':'@WORKER@','instances':1,'protocol':'acp'},"
                "{'id':'b','command':'@WORKER@','instances':2,'protocol':'mcp'},"
                "{'id':'c','command':'@WORKER@','instances':1,'protocol':'mcp','clients':'sticky',"
-               "'request_timeout_sec':1," FRAMED "}],"
+               "'lazy':true,'request_timeout_sec':1," FRAMED "}],"
                "'listen':{'mode':'0660','group':@GID@,'allow_uids':[@UID@]},"
                LIMITS("") "}",
      .play = play_sharing,

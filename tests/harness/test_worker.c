@@ -125,6 +125,8 @@ bool worker_options(struct worker *worker, int argc, char *const argv[])
             say_hex(value);
         } else if (strcmp(word, "--framing") == 0) {
             worker->framing = value;
+        } else if (strcmp(word, "--lists") == 0) {
+            worker->lists = value;
         } else if (strcmp(word, "--discover") == 0) {
             worker->discover = value;
         } else if (strcmp(word, "--one-initialize") == 0) {

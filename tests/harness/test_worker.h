@@ -6,6 +6,7 @@
  *   --exit CODE          exits at once
  *   --crash-once FILE    makes FILE and exits with 1; runs if FILE exists already
  *   --on-sigterm MODE    as the method on_sigterm
+ *   --lists FILE         whose line N is the result of tools/list with the cursor "N"; 1: without
  *   --discover WHAT      of server/discover: "exit" (with 1), "error" (-32601) or "silence";
  *                        "odd-exit" and so on: only if it has params.odd
  *   --one-initialize     answers each initialize but the first with the error -32600
@@ -29,6 +30,7 @@
  *   split            as echo, written byte by byte
  *   no_answer        nothing
  *   subscriptions/listen  the same
+ *   tools/list       a line of the file of --lists, otherwise as echo
  *   server/discover  as echo, or what --discover says
  *   initialize       R = params.result, or as echo. If the file params.mark, which it makes, is
  *                    there already, it obeys params.then: "error" (-32603), "version" (R =
@@ -102,6 +104,7 @@ struct asked { /* a request of this worker that waits for its reply */
 struct worker {
     const char *name;
     const char *framing; /* NULL: lines */
+    const char *lists;
     const char *discover;
     pid_t pid;
     struct text input;

@@ -442,6 +442,23 @@ static void do_discover(struct worker *worker, const struct request *request)
     }
 }
 
+/* The file may be another one at each request. */
+static void do_list(struct worker *worker, const struct request *request)
+{
+    struct span cursor = json_text(param(request, "cursor"));
+    long number = cursor.data != NULL ? strtol(cursor.data, NULL, 10) : 1;
+    char line[4096] = "";
+    FILE *file = worker->lists != NULL ? fopen(worker->lists, "r") : NULL;
+    if (file == NULL) {
+        do_echo(worker, request);
+        return;
+    }
+    while (number-- > 0 && fgets(line, sizeof line, file) != NULL)
+        ;
+    fclose(file);
+    worker_answer(worker, request, line, strcspn(line, "\n"));
+}
+
 static void add_heard(struct worker *worker, const struct request *request)
 {
     static const char *const names[] = {"protocolVersion", "level", "uri"};
@@ -610,6 +627,7 @@ static const struct method {
     {"split", do_split},
     {"no_answer", do_nothing},
     {"subscriptions/listen", do_nothing},
+    {"tools/list", do_list},
     {"server/discover", do_discover},
     {"initialize", do_initialize},
     {"notifications/initialized", do_handshake_part},
