@@ -475,7 +475,7 @@ static void archive_handshake(struct router_archive *state, struct peer *worker)
                       answered, lost, replays, watches, lacks_roots),
         ARCHIVE_CHOICE(struct handshake, awaited, HANDSHAKE_PARTS - 1),
         ARCHIVE_CHOICE(struct handshake, rank, RANK_EMERGENCY),
-        ARCHIVE_INTEGERS(struct handshake, confirmer, teller),
+        ARCHIVE_INTEGERS(struct handshake, confirmer, teller, remembering.told),
     };
     struct archive *archive = state->archive;
     struct handshake *handshake = worker->handshake;
